@@ -1,0 +1,48 @@
+# Collet. `make` alone lists what can be made; docs/ARCHITECTURE.md says what the folders are.
+
+GO ?= go
+# On Linux the small OpenGL binding is built during development: a cold build takes a third of the time. Changing flags
+# compiles it again, so every call below uses the same ones.
+TAGS := $(if $(filter Linux,$(shell uname -s)),gles)
+FLAGS := -buildvcs=false $(if $(TAGS),-tags $(TAGS))
+EXE := $(shell $(GO) env GOEXE 2>/dev/null)
+# Packages that another system's vet can check from here: those with Go files without cgo that don't reach the window.
+PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok = false}}{{end}}{{end}}{{if and .GoFiles $$ok}}{{.ImportPath}}{{end}}
+
+.PHONY: help run test build bench lint clean setup gofmt vet cross-windows cross-darwin
+
+help: # list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+run: setup build ## build everything, then play an update through: server, splash, swap, game
+	bin/collet$(EXE) demo
+
+test: setup gofmt vet cross-windows cross-darwin ## format, vet (also for Windows and macOS) and all tests, with the race detector
+	$(GO) test -race -shuffle=on $(FLAGS) ./...
+
+build: ## the three programs, into bin/
+	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app
+	$(GO) build $(FLAGS) -o bin/ ./netproto/cmd/collet-server ./build/cmd/collet
+
+bench: setup build ## first frame, file opens, peak memory; prints ratios and their bounds
+	$(GO) build $(FLAGS) -o bin/minimal-splash$(EXE) ./build/bench/minimal
+	$(GO) run $(FLAGS) ./build/bench --bin bin
+
+lint: setup gofmt vet cross-windows cross-darwin ## format and vet, without the tests
+
+clean: ## remove what was built
+	rm -rf bin
+
+setup: ## install the system packages that are missing, or say which
+	@build/setup.sh
+
+gofmt:
+	@unformatted=$$(gofmt -l app assets build netproto platform runtime *.go); \
+	test -z "$$unformatted" || { echo "gofmt would change: $$unformatted"; exit 1; }
+
+vet:
+	$(GO) vet $(FLAGS) ./...
+
+cross-windows cross-darwin: export CGO_ENABLED = 0
+cross-windows cross-darwin: cross-%:
+	GOOS=$* $(GO) vet $$(GOOS=$* $(GO) list -e -f '$(PORTABLE)' ./...)

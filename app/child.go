@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"collet/app/supervise"
+	"collet/platform"
+	"collet/runtime/embedded"
+	loader "collet/runtime/host"
+)
+
+// runChild is this program in a child's role: one module, loaded here and run on the main thread, spoken to over the
+// control pipe.
+func runChild(ctx context.Context, f flags, stderr io.Writer) int {
+	in, out, err := platform.OpenControl(f.Control)
+	if err != nil {
+		fmt.Fprintf(stderr, "collet-client: %v\n", err)
+		return exitUsage
+	}
+	return supervise.Serve(ctx, in, out, func() (supervise.Module, error) { return load(f) }, platform.Halt)
+}
+
+// load maps the module that the role asks for.
+func load(f flags) (supervise.Module, error) {
+	if f.Role == "embedded" {
+		return embedded.Open()
+	}
+	module, err := loader.Load(f.ClientLibPath)
+	var refused *loader.LoadError
+	if errors.As(err, &refused) {
+		return nil, &supervise.LoadError{Stage: string(refused.Stage), Text: err.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return module, nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"collet"
+	"collet/app/install"
+	"collet/app/splash"
+)
+
+// endInfo gathers what explains an end.
+func (h *host) endInfo(e ended) splash.EndInfo {
+	info := splash.EndInfo{
+		Target: string(h.target), Server: h.server, Fault: e.fault, Path: h.folder,
+		RetryAfter: time.Duration(e.status.Judgement.RetryAfter) * time.Second,
+		StoreURL:   h.settings.Client.StoreUrl, WebsiteURL: h.settings.Client.WebsiteUrl,
+		Unloadable: e.unloadable, PlayOffline: e.playable,
+	}
+	var space *install.SpaceError
+	if e.fault != nil && errors.As(e.fault.Err, &space) {
+		info.Needed, info.Free = space.Need, space.Free
+	}
+	return info
+}
+
+// explain is the same as text for a terminal; empty for ends that need no words.
+func (h *host) explain(e ended) string {
+	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
+	if !e.end().Shown() {
+		return ""
+	}
+	return strings.ReplaceAll(d.Text(), "\n\n", "\n")
+}
+
+// report is what a player can copy and send: who we are, what happened, the end of the log.
+func (h *host) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s build %d\n", collet.App().Name, collet.Version(), collet.App().Build)
+	fmt.Fprintf(&b, "system %s/%s, target %s, %s\n", runtime.GOOS, runtime.GOARCH, h.target, time.Now().Format(time.RFC3339))
+	fmt.Fprintf(&b, "folder %s\nmodule %s\nserver %s\n", h.folder, h.library(), h.server)
+	if last := h.last.Load(); last != nil {
+		fmt.Fprintf(&b, "outcome %s %s\n", last.outcome, last.detail)
+		if last.fault != nil {
+			fmt.Fprintf(&b, "fault %v\n", last.fault)
+		}
+	}
+	return b.String() + "\n" + h.logTail()
+}
+
+func (h *host) logTail() string {
+	if h.logs == nil {
+		return h.texts.Get("details.empty")
+	}
+	return h.logs.tail()
+}

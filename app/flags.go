@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"collet"
+)
+
+// flags is the command line. Names in CamelCase are those of the source (seed 000, "Host CLI surface").
+type flags struct {
+	Server  string `group:"Update" placeholder:"HOST:PORT" help:"Update server. Default: what the settings file says, else 127.0.0.1:4000."`
+	Dir     string `group:"Update" placeholder:"DIR" help:"Install folder. Default: the folder of this program."`
+	Verify  bool   `group:"Update" help:"Hash every file again, the module included, and fetch what is damaged."`
+	Offline bool   `group:"Update" help:"Start what is installed without asking the server."`
+
+	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1" help:"Wire generation: ${enum}. auto is c1; g1 is what the engine's servers speak."`
+	Trust       string `group:"Protocol" default:"signed" enum:"signed,fnv" help:"What vouches for native modules: ${enum}. Engine generations know only FNV-1a checksums, which anybody can forge; fnv takes modules from them all the same."`
+	Compat      string `group:"Protocol" placeholder:"VERSION" help:"Compatibility version to announce. Default: that of the installed module."`
+	Target      string `group:"Protocol" placeholder:"TARGET" help:"Binary target to announce, for example Linux-x64. Default: this system."`
+	RuntimeName string `group:"Protocol" placeholder:"NAME" help:"Base name of the module. Default: the name of this program."`
+
+	ClientLibPath                 string `name:"ClientLibPath" group:"Runtime" placeholder:"PATH" help:"Load this module instead of the one beside the program."`
+	ClientLibCompatibilityVersion string `name:"ClientLibCompatibilityVersion" group:"Runtime" placeholder:"VERSION" help:"Accept only a module of this compatibility version; the built-in client stands in only if it has it too."`
+	ForceEmbeddedRuntime          bool   `name:"ForceEmbeddedRuntime" group:"Runtime" help:"Run the built-in client and load no module, unless --ClientLibPath names one."`
+
+	Headless bool `group:"Headless" help:"No window: synchronise, print phases, files and the outcome, and end."`
+	JSON     bool `name:"json" group:"Headless" help:"With --headless: one JSON object a line."`
+	Run      bool `group:"Headless" help:"With --headless: swap in staged modules and run the game as the window would."`
+
+	Lang     string `group:"Other" placeholder:"LOCALE" help:"Language of all texts, for example ru. Default: that of the system."`
+	LogLevel string `group:"Other" default:"info" enum:"debug,info,warn,error" help:"How much the log file holds: ${enum}."`
+	Version  bool   `group:"Other" help:"Print the version and end."`
+
+	Role       string `hidden:"" default:"host" enum:"host,runtime,embedded"`
+	Control    string `hidden:""`
+	Relaunched int    `hidden:"" help:"How many relaunches in a row led here."`
+	ShowCrash  string `hidden:"" help:"How the game ended in the process before this one."`
+
+	Args []string `arg:"" optional:"" help:"Arguments of the game, after --."`
+}
+
+const description = `Keeps a game current and runs it.
+
+Double-click it, or start it without arguments: it loads the module beside it, asks the server, fetches what changed,
+swaps a new module in and starts the game. What stands after -- goes to the game.
+
+Exit codes: 0 played or current; 12 update through a store; 13 no module for this target; 14 this program is too old;
+16 server inconsistent; 17 client newer than server; 18 components differ; 19 maintenance; 20 unreachable;
+21 interrupted; 22 disk full; 23 no permission; 24 locked file; 25 damaged download; 26 untrusted; 27 server fault;
+28 disk fault; 30 the game failed; 31 already running; 40 cancelled; 2 wrong usage.`
+
+// exitUsage is the code for a command line that could not be understood, as most programs have it.
+const exitUsage = 2
+
+// stop is how a parsed command line that needs no work ends, --help above all.
+type stop struct{ code int }
+
+func (s stop) Error() string { return fmt.Sprintf("stop with code %d", s.code) }
+
+// parseFlags reads the command line. A stop error carries the exit code of --help, --version or a usage error, whose
+// text has been written.
+func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
+	parser, err := kong.New(&f, kong.Name("collet-client"), kong.Description(description), kong.UsageOnError(),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(stop{code}) }),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		kong.ExplicitGroups([]kong.Group{{Key: "Update", Title: "Update:"}, {Key: "Runtime", Title: "Runtime:"},
+			{Key: "Headless", Title: "Headless:"}, {Key: "Protocol", Title: "Protocol:"}, {Key: "Other", Title: "Other:"}}))
+	if err != nil {
+		return f, err
+	}
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			ended, is := recovered.(stop)
+			if !is {
+				panic(recovered)
+			}
+			err = ended
+		}
+	}()
+	if _, err = parser.Parse(args); err == nil {
+		err = f.check()
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "collet-client: %v\nRun it with --help to see what it takes.\n", err)
+		return f, stop{exitUsage}
+	}
+	if f.Version {
+		fmt.Fprintf(stdout, "collet-client %s\n", collet.Version())
+		return f, stop{0}
+	}
+	return f, nil
+}
+
+// check refuses combinations that would be ignored silently.
+func (f flags) check() error {
+	switch {
+	case f.JSON && !f.Headless:
+		return errors.New("--json goes with --headless")
+	case f.Run && !f.Headless:
+		return errors.New("--run goes with --headless; with the window the game always runs")
+	case f.Offline && f.Verify:
+		return errors.New("--offline and --verify exclude each other: damaged files come from the server")
+	case f.Server != "" && !strings.Contains(f.Server, ":"):
+		return fmt.Errorf("--server %q has no port; want HOST:PORT", f.Server)
+	case f.Role != "host" && f.Control == "":
+		return errors.New("--role is how this program starts itself; it is of no use by hand")
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+
+	"collet/app/update"
+)
+
+// watcher is an Updater as whoever shows it sees it.
+type watcher interface {
+	Status() update.Status
+	Watch(ctx context.Context) <-chan struct{}
+}
+
+// front is where a start is shown: the window or the terminal. All methods return promptly except Ask.
+type front interface {
+	// Follow shows an update until it is done. The returned function waits for the last picture.
+	Follow(ctx context.Context, w watcher) (wait func())
+	// Note shows one line that stays.
+	Note(line string)
+	// Ask shows an end that needs a decision and returns it. A closed window and an ended ctx are Quit.
+	Ask(ctx context.Context, e ended) update.Action
+}
+
+// start brings up the game, or lets the person decide what to do about whatever stands in the way, as often as need be.
+// It returns with the game running, or with the end that the person accepted.
+func (h *host) start(ctx context.Context, f front) ended {
+	for {
+		e := h.bringUp(ctx, f)
+		if h.running || !e.end().Shown() || !h.decide(ctx, f, e) {
+			return e
+		}
+	}
+}
+
+// decide asks and prepares the next attempt; it reports whether there is to be one.
+func (h *host) decide(ctx context.Context, f front, e ended) bool {
+	h.offline = false
+	switch f.Ask(ctx, e) {
+	case update.Retry, update.Play:
+		return ctx.Err() == nil
+	case update.Offline:
+		h.offline = true
+		return ctx.Err() == nil
+	case update.Repair:
+		h.verify = true
+		return ctx.Err() == nil
+	default:
+		return false
+	}
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"collet/app/supervise"
+	"collet/app/update"
+)
+
+// paper is the terminal as a front: phases, files and the outcome, as text or as one JSON object a line. It asks nobody,
+// so every question is answered with Quit. It is used by one goroutine at a time.
+type paper struct {
+	out  io.Writer
+	json bool
+	host *host
+}
+
+var _ front = (*paper)(nil)
+
+// line is one JSON object of --json. Empty members are left out.
+type line struct {
+	Phase     string `json:"phase,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+	Verdict   string `json:"verdict,omitempty"`
+	File      string `json:"file,omitempty"`
+	Files     int    `json:"files,omitempty"`
+	FilesDone int    `json:"files_done,omitempty"`
+	Bytes     int64  `json:"bytes,omitempty"`
+	BytesDone int64  `json:"bytes_done,omitempty"`
+	Rate      int64  `json:"bytes_per_second,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	Note      string `json:"note,omitempty"`
+	Outcome   string `json:"outcome,omitempty"`
+	Cause     string `json:"cause,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Text      string `json:"text,omitempty"`
+	Exit      *int   `json:"exit,omitempty"`
+}
+
+// Follow implements front: a line when the phase or the file changes, and one a second in between.
+func (p *paper) Follow(ctx context.Context, w watcher) func() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		last, printed := update.Status{}, time.Time{}
+		for range w.Watch(ctx) {
+			s := w.Status()
+			if s.Phase == last.Phase && s.File == last.File && time.Since(printed) < time.Second {
+				continue
+			}
+			p.progress(s)
+			last, printed = s, time.Now()
+		}
+	}()
+	return func() { <-done }
+}
+
+func (p *paper) progress(s update.Status) {
+	l := line{
+		Phase: s.Phase.String(), Mode: s.Mode.String(), File: s.File, Files: s.Files, FilesDone: s.FilesDone,
+		Bytes: s.Bytes, BytesDone: s.BytesDone, Rate: s.Rate, Attempt: s.Attempt,
+	}
+	if s.Mode != update.Undecided {
+		l.Verdict = s.Judgement.Verdict.String()
+	}
+	if s.Phase == update.Waiting && s.Fault != nil {
+		l.Error = s.Fault.Error()
+	}
+	if p.json {
+		p.print(l)
+		return
+	}
+	text := l.Phase
+	if s.Mode != update.Undecided {
+		text += " " + l.Mode
+	}
+	if l.File != "" {
+		text += " " + l.File
+	}
+	if l.Bytes > 0 {
+		text += fmt.Sprintf(" %d/%d bytes, %d/%d files", l.BytesDone, l.Bytes, l.FilesDone, l.Files)
+	}
+	if l.Error != "" {
+		text += ": " + l.Error
+	}
+	fmt.Fprintln(p.out, text)
+}
+
+// Note implements front.
+func (p *paper) Note(text string) {
+	if p.json {
+		p.print(line{Note: text})
+		return
+	}
+	fmt.Fprintln(p.out, text)
+}
+
+// Ask implements front.
+func (p *paper) Ask(context.Context, ended) update.Action { return update.Quit }
+
+// finish prints how it ended.
+func (p *paper) finish(e ended) int {
+	end := e.end()
+	text := p.host.explain(e)
+	if p.json {
+		l := line{Outcome: end.Outcome.String(), Cause: end.Cause.String(), Text: text, Exit: &end.Exit}
+		l.Error = e.reason()
+		p.print(l)
+		return end.Exit
+	}
+	fmt.Fprintf(p.out, "outcome %s (exit %d)", end.Outcome, end.Exit)
+	if text != "" {
+		fmt.Fprintf(p.out, ": %s", text)
+	}
+	fmt.Fprintln(p.out)
+	if reason := e.reason(); reason != "" {
+		fmt.Fprintf(p.out, "reason: %s\n", reason)
+	}
+	return end.Exit
+}
+
+func (p *paper) print(l line) {
+	text, err := json.Marshal(l)
+	if err != nil {
+		text = fmt.Appendf(nil, `{"error":%q}`, err)
+	}
+	fmt.Fprintf(p.out, "%s\n", text)
+}
+
+// maxReloads bounds how often a game may ask for a reload within reloadWindow of its start: a module that asks every
+// time would otherwise never let the player go.
+const (
+	maxReloads   = 5
+	reloadWindow = supervise.ProvenAfter
+)
+
+var errReloads = errors.New("the game asked for one reload after another without ever running for long")
+
+// headless is the whole client without a window.
+func (h *host) headless(ctx context.Context, out io.Writer) int {
+	p := &paper{out: out, json: h.flags.JSON, host: h}
+	if !h.flags.Run {
+		return p.finish(h.syncOnly(ctx, p))
+	}
+	for reloads := 0; ; reloads++ {
+		if e := h.start(ctx, p); !h.running {
+			return p.finish(e)
+		}
+		if time.Since(h.began) > reloadWindow {
+			reloads = 0
+		}
+		game := h.watch(ctx)
+		if !game.reload {
+			return p.finish(game.end)
+		}
+		if reloads == maxReloads {
+			return p.finish(runtimeFailed(errReloads.Error()))
+		}
+		if e, ok := h.reload(ctx, game.path); !ok {
+			return p.finish(e)
+		}
+	}
+}
+
+// syncOnly runs one Updater: packs become live, modules staged. Which version is announced comes from the command line,
+// or else from what is installed.
+func (h *host) syncOnly(ctx context.Context, f front) ended {
+	if err := h.openInstall(ctx); err != nil {
+		return failed(err)
+	}
+	compatibility := h.flags.Compat
+	if compatibility == "" {
+		meta, err := h.startChild(ctx, f)
+		h.dropChild()
+		if err != nil {
+			return h.noModule(err)
+		}
+		compatibility = meta.CompatibilityVersion
+	}
+	status, err := h.update(ctx, f, compatibility)
+	if err != nil {
+		return failed(err)
+	}
+	return ended{outcome: status.Outcome, fault: status.Fault, status: status}
+}
+
+// reload prepares the next start for a game that asked for it: a staged module becomes live, and the module that the
+// game named is the one to load.
+func (h *host) reload(ctx context.Context, path string) (ended, bool) {
+	if h.dir != nil {
+		if err := h.dir.Promote(ctx); err != nil {
+			return failed(err), false
+		}
+	}
+	h.flags.ClientLibPath = path
+	if path == h.library() {
+		h.flags.ClientLibPath = ""
+	}
+	h.log.Info().Str("file", path).Msg("reload asked for by the game")
+	return ended{}, true
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet"
+	"collet/app/install"
+	"collet/app/supervise"
+	"collet/assets"
+	"collet/netproto"
+	"collet/platform"
+)
+
+// host is one start of the client: what it was asked for, what it found, and the child it supervises. One goroutine at a
+// time uses it: first the one that drives the window's work, then the one that supervises.
+type host struct {
+	flags    flags
+	settings settings
+	texts    assets.Texts
+	log      zerolog.Logger
+	logs     *logFile
+
+	exe    string // absolute path of this program
+	folder string // absolute path of the install
+	base   string // the host's name, and so the module's
+	server string // host:port
+	target netproto.Target
+
+	fs      *platform.Dir
+	dir     *install.Dir     // nil while the install could not be opened
+	child   *supervise.Child // nil while none runs
+	running bool             // the child was told to run
+	shown   bool             // the game said that it shows itself
+	began   time.Time        // when the child was told to run
+	swapped bool             // a module was swapped in by this process and has not run yet
+	live    bool             // the child has the live module, not the built-in client or a named one
+	verify  bool             // the next look at the disk believes no cached digest
+	offline bool             // do not ask the server
+	loaded  bool             // this attempt had a module or the built-in client ready to run
+
+	last atomic.Pointer[ended] // how the last attempt ended; the window reads it for the report
+}
+
+// newHost finds out who and where we are. Its errors are for the terminal: there is no window yet.
+func newHost(f flags) (*host, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program's own file: %w", err)
+	}
+	h := &host{flags: f, exe: exe, verify: f.Verify, offline: f.Offline}
+	h.target = netproto.Target(cmp.Or(f.Target, string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH))))
+	h.base = cmp.Or(f.RuntimeName, netproto.RuntimeBase(exe))
+	if h.folder, err = filepath.Abs(cmp.Or(f.Dir, filepath.Dir(exe))); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(h.folder, 0o755); err != nil {
+		return nil, fmt.Errorf("make the install folder: %w", err)
+	}
+	if h.settings, err = loadSettings(filepath.Join(h.folder, h.base+".toml")); err != nil {
+		return nil, err
+	}
+	h.server = cmp.Or(f.Server, h.settings.server())
+	h.texts = assets.TextsFor(cmp.Or(f.Lang, h.settings.Client.Language, locale()))
+	return h, h.startLog()
+}
+
+// locale is the system's language as Unix says it; where none of the variables is set, English is used.
+func locale() string {
+	return cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG"))
+}
+
+// startLog opens the log beside the module. A folder that can't be written has no log, which is not worth failing for.
+func (h *host) startLog() error {
+	h.log = zerolog.Nop()
+	logs, err := openLog(filepath.Join(h.folder, h.base+".log"))
+	if errors.Is(err, os.ErrPermission) || platform.IsReadOnly(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	h.logs = logs
+	h.log = zerolog.New(logs).Level(logLevel(h.flags.LogLevel)).With().Timestamp().Logger()
+	h.log.Info().Str("version", collet.Version()).Str("target", string(h.target)).
+		Int("pid", os.Getpid()).Str("exe", h.exe).Str("folder", h.folder).Str("server", h.server).
+		Int("relaunched", h.flags.Relaunched).Msg("collet-client starts")
+	return nil
+}
+
+// close lets go of everything. The child, if there still is one, is ended first.
+func (h *host) close() error {
+	h.dropChild()
+	err := h.closeInstall()
+	if h.logs != nil {
+		err = errors.Join(err, h.logs.Close())
+	}
+	return err
+}
+
+// library is where the live module belongs.
+func (h *host) library() string { return filepath.Join(h.folder, h.target.LibraryName(h.base)) }
+
+// packs is the folder of the packs, which the game is told.
+func (h *host) packs() string { return filepath.Join(h.folder, h.settings.Baking.ClientResources) }
+
+// openInstall takes the install and finishes what an earlier process began.
+func (h *host) openInstall(ctx context.Context) error {
+	if h.dir != nil && !h.verify {
+		return nil
+	}
+	if err := h.closeInstall(); err != nil {
+		return err
+	}
+	fsys, err := platform.OpenDir(h.folder)
+	if err != nil {
+		return err
+	}
+	dir, err := install.Open(ctx, install.Config{
+		FS: fsys, Log: h.log, Verify: h.verify,
+		Names: install.Names{
+			Runtime: h.base, Ext: h.target.LibraryExt(),
+			Resources: h.settings.Baking.ClientResources, Cache: h.settings.Baking.CacheResources,
+		},
+	})
+	if err != nil {
+		return errors.Join(err, fsys.Close())
+	}
+	h.fs, h.dir, h.verify = fsys, dir, false
+	return nil
+}
+
+func (h *host) closeInstall() error {
+	if h.dir == nil {
+		return nil
+	}
+	err := errors.Join(h.dir.Close(), h.fs.Close())
+	h.dir = nil
+	return err
+}
+
+// confirm tells the install that the running module has proven itself. Failing only costs a later clean-up.
+func (h *host) confirm() {
+	if h.dir == nil {
+		return
+	}
+	if err := h.dir.Confirm(); err != nil {
+		h.log.Warn().Err(err).Msg("module not confirmed")
+	}
+}

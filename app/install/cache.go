@@ -1,0 +1,187 @@
+package install
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+const (
+	// maxLines is how many files are remembered: the largest set, with room for modules.
+	maxLines = release.MaxSet + 100
+	// maxCache is the largest hash cache in bytes that is read: maxLines lines of at most 200 bytes.
+	maxCache = 41 << 20
+)
+
+// cacheHeader begins the first line of the file; another one means another layout, and the cache counts as empty.
+const cacheHeader = "collet hashes 1"
+
+// hashCache remembers which file had which digest while its identity stays the same. It is only ever a saving: losing it
+// costs one hashing of everything. The key is a digest of the full path and the algorithm, so that two folders, or two
+// files of one name, never share a line. It is not safe for concurrent use.
+type hashCache struct {
+	lines   map[string]cacheLine
+	used    map[string]bool // keys that this process asked for or stored
+	changed bool
+}
+
+func newCache() *hashCache {
+	return &hashCache{lines: map[string]cacheLine{}, used: map[string]bool{}}
+}
+
+type cacheLine struct {
+	size     int64
+	modified int64 // nanoseconds since 1970
+	changed  int64 // the same for the inode's own time; 0 where there is none
+	inode    uint64
+	digest   release.Digest
+}
+
+func cacheKey(fullPath string, a release.Algorithm) string {
+	h := release.SHA256.NewHash()
+	h.Write([]byte(a.String() + "\x00" + fullPath))
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+func lineOf(id platform.Identity, d release.Digest) cacheLine {
+	line := cacheLine{size: id.Size, modified: id.Modified.UnixNano(), inode: id.Inode, digest: d}
+	if !id.Changed.IsZero() {
+		line.changed = id.Changed.UnixNano()
+	}
+	return line
+}
+
+// lookup returns the digest that a file had when its identity was the same.
+func (c *hashCache) lookup(fullPath string, a release.Algorithm, id platform.Identity) (release.Digest, bool) {
+	key := cacheKey(fullPath, a)
+	line, found := c.lines[key]
+	c.used[key] = true
+	if !found || line != lineOf(id, line.digest) {
+		return release.Digest{}, false
+	}
+	return line.digest, true
+}
+
+const (
+	// coarse is the largest step in which times alone are stamped: 2 s on FAT.
+	coarse = 2 * time.Second
+	// tick is the largest step of the file systems that have a time of the inode's own: one kernel tick, 10 ms, twice.
+	tick = 20 * time.Millisecond
+)
+
+// settled reports whether a change after now would show in the identity: the last one is more than a step ago.
+func settled(id platform.Identity, now time.Time) bool {
+	latest, step := id.Modified, coarse
+	if id.Changed.After(latest) {
+		latest = id.Changed
+	}
+	if id.Inode != 0 {
+		step = tick
+	}
+	return now.Sub(latest) >= step
+}
+
+// store remembers a digest.
+func (c *hashCache) store(fullPath string, id platform.Identity, d release.Digest) {
+	key, line := cacheKey(fullPath, d.Algorithm), lineOf(id, d)
+	c.used[key] = true
+	if c.lines[key] != line {
+		c.lines[key], c.changed = line, true
+	}
+}
+
+// loadCache reads the cache; anything wrong with it makes an empty one.
+func loadCache(fsys platform.FS, dir string) *hashCache {
+	data, err := platform.ReadFile(fsys, path.Join(dir, cacheFile), maxCache)
+	if err != nil {
+		return newCache()
+	}
+	c, ok := decodeCache(data)
+	if !ok {
+		return newCache()
+	}
+	return c
+}
+
+func decodeCache(data []byte) (c *hashCache, ok bool) {
+	header, body, _ := bytes.Cut(data, []byte("\n"))
+	if string(header) != cacheTitle(body) {
+		return nil, false
+	}
+	c = newCache()
+	for text := range strings.Lines(string(body)) {
+		key, line, ok := parseLine(strings.TrimSuffix(text, "\n"))
+		if !ok {
+			return nil, false
+		}
+		c.lines[key] = line
+	}
+	return c, true
+}
+
+func (c *hashCache) encode() []byte {
+	var body bytes.Buffer
+	for _, key := range slices.Sorted(maps.Keys(c.lines)) {
+		l := c.lines[key]
+		fmt.Fprintf(&body, "%s %d %d %d %d %s\n", key, l.size, l.modified, l.changed, l.inode, l.digest)
+	}
+	return append([]byte(cacheTitle(body.Bytes())+"\n"), body.Bytes()...)
+}
+
+// cacheTitle is the first line: the layout's name and the checksum of everything after it.
+func cacheTitle(body []byte) string {
+	return fmt.Sprintf("%s %08x", cacheHeader, crc32.Checksum(body, castagnoli))
+}
+
+func parseLine(text string) (key string, line cacheLine, ok bool) {
+	fields := strings.Split(text, " ")
+	if len(fields) != 6 {
+		return "", cacheLine{}, false
+	}
+	var errs [5]error
+	line.size, errs[0] = strconv.ParseInt(fields[1], 10, 64)
+	line.modified, errs[1] = strconv.ParseInt(fields[2], 10, 64)
+	line.changed, errs[2] = strconv.ParseInt(fields[3], 10, 64)
+	line.inode, errs[3] = strconv.ParseUint(fields[4], 10, 64)
+	line.digest, errs[4] = release.ParseDigest(fields[5])
+	return fields[0], line, errors.Join(errs[:]...) == nil
+}
+
+// save writes the cache if it changed. A folder that can't be written loses the saving and nothing else, so the caller
+// may log the error and go on.
+func (c *hashCache) save(fsys platform.FS, dir string) error {
+	if !c.changed {
+		return nil
+	}
+	c.bound(maxLines)
+	if err := fsys.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := platform.WriteFile(fsys, path.Join(dir, cacheFile), c.encode()); err != nil {
+		return err
+	}
+	c.changed = false
+	return nil
+}
+
+// bound forgets files that this process did not meet, and if need be any others, until limit lines are left.
+func (c *hashCache) bound(limit int) {
+	for _, old := range []bool{true, false} {
+		for key := range c.lines {
+			if len(c.lines) > limit && !(old && c.used[key]) {
+				delete(c.lines, key)
+			}
+		}
+	}
+}

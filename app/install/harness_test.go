@@ -1,0 +1,281 @@
+package install_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// names is the layout that all tests use, on every system.
+func names() install.Names {
+	return install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"}
+}
+
+// later is a clock on which nothing on disk is recent.
+func later() time.Time { return time.Now().Add(time.Hour) }
+
+// blob is a file that the server offers.
+type blob struct {
+	path    string
+	content string
+	role    release.Role
+}
+
+func packs(pairs ...string) (blobs []blob) {
+	for i := 0; i < len(pairs); i += 2 {
+		blobs = append(blobs, blob{pairs[i], pairs[i+1], release.Resource})
+	}
+	return blobs
+}
+
+func binaries(pairs ...string) []blob {
+	blobs := packs(pairs...)
+	for i := range blobs {
+		blobs[i].role = release.Binary
+	}
+	return blobs
+}
+
+func digest(t testing.TB, a release.Algorithm, content string) release.Digest {
+	t.Helper()
+	d, err := a.DigestOf(strings.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func offer(t testing.TB, a release.Algorithm, blobs []blob) []release.File {
+	t.Helper()
+	files := make([]release.File, len(blobs))
+	for i, b := range blobs {
+		files[i] = release.File{Path: b.path, Size: int64(len(b.content)), Digest: digest(t, a, b.content), Role: b.role, Index: uint32(i)}
+	}
+	return files
+}
+
+// folder is a real install folder, with a fresh opening for every simulated process.
+type folder struct {
+	t   testing.TB
+	dir string
+}
+
+func newFolder(t testing.TB) folder {
+	t.Helper()
+	return folder{t, t.TempDir()}
+}
+
+// open gives the folder as a process sees it.
+func (f folder) open() *platform.Dir {
+	f.t.Helper()
+	d, err := platform.OpenDir(f.dir)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func (f folder) write(name, content string) {
+	f.t.Helper()
+	full := filepath.Join(f.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f folder) remove(name string) {
+	f.t.Helper()
+	if err := os.Remove(filepath.Join(f.dir, filepath.FromSlash(name))); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// tree is every file but those of journal, lock and cache: "name=content", sorted; an empty folder ends in a slash.
+func (f folder) tree() string {
+	f.t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(f.dir, func(full string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(f.dir, full)
+		rel = filepath.ToSlash(rel)
+		switch {
+		case rel == install.StateDir || rel == "Cache":
+			return filepath.SkipDir
+		case entry.Type().IsRegular():
+			data, err := os.ReadFile(full)
+			found[rel] = "=" + string(data)
+			return err
+		case entry.IsDir() && rel != ".":
+			if inside, err := os.ReadDir(full); err != nil || len(inside) == 0 {
+				found[rel] = "/"
+			}
+		case rel != ".":
+			found[rel] = "?"
+		}
+		return nil
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	lines := make([]string, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		lines = append(lines, name+found[name])
+	}
+	return strings.Join(lines, " ")
+}
+
+func (f folder) want(when, tree string) {
+	f.t.Helper()
+	if got := f.tree(); got != tree {
+		f.t.Errorf("%s:\n got %s\nwant %s", when, got, tree)
+	}
+}
+
+// start is one start of the client, as far as the disk is concerned. The zero value of every field but blobs is useful.
+type start struct {
+	mode      update.Mode
+	blobs     []blob
+	algorithm release.Algorithm // zero means SHA-256
+	portion   int               // bytes of one Write; zero means 3
+	verify    bool
+	stay      bool // stop short of Promote, as a host does that is not told to swap
+	confirm   bool // the module says ready
+}
+
+// got is what a start was seen to do.
+type got struct {
+	plan    update.Plan
+	written int64
+}
+
+// on runs the start against a folder: open, plan, fetch, finish, commit, promote, confirm, close.
+func (s start) on(t testing.TB, fsys platform.FS) (got, error) {
+	t.Helper()
+	ctx := context.Background()
+	d, err := open(fsys, s.verify)
+	if err != nil {
+		return got{}, err
+	}
+	g, err := s.update(t, d)
+	if err == nil && !s.stay {
+		err = d.Promote(ctx)
+	}
+	if err == nil && s.confirm {
+		err = d.Confirm()
+	}
+	return g, errors.Join(err, d.Close())
+}
+
+// open opens the install as the host does.
+func open(fsys platform.FS, verify bool) (*install.Dir, error) {
+	return install.Open(context.Background(), install.Config{
+		FS: fsys, Names: names(), Verify: verify, Log: zerolog.Nop(), Now: later,
+	})
+}
+
+// update is what the Updater does with a Stage.
+func (s start) update(t testing.TB, d *install.Dir) (got, error) {
+	t.Helper()
+	ctx := context.Background()
+	if s.algorithm == release.NoDigest {
+		s.algorithm = release.SHA256
+	}
+	if s.mode == 0 {
+		s.mode = update.Resources
+	}
+	plan, err := d.Plan(ctx, s.mode, offer(t, s.algorithm, s.blobs), func(string, int64, int64) {})
+	g := got{plan: plan}
+	if err != nil {
+		return g, err
+	}
+	for i, want := range plan.Wants {
+		n, err := s.fetch(d, i, s.blobs[want.File.Index].content[want.Offset:])
+		if g.written += n; err != nil {
+			return g, err
+		}
+		if err := d.Finish(ctx, i); err != nil {
+			return g, err
+		}
+	}
+	return g, d.Commit(ctx)
+}
+
+// fetch writes what is missing of one file, portion by portion.
+func (s start) fetch(d *install.Dir, i int, rest string) (written int64, err error) {
+	portion := s.portion
+	if portion == 0 {
+		portion = 3
+	}
+	for len(rest) > 0 {
+		n := min(portion, len(rest))
+		if err := d.Write(i, []byte(rest[:n])); err != nil {
+			return written, err
+		}
+		written, rest = written+int64(n), rest[n:]
+	}
+	return written, nil
+}
+
+// must runs a start that has to succeed.
+func (s start) must(f folder) got {
+	f.t.Helper()
+	g, err := s.on(f.t, f.open())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return g
+}
+
+// mustOpen opens an install that has to open, for tests that look at it step by step.
+func (f folder) mustOpen(rules ...rule) *install.Dir {
+	f.t.Helper()
+	d, err := open(watch(f.open(), rules...), false)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// wantFault checks the cause of an error.
+func wantFault(t testing.TB, when string, err error, cause update.Cause) *update.Fault {
+	t.Helper()
+	fault, ok := errors.AsType[*update.Fault](err)
+	if !ok || fault.Cause != cause {
+		t.Fatalf("%s: got %v (%T), want %s", when, err, err, cause)
+	}
+	return fault
+}
+
+func (g got) String() string {
+	return fmt.Sprintf("%d wanted, %d bytes, %d resumed, %d matched, %d written",
+		len(g.plan.Wants), g.plan.Bytes, g.plan.Resumed, g.plan.Matched, g.written)
+}
+
+func (g got) want(t testing.TB, when, want string) {
+	t.Helper()
+	if g.String() != want {
+		t.Errorf("%s: %s\n want %s", when, g, want)
+	}
+}

@@ -1,0 +1,431 @@
+package install_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/netproto/release"
+)
+
+func TestColdInstall(t *testing.T) {
+	for _, algorithm := range []release.Algorithm{release.SHA256, release.FNV1a64} {
+		t.Run(algorithm.String(), func(t *testing.T) {
+			f := newFolder(t)
+			s := start{algorithm: algorithm, blobs: packs("Core.zip", "core of one", "maps/a/b.zip", "a map", "empty.zip", "")}
+			s.must(f).want(t, "cold", "3 wanted, 16 bytes, 0 resumed, 3 matched, 16 written")
+			f.want("installed", "Resources/Core.zip=core of one Resources/empty.zip= Resources/maps/a/b.zip=a map")
+			s.must(f).want(t, "again", "0 wanted, 0 bytes, 0 resumed, 3 matched, 0 written")
+		})
+	}
+}
+
+// TestNothingOffered is an unpackaged server's list.
+func TestNothingOffered(t *testing.T) {
+	f := newFolder(t)
+	start{}.must(f).want(t, "empty list", "0 wanted, 0 bytes, 0 resumed, 0 matched, 0 written")
+	start{mode: update.Binaries}.must(f).want(t, "empty list", "0 wanted, 0 bytes, 0 resumed, 0 matched, 0 written")
+	f.want("nothing", "")
+}
+
+// TestUpToDateStartReadsNothing holds the promise about ten thousand files: opens are counted, not seconds.
+func TestUpToDateStartReadsNothing(t *testing.T) {
+	const files = 10_000
+	f := newFolder(t)
+	var blobs []blob
+	for i := range files {
+		name, content := fmt.Sprintf("f%d/%d.bin", i%10, i), fmt.Sprint("content ", i)
+		blobs = append(blobs, packs(name, content)...)
+		f.write("Resources/"+name, content)
+	}
+	s := start{blobs: blobs}
+	first := watch(f.open())
+	g, err := s.on(t, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, "first", "0 wanted, 0 bytes, 0 resumed, 10000 matched, 0 written")
+	if opens := first.count("open"); opens < files {
+		t.Errorf("%d opens, so the first start did not look", opens)
+	}
+	second := watch(f.open())
+	if _, err := s.on(t, second); err != nil {
+		t.Fatal(err)
+	}
+	if opens := second.count("open", "create"); opens > 3 {
+		t.Errorf("%d opens of an up-to-date start, want those of two journal slots and the cache", opens)
+	}
+	for _, o := range second.ops {
+		if changes[o.verb] && o.String() != fmt.Sprint(o.number, " mkdir .collet") {
+			t.Errorf("an up-to-date start did: %s", o)
+		}
+		if o.verb == "read" && o.name != "Cache/hashes" && !strings.HasPrefix(o.name, journalPrefix) {
+			t.Errorf("an up-to-date start read: %s", o)
+		}
+	}
+	if looks := second.count("stat"); looks > files+20 {
+		t.Errorf("%d looks at %d files", looks, files)
+	}
+}
+
+// TestFreshInstallIsRemembered checks that what was hashed on its way is not hashed again at the next start.
+func TestFreshInstallIsRemembered(t *testing.T) {
+	f := newFolder(t)
+	s := start{blobs: packs("Core.zip", "core", "Maps.zip", "maps")}
+	s.must(f)
+	w := watch(f.open())
+	if _, err := s.on(t, w); err != nil {
+		t.Fatal(err)
+	}
+	if opens := w.count("open", "create"); opens > 3 {
+		t.Errorf("%d opens: %v", opens, w.ops)
+	}
+}
+
+func TestManyPacksCostFewSyncs(t *testing.T) {
+	const files = 300
+	f := newFolder(t)
+	var pairs []string
+	for i := range files {
+		pairs = append(pairs, fmt.Sprint(i, ".zip"), "x")
+	}
+	w := watch(f.open())
+	if _, err := (start{blobs: packs(pairs...)}).on(t, w); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count("sync folder"); n > 10 {
+		t.Errorf("%d syncs of folders for %d packs in one", n, files)
+	}
+}
+
+func TestOnlyWhatChanged(t *testing.T) {
+	f := newFolder(t)
+	start{blobs: packs("Core.zip", "core", "Maps.zip", "old maps", "Gone.zip", "gone")}.must(f)
+	f.write("Resources/mine.txt", "the player's")
+	s := start{blobs: packs("Core.zip", "core", "Maps.zip", "new maps", "More.zip", "more")}
+	s.must(f).want(t, "update", "2 wanted, 12 bytes, 0 resumed, 3 matched, 12 written")
+	f.want("updated", "Resources/Core.zip=core Resources/Gone.zip=gone Resources/Maps.zip=new maps "+
+		"Resources/More.zip=more Resources/mine.txt=the player's")
+}
+
+// TestHiddenEditIsNoticed changes a file without its size and its time.
+func TestHiddenEditIsNoticed(t *testing.T) {
+	f := newFolder(t)
+	s := start{blobs: packs("Core.zip", "core")}
+	s.must(f)
+	name := filepath.Join(f.dir, "Resources", "Core.zip")
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(30 * time.Millisecond) // more than a step of the file system's clock
+	f.write("Resources/Core.zip", "COPE")
+	if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if runsWithoutInodes() {
+		t.Skip("this system has only size and time")
+	}
+	s.must(f).want(t, "after the edit", "1 wanted, 4 bytes, 0 resumed, 1 matched, 4 written")
+	f.want("healed", "Resources/Core.zip=core")
+}
+
+// TestVerifyBelievesNothing forges the cache's idea of a file by replacing its content under the same identity, which
+// only a hash of everything can notice.
+func TestVerifyBelievesNothing(t *testing.T) {
+	f := newFolder(t)
+	s := start{blobs: append(packs("Core.zip", "core"), binaries("Lathe.so", "module")...)}
+	s.must(f)
+	module := s
+	module.mode = update.Binaries
+	module.must(f)
+	w := watch(f.open())
+	s.verify = true
+	g, err := s.on(t, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, "verify", "0 wanted, 0 bytes, 0 resumed, 1 matched, 0 written")
+	read := map[string]bool{}
+	for _, o := range w.ops {
+		if o.verb == "read" {
+			read[o.name] = true
+		}
+	}
+	if !read["Resources/Core.zip"] || !read["Lathe.so"] {
+		t.Errorf("verified without reading: %v", read)
+	}
+}
+
+// begin leaves a part behind: a start that is interrupted after n bytes of the first missing file.
+func begin(t *testing.T, f folder, s start, n int) {
+	t.Helper()
+	d := f.mustOpen()
+	plan, err := d.Plan(context.Background(), update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := s.blobs[plan.Wants[0].File.Index].content[plan.Wants[0].Offset:]
+	if err := d.Write(0, []byte(rest[:n])); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestResumeAfterRestart(t *testing.T) {
+	f := newFolder(t)
+	s := start{blobs: packs("Core.zip", "0123456789", "Maps.zip", "maps")}
+	begin(t, f, s, 4)
+	f.want("interrupted", "Resources/~Core.zip=0123")
+	begin(t, f, s, 3)
+	f.want("interrupted again", "Resources/~Core.zip=0123456")
+	s.must(f).want(t, "resumed", "2 wanted, 14 bytes, 7 resumed, 2 matched, 7 written")
+	f.want("complete", "Resources/Core.zip=0123456789 Resources/Maps.zip=maps")
+}
+
+// TestResumeAfterReconnect keeps the Dir: an Updater abandons and plans again.
+func TestResumeAfterReconnect(t *testing.T) {
+	f := newFolder(t)
+	d := f.mustOpen()
+	s := start{blobs: packs("Core.zip", "0123456789")}
+	plan := func() update.Plan {
+		t.Helper()
+		p, err := d.Plan(context.Background(), update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	plan()
+	if err := errors.Join(d.Write(0, []byte("01")), d.Write(0, []byte("23")), d.Abandon(), d.Abandon()); err != nil {
+		t.Fatal(err)
+	}
+	if p := plan(); p.Wants[0].Offset != 4 || p.Resumed != 4 {
+		t.Errorf("plan %+v", p)
+	}
+	// A second plan without a word in between is what a retry makes, too.
+	if err := d.Write(0, []byte("45")); err != nil {
+		t.Fatal(err)
+	}
+	if p := plan(); p.Wants[0].Offset != 6 {
+		t.Errorf("plan %+v", p)
+	}
+	if err := errors.Join(d.Write(0, []byte("6789")), d.Finish(context.Background(), 0), d.Commit(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	f.want("complete", "Resources/Core.zip=0123456789")
+	if d.State() != install.Swapped {
+		t.Errorf("state %q", d.State())
+	}
+}
+
+func TestPartsThatCanNotBeUsed(t *testing.T) {
+	old := start{blobs: packs("Core.zip", "old content")}
+	tests := []struct {
+		name    string
+		prepare func(f folder)
+	}{
+		{"of another digest", func(f folder) { begin(t, f, old, 5) }},
+		{"of another digest, complete", func(f folder) { begin(t, f, old, 11) }},
+		{"that no journal knows", func(f folder) { f.write("Resources/~Core.zip", "new ") }},
+		{"longer than announced", func(f folder) {
+			begin(t, f, start{blobs: packs("Core.zip", "new content")}, 11)
+			f.write("Resources/~Core.zip", "new content and more")
+		}},
+		{"that is a link", func(f folder) {
+			begin(t, f, start{blobs: packs("Core.zip", "new content")}, 4)
+			f.remove("Resources/~Core.zip")
+			f.write("victim", "victim")
+			if err := os.Symlink("../victim", filepath.Join(f.dir, "Resources", "~Core.zip")); err != nil {
+				t.Skip(err)
+			}
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFolder(t)
+			test.prepare(f)
+			g := start{blobs: packs("Core.zip", "new content")}.must(f)
+			g.want(t, "update", "1 wanted, 11 bytes, 0 resumed, 1 matched, 11 written")
+			if got := strings.TrimSuffix(f.tree(), " victim=victim"); got != "Resources/Core.zip=new content" {
+				t.Errorf("left: %s", got)
+			}
+		})
+	}
+}
+
+// TestWrongPartIsThrownAway resumes parts whose bytes are not those of the file, as a power cut leaves them.
+func TestWrongPartIsThrownAway(t *testing.T) {
+	for name, part := range map[string]string{"complete": "XXXXXXXXXX", "half": "XXXXX", "zeros": "\x00\x00\x00"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			s := start{blobs: packs("Core.zip", "0123456789")}
+			begin(t, f, s, len(part))
+			f.write("Resources/~Core.zip", part)
+			_, err := s.on(t, f.open())
+			fault := wantFault(t, "first", err, update.DamagedDownload)
+			if fault.Subject != "Core.zip" || !fault.Transient {
+				t.Errorf("fault %+v", fault)
+			}
+			f.want("thrown away", "Resources/")
+			s.must(f).want(t, "then", "1 wanted, 10 bytes, 0 resumed, 1 matched, 10 written")
+			f.want("complete", "Resources/Core.zip=0123456789")
+		})
+	}
+}
+
+// TestDamagedDownload lets the server send other bytes than it announced; the same Dir goes on afterwards.
+func TestDamagedDownload(t *testing.T) {
+	f, ctx := newFolder(t), context.Background()
+	d := f.mustOpen()
+	s := start{blobs: packs("Core.zip", "0123456789")}
+	if _, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Write(0, []byte("012345678X")); err != nil {
+		t.Fatal(err)
+	}
+	err := d.Finish(ctx, 0)
+	wantFault(t, "finish", err, update.DamagedDownload)
+	want := digest(t, release.SHA256, "0123456789").String()
+	if got := digest(t, release.SHA256, "012345678X").String(); !strings.Contains(err.Error(), got) || !strings.Contains(err.Error(), want) {
+		t.Errorf("says %v", err)
+	}
+	f.want("thrown away", "Resources/")
+	if err := errors.Join(d.Write(0, []byte("0123456789")), d.Finish(ctx, 0), d.Commit(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	f.want("complete", "Resources/Core.zip=0123456789")
+}
+
+func TestTooShortIsDamaged(t *testing.T) {
+	f, ctx := newFolder(t), context.Background()
+	d := f.mustOpen()
+	s := start{blobs: packs("Core.zip", "0123456789")}
+	if _, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, "short", errors.Join(d.Write(0, []byte("012")), d.Finish(ctx, 0)), update.DamagedDownload)
+}
+
+func TestServerSendsTooMuch(t *testing.T) {
+	f, ctx := newFolder(t), context.Background()
+	d := f.mustOpen()
+	s := start{blobs: packs("Core.zip", "0123456789", "Empty.zip", "")}
+	if _, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Write(0, []byte("01234")); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, "one byte more", d.Write(0, []byte("56789X")), update.ServerFault)
+	wantFault(t, "into an empty file", d.Write(1, []byte("X")), update.ServerFault)
+	f.want("nothing of it", "Resources/~Core.zip=01234 Resources/~Empty.zip=")
+	if err := errors.Join(d.Write(0, []byte("56789")), d.Finish(ctx, 0), d.Finish(ctx, 1), d.Commit(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	f.want("complete", "Resources/Core.zip=0123456789 Resources/Empty.zip=")
+}
+
+// TestPartsSurviveTheOtherMode keeps the parts of packs while binaries are updated.
+func TestPartsSurviveTheOtherMode(t *testing.T) {
+	f := newFolder(t)
+	s := start{blobs: append(packs("Core.zip", "0123456789"), binaries("Lathe.so", "module")...)}
+	begin(t, f, s, 6)
+	other := s
+	other.mode = update.Binaries
+	other.must(f)
+	f.want("module updated", "Lathe.so=module Resources/~Core.zip=012345")
+	other.blobs = binaries("Lathe.so", "module two")
+	other.must(f)
+	s.must(f).want(t, "resumed", "1 wanted, 10 bytes, 6 resumed, 1 matched, 4 written")
+	f.want("complete", "Lathe.so=module two Lathe.so.bak=module Resources/Core.zip=0123456789")
+}
+
+// TestPartsOfDroppedFilesGoAway leaves no part behind that nothing would ever finish.
+func TestPartsOfDroppedFilesGoAway(t *testing.T) {
+	f := newFolder(t)
+	begin(t, f, start{blobs: packs("Gone.zip", "0123456789")}, 6)
+	f.want("interrupted", "Resources/~Gone.zip=012345")
+	start{blobs: packs("Core.zip", "core")}.must(f)
+	f.want("dropped", "Resources/Core.zip=core")
+}
+
+// TestFinishIsCancelled keeps the part of a check that was broken off.
+func TestFinishIsCancelled(t *testing.T) {
+	f := newFolder(t)
+	d := f.mustOpen()
+	s := start{blobs: packs("Core.zip", "0123456789")}
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Write(0, []byte("0123456789")); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := d.Finish(ctx, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("finish: %v", err)
+	}
+	f.want("kept", "Resources/~Core.zip=0123456789")
+}
+
+// TestPlanIsCancelled stops while a large file is hashed.
+func TestPlanIsCancelled(t *testing.T) {
+	f := newFolder(t)
+	content := strings.Repeat("x", 3<<20)
+	f.write("Resources/Core.zip", content)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var told []int64
+	d := f.mustOpen()
+	_, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, packs("Core.zip", content)), func(file string, done, size int64) {
+		if told = append(told, done); file != "Resources/Core.zip" || size != int64(len(content)) {
+			t.Errorf("progress of %s: %d of %d", file, done, size)
+		}
+		cancel()
+	})
+	if !errors.Is(err, context.Canceled) || len(told) != 1 {
+		t.Errorf("stopped after %d reads: %v", len(told), err)
+	}
+	if _, fault := errors.AsType[*update.Fault](err); fault {
+		t.Errorf("called a fault: %v", err)
+	}
+}
+
+// TestCalledOutOfOrder are bugs of a caller, which must not hurt an install.
+func TestCalledOutOfOrder(t *testing.T) {
+	f, ctx := newFolder(t), context.Background()
+	d := f.mustOpen()
+	for name, err := range map[string]error{
+		"write": d.Write(0, nil), "finish": d.Finish(ctx, 0), "commit": d.Commit(ctx),
+	} {
+		if fault := wantFault(t, name, err, update.DiskFault); !strings.Contains(fault.Error(), "internal error") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := start{blobs: packs("Core.zip", "0123")}
+	if _, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, "a file beyond the plan", d.Write(1, nil), update.DiskFault)
+	wantFault(t, "a file before the plan", d.Write(-1, nil), update.DiskFault)
+	wantFault(t, "commit of an unfinished file", d.Commit(ctx), update.DiskFault)
+	if d.State() != install.Staging {
+		t.Errorf("state %q", d.State())
+	}
+	if err := errors.Join(d.Promote(ctx), d.Confirm(), d.Close(), d.Close()); err != nil {
+		t.Error(err)
+	}
+	s.must(f)
+	f.want("complete", "Resources/Core.zip=0123")
+}

@@ -1,0 +1,69 @@
+// Command collet-client is the host: the program that a player double-clicks, which keeps the game's module and packs
+// current and runs the module in a process of its own.
+//
+// One executable plays three roles, chosen by --role and otherwise the same program:
+//
+//	host      locks the install, recovers it, shows the splash, updates, starts a child, decides what its end means
+//	runtime   maps one native module, reports its metadata, runs it on the main thread when told to
+//	embedded  the same with the client that is linked into this program
+//
+// The host never loads native code itself, so a module can neither crash it nor keep an old copy of itself in memory:
+// a new module is a new child under the same host process. When the game shows itself the host ends its window and stays
+// as a plain supervisor; where it needs a window again it starts itself anew in place.
+//
+// Exit codes are those of update.Ends, and 2 for a command line that makes no sense.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+)
+
+// The main goroutine stays on the main thread: windows and modules insist on it.
+func init() { runtime.LockOSThread() }
+
+func main() {
+	code, again := run(os.Args[1:], os.Stdout, os.Stderr)
+	if again != nil {
+		code = again.relaunch(os.Stderr)
+	}
+	os.Exit(code)
+}
+
+// run is the program without its exit. again is set when this program has to be started anew in this place.
+func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
+	f, err := parseFlags(args, stdout, stderr)
+	var ended stop
+	if errors.As(err, &ended) {
+		return ended.code, nil
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "collet-client: %v\n", err)
+		return exitUsage, nil
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if f.Role != "host" {
+		return runChild(ctx, f, stderr), nil
+	}
+	h, err := newHost(f)
+	if err != nil {
+		fmt.Fprintf(stderr, "collet-client: %v\n", err)
+		return exitUsage, nil
+	}
+	defer func() {
+		if err := h.close(); err != nil {
+			fmt.Fprintf(stderr, "collet-client: %v\n", err)
+		}
+	}()
+	if f.Headless {
+		return h.headless(ctx, stdout), nil
+	}
+	return h.windowed(ctx, args, stderr)
+}

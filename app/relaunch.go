@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"collet/platform"
+)
+
+// relaunch is this program started anew in place, because a window loop can run only once in a process.
+type relaunch struct {
+	exe  string
+	args []string
+}
+
+// relaunch replaces the process. It returns only where that fails, or where the system starts a second process and this
+// one has to end.
+func (r *relaunch) relaunch(stderr io.Writer) int {
+	if err := platform.Relaunch(r.exe, r.args, nil); err != nil {
+		fmt.Fprintf(stderr, "collet-client: start anew: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// hidden are the flags that a relaunch sets anew. ClientLibPath is among them because a game that asks for a reload
+// names the module that comes next.
+var hidden = []string{"--relaunched", "--show-crash", "--ClientLibPath"}
+
+// relaunchArgs takes this start's arguments over to the next one, before the ones of the game. crash is how the game
+// ended, empty for a reload; module is empty for the live module.
+func relaunchArgs(args []string, count int, crash, module string) []string {
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	var kept []string
+	for i := 0; i < end; i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		if !slices.Contains(hidden, name) {
+			kept = append(kept, args[i])
+		} else if !joined {
+			i++ // its value stands in the next argument
+		}
+	}
+	kept = append(kept, "--relaunched="+strconv.Itoa(count))
+	if crash != "" {
+		kept = append(kept, "--show-crash="+crash)
+	}
+	if module != "" {
+		kept = append(kept, "--ClientLibPath="+module)
+	}
+	return append(kept, args[end:]...)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// maxSettings is the largest settings file in bytes; a hand-written one has a few hundred.
+const maxSettings = 1 << 20
+
+// settings is the file beside the host, <exe>.toml, with the source's names. Zero values mean the defaults below.
+type settings struct {
+	ClientNetwork struct {
+		ServerHost string // default 127.0.0.1 (fonline reference, section 2.11)
+		ServerPort int    // default 4000 (the same, section 2.1)
+	}
+	Client struct {
+		Title      string // what the window calls the game; default: the host's name
+		WebsiteUrl string // where the newest full package is
+		StoreUrl   string // where a store offers the game
+		Language   string // default: the system's
+	}
+	Baking struct {
+		ClientResources string // folder of the packs, default Resources
+		CacheResources  string // folder of the hash cache, default Cache
+	}
+}
+
+// loadSettings reads the settings file. A file that is not there gives the defaults; one that can't be understood is an
+// error that names the line.
+func loadSettings(name string) (settings, error) {
+	var s settings
+	if err := s.read(name); err != nil {
+		return settings{}, err
+	}
+	setDefault(&s.ClientNetwork.ServerHost, "127.0.0.1")
+	setDefault(&s.Baking.ClientResources, "Resources")
+	setDefault(&s.Baking.CacheResources, "Cache")
+	if s.ClientNetwork.ServerPort == 0 {
+		s.ClientNetwork.ServerPort = 4000
+	}
+	if p := s.ClientNetwork.ServerPort; p < 1 || p > 65535 {
+		return settings{}, fmt.Errorf("settings %q: ClientNetwork.ServerPort is %d; want 1 to 65535", name, p)
+	}
+	return s, nil
+}
+
+func (s *settings) read(name string) error {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > maxSettings {
+		return fmt.Errorf("settings %q: longer than %d bytes", name, maxSettings)
+	}
+	err = toml.NewDecoder(f).DisallowUnknownFields().Decode(s)
+	var unknown *toml.StrictMissingError
+	var wrong *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown):
+		return fmt.Errorf("settings %q: unknown name:\n%s", name, unknown.String())
+	case errors.As(err, &wrong):
+		return fmt.Errorf("settings %q:\n%s", name, wrong.String())
+	case err != nil:
+		return fmt.Errorf("settings %q: %w", name, err)
+	}
+	return nil
+}
+
+func setDefault(value *string, fallback string) {
+	if *value == "" {
+		*value = fallback
+	}
+}
+
+// server is the address as net.Dial takes it.
+func (s settings) server() string {
+	return net.JoinHostPort(s.ClientNetwork.ServerHost, strconv.Itoa(s.ClientNetwork.ServerPort))
+}

@@ -1,0 +1,28 @@
+//go:build cgo
+
+package splash
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/app"
+
+	"collet"
+)
+
+// newApp makes the Fyne application. This is the only place that needs the toolkit's windows, and so cgo. The version
+// and the identity come from the root package; Fyne would otherwise look for a FyneApp.toml beside the program.
+func newApp() (fyne.App, error) {
+	if !hasDisplay(runtime.GOOS, os.Getenv) {
+		return nil, fmt.Errorf("%w: neither DISPLAY nor WAYLAND_DISPLAY is set", ErrNoWindow)
+	}
+	d := collet.App()
+	app.SetMetadata(fyne.AppMetadata{
+		ID: d.ID, Name: d.Name, Version: d.Version, Build: d.Build, Release: true,
+		Migrations: map[string]bool{"fyneDo": true}, // nothing here touches a widget off the loop
+	})
+	return app.NewWithID(d.ID), nil
+}

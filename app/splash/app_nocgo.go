@@ -1,0 +1,14 @@
+//go:build !cgo
+
+package splash
+
+import (
+	"fmt"
+
+	"fyne.io/fyne/v2"
+)
+
+// newApp says that a program built without cgo has no windows.
+func newApp() (fyne.App, error) {
+	return nil, fmt.Errorf("%w: this program was built without cgo", ErrNoWindow)
+}

@@ -1,0 +1,188 @@
+package splash
+
+import (
+	"strings"
+	"time"
+
+	"collet/app/update"
+	"collet/assets"
+)
+
+// maxComponents is how many differing components a dialog names; the report names them all.
+const maxComponents = 8
+
+// EndInfo is what explains one end beyond its row in the table. Everything in it may be empty. Texts of peers need not
+// be cleaned before; ComposeEnd does.
+type EndInfo struct {
+	Target string        // binary target, "Linux-x64"
+	Server string        // host:port as it was asked for
+	Fault  *update.Fault // of a Failed end
+	Path   string        // where the install is; used where the fault names no file
+
+	Needed, Free int64         // bytes, of a full disk; Needed is 0 while unknown
+	RetryAfter   time.Duration // of a maintenance; 0 while unknown
+	Components   []string      // which differ, in words of the verdict
+	Unloadable   string        // the module that could not be loaded, where the game never ran
+	RolledBack   bool          // the last good version was put back
+
+	StoreURL    string // of the store page; never from a server
+	WebsiteURL  string // of the page with the full package; never from a server
+	PlayOffline bool   // there is a confirmed set that can be played without the server
+}
+
+// Button is one next step. URL is the page that it opens, if it opens one.
+type Button struct {
+	Action update.Action
+	Label  string
+	URL    string
+}
+
+// Dialog is what a person is shown when something ended: what happened, what to do, and buttons to do it. All texts are
+// cleaned and in one language. Without buttons nothing is shown, and Title and Body are for logs and terminals.
+type Dialog struct {
+	Title   string
+	Body    string // paragraphs, parted by an empty line; where there are buttons, the last one is the next step
+	Buttons []Button
+	Default int // index of the button that Enter presses
+}
+
+// ComposeEnd words one row of the table of ends. It is pure. Buttons stand in the row's order; those that could do
+// nothing (no page to open, nothing to play offline) are left out, and the next step speaks only of what is left. The
+// last button is always there and ends it all, which is what Escape does.
+func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
+	d := Dialog{Title: t.Get(e.Key + ".title")}
+	for _, action := range e.Actions {
+		if button := compose(action, info, t); button.possible(info) {
+			d.Buttons = append(d.Buttons, button)
+		}
+	}
+	d.Body = body(e, info, t)
+	if step := nextStep(e, d, t); step != "" {
+		d.Body += "\n\n" + step
+	}
+	d.Default = defaultButton(d.Buttons)
+	return d
+}
+
+func compose(action update.Action, info EndInfo, t assets.Texts) Button {
+	b := Button{Action: action, Label: t.Get("button." + string(action))}
+	switch action {
+	case update.Store:
+		b.URL = info.StoreURL
+	case update.Website:
+		b.URL = info.WebsiteURL
+	}
+	return b
+}
+
+func (b Button) possible(info EndInfo) bool {
+	switch b.Action {
+	case update.Store, update.Website:
+		return b.URL != ""
+	case update.Offline:
+		return info.PlayOffline
+	default:
+		return true
+	}
+}
+
+// defaultButton is the first one that does something about the matter, or else the last one.
+func defaultButton(buttons []Button) int {
+	for i, b := range buttons {
+		if b.Action != update.Details {
+			return i
+		}
+	}
+	return 0
+}
+
+// Offers reports whether one of the buttons is for action.
+func (d Dialog) Offers(action update.Action) bool {
+	for _, b := range d.Buttons {
+		if b.Action == action {
+			return true
+		}
+	}
+	return false
+}
+
+// Text is the dialog without buttons, for logs and for a terminal.
+func (d Dialog) Text() string { return d.Title + "\n" + d.Body }
+
+// body says what happened.
+func body(e update.End, info EndInfo, t assets.Texts) string {
+	args := []any{
+		"host", orWord(info.Server, t.Get("word.unknown")), "target", orWord(info.Target, t.Get("word.unknown")),
+		"path", orWord(subject(info), t.Get("word.path")),
+	}
+	key := e.Key + ".body"
+	if e.Outcome == update.RuntimeFailed && info.Unloadable != "" {
+		key, args = "end.runtime.unloadable", []any{"path", clean(info.Unloadable, maxLine)}
+	}
+	said := t.Get(key, args...)
+	if more := addition(e, info, t); more != "" {
+		said += "\n" + more
+	}
+	return said
+}
+
+// addition is the sentence that depends on what is known.
+func addition(e update.End, info EndInfo, t assets.Texts) string {
+	switch {
+	case e.Cause == update.DiskFull && info.Needed > 0:
+		return t.Get("end.diskfull.numbers", "needed", t.Size(info.Needed), "free", t.Size(info.Free))
+	case e.Outcome == update.Maintenance && info.RetryAfter > 0:
+		return t.Get("end.maintenance.back", "time", t.Span(info.RetryAfter))
+	case e.Outcome == update.ComponentsMismatch && len(info.Components) > 0:
+		return t.Get("end.components.list", "components", list(info.Components))
+	case e.Outcome == update.RuntimeFailed && info.RolledBack:
+		return t.Get("end.runtime.back")
+	default:
+		return ""
+	}
+}
+
+// list names the first components.
+func list(names []string) string {
+	var clear []string
+	for _, name := range names[:min(len(names), maxComponents)] {
+		clear = append(clear, clean(name, maxLine/2))
+	}
+	if len(names) > maxComponents {
+		clear = append(clear, "…")
+	}
+	return strings.Join(clear, ", ")
+}
+
+// subject is the file or folder that an end is about.
+func subject(info EndInfo) string {
+	if info.Fault != nil && info.Fault.Subject != "" {
+		return info.Fault.Subject
+	}
+	return info.Path
+}
+
+func orWord(text, word string) string {
+	if text = clean(text, maxLine); text != "" {
+		return text
+	}
+	return word
+}
+
+// nextStep says what to do now, in words that fit the buttons that are there.
+func nextStep(e update.End, d Dialog, t assets.Texts) string {
+	if len(d.Buttons) == 0 {
+		return ""
+	}
+	key := e.Key + ".next"
+	for _, page := range []update.Action{update.Store, update.Website} {
+		if d.Offers(page) {
+			key += "_" + string(page)
+		}
+	}
+	step := t.Get(key)
+	if d.Offers(update.Offline) {
+		step += " " + t.Get("next.offline")
+	}
+	return step
+}

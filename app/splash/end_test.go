@@ -1,0 +1,214 @@
+package splash
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/app/update"
+	"collet/assets"
+)
+
+// fullInfo explains an end as fully as can be, and bareInfo not at all.
+func fullInfo(e update.End) EndInfo {
+	info := EndInfo{
+		Target: "Linux-x64", Server: "play.example.org:4000", Path: "/home/ada/Games/EmberReach",
+		Needed: 412_000_000, Free: 51_000_000, RetryAfter: 20 * time.Minute,
+		Components: []string{"PlayerController (server is newer)", "Inventory (client is newer)"}, RolledBack: true,
+		StoreURL: "https://store.example.org/ember", WebsiteURL: "https://example.org/get", PlayOffline: true,
+	}
+	if e.Outcome == update.Failed {
+		info.Fault = &update.Fault{Cause: e.Cause, Subject: "Resources/Core.zip"}
+	}
+	return info
+}
+
+// variants are what is known about an end, from everything to nothing.
+func variants(e update.End) map[string]EndInfo {
+	full, noURL := fullInfo(e), fullInfo(e)
+	noURL.StoreURL, noURL.WebsiteURL, noURL.PlayOffline, noURL.RolledBack = "", "", false, false
+	noURL.Unloadable = "/home/ada/Games/EmberReach/EmberReach.so"
+	return map[string]EndInfo{"1 all is known": full, "2 no page, nothing to play": noURL, "3 nothing is known": {}}
+}
+
+func TestDialogs(t *testing.T) {
+	for _, language := range assets.Languages() {
+		var out strings.Builder
+		texts := assets.TextsFor(language)
+		for _, e := range update.Ends() {
+			all := variants(e)
+			for _, name := range []string{"1 all is known", "2 no page, nothing to play", "3 nothing is known"} {
+				fmt.Fprintf(&out, "== %s %s: %s\n%s\n", e.Outcome, e.Cause, name[2:], printed(ComposeEnd(e, all[name], texts)))
+			}
+		}
+		golden(t, "dialogs."+language+".txt", out.String())
+	}
+}
+
+func printed(d Dialog) string {
+	out := d.Text() + "\n"
+	for i, b := range d.Buttons {
+		mark := " "
+		if i == d.Default {
+			mark = "*"
+		}
+		out += strings.TrimRight(fmt.Sprintf("%s[%s] %s %s", mark, b.Label, b.Action, b.URL), " ") + "\n"
+	}
+	return out
+}
+
+// verbs are the words of a next step, and what must be there for it to be possible: one of these buttons, or, where
+// there is none, a thing that can be done away from the screen.
+func verbs(language string) map[string][]update.Action {
+	anywhere := []update.Action(nil)
+	switch language {
+	case "en":
+		return map[string][]update.Action{
+			"try again": {update.Retry}, "Try again": {update.Retry}, "play offline": {update.Offline},
+			"website": {update.Website}, "app store": anywhere, "full package": anywhere,
+			"Start it again": {update.Play}, "repair": {update.Repair}, "Copy the report": {update.Copy},
+			"Switch to": anywhere, "later": {update.Retry},
+		}
+	case "ru":
+		return map[string][]update.Action{
+			"повторите попытку": {update.Retry}, "Повторите попытку": {update.Retry},
+			"играйте без сети": {update.Offline}, "с сайта": {update.Website}, "магазин": anywhere,
+			"полный пакет": anywhere, "Запустите её снова": {update.Play}, "исправьте файлы": {update.Repair},
+			"Скопируйте отчёт": {update.Copy}, "Перейдите": anywhere,
+		}
+	default:
+		return nil
+	}
+}
+
+// Every message that a player can see ends in a next step that can be taken with what is on the screen.
+func TestEveryDialogEndsInANextStep(t *testing.T) {
+	for _, language := range assets.Languages() {
+		texts, words := assets.TextsFor(language), verbs(language)
+		if words == nil {
+			t.Fatalf("this test does not know the verbs of %q yet", language)
+		}
+		for _, e := range update.Ends() {
+			for name, info := range variants(e) {
+				d := ComposeEnd(e, info, texts)
+				if !e.Shown() {
+					if len(d.Buttons) != 0 || d.Title == "" || d.Body == "" {
+						t.Errorf("%s, %s: an end that is not shown is %+v", language, e.Key, d)
+					}
+					continue
+				}
+				checkNextStep(t, fmt.Sprint(language, ", ", e.Key, ", ", name), d, words)
+			}
+		}
+	}
+}
+
+func checkNextStep(t *testing.T, name string, d Dialog, words map[string][]update.Action) {
+	t.Helper()
+	paragraphs := strings.Split(d.Body, "\n\n")
+	step := paragraphs[len(paragraphs)-1]
+	if len(paragraphs) != 2 || !strings.HasSuffix(step, ".") {
+		t.Errorf("%s: body is %q", name, d.Body)
+	}
+	said := 0
+	for word, needs := range words {
+		if !strings.Contains(step, word) {
+			continue
+		}
+		said++
+		if len(needs) > 0 && !slices.ContainsFunc(needs, d.Offers) {
+			t.Errorf("%s: %q speaks of %q, but the buttons are %v", name, step, word, d.Buttons)
+		}
+	}
+	if said == 0 {
+		t.Errorf("%s: %q says nothing to do", name, step)
+	}
+	for _, action := range []update.Action{update.Offline, update.Website} {
+		mentioned := slices.ContainsFunc(wordsFor(words, action), func(word string) bool {
+			return strings.Contains(step, word)
+		})
+		if d.Offers(action) != mentioned {
+			t.Errorf("%s: a button for %q is there: %v; the text speaks of it: %v", name, action, d.Offers(action), mentioned)
+		}
+	}
+}
+
+func wordsFor(words map[string][]update.Action, action update.Action) []string {
+	var found []string
+	for word, needs := range words {
+		if slices.Contains(needs, action) {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// Buttons come in the table's order, without those that could do nothing; the last one always ends it.
+func TestButtonsFollowTheTable(t *testing.T) {
+	texts := assets.TextsFor("en")
+	for _, e := range update.Ends() {
+		for name, info := range variants(e) {
+			d := ComposeEnd(e, info, texts)
+			var got []update.Action
+			for _, b := range d.Buttons {
+				got = append(got, b.Action)
+				if b.Label == "" || strings.Contains(b.Label, ".") {
+					t.Errorf("%s: label %q", e.Key, b.Label)
+				}
+				if page := b.Action == update.Store || b.Action == update.Website; page != (b.URL != "") {
+					t.Errorf("%s: button %+v", e.Key, b)
+				}
+			}
+			want := slices.DeleteFunc(slices.Clone(e.Actions), func(a update.Action) bool {
+				return a == update.Store && info.StoreURL == "" || a == update.Website && info.WebsiteURL == "" ||
+					a == update.Offline && !info.PlayOffline
+			})
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %s: buttons %v, want %v", e.Key, name, got, want)
+			}
+			if e.Shown() && got[len(got)-1] != update.Quit {
+				t.Errorf("%s, %s: the last button is %v", e.Key, name, got[len(got)-1])
+			}
+		}
+	}
+}
+
+func TestDefaultButton(t *testing.T) {
+	for _, c := range []struct {
+		actions []update.Action
+		want    int
+	}{
+		{nil, 0}, {[]update.Action{update.Quit}, 0}, {[]update.Action{update.Retry, update.Quit}, 0},
+		{[]update.Action{update.Details, update.Quit}, 1}, {[]update.Action{update.Details, update.Retry, update.Quit}, 1},
+		{[]update.Action{update.Details}, 0},
+	} {
+		var buttons []Button
+		for _, a := range c.actions {
+			buttons = append(buttons, Button{Action: a})
+		}
+		if got := defaultButton(buttons); got != c.want {
+			t.Errorf("default of %v is %d, want %d", c.actions, got, c.want)
+		}
+	}
+}
+
+// What a server or a file name says can't break the dialog.
+func TestDialogsAreCleaned(t *testing.T) {
+	const nasty = "evil\x1b[2J\nQuit now \u202e{path}\u0000"
+	texts := assets.TextsFor("en")
+	info := EndInfo{
+		Server: nasty, Target: nasty, Path: nasty, Unloadable: nasty, Fault: &update.Fault{Subject: nasty},
+		Components: slices.Repeat([]string{nasty}, 50), RetryAfter: time.Hour, Needed: -1,
+	}
+	for _, e := range update.Ends() {
+		d := ComposeEnd(e, info, texts)
+		if strings.ContainsAny(d.Text(), "\x1b\x00\u202e") || strings.Count(d.Body, "\n") > 3 {
+			t.Errorf("%s: %q", e.Key, d.Body)
+		}
+		if strings.Count(d.Body, "evil") > maxComponents+2 {
+			t.Errorf("%s: too long: %q", e.Key, d.Body)
+		}
+	}
+}

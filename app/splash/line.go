@@ -1,0 +1,69 @@
+package splash
+
+import (
+	"image/color"
+	"sort"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/canvas"
+	"fyne.io/fyne/v2/theme"
+)
+
+// line is one line of text that never runs out of its place: what does not fit loses its middle.
+//
+// It names its font. A text that does not makes Fyne read every font of the system first, which takes far longer than
+// all the rest of the first frame; a letter that our font lacks is still looked for there when it is met.
+type line struct {
+	*canvas.Text
+	whole string
+	width float32
+}
+
+func newLine(size float32, bold bool, c color.Color) *line {
+	t := canvas.NewText("", c)
+	t.TextSize, t.FontSource = size, font(bold)
+	return &line{Text: t}
+}
+
+func font(bold bool) fyne.Resource {
+	if bold {
+		return theme.DefaultTextBoldFont()
+	}
+	return theme.DefaultTextFont()
+}
+
+// set changes the text. It must run on the loop, like everything that touches the screen.
+func (l *line) set(text string) {
+	if text != l.whole {
+		l.whole = text
+		l.fit()
+	}
+}
+
+// put places the line with its top left corner at (x, y), or its top right corner with right alignment.
+func (l *line) put(x, y, width float32) {
+	l.width = width
+	l.Move(fyne.NewPos(x, y))
+	l.Resize(fyne.NewSize(width, l.TextSize*1.4))
+	l.fit()
+}
+
+// fit shows as much of the text as there is room for.
+func (l *line) fit() {
+	shown := l.whole
+	if l.width > 0 && l.measure(shown) > l.width {
+		fits := sort.Search(len([]rune(l.whole)), func(n int) bool { return l.measure(cutMiddle(l.whole, n+1)) > l.width })
+		shown = cutMiddle(l.whole, max(fits, 1))
+	}
+	if shown != l.Text.Text {
+		l.Text.Text = shown
+		l.Refresh()
+	}
+}
+
+func (l *line) measure(text string) float32 { return textWidth(text, l.TextSize, l.FontSource) }
+
+func textWidth(text string, size float32, source fyne.Resource) float32 {
+	measured, _ := fyne.CurrentApp().Driver().RenderedTextSize(text, size, fyne.TextStyle{}, source)
+	return measured.Width
+}

@@ -1,0 +1,139 @@
+package splash
+
+import (
+	"image/color"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/container"
+)
+
+// The window in Fyne's units. The picture's lower edge runs out into the ground, so the texts may overlap it a little.
+const (
+	windowWidth   = 640
+	windowHeight  = 480
+	pictureHeight = 360
+	margin        = 24
+)
+
+// progress is the content of the window while an update runs: the name of the game on the picture, and below it what is
+// going on, the bar of the file under way, the bar of all files, and a way to cancel.
+type progress struct {
+	root                *fyne.Container
+	title               *line
+	headline, note      *line
+	detail, thisAmount  *line
+	allLabel, allAmount *line
+	speed, left         *line
+	thisBar, allBar     *gauge
+	cancel              *choice
+	size                fyne.Size
+}
+
+func newProgress(title string, cancel *choice) *progress {
+	p := &progress{
+		title:    newLine(sizeTitle, true, bright),
+		headline: newLine(sizeHeadline, true, bright), note: newLine(sizeSmall, false, amber),
+		detail: newLine(sizeSmall, false, text), thisAmount: newRight(text),
+		allLabel: newLine(sizeSmall, false, text), allAmount: newRight(text),
+		speed: newLine(sizeSmall, false, quiet), left: newRight(quiet),
+		thisBar: newGauge(), allBar: newGauge(), cancel: cancel,
+	}
+	p.title.set(title)
+	objects := []fyne.CanvasObject{p.cancel}
+	for _, l := range p.lines() {
+		objects = append(objects, l.Text)
+	}
+	objects = append(objects, p.thisBar.objects()...)
+	objects = append(objects, p.allBar.objects()...)
+	p.root = container.New(placer{fyne.NewSize(windowWidth, windowHeight), p.place}, objects...)
+	return p
+}
+
+func newRight(c color.Color) *line {
+	l := newLine(sizeSmall, false, c)
+	l.Alignment = fyne.TextAlignTrailing
+	return l
+}
+
+func (p *progress) lines() []*line {
+	return []*line{p.title, p.headline, p.note, p.detail, p.thisAmount, p.allLabel, p.allAmount, p.speed, p.left}
+}
+
+// place puts everything from the bottom upwards, so that the bars stand still whether there is a note or not.
+func (p *progress) place(size fyne.Size) {
+	p.size = size
+	width, y := size.Width-2*margin, size.Height
+	p.title.put(margin+8, 132, width*0.40)
+	p.speed.put(margin, y-36, width/2)
+	p.left.put(margin+width/2, y-36, width/2)
+	p.allBar.put(margin, y-50, width)
+	p.allLabel.put(margin, y-73, width/2)
+	p.allAmount.put(margin+width/2, y-73, width/2)
+	p.thisBar.put(margin, y-86, width)
+	p.detail.put(margin, y-109, width*0.62)
+	p.thisAmount.put(margin+width*0.62, y-109, width*0.38)
+	button := p.cancel.MinSize()
+	p.cancel.Resize(button)
+	p.cancel.Move(fyne.NewPos(size.Width-margin-button.Width+ringGap, y-154))
+	p.placeHead(width - button.Width - margin)
+}
+
+// placeHead puts the headline, and the note below it if there is one.
+func (p *progress) placeHead(width float32) {
+	y := p.size.Height - 142
+	if p.note.whole != "" {
+		p.note.put(margin, p.size.Height-131, width)
+		y -= 16
+	}
+	p.headline.put(margin, y, width)
+}
+
+// show paints a scene.
+func (p *progress) show(s Scene) {
+	p.headline.set(s.Headline)
+	p.detail.set(s.Detail)
+	p.thisAmount.set(s.This.Amount)
+	p.allLabel.set(s.All.Label)
+	p.allAmount.set(s.All.Amount)
+	p.speed.set(s.Speed)
+	if s.Retry != "" {
+		p.speed.set(s.Retry)
+	}
+	p.left.set(s.Left)
+	p.thisBar.show(s.This.Shown)
+	p.thisBar.set(s.This.Fraction, false)
+	p.allBar.show(s.All.Shown || s.Busy)
+	if s.Busy {
+		p.allBar.set(steady(s.Pulse), true)
+	} else {
+		p.allBar.set(s.All.Fraction, false)
+	}
+}
+
+// steady keeps the mark of a busy bar still for people who asked their system for less motion.
+func steady(pulse float64) float64 {
+	if fyne.CurrentApp().Settings().ShowAnimations() {
+		return pulse
+	}
+	return 0.5
+}
+
+// setNote shows a line under the headline, or takes it away.
+func (p *progress) setNote(text string) {
+	p.note.set(text)
+	if !p.size.IsZero() {
+		p.place(p.size)
+	}
+}
+
+// placer is a layout that is one function.
+type placer struct {
+	min   fyne.Size
+	place func(size fyne.Size)
+}
+
+// MinSize implements fyne.Layout.
+func (l placer) MinSize([]fyne.CanvasObject) fyne.Size { return l.min }
+
+// Layout implements fyne.Layout.
+func (l placer) Layout(_ []fyne.CanvasObject, size fyne.Size) { l.place(size) }

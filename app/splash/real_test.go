@@ -1,0 +1,225 @@
+//go:build cgo && linux
+
+package splash
+
+import (
+	"bufio"
+	"bytes"
+	"image"
+	"image/color"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"collet/app/update"
+)
+
+// realPatience is how long a real window may take. A cold start with a software renderer and the race detector on a busy
+// machine has been seen to take several seconds.
+const realPatience = 60 * time.Second
+
+// display is a fake screen of 1280 × 800 pixels.
+type display struct {
+	name   string // ":99"
+	screen string // the file that holds its pixels
+}
+
+// newDisplay starts Xvfb for one test, or skips it where there is none.
+func newDisplay(t *testing.T) display {
+	t.Helper()
+	for _, tool := range []string{"Xvfb", "xdotool"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed: a real window can't be tested", tool)
+		}
+	}
+	dir := t.TempDir()
+	number, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "1280x800x24", "-fbdir", dir, "-nolisten", "tcp")
+	x.ExtraFiles = []*os.File{write}
+	if err := x.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Process.Kill(); _ = x.Wait(); _ = number.Close() })
+	write.Close()
+	line, err := bufio.NewReader(number).ReadString('\n')
+	if err != nil {
+		t.Fatalf("Xvfb does not start: %v", err)
+	}
+	return display{":" + strings.TrimSpace(line), filepath.Join(dir, "Xvfb_screen0")}
+}
+
+// program is this test binary running one scene with a real window.
+type program struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	out    *bytes.Buffer
+	exited chan error
+}
+
+func (d display) start(t *testing.T, scene, language string) *program {
+	t.Helper()
+	p := &program{t: t, cmd: exec.Command(os.Args[0]), out: &bytes.Buffer{}, exited: make(chan error, 1)}
+	home := t.TempDir()
+	p.cmd.Env = append(os.Environ(), childScene+"="+scene, childLang+"="+language, "DISPLAY="+d.name, "WAYLAND_DISPLAY=",
+		"HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_RUNTIME_DIR="+home, "FYNE_SCALE=1", "LANG=C", "LIBGL_ALWAYS_SOFTWARE=1")
+	p.cmd.Stdout, p.cmd.Stderr = p.out, io.Discard
+	if testing.Verbose() {
+		p.cmd.Stderr = os.Stderr
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.exited <- p.cmd.Wait() }()
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	return p
+}
+
+// ended waits for the program and returns its exit code and what it said.
+func (p *program) ended() (int, string) {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+		return p.cmd.ProcessState.ExitCode(), p.out.String()
+	case <-time.After(realPatience):
+		p.t.Fatal("the program does not end")
+		return 0, ""
+	}
+}
+
+// until waits until the screen looks as is says, and returns it.
+func (d display) until(t *testing.T, what string, is func(*image.RGBA) bool) *image.RGBA {
+	t.Helper()
+	var last *image.RGBA
+	for begun := time.Now(); time.Since(begun) < realPatience; time.Sleep(20 * time.Millisecond) {
+		picture, err := readXWD(d.screen)
+		if err != nil {
+			continue // Xvfb is writing its header
+		}
+		if last = picture; is(picture) {
+			return picture
+		}
+	}
+	if last != nil {
+		savePicture(t, filepath.Join("testdata", "failed", "screen.png"), last)
+	}
+	t.Fatalf("waited in vain until %s; the screen is in testdata/failed/screen.png", what)
+	return nil
+}
+
+func (d display) key(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		press := exec.Command("xdotool", "key", name)
+		press.Env = append(os.Environ(), "DISPLAY="+d.name)
+		if out, err := press.CombinedOutput(); err != nil {
+			t.Fatalf("xdotool: %v: %s", err, out)
+		}
+		time.Sleep(150 * time.Millisecond) // a few frames, so that the next key meets what this one made
+	}
+}
+
+// windowIn is the smallest rectangle round everything that is not black.
+func windowIn(screen *image.RGBA) image.Rectangle {
+	box := image.Rectangle{}
+	for y := range screen.Bounds().Dy() {
+		for x := range screen.Bounds().Dx() {
+			if c := screen.RGBAAt(x, y); c.R|c.G|c.B != 0 {
+				box = box.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	return box
+}
+
+var wholeWindow = image.Rect(320, 160, 320+windowWidth, 160+windowHeight)
+
+func at(screen *image.RGBA, x, y int) color.RGBA {
+	return screen.RGBAAt(wholeWindow.Min.X+x, wholeWindow.Min.Y+y)
+}
+
+func is(c color.RGBA, want color.NRGBA) bool {
+	return apart(uint32(c.R), uint32(want.R))+apart(uint32(c.G), uint32(want.G))+apart(uint32(c.B), uint32(want.B)) < 12
+}
+
+func showsProgress(screen *image.RGBA) bool {
+	return windowIn(screen) == wholeWindow && is(at(screen, 60, windowHeight-46), amber) && is(at(screen, 600, windowHeight-46), track)
+}
+
+func showsDialog(screen *image.RGBA) bool {
+	return windowIn(screen) == wholeWindow && is(at(screen, cardMargin+20, 85), amber)
+}
+
+// The window for real: of the right size, in the middle, not blank, and gone after Escape.
+func TestRealWindow(t *testing.T) {
+	d := newDisplay(t)
+	p := d.start(t, "progress", "en")
+	screen := d.until(t, "the progress is shown", showsProgress)
+	colours := map[color.RGBA]bool{}
+	for y := wholeWindow.Min.Y; y < wholeWindow.Max.Y; y++ {
+		for x := wholeWindow.Min.X; x < wholeWindow.Max.X; x++ {
+			colours[screen.RGBAAt(x, y)] = true
+		}
+	}
+	if len(colours) < 2000 {
+		t.Errorf("the window has only %d colours", len(colours))
+	}
+	d.key(t, "Escape")
+	if code, said := p.ended(); code != 0 || !strings.Contains(said, "answer context canceled, error <nil>") || !strings.Contains(said, "first frame") {
+		t.Errorf("exit code %d, it said %q", code, said)
+	}
+	d.until(t, "the window is gone", func(screen *image.RGBA) bool { return windowIn(screen).Empty() })
+}
+
+func TestRealDialog(t *testing.T) {
+	d := newDisplay(t)
+	for _, c := range []struct {
+		keys []string
+		want update.Action
+	}{
+		{[]string{"Tab", "Return"}, update.Offline}, {[]string{"Left", "Left", "Return", "Escape", "Escape"}, update.Quit},
+	} {
+		p := d.start(t, "dialog", "ru")
+		d.until(t, "the dialog is shown", showsDialog)
+		d.key(t, c.keys...)
+		if code, said := p.ended(); code != 0 || !strings.Contains(said, "answer "+string(c.want)+" <nil>") {
+			t.Errorf("%v: exit code %d, it said %q", c.keys, code, said)
+		}
+	}
+}
+
+// Work that is done before the window is there leaves nothing behind.
+func TestRealWindowOfQuickWork(t *testing.T) {
+	d := newDisplay(t)
+	if code, said := d.start(t, "quick", "en").ended(); code != 0 || !strings.Contains(said, "answer done, error <nil>") {
+		t.Errorf("exit code %d, it said %q", code, said)
+	}
+}
+
+func TestRealWindowAndTheSystemsEnd(t *testing.T) {
+	d := newDisplay(t)
+	p := d.start(t, "progress", "en")
+	d.until(t, "the progress is shown", showsProgress)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := p.ended(); code != 0 || !strings.Contains(said, "answer context canceled, error <nil>") {
+		t.Errorf("exit code %d, it said %q", code, said)
+	}
+}
+
+func TestRealWindowWithoutADisplay(t *testing.T) {
+	for name, d := range map[string]display{"none named": {}, "one that is not there": {name: ":65000"}} {
+		code, said := d.start(t, "dialog", "en").ended()
+		if code != 3 || !strings.Contains(said, ErrNoWindow.Error()) {
+			t.Errorf("%s: exit code %d, it said %q", name, code, said)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package splash
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"fyne.io/fyne/v2"
+
+	"collet"
+	"collet/app/update"
+	"collet/assets"
+)
+
+// runOn runs the window on a loop of its own goroutine and gives what Run returns.
+func runOn(t *testing.T, a *loopApp, opt Options, work func(context.Context, *View)) error {
+	t.Helper()
+	result := make(chan error, 1)
+	go func() { result <- run(opt, work, func() (fyne.App, error) { return a, nil }) }()
+	select {
+	case err := <-result:
+		return err
+	case <-time.After(patience):
+		t.Fatal("Run does not return")
+		return nil
+	}
+}
+
+func TestRunEndsWhenWorkIsDone(t *testing.T) {
+	a := newLoopApp(t, true)
+	frames, worked := 0, false
+	err := runOn(t, a, Options{FirstFrame: func() {
+		frames++
+		if !a.window.shown || a.runs != 0 {
+			t.Error("the first frame is not the first thing")
+		}
+	}}, func(ctx context.Context, v *View) {
+		time.Sleep(30 * time.Millisecond) // the loop runs by then
+		worked = ctx.Err() == nil
+	})
+	if err != nil || !worked || frames != 1 || a.runs != 1 || !a.window.closed {
+		t.Errorf("error %v, worked %v, %d first frames, %d loops, closed %v", err, worked, frames, a.runs, a.window.closed)
+	}
+	if a.window.kind != "splash" || a.window.Title() != collet.App().Name || a.window.icon == nil {
+		t.Errorf("the window is %q, titled %q, icon %v", a.window.kind, a.window.Title(), a.window.icon)
+	}
+}
+
+// Work that is done before the window is open must not leave a window or a loop behind.
+func TestRunOfWorkThatIsDoneAtOnce(t *testing.T) {
+	for range 20 {
+		a := newLoopApp(t, true)
+		if err := runOn(t, a, Options{}, func(context.Context, *View) {}); err != nil || a.runs != 1 || !a.window.closed {
+			t.Fatalf("error %v, %d loops, closed %v", err, a.runs, a.window.closed)
+		}
+	}
+}
+
+// Work begins beside the making of the window, and what it shows before appears with the first frame.
+func TestWorkBeginsBeforeTheWindowIsOpen(t *testing.T) {
+	a := newLoopApp(t, true)
+	begun, noted := make(chan struct{}), make(chan struct{})
+	first := ""
+	opt := Options{}
+	err := run(opt, func(ctx context.Context, v *View) {
+		close(begun)
+		v.Note("said early")
+		close(noted)
+	}, func() (fyne.App, error) {
+		return a, nil
+	})
+	<-begun
+	<-noted
+	if err != nil {
+		t.Fatal(err)
+	}
+	first = a.window.Title()
+	if first == "" {
+		t.Error("no window")
+	}
+}
+
+func TestEarlyNoteIsInTheFirstFrame(t *testing.T) {
+	v := newView(assets.TextsFor("en"))
+	v.Note("said early")
+	s := newScreen("Game", nil, assets.TextsFor("en"), actions{})
+	v.open(s)
+	if s.progress.note.whole != "said early" {
+		t.Errorf("the first frame's note is %q", s.progress.note.whole)
+	}
+}
+
+func TestOrdinaryWindowWhereThereIsNoBorderlessOne(t *testing.T) {
+	a := newLoopApp(t, false)
+	if err := runOn(t, a, Options{Title: "Ember\nReach"}, func(context.Context, *View) {}); err != nil {
+		t.Fatal(err)
+	}
+	if a.window.kind != "plain" || a.window.Title() != "Ember Reach" {
+		t.Errorf("the window is %q, titled %q", a.window.kind, a.window.Title())
+	}
+}
+
+// The system tells the program to end: Fyne ends its loop by itself. Work hears of it, and is waited for.
+func TestLoopThatEndsByItself(t *testing.T) {
+	a := newLoopApp(t, true)
+	returned := false
+	err := runOn(t, a, Options{}, func(ctx context.Context, v *View) {
+		time.AfterFunc(20*time.Millisecond, a.Quit)
+		action, err := v.Ask(context.Background(), interrupted())
+		if action != update.Quit || !errors.Is(err, ErrGone) {
+			t.Errorf("asking ends with %v, %v", action, err)
+		}
+		<-ctx.Done()
+		v.Note("nobody sees this")
+		v.Follow(context.Background(), closedUpdate())
+		time.Sleep(20 * time.Millisecond)
+		returned = true
+	})
+	if err != nil || !returned {
+		t.Errorf("error %v, returned %v", err, returned)
+	}
+}
+
+func closedUpdate() *fakeUpdate {
+	f := newFakeUpdate(sampleFetching())
+	f.end()
+	return f
+}
+
+// Where there is no window, work is told, waited for, and may be done in another way.
+func TestNoWindow(t *testing.T) {
+	noGraphics := errors.New("no graphics")
+	for name, create := range map[string]func() (fyne.App, error){
+		"no application": func() (fyne.App, error) { return nil, ErrNoWindow },
+		"toolkit panics": func() (fyne.App, error) {
+			a := newLoopApp(t, true)
+			a.driver = brokenDriver{plainDriver{a.App.Driver(), a}, noGraphics}
+			return a, nil
+		},
+	} {
+		returned := false
+		err := run(Options{}, func(ctx context.Context, v *View) {
+			v.Note("nobody sees this")
+			if _, err := v.Ask(ctx, interrupted()); err == nil {
+				t.Errorf("%s: asking succeeds", name)
+			}
+			<-ctx.Done()
+			time.Sleep(10 * time.Millisecond)
+			returned = true
+		}, create)
+		if !errors.Is(err, ErrNoWindow) || !returned {
+			t.Errorf("%s: error %v, work returned: %v", name, err, returned)
+		}
+		if name == "toolkit panics" && !errors.Is(err, noGraphics) {
+			t.Errorf("%s: the reason is lost: %v", name, err)
+		}
+	}
+}
+
+// A fault of our own is not mistaken for a missing display.
+func TestRuntimeErrorsAreNotSwallowed(t *testing.T) {
+	a := newLoopApp(t, true)
+	a.driver = brokenDriver{plainDriver{a.App.Driver(), a}, nil}
+	defer func() {
+		if _, is := recover().(runtime.Error); !is {
+			t.Error("a runtime error became an ordinary one")
+		}
+	}()
+	_ = openWindow(a, Options{Texts: assets.TextsFor("en")}.complete(), newView(assets.TextsFor("en")), func() {})
+}
+
+// brokenDriver can't make windows: it panics with its error, or does what a bug would do.
+type brokenDriver struct {
+	plainDriver
+	reason error
+}
+
+func (d brokenDriver) CreateSplashWindow() fyne.Window {
+	if d.reason != nil {
+		panic(d.reason)
+	}
+	var none map[string]int
+	none["x"] = 1
+	return nil
+}
+
+func (brokenDriver) CurrentKeyModifiers() fyne.KeyModifier { return 0 }
+func (brokenDriver) HasSecondaryDisplay() bool             { return false }
+
+func TestOptionsAreCompleted(t *testing.T) {
+	o := Options{}.complete()
+	if o.Title != collet.App().Name || o.Texts.Language() != "en" || o.LogTail() != "" || o.Report() != "" || o.OpenURL == nil {
+		t.Errorf("completed options are %+v", o)
+	}
+	o = Options{Title: "  Ember\tReach ", Texts: assets.TextsFor("ru"), LogTail: func() string { return "log" }}.complete()
+	if o.Title != "Ember Reach" || o.Texts.Language() != "ru" || o.Report() != "log" {
+		t.Errorf("completed options are %+v", o)
+	}
+}
+
+func TestBrowseRefusesWhatIsNoAddress(t *testing.T) {
+	newLoopApp(t, true)
+	if err := browse("https://example.org/get"); err != nil {
+		t.Error(err)
+	}
+	if err := browse("http://[::1"); err == nil {
+		t.Error("a broken address is opened")
+	}
+}
+
+func TestHasDisplay(t *testing.T) {
+	for _, c := range []struct {
+		goos, x11, wayland string
+		want               bool
+	}{
+		{"linux", "", "", false}, {"linux", ":0", "", true}, {"linux", "", "wayland-0", true}, {"freebsd", "", "", false},
+		{"windows", "", "", true}, {"darwin", "", "", true},
+	} {
+		got := hasDisplay(c.goos, func(name string) string {
+			return map[string]string{"DISPLAY": c.x11, "WAYLAND_DISPLAY": c.wayland}[name]
+		})
+		if got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+func TestDecodeOfADamagedPicture(t *testing.T) {
+	if got := decode([]byte("no picture")); got != nil {
+		t.Errorf("got %v", got)
+	}
+	if got := decode(assets.SplashPNG); got == nil || got.Bounds().Dx() != windowWidth {
+		t.Errorf("the splash picture is %v", got)
+	}
+}
+
+func TestSystemLocaleIsUnderstood(t *testing.T) {
+	if tag := assets.TextsFor(SystemLocale()).Language(); tag == "" {
+		t.Errorf("%q has no texts", SystemLocale())
+	}
+}

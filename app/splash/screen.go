@@ -1,0 +1,216 @@
+package splash
+
+import (
+	"image"
+	"slices"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/canvas"
+	"fyne.io/fyne/v2/container"
+	"fyne.io/fyne/v2/theme"
+
+	"collet/app/update"
+	"collet/assets"
+)
+
+// actions is what the screen needs done that is not painting.
+type actions struct {
+	cancel  func() // the player wants out of the update
+	logTail func() string
+	report  func() string
+	copy    func(text string)          // to the clipboard
+	open    func(address string) error // a page
+}
+
+// screen is everything in the window. All of it runs on the loop.
+type screen struct {
+	texts    assets.Texts
+	do       actions
+	canvas   fyne.Canvas
+	root     *fyne.Container
+	backdrop []fyne.CanvasObject // ground and picture, behind every content
+
+	progress *progress
+	card     *card // what covers the progress; nil while nothing does
+	dialog   *card // the dialog under way, also while the log covers it
+	answer   func(update.Action)
+	stopping bool
+}
+
+func newScreen(title string, picture image.Image, texts assets.Texts, do actions) *screen {
+	s := &screen{texts: texts, do: do}
+	s.progress = newProgress(title, newChoice(texts.Get("button.cancel"), false, s.leave, s.typed))
+	s.backdrop = []fyne.CanvasObject{canvas.NewRectangle(ground)}
+	if picture != nil {
+		s.backdrop = append(s.backdrop, newPicture(picture))
+	}
+	s.root = container.New(placer{fyne.NewSize(windowWidth, windowHeight), s.place})
+	s.setContent(s.progress.root)
+	return s
+}
+
+func newPicture(picture image.Image) *canvas.Image {
+	img := canvas.NewImageFromImage(picture)
+	img.FillMode = canvas.ImageFillStretch // place keeps the proportions
+	img.ScaleMode = canvas.ImageScaleFastest
+	return img
+}
+
+// attach makes the screen the content of a window's canvas.
+func (s *screen) attach(c fyne.Canvas) {
+	s.canvas = c
+	c.SetOnTypedKey(s.typed)
+	c.AddShortcut(&fyne.ShortcutCopy{}, func(fyne.Shortcut) { s.copyReport() })
+}
+
+// place lets the content fill the window and the picture sit at its top, as wide as the window.
+func (s *screen) place(size fyne.Size) {
+	for _, o := range s.root.Objects {
+		o.Move(fyne.NewPos(0, 0))
+		o.Resize(size)
+	}
+	if len(s.backdrop) > 1 {
+		s.backdrop[1].Resize(fyne.NewSize(size.Width, size.Width*pictureHeight/windowWidth))
+	}
+}
+
+// show paints a scene, unless the player has been told that it is all coming to a stop.
+func (s *screen) show(scene Scene) {
+	if !s.stopping {
+		s.progress.show(scene)
+	}
+}
+
+// typed is every key that no button took for itself.
+func (s *screen) typed(e *fyne.KeyEvent) {
+	switch {
+	case e.Name == fyne.KeyEscape:
+		s.leave()
+	case s.card == nil:
+	case e.Name == fyne.KeyLeft:
+		s.canvas.FocusPrevious()
+	case e.Name == fyne.KeyRight:
+		s.canvas.FocusNext()
+	case s.card.body.page(e.Name):
+	case e.Name == fyne.KeyReturn || e.Name == fyne.KeyEnter:
+		s.card.choices[s.card.first].press()
+	}
+}
+
+// leave is Escape: it goes back from the log, presses the last button of a dialog, and cancels an update.
+func (s *screen) leave() {
+	switch {
+	case s.card != nil:
+		s.card.escape()
+	case !s.stopping:
+		s.stopping = true
+		s.progress.show(Scene{Headline: s.texts.Get("phase.stopping")})
+		s.progress.cancel.Hide()
+		s.canvas.Unfocus()
+		s.do.cancel()
+	}
+}
+
+// shut is the closing of the window by the player: like Escape, but the log does not stand in its way.
+func (s *screen) shut() {
+	if s.dialog != nil {
+		s.dialog.escape()
+		return
+	}
+	s.leave()
+}
+
+// cover shows a card, or the progress again if c is nil, and gives the focus to where it belongs.
+func (s *screen) cover(c *card) {
+	s.card = c
+	content := s.progress.root
+	if c != nil {
+		content = c.root
+	}
+	s.canvas.Unfocus()
+	s.setContent(content)
+	if c != nil {
+		s.canvas.Focus(c.choices[c.first])
+	}
+}
+
+func (s *screen) setContent(content fyne.CanvasObject) {
+	s.root.Objects = append(slices.Clone(s.backdrop), content)
+	s.root.Refresh() // lays out too
+}
+
+// ask shows a dialog; answer is called once with the button that ends it.
+func (s *screen) ask(d Dialog, answer func(update.Action)) {
+	s.answer = answer
+	var choices []*choice
+	for i, b := range d.Buttons {
+		choices = append(choices, newChoice(b.Label, i == d.Default, func() { s.press(b) }, s.typed))
+	}
+	body := newScrollText(d.Body, sizeBody, font(false))
+	s.dialog = newCard(d.Title, body, d.Default, choices...)
+	s.dialog.escape = func() { s.press(d.Buttons[len(d.Buttons)-1]) }
+	s.cover(s.dialog)
+}
+
+// press does what a button says. What only shows or copies something leaves the dialog where it is.
+func (s *screen) press(b Button) {
+	switch b.Action {
+	case update.Details:
+		s.read("details.title", "details.empty", s.do.logTail)
+	case update.Report:
+		s.read("report.title", "report.empty", s.do.report)
+	case update.Copy:
+		s.copyReport()
+	case update.Store, update.Website:
+		s.openPage(b.URL)
+	default:
+		s.finish(b.Action)
+	}
+}
+
+// finish ends the dialog with an answer.
+func (s *screen) finish(a update.Action) {
+	answer := s.answer
+	s.dismiss()
+	if answer != nil {
+		answer(a)
+	}
+}
+
+// dismiss takes the dialog away without an answer.
+func (s *screen) dismiss() {
+	if s.dialog != nil {
+		s.dialog, s.answer = nil, nil
+		s.cover(nil)
+	}
+}
+
+func (s *screen) openPage(address string) {
+	if err := s.do.open(address); err != nil {
+		s.card.status.set(s.texts.Get("page.unopened", "url", clean(address, maxLine)))
+	}
+}
+
+func (s *screen) copyReport() {
+	if s.card == nil {
+		return
+	}
+	s.do.copy(s.do.report())
+	s.card.status.set(s.texts.Get("report.copied"))
+}
+
+// read covers the dialog by a text of several lines, with a way to copy the report and a way back.
+func (s *screen) read(title, empty string, source func() string) {
+	content := cleanLines(source())
+	if content == "" {
+		content = s.texts.Get(empty)
+	}
+	back := func() { s.cover(s.dialog) }
+	body := newScrollText(content, sizeLog, theme.DefaultTextMonospaceFont())
+	body.log, body.toEnd = true, title == "details.title"
+	c := newCard(s.texts.Get(title), body, 1,
+		newChoice(s.texts.Get("button.copy"), false, s.copyReport, s.typed),
+		newChoice(s.texts.Get("button.back"), true, back, s.typed))
+	c.escape = back
+	s.cover(c)
+}

@@ -1,0 +1,138 @@
+package splash
+
+import (
+	"sort"
+	"strings"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/canvas"
+	"fyne.io/fyne/v2/container"
+)
+
+const (
+	lineSpacing = 1.45 // height of a line of text, in sizes of its letters
+	// scrollBarRoom is left free to the right of a text, so that the scroll bar covers no letter.
+	scrollBarRoom = 14
+)
+
+// scrollText is running text, wrapped to the width that it gets and scrolled where it is too long. Its lines are single
+// objects, of which only those in view are painted.
+type scrollText struct {
+	*container.Scroll
+	text    string
+	size    float32
+	source  fyne.Resource
+	content *fyne.Container
+	width   float32
+	log     bool // on a board of its own
+	toEnd   bool // the end is shown first
+}
+
+func newScrollText(text string, size float32, source fyne.Resource) *scrollText {
+	content := container.NewWithoutLayout()
+	return &scrollText{Scroll: container.NewVScroll(content), text: text, size: size, source: source, content: content}
+}
+
+// put places the text and wraps it anew if the width is another than before.
+func (s *scrollText) put(at fyne.Position, size fyne.Size) {
+	s.Move(at)
+	if size.Width != s.width {
+		s.width = size.Width
+		s.fill(size.Width - scrollBarRoom)
+	}
+	s.Resize(size)
+	if s.toEnd {
+		s.ScrollToBottom()
+	}
+}
+
+func (s *scrollText) fill(width float32) {
+	high := s.size * lineSpacing
+	var objects []fyne.CanvasObject
+	var y float32
+	for _, l := range wrap(s.text, width, s.size, s.source) {
+		if l == "" {
+			y += high / 2
+			continue
+		}
+		t := canvas.NewText(l, text)
+		t.TextSize, t.FontSource = s.size, s.source
+		t.Move(fyne.NewPos(0, y))
+		t.Resize(fyne.NewSize(width, high))
+		objects = append(objects, t)
+		y += high
+	}
+	s.content.Layout = placer{fyne.NewSize(1, y), func(fyne.Size) {}}
+	s.content.Objects = objects
+	s.content.Refresh()
+}
+
+// page scrolls for a key and reports whether it is one that scrolls.
+func (s *scrollText) page(key fyne.KeyName) bool {
+	step := s.Size().Height - 2*s.size*lineSpacing
+	switch key {
+	case fyne.KeyUp:
+		s.by(-s.size * lineSpacing)
+	case fyne.KeyDown:
+		s.by(s.size * lineSpacing)
+	case fyne.KeyPageUp:
+		s.by(-step)
+	case fyne.KeyPageDown:
+		s.by(step)
+	case fyne.KeyHome:
+		s.ScrollToTop()
+	case fyne.KeyEnd:
+		s.ScrollToBottom()
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *scrollText) by(distance float32) {
+	lowest := max(s.content.MinSize().Height-s.Size().Height, 0)
+	s.ScrollToOffset(fyne.NewPos(0, min(max(s.Offset.Y+distance, 0), lowest)))
+}
+
+// wrap breaks text into lines no wider than width: at line breaks, else between words, else inside a word that is too
+// long by itself, as paths are.
+func wrap(text string, width, size float32, source fyne.Resource) []string {
+	fits := func(s string) bool { return textWidth(s, size, source) <= width }
+	var lines []string
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		if fits(paragraph) {
+			lines = append(lines, paragraph)
+			continue
+		}
+		lines = append(lines, wrapWords(strings.Fields(paragraph), fits)...)
+	}
+	return lines
+}
+
+func wrapWords(words []string, fits func(string) bool) []string {
+	var lines []string
+	current := ""
+	for _, word := range words {
+		longer := strings.TrimPrefix(current+" "+word, " ")
+		if fits(longer) {
+			current = longer
+			continue
+		}
+		if current != "" {
+			lines = append(lines, current)
+		}
+		for current = word; !fits(current); {
+			head, rest := breakWord(current, fits)
+			lines, current = append(lines, head), rest
+		}
+	}
+	return append(lines, current)
+}
+
+// breakWord cuts off as many characters as fit, but at least one, and leaves at least one.
+func breakWord(word string, fits func(string) bool) (head, rest string) {
+	runes := []rune(word)
+	n := sort.Search(len(runes)-1, func(n int) bool { return !fits(string(runes[:n+1])) })
+	n = max(n, 1)
+	return string(runes[:n]), string(runes[n:])
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/platform"
+	"collet/runtime/abi"
+)
+
+// ended is how an attempt to bring up the game ended: one row of the table of ends, with what explains it.
+type ended struct {
+	outcome update.Outcome
+	fault   *update.Fault
+	status  update.Status
+	detail  string // one sentence for a failed module
+
+	unloadable string // the module that could not be loaded, where nothing ever ran
+	playable   bool   // there is something to play without the server
+}
+
+func (e ended) end() update.End {
+	if e.fault != nil {
+		return update.EndOf(e.outcome, e.fault.Cause)
+	}
+	return update.EndOf(e.outcome, update.NoCause)
+}
+
+// reason is what the log and the terminal say beside the words for a player.
+func (e ended) reason() string {
+	if e.fault != nil {
+		return e.fault.Error()
+	}
+	return e.detail
+}
+
+// failed is the end that an error makes.
+func failed(err error) ended {
+	var known *update.Fault
+	switch {
+	case errors.Is(err, context.Canceled):
+		return ended{outcome: update.Cancelled}
+	case errors.Is(err, platform.ErrLocked):
+		return ended{outcome: update.AlreadyRunning}
+	case errors.As(err, &known):
+		return ended{outcome: update.Failed, fault: known}
+	default:
+		return ended{outcome: update.Failed, fault: &update.Fault{Cause: update.DiskFault, Err: err}}
+	}
+}
+
+func runtimeFailed(detail string) ended {
+	return ended{outcome: update.RuntimeFailed, detail: detail}
+}
+
+// maxRounds bounds how often one attempt may swap modules: one round fetches the module of a release, a second one
+// covers a release that was published meanwhile. More can only be a server that contradicts itself.
+const maxRounds = 3
+
+// bringUp opens the install, asks the server, fetches, swaps, and in the end has the game running: the outcome is then
+// ResourcesReady and h.running is true. Whatever else it returns, no child is left.
+func (h *host) bringUp(ctx context.Context, f front) ended {
+	e := h.rounds(ctx, f)
+	e.playable = h.loaded && h.hasPacks()
+	if !h.running {
+		h.dropChild()
+	}
+	h.last.Store(&e)
+	h.log.Info().Stringer("outcome", e.outcome).Str("detail", e.detail).AnErr("fault", asError(e.fault)).Msg("start ended")
+	return e
+}
+
+// asError keeps a nil fault a nil error.
+func asError(f *update.Fault) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+func (h *host) rounds(ctx context.Context, f front) ended {
+	h.loaded = false
+	if err := h.openInstall(ctx); err != nil && !h.offline {
+		return failed(err)
+	}
+	for range maxRounds {
+		meta, err := h.startChild(ctx, f)
+		if err != nil {
+			return h.noModule(err)
+		}
+		h.loaded = true
+		if h.offline {
+			f.Note(h.texts.Get("note.offline"))
+			return h.run(ctx)
+		}
+		status, err := h.update(ctx, f, meta.CompatibilityVersion)
+		switch {
+		case err != nil:
+			return failed(err)
+		case status.Outcome == update.ResourcesReady:
+			return h.run(ctx)
+		case status.Outcome != update.BinariesStaged:
+			return ended{outcome: status.Outcome, fault: status.Fault, status: status}
+		}
+		if e, ok := h.swap(ctx, status); !ok {
+			return e
+		}
+	}
+	h.log.Error().Msg("the server's modules never satisfy the server")
+	return ended{outcome: update.ContentMismatch}
+}
+
+// hasPacks reports whether anything was ever synchronised.
+func (h *host) hasPacks() bool {
+	entries, err := os.ReadDir(h.packs())
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return !strings.HasPrefix(e.Name(), install.PartPrefix)
+	})
+}
+
+// update runs one Updater and lets the front follow it.
+func (h *host) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	u, err := h.newUpdater(compatibility)
+	if err != nil {
+		return update.Status{}, err
+	}
+	following := f.Follow(ctx, u)
+	status := u.Run(ctx)
+	following()
+	return status, nil
+}
+
+// swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing
+// and changed nothing is not repeated: the running module already is what the server offers, and still the server calls
+// it outdated.
+func (h *host) swap(ctx context.Context, s update.Status) (ended, bool) {
+	if s.Files == 0 && h.live {
+		h.log.Error().Msg("the server offers the module that is running, and calls it outdated")
+		return ended{outcome: update.ContentMismatch, status: s}, false
+	}
+	h.dropChild()
+	if err := h.dir.Promote(ctx); err != nil {
+		return failed(err), false
+	}
+	h.swapped = true
+	h.log.Info().Str("file", h.library()).Msg("module swapped")
+	return ended{}, true
+}
+
+// choice is which module an attempt starts.
+type choice struct {
+	path     string // empty: the built-in client
+	explicit bool   // the player named it
+}
+
+// choose follows the source: an explicit path wins, then a forced built-in client, then the module beside the host if
+// there is one (fonline reference, section 3.6). After a swap the live module is the one, whatever was named before.
+func (h *host) choose() choice {
+	explicit := h.flags.ClientLibPath
+	switch {
+	case explicit != "" && !h.swapped:
+		return choice{h.withExt(explicit), true}
+	case h.flags.ForceEmbeddedRuntime && !h.swapped:
+		return choice{}
+	}
+	if _, err := os.Stat(h.library()); errors.Is(err, fs.ErrNotExist) {
+		return choice{}
+	}
+	return choice{path: h.library()}
+}
+
+// withExt appends the extension of modules where the player left it out, as the source's loader does.
+func (h *host) withExt(name string) string {
+	if !strings.EqualFold(filepath.Ext(name), h.target.LibraryExt()) {
+		name += h.target.LibraryExt()
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
+	}
+	return name
+}
+
+// startChild starts the chosen module in a process of its own and waits for its metadata. When it can't be loaded the
+// built-in client stands in, loudly, unless another compatibility version was asked for, or the module was swapped in
+// just now: then falling back would only swap again.
+func (h *host) startChild(ctx context.Context, f front) (abi.Metadata, error) {
+	c := h.choose()
+	if c.path == "" {
+		h.log.Info().Str("file", h.library()).Msg("no module to load; the built-in client runs")
+		return h.startEmbedded(ctx)
+	}
+	meta, err := h.startRole(ctx, "runtime", c.path)
+	if err == nil {
+		err = h.wrongVersion(meta)
+	}
+	if err == nil || ctx.Err() != nil || h.swapped {
+		return meta, err
+	}
+	h.log.Warn().Err(err).Str("file", c.path).Msg("module not loaded; the built-in client stands in")
+	f.Note(h.texts.Get("note.embedded", "file", filepath.Base(c.path)))
+	h.dropChild()
+	meta, fallback := h.startEmbedded(ctx)
+	if fallback != nil {
+		return meta, fmt.Errorf("%w; and the built-in client: %w", err, fallback)
+	}
+	return meta, nil
+}
+
+// startEmbedded starts the client that is linked into this program.
+func (h *host) startEmbedded(ctx context.Context) (abi.Metadata, error) {
+	meta, err := h.startRole(ctx, "embedded", "")
+	if err == nil {
+		err = h.wrongVersion(meta)
+	}
+	return meta, err
+}
+
+// wrongVersion enforces --ClientLibCompatibilityVersion. Without it no module is measured by this host's own version: a
+// host outlives many of them. After a swap the new module is the authority (seed 000, "Runtime ABI").
+func (h *host) wrongVersion(meta abi.Metadata) error {
+	want := h.flags.ClientLibCompatibilityVersion
+	if want == "" || h.swapped || meta.CompatibilityVersion == want {
+		return nil
+	}
+	return fmt.Errorf("%s has compatibility version %q, and %q was asked for", meta.RuntimeName, meta.CompatibilityVersion, want)
+}
+
+// noModule is the end of an attempt that found nothing to run.
+func (h *host) noModule(err error) ended {
+	if errors.Is(err, context.Canceled) {
+		return failed(err)
+	}
+	e := runtimeFailed(err.Error())
+	e.unloadable = h.choose().path
+	return e
+}

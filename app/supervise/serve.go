@@ -1,0 +1,298 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"collet/runtime/abi"
+)
+
+// Module is a loaded module: what runtime/host and runtime/embedded have in common.
+type Module interface {
+	// Metadata is what the module said about itself.
+	Metadata() abi.Metadata
+	// Run runs the module to its end, on the calling goroutine.
+	Run(args []string, services abi.Services) (abi.Result, error)
+	// Close unloads it.
+	Close() error
+}
+
+// LoadError says why a module could not be loaded.
+type LoadError struct {
+	Stage string // "open", "symbol", "query", "ABI", "metadata": the loader's words, or one of the constants below
+	Text  string
+}
+
+// Stages of this package, beside those of the loader.
+const (
+	StageLoad     = "load"     // the load function returned an error without a stage
+	StageProtocol = "protocol" // host and child are different versions of the program
+	StageMetadata = "metadata" // the metadata can't be sent
+)
+
+func (e *LoadError) Error() string { return e.Stage + ": " + e.Text }
+
+// Serve is the work of a child process: it waits for the host's word, loads a module, reports its metadata or why there
+// is none, and runs it when the host says so. It returns the exit code for the process.
+//
+// in and out are the control handles (platform.OpenControl). Serve closes in, which has to end a Read. load and the
+// module's methods are called on the calling goroutine: main locks it to the main thread first. A *LoadError among what
+// load returned keeps its stage.
+//
+// If the host dies, breaks the protocol, or ctx ends while the calling goroutine is inside load or the module, which
+// nothing can interrupt, Serve calls terminate once, from another goroutine, with the exit code. It should end the
+// process at once and not return (platform.Halt); if it returns, Serve waits for the module.
+//
+// The Services that the module gets may be called from any thread. After Run has returned they do nothing.
+func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, load func() (Module, error), terminate func(code int)) int {
+	s := &server{
+		out: out, terminate: terminate,
+		orders: make(chan message, maxOrders), lost: make(chan struct{}),
+	}
+	var reader sync.WaitGroup
+	reader.Go(func() { s.read(in) })
+	cancelled := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(cancelled)
+		s.abandon(ExitCancelled)
+	})
+	code := s.serve(load)
+	if !stop() {
+		<-cancelled
+	}
+	in.Close()
+	reader.Wait()
+	return code
+}
+
+// maxOrders is how many messages a host sends: hello, and run or leave.
+const maxOrders = 2
+
+// server is one call of Serve.
+type server struct {
+	terminate func(code int)
+	orders    chan message // what the host said, in the right order; never blocks the reader
+
+	mu     sync.Mutex
+	inside bool          // the main goroutine is in code that may never return
+	loaded bool          // metadata is under way to the host, so it may say run
+	code   int           // why it is over; 0 while it is not
+	lost   chan struct{} // closed when code is set
+
+	outMu   sync.Mutex // held for a whole line, also while the host is slow
+	out     io.Writer
+	running bool // ready and log may be sent
+	ready   bool // ready was sent
+}
+
+// serve does the steps. Its result is the exit code.
+func (s *server) serve(load func() (Module, error)) int {
+	order, alive := s.await()
+	if !alive {
+		return s.code
+	}
+	if order.Hello.Protocol != protocol {
+		return s.refuse(&LoadError{StageProtocol, fmt.Sprintf("the host speaks version %d of the control protocol, "+
+			"this program version %d", order.Hello.Protocol, protocol)})
+	}
+	var module Module
+	var err error
+	if !s.within(func() { module, err = load() }) {
+		return s.code
+	}
+	if err != nil {
+		return s.refuse(err)
+	}
+	if code := s.introduce(module.Metadata()); code != 0 {
+		return code
+	}
+	if order, alive = s.await(); !alive {
+		return s.code
+	}
+	if order.Run != nil {
+		if code := s.run(module, plain(order.Run.Args)); code != 0 {
+			return code
+		}
+	}
+	if !s.within(func() { module.Close() }) {
+		return s.code
+	}
+	return ExitServed
+}
+
+// refuse reports a load failure.
+func (s *server) refuse(err error) int {
+	failure := &LoadError{Stage: StageLoad, Text: err.Error()}
+	errors.As(err, &failure)
+	m := message{LoadFailed: &loadFailed{text(cut(failure.Stage, maxLogText)), text(cut(failure.Text, maxLogText))}}
+	if s.send(m) != nil {
+		return ExitHostGone
+	}
+	return ExitLoadFailed
+}
+
+// introduce reports the metadata. It returns 0, or the exit code if that failed.
+func (s *server) introduce(m abi.Metadata) int {
+	s.mu.Lock()
+	s.loaded = true
+	s.mu.Unlock()
+	err := s.send(message{Metadata: &metadata{
+		ABI: m.ABIVersion, Name: text(m.RuntimeName), Build: text(m.BuildHash), Compatibility: text(m.CompatibilityVersion),
+	}})
+	if errors.Is(err, ErrTooLong) {
+		return s.refuse(&LoadError{StageMetadata, err.Error()})
+	}
+	if err != nil {
+		return ExitHostGone
+	}
+	return 0
+}
+
+// run runs the module and reports the result. It returns 0, or the exit code if that failed.
+func (s *server) run(module Module, args []string) int {
+	s.outMu.Lock()
+	s.running = true
+	s.outMu.Unlock()
+	var got abi.Result
+	var err error
+	if !s.within(func() { got, err = module.Run(args, abi.Services{Ready: s.sayReady, Log: s.sayLog}) }) {
+		return s.code
+	}
+	report := result{
+		Kind: uint32(got.Kind), Success: got.Success,
+		Path: text(got.RequestedRuntimePath), Compatibility: text(got.RequestedCompatibilityVersion),
+	}
+	if err == nil {
+		err = got.Check()
+	}
+	if err != nil {
+		report = result{Fault: text(cut(err.Error(), maxLogText))}
+	}
+	err = s.report(report)
+	if errors.Is(err, ErrTooLong) {
+		err = s.report(result{Fault: "the result is " + text(ErrTooLong.Error())})
+	}
+	if err != nil {
+		return ExitHostGone
+	}
+	return 0
+}
+
+// report sends the result, after which the module's threads, if it left any, say nothing more.
+func (s *server) report(r result) error {
+	s.outMu.Lock()
+	defer s.outMu.Unlock()
+	s.running = false
+	return s.write(message{Result: &r})
+}
+
+// sayReady is Services.Ready.
+func (s *server) sayReady() {
+	s.outMu.Lock()
+	defer s.outMu.Unlock()
+	if s.running && !s.ready {
+		s.ready = true
+		_ = s.write(message{Ready: &struct{}{}}) // a broken pipe is the reader's business
+	}
+}
+
+// sayLog is Services.Log.
+func (s *server) sayLog(level int32, line string) {
+	s.outMu.Lock()
+	defer s.outMu.Unlock()
+	if s.running {
+		_ = s.write(message{Log: &logEntry{level, text(cut(line, maxLogText))}})
+	}
+}
+
+// send writes a message that may be sent at any time.
+func (s *server) send(m message) error {
+	s.outMu.Lock()
+	defer s.outMu.Unlock()
+	return s.write(m)
+}
+
+// write needs outMu.
+func (s *server) write(m message) error {
+	line, err := encode(m)
+	if err == nil {
+		_, err = s.out.Write(line)
+	}
+	return err
+}
+
+// read takes what the host says until the pipe breaks, which it does when Serve returns at the latest.
+func (s *server) read(in io.Reader) {
+	from := newLines(in)
+	for said := 0; ; said++ {
+		m, err := from.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			s.abandon(ExitHostGone)
+			return
+		case err != nil || !s.inOrder(m, said):
+			s.abandon(ExitProtocol)
+			return
+		}
+		s.orders <- m
+	}
+}
+
+// inOrder reports whether m may come after said other messages.
+func (s *server) inOrder(m message, said int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch said {
+	case 0:
+		return m.Hello != nil
+	case 1:
+		return m.Leave != nil || m.Run != nil && s.loaded
+	}
+	return false
+}
+
+// await waits for what the host says next. alive is false if it will say nothing more; then code is set.
+func (s *server) await() (m message, alive bool) {
+	select {
+	case m = <-s.orders:
+		return m, true
+	case <-s.lost:
+		return message{}, false
+	}
+}
+
+// within runs f, which may never return. It reports whether to go on; if not, code is set, and f may not have run.
+func (s *server) within(f func()) bool {
+	if !s.step(true) {
+		return false
+	}
+	f()
+	return s.step(false)
+}
+
+// step enters or leaves code that may never return.
+func (s *server) step(inside bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inside = inside
+	return s.code == 0
+}
+
+// abandon says once that it is over. If nobody can hear it, it ends the process.
+func (s *server) abandon(code int) {
+	s.mu.Lock()
+	if s.code != 0 {
+		s.mu.Unlock()
+		return
+	}
+	s.code = code
+	close(s.lost)
+	inside := s.inside
+	s.mu.Unlock()
+	if inside {
+		s.terminate(code)
+	}
+}

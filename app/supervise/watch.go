@@ -1,0 +1,188 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"collet/runtime/abi"
+)
+
+// OverdueError says that a child did not do in time what it had to, and was killed for it.
+type OverdueError struct {
+	What  string // "load", "end"
+	Limit time.Duration
+}
+
+func (e *OverdueError) Error() string { return fmt.Sprintf("did not %s within %s", e.What, e.Limit) }
+
+// watch is the one goroutine that lives as long as the child. It owns the reader and the pipes, enforces the times, and
+// closes done.
+func (c *Child) watch(ctx context.Context, from io.ReadCloser, loadTimeout time.Duration) {
+	reader := make(chan error, 1)
+	go func() { reader <- c.read(from) }()
+	if read := c.oversee(ctx, reader, loadTimeout); !read {
+		select { // what the process said before it ended is in the pipe
+		case err := <-reader:
+			c.noteFault(err)
+		case <-time.After(drainGrace): // somebody else holds the pipe open
+			from.Close()
+			<-reader
+		}
+	}
+	from.Close()
+	c.to.Close()
+	c.conclude()
+	close(c.done)
+}
+
+// oversee waits for the end of the process and sees to it that there is one. It reports whether it took the reader's
+// answer.
+func (c *Child) oversee(ctx context.Context, reader <-chan error, loadTimeout time.Duration) (read bool) {
+	known, finished, stop, closed := c.known, c.finished, ctx.Done(), reader
+	limit := &OverdueError{"load", loadTimeout}
+	timer := time.NewTimer(loadTimeout)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.proc.Done():
+			return read
+		case <-stop:
+			stop = nil
+			c.proc.Kill()
+		case <-known:
+			known = nil
+			timer.Stop()
+		case <-finished:
+			finished = nil
+			limit = &OverdueError{"end", endGrace}
+			timer.Reset(endGrace)
+		case err := <-closed:
+			closed, read = nil, true
+			limit = &OverdueError{"end", closeGrace}
+			timer.Reset(closeGrace)
+			if c.noteFault(err) {
+				c.proc.Kill()
+			}
+		case <-timer.C:
+			c.overdue(limit, read)
+		}
+	}
+}
+
+// overdue ends a child that takes too long. If the pipe broke before, that is what is wrong with it.
+func (c *Child) overdue(limit *OverdueError, closed bool) {
+	c.mu.Lock()
+	silent := c.state == loading || c.state == waiting || c.state == running
+	c.mu.Unlock()
+	if closed && silent {
+		c.fail(&ControlError{Fault: Closed, Err: limit})
+		return
+	}
+	c.fail(limit)
+}
+
+// fail ends the child for a reason.
+func (c *Child) fail(err error) {
+	c.setFault(err)
+	c.proc.Kill()
+}
+
+// noteFault keeps the first broken rule. It reports whether err is one.
+func (c *Child) noteFault(err error) bool {
+	var fault *ControlError
+	if !errors.As(err, &fault) {
+		return false
+	}
+	c.setFault(fault)
+	return true
+}
+
+func (c *Child) setFault(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.exit.Fault == nil && c.state != ended {
+		c.exit.Fault = err
+		c.log.Warn().Err(err).Msg("child stopped")
+	}
+}
+
+// read takes what the child says until the pipe breaks (io.EOF) or a rule is broken.
+func (c *Child) read(from io.Reader) error {
+	for lines := newLines(from); ; {
+		m, err := lines.next()
+		if err != nil {
+			return err
+		}
+		if m.Log != nil && c.is(running) {
+			c.said.module(m.Log.Level, string(m.Log.Text)) // outside the lock: the caller's Output may be slow
+			continue
+		}
+		if err := c.take(m); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Child) is(s state) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state == s
+}
+
+// take follows one message. It is the only place where a child's word changes the state.
+func (c *Child) take(m message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case m.Metadata != nil && c.state == loading:
+		c.state, c.exit.Loaded = waiting, true
+		c.meta = abi.Metadata{
+			ABIVersion: m.Metadata.ABI, RuntimeName: string(m.Metadata.Name),
+			BuildHash: string(m.Metadata.Build), CompatibilityVersion: string(m.Metadata.Compatibility),
+		}
+		close(c.known)
+	case m.LoadFailed != nil && c.state == loading:
+		c.state, c.exit.Load = finished, &LoadError{string(m.LoadFailed.Stage), string(m.LoadFailed.Text)}
+		close(c.known)
+		close(c.finished)
+	case m.Ready != nil && c.state == running && !c.exit.Ready:
+		c.exit.Ready = true
+		close(c.ready)
+	case m.Result != nil && c.state == running:
+		c.state = finished
+		c.takeResult(*m.Result)
+		close(c.finished)
+	default:
+		return outOfOrder(m)
+	}
+	return nil
+}
+
+// takeResult needs mu.
+func (c *Child) takeResult(r result) {
+	c.exit.Ran = time.Since(c.began)
+	if r.Fault != "" {
+		c.exit.ModuleFault = string(r.Fault)
+		return
+	}
+	reported := r.abi()
+	c.exit.Result = &reported
+}
+
+// conclude completes the Exit.
+func (c *Child) conclude() {
+	end := c.proc.End()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.exit.ProcessEnd = end
+	c.exit.Left = c.left
+	if c.exit.Ran == 0 && !c.began.IsZero() {
+		c.exit.Ran = time.Since(c.began)
+	}
+	c.said.tell(&c.exit)
+	c.state = ended
+	c.log.Info().Int("code", c.exit.Code).Str("signal", c.exit.Signal).Msg("child " + c.exit.String())
+}

@@ -1,0 +1,399 @@
+package supervise
+
+// These tests are inside the package because they put a puppet in place of the process, so that time can be synctest's.
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"collet/platform"
+	"github.com/rs/zerolog"
+)
+
+// puppet is a process that does what a test says.
+type puppet struct {
+	says  *io.PipeWriter // to the host
+	hears *io.PipeReader // from the host
+	done  chan struct{}
+	once  sync.Once
+	end   platform.ProcessEnd
+	heard chan string // lines of the host
+	holds bool        // its pipes stay open after its end
+}
+
+func (p *puppet) Pid() int                 { return 7 }
+func (p *puppet) Done() <-chan struct{}    { return p.done }
+func (p *puppet) End() platform.ProcessEnd { <-p.done; return p.end }
+
+func (p *puppet) Kill() { p.exit(platform.ProcessEnd{Code: -1, Signal: "SIGKILL", Killed: true}) }
+
+func (p *puppet) exit(end platform.ProcessEnd) {
+	p.once.Do(func() {
+		p.end = end
+		if !p.holds {
+			p.says.Close()
+			p.hears.Close()
+		}
+		close(p.done)
+	})
+}
+
+// listen collects what the host says until its pipe closes.
+func (p *puppet) listen() {
+	defer close(p.heard)
+	for data := make([]byte, maxLine); ; {
+		n, err := p.hears.Read(data)
+		if err != nil {
+			return
+		}
+		p.heard <- string(data[:n])
+	}
+}
+
+const (
+	sayMetadata = `{"metadata":{"abi":3,"name":"n","build":"b","compatibility":"c"}}` + "\n"
+	sayResult   = `{"result":{"kind":0,"success":true}}` + "\n"
+	sayReady    = `{"ready":{}}` + "\n"
+	sayLog      = `{"log":{"level":2,"text":"t"}}` + "\n"
+	sayFailed   = `{"load-failed":{"stage":"open","text":"t"}}` + "\n"
+)
+
+// staged runs a test against a puppet in a bubble of its own.
+func staged(t *testing.T, holds bool, f func(t *testing.T, c *Child, p *puppet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		from, says := io.Pipe()
+		hears, to := io.Pipe()
+		p := &puppet{says: says, hears: hears, done: make(chan struct{}), heard: make(chan string, 10), holds: holds}
+		go p.listen()
+		c := adopt(t.Context(), Options{}, p, from, to, &transcript{log: zerolog.Nop()})
+		if got := <-p.heard; got != `{"hello":{"protocol":1}}`+"\n" {
+			t.Errorf("the host's first words: %s", got)
+		}
+		f(t, c, p)
+		p.exit(platform.ProcessEnd{})
+		<-c.Done()
+		p.says.Close()
+		p.hears.Close()
+	})
+}
+
+// say lets the puppet say lines.
+func (p *puppet) say(t *testing.T, lines string) {
+	t.Helper()
+	if _, err := io.WriteString(p.says, lines); err != nil {
+		t.Errorf("say %q: %v", lines, err)
+	}
+}
+
+// run brings the puppet to the point where its module runs.
+func (p *puppet) run(t *testing.T, c *Child) {
+	t.Helper()
+	p.say(t, sayMetadata)
+	if _, err := c.Metadata(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := c.Run([]string{"a", "\xff"}); err != nil {
+		t.Error(err)
+	}
+	if got := <-p.heard; got != `{"run":{"args":["a",{"base64":"/w=="}]}}`+"\n" {
+		t.Errorf("the host said %s", got)
+	}
+}
+
+func TestTimesAreEnforced(t *testing.T) {
+	tests := []struct {
+		name  string
+		limit time.Duration
+		act   func(t *testing.T, c *Child, p *puppet)
+		check func(e Exit) bool
+	}{
+		{"load", DefaultLoadTimeout, func(*testing.T, *Child, *puppet) {},
+			func(e Exit) bool { return isOverdue(e.Fault, "load") }},
+		{"end after the result", endGrace, func(t *testing.T, c *Child, p *puppet) { p.run(t, c); p.say(t, sayResult) },
+			func(e Exit) bool { return isOverdue(e.Fault, "end") && e.Result != nil }},
+		{"end after the load failure", endGrace, func(t *testing.T, _ *Child, p *puppet) { p.say(t, sayFailed) },
+			func(e Exit) bool { return isOverdue(e.Fault, "end") && e.Load != nil }},
+		{"end after the pipe broke while running", closeGrace, func(t *testing.T, c *Child, p *puppet) { p.run(t, c); p.says.Close() },
+			func(e Exit) bool { return isClosed(e.Fault) }},
+		{"end after the pipe broke while loading", closeGrace, func(_ *testing.T, _ *Child, p *puppet) { p.says.Close() },
+			func(e Exit) bool { return isClosed(e.Fault) }},
+		{"end after the result and the pipe", closeGrace, func(t *testing.T, c *Child, p *puppet) { p.run(t, c); p.say(t, sayResult); p.says.Close() },
+			func(e Exit) bool { return isOverdue(e.Fault, "end") && e.Result != nil }},
+		{"leave", leaveGrace, func(t *testing.T, c *Child, _ *puppet) {
+			if err := c.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}, func(e Exit) bool { return e.Fault == nil && e.Left }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			staged(t, false, func(t *testing.T, c *Child, p *puppet) {
+				begin := time.Now()
+				test.act(t, c, p)
+				e := c.Exit()
+				if took := time.Since(begin); took != test.limit {
+					t.Errorf("ended after %s, want %s", took, test.limit)
+				}
+				if !e.Killed || !test.check(e) {
+					t.Errorf("got %+v", e)
+				}
+			})
+		})
+	}
+}
+
+func isOverdue(err error, what string) bool {
+	var overdue *OverdueError
+	return errors.As(err, &overdue) && overdue.What == what
+}
+
+func isClosed(err error) bool {
+	var broken *ControlError
+	return errors.As(err, &broken) && broken.Fault == Closed
+}
+
+func TestRunningHasNoLimit(t *testing.T) {
+	staged(t, false, func(t *testing.T, c *Child, p *puppet) {
+		p.run(t, c)
+		time.Sleep(1000 * time.Hour)
+		p.say(t, sayReady+sayLog+sayResult)
+		p.exit(platform.ProcessEnd{Code: ExitServed})
+		if e := c.Exit(); e.Fault != nil || !e.Ready || e.Ran != 1000*time.Hour || e.String() != "shut down" {
+			t.Errorf("got %+v: %s", e, e)
+		}
+	})
+}
+
+// TestAWaitingChildHasNoLimit: between metadata and run lies everything that the player downloads.
+func TestAWaitingChildHasNoLimit(t *testing.T) {
+	staged(t, false, func(t *testing.T, c *Child, p *puppet) {
+		p.say(t, sayMetadata)
+		time.Sleep(1000 * time.Hour)
+		select {
+		case <-c.Done():
+			t.Errorf("ended: %s", c.Exit())
+		default:
+		}
+	})
+}
+
+// TestTheLastWordCounts: what was said before the process ended is read, although something else holds the pipe open.
+func TestTheLastWordCounts(t *testing.T) {
+	staged(t, true, func(t *testing.T, c *Child, p *puppet) {
+		p.run(t, c)
+		begin := time.Now()
+		p.exit(platform.ProcessEnd{Code: ExitServed})
+		p.say(t, sayResult)
+		if e := c.Exit(); e.Result == nil || e.Fault != nil || time.Since(begin) != drainGrace {
+			t.Errorf("after %s: %+v", time.Since(begin), e)
+		}
+	})
+}
+
+// TestHalfALineIsNothing: a process that dies while it speaks broke no rule.
+func TestHalfALineIsNothing(t *testing.T) {
+	staged(t, false, func(t *testing.T, c *Child, p *puppet) {
+		p.run(t, c)
+		p.say(t, sayResult[:10])
+		p.exit(platform.ProcessEnd{Code: -1, Signal: "SIGSEGV"})
+		if e := c.Exit(); e.Fault != nil || e.String() != "ended by signal SIGSEGV" {
+			t.Errorf("got %+v: %s", e, e)
+		}
+	})
+}
+
+func TestEveryMessageHasItsTime(t *testing.T) {
+	all := map[string]string{
+		"metadata": sayMetadata, "failed": sayFailed, "ready": sayReady, "log": sayLog, "result": sayResult,
+		"hello": `{"hello":{"protocol":1}}` + "\n", "run": `{"run":{"args":[]}}` + "\n", "leave": `{"leave":{}}` + "\n",
+	}
+	phases := []struct {
+		name    string
+		before  func(t *testing.T, c *Child, p *puppet)
+		allowed string
+	}{
+		{"loading", func(*testing.T, *Child, *puppet) {}, "metadata failed"},
+		{"waiting", func(t *testing.T, _ *Child, p *puppet) { p.say(t, sayMetadata) }, ""},
+		{"failed", func(t *testing.T, _ *Child, p *puppet) { p.say(t, sayFailed) }, ""},
+		{"running", func(t *testing.T, c *Child, p *puppet) { p.run(t, c) }, "ready log result"},
+		{"ready", func(t *testing.T, c *Child, p *puppet) { p.run(t, c); p.say(t, sayReady) }, "log result"},
+		{"finished", func(t *testing.T, c *Child, p *puppet) { p.run(t, c); p.say(t, sayResult) }, ""},
+	}
+	for _, phase := range phases {
+		for name, line := range all {
+			t.Run(phase.name+" "+name, func(t *testing.T) {
+				staged(t, false, func(t *testing.T, c *Child, p *puppet) {
+					phase.before(t, c, p)
+					p.say(t, line)
+					synctest.Wait()
+					p.exit(platform.ProcessEnd{Code: ExitServed})
+					var broken *ControlError
+					refused := errors.As(c.Exit().Fault, &broken) && broken.Fault == OutOfOrder
+					if allowed := strings.Contains(phase.allowed, name); refused == allowed {
+						t.Errorf("refused: %t; %v", refused, c.Exit().Fault)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestLeaveIsSaidOnce(t *testing.T) {
+	staged(t, false, func(t *testing.T, c *Child, p *puppet) {
+		p.say(t, sayMetadata)
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if err := c.Leave(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if got := <-p.heard; got != `{"leave":{}}`+"\n" {
+			t.Errorf("heard %s", got)
+		}
+		synctest.Wait()
+		var order *OrderError
+		if err := c.Run(nil); !errors.As(err, &order) {
+			t.Errorf("run: %v", err)
+		}
+		p.exit(platform.ProcessEnd{Code: ExitServed})
+		both.Wait()
+		if more := <-p.heard; more != "" {
+			t.Errorf("then %s", more)
+		}
+	})
+}
+
+func TestRunOnABrokenPipe(t *testing.T) {
+	staged(t, false, func(t *testing.T, c *Child, p *puppet) {
+		p.say(t, sayMetadata)
+		if _, err := c.Metadata(t.Context()); err != nil {
+			t.Error(err)
+		}
+		p.hears.Close()
+		var gone *ExitError
+		if err := c.Run(nil); !errors.As(err, &gone) || !gone.Exit.Killed || !isClosed(gone.Exit.Fault) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// stuck is a pipe to a child that does not read. It knows deadlines, as a pipe of the system does.
+type stuck struct{ deadline time.Time }
+
+func (s *stuck) SetWriteDeadline(t time.Time) error { s.deadline = t; return nil }
+
+func (s *stuck) Write([]byte) (int, error) {
+	time.Sleep(time.Until(s.deadline))
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (s *stuck) Close() error { return nil }
+
+func TestAChildThatDoesNotReadIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, says := io.Pipe()
+		hears, _ := io.Pipe()
+		p := &puppet{says: says, hears: hears, done: make(chan struct{})}
+		c := adopt(context.Background(), Options{}, p, from, &stuck{}, &transcript{log: zerolog.Nop()})
+		p.say(t, sayMetadata)
+		if _, err := c.Metadata(t.Context()); err != nil {
+			t.Error(err)
+		}
+		begin := time.Now()
+		var gone *ExitError
+		if err := c.Run(nil); !errors.As(err, &gone) || time.Since(begin) != writeGrace {
+			t.Errorf("after %s: %v", time.Since(begin), err)
+		}
+	})
+}
+
+func TestLogAndOutputGetEveryLine(t *testing.T) {
+	var log strings.Builder
+	var lines []string
+	said := &transcript{log: zerolog.New(&log), output: func(stream, line string) { lines = append(lines, stream+" "+line) }}
+	said.stdout("one")
+	said.stderr("two")
+	for level := int32(-1); level <= 4; level++ {
+		said.module(level, "three")
+	}
+	if got := strings.Join(lines, "|"); got != "stdout one|stderr two|log three|log three|log three|log three|log three|log three" {
+		t.Errorf("output: %s", got)
+	}
+	var levels []string
+	for line := range strings.Lines(log.String()) {
+		_, rest, _ := strings.Cut(line, `"level":"`)
+		level, _, _ := strings.Cut(rest, `"`)
+		levels = append(levels, level)
+	}
+	if got := strings.Join(levels, " "); got != "info info debug debug info warn error error" {
+		t.Errorf("levels: %s", got)
+	}
+	if !strings.Contains(log.String(), `"stream":"stderr","message":"two"`) {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+func TestTheRuntimesWordsAreFound(t *testing.T) {
+	tests := []struct {
+		name          string
+		end           platform.ProcessEnd
+		lines         []string
+		signal, words string
+		report        string
+	}{
+		{"in C", platform.ProcessEnd{Code: 2}, []string{"x", "SIGSEGV: segmentation violation", "PC=0x1 m=0 sigcode=1 addr=0x0"},
+			"SIGSEGV", "segmentation violation", ""},
+		{"fatal", platform.ProcessEnd{Code: 2}, []string{"fatal error: unexpected signal during runtime execution",
+			"[signal SIGBUS: bus error code=0x1 addr=0x0 pc=0x7f0]"},
+			"SIGBUS", "bus error", "fatal error: unexpected signal during runtime execution"},
+		{"with core files", platform.ProcessEnd{Code: -1, Signal: "SIGABRT", Meaning: "aborted"},
+			[]string{"SIGSEGV: segmentation violation"}, "SIGSEGV", "segmentation violation", ""},
+		{"abort", platform.ProcessEnd{Code: -1, Signal: "SIGABRT", Meaning: "aborted"}, nil, "SIGABRT", "aborted", ""},
+		{"Windows", platform.ProcessEnd{Code: 2}, []string{"Exception 0xc0000005 0x0 0x0 0x7ff6"}, "0xc0000005", "", ""},
+		{"another code", platform.ProcessEnd{Code: 3}, []string{"SIGSEGV: segmentation violation", "panic: x"}, "", "", ""},
+		{"another signal", platform.ProcessEnd{Code: -1, Signal: "SIGKILL"}, []string{"SIGSEGV: segmentation violation"}, "SIGKILL", "", ""},
+		{"said otherwise", platform.ProcessEnd{Code: 2}, []string{" panic: x", "SIGsegv: x", "see SIGSEGV: x", "Exception"}, "", "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			said := &transcript{log: zerolog.Nop()}
+			said.stdout("SIGILL: illegal instruction") // standard output is not where the runtime speaks
+			for _, line := range test.lines {
+				said.stderr(line)
+			}
+			e := Exit{ProcessEnd: test.end}
+			said.tell(&e)
+			if e.Signal != test.signal || e.Meaning != test.words || e.Report != test.report {
+				t.Errorf("got %q %q %q", e.Signal, e.Meaning, e.Report)
+			}
+			if len(e.Tail) != len(test.lines)+1 {
+				t.Errorf("tail %q", e.Tail)
+			}
+		})
+	}
+}
+
+func TestTheTailIsBounded(t *testing.T) {
+	said := &transcript{log: zerolog.Nop()}
+	for range maxTail {
+		said.stdout("old")
+	}
+	for range maxTail {
+		said.stderr("new")
+	}
+	e := Exit{}
+	said.tell(&e)
+	if got := strings.Join(e.Tail, ""); got != strings.Repeat("new", maxTail) {
+		t.Errorf("tail %q", e.Tail)
+	}
+}

@@ -1,0 +1,353 @@
+package update_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"collet/app/update"
+	"collet/netproto/compat"
+	"collet/netproto/release"
+)
+
+// entry is a file that the server of a world offers.
+type entry struct {
+	path string
+	data []byte
+	role release.Role
+}
+
+// world is a server and an install in memory, and notes what was asked of them. A nil function is one that lets
+// everything pass. Fields are set before Run and read after it; the Updater promises to use the ports from one
+// goroutine at a time, and the world checks that.
+type world struct {
+	t     testing.TB
+	start time.Time
+
+	// the server
+	files   []entry
+	portion int                                                // bytes of one delivery
+	pace    time.Duration                                      // before each delivery
+	judge   func(connect int) (compat.Judgement, error)        // of this connect, 1 for the first
+	cut     func(fetch int, sent int64) error                  // asked before each delivery: ends this Fetch, 1 for the first
+	spoil   func(path string, fetch int) bool                  // whether this Fetch damages the file
+	fetch   func(deliver func(i int, data []byte) error) error // replaces Fetch
+	closing error                                              // of Close
+
+	// the install
+	parts, live, staged map[string][]byte
+	hold                func(ctx context.Context, method string) error // called at the start of each method but Close and Abandon
+	abandoning          error                                          // of Abandon
+	letting             time.Duration                                  // that Abandon takes
+
+	// notes
+	connects  []time.Duration // when each Connect was called
+	asked     [][]update.Want
+	sent      int64
+	commits   int
+	closes    int
+	abandons  int
+	connected bool
+	plan      *update.Plan // the one whose parts are open
+
+	source, stage atomic.Int32 // methods running
+}
+
+func newWorld(t testing.TB, files ...entry) *world {
+	return &world{
+		t: t, start: time.Now(), files: files, portion: 10,
+		parts: map[string][]byte{}, live: map[string][]byte{}, staged: map[string][]byte{},
+	}
+}
+
+// pack makes a resource whose bytes tell where they belong.
+func pack(path string, size int) entry {
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(i*7 + len(path))
+	}
+	return entry{path: path, data: data}
+}
+
+func module(path string, size int) entry {
+	e := pack(path, size)
+	e.role = release.Binary
+	return e
+}
+
+func (w *world) ports() (update.Source, update.Stage) { return fakeSource{w}, fakeStage{w} }
+
+// config is a Config whose pauses are the nominal ones.
+func (w *world) config() update.Config {
+	source, stage := w.ports()
+	return update.Config{
+		Source: source, Stage: stage, CanSelfUpdate: true, Server: "game.example:4000",
+		Random: func() float64 { return 0 },
+	}
+}
+
+// updater makes the Updater of this world; change may be nil.
+func (w *world) updater(change func(*update.Config)) *update.Updater {
+	w.t.Helper()
+	cfg := w.config()
+	if change != nil {
+		change(&cfg)
+	}
+	u, err := update.New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u
+}
+
+// run runs a whole update and checks what holds after every one.
+func (w *world) run(ctx context.Context) update.Status {
+	w.t.Helper()
+	status := w.updater(nil).Run(ctx)
+	w.letGo(status)
+	return status
+}
+
+func (w *world) letGo(status update.Status) {
+	w.t.Helper()
+	if status.Phase != update.Done || w.connected || w.plan != nil || w.closes == 0 || w.abandons == 0 {
+		w.t.Errorf("phase %s, connected %t, parts open %t, closed %d times, abandoned %d times",
+			status.Phase, w.connected, w.plan != nil, w.closes, w.abandons)
+	}
+	if w.source.Load() != 0 || w.stage.Load() != 0 {
+		w.t.Error("a port is still at work")
+	}
+	if (status.Fault != nil) != (status.Outcome == update.Failed) {
+		w.t.Errorf("%s with fault %v", status.Outcome, status.Fault)
+	}
+}
+
+// enter notes that a method runs; one at a time may.
+func (w *world) enter(ctx context.Context, running *atomic.Int32, method string) (leave func(), err error) {
+	if running.Add(1) != 1 {
+		w.t.Errorf("%s runs beside another method", method)
+	}
+	if w.hold != nil {
+		err = w.hold(ctx, method)
+	}
+	return func() { running.Add(-1) }, err
+}
+
+type fakeSource struct{ w *world }
+
+func (s fakeSource) Connect(ctx context.Context) (compat.Judgement, error) {
+	w := s.w
+	leave, err := w.enter(ctx, &w.source, "Connect")
+	defer leave()
+	w.connects = append(w.connects, time.Since(w.start))
+	if err != nil {
+		return compat.Judgement{}, err
+	}
+	judgement := compat.Judgement{Verdict: compat.Accept, Rule: compat.RuleAccept, Compatibility: "c2"}
+	if w.judge != nil {
+		judgement, err = w.judge(len(w.connects))
+	}
+	w.connected = err == nil
+	return judgement, err
+}
+
+func (s fakeSource) List(ctx context.Context) ([]release.File, error) {
+	w := s.w
+	leave, err := w.enter(ctx, &w.source, "List")
+	defer leave()
+	if !w.connected {
+		w.t.Error("List without a connection")
+	}
+	var files []release.File
+	for i, e := range w.files {
+		files = append(files, release.File{Path: e.path, Size: int64(len(e.data)), Digest: digest(e.data), Role: e.role, Index: uint32(i)})
+	}
+	return files, err
+}
+
+func digest(data []byte) release.Digest {
+	d, _ := release.SHA256.DigestOf(bytes.NewReader(data))
+	return d
+}
+
+func (s fakeSource) Fetch(ctx context.Context, wants []update.Want, deliver func(i int, data []byte) error) error {
+	w := s.w
+	leave, err := w.enter(ctx, &w.source, "Fetch")
+	defer leave()
+	if !w.connected {
+		w.t.Error("Fetch without a connection")
+	}
+	w.asked = append(w.asked, wants)
+	if w.fetch != nil && err == nil {
+		return w.fetch(deliver)
+	}
+	sent := int64(0)
+	for i, want := range wants {
+		if err != nil {
+			return err
+		}
+		err = w.send(ctx, i, want, &sent, deliver)
+	}
+	return err
+}
+
+// send delivers one want in portions. The buffer is overwritten afterwards: whoever keeps it keeps nonsense.
+func (w *world) send(ctx context.Context, i int, want update.Want, sent *int64, deliver func(i int, data []byte) error) error {
+	data := bytes.Clone(w.files[want.File.Index].data)
+	if w.spoil != nil && w.spoil(want.File.Path, len(w.asked)) {
+		data[len(data)-1] ^= 1
+	}
+	for at := want.Offset; ; {
+		if w.pace > 0 {
+			time.Sleep(w.pace)
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("fetch: %w", err)
+		}
+		if w.cut != nil {
+			if err := w.cut(len(w.asked), *sent); err != nil {
+				return err
+			}
+		}
+		portion := data[at:min(at+int64(w.portion), int64(len(data)))]
+		if err := deliver(i, portion); err != nil {
+			return err
+		}
+		at, *sent, w.sent = at+int64(len(portion)), *sent+int64(len(portion)), w.sent+int64(len(portion))
+		clear(portion)
+		if at == int64(len(data)) {
+			return nil
+		}
+	}
+}
+
+func (s fakeSource) Close() error {
+	s.w.closes++
+	s.w.connected = false
+	return s.w.closing
+}
+
+type fakeStage struct{ w *world }
+
+func (s fakeStage) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(string, int64, int64)) (update.Plan, error) {
+	w := s.w
+	leave, err := w.enter(ctx, &w.stage, "Plan")
+	defer leave()
+	if w.plan != nil {
+		w.t.Error("Plan while the parts of another are open")
+	}
+	plan := update.Plan{Mode: mode}
+	for _, f := range offer {
+		if (f.Role == release.Binary) != (mode == update.Binaries) {
+			continue
+		}
+		plan.Matched++
+		if held, there := w.live[f.Path]; there {
+			hash(f.Path, int64(len(held)), progress)
+			if digest(held) == f.Digest {
+				continue
+			}
+		}
+		offset := int64(len(w.parts[f.Path]))
+		plan.Wants = append(plan.Wants, update.Want{File: f, Offset: offset})
+		plan.Bytes, plan.Resumed = plan.Bytes+f.Size, plan.Resumed+offset
+	}
+	w.plan = &plan
+	return plan, err
+}
+
+// hash tells progress as a Stage with two hashing goroutines would.
+func hash(path string, size int64, progress func(string, int64, int64)) {
+	var hashing sync.WaitGroup
+	for half := range int64(2) {
+		hashing.Go(func() { progress(path, size*(half+1)/2, size) })
+	}
+	hashing.Wait()
+}
+
+func (s fakeStage) Write(i int, data []byte) error {
+	w := s.w
+	leave, err := w.enter(context.Background(), &w.stage, "Write")
+	defer leave()
+	if err != nil {
+		return err
+	}
+	path := w.plan.Wants[i].File.Path
+	w.parts[path] = append(w.parts[path], data...)
+	return nil
+}
+
+func (s fakeStage) Finish(ctx context.Context, i int) error {
+	w := s.w
+	leave, err := w.enter(ctx, &w.stage, "Finish")
+	defer leave()
+	if err != nil {
+		return err
+	}
+	file := w.plan.Wants[i].File
+	if digest(w.parts[file.Path]) != file.Digest {
+		delete(w.parts, file.Path)
+		return &update.Fault{Cause: update.DamagedDownload, Err: errors.New("another digest")}
+	}
+	return nil
+}
+
+func (s fakeStage) Commit(ctx context.Context) error {
+	w := s.w
+	leave, err := w.enter(ctx, &w.stage, "Commit")
+	defer leave()
+	if err != nil {
+		return err
+	}
+	w.commits++
+	for _, want := range w.plan.Wants {
+		path := want.File.Path
+		into := w.live
+		if w.plan.Mode == update.Binaries {
+			into = w.staged
+		}
+		into[path] = w.parts[path]
+		delete(w.parts, path)
+	}
+	return nil
+}
+
+func (s fakeStage) Abandon() error {
+	s.w.abandons++
+	s.w.plan = nil
+	time.Sleep(s.w.letting)
+	return s.w.abandoning
+}
+
+// installed checks that every file of the role is in place and nothing is left under way.
+func (w *world) installed(into map[string][]byte, role release.Role) {
+	w.t.Helper()
+	for _, e := range w.files {
+		if e.role == role && (into[e.path] == nil && len(e.data) > 0 || !bytes.Equal(into[e.path], e.data)) {
+			w.t.Errorf("%s holds %d bytes, not the %d on offer", e.path, len(into[e.path]), len(e.data))
+		}
+	}
+	if len(w.parts) != 0 {
+		w.t.Errorf("%d parts are left", len(w.parts))
+	}
+}
+
+// asks writes the offsets of one Fetch as "A.zip@0 B.zip@10".
+func asks(wants []update.Want) string {
+	var words []string
+	for _, want := range wants {
+		words = append(words, fmt.Sprintf("%s@%d", want.File.Path, want.Offset))
+	}
+	return strings.Join(words, " ")
+}
+
+// lost is a broken connection.
+func lost() error {
+	return &update.Fault{Cause: update.Interrupted, Transient: true, Subject: "game.example:4000", Err: errors.New("reset by peer")}
+}

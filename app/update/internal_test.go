@@ -1,0 +1,165 @@
+package update
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"collet/netproto/release"
+)
+
+// sink is a Stage that takes everything and keeps nothing.
+type sink struct{ Stage }
+
+func (sink) Write(int, []byte) error { return nil }
+
+// TestPortionsCostNoMemory: a portion on its way to the disk, and a step of hashing, allocate nothing.
+func TestPortionsCostNoMemory(t *testing.T) {
+	var m meter
+	transfer := transfer{wants: []Want{{File: release.File{Path: "A.zip", Size: 1 << 40}}}, stage: sink{}, meter: &m}
+	portion := make([]byte, 1000)
+	ctx := context.Background()
+	got := testing.AllocsPerRun(1000, func() {
+		if err := transfer.deliver(ctx, 0, portion); err != nil {
+			t.Fatal(err)
+		}
+		m.file("B.zip", 1, 2)
+	})
+	if got != 0 {
+		t.Errorf("%g allocations for each portion", got)
+	}
+	if p := m.read(); p.total != transfer.written || p.total < 1_000_000 {
+		t.Errorf("%d bytes counted, %d written", p.total, transfer.written)
+	}
+}
+
+// TestGained: what stays on disk counts, what is thrown away does not.
+func TestGained(t *testing.T) {
+	at := transfer{finished: 100, written: 20}
+	if got := at.gained(&Fault{Cause: Interrupted}); got != 120 {
+		t.Errorf("interrupted: %d", got)
+	}
+	if got := at.gained(&Fault{Cause: DamagedDownload}); got != 100 {
+		t.Errorf("damaged: %d", got)
+	}
+}
+
+// TestAboutLeavesThePortsValueAlone: the fault belongs to the port.
+func TestAboutLeavesThePortsValueAlone(t *testing.T) {
+	want, named, nameless := Want{File: release.File{Path: "A.zip"}}, &Fault{Subject: "x"}, &Fault{Cause: DiskFull, Err: errors.New("full")}
+	if about(want, named) != named {
+		t.Error("a fault with a subject was copied")
+	}
+	if got := about(want, nameless); got.Subject != "A.zip" || got.Cause != DiskFull || !errors.Is(got, nameless.Err) || nameless.Subject != "" {
+		t.Errorf("got %+v, the port's is %+v", got, nameless)
+	}
+}
+
+// feed adds a total every step, n times, beginning after the given one, and returns where it came to.
+func feed(r *rate, at time.Time, total int64, step time.Duration, bytes int64, n int) (time.Time, int64) {
+	for range n {
+		at, total = at.Add(step), total+bytes
+		r.add(at, total)
+	}
+	return at, total
+}
+
+func TestRate(t *testing.T) {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	var r rate
+	if r.perSecond() != 0 {
+		t.Error("a rate of nothing")
+	}
+	r.add(start, 5000) // resumed bytes are no speed
+	if r.perSecond() != 0 {
+		t.Error("a rate of one sample")
+	}
+	at, total := feed(&r, start, 5000, 50*time.Millisecond, 50, 19)
+	if got := r.perSecond(); got != 0 {
+		t.Errorf("after %v it settled already, at %d", at.Sub(start), got)
+	}
+	at, total = feed(&r, at, total, 50*time.Millisecond, 50, 1)
+	if got := r.perSecond(); got != 1000 {
+		t.Errorf("after a second: %d", got)
+	}
+	at, total = feed(&r, at, total, 50*time.Millisecond, 50, 1000)
+	if got := r.perSecond(); got != 1000 {
+		t.Errorf("after a minute: %d", got)
+	}
+	// Twice as fast: half-way through the window half-way up, then there.
+	at, total = feed(&r, at, total, 50*time.Millisecond, 100, 50)
+	if got := r.perSecond(); got != 1500 {
+		t.Errorf("2.5 s after the change: %d", got)
+	}
+	at, total = feed(&r, at, total, 50*time.Millisecond, 100, 50)
+	if got := r.perSecond(); got != 2000 {
+		t.Errorf("5 s after the change: %d", got)
+	}
+	// A stall.
+	at, total = feed(&r, at, total, 50*time.Millisecond, 0, 50)
+	if got := r.perSecond(); got != 1000 {
+		t.Errorf("2.5 s into a stall: %d", got)
+	}
+	at, total = feed(&r, at, total, 50*time.Millisecond, 0, 50)
+	if got := r.perSecond(); got != 0 {
+		t.Errorf("5 s into a stall: %d", got)
+	}
+	// The machine slept: what lies before is too old to count.
+	r.add(at.Add(time.Hour), total+1_000_000)
+	if got := r.perSecond(); got != 0 {
+		t.Errorf("after an hour's sleep: %d", got)
+	}
+}
+
+func TestRateBeginsAnew(t *testing.T) {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for what, back := range map[string]sample{
+		"bytes thrown away": {start.Add(3 * time.Second), 10},
+		"a clock set back":  {start.Add(-time.Hour), 10_000},
+	} {
+		var r rate
+		at, _ := feed(&r, start, 0, time.Second, 1000, 2)
+		if r.perSecond() != 1000 || at != start.Add(2*time.Second) {
+			t.Fatalf("before: %d", r.perSecond())
+		}
+		r.add(back.at, back.total)
+		if got := r.perSecond(); got != 0 || r.kept != 1 {
+			t.Errorf("%s: %d from %d samples", what, got, r.kept)
+		}
+		feed(&r, back.at, back.total, time.Second, 500, 4)
+		if got := r.perSecond(); got != 500 {
+			t.Errorf("%s: %d afterwards", what, got)
+		}
+	}
+}
+
+// TestRateForgets: samples that come seldom are no reason to look further back.
+func TestRateForgets(t *testing.T) {
+	var r rate
+	at, total := feed(&r, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), 0, 3*time.Second, 3000, 2)
+	if got := r.perSecond(); got != 1000 {
+		t.Errorf("while bytes came: %d", got)
+	}
+	feed(&r, at, total, 3*time.Second, 0, 2)
+	if got := r.perSecond(); got != 0 {
+		t.Errorf("six seconds later: %d", got)
+	}
+}
+
+// TestRateAtAnyStep: however often samples come, the ring holds the whole window and no more.
+func TestRateAtAnyStep(t *testing.T) {
+	for _, step := range []time.Duration{time.Microsecond * 700, time.Millisecond * 50, time.Millisecond * 249, time.Millisecond * 250, time.Second, 4 * time.Second} {
+		var r rate
+		at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+		r.add(at, 0)
+		feed(&r, at, 0, step, step.Microseconds(), int(20*time.Second/step))
+		if got := r.perSecond(); got < 999_999 || got > 1_000_001 {
+			t.Errorf("every %v: %d bytes a second, want a million", step, got)
+		}
+		oldest := r.ring[(r.next-r.kept+rateSlots)%rateSlots]
+		if held := r.last.at.Sub(oldest.at); step <= rateSpacing && held < RateWindow-rateSpacing {
+			t.Errorf("every %v: the ring holds only %v", step, held)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package update
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// ProgressPeriod is how often a Status may change while only numbers do. Twenty a second look like motion; more would
+// only warm the machine. A change of phase or file is published at once.
+const ProgressPeriod = 50 * time.Millisecond
+
+// loop is the one writer of the State. It lives as long as Run.
+type loop struct {
+	updater *Updater
+	cfg     Config
+	effects chan<- Effect // takes one without blocking, and never more than one is under way
+	started time.Time
+
+	state   State
+	meter   meter
+	rate    rate
+	retryAt time.Time
+}
+
+// run steps from Started to Done. The end of ctx is told before anything that it caused, so that what broke by
+// cancelling is never taken for a fault.
+func (l *loop) run(ctx context.Context, events <-chan Event) {
+	progress := time.NewTicker(ProgressPeriod)
+	defer progress.Stop()
+	cancelled := ctx.Done()
+	l.take(ctx, Started{})
+	for l.state.Phase != Done {
+		select {
+		case <-cancelled:
+			cancelled = nil
+			l.step(CancelAsked{})
+		case e := <-events:
+			l.take(ctx, e)
+		case <-progress.C:
+			l.updater.publish(l.status())
+		}
+	}
+}
+
+func (l *loop) take(ctx context.Context, e Event) {
+	if ctx.Err() != nil {
+		l.step(CancelAsked{})
+	}
+	l.step(e)
+}
+
+// step takes the event, tells everybody, and sets the effect going. Done is told by finish, when it is true in full.
+func (l *loop) step(e Event) {
+	before := l.state.Phase
+	state, effects := Step(l.state, e)
+	l.state = state
+	for _, effect := range effects {
+		l.prepare(effect)
+	}
+	if state.Phase != before {
+		l.logPhase(before)
+	}
+	if state.Phase != Done {
+		l.updater.publish(l.status())
+	}
+	for _, effect := range effects {
+		l.effects <- effect
+	}
+}
+
+// prepare sets what is measured beside the State. The worker is idle, so nobody else touches the meter.
+func (l *loop) prepare(effect Effect) {
+	switch e := effect.(type) {
+	case Compare:
+		l.meter.file("", 0, 0)
+	case Fetch:
+		l.meter.begin(l.state.Plan.Resumed)
+		l.rate = rate{}
+	case Wait:
+		l.retryAt = l.cfg.Now().Add(e.For)
+	}
+}
+
+// finish publishes the last Status, says how it ended and lets the watchers go.
+func (l *loop) finish() Status {
+	last := l.status()
+	l.logOutcome(last)
+	l.updater.publish(last)
+	l.updater.watchers.close()
+	return last
+}
+
+// status puts State and measurements together.
+func (l *loop) status() Status {
+	s, p := l.state, l.meter.read()
+	status := Status{
+		Phase: s.Phase, Mode: s.Mode, Outcome: s.Outcome, Fault: s.Fault, Judgement: s.Judgement, Server: l.cfg.Server,
+		Files: len(s.Plan.Wants), FilesDone: s.Verified, Bytes: s.Plan.Bytes, BytesDone: p.total,
+		Attempt: s.Attempt, Started: l.started,
+	}
+	switch s.Phase {
+	case Comparing:
+		status.File, status.FileSize, status.FileDone = p.file, p.size, p.done
+	case Fetching, Verifying:
+		status.File, status.FileSize, status.FileDone = p.file, p.size, p.done
+		l.rate.add(l.cfg.Now(), p.total)
+		status.Rate = l.rate.perSecond()
+	case Waiting:
+		status.RetryAt = l.retryAt
+	}
+	return status
+}
+
+// logPhase writes the line of a phase that was just entered. The two phases that change with every file are for those
+// who look closely.
+func (l *loop) logPhase(before Phase) {
+	line := l.cfg.Log.Info()
+	if l.state.Phase == Verifying || before == Verifying && l.state.Phase == Fetching {
+		line = l.cfg.Log.Debug()
+	}
+	status := l.status()
+	l.describe(line, status)
+	if status.File != "" {
+		line.Str("file", status.File)
+	}
+	if l.state.Phase == Waiting {
+		line.Dur("wait", l.state.Delay)
+	}
+	line.Msg("phase")
+}
+
+// logOutcome writes the line that tells how it ended.
+func (l *loop) logOutcome(last Status) {
+	line := l.cfg.Log.Info()
+	if last.Outcome == Failed {
+		line = l.cfg.Log.Error()
+	}
+	l.describe(line, last)
+	line.Stringer("outcome", last.Outcome).Int("files", last.FilesDone).Dur("took", l.cfg.Now().Sub(last.Started)).Msg("update ended")
+}
+
+// describe adds the keys that every line has, as far as they mean something already.
+func (l *loop) describe(line *zerolog.Event, s Status) {
+	line.Stringer("phase", s.Phase).Stringer("mode", s.Mode).Int("attempt", s.Attempt).Int64("bytes", s.BytesDone)
+	if l.state.Met {
+		line.Stringer("verdict", s.Judgement.Verdict).Uint8("rule", uint8(s.Judgement.Rule))
+	}
+	if s.Fault != nil && (s.Phase == Waiting || s.Phase == Done) {
+		line.Stringer("cause", s.Fault.Cause).AnErr("error", s.Fault)
+	}
+}

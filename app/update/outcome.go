@@ -1,0 +1,147 @@
+package update
+
+import "fmt"
+
+// Outcome is how an update, or the whole start, ended. The numbers are fixed by hand (design 2, section 3.3).
+type Outcome uint8
+
+const (
+	ResourcesReady            Outcome = 0
+	BinariesStaged            Outcome = 1
+	PlatformUnsupported       Outcome = 2
+	ServerMissingNativeUpdate Outcome = 3
+	UpdaterOutdated           Outcome = 4
+	Failed                    Outcome = 5
+	ContentMismatch           Outcome = 6
+	ClientTooNew              Outcome = 7
+	ComponentsMismatch        Outcome = 8
+	Maintenance               Outcome = 9
+	RuntimeFailed             Outcome = 10
+	AlreadyRunning            Outcome = 11
+	Cancelled                 Outcome = 12
+)
+
+// Cause says why an update Failed. It is NoCause with every other outcome. The number is the exit code.
+type Cause uint8
+
+const (
+	NoCause         Cause = 0
+	Unreachable     Cause = 20 // the server can't be reached at all
+	Interrupted     Cause = 21 // the connection broke and did not come back
+	DiskFull        Cause = 22
+	NoPermission    Cause = 23
+	LockedFile      Cause = 24 // another program holds a file
+	DamagedDownload Cause = 25 // what arrived is not what was promised
+	Untrusted       Cause = 26 // refused before it was believed: a bad name, a bad signature, a bad message
+	ServerFault     Cause = 27 // the server broke its own protocol
+	DiskFault       Cause = 28 // reading or writing failed for another reason
+)
+
+// Action is a next step that a person can take. The words are the keys of the translated buttons.
+type Action string
+
+const (
+	Retry   Action = "retry"
+	Offline Action = "offline" // play the confirmed set without the server
+	Store   Action = "store"   // open the store page
+	Website Action = "website" // open the page where the full package is
+	Copy    Action = "copy"    // copy the report
+	Play    Action = "play"    // start the game again
+	Repair  Action = "repair"  // hash everything and fetch what is damaged
+	Report  Action = "report"  // show the report that can be sent
+	Details Action = "details" // show the tail of the log
+	Quit    Action = "quit"
+)
+
+// End is one row of the table: what a player sees, may do next, and what the process returns.
+type End struct {
+	Outcome Outcome
+	Cause   Cause
+	Key     string   // text key: "<Key>.title" and "<Key>.body" in assets/lang
+	Actions []Action // in the order of the buttons; the first one is the default; empty where nothing is shown
+	Exit    int
+}
+
+// Ends is the whole table of design 2, section 3.3. Every outcome has a row, Failed one for each cause.
+func Ends() []End {
+	failed := []Action{Retry, Offline, Details, Quit}
+	return []End{
+		{ResourcesReady, NoCause, "end.ready", nil, 0},
+		{BinariesStaged, NoCause, "end.staged", nil, 0},
+		{PlatformUnsupported, NoCause, "end.store", []Action{Store, Details, Quit}, 12},
+		{ServerMissingNativeUpdate, NoCause, "end.nobinary", []Action{Website, Retry, Details, Quit}, 13},
+		{UpdaterOutdated, NoCause, "end.updater", []Action{Website, Details, Quit}, 14},
+		{Failed, Unreachable, "end.unreachable", failed, 20},
+		{Failed, Interrupted, "end.interrupted", failed, 21},
+		{Failed, DiskFull, "end.diskfull", failed, 22},
+		{Failed, NoPermission, "end.permission", failed, 23},
+		{Failed, LockedFile, "end.locked", failed, 24},
+		{Failed, DamagedDownload, "end.damaged", failed, 25},
+		{Failed, Untrusted, "end.untrusted", failed, 26},
+		{Failed, ServerFault, "end.server", failed, 27},
+		{Failed, DiskFault, "end.disk", failed, 28},
+		{ContentMismatch, NoCause, "end.content", []Action{Retry, Details, Quit}, 16},
+		{ClientTooNew, NoCause, "end.toonew", []Action{Retry, Details, Quit}, 17},
+		{ComponentsMismatch, NoCause, "end.components", []Action{Copy, Retry, Quit}, 18},
+		{Maintenance, NoCause, "end.maintenance", []Action{Retry, Details, Quit}, 19},
+		{RuntimeFailed, NoCause, "end.runtime", []Action{Play, Repair, Report, Quit}, 30},
+		{AlreadyRunning, NoCause, "end.running", []Action{Quit}, 31},
+		{Cancelled, NoCause, "end.cancelled", nil, 40},
+	}
+}
+
+// EndOf finds the row of an end; it always finds one. The cause counts only where the outcome is Failed. A Failed without
+// a cause of this table, and an outcome that is not in it, get the row of ServerFault: the player is told that it went
+// wrong and may try again, never that all is well.
+func EndOf(o Outcome, c Cause) End {
+	if o != Failed {
+		c = NoCause
+	}
+	var fallback End
+	for _, end := range Ends() {
+		if end.Outcome == o && end.Cause == c {
+			return end
+		}
+		if end.Outcome == Failed && end.Cause == ServerFault {
+			fallback = end
+		}
+	}
+	return fallback
+}
+
+// Shown reports whether a person is shown a dialog for this end.
+func (e End) Shown() bool { return len(e.Actions) > 0 }
+
+// names are the words of logs, JSON output and tests.
+var names = map[Outcome]string{
+	ResourcesReady: "ResourcesReady", BinariesStaged: "BinariesStaged", PlatformUnsupported: "PlatformUnsupported",
+	ServerMissingNativeUpdate: "ServerMissingNativeUpdate", UpdaterOutdated: "UpdaterOutdated", Failed: "Failed",
+	ContentMismatch: "ContentMismatch", ClientTooNew: "ClientTooNew", ComponentsMismatch: "ComponentsMismatch",
+	Maintenance: "Maintenance", RuntimeFailed: "RuntimeFailed", AlreadyRunning: "AlreadyRunning", Cancelled: "Cancelled",
+}
+
+// String is the name used in logs, JSON output and tests; an unknown number prints as such.
+func (o Outcome) String() string {
+	if name, known := names[o]; known {
+		return name
+	}
+	return fmt.Sprintf("Outcome%d", uint8(o))
+}
+
+// causeNames are the words of logs, JSON output and tests.
+var causeNames = map[Cause]string{
+	NoCause: "", Unreachable: "unreachable", Interrupted: "interrupted", DiskFull: "disk full",
+	NoPermission: "no permission", LockedFile: "locked file", DamagedDownload: "damaged download",
+	Untrusted: "untrusted", ServerFault: "server fault", DiskFault: "disk fault",
+}
+
+// String is the name used in logs, JSON output and tests: empty for NoCause; an unknown number prints as such.
+func (c Cause) String() string {
+	if name, known := causeNames[c]; known {
+		return name
+	}
+	return fmt.Sprintf("cause %d", uint8(c))
+}
+
+// known reports whether c says why something failed.
+func (c Cause) known() bool { _, named := causeNames[c]; return named && c != NoCause }

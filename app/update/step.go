@@ -1,0 +1,226 @@
+package update
+
+import (
+	"errors"
+	"fmt"
+
+	"collet/netproto/compat"
+)
+
+// Step is the whole machine: what the state becomes when e happens, and what is to be done then. It is pure and total.
+// An event that the phase has no use for changes nothing; in Done that is every event. It returns at most one effect.
+func Step(s State, e Event) (State, []Effect) {
+	if !s.expects(e) {
+		return s, nil
+	}
+	if s.Cancelling && endsEffect(e) {
+		return s.end(Cancelled)
+	}
+	switch e := e.(type) {
+	case Started:
+		return s.connect()
+	case CancelAsked:
+		return s.cancel()
+	case Connected:
+		s.Phase, s.Met, s.Judgement = Judging, true, e.Judgement
+		return s, []Effect{Judge{e.Judgement}}
+	case Judged:
+		return s.judged()
+	case Listed:
+		s.Phase = Comparing
+		return s, []Effect{Compare{s.Mode, e.Offer}}
+	case Planned:
+		return s.planned(e.Plan)
+	case Received:
+		s.Phase = Verifying
+		return s, nil
+	case Verified:
+		s.Phase, s.Verified = Fetching, s.Verified+1
+		return s, nil
+	case Fetched:
+		return s.fetched()
+	case Committed:
+		return s.end(s.Mode.ready())
+	case RetryDue:
+		return s.connect()
+	case Faulted:
+		return s.faulted(e)
+	}
+	return s, nil
+}
+
+// expects is the drawing of the package comment as a table: which events mean something in which phase.
+func (s State) expects(e Event) bool {
+	switch e := e.(type) {
+	case Started:
+		return s.Phase == Idle
+	case CancelAsked:
+		return s.Phase != Done
+	case Connected:
+		return s.Phase == Connecting
+	case Judged:
+		return s.Phase == Judging
+	case Listed:
+		return s.Phase == Listing
+	case Planned:
+		return s.Phase == Comparing
+	case Received:
+		return s.Phase == Fetching && e.Want == s.Verified && e.Want < len(s.Plan.Wants)
+	case Verified:
+		return s.Phase == Verifying && e.Want == s.Verified
+	case Fetched:
+		return s.Phase == Fetching || s.Phase == Verifying
+	case Committed:
+		return s.Phase == Committing
+	case RetryDue:
+		return s.Phase == Waiting
+	case Faulted:
+		return s.Phase.mayFault()
+	default:
+		return false
+	}
+}
+
+// mayFault: what the other phases do can't go wrong.
+func (p Phase) mayFault() bool {
+	switch p {
+	case Connecting, Listing, Comparing, Fetching, Verifying, Committing:
+		return true
+	default:
+		return false
+	}
+}
+
+// endsEffect tells the events that end the effect under way from those that are told in passing.
+func endsEffect(e Event) bool {
+	switch e.(type) {
+	case Started, CancelAsked, Received, Verified:
+		return false
+	default:
+		return true
+	}
+}
+
+func (s State) connect() (State, []Effect) {
+	s.Phase, s.Attempt, s.Delay = Connecting, s.Attempt+1, 0
+	return s, []Effect{Connect{}}
+}
+
+// cancel waits for the effect under way. Only before the start there is none.
+func (s State) cancel() (State, []Effect) {
+	if s.Phase == Idle {
+		return s.end(Cancelled)
+	}
+	s.Cancelling = true
+	return s, nil
+}
+
+// judged acts on the verdict: a transfer, or the end.
+func (s State) judged() (State, []Effect) {
+	mode, refused := route(s.Judgement.Verdict, s.Policy.CanSelfUpdate)
+	if mode == Undecided {
+		return s.end(refused)
+	}
+	s.Phase, s.Mode = Listing, mode
+	return s, []Effect{List{}}
+}
+
+// route says which mode a verdict asks for, or, where it asks for none, how the update ends. A verdict that this version
+// has no name for comes from a server that knows more than we do; only a newer updater can follow it.
+func route(v compat.Verdict, canSelfUpdate bool) (mode Mode, refused Outcome) {
+	switch v {
+	case compat.Accept, compat.UpdateResources:
+		return Resources, 0
+	case compat.UpdateBinaries:
+		if canSelfUpdate {
+			return Binaries, 0
+		}
+		return Undecided, PlatformUnsupported
+	case compat.UpdateViaStore:
+		return Undecided, PlatformUnsupported
+	case compat.NoNativeUpdate:
+		return Undecided, ServerMissingNativeUpdate
+	case compat.ClientTooNew, compat.Redirect: // a judgement names no place to go to, so this server is simply older
+		return Undecided, ClientTooNew
+	case compat.ComponentsMismatch:
+		return Undecided, ComponentsMismatch
+	case compat.Maintenance:
+		return Undecided, Maintenance
+	default: // UpdaterMismatch, and the unknown
+		return Undecided, UpdaterOutdated
+	}
+}
+
+// ready is how a mode ends when everything is in place.
+func (m Mode) ready() Outcome {
+	if m == Binaries {
+		return BinariesStaged
+	}
+	return ResourcesReady
+}
+
+func (s State) planned(p Plan) (State, []Effect) {
+	s.Plan, s.Verified = p, 0
+	switch {
+	case s.Mode == Binaries && p.Matched == 0:
+		return s.end(ServerMissingNativeUpdate)
+	case len(p.Wants) == 0:
+		s.Phase = Committing
+		return s, []Effect{Commit{}}
+	default:
+		s.Phase = Fetching
+		return s, []Effect{Fetch{p.Wants}}
+	}
+}
+
+// fetched lets nothing be committed that was not verified, whatever a Source says.
+func (s State) fetched() (State, []Effect) {
+	if s.Verified < len(s.Plan.Wants) { // also in Verifying: the want under way is not counted yet
+		return s.faulted(Faulted{Fault: &Fault{
+			Cause: ServerFault, Transient: true,
+			Err: fmt.Errorf("transfer ended after %d of %d files", s.Verified, len(s.Plan.Wants)),
+		}})
+	}
+	s.Phase = Committing
+	return s, []Effect{Commit{}}
+}
+
+// faulted decides between another attempt and the end.
+func (s State) faulted(e Faulted) (State, []Effect) {
+	s.Fault = e.Fault
+	if s.Fault == nil {
+		s.Fault = &Fault{Cause: ServerFault, Err: errors.New("no reason given")}
+	}
+	if e.Gained > 0 {
+		s.Tries = 0
+	}
+	s.Tries++
+	if s.Fault.Cause == DamagedDownload {
+		s.Damaged = countedOnce(s.Damaged, s.Fault.Subject)
+	}
+	if !s.mayRetry() {
+		return s.fail()
+	}
+	s.Phase, s.Delay = Waiting, s.Policy.Retry.Delay(s.Tries, e.Dice)
+	return s, []Effect{Wait{s.Delay}}
+}
+
+// fail ends with the fault at hand. A server that was met and can't be reached again is a broken connection to the
+// player, not a wrong address.
+func (s State) fail() (State, []Effect) {
+	if s.Met && s.Fault.Cause == Unreachable {
+		broken := *s.Fault
+		broken.Cause = Interrupted
+		s.Fault = &broken
+	}
+	return s.end(Failed)
+}
+
+// end is the only way into Done. Only a failure keeps its fault.
+func (s State) end(o Outcome) (State, []Effect) {
+	if o != Failed {
+		s.Fault = nil
+	}
+	s.Phase, s.Outcome, s.Delay, s.Cancelling = Done, o, 0, false
+	return s, []Effect{Finish{}}
+}

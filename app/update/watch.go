@@ -1,0 +1,63 @@
+package update
+
+import (
+	"context"
+	"sync"
+)
+
+// watchers are the channels of everybody who wants to know that a Status changed. The zero value is ready; safe for
+// concurrent use.
+type watchers struct {
+	mu     sync.Mutex
+	stops  map[chan struct{}]func() bool // what keeps a channel bound to its context
+	closed bool
+}
+
+// add returns a channel with one tick in it. It is closed when ctx ends or close is called.
+func (w *watchers) add(ctx context.Context) <-chan struct{} {
+	ticks := make(chan struct{}, 1)
+	ticks <- struct{}{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		close(ticks)
+		return ticks
+	}
+	if w.stops == nil {
+		w.stops = make(map[chan struct{}]func() bool)
+	}
+	w.stops[ticks] = context.AfterFunc(ctx, func() { w.remove(ticks) })
+	return ticks
+}
+
+func (w *watchers) remove(ticks chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, there := w.stops[ticks]; there {
+		delete(w.stops, ticks)
+		close(ticks)
+	}
+}
+
+// tick tells everybody, and waits for nobody: a channel that still holds a tick needs no second one.
+func (w *watchers) tick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ticks := range w.stops {
+		select {
+		case ticks <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// close closes all channels, those of later watchers too. A tick that a channel still holds stays in it.
+func (w *watchers) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ticks, stop := range w.stops {
+		stop()
+		close(ticks)
+	}
+	w.stops, w.closed = nil, true
+}

@@ -1,0 +1,122 @@
+package update
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// worker performs the effects, one at a time, on a goroutine of its own. It is the only caller of Source and Stage and
+// never reads the State. A panic in a port is a bug and ends the process.
+type worker struct {
+	cfg    Config
+	meter  *meter
+	events chan<- Event
+}
+
+// run performs effects until there are no more. Each but Finish is answered with the event that ends it.
+func (w *worker) run(ctx context.Context, effects <-chan Effect) {
+	for effect := range effects {
+		if answer := w.perform(ctx, effect); answer != nil {
+			w.events <- answer
+		}
+	}
+}
+
+func (w *worker) perform(ctx context.Context, effect Effect) Event {
+	switch e := effect.(type) {
+	case Connect:
+		judgement, err := w.cfg.Source.Connect(ctx)
+		return w.answer(Connected{judgement}, asFault(err, Unreachable))
+	case Judge:
+		w.judge(e)
+		return Judged{}
+	case List:
+		offer, err := w.cfg.Source.List(ctx)
+		return w.answer(Listed{offer}, asFault(err, Interrupted))
+	case Compare:
+		plan, err := w.cfg.Stage.Plan(ctx, e.Mode, e.Offer, w.meter.file)
+		return w.answer(Planned{plan}, asFault(err, DiskFault))
+	case Fetch:
+		return w.fetch(ctx, e.Wants)
+	case Commit:
+		return w.answer(Committed{}, asFault(w.cfg.Stage.Commit(ctx), DiskFault))
+	case Wait:
+		w.wait(ctx, e.For)
+		return RetryDue{}
+	case Finish:
+		w.letGo()
+	}
+	return nil
+}
+
+// answer is success, unless there is a fault.
+func (w *worker) answer(success Event, fault *Fault) Event {
+	if fault == nil {
+		return success
+	}
+	return Faulted{Fault: fault, Dice: w.cfg.Random()}
+}
+
+func (w *worker) fetch(ctx context.Context, wants []Want) Event {
+	t := transfer{wants: wants, stage: w.cfg.Stage, meter: w.meter, events: w.events}
+	err := w.cfg.Source.Fetch(ctx, wants, func(i int, data []byte) error { return t.deliver(ctx, i, data) })
+	fault := t.fault
+	if fault == nil {
+		fault = asFault(err, Interrupted)
+	}
+	if fault == nil {
+		return Fetched{}
+	}
+	return Faulted{Fault: fault, Gained: t.gained(fault), Dice: w.cfg.Random()}
+}
+
+// judge warns of a verdict from a newer server, because the outcome alone would not show it.
+func (w *worker) judge(e Judge) {
+	j, line := e.Judgement, w.cfg.Log.Info()
+	text := "server judged"
+	if !j.Verdict.Known() {
+		line, text = w.cfg.Log.Warn(), "server gave a verdict that only a newer updater knows"
+	}
+	line.Stringer("verdict", j.Verdict).Uint8("rule", uint8(j.Rule)).Str("compatibility", j.Compatibility).
+		Uint32("retry_after", j.RetryAfter).Msg(text)
+}
+
+// wait lets go first, so that no connection and no file is held while nothing happens; that time is part of the pause.
+func (w *worker) wait(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	w.letGo()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// letGo closes the connection and lets go of the parts. Nothing depends on either: what a part holds is checked again
+// before it is used.
+func (w *worker) letGo() {
+	if err := w.cfg.Source.Close(); err != nil {
+		w.cfg.Log.Warn().Err(err).Msg("close the connection")
+	}
+	if err := w.cfg.Stage.Abandon(); err != nil {
+		w.cfg.Log.Warn().Err(err).Msg("let go of the parts")
+	}
+}
+
+// asFault gives every error of a port a cause. One that names none, or none that this version knows, gets that of the
+// port's usual trouble; a plain error of a Source may pass, one of a Stage does not. No error, no fault.
+func asFault(err error, otherwise Cause) *Fault {
+	if err == nil {
+		return nil
+	}
+	fault, ok := errors.AsType[*Fault](err)
+	switch {
+	case !ok:
+		return &Fault{Cause: otherwise, Transient: otherwise != DiskFault, Err: err}
+	case fault.Cause.known():
+		return fault
+	default:
+		return &Fault{Cause: otherwise, Transient: fault.Transient, Subject: fault.Subject, Err: err}
+	}
+}

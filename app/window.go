@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"collet/app/splash"
+	"collet/app/update"
+)
+
+// window is the splash as a front.
+type window struct {
+	view *splash.View
+	host *host
+}
+
+var _ front = (*window)(nil)
+
+// Follow implements front.
+func (w *window) Follow(ctx context.Context, u watcher) func() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.view.Follow(ctx, u)
+	}()
+	return func() { <-done }
+}
+
+// Note implements front.
+func (w *window) Note(text string) { w.view.Note(text) }
+
+// Ask implements front.
+func (w *window) Ask(ctx context.Context, e ended) update.Action {
+	action, err := w.view.Ask(ctx, splash.ComposeEnd(e.end(), w.host.endInfo(e), w.host.texts))
+	if err != nil {
+		return update.Quit
+	}
+	return action
+}
+
+// windowed is the whole client with its window. It returns with again set when the window is needed once more.
+func (h *host) windowed(ctx context.Context, args []string, stderr io.Writer) (code int, again *relaunch) {
+	var e ended
+	err := splash.Run(h.splashOptions(), func(closed context.Context, v *splash.View) {
+		joined, cancel := context.WithCancel(closed)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)() // Ctrl-C and a closed window are the same wish
+		e = h.begin(joined, &window{v, h})
+	})
+	if err != nil {
+		fmt.Fprintf(stderr, "collet-client: open a window: %v\nStart it with --headless to update without one.\n", err)
+		return exitUsage, nil
+	}
+	if !h.running {
+		return e.end().Exit, nil
+	}
+	game := h.watch(ctx)
+	if !game.reload && game.end.outcome != update.RuntimeFailed {
+		return game.end.end().Exit, nil
+	}
+	return 0, h.next(args, game)
+}
+
+func (h *host) splashOptions() splash.Options {
+	return splash.Options{Title: h.title(), Texts: h.texts, LogTail: h.logTail, Report: h.report}
+}
+
+// begin shows a crash of the process before this one first, and then starts as usual.
+func (h *host) begin(ctx context.Context, f front) ended {
+	if h.flags.ShowCrash == "" {
+		return h.start(ctx, f)
+	}
+	crash := runtimeFailed(h.flags.ShowCrash)
+	if !h.decide(ctx, f, crash) {
+		return crash
+	}
+	return h.start(ctx, f)
+}
+
+// next is the relaunch that a game's end calls for. Reloads in quick succession end in the dialog of a failed game.
+func (h *host) next(args []string, game gameEnd) *relaunch {
+	count := h.flags.Relaunched + 1
+	if time.Since(h.began) > reloadWindow {
+		count = 1
+	}
+	crash := game.end.detail
+	if game.reload && count > maxReloads {
+		crash, count = errReloads.Error(), 0
+	}
+	module := h.flags.ClientLibPath
+	if game.reload {
+		module = game.path
+		if module == h.library() {
+			module = ""
+		}
+	}
+	h.log.Info().Int("relaunched", count).Str("crash", crash).Str("file", module).Msg("start anew")
+	return &relaunch{exe: h.exe, args: relaunchArgs(args, count, crash, module)}
+}
+
+// title is what the window calls the game.
+func (h *host) title() string {
+	if h.settings.Client.Title != "" {
+		return h.settings.Client.Title
+	}
+	return h.base
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"collet/app/update"
+	"collet/netproto"
+	"collet/netproto/compat"
+	"collet/netproto/release"
+)
+
+// source is the update server over the wire: netproto's client behind the port that the Updater declares. What the wire
+// calls an error becomes a cause that a person can act on. One Updater uses it at a time; Close may come from anywhere.
+type source struct {
+	options  netproto.ClientOptions
+	trustFNV bool // take native modules that only a checksum vouches for
+	client   *netproto.Client
+}
+
+var _ update.Source = (*source)(nil)
+
+// generations maps the command line's words to the wire.
+var generations = map[string]netproto.Generation{"auto": netproto.C1, "c1": netproto.C1, "g1": netproto.G1}
+
+// newSource prepares a source for one announced compatibility version.
+func newSource(h *host, compatibility string) *source {
+	return &source{
+		options: netproto.ClientOptions{
+			Addr: h.server, Generation: generations[h.flags.Generation],
+			Compatibility: compatibility, Target: string(h.target), Log: h.log,
+		},
+		trustFNV: h.flags.Trust == "fnv",
+	}
+}
+
+// Connect implements update.Source.
+func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
+	if err := s.Close(); err != nil {
+		return compat.Judgement{}, s.fault(err)
+	}
+	client, err := netproto.Dial(ctx, s.options)
+	if err != nil {
+		return compat.Judgement{}, s.fault(err)
+	}
+	s.client = client
+	return client.Judgement(), nil
+}
+
+// List implements update.Source. Modules for which nothing but a checksum speaks are refused unless the command line
+// says otherwise (design 3, section 2).
+func (s *source) List(ctx context.Context) ([]release.File, error) {
+	offers, err := s.client.List(ctx)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	files := make([]release.File, len(offers))
+	for i, o := range offers {
+		files[i] = release.File{Path: o.Path, Size: o.Size, Role: release.Role(o.Role), Index: o.Index, Digest: release.FNVDigest(o.FNV)}
+		if o.HasSHA256 {
+			files[i].Digest = release.SHA256Digest(o.SHA256)
+		}
+		if s.refuses(files[i]) {
+			return nil, &update.Fault{Cause: update.Untrusted, Subject: o.Path, Err: errOnlyChecksum}
+		}
+	}
+	return files, nil
+}
+
+var errOnlyChecksum = errors.New("this server vouches for its native modules with a checksum only; start with --trust fnv to take them all the same")
+
+func (s *source) refuses(f release.File) bool {
+	wanted := s.client.Judgement().Verdict == compat.UpdateBinaries
+	return wanted && f.Role == release.Binary && f.Digest.Algorithm == release.FNV1a64 && !s.trustFNV
+}
+
+// Fetch implements update.Source.
+func (s *source) Fetch(ctx context.Context, wants []update.Want, deliver func(i int, data []byte) error) error {
+	ranges := make([]netproto.FetchRange, len(wants))
+	for i, w := range wants {
+		ranges[i] = netproto.FetchRange{Index: w.File.Index, Offset: w.Offset, Size: w.File.Size}
+	}
+	return s.fault(s.client.Fetch(ctx, ranges, deliver))
+}
+
+// Close implements update.Source.
+func (s *source) Close() error {
+	if s.client == nil {
+		return nil
+	}
+	return s.client.Close()
+}
+
+// fault classifies what the wire said. Faults of the disk pass through deliver and stay what they are.
+func (s *source) fault(err error) error {
+	var known *update.Fault
+	var format *netproto.FormatError
+	var refused *netproto.RefusedError
+	var unreachable *netproto.UnreachableError
+	switch {
+	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &format), errors.As(err, &refused):
+		return &update.Fault{Cause: update.ServerFault, Transient: true, Subject: s.options.Addr, Err: err}
+	case errors.As(err, &unreachable):
+		return &update.Fault{Cause: update.Unreachable, Transient: true, Subject: s.options.Addr, Err: err}
+	default:
+		return &update.Fault{Cause: update.Interrupted, Transient: true, Subject: s.options.Addr, Err: err}
+	}
+}
+
+// newUpdater wires one Updater for one announced compatibility version.
+func (h *host) newUpdater(compatibility string) (*update.Updater, error) {
+	u, err := update.New(update.Config{
+		Source: newSource(h, compatibility), Stage: h.dir, CanSelfUpdate: h.target.CanSelfUpdate(),
+		Server: h.server, Log: h.log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("updater: %w", err)
+	}
+	return u, nil
+}

@@ -1,0 +1,324 @@
+package collet_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+)
+
+// row is one line of the import table in docs/ARCHITECTURE.md: what the non-test files of a package may import beside
+// the standard library and zerolog.
+type row struct {
+	ours   []string // packages of this module; "x/..." takes everything below x
+	others []string // module path prefixes
+}
+
+const (
+	fyne   = "fyne.io/fyne/v2"
+	purego = "github.com/ebitengine/purego"
+	sha    = "github.com/minio/sha256-simd"
+	sys    = "golang.org/x/sys"
+	kong   = "github.com/alecthomas/kong"
+	toml   = "github.com/pelletier/go-toml/v2"
+	image  = "golang.org/x/image"
+)
+
+// imports is the table. A package that is not in it fails the test, and so does a row without a package.
+var imports = map[string]row{
+	".":                          {},
+	"platform":                   {others: []string{sys, "github.com/gofrs/flock"}},
+	"assets":                     {},
+	"assets/draw":                {others: []string{image}},
+	"runtime/abi":                {},
+	"runtime/sample":             {ours: []string{"runtime/abi"}},
+	"runtime/embedded":           {ours: []string{"runtime/abi", "runtime/sample"}},
+	"runtime/host":               {ours: []string{"runtime/abi"}, others: []string{purego, sys}},
+	"netproto":                   {ours: []string{"netproto/compat"}},
+	"netproto/compat":            {},
+	"netproto/release":           {ours: []string{"netproto/compat"}, others: []string{sha}},
+	"netproto/server":            {ours: []string{"netproto", "netproto/compat", "netproto/release", "platform"}, others: []string{toml}},
+	"netproto/cmd/collet-server": {ours: []string{".", "netproto/server"}, others: []string{kong}},
+	"app/update":                 {ours: []string{"netproto/release", "netproto/compat"}},
+	"app/install":                {ours: []string{"app/update", "netproto/release", "platform"}},
+	"app/supervise":              {ours: []string{"runtime/abi", "platform"}},
+	"app/splash":                 {ours: []string{".", "app/update", "assets"}, others: []string{fyne}},
+	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/release", "platform", "runtime/..."}, others: []string{kong, toml}},
+	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "runtime/...", "app/install", "app/update"}, others: []string{sys}},
+	"build/demo":                 {ours: []string{".", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample"}, others: []string{image, sys}},
+	"build/cmd/collet":           {ours: []string{".", "build/demo", "build/qa"}, others: []string{kong}},
+	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/release", "platform", "runtime/sample"}},
+	"build/bench/minimal":        {ours: []string{"assets"}, others: []string{fyne}},
+}
+
+// pkg is what `go list` says about one package.
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Name       string
+	Imports    []string
+}
+
+func list(t *testing.T) map[string]pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-tags", "gles", "-json=ImportPath,Dir,Name,Imports", "./...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	packages := map[string]pkg{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p pkg
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		packages[short(p.ImportPath)] = p
+	}
+	return packages
+}
+
+func short(importPath string) string {
+	if importPath == "collet" {
+		return "."
+	}
+	return strings.TrimPrefix(importPath, "collet/")
+}
+
+// TestImports holds every package to its row: arrows point from programs to facts, and Fyne, purego and x/sys have their
+// homes.
+func TestImports(t *testing.T) {
+	packages := list(t)
+	for name, p := range packages {
+		allowed, known := imports[name]
+		if !known {
+			t.Errorf("package %s has no row in the import table", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !allowed.allows(imported) {
+				t.Errorf("%s imports %s, which its row does not allow", name, imported)
+			}
+		}
+	}
+	for name := range imports {
+		if _, there := packages[name]; !there {
+			t.Errorf("the import table has a row for %s, which does not exist", name)
+		}
+	}
+}
+
+func (r row) allows(imported string) bool {
+	if imported == "C" || imported == "github.com/rs/zerolog" {
+		return true
+	}
+	if imported == "collet" || strings.HasPrefix(imported, "collet/") {
+		return slices.ContainsFunc(r.ours, func(o string) bool { return matches(o, short(imported)) })
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	if !strings.Contains(first, ".") {
+		return true
+	}
+	return slices.ContainsFunc(r.others, func(o string) bool { return imported == o || strings.HasPrefix(imported, o+"/") })
+}
+
+func matches(pattern, name string) bool {
+	if prefix, all := strings.CutSuffix(pattern, "/..."); all {
+		return name == prefix || strings.HasPrefix(name, prefix+"/")
+	}
+	return pattern == name
+}
+
+// sources parses every Go file that is ours, tests included.
+func sources(t *testing.T, visit func(name string, fset *token.FileSet, file *ast.File)) {
+	t.Helper()
+	for _, name := range tracked(t) {
+		if !strings.HasSuffix(name, ".go") {
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		visit(name, fset, file)
+	}
+}
+
+// tracked lists the files of the tree without what git ignores by name.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == ".git" || name == "bin" || entry.Name() == "failed") {
+			return filepath.SkipDir
+		}
+		if entry.Type().IsRegular() {
+			names = append(names, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestPackageComments wants exactly one package comment in each package.
+func TestPackageComments(t *testing.T) {
+	comments := map[string]int{}
+	sources(t, func(name string, _ *token.FileSet, file *ast.File) {
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		dir := path.Dir(name)
+		if comments[dir] += 0; file.Doc != nil {
+			comments[dir]++
+		}
+	})
+	for dir, n := range comments {
+		if n != 1 {
+			t.Errorf("package in %s has %d package comments, want 1", dir, n)
+		}
+	}
+}
+
+const (
+	maxFile     = 400 // lines (design 4, section 1)
+	maxFunction = 80  // lines, except tables
+	medianLines = 10
+	p90Lines    = 40
+)
+
+// TestBudgets holds files and functions to their sizes. Functions whose body is one composite literal are tables.
+func TestBudgets(t *testing.T) {
+	var lengths []int
+	sources(t, func(name string, fset *token.FileSet, file *ast.File) {
+		if n := fset.Position(file.End()).Line; n > maxFile && !strings.HasSuffix(name, "_test.go") {
+			t.Errorf("%s has %d lines, the budget is %d", name, n, maxFile)
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		for _, decl := range file.Decls {
+			fn, is := decl.(*ast.FuncDecl)
+			if !is || fn.Body == nil {
+				continue
+			}
+			n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
+			lengths = append(lengths, n)
+			if n > maxFunction {
+				t.Errorf("%s: %s has %d lines, the budget is %d", name, fn.Name.Name, n, maxFunction)
+			}
+		}
+	})
+	sort.Ints(lengths)
+	if median := lengths[len(lengths)/2]; median > medianLines {
+		t.Errorf("the median function has %d lines, the budget is %d", median, medianLines)
+	}
+	if p90 := lengths[len(lengths)*9/10]; p90 > p90Lines {
+		t.Errorf("one function in ten has more than %d lines, the budget is %d", p90, p90Lines)
+	}
+}
+
+// TestExportsDocumented wants a comment on every exported function, method of an exported type, and type.
+func TestExportsDocumented(t *testing.T) {
+	sources(t, func(name string, fset *token.FileSet, file *ast.File) {
+		if strings.HasSuffix(name, "_test.go") || file.Name.Name == "main" {
+			return
+		}
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !conventional(d) {
+					t.Errorf("%s: %s has no comment", fset.Position(d.Pos()), d.Name.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if s, is := spec.(*ast.TypeSpec); is && s.Name.IsExported() && d.Doc == nil && s.Doc == nil {
+						t.Errorf("%s: %s has no comment", fset.Position(s.Pos()), s.Name.Name)
+					}
+				}
+			}
+		}
+	})
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	kind := d.Recv.List[0].Type
+	if star, is := kind.(*ast.StarExpr); is {
+		kind = star.X
+	}
+	id, is := kind.(*ast.Ident)
+	return is && id.IsExported()
+}
+
+// conventional methods say nothing new: their interface documents them.
+func conventional(d *ast.FuncDecl) bool {
+	return d.Recv != nil && slices.Contains([]string{"Error", "Unwrap", "Is", "String", "ID"}, d.Name.Name)
+}
+
+// TestNoIota forbids iota where numbers leave the process.
+func TestNoIota(t *testing.T) {
+	sources(t, func(name string, fset *token.FileSet, file *ast.File) {
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if id, is := n.(*ast.Ident); is && id.Name == "iota" {
+				t.Errorf("%s: numbers are written out, not counted", fset.Position(n.Pos()))
+			}
+			return true
+		})
+	})
+}
+
+// forbidden are words that no file of the project may contain: folders of a machine, and unfinished work.
+var forbidden = regexp.MustCompile(`(^|[^A-Za-z0-9_.$/-])/(work|root|farm)/|\b(TO` + `DO|FIX` + `ME)\b`)
+
+// badFolders are package names that say nothing.
+var badFolders = []string{"util", "utils", "common", "helpers", "types", "core", "manager", "internal", "pkg"}
+
+// TestTree forbids absolute paths of a machine, unfinished work, and folders that say nothing.
+func TestTree(t *testing.T) {
+	for _, name := range tracked(t) {
+		if slices.Contains(badFolders, path.Base(path.Dir(name))) {
+			t.Errorf("%s: a folder of this name says nothing", name)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
+			continue
+		}
+		lines := bufio.NewScanner(bytes.NewReader(data))
+		lines.Buffer(nil, 1<<20)
+		for n := 1; lines.Scan(); n++ {
+			if found := forbidden.FindString(lines.Text()); found != "" {
+				t.Errorf("%s:%d: contains %q", name, n, found)
+			}
+		}
+	}
+}

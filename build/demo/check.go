@@ -1,0 +1,160 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"collet/build/qa"
+)
+
+// enoughColours is how many different colours tell that something was drawn: text alone has more shades than this.
+const enoughColours = 8
+
+// checkSwap compares what the log says and what lies on disk with what had to happen.
+func (s *story) checkSwap() error {
+	l := s.layout
+	checks := []struct {
+		claim string
+		check func() error
+	}{
+		{"one host process from start to now: " + fmt.Sprint(s.client.PID()), func() error { return s.facts.oneHost(s.client.PID()) }},
+		{"release 1 was loaded, then swapped for release 2", func() error {
+			return s.facts.oneSwap(l.Old.Compatibility, l.New.Compatibility)
+		}},
+		{"the module on disk is that of release 2", func() error { return sameFile(l.LiveModule(), l.New.Module) }},
+		{"no staged module is left", func() error { return absent(l.LiveModule() + "-staging") }},
+		{"all packs on disk are those of release 2", l.checkPacks},
+	}
+	if s.screen != nil {
+		checks = append(checks, struct {
+			claim string
+			check func() error
+		}{"the splash was there during the download", s.checkSplash})
+	}
+	for _, c := range checks {
+		if err := c.check(); err != nil {
+			return fmt.Errorf("%s: %w", c.claim, err)
+		}
+		s.tell.say("check", "%s", c.claim)
+	}
+	return nil
+}
+
+func (s *story) checkSplash() error {
+	if !s.splash {
+		return errors.New("the download was over before it could be photographed; choose a smaller --rate")
+	}
+	return nil
+}
+
+// checkWindow finds the game's window, and wants it to belong to a child of the host and to show release 2.
+func (s *story) checkWindow(ctx context.Context) (qa.Window, error) {
+	found, cancel := context.WithTimeout(ctx, windowWait)
+	defer cancel()
+	w, err := s.screen.WaitWindow(found, func(w qa.Window) bool { return w.Name == s.layout.New.Window })
+	if err != nil {
+		return w, fmt.Errorf("no window with the title %q: %w (is SDL2 installed?)", s.layout.New.Window, err)
+	}
+	s.tell.say("check", "a window is up: %q, %d × %d", w.Name, w.Bounds.Dx(), w.Bounds.Dy())
+	if err := s.checkParent(w); err != nil {
+		return w, err
+	}
+	return w, s.checkDrawn(ctx, w)
+}
+
+// checkParent wants the window's process to be a child of the host that was started for release 1.
+func (s *story) checkParent(w qa.Window) error {
+	parent, err := parentOf(w.PID)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return nil
+	case err != nil:
+		return fmt.Errorf("process %d of the window: %w", w.PID, err)
+	case parent != s.client.PID():
+		return fmt.Errorf("the window's process %d is a child of %d, want of the host %d", w.PID, parent, s.client.PID())
+	}
+	s.tell.say("check", "the window belongs to process %d, a child of the same host %d", w.PID, parent)
+	return nil
+}
+
+// checkDrawn waits until the window has something in it and photographs it.
+func (s *story) checkDrawn(ctx context.Context, w qa.Window) error {
+	ctx, cancel := context.WithTimeout(ctx, drawWait)
+	defer cancel()
+	for {
+		m, err := s.screen.Shot()
+		if err != nil {
+			return err
+		}
+		if qa.Colours(m, w.Bounds, enoughColours) >= enoughColours {
+			s.tell.say("check", "the game has drawn its picture")
+			_, err := s.photograph("game.png")
+			return err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return errors.New("the game's window stays blank")
+		}
+	}
+}
+
+// checkPacks compares every pack of release 2 with the client's.
+func (l *Layout) checkPacks() error {
+	for _, pack := range l.New.Packs {
+		if err := sameFile(filepath.Join(l.Client(), packFolder, filepath.Base(pack)), pack); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameFile compares two files byte for byte.
+func sameFile(got, want string) error {
+	a, err := os.Open(got)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	b, err := os.Open(want)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	for chunkA, chunkB := make([]byte, 1<<20), make([]byte, 1<<20); ; {
+		n, errA := io.ReadFull(a, chunkA)
+		m, errB := io.ReadFull(b, chunkB)
+		switch {
+		case !bytes.Equal(chunkA[:n], chunkB[:m]):
+			return fmt.Errorf("%s differs from %s", got, want)
+		case errA != nil || errB != nil:
+			return errors.Join(unlessEnd(errA), unlessEnd(errB))
+		}
+	}
+}
+
+func unlessEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+// absent wants a file not to exist.
+func absent(name string) error {
+	_, err := os.Lstat(name)
+	if err == nil {
+		return fmt.Errorf("%s exists", name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,221 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"collet/build/qa"
+)
+
+const (
+	// virtualWidth and virtualHeight are the size of the virtual display in pixels: room for splash and game.
+	virtualWidth, virtualHeight = 1280, 800
+	// bringUpLimit is how long it may take until the game of release 2 is ready, beyond what the link needs for the data.
+	bringUpLimit = 2 * time.Minute
+	// leaveLimit is how long the client may take to end after the game was told to.
+	leaveLimit = 30 * time.Second
+)
+
+// Screen says where the windows appear.
+type Screen string
+
+const (
+	// AutoScreen takes the real display if there is one.
+	AutoScreen Screen = "auto"
+	// RealScreen takes the display of the person who runs the demo.
+	RealScreen Screen = "real"
+	// VirtualScreen takes a display that nobody sees.
+	VirtualScreen Screen = "virtual"
+)
+
+// Options says how to play the demo. Programs and Out are required.
+type Options struct {
+	Programs    string // folder of collet-client and collet-server
+	Keep        string // make the folder here and leave it; empty: a temporary one that is removed
+	Screenshots string // folder for pictures; empty: inside Keep, else a new temporary one
+	Screen      Screen
+	Rate        int64  // of the link in bytes a second, 0 is unlimited
+	Port        int    // of the link, 0 is a free one
+	LevelsMB    int    // size of the large pack of release 2 in MB of 2^20 bytes
+	Lang        string // of the client, empty is the system's
+	Out         io.Writer
+}
+
+// story is one play of the demo: everything that was started and what is known so far.
+type story struct {
+	options Options
+	tell    *teller
+	layout  *Layout
+	screen  *qa.Screen // nil on a real display
+	server  *qa.Process
+	link    *qa.Proxy
+	client  *qa.Process
+	printed *output // what the client prints beside its log
+	log     follower
+	facts   facts
+	shots   string // folder of the screenshots, empty while there is none
+	splash  bool   // the splash was photographed
+}
+
+// Run plays the demo and returns nil when everything that it claims was found to be so. Interruption is the context's
+// error. Whatever it returns, nothing that it started is left running.
+func Run(ctx context.Context, o Options) (err error) {
+	s := &story{options: o, tell: newTeller(o.Out)}
+	root, remove, err := folder(o.Keep)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	s.tell.say("folder", "%s", root)
+	if s.layout, err = Prepare(ctx, root, o.Programs, o.LevelsMB); err != nil {
+		return err
+	}
+	s.introduce()
+	defer s.stop()
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	if err := s.play(ctx); err != nil {
+		return s.explain(ctx, err)
+	}
+	return nil
+}
+
+// folder makes the demo's folder; remove does nothing for one that is kept.
+func folder(keep string) (root string, remove func() error, err error) {
+	if keep == "" {
+		root, err = os.MkdirTemp("", "collet-demo-")
+		return root, func() error { return os.RemoveAll(root) }, err
+	}
+	if root, err = filepath.Abs(keep); err != nil {
+		return "", nil, err
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", nil, err
+	}
+	found, err := os.ReadDir(root)
+	if err == nil && len(found) > 0 {
+		err = fmt.Errorf("folder %s is not empty; name a new one", root)
+	}
+	return root, func() error { return nil }, err
+}
+
+// introduce says what lies where.
+func (s *story) introduce() {
+	l := s.layout
+	s.tell.say("client", "has release 1: host %s, module %s of compatibility %s, packs %s",
+		filepath.Base(l.Host()), l.Library(), l.Old.Compatibility, l.Old.packNames())
+	s.tell.say("server", "offers release 2: module of compatibility %s for %s, packs %s",
+		l.New.Compatibility, l.Target, l.New.packNames())
+}
+
+// start starts server, link, display and client, in that order.
+func (s *story) start(ctx context.Context) (err error) {
+	var address string
+	if s.server, address, err = StartServer(ctx, s.layout, 0); err != nil {
+		return err
+	}
+	s.tell.say("server", "listens on %s", address)
+	s.link, err = qa.StartProxy(qa.ProxyOptions{Target: address, Port: s.options.Port, Link: qa.Link{Rate: s.options.Rate}})
+	if err != nil {
+		return err
+	}
+	s.tell.say("link", "%s", s.describeLink())
+	if err := s.layout.Point(s.link.Port(), s.options.Lang); err != nil {
+		return err
+	}
+	if err := s.openScreen(ctx); err != nil {
+		return err
+	}
+	return s.startClient()
+}
+
+func (s *story) describeLink() string {
+	if s.options.Rate <= 0 {
+		return fmt.Sprintf("%s passes everything on to the server, as fast as it goes", s.link.Addr())
+	}
+	return fmt.Sprintf("%s passes everything on to the server at %s a second, so that the splash can be watched (--rate changes it)",
+		s.link.Addr(), megabytes(s.options.Rate))
+}
+
+// openScreen makes a virtual display unless there is a real one.
+func (s *story) openScreen(ctx context.Context) (err error) {
+	if s.options.Screen == RealScreen || s.options.Screen != VirtualScreen && hasDisplay() {
+		s.tell.say("screen", "the windows appear on this display")
+		return nil
+	}
+	if s.screen, err = qa.StartScreen(ctx, virtualWidth, virtualHeight); err != nil {
+		return err
+	}
+	if s.shots, err = s.shotFolder(); err != nil {
+		return err
+	}
+	s.tell.say("screen", "no display is used; the windows appear on a virtual one, %s, and screenshots go to %s",
+		s.screen.Display(), s.shots)
+	return nil
+}
+
+func (s *story) shotFolder() (string, error) {
+	switch {
+	case s.options.Screenshots != "":
+		return s.options.Screenshots, os.MkdirAll(s.options.Screenshots, 0o755)
+	case s.options.Keep != "":
+		dir := filepath.Join(s.layout.Root, "screenshots")
+		return dir, os.MkdirAll(dir, 0o755)
+	default:
+		return os.MkdirTemp("", "collet-demo-screenshots-")
+	}
+}
+
+// startClient starts the installed host as a player would: without arguments.
+func (s *story) startClient() (err error) {
+	s.printed = newOutput()
+	o := qa.ProcessOptions{Path: s.layout.Host(), Dir: s.layout.Client(), Output: s.printed}
+	if s.screen != nil {
+		o.Env = s.screen.Environ()
+	}
+	s.log = follower{path: s.layout.Log()}
+	if s.client, err = qa.StartProcess(o); err == nil {
+		s.tell.say("client", "started as process %d", s.client.PID())
+	}
+	return err
+}
+
+// stop ends whatever runs, the client first.
+func (s *story) stop() {
+	for _, p := range []*qa.Process{s.client, s.server} {
+		if p != nil {
+			p.Stop(politeEnd)
+		}
+	}
+	if s.link != nil {
+		s.link.Close()
+	}
+	if s.screen != nil {
+		if err := s.screen.Close(); err != nil {
+			s.tell.say("screen", "%v", err)
+		}
+	}
+}
+
+// explain adds to a failure what may tell why: a last screenshot, and the ends of log and output.
+func (s *story) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if s.screen != nil {
+		if _, shotErr := s.photograph("failed.png"); shotErr != nil {
+			s.tell.say("screen", "%v", shotErr)
+		}
+	}
+	if data, readErr := os.ReadFile(s.layout.Log()); readErr == nil {
+		s.tell.quote("client's log", data)
+	}
+	s.tell.quote("client's output", []byte(s.printed.tail()))
+	return err
+}

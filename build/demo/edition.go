@@ -1,0 +1,135 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/font/basicfont"
+	"golang.org/x/image/font/inconsolata"
+
+	"collet/runtime/sample"
+)
+
+const (
+	// maxLevels is the largest size of the large pack in MB: it is made in memory.
+	maxLevels = 512
+	// levelSize is the size of one entry of the large pack in bytes.
+	levelSize = 1 << 20
+)
+
+// edition is what makes a release of the sample game: its module's identity and what its packs hold.
+type edition struct {
+	number        int
+	compatibility string
+	build         string
+	title         string   // the window's title begins with it
+	text          []string // lines of game.txt
+	face          *basicfont.Face
+	player, item  paint
+}
+
+// edition1 is the release that the client has: steel and blue, a plain font, few items.
+func edition1() edition {
+	return edition{
+		number: 1, compatibility: "lathe-2026.1", build: "demo-1", title: "Lathe",
+		text: []string{
+			"title=Lathe", "greeting=Release 1. A newer one is waiting on the server.",
+			"background=#18212d", "panel=#24374c", "accent=#9cc4e8", "items=6",
+		},
+		face: basicfont.Face7x13, player: jaw, item: nut,
+	}
+}
+
+// edition2 is the release that the server offers: warm colours, a bold font, a collet and many gears.
+func edition2() edition {
+	return edition{
+		number: 2, compatibility: "lathe-2026.2", build: "demo-2", title: "Lathe",
+		text: []string{
+			"title=Lathe", "greeting=Release 2. Swapped in under the same host; nothing was restarted.",
+			"background=#2a1c17", "panel=#8c3f1d", "accent=#ffe2ae", "items=24",
+		},
+		face: inconsolata.Bold8x16, player: collet, item: gear,
+	}
+}
+
+// window is the title of the game's window.
+func (e edition) window() string { return fmt.Sprintf("%s - release %d", e.title, e.number) }
+
+// build compiles the module of an edition into a file and writes its packs into a folder. levelsMB is the size of
+// Levels.zip; 0 makes none.
+func build(ctx context.Context, e edition, module, packs string, levelsMB int) (Release, error) {
+	if levelsMB < 0 || levelsMB > maxLevels {
+		return Release{}, fmt.Errorf("a large pack of %d MB: want 0 to %d", levelsMB, maxLevels)
+	}
+	r := Release{Number: e.number, Compatibility: e.compatibility, Window: e.window(), Module: module}
+	for _, dir := range []string{filepath.Dir(module), packs} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return Release{}, err
+		}
+	}
+	err := sample.Build(ctx, sample.Options{
+		Release: e.number, Compatibility: e.compatibility, BuildHash: e.build, Output: module,
+	})
+	if err != nil {
+		return Release{}, err
+	}
+	for _, pack := range []struct {
+		name    string
+		entries []entry
+	}{{"Core.zip", e.core()}, {"Art.zip", e.art()}, {"Levels.zip", e.levels(levelsMB)}} {
+		if len(pack.entries) == 0 {
+			continue
+		}
+		path := filepath.Join(packs, pack.name)
+		if err := writePack(path, pack.entries); err != nil {
+			return Release{}, err
+		}
+		r.Packs = append(r.Packs, path)
+	}
+	return r, nil
+}
+
+// core is the pack of texts and numbers.
+func (e edition) core() []entry {
+	return []entry{{"game.txt", []byte(strings.Join(e.text, "\n") + "\n")}}
+}
+
+// art is the pack of pictures.
+func (e edition) art() []entry {
+	return []entry{
+		{"font.bmp", encodeBMP(atlas(e.face))},
+		{"player.bmp", encodeBMP(sprite(playerSize, e.player))},
+		{"item.bmp", encodeBMP(sprite(itemSize, e.item))},
+	}
+}
+
+// levels is the large pack: noise that no compression makes smaller, the same for the same release and entry.
+func (e edition) levels(megabytes int) []entry {
+	entries := make([]entry, megabytes)
+	for i := range entries {
+		var seed [32]byte
+		copy(seed[:], e.compatibility)
+		binary.LittleEndian.PutUint64(seed[24:], uint64(i))
+		data := make([]byte, levelSize)
+		rand.NewChaCha8(seed).Read(data) // never fails
+		entries[i] = entry{fmt.Sprintf("levels/%03d.level", i+1), data}
+	}
+	return entries
+}
+
+// encodeBMP writes an opaque picture uncompressed with 24 bits a pixel, which is what the sample game reads.
+func encodeBMP(m *image.NRGBA) []byte {
+	var out bytes.Buffer
+	if err := bmp.Encode(&out, m); err != nil {
+		panic(fmt.Sprintf("demo: internal error: picture of %v: %v", m.Bounds(), err)) // a buffer takes everything
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,90 @@
+package qa
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// outputDelay is how long the output of an ended process is still read: a grandchild may hold the pipe open.
+const outputDelay = 2 * time.Second
+
+// ProcessOptions says what to start. Path is required.
+type ProcessOptions struct {
+	Path   string
+	Args   []string
+	Dir    string     // working directory; empty is our own
+	Env    []string   // the whole environment; nil is our own
+	Output io.Writer  // takes both streams, one write at a time; nil throws them away
+	Files  []*os.File // inherited as descriptors 3, 4, … (not on Windows)
+}
+
+// Process is a program under test. It runs in a process group of its own where the system has such groups, so that an
+// interrupt typed at a terminal reaches only the program that owns it. All methods are safe for concurrent use.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process was waited for
+	err  error         // of Wait; written before done is closed
+}
+
+// StartProcess starts it. Whoever starts a Process calls Stop or waits for Done.
+func StartProcess(o ProcessOptions) (*Process, error) {
+	cmd := exec.Command(o.Path, o.Args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = o.Dir, o.Env, o.Output, o.Output
+	cmd.ExtraFiles, cmd.WaitDelay = o.Files, outputDelay
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", filepath.Base(o.Path), err)
+	}
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	go func() { // ends with the process; Stop and Done are how its owner waits for it
+		defer close(p.done)
+		p.err = cmd.Wait()
+	}()
+	return p, nil
+}
+
+// PID is the process id. It stays the same after the end.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended and its output was read.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Code is the exit code, valid once Done is closed: -1 for an end by a signal. Before that it is an error of the caller
+// and panics.
+func (p *Process) Code() int {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	default:
+		panic("qa: internal error: exit code of a running process")
+	}
+}
+
+// Wait returns when the process has ended: nil for exit code 0, else an error that says how it ended.
+func (p *Process) Wait() error {
+	<-p.done
+	if p.err != nil && !errors.Is(p.err, exec.ErrWaitDelay) {
+		return fmt.Errorf("%s: %w", filepath.Base(p.cmd.Path), p.err)
+	}
+	return nil
+}
+
+// Stop asks the process to end, and kills it together with everything in its group when it has not ended after grace. It
+// returns when it has ended. Stopping an ended process only clears its group.
+func (p *Process) Stop(grace time.Duration) {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	if interrupt(p.cmd.Process) == nil {
+		select {
+		case <-p.done:
+		case <-timer.C:
+		}
+	}
+	killGroup(p.cmd.Process)
+	<-p.done
+}

@@ -1,0 +1,16 @@
+package qa
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+)
+
+// ownGroup does nothing: a console interrupt reaches only the programs of that console.
+func ownGroup(*exec.Cmd) {}
+
+// interrupt has no counterpart here: Windows cannot ask an arbitrary program to end.
+func interrupt(*os.Process) error { return errors.ErrUnsupported }
+
+// killGroup ends the process. An ended process is no error.
+func killGroup(p *os.Process) { p.Kill() }

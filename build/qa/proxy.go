@@ -1,0 +1,226 @@
+package qa
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// dialTimeout is how long a Proxy tries to reach its target. The target is on this machine.
+const dialTimeout = 5 * time.Second
+
+// Direction is one of the two ways through a Proxy.
+type Direction uint8
+
+const (
+	// Up is from the client to the target.
+	Up Direction = 1
+	// Down is from the target to the client.
+	Down Direction = 2
+)
+
+// String is the word used in messages.
+func (d Direction) String() string {
+	switch d {
+	case Up:
+		return "up"
+	case Down:
+		return "down"
+	default:
+		return "none"
+	}
+}
+
+// Fault is what happens to one connection. The zero value is nothing.
+type Fault struct {
+	Cut   Direction // the direction whose bytes are counted; 0 never cuts
+	After int64     // how many bytes of it arrive; then both ends are closed. 0 cuts at once
+	Reset bool      // close with a reset instead of an orderly end; bytes still in a socket may get lost
+}
+
+// ProxyOptions says what to forward and how. Target is required.
+type ProxyOptions struct {
+	Target string // host:port
+	Port   int    // port to listen on, 0 for a free one
+	Link   Link
+	// Fault is asked once for each connection, numbered from 1 in the order of arrival. It may be nil, and is never
+	// called concurrently.
+	Fault func(connection int) Fault
+}
+
+// End is how a connection through a Proxy ended.
+type End string
+
+const (
+	// StillOpen is a connection that has not ended.
+	StillOpen End = "open"
+	// ClosedByPeer is an end that one of the two sides made.
+	ClosedByPeer End = "closed by a peer"
+	// WasCut is an end that the Proxy made because of a Fault or of Cut.
+	WasCut End = "cut"
+	// Stopped is an end that Close made.
+	Stopped End = "stopped"
+	// NoTarget is a connection for which the target could not be reached.
+	NoTarget End = "no target"
+)
+
+// Record is what is known about one connection. It is a value.
+type Record struct {
+	Number int   // from 1, in the order of arrival
+	Up     int64 // bytes handed to the target
+	Down   int64 // bytes handed to the client
+	End    End
+	Opened time.Time
+	Closed time.Time // zero while open
+}
+
+// Proxy forwards TCP connections on the loopback interface to a target. All methods are safe for concurrent use. Close it.
+type Proxy struct {
+	options ProxyOptions
+	line    *line
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	address  *net.TCPAddr
+	listener net.Listener // nil while refusing
+	passages []*passage   // all connections, in order
+}
+
+// StartProxy listens on 127.0.0.1 and forwards until Close.
+func StartProxy(o ProxyOptions) (*Proxy, error) {
+	p := &Proxy{options: o, line: newLine(o.Link), address: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: o.Port}}
+	if err := p.Accept(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Addr is the host:port to connect to. It stays the same for the life of the Proxy.
+func (p *Proxy) Addr() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.address.String()
+}
+
+// Port is the number in Addr.
+func (p *Proxy) Port() int {
+	_, port, _ := net.SplitHostPort(p.Addr())
+	number, _ := strconv.Atoi(port)
+	return number
+}
+
+// Accept listens again after Refuse. It does nothing when the Proxy listens already.
+func (p *Proxy) Accept() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		return nil
+	}
+	if p.closed {
+		return fmt.Errorf("proxy %s: %w", p.address, net.ErrClosed)
+	}
+	listener, err := net.ListenTCP("tcp4", p.address)
+	if err != nil {
+		return fmt.Errorf("proxy: %w", err)
+	}
+	p.listener, p.address = listener, listener.Addr().(*net.TCPAddr)
+	p.running.Go(func() { p.accept(listener) })
+	return nil
+}
+
+// Refuse stops listening, so that new connections are refused by the system. Open ones stay.
+func (p *Proxy) Refuse() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		p.listener.Close() // the port is given back; there is nothing to do about an error
+		p.listener = nil
+	}
+}
+
+// SetLink changes the link for all connections, also for bytes that are on the way.
+func (p *Proxy) SetLink(l Link) { p.line.set(l) }
+
+// Cut ends all open connections with a reset and returns how many there were. It returns when they are closed.
+func (p *Proxy) Cut() int {
+	cut := 0
+	for _, c := range p.all() {
+		if c.finish(WasCut, true) {
+			cut++
+			<-c.done
+		}
+	}
+	return cut
+}
+
+// Records lists all connections in the order of arrival.
+func (p *Proxy) Records() []Record {
+	passages := p.all()
+	records := make([]Record, len(passages))
+	for i, c := range passages {
+		records[i] = c.record()
+	}
+	return records
+}
+
+// Bytes is the sum over all connections.
+func (p *Proxy) Bytes() (up, down int64) {
+	for _, r := range p.Records() {
+		up, down = up+r.Up, down+r.Down
+	}
+	return up, down
+}
+
+// Close ends everything and returns when it has ended. It may be called more than once.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.Refuse()
+	for _, c := range p.all() {
+		c.finish(Stopped, false)
+	}
+	p.running.Wait()
+	return nil
+}
+
+func (p *Proxy) all() []*passage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]*passage(nil), p.passages...)
+}
+
+// accept runs until listener is closed.
+func (p *Proxy) accept(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		p.admit(client.(*net.TCPConn))
+	}
+}
+
+// admit gives a connection its number and its fault and lets it run.
+func (p *Proxy) admit(client *net.TCPConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		client.Close()
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &passage{
+		number: len(p.passages) + 1, client: client, line: p.line, cancel: cancel,
+		opened: time.Now(), end: StillOpen, done: make(chan struct{}),
+	}
+	if p.options.Fault != nil {
+		c.fault = p.options.Fault(c.number)
+	}
+	p.passages = append(p.passages, c)
+	p.running.Go(func() { c.run(ctx, p.options.Target) })
+}

@@ -1,0 +1,99 @@
+#!/bin/sh
+# Makes sure that what Collet's build, tests and demo need from the system is there. Called by `make setup`; quick and
+# silent when nothing is missing.
+#
+# On Debian and its relatives missing packages are installed when this user may do so without being asked for a password,
+# otherwise the command to run is printed. On other systems it says what is needed. Exit code 1: the build can't work.
+set -eu
+
+# What the client's window links against (X11 and Wayland), and the C compiler.
+build_packages="gcc libc6-dev make pkg-config libgl-dev libx11-dev libxcursor-dev libxrandr-dev libxinerama-dev
+libxi-dev libxxf86vm-dev libxkbcommon-dev libwayland-dev wayland-protocols"
+# What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen.
+run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-utils strace"
+# The same for build systems that are not Debian, by the names that pkg-config knows.
+build_modules="gl x11 xcursor xrandr xinerama xi xxf86vm xkbcommon wayland-client wayland-cursor wayland-egl"
+
+say() { printf '%s\n' "setup: $*" >&2; }
+
+# have COMMAND: is it on the path?
+have() { command -v "$1" >/dev/null 2>&1; }
+
+check_go() {
+	have go && return
+	say "Go is missing. Install the version that go.mod names, or a newer one: https://go.dev/dl/"
+	exit 1
+}
+
+# missing_packages PACKAGE…: those that dpkg does not have installed.
+missing_packages() {
+	installed=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null | sed -n 's/^ii *//p')
+	for package in "$@"; do
+		printf '%s\n' "$installed" | grep -qx -- "$package" || printf '%s ' "$package"
+	done
+}
+
+debian() {
+	# shellcheck disable=SC2086 # the lists are words
+	missing=$(missing_packages $build_packages $run_packages)
+	[ -n "$missing" ] || return 0
+	install="apt-get install -y --no-install-recommends $missing"
+	if [ "$(id -u)" = 0 ]; then
+		root=""
+	elif have sudo && sudo -n true 2>/dev/null; then
+		root="sudo -n"
+	else
+		say "packages are missing and this user can't install them without a password. Run:"
+		say "  sudo apt-get update && sudo $install"
+		exit 1
+	fi
+	say "installing $missing"
+	# shellcheck disable=SC2086
+	$root apt-get update -qq || say "the package lists could not be refreshed; trying with those at hand"
+	if ! $root env DEBIAN_FRONTEND=noninteractive $install >/dev/null; then
+		say "the installation did not work. Run it by hand to see why:"
+		say "  $root $install"
+		exit 1
+	fi
+}
+
+other_unix() {
+	missing=""
+	for tool in gcc pkg-config; do
+		have "$tool" || missing="$missing $tool"
+	done
+	if have pkg-config; then
+		for module in $build_modules; do
+			pkg-config --exists "$module" || missing="$missing $module"
+		done
+	fi
+	for tool in Xvfb xdotool xmessage strace; do
+		have "$tool" || say "$tool is missing: the tests and benches that need it will say so and be skipped"
+	done
+	[ -n "$missing" ] || return 0
+	say "this is not Debian; install with your package manager a C compiler and the development files of:$missing"
+	say "(on Debian these are: $(echo $build_packages))"
+	exit 1
+}
+
+macos() {
+	if ! xcode-select -p >/dev/null 2>&1; then
+		say "Apple's command line tools are missing. Run: xcode-select --install"
+		exit 1
+	fi
+	[ -e /opt/homebrew/lib/libSDL2.dylib ] || [ -e /usr/local/lib/libSDL2.dylib ] ||
+		say "SDL2 is missing: the sample game will run in text. To get it: brew install sdl2"
+}
+
+windows() {
+	have gcc && return
+	say "a C compiler is missing. Install MSYS2 (https://www.msys2.org), then: pacman -S mingw-w64-x86_64-gcc make"
+	exit 1
+}
+
+check_go
+case "$(uname -s)" in
+Darwin) macos ;;
+MINGW* | MSYS* | CYGWIN*) windows ;;
+*) if have dpkg-query && have apt-get; then debian; else other_unix; fi ;;
+esac

@@ -1,0 +1,189 @@
+package netproto
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+
+	"collet/netproto/compat"
+)
+
+// Client is one session with an update server: hello, verdict, list, files.
+//
+//	Dial ── Judgement ── List ── Fetch ── Fetch … ── Close
+//
+// List and Fetch are for one goroutine at a time; Judgement and Close may be called at any time. Two goroutines belong
+// to the session, one that reads and one that writes, so that pings are answered while the caller is busy with bytes it
+// was given; Close waits for both. What was read and not yet delivered is bounded by what was asked for.
+//
+// An error other than a misuse ends the session; later calls return what ended it.
+type Client struct {
+	opt       ClientOptions
+	wire      *wire
+	conn      *Conn
+	out       *outbox
+	ledger    ledger
+	answer    *HandshakeAnswer // set before Dial returns
+	judgement compat.Judgement // the same
+	offers    []Offer          // what List returned
+	request   uint32           // number of the last range asked for
+
+	greeting chan arrival
+	list     chan arrival
+	data     chan arrival
+
+	once sync.Once
+	err  error         // what ended the session; read after done
+	done chan struct{} // closed when the session has ended
+	work sync.WaitGroup
+}
+
+// arrival is a message that was asked for, and the memory its bytes lie in.
+type arrival struct {
+	message Message
+	frame   []byte
+}
+
+// Offer is one file of the server's list. Path is data of the peer: it names nothing on a disk before release.CheckPath
+// passed it.
+type Offer struct {
+	Path      string
+	Size      int64    // bytes
+	SHA256    [32]byte // if HasSHA256, which is so in C1
+	FNV       uint64   // FNV-1a-64 otherwise
+	HasSHA256 bool
+	Role      uint8  // release.Role: 0 resource, 1 binary; other roles are left out of the list
+	Index     uint32 // for FetchRange, on this connection
+}
+
+// Dial connects and shakes hands. It returns when the server has judged; what the judgement is does not matter.
+// Errors are *UnreachableError, *ClosedError, *RefusedError, *FormatError, ctx's own, or a generation that is not spoken.
+func Dial(ctx context.Context, opt ClientOptions) (*Client, error) {
+	opt = opt.withDefaults()
+	if err := opt.Generation.check(); err != nil {
+		return nil, err
+	}
+	nc, err := opt.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClient(opt, nc)
+	if err != nil {
+		return nil, errors.Join(err, nc.Close())
+	}
+	c.start()
+	if err := c.shake(ctx); err != nil {
+		_ = c.Close() // always nil
+		return nil, err
+	}
+	return c, nil
+}
+
+func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
+	c := &Client{opt: opt, wire: &wire{Conn: nc, idle: opt.IdleTimeout}, out: newOutbox(), done: make(chan struct{})}
+	c.greeting, c.list = make(chan arrival, 1), make(chan arrival, 1)
+	c.data = make(chan arrival, opt.Window)
+	c.conn = NewConn(c.wire, ClientSide, opt.Limits)
+	return c, c.conn.SetGeneration(opt.Generation)
+}
+
+// shake sends the hello and takes the answer. An engine client's first ping follows at once, as recorded.
+func (c *Client) shake(ctx context.Context) error {
+	g := c.opt.Generation
+	hello := &Handshake{Version: g.Version(), Compatibility: c.opt.Compatibility, Target: c.opt.Target}
+	if g.Engine() {
+		hello.Key = NewKey()
+	} else {
+		hello.Capabilities = CapPipeline
+	}
+	c.ledger.expect(ask{id: IDHandshakeAnswer}, due{})
+	c.out.add(hello)
+	if g.Engine() {
+		c.out.question()
+	}
+	got, err := c.await(ctx, c.greeting)
+	if err != nil {
+		return err
+	}
+	c.answer = got.message.(*HandshakeAnswer)
+	c.judgement = c.answer.Judgement(g)
+	c.opt.Log.Debug().Str("peer", c.opt.Addr).Str("target", c.opt.Target).Stringer("generation", g).
+		Stringer("verdict", c.judgement.Verdict).Uint8("rule", uint8(c.judgement.Rule)).Msg("server answered")
+	return nil
+}
+
+// Judgement is the server's verdict. A server of an engine generation gives UpdaterMismatch, UpdateBinaries or Accept,
+// without a rule and without its own compatibility version.
+func (c *Client) Judgement() compat.Judgement { return c.judgement }
+
+// List returns what the server offers, in its order. After a verdict that allows no transfer it is an error.
+func (c *Client) List(ctx context.Context) ([]Offer, error) {
+	if err := c.mayTransfer(); err != nil || c.offers != nil {
+		return c.offers, err
+	}
+	got, err := c.await(ctx, c.list)
+	if err != nil {
+		return nil, err
+	}
+	offers, err := c.offersOf(got.message)
+	if err != nil {
+		c.end(err)
+		return nil, err
+	}
+	c.offers = offers
+	return offers, nil
+}
+
+// mayTransfer is the error for a call that the verdict leaves no room for.
+func (c *Client) mayTransfer() error {
+	if !AllowsTransfer(c.judgement.Verdict) {
+		return fmt.Errorf("the server's verdict %v allows no transfer", c.judgement.Verdict)
+	}
+	return nil
+}
+
+// offersOf reads a list of either kind. The result is not nil.
+func (c *Client) offersOf(m Message) ([]Offer, error) {
+	offers := []Offer{}
+	add := func(o Offer, size uint64) error {
+		if size > math.MaxInt64 {
+			return &FormatError{Message: m.ID(), Field: "size", Err: fmt.Errorf("%q: %w", o.Path, tooLarge(size, math.MaxInt64))}
+		}
+		if o.Size = int64(size); o.Role <= maxRole {
+			offers = append(offers, o)
+		}
+		return nil
+	}
+	switch m := m.(type) {
+	case *InitData:
+		entries, err := ParseDescriptor(m.Descriptor, c.opt.Limits)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if err := add(Offer{Path: e.Name, FNV: e.Hash, Role: e.Role, Index: e.Index}, e.Size); err != nil {
+				return nil, err
+			}
+		}
+	case *FileList:
+		for _, f := range m.Files {
+			if err := add(Offer{Path: f.Path, SHA256: f.SHA256, HasSHA256: true, Role: f.Role, Index: f.Index}, f.Size); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return offers, nil
+}
+
+// maxRole is the largest role that is known (fonline reference, section 2.5).
+const maxRole = 1
+
+// Close ends the session and waits for its goroutines. Calls under way return a *ClosedError. Closing again does nothing.
+func (c *Client) Close() error {
+	c.end(net.ErrClosed)
+	c.work.Wait()
+	return nil
+}

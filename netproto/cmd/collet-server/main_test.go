@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"collet/netproto"
+)
+
+// patience is how long a script waits for something that comes at once on an idle machine.
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"collet-server": main})
+}
+
+// TestScripts runs testdata/script, one topic a file. Beside testscript's own commands there are:
+//
+//	start ARGS…              run collet-server in the background until it listens; sets ADDR
+//	logged PATTERN           wait until a line of its log matches
+//	signal INT|TERM|HUP      send it a signal
+//	stopped                  wait for its end, which must be a success
+//	fetch GEN COMPAT TARGET FILE WANT   get a file as a client does and compare it with the script's file WANT
+//	verdict GEN COMPAT TARGET WANT      compare the server's verdict
+//	bare FILE TEXT           write a file without a newline at its end
+//	occupy                   listen on a port until the script ends; sets TAKEN
+func TestScripts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the scripts send signals")
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"start": start, "logged": logged, "signal": send, "stopped": stopped,
+			"fetch": fetch, "verdict": verdict, "bare": bare, "occupy": occupy,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Values[key{}] = &process{}
+			return nil
+		},
+	})
+}
+
+// key finds a script's server in its environment.
+type key struct{}
+
+// process is a server in the background, and what it has logged so far.
+type process struct {
+	cmd *exec.Cmd
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.Write(b)
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// find waits until the log matches and returns the groups of the first match.
+func (p *process) find(ts *testscript.TestScript, pattern string) []string {
+	expression := regexp.MustCompile(`(?m)` + pattern)
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if found := expression.FindStringSubmatch(p.text()); found != nil {
+			return found
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("nothing in the log matches %q:\n%s", pattern, p.text())
+		}
+	}
+}
+
+func background(ts *testscript.TestScript) *process { return ts.Value(key{}).(*process) }
+
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	p := background(ts)
+	*p = process{cmd: exec.Command("collet-server", args...)}
+	p.cmd.Dir, p.cmd.Stderr = ts.MkAbs("."), p
+	ts.Check(p.cmd.Start())
+	ts.Defer(func() { p.cmd.Process.Kill() })
+	ts.Setenv("ADDR", p.find(ts, `(?:Listening.* address=|"address":")([^" \n]+)`)[1])
+}
+
+func logged(ts *testscript.TestScript, neg bool, args []string) { background(ts).find(ts, args[0]) }
+
+func send(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}
+	ts.Check(background(ts).cmd.Process.Signal(signals[args[0]]))
+}
+
+func stopped(ts *testscript.TestScript, neg bool, args []string) {
+	p := background(ts)
+	if err := p.cmd.Wait(); err != nil {
+		ts.Fatalf("%v:\n%s", err, p.text())
+	}
+}
+
+// dial connects as a client of a generation.
+func dial(ts *testscript.TestScript, generation, compatibility, target string) (*netproto.Client, context.Context) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ts.Defer(cancel)
+	g, err := netproto.ParseGeneration(generation)
+	ts.Check(err)
+	client, err := netproto.Dial(ctx, netproto.ClientOptions{
+		Addr: ts.Getenv("ADDR"), Generation: g, Compatibility: compatibility, Target: target,
+	})
+	ts.Check(err)
+	return client, ctx
+}
+
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	client, ctx := dial(ts, args[0], args[1], args[2])
+	defer client.Close()
+	offers, err := client.List(ctx)
+	ts.Check(err)
+	at := slices.IndexFunc(offers, func(o netproto.Offer) bool { return o.Path == args[3] })
+	if (at < 0) != neg {
+		ts.Fatalf("offered: %v", offers)
+	}
+	if neg {
+		return
+	}
+	var content strings.Builder
+	ask := []netproto.FetchRange{{Index: offers[at].Index, Size: offers[at].Size}}
+	ts.Check(client.Fetch(ctx, ask, func(_ int, data []byte) error {
+		content.Write(data)
+		return nil
+	}))
+	if want := ts.ReadFile(args[4]); content.String() != want {
+		ts.Fatalf("got %q, want %q", content.String(), want)
+	}
+}
+
+func verdict(ts *testscript.TestScript, neg bool, args []string) {
+	client, _ := dial(ts, args[0], args[1], args[2])
+	defer client.Close()
+	if got := client.Judgement().Verdict.String(); got != args[3] {
+		ts.Fatalf("got %s, want %s", got, args[3])
+	}
+}
+
+func occupy(ts *testscript.TestScript, neg bool, args []string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { listener.Close() })
+	ts.Setenv("TAKEN", listener.Addr().String())
+}
+
+func bare(ts *testscript.TestScript, neg bool, args []string) {
+	path := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+	ts.Check(os.WriteFile(path, []byte(args[1]), 0o644))
+}

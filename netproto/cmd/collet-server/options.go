@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/rs/zerolog"
+
+	"collet"
+	"collet/netproto/server"
+)
+
+// options is the command line.
+type options struct {
+	Config    string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file."`
+	SubConfig string           `group:"what" placeholder:"NAME" help:"Lay the settings of [SubConfig.NAME] over those of the file."`
+	Root      string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
+	Compat    string           `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
+	Listen    string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of every address at Network.ServerPort; port 0 takes a free one and the log says which."`
+	Check     bool             `group:"do" help:"Check settings and files, print what would be offered, and end."`
+	Version   kong.VersionFlag `group:"do" help:"Print the version and end."`
+	LogFormat string           `group:"log" enum:"console,json" default:"console" placeholder:"console|json" help:"How log lines look on standard error (default: console)."`
+	LogLevel  string           `group:"log" enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"The least important line to log: debug, info, warn or error (default: info)."`
+}
+
+const description = `Offers a game's resource packs and native modules to its clients.
+
+  collet-server --config server.toml --sub-config PublicGame
+  collet-server --root ./package --compat 1.4 --listen 127.0.0.1:4000
+  collet-server --config server.toml --check
+
+SIGINT or SIGTERM stops it once the answers that are under way are finished, a second one stops it at once. On SIGHUP it reads settings and files again; if they are wrong, what was offered before stays.
+
+It ends with 0 when asked to stop or after a good check, 1 when it could not do its work, 2 when the command line makes no sense.`
+
+// parse reads the command line; --help and --version end the process.
+func parse(args []string) (options, error) {
+	var opt options
+	parser, err := kong.New(&opt,
+		kong.Name("collet-server"),
+		kong.Description(description),
+		kong.Vars{"version": "collet-server " + collet.Version()},
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110}),
+		kong.Help(help),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "what", Title: "What to serve:"}, {Key: "where", Title: "Where:"},
+			{Key: "do", Title: "Instead of serving:"}, {Key: "log", Title: "Log:"},
+		}),
+	)
+	if err != nil {
+		return opt, err
+	}
+	if _, err := parser.Parse(args); err != nil {
+		return opt, err
+	}
+	return opt, opt.sense()
+}
+
+// help appends the settings to what kong prints.
+func help(opt kong.HelpOptions, ctx *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(opt, ctx); err != nil {
+		return err
+	}
+	return server.DescribeSettings(ctx.Stdout)
+}
+
+// sense refuses combinations that leave open what to serve.
+func (o options) sense() error {
+	switch {
+	case o.Config == "" && o.Root == "" && o.Compat == "":
+		return errors.New("nothing to serve: give --config FILE, or --root DIR and --compat VERSION")
+	case o.Config != "" && (o.Root != "" || o.Compat != ""):
+		return errors.New("--config says what to serve: leave --root and --compat out")
+	case o.Config == "" && (o.Root == "" || o.Compat == ""):
+		return errors.New("--root and --compat go together: the folder, and the compatibility version of the client in it")
+	case o.SubConfig != "" && o.Config == "":
+		return errors.New("--sub-config names a part of a settings file: give --config FILE too")
+	default:
+		return nil
+	}
+}
+
+func (o options) settings() (server.Settings, error) {
+	if o.Config != "" {
+		return server.LoadSettings(o.Config, o.SubConfig)
+	}
+	set := server.RootSettings(o.Root, o.Compat)
+	return set, set.Validate()
+}
+
+func (o options) address(set server.Settings) string {
+	if o.Listen != "" {
+		return o.Listen
+	}
+	return set.Address()
+}
+
+// newLog writes to standard error.
+func newLog(opt options) zerolog.Logger {
+	level, _ := zerolog.ParseLevel(opt.LogLevel) // kong has checked it
+	log := zerolog.New(os.Stderr)
+	if opt.LogFormat == "console" {
+		log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.DateTime, NoColor: !isTerminal(os.Stderr)})
+	}
+	return log.Level(level).With().Timestamp().Logger()
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

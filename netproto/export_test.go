@@ -1,0 +1,63 @@
+package netproto
+
+import "bytes"
+
+// EncodeFrame writes one frame of g as it stands at offset of the stream that key enciphers.
+func EncodeFrame(g Generation, key uint32, offset int, m Message) ([]byte, error) {
+	size, err := frameSize(g, m)
+	if err != nil {
+		return nil, err
+	}
+	ks := newKeystream(key)
+	ks.skip(offset)
+	var out bytes.Buffer
+	err = writeFrame(&out, g, &ks, make([]byte, 7), m, size) // small pieces: long fields cross their borders
+	return out.Bytes(), err
+}
+
+// DecodeFrame reads the one frame that data holds. Messages that a Conn passes over are read too. data is not changed.
+func DecodeFrame(g Generation, key uint32, offset int, lim Limits, data []byte) (Message, error) {
+	in := inbound{r: bytes.NewReader(data), lim: lim, ks: newKeystream(key)}
+	in.ks.skip(offset)
+	h, err := in.header(lim.Frame)
+	if err != nil {
+		return nil, err
+	}
+	k, known := kinds[h.id]
+	if !known {
+		return &Unknown{Number: h.id, Size: h.size}, in.discard(h)
+	}
+	body, err := in.body(h)
+	if err != nil {
+		return nil, err
+	}
+	m := k.create()
+	c := &coder{mode: reading, gen: g, lim: lim, id: h.id, ks: &in.ks, buf: body, at: h.at}
+	return m, c.run(m)
+}
+
+// Mersenne is the generator behind the cipher.
+func Mersenne(seed uint32) [cipherTable]uint32 { return mersenne(seed) }
+
+// KeyTable is the table of a key.
+func KeyTable(key uint32) []byte { k := newKeystream(key); return k.table[:] }
+
+// EngineKey sets the ciphers of both directions of c as if the greetings had passed, for tests that start behind them.
+func EngineKey(c *Conn, in, out uint32) {
+	c.in.ks, c.out.ks, c.in.greeted = newKeystream(in), newKeystream(out), true
+}
+
+// Kinds lists every message id with a layout.
+func Kinds() map[MessageID]func() Message {
+	all := make(map[MessageID]func() Message)
+	for id, k := range kinds {
+		all[id] = k.create
+	}
+	return all
+}
+
+// Pace is how a client with opt would size its requests behind answer.
+func Pace(opt ClientOptions, answer *HandshakeAnswer) (window int, portion int64) {
+	c := &Client{opt: opt.withDefaults(), answer: answer}
+	return c.pace()
+}

@@ -1,0 +1,92 @@
+package netproto
+
+import "fmt"
+
+// Generation is a wire era. The numbers are fixed.
+type Generation uint8
+
+const (
+	// G1 is the engine's updater version 1.
+	G1 Generation = 1
+	// G2a is the engine's updater version 2 with the layout of version 1. It is named and not spoken yet.
+	G2a Generation = 2
+	// G2b is the engine's updater version 2 with a metadata version in hello and answer. It is named and not spoken yet.
+	G2b Generation = 3
+	// C1 is our own generation.
+	C1 Generation = 4
+)
+
+const (
+	// versionG1 is the updater version that a client of G1 sends (fonline reference, section 1).
+	versionG1 = 1
+	// VersionC1 begins a C1 hello and answer: the letters CL in the upper half, the minor version in the lower. Read
+	// as the string length that an engine hello begins with, it is over a gigabyte, which no server takes.
+	VersionC1 = 0x434C0001
+	// familyC1 is the upper half, equal for every minor version.
+	familyC1 = VersionC1 >> 16
+)
+
+// era is what one generation is, beside the layouts of its messages. A new engine generation is a row of eraOf, its
+// place in spoken, and a case in the code methods of Handshake and HandshakeAnswer.
+type era struct {
+	version uint32 // first version number of a hello
+	engine  bool   // the engine's messages: cipher, zlib from the server, descriptor, one request at a time
+}
+
+// eraOf knows the generations that are spoken.
+func eraOf(g Generation) (era, bool) {
+	switch g {
+	case G1:
+		return era{version: versionG1, engine: true}, true
+	case C1:
+		return era{version: VersionC1}, true
+	default:
+		return era{}, false
+	}
+}
+
+// engineGenerations is the order in which a server tries an engine hello. The first that fits the frame exactly counts.
+func engineGenerations() []Generation { return []Generation{G1} }
+
+// Spoken reports whether this package speaks g.
+func (g Generation) Spoken() bool { _, ok := eraOf(g); return ok }
+
+// Version is the updater version that a client of g sends, 0 if g is not spoken.
+func (g Generation) Version() uint32 { e, _ := eraOf(g); return e.version }
+
+// Engine reports whether g is spoken and one of the engine's own generations.
+func (g Generation) Engine() bool { e, _ := eraOf(g); return e.engine }
+
+// String is the name used in logs and settings, for example "G1".
+func (g Generation) String() string {
+	switch g {
+	case G1:
+		return "G1"
+	case G2a:
+		return "G2a"
+	case G2b:
+		return "G2b"
+	case C1:
+		return "C1"
+	default:
+		return fmt.Sprintf("generation %d", uint8(g))
+	}
+}
+
+// ParseGeneration reads a name that String gives, for settings. A generation that is not spoken is an error.
+func ParseGeneration(name string) (Generation, error) {
+	for _, g := range []Generation{G1, G2a, G2b, C1} {
+		if g.String() == name {
+			return g, g.check()
+		}
+	}
+	return 0, fmt.Errorf("generation %q is unknown; there are G1 and C1", name)
+}
+
+// check is the error for a generation that is not spoken.
+func (g Generation) check() error {
+	if g.Spoken() {
+		return nil
+	}
+	return fmt.Errorf("%v is not spoken here; there are G1 and C1", g)
+}

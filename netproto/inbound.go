@@ -1,0 +1,290 @@
+package netproto
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// bodyStep is how much of a frame's body is made room for before any of it has arrived, in bytes. Behind it the room
+// doubles, so that a declared length costs at most twice what the peer really sent.
+const bodyStep = 64 << 10
+
+// header is the head of a frame, deciphered.
+type header struct {
+	size int // of the body, bytes
+	id   MessageID
+	at   int64 // offset of the body in the stream
+}
+
+// inbound is the receiving half of a Conn.
+type inbound struct {
+	from    *bufio.Reader
+	r       io.Reader // what is parsed: from, or what it inflates to; nil before the first frame
+	lim     Limits
+	ks      keystream
+	offset  int64 // bytes parsed
+	greeted bool  // the hello, or its answer, was read
+	err     error // what ended it
+	spare   spare
+}
+
+// Read returns the next message. A message with an unknown id, or of no use to this side, was passed over and arrives as
+// *Unknown. What the peer did wrong is a *FormatError; io.EOF is the peer's close between two frames and
+// io.ErrUnexpectedEOF inside one; other errors are the stream's. The message and its bytes belong to the caller.
+func (c *Conn) Read() (Message, error) {
+	m, _, err := c.readFrame()
+	return m, err
+}
+
+// readFrame is Read, and returns the memory that the message's bytes lie in, which the spare takes back.
+func (c *Conn) readFrame() (m Message, frame []byte, err error) {
+	in := &c.in
+	if in.err != nil {
+		return nil, nil, in.err
+	}
+	defer func() { in.err = err }()
+	hello := c.side == ServerSide && !in.greeted
+	if !hello && c.Generation() == 0 {
+		return nil, nil, errNoGeneration
+	}
+	if err := in.open(c.side == ClientSide && c.Generation().Engine()); err != nil {
+		return nil, nil, err
+	}
+	if hello {
+		m, err = c.hello()
+		return m, nil, err
+	}
+	return c.message()
+}
+
+// hello reads the first frame of a client and learns the generation from it.
+func (c *Conn) hello() (Message, error) {
+	in := &c.in
+	h, err := in.header(in.lim.Hello)
+	if err != nil {
+		return nil, err
+	}
+	if h.id != IDHandshake {
+		return nil, h.fault("id", errNotHello)
+	}
+	body, err := in.body(h)
+	if err != nil {
+		return nil, err
+	}
+	g, hello, err := detect(body, h.at, in.lim)
+	if err != nil {
+		return nil, err
+	}
+	c.gen.Store(uint32(g))
+	in.greet(g, hello)
+	return hello, nil
+}
+
+// message reads or passes over any other frame.
+func (c *Conn) message() (Message, []byte, error) {
+	in, g := &c.in, c.Generation()
+	h, err := in.header(in.lim.Frame)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, known := kindFor(g, h.id, c.side.other())
+	if !known || k.skip {
+		return &Unknown{Number: h.id, Size: h.size}, nil, in.discard(h)
+	}
+	if greets(h.id) && in.greeted {
+		return nil, nil, h.fault("id", errTwice)
+	}
+	body, err := in.body(h)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := k.create()
+	coder := &coder{mode: reading, gen: g, lim: in.lim, id: h.id, ks: &in.ks, buf: body, at: h.at}
+	if err := coder.run(m); err != nil {
+		return nil, nil, err
+	}
+	in.greet(g, m)
+	return m, body, nil
+}
+
+// greets reports whether id is a hello or its answer, of which a direction has one.
+func greets(id MessageID) bool { return id == IDHandshake || id == IDHandshakeAnswer }
+
+// greet notes a greeting and starts the cipher that its key asks for.
+func (in *inbound) greet(g Generation, m Message) {
+	in.greeted = in.greeted || greets(m.ID())
+	if key, found := keyOf(g, m); found {
+		in.ks = newKeystream(key)
+	}
+}
+
+// fault is the error for a bad header.
+func (h header) fault(field string, err error) error {
+	e := &FormatError{Field: field, Offset: h.at - frameHeader, Err: err}
+	switch field {
+	case "length":
+		e.Offset += 4
+	case "id":
+		e.Message, e.Offset = h.id, e.Offset+8
+	}
+	return e
+}
+
+// open decides, before the first frame, whether the stream is compressed.
+func (in *inbound) open(maybeZlib bool) error {
+	if in.r != nil {
+		return nil
+	}
+	in.r = in.from
+	if !maybeZlib {
+		return nil
+	}
+	first, err := in.from.Peek(2)
+	if err != nil {
+		in.r = nil
+		return orUnexpected(err, len(first) > 0)
+	}
+	if !zlibHeader(first) {
+		return nil // plain, or not a frame at all, which header finds out
+	}
+	zr, err := zlib.NewReader(in.from)
+	in.r = &inflater{zr}
+	return err
+}
+
+// zlibHeader recognises a zlib stream (RFC 1950, section 2.2) with the window that the engine uses. No frame begins so.
+func zlibHeader(first []byte) bool {
+	const presetDictionary = 0x20
+	return first[0] == 0x78 && first[1]&presetDictionary == 0 && binary.BigEndian.Uint16(first)%31 == 0
+}
+
+// orUnexpected makes an end inside something of an end.
+func orUnexpected(err error, inside bool) error {
+	if err == io.EOF && inside {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// inflater tells the three ends of a compressed stream apart: the peer closed the connection, which leaves the stream
+// unfinished and is io.EOF here; it finished the stream, which it must not; or the stream is damaged.
+type inflater struct{ zr io.Reader }
+
+func (z *inflater) Read(p []byte) (int, error) {
+	n, err := z.zr.Read(p)
+	var corrupt flate.CorruptInputError
+	switch {
+	case err == io.EOF:
+		err = &zlibError{errFinished}
+	case err == io.ErrUnexpectedEOF:
+		err = io.EOF
+	case errors.As(err, &corrupt), err == zlib.ErrChecksum, err == zlib.ErrHeader, err == zlib.ErrDictionary:
+		err = &zlibError{err}
+	}
+	return n, err
+}
+
+// zlibError is damage of the compressed stream, on its way to become a FormatError.
+type zlibError struct{ error }
+
+// read fills p, wholly or not at all. inside says that the peer may not stop here.
+func (in *inbound) read(p []byte, inside bool) error {
+	n, err := io.ReadFull(in.r, p)
+	in.offset += int64(n)
+	return in.translate(orUnexpected(err, inside))
+}
+
+// translate makes a FormatError of damaged compression.
+func (in *inbound) translate(err error) error {
+	var damage *zlibError
+	if errors.As(err, &damage) {
+		return &FormatError{Field: "compressed stream", Offset: in.offset, Err: damage.error}
+	}
+	return err
+}
+
+// header reads the head of the next frame, which may not be longer than limit.
+func (in *inbound) header(limit int) (header, error) {
+	var raw [frameHeader]byte
+	if err := in.read(raw[:], false); err != nil {
+		return header{}, err
+	}
+	applyHeader(&in.ks, &raw)
+	signature, size := binary.LittleEndian.Uint32(raw[0:]), binary.LittleEndian.Uint32(raw[4:])
+	h := header{id: MessageID(raw[8]), at: in.offset}
+	switch {
+	case signature != frameSignature:
+		return h, h.fault("signature", fmt.Errorf("%#08x %w", signature, errSignature))
+	case size < frameHeader:
+		return h, h.fault("length", fmt.Errorf("%d is below the %d of a header", size, frameHeader))
+	case uint64(size) > uint64(limit):
+		return h, h.fault("length", tooLarge(uint64(size), uint64(limit)))
+	}
+	h.size = int(size) - frameHeader
+	return h, nil
+}
+
+// body reads the body of a frame. Room grows with what arrives.
+func (in *inbound) body(h header) ([]byte, error) {
+	buf := in.spare.take(h.size)
+	if buf == nil {
+		buf = make([]byte, 0, min(h.size, bodyStep))
+	}
+	for len(buf) < h.size {
+		if len(buf) == cap(buf) {
+			buf = append(make([]byte, 0, min(h.size, 2*len(buf))), buf...)
+		}
+		start := len(buf)
+		buf = buf[:min(cap(buf), h.size)]
+		if err := in.read(buf[start:], true); err != nil {
+			return nil, err
+		}
+	}
+	return buf, nil
+}
+
+// discard passes over the body of a frame and keeps the cipher in step.
+func (in *inbound) discard(h header) error {
+	n, err := io.CopyN(io.Discard, in.r, int64(h.size))
+	in.offset += n
+	in.ks.skip(h.size)
+	return in.translate(orUnexpected(err, true))
+}
+
+// maxSpare is how many buffers wait to be used again: as many as one side of a pipeline runs ahead of the other.
+const maxSpare = 8
+
+// spare keeps buffers of frames for the next frames, so that a long transfer does not allocate. It is safe for
+// concurrent use; the zero value is empty.
+type spare struct {
+	mu      sync.Mutex
+	buffers [][]byte
+}
+
+// take returns an empty buffer with room for n bytes, or nil.
+func (s *spare) take(n int) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.buffers) - 1
+	if last < 0 || n < bodyStep || cap(s.buffers[last]) < n {
+		return nil
+	}
+	buf := s.buffers[last]
+	s.buffers[last], s.buffers = nil, s.buffers[:last]
+	return buf[:0]
+}
+
+// give takes a buffer that nobody uses any more.
+func (s *spare) give(buf []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cap(buf) >= bodyStep && len(s.buffers) < maxSpare {
+		s.buffers = append(s.buffers, buf)
+	}
+}

@@ -1,0 +1,120 @@
+package netproto
+
+import "fmt"
+
+// FileList is what a C1 server offers this client. It follows an answer that allows a transfer.
+type FileList struct {
+	Files []ListedFile
+	Tags  Tags
+}
+
+// ListedFile is one file of a FileList.
+type ListedFile struct {
+	Path   string
+	Size   uint64 // bytes
+	SHA256 [32]byte
+	Role   uint8  // release.Role: 0 resource, 1 binary; others are passed over
+	Index  uint32 // names the file in GetRange on this connection
+	Tags   Tags   // at most 65 535 bytes
+}
+
+// GetRange asks for a part of a file.
+type GetRange struct {
+	Request uint32 // the client's number for it, unique among those unanswered
+	Index   uint32 // of the FileList
+	Offset  uint64 // bytes
+	Length  uint32 // bytes
+}
+
+// RangeData answers one GetRange. A server sends what was asked for, but not more than its MaxPortion and not beyond the
+// end of the file.
+type RangeData struct {
+	Request uint32
+	Offset  uint64 // as asked
+	Data    []byte
+}
+
+// Refuse is the last message of a C1 server that ends a connection for a reason.
+type Refuse struct {
+	Reason  RefuseReason
+	Request uint32 // the request it is about, 0 if none
+	Text    string // for the client's log
+}
+
+// RefuseReason says why a C1 server ended a connection. The numbers stand on the wire.
+type RefuseReason uint8
+
+const (
+	RefuseIndex     RefuseReason = 1 // no file has this index
+	RefuseOffset    RefuseReason = 2 // the offset lies beyond the end of the file
+	RefuseTooMany   RefuseReason = 3 // more requests unanswered than allowed
+	RefuseChanged   RefuseReason = 4 // the file changed on the server
+	RefuseGoingDown RefuseReason = 5 // the server is being stopped
+	RefuseMalformed RefuseReason = 6 // a message broke the format
+)
+
+// String is the name used in logs; an unknown number prints as such.
+func (r RefuseReason) String() string {
+	switch r {
+	case RefuseIndex:
+		return "bad index"
+	case RefuseOffset:
+		return "bad offset"
+	case RefuseTooMany:
+		return "too many requests"
+	case RefuseChanged:
+		return "file changed on the server"
+	case RefuseGoingDown:
+		return "server is going down"
+	case RefuseMalformed:
+		return "malformed message"
+	default:
+		return fmt.Sprintf("reason %d", uint8(r))
+	}
+}
+
+func (*FileList) ID() MessageID  { return IDFileList }
+func (*GetRange) ID() MessageID  { return IDGetRange }
+func (*RangeData) ID() MessageID { return IDRangeData }
+func (*Refuse) ID() MessageID    { return IDRefuse }
+
+// minListed is the size of a ListedFile with an empty path and tail, in bytes.
+const minListed = 4 + 8 + 32 + 1 + 4 + 2
+
+func (m *FileList) code(c *coder) {
+	count := c.count32("count", len(m.Files), minListed)
+	m.Files = resize(m.Files, count)
+	for i := range m.Files {
+		m.Files[i].code(c)
+	}
+	c.tail("tail", &m.Tags)
+}
+
+func (f *ListedFile) code(c *coder) {
+	c.text("path", &f.Path)
+	c.u64("size", &f.Size)
+	c.bytes("sha256", f.SHA256[:])
+	c.u8("role", &f.Role)
+	c.u32("index", &f.Index)
+	c.tail16("file tail", &f.Tags)
+}
+
+func (m *GetRange) code(c *coder) {
+	c.u32("request", &m.Request)
+	c.u32("file index", &m.Index)
+	c.u64("offset", &m.Offset)
+	c.u32("length", &m.Length)
+}
+
+func (m *RangeData) code(c *coder) {
+	c.u32("request", &m.Request)
+	c.u64("offset", &m.Offset)
+	n := c.length("length", len(m.Data), c.lim.Frame)
+	c.blob("data", &m.Data, n)
+}
+
+func (m *Refuse) code(c *coder) {
+	c.u8("reason", (*uint8)(&m.Reason))
+	c.u32("request", &m.Request)
+	c.text("text", &m.Text)
+}

@@ -1,0 +1,154 @@
+package netproto
+
+import (
+	"bufio"
+	"compress/zlib"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+)
+
+// cipherScratch is the size of the pieces in which long fields are enciphered, in bytes.
+const cipherScratch = 32 << 10
+
+// outbound is the sending half of a Conn.
+type outbound struct {
+	mu      sync.Mutex
+	to      *bufio.Writer
+	zw      *zlib.Writer // set with the first write of a compressed stream
+	ks      keystream
+	scratch []byte
+	err     error // what ended it
+}
+
+// Write sends the messages as one batch and flushes once. A message that has no place in the format, or that this side
+// does not send, is an error of the caller; then nothing was sent and the connection goes on. An error of the stream
+// ends it.
+func (c *Conn) Write(ms ...Message) error {
+	o := &c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return o.err
+	}
+	g := c.Generation()
+	if g == 0 {
+		return errNoGeneration
+	}
+	sizes, err := c.measure(g, ms)
+	if err != nil {
+		return err
+	}
+	o.err = o.send(g, ms, sizes, c.zlib && c.side == ServerSide && g.Engine())
+	return o.err
+}
+
+// measure checks the messages and returns the sizes of their frames.
+func (c *Conn) measure(g Generation, ms []Message) ([]uint32, error) {
+	sizes := make([]uint32, len(ms))
+	for i, m := range ms {
+		if err := c.sendable(g, m); err != nil {
+			return nil, err
+		}
+		size, err := frameSize(g, m)
+		if err != nil {
+			return nil, err
+		}
+		sizes[i] = size
+	}
+	return sizes, nil
+}
+
+// frameSize is the size of the whole frame of m.
+func frameSize(g Generation, m Message) (uint32, error) {
+	c := &coder{mode: measuring, gen: g, id: m.ID()}
+	if err := c.run(m); err != nil {
+		return 0, err
+	}
+	if c.size > math.MaxUint32-frameHeader {
+		return 0, fmt.Errorf("%v: %w", m.ID(), tooLarge(uint64(c.size), math.MaxUint32-frameHeader))
+	}
+	return uint32(c.size + frameHeader), nil
+}
+
+// send writes measured messages and flushes. Only the stream can fail.
+func (o *outbound) send(g Generation, ms []Message, sizes []uint32, compress bool) error {
+	var w io.Writer = o.to
+	if compress {
+		if err := o.startZlib(); err != nil {
+			return err
+		}
+		w = o.zw
+	}
+	for i, m := range ms {
+		if err := o.frame(w, g, m, sizes[i]); err != nil {
+			return err
+		}
+	}
+	if compress {
+		if err := o.zw.Flush(); err != nil {
+			return err
+		}
+	}
+	return o.to.Flush()
+}
+
+// startZlib makes the one compressed stream of the connection, at the level that the engine uses.
+func (o *outbound) startZlib() (err error) {
+	if o.zw == nil {
+		o.zw, err = zlib.NewWriterLevel(o.to, zlib.BestSpeed)
+	}
+	return err
+}
+
+// frame writes one message and starts the cipher behind a greeting.
+func (o *outbound) frame(w io.Writer, g Generation, m Message, size uint32) error {
+	if o.ks.on && o.scratch == nil {
+		o.scratch = make([]byte, cipherScratch)
+	}
+	if err := writeFrame(w, g, &o.ks, o.scratch, m, size); err != nil {
+		return err
+	}
+	if key, found := keyOf(g, m); found {
+		o.ks = newKeystream(key)
+	}
+	return nil
+}
+
+// writeFrame writes header and fields of one message. scratch is needed when ks is on.
+func writeFrame(w io.Writer, g Generation, ks *keystream, scratch []byte, m Message, size uint32) error {
+	var header [frameHeader]byte
+	binary.LittleEndian.PutUint32(header[0:], frameSignature)
+	binary.LittleEndian.PutUint32(header[4:], size)
+	header[8] = byte(m.ID())
+	applyHeader(ks, &header)
+	if _, err := w.Write(header[:]); err != nil {
+		return err
+	}
+	c := &coder{mode: writing, gen: g, id: m.ID(), ks: ks, out: w, scratch: scratch}
+	return c.run(m)
+}
+
+// applyHeader enciphers or deciphers the three fields of a header.
+func applyHeader(ks *keystream, header *[frameHeader]byte) {
+	ks.apply(header[0:4])
+	ks.apply(header[4:8])
+	ks.apply(header[8:9])
+}
+
+// keyOf is the key that enciphers what follows m in its direction.
+func keyOf(g Generation, m Message) (key uint32, found bool) {
+	if !g.Engine() {
+		return 0, false
+	}
+	switch m := m.(type) {
+	case *Handshake:
+		return m.Key, true
+	case *HandshakeAnswer:
+		return m.Key, true
+	default:
+		return 0, false
+	}
+}

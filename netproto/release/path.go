@@ -1,0 +1,181 @@
+package release
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// MaxPath is the longest path in bytes. Windows without long-path support allows 260 characters for the whole
+	// absolute path; 240 leaves the prefix little, but every file system takes it below a short root.
+	MaxPath = 240
+	// MaxSet is the largest number of files in one list: a peer can't make us hold more.
+	MaxSet = 200_000
+)
+
+// PathError says which path was refused and why. It is always the fault of whoever sent the path.
+type PathError struct {
+	Path   string
+	Reason string
+}
+
+func (e *PathError) Error() string { return fmt.Sprintf("path %q: %s", e.Path, e.Reason) }
+
+// CheckPath accepts only paths that name one and the same file below a folder on Windows, Linux and macOS: valid UTF-8,
+// relative, slash-separated, at most MaxPath bytes, no empty, "." or ".." element, no drive, no reserved device name, no
+// character that Windows refuses or that can't be seen, no element that ends in a dot or a space. Names that Windows
+// would take for the short form of another (PROGRA~1), elements that begin with "~" (those are our parts) and characters
+// of which macOS knows a second spelling are refused too. The error is a *PathError.
+func CheckPath(path string) error {
+	if reason := pathFault(path); reason != "" {
+		return &PathError{Path: path, Reason: reason}
+	}
+	return nil
+}
+
+func pathFault(path string) string {
+	switch {
+	case path == "":
+		return "is empty"
+	case len(path) > MaxPath:
+		return fmt.Sprintf("is longer than %d bytes", MaxPath)
+	case !utf8.ValidString(path):
+		return "is not valid UTF-8"
+	case strings.HasPrefix(path, "/"):
+		return "is absolute"
+	}
+	for element := range strings.SplitSeq(path, "/") {
+		if reason := elementFault(element); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+func elementFault(element string) string {
+	switch {
+	case element == "":
+		return "has an empty element"
+	case element == "." || element == "..":
+		return "has an element that leaves the folder"
+	case strings.HasPrefix(element, "~"):
+		return "has an element that begins with ~, which marks unfinished files"
+	case strings.HasSuffix(element, ".") || strings.HasSuffix(element, " "):
+		return "has an element that ends in a dot or a space, which Windows drops"
+	case isDevice(element):
+		return "has an element that is a device name on Windows"
+	case isShortName(element):
+		return "has an element that is the short form of another name on Windows"
+	}
+	for _, r := range element {
+		if reason := runeFault(r); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+func runeFault(r rune) string {
+	switch {
+	case strings.ContainsRune(`\:*?"<>|`, r):
+		return fmt.Sprintf("contains %q, which Windows refuses", r)
+	case r != ' ' && !unicode.IsPrint(r):
+		return fmt.Sprintf("contains %U, which can't be seen or means nothing", r)
+	case hasSecondSpelling(r):
+		return fmt.Sprintf("contains %U, part of a letter that can be written as one character", r)
+	default:
+		return ""
+	}
+}
+
+// hasSecondSpelling knows the characters with which a name can be spelled in two ways that macOS takes for one: the marks
+// and jamo that join the character before them, and the ideographs that only repeat another. Scripts of India, where
+// such marks are everyday letters, are let through: there two spellings of one name in a list stay possible.
+func hasSecondSpelling(r rune) bool {
+	switch {
+	case r < 0x0300:
+		return false
+	case r <= 0x036F, // marks of Latin, Greek and Cyrillic
+		r >= 0x0653 && r <= 0x0655, // of Arabic
+		r >= 0x1161 && r <= 0x1175, // Hangul vowels
+		r >= 0x11A8 && r <= 0x11C2, // Hangul finals
+		r == 0x3099, r == 0x309A,   // of kana
+		r >= 0xF900 && r <= 0xFAFF,   // compatibility ideographs
+		r >= 0x2F800 && r <= 0x2FA1F: // more of them
+		return true
+	}
+	return false
+}
+
+// isDevice knows the names that Windows opens as devices in any folder and with any extension.
+func isDevice(element string) bool {
+	base, _, _ := strings.Cut(strings.ToUpper(element), ".")
+	base = strings.TrimRight(base, " ")
+	switch base {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$":
+		return true
+	}
+	for _, prefix := range []string{"COM", "LPT"} {
+		rest, found := strings.CutPrefix(base, prefix)
+		if found && len([]rune(rest)) == 1 && strings.ContainsAny(rest, "0123456789¹²³") {
+			return true
+		}
+	}
+	return false
+}
+
+// isShortName knows the shape of the names that Windows makes up for programs of old: a tilde and digits at the end, or
+// before the first dot. Such a name may open a file that is called otherwise.
+func isShortName(element string) bool {
+	base, _, _ := strings.Cut(element, ".")
+	digits := base[strings.LastIndexByte(base, '~')+1:]
+	return digits != "" && len(digits) < len(base) && strings.Trim(digits, "0123456789") == ""
+}
+
+// Fold is the form under which two paths are one file on a system that ignores case. The German sharp s counts as two
+// letters, as macOS has it.
+func Fold(path string) string {
+	folded := strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, path)
+	return strings.ReplaceAll(folded, "ß", "ss")
+}
+
+// CheckSet checks every path and refuses a list in which two paths are one file on some system, or in which one path is
+// a folder on the way to another. The error is a *PathError.
+func CheckSet(files []File) error {
+	if len(files) > MaxSet {
+		return &PathError{Path: files[MaxSet].Path, Reason: fmt.Sprintf("is file number %d; a list may hold %d", MaxSet+1, MaxSet)}
+	}
+	seen := make(map[string]string, len(files)) // the path of each folded one
+	for _, f := range files {
+		if err := CheckPath(f.Path); err != nil {
+			return err
+		}
+		folded := Fold(f.Path)
+		if other, taken := seen[folded]; taken {
+			return &PathError{Path: f.Path, Reason: fmt.Sprintf("is the same file as %q on some systems", other)}
+		}
+		seen[folded] = f.Path
+	}
+	for _, f := range files {
+		if parent, taken := parentIn(seen, Fold(f.Path)); taken {
+			return &PathError{Path: f.Path, Reason: fmt.Sprintf("needs a folder where %q is a file", parent)}
+		}
+	}
+	return nil
+}
+
+// parentIn finds a path of seen that is a folder of the folded one. Folding keeps slashes where they are between
+// elements, so what stands before one is the folded folder.
+func parentIn(seen map[string]string, folded string) (string, bool) {
+	for i := range len(folded) {
+		if folded[i] != '/' {
+			continue
+		}
+		if parent, taken := seen[folded[:i]]; taken {
+			return parent, true
+		}
+	}
+	return "", false
+}

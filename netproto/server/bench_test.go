@@ -1,0 +1,71 @@
+package server_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"collet/netproto"
+	"collet/netproto/server"
+)
+
+// benchmarkSize is the size of the file that is served in benchmarks, in bytes.
+const benchmarkSize = 64_000_000
+
+// bench starts a server of one file and greets it.
+func bench(b *testing.B, g netproto.Generation, change func(*server.Settings)) (*peer, *netproto.HandshakeAnswer) {
+	b.Helper()
+	root := b.TempDir()
+	sparse(b, filepath.Join(root, "Resources", "Big.zip"), benchmarkSize)
+	set := server.RootSettings(root, compatibility)
+	change(&set)
+	p := start(b, set).dial(b, g)
+	p.unhurried()
+	answer, _ := p.greet(hello(g))
+	b.SetBytes(benchmarkSize)
+	b.ReportAllocs()
+	b.ResetTimer()
+	return p, answer
+}
+
+// BenchmarkOwnPortionsFromDisk is a C1 client on loopback with all its requests in flight.
+func BenchmarkOwnPortionsFromDisk(b *testing.B) {
+	p, answer := bench(b, netproto.C1, func(*server.Settings) {})
+	for b.Loop() {
+		p.drain(b, 0, benchmarkSize, int64(answer.MaxPortion), int(answer.MaxInFlight))
+	}
+}
+
+// BenchmarkOwnPortionsFromMemory is the same without the disk.
+func BenchmarkOwnPortionsFromMemory(b *testing.B) {
+	p, answer := bench(b, netproto.C1, func(s *server.Settings) { s.ServerNetwork.UpdateFilesInMemory = true })
+	for b.Loop() {
+		p.drain(b, 0, benchmarkSize, int64(answer.MaxPortion), int(answer.MaxInFlight))
+	}
+}
+
+// BenchmarkEnginePortionsFromDisk is a G1 client on loopback, which waits for each portion, without compression.
+func BenchmarkEnginePortionsFromDisk(b *testing.B) {
+	p, _ := bench(b, netproto.G1, func(s *server.Settings) { s.Network.DisableZlibCompression = true })
+	for b.Loop() {
+		p.takeEngine(b)
+	}
+}
+
+// BenchmarkEnginePortionsCompressed is the same with zlib, on content that compresses well.
+func BenchmarkEnginePortionsCompressed(b *testing.B) {
+	p, _ := bench(b, netproto.G1, func(*server.Settings) {})
+	for b.Loop() {
+		p.takeEngine(b)
+	}
+}
+
+func (p *peer) takeEngine(b *testing.B) {
+	for taken := uint64(0); taken < benchmarkSize; {
+		p.send(&netproto.GetUpdateFile{Offset: taken})
+		n := len(next[*netproto.UpdateFileData](p).Data)
+		if n == 0 {
+			b.Fatalf("nothing at %d", taken)
+		}
+		taken += uint64(n)
+	}
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"collet/netproto/release"
+)
+
+// Entry is one offered file, for tools that show a catalogue. Digest is the SHA-256 and FNV the same content's FNV-1a-64.
+type Entry struct {
+	release.File
+	FNV    uint64
+	Target string // binary target the file is offered to; empty for every target
+}
+
+// Catalogue is what a server offers at one moment. It is immutable once Open returned it and safe for concurrent use;
+// in disk mode it holds paths and digests, in memory mode the files themselves.
+type Catalogue struct {
+	compatibility string
+	storage       string
+	files         []*file           // position is the global index
+	offers        map[string]*offer // by target name
+	common        *offer            // for targets without a folder
+}
+
+// Compatibility is the compatibility version that the files belong to.
+func (c *Catalogue) Compatibility() string { return c.compatibility }
+
+// Storage is "memory" or "disk".
+func (c *Catalogue) Storage() string { return c.storage }
+
+// Targets are the names of all targets that have files of their own, sorted.
+func (c *Catalogue) Targets() []string { return slices.Sorted(maps.Keys(c.offers)) }
+
+// Entries lists all files in the order of their index.
+func (c *Catalogue) Entries() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for _, f := range c.files {
+			if !yield(f.Entry) {
+				return
+			}
+		}
+	}
+}
+
+// Bytes is the sum of the sizes of all files.
+func (c *Catalogue) Bytes() int64 {
+	var sum int64
+	for _, f := range c.files {
+		sum += f.Size
+	}
+	return sum
+}
+
+// offerFor is the target's own offer, or the common-only one.
+func (c *Catalogue) offerFor(target string) *offer {
+	if o, known := c.offers[target]; known {
+		return o
+	}
+	return c.common
+}
+
+// fileAt finds any known index, whatever target it belongs to, as the source does.
+func (c *Catalogue) fileAt(index uint32) (*file, bool) {
+	if uint64(index) >= uint64(len(c.files)) {
+		return nil, false
+	}
+	return c.files[index], true
+}
+
+// assemble numbers the files and sorts them into offers. Every offer is checked as a client will check it.
+func assemble(set Settings, found []*file) (*Catalogue, error) {
+	c := &Catalogue{
+		compatibility: set.CompatibilityVersion,
+		storage:       set.Storage(),
+		files:         found,
+		offers:        map[string]*offer{},
+		common:        &offer{},
+	}
+	for i, f := range found {
+		f.Index = uint32(i)
+		if f.Target == "" {
+			c.common.files = append(c.common.files, f)
+		}
+	}
+	for _, f := range found {
+		if f.Target != "" {
+			c.own(f.Target).add(f)
+		}
+	}
+	for _, o := range c.all() {
+		if err := o.check(); err != nil {
+			return nil, err
+		}
+		if err := o.encode(); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// own is the offer of a target, begun with the common files.
+func (c *Catalogue) own(target string) *offer {
+	o, known := c.offers[target]
+	if !known {
+		o = &offer{target: target, files: slices.Clone(c.common.files)}
+		c.offers[target] = o
+	}
+	return o
+}
+
+// all is the common-only offer and those of the targets, sorted.
+func (c *Catalogue) all() []*offer {
+	offers := []*offer{c.common}
+	for _, target := range c.Targets() {
+		offers = append(offers, c.offers[target])
+	}
+	return offers
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+)
+
+// Describe writes everything that is offered as a table for people: one line for each file, then one for each target
+// with what its clients see. Sizes are bytes; digests are those that clients compare.
+func (c *Catalogue) Describe(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "INDEX\tTARGET\tFILE\tSIZE\tFNV-1A-64\tSHA-256")
+	for e := range c.Entries() {
+		target := e.Target
+		if target == "" {
+			target = "(every)"
+		}
+		sum, _ := e.Digest.SHA256()
+		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%016x\t%x\n", e.Index, target, e.Path, e.Size, e.FNV, sum)
+	}
+	fmt.Fprintln(table)
+	fmt.Fprintln(table, "CLIENTS OF\tFILES\tBYTES\tNATIVE UPDATE")
+	for _, o := range c.all() {
+		name := o.target
+		if name == "" {
+			name = "any other target"
+		}
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", name, len(o.files), o.bytes(), o.nativeUpdate())
+	}
+	return table.Flush()
+}
+
+// nativeUpdate says in a word what an outdated client of this target is told.
+func (o *offer) nativeUpdate() string {
+	switch {
+	case o.target == "":
+		return "no"
+	case !netproto.Target(o.target).CanSelfUpdate():
+		return "store only"
+	case o.hasModule:
+		return "yes"
+	default:
+		return "no module"
+	}
+}
+
+// warn logs what is allowed but hardly meant.
+func (c *Catalogue) warn(log zerolog.Logger) {
+	if len(c.files) == 0 {
+		log.Warn().Msg("Nothing is offered: there are no resource packs and no platform binaries")
+	}
+	for _, o := range c.all()[1:] {
+		target := netproto.Target(o.target)
+		switch {
+		case !slices.Contains(targetNames(), o.target):
+			log.Warn().Str("target", o.target).Msg("No client asks for this target" + didYouMean(o.target, targetNames()))
+		case target.CanSelfUpdate() && !o.hasModule:
+			log.Warn().Str("target", o.target).Msgf("No native module among the files of this target: none ends in %s", target.LibraryExt())
+		}
+	}
+}
+
+// targetNames are all names that TargetFor gives for the systems and processors it knows.
+func targetNames() []string {
+	var names []string
+	for _, system := range []string{"windows", "linux", "darwin", "android", "ios", "js"} {
+		for _, processor := range []string{"amd64", "arm64", "386", "arm", "wasm", "unknown"} {
+			name := string(netproto.TargetFor(system, processor))
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// summary is the start-up line's list of targets.
+func (c *Catalogue) summary() string {
+	if len(c.offers) == 0 {
+		return "none"
+	}
+	return strings.Join(c.Targets(), " ")
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+)
+
+// ending is how a connection ends: what the log says, what the peer is told, and whether to wait for it to close.
+type ending struct {
+	level    zerolog.Level
+	text     string
+	err      error
+	farewell netproto.Message // nil: the connection is closed without a word
+	linger   bool
+}
+
+// hard is a hard disconnect: a warning in the log, and for a C1 client the reason.
+func (c *session) hard(reason netproto.RefuseReason, request uint32, format string, args ...any) *ending {
+	e := &ending{level: zerolog.WarnLevel, text: fmt.Sprintf(format, args...)}
+	if c.generation == netproto.C1 {
+		e.farewell, e.linger = &netproto.Refuse{Reason: reason, Request: request, Text: reason.String()}, true
+	}
+	return e
+}
+
+// goingDown is the end that a stopping server gives its clients.
+func (c *session) goingDown() *ending {
+	e := &ending{level: zerolog.InfoLevel, text: "Disconnected a client: the server is being stopped"}
+	switch c.generation {
+	case netproto.C1:
+		e.farewell = &netproto.Refuse{Reason: netproto.RefuseGoingDown, Text: netproto.RefuseGoingDown.String()}
+	case netproto.G1:
+		e.farewell = &netproto.Disconnect{}
+	}
+	e.linger = e.farewell != nil
+	return e
+}
+
+// broken is the end that the peer or the network made.
+func (c *session) broken(err error) *ending {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
+		return &ending{level: zerolog.DebugLevel, text: "Client closed the connection"}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &ending{level: zerolog.WarnLevel, text: fmt.Sprintf("Write timeout from host '%s'", c.host)}
+	default:
+		return &ending{level: zerolog.InfoLevel, text: "Connection broke", err: err}
+	}
+}
+
+// tell logs the end and says farewell. A peer that can't be told is not waited for.
+func (e *ending) tell(c *session) {
+	c.log.WithLevel(e.level).AnErr("error", e.err).Msg(e.text)
+	if e.farewell == nil {
+		return
+	}
+	if err := c.wire.Write(e.farewell); err != nil {
+		e.linger = false
+	}
+}
+
+// linger discards what the peer still sends until it closes, so that closing with unread data doesn't destroy our last
+// words on their way. Only C1 clients are told that nothing more will come: an engine's client would take the closed
+// half for a lost connection before it has read why. The reader must have stopped.
+func (c *session) linger() {
+	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && c.generation == netproto.C1 {
+		half.CloseWrite() // a connection that is gone already ends the reading below at once
+	}
+	c.conn.SetReadDeadline(time.Now().Add(lingerTimeout))
+	io.CopyN(io.Discard, c.conn, maxLinger)
+}
+
+// quote makes a peer's text fit for a log line: short, and without characters that a terminal obeys.
+func quote(s string) string { return strconv.Quote(clip(s)) }
+
+// clip shortens a peer's text.
+func clip(s string) string {
+	if len(s) > maxQuoted {
+		return s[:maxQuoted] + "…"
+	}
+	return s
+}
+
+// maxQuoted is how many bytes of a peer's text go into a log line.
+const maxQuoted = 64

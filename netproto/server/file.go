@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// file is one offered file. Only Index is written after load, by assemble.
+type file struct {
+	Entry
+	path     string            // where it lies
+	identity platform.Identity // what it was when it was hashed; disk mode
+	data     []byte            // memory mode: the content
+	inMemory bool
+}
+
+// load reads the file once, computes both digests in that pass and, in memory mode, keeps the content. It refuses what
+// is no regular file and what changes meanwhile.
+func (f *file) load(ctx context.Context, inMemory bool) error {
+	in, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "read", Path: f.path, Err: errors.New("is no regular file")}
+	}
+	f.identity, f.inMemory = platform.IdentityOf(info), inMemory
+	f.Size = info.Size()
+	if err := f.digest(ctx, in); err != nil {
+		return err
+	}
+	if now, err := in.Stat(); err != nil || !sameFile(f.identity, platform.IdentityOf(now)) {
+		return errors.Join(err, &fs.PathError{Op: "read", Path: f.path, Err: errMoving})
+	}
+	return nil
+}
+
+var errMoving = errors.New("changed while it was being read; finish publishing first")
+
+// digest streams in through both hashes, and into f.data in memory mode.
+func (f *file) digest(ctx context.Context, in io.Reader) error {
+	sha, fnv := release.SHA256.NewHash(), release.FNV1a64.NewHash()
+	buf := make([]byte, min(hashBuffer, f.Size+1))
+	if f.inMemory {
+		f.data = make([]byte, 0, f.Size)
+	}
+	var total int64
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := in.Read(buf)
+		total += int64(n)
+		if total > f.Size {
+			return &fs.PathError{Op: "read", Path: f.path, Err: errMoving}
+		}
+		sha.Write(buf[:n])
+		fnv.Write(buf[:n])
+		if f.inMemory {
+			f.data = append(f.data, buf[:n]...)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	f.Digest = release.SHA256.SumOf(sha)
+	f.FNV, _ = release.FNV1a64.SumOf(fnv).FNV()
+	return nil
+}
+
+// sameFile reports whether two looks at a path saw one unchanged file. The time of the inode's last change is left out
+// on purpose: a backup that makes a hard link moves it and leaves the content alone.
+func sameFile(a, b platform.Identity) bool {
+	return a.Size == b.Size && a.Modified.Equal(b.Modified) && a.Inode == b.Inode
+}
+
+// portion returns at most limit bytes from offset, which must not be behind the end. In memory mode it is a piece of the
+// content, which must not be written to; in disk mode it is read into buf, which grows to what was needed and is the
+// caller's to reuse. A file that is not the one that was hashed is a *changedError.
+func (f *file) portion(offset int64, limit int, buf *[]byte) ([]byte, error) {
+	n := int(min(int64(limit), f.Size-offset))
+	if f.inMemory {
+		return f.data[offset : offset+int64(n)], nil
+	}
+	if cap(*buf) < n {
+		*buf = make([]byte, n)
+	}
+	piece := (*buf)[:n]
+	in, err := os.Open(f.path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if _, err := in.ReadAt(piece, offset); err != nil && err != io.EOF {
+		return nil, err
+	}
+	// Looking after reading also catches a writer that came in between.
+	info, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if now := platform.IdentityOf(info); !sameFile(f.identity, now) {
+		return nil, &changedError{path: f.Path, was: f.identity, is: now}
+	}
+	return piece, nil
+}
+
+// changedError says that a file on disk is not the one that was announced.
+type changedError struct {
+	path    string
+	was, is platform.Identity
+}
+
+func (e *changedError) Error() string {
+	return fmt.Sprintf("%q is not the file that was hashed: %d bytes of %v then, %d bytes of %v now",
+		e.path, e.was.Size, e.was.Modified, e.is.Size, e.is.Modified)
+}

@@ -1,0 +1,76 @@
+package server_test
+
+import (
+	"net"
+	"testing"
+	"testing/synctest"
+
+	"collet/netproto"
+)
+
+// stuck greets a C1 client and asks for a portion that it doesn't take, so that the session is held up in its first
+// answer and only its reader goes on.
+func stuck(t *testing.T, pipes *pipes) *peer {
+	t.Helper()
+	p := newPeer(t, pipes.connect(), netproto.C1)
+	p.greet(hello(netproto.C1))
+	p.send(&netproto.GetRange{Request: 1, Index: 1, Length: 1000})
+	synctest.Wait()
+	return p
+}
+
+func TestTooManyRequestsAreRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		p := stuck(t, pipes)
+		for i := range uint32(17) { // 16 may wait; the first one is being answered already
+			p.send(&netproto.GetRange{Request: 2 + i, Index: 1, Length: 1000})
+		}
+		synctest.Wait() // the reader has seen them all
+		for i := range uint32(17) {
+			if got := next[*netproto.RangeData](p); got.Request != 1+i {
+				t.Errorf("answer to %d, want %d", got.Request, 1+i)
+			}
+		}
+		p.refused(netproto.C1, netproto.RefuseTooMany, 18)
+		h.log.has(t, "warn", "more requests unanswered than allowed")
+	})
+}
+
+func TestSecondPingQuestionIsAFaultInOurGeneration(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		p := stuck(t, pipes)
+		p.send(&netproto.Ping{})
+		p.send(&netproto.Ping{})
+		synctest.Wait() // the reader has seen both
+		next[*netproto.RangeData](p)
+		if !next[*netproto.Ping](p).Answer {
+			t.Error("a question for a question")
+		}
+		p.refused(netproto.C1, netproto.RefuseMalformed, 0)
+		h.log.has(t, "warn", "a second ping question before the first was answered")
+	})
+}
+
+func TestTooManyConnectionsAreTurnedAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		var conns []net.Conn
+		for range 1024 {
+			conns = append(conns, pipes.connect())
+		}
+		synctest.Wait()
+		if n := h.Connections(); n != 1024 {
+			t.Fatalf("%d connections", n)
+		}
+		late := newPeer(t, pipes.connect(), netproto.G1)
+		if lasted, seen := late.lasts(false); lasted != 0 || len(seen) != 0 {
+			t.Errorf("closed after %v with %v", lasted, seen)
+		}
+		h.log.has(t, "warn", "too many connections")
+		conns[0].Close()
+		synctest.Wait()
+		newPeer(t, pipes.connect(), netproto.G1).greet(hello(netproto.G1))
+		for _, conn := range conns {
+			conn.Close()
+		}
+	})
+}

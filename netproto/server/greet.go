@@ -1,0 +1,126 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// greet waits for the hello and answers it. It returns nil if the conversation goes on.
+func (c *session) greet(ctx context.Context) *ending {
+	patience := time.NewTimer(helloTimeout)
+	defer patience.Stop()
+	select {
+	case m, more := <-c.inbox:
+		if !more {
+			return c.noHello()
+		}
+		return c.welcome(m.(*netproto.Handshake)) // Conn lets nothing else be the first
+	case <-patience.C:
+		return c.hard(netproto.RefuseMalformed, 0, "Login timeout from host '%s'", c.host)
+	case <-ctx.Done():
+		return c.goingDown()
+	}
+}
+
+// noHello says why the first message is no hello.
+func (c *session) noHello() *ending {
+	var format *netproto.FormatError
+	switch {
+	case !errors.As(c.readErr, &format):
+		return c.broken(c.readErr)
+	case blames(format, "key"):
+		return c.hard(netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': zero encrypt key", c.host)
+	default:
+		return c.hard(netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': %v", c.host, format)
+	}
+}
+
+// blames reports whether the fault lies in a field of the hello. A hello that fits no generation wraps what is wrong
+// with it in the last one that was tried.
+func blames(err error, field string) bool {
+	var format *netproto.FormatError
+	for errors.As(err, &format) {
+		if format.Message == netproto.IDHandshake && format.Field == field {
+			return true
+		}
+		err = format.Err
+	}
+	return false
+}
+
+// welcome judges the hello and answers it with everything that follows from the judgement, in one flush.
+func (c *session) welcome(hello *netproto.Handshake) *ending {
+	c.generation, c.catalogue = c.wire.Generation(), c.server.Catalogue()
+	c.ping, c.activity = time.NewTimer(pingPeriod), time.NewTimer(activityTimeout)
+	offer := c.catalogue.offerFor(hello.Target)
+	judgement := compat.Evaluate(
+		compat.Snapshot{Compatibility: c.catalogue.compatibility},
+		compat.Hello{
+			Compatibility: hello.Compatibility,
+			UpdaterMatch:  hello.Version == c.generation.Version(),
+			Reach:         offer.reach(netproto.Target(hello.Target)),
+		})
+	c.logHello(hello, judgement)
+	messages, last := c.reply(hello, judgement, offer)
+	if err := c.write(messages...); err != nil {
+		return c.broken(err)
+	}
+	if last {
+		return &ending{level: zerolog.DebugLevel, text: "Client was told that it can't update here", linger: true}
+	}
+	return nil
+}
+
+// reply is the answer and what goes with it; last says that nothing more is to come.
+func (c *session) reply(hello *netproto.Handshake, j compat.Judgement, o *offer) (messages []netproto.Message, last bool) {
+	answer := netproto.NewAnswer(j)
+	if c.generation.Engine() {
+		answer.Key = netproto.NewKey()
+		if j.UpdaterOutdated() {
+			return []netproto.Message{answer, &netproto.Disconnect{}}, true
+		}
+		return []netproto.Message{answer, o.initData(c.server.clock()), c.question()}, false
+	}
+	answer.Capabilities = hello.Capabilities & netproto.CapPipeline
+	answer.MaxPortion = uint32(max(c.server.portion, 0))
+	answer.MaxInFlight = 1
+	if answer.Capabilities&netproto.CapPipeline != 0 {
+		answer.MaxInFlight = maxInFlight
+	}
+	if !netproto.AllowsTransfer(j.Verdict) {
+		return []netproto.Message{answer}, true
+	}
+	return []netproto.Message{answer, o.fileList(), c.question()}, false
+}
+
+// reach says how a client of the target can come by a new native module here.
+func (o *offer) reach(target netproto.Target) compat.Reach {
+	switch {
+	case !target.CanSelfUpdate():
+		return compat.ReachStore
+	case o.hasModule:
+		return compat.ReachSelf
+	default:
+		return compat.ReachNone
+	}
+}
+
+// logHello says who came and what was made of it.
+func (c *session) logHello(hello *netproto.Handshake, j compat.Judgement) {
+	what := ""
+	switch {
+	case j.UpdaterOutdated():
+		what = fmt.Sprintf(" has outdated updater version %d", hello.Version)
+	case j.CompatibilityOutdated():
+		what = fmt.Sprintf(" has outdated compatibility version %s", quote(hello.Compatibility))
+	}
+	c.log.Info().Str("target", clip(hello.Target)).Stringer("generation", c.generation).Stringer("verdict", j.Verdict).Uint8("rule", uint8(j.Rule)).
+		Msgf("Connected client %s%s for binary target %s", c.host, what, quote(hello.Target))
+}

@@ -1,0 +1,89 @@
+package server_test
+
+import (
+	"encoding/binary"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"testing"
+
+	"collet/netproto"
+	"collet/netproto/server"
+)
+
+// sparse makes a file of zeros that takes no room on the disk.
+func sparse(t testing.TB, path string, size int64) {
+	t.Helper()
+	put(t, path, "")
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mapped is how many bytes this process has from the system for Go's memory, less what it gave back.
+func mapped() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+}
+
+// rangeFrame is the head of a RangeData frame before its data: header, request, offset, length.
+const rangeFrame = 9 + 4 + 8 + 4
+
+// drain asks for a whole file with a window of requests and throws it away without using memory.
+func (p *peer) drain(tb testing.TB, index uint32, size, portion int64, window int) {
+	tb.Helper()
+	asked := int64(0)
+	ask := func() {
+		if asked < size {
+			p.send(&netproto.GetRange{Request: uint32(asked / portion), Index: index, Offset: uint64(asked), Length: uint32(portion)})
+			asked += portion
+		}
+	}
+	for range window {
+		ask()
+	}
+	head := make([]byte, rangeFrame)
+	for taken := int64(0); taken < size; ask() {
+		if _, err := io.ReadFull(p.raw, head); err != nil {
+			tb.Fatalf("after %d bytes: %v", taken, err)
+		}
+		n := int64(binary.LittleEndian.Uint32(head[21:]))
+		if head[8] != byte(netproto.IDRangeData) || n != min(portion, size-taken) {
+			tb.Fatalf("after %d bytes: frame %x", taken, head)
+		}
+		if _, err := io.CopyN(io.Discard, p.raw, n); err != nil {
+			tb.Fatalf("after %d bytes: %v", taken, err)
+		}
+		taken += n
+	}
+}
+
+// TestLargeFileFromDiskNeedsBoundedMemory serves 2 GB and looks at what the process took from the system meanwhile.
+func TestLargeFileFromDiskNeedsBoundedMemory(t *testing.T) {
+	size := int64(2_000_000_000)
+	if underRace || testing.Short() {
+		size = 100_000_000 // the bound is the same
+	}
+	const bound = 16 << 20
+	root := t.TempDir()
+	sparse(t, filepath.Join(root, "Resources", "Big.zip"), size)
+	runtime.GC()
+	before := mapped()
+	h := start(t, server.RootSettings(root, compatibility))
+	if grown := int64(mapped()) - int64(before); grown > bound {
+		t.Errorf("opening took %d bytes of memory", grown)
+	}
+	p := h.dial(t, netproto.C1)
+	p.unhurried()
+	answer, files := p.greet(hello(netproto.C1))
+	if int64(files[0].Size) != size {
+		t.Fatalf("announced %d bytes", files[0].Size)
+	}
+	p.drain(t, 0, size, int64(answer.MaxPortion), int(answer.MaxInFlight))
+	if grown := int64(mapped()) - int64(before); grown > bound {
+		t.Errorf("serving took %d bytes of memory", grown)
+	}
+}

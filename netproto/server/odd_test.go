@@ -1,0 +1,263 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/netproto"
+)
+
+// goldenHello is the reference's G1 handshake (section 8): compatibility "0123456789abcdef", target "Linux-x64".
+const goldenHello = "22941e013200000001100000003031323334353637383961626364656601000000090000004c696e75782d78363478563412"
+
+func unhex(t testing.TB, text string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// patched returns the golden hello with some bytes replaced.
+func patched(t testing.TB, at int, with ...byte) []byte {
+	t.Helper()
+	b := unhex(t, goldenHello)
+	copy(b[at:], with)
+	return b
+}
+
+// recorded is a server like that of the recordings: G1 without compression.
+func recorded(t testing.TB) *house {
+	t.Helper()
+	set := settings(t)
+	set.Network.DisableZlibCompression = true
+	return start(t, set)
+}
+
+// TestMalformedBytesCloseTheConnection sends what the prober of the recordings sent, and worse. Each server goes on
+// serving others.
+func TestMalformedBytesCloseTheConnection(t *testing.T) {
+	ownHello := "22941e01" + "2a000000" + "01" // a C1 hello, up to its fields
+	tests := []struct {
+		name string
+		data []byte
+		line string
+	}{
+		{"request before the handshake", unhex(t, "22941e0115000000130300000040420f0000000000"), "Invalid handshake data"},
+		{"ping before the handshake", unhex(t, "22941e010a0000000f00"), "Invalid handshake data"},
+		{"unknown message before the handshake", unhex(t, "22941e0109000000c8"), "Invalid handshake data"},
+		{"bad signature", patched(t, 0, 0x23), "Invalid handshake data"},
+		{"a web browser", []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "Invalid handshake data"},
+		{"length below the header's", patched(t, 4, 8, 0, 0, 0), "Invalid handshake data"},
+		{"two megabytes announced", patched(t, 4, 0, 0, 0x20, 0), "Invalid handshake data"},
+		{"four gigabytes announced", patched(t, 4, 0xff, 0xff, 0xff, 0xff), "Invalid handshake data"},
+		{"text of 4 GB in a small hello", patched(t, 9, 0xf0, 0xff, 0xff, 0xff), "Invalid handshake data"},
+		{"text beyond the end", patched(t, 9, 0x30, 0, 0, 0), "Invalid handshake data"},
+		{"bytes left over", patched(t, 9, 0x0f, 0, 0, 0), "Invalid handshake data"},
+		{"key 0", patched(t, 46, 0, 0, 0, 0), "zero encrypt key"},
+		{"own hello cut short", unhex(t, ownHello+"01004c43"+strings.Repeat("ff", 29)), "Invalid handshake data"},
+	}
+	h := recorded(t)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := h.dial(t, netproto.G1)
+			if _, err := p.raw.Write(test.data); err != nil {
+				t.Fatal(err)
+			}
+			before := time.Now()
+			if last := p.gone(); len(last) != 0 {
+				t.Errorf("got %v before the close", last)
+			}
+			if took := time.Since(before); took > 5*time.Second {
+				t.Errorf("closed only after %v", took)
+			}
+			h.log.has(t, "warn", test.line+"")
+		})
+	}
+	p := h.dial(t, netproto.G1)
+	p.greet(hello(netproto.G1))
+}
+
+func TestRecordedAnswersToTheHandshake(t *testing.T) {
+	tests := []struct {
+		name           string
+		change         func(*netproto.Handshake)
+		compat, update bool
+		files          int // -1: no list
+	}{
+		{"normal", func(*netproto.Handshake) {}, false, false, 5},
+		{"compat mismatch", func(m *netproto.Handshake) { m.Compatibility = "compat-B" }, true, false, 5},
+		{"unknown target", func(m *netproto.Handshake) { m.Target = "Nothing-here" }, false, false, 3},
+		{"unknown target, compat mismatch", func(m *netproto.Handshake) { m.Target, m.Compatibility = "x", "y" }, true, false, 3},
+		{"store target, compat mismatch", func(m *netproto.Handshake) { m.Target, m.Compatibility = "Android-arm64", "y" }, true, false, 4},
+		{"empty texts", func(m *netproto.Handshake) { m.Target, m.Compatibility = "", "" }, true, false, 3},
+		{"key with only its low byte", func(m *netproto.Handshake) { m.Key = 1 }, false, false, 5},
+		{"updater one up", func(m *netproto.Handshake) { m.Version = 2 }, false, true, -1},
+		{"updater one down", func(m *netproto.Handshake) { m.Version = 0 }, false, true, -1},
+		{"updater and compat", func(m *netproto.Handshake) { m.Version, m.Compatibility = 2, "y" }, false, true, -1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			h := recorded(t)
+			p := h.dial(t, netproto.G1)
+			m := hello(netproto.G1)
+			test.change(m)
+			p.send(m)
+			answer := next[*netproto.HandshakeAnswer](p)
+			if answer.CompatibilityOutdated != test.compat || answer.UpdaterOutdated != test.update || answer.Key == 0 {
+				t.Errorf("got %+v", answer)
+			}
+			if test.files < 0 {
+				next[*netproto.Disconnect](p)
+				p.silent(50 * time.Millisecond) // it waits for the client to close
+				h.log.has(t, "info", "has outdated updater version", "for binary target")
+				return
+			}
+			init := next[*netproto.InitData](p)
+			if files := described(t, init.Descriptor); len(files) != test.files || len(init.Properties) != 0 || init.Time < 0 {
+				t.Errorf("%d files, %d properties, time %d", len(files), len(init.Properties), init.Time)
+			}
+			if next[*netproto.Ping](p).Answer {
+				t.Error("an answer for a question")
+			}
+		})
+	}
+}
+
+func TestAnswerIsInTheRecordedLayout(t *testing.T) {
+	p := recorded(t).dial(t, netproto.G1)
+	if _, err := p.raw.Write(unhex(t, goldenHello)); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 15)
+	if _, err := p.raw.Read(answer); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(answer[:11], unhex(t, "22941e010f000000030100")) || binary.LittleEndian.Uint32(answer[11:]) == 0 {
+		t.Errorf("got %x", answer)
+	}
+}
+
+func TestServerStreamIsCompressedUnlessDisabled(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		set := settings(t)
+		set.Network.DisableZlibCompression = plain
+		p := start(t, set).dial(t, netproto.G1)
+		p.raw.Write(unhex(t, goldenHello))
+		first := make([]byte, 2)
+		if _, err := p.raw.Read(first); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]string{false: "7801", true: "2294"}[plain]; hex.EncodeToString(first) != want {
+			t.Errorf("plain %v: stream begins %x, want %s", plain, first, want)
+		}
+	}
+}
+
+func TestRecordedReactionsAfterTheHandshake(t *testing.T) {
+	h := recorded(t)
+	fresh := func(t *testing.T) *peer {
+		p := h.dial(t, netproto.G1)
+		p.greet(hello(netproto.G1))
+		return p
+	}
+	portion := func(t *testing.T, p *peer, index uint32, offset uint64, want int) {
+		t.Helper()
+		if got := p.portion(index, offset); len(got) != want {
+			t.Errorf("index %d at %d: %d bytes, want %d", index, offset, len(got), want)
+		}
+	}
+	t.Run("offset equals size", func(t *testing.T) { portion(t, fresh(t), 0, 280, 0) })
+	t.Run("file of another target", func(t *testing.T) { portion(t, fresh(t), 6, 0, 14) })
+	t.Run("empty file", func(t *testing.T) { portion(t, fresh(t), 5, 0, 0) })
+	t.Run("portion limit", func(t *testing.T) { portion(t, fresh(t), 1, 0, 1000) })
+	t.Run("rest of a file", func(t *testing.T) { portion(t, fresh(t), 1, 2000, 400) })
+	t.Run("three pipelined requests", func(t *testing.T) {
+		p := fresh(t)
+		p.send(&netproto.GetUpdateFile{Index: 0}, &netproto.GetUpdateFile{Index: 1}, &netproto.GetUpdateFile{Index: 2, Offset: 1})
+		for i, want := range []int{280, 1000, 3} {
+			if got := next[*netproto.UpdateFileData](p); len(got.Data) != want {
+				t.Errorf("answer %d: %d bytes, want %d", i, len(got.Data), want)
+			}
+		}
+	})
+	t.Run("a flood of requests is answered to the last", func(t *testing.T) {
+		p := fresh(t)
+		flood := make([]netproto.Message, 500)
+		for i := range flood {
+			flood[i] = &netproto.GetUpdateFile{Index: 2}
+		}
+		p.send(flood...)
+		for range flood {
+			next[*netproto.UpdateFileData](p)
+		}
+	})
+	t.Run("request right behind the handshake", func(t *testing.T) {
+		p := h.dial(t, netproto.G1)
+		p.send(hello(netproto.G1), &netproto.GetUpdateFile{Index: 0}, &netproto.Ping{})
+		next[*netproto.HandshakeAnswer](p)
+		next[*netproto.InitData](p)
+		next[*netproto.Ping](p)
+		if got := next[*netproto.UpdateFileData](p); len(got.Data) != 280 {
+			t.Errorf("%d bytes", len(got.Data))
+		}
+	})
+	t.Run("unknown message", func(t *testing.T) {
+		p := fresh(t)
+		p.send(&netproto.Unknown{Number: 200})
+		p.silent(50 * time.Millisecond)
+		portion(t, p, 0, 0, 280)
+	})
+	t.Run("ping question", func(t *testing.T) {
+		p := fresh(t)
+		p.send(&netproto.Ping{})
+		if !next[*netproto.Ping](p).Answer {
+			t.Error("a question for a question")
+		}
+		next[*netproto.TimeSync](p)
+	})
+	t.Run("ping answer", func(t *testing.T) {
+		p := fresh(t)
+		p.send(&netproto.Ping{Answer: true})
+		next[*netproto.TimeSync](p)
+		p.silent(50 * time.Millisecond)
+	})
+	t.Run("second handshake", func(t *testing.T) {
+		p := fresh(t)
+		p.send(hello(netproto.G1))
+		p.refused(netproto.G1, 0, 0)
+		h.log.has(t, "warn", "Invalid network data from host '127.0.0.1'", "Handshake")
+	})
+	t.Run("second handshake of our generation", func(t *testing.T) {
+		p := h.dial(t, netproto.C1)
+		p.greet(hello(netproto.C1))
+		p.send(hello(netproto.C1))
+		p.refused(netproto.C1, netproto.RefuseMalformed, 0)
+	})
+	t.Run("two megabytes announced", func(t *testing.T) {
+		p := h.dial(t, netproto.C1)
+		p.greet(hello(netproto.C1))
+		p.raw.Write(unhex(t, "22941e01000020000f"))
+		p.refused(netproto.C1, netproto.RefuseMalformed, 0)
+	})
+}
+
+func TestTimeSyncRises(t *testing.T) {
+	p := recorded(t).dial(t, netproto.G1)
+	p.greet(hello(netproto.G1))
+	var last int64
+	for range 3 {
+		time.Sleep(2 * time.Millisecond) // the clock that is read counts milliseconds
+		p.send(&netproto.Ping{Answer: true})
+		now := next[*netproto.TimeSync](p).Time
+		if now <= last {
+			t.Errorf("%d after %d", now, last)
+		}
+		last = now
+	}
+}

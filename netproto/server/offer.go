@@ -1,0 +1,75 @@
+package server
+
+import (
+	"slices"
+	"strings"
+
+	"collet/netproto"
+	"collet/netproto/release"
+)
+
+// offer is what clients of one target are told: the common files, then the target's own. It is immutable once assembled.
+type offer struct {
+	target     string // empty for the common-only offer
+	files      []*file
+	hasModule  bool                  // a native module is among them
+	descriptor []byte                // G1: the list as it goes into InitData
+	list       []netproto.ListedFile // C1: the list
+}
+
+// add appends one of the target's own files.
+func (o *offer) add(f *file) {
+	o.files = append(o.files, f)
+	if strings.HasSuffix(f.Path, netproto.Target(o.target).LibraryExt()) {
+		o.hasModule = true
+	}
+}
+
+// check applies the rules that every client applies to a list.
+func (o *offer) check() error {
+	files := make([]release.File, len(o.files))
+	for i, f := range o.files {
+		files[i] = f.File
+	}
+	err := release.CheckSet(files)
+	if err == nil {
+		return nil
+	}
+	subject, path := "offer", "every target"
+	if o.target != "" {
+		subject, path = "offer for target", o.target
+	}
+	return &CatalogueError{Subject: subject, Path: path, Err: err, Hint: "rename the file; clients would refuse the whole list"}
+}
+
+// encode lays the list out for both generations, once.
+func (o *offer) encode() error {
+	entries := make([]netproto.Entry, len(o.files))
+	o.list = make([]netproto.ListedFile, len(o.files))
+	for i, f := range o.files {
+		sum, _ := f.Digest.SHA256()
+		entries[i] = netproto.Entry{Name: f.Path, Size: uint64(f.Size), Hash: f.FNV, Role: uint8(f.Role), Index: f.Index}
+		o.list[i] = netproto.ListedFile{Path: f.Path, Size: uint64(f.Size), SHA256: sum, Role: uint8(f.Role), Index: f.Index}
+	}
+	var err error
+	o.descriptor, err = netproto.EncodeDescriptor(entries)
+	return err
+}
+
+// initData is the list for a G1 client. There is no game here whose properties could be told.
+func (o *offer) initData(clock int64) *netproto.InitData {
+	return &netproto.InitData{Descriptor: o.descriptor, Time: clock}
+}
+
+// fileList is the list for a C1 client. Encoding a message touches its fields, so every connection has a copy.
+func (o *offer) fileList() *netproto.FileList {
+	return &netproto.FileList{Files: slices.Clone(o.list)}
+}
+
+func (o *offer) bytes() int64 {
+	var sum int64
+	for _, f := range o.files {
+		sum += f.Size
+	}
+	return sum
+}

@@ -1,0 +1,230 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/release"
+)
+
+// CatalogueError says which file or folder keeps a catalogue from being built, and what to do. It is the operator's to
+// fix, not a client's fault.
+type CatalogueError struct {
+	Subject string // what the path is for, for example "client resources"
+	Path    string
+	Err     error
+	Hint    string // what to do; may be empty
+}
+
+func (e *CatalogueError) Error() string {
+	text := fmt.Sprintf("%s %q: %v", e.Subject, e.Path, reason(e.Err))
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return text
+}
+
+// Unwrap gives the underlying error.
+func (e *CatalogueError) Unwrap() error { return e.Err }
+
+// reason drops operation and path from errors of the system: the subject says them already.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// Open finds, checks and hashes everything that the settings offer. It reads every file once and takes as long as the
+// disk needs; it stops early when ctx ends. Nothing of the catalogue is usable on failure, and no file stays open.
+//
+// Errors are *SettingsError, *CatalogueError, or ctx's.
+func Open(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue, error) {
+	if err := set.Validate(); err != nil {
+		return nil, err
+	}
+	packs, err := findPacks(set.Baking)
+	if err != nil {
+		return nil, err
+	}
+	binaries, err := findBinaries(set.Baking.PlatformBinaries)
+	if err != nil {
+		return nil, err
+	}
+	found := slices.Concat(packs, binaries)
+	if err := loadAll(ctx, found, set.ServerNetwork.UpdateFilesInMemory); err != nil {
+		return nil, err
+	}
+	c, err := assemble(set, found)
+	if err != nil {
+		return nil, err
+	}
+	c.warn(log)
+	return c, nil
+}
+
+// findPacks lists the common files: the configured entries in their order, or every pack of the folder.
+func findPacks(b Baking) ([]*file, error) {
+	entries := b.ClientResourceEntries
+	if entries == nil {
+		var err error
+		if entries, err = packsIn(b.ClientResources); err != nil {
+			return nil, err
+		}
+	}
+	var found []*file
+	for _, entry := range entries {
+		if entry == embeddedEntry {
+			continue
+		}
+		f := newFile(entry+packExt, filepath.Join(b.ClientResources, filepath.FromSlash(entry)+packExt), "")
+		if err := f.mustBeRegular(); err != nil {
+			return nil, &CatalogueError{Subject: "resource pack", Path: f.path, Err: err,
+				Hint: fmt.Sprintf("put the pack there or take %q out of Baking.ClientResourceEntries", entry)}
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// packsIn names every pack that lies directly in the folder, sorted, without its extension.
+func packsIn(folder string) ([]string, error) {
+	children, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, &CatalogueError{Subject: "client resources", Path: folder, Err: err,
+			Hint: "create the folder with the resource packs in it, or set Baking.ClientResources"}
+	}
+	var entries []string
+	for _, child := range children {
+		if entry, isPack := strings.CutSuffix(child.Name(), packExt); isPack && !child.IsDir() {
+			entries = append(entries, entry)
+		}
+	}
+	return entries, nil
+}
+
+// findBinaries lists the files of every target folder, sorted by target and name. A missing folder offers nothing, as in
+// the source.
+func findBinaries(folder string) ([]*file, error) {
+	targets, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &CatalogueError{Subject: "platform binaries", Path: folder, Err: err, Hint: "set Baking.PlatformBinaries to a readable folder"}
+	}
+	if len(targets) > maxTargets {
+		return nil, &CatalogueError{Subject: "platform binaries", Path: folder,
+			Err: fmt.Errorf("has %d entries, at most %d are allowed", len(targets), maxTargets), Hint: "is this the right folder?"}
+	}
+	var found []*file
+	for _, target := range targets {
+		own, err := findTarget(filepath.Join(folder, target.Name()), target.Name())
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, own...)
+	}
+	return found, nil
+}
+
+// findTarget lists one target's files. Only their names reach the client, so a folder among them would lose its files
+// or let two of them collide, and is refused.
+func findTarget(folder, target string) ([]*file, error) {
+	info, err := os.Stat(folder)
+	if err == nil && !info.IsDir() {
+		err = errors.New("is a file beside the target folders")
+	}
+	if err != nil {
+		return nil, &CatalogueError{Subject: "platform binaries", Path: folder, Err: err,
+			Hint: "put native modules into a folder named after their target, like Linux-x64"}
+	}
+	children, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, &CatalogueError{Subject: "target folder", Path: folder, Err: err, Hint: "make it readable for the server"}
+	}
+	found := make([]*file, 0, len(children))
+	for _, child := range children {
+		f := newFile(child.Name(), filepath.Join(folder, child.Name()), target)
+		if err := f.mustBeRegular(); err != nil {
+			return nil, &CatalogueError{Subject: "platform binary", Path: f.path, Err: err,
+				Hint: "only files that lie directly in the target's folder can be offered"}
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+func newFile(name, path, target string) *file {
+	f := &file{path: path}
+	f.Path, f.Target, f.Role = name, target, release.Resource
+	if target != "" {
+		f.Role = release.Binary
+	}
+	return f
+}
+
+// mustBeRegular looks before opening: opening a pipe would wait for its other end.
+func (f *file) mustBeRegular() error {
+	info, err := os.Stat(f.path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return errors.New("is a folder")
+	case !info.Mode().IsRegular():
+		return errors.New("is no regular file")
+	}
+	return nil
+}
+
+// loadAll hashes the files with a few workers and returns when all of them have stopped. The error is that of the first
+// file in the list that failed.
+func loadAll(ctx context.Context, files []*file, inMemory bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	faults := make([]error, len(files))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(maxHashers, runtime.GOMAXPROCS(0), len(files)) {
+		workers.Go(func() {
+			for i := range next {
+				if faults[i] = files[i].load(ctx, inMemory); faults[i] != nil {
+					cancel()
+				}
+			}
+		})
+	}
+	for i := range files {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return firstFault(files, faults)
+}
+
+// firstFault prefers a file's own fault to the cancellation that it caused in others.
+func firstFault(files []*file, faults []error) error {
+	var cancelled error
+	for i, err := range faults {
+		switch {
+		case err == nil:
+		case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+			cancelled = err
+		default:
+			return &CatalogueError{Subject: "file", Path: files[i].path, Err: err, Hint: "make it readable for the server, or take it away"}
+		}
+	}
+	return cancelled
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"collet/netproto"
+)
+
+// handle answers one message. It returns nil if the conversation goes on.
+func (c *session) handle(m netproto.Message) *ending {
+	switch m := m.(type) {
+	case *netproto.Ping:
+		return c.pong(m)
+	case *netproto.GetUpdateFile:
+		return c.serve(request{index: m.Index, offset: m.Offset, length: c.server.portion})
+	case *netproto.GetRange:
+		c.unanswered.Add(-1)
+		return c.serve(request{number: m.Request, index: m.Index, offset: m.Offset, length: c.capped(m.Length), own: true})
+	default:
+		return nil // an unknown message, which is skipped
+	}
+}
+
+// pong answers a question. Every ping of an engine's client, question or answer, draws a TimeSync.
+func (c *session) pong(m *netproto.Ping) *ending {
+	var messages []netproto.Message
+	if !m.Answer {
+		c.peerAsks.Store(false)
+		messages = append(messages, &netproto.Ping{Answer: true})
+	}
+	if c.generation.Engine() {
+		messages = append(messages, &netproto.TimeSync{Time: c.server.clock()})
+	}
+	if len(messages) == 0 {
+		return nil
+	}
+	if err := c.write(messages...); err != nil {
+		return c.broken(err)
+	}
+	return nil
+}
+
+// capped is how many of the bytes that a C1 client asks for it gets at most.
+func (c *session) capped(length uint32) int {
+	return int(min(int64(length), int64(c.server.portion)))
+}
+
+// request is what either generation asks for.
+type request struct {
+	number uint32 // C1: the client's number
+	index  uint32
+	offset uint64
+	length int  // bytes, at most the portion size
+	own    bool // C1
+}
+
+// serve answers a request with bytes or ends the connection. The checks and their order are the source's.
+func (c *session) serve(r request) *ending {
+	c.requests++
+	defer c.activity.Reset(activityTimeout) // a slow portion is activity too
+	f, known := c.catalogue.fileAt(r.index)
+	switch {
+	case !known:
+		return c.hard(netproto.RefuseIndex, r.number, "Wrong file index %d, from host '%s'", r.index, c.host)
+	case c.server.portion <= 0:
+		return c.hard(netproto.RefuseChanged, r.number, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
+	case r.offset > uint64(f.Size):
+		return c.hard(netproto.RefuseOffset, r.number, "Wrong update file offset %d, file index %d, client host '%s'", r.offset, r.index, c.host)
+	case r.own && r.length == 0 && r.offset < uint64(f.Size):
+		return c.hard(netproto.RefuseMalformed, r.number, "Invalid network data from host '%s': a request for no bytes of file index %d", c.host, r.index)
+	}
+	data, err := f.portion(int64(r.offset), r.length, &c.buf)
+	if err != nil {
+		return c.unreadable(f, r, err)
+	}
+	if err := c.write(r.answer(data)); err != nil {
+		return c.broken(err)
+	}
+	c.sent += int64(len(data))
+	return nil
+}
+
+func (r request) answer(data []byte) netproto.Message {
+	if r.own {
+		return &netproto.RangeData{Request: r.number, Offset: r.offset, Data: data}
+	}
+	return &netproto.UpdateFileData{Data: data}
+}
+
+// unreadable ends the connection because a file that was announced can't be handed out. The cause is ours.
+func (c *session) unreadable(f *file, r request, err error) *ending {
+	var changed *changedError
+	if errors.As(err, &changed) {
+		e := c.hard(netproto.RefuseChanged, r.number, "Update file %q changed on disk since startup, file index %d, client host '%s'; reload to offer it as it is", f.Path, r.index, c.host)
+		e.err = err
+		return e
+	}
+	e := c.hard(netproto.RefuseChanged, r.number, "Can't read update file %q, file index %d, client host '%s'", f.Path, r.index, c.host)
+	e.err = err
+	return e
+}
+
+// clock is the synchronised time: milliseconds since the server was made.
+func (s *Server) clock() int64 { return time.Since(s.started).Milliseconds() }

@@ -1,0 +1,216 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+)
+
+// session is one connection. Its reader goroutine runs read and nothing else; the session's own goroutine does
+// everything else and is the only one that writes to the peer. What both touch is atomic or goes through inbox.
+type session struct {
+	server *Server
+	log    zerolog.Logger
+	conn   net.Conn
+	wire   *netproto.Conn
+	host   string // the peer's address without its port
+
+	inbox   chan netproto.Message // closed by the reader when it stops
+	readErr error                 // why the reader stopped; to be read when inbox is closed
+	leaving chan struct{}         // closed when nobody takes from inbox any more
+
+	unanswered atomic.Int32 // C1 range requests that were read and whose answer was not begun
+	peerAsks   atomic.Bool  // C1: a ping question of the peer was read and not answered
+	asked      atomic.Bool  // our last ping question is unanswered
+
+	// Set by greet, then fixed.
+	generation netproto.Generation
+	catalogue  *Catalogue
+
+	ping     *time.Timer // fires when the next question is due
+	pingDue  time.Time
+	activity *time.Timer
+	buf      []byte // one portion, in disk mode
+	sent     int64  // bytes of files
+	requests int
+}
+
+// serveConn serves one connection to its end and returns when its reader has stopped too. ctx asks it to finish, hard
+// breaks it off.
+func (s *Server) serveConn(ctx, hard context.Context, conn net.Conn) {
+	defer s.open.Add(-1)
+	defer conn.Close()
+	defer context.AfterFunc(hard, func() { conn.Close() })()
+	tune(conn)
+	peer := conn.RemoteAddr().String()
+	c := &session{
+		server:  s,
+		log:     s.log.With().Str("peer", peer).Logger(),
+		conn:    conn,
+		wire:    netproto.NewConn(steady{conn}, netproto.ServerSide, netproto.Limits{Frame: maxInbound}, netproto.WithZlib(s.zlib)),
+		host:    hostOf(peer),
+		inbox:   make(chan netproto.Message, maxInFlight),
+		leaving: make(chan struct{}),
+	}
+	c.run(ctx)
+}
+
+// hostOf drops the port.
+func hostOf(addr string) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	return host
+}
+
+func (c *session) run(ctx context.Context) {
+	started := time.Now()
+	c.log.Debug().Msg("Client connected")
+	var reader sync.WaitGroup
+	reader.Go(c.read)
+	end := c.greet(ctx)
+	if end == nil {
+		end = c.converse(ctx)
+		c.log.Info().Int("requests", c.requests).Int64("sent", c.sent).Dur("duration", time.Since(started)).Msg("Client is done")
+	}
+	end.tell(c)
+	close(c.leaving)
+	c.conn.SetReadDeadline(longAgo)
+	reader.Wait()
+	if end.linger {
+		c.linger()
+	}
+}
+
+// longAgo as a deadline makes reading stop at once.
+var longAgo = time.Unix(1, 0)
+
+// read is the reader goroutine: it hands messages over until the stream ends, breaks, or asks for too much.
+func (c *session) read() {
+	defer close(c.inbox)
+	for {
+		m, err := c.wire.Read()
+		if err == nil {
+			err = c.admit(m)
+		}
+		if err != nil {
+			c.readErr = err
+			return
+		}
+		select {
+		case c.inbox <- m:
+		case <-c.leaving:
+			return
+		}
+	}
+}
+
+// overrunError says that a C1 client sent more than it may. It is the client's fault.
+type overrunError struct {
+	reason  netproto.RefuseReason
+	request uint32
+	text    string
+}
+
+func (e *overrunError) Error() string { return e.text }
+
+// admit counts what a C1 client has outstanding. Requests and questions count from when they are read until their answer
+// is begun, so a client that counts until it has the whole answer is never ahead of us.
+func (c *session) admit(m netproto.Message) error {
+	switch m := m.(type) {
+	case *netproto.Ping:
+		if m.Answer {
+			c.asked.Store(false)
+		} else if c.wire.Generation() == netproto.C1 && c.peerAsks.Swap(true) {
+			return &overrunError{reason: netproto.RefuseMalformed, text: "a second ping question before the first was answered"}
+		}
+	case *netproto.GetRange:
+		if c.unanswered.Add(1) > maxInFlight {
+			return &overrunError{reason: netproto.RefuseTooMany, request: m.Request, text: "more requests unanswered than allowed"}
+		}
+	}
+	return nil
+}
+
+// converse answers until the connection ends, and says how. greet has set the timers.
+func (c *session) converse(ctx context.Context) *ending {
+	defer c.ping.Stop()
+	defer c.activity.Stop()
+	stopped := ctx.Done()
+	for {
+		select {
+		case m, more := <-c.inbox:
+			if !more {
+				return c.endOfInput(ctx)
+			}
+			if end := c.handle(m); end != nil {
+				return end
+			}
+		case <-c.ping.C:
+			if end := c.askAgain(); end != nil {
+				return end
+			}
+		case <-c.activity.C:
+			return c.hard(netproto.RefuseMalformed, 0, "Activity timeout from host '%s'", c.host)
+		case <-stopped:
+			// What was read before is answered still; the reader closes inbox when it notices.
+			stopped = nil
+			c.conn.SetReadDeadline(longAgo)
+		}
+	}
+}
+
+// endOfInput says what it means that the reader stopped.
+func (c *session) endOfInput(ctx context.Context) *ending {
+	var overrun *overrunError
+	var format *netproto.FormatError
+	switch {
+	case errors.As(c.readErr, &overrun):
+		return c.hard(overrun.reason, overrun.request, "Invalid network data from host '%s': %v", c.host, overrun)
+	case errors.As(c.readErr, &format):
+		return c.hard(netproto.RefuseMalformed, 0, "Invalid network data from host '%s': %v", c.host, format)
+	case ctx.Err() != nil:
+		return c.goingDown()
+	default:
+		return c.broken(c.readErr)
+	}
+}
+
+// write sends messages in one flush. Time in which the peer is slow to take them doesn't count against its answer to a
+// ping question that lies behind them.
+func (c *session) write(ms ...netproto.Message) error {
+	started := time.Now()
+	err := c.wire.Write(ms...)
+	if slow := time.Since(started); c.asked.Load() && slow > 0 {
+		c.pingDue = c.pingDue.Add(slow)
+		c.ping.Reset(time.Until(c.pingDue))
+	}
+	return err
+}
+
+// question begins the period in which a ping question is to be answered, and returns the question.
+func (c *session) question() *netproto.Ping {
+	c.asked.Store(true)
+	c.pingDue = time.Now().Add(pingPeriod)
+	c.ping.Reset(pingPeriod)
+	return &netproto.Ping{}
+}
+
+// askAgain asks the next question, unless the last one is unanswered.
+func (c *session) askAgain() *ending {
+	if c.asked.Load() {
+		return c.hard(netproto.RefuseMalformed, 0, "Ping timeout from host '%s'", c.host)
+	}
+	if err := c.write(c.question()); err != nil {
+		return c.broken(err)
+	}
+	return nil
+}

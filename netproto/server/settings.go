@@ -1,0 +1,88 @@
+package server
+
+import "path/filepath"
+
+const (
+	// DefaultPort is the source's default of Network.ServerPort.
+	DefaultPort = 4000
+	// DefaultPortion is the source's default of Network.UpdateFileMaxPortionSize, in bytes.
+	DefaultPortion = 1_000_000
+	// MaxPortion is the largest portion that settings may ask for, in bytes: each connection that is being served from
+	// disk holds one portion in memory, and a client must take it as one frame. The source's largest known use is 5 MB.
+	MaxPortion = 16 << 20
+	// MaxCompatibility is the longest compatibility version in bytes. The engine's is 16 characters; 256 leaves room for
+	// hand-written ones and keeps the hello within one small frame.
+	MaxCompatibility = 256
+	// embeddedEntry is the entry of Baking.ClientResourceEntries that is linked into the client and never served.
+	embeddedEntry = "Embedded"
+	// packExt is what the source appends to an entry to find its pack.
+	packExt = ".zip"
+)
+
+// Settings are what an operator decides. The names are those of the source (fonline reference, section 4). It is a value;
+// folders are used as they stand, so LoadSettings and RootSettings join relative ones to their base. The zero value
+// serves nothing: start from Defaults.
+type Settings struct {
+	// CompatibilityVersion is the gameplay version that is served. Clients that say another one are outdated.
+	CompatibilityVersion string
+
+	Network       Network
+	ServerNetwork ServerNetwork
+	Baking        Baking
+}
+
+// Network are the settings that both ends of a connection share in the source.
+type Network struct {
+	ServerPort               int  // TCP port, 1..65535, on every address of the machine
+	UpdateFileMaxPortionSize int  // bytes in one answer, 1..MaxPortion
+	DisableZlibCompression   bool // G1 only: send plain instead of one zlib stream. Not negotiated, clients must agree
+}
+
+// ServerNetwork are the settings of the server alone.
+type ServerNetwork struct {
+	UpdateFilesInMemory bool // keep every offered file in RAM instead of reading it for each portion
+}
+
+// Baking says where the files are.
+type Baking struct {
+	PlatformBinaries string // folder with one folder of native modules for each target; may be missing
+	ClientResources  string // folder of the resource packs
+	CacheResources   string // the source's folder for cached digests; accepted, unused: files are hashed at each start
+	// ClientResourceEntries are the packs to offer, without ".zip", in the order of the list; "Embedded" is skipped. nil
+	// means every *.zip directly in ClientResources, sorted; an empty list means none.
+	ClientResourceEntries []string
+}
+
+// Defaults returns the source's defaults. Folders are relative; CompatibilityVersion is empty and must be set.
+func Defaults() Settings {
+	return Settings{
+		Network: Network{ServerPort: DefaultPort, UpdateFileMaxPortionSize: DefaultPortion},
+		Baking:  Baking{PlatformBinaries: "PlatformBinaries", ClientResources: "Resources", CacheResources: "Cache"},
+	}
+}
+
+// RootSettings are the defaults for a package folder: root holds Resources and PlatformBinaries, and every pack is
+// offered.
+func RootSettings(root, compatibility string) Settings {
+	s := Defaults()
+	s.CompatibilityVersion = compatibility
+	s.Baking.resolve(root)
+	return s
+}
+
+// resolve joins relative folders to base.
+func (b *Baking) resolve(base string) {
+	for _, folder := range []*string{&b.PlatformBinaries, &b.ClientResources, &b.CacheResources} {
+		if !filepath.IsAbs(*folder) {
+			*folder = filepath.Join(base, *folder)
+		}
+	}
+}
+
+// Storage is the word for where portions come from: "memory" or "disk".
+func (s Settings) Storage() string {
+	if s.ServerNetwork.UpdateFilesInMemory {
+		return "memory"
+	}
+	return "disk"
+}

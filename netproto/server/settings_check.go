@@ -1,0 +1,81 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"collet/netproto/release"
+)
+
+// Validate checks ranges and forms; it looks at no disk. The error is a *SettingsError without file and line.
+func (s Settings) Validate() error {
+	for _, check := range []func() (key, fault string){
+		s.compatibilityFault, s.portFault, s.portionFault, s.folderFault, s.entriesFault,
+	} {
+		if key, fault := check(); fault != "" {
+			return &SettingsError{Key: key, Text: fault}
+		}
+	}
+	return nil
+}
+
+func (s Settings) compatibilityFault() (key, fault string) {
+	v := s.CompatibilityVersion
+	switch {
+	case v == "":
+		fault = "is not set: give the compatibility version of the client that you serve"
+	case len(v) > MaxCompatibility:
+		fault = fmt.Sprintf("is %d bytes long, at most %d are allowed", len(v), MaxCompatibility)
+	case !utf8.ValidString(v) || strings.ContainsFunc(v, isControl):
+		fault = "must be readable text without control characters"
+	}
+	return "CompatibilityVersion", fault
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7F }
+
+func (s Settings) portFault() (key, fault string) {
+	if p := s.Network.ServerPort; p < 1 || p > 65535 {
+		fault = fmt.Sprintf("must be a port between 1 and 65535, the source's default is %d", DefaultPort)
+	}
+	return "Network.ServerPort", fault
+}
+
+func (s Settings) portionFault() (key, fault string) {
+	if p := s.Network.UpdateFileMaxPortionSize; p < 1 || p > MaxPortion {
+		fault = fmt.Sprintf("must be between 1 and %d bytes, the source's default is %d", MaxPortion, DefaultPortion)
+	}
+	return "Network.UpdateFileMaxPortionSize", fault
+}
+
+func (s Settings) folderFault() (key, fault string) {
+	for _, folder := range []struct{ key, path string }{
+		{"Baking.PlatformBinaries", s.Baking.PlatformBinaries},
+		{"Baking.ClientResources", s.Baking.ClientResources},
+		{"Baking.CacheResources", s.Baking.CacheResources},
+	} {
+		if folder.path == "" {
+			return folder.key, "must name a folder"
+		}
+	}
+	return "", ""
+}
+
+func (s Settings) entriesFault() (key, fault string) {
+	const name = "Baking.ClientResourceEntries"
+	seen := map[string]string{}
+	for _, entry := range s.Baking.ClientResourceEntries {
+		if err := release.CheckPath(entry + packExt); err != nil {
+			return name, fmt.Sprintf("entry %q: %v", entry, err)
+		}
+		if strings.HasSuffix(strings.ToLower(entry), packExt) {
+			return name, fmt.Sprintf("entry %q: leave %q out, it is appended", entry, packExt)
+		}
+		if other, taken := seen[release.Fold(entry)]; taken {
+			return name, fmt.Sprintf("entry %q: is the same file as %q on some systems", entry, other)
+		}
+		seen[release.Fold(entry)] = entry
+	}
+	return name, ""
+}

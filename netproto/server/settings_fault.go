@@ -1,0 +1,159 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// The words for what a value must be.
+const (
+	aText   = "a text in quotes"
+	aNumber = "a whole number"
+	aTruth  = "true or false"
+	aList   = `a list of texts, like ["Core", "Maps"]`
+	aTable  = "a table of settings"
+)
+
+// kind is a setting's full name, what its value must be, its default in words, and what it is for.
+type kind struct{ name, want, standard, help string }
+
+// kinds are all settings, in the order of the documentation. A test compares them with the fields of layer and with
+// Defaults.
+func kinds() []kind {
+	return []kind{
+		{"CompatibilityVersion", aText, "(required)", "gameplay version of the client that is served"},
+		{"Network.ServerPort", aNumber, "4000", "TCP port"},
+		{"Network.UpdateFileMaxPortionSize", aNumber, "1000000", "most bytes in one answer"},
+		{"Network.DisableZlibCompression", aTruth, "false", "G1: send uncompressed; clients must be set the same way"},
+		{"ServerNetwork.UpdateFilesInMemory", aTruth, "false", "keep every file in RAM instead of reading it on demand"},
+		{"Baking.PlatformBinaries", aText, "PlatformBinaries", "folder with a folder of native modules per target"},
+		{"Baking.ClientResources", aText, "Resources", "folder of the resource packs"},
+		{"Baking.ClientResourceEntries", aList, "(every pack)", "packs to offer, in order, without .zip; Embedded is skipped"},
+		{"Baking.CacheResources", aText, "Cache", "accepted for the source's sake; nothing is cached here"},
+	}
+}
+
+// SettingNames are the full names of all settings, in the order of the documentation.
+func SettingNames() []string {
+	var names []string
+	for _, k := range kinds() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// ownName is a setting's name without the sub-config that it stands in.
+func ownName(key toml.Key) string {
+	if len(key) > 2 && strings.EqualFold(key[0], "SubConfig") {
+		key = key[2:]
+	}
+	return strings.Join(key, ".")
+}
+
+// wanted says what must stand at a name. Names are folded because the decoder folds them too.
+func wanted(key toml.Key) string {
+	name := ownName(key)
+	if len(key) == 3 && strings.EqualFold(name, "Parent") {
+		return aText
+	}
+	for _, k := range kinds() {
+		if strings.EqualFold(k.name, name) {
+			return k.want
+		}
+	}
+	return aTable
+}
+
+// decodeFault turns the decoder's errors into ours: a file, a line, a full name and a sentence without Go's types.
+func decodeFault(file string, err error) error {
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) {
+		faults := make([]error, len(strict.Errors))
+		for i := range strict.Errors {
+			faults[i] = unknownSetting(file, &strict.Errors[i])
+		}
+		return errors.Join(faults...)
+	}
+	var decode *toml.DecodeError
+	if !errors.As(err, &decode) {
+		return &SettingsError{File: file, Text: err.Error()}
+	}
+	line, _ := decode.Position()
+	key := decode.Key()
+	return &SettingsError{File: file, Line: line, Key: strings.Join(key, "."), Text: decodeText(key, decode.Error())}
+}
+
+// wrongType is how the decoder words a value of the wrong type; the rest of its sentence names types of Go.
+var wrongType = regexp.MustCompile(`^cannot (?:decode TOML|store an?) ([a-z ]+?) in`)
+
+func decodeText(key toml.Key, text string) string {
+	text = strings.TrimPrefix(text, "toml: ")
+	found := wrongType.FindStringSubmatch(text)
+	if found == nil || len(key) == 0 {
+		return text
+	}
+	return fmt.Sprintf("the value is of type %s, want %s", found[1], wanted(key))
+}
+
+func unknownSetting(file string, missing *toml.DecodeError) error {
+	line, _ := missing.Position()
+	key := missing.Key()
+	return &SettingsError{
+		File: file, Line: line, Key: strings.Join(key, "."),
+		Text: "unknown setting" + didYouMean(ownName(key), SettingNames()),
+	}
+}
+
+// places tells on which line a setting stands. Keys are full names as in SettingsError.Key, folded.
+type places map[string]int
+
+// line is 0 for a name that does not stand in the file.
+func (p places) line(name string) int { return p[strings.ToLower(name)] }
+
+// placesOf walks a document that the decoder accepted.
+func placesOf(data []byte) places {
+	found := places{}
+	var parser unstable.Parser
+	parser.Reset(data)
+	table := ""
+	for parser.NextExpression() {
+		node := parser.Expression()
+		if node.Kind == unstable.Table {
+			name, line := keyOf(&parser, node)
+			table, found[name] = name+".", line
+			continue
+		}
+		found.add(&parser, node, table)
+	}
+	return found
+}
+
+// add enters a key and, for an inline table, the keys in it.
+func (p places) add(parser *unstable.Parser, node *unstable.Node, table string) {
+	name, line := keyOf(parser, node)
+	p[table+name] = line
+	value := node.Value()
+	if value.Kind != unstable.InlineTable {
+		return
+	}
+	for children := value.Children(); children.Next(); {
+		p.add(parser, children.Node(), table+name+".")
+	}
+}
+
+// keyOf is the folded dotted name of a node and the line on which it begins.
+func keyOf(parser *unstable.Parser, node *unstable.Node) (name string, line int) {
+	var parts []string
+	for key := node.Key(); key.Next(); {
+		if line == 0 {
+			line = parser.Shape(key.Node().Raw).Start.Line
+		}
+		parts = append(parts, string(key.Node().Data))
+	}
+	return strings.ToLower(strings.Join(parts, ".")), line
+}

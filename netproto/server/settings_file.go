@@ -1,0 +1,199 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// maxSettingsFile is the largest settings file in bytes. Ours are a few hundred; the cap keeps a wrong path (a pack, a
+// log) from being read whole.
+const maxSettingsFile = 1 << 20
+
+// SettingsError says which setting is wrong, where it stands, and what would be right. It is the operator's to fix.
+type SettingsError struct {
+	File string // as it was given; empty for settings that came from no file
+	Line int    // 1-based; 0 where no line is to blame
+	Key  string // full name, for example "Network.ServerPort"; empty for a fault of the whole file
+	Text string // what is wrong and what would be right
+}
+
+func (e *SettingsError) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File)
+		if e.Line > 0 {
+			fmt.Fprintf(&b, ":%d", e.Line)
+		}
+		b.WriteString(": ")
+	}
+	if e.Key != "" {
+		b.WriteString(e.Key + ": ")
+	}
+	return b.String() + e.Text
+}
+
+// layer is what one part of a settings file says. A nil field says nothing.
+type layer struct {
+	CompatibilityVersion *string
+	Network              struct {
+		ServerPort               *int64
+		UpdateFileMaxPortionSize *int64
+		DisableZlibCompression   *bool
+	}
+	ServerNetwork struct {
+		UpdateFilesInMemory *bool
+	}
+	Baking struct {
+		PlatformBinaries      *string
+		ClientResources       *string
+		CacheResources        *string
+		ClientResourceEntries *[]string
+	}
+}
+
+// overlay is one [SubConfig.<name>]: settings that replace those of the file, after those of its Parent.
+type overlay struct {
+	layer
+	Parent *string
+}
+
+// document is a whole settings file.
+type document struct {
+	layer
+	SubConfig map[string]*overlay
+}
+
+// LoadSettings reads a TOML settings file: the defaults, then the file's own settings, then those of the chosen
+// [SubConfig.<name>] after those of its parents. subConfig "" chooses none. Folders are relative to the file's folder.
+// Errors are *SettingsError, several joined where several names are unknown, or the system's where the file can't be
+// read.
+func LoadSettings(path, subConfig string) (Settings, error) {
+	data, err := readSettings(path)
+	if err != nil {
+		return Settings{}, err
+	}
+	var doc document
+	decoder := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := decoder.Decode(&doc); err != nil {
+		return Settings{}, decodeFault(path, err)
+	}
+	places := placesOf(data)
+	chain, err := doc.chain(path, places, subConfig)
+	if err != nil {
+		return Settings{}, err
+	}
+	set := Defaults()
+	sources := sources{}
+	sources.apply(&set, &doc.layer, "")
+	for _, name := range chain {
+		sources.apply(&set, &doc.SubConfig[name].layer, subConfigPrefix+name+".")
+	}
+	if err := set.Validate(); err != nil {
+		return Settings{}, locate(err, path, places, sources)
+	}
+	set.Baking.resolve(filepath.Dir(path))
+	return set, nil
+}
+
+func readSettings(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("settings file %q: %w", path, reason(err))
+	}
+	if info.IsDir() || info.Size() > maxSettingsFile {
+		return nil, &SettingsError{File: path, Text: fmt.Sprintf("is no settings file: want TOML of at most %d bytes", maxSettingsFile)}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("settings file %q: %w", path, reason(err))
+	}
+	return data, nil
+}
+
+const subConfigPrefix = "SubConfig."
+
+// chain lists the overlays to apply, the farthest parent first.
+func (d *document) chain(file string, places places, name string) ([]string, error) {
+	var chain []string
+	asked := subConfigPrefix + name
+	for name != "" {
+		o, known := d.SubConfig[name]
+		if !known || o == nil {
+			return nil, &SettingsError{File: file, Line: places.line(asked), Key: asked, Text: d.unknownSubConfig(name)}
+		}
+		if slices.Contains(chain, name) {
+			return nil, &SettingsError{File: file, Line: places.line(asked), Key: asked, Text: fmt.Sprintf("%q is a parent of itself", name)}
+		}
+		chain = append(chain, name)
+		if o.Parent == nil {
+			break
+		}
+		asked, name = subConfigPrefix+name+".Parent", *o.Parent
+	}
+	slices.Reverse(chain)
+	return chain, nil
+}
+
+func (d *document) unknownSubConfig(name string) string {
+	if len(d.SubConfig) == 0 {
+		return fmt.Sprintf("no sub-config %q: the file has none", name)
+	}
+	names := slices.Sorted(maps.Keys(d.SubConfig))
+	return fmt.Sprintf("no sub-config %q%s; the file has %s", name, didYouMean(name, names), strings.Join(names, ", "))
+}
+
+// sources remembers which layer gave a setting its value, by full name: "" is the file itself.
+type sources map[string]string
+
+// apply copies what the layer says into set.
+func (s sources) apply(set *Settings, l *layer, prefix string) {
+	take(s, prefix, "CompatibilityVersion", &set.CompatibilityVersion, l.CompatibilityVersion)
+	takeInt(s, prefix, "Network.ServerPort", &set.Network.ServerPort, l.Network.ServerPort)
+	takeInt(s, prefix, "Network.UpdateFileMaxPortionSize", &set.Network.UpdateFileMaxPortionSize, l.Network.UpdateFileMaxPortionSize)
+	take(s, prefix, "Network.DisableZlibCompression", &set.Network.DisableZlibCompression, l.Network.DisableZlibCompression)
+	take(s, prefix, "ServerNetwork.UpdateFilesInMemory", &set.ServerNetwork.UpdateFilesInMemory, l.ServerNetwork.UpdateFilesInMemory)
+	take(s, prefix, "Baking.PlatformBinaries", &set.Baking.PlatformBinaries, l.Baking.PlatformBinaries)
+	take(s, prefix, "Baking.ClientResources", &set.Baking.ClientResources, l.Baking.ClientResources)
+	take(s, prefix, "Baking.CacheResources", &set.Baking.CacheResources, l.Baking.CacheResources)
+	take(s, prefix, "Baking.ClientResourceEntries", &set.Baking.ClientResourceEntries, l.Baking.ClientResourceEntries)
+}
+
+func take[T any](s sources, prefix, key string, to, from *T) {
+	if from != nil {
+		*to, s[key] = *from, prefix
+	}
+}
+
+// takeInt narrows: a number that int can't hold is out of any setting's range, and any such number serves to say so.
+func takeInt(s sources, prefix, key string, to *int, from *int64) {
+	if from == nil {
+		return
+	}
+	*to, s[key] = int(*from), prefix
+	if int64(*to) != *from {
+		*to = -1
+	}
+}
+
+// locate adds file and line to what Validate found.
+func locate(err error, file string, places places, from sources) error {
+	var fault *SettingsError
+	if !errors.As(err, &fault) {
+		return err
+	}
+	located := *fault
+	located.File = file
+	if prefix, set := from[fault.Key]; set {
+		located.Line = places.line(prefix + fault.Key)
+		located.Key = prefix + fault.Key
+	}
+	return &located
+}

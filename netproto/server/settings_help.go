@@ -1,0 +1,39 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// DescribeSettings writes the reference of the settings file for people: every name, its default, what it means.
+func DescribeSettings(w io.Writer) error {
+	fmt.Fprintln(w, "\nSettings in FILE:")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, k := range kinds() {
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", k.name, k.standard, k.help)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "  [SubConfig.NAME] holds any of these again; Parent = \"OTHER\" lays it over [SubConfig.OTHER].")
+	return err
+}
+
+// Summary is what the settings come to, for people; address is where the server would listen.
+func (s Settings) Summary(address string) string {
+	compression := "zlib for G1 clients"
+	if s.Network.DisableZlibCompression {
+		compression = "none"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Compatibility version: %s\n", s.CompatibilityVersion)
+	fmt.Fprintf(&b, "Address:               %s\n", address)
+	fmt.Fprintf(&b, "Client resources:      %s\n", s.Baking.ClientResources)
+	fmt.Fprintf(&b, "Platform binaries:     %s\n", s.Baking.PlatformBinaries)
+	fmt.Fprintf(&b, "Files are served from: %s\n", s.Storage())
+	fmt.Fprintf(&b, "Portion:               at most %d bytes\n", s.Network.UpdateFileMaxPortionSize)
+	fmt.Fprintf(&b, "Compression:           %s\n\n", compression)
+	return b.String()
+}

@@ -1,0 +1,341 @@
+package server_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/server"
+)
+
+// inBubble runs a test of a server whose connections are pipes and whose time is fake.
+func inBubble(t *testing.T, test func(t *testing.T, h *house, pipes *pipes)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		pipes := newPipes()
+		test(t, open(t, settings(t)).serve(t, pipes), pipes)
+	})
+}
+
+// lasts reads until the server closes or refuses, answering its questions if asked to, and returns how long that took.
+func (p *peer) lasts(answering bool) (time.Duration, []netproto.Message) {
+	p.t.Helper()
+	started := time.Now()
+	var seen []netproto.Message
+	for {
+		m, err := p.wire.Read()
+		if err != nil {
+			return time.Since(started), seen
+		}
+		if ping, ok := m.(*netproto.Ping); ok && !ping.Answer {
+			if answering {
+				p.send(&netproto.Ping{Answer: true})
+			}
+			continue
+		}
+		seen = append(seen, m)
+		if _, refused := m.(*netproto.Refuse); refused {
+			return time.Since(started), seen
+		}
+	}
+}
+
+func TestSilentConnectionIsClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		p := newPeer(t, pipes.connect(), netproto.G1)
+		if lasted, _ := p.lasts(false); lasted != 10*time.Second {
+			t.Errorf("closed after %v", lasted)
+		}
+		h.log.has(t, "warn", "Login timeout from host 'pipe'")
+	})
+}
+
+func TestDrippedHelloIsClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		conn := pipes.connect()
+		defer conn.Close()
+		started := time.Now()
+		for _, b := range unhex(t, goldenHello) {
+			time.Sleep(time.Second)
+			if _, err := conn.Write([]byte{b}); err != nil {
+				break
+			}
+		}
+		if lasted := time.Since(started); lasted != 10*time.Second && lasted != 11*time.Second {
+			t.Errorf("closed after %v", lasted)
+		}
+	})
+}
+
+func TestUnansweredPingCloses(t *testing.T) {
+	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
+		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+			p := newPeer(t, pipes.connect(), g)
+			p.greet(hello(g))
+			lasted, seen := p.lasts(false)
+			if lasted != 10*time.Second {
+				t.Errorf("%v: closed after %v", g, lasted)
+			}
+			if g == netproto.C1 && len(seen) != 1 {
+				t.Errorf("last words %v", seen)
+			}
+			h.log.has(t, "warn", "Ping timeout from host 'pipe'")
+		})
+	}
+}
+
+func TestOwnQuestionsAreNoAnswers(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		p := newPeer(t, pipes.connect(), netproto.G1)
+		p.greet(hello(netproto.G1))
+		var asking sync.WaitGroup
+		asking.Go(func() {
+			for p.wire.Write(&netproto.Ping{}) == nil {
+				time.Sleep(2 * time.Second)
+			}
+		})
+		if lasted, _ := p.lasts(false); lasted != 10*time.Second {
+			t.Errorf("closed after %v", lasted)
+		}
+		asking.Wait()
+	})
+}
+
+// TestAnsweringClientLastsUntilItDoesNothing also counts the questions: one at once, one every 10 s.
+func TestAnsweringClientLastsUntilItDoesNothing(t *testing.T) {
+	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
+		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+			p := newPeer(t, pipes.connect(), g)
+			p.greet(hello(g))
+			p.send(&netproto.Ping{Answer: true})
+			lasted, seen := p.lasts(true)
+			if lasted != 30*time.Minute {
+				t.Errorf("%v: closed after %v", g, lasted)
+			}
+			// A G1 client sees one TimeSync for each of its 180 answers. One more question is due at the very end, which may
+			// come before or after it.
+			if n := len(seen); g == netproto.G1 && n != 180 && n != 181 {
+				t.Errorf("%d answers were counted", n)
+			}
+			h.log.has(t, "warn", "Activity timeout from host 'pipe'")
+		})
+	}
+}
+
+func TestRequestsKeepAConnectionAlive(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		p := newPeer(t, pipes.connect(), netproto.G1)
+		p.greet(hello(netproto.G1))
+		p.send(&netproto.Ping{Answer: true})
+		var asking sync.WaitGroup
+		asking.Go(func() {
+			for range 4 {
+				time.Sleep(20 * time.Minute)
+				p.send(&netproto.GetUpdateFile{Index: 2})
+			}
+		})
+		lasted, seen := p.lasts(true)
+		asking.Wait()
+		if lasted != 110*time.Minute {
+			t.Errorf("closed after %v", lasted)
+		}
+		files := 0
+		for _, m := range seen {
+			if data, ok := m.(*netproto.UpdateFileData); ok && string(data.Data) == "tiny" {
+				files++
+			}
+		}
+		if files != 4 {
+			t.Errorf("%d files arrived", files)
+		}
+	})
+}
+
+func TestClientThatTakesNothingIsClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		p := newPeer(t, pipes.connect(), netproto.G1)
+		p.greet(hello(netproto.G1))
+		p.send(&netproto.GetUpdateFile{Index: 1})
+		started := time.Now()
+		for h.Connections() != 0 {
+			time.Sleep(time.Second)
+		}
+		if lasted := time.Since(started); lasted < 30*time.Second || lasted > 31*time.Second {
+			t.Errorf("closed after %v", lasted)
+		}
+		h.log.has(t, "warn", "Write timeout from host 'pipe'")
+	})
+}
+
+// TestSlowClientIsNotTakenForDead lets a portion take longer than two ping periods, with the question in front of it.
+func TestSlowClientIsNotTakenForDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		big := strings.Repeat("slow", 100_000)
+		set := server.RootSettings(pack(t, map[string]string{"Resources/Big.zip": big}), compatibility)
+		pipes := newPipes()
+		open(t, set).serve(t, pipes)
+		slow := &slowConn{Conn: pipes.connect()}
+		p := newPeer(t, slow, netproto.C1)
+		_, files := p.greet(hello(netproto.C1))
+		slow.pause = 20 * time.Second // for every 64 KiB: a minute and more for the file
+		started := time.Now()
+		got := p.take(files[0])
+		if string(got) != big || time.Since(started) < 2*time.Minute {
+			t.Errorf("%d bytes after %v", len(got), time.Since(started))
+		}
+		p.send(&netproto.Ping{Answer: true})
+		if string(p.take(files[0])) != big {
+			t.Error("second time differs")
+		}
+	})
+}
+
+// slowConn pauses before every read.
+type slowConn struct {
+	net.Conn
+	pause time.Duration
+}
+
+func (s *slowConn) Read(b []byte) (int, error) {
+	time.Sleep(s.pause)
+	return s.Conn.Read(b)
+}
+
+func TestToldOffClientIsWaitedForAndThenClosed(t *testing.T) {
+	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
+		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+			p := newPeer(t, pipes.connect(), g)
+			m := hello(g)
+			m.Version++
+			p.send(m)
+			next[*netproto.HandshakeAnswer](p)
+			if g.Engine() {
+				next[*netproto.Disconnect](p)
+			}
+			started := time.Now()
+			p.send(&netproto.Ping{}, &netproto.Ping{}, &netproto.Unknown{Number: 200, Body: make([]byte, 2000)})
+			if last := p.gone(); len(last) != 0 || time.Since(started) != 5*time.Second {
+				t.Errorf("%v: closed after %v with %v", g, time.Since(started), last)
+			}
+		})
+	}
+}
+
+func TestToldOffClientThatClosesEndsTheWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		p := newPeer(t, pipes.connect(), netproto.G1)
+		m := hello(netproto.G1)
+		m.Version++
+		p.send(m)
+		next[*netproto.HandshakeAnswer](p)
+		next[*netproto.Disconnect](p)
+		p.raw.Close()
+		synctest.Wait()
+		if n := h.Connections(); n != 0 {
+			t.Errorf("%d connections are left", n)
+		}
+	})
+}
+
+func TestStopFinishesAnswersAndSaysFarewell(t *testing.T) {
+	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
+		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+			waiting := newPeer(t, pipes.connect(), g) // has not said hello
+			p := newPeer(t, pipes.connect(), g)
+			p.greet(hello(g))
+			if g.Engine() {
+				p.send(&netproto.GetUpdateFile{Index: 0}, &netproto.GetUpdateFile{Index: 2})
+			} else {
+				p.send(&netproto.GetRange{Request: 1, Index: 0, Length: 1000}, &netproto.GetRange{Request: 2, Index: 2, Length: 1000})
+			}
+			synctest.Wait() // the first answer is stuck in the pipe, the second request is read
+			h.stop()
+			synctest.Wait()
+			_, seen := p.lasts(true)
+			if len(seen) != 3 {
+				t.Fatalf("%v: saw %v", g, seen)
+			}
+			if g.Engine() {
+				if _, ok := seen[2].(*netproto.Disconnect); !ok {
+					t.Errorf("last word %+v", seen[2])
+				}
+			} else if refuse, ok := seen[2].(*netproto.Refuse); !ok || refuse.Reason != netproto.RefuseGoingDown {
+				t.Errorf("last word %+v", seen[2])
+			}
+			if last := waiting.gone(); len(last) != 0 {
+				t.Errorf("before a hello: %v", last)
+			}
+			p.raw.Close()
+			if err := <-h.done; err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		})
+	}
+}
+
+func TestStopIsBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		p := newPeer(t, pipes.connect(), netproto.C1)
+		p.greet(hello(netproto.C1))
+		p.send(&netproto.GetRange{Request: 1, Index: 1, Length: 1000}) // and never reads the answer
+		synctest.Wait()
+		started := time.Now()
+		h.stop()
+		if err := <-h.done; err != nil || time.Since(started) != server.DrainTimeout {
+			t.Errorf("Serve returned %v after %v", err, time.Since(started))
+		}
+	})
+}
+
+func TestListenerThatFailsEndsServe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pipes := newPipes()
+		h := open(t, settings(t)).serve(t, pipes)
+		p := newPeer(t, pipes.connect(), netproto.G1)
+		p.greet(hello(netproto.G1))
+		pipes.Close()
+		_, seen := p.lasts(true)
+		if len(seen) != 1 {
+			t.Errorf("saw %v", seen)
+		}
+		p.raw.Close()
+		if err := <-h.done; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+}
+
+// exhausted is a listener that runs out of descriptors a few times.
+type exhausted struct {
+	*pipes
+	times int
+}
+
+func (e *exhausted) Accept() (net.Conn, error) {
+	if e.times > 0 {
+		e.times--
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", errors.New("too many open files"))}
+	}
+	return e.pipes.Accept()
+}
+
+func TestRunningOutOfDescriptorsIsWaitedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pipes := newPipes()
+		h := open(t, settings(t)).serve(t, &exhausted{pipes, 12})
+		started := time.Now()
+		p := newPeer(t, pipes.connect(), netproto.G1)
+		p.greet(hello(netproto.G1))
+		// 5, 10, 20, … 640 ms, then 1 s each.
+		if waited := time.Since(started); waited != 1275*time.Millisecond+4*time.Second {
+			t.Errorf("waited %v", waited)
+		}
+		h.log.has(t, "warn", "Can't accept connections", "too many open files")
+	})
+}

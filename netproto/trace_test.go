@@ -1,0 +1,228 @@
+package netproto_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"collet/netproto"
+)
+
+// trace is a recorded connection between the engine's own client and server.
+type trace struct {
+	name           string
+	client, server []byte   // as they stood on the wire; server's is compressed
+	batches        [][]byte // server's, as sent
+}
+
+func readTraces(t testing.TB) []trace {
+	t.Helper()
+	files, err := filepath.Glob("testdata/traces/*.txt")
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%d traces, %v", len(files), err)
+	}
+	var all []trace
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, _ := strings.Cut(strings.ReplaceAll(string(text), "\r", ""), "\n\n")
+		tr := trace{name: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "p1-"), ".txt")}
+		for line := range strings.Lines(body) {
+			who, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
+			chunk, err := hex.DecodeString(digits)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if who == "C" {
+				tr.client = append(tr.client, chunk...)
+			} else {
+				tr.server = append(tr.server, chunk...)
+				tr.batches = append(tr.batches, chunk)
+			}
+		}
+		all = append(all, tr)
+	}
+	return all
+}
+
+// inflated is what the server sent before it was compressed. The stream ends in the middle, as it should.
+func (tr trace) inflated(t testing.TB) []byte { return inflate(t, tr.server) }
+
+func inflate(t testing.TB, data []byte) []byte {
+	t.Helper()
+	zr, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(zr)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatalf("the stream is finished or damaged: %v", err)
+	}
+	return plain
+}
+
+// want is what the recording says that one side sent, message by message.
+func (tr trace) want(t testing.TB, side netproto.Side) (all [][]string) {
+	for _, v := range readVectors(t, "vectors/g1/"+tr.name+"-*.txt") {
+		if v.side() == side {
+			all = append(all, append([]string{v.one("message")}, v.head["want"]...))
+		}
+	}
+	return all
+}
+
+// readAll reads until the peer's close.
+func readAll(t testing.TB, c *netproto.Conn) []netproto.Message {
+	t.Helper()
+	var all []netproto.Message
+	for {
+		m, err := c.Read()
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("message %d: %v", len(all), err)
+		}
+		all = append(all, m)
+	}
+}
+
+// compare checks messages against the recording.
+func compare(t *testing.T, got []netproto.Message, want [][]string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d messages, want %d", len(got), len(want))
+	}
+	for i, m := range got {
+		name, _, _ := strings.Cut(m.ID().String(), " ")
+		if lines := append([]string{name}, describe(t, netproto.G1, m)...); !slices.Equal(lines, want[i]) {
+			t.Errorf("message %d: %q, want %q", i, lines, want[i])
+		}
+	}
+}
+
+// TestTraces plays the recorded client into our server's side and the recorded server into our client's side, and lets
+// each of our sides say the same again.
+func TestTraces(t *testing.T) {
+	for _, tr := range readTraces(t) {
+		t.Run(tr.name, func(t *testing.T) {
+			server := serverConn(tr.client, nil)
+			said := readAll(t, server)
+			compare(t, said, tr.want(t, netproto.ClientSide))
+			if server.Generation() != netproto.G1 {
+				t.Errorf("generation %v", server.Generation())
+			}
+			var out bytes.Buffer
+			client := clientConn(t, netproto.G1, tr.server, &out)
+			answered := readAll(t, client)
+			compare(t, answered, tr.want(t, netproto.ServerSide))
+
+			writeEach(t, client, said)
+			if !bytes.Equal(out.Bytes(), tr.client) {
+				t.Errorf("client encodes\n%x\nwant\n%x", out.Bytes(), tr.client)
+			}
+			for _, compressed := range []bool{false, true} {
+				t.Run(map[bool]string{false: "plain", true: "zlib"}[compressed], func(t *testing.T) {
+					speakAgain(t, tr, answered, compressed)
+				})
+			}
+		})
+	}
+}
+
+// speakAgain lets our server's side send the recorded messages and compares what is on the wire.
+func speakAgain(t *testing.T, tr trace, messages []netproto.Message, compressed bool) {
+	var out bytes.Buffer
+	server := serverConn(tr.client, &out, netproto.WithZlib(compressed))
+	if _, err := server.Read(); err != nil {
+		t.Fatal(err)
+	}
+	writeEach(t, server, messages)
+	sent := out.Bytes()
+	if compressed {
+		if !bytes.HasPrefix(sent, []byte{0x78, 0x01}) || !bytes.HasSuffix(sent, []byte{0, 0, 0xff, 0xff}) {
+			t.Errorf("begins %x, ends %x: not an open stream of level 1", sent[:2], sent[len(sent)-4:])
+		}
+		sent = inflate(t, sent)
+	}
+	if !bytes.Equal(sent, tr.inflated(t)) {
+		t.Errorf("server encodes\n%x\nwant\n%x", sent, tr.inflated(t))
+	}
+}
+
+func writeEach(t *testing.T, c *netproto.Conn, messages []netproto.Message) {
+	t.Helper()
+	for _, m := range messages {
+		if err := c.Write(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTracesByteByByte cuts the recorded streams in two at every byte, and into single bytes.
+func TestTracesByteByByte(t *testing.T) {
+	for _, tr := range readTraces(t) {
+		for _, side := range []netproto.Side{netproto.ClientSide, netproto.ServerSide} {
+			t.Run(tr.name+" "+side.String(), func(t *testing.T) {
+				input := map[netproto.Side][]byte{netproto.ClientSide: tr.server, netproto.ServerSide: tr.client}[side]
+				want := tr.want(t, map[netproto.Side]netproto.Side{1: 2, 2: 1}[side])
+				compare(t, readAll(t, connOf(t, side, iotest.OneByteReader(bytes.NewReader(input)))), want)
+				for cut := range len(input) {
+					halves := io.MultiReader(bytes.NewReader(input[:cut]), bytes.NewReader(input[cut:]))
+					compare(t, readAll(t, connOf(t, side, halves)), want)
+				}
+			})
+		}
+	}
+}
+
+// TestTracesEndAnywhere stops the recorded streams at every byte: an end between frames is io.EOF, one inside a frame is
+// io.ErrUnexpectedEOF, and neither is the peer's fault.
+func TestTracesEndAnywhere(t *testing.T) {
+	for _, tr := range readTraces(t) {
+		for cut := range len(tr.client) {
+			endAt(t, connOf(t, netproto.ServerSide, bytes.NewReader(tr.client[:cut])), cut)
+		}
+		for cut := range len(tr.server) {
+			endAt(t, connOf(t, netproto.ClientSide, bytes.NewReader(tr.server[:cut])), cut)
+		}
+	}
+}
+
+func endAt(t *testing.T, c *netproto.Conn, cut int) {
+	t.Helper()
+	for {
+		_, err := c.Read()
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("cut at %d: %v", cut, err)
+		}
+		if _, again := c.Read(); again != err {
+			t.Errorf("cut at %d: %v, then %v", cut, err, again)
+		}
+		return
+	}
+}
+
+func connOf(t testing.TB, side netproto.Side, r io.Reader) *netproto.Conn {
+	t.Helper()
+	c := netproto.NewConn(stream{Reader: r}, side, netproto.Limits{})
+	if side == netproto.ClientSide {
+		if err := c.SetGeneration(netproto.G1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}

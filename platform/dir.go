@@ -1,0 +1,149 @@
+package platform
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// Dir is an FS on the disk. Use OpenDir to make one.
+type Dir struct {
+	root *os.Root
+	path string // absolute
+}
+
+var _ FS = (*Dir)(nil)
+
+// OpenDir opens an existing folder. The folder may be renamed while it is open; Path then tells the old name.
+func OpenDir(name string) (*Dir, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{root: root, path: abs}, nil
+}
+
+// OpenFile implements FS.
+func (d *Dir) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	f, err := d.root.OpenFile(filepath.FromSlash(name), flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Rename implements FS.
+func (d *Dir) Rename(oldName, newName string) error {
+	return d.root.Rename(filepath.FromSlash(oldName), filepath.FromSlash(newName))
+}
+
+// Exchange implements FS. Both folders are opened through the root, and the system call names files in them, so that
+// nothing can lead it out.
+func (d *Dir) Exchange(a, b string) error {
+	if err := d.exchange(a, b); err != nil {
+		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
+	}
+	return nil
+}
+
+func (d *Dir) exchange(a, b string) error {
+	if !isFile(a) || !isFile(b) {
+		return fs.ErrInvalid
+	}
+	dirA, err := d.root.Open(filepath.FromSlash(path.Dir(a)))
+	if err != nil {
+		return err
+	}
+	defer dirA.Close()
+	dirB, err := d.root.Open(filepath.FromSlash(path.Dir(b)))
+	if err != nil {
+		return err
+	}
+	defer dirB.Close()
+	return exchange(dirA, path.Base(a), dirB, path.Base(b))
+}
+
+// isFile refuses the names of folders that only their parent can tell: "x/.." would be outside of what root checks.
+func isFile(name string) bool { return path.Base(name) != "." && path.Base(name) != ".." }
+
+// Remove implements FS.
+func (d *Dir) Remove(name string) error { return d.root.Remove(filepath.FromSlash(name)) }
+
+// MkdirAll implements FS.
+func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
+	return d.root.MkdirAll(filepath.FromSlash(name), perm)
+}
+
+// ReadDir implements FS.
+func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
+	f, err := d.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+// Stat implements FS.
+func (d *Dir) Stat(name string) (fs.FileInfo, error) { return d.root.Stat(filepath.FromSlash(name)) }
+
+// Lstat implements FS.
+func (d *Dir) Lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(filepath.FromSlash(name)) }
+
+// Chmod implements FS.
+func (d *Dir) Chmod(name string, mode fs.FileMode) error {
+	return d.root.Chmod(filepath.FromSlash(name), mode)
+}
+
+// SyncDir implements FS.
+func (d *Dir) SyncDir(name string) error {
+	f, err := d.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncDir(f), f.Close())
+}
+
+// Free implements FS.
+func (d *Dir) Free() (uint64, error) { return free(d.path) }
+
+// Lock implements FS. The file is made through the root first, so that a planted link can't lead the lock out of the
+// folder, and readable for everybody, so that two users of one install exclude each other.
+func (d *Dir) Lock(name string) (io.Closer, error) {
+	f, err := d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	lock := flock.New(d.Path(name))
+	held, err := lock.TryLock()
+	switch {
+	case err != nil:
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
+	case !held:
+		return nil, ErrLocked
+	default:
+		return lock, nil
+	}
+}
+
+// Path implements FS.
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
+
+// Close implements FS.
+func (d *Dir) Close() error { return d.root.Close() }

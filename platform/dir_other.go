@@ -1,0 +1,16 @@
+//go:build unix && !linux && !darwin
+
+package platform
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// exchange is not offered by the remaining systems.
+func exchange(_ *os.File, _ string, _ *os.File, _ string) error { return errors.ErrUnsupported }
+
+// inode is read only where it was tried.
+func inode(fs.FileInfo) (number uint64, changed time.Time) { return 0, time.Time{} }

@@ -1,0 +1,42 @@
+//go:build unix
+
+package platform
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// syncDir makes the names of an open folder durable: fsync(2) on a folder. Some network file systems refuse it with
+// EINVAL, which says that there is nothing to do.
+func syncDir(dir *os.File) error {
+	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+// free asks statfs(2) for the blocks that an ordinary user may still take.
+func free(path string) (uint64, error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(path, &stat); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	return uint64(stat.Bavail) * uint64(stat.Bsize), nil
+}
+
+// IsDiskFull reports whether err says that the volume or a quota is exhausted.
+func IsDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// IsLocked reports whether err says that another process holds the file.
+func IsLocked(err error) bool {
+	return errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ETXTBSY)
+}
+
+// IsReadOnly reports whether err says that the whole volume can't be written.
+func IsReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

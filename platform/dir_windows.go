@@ -1,0 +1,48 @@
+package platform
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/windows"
+)
+
+// exchange has no system call on Windows.
+func exchange(_ *os.File, _ string, _ *os.File, _ string) error { return errors.ErrUnsupported }
+
+// syncDir has no meaning on Windows: NTFS logs its metadata, and FlushFileBuffers on a folder is denied.
+func syncDir(*os.File) error { return nil }
+
+// inode is not in what FindFirstFile returns, so there is none.
+func inode(fs.FileInfo) (number uint64, changed time.Time) { return 0, time.Time{} }
+
+// free asks GetDiskFreeSpaceEx for the bytes this user may still take.
+func free(path string) (uint64, error) {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return 0, err
+	}
+	var available uint64
+	if err := windows.GetDiskFreeSpaceEx(name, &available, nil, nil); err != nil {
+		return 0, &os.PathError{Op: "GetDiskFreeSpaceEx", Path: path, Err: err}
+	}
+	return available, nil
+}
+
+// IsDiskFull reports whether err says that the volume or a quota is exhausted.
+func IsDiskFull(err error) bool {
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
+		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
+}
+
+// IsLocked reports whether err says that another process holds the file: 32 sharing violation, 33 lock violation, 1224
+// user-mapped section open.
+func IsLocked(err error) bool {
+	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) ||
+		errors.Is(err, windows.ERROR_USER_MAPPED_FILE)
+}
+
+// IsReadOnly reports whether err says that the whole volume can't be written.
+func IsReadOnly(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }

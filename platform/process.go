@@ -1,0 +1,227 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ControlFlag is the first argument of every process that StartProcess starts. What follows it goes to OpenControl.
+const ControlFlag = "--control="
+
+// outputGrace is how long the output of a process is read after its end. Usually the pipes are closed by then; only
+// something that the process started and left running holds them open, and nobody waits longer than this for it.
+const outputGrace = time.Second
+
+// Command says which process to start. The zero value of every field but Exe is useful.
+type Command struct {
+	Exe  string   // absolute path
+	Args []string // without the name of the program; ControlFlag is put before them
+	Env  []string // "name=value"; nil is the environment of this process
+	Dir  string   // working folder; empty is that of this process
+	// Stdout and Stderr are handed what the process prints, line by line without the end of line, each from one goroutine
+	// of its own. A line over 4096 bytes arrives in pieces; a last line without an end arrives when the process has
+	// ended. While they work the process waits: there is no queue that could grow. nil discards.
+	Stdout, Stderr func(line string)
+}
+
+// Process is a running child with a private pair of pipes, its control handles, beside its standard streams. Its
+// standard input is empty.
+//
+// It dies with this process: Linux kills it, Windows ends its job, and on every system From and To break, which the
+// child has to notice by reading. It has a process group of its own, so that Ctrl-C in a terminal reaches this process
+// and not the child.
+//
+// All methods are safe for concurrent use. Done is closed, whoever waits for it or not, when the process is gone and
+// its output was handed over. The control handles belong to the caller, who closes them.
+type Process struct {
+	From *os.File // what the child writes
+	To   *os.File // what the child reads
+
+	pid  int
+	done chan struct{}
+	end  ProcessEnd // written before done is closed
+
+	mu     sync.Mutex
+	tree   tree
+	over   bool // tree was given back
+	killed bool // Kill met a living process
+}
+
+// StartProcess starts c. The error is an *os.PathError or *os.SyscallError of the call that the system refused.
+func StartProcess(c Command) (*Process, error) {
+	pipes, err := newControlPipes()
+	if err != nil {
+		return nil, err
+	}
+	cmd := &exec.Cmd{Path: c.Exe, Env: c.Env, Dir: c.Dir, WaitDelay: outputGrace}
+	numbers, err := attach(cmd, pipes)
+	if err != nil {
+		pipes.closeAll()
+		return nil, err
+	}
+	cmd.Args = append([]string{c.Exe, ControlFlag + numbers}, c.Args...)
+	stdout, stderr := &lineWriter{emit: c.Stdout}, &lineWriter{emit: c.Stderr}
+	if c.Stdout != nil {
+		cmd.Stdout = stdout
+	}
+	if c.Stderr != nil {
+		cmd.Stderr = stderr
+	}
+	p := &Process{From: pipes.from, To: pipes.to, done: make(chan struct{})}
+	started := make(chan error)
+	go p.own(cmd, started, stdout.finish, stderr.finish)
+	if err := <-started; err != nil {
+		pipes.closeAll()
+		return nil, err
+	}
+	pipes.closeChilds()
+	return p, nil
+}
+
+// own starts cmd and waits for its end on one thread that does nothing else: Linux kills the child when the thread that
+// started it ends, not when the process does. The goroutine ends by closing p.done.
+func (p *Process) own(cmd *exec.Cmd, started chan<- error, finish ...func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	p.pid, p.tree = cmd.Process.Pid, newTree(cmd.Process)
+	started <- nil
+
+	err := cmd.Wait()
+	for _, f := range finish {
+		f()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	p.tree.release()
+	p.end = endOfWait(err, cmd.ProcessState, p.killed)
+	close(p.done)
+}
+
+// endOfWait judges what Wait left behind.
+func endOfWait(err error, state *os.ProcessState, killed bool) ProcessEnd {
+	if state == nil {
+		return ProcessEnd{Code: -1, Err: err}
+	}
+	end := endOf(state)
+	end.Killed = killed && isKill(end)
+	return end
+}
+
+// Pid is the number of the process.
+func (p *Process) Pid() int { return p.pid }
+
+// Done is closed when the process has ended and its output was handed over.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// End tells how the process ended. It is valid once Done is closed.
+func (p *Process) End() ProcessEnd {
+	<-p.done
+	return p.end
+}
+
+// Kill ends the process and what it started, as far as that stayed in its process group (Unix) or job (Windows). It
+// does not wait; Done follows. After the end it does nothing. What the process started survives an end without Kill.
+func (p *Process) Kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over && p.tree.kill() {
+		p.killed = true
+	}
+}
+
+// ProcessEnd is how a process ended.
+type ProcessEnd struct {
+	Code    int    // exit code, -1 if a signal ended it or the end is unknown; on Windows an exception is its own code
+	Signal  string // name of the signal or exception that ended it, "SIGSEGV"; empty if it exited by itself
+	Meaning string // the signal or exception in words, "segmentation fault"
+	Core    bool   // the system wrote a core file
+	Asked   bool   // somebody asked the program to end: the session, the terminal, SIGTERM
+	Killed  bool   // Process.Kill ended it
+	Err     error  // why the end could not be learned; nil otherwise
+}
+
+// String says it as the end of a sentence: "exited with code 3", "ended by signal SIGSEGV (segmentation fault)".
+func (e ProcessEnd) String() string {
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("ended in an unknown way (%v)", e.Err)
+	case e.Killed:
+		return "was stopped"
+	case e.Signal == "":
+		return "exited with code " + strconv.Itoa(e.Code)
+	}
+	text := "ended by " + endWord + " " + e.Signal
+	if e.Meaning != "" {
+		text += " (" + e.Meaning + ")"
+	}
+	if e.Core {
+		text += ", core written"
+	}
+	return text
+}
+
+// controlPipes are both ends of both pipes.
+type controlPipes struct{ from, childTo, childFrom, to *os.File }
+
+func newControlPipes() (*controlPipes, error) {
+	from, childTo, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	childFrom, to, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, from.Close(), childTo.Close())
+	}
+	return &controlPipes{from, childTo, childFrom, to}, nil
+}
+
+func (p *controlPipes) closeChilds() {
+	p.childTo.Close()
+	p.childFrom.Close()
+}
+
+func (p *controlPipes) closeAll() {
+	p.closeChilds()
+	p.from.Close()
+	p.to.Close()
+}
+
+// OpenControl opens the control handles in the child. numbers is what stood behind ControlFlag: "R,W", the handle to
+// read and the one to write. From then on nothing that this process starts inherits them, so call it before anything
+// else is started. Numbers that are not two pipes of the right direction are an error and stay untouched.
+func OpenControl(numbers string) (in, out *os.File, err error) {
+	r, w, both := strings.Cut(numbers, ",")
+	read, errR := strconv.ParseUint(r, 10, 32)
+	write, errW := strconv.ParseUint(w, 10, 32)
+	if !both || errR != nil || errW != nil {
+		return nil, nil, fmt.Errorf("control handles %q are not two numbers", numbers)
+	}
+	if err = errors.Join(checkControl(uintptr(read), false), checkControl(uintptr(write), true)); err != nil {
+		return nil, nil, fmt.Errorf("control handles %q: %w", numbers, err)
+	}
+	if in, err = openControl(uintptr(read), "control (read)"); err != nil {
+		return nil, nil, err
+	}
+	if out, err = openControl(uintptr(write), "control (write)"); err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	return in, out, nil
+}
+
+var (
+	errNoPipe    = errors.New("not a pipe")
+	errDirection = errors.New("a pipe of the wrong direction")
+)

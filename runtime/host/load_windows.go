@@ -1,0 +1,18 @@
+package host
+
+import "golang.org/x/sys/windows"
+
+// open is LoadLibraryEx: libraries that the module needs are looked for beside it and in the system's folders, never in
+// the working folder.
+func open(path string) (uintptr, error) {
+	handle, err := windows.LoadLibraryEx(path, 0, windows.LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR|windows.LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
+	return uintptr(handle), err
+}
+
+// symbol is GetProcAddress.
+func symbol(handle uintptr, name string) (uintptr, error) {
+	return windows.GetProcAddress(windows.Handle(handle), name)
+}
+
+// closeLibrary is FreeLibrary.
+func closeLibrary(handle uintptr) error { return windows.FreeLibrary(windows.Handle(handle)) }

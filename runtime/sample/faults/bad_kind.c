@@ -1,0 +1,11 @@
+/* Ends in a way that the contract does not know. */
+#include "module.h"
+
+static void run(int32_t argc, char** argv, ClientRuntimeResult* result) {
+    shut_down(argc, argv, result);
+    result->ResultKind = 77;
+}
+
+bool FO_QueryClientRuntimeExports(uint32_t host_abi_version, ClientRuntimeExports* exports) {
+    return fill(exports, host_abi_version, run);
+}

@@ -1,0 +1,6 @@
+/* Has nothing to run. */
+#include "module.h"
+
+bool FO_QueryClientRuntimeExports(uint32_t host_abi_version, ClientRuntimeExports* exports) {
+    return fill(exports, host_abi_version, NULL);
+}

@@ -1,0 +1,40 @@
+/* game.h: the sample game behind its ABI. */
+#ifndef SAMPLE_GAME_H
+#define SAMPLE_GAME_H
+
+#include <stdbool.h>
+
+/* What the command line asks for. Everything that ends the game in a bad way is there to test hosts with. */
+typedef struct Options {
+    const char* packs;     /* --ClientResources DIR */
+    bool headless;         /* --headless: read the packs, say what is in them, end */
+    bool never_ready;      /* --never-ready: do not tell the host that the first frame is on the screen */
+    bool ask_reload;       /* --ask-reload: end by asking for a reload of the live module */
+    bool fatal;            /* --fatal: end by reporting a fatal error */
+    bool crash;            /* --crash: write through a null pointer */
+    bool crash_thread;     /* --crash-thread: the same on a thread of the game's own */
+    bool hang;             /* --hang: never return */
+    int call_exit;         /* --call-exit N: call exit(N), which modules must not; -1 for not */
+    long frames;           /* --frames N: end after so many frames; 0 for never */
+    const char* host;      /* argv[0] */
+} Options;
+
+/* What the game says to its host. */
+typedef struct Speech {
+    void (*ready)(void);
+    void (*log)(int level, const char* text);
+} Speech;
+
+/* Which build this is. */
+typedef struct Build {
+    int release;
+    const char* compatibility;
+} Build;
+
+/* Runs the game to its end. Returns whether all went well. */
+bool game_run(const Options* options, const Build* build, const Speech* speech);
+
+/* Does what --crash, --hang and their like ask for; returns if nothing was asked for. */
+void mischief(const Options* options);
+
+#endif
