@@ -59,8 +59,8 @@ var imports = map[string]row{
 	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "runtime/...", "app/install", "app/update"}, others: []string{sys}},
 	"build/demo":                 {ours: []string{".", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample"}, others: []string{image, sys}},
 	"build/cmd/collet":           {ours: []string{".", "build/demo", "build/qa"}, others: []string{kong}},
-	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/release", "platform", "runtime/sample"}},
-	"build/bench/minimal":        {ours: []string{"assets"}, others: []string{fyne}},
+	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
+	"build/bench/minimal":        {ours: []string{".", "assets"}, others: []string{fyne}},
 }
 
 // pkg is what `go list` says about one package.

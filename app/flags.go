@@ -19,7 +19,7 @@ type flags struct {
 	Offline bool   `group:"Update" help:"Start what is installed without asking the server."`
 
 	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1" help:"Wire generation: ${enum}. auto is c1; g1 is what the engine's servers speak."`
-	Trust       string `group:"Protocol" default:"signed" enum:"signed,fnv" help:"What vouches for native modules: ${enum}. Engine generations know only FNV-1a checksums, which anybody can forge; fnv takes modules from them all the same."`
+	Trust       string `group:"Protocol" default:"sha256" enum:"sha256,fnv" help:"What vouches for native modules: ${enum}. Engine generations know only FNV-1a checksums, which anybody can forge; fnv takes modules from them all the same."`
 	Compat      string `group:"Protocol" placeholder:"VERSION" help:"Compatibility version to announce. Default: that of the installed module."`
 	Target      string `group:"Protocol" placeholder:"TARGET" help:"Binary target to announce, for example Linux-x64. Default: this system."`
 	RuntimeName string `group:"Protocol" placeholder:"NAME" help:"Base name of the module. Default: the name of this program."`
@@ -48,6 +48,10 @@ const description = `Keeps a game current and runs it.
 
 Double-click it, or start it without arguments: it loads the module beside it, asks the server, fetches what changed,
 swaps a new module in and starts the game. What stands after -- goes to the game.
+
+Settings stand in <name of this program>.toml beside it: ClientNetwork.ServerHost, ClientNetwork.ServerPort,
+Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Baking.ClientResources, Baking.CacheResources. Flags go
+before settings. The log is <name of this program>.log.
 
 Exit codes: 0 played or current; 12 update through a store; 13 no module for this target; 14 this program is too old;
 16 server inconsistent; 17 client newer than server; 18 components differ; 19 maintenance; 20 unreachable;

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -10,11 +12,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,15 +62,12 @@ func buildStage(t *testing.T) *stage {
 // TestScripts runs the scripts in testdata/script, one topic a file. Those named step-… are the local validation steps at
 // the end of seed 000, in its order.
 func TestScripts(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the scripts kill processes by signal")
-	}
 	s := buildStage(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": wire,
-			"waitfor": waitFor, "waitsize": waitSize, "same": same,
+			"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("EXT", s.layout.Target.LibraryExt())
@@ -223,6 +222,19 @@ func waitSize(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
+var childStarted = regexp.MustCompile(`"pid":(\d+).*"message":"child started"`)
+
+// waitGone waits until the last child that a log tells of is gone: waitgone LOG.
+func waitGone(ts *testscript.TestScript, _ bool, args []string) {
+	found := childStarted.FindAllStringSubmatch(ts.ReadFile(args[0]), -1)
+	if len(found) == 0 {
+		ts.Fatalf("%s tells of no child", args[0])
+	}
+	pid, err := strconv.Atoi(found[len(found)-1][1])
+	check(ts, err)
+	wait(ts, fmt.Sprintf("process %d lives on", pid), func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+}
+
 func wait(ts *testscript.TestScript, failure string, reached func() bool) {
 	for end := time.Now().Add(patience); !reached(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -240,6 +252,21 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 	if bytes.Equal(a, b) == neg {
 		ts.Fatalf("%s (%d bytes) and %s (%d bytes): same is %v", args[0], len(a), args[1], len(b), !neg)
 	}
+}
+
+// damage flips one byte of a file and sets its time of change back, as a failing disk or a sly hand would: damage FILE
+// OFFSET.
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	name := ts.MkAbs(args[0])
+	offset, err := strconv.Atoi(args[1])
+	check(ts, err)
+	info, err := os.Stat(name)
+	check(ts, err)
+	data, err := os.ReadFile(name)
+	check(ts, err)
+	data[offset] ^= 0xFF
+	check(ts, os.WriteFile(name, data, info.Mode()))
+	check(ts, os.Chtimes(name, info.ModTime(), info.ModTime()))
 }
 
 func copyFiles(dir string, names []string) error {

@@ -105,11 +105,12 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 		switch {
 		case err != nil:
 			return failed(err)
-		case status.Outcome == update.ResourcesReady:
+		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:
 			return h.run(ctx)
-		case status.Outcome != update.BinariesStaged:
+		case status.Outcome != update.BinariesStaged && status.Outcome != update.ResourcesReady:
 			return ended{outcome: status.Outcome, fault: status.Fault, status: status}
 		}
+		// A module waits for its swap: a new one, or one that a verification found damaged.
 		if e, ok := h.swap(ctx, status); !ok {
 			return e
 		}

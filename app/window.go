@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"time"
 
 	"collet/app/splash"
@@ -43,6 +44,7 @@ func (w *window) Ask(ctx context.Context, e ended) update.Action {
 // windowed is the whole client with its window. It returns with again set when the window is needed once more.
 func (h *host) windowed(ctx context.Context, args []string, stderr io.Writer) (code int, again *relaunch) {
 	var e ended
+	h.adoptWindowLog()
 	err := splash.Run(h.splashOptions(), func(closed context.Context, v *splash.View) {
 		joined, cancel := context.WithCancel(closed)
 		defer cancel()
@@ -61,6 +63,13 @@ func (h *host) windowed(ctx context.Context, args []string, stderr io.Writer) (c
 		return game.end.end().Exit, nil
 	}
 	return 0, h.next(args, game)
+}
+
+// adoptWindowLog takes what the window library prints about the desktop (no message bus, no preferences) into our log:
+// it uses the standard logger, and a terminal of a player is no place for it.
+func (h *host) adoptWindowLog() {
+	log.SetFlags(0)
+	log.SetOutput(h.log.With().Str("stream", "window").Logger())
 }
 
 func (h *host) splashOptions() splash.Options {

@@ -87,6 +87,7 @@ func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
 	c.greeting, c.list = make(chan arrival, 1), make(chan arrival, 1)
 	c.data = make(chan arrival, opt.Window)
 	c.conn = NewConn(c.wire, ClientSide, opt.Limits)
+	c.conn.in.spare.keep = opt.Window
 	return c, c.conn.SetGeneration(opt.Generation)
 }
 

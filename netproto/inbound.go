@@ -257,12 +257,10 @@ func (in *inbound) discard(h header) error {
 	return in.translate(orUnexpected(err, true))
 }
 
-// maxSpare is how many buffers wait to be used again: as many as one side of a pipeline runs ahead of the other.
-const maxSpare = 8
-
 // spare keeps buffers of frames for the next frames, so that a long transfer does not allocate. It is safe for
-// concurrent use; the zero value is empty.
+// concurrent use; the zero value keeps nothing.
 type spare struct {
+	keep    int // how many at most: as many as may be filled at a time; set before use
 	mu      sync.Mutex
 	buffers [][]byte
 }
@@ -284,7 +282,7 @@ func (s *spare) take(n int) []byte {
 func (s *spare) give(buf []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if cap(buf) >= bodyStep && len(s.buffers) < maxSpare {
+	if cap(buf) >= bodyStep && len(s.buffers) < s.keep {
 		s.buffers = append(s.buffers, buf)
 	}
 }

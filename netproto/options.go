@@ -16,8 +16,8 @@ const (
 	// DefaultConnectTimeout bounds name lookup and connection. Systems give up after two minutes, people after less; a
 	// lost first packet is sent again after 1, 3 and 7 s, which this leaves room for.
 	DefaultConnectTimeout = 15 * time.Second
-	// DefaultIdleTimeout is how long no byte may arrive, or leave, before the connection counts as broken. A live server
-	// answers a ping every two seconds, and asks by itself every ten.
+	// DefaultIdleTimeout is how long no byte may arrive before the connection counts as broken. A live server answers a
+	// ping every two seconds, and asks by itself every ten.
 	DefaultIdleTimeout = 30 * time.Second
 	// DefaultAnswerTimeout is how long a server that answers pings may leave a question about the update unanswered. A
 	// disk that has to wake up, or a server that hashes, takes seconds.

@@ -10,13 +10,15 @@ import (
 	"time"
 )
 
-// wire is a network connection on which silence is an error: every Read and Write has its own deadline.
+// wire is a network connection on which silence is an error. A Read has to bring something in time. A Write may take
+// longer as long as bytes arrive: a busy peer on a slow link answers first and reads afterwards.
 type wire struct {
 	net.Conn
 	idle time.Duration
 
 	mu    sync.Mutex
 	until time.Time // no read goes on longer than this, if set
+	moved time.Time // the last time that something arrived
 }
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -30,14 +32,33 @@ func (w *wire) Read(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return w.Conn.Read(p)
+	n, err := w.Conn.Read(p)
+	if n > 0 {
+		w.mu.Lock()
+		w.moved = time.Now()
+		w.mu.Unlock()
+	}
+	return n, err
 }
 
-func (w *wire) Write(p []byte) (int, error) {
-	if err := w.SetWriteDeadline(time.Now().Add(w.idle)); err != nil {
-		return 0, err
+func (w *wire) Write(p []byte) (done int, err error) {
+	for {
+		if err := w.SetWriteDeadline(time.Now().Add(w.idle)); err != nil {
+			return done, err
+		}
+		n, err := w.Conn.Write(p[done:])
+		done += n
+		if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 && w.silent() {
+			return done, err
+		}
 	}
-	return w.Conn.Write(p)
+}
+
+// silent reports whether nothing has arrived for as long as a write was given.
+func (w *wire) silent() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.moved) >= w.idle
 }
 
 // expire lets reading go on for d at most. A connection that can't be told is closed already.

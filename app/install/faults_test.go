@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -23,7 +24,9 @@ type op struct {
 	made   bool   // a create that made the file
 }
 
-func (o op) String() string { return strings.TrimSpace(fmt.Sprint(o.number, " ", o.verb, " ", o.name, " ", o.to)) }
+func (o op) String() string {
+	return strings.TrimSpace(fmt.Sprint(o.number, " ", o.verb, " ", o.name, " ", o.to))
+}
 
 // changes are the verbs that leave something behind; the others only look.
 var changes = map[string]bool{
@@ -252,24 +255,20 @@ func stopAt(k int, half bool) rule {
 	}
 }
 
-// refuse fails every call with this verb whose name, or second name, matches the pattern of package path. An empty
-// pattern matches every name.
+// refuse fails every call with this verb whose name, or names with a space between, match a pattern in which a star
+// stands for anything.
 func refuse(verb, pattern string, err error) rule {
+	like := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 	return func(o op) error {
-		if o.verb == verb && (pattern == "" || matches(pattern, o.name) || matches(pattern, o.to)) {
+		if o.verb == verb && like.MatchString(strings.TrimSpace(o.name+" "+o.to)) {
 			return err
 		}
 		return nil
 	}
 }
 
-func matches(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return ok && err == nil
-}
-
 // noExchange is a system that can't exchange two names.
-func noExchange() rule { return refuse("exchange", "", errors.ErrUnsupported) }
+func noExchange() rule { return refuse("exchange", "*", errors.ErrUnsupported) }
 
 // readOnly is a folder that this user may not change.
 func readOnly() rule {

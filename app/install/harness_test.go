@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,9 @@ func names() install.Names {
 
 // later is a clock on which nothing on disk is recent.
 func later() time.Time { return time.Now().Add(time.Hour) }
+
+// runsWithoutInodes reports whether the system's Lstat tells neither inode nor its time.
+func runsWithoutInodes() bool { return runtime.GOOS != "linux" && runtime.GOOS != "darwin" }
 
 // blob is a file that the server offers.
 type blob struct {

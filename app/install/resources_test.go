@@ -348,7 +348,7 @@ func TestPartsSurviveTheOtherMode(t *testing.T) {
 	other.blobs = binaries("Lathe.so", "module two")
 	other.must(f)
 	s.must(f).want(t, "resumed", "1 wanted, 10 bytes, 6 resumed, 1 matched, 4 written")
-	f.want("complete", "Lathe.so=module two Lathe.so.bak=module Resources/Core.zip=0123456789")
+	f.want("complete", "Lathe.so=module two Resources/Core.zip=0123456789")
 }
 
 // TestPartsOfDroppedFilesGoAway leaves no part behind that nothing would ever finish.

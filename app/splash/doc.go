@@ -26,9 +26,9 @@
 // # The first frame
 //
 // What a player waits for first is a window. Before it is on the screen only the picture, one language and two fonts
-// are touched, the picture and the fonts in parallel with opening the window; dialogs, log view and icon are made when
-// they are needed. Texts name their font, because Fyne otherwise looks through all fonts of the system before it draws
-// the first letter.
+// are touched, the picture in parallel with opening the window; dialogs, log view and icon are made when they are
+// needed. Texts name their font, because Fyne otherwise looks through all fonts of the system before it draws the first
+// letter.
 //
 // # What peers can do to the screen
 //

@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// framePeriod is the shortest time between two frames: 30 a second look fluent, and cost a software renderer about
-	// a twelfth of a core (platform reference, section 1.3).
+	// framePeriod is the shortest time between two frames: 30 a second look fluent, and more would be paid for by the
+	// download where a software renderer draws them (platform reference, section 1.3).
 	framePeriod = time.Second / 30
-	// pulsePeriod is how often a busy bar moves, a little slower than frames of progress, because it may run for long.
-	pulsePeriod = 50 * time.Millisecond
+	// pulsePeriod is how often a busy bar moves: half as often as frames of progress, because it may run for long. A
+	// software renderer spends about a seventh of a core on it, a graphics card next to nothing.
+	pulsePeriod = 2 * framePeriod
 	// pulseCycle is how long a busy bar takes there and back.
 	pulseCycle = 2400 * time.Millisecond
 	// clockPeriod is how often a countdown is written anew.

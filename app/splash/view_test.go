@@ -115,7 +115,7 @@ func TestFramesWithoutChanges(t *testing.T) {
 	}{
 		{"fetching stands still", sampleFetching(), 1, 1},
 		{"done stands still", update.Status{Phase: update.Done}, 1, 1},
-		{"busy moves", update.Status{Phase: update.Connecting}, 180, 202},
+		{"busy moves", update.Status{Phase: update.Connecting}, 140, 151},
 		{"a countdown counts seconds", update.Status{Phase: update.Waiting, Attempt: 1}, 10, 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {

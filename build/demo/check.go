@@ -66,7 +66,39 @@ func (s *story) checkWindow(ctx context.Context) (qa.Window, error) {
 	if err := s.checkParent(w); err != nil {
 		return w, err
 	}
-	return w, s.checkDrawn(ctx, w)
+	if err := s.checkDrawn(ctx, w); err != nil {
+		return w, err
+	}
+	return w, s.checkSplashGone(ctx)
+}
+
+// checkSplashGone wants the host to show no window any more.
+func (s *story) checkSplashGone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drawWait)
+	defer cancel()
+	for {
+		windows, err := s.hostWindows(ctx)
+		if err == nil && len(windows) == 0 {
+			s.tell.say("check", "the splash is gone")
+			return nil
+		}
+		if err == nil {
+			err = pause(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("the splash does not go: %w", err)
+		}
+	}
+}
+
+// pause waits until it is time to look again.
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(lookEvery):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // checkParent wants the window's process to be a child of the host that was started for release 1.
@@ -95,13 +127,11 @@ func (s *story) checkDrawn(ctx context.Context, w qa.Window) error {
 		}
 		if qa.Colours(m, w.Bounds, enoughColours) >= enoughColours {
 			s.tell.say("check", "the game has drawn its picture")
-			_, err := s.photograph("game.png")
+			_, err := s.photograph("game.png", w.Bounds)
 			return err
 		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-			return errors.New("the game's window stays blank")
+		if err := pause(ctx); err != nil {
+			return fmt.Errorf("the game's window stays blank: %w", err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"os"
 	"path/filepath"
@@ -209,7 +210,7 @@ func (s *story) explain(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if s.screen != nil {
-		if _, shotErr := s.photograph("failed.png"); shotErr != nil {
+		if _, shotErr := s.photograph("failed.png", image.Rectangle{}); shotErr != nil {
 			s.tell.say("screen", "%v", shotErr)
 		}
 	}

@@ -12,7 +12,7 @@
 // it in, start it, all under one host process. Without a display the client gets a virtual one, where screenshots are
 // taken and the game is ended by pressing Escape; on a real display the game is left to the person who sees it.
 //
-// Promises. The packs are the same bytes on every machine. What the demo claims on its last line was checked: by process
+// Promises. The packs are the same bytes each time they are made. What the demo claims on its last line was checked: by process
 // ids that the system gives, by comparing files byte for byte, by the client's own log, and by looking at the screen.
 // Nothing that was started outlives Run, however it ends, and the folder is removed unless it is to be kept.
 package demo

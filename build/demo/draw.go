@@ -155,32 +155,43 @@ func nut(x, y float64) (shade, bool) {
 	return steel.lit(light), true
 }
 
+// cell is the size of one character in the atlas: a font whose characters reach to the left of their place gets wider
+// cells, so that no character loses a part to its neighbour.
+func cell(face *basicfont.Face) image.Point {
+	return image.Pt(face.Advance-min(face.Left, 0), face.Ascent+face.Descent)
+}
+
 // atlas draws the printable ASCII characters white on the transparent colour, 16 in a line, in cells of one size.
 func atlas(face *basicfont.Face) *image.NRGBA {
-	width, height := face.Advance*fontScale, (face.Ascent+face.Descent)*fontScale
-	m := image.NewNRGBA(image.Rect(0, 0, glyphColumns*width, glyphRows*height))
+	size := cell(face)
+	m := image.NewNRGBA(image.Rect(0, 0, glyphColumns*size.X, glyphRows*size.Y))
 	draw.Draw(m, m.Bounds(), image.NewUniform(transparent), image.Point{}, draw.Src)
 	for r := rune(firstGlyph); r <= lastGlyph; r++ {
 		i := int(r - firstGlyph)
-		glyph(m, image.Pt(i%glyphColumns*width, i/glyphColumns*height), face, r)
+		glyph(m, image.Pt(i%glyphColumns*size.X, i/glyphColumns*size.Y), face, r)
 	}
 	return m
 }
 
 // glyph draws one character with its cell's upper left corner at a point.
 func glyph(m *image.NRGBA, at image.Point, face *basicfont.Face, r rune) {
-	top, found := glyphTop(face, r)
-	if !found {
-		return
-	}
-	for y := range (face.Ascent + face.Descent) * fontScale {
-		for x := range face.Width * fontScale {
-			_, _, _, alpha := face.Mask.At(x/fontScale, top+y/fontScale).RGBA()
-			if alpha >= 0x8000 {
+	for y := range cell(face).Y {
+		for x := range min(face.Width, cell(face).X) {
+			if inked(face, r, x, y) {
 				m.SetNRGBA(at.X+x, at.Y+y, color.NRGBA{0xFF, 0xFF, 0xFF, 0xFF})
 			}
 		}
 	}
+}
+
+// inked reports whether the font's picture of a character covers at least half of a pixel.
+func inked(face *basicfont.Face, r rune, x, y int) bool {
+	top, found := glyphTop(face, r)
+	if !found {
+		return false
+	}
+	_, _, _, alpha := face.Mask.At(x, top+y).RGBA()
+	return alpha >= 0x8000
 }
 
 // glyphTop is the line of the face's mask at which a character begins.

@@ -54,13 +54,9 @@ func TestPackBytesDependOnlyOnTheEntries(t *testing.T) {
 	if err := sameFile(first, second); err != nil {
 		t.Error(err)
 	}
-	data, err := os.ReadFile(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const golden = "sha256:"
+	const golden = "sha256:055b3be08192594cc67a3cd209942abfbf1414bfe1ccbccbfe65a7836d7ed4f6"
 	if got := digest(t, first); got != golden {
-		t.Errorf("digest %s of %d bytes, want %s", got, len(data), golden)
+		t.Errorf("digest %s, want %s", got, golden)
 	}
 }
 

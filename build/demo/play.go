@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"collet/build/qa"
@@ -67,7 +69,7 @@ func (s *story) waitReady(ctx context.Context) error {
 			_, down := s.link.Bytes()
 			s.tell.say("link", "%s have come through", megabytes(down))
 		}
-		if err := s.watchSplash(); err != nil {
+		if err := s.watchSplash(ctx); err != nil {
 			return err
 		}
 		select {
@@ -102,17 +104,30 @@ func (s *story) follow() error {
 }
 
 // watchSplash photographs the splash once, in the middle of the packs' download.
-func (s *story) watchSplash() error {
+func (s *story) watchSplash(ctx context.Context) error {
 	_, down := s.link.Bytes()
 	if s.screen == nil || s.splash || !s.facts.fetching() || float64(down) < midway*float64(s.layout.New.size()) {
 		return nil
 	}
+	windows, err := s.hostWindows(ctx)
+	if err != nil {
+		return err
+	}
+	if len(windows) != 1 {
+		return fmt.Errorf("the host shows %d windows during the download, want its splash: %v", len(windows), windows)
+	}
 	s.splash = true
-	colours, err := s.photograph("splash.png")
+	colours, err := s.photograph("splash.png", windows[0].Bounds)
 	if err == nil && colours < enoughColours {
 		err = fmt.Errorf("the splash shows %d colours only; see %s", colours, filepath.Join(s.shots, "splash.png"))
 	}
 	return err
+}
+
+// hostWindows are the visible windows that belong to the host itself.
+func (s *story) hostWindows(ctx context.Context) ([]qa.Window, error) {
+	windows, err := s.screen.Windows(ctx)
+	return slices.DeleteFunc(windows, func(w qa.Window) bool { return w.PID != s.client.PID() }), err
 }
 
 // waitEnd waits until the client has ended, and wants exit code 0.
@@ -144,16 +159,20 @@ func (s *story) checkEnd() error {
 	return nil
 }
 
-// photograph saves the whole screen and returns how many colours it has.
-func (s *story) photograph(name string) (colours int, err error) {
+// photograph saves the part of the screen that a window covers, or all of it where r is empty, and returns how many
+// colours it has, at most enoughColours.
+func (s *story) photograph(name string, r image.Rectangle) (colours int, err error) {
 	m, err := s.screen.Shot()
 	if err != nil {
 		return 0, err
 	}
+	if r.Empty() {
+		r = m.Bounds()
+	}
 	path := filepath.Join(s.shots, name)
-	if err := qa.SavePNG(path, m); err != nil {
+	if err := qa.SavePNG(path, m.SubImage(r)); err != nil {
 		return 0, err
 	}
 	s.tell.say("screen", "photographed: %s", path)
-	return qa.Colours(m, m.Bounds(), enoughColours), nil
+	return qa.Colours(m, r, enoughColours), nil
 }

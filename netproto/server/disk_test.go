@@ -139,9 +139,11 @@ func TestReloadOffersToNewConnectionsOnly(t *testing.T) {
 	put(t, filepath.Join(set.Baking.ClientResources, "Added.zip"), "added") // sorts first and moves every index
 	put(t, filepath.Join(set.Baking.ClientResources, "Core.zip"), "new core")
 	set.CompatibilityVersion = "compat-B"
+	set.Network.ServerPort++
 	if err := h.Reload(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
+	h.log.has(t, "warn", "Settings of the network changed")
 	h.log.has(t, "info", "Compatibility version: compat-B")
 	for _, f := range before {
 		if got := string(old.take(f)); got != content("Linux-x64", f) {

@@ -36,6 +36,26 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 	})
 }
 
+func TestClientWithoutPipeliningMayNotPipeline(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+		p := newPeer(t, pipes.connect(), netproto.C1)
+		m := hello(netproto.C1)
+		m.Capabilities = 0
+		p.greet(m)
+		for i := range uint32(20) { // one after the other is what it was told
+			p.send(&netproto.GetRange{Request: i, Index: 1, Length: 1000})
+			next[*netproto.RangeData](p)
+		}
+		for i := range uint32(3) { // one is being answered, one may wait
+			p.send(&netproto.GetRange{Request: 100 + i, Index: 1, Length: 1000})
+			synctest.Wait()
+		}
+		next[*netproto.RangeData](p)
+		next[*netproto.RangeData](p)
+		p.refused(netproto.C1, netproto.RefuseTooMany, 102)
+	})
+}
+
 func TestSecondPingQuestionIsAFaultInOurGeneration(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		p := stuck(t, pipes)

@@ -90,10 +90,10 @@ func (c *session) reply(hello *netproto.Handshake, j compat.Judgement, o *offer)
 	}
 	answer.Capabilities = hello.Capabilities & netproto.CapPipeline
 	answer.MaxPortion = uint32(max(c.server.portion, 0))
-	answer.MaxInFlight = 1
-	if answer.Capabilities&netproto.CapPipeline != 0 {
-		answer.MaxInFlight = maxInFlight
+	if answer.Capabilities&netproto.CapPipeline == 0 {
+		c.allowed.Store(1)
 	}
+	answer.MaxInFlight = uint16(c.allowed.Load())
 	if !netproto.AllowsTransfer(j.Verdict) {
 		return []netproto.Message{answer}, true
 	}

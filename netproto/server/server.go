@@ -16,8 +16,8 @@ import (
 // Server hands out a catalogue. Make one with New; all methods are safe for concurrent use.
 type Server struct {
 	log       zerolog.Logger
-	portion   int  // bytes
-	zlib      bool // G1: compress what is sent
+	network   Network // as New was given it
+	portion   int     // bytes
 	started   time.Time
 	catalogue atomic.Pointer[Catalogue]
 	open      atomic.Int64 // connections
@@ -28,8 +28,8 @@ type Server struct {
 func New(c *Catalogue, set Settings, log zerolog.Logger) *Server {
 	s := &Server{
 		log:     log,
+		network: set.Network,
 		portion: min(set.Network.UpdateFileMaxPortionSize, MaxPortion),
-		zlib:    !set.Network.DisableZlibCompression,
 		started: time.Now(),
 	}
 	s.catalogue.Store(c)
@@ -43,7 +43,7 @@ func (s *Server) Catalogue() *Catalogue { return s.catalogue.Load() }
 func (s *Server) Connections() int { return int(s.open.Load()) }
 
 // Reload opens a new catalogue and offers it to connections that are made from now on. On failure the old one stays and
-// the error is Open's. Port, portion size and compression stay as they were.
+// the error is Open's. Settings of the network stay as they were.
 func (s *Server) Reload(ctx context.Context, set Settings) error {
 	c, err := Open(ctx, set, s.log)
 	if err != nil {
@@ -51,6 +51,9 @@ func (s *Server) Reload(ctx context.Context, set Settings) error {
 	}
 	s.catalogue.Store(c)
 	s.announce(c)
+	if set.Network != s.network {
+		s.log.Warn().Msg("Settings of the network changed: they take effect when the server is started again")
+	}
 	return nil
 }
 

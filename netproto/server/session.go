@@ -26,6 +26,7 @@ type session struct {
 	readErr error                 // why the reader stopped; to be read when inbox is closed
 	leaving chan struct{}         // closed when nobody takes from inbox any more
 
+	allowed    atomic.Int32 // C1 range requests that the client may have unanswered, as it was told
 	unanswered atomic.Int32 // C1 range requests that were read and whose answer was not begun
 	peerAsks   atomic.Bool  // C1: a ping question of the peer was read and not answered
 	asked      atomic.Bool  // our last ping question is unanswered
@@ -54,11 +55,12 @@ func (s *Server) serveConn(ctx, hard context.Context, conn net.Conn) {
 		server:  s,
 		log:     s.log.With().Str("peer", peer).Logger(),
 		conn:    conn,
-		wire:    netproto.NewConn(steady{conn}, netproto.ServerSide, netproto.Limits{Frame: maxInbound}, netproto.WithZlib(s.zlib)),
+		wire:    netproto.NewConn(steady{conn}, netproto.ServerSide, netproto.Limits{Frame: maxInbound}, netproto.WithZlib(!s.network.DisableZlibCompression)),
 		host:    hostOf(peer),
 		inbox:   make(chan netproto.Message, maxInFlight),
 		leaving: make(chan struct{}),
 	}
+	c.allowed.Store(maxInFlight)
 	c.run(ctx)
 }
 
@@ -133,7 +135,7 @@ func (c *session) admit(m netproto.Message) error {
 			return &overrunError{reason: netproto.RefuseMalformed, text: "a second ping question before the first was answered"}
 		}
 	case *netproto.GetRange:
-		if c.unanswered.Add(1) > maxInFlight {
+		if c.unanswered.Add(1) > c.allowed.Load() {
 			return &overrunError{reason: netproto.RefuseTooMany, request: m.Request, text: "more requests unanswered than allowed"}
 		}
 	}

@@ -1,9 +1,8 @@
 // Command collet-server offers resource packs and native modules to clients. See package server for what it does and
 // --help for how to ask for it.
 //
-// It ends with 0 when it was asked to stop or had nothing to complain about, 1 when it could not do its work, and 2 when
-// the command line makes no sense. Logs go to standard error; only --check, --help and --version write to standard
-// output.
+// Exit codes: 0 asked to stop or checked, 1 could not do its work, 2 the command line makes no sense. Logs go to standard
+// error; only --check, --help and --version write to standard output.
 package main
 
 import (
@@ -29,8 +28,7 @@ func run(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends the process at once: the first one hands the signals back.
-	defer context.AfterFunc(ctx, stop)()
+	defer context.AfterFunc(ctx, stop)() // hands the signals back, so that a second one ends the process at once
 	if err := serve(ctx, opt, newLog(opt)); err != nil {
 		fmt.Fprintf(os.Stderr, "collet-server: %v\n", err)
 		return 1
@@ -46,7 +44,10 @@ func serve(ctx context.Context, opt options, log zerolog.Logger) error {
 	if opt.Check {
 		return check(ctx, opt, set, log)
 	}
-	// The port comes first: hashing gigabytes to learn that it is taken wastes the operator's time.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	// The port comes before hashing gigabytes, which would be for nothing if it is taken.
 	listener, err := server.Listen(ctx, opt.address(set))
 	if err != nil {
 		return err
@@ -62,17 +63,14 @@ func serve(ctx context.Context, opt options, log zerolog.Logger) error {
 	s := server.New(catalogue, set, log)
 	ctx, stop := context.WithCancel(ctx)
 	var reloader sync.WaitGroup
-	reloader.Go(func() { reloadOnHangup(ctx, s, opt, log) })
+	reloader.Go(func() { reload(ctx, hangup, s, opt, log) })
 	defer reloader.Wait()
 	defer stop()
 	return s.Serve(ctx, listener)
 }
 
-// reloadOnHangup reads settings and files again on SIGHUP, until ctx ends.
-func reloadOnHangup(ctx context.Context, s *server.Server, opt options, log zerolog.Logger) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+// reload reads settings and files again at each signal, until ctx ends.
+func reload(ctx context.Context, hangup <-chan os.Signal, s *server.Server, opt options, log zerolog.Logger) {
 	for {
 		select {
 		case <-ctx.Done():

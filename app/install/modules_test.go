@@ -1,0 +1,500 @@
+package install_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"collet/app/install"
+	"collet/app/update"
+)
+
+// module is a start in binaries mode with one version of the module.
+func module(content string) start {
+	return start{mode: update.Binaries, blobs: binaries("Lathe.so", content)}
+}
+
+// proven leaves a folder with a module that has proven itself.
+func proven(t testing.TB, content string) folder {
+	t.Helper()
+	f := newFolder(t)
+	s := module(content)
+	s.confirm = true
+	s.must(f)
+	f.want("proven", "Lathe.so="+content)
+	return f
+}
+
+func wantState(t *testing.T, d *install.Dir, state install.State, pending bool) {
+	t.Helper()
+	if d.State() != state || d.Pending() != pending {
+		t.Errorf("state %q, pending %v; want %q, %v", d.State(), d.Pending(), state, pending)
+	}
+}
+
+// TestModuleFromStagingToProof follows one module through all states, step by step.
+func TestModuleFromStagingToProof(t *testing.T) {
+	f, ctx := newFolder(t), context.Background()
+	f.write("Lathe.so", "one")
+	d := f.mustOpen()
+	wantState(t, d, install.None, false)
+	g, err := module("two").update(t, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, "update", "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written")
+	f.want("staged", "Lathe.so=one Lathe.so-staging=two")
+	wantState(t, d, install.Prepared, false)
+	for range 2 {
+		if err := d.Promote(ctx); err != nil {
+			t.Fatal(err)
+		}
+		f.want("promoted", "Lathe.so=two Lathe.so.bak=one")
+		wantState(t, d, install.Swapped, true)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = f.mustOpen()
+	f.want("still unproven", "Lathe.so=two Lathe.so.bak=one")
+	wantState(t, d, install.Swapped, true)
+	for range 2 {
+		if err := d.Confirm(); err != nil {
+			t.Fatal(err)
+		}
+		f.want("proven", "Lathe.so=two")
+		wantState(t, d, install.Confirmed, false)
+	}
+	if g, err = module("two").update(t, d); err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, "again", "0 wanted, 0 bytes, 0 resumed, 1 matched, 0 written")
+	if !d.HasLibrary() || d.Library() != filepath.Join(f.dir, "Lathe.so") || d.Packs() != filepath.Join(f.dir, "Resources") {
+		t.Errorf("%v %s %s", d.HasLibrary(), d.Library(), d.Packs())
+	}
+}
+
+func TestStagedModuleIsPromotedAtTheNextStart(t *testing.T) {
+	for name, rules := range map[string][]rule{"exchange": nil, "two moves": {noExchange()}} {
+		t.Run(name, func(t *testing.T) {
+			f := proven(t, "one")
+			s := module("two")
+			s.stay = true
+			s.must(f)
+			f.want("staged", "Lathe.so=one Lathe.so-staging=two")
+			d := f.mustOpen(rules...)
+			f.want("promoted", "Lathe.so=two Lathe.so.bak=one")
+			wantState(t, d, install.Swapped, true)
+		})
+	}
+}
+
+func TestFirstModule(t *testing.T) {
+	f := newFolder(t)
+	d := f.mustOpen()
+	if d.HasLibrary() {
+		t.Error("there is none")
+	}
+	if _, err := module("one").update(t, d); err != nil {
+		t.Fatal(err)
+	}
+	f.want("staged", "Lathe.so-staging=one")
+	if err := d.Promote(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	f.want("promoted", "Lathe.so=one")
+	wantState(t, d, install.Swapped, true)
+	if err := d.Confirm(); err != nil {
+		t.Fatal(err)
+	}
+	f.want("proven", "Lathe.so=one")
+}
+
+// TestUnprovenModuleIsNoBackup swaps twice without a proof: what proved itself last stays behind.
+func TestUnprovenModuleIsNoBackup(t *testing.T) {
+	for name, rules := range map[string][]rule{"exchange": nil, "two moves": {noExchange()}} {
+		t.Run(name, func(t *testing.T) {
+			f := proven(t, "one")
+			for _, version := range []string{"two", "three", "four"} {
+				if _, err := module(version).on(t, watch(f.open(), rules...)); err != nil {
+					t.Fatal(err)
+				}
+				f.want(version, "Lathe.so="+version+" Lathe.so.bak=one")
+			}
+			// The one that is there already is no news.
+			module("four").must(f)
+			d := f.mustOpen()
+			f.want("reopened", "Lathe.so=four Lathe.so.bak=one")
+			if err := d.Confirm(); err != nil {
+				t.Fatal(err)
+			}
+			f.want("proven", "Lathe.so=four")
+		})
+	}
+}
+
+func TestMissingModuleGetsItsBackupBack(t *testing.T) {
+	f := proven(t, "one")
+	module("two").must(f)
+	f.remove("Lathe.so")
+	d := f.mustOpen()
+	f.want("restored", "Lathe.so=one")
+	wantState(t, d, install.RolledBack, false)
+	if err := errors.Join(d.Confirm(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f.want("nothing to confirm", "Lathe.so=one")
+	module("two").must(f).want(t, "once more", "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written")
+	f.want("swapped again", "Lathe.so=two Lathe.so.bak=one")
+}
+
+// TestBackupOfAnotherProgram is what the engine's own updater leaves behind when it dies between its two renames, and
+// what a player may have saved by hand.
+func TestBackupOfAnotherProgram(t *testing.T) {
+	f := newFolder(t)
+	f.write("Lathe.so.bak", "one")
+	f.mustOpen().Close()
+	f.want("restored", "Lathe.so=one")
+	f.write("Lathe.so.bak", "saved by hand")
+	f.mustOpen().Close()
+	f.want("not ours", "Lathe.so=one Lathe.so.bak=saved by hand")
+}
+
+// TestBackupGoesAtTheNextStart confirms, and stops before the backup is gone.
+func TestBackupGoesAtTheNextStart(t *testing.T) {
+	f := proven(t, "one")
+	module("two").must(f)
+	d := f.mustOpen(refuse("remove", "*.bak", errStopped))
+	if err := d.Confirm(); err == nil {
+		t.Error("no word about the backup")
+	}
+	d.Close()
+	f.want("left behind", "Lathe.so=two Lathe.so.bak=one")
+	d = f.mustOpen()
+	f.want("gone", "Lathe.so=two")
+	wantState(t, d, install.Confirmed, false)
+}
+
+func TestCompanions(t *testing.T) {
+	f := newFolder(t)
+	f.write("Lathe.so", "one")
+	f.write("Lathe.pdb", "the host's own symbols")
+	s := start{mode: update.Binaries, blobs: binaries(
+		"Lathe.so", "two", "Lathe.so.pdb", "symbols of two", "Lathe.pdb", "symbols of another host",
+		"Lathe", "another host", "Lathe.toml", "x", "Other.so", "y", "sub/Lathe.so", "z")}
+	d := f.mustOpen()
+	g, err := s.update(t, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, "update", "2 wanted, 17 bytes, 0 resumed, 1 matched, 17 written")
+	f.want("staged", "Lathe.pdb=the host's own symbols Lathe.so=one Lathe.so-staging=two Lathe.so.pdb-staging=symbols of two")
+	if err := d.Promote(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	f.want("promoted", "Lathe.pdb=the host's own symbols Lathe.so=two Lathe.so.bak=one Lathe.so.pdb=symbols of two")
+}
+
+func TestHostSymbolsOnlyWhereThereAreNone(t *testing.T) {
+	f := newFolder(t)
+	s := start{mode: update.Binaries, blobs: binaries("Lathe.so", "two", "Lathe.pdb", "symbols")}
+	s.must(f)
+	f.want("first", "Lathe.pdb=symbols Lathe.so=two")
+	s.blobs = binaries("Lathe.so", "two", "Lathe.pdb", "other symbols")
+	s.must(f).want(t, "then", "0 wanted, 0 bytes, 0 resumed, 1 matched, 0 written")
+	f.want("kept", "Lathe.pdb=symbols Lathe.so=two")
+}
+
+// TestCompanionsAreBestEffort can't replace one, and swaps the module all the same.
+func TestCompanionsAreBestEffort(t *testing.T) {
+	f := newFolder(t)
+	f.write("Lathe.so", "one")
+	f.write("Lathe.so.pdb", "old")
+	s := start{mode: update.Binaries, blobs: binaries("Lathe.so", "two", "Lathe.so.pdb", "new")}
+	held := refuse("rename", "* Lathe.so.pdb", fs.ErrPermission)
+	if _, err := s.on(t, watch(f.open(), held)); err != nil {
+		t.Fatal(err)
+	}
+	f.want("swapped", "Lathe.so=two Lathe.so.bak=one Lathe.so.pdb=old Lathe.so.pdb-staging=new")
+	s.must(f).want(t, "next", "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written")
+	f.want("caught up", "Lathe.so=two Lathe.so.bak=one Lathe.so.pdb=new")
+}
+
+// TestPromoteFailsAndIsRetried is a module that a virus scanner holds: the retry fetches nothing.
+func TestPromoteFailsAndIsRetried(t *testing.T) {
+	f, ctx := proven(t, "one"), context.Background()
+	busy := true
+	d := f.mustOpen(noExchange(), func(o op) error {
+		if busy && o.verb == "rename" && o.name == "Lathe.so" {
+			return fs.ErrPermission
+		}
+		return nil
+	})
+	if _, err := module("two").update(t, d); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, "promote", d.Promote(ctx), update.NoPermission)
+	f.want("refused", "Lathe.so=one Lathe.so-staging=two")
+	g, err := module("two").update(t, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, "retry", "1 wanted, 3 bytes, 3 resumed, 1 matched, 0 written")
+	busy = false
+	if err := d.Promote(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.want("promoted", "Lathe.so=two Lathe.so.bak=one")
+	wantState(t, d, install.Swapped, true)
+}
+
+// TestPreparedModuleMeetsAnotherOffer takes the staged module back.
+func TestPreparedModuleMeetsAnotherOffer(t *testing.T) {
+	for name, test := range map[string]struct {
+		next       start
+		plan, tree string
+		state      install.State
+		pending    bool
+	}{
+		"newer": {module("three"), "1 wanted, 5 bytes, 0 resumed, 1 matched, 5 written",
+			"Lathe.so=three Lathe.so.bak=one", install.Swapped, true},
+		"the live one": {module("one"), "0 wanted, 0 bytes, 0 resumed, 1 matched, 0 written",
+			"Lathe.so=one ~Lathe.so=two", install.RolledBack, false},
+		"packs only": {start{blobs: packs("Core.zip", "core")}, "1 wanted, 4 bytes, 0 resumed, 1 matched, 4 written",
+			"Lathe.so=one Resources/Core.zip=core ~Lathe.so=two", install.Swapped, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := proven(t, "one")
+			d := f.mustOpen()
+			if _, err := module("two").update(t, d); err != nil {
+				t.Fatal(err)
+			}
+			g, err := test.next.update(t, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.want(t, "plan", test.plan)
+			if err := errors.Join(d.Promote(context.Background()), d.Close()); err != nil {
+				t.Fatal(err)
+			}
+			d = f.mustOpen()
+			f.want("then", test.tree)
+			wantState(t, d, test.state, test.pending)
+			d.Close()
+			want := "1 wanted, 3 bytes, 3 resumed, 1 matched, 0 written"
+			if name == "newer" {
+				want = "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written"
+			}
+			module("two").must(f).want(t, "back again", want)
+		})
+	}
+}
+
+// TestPreparedPacksGoForward fails in the middle of a commit: before anything else is planned the set becomes whole.
+func TestPreparedPacksGoForward(t *testing.T) {
+	f := newFolder(t)
+	start{blobs: packs("A.zip", "a1", "B.zip", "b1")}.must(f)
+	held := true
+	d := f.mustOpen(func(o op) error {
+		if held && o.verb == "rename" && o.to == "Resources/B.zip" {
+			return fs.ErrPermission
+		}
+		return nil
+	})
+	_, err := start{blobs: packs("A.zip", "a2", "B.zip", "b2")}.update(t, d)
+	if fault := wantFault(t, "commit", err, update.NoPermission); !strings.HasSuffix(fault.Subject, "B.zip") {
+		t.Errorf("about %s", fault.Subject)
+	}
+	f.want("half", "Resources/A.zip=a2 Resources/B.zip=b1 Resources/~B.zip=b2")
+	_, err = start{blobs: packs("A.zip", "a3", "B.zip", "b3")}.update(t, d)
+	wantFault(t, "still held", err, update.NoPermission)
+	f.want("nothing new begun", "Resources/A.zip=a2 Resources/B.zip=b1 Resources/~B.zip=b2")
+	held = false
+	g, err := start{blobs: packs("A.zip", "a3", "B.zip", "b2")}.update(t, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, "let go", "1 wanted, 2 bytes, 0 resumed, 2 matched, 2 written")
+	f.want("whole", "Resources/A.zip=a3 Resources/B.zip=b2")
+}
+
+// TestPreparedBytesVanish is a virus scanner that takes a file away after it was written.
+func TestPreparedBytesVanish(t *testing.T) {
+	for name, spoil := range map[string]func(folder){
+		"gone":    func(f folder) { f.remove("Lathe.so-staging") },
+		"changed": func(f folder) { f.write("Lathe.so-staging", "twX") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := proven(t, "one")
+			module("two").must(f)
+			s := module("three")
+			s.stay = true
+			s.must(f)
+			f.want("prepared", "Lathe.so=two Lathe.so-staging=three Lathe.so.bak=one")
+			spoil(f)
+			d := f.mustOpen()
+			wantState(t, d, install.RolledBack, true)
+			d.Close()
+			if got := f.tree(); !strings.HasPrefix(got, "Lathe.so=two") || !strings.Contains(got, "Lathe.so.bak=one") {
+				t.Errorf("left %s", got)
+			}
+			module("three").must(f)
+			f.want("fetched again", "Lathe.so=three Lathe.so.bak=one")
+		})
+	}
+}
+
+// TestVanishedBetweenTwoMoves loses the staged module at the worst moment of a system that can't exchange names.
+func TestVanishedBetweenTwoMoves(t *testing.T) {
+	f := proven(t, "one")
+	w := watch(f.open(), noExchange(), refuse("rename", "Lathe.so-staging Lathe.so", errStopped))
+	if _, err := module("two").on(t, w); err == nil {
+		t.Fatal("not stopped")
+	}
+	f.want("stopped", "Lathe.so-staging=two Lathe.so.bak=one")
+	f.remove("Lathe.so-staging")
+	d := f.mustOpen()
+	f.want("restored", "Lathe.so=one")
+	wantState(t, d, install.RolledBack, false)
+}
+
+// TestConfirmWhileAnotherIsPrepared proves a module while the next one already waits: nothing of that is lost.
+func TestConfirmWhileAnotherIsPrepared(t *testing.T) {
+	f := proven(t, "one")
+	module("two").must(f)
+	d := f.mustOpen()
+	if _, err := module("three").update(t, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Confirm(); err != nil {
+		t.Fatal(err)
+	}
+	f.want("two is proven", "Lathe.so=two Lathe.so-staging=three")
+	wantState(t, d, install.Prepared, false)
+	if err := errors.Join(d.Promote(context.Background()), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d = f.mustOpen()
+	f.want("two is the backup", "Lathe.so=three Lathe.so.bak=two")
+	wantState(t, d, install.Swapped, true)
+}
+
+// TestConfirmWhilePartsArrive keeps the parts bound.
+func TestConfirmWhilePartsArrive(t *testing.T) {
+	f := proven(t, "one")
+	module("two").must(f)
+	s := start{blobs: packs("Core.zip", "0123456789")}
+	begin(t, f, s, 6)
+	d := f.mustOpen()
+	wantState(t, d, install.Staging, true)
+	if err := errors.Join(d.Confirm(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f.want("proven", "Lathe.so=two Resources/~Core.zip=012345")
+	s.must(f).want(t, "resumed", "1 wanted, 10 bytes, 6 resumed, 1 matched, 4 written")
+}
+
+// TestVerifyHealsTheModule finds a damaged module while packs are looked at.
+func TestVerifyHealsTheModule(t *testing.T) {
+	f := proven(t, "one")
+	f.write("Lathe.so", "onX")
+	s := start{blobs: append(packs("Core.zip", "core"), binaries("Lathe.so", "one")...), verify: true, stay: true}
+	s.must(f).want(t, "verify", "2 wanted, 7 bytes, 0 resumed, 1 matched, 7 written")
+	f.want("staged", "Lathe.so=onX Lathe.so-staging=one Resources/Core.zip=core")
+	f.mustOpen()
+	f.want("healed", "Lathe.so=one Lathe.so.bak=onX Resources/Core.zip=core")
+}
+
+// TestLinkInPlaceOfTheModule is a developer's folder, or a planted link: it is replaced and not followed.
+func TestLinkInPlaceOfTheModule(t *testing.T) {
+	f := newFolder(t)
+	f.write("build/real.so", "real")
+	if err := os.Symlink("build/real.so", filepath.Join(f.dir, "Lathe.so")); err != nil {
+		t.Skip(err)
+	}
+	f.write("Lathe.so.bak", "older")
+	d := f.mustOpen()
+	if !d.HasLibrary() {
+		t.Error("a link is a module")
+	}
+	d.Close()
+	f.want("left alone", "Lathe.so? Lathe.so.bak=older build/real.so=real")
+	module("two").must(f)
+	f.want("replaced", "Lathe.so=two Lathe.so.bak=older build/real.so=real")
+}
+
+// TestTwoHostsShareAFolder updates the modules of two hosts in turns; each answers only for its own.
+func TestTwoHostsShareAFolder(t *testing.T) {
+	f, ctx := proven(t, "one"), context.Background()
+	module("two").must(f)
+	cfg := install.Config{FS: f.open(), Names: names(), Log: zerolog.Nop(), Now: later}
+	cfg.Names.Runtime, cfg.Names.Server = "MyAlt", "Lathe"
+	alt, err := install.Open(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, alt, install.Swapped, false)
+	g, err := module("alt").update(t, alt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, "renamed host", "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written")
+	if err := alt.Promote(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.want("both", "Lathe.so=two Lathe.so.bak=one MyAlt.so=alt")
+	wantState(t, alt, install.Swapped, true)
+	if err := errors.Join(alt.Confirm(), alt.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d := f.mustOpen()
+	wantState(t, d, install.Confirmed, true)
+	f.want("one of them waits", "Lathe.so=two Lathe.so.bak=one MyAlt.so=alt")
+	if err := d.Confirm(); err != nil {
+		t.Fatal(err)
+	}
+	f.want("none waits", "Lathe.so=two MyAlt.so=alt")
+}
+
+// TestSomebodyElseFinishesTheSwap lets the other host of a folder open it while a module waits for its promotion.
+func TestSomebodyElseFinishesTheSwap(t *testing.T) {
+	f := proven(t, "one")
+	s := module("two")
+	s.stay = true
+	s.must(f)
+	cfg := install.Config{FS: f.open(), Names: names(), Log: zerolog.Nop(), Now: later}
+	cfg.Names.Runtime = "MyAlt"
+	alt, err := install.Open(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.want("swapped", "Lathe.so=two Lathe.so.bak=one")
+	wantState(t, alt, install.Swapped, false)
+	if err := alt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, f.mustOpen(), install.Swapped, true)
+}
+
+// TestLogSaysWhatHappened looks for the two lines that a person needs who asks why an old module runs.
+func TestLogSaysWhatHappened(t *testing.T) {
+	f := proven(t, "one")
+	module("two").must(f)
+	f.remove("Lathe.so")
+	var log bytes.Buffer
+	d, err := install.Open(context.Background(), install.Config{FS: f.open(), Names: names(), Log: zerolog.New(&log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if !strings.Contains(log.String(), "live module is missing") || !strings.Contains(log.String(), `"file":"Lathe.so"`) {
+		t.Errorf("logged %s", &log)
+	}
+}
