@@ -18,7 +18,7 @@ func runChild(ctx context.Context, f flags, stderr io.Writer) int {
 	in, out, err := platform.OpenControl(f.Control)
 	if err != nil {
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
-		return exitUsage
+		return supervise.ExitNoControl
 	}
 	return supervise.Serve(ctx, in, out, func() (supervise.Module, error) { return load(f) }, platform.Halt)
 }

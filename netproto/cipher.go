@@ -2,11 +2,14 @@ package netproto
 
 import (
 	"crypto/rand"
-	"encoding/binary"
+	"crypto/subtle"
 )
 
 // cipherTable is the number of key bytes of one direction (fonline reference, section 2.3).
 const cipherTable = 50
+
+// cipherBlock is the size of the steps in which long fields are XORed, in bytes.
+const cipherBlock = 512
 
 // keystream is the cipher of one direction. A field is XORed with the one table byte that its offset in the stream
 // selects, and moves the offset by its length. The zero value enciphers nothing.
@@ -35,11 +38,15 @@ func (k *keystream) apply(field []byte) {
 	if key == 0 {
 		return
 	}
-	const wide = 8
-	word := uint64(key) * 0x0101010101010101
-	for len(field) >= wide {
-		binary.LittleEndian.PutUint64(field, binary.LittleEndian.Uint64(field)^word)
-		field = field[wide:]
+	if len(field) >= cipherBlock {
+		var block [cipherBlock]byte
+		for i := range block {
+			block[i] = key
+		}
+		for len(field) >= cipherBlock {
+			subtle.XORBytes(field, field[:cipherBlock], block[:])
+			field = field[cipherBlock:]
+		}
 	}
 	for i := range field {
 		field[i] ^= key

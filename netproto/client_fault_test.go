@@ -301,7 +301,7 @@ func TestNoiseIsPassedOver(t *testing.T) {
 			}
 		})
 		var text bytes.Buffer
-		opt.Log = zerolog.New(&text)
+		opt.Log = zerolog.New(zerolog.SyncWriter(&text)) // both goroutines of a session and its caller log
 		c, _ := listed(t, opt)
 		if got := fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: 100_123}}); len(got[0]) != 100_123 {
 			t.Errorf("%d bytes", len(got[0]))

@@ -353,6 +353,26 @@ func TestProtocolNamesMessages(t *testing.T) {
 	}
 }
 
+// TestProtocolStatesVerdictsAndLimits compares the remaining numbers of the document with the code.
+func TestProtocolStatesVerdictsAndLimits(t *testing.T) {
+	doc := protocolDoc(t)
+	server, client := netproto.DefaultServerLimits(), netproto.DefaultClientLimits()
+	rows := []string{
+		fmt.Sprintf("| hello | %d KiB | – |", server.Hello>>10),
+		fmt.Sprintf("| any other frame | %d MiB | %d MiB |", server.Frame>>20, client.Frame>>20),
+		fmt.Sprintf("| one string | %d KiB | %d KiB |", server.String>>10, client.String>>10),
+		fmt.Sprintf("| entries of a list | %d 000 | %d 000 |", server.List/1000, client.List/1000),
+	}
+	for v := compat.Accept; v <= compat.Maintenance; v++ {
+		rows = append(rows, fmt.Sprintf("| %d | %v |", v, v))
+	}
+	for _, row := range rows {
+		if !strings.Contains(doc, row) {
+			t.Errorf("PROTOCOL.md has no row %q", row)
+		}
+	}
+}
+
 func protocolDoc(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/PROTOCOL.md")

@@ -26,6 +26,11 @@ func (c *Client) Fetch(ctx context.Context, reqs []FetchRange, deliver func(i in
 	if err := c.mayTransfer(); err != nil {
 		return err
 	}
+	select {
+	case <-c.done: // what an earlier call left unanswered may lie in the channels
+		return c.err
+	default:
+	}
 	for i, r := range reqs {
 		if r.Offset < 0 || r.Offset > r.Size {
 			return fmt.Errorf("range %d: offset %d of %d bytes", i, r.Offset, r.Size)

@@ -104,13 +104,13 @@ func TestBodyCostsWhatArrives(t *testing.T) {
 	}
 }
 
-// TestZlibBombIsBounded inflates an unknown message of the largest size: it is passed over without being held.
+// TestZlibBombIsBounded inflates a large unknown message: it is passed over without being held.
 func TestZlibBombIsBounded(t *testing.T) {
 	answer := frame(t, netproto.G1, &netproto.HandshakeAnswer{})
-	bomb := append(rawFrame(200, ""), make([]byte, 32<<20-9)...)
+	bomb := append(rawFrame(200, ""), make([]byte, 8<<20)...)
 	binary.LittleEndian.PutUint32(bomb[4:], uint32(len(bomb)))
 	input := deflate(t, 1, append(answer, bomb...), false)
-	if len(input) > 1<<20 {
+	if len(input) > 256<<10 {
 		t.Fatalf("%d bytes are no bomb", len(input))
 	}
 	var got []netproto.Message

@@ -67,7 +67,7 @@ func frameSize(g Generation, m Message) (uint32, error) {
 	if err := c.run(m); err != nil {
 		return 0, err
 	}
-	if c.size > math.MaxUint32-frameHeader {
+	if uint64(c.size) > math.MaxUint32-frameHeader {
 		return 0, fmt.Errorf("%v: %w", m.ID(), tooLarge(uint64(c.size), math.MaxUint32-frameHeader))
 	}
 	return uint32(c.size + frameHeader), nil

@@ -91,6 +91,9 @@ func (p *Process) own(cmd *exec.Cmd, started chan<- error, finish ...func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) { // os/exec's word on Windows for a path without a file
+			err = &os.PathError{Op: "start", Path: cmd.Path, Err: os.ErrNotExist}
+		}
 		started <- err
 		return
 	}
@@ -144,7 +147,7 @@ func (p *Process) Kill() {
 // ProcessEnd is how a process ended.
 type ProcessEnd struct {
 	Code    int    // exit code, -1 if a signal ended it or the end is unknown; on Windows an exception is its own code
-	Signal  string // name of the signal or exception that ended it, "SIGSEGV"; empty if it exited by itself
+	Signal  string // name of the signal ("SIG…") or exception that ended it; empty if it exited by itself
 	Meaning string // the signal or exception in words, "segmentation fault"
 	Core    bool   // the system wrote a core file
 	Asked   bool   // somebody asked the program to end: the session, the terminal, SIGTERM
@@ -162,7 +165,10 @@ func (e ProcessEnd) String() string {
 	case e.Signal == "":
 		return "exited with code " + strconv.Itoa(e.Code)
 	}
-	text := "ended by " + endWord + " " + e.Signal
+	text := "ended by exception " + e.Signal
+	if strings.HasPrefix(e.Signal, "SIG") {
+		text = "ended by signal " + e.Signal
+	}
 	if e.Meaning != "" {
 		text += " (" + e.Meaning + ")"
 	}

@@ -2,7 +2,6 @@ package platform_test
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -12,27 +11,6 @@ import (
 
 	"collet/platform"
 )
-
-var _ = func() bool {
-	helpers["host"] = helpHost
-	helpers["deaf"] = func(_, _ *os.File, _ []string) int { time.Sleep(time.Hour); return 0 }
-	return true
-}()
-
-// helpHost starts a child that never looks at its control handles, tells its number and waits to be killed.
-func helpHost(in, out *os.File, _ []string) int {
-	exe, err := os.Executable()
-	if err != nil {
-		return 97
-	}
-	child, err := platform.StartProcess(platform.Command{Exe: exe, Args: []string{"deaf"}})
-	if err != nil {
-		return 97
-	}
-	fmt.Fprintln(out, child.Pid())
-	in.Read(make([]byte, 1))
-	return 0
-}
 
 func TestChildDiesWithAKilledHost(t *testing.T) {
 	host := start(t, platform.Command{Args: []string{"host"}})
@@ -79,5 +57,42 @@ func TestChildOutlivesThreads(t *testing.T) {
 	case <-p.Done():
 		t.Errorf("the child ended with a thread: %s", p.End())
 	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+// TestNoHandlesAreLeft starts processes that end, are killed and never start.
+func TestNoHandlesAreLeft(t *testing.T) {
+	count := func() int {
+		handles, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(handles)
+	}
+	env := platform.SetVariable(os.Environ(), "GORACE", "atexit_sleep_ms=0")
+	once := func() {
+		for _, args := range [][]string{{"exit", "0"}, {"deaf"}} {
+			p, err := platform.StartProcess(platform.Command{Exe: self(t), Args: args, Env: env, Stdout: func(string) {}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if args[0] == "deaf" {
+				p.Kill()
+			}
+			wait(t, p)
+			p.From.Close()
+			p.To.Close()
+		}
+		if _, err := platform.StartProcess(platform.Command{Exe: self(t) + ".missing"}); err == nil {
+			t.Fatal("nothing was started")
+		}
+	}
+	once() // the runtime opens handles of its own with the first pipe and process
+	before := count()
+	for range 10 {
+		once()
+	}
+	if after := count(); after > before {
+		t.Errorf("%d handles became %d", before, after)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ var helpers = map[string]func(in, out *os.File, args []string) int{
 	"print": helpPrint,
 	"wait":  func(in, _ *os.File, _ []string) int { io.Copy(io.Discard, in); return 0 },
 	"halt":  func(_, _ *os.File, args []string) int { platform.Halt(number(args[0])); return 99 },
+	"deaf":  func(_, _ *os.File, _ []string) int { time.Sleep(time.Hour); return 0 },
+	"host":  helpHost,
 	"getenv": func(_, out *os.File, args []string) int {
 		wd, _ := os.Getwd()
 		fmt.Fprintln(out, os.Getenv(args[0]), wd)
@@ -63,11 +66,30 @@ func helpEcho(in, out *os.File, _ []string) int {
 	return 0
 }
 
-// helpPrint prints each argument as it stands, in turns to standard output and standard error.
+// helpPrint prints what its arguments quote, in turns to standard output and standard error.
 func helpPrint(_, _ *os.File, args []string) int {
-	for i, text := range args {
+	for i, quoted := range args {
+		text, err := strconv.Unquote(quoted)
+		if err != nil {
+			return 97
+		}
 		fmt.Fprint([]*os.File{os.Stdout, os.Stderr}[i%2], text)
 	}
+	return 0
+}
+
+// helpHost starts a child that never looks at its control handles, tells its number and waits to be killed.
+func helpHost(in, out *os.File, _ []string) int {
+	exe, err := os.Executable()
+	if err != nil {
+		return 97
+	}
+	child, err := platform.StartProcess(platform.Command{Exe: exe, Args: []string{"deaf"}})
+	if err != nil {
+		return 97
+	}
+	fmt.Fprintln(out, child.Pid())
+	in.Read(make([]byte, 1))
 	return 0
 }
 
@@ -194,7 +216,7 @@ func TestStartOfNothingFails(t *testing.T) {
 }
 
 func TestEnvironmentAndFolderReachTheChild(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Dir(self(t))
 	env := platform.SetVariable(os.Environ(), "COLLET_TEST", "new")
 	p := start(t, platform.Command{Args: []string{"getenv", "COLLET_TEST"}, Env: env, Dir: dir})
 	line, err := bufio.NewReader(p.From).ReadString('\n')
@@ -224,7 +246,7 @@ func TestOutputArrivesAsLines(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out, errs collector
 			p := start(t, platform.Command{
-				Args: []string{"print", test.printed, test.printed}, Stdout: out.add, Stderr: errs.add,
+				Args: []string{"print", strconv.Quote(test.printed), strconv.Quote(test.printed)}, Stdout: out.add, Stderr: errs.add,
 			})
 			wait(t, p)
 			if got := out.all(); !slices.Equal(got, test.lines) {
@@ -244,7 +266,7 @@ func TestControlNumbersAreChecked(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	file, err := os.Create(t.TempDir() + "/file")
+	file, err := os.Open(self(t))
 	if err != nil {
 		t.Fatal(err)
 	}

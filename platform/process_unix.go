@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endWord is what ends a process that does not exit by itself.
-const endWord = "signal"
-
 // firstExtra is the number that exec(3) gives the first of exec.Cmd.ExtraFiles; 0, 1 and 2 are the standard streams.
 const firstExtra = 3
 
@@ -53,7 +50,7 @@ func endOf(state *os.ProcessState) ProcessEnd {
 	sig := status.Signal()
 	end := ProcessEnd{Code: -1, Signal: unix.SignalName(sig), Meaning: sig.String(), Core: status.CoreDump()}
 	if end.Signal == "" { // a real-time signal has a number only
-		end.Signal, end.Meaning = strconv.Itoa(int(sig)), ""
+		end.Signal, end.Meaning = "SIG"+strconv.Itoa(int(sig)), ""
 	}
 	end.Asked = sig == unix.SIGTERM || sig == unix.SIGINT || sig == unix.SIGHUP
 	return end

@@ -82,6 +82,7 @@ func TestSignalsAreNamed(t *testing.T) {
 		{"kill -TERM $$", "ended by signal SIGTERM (terminated)", true},
 		{"kill -HUP $$", "ended by signal SIGHUP (hangup)", true},
 		{"exit 139", "exited with code 139", false},
+		{"kill -40 $$", "ended by signal SIG40", false},
 	}
 	for _, test := range tests {
 		t.Run(test.script, func(t *testing.T) {

@@ -11,9 +11,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// endWord is what ends a process that does not exit by itself.
-const endWord = "exception"
-
 // killCode is the exit code of a process that os.Process.Kill ended; the job uses the same.
 const killCode = 1
 

@@ -239,7 +239,7 @@ func (d *Dir) read(ctx context.Context, name string, a release.Algorithm, progre
 	}
 	defer f.Close()
 	h := a.NewHash()
-	if _, err := drain(ctx, h, f, progress); err != nil {
+	if _, err := d.drain(ctx, h, f, progress); err != nil {
 		return release.Digest{}, err
 	}
 	return a.SumOf(h), nil
@@ -250,11 +250,13 @@ const readSize = 256 << 10
 
 // drain hashes what is left of r in constant memory and tells how much it was. It stops soon after ctx ends. progress may
 // be nil.
-func drain(ctx context.Context, h hash.Hash, r io.Reader, progress func(done int64)) (done int64, err error) {
-	buffer := make([]byte, readSize)
+func (d *Dir) drain(ctx context.Context, h hash.Hash, r io.Reader, progress func(done int64)) (done int64, err error) {
+	if d.buffer == nil {
+		d.buffer = make([]byte, readSize)
+	}
 	for {
-		n, err := r.Read(buffer)
-		h.Write(buffer[:n])
+		n, err := r.Read(d.buffer)
+		h.Write(d.buffer[:n])
 		done += int64(n)
 		if progress != nil {
 			progress(done)

@@ -31,7 +31,8 @@ type Dir struct {
 	lock    io.Closer
 	journal Journal
 	cache   *hashCache
-	work    *work // what Plan prepared; nil before
+	work    *work  // what Plan prepared; nil before
+	buffer  []byte // for hashing; made when it is first needed
 }
 
 // Open takes the install's lock, reads the journal and finishes what an earlier process began, up to and including the

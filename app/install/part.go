@@ -87,7 +87,7 @@ func (d *Dir) openPart(ctx context.Context, i int, c candidate) error {
 		return err
 	}
 	p := &part{index: i, file: f, hash: c.file.Digest.Algorithm.NewHash()}
-	if p.size, err = drain(ctx, p.hash, f, nil); err != nil {
+	if p.size, err = d.drain(ctx, p.hash, f, nil); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if p.size != d.work.offsets[i] {

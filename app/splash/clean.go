@@ -18,11 +18,10 @@ const (
 // direction of writing become spaces, invalid UTF-8 becomes the replacement character, runs of spaces become one, and
 // what is longer than limit characters loses its middle, since both ends of a path tell something.
 func clean(text string, limit int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) > limit*utf8.UTFMax*2 {
-		text = cutMiddle(text, limit*2)
+	if end := limit * utf8.UTFMax; len(text) > 2*end {
+		text = text[:end] + "…" + text[len(text)-end:] // so that the rest costs little, however long it is
 	}
-	text = strings.Map(harmless, text)
+	text = strings.Map(harmless, strings.ToValidUTF8(text, "\uFFFD"))
 	return cutMiddle(strings.Join(strings.Fields(text), " "), limit)
 }
 

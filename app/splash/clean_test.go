@@ -31,6 +31,16 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// What a peer sends may be of any length; the work on it may not.
+func TestCleanOfEndlessText(t *testing.T) {
+	for _, part := range []string{"x", "\x00", "\xff", "長", " "} {
+		text := strings.Repeat(part, 20<<20/len(part))
+		if got := clean(text, maxLine); utf8.RuneCountInString(got) > maxLine {
+			t.Errorf("of %d times %q are left %d characters", len(text)/len(part), part, utf8.RuneCountInString(got))
+		}
+	}
+}
+
 func TestCutMiddle(t *testing.T) {
 	for _, c := range []struct {
 		text  string

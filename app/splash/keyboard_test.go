@@ -178,6 +178,18 @@ func TestCopyReport(t *testing.T) {
 	}
 }
 
+// Without a dialog there is nothing to copy, and the clipboard keeps what it has.
+func TestCopyWithoutDialog(t *testing.T) {
+	s := begin(t, Options{Report: func() string { return "the report" }})
+	s.on(func(screen *screen) {
+		s.app.Clipboard().SetContent("mine")
+		screen.copyReport()
+		if content := s.app.Clipboard().Content(); content != "mine" {
+			t.Errorf("on the clipboard is %q", content)
+		}
+	})
+}
+
 func TestPages(t *testing.T) {
 	var opened []string
 	fail := error(nil)
@@ -238,6 +250,7 @@ func TestReading(t *testing.T) {
 	} {
 		before := offset()
 		s.key(step.key)
+		s.on(func(screen *screen) { screen.card.place(screen.card.root.Size()) }) // must not scroll
 		if after := offset(); !step.want(before, after) {
 			t.Errorf("%s scrolled from %v to %v", step.key, before, after)
 		}

@@ -83,6 +83,8 @@ func (d plainDriver) DoFromGoroutine(f func(), wait bool) {
 	}
 }
 
+func (d plainDriver) Quit() { d.app.Quit() }
+
 func (d plainDriver) CreateWindow(title string) fyne.Window {
 	d.app.window = &loopWindow{Window: d.Driver.CreateWindow(title), kind: "plain"}
 	return d.app.window

@@ -75,20 +75,23 @@ func run(opt Options, work func(context.Context, *View), create func() (fyne.App
 }
 
 // quitter returns what ends the loop when work is done. Quitting before the loop runs would leave the window open and
-// the loop running, so what comes too early is made up for when the loop starts.
+// the loop running, so what comes too early is made up for when the loop starts. It is the driver that quits, and not
+// the application: that would close windows first, which is a fault if the loop has just ended by itself; the end of the
+// loop takes them down anyway.
 func quitter(application fyne.App, done <-chan struct{}) func(*screen) {
 	started := false // of the main goroutine
+	quit := application.Driver().Quit
 	application.Lifecycle().SetOnStarted(func() {
 		started = true
 		select {
 		case <-done:
-			application.Quit()
+			quit()
 		default:
 		}
 	})
 	return func(*screen) {
 		if started {
-			application.Quit()
+			quit()
 		}
 	}
 }

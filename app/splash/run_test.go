@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/driver"
 
 	"collet"
 	"collet/app/update"
@@ -50,7 +51,7 @@ func TestRunEndsWhenWorkIsDone(t *testing.T) {
 
 // Work that is done before the window is open must not leave a window or a loop behind.
 func TestRunOfWorkThatIsDoneAtOnce(t *testing.T) {
-	for range 20 {
+	for range 5 {
 		a := newLoopApp(t, true)
 		if err := runOn(t, a, Options{}, func(context.Context, *View) {}); err != nil || a.runs != 1 || !a.window.closed {
 			t.Fatalf("error %v, %d loops, closed %v", err, a.runs, a.window.closed)
@@ -58,28 +59,29 @@ func TestRunOfWorkThatIsDoneAtOnce(t *testing.T) {
 	}
 }
 
-// Work begins beside the making of the window, and what it shows before appears with the first frame.
+// Work begins beside the making of the window: here no window is made until it has said something.
 func TestWorkBeginsBeforeTheWindowIsOpen(t *testing.T) {
 	a := newLoopApp(t, true)
-	begun, noted := make(chan struct{}), make(chan struct{})
-	first := ""
-	opt := Options{}
-	err := run(opt, func(ctx context.Context, v *View) {
-		close(begun)
+	begun := make(chan struct{})
+	a.driver = patientDriver{splashDriver{plainDriver{a.App.Driver(), a}}, begun}
+	err := runOn(t, a, Options{}, func(_ context.Context, v *View) {
 		v.Note("said early")
-		close(noted)
-	}, func() (fyne.App, error) {
-		return a, nil
+		close(begun)
 	})
-	<-begun
-	<-noted
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || !a.window.shown {
+		t.Errorf("error %v, window shown: %v", err, a.window.shown)
 	}
-	first = a.window.Title()
-	if first == "" {
-		t.Error("no window")
-	}
+}
+
+// patientDriver makes a window when work has begun.
+type patientDriver struct {
+	splashDriver
+	begun <-chan struct{}
+}
+
+func (d patientDriver) CreateSplashWindow() fyne.Window {
+	<-d.begun
+	return d.splashDriver.CreateSplashWindow()
 }
 
 func TestEarlyNoteIsInTheFirstFrame(t *testing.T) {
@@ -188,6 +190,35 @@ func (d brokenDriver) CreateSplashWindow() fyne.Window {
 
 func (brokenDriver) CurrentKeyModifiers() fyne.KeyModifier { return 0 }
 func (brokenDriver) HasSecondaryDisplay() bool             { return false }
+
+// nativeWindow is a window that says what the system has for it.
+type nativeWindow struct {
+	fyne.Window
+	handle any
+}
+
+func (w nativeWindow) RunNative(f func(any)) { f(w.handle) }
+
+// Fyne only logs it when the system has no window to give; we ask for the handle.
+func TestIsOpen(t *testing.T) {
+	for _, c := range []struct {
+		handle any
+		want   bool
+	}{
+		{driver.X11WindowContext{}, false}, {driver.X11WindowContext{WindowHandle: 7}, true},
+		{driver.WaylandWindowContext{}, false}, {driver.WaylandWindowContext{WaylandSurface: 7}, true},
+		{driver.WindowsWindowContext{}, false}, {driver.WindowsWindowContext{HWND: 7}, true},
+		{driver.MacWindowContext{}, false}, {driver.MacWindowContext{NSWindow: 7}, true},
+		{driver.UnknownContext{}, true},
+	} {
+		if got := isOpen(nativeWindow{handle: c.handle}); got != c.want {
+			t.Errorf("%#v: %v", c.handle, got)
+		}
+	}
+	if !isOpen(&loopWindow{}) {
+		t.Error("a window without a handle is not open")
+	}
+}
 
 func TestOptionsAreCompleted(t *testing.T) {
 	o := Options{}.complete()

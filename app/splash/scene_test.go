@@ -78,6 +78,7 @@ func moments() []moment {
 		{"waiting, damaged", waiting(update.DamagedDownload, "Resources/Core.zip")},
 		{"waiting, server fault", waiting(update.ServerFault, "")},
 		{"waiting, locked file", waiting(update.LockedFile, "EmberReach.so")},
+		{"waiting, disk fault", waiting(update.DiskFault, "Resources/Core.zip")},
 		{"waiting, for no known reason", with(waiting(update.NoCause, ""), func(s *update.Status) { s.Fault = nil })},
 		{"waiting, the time has come", with(waiting(update.Unreachable, ""), func(s *update.Status) {
 			s.RetryAt = noon.Add(-time.Second)

@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/driver/desktop"
 	"fyne.io/fyne/v2/test"
+	"fyne.io/fyne/v2/theme"
 
 	"collet/app/update"
 	"collet/assets"
@@ -171,6 +169,45 @@ func TestGauge(t *testing.T) {
 	}
 }
 
+// calm are the settings of people who asked their system for less motion.
+type calm struct{ fyne.Settings }
+
+func (calm) ShowAnimations() bool { return false }
+
+type calmApp struct{ fyne.App }
+
+func (a calmApp) Settings() fyne.Settings { return calm{a.App.Settings()} }
+
+func TestBusyBarStandsStillWhereMotionIsUnwanted(t *testing.T) {
+	a := test.NewTempApp(t)
+	if got := steady(0.9); got != 0.9 {
+		t.Errorf("with motion it is at %v", got)
+	}
+	fyne.SetCurrentApp(calmApp{a})
+	if got := steady(0.9); got != 0.5 {
+		t.Errorf("without motion it is at %v", got)
+	}
+}
+
+func TestTheLookIsDark(t *testing.T) {
+	test.NewTempApp(t)
+	l := newLook()
+	for _, variant := range []fyne.ThemeVariant{theme.VariantDark, theme.VariantLight} {
+		for name, want := range map[fyne.ThemeColorName]color.Color{
+			theme.ColorNameBackground: ground, theme.ColorNameForeground: text, theme.ColorNamePrimary: amber,
+			theme.ColorNameFocus: amber, theme.ColorNameScrollBar: quiet, theme.ColorNameShadow: invisible,
+			theme.ColorNameError: theme.DefaultTheme().Color(theme.ColorNameError, theme.VariantDark),
+		} {
+			if got := l.Color(name, variant); got != want {
+				t.Errorf("%s in variant %d is %v, want %v", name, variant, got, want)
+			}
+		}
+	}
+	if l.Size(theme.SizeNameText) != sizeLog || l.Size(theme.SizeNamePadding) != theme.DefaultTheme().Size(theme.SizeNamePadding) {
+		t.Error("a size is not what it should be")
+	}
+}
+
 func TestLineCutsItsMiddle(t *testing.T) {
 	test.NewTempApp(t)
 	l := newLine(sizeSmall, false, text)
@@ -296,87 +333,4 @@ func luminance(c color.NRGBA) float64 {
 		return math.Pow((s+0.055)/1.055, 2.4)
 	}
 	return 0.2126*part(c.R) + 0.7152*part(c.G) + 0.0722*part(c.B)
-}
-
-// The main contents of the window as pictures, drawn by Fyne's software painter.
-func TestPictures(t *testing.T) {
-	for name, show := range map[string]func(*screen){
-		"progress.en": func(s *screen) { s.show(Compose(sampleFetching(), noon, s.texts)) },
-		"progress.ru": func(s *screen) {
-			s.show(Compose(sampleFetching(), noon, s.texts))
-			s.progress.setNote(s.texts.Get("note.embedded", "file", "EmberReach.so"))
-		},
-		"dialog.en": func(s *screen) { s.ask(interrupted(), func(update.Action) {}) },
-		"dialog.ru": func(s *screen) {
-			e := update.EndOf(update.Failed, update.DiskFull)
-			s.ask(ComposeEnd(e, fullInfo(e), s.texts), func(update.Action) {})
-		},
-		"details.en": func(s *screen) {
-			s.ask(interrupted(), func(update.Action) {})
-			s.press(Button{Action: update.Details})
-			s.copyReport()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			behind := image.Image(nil) // one of them with the picture is enough
-			if name == "progress.en" {
-				behind = decode(assets.SplashPNG)
-			}
-			s, w := stageWith(t, name[len(name)-2:], behind)
-			show(s)
-			picture(t, name+".png", w.Canvas().Capture())
-		})
-	}
-}
-
-// picture compares with a picture in testdata. Processors and libraries round differently, so few pixels may differ a
-// little.
-func picture(t *testing.T, name string, got image.Image) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *rewrite {
-		savePicture(t, file, got)
-		return
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatalf("%v; make it with go test -update", err)
-	}
-	defer f.Close()
-	want, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Bounds() != want.Bounds() {
-		t.Fatalf("%s is %v, was %v", name, got.Bounds(), want.Bounds())
-	}
-	if n := differing(got, want); n > 400 { // a word is more than that, all edges of a rounding less
-		failed := filepath.Join("testdata", "failed", name)
-		savePicture(t, failed, got)
-		t.Errorf("%s differs in %d pixels; what it is now is in %s", file, n, failed)
-	}
-}
-
-func differing(a, b image.Image) (n int) {
-	for y := range a.Bounds().Dy() {
-		for x := range a.Bounds().Dx() {
-			ar, ag, ab, _ := a.At(x, y).RGBA()
-			br, bg, bb, _ := b.At(x, y).RGBA()
-			if apart(ar, br)+apart(ag, bg)+apart(ab, bb) > 24<<8 {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-func apart(a, b uint32) uint32 { return max(a, b) - min(a, b) }
-
-func savePicture(t *testing.T, file string, picture image.Image) {
-	t.Helper()
-	var out strings.Builder
-	if err := png.Encode(&out, picture); err != nil {
-		t.Fatal(err)
-	}
-	save(t, file, out.String())
 }

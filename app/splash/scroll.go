@@ -36,12 +36,13 @@ func newScrollText(text string, size float32, source fyne.Resource) *scrollText 
 // put places the text and wraps it anew if the width is another than before.
 func (s *scrollText) put(at fyne.Position, size fyne.Size) {
 	s.Move(at)
-	if size.Width != s.width {
+	anew := size.Width != s.width
+	if anew {
 		s.width = size.Width
 		s.fill(size.Width - scrollBarRoom)
 	}
 	s.Resize(size)
-	if s.toEnd {
+	if anew && s.toEnd {
 		s.ScrollToBottom()
 	}
 }

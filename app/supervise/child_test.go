@@ -59,7 +59,7 @@ func start(t *testing.T, o supervise.Options, args ...string) *supervise.Child {
 	return c
 }
 
-func self(t *testing.T) string {
+func self(t testing.TB) string {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -143,6 +143,11 @@ func TestStringsSurviveBothWays(t *testing.T) {
 	}
 }
 
+// memoryFault is how the Go runtime calls a wrong address.
+var memoryFault = map[bool]string{
+	true: "exception 0xc0000005", false: "signal SIGSEGV (segmentation violation)",
+}[runtime.GOOS == "windows"]
+
 func TestEndsAreDescribedAndClassified(t *testing.T) {
 	tests := []struct {
 		args []string
@@ -155,8 +160,8 @@ func TestEndsAreDescribedAndClassified(t *testing.T) {
 		{[]string{"exit", "3"}, "exited with code 3 without reporting a result", supervise.FailedStart},
 		{[]string{"exit", "0"}, "exited with code 0 without reporting a result", supervise.FailedStart},
 		{[]string{"panic"}, "exited with code 2 without reporting a result (panic: boom)", supervise.FailedStart},
-		{[]string{"nil"}, "ended by signal SIGSEGV (segmentation violation) (panic: runtime error: invalid memory address " +
-			"or nil pointer dereference)", supervise.FailedStart},
+		{[]string{"nil"}, "ended by " + memoryFault + " (panic: runtime error: invalid memory address or nil pointer " +
+			"dereference)", supervise.FailedStart},
 		{[]string{"echo", "/next"}, "asked for a reload", supervise.Reload},
 		{[]string{"close-exit"}, "asked for a reload, then exited with code 6", supervise.Reload},
 		{[]string{"print"}, "shut down", supervise.CleanShutdown},
@@ -233,7 +238,7 @@ func TestMetadataWaitingCanBeGivenUp(t *testing.T) {
 }
 
 func TestStartOfNothingFails(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "missing")
+	missing := filepath.Join(filepath.Dir(self(t)), "missing")
 	_, err := supervise.Start(t.Context(), supervise.Options{Exe: missing})
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), missing) {
 		t.Errorf("got %v", err)

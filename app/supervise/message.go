@@ -87,7 +87,18 @@ func (m *message) check() error {
 		return fmt.Errorf("%d messages in a line", set)
 	}
 	if m.Result != nil && m.Result.Fault == "" {
-		return m.Result.abi().Check()
+		return checkResult(m.Result.abi())
+	}
+	return nil
+}
+
+// checkResult reports what is wrong with a result that a module reported, whoever loaded it.
+func checkResult(r abi.Result) error {
+	switch {
+	case r.Kind > abi.FatalError:
+		return fmt.Errorf("%w: %d", abi.ErrUnknownKind, uint32(r.Kind))
+	case r.Kind == abi.ReloadRequested && r.RequestedRuntimePath == "":
+		return abi.ErrNoPath
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func (s *server) run(module Module, args []string) int {
 		Path: text(got.RequestedRuntimePath), Compatibility: text(got.RequestedCompatibilityVersion),
 	}
 	if err == nil {
-		err = got.Check()
+		err = checkResult(got)
 	}
 	if err != nil {
 		report = result{Fault: text(cut(err.Error(), maxLogText))}

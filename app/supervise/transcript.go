@@ -64,11 +64,12 @@ func (t *transcript) take(stream string, level zerolog.Level, line string) {
 //	SIGSEGV: segmentation violation
 //	[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x7f…]
 //	Exception 0xc0000005 0x0 0x0 0x7ff…
+//	[signal 0xc0000005 code=0x0 addr=0x0 pc=0x7ff…]
 //	fatal error: …
 //	panic: …
 var (
 	signalLine    = regexp.MustCompile(`^(?:\[signal )?(SIG[A-Z0-9]+): ([a-z/ -]+?)(?: code=.*)?$`)
-	exceptionLine = regexp.MustCompile(`^Exception (0x[0-9a-f]+) `)
+	exceptionLine = regexp.MustCompile(`^(?:Exception|\[signal) (0x[0-9a-f]+) `)
 )
 
 // goExit is the exit code of the Go runtime after a panic or a fatal error.

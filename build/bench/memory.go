@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,23 +15,45 @@ import (
 
 const (
 	memoryBound = 64 // MB of 2^20 bytes above idle
-	// idleAfter is how long a client waits for its stalled server before its idle memory is read.
+	// idleAfter is how long a client waits for its stalled server before its idle memory is read: its window is drawn.
 	idleAfter = 1500 * time.Millisecond
 	// sampleEvery is how often the peak is read; the system keeps the peak, so that only the last value counts.
 	sampleEvery = 20 * time.Millisecond
 )
 
-// memory measures peaks while a large file is taken.
+// memory measures peaks while a large file is taken: by the client without a window, by the client with its splash, and
+// by the server that sends it, in disk mode.
 func (b *bench) memory(ctx context.Context) error {
+	screen, err := qa.StartScreen(ctx, screenWidth, screenHeight)
+	if err != nil {
+		return err
+	}
+	defer screen.Close()
+	if err := b.huge(ctx, "client without a window", func(l *demo.Layout, link *qa.Proxy) (qa.ProcessOptions, error) {
+		return headless(l, link.Addr(), nil), nil
+	}); err != nil {
+		return err
+	}
+	return b.huge(ctx, "client with its splash", func(l *demo.Layout, link *qa.Proxy) (qa.ProcessOptions, error) {
+		return qa.ProcessOptions{Path: l.Host(), Dir: l.Client(), Env: screen.Environ()}, l.Point(link.Port(), "en")
+	})
+}
+
+// starter says how to start a client of a layout whose server is behind a link.
+type starter func(l *demo.Layout, link *qa.Proxy) (qa.ProcessOptions, error)
+
+// huge lets one client take a large file, and measures it and its server.
+func (b *bench) huge(ctx context.Context, who string, start starter) error {
 	l, err := b.install(ctx, "memory")
 	if err != nil {
 		return err
 	}
-	huge := filepath.Join(l.Server(), "Resources", "Huge.zip")
-	if err := os.WriteFile(huge, nil, 0o644); err != nil {
+	defer os.RemoveAll(l.Root)
+	file := filepath.Join(l.Server(), "Resources", "Huge.zip")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		return err
 	}
-	if err := os.Truncate(huge, b.Size<<20); err != nil { // a hole: nobody's disk cache decides the result
+	if err := os.Truncate(file, b.Size<<20); err != nil { // a hole: no disk decides how fast it is read
 		return err
 	}
 	server, address, err := demo.StartServer(ctx, l, 0)
@@ -42,29 +65,33 @@ func (b *bench) memory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	idle, peak, took, err := b.takeHuge(ctx, l, address)
+	idle, peak, took, err := b.take(ctx, l, address, start)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", who, err)
 	}
 	serverPeak, err := memoryOf(server.PID(), "VmHWM")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.out, "a file of %d MB in %.1f s: client %.1f MB idle, %.1f MB peak; server in disk mode %.1f MB idle, %.1f MB peak\n",
-		b.Size, took.Seconds(), idle, peak, serverIdle, serverPeak)
-	b.verdict("client's peak above its idle", peak-idle, memoryBound, " MB")
-	b.verdict("server's peak above its idle", serverPeak-serverIdle, memoryBound, " MB")
+	fmt.Fprintf(b.out, "a file of %d MB in %.1f s: %s %.1f MB idle, %.1f MB peak; server in disk mode %.1f MB idle, %.1f MB peak\n",
+		b.Size, took.Seconds(), who, idle, peak, serverIdle, serverPeak)
+	b.verdict(who+", peak above idle", peak-idle, memoryBound, " MB")
+	b.verdict("its server, peak above idle", serverPeak-serverIdle, memoryBound, " MB")
 	return nil
 }
 
-// takeHuge lets a client wait in front of a stalled link, reads its memory, opens the link and follows the peak.
-func (b *bench) takeHuge(ctx context.Context, l *demo.Layout, address string) (idle, peak float64, took time.Duration, err error) {
+// take lets a client wait in front of a stalled link, reads its memory, opens the link and follows the peak.
+func (b *bench) take(ctx context.Context, l *demo.Layout, address string, start starter) (idle, peak float64, took time.Duration, err error) {
 	link, err := qa.StartProxy(qa.ProxyOptions{Target: address, Link: qa.Link{Stalled: true}})
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	defer link.Close()
-	client, err := qa.StartProcess(headless(l, link.Addr(), os.Stderr))
+	options, err := start(l, link)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	client, err := qa.StartProcess(options)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -79,7 +106,7 @@ func (b *bench) takeHuge(ctx context.Context, l *demo.Layout, address string) (i
 	}
 	link.SetLink(qa.Link{})
 	began := time.Now()
-	peak, err = followPeak(ctx, client)
+	peak, err = followPeak(ctx, l, client)
 	took = time.Since(began)
 	if _, down := link.Bytes(); err == nil && down < b.Size<<20 {
 		err = fmt.Errorf("only %d bytes came through the link", down)
@@ -87,21 +114,21 @@ func (b *bench) takeHuge(ctx context.Context, l *demo.Layout, address string) (i
 	return idle, peak, took, err
 }
 
-// followPeak reads the peak until the process has ended with code 0.
-func followPeak(ctx context.Context, p *qa.Process) (peak float64, err error) {
+// followPeak reads the peak until the client says that its start is over, whether it then ends or plays on.
+func followPeak(ctx context.Context, l *demo.Layout, p *qa.Process) (peak float64, err error) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	for {
 		if now, err := memoryOf(p.PID(), "VmHWM"); err == nil { // it fails in the moment of the end
 			peak = max(peak, now)
 		}
+		if log, err := os.ReadFile(l.Log()); err != nil || bytes.Contains(log, []byte(`"start ended"`)) {
+			return peak, err
+		}
 		select {
 		case <-tick.C:
 		case <-p.Done():
-			if peak == 0 {
-				err = errors.New("no memory could be read")
-			}
-			return peak, errors.Join(err, p.Wait())
+			return peak, errors.Join(errors.New("the client ended before its start was over"), p.Wait())
 		case <-ctx.Done():
 			return peak, ctx.Err()
 		}

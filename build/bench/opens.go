@@ -41,7 +41,7 @@ func (b *bench) opens(ctx context.Context) error {
 	}
 	defer server.Stop(stopGrace)
 	start := headless(l, address, nil)
-	if err := finish(ctx, start); err != nil { // takes the module, all packs, and remembers their digests
+	if err := finish(ctx, start); err != nil { // takes all packs and remembers their digests
 		return err
 	}
 	trace := filepath.Join(b.dir, "opens.trace")
@@ -51,12 +51,13 @@ func (b *bench) opens(ctx context.Context) error {
 	if err := finish(ctx, traced); err != nil {
 		return err
 	}
-	packs, all, err := countOpens(trace, filepath.Join(l.Client(), "Resources"))
+	n, err := countOpens(trace, filepath.Join(l.Client(), "Resources"))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.out, "up-to-date start with %d files in the packs' folder: %d opens in that folder, %d in all\n", manyPacks+2, packs, all)
-	b.verdict("packs opened by an up-to-date start", float64(packs), opensBound, "")
+	fmt.Fprintf(b.out, "up-to-date start with %d files in the packs' folder: %d of them opened, the folder itself %d times, %d opens in all\n",
+		manyPacks+2, n.inside, n.folder, n.all)
+	b.verdict("packs opened by an up-to-date start", float64(n.inside), opensBound, "")
 	return nil
 }
 
@@ -64,12 +65,18 @@ func (b *bench) opens(ctx context.Context) error {
 // as: 17 openat(5</x/client>, "Resources/Core.zip", O_RDONLY) = 6</x/client/Resources/Core.zip>
 var opened = regexp.MustCompile(`open(?:at2?)?\((?:[^<"]*<([^>]*)>, )?(?:AT_FDCWD, )?"([^"]*)"`)
 
-// countOpens counts the lines of a trace, and those of them that open something inside a folder; opening the folder
-// itself, to list it, is none of those.
-func countOpens(trace, folder string) (inside, all int, err error) {
+// counts are the numbers of the system's calls that open something.
+type counts struct {
+	inside int // files in the folder
+	folder int // the folder itself, to list it or to look at names in it
+	all    int
+}
+
+// countOpens counts the lines of a trace.
+func countOpens(trace, folder string) (n counts, err error) {
 	f, err := os.Open(trace)
 	if err != nil {
-		return 0, 0, err
+		return n, err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -78,14 +85,17 @@ func countOpens(trace, folder string) (inside, all int, err error) {
 		if found == nil {
 			continue
 		}
-		all++
 		path := found[2]
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(found[1], path)
 		}
-		if strings.HasPrefix(path, folder+string(filepath.Separator)) {
-			inside++
+		n.all++
+		switch {
+		case path == folder:
+			n.folder++
+		case strings.HasPrefix(path, folder+string(filepath.Separator)):
+			n.inside++
 		}
 	}
-	return inside, all, lines.Err()
+	return n, lines.Err()
 }

@@ -14,13 +14,22 @@ import (
 	"collet/build/qa"
 )
 
-// install makes a client and a server in a folder of their own, with the demo's small packs.
+// install makes a client and a server in a folder of their own, with the demo's small packs. The client has the module
+// that the server offers, so that all there is to do is to compare and fetch packs.
 func (b *bench) install(ctx context.Context, name string) (*demo.Layout, error) {
 	root := filepath.Join(b.dir, name)
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return nil, err
 	}
-	return demo.Prepare(ctx, root, b.Bin, 0)
+	l, err := demo.Prepare(ctx, root, b.Bin, 0)
+	if err != nil {
+		return nil, err
+	}
+	module, err := os.ReadFile(l.New.Module)
+	if err != nil {
+		return nil, err
+	}
+	return l, os.WriteFile(l.LiveModule(), module, 0o755)
 }
 
 // splashingClient is a client whose server is reached and never answers, so that its splash stays. stop ends the link.

@@ -49,7 +49,7 @@ func (s *story) checkSwap() error {
 
 func (s *story) checkSplash() error {
 	if !s.splash {
-		return errors.New("the download was over before it could be photographed; choose a smaller --rate")
+		return errors.New("the download was over before it could be photographed; choose a smaller --rate or a larger --data")
 	}
 	return nil
 }

@@ -1,15 +1,21 @@
 // Package abi is the contract between the host and a native runtime module: client_runtime.h and its Go mirror.
 //
-// The header is the contract; the mirror repeats its structs so that Go code can lay them into memory that C reads. A test
-// compiles the header and compares every size, offset and constant, so that the two can't drift apart.
+// The header is the contract; the Raw types repeat its structs so that Go code can lay them into memory that C reads and
+// writes. A test compiles the header and compares every size, offset and constant, so that the two can't drift apart;
+// another holds docs/ABI.md against both. Metadata, Result and Services are what the rest of the project uses: Go values
+// whose strings were copied, so that they outlive the module.
 //
-// The Raw types are memory. Metadata, Result and Services are what the rest of the project uses: Go values whose strings
-// were copied, so that they outlive the module.
+// What both ways to a module share, the loaded library and the client that is linked in, is here, too: Ask makes the
+// conversation in which a module shows its table, Argv lays out a command line, Receiver takes what a module says while
+// it runs. None of it knows how the module got into memory.
+//
+// Strings of a module are taken as they are. The contract says that they are UTF-8; whoever needs that checks it.
 package abi
 
 import (
 	_ "embed"
 	"errors"
+	"fmt"
 )
 
 // Header is the text of client_runtime.h, for whoever compiles modules.
@@ -18,9 +24,9 @@ import (
 var Header string
 
 const (
-	// HostABIVersion is the version of the contract that the host asks for first (fonline reference, section 2.11).
+	// HostABIVersion is the version of the contract that the host asks for first (fonline reference, section 1).
 	HostABIVersion = 3
-	// OldestHostABIVersion is the one it asks for next; it differs in meaning only, not in layout.
+	// OldestHostABIVersion is the one it asks for next. Between the two only meaning changed, no layout.
 	OldestHostABIVersion = 2
 	// ServicesVersion is the version of RawServices.
 	ServicesVersion = 1
@@ -31,13 +37,13 @@ const (
 	ServicesSymbol = "Collet_SetHostServices"
 )
 
-// ResultKind says how Run ended. The numbers cross the ABI.
+// ResultKind says how Run ended. The numbers cross the ABI (fonline reference, section 3.6).
 type ResultKind uint32
 
 const (
-	Shutdown        ResultKind = 0
-	ReloadRequested ResultKind = 1
-	FatalError      ResultKind = 2
+	Shutdown        ResultKind = 0 // the player is done
+	ReloadRequested ResultKind = 1 // load the module at RequestedRuntimePath and run that
+	FatalError      ResultKind = 2 // the module can't go on
 )
 
 // String is the word used in logs.
@@ -50,7 +56,7 @@ func (k ResultKind) String() string {
 	case FatalError:
 		return "fatal error"
 	default:
-		return "unknown"
+		return fmt.Sprintf("unknown kind %d", uint32(k))
 	}
 }
 
@@ -62,111 +68,42 @@ const (
 	LogError int32 = 3
 )
 
-// Metadata is who a module is.
+// Metadata is who a module is. The zero value is nobody.
 type Metadata struct {
-	ABIVersion           uint32 // the version whose rules the module follows
-	RuntimeName          string
-	BuildHash            string
-	CompatibilityVersion string
+	ABIVersion           uint32 // the version whose rules the module follows; never 0
+	RuntimeName          string // name of the game
+	BuildHash            string // which build this is
+	CompatibilityVersion string // which servers it can play on
 }
 
-// Result is how Run ended.
+// Result is how Run ended. The zero value is a shutdown that the module does not call a success.
 type Result struct {
 	Kind                          ResultKind
 	Success                       bool
 	RequestedRuntimePath          string // with ReloadRequested, not empty
-	RequestedCompatibilityVersion string
+	RequestedCompatibilityVersion string // may be empty
 }
 
-// Services is what the host offers a module while it runs. Both functions may be nil, are called from any thread, and
-// must return promptly.
+// Services is what the host offers a module while it runs. Both functions may be nil. They are called from any thread,
+// also from several at once, only while Run runs, and Run does not return before they have. A text is one message and may
+// have several lines.
 type Services struct {
-	Ready func()
-	Log   func(level int32, text string)
+	Ready func()                         // the first frame is on the screen
+	Log   func(level int32, text string) // levels other than the known ones come through
 }
 
-// Faults of a module's answers. The loader wraps them with the stage they belong to.
+// Faults of a module's answers. Ask and RawResult.Copy return them, mostly wrapped.
 var (
-	ErrStructSize  = errors.New("struct has another size than the contract says")
-	ErrZeroABI     = errors.New("module names no ABI version")
-	ErrWrongABI    = errors.New("module follows another ABI version than it was asked for")
-	ErrNullString  = errors.New("a string of the metadata is null")
-	ErrNullRun     = errors.New("module has no run function")
-	ErrUnknownKind = errors.New("result has an unknown kind")
-	ErrNoPath      = errors.New("reload was requested without a path")
+	ErrRefused      = fmt.Errorf("module refuses ABI versions %d and %d", HostABIVersion, OldestHostABIVersion)
+	ErrStructSize   = errors.New("struct has another size than the contract says")
+	ErrZeroABI      = errors.New("module names no ABI version")
+	ErrWrongABI     = errors.New("module follows another ABI version than it was asked for")
+	ErrNullRun      = errors.New("module has no run function")
+	ErrNullString   = errors.New("string of the metadata is null")
+	ErrUnterminated = fmt.Errorf("string does not end within %d bytes", MaxString)
+	ErrUnknownKind  = errors.New("result has an unknown kind")
+	ErrNoPath       = errors.New("reload was requested without a path")
 )
 
-// RawMetadata mirrors ClientRuntimeMetadata.
-type RawMetadata struct {
-	StructSize           uint32
-	AbiVersion           uint32
-	RuntimeName          uintptr
-	BuildHash            uintptr
-	CompatibilityVersion uintptr
-}
-
-// RawResult mirrors ClientRuntimeResult.
-type RawResult struct {
-	StructSize                    uint32
-	ResultKind                    uint32
-	Success                       uint8
-	_                             [7]byte
-	RequestedRuntimePath          uintptr
-	RequestedCompatibilityVersion uintptr
-}
-
-// RawExports mirrors ClientRuntimeExports.
-type RawExports struct {
-	StructSize uint32
-	_          [4]byte
-	Metadata   RawMetadata
-	Run        uintptr
-}
-
-// RawServices mirrors ColletHostServices.
-type RawServices struct {
-	StructSize uint32
-	Version    uint32
-	Context    uintptr
-	Ready      uintptr
-	Log        uintptr
-}
-
-// Sizes in bytes (fonline reference, section 3.6; client_runtime.h).
-const (
-	MetadataSize = 32
-	ResultSize   = 32
-	ExportsSize  = 48
-	ServicesSize = 32
-)
-
-// Check reports what is wrong with a filled table that was asked for with version. nil means that it can be used.
-func (e RawExports) Check(version uint32) error {
-	m := e.Metadata
-	switch {
-	case e.StructSize != ExportsSize || m.StructSize != MetadataSize:
-		return ErrStructSize
-	case m.AbiVersion == 0:
-		return ErrZeroABI
-	case m.AbiVersion != version:
-		return ErrWrongABI
-	case m.RuntimeName == 0 || m.BuildHash == 0 || m.CompatibilityVersion == 0:
-		return ErrNullString
-	case e.Run == 0:
-		return ErrNullRun
-	default:
-		return nil
-	}
-}
-
-// Check reports what is wrong with a result whose strings were copied. nil means that it can be acted on.
-func (r Result) Check() error {
-	switch {
-	case r.Kind > FatalError:
-		return ErrUnknownKind
-	case r.Kind == ReloadRequested && r.RequestedRuntimePath == "":
-		return ErrNoPath
-	default:
-		return nil
-	}
-}
+// ErrZeroByte says that an argument can't be handed to C, where a zero byte ends a string.
+var ErrZeroByte = errors.New("argument contains a zero byte")

@@ -2,17 +2,21 @@
  * client_runtime.h: the contract between the host and a native runtime module.
  *
  * A module is a shared library. The host maps it into a process of its own, asks FO_QueryClientRuntimeExports for a table,
- * checks the table, and calls Run on the main thread of that process. When Run returns, the module's result says how to
- * go on; then the process ends. A new version of the module runs in a new process.
+ * checks the table, offers its services, and calls Run on the main thread of that process. When Run returns, the result
+ * says how to go on; then the process ends. A new version of the module runs in a new process under the same host.
  *
- * Layouts are those of 64-bit systems with the platform's natural alignment; the comments give offsets and sizes in
- * bytes. A field never changes its place. Structs grow at their end only, and StructSize says how much of one is there.
+ * Layouts have the platform's natural alignment. The comments give offsets and sizes in bytes for 64-bit systems. A field
+ * never changes its place. A struct grows at its end only, together with a version number.
  *
  * What a module must keep to:
- *  - It owns every string it hands over. A string stays as it is until the module is unloaded; the host copies it before
- *    that. All strings are UTF-8 and end with a zero byte.
- *  - It replaces no signal handlers and no exception filters, and calls neither exit nor abort. It returns from Run.
- *  - It leaves no thread of its own behind when Run has returned.
+ *  - Strings that it hands over are UTF-8 and end with a zero byte. It owns them. They stay as they are until it is
+ *    unloaded; the host copies them before that.
+ *  - It uses the ABI from the main thread only, on which it is called. The callbacks of ColletHostServices may be called
+ *    from any thread.
+ *  - It replaces no signal handlers and no exception filters, and does not change what standard handles and other handles
+ *    that it did not open are. (SDL2 replaces signal handlers unless the hint SDL_NO_SIGNAL_HANDLERS is set.)
+ *  - It returns from Run, and calls neither exit nor abort. No C++ exception leaves it.
+ *  - It leaves no thread of its own behind when Run has returned, and no window.
  *  - It uses at most 512 KiB of stack on the thread that called Run.
  *  - Its constructors do as little as can be: a crash there is a module that can't be loaded.
  *  - It is linked so that its own symbols are its own (-Wl,-Bsymbolic on ELF): the host may contain the same code.
@@ -27,6 +31,7 @@
 extern "C" {
 #endif
 
+/* What makes a function visible to the host. Defined before, it is left alone. */
 #ifndef COLLET_EXPORT
 #if defined(_WIN32)
 #define COLLET_EXPORT __declspec(dllexport)
@@ -35,39 +40,45 @@ extern "C" {
 #endif
 #endif
 
-/* The version of this contract. The host asks with this number first, then with the oldest one it still speaks. */
+/*
+ * The version of this contract. The host asks with this number first and, if it is refused, with the oldest one that it
+ * still speaks. Versions 2 and 3 have the same layouts.
+ */
 #define FO_CLIENT_RUNTIME_HOST_ABI_VERSION 3u
 #define COLLET_OLDEST_HOST_ABI_VERSION 2u
 
-/* How Run ended: values of ClientRuntimeResult.ResultKind. */
+/* How Run ended: values of ClientRuntimeResult.ResultKind. The host takes any other value for a broken module. */
 #define FO_CLIENT_RUNTIME_SHUTDOWN 0u         /* the player is done */
 #define FO_CLIENT_RUNTIME_RELOAD_REQUESTED 1u /* load RequestedRuntimePath and run that */
 #define FO_CLIENT_RUNTIME_FATAL_ERROR 2u      /* the module can't go on */
 
-/* Who the module is. 32 bytes. */
+/* Who the module is. 32 bytes. None of the strings is null; each has at most 128 KiB with its zero byte. */
 typedef struct ClientRuntimeMetadata {
     uint32_t StructSize;              /*  0: 32 */
-    uint32_t AbiVersion;              /*  4: the version that this table follows; equals the one asked for */
-    const char* RuntimeName;          /*  8: name of the game, not null */
-    const char* BuildHash;            /* 16: which build this is, not null */
-    const char* CompatibilityVersion; /* 24: which servers it can play on, not null */
+    uint32_t AbiVersion;              /*  4: the version that the host asked with, which this table follows; never 0 */
+    const char* RuntimeName;          /*  8: name of the game */
+    const char* BuildHash;            /* 16: which build this is */
+    const char* CompatibilityVersion; /* 24: which servers it can play on */
 } ClientRuntimeMetadata;
 
 /* How Run ended. The host hands it over zeroed, with StructSize set. 32 bytes. */
 typedef struct ClientRuntimeResult {
     uint32_t StructSize;                       /*  0: 32, left as it is */
     uint32_t ResultKind;                       /*  4: one of FO_CLIENT_RUNTIME_… */
-    bool Success;                              /*  8: whether the module thinks that all went well */
-    const char* RequestedRuntimePath;          /* 16: with RELOAD_REQUESTED, not null and not empty */
+    bool Success;                              /*  8: whether the module thinks that all went well; 7 bytes of nothing */
+    const char* RequestedRuntimePath;          /* 16: with RELOAD_REQUESTED, neither null nor empty */
     const char* RequestedCompatibilityVersion; /* 24: may be null */
 } ClientRuntimeResult;
 
-/* The module's main function. argv has argc entries and a null after them; argv[0] names the host program. */
+/*
+ * The module's main function. argv has argc entries and a null after them; argv[0] names the host program. The host owns
+ * all of it; it is gone when Run has returned.
+ */
 typedef void (*ClientRuntimeRun)(int32_t argc, char** argv, ClientRuntimeResult* result);
 
-/* What the module offers. The host hands it over zeroed, with StructSize set. 48 bytes. */
+/* What the module offers. The host hands it over zeroed, with both sizes set. 48 bytes. */
 typedef struct ClientRuntimeExports {
-    uint32_t StructSize;            /*  0: 48 */
+    uint32_t StructSize;            /*  0: 48; 4 bytes of nothing */
     ClientRuntimeMetadata Metadata; /*  8 */
     ClientRuntimeRun Run;           /* 40: not null */
 } ClientRuntimeExports;
@@ -84,24 +95,41 @@ COLLET_EXPORT bool FO_QueryClientRuntimeExports(uint32_t host_abi_version, Clien
 #define COLLET_LOG_WARN 2
 #define COLLET_LOG_ERROR 3
 
+/* The version of the struct below. A later one has everything that this one has. */
+#define COLLET_HOST_SERVICES_VERSION 1u
+
 /*
- * What the host offers the module. Version 1, 32 bytes. Callbacks may be called from any thread while Run runs, and not
- * after it; they take and return integers and pointers only, because that is all that every system can pass on. The
- * value they return means nothing yet.
+ * What the host offers the module. Version 1, 32 bytes. Callbacks may be called from any thread while Run runs, and do
+ * nothing after it. They take and return integers and pointers only, because that is all that every system can pass on.
+ * They return 1, or 0 if the run that Context belongs to is over.
  */
 typedef struct ColletHostServices {
     uint32_t StructSize;                                                 /*  0: 32, or more in a later version */
-    uint32_t Version;                                                    /*  4: 1 */
+    uint32_t Version;                                                    /*  4: 1, or a later one */
     void* Context;                                                       /*  8: handed back to every callback */
     intptr_t (*Ready)(void* context);                                    /* 16: the first frame is on the screen */
-    intptr_t (*Log)(void* context, intptr_t level, const char* message); /* 24: one line, UTF-8, for the host's log */
+    intptr_t (*Log)(void* context, intptr_t level, const char* message); /* 24: UTF-8, for the host's log; copied */
 } ColletHostServices;
 
 /*
- * Optional. If a module exports it, the host calls it once, after the query and before Run. The struct stays valid until
- * the module is unloaded. Return false to say that this version is of no use; that is no error.
+ * Optional. If a module exports it, the host calls it before each Run, with a struct of that run. The struct stays where
+ * and as it is until the module is unloaded. Return false to say that this version is of no use; that is no error.
  */
 COLLET_EXPORT bool Collet_SetHostServices(const ColletHostServices* services);
+
+/* The layouts of 64-bit systems, checked by whatever compiler reads this. */
+#if UINTPTR_MAX == UINT64_MAX
+#ifdef __cplusplus
+#define COLLET_ASSERT_SIZE(type, size) static_assert(sizeof(type) == (size), "layout of " #type)
+#else
+#define COLLET_ASSERT_SIZE(type, size) _Static_assert(sizeof(type) == (size), "layout of " #type)
+#endif
+COLLET_ASSERT_SIZE(ClientRuntimeMetadata, 32);
+COLLET_ASSERT_SIZE(ClientRuntimeResult, 32);
+COLLET_ASSERT_SIZE(ClientRuntimeExports, 48);
+COLLET_ASSERT_SIZE(ColletHostServices, 32);
+#undef COLLET_ASSERT_SIZE
+#endif
 
 #ifdef __cplusplus
 }

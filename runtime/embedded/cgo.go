@@ -3,41 +3,32 @@
 package embedded
 
 /*
-#cgo CFLAGS: -std=c11 -O2 -fvisibility=hidden
+#cgo CFLAGS: -std=c11 -O2 -Wall -Wextra -fvisibility=hidden
 #cgo linux LDFLAGS: -ldl -lpthread
-#define COLLET_EXPORT __attribute__((visibility("hidden")))
-#include <stdlib.h>
-#include "../abi/client_runtime.h"
-
-extern intptr_t colletEmbeddedReady(void*);
-extern intptr_t colletEmbeddedLog(void*, intptr_t, char*);
-
-static const ColletHostServices offered = {
-	sizeof offered, 1, NULL, colletEmbeddedReady,
-	(intptr_t (*)(void*, intptr_t, const char*))colletEmbeddedLog,
-};
-
-static bool offer(void) { return Collet_SetHostServices(&offered); }
-
-static void run(ClientRuntimeRun f, int32_t argc, char** argv, ClientRuntimeResult* result) { f(argc, argv, result); }
+#include "bridge.h"
 */
 import "C"
 
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 	"unsafe"
 
 	"collet/runtime/abi"
 	_ "collet/runtime/sample" // its embedded sources are the ones compiled here: a change there rebuilds this package
 )
 
-// Module is the built-in client. It is used from one thread; Open makes one.
+// ErrRunning says that the client runs, so that it can't be run again; the call came from one of its callbacks.
+var ErrRunning = errors.New("built-in client is running")
+
+// receiver takes the calls of the built-in client. There is one client in the process, so there is one receiver.
+var receiver abi.Receiver
+
+// Module is the built-in client. Open makes one. All methods are for the thread that opened it.
 type Module struct {
-	meta abi.Metadata
-	run  C.ClientRuntimeRun
+	meta    abi.Metadata
+	run     uintptr
+	running bool
 }
 
 // Available reports whether this program has a built-in client.
@@ -45,77 +36,62 @@ func Available() bool { return true }
 
 // Open asks the built-in client for its table, as a host asks a module.
 func Open() (*Module, error) {
-	exports := C.ClientRuntimeExports{StructSize: abi.ExportsSize}
-	if !C.FO_QueryClientRuntimeExports(abi.HostABIVersion, &exports) {
-		return nil, errors.New("built-in client refuses the ABI version it was built with")
+	exports, err := abi.Ask(func(version uint32, table *abi.RawExports) bool {
+		return bool(C.collet_embedded_query(C.uint32_t(version), unsafe.Pointer(table)))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open built-in client: %w", err)
 	}
-	m := exports.Metadata
-	return &Module{run: exports.Run, meta: abi.Metadata{
-		ABIVersion: uint32(m.AbiVersion), RuntimeName: C.GoString(m.RuntimeName), BuildHash: C.GoString(m.BuildHash),
-		CompatibilityVersion: C.GoString(m.CompatibilityVersion),
-	}}, nil
+	meta, err := exports.Metadata.Copy()
+	if err != nil {
+		return nil, fmt.Errorf("open built-in client: %w", err)
+	}
+	return &Module{meta: meta, run: exports.Run}, nil
 }
 
 // Metadata is who the built-in client is.
 func (m *Module) Metadata() abi.Metadata { return m.meta }
 
-// listener hears what the built-in client says. There is one client in the process, so there is one listener.
-var listener struct {
-	mu       sync.Mutex
-	services abi.Services
-}
-
-func listen(s abi.Services) {
-	listener.mu.Lock()
-	defer listener.mu.Unlock()
-	listener.services = s
-}
-
-func services() abi.Services {
-	listener.mu.Lock()
-	defer listener.mu.Unlock()
-	return listener.services
-}
-
-// Run runs the client to its end with args, of which the first names the host program.
+// Run runs the client to its end with args, of which the first names the host program. An error means that it was not
+// run (ErrRunning, abi.ErrZeroByte), or that its result breaks the contract.
 func (m *Module) Run(args []string, s abi.Services) (abi.Result, error) {
-	argv := C.malloc(C.size_t(len(args)+1) * C.size_t(unsafe.Sizeof(uintptr(0))))
-	defer C.free(argv)
-	vector := unsafe.Slice((**C.char)(argv), len(args)+1)
-	vector[len(args)] = nil
-	for i, arg := range args {
-		if strings.IndexByte(arg, 0) >= 0 {
-			return abi.Result{}, fmt.Errorf("argument %q contains a zero byte", arg)
-		}
-		vector[i] = C.CString(arg)
-		defer C.free(unsafe.Pointer(vector[i]))
+	if m.running {
+		return abi.Result{}, ErrRunning
 	}
-	listen(s)
-	defer listen(abi.Services{})
-	C.offer()
-	raw := C.ClientRuntimeResult{StructSize: abi.ResultSize}
-	C.run(m.run, C.int32_t(len(args)), (**C.char)(argv), &raw)
-	r := abi.Result{Kind: abi.ResultKind(raw.ResultKind), Success: bool(raw.Success)}
-	r.RequestedRuntimePath = C.GoString(raw.RequestedRuntimePath)
-	r.RequestedCompatibilityVersion = C.GoString(raw.RequestedCompatibilityVersion)
-	return r, r.Check()
+	argv, err := abi.NewArgv(args)
+	if err != nil {
+		return abi.Result{}, fmt.Errorf("run built-in client: %w", err)
+	}
+	defer argv.Release()
+	m.running = true
+	defer func() { m.running = false }()
+	C.collet_embedded_offer(C.uintptr_t(receiver.Connect(s)))
+	raw := abi.NewResult()
+	C.collet_embedded_run(C.uintptr_t(m.run), C.int32_t(argv.Count()), unsafe.Pointer(argv.Pointer()), unsafe.Pointer(raw))
+	receiver.Disconnect()
+	result, err := raw.Copy()
+	if err != nil {
+		return abi.Result{}, fmt.Errorf("result of built-in client: %w", err)
+	}
+	return result, nil
 }
 
 // Close does nothing: the client is part of the program.
 func (m *Module) Close() error { return nil }
 
 //export colletEmbeddedReady
-func colletEmbeddedReady(unsafe.Pointer) C.intptr_t {
-	if ready := services().Ready; ready != nil {
-		ready()
-	}
-	return 0
+func colletEmbeddedReady(context C.uintptr_t) C.intptr_t {
+	return truth(receiver.Ready(uintptr(context)))
 }
 
 //export colletEmbeddedLog
-func colletEmbeddedLog(_ unsafe.Pointer, level C.intptr_t, message *C.char) C.intptr_t {
-	if log := services().Log; log != nil {
-		log(int32(level), C.GoString(message))
+func colletEmbeddedLog(context C.uintptr_t, level C.intptr_t, message C.uintptr_t) C.intptr_t {
+	return truth(receiver.Log(uintptr(context), int(level), uintptr(message)))
+}
+
+func truth(b bool) C.intptr_t {
+	if b {
+		return 1
 	}
 	return 0
 }

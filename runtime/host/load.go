@@ -3,9 +3,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 
 	"collet/runtime/abi"
 )
@@ -21,9 +18,9 @@ const (
 	StageMetadata Stage = "metadata"
 )
 
-// LoadError says which module could not be loaded, and at which stage.
+// LoadError says which module could not be loaded, and at which stage. All errors of Load are of this type.
 type LoadError struct {
-	Path  string
+	Path  string // as Load was given it
 	Stage Stage
 	Err   error
 }
@@ -32,68 +29,21 @@ func (e *LoadError) Error() string {
 	return fmt.Sprintf("load module %q: %s: %v", e.Path, e.Stage, e.Err)
 }
 
-// Unwrap gives the reason.
+// Unwrap gives the reason: ErrResident, ErrNoSymbol, a fault of package abi, or what the system said.
 func (e *LoadError) Unwrap() error { return e.Err }
 
 var (
-	// ErrResident says that this process loaded the file before and can't load it anew.
-	ErrResident = errors.New("this process has loaded the file before; only a new process gets new code")
-	// ErrRefused says that the module speaks none of our ABI versions.
-	ErrRefused = fmt.Errorf("module refuses ABI versions %d and %d", abi.HostABIVersion, abi.OldestHostABIVersion)
+	// ErrResident says that this process loaded the path or the file before and can't load it anew.
+	ErrResident = errors.New("this process has loaded it before; only a new process gets new code")
 	// ErrNoSymbol says that the file is a library but no module.
 	ErrNoSymbol = errors.New("library does not export " + abi.QuerySymbol)
 )
 
-// resident remembers what this process has loaded. The operating system has one table of libraries for the process, so
-// this one is for the process, too. Nothing is ever removed.
-var resident struct {
-	mu    sync.Mutex
-	files []os.FileInfo
-	paths map[string]bool
-}
-
-// claim notes a file as loaded, by its real path and by its identity, or refuses it.
-func claim(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", err
-	}
-	if real, err = filepath.Abs(real); err != nil {
-		return "", err
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New("not a regular file")
-	}
-	resident.mu.Lock()
-	defer resident.mu.Unlock()
-	for _, known := range resident.files {
-		if os.SameFile(known, info) {
-			return "", ErrResident
-		}
-	}
-	if resident.paths[real] {
-		return "", ErrResident
-	}
-	if resident.paths == nil {
-		resident.paths = map[string]bool{}
-	}
-	resident.paths[real] = true
-	resident.files = append(resident.files, info)
-	return real, nil
-}
-
-// Load maps the module at path and checks it. Errors are *LoadError. A module that crashes in its constructors takes
-// this process with it, which is why this process holds nothing else.
+// Load maps the module at path and checks it. A relative path is one of the working folder; the system's folders are
+// never searched for the module, only for the libraries that it needs, after its own. A module that crashes in its
+// constructors takes this process with it.
 func Load(path string) (*Module, error) {
-	real, err := claim(path)
-	if err != nil {
-		return nil, &LoadError{path, StageOpen, err}
-	}
-	handle, err := open(real)
+	handle, err := openOnce(path)
 	if err != nil {
 		return nil, &LoadError{path, StageOpen, err}
 	}
@@ -102,4 +52,29 @@ func Load(path string) (*Module, error) {
 		return nil, &LoadError{path, stage, errors.Join(err, closeLibrary(handle))}
 	}
 	return m, nil
+}
+
+// query goes through the stages after open.
+func (m *Module) query() (Stage, error) {
+	entry, err := symbol(m.handle, abi.QuerySymbol)
+	if err != nil {
+		return StageSymbol, fmt.Errorf("%w: %w", ErrNoSymbol, err)
+	}
+	var ask func(version uint32, exports *abi.RawExports) bool
+	bind(&ask, entry)
+	exports, err := abi.Ask(ask)
+	if errors.Is(err, abi.ErrRefused) {
+		return StageQuery, err
+	}
+	if err != nil {
+		return StageABI, err
+	}
+	if m.meta, err = exports.Metadata.Copy(); err != nil {
+		return StageMetadata, err
+	}
+	bind(&m.run, exports.Run)
+	if address, err := symbol(m.handle, abi.ServicesSymbol); err == nil {
+		bind(&m.take, address)
+	}
+	return "", nil
 }

@@ -3,69 +3,51 @@ package host
 import (
 	"sync"
 
-	"github.com/ebitengine/purego"
-
 	"collet/runtime/abi"
 )
 
-// callbacks are the two functions that modules call. purego never frees a callback and allows only so many, so there is
-// one pair for the process; who listens changes.
-var callbacks struct {
-	once       sync.Once
-	ready, log uintptr
+// receiver takes the calls of all modules of this process.
+var receiver abi.Receiver
 
-	mu       sync.Mutex
-	listener abi.Services
+// addresses are C's addresses of the callbacks, made when the first module wants them.
+var addresses = sync.OnceValue(func() (a struct{ ready, log uintptr }) {
+	a.ready, a.log = callback(onReady), callback(onLog)
+	return a
+})
+
+// offered keeps the structs that modules were given, for good: 32 bytes a run. A thread that a module left behind against
+// the rules may look at one at any time, and must find its own run's context there.
+var offered struct {
+	mu      sync.Mutex
+	structs []*abi.RawServices
 }
 
-// offer hands the services to a module that wants them.
-func (m *Module) offer(s abi.Services) {
-	callbacks.once.Do(func() {
-		callbacks.ready, callbacks.log = purego.NewCallback(onReady), purego.NewCallback(onLog)
-	})
-	callbacks.mu.Lock()
-	callbacks.listener = s
-	callbacks.mu.Unlock()
-	if m.services == nil {
+// offer hands the services of a run to the module, if it wants any. Whether it takes them is its business.
+func (m *Module) offer(context uintptr) {
+	if m.take == nil {
 		return
 	}
-	m.offered = &abi.RawServices{
-		StructSize: abi.ServicesSize, Version: abi.ServicesVersion, Ready: callbacks.ready, Log: callbacks.log,
+	services := &abi.RawServices{
+		StructSize: abi.ServicesSize, Version: abi.ServicesVersion, Context: context,
+		Ready: addresses().ready, Log: addresses().log,
 	}
-	m.pins.Pin(m.offered)
-	m.services(m.offered)
-}
-
-// silence makes late callbacks of a module that has returned do nothing.
-func silence() {
-	callbacks.mu.Lock()
-	defer callbacks.mu.Unlock()
-	callbacks.listener = abi.Services{}
-}
-
-func listener() abi.Services {
-	callbacks.mu.Lock()
-	defer callbacks.mu.Unlock()
-	return callbacks.listener
+	offered.mu.Lock()
+	offered.structs = append(offered.structs, services)
+	offered.mu.Unlock()
+	m.take(services)
 }
 
 // onReady and onLog take and return integers only: all that every system can pass.
-func onReady(uintptr) uintptr {
-	if ready := listener().Ready; ready != nil {
-		ready()
-	}
-	return 0
+
+func onReady(context uintptr) uintptr { return truth(receiver.Ready(context)) }
+
+func onLog(context, level, message uintptr) uintptr {
+	return truth(receiver.Log(context, int(level), message))
 }
 
-func onLog(_, level, message uintptr) uintptr {
-	log := listener().Log
-	if log == nil {
-		return 0
-	}
-	if text, err := copyString(message); err != nil {
-		log(abi.LogError, "a log line of the module could not be read: "+err.Error())
-	} else {
-		log(int32(level), text)
+func truth(b bool) uintptr {
+	if b {
+		return 1
 	}
 	return 0
 }

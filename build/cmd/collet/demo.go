@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"collet/build/demo"
 )
@@ -45,7 +46,7 @@ func (c demoCommand) Run(ctx context.Context, out io.Writer) error {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(out, "demo: failed: interrupted")
 	default:
-		fmt.Fprintf(out, "demo: failed: %v\n", err)
+		fmt.Fprintf(out, "demo: failed: %s\n", strings.ReplaceAll(err.Error(), "\n", " | "))
 	}
 	return err
 }

@@ -29,9 +29,7 @@ type commands struct {
 	Version kong.VersionFlag `help:"Print the version and end."`
 }
 
-const description = `The command around Collet, the sleeve that keeps a game current.
-
-See an update happen:   collet demo`
+const description = `The command around Collet, which keeps a game current and starts it.`
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCountOpens(t *testing.T) {
+	trace := `17 openat(AT_FDCWD</x>, "/x/client/Resources/Core.zip", O_RDONLY|O_CLOEXEC) = 5</x/client/Resources/Core.zip>
+17 openat(AT_FDCWD, "/x/client/Resources/Gone.zip", O_RDONLY) = -1 ENOENT (No such file or directory)
+18 openat(4</x/client>, "Resources", O_RDONLY|O_DIRECTORY) = 6</x/client/Resources>
+18 openat(6</x/client/Resources>, "Many.zip", O_RDONLY|O_NOFOLLOW) = 7</x/client/Resources/Many.zip>
+18 openat2(6</x/client/Resources>, "Two.zip", {flags=O_RDONLY}, 24) = 7</x/client/Resources/Two.zip>
+18 openat(4</x/client>, "Resources/Deep.zip", O_RDONLY <unfinished ...>
+18 open("/etc/passwd", O_RDONLY) = 8</etc/passwd>
+18 <... openat resumed>) = 9</x/client/Resources/Deep.zip>
+18 +++ exited with 0 +++
+`
+	name := filepath.Join(t.TempDir(), "trace")
+	if err := os.WriteFile(name, []byte(trace), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := counts{inside: 5, folder: 1, all: 7}
+	if n, err := countOpens(name, "/x/client/Resources"); err != nil || n != want {
+		t.Errorf("%+v, %v; want %+v", n, err, want)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, test := range []struct{ times, want []time.Duration }{
+		{[]time.Duration{5}, []time.Duration{5}},
+		{[]time.Duration{9, 1, 5}, []time.Duration{5}},
+		{[]time.Duration{9, 1, 5, 7}, []time.Duration{6}},
+	} {
+		if got := median(test.times); got != test.want[0] {
+			t.Errorf("median of %v is %d, want %d", test.times, got, test.want[0])
+		}
+	}
+}
+
+func TestVerdictTurnsIntoTheExitCode(t *testing.T) {
+	var out strings.Builder
+	b := &bench{out: &out}
+	b.verdict("fine", 1.15, 1.15, "")
+	if b.failed || !strings.Contains(out.String(), "holds") {
+		t.Errorf("at the bound: failed %v\n%s", b.failed, out.String())
+	}
+	b.verdict("worse", 65, 64, " MB")
+	if !b.failed || !strings.Contains(out.String(), "DOES NOT HOLD") {
+		t.Errorf("above the bound: failed %v\n%s", b.failed, out.String())
+	}
+}
+
+func TestMemoryOf(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("no /proc here")
+	}
+	now, err := memoryOf(os.Getpid(), "VmRSS")
+	if err != nil || now < 1 {
+		t.Fatalf("%v MB, %v", now, err)
+	}
+	ballast := make([]byte, 64<<20)
+	for i := 0; i < len(ballast); i += 4096 {
+		ballast[i] = 1
+	}
+	peak, err := memoryOf(os.Getpid(), "VmHWM")
+	if err != nil || peak < now+60 {
+		t.Errorf("peak of %v MB after %v MB and 64 more, %v", peak, now, err)
+	}
+	if _, err := memoryOf(os.Getpid(), "VmNothing"); err == nil || ballast[0] != 1 {
+		t.Error("a value that is not there was read")
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"collet/build/qa"
+)
+
+// programFolder is where programs builds. TestMain makes and removes it.
+var programFolder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if programFolder, err = os.MkdirTemp("", "collet-programs-"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(programFolder)
+		os.Exit(code)
+	}))
+}
+
+// programs builds the real client and server, once for all tests, with the flags of the Makefile.
+var programs = sync.OnceValue(func() error {
+	for _, p := range [][2]string{{"collet-client", "collet/app"}, {"collet-server", "collet/netproto/cmd/collet-server"}} {
+		args := []string{"build", "-buildvcs=false"}
+		if runtime.GOOS == "linux" {
+			args = append(args, "-tags", "gles")
+		}
+		said, err := exec.Command("go", append(args, "-o", filepath.Join(programFolder, p[0]), p[1])...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("build %s: %w\n%s", p[0], err, said)
+		}
+	}
+	return nil
+})
+
+// needs skips where the demo can't have a virtual display, and gives the folder of the programs.
+func needs(t *testing.T) string {
+	t.Helper()
+	for _, tool := range []string{"Xvfb", "xdotool", "cc"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("no %s: see make setup", tool)
+		}
+	}
+	if err := programs(); err != nil {
+		t.Fatal(err)
+	}
+	return programFolder
+}
+
+// lastLine is the last line of what was printed.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// TestDemo plays the demo as `make run` does where there is no display: the real programs, a real window, real files.
+func TestDemo(t *testing.T) {
+	dir, kept := needs(t), filepath.Join(t.TempDir(), "kept")
+	var out, errs bytes.Buffer
+	code := run([]string{"demo", "--programs", dir, "--keep", kept, "--screen", "virtual", "--data", "6", "--lang", "en"}, &out, &errs)
+	if code != 0 || lastLine(out.String()) != "demo: ok" || errs.Len() > 0 {
+		t.Fatalf("code %d, %s\n%s", code, errs.String(), out.String())
+	}
+	for _, claim := range []string{
+		"one host process from start to now", "release 1 was loaded, then swapped for release 2", "the module on disk is that of release 2",
+		"all packs on disk are those of release 2", "the splash was there during the download", "a window is up", "ended with exit code 0",
+	} {
+		if !strings.Contains(out.String(), claim) {
+			t.Errorf("nothing was said of: %s\n%s", claim, out.String())
+		}
+	}
+	for _, name := range []string{"splash.png", "game.png"} {
+		checkPicture(t, filepath.Join(kept, "screenshots", name))
+	}
+	checkNothingRuns(t, kept)
+}
+
+func checkPicture(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer f.Close()
+	m, err := png.Decode(f)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if size := m.Bounds().Size(); size.X < 400 || size.Y < 200 || qa.Colours(m, m.Bounds(), 50) < 50 {
+		t.Errorf("%s: %v with %d colours", path, size, qa.Colours(m, m.Bounds(), 50))
+	}
+}
+
+// checkNothingRuns wants no process whose program lies in a folder.
+func checkNothingRuns(t *testing.T, folder string) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if exe, err := os.Readlink(link); err == nil && strings.HasPrefix(exe, folder) {
+			t.Errorf("%s still runs: %s", link, exe)
+		}
+	}
+}
+
+// waitingWriter cancels when a text has been printed.
+type waitingWriter struct {
+	mu     sync.Mutex
+	text   strings.Builder
+	wanted string
+	found  context.CancelFunc
+}
+
+func (w *waitingWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(p)
+	if strings.Contains(w.text.String(), w.wanted) {
+		w.found()
+	}
+	return len(p), nil
+}
+
+// TestDemoInterrupted stops the demo in the middle of the download and wants everything gone, the folder too.
+func TestDemoInterrupted(t *testing.T) {
+	dir, temp := needs(t), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &waitingWriter{wanted: "fetching resources", found: cancel}
+	c := demoCommand{Programs: dir, Screen: "virtual", Rate: 100, Data: 4, Screenshots: filepath.Join(t.TempDir(), "shots")}
+	began := time.Now()
+	if err := c.Run(ctx, out); err == nil || lastLine(out.text.String()) != "demo: failed: interrupted" {
+		t.Errorf("%v\n%s", err, out.text.String())
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("took %v", took)
+	}
+	checkNothingRuns(t, temp)
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// script writes a stand-in for a program.
+func script(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const listens = `echo '{"message":"Listening","address":"127.0.0.1:9"}'; exec sleep 600`
+
+// TestDemoFails wants a demo whose parts do not do their work to say which and how, and to end with 1.
+func TestDemoFails(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-ins are shell scripts")
+	}
+	for _, test := range []struct{ name, server, client, want string }{
+		{"server ends", "echo no licence to serve; exit 3", "exit 0", "demo: failed: the server ended; it printed: | no licence to serve"},
+		{"client ends with an error", listens, "echo too tired; exit 7", "demo: failed: the client ended with code 7 before the game of release 2 was up"},
+		{"client ends well but too early", listens, "exit 0", "demo: failed: the client ended with code 0 before the game of release 2 was up"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			script(t, dir, "collet-server", test.server)
+			script(t, dir, "collet-client", test.client)
+			var out, errs bytes.Buffer
+			code := run([]string{"demo", "--programs", dir, "--screen", "real", "--data", "0"}, &out, &errs)
+			if code != 1 || lastLine(out.String()) != test.want {
+				t.Errorf("code %d, want 1 and %q\n%s%s", code, test.want, out.String(), errs.String())
+			}
+		})
+	}
+}
+
+func TestDemoWithoutPrograms(t *testing.T) {
+	var out, errs bytes.Buffer
+	code := run([]string{"demo", "--programs", t.TempDir()}, &out, &errs)
+	if code != 1 || !strings.HasPrefix(lastLine(out.String()), "demo: failed: ") || !strings.Contains(out.String(), "make build") {
+		t.Errorf("code %d\n%s%s", code, out.String(), errs.String())
+	}
+}
