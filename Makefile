@@ -15,7 +15,7 @@ help: # list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 run: setup build ## build everything, then play an update through: server, splash, swap, game
-	bin/collet$(EXE) demo
+	bin/collet$(EXE) demo --screenshots bin/screenshots
 
 test: setup gofmt vet cross-windows cross-darwin ## format, vet (also for Windows and macOS) and all tests, with the race detector
 	$(GO) test -race -shuffle=on $(FLAGS) ./...

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
+	"collet/app/splash"
 	"collet/app/supervise"
 	"collet/app/update"
 )
@@ -75,20 +77,7 @@ func (p *paper) progress(s update.Status) {
 		p.print(l)
 		return
 	}
-	text := l.Phase
-	if s.Mode != update.Undecided {
-		text += " " + l.Mode
-	}
-	if l.File != "" {
-		text += " " + l.File
-	}
-	if l.Bytes > 0 {
-		text += fmt.Sprintf(" %d/%d bytes, %d/%d files", l.BytesDone, l.Bytes, l.FilesDone, l.Files)
-	}
-	if l.Error != "" {
-		text += ": " + l.Error
-	}
-	fmt.Fprintln(p.out, text)
+	fmt.Fprintln(p.out, splash.Compose(s, time.Now(), p.host.texts).Line())
 }
 
 // Note implements front.
@@ -113,7 +102,7 @@ func (p *paper) finish(e ended) int {
 		p.print(l)
 		return end.Exit
 	}
-	fmt.Fprintf(p.out, "outcome %s (exit %d)", end.Outcome, end.Exit)
+	fmt.Fprint(p.out, p.host.texts.Get("headless.ended", "outcome", end.Outcome.String(), "code", strconv.Itoa(end.Exit)))
 	if text != "" {
 		fmt.Fprintf(p.out, ": %s", text)
 	}
@@ -144,6 +133,7 @@ var errReloads = errors.New("the game asked for one reload after another without
 // headless is the whole client without a window.
 func (h *host) headless(ctx context.Context, out io.Writer) int {
 	p := &paper{out: out, json: h.flags.JSON, host: h}
+	p.Note(h.texts.Get("headless.start", "host", h.server, "target", string(h.target), "path", h.folder))
 	if !h.flags.Run {
 		return p.finish(h.syncOnly(ctx, p))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"collet"
 	"collet/app/install"
+	"collet/app/splash"
 	"collet/app/supervise"
 	"collet/assets"
 	"collet/netproto"
@@ -70,13 +71,8 @@ func newHost(f flags) (*host, error) {
 		return nil, err
 	}
 	h.server = cmp.Or(f.Server, h.settings.server())
-	h.texts = assets.TextsFor(cmp.Or(f.Lang, h.settings.Client.Language, locale()))
+	h.texts = assets.TextsFor(cmp.Or(f.Lang, h.settings.Client.Language, splash.SystemLocale()))
 	return h, h.startLog()
-}
-
-// locale is the system's language as Unix says it; where none of the variables is set, English is used.
-func locale() string {
-	return cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG"))
 }
 
 // startLog opens the log beside the module. A folder that can't be written has no log, which is not worth failing for.

@@ -46,7 +46,10 @@ type HandshakeAnswer struct {
 	Tags          Tags           // C1
 }
 
-func (*Handshake) ID() MessageID       { return IDHandshake }
+// ID is the number of the message.
+func (*Handshake) ID() MessageID { return IDHandshake }
+
+// ID is the number of the message.
 func (*HandshakeAnswer) ID() MessageID { return IDHandshakeAnswer }
 
 func (m *Handshake) code(c *coder) {

@@ -6,6 +6,7 @@ import "fmt"
 // section 2.5), from 64 to 67 our own.
 type MessageID uint8
 
+// The messages that this package knows.
 const (
 	IDHandshake       MessageID = 1
 	IDDisconnect      MessageID = 2
@@ -34,6 +35,7 @@ type Message interface {
 // Side says which end of a connection one is.
 type Side uint8
 
+// The two ends of a connection.
 const (
 	ClientSide Side = 1
 	ServerSide Side = 2
@@ -118,9 +120,14 @@ type Unknown struct {
 	Body   []byte // for writing only
 }
 
-func (*Ping) ID() MessageID       { return IDPing }
+// ID is the number of the message.
+func (*Ping) ID() MessageID { return IDPing }
+
+// ID is the number of the message.
 func (*Disconnect) ID() MessageID { return IDDisconnect }
-func (m *Unknown) ID() MessageID  { return m.Number }
+
+// ID is the number of the message.
+func (m *Unknown) ID() MessageID { return m.Number }
 
 func (m *Ping) code(c *coder)       { c.boolean("answer", &m.Answer) }
 func (m *Disconnect) code(c *coder) {}

@@ -35,12 +35,23 @@ type HashList struct {
 	Strings []string
 }
 
-func (*InitData) ID() MessageID       { return IDInitData }
-func (*GetUpdateFile) ID() MessageID  { return IDGetUpdateFile }
+// ID is the number of the message.
+func (*InitData) ID() MessageID { return IDInitData }
+
+// ID is the number of the message.
+func (*GetUpdateFile) ID() MessageID { return IDGetUpdateFile }
+
+// ID is the number of the message.
 func (*UpdateFileData) ID() MessageID { return IDUpdateFileData }
-func (*TimeSync) ID() MessageID       { return IDTimeSync }
-func (*InfoMessage) ID() MessageID    { return IDInfoMessage }
-func (*HashList) ID() MessageID       { return IDHashList }
+
+// ID is the number of the message.
+func (*TimeSync) ID() MessageID { return IDTimeSync }
+
+// ID is the number of the message.
+func (*InfoMessage) ID() MessageID { return IDInfoMessage }
+
+// ID is the number of the message.
+func (*HashList) ID() MessageID { return IDHashList }
 
 func (m *InitData) code(c *coder) {
 	n := c.length("descriptor size", len(m.Descriptor), c.lim.Frame)

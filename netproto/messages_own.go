@@ -44,6 +44,7 @@ type Refuse struct {
 // RefuseReason says why a C1 server ended a connection. The numbers stand on the wire.
 type RefuseReason uint8
 
+// The reasons that C1 knows. A reader takes any other number too.
 const (
 	RefuseIndex     RefuseReason = 1 // no file has this index
 	RefuseOffset    RefuseReason = 2 // the offset lies beyond the end of the file
@@ -73,10 +74,17 @@ func (r RefuseReason) String() string {
 	}
 }
 
-func (*FileList) ID() MessageID  { return IDFileList }
-func (*GetRange) ID() MessageID  { return IDGetRange }
+// ID is the number of the message.
+func (*FileList) ID() MessageID { return IDFileList }
+
+// ID is the number of the message.
+func (*GetRange) ID() MessageID { return IDGetRange }
+
+// ID is the number of the message.
 func (*RangeData) ID() MessageID { return IDRangeData }
-func (*Refuse) ID() MessageID    { return IDRefuse }
+
+// ID is the number of the message.
+func (*Refuse) ID() MessageID { return IDRefuse }
 
 // minListed is the size of a ListedFile with an empty path and tail, in bytes.
 const minListed = 4 + 8 + 32 + 1 + 4 + 2

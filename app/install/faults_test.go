@@ -17,6 +17,7 @@ import (
 // op is one call that reaches the disk.
 type op struct {
 	number int    // from 1, in the order of the calls
+	change int    // from 1, in the order of the calls that change something; the number of the one before for the others
 	verb   string // one of the words below
 	name   string
 	to     string // the second name of a rename or an exchange
@@ -28,10 +29,17 @@ func (o op) String() string {
 	return strings.TrimSpace(fmt.Sprint(o.number, " ", o.verb, " ", o.name, " ", o.to))
 }
 
-// changes are the verbs that leave something behind; the others only look.
-var changes = map[string]bool{
-	"create": true, "write": true, "truncate": true, "rename": true, "exchange": true, "remove": true, "mkdir": true,
-	"chmod": true, "sync": true, "sync folder": true,
+// changes reports whether a call leaves something behind that a process meets which comes after it. Whether a stop comes
+// before or after a call that only looks, or one that only syncs, makes no difference to that process.
+func (o op) changes() bool {
+	switch o.verb {
+	case "write", "truncate", "rename", "exchange", "remove", "chmod":
+		return true
+	case "create", "mkdir":
+		return o.made
+	default:
+		return false
+	}
 }
 
 var (
@@ -50,9 +58,10 @@ type watched struct {
 	free  func() (uint64, error) // nil asks the real folder
 	fast  bool                   // syncs are counted and not done: only a power cut would need them
 
-	mu   sync.Mutex
-	ops  []op
-	held []io.Closer
+	mu      sync.Mutex
+	ops     []op
+	changed int
+	held    []io.Closer
 }
 
 func watch(fsys platform.FS, rules ...rule) *watched { return &watched{FS: fsys, rules: rules} }
@@ -60,7 +69,10 @@ func watch(fsys platform.FS, rules ...rule) *watched { return &watched{FS: fsys,
 // ask counts a call and asks the rules about it.
 func (w *watched) ask(o op) error {
 	w.mu.Lock()
-	o.number = len(w.ops) + 1
+	if o.changes() {
+		w.changed++
+	}
+	o.number, o.change = len(w.ops)+1, w.changed
 	w.ops = append(w.ops, o)
 	w.mu.Unlock()
 	for _, r := range w.rules {
@@ -69,6 +81,16 @@ func (w *watched) ask(o op) error {
 		}
 	}
 	return nil
+}
+
+// stopped finds change number k, before which a process was stopped.
+func (w *watched) stopped(k int) (at op, reached bool) {
+	for _, o := range w.ops {
+		if o.change == k {
+			return o, true
+		}
+	}
+	return op{}, false
 }
 
 // count is how many calls had one of the verbs.
@@ -241,17 +263,27 @@ func (f *watchedFile) Close() error {
 	return errors.Join(f.from.ask(op{verb: "close", name: f.name}), f.File.Close())
 }
 
-// stopAt ends the process before call number k. If half is set and that call is a write, half of it still happens.
+// stopAt ends the process before change number k. If half is set and that change is a write, half of it still happens.
 func stopAt(k int, half bool) rule {
 	return func(o op) error {
 		switch {
-		case o.number < k:
+		case o.change < k:
 			return nil
-		case o.number == k && half && o.verb == "write":
+		case o.change == k && half && o.verb == "write":
 			return errHalf
 		default:
 			return errStopped
 		}
+	}
+}
+
+// failAt fails call number k and no other, like a bad spot on a disk.
+func failAt(k int) rule {
+	return func(o op) error {
+		if o.number == k {
+			return errStopped
+		}
+		return nil
 	}
 }
 
@@ -273,7 +305,7 @@ func noExchange() rule { return refuse("exchange", "*", errors.ErrUnsupported) }
 // readOnly is a folder that this user may not change.
 func readOnly() rule {
 	return func(o op) error {
-		if changes[o.verb] && !(o.verb == "mkdir" && !o.made) {
+		if o.changes() || o.verb == "create" {
 			return fs.ErrPermission
 		}
 		return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -114,7 +113,7 @@ func (b *bench) take(ctx context.Context, l *demo.Layout, address string, start 
 	return idle, peak, took, err
 }
 
-// followPeak reads the peak until the client says that its start is over, whether it then ends or plays on.
+// followPeak reads the peak until the client has ended well, or says in its log that the game is up.
 func followPeak(ctx context.Context, l *demo.Layout, p *qa.Process) (peak float64, err error) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
@@ -128,7 +127,7 @@ func followPeak(ctx context.Context, l *demo.Layout, p *qa.Process) (peak float6
 		select {
 		case <-tick.C:
 		case <-p.Done():
-			return peak, errors.Join(errors.New("the client ended before its start was over"), p.Wait())
+			return peak, p.Wait()
 		case <-ctx.Done():
 			return peak, ctx.Err()
 		}

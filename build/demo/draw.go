@@ -14,8 +14,6 @@ const (
 	playerSize, itemSize = 96, 44
 	// samples is how many points across a pixel are looked at.
 	samples = 4
-	// fontScale enlarges the bitmap fonts; the game itself draws what should be large twice as large.
-	fontScale = 1
 	// The characters of the atlas, and how many stand in a line.
 	firstGlyph, lastGlyph, glyphColumns = 32, 126, 16
 	glyphRows                           = 6

@@ -45,7 +45,9 @@ func encodePack(buffered *bufio.Writer, entries []entry) error {
 	for _, e := range sorted {
 		size := uint64(len(e.data))
 		raw, err := w.CreateRaw(&zip.FileHeader{
-			Name: e.name, Method: zip.Store, Flags: zipUTF8, ModifiedDate: zipDate,
+			Name: e.name, Method: zip.Store, Flags: zipUTF8,
+			//lint:ignore SA1019 CreateRaw writes this field as it stands and ignores the newer one.
+			ModifiedDate:   zipDate,
 			CreatorVersion: zipVersion, ReaderVersion: zipVersion,
 			CRC32: crc32.ChecksumIEEE(e.data), CompressedSize64: size, UncompressedSize64: size,
 		})

@@ -111,7 +111,7 @@ func connectX(ctx context.Context, socket string) (net.Conn, error) {
 	}
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("X connection setup: %w", err)
+		return nil, fmt.Errorf("connect to the X server: %w", err)
 	}
 	return conn, nil
 }
