@@ -53,12 +53,16 @@ func (c *Child) oversee(ctx context.Context, reader <-chan error, loadTimeout ti
 			stop = nil
 			c.proc.Kill()
 		case <-known:
-			known = nil
-			timer.Stop()
+			// What came after it may have been seen first, and the timer be that of the end already.
+			if known = nil; limit.What == "load" {
+				timer.Stop()
+			}
 		case <-finished:
-			finished = nil
-			limit = &OverdueError{"end", endGrace}
-			timer.Reset(endGrace)
+			// The same: a broken pipe gives less time, and is the last that is heard.
+			if finished = nil; !read {
+				limit = &OverdueError{"end", endGrace}
+				timer.Reset(endGrace)
+			}
 		case err := <-closed:
 			closed, read = nil, true
 			limit = &OverdueError{"end", closeGrace}
