@@ -28,7 +28,8 @@ bench: setup build ## first frame, file opens, peak memory; prints ratios and th
 	$(GO) build $(FLAGS) -o bin/minimal-splash$(EXE) ./build/bench/minimal
 	$(GO) run $(FLAGS) ./build/bench --bin bin
 
-lint: setup gofmt vet cross-windows cross-darwin ## format and vet, without the tests
+lint: setup gofmt vet cross-windows cross-darwin ## format, vet and staticcheck, without the tests
+	$(GO) tool staticcheck $(if $(TAGS),-tags $(TAGS)) ./...
 
 clean: ## remove what was built
 	rm -rf bin

@@ -174,6 +174,3 @@ func (a *loopApp) Run() {
 
 // Quit ends the loop.
 func (a *loopApp) Quit() { a.leave.Do(func() { close(a.queue.ended) }) }
-
-// do runs f on the loop and waits.
-func (a *loopApp) do(f func()) { a.driver.DoFromGoroutine(f, true) }

@@ -23,7 +23,7 @@ func Step(s State, e Event) (State, []Effect) {
 		return s.cancel()
 	case Connected:
 		s.Phase, s.Met, s.Judgement = Judging, true, e.Judgement
-		return s, []Effect{Judge{e.Judgement}}
+		return s, []Effect{Judge(e)}
 	case Judged:
 		return s.judged()
 	case Listed:

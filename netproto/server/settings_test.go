@@ -66,7 +66,7 @@ ClientResources = "packs/client"
 CacheResources = "tmp"
 ClientResourceEntries = ["Core", "Embedded", "maps/World"]
 `)
-	got, err := server.LoadSettings(path, "")
+	_, err := server.LoadSettings(path, "")
 	if err == nil {
 		t.Fatal("a table opened twice was accepted")
 	}
@@ -78,7 +78,8 @@ ClientResourceEntries = ["Core", "Embedded", "maps/World"]
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = server.LoadSettings(path, ""); err != nil {
+	got, err := server.LoadSettings(path, "")
+	if err != nil {
 		t.Fatal(err)
 	}
 	base := filepath.Dir(path)
