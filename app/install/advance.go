@@ -114,7 +114,7 @@ func (d *Dir) content(ctx context.Context, name string, e entry) (Content, error
 	if err != nil {
 		return Absent, err
 	}
-	if !info.Mode().IsRegular() || (info.Size() != e.Size && e.Old.IsZero()) {
+	if !info.Mode().IsRegular() || e.Digest.IsZero() || (info.Size() != e.Size && e.Old.IsZero()) {
 		return Other, nil
 	}
 	digest, err := d.read(ctx, name, e.Digest.Algorithm, nil)

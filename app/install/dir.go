@@ -105,33 +105,34 @@ func (d *Dir) restoreMissing() error {
 		return nil
 	}
 	d.log.Warn().Str("file", live).Msg("live module is missing; the last proven one takes its place")
-	if err := d.settle(live, RolledBack); err != nil {
-		return err
+	if _, found := d.journal.pending(live); found {
+		if err := d.record(d.ended(RolledBack), d.journal.pendingWithout(live)); err != nil {
+			return err
+		}
 	}
 	return d.perform(steps)
 }
 
-// settle records that the module under a live name waits for no proof any more. If it came with the newest transaction,
-// the outcome is how that one ended.
-func (d *Dir) settle(live string, outcome State) error {
-	if _, waits := d.journal.pending(live); !waits {
-		return nil
+// ended is the state after something happened to a module: if it came with the newest transaction, that is how this one
+// ended; otherwise the newest transaction stays where it is.
+func (d *Dir) ended(outcome State) State {
+	if d.journal.State == Swapped {
+		return outcome
 	}
-	state := d.journal.State
-	if state == Swapped {
-		state = outcome
-	}
-	return d.record(state, d.journal.pendingWithout(live))
+	return d.journal.State
 }
 
-// dropBackup removes a backup that a stop right after the confirmation left behind. An install without a journal has none
-// of ours.
+// dropBackup removes the predecessor of a module that has proven itself. A .bak of which the journal does not say so was
+// put there by somebody else.
 func (d *Dir) dropBackup() error {
 	live := d.cfg.Names.Library()
-	if d.journal.State == None || d.Pending() || !d.HasLibrary() {
+	if p, _ := d.journal.pending(live); !p.Proven {
 		return nil
 	}
-	return d.drop(live + BackupSuffix)
+	if err := d.drop(live + BackupSuffix); err != nil {
+		return err
+	}
+	return d.record(d.journal.State, d.journal.pendingWithout(live))
 }
 
 // exists reports whether anything has this name.
@@ -165,10 +166,7 @@ func (d *Dir) HasLibrary() bool {
 }
 
 // Pending reports whether the live module has not proven itself yet.
-func (d *Dir) Pending() bool {
-	_, waits := d.journal.pending(d.cfg.Names.Library())
-	return waits
-}
+func (d *Dir) Pending() bool { return d.journal.unproven(d.cfg.Names.Library()) }
 
 // State is where the newest transaction stands.
 func (d *Dir) State() State { return d.journal.State }
@@ -181,13 +179,14 @@ func (d *Dir) Promote(ctx context.Context) error { return d.fault(d.advance(ctx,
 // nothing. The error is a *update.Fault; the next Open goes on from wherever it happened.
 func (d *Dir) Confirm() error {
 	live := d.cfg.Names.Library()
-	p, waits := d.journal.pending(live)
-	if !waits {
+	if !d.journal.unproven(live) {
 		return nil
 	}
-	if err := d.settle(live, Confirmed); err != nil {
+	p, _ := d.journal.pending(live)
+	p.Proven = true
+	if err := d.record(d.ended(Confirmed), append(d.journal.pendingWithout(live), p)); err != nil {
 		return d.fault(err)
 	}
 	d.log.Info().Str("file", live).Stringer("digest", p.Digest).Msg("module confirmed")
-	return d.fault(d.drop(live + BackupSuffix))
+	return d.fault(d.dropBackup())
 }

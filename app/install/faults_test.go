@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -61,6 +62,7 @@ type watched struct {
 	mu      sync.Mutex
 	ops     []op
 	changed int
+	missing int // opens that failed
 	held    []io.Closer
 }
 
@@ -127,6 +129,7 @@ func (w *watched) OpenFile(name string, flag int, perm fs.FileMode) (platform.Fi
 	}
 	f, err := w.FS.OpenFile(name, flag, perm)
 	if err != nil {
+		w.missing++
 		return nil, err
 	}
 	w.held = append(w.held, f)
@@ -154,8 +157,14 @@ func (w *watched) Remove(name string) error {
 	return w.FS.Remove(name)
 }
 
+// MkdirAll makes the missing folders one by one, because each is a change.
 func (w *watched) MkdirAll(name string, perm fs.FileMode) error {
 	_, err := w.FS.Lstat(name)
+	if parent := path.Dir(name); err != nil && parent != "." {
+		if err := w.MkdirAll(parent, perm); err != nil {
+			return err
+		}
+	}
 	if err := w.ask(op{verb: "mkdir", name: name, made: err != nil}); err != nil {
 		return err
 	}
@@ -314,14 +323,18 @@ func readOnly() rule {
 
 // durability holds every call against the order that a power cut needs. It models which bytes and which names may still
 // be only in memory.
+//
+// A name that changed may not change again before its folder is synced: whichever of several changes a power cut takes,
+// each of them then stands on what is certain.
 type durability struct {
 	files   map[string]bool // written and not synced
 	folders map[string]bool // names made, changed or removed and not synced
+	names   map[string]bool // renamed or removed and not synced
 	faults  []string
 }
 
 func newDurability() *durability {
-	return &durability{files: map[string]bool{}, folders: map[string]bool{}}
+	return &durability{files: map[string]bool{}, folders: map[string]bool{}, names: map[string]bool{}}
 }
 
 const journalPrefix = ".collet/journal."
@@ -341,6 +354,7 @@ func (d *durability) rule(o op) error {
 		delete(d.files, o.name)
 	case "sync folder":
 		delete(d.folders, o.name)
+		maps.DeleteFunc(d.names, func(name string, _ bool) bool { return path.Dir(name) == o.name })
 	case "rename", "exchange", "remove":
 		d.change(o)
 	}
@@ -356,8 +370,11 @@ func (d *durability) change(o op) {
 		if d.files[name] && o.verb != "remove" {
 			d.fault("%s before its bytes are synced", o)
 		}
+		if d.names[name] {
+			d.fault("%s while an earlier change of %s is not synced", o, name)
+		}
 		delete(d.files, name)
-		d.folders[path.Dir(name)] = true
+		d.folders[path.Dir(name)], d.names[name] = true, true
 	}
 	for name := range d.files {
 		if strings.HasPrefix(name, journalPrefix) {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 
 	"collet/netproto/release"
 	"collet/platform"
@@ -33,11 +32,12 @@ const (
 // three times over.
 const maxJournal = 128 << 20
 
-// pendingModule is a swapped module that has not proven itself yet.
+// pendingModule is a swapped module that has not proven itself yet, or has, while its predecessor is still there.
 type pendingModule struct {
 	Live   string         `json:"live"`
 	Digest release.Digest `json:"digest"`
-	Backup release.Digest `json:"backup,omitzero"` // what .bak holds; zero when there was no predecessor
+	Backup release.Digest `json:"backup,omitzero"`  // what .bak holds; zero when there was no predecessor
+	Proven bool           `json:"proven,omitempty"` // .bak is on its way out; without this, a .bak is not ours to remove
 }
 
 // record is one line of the journal. Pending is always the whole list, so that every record says itself what waits after
@@ -69,13 +69,19 @@ func (j *Journal) apply(r record) {
 	j.State, j.Pending = r.State, r.Pending
 }
 
-// pending finds what waits for its proof under a live name.
-func (j *Journal) pending(live string) (p pendingModule, waits bool) {
+// pending finds the module under a live name that came with a swap and is not settled.
+func (j *Journal) pending(live string) (p pendingModule, found bool) {
 	i := slices.IndexFunc(j.Pending, func(p pendingModule) bool { return p.Live == live })
 	if i < 0 {
 		return pendingModule{}, false
 	}
 	return j.Pending[i], true
+}
+
+// unproven reports whether the module under a live name still has to prove itself.
+func (j *Journal) unproven(live string) bool {
+	p, found := j.pending(live)
+	return found && !p.Proven
 }
 
 // pendingWithout is the list without a live name.
@@ -104,20 +110,17 @@ func (r record) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text), nil
+	return slices.Concat(checksum(text), []byte(" "), text, []byte("\n")), nil
 }
 
-// decodeRecord reads one line without its newline. ok is false for anything that encode did not write.
+func checksum(text []byte) []byte { return fmt.Appendf(nil, "%08x", crc32.Checksum(text, castagnoli)) }
+
+// decodeRecord reads one line without its newline. ok is false when the checksum is not that of the text, or the text is
+// not that of a record.
 func decodeRecord(line []byte) (r record, ok bool) {
-	sum, text, found := bytes.Cut(line, []byte(" "))
-	if !found || len(sum) != 8 {
-		return record{}, false
-	}
-	want, err := strconv.ParseUint(string(sum), 16, 32)
-	if err != nil || uint32(want) != crc32.Checksum(text, castagnoli) {
-		return record{}, false
-	}
-	return r, json.Unmarshal(text, &r) == nil
+	sum, text, _ := bytes.Cut(line, []byte(" "))
+	ok = bytes.Equal(sum, checksum(text)) && json.Unmarshal(text, &r) == nil
+	return r, ok
 }
 
 // decodeJournal adds up the records of a slot and stops at the first line that is torn, damaged or out of place. ok is
@@ -156,13 +159,13 @@ func loadJournal(fsys platform.FS) (Journal, error) {
 }
 
 // begin starts a transaction in the other slot, so that the records of the one before outlive a torn write. parts are
-// those of earlier transactions that stay as they are.
+// those of earlier transactions that stay as they are. The name of StateDir itself must be on the disk already.
 func (j *Journal) begin(fsys platform.FS, files, parts []entry) error {
 	next := Journal{slot: 1 - j.slot}
 	first := record{Number: j.Number + 1, State: Staging, Files: files, Parts: parts, Pending: j.Pending}
 	err := next.write(fsys, first)
 	if err == nil {
-		err = errors.Join(fsys.SyncDir(StateDir), fsys.SyncDir("."))
+		err = fsys.SyncDir(StateDir)
 	}
 	if err != nil {
 		// What comes next is written behind the old records, so the new slot must not be the newer one.

@@ -155,16 +155,25 @@ func TestMissingModuleGetsItsBackupBack(t *testing.T) {
 	f.want("swapped again", "Lathe.so=two Lathe.so.bak=one")
 }
 
-// TestBackupOfAnotherProgram is what the engine's own updater leaves behind when it dies between its two renames, and
-// what a player may have saved by hand.
+// TestBackupOfAnotherProgram is what the engine's own updater leaves behind when it dies between its two renames.
 func TestBackupOfAnotherProgram(t *testing.T) {
 	f := newFolder(t)
 	f.write("Lathe.so.bak", "one")
 	f.mustOpen().Close()
 	f.want("restored", "Lathe.so=one")
-	f.write("Lathe.so.bak", "saved by hand")
-	f.mustOpen().Close()
-	f.want("not ours", "Lathe.so=one Lathe.so.bak=saved by hand")
+}
+
+// TestBackupMadeByHand stays until a swap needs the name: it is not ours.
+func TestBackupMadeByHand(t *testing.T) {
+	f := proven(t, "one")
+	f.write("Lathe.so.bak", "by hand")
+	for range 2 {
+		f.mustOpen().Close()
+		start{blobs: packs("Core.zip", "core")}.must(f)
+		f.want("not ours", "Lathe.so=one Lathe.so.bak=by hand Resources/Core.zip=core")
+	}
+	module("two").must(f)
+	f.want("swapped", "Lathe.so=two Lathe.so.bak=one Resources/Core.zip=core")
 }
 
 // TestBackupGoesAtTheNextStart confirms, and stops before the backup is gone.
@@ -363,6 +372,55 @@ func TestVanishedBetweenTwoMoves(t *testing.T) {
 	d := f.mustOpen()
 	f.want("restored", "Lathe.so=one")
 	wantState(t, d, install.RolledBack, false)
+}
+
+// TestVanishedBetweenTwoMovesOfThisProcess notices at the next attempt, without another start.
+func TestVanishedBetweenTwoMovesOfThisProcess(t *testing.T) {
+	f, ctx := proven(t, "one"), context.Background()
+	d := f.mustOpen(noExchange(), refuse("rename", "Lathe.so-staging Lathe.so", fs.ErrPermission))
+	if _, err := module("two").update(t, d); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, "promote", d.Promote(ctx), update.NoPermission)
+	f.want("half", "Lathe.so-staging=two Lathe.so.bak=one")
+	f.remove("Lathe.so-staging")
+	if err := d.Promote(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.want("restored", "Lathe.so=one")
+	wantState(t, d, install.RolledBack, false)
+}
+
+// TestSwapThatHasBegunGoesForward plans again between the two moves: there is no way back to a part.
+func TestSwapThatHasBegunGoesForward(t *testing.T) {
+	for name, rules := range map[string][]rule{
+		"exchange":  {refuse("rename", "Lathe.so-staging Lathe.so.bak", fs.ErrPermission)},
+		"two moves": {noExchange(), refuse("rename", "Lathe.so-staging Lathe.so", fs.ErrPermission)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, held := proven(t, "one"), true
+			d := f.mustOpen(func(o op) error {
+				for _, r := range rules {
+					if err := r(o); err != nil && (held || o.verb == "exchange") {
+						return err
+					}
+				}
+				return nil
+			})
+			if _, err := module("two").update(t, d); err != nil {
+				t.Fatal(err)
+			}
+			wantFault(t, "promote", d.Promote(context.Background()), update.NoPermission)
+			held = false
+			g, err := module("two").update(t, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.want(t, "again", "0 wanted, 0 bytes, 0 resumed, 1 matched, 0 written")
+			f.want("swapped", "Lathe.so=two Lathe.so.bak=one")
+			wantState(t, d, install.Swapped, true)
+		})
+	}
 }
 
 // TestConfirmWhileAnotherIsPrepared proves a module while the next one already waits: nothing of that is lost.

@@ -68,8 +68,7 @@ func Next(j Journal, seen []Seen, goal Goal) []Step {
 	}
 	for i, e := range j.Files {
 		if e.Kind == module {
-			_, unproven := j.pending(e.Live)
-			steps = append(steps, swapSteps(e, seen[i], unproven)...)
+			steps = append(steps, swapSteps(e, seen[i], j.unproven(e.Live))...)
 		}
 	}
 	for i, e := range j.Files {
@@ -156,7 +155,7 @@ func (j *Journal) pendingAfter() []pendingModule {
 			continue
 		}
 		next := pendingModule{Live: e.Live, Digest: e.Digest, Backup: e.Old}
-		if old, unproven := j.pending(e.Live); unproven {
+		if old, _ := j.pending(e.Live); j.unproven(e.Live) {
 			next.Backup = old.Backup
 		}
 		after.Pending = append(after.pendingWithout(e.Live), next)

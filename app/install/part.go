@@ -16,10 +16,9 @@ import (
 
 // work is what Plan found missing, and how far each part is.
 type work struct {
-	items   []candidate
-	offsets []int64
-	done    map[string]bool // parts whose bytes this process hashed on their way and found right
-	open    *part
+	items []candidate
+	done  map[string]bool // parts whose bytes this process hashed on their way and found right
+	open  *part
 }
 
 func (w *work) entries() []entry {
@@ -73,7 +72,8 @@ func (d *Dir) write(i int, c candidate, data []byte) error {
 	return err
 }
 
-// openPart opens a part for appending and hashes what it already holds, unless it is the one that is open.
+// openPart opens a part for appending and hashes what it already holds, unless it is the one that is open. What it holds
+// may not be what Plan saw; then its digest will not fit, and it is thrown away.
 func (d *Dir) openPart(ctx context.Context, i int, c candidate) error {
 	if d.work.open != nil && d.work.open.index == i {
 		return nil
@@ -81,18 +81,13 @@ func (d *Dir) openPart(ctx context.Context, i int, c candidate) error {
 	if err := d.closePart(); err != nil {
 		return err
 	}
-	name := c.entry.part()
-	f, err := d.fs.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := d.fs.OpenFile(c.entry.part(), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
 	p := &part{index: i, file: f, hash: c.file.Digest.Algorithm.NewHash()}
 	if p.size, err = d.drain(ctx, p.hash, f, nil); err != nil {
 		return errors.Join(err, f.Close())
-	}
-	if p.size != d.work.offsets[i] {
-		err := fmt.Errorf("has %d bytes where it had %d", p.size, d.work.offsets[i])
-		return errors.Join(&fs.PathError{Op: "open part", Path: name, Err: err}, f.Close())
 	}
 	d.work.open = p
 	return nil
@@ -105,7 +100,6 @@ func (d *Dir) closePart() error {
 	}
 	p := d.work.open
 	d.work.open = nil
-	d.work.offsets[p.index] = p.size
 	return p.file.Close()
 }
 
@@ -131,11 +125,11 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 	}
 	if got != c.file.Digest {
 		return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: errors.Join(
-			fmt.Errorf("got %d bytes with digest %s, want %d with %s", p.size, got, c.file.Size, c.file.Digest), d.discard(i, c))}
+			fmt.Errorf("got %d bytes with digest %s, want %d with %s", p.size, got, c.file.Size, c.file.Digest), d.discard(c))}
 	}
 	// A system that failed to write bytes back may call them written the next time, so they are not asked again.
 	if err := p.file.Sync(); err != nil {
-		return errors.Join(err, d.discard(i, c))
+		return errors.Join(err, d.discard(c))
 	}
 	if d.work.done == nil {
 		d.work.done = map[string]bool{}
@@ -145,10 +139,8 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 }
 
 // discard throws the part under way away: its bad bytes can't be told from good ones.
-func (d *Dir) discard(i int, c candidate) error {
-	err := errors.Join(d.closePart(), d.remove(c.entry.part()))
-	d.work.offsets[i] = 0
-	return err
+func (d *Dir) discard(c candidate) error {
+	return errors.Join(d.closePart(), d.remove(c.entry.part()))
 }
 
 // remove is Remove without an error for a file that is not there.

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"collet/app/install"
 	"collet/app/update"
@@ -135,6 +138,41 @@ func TestHiddenEditIsNoticed(t *testing.T) {
 	}
 	s.must(f).want(t, "after the edit", "1 wanted, 4 bytes, 0 resumed, 1 matched, 4 written")
 	f.want("healed", "Resources/Core.zip=core")
+}
+
+// TestRecentChangeIsNotBelieved hashes a file again whose last change is so recent that another one would not show.
+func TestRecentChangeIsNotBelieved(t *testing.T) {
+	const step = 20 * time.Millisecond
+	for _, test := range []struct {
+		age   time.Duration
+		reads bool
+	}{{step / 2, true}, {2 * time.Second, false}} {
+		f := newFolder(t)
+		f.write("Resources/Core.zip", "core")
+		info, err := os.Stat(filepath.Join(f.dir, "Resources", "Core.zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for turn := range 2 {
+			w := watch(f.open())
+			d, err := install.Open(context.Background(), install.Config{
+				FS: w, Names: names(), Log: zerolog.Nop(), Now: func() time.Time { return info.ModTime().Add(test.age) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := (start{blobs: packs("Core.zip", "core")}).update(t, d); err != nil {
+				t.Fatal(err)
+			}
+			read := slices.ContainsFunc(w.ops, func(o op) bool { return o.verb == "read" && o.name == "Resources/Core.zip" })
+			if want := turn == 0 || test.reads; read != want {
+				t.Errorf("%s after the change, start %d: hashed %v", test.age, turn+1, read)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // TestVerifyBelievesNothing forges the cache's idea of a file by replacing its content under the same identity, which
@@ -307,6 +345,35 @@ func TestDamagedDownload(t *testing.T) {
 	f.want("complete", "Resources/Core.zip=0123456789")
 }
 
+// TestPartChangesUnderway is another program that writes into a part after it was planned.
+func TestPartChangesUnderway(t *testing.T) {
+	for name, part := range map[string]string{"shorter": "01", "longer": "012345678", "full": "0123456789", "gone": ""} {
+		t.Run(name, func(t *testing.T) {
+			f, ctx := newFolder(t), context.Background()
+			s := start{blobs: packs("Core.zip", "0123456789")}
+			begin(t, f, s, 5)
+			d := f.mustOpen()
+			if _, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {}); err != nil {
+				t.Fatal(err)
+			}
+			f.write("Resources/~Core.zip", part)
+			err := d.Write(0, []byte("56789"))
+			if err == nil {
+				err = d.Finish(ctx, 0)
+			}
+			fault, _ := errors.AsType[*update.Fault](err)
+			if fault == nil || !fault.Transient {
+				t.Fatalf("says %v", err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s.must(f)
+			f.want("complete", "Resources/Core.zip=0123456789")
+		})
+	}
+}
+
 func TestTooShortIsDamaged(t *testing.T) {
 	f, ctx := newFolder(t), context.Background()
 	d := f.mustOpen()
@@ -358,6 +425,41 @@ func TestPartsOfDroppedFilesGoAway(t *testing.T) {
 	f.want("interrupted", "Resources/~Gone.zip=012345")
 	start{blobs: packs("Core.zip", "core")}.must(f)
 	f.want("dropped", "Resources/Core.zip=core")
+}
+
+// TestNoHandleStaysOpen lets go of everything, also of a part under way: Windows can't rename what is open.
+func TestNoHandleStaysOpen(t *testing.T) {
+	f, ctx := newFolder(t), context.Background()
+	w := watch(f.open())
+	d, err := open(w, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start{blobs: packs("A.zip", "0123456789", "B.zip", "b")}
+	if _, err := s.update(t, d); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []func() error{
+		d.Abandon,
+		func() error { return d.Finish(ctx, 0) },
+		func() error {
+			_, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {})
+			return err
+		},
+		d.Close,
+	} {
+		s.blobs[0].content += "x"
+		if _, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {}); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Write(0, []byte("01")); err != nil {
+			t.Fatal(err)
+		}
+		_ = end()
+		if opened, closed := w.count("open", "create")-w.missing, w.count("close"); opened != closed {
+			t.Errorf("%d opened, %d closed", opened, closed)
+		}
+	}
 }
 
 // TestFinishIsCancelled keeps the part of a check that was broken off.

@@ -56,10 +56,10 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 		return update.Plan{}, err
 	}
 	d.work = work
-	for i, c := range work.items {
-		plan.Wants = append(plan.Wants, update.Want{File: c.file, Offset: work.offsets[i]})
+	for _, c := range work.items {
+		plan.Wants = append(plan.Wants, update.Want{File: c.file, Offset: c.offset})
 		plan.Bytes += c.file.Size
-		plan.Resumed += work.offsets[i]
+		plan.Resumed += c.offset
 	}
 	return plan, nil
 }
@@ -82,8 +82,9 @@ func checkOffer(offer []release.File) error {
 
 // candidate is a file of the offer that concerns this install.
 type candidate struct {
-	file  release.File
-	entry entry
+	file   release.File
+	entry  entry
+	offset int64 // bytes of its part that can be used
 }
 
 // choose filters the offer by mode (seed 000, "Init data"; roles that we don't know are skipped).
@@ -95,7 +96,7 @@ func (d *Dir) choose(mode update.Mode, offer []release.File) []candidate {
 			e, known = d.cfg.Names.binaryEntry(f)
 		}
 		if known && d.covers(mode, e.Kind) {
-			chosen = append(chosen, candidate{f, e})
+			chosen = append(chosen, candidate{file: f, entry: e})
 		}
 	}
 	return chosen
@@ -158,19 +159,18 @@ func (d *Dir) digestOf(ctx context.Context, name string, info fs.FileInfo, a rel
 
 // prepare finds usable parts, checks the room, makes the folders and begins the transaction. Nothing is written when
 // nothing is missing.
-func (d *Dir) prepare(w *work, mode update.Mode) error {
+func (d *Dir) prepare(w *work, mode update.Mode) (err error) {
 	if len(w.items) == 0 {
 		return nil
 	}
 	bound, missing := d.journal.bound(), int64(0)
-	for _, c := range w.items {
-		offset, err := d.resume(c.entry, bound[c.entry.Live])
-		if err != nil {
+	for i := range w.items {
+		c := &w.items[i]
+		if c.offset, err = d.resume(c.entry, bound[c.entry.Live]); err != nil {
 			return err
 		}
 		delete(bound, c.entry.Live)
-		w.offsets = append(w.offsets, offset)
-		missing += min(c.file.Size-offset, math.MaxInt64-reserve-missing)
+		missing += min(c.file.Size-c.offset, math.MaxInt64-reserve-missing)
 	}
 	kept, err := d.leftovers(bound, mode)
 	if err != nil {
@@ -236,7 +236,7 @@ func (d *Dir) checkRoom(missing int64) error {
 		Err: &SpaceError{Volume: d.fs.Path("."), Need: need, Free: int64(min(free, math.MaxInt64))}}
 }
 
-// makeFolders makes the folders of the parts and syncs every name on the way to them.
+// makeFolders makes the folders of the parts and syncs every name on the way to them, with the one of StateDir.
 func (d *Dir) makeFolders(w *work) error {
 	folders := map[string]bool{}
 	for _, c := range w.items {

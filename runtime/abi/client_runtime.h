@@ -79,7 +79,7 @@ typedef void (*ClientRuntimeRun)(int32_t argc, char** argv, ClientRuntimeResult*
 /* What the module offers. The host hands it over zeroed, with both sizes set. 48 bytes. */
 typedef struct ClientRuntimeExports {
     uint32_t StructSize;            /*  0: 48; 4 bytes of nothing */
-    ClientRuntimeMetadata Metadata; /*  8 */
+    ClientRuntimeMetadata Metadata; /*  8: who the module is */
     ClientRuntimeRun Run;           /* 40: not null */
 } ClientRuntimeExports;
 

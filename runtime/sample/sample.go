@@ -1,35 +1,43 @@
-// Package sample is the sample game and one faulty module for each way in which loading can fail, as C sources, with the
+// Package sample is the sample game and one faulty module for each way in which a module can fail, as C sources, with the
 // means to compile them.
 //
 // The game is a real small client: it reads the packs that the updater synchronised, opens a window through SDL2 (found
-// at run time; without it the game runs as text), shows its release and compatibility version, lets the player steer
-// something, and ends on Escape. What its packs hold:
+// at run time; without it, or without a display, the game runs as text), shows its release and compatibility version, lets
+// the player steer something, and ends on Escape or when its window is closed. What its packs hold:
 //
-//	Core.zip  game.txt     UTF-8 lines key=value: title, greeting, background, panel, accent (#rrggbb), items (1..64)
+//	Core.zip  game.txt     UTF-8 lines key=value; unknown keys and lines without = are ignored; of text, printable ASCII
+//	                       is taken. title (wanted), greeting, background, panel, accent (#rrggbb), items (wanted, 1..64)
 //	Art.zip   font.bmp     ASCII 32..126 in 16 columns and 6 rows of equal cells
-//	          player.bmp, item.bmp
+//	          player.bmp   the player's picture
+//	          item.bmp     the picture of what is picked up
 //
-// Entries are stored, not compressed. Pictures are uncompressed BMP of 24 or 32 bits, bottom row first, with magenta
-// (ff00ff) as the transparent colour. Sizes and checksums are checked before anything is believed.
+// Entries are stored, not compressed or encrypted; a pack is at most 64 MB. Pictures are uncompressed BMP of 24 or 32 bits
+// (the fourth byte is ignored), bottom row first, with sides up to 2048 pixels and magenta (ff00ff) as the transparent
+// colour. Sizes and checksums are checked before anything is believed. Other packs are not opened.
+//
+// Its command line, behind the host's name:
+//
+//	--ClientResources DIR   where the packs are; wanted
+//	--headless              draw nothing: read the packs, print one line about them, say ready, end
+//	--frames N              end after N frames
+//	--ask-reload            after the first frame ask for the live module: the host's name without .exe, with .so or the like
+//	--fatal                 after the first frame report a fatal error
+//	--never-ready           don't say ready
+//	--crash, --crash-thread, --hang, --call-exit N     before anything else crash, crash in a thread, hang, call exit(N)
+//	--late                  do these after ready
+//
+// Packs that can't be used end it with a fatal error and a line in the log.
 //
 // The sources are embedded for two reasons: tests and the demo compile modules from them wherever they run, and package
 // embedded, which compiles the same files into the host, is built again when they change.
 package sample
 
 import (
-	"bytes"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
-
-	"collet/runtime/abi"
 )
 
 //go:embed game/*.c game/*.h faults/*.c faults/*.h
@@ -38,101 +46,56 @@ var sources embed.FS
 // Options says which build of the game to make.
 type Options struct {
 	Release       int    // number shown by the game; at least 1
-	Compatibility string // for example "demo-2"
-	BuildHash     string
+	Compatibility string // for example "demo-2"; quotes, backslashes and control characters are refused, as in BuildHash
+	BuildHash     string // which build it is
 	Output        string // path of the module; its folder must exist
-	Compiler      string // C compiler; empty is $CC, else cc
+	Compiler      string // C compiler, may have arguments; empty is $CC, else the first of cc, gcc and clang that there is
 }
 
-// game are the files of the game.
-var game = []string{
-	"game/module.c", "game/game.c", "game/art.c", "game/draw.c", "game/pack.c", "game/view.c", "game/mischief.c",
-}
-
-// Build compiles the game as a module for this system. The error has what the compiler said.
+// Build compiles the game as a module for the system that the compiler makes programs for. The same options and compiler
+// give the same bytes. Where there is no compiler the error is ErrNoCompiler; where it fails, a *CompileError.
 func Build(ctx context.Context, o Options) error {
 	if o.Release < 1 {
 		return fmt.Errorf("build the sample game: release %d is not a release", o.Release)
 	}
-	return compile(ctx, o.Compiler, o.Output, game, []string{
+	for _, text := range []string{o.Compatibility, o.BuildHash} {
+		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7F }) {
+			return fmt.Errorf("build the sample game: %q can't stand in a C string", text)
+		}
+	}
+	return compile(ctx, o.Compiler, o.Output, list("game"), []string{
 		fmt.Sprintf("-DGAME_RELEASE=%d", o.Release),
-		fmt.Sprintf("-DGAME_COMPATIBILITY=%q", o.Compatibility),
-		fmt.Sprintf("-DGAME_BUILD_HASH=%q", o.BuildHash),
+		`-DGAME_COMPATIBILITY="` + o.Compatibility + `"`,
+		`-DGAME_BUILD_HASH="` + o.BuildHash + `"`,
 	})
 }
 
-// BuildFault compiles the faulty module of this name, for example "short_struct".
+// BuildFault compiles the faulty module of this name, for example "short_struct", with the compiler that Build takes when
+// none is named.
 func BuildFault(ctx context.Context, name, output string) error {
-	var flags []string
-	if name == "never_unloads" && runtime.GOOS == "linux" {
-		flags = []string{"-Wl,-z,nodelete"}
-	}
-	return compile(ctx, "", output, []string{"faults/" + name + ".c"}, flags)
+	return compile(ctx, "", output, []string{"faults/" + name + ".c"}, nil)
 }
 
-// Faults lists the names that BuildFault takes.
+// BuildText compiles a module from one file of C that somebody else wrote. It includes the contract as
+// "client_runtime.h".
+func BuildText(ctx context.Context, text, output string) error {
+	return compileText(ctx, text, output)
+}
+
+// Faults lists the names that BuildFault takes, sorted.
 func Faults() []string {
-	entries, err := fs.Glob(sources, "faults/*.c")
+	names := list("faults")
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(strings.TrimPrefix(name, "faults/"), ".c")
+	}
+	return names
+}
+
+// list names the C files of a folder.
+func list(folder string) []string {
+	names, err := fs.Glob(sources, folder+"/*.c")
 	if err != nil {
 		panic("sample: internal error: " + err.Error())
 	}
-	for i, entry := range entries {
-		entries[i] = strings.TrimSuffix(strings.TrimPrefix(entry, "faults/"), ".c")
-	}
-	return entries
-}
-
-// compile lays the sources out in a folder of their own and calls the compiler there, so that no path of this machine
-// gets into the module.
-func compile(ctx context.Context, compiler, output string, files, flags []string) (err error) {
-	output, err = filepath.Abs(output)
-	if err != nil {
-		return err
-	}
-	folder, err := os.MkdirTemp("", "collet-sample-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if err := layOut(folder); err != nil {
-		return err
-	}
-	args := append([]string{"-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-fPIC", "-shared", "-fvisibility=hidden"}, flags...)
-	args = append(args, "-o", output)
-	args = append(append(args, files...), libraries()...)
-	cmd := exec.CommandContext(ctx, command(compiler), args...)
-	cmd.Dir = filepath.Join(folder, "sample")
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("compile %s with %s: %w\n%s", filepath.Base(output), cmd.Path, err, bytes.TrimSpace(said))
-	}
-	return nil
-}
-
-func command(compiler string) string {
-	for _, name := range []string{compiler, os.Getenv("CC")} {
-		if name != "" {
-			return name
-		}
-	}
-	return "cc"
-}
-
-// libraries are what the game is linked with. -Bsymbolic keeps the module's own functions its own although the host may
-// contain the same ones.
-func libraries() []string {
-	if runtime.GOOS == "linux" {
-		return []string{"-Wl,-Bsymbolic", "-ldl", "-lpthread"}
-	}
-	return nil
-}
-
-// layOut writes folder/sample and folder/abi/client_runtime.h.
-func layOut(folder string) error {
-	if err := os.CopyFS(filepath.Join(folder, "sample"), sources); err != nil {
-		return err
-	}
-	if err := os.Mkdir(filepath.Join(folder, "abi"), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "abi", "client_runtime.h"), []byte(abi.Header), 0o644)
+	return names
 }

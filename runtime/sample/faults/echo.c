@@ -1,34 +1,34 @@
-/* A right module that repeats its arguments as log lines, from a thread of its own, and asks for a reload of the last. */
-#include <pthread.h>
-
+/*
+ * A right module that repeats its arguments as log lines, from a thread of its own, says ready, and asks for a reload of
+ * the last one. Without arguments behind the host's name it shuts down.
+ */
 #include "module.h"
+#include "thread.h"
 
 static const ColletHostServices* services;
+static int32_t count;
+static char** words;
+static char path[1024];
 
-typedef struct Words {
-    int32_t count;
-    char** words;
-} Words;
-
-static void* repeat(void* given) {
-    const Words* words = given;
-    for (int32_t i = 0; i < words->count; i++) {
-        services->Log(services->Context, COLLET_LOG_INFO, words->words[i]);
+static void repeat(void) {
+    for (int32_t i = 0; i < count; i++) {
+        services->Log(services->Context, COLLET_LOG_INFO, words[i]);
     }
     services->Ready(services->Context);
-    return NULL;
 }
 
 static void run(int32_t argc, char** argv, ClientRuntimeResult* result) {
-    pthread_t thread;
-    Words words = {argc, argv};
+    static void (*work)(void) = repeat;
+    Thread thread;
     shut_down(argc, argv, result);
-    if (services != NULL && pthread_create(&thread, NULL, repeat, &words) == 0) {
-        pthread_join(thread, NULL);
+    count = argc;
+    words = argv;
+    if (services != NULL && thread_start(&thread, &work)) {
+        thread_join(thread);
     }
-    if (argc > 1) {
+    if (argc > 1 && strlen(argv[argc - 1]) < sizeof path) {
         result->ResultKind = FO_CLIENT_RUNTIME_RELOAD_REQUESTED;
-        result->RequestedRuntimePath = argv[argc - 1];
+        result->RequestedRuntimePath = strcpy(path, argv[argc - 1]);
         result->RequestedCompatibilityVersion = "fixture-2";
     }
 }
@@ -38,6 +38,6 @@ bool FO_QueryClientRuntimeExports(uint32_t host_abi_version, ClientRuntimeExport
 }
 
 bool Collet_SetHostServices(const ColletHostServices* offered) {
-    services = offered;
-    return offered->StructSize >= sizeof *offered && offered->Version >= 1;
+    services = offered->StructSize >= sizeof *offered && offered->Version >= COLLET_HOST_SERVICES_VERSION ? offered : NULL;
+    return services != NULL;
 }

@@ -1,6 +1,8 @@
 /* art.c: the text and the pictures of the packs. */
 #include "art.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,9 +73,19 @@ static void copy_text(char* to, size_t size, const char* from, size_t n) {
     to[used] = 0;
 }
 
+/* Reads a whole number in a base, of exactly so many digits or, with 0, of any. */
+static bool number(const char* text, int base, size_t digits, long* value) {
+    char* end;
+    if (!isxdigit((unsigned char)text[0]) || (digits != 0 && strlen(text) != digits)) {
+        return false;
+    }
+    *value = strtol(text, &end, base);
+    return *end == 0;
+}
+
 static uint32_t colour(const char* text, uint32_t fallback) {
-    unsigned value;
-    return sscanf(text, "#%6x", &value) == 1 ? 0xFF000000u | value : fallback;
+    long value;
+    return text[0] == '#' && number(text + 1, 16, 6, &value) ? 0xFF000000u | (uint32_t)value : fallback;
 }
 
 static void take_line(Art* art, const char* key, size_t length, const char* value, size_t size) {
@@ -91,7 +103,8 @@ static void take_line(Art* art, const char* key, size_t length, const char* valu
     } else if (KEY("accent")) {
         art->accent = colour(text, art->accent);
     } else if (KEY("items")) {
-        art->items = atoi(text);
+        long items;
+        art->items = number(text, 10, 0, &items) && items <= ART_MAX_ITEMS ? (int)items : 0;
     }
 #undef KEY
 }
@@ -116,26 +129,25 @@ static int read_text(Art* art, Span file, char* error) {
     return 0;
 }
 
-static int picture_of(Picture* picture, const Pack* pack, const char* name, char* error) {
+static int read_picture(Picture* picture, const Pack* pack, const char* name, char* error) {
     Span found;
     return pack_find(pack, name, &found, error) == 0 ? read_bmp(picture, found, name, error) : -1;
 }
 
 static int load_pictures(Art* art, const char* folder, char* error) {
     Pack pack = {0};
-    int result;
+    bool well;
     if (pack_open(&pack, folder, "Art.zip", error) != 0) {
         return -1;
     }
-    result = picture_of(&art->font, &pack, "font.bmp", error) == 0 && picture_of(&art->player, &pack, "player.bmp", error) == 0 &&
-                     picture_of(&art->item, &pack, "item.bmp", error) == 0
-                 ? 0
-                 : -1;
+    well = read_picture(&art->font, &pack, "font.bmp", error) == 0 &&
+           read_picture(&art->player, &pack, "player.bmp", error) == 0 &&
+           read_picture(&art->item, &pack, "item.bmp", error) == 0;
     pack_close(&pack);
-    if (result == 0 && (art->font.width % 16 != 0 || art->font.height % 6 != 0)) {
+    if (well && (art->font.width % 16 != 0 || art->font.height % 6 != 0)) {
         return fail(error, "font.bmp", "does not divide into 16 by 6 cells");
     }
-    return result;
+    return well ? 0 : -1;
 }
 
 static int load_text(Art* art, const char* folder, char* error) {

@@ -6,17 +6,18 @@
 
 /* What the command line asks for. Everything that ends the game in a bad way is there to test hosts with. */
 typedef struct Options {
-    const char* packs;     /* --ClientResources DIR */
-    bool headless;         /* --headless: read the packs, say what is in them, end */
-    bool never_ready;      /* --never-ready: do not tell the host that the first frame is on the screen */
-    bool ask_reload;       /* --ask-reload: end by asking for a reload of the live module */
-    bool fatal;            /* --fatal: end by reporting a fatal error */
-    bool crash;            /* --crash: write through a null pointer */
-    bool crash_thread;     /* --crash-thread: the same on a thread of the game's own */
-    bool hang;             /* --hang: never return */
-    int call_exit;         /* --call-exit N: call exit(N), which modules must not; -1 for not */
-    long frames;           /* --frames N: end after so many frames; 0 for never */
-    const char* host;      /* argv[0] */
+    const char* host;  /* argv[0] */
+    const char* packs; /* --ClientResources DIR */
+    bool headless;     /* --headless: read the packs, say what is in them, end */
+    bool never_ready;  /* --never-ready: do not tell the host that the first frame is on the screen */
+    bool ask_reload;   /* --ask-reload: end after the first frame by asking for a reload of the live module */
+    bool fatal;        /* --fatal: end after the first frame by reporting a fatal error */
+    bool crash;        /* --crash: write through a null pointer, before the first frame */
+    bool crash_thread; /* --crash-thread: the same on a thread of the game's own */
+    bool hang;         /* --hang: never return */
+    bool late;         /* --late: crash, hang or exit only after the first frame, when the host was told of it */
+    int call_exit;     /* --call-exit N: call exit(N), which modules must not; -1 for not */
+    long frames;       /* --frames N: end after so many frames; 0 for never */
 } Options;
 
 /* What the game says to its host. */

@@ -2,12 +2,14 @@
  * module.c: the sample game as a runtime module. GAME_RELEASE, GAME_COMPATIBILITY and GAME_BUILD_HASH say which build
  * it is.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../abi/client_runtime.h"
 #include "game.h"
+#include "system.h"
 
 #ifndef GAME_RELEASE
 #define GAME_RELEASE 1
@@ -19,16 +21,10 @@
 #define GAME_BUILD_HASH "unpublished"
 #endif
 
-#if defined(_WIN32)
-#define LIBRARY_EXT ".dll"
-#elif defined(__APPLE__)
-#define LIBRARY_EXT ".dylib"
-#else
-#define LIBRARY_EXT ".so"
-#endif
+enum { MAX_PATH_BYTES = 4096, MAX_LINE = 512 };
 
 static const ColletHostServices* services; /* NULL: the host offers none */
-static char live[4096];                    /* the path for a reload; it lives until the module is unloaded */
+static char live[MAX_PATH_BYTES];          /* the path for a reload; it lives until the module is unloaded */
 
 static void ready(void) {
     if (services != NULL && services->Ready != NULL) {
@@ -44,64 +40,99 @@ static void say(int level, const char* text) {
     }
 }
 
-/* One switch without a value, or one with. Returns how many arguments it took. */
-static int take(Options* o, char** at, int left) {
-    const char* value = left > 1 ? at[1] : NULL;
-#define IS(name) (strcmp(at[0], name) == 0)
-    if (IS("--headless")) {
-        o->headless = true;
-    } else if (IS("--never-ready")) {
-        o->never_ready = true;
-    } else if (IS("--ask-reload")) {
-        o->ask_reload = true;
-    } else if (IS("--fatal")) {
-        o->fatal = true;
-    } else if (IS("--crash")) {
-        o->crash = true;
-    } else if (IS("--crash-thread")) {
-        o->crash_thread = true;
-    } else if (IS("--hang")) {
-        o->hang = true;
-    } else if (IS("--ClientResources") && value != NULL) {
-        o->packs = value;
-        return 2;
-    } else if (IS("--frames") && value != NULL) {
-        o->frames = atol(value);
-        return 2;
-    } else if (IS("--call-exit") && value != NULL) {
-        o->call_exit = atoi(value);
-        return 2;
-    } else {
-        char line[512];
-        snprintf(line, sizeof line, "argument %.400s means nothing to the game", at[0]);
-        say(COLLET_LOG_WARN, line);
+static void complain(const char* about, const char* what) {
+    char line[MAX_LINE];
+    snprintf(line, sizeof line, "argument %.400s %s", about, what);
+    say(COLLET_LOG_WARN, line);
+}
+
+/* A number from 0 to INT_MAX, or the fallback with a complaint. */
+static int number(const char* name, const char* text, int fallback) {
+    char* end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end != 0 || value < 0 || value > INT_MAX) {
+        complain(name, "wants a number");
+        return fallback;
     }
-#undef IS
-    return 1;
+    return (int)value;
+}
+
+/* One switch without a value. Returns whether it was one. */
+static bool take_switch(Options* o, const char* name) {
+    const struct {
+        const char* name;
+        bool* on;
+    } switches[] = {
+        {"--headless", &o->headless}, {"--never-ready", &o->never_ready}, {"--ask-reload", &o->ask_reload},
+        {"--fatal", &o->fatal},       {"--crash", &o->crash},             {"--crash-thread", &o->crash_thread},
+        {"--hang", &o->hang},         {"--late", &o->late},
+    };
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+        if (strcmp(name, switches[i].name) == 0) {
+            *switches[i].on = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One switch with a value. Returns whether it was one. */
+static bool take_value(Options* o, const char* name, const char* value) {
+    if (strcmp(name, "--ClientResources") == 0) {
+        o->packs = value;
+    } else if (strcmp(name, "--frames") == 0) {
+        o->frames = number(name, value, 0);
+    } else if (strcmp(name, "--call-exit") == 0) {
+        o->call_exit = number(name, value, -1);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static Options parse(int argc, char** argv) {
     Options o = {.call_exit = -1, .host = argc > 0 ? argv[0] : ""};
-    for (int i = 1; i < argc;) {
-        i += take(&o, argv + i, argc - i);
+    for (int i = 1; i < argc; i++) {
+        if (take_switch(&o, argv[i])) {
+            continue;
+        }
+        if (i + 1 < argc && take_value(&o, argv[i], argv[i + 1])) {
+            i++;
+        } else {
+            complain(argv[i], "means nothing to the game");
+        }
+    }
+    if ((o.ask_reload || o.fatal) && o.frames == 0) {
+        o.frames = 1;
     }
     return o;
 }
 
-/* The live module stands beside the host and is called like it. */
-static void name_live(const char* host) {
+static bool is_exe(const char* ending) {
+    return ending[0] == '.' && (ending[1] | 32) == 'e' && (ending[2] | 32) == 'x' && (ending[3] | 32) == 'e';
+}
+
+/* The live module stands beside the host and is called like it. Returns whether its path fits. */
+static bool name_live(const char* host) {
     size_t n = strlen(host);
-    if (n > 4 && strcmp(host + n - 4, ".exe") == 0) {
+    if (n > 4 && is_exe(host + n - 4)) {
         n -= 4;
     }
-    snprintf(live, sizeof live, "%.*s%s", (int)(n < 4000 ? n : 4000), host, LIBRARY_EXT);
+    if (n + strlen(system_library_ending) >= sizeof live) {
+        return false;
+    }
+    memcpy(live, host, n);
+    strcpy(live + n, system_library_ending);
+    return true;
 }
 
 static void run(int32_t argc, char** argv, ClientRuntimeResult* result) {
     static const Build build = {GAME_RELEASE, GAME_COMPATIBILITY};
     static const Speech speech = {ready, say};
     Options options = parse(argc, argv);
-    mischief(&options);
+    if (!options.late) {
+        mischief(&options);
+    }
     result->Success = game_run(&options, &build, &speech);
     result->ResultKind = result->Success ? FO_CLIENT_RUNTIME_SHUTDOWN : FO_CLIENT_RUNTIME_FATAL_ERROR;
     if (options.fatal) {
@@ -109,8 +140,7 @@ static void run(int32_t argc, char** argv, ClientRuntimeResult* result) {
         result->ResultKind = FO_CLIENT_RUNTIME_FATAL_ERROR;
         result->Success = false;
     }
-    if (options.ask_reload) {
-        name_live(options.host);
+    if (options.ask_reload && name_live(options.host)) {
         result->ResultKind = FO_CLIENT_RUNTIME_RELOAD_REQUESTED;
         result->RequestedRuntimePath = live;
         result->RequestedCompatibilityVersion = GAME_COMPATIBILITY;
@@ -133,7 +163,8 @@ bool FO_QueryClientRuntimeExports(uint32_t host_abi_version, ClientRuntimeExport
 }
 
 bool Collet_SetHostServices(const ColletHostServices* offered) {
-    if (offered == NULL || offered->Version < 1) {
+    services = NULL;
+    if (offered == NULL || offered->Version < COLLET_HOST_SERVICES_VERSION || offered->StructSize < sizeof *offered) {
         return false;
     }
     services = offered;

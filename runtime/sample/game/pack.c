@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "system.h"
+
 /* The largest pack that the game opens, in bytes: its own two packs are far below a megabyte. */
 static const long max_pack = 64L << 20;
 
@@ -55,9 +57,9 @@ int pack_open(Pack* pack, const char* folder, const char* name, char* error) {
     if (n < 0 || (size_t)n >= sizeof pack->name) {
         return fail(error, name, "", "has too long a path");
     }
-    file = fopen(pack->name, "rb");
+    file = system_open_file(pack->name);
     if (file == NULL) {
-        return fail(error, pack->name, "", "is not there");
+        return fail(error, pack->name, "", "can't be opened");
     }
     result = read_whole(pack, file, error);
     fclose(file);
@@ -82,6 +84,9 @@ static const unsigned char* end_record(const Pack* pack) {
 /* Takes the entry whose central record is at p. */
 static int take(const Pack* pack, const unsigned char* p, const char* entry, Span* found, char* error) {
     size_t at = u32(p + 42), size = u32(p + 24), start;
+    if (u16(p + 8) & 1) {
+        return fail(error, pack->name, entry, "is encrypted");
+    }
     if (u16(p + 10) != 0 || u32(p + 20) != size) {
         return fail(error, pack->name, entry, "is compressed; the game reads stored entries only");
     }

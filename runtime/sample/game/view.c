@@ -10,19 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(_WIN32)
-#include <windows.h>
-static const char* const libraries[] = {"SDL2.dll"};
-static void* library_open(const char* name) { return (void*)LoadLibraryA(name); }
-static void* library_symbol(void* library, const char* name) { return (void*)(uintptr_t)GetProcAddress((HMODULE)library, name); }
-static void library_close(void* library) { FreeLibrary((HMODULE)library); }
-#else
-#include <dlfcn.h>
-static const char* const libraries[] = {"libSDL2-2.0.so.0", "libSDL2.so", "libSDL2-2.0.0.dylib", "libSDL2.dylib"};
-static void* library_open(const char* name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
-static void* library_symbol(void* library, const char* name) { return dlsym(library, name); }
-static void library_close(void* library) { dlclose(library); }
-#endif
+#include "system.h"
+
+/* Where SDL2 may be, by system: Linux, other Unix systems, Windows, macOS with its loader's folders and with Homebrew's. */
+static const char* const libraries[] = {
+    "libSDL2-2.0.so.0", "libSDL2.so", "SDL2.dll", "libSDL2-2.0.0.dylib",
+    "/opt/homebrew/lib/libSDL2-2.0.0.dylib", "/usr/local/lib/libSDL2-2.0.0.dylib",
+};
 
 /* Numbers of SDL's interface. */
 enum {
@@ -30,7 +24,9 @@ enum {
     CENTERED = 0x2FFF0000,
     ARGB8888 = 0x16362004,
     STREAMING = 1,
-    PRESENT_VSYNC = 4,
+    RENDERER_SOFTWARE = 1,
+    RENDERER_ANY = 0,
+    WINDOW_RESIZABLE = 0x20,
     EVENT_QUIT = 0x100,
     EVENT_KEY_DOWN = 0x300,
     EVENT_KEY_UP = 0x301,
@@ -49,12 +45,15 @@ typedef union Event {
     unsigned char room[128];
 } Event;
 
-/* The functions that are used. A pointer to a function is copied as bytes, because C has no cast from an object. */
+enum { FRAME_TIME = 16 }; /* milliseconds: a sixtieth of a second */
+
+/* The functions that are used. */
 typedef struct Functions {
     int (*SetHint)(const char*, const char*);
     int (*Init)(uint32_t);
     void (*Quit)(void);
     const char* (*GetError)(void);
+    const char* (*GetCurrentVideoDriver)(void);
     void* (*CreateWindow)(const char*, int, int, int, int, uint32_t);
     void* (*CreateRenderer)(void*, int, uint32_t);
     void* (*CreateTexture)(void*, uint32_t, int, int, int);
@@ -72,7 +71,6 @@ typedef struct Functions {
 } Functions;
 
 struct View {
-    void* library;
     Functions sdl;
     void *window, *renderer, *texture;
     bool started;
@@ -81,7 +79,7 @@ struct View {
 };
 
 /* Looks all functions up. Returns the name of the first one that is missing, or NULL. */
-static const char* bind(View* view) {
+static const char* bind(View* view, void* library) {
     static const struct {
         const char* name;
         size_t at;
@@ -90,6 +88,7 @@ static const char* bind(View* view) {
         {"SDL_Init", offsetof(Functions, Init)},
         {"SDL_Quit", offsetof(Functions, Quit)},
         {"SDL_GetError", offsetof(Functions, GetError)},
+        {"SDL_GetCurrentVideoDriver", offsetof(Functions, GetCurrentVideoDriver)},
         {"SDL_CreateWindow", offsetof(Functions, CreateWindow)},
         {"SDL_CreateRenderer", offsetof(Functions, CreateRenderer)},
         {"SDL_CreateTexture", offsetof(Functions, CreateTexture)},
@@ -106,7 +105,7 @@ static const char* bind(View* view) {
         {"SDL_DestroyWindow", offsetof(Functions, DestroyWindow)},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        void* address = library_symbol(view->library, table[i].name);
+        void* address = system_symbol(library, table[i].name);
         if (address == NULL) {
             return table[i].name;
         }
@@ -117,17 +116,40 @@ static const char* bind(View* view) {
 
 static bool find_library(View* view, char* error) {
     const char* missing;
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && view->library == NULL; i++) {
-        view->library = library_open(libraries[i]);
+    void* library = NULL;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && library == NULL; i++) {
+        library = system_open_library(libraries[i]);
     }
-    if (view->library == NULL) {
+    if (library == NULL) {
         snprintf(error, PACK_ERROR_SIZE, "SDL2 is not installed");
         return false;
     }
-    missing = bind(view);
+    missing = bind(view, library);
     if (missing != NULL) {
         snprintf(error, PACK_ERROR_SIZE, "SDL2 has no %s", missing);
         return false;
+    }
+    return true;
+}
+
+/* One picture a frame needs no graphics driver: without one the window is up in 25 ms instead of 400, and no driver's
+ * threads are left behind. Where SDL2 can show a window only through a driver, any will do. */
+static void make_renderer(View* view) {
+    static const uint32_t kinds[] = {RENDERER_SOFTWARE, RENDERER_ANY};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && view->renderer == NULL; i++) {
+        view->sdl.SetHint("SDL_FRAMEBUFFER_ACCELERATION", kinds[i] == RENDERER_SOFTWARE ? "0" : "1");
+        view->renderer = view->sdl.CreateRenderer(view->window, -1, kinds[i]);
+    }
+}
+
+/* Where there is no display some versions of SDL2 take a driver that draws for nobody. */
+static bool has_display(const Functions* sdl) {
+    static const char* const blind[] = {"offscreen", "dummy", "evdev"};
+    const char* driver = sdl->GetCurrentVideoDriver();
+    for (size_t i = 0; i < sizeof blind / sizeof *blind; i++) {
+        if (driver == NULL || strcmp(driver, blind[i]) == 0) {
+            return false;
+        }
     }
     return true;
 }
@@ -136,14 +158,15 @@ static bool make_window(View* view, const char* title, char* error) {
     Functions* sdl = &view->sdl;
     sdl->SetHint("SDL_NO_SIGNAL_HANDLERS", "1"); /* a module replaces none */
     view->started = sdl->Init(INIT_VIDEO) == 0;
+    if (view->started && !has_display(sdl)) {
+        snprintf(error, PACK_ERROR_SIZE, "SDL2 finds no display");
+        return false;
+    }
     if (view->started) {
-        view->window = sdl->CreateWindow(title, CENTERED, CENTERED, FIELD_WIDTH, FIELD_HEIGHT, 0);
+        view->window = sdl->CreateWindow(title, CENTERED, CENTERED, FIELD_WIDTH, FIELD_HEIGHT, WINDOW_RESIZABLE);
     }
     if (view->window != NULL) {
-        view->renderer = sdl->CreateRenderer(view->window, -1, PRESENT_VSYNC);
-    }
-    if (view->renderer == NULL && view->window != NULL) {
-        view->renderer = sdl->CreateRenderer(view->window, -1, 0);
+        make_renderer(view);
     }
     if (view->renderer != NULL) {
         sdl->RenderSetLogicalSize(view->renderer, FIELD_WIDTH, FIELD_HEIGHT);
@@ -169,26 +192,27 @@ View* view_open(const char* title, char* error) {
     return view;
 }
 
-void view_show(View* view, const Frame* frame) {
-    uint32_t now;
-    view->sdl.UpdateTexture(view->texture, NULL, frame->pixels, FIELD_WIDTH * (int)sizeof *frame->pixels);
-    view->sdl.RenderClear(view->renderer);
-    view->sdl.RenderCopy(view->renderer, view->texture, NULL, NULL);
-    view->sdl.RenderPresent(view->renderer);
-    now = view->sdl.GetTicks();
-    if (now - view->shown < 16) {
-        view->sdl.Delay(16 - (now - view->shown)); /* software renderers don't wait for the screen */
+bool view_show(View* view, const Frame* frame) {
+    Functions* sdl = &view->sdl;
+    uint32_t passed;
+    bool shown = sdl->UpdateTexture(view->texture, NULL, frame->pixels, FIELD_WIDTH * (int)sizeof *frame->pixels) == 0 &&
+                 sdl->RenderClear(view->renderer) == 0 && sdl->RenderCopy(view->renderer, view->texture, NULL, NULL) == 0;
+    sdl->RenderPresent(view->renderer);
+    passed = sdl->GetTicks() - view->shown;
+    if (passed < FRAME_TIME) {
+        sdl->Delay(FRAME_TIME - passed);
     }
-    view->shown = view->sdl.GetTicks();
+    view->shown = sdl->GetTicks();
+    return shown;
 }
 
 static void key(Input* input, int32_t scancode, bool down) {
     switch (scancode) {
     case KEY_ESCAPE: input->quit = input->quit || down; break;
-    case KEY_LEFT: case KEY_A: input->left = down; break;
-    case KEY_RIGHT: case KEY_D: input->right = down; break;
-    case KEY_UP: case KEY_W: input->up = down; break;
-    case KEY_DOWN: case KEY_S: input->down = down; break;
+    case KEY_LEFT: case KEY_A: input->steer.left = down; break;
+    case KEY_RIGHT: case KEY_D: input->steer.right = down; break;
+    case KEY_UP: case KEY_W: input->steer.up = down; break;
+    case KEY_DOWN: case KEY_S: input->steer.down = down; break;
     default: break;
     }
 }
@@ -205,8 +229,6 @@ void view_input(View* view, Input* input) {
     *input = view->held;
 }
 
-unsigned view_clock(View* view) { return view->sdl.GetTicks(); }
-
 void view_close(View* view) {
     if (view->texture != NULL) {
         view->sdl.DestroyTexture(view->texture);
@@ -219,9 +241,6 @@ void view_close(View* view) {
     }
     if (view->started) {
         view->sdl.Quit();
-    }
-    if (view->library != NULL) {
-        library_close(view->library);
     }
     free(view);
 }

@@ -5,11 +5,12 @@
 #include <stdbool.h>
 
 #include "draw.h"
+#include "world.h"
 
 /* What the player does at this moment. */
 typedef struct Input {
     bool quit;
-    bool left, right, up, down;
+    Steer steer;
 } Input;
 
 typedef struct View View;
@@ -17,15 +18,15 @@ typedef struct View View;
 /* Opens the window. Returns NULL with the reason in error (PACK_ERROR_SIZE bytes) where there is no SDL2 or no display. */
 View* view_open(const char* title, char* error);
 
-/* Shows a frame and waits for the screen or for a sixtieth of a second. */
-void view_show(View* view, const Frame* frame);
+/* Shows a frame, and waits until a sixtieth of a second has passed since the one before. Returns whether it was handed to
+ * the display. */
+bool view_show(View* view, const Frame* frame);
 
 /* Takes what happened since the last call. */
 void view_input(View* view, Input* input);
 
-/* Milliseconds since the window was opened. */
-unsigned view_clock(View* view);
-
+/* Closes the window and ends SDL. The library itself stays loaded until the process ends: what it has loaded in its turn
+ * (a display's client library, a graphics driver) may have left code behind that is yet to be called. */
 void view_close(View* view);
 
 #endif

@@ -1,0 +1,108 @@
+package install
+
+import (
+	"testing"
+
+	"collet/netproto/release"
+)
+
+func TestBinaryNames(t *testing.T) {
+	lathe := Names{Runtime: "Lathe", Ext: ".so"}
+	windows := Names{Runtime: "Lathe", Ext: ".dll"}
+	alt := Names{Runtime: "MyAlt", Server: "Lathe", Ext: ".so"}
+	dots := Names{Runtime: "game-1.2", Ext: ".so"}
+	dotsAlt := Names{Runtime: "My.Alt.2", Server: "game-1.2", Ext: ".dylib"}
+	longer := Names{Runtime: "Lathe_OpenGL", Ext: ".dll"}
+	tests := []struct {
+		names Names
+		path  string
+		kind  kind   // empty: not ours
+		live  string // where it belongs
+	}{
+		{lathe, "Lathe.so", module, "Lathe.so"},
+		{lathe, "Lathe.so.pdb", companion, "Lathe.so.pdb"},
+		{lathe, "Lathe.so.debug", companion, "Lathe.so.debug"},
+		{lathe, "Lathe.pdb", companion, "Lathe.pdb"},
+		{windows, "Lathe.dll", module, "Lathe.dll"},
+		{windows, "Lathe.dll.pdb", companion, "Lathe.dll.pdb"},
+		{windows, "Lathe.pdb", companion, "Lathe.pdb"},
+		{alt, "Lathe.so", module, "MyAlt.so"},
+		{alt, "Lathe.so.pdb", companion, "MyAlt.so.pdb"},
+		{alt, "Lathe.pdb", companion, "MyAlt.pdb"},
+		{dots, "game-1.2.so", module, "game-1.2.so"},
+		{dots, "game-1.2.so.pdb", companion, "game-1.2.so.pdb"},
+		{dotsAlt, "game-1.2.dylib", module, "My.Alt.2.dylib"},
+		{longer, "Lathe_OpenGL.dll", module, "Lathe_OpenGL.dll"},
+
+		// The host, its settings, its log, and whatever else a server must not touch.
+		{lathe, "Lathe", "", ""},
+		{windows, "Lathe.exe", "", ""},
+		{lathe, "Lathe.toml", "", ""},
+		{lathe, "Lathe.log", "", ""},
+		{lathe, "Lathe.desktop", "", ""},
+		{alt, "MyAlt", "", ""},
+		{lathe, "other.txt", "", ""},
+		{lathe, "", "", ""},
+
+		// Names that this package gives a meaning, in any case.
+		{lathe, "Lathe.so.bak", "", ""},
+		{lathe, "Lathe.so.BAK", "", ""},
+		{lathe, "Lathe.so-staging", "", ""},
+		{lathe, "Lathe.so.pdb-staging", "", ""},
+		{lathe, "Lathe.so.pdb-Staging", "", ""},
+		{lathe, "Lathe.so.pdb.bak", "", ""},
+
+		// Other runtimes, other systems, other folders.
+		{lathe, "Lathe_OpenGL.so", "", ""},
+		{longer, "Lathe.dll", "", ""},
+		{alt, "MyAlt.so", "", ""},
+		{lathe, "lathe.so", "", ""},
+		{lathe, "Lathe.dll", "", ""},
+		{windows, "Lathe.DLL", "", ""},
+		{lathe, "Lathe.sox", "", ""},
+		{dots, "game-1.so", "", ""},
+		{dots, "game-1.2", "", ""},
+		{lathe, "bin/Lathe.so", "", ""},
+		{lathe, "Lathe.so/x", "", ""},
+		{lathe, "Lathe.so./x.pdb", "", ""},
+		{lathe, "Lathe/../Lathe.so", "", ""},
+	}
+	for _, test := range tests {
+		file := release.File{Path: test.path, Size: 5, Digest: wantedDigest, Role: release.Binary}
+		got, ok := test.names.binaryEntry(file)
+		want := entry{}
+		if test.kind != "" {
+			want = entry{Kind: test.kind, Live: test.live, Size: 5, Digest: wantedDigest}
+		}
+		if got != want || ok != (test.kind != "") {
+			t.Errorf("%s on %s: %+v %v, want %+v", test.path, test.names.Library(), got, ok, want)
+		}
+	}
+}
+
+func TestPackNames(t *testing.T) {
+	n := Names{Runtime: "Lathe", Ext: ".so", Resources: "Data/Packs"}
+	got := n.packEntry(release.File{Path: "maps/a.zip", Size: 5, Digest: wantedDigest})
+	if want := (entry{Kind: pack, Live: "Data/Packs/maps/a.zip", Size: 5, Digest: wantedDigest}); got != want {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNamesOfAnEntry(t *testing.T) {
+	for _, test := range []struct {
+		entry                        entry
+		part, staged, backup, target string
+	}{
+		{entry{Kind: pack, Live: "R/a/b.zip"}, "R/a/~b.zip", "R/a/b.zip-staging", "R/a/b.zip.bak", "R/a/b.zip"},
+		{entry{Kind: module, Live: "L.so"}, "~L.so", "L.so-staging", "L.so.bak", "L.so-staging"},
+		{entry{Kind: companion, Live: "L.so.pdb"}, "~L.so.pdb", "L.so.pdb-staging", "L.so.pdb.bak", "L.so.pdb-staging"},
+	} {
+		e := test.entry
+		if e.part() != test.part || e.staged() != test.staged || e.backup() != test.backup || e.target() != test.target {
+			t.Errorf("%+v: %s %s %s %s", e, e.part(), e.staged(), e.backup(), e.target())
+		}
+		if release.CheckPath(e.part()) == nil {
+			t.Errorf("a server could name %s", e.part())
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package install
+
+import (
+	"bufio"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// tables reads the tables of docs/ON-DISK.md: under the first word of their heading, the cells of each row without code
+// marks. Tables with the same first word follow each other.
+func tables(t *testing.T) map[string][][]string {
+	t.Helper()
+	f, err := os.Open("../../docs/ON-DISK.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	found, heading := map[string][][]string{}, ""
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line, is := strings.CutPrefix(lines.Text(), "| ")
+		switch cells := strings.Split(strings.TrimSuffix(line, " |"), " | "); {
+		case strings.HasPrefix(line, "|--"):
+		case !is:
+			heading = ""
+		case heading == "":
+			heading = cells[0]
+		default:
+			cells[0] = strings.Trim(cells[0], "`")
+			found[heading] = append(found[heading], cells)
+		}
+	}
+	return found
+}
+
+func firstCells(rows [][]string) (cells []string) {
+	for _, row := range rows {
+		cells = append(cells, row[0])
+	}
+	return cells
+}
+
+func TestDocumentedNames(t *testing.T) {
+	n := Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"}
+	m := entry{Kind: module, Live: n.Library()}
+	c := entry{Kind: companion, Live: n.Library() + symbolsExt}
+	p := entry{Kind: pack, Live: path.Join(n.Resources, "Core.zip")}
+	want := []string{
+		m.Live, m.staged(), m.backup(), m.part(), c.Live, c.staged(), c.part(), n.hostSymbols(), p.Live, p.part(),
+		slotName(0), slotName(1), path.Join(StateDir, lockFile), path.Join(n.Cache, cacheFile), path.Join(n.Cache, cacheFile) + ".new",
+	}
+	if got := firstCells(tables(t)["Name"]); !slices.Equal(got, want) {
+		t.Errorf("docs/ON-DISK.md has the names\n%q, the code\n%q", got, want)
+	}
+}
+
+// fieldsOf are the names that a struct has in the journal.
+func fieldsOf(v any) (names []string) {
+	kind := reflect.TypeOf(v)
+	for i := range kind.NumField() {
+		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestDocumentedFields(t *testing.T) {
+	want := slices.Concat(fieldsOf(record{}), fieldsOf(entry{}), fieldsOf(pendingModule{}))
+	if got := firstCells(tables(t)["Field"]); !slices.Equal(got, want) {
+		t.Errorf("docs/ON-DISK.md has the fields\n%q, the code\n%q", got, want)
+	}
+}
+
+// constants are the values of a type's string constants in this package, in the order of the source.
+func constants(t *testing.T, file, typeName string) (values []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, is := n.(*ast.ValueSpec)
+		if !is {
+			return true
+		}
+		if id, is := spec.Type.(*ast.Ident); is && id.Name == typeName {
+			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, value)
+		}
+		return true
+	})
+	return values
+}
+
+func TestDocumentedStatesAndKinds(t *testing.T) {
+	states := constants(t, "journal.go", "State")
+	if i := slices.Index(states, string(None)); i >= 0 {
+		states[i] = "(no journal)"
+	}
+	if got := firstCells(tables(t)["State"]); !slices.Equal(got, states) || len(states) != 6 {
+		t.Errorf("docs/ON-DISK.md has the states\n%q, the code\n%q", got, states)
+	}
+	kinds := constants(t, "names.go", "kind")
+	rows := tables(t)["Kind"]
+	if got := firstCells(rows); !slices.Equal(got, kinds) || len(kinds) != 3 {
+		t.Fatalf("docs/ON-DISK.md has the kinds\n%q, the code\n%q", got, kinds)
+	}
+	for _, row := range rows {
+		e := entry{Kind: kind(row[0]), Live: "name"}
+		if way := "`" + e.part() + "` → `" + e.target() + "`"; !strings.HasPrefix(row[1], way) {
+			t.Errorf("docs/ON-DISK.md leads a %s by %s, the code by %s", e.Kind, row[1], way)
+		}
+	}
+}
+
+func TestDocumentedLimits(t *testing.T) {
+	want := [][]string{
+		{"journal slot", fmt.Sprintf("%d MiB", maxJournal>>20)},
+		{"hash cache", fmt.Sprintf("%d MiB", maxCache>>20)},
+		{"lines of the hash cache", fmt.Sprint(maxLines)},
+		{"free space beside a download", fmt.Sprintf("%d MiB", reserve>>20)},
+		{"age of a believed time", coarse.String()},
+		{"age with an inode", tick.String()},
+	}
+	for i, row := range tables(t)["Limit"] {
+		if i >= len(want) || !slices.Equal(row[:2], want[i]) {
+			t.Errorf("docs/ON-DISK.md says %v", row)
+		}
+	}
+	if got := len(tables(t)["Limit"]); got != len(want) {
+		t.Errorf("%d limits, want %d", got, len(want))
+	}
+}
