@@ -20,9 +20,10 @@ run: setup build ## build everything, then play an update through: server, splas
 test: setup gofmt vet cross-windows cross-darwin ## format, vet (also for Windows and macOS) and all tests, with the race detector
 	$(GO) test -race -shuffle=on $(FLAGS) ./...
 
-build: ## the three programs, into bin/
+build: ## the three programs and two releases of the sample game's module, into bin/
 	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app
 	$(GO) build $(FLAGS) -o bin/ ./netproto/cmd/collet-server ./build/cmd/collet
+	bin/collet$(EXE) modules bin/modules
 
 bench: setup build ## first frame, file opens, peak memory; prints ratios and their bounds
 	$(GO) build $(FLAGS) -o bin/minimal-splash$(EXE) ./build/bench/minimal

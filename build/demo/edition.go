@@ -4,17 +4,21 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/font/basicfont"
 	"golang.org/x/image/font/inconsolata"
 
+	"collet/netproto"
 	"collet/runtime/sample"
 )
 
@@ -63,9 +67,46 @@ func edition2() edition {
 // window is the title of the game's window.
 func (e edition) window() string { return fmt.Sprintf("%s - release %d", e.title, e.number) }
 
-// build compiles the module of an edition into a file and writes its packs into a folder. levelsMB is the size of
-// Levels.zip; 0 makes none.
-func build(ctx context.Context, e edition, module, packs string, levelsMB int) (Release, error) {
+// prebuilt is where BuildModules puts the module of an edition.
+func (e edition) prebuilt(dir, library string) string {
+	return filepath.Join(dir, fmt.Sprintf("release-%d", e.number), library)
+}
+
+// BuildModules compiles the module of both releases into dir/release-1 and dir/release-2 and returns their paths. Prepare
+// takes them from the folder "modules" beside the programs, and compiles them itself where there is none.
+func BuildModules(ctx context.Context, dir string) (paths []string, err error) {
+	library := netproto.TargetFor(runtime.GOOS, runtime.GOARCH).LibraryName(game)
+	for _, e := range []edition{edition1(), edition2()} {
+		path := e.prebuilt(dir, library)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		if err := e.compile(ctx, path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+func (e edition) compile(ctx context.Context, output string) error {
+	return sample.Build(ctx, sample.Options{
+		Release: e.number, Compatibility: e.compatibility, BuildHash: e.build, Output: output,
+	})
+}
+
+// module puts the module of an edition at path: the one in folder modules if it is there, else a new one.
+func (e edition) module(ctx context.Context, modules, path string) error {
+	err := copyFile(path, e.prebuilt(modules, filepath.Base(path)), 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e.compile(ctx, path)
+	}
+	return err
+}
+
+// build puts the module of an edition into a file and writes its packs into a folder. modules is where modules may have
+// been compiled before. levelsMB is the size of Levels.zip; 0 makes none.
+func build(ctx context.Context, e edition, modules, module, packs string, levelsMB int) (Release, error) {
 	if levelsMB < 0 || levelsMB > maxLevels {
 		return Release{}, fmt.Errorf("a large pack of %d MB: want 0 to %d", levelsMB, maxLevels)
 	}
@@ -75,10 +116,7 @@ func build(ctx context.Context, e edition, module, packs string, levelsMB int) (
 			return Release{}, err
 		}
 	}
-	err := sample.Build(ctx, sample.Options{
-		Release: e.number, Compatibility: e.compatibility, BuildHash: e.build, Output: module,
-	})
-	if err != nil {
+	if err := e.module(ctx, modules, module); err != nil {
 		return Release{}, err
 	}
 	for _, pack := range []struct {

@@ -18,6 +18,8 @@ const (
 	game = "Lathe"
 	// packFolder is where packs lie, at the client and at the server (the source's default of Baking.ClientResources).
 	packFolder = "Resources"
+	// modulesFolder is where the modules of both releases stand beside the programs, if they were built before.
+	modulesFolder = "modules"
 	// binaryFolder is where the server keeps modules (the source's default of Baking.PlatformBinaries).
 	binaryFolder = "PlatformBinaries"
 )
@@ -86,7 +88,7 @@ func exeExt() string {
 	return ""
 }
 
-// Prepare makes the folder: it compiles the module of both releases, draws and writes their packs, installs release 1
+// Prepare makes the folder: it takes or compiles the module of both releases, draws and writes their packs, installs release 1
 // for the client and packages release 2 for the server. programs is the folder of collet-client and collet-server;
 // levelsMB is the size of release 2's large pack in MB of 2^20 bytes. The same arguments give the same packs.
 func Prepare(ctx context.Context, root, programs string, levelsMB int) (*Layout, error) {
@@ -100,8 +102,8 @@ func Prepare(ctx context.Context, root, programs string, levelsMB int) (*Layout,
 		}
 	}
 	steps := []func() error{
-		func() error { return l.install(ctx) },
-		func() error { return l.publish(ctx, levelsMB) },
+		func() error { return l.install(ctx, filepath.Join(programs, modulesFolder)) },
+		func() error { return l.publish(ctx, filepath.Join(programs, modulesFolder), levelsMB) },
 		func() error { return copyFile(l.Host(), filepath.Join(programs, "collet-client"+exeExt()), 0o755) },
 		l.writeServerSettings,
 	}
@@ -114,15 +116,15 @@ func Prepare(ctx context.Context, root, programs string, levelsMB int) (*Layout,
 }
 
 // install puts release 1 where the client is.
-func (l *Layout) install(ctx context.Context) (err error) {
-	l.Old, err = build(ctx, edition1(), l.LiveModule(), filepath.Join(l.Client(), packFolder), 0)
+func (l *Layout) install(ctx context.Context, modules string) (err error) {
+	l.Old, err = build(ctx, edition1(), modules, l.LiveModule(), filepath.Join(l.Client(), packFolder), 0)
 	return err
 }
 
 // publish puts release 2 where the server is.
-func (l *Layout) publish(ctx context.Context, levelsMB int) (err error) {
+func (l *Layout) publish(ctx context.Context, modules string, levelsMB int) (err error) {
 	module := filepath.Join(l.Server(), binaryFolder, string(l.Target), l.Library())
-	l.New, err = build(ctx, edition2(), module, filepath.Join(l.Server(), packFolder), levelsMB)
+	l.New, err = build(ctx, edition2(), modules, module, filepath.Join(l.Server(), packFolder), levelsMB)
 	return err
 }
 

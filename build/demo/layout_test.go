@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,7 +96,7 @@ func TestPrepareRefuses(t *testing.T) {
 		t.Errorf("without programs: %v", err)
 	}
 	for _, size := range []int{-1, maxLevels + 1} {
-		_, err := build(t.Context(), edition2(), filepath.Join(t.TempDir(), "m"), t.TempDir(), size)
+		_, err := build(t.Context(), edition2(), t.TempDir(), filepath.Join(t.TempDir(), "m"), t.TempDir(), size)
 		if err == nil || !strings.Contains(err.Error(), "want 0 to 512") {
 			t.Errorf("a large pack of %d MB: %v", size, err)
 		}
@@ -118,5 +119,32 @@ func TestPoint(t *testing.T) {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("settings lack %s:\n%s", want, data)
 		}
+	}
+}
+
+// TestModulesBuiltBefore: what make build compiled is what the demo installs, to the byte.
+func TestModulesBuiltBefore(t *testing.T) {
+	dir := t.TempDir()
+	paths, err := BuildModules(t.Context(), dir)
+	if err != nil || len(paths) != 2 {
+		t.Fatalf("%v, %v", paths, err)
+	}
+	mark := []byte("built before")
+	if err := os.WriteFile(paths[1], mark, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(t.TempDir(), filepath.Base(paths[1]))
+	if err := edition2().module(t.Context(), dir, target); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(target); !bytes.Equal(got, mark) {
+		t.Errorf("installed %d bytes, not those of the module that was there", len(got))
+	}
+	again := filepath.Join(t.TempDir(), filepath.Base(paths[0]))
+	if err := edition1().module(t.Context(), t.TempDir(), again); err != nil {
+		t.Fatal(err)
+	}
+	if err := sameFile(again, paths[0]); err != nil {
+		t.Errorf("a module compiled now and one compiled before: %v", err)
 	}
 }

@@ -24,7 +24,8 @@ const (
 
 // commands is the command line.
 type commands struct {
-	Demo demoCommand `cmd:"" group:"try" help:"Play a whole update through on this machine and check it."`
+	Demo    demoCommand    `cmd:"" group:"try" help:"Play a whole update through on this machine and check it."`
+	Modules modulesCommand `cmd:"" group:"try" help:"Compile the sample game's module in two releases."`
 
 	Version kong.VersionFlag `help:"Print the version and end."`
 }

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"collet/build/demo"
+)
+
+// modulesCommand is `collet modules`.
+type modulesCommand struct {
+	Dir string `arg:"" placeholder:"DIR" help:"Folder for them: DIR/release-1 and DIR/release-2."`
+}
+
+// Help is what --help adds to the flags.
+func (modulesCommand) Help() string {
+	return `Compiles the sample game's module in both releases that the demo shows, with $CC or cc, and prints where they are.
+Beside the programs, in the folder modules, the demo finds them.`
+}
+
+// Run compiles them.
+func (c modulesCommand) Run(ctx context.Context, out io.Writer) error {
+	paths, err := demo.BuildModules(ctx, c.Dir)
+	for _, path := range paths {
+		fmt.Fprintln(out, path)
+	}
+	return err
+}
