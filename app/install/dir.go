@@ -73,7 +73,7 @@ func (d *Dir) open(ctx context.Context) (err error) {
 
 // recover is what Open does after it has the lock.
 func (d *Dir) recover(ctx context.Context) error {
-	journal, err := loadJournal(d.fs)
+	journal, err := loadJournal(d.fs, maxJournal)
 	if err != nil {
 		return err
 	}

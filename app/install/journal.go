@@ -143,11 +143,12 @@ func decodeJournal(data []byte) (j Journal, ok bool) {
 func slotName(slot int) string { return path.Join(StateDir, fmt.Sprintf("journal.%d", slot)) }
 
 // loadJournal reads both slots and returns the newer valid one, or the zero Journal. A slot that can't be read is an
-// error, and not absent: the one before it would tell of an older disk.
-func loadJournal(fsys platform.FS) (Journal, error) {
+// error, and not absent: the one before it would tell of an older disk. Of a slot that is longer than limit, which none of
+// ours is, as much is read.
+func loadJournal(fsys platform.FS, limit int64) (Journal, error) {
 	best := Journal{slot: 1}
 	for slot := range 2 {
-		data, err := platform.ReadFile(fsys, slotName(slot), maxJournal)
+		data, err := platform.ReadFile(fsys, slotName(slot), limit)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, platform.ErrTooLong) {
 			return Journal{}, err
 		}

@@ -63,6 +63,23 @@ func TestResident(t *testing.T) {
 	}
 }
 
+// TestResidentThroughALink: the real path counts, whichever way led there.
+func TestResidentThroughALink(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a right there that few have")
+	}
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, library("real")), filepath.Join(dir, library("link"))
+	place(t, "never_unloads", real)
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	load(t, link)
+	place(t, "echo", real)
+	resident(t, "another file where a link led", real)
+	resident(t, "another file, through the link", link)
+}
+
 // TestDeletedFileIsNotTakenForANewOne: a new file may get the number of a deleted one, and is another file all the same.
 func TestDeletedFileIsNotTakenForANewOne(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"collet/runtime/abi"
 	"collet/runtime/host"
@@ -187,20 +188,40 @@ func direct(t *testing.T) (path string) {
 	return path
 }
 
-// TestThreadOfAnEarlierRun: what it says is not taken for what the run that is on says.
+// TestThreadOfAnEarlierRun: what it says goes nowhere, neither between the runs nor to the run that is on.
 func TestThreadOfAnEarlierRun(t *testing.T) {
 	m := load(t, fixture(t, "leaves_thread"))
 	var first, second heard
 	for _, h := range []*heard{&first, &second} {
-		if _, err := m.Run([]string{"host"}, h.services()); err != nil {
-			t.Fatal(err)
+		if got, err := m.Run([]string{"host"}, h.services()); err != nil || !got.Success {
+			t.Fatalf("the thread was not told that its run is over: %+v, %v", got, err)
 		}
+		h.waitQuiet(t)
 	}
-	if len(first.lines) != 0 || first.ready != 0 {
+	if slices.Contains(first.lines, "1 from a run that is over") || first.ready != 0 {
 		t.Errorf("the run that is over heard %d times ready and %q", first.ready, first.lines)
 	}
 	if !slices.Equal(second.lines, []string{"1 from the run that is on"}) || second.ready != 0 {
 		t.Errorf("the run that is on heard %d times ready and %q", second.ready, second.lines)
+	}
+}
+
+// waitQuiet waits until nothing more was heard for a while.
+func (h *heard) waitQuiet(t *testing.T) {
+	t.Helper()
+	const while, look = 200 * time.Millisecond, 10 * time.Millisecond
+	begin, before, changed := time.Now(), -1, time.Now()
+	for time.Since(changed) < while {
+		h.mu.Lock()
+		now := len(h.lines)
+		h.mu.Unlock()
+		if now != before {
+			before, changed = now, time.Now()
+		}
+		if time.Since(begin) > patience {
+			t.Fatalf("still something to be heard after %d lines", now)
+		}
+		time.Sleep(look)
 	}
 }
 
