@@ -40,6 +40,8 @@ const (
 var imports = map[string]row{
 	".":                          {},
 	"platform":                   {others: []string{sys, "github.com/gofrs/flock"}},
+	"platform/faultfs":           {ours: []string{"platform"}},
+	"platform/fstest":            {ours: []string{"platform"}},
 	"assets":                     {},
 	"assets/draw":                {others: []string{image}},
 	"runtime/abi":                {},

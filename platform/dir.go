@@ -120,19 +120,20 @@ func (d *Dir) SyncDir(name string) error {
 // Free implements FS.
 func (d *Dir) Free() (uint64, error) { return free(d.path) }
 
-// Lock implements FS. The file is made through the root first, so that a planted link can't lead the lock out of the
-// folder, and readable for everybody, so that two users of one install exclude each other.
-func (d *Dir) Lock(name string) (io.Closer, error) {
-	f, err := d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|os.O_CREATE, 0o644)
-	if err != nil {
+// Lock implements FS. It is flock(2) or LockFileEx, on one byte.
+func (d *Dir) Lock(name string) (io.Closer, error) { return d.lock(name, (*flock.Flock).TryLock) }
+
+// LockShared implements FS.
+func (d *Dir) LockShared(name string) (io.Closer, error) {
+	return d.lock(name, (*flock.Flock).TryRLock)
+}
+
+func (d *Dir) lock(name string, try func(*flock.Flock) (bool, error)) (io.Closer, error) {
+	if err := d.makeLock(name); err != nil {
 		return nil, err
 	}
-	if err := f.Close(); err != nil {
-		return nil, err
-	}
-	lock := flock.New(d.Path(name))
-	held, err := lock.TryLock()
-	switch {
+	lock := flock.New(d.Path(name), flock.SetFlag(os.O_RDONLY))
+	switch held, err := try(lock); {
 	case err != nil:
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
 	case !held:
@@ -140,6 +141,20 @@ func (d *Dir) Lock(name string) (io.Closer, error) {
 	default:
 		return lock, nil
 	}
+}
+
+// makeLock makes the file of a lock through the root, so that a planted link can't lead the lock out of the folder, and
+// readable for everybody, so that two users of one install exclude each other. One that is there is opened without
+// O_CREATE, which Linux refuses for files of others in folders that everybody may write to.
+func (d *Dir) makeLock(name string) error {
+	f, err := d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|os.O_CREATE, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // Path implements FS.

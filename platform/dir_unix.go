@@ -27,16 +27,3 @@ func free(path string) (uint64, error) {
 	}
 	return uint64(stat.Bavail) * uint64(stat.Bsize), nil
 }
-
-// IsDiskFull reports whether err says that the volume or a quota is exhausted.
-func IsDiskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
-
-// IsLocked reports whether err says that another process holds the file.
-func IsLocked(err error) bool {
-	return errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ETXTBSY)
-}
-
-// IsReadOnly reports whether err says that the whole volume can't be written.
-func IsReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

@@ -30,19 +30,3 @@ func free(path string) (uint64, error) {
 	}
 	return available, nil
 }
-
-// IsDiskFull reports whether err says that the volume or a quota is exhausted.
-func IsDiskFull(err error) bool {
-	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
-		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
-}
-
-// IsLocked reports whether err says that another process holds the file: 32 sharing violation, 33 lock violation, 1224
-// user-mapped section open.
-func IsLocked(err error) bool {
-	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) ||
-		errors.Is(err, windows.ERROR_USER_MAPPED_FILE)
-}
-
-// IsReadOnly reports whether err says that the whole volume can't be written.
-func IsReadOnly(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }

@@ -50,6 +50,10 @@ type FS interface {
 	// when it is this process that holds it. Close releases it; the system does when the process ends, however it ends.
 	// The file stays, because removing it would let two processes hold locks on two files of one name.
 	Lock(name string) (io.Closer, error)
+	// LockShared takes the same lock together with any number of other holders that share it, in this process or others.
+	// It returns ErrLocked at once while somebody holds it exclusively, as Lock does while anybody shares it. A file that
+	// is there already is only opened for reading, so this works in a folder that can't be written.
+	LockShared(name string) (io.Closer, error)
 	// Path is the absolute path of name, for messages and for loading modules. It checks nothing.
 	Path(name string) string
 	// Close lets go of the folder. Files and locks that were opened through it stay open.
@@ -65,8 +69,17 @@ type Identity struct {
 	Inode    uint64
 }
 
+// Identified is what the FileInfo of a file system that is not the system's own may implement; IdentityOf asks it instead
+// of Sys.
+type Identified interface {
+	Identity() Identity
+}
+
 // IdentityOf reads the identity out of what Stat or Lstat returned.
 func IdentityOf(info fs.FileInfo) Identity {
+	if own, ok := info.(Identified); ok {
+		return own.Identity()
+	}
 	id := Identity{Size: info.Size(), Modified: info.ModTime()}
 	id.Inode, id.Changed = inode(info)
 	return id

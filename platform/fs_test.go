@@ -1,10 +1,7 @@
 package platform_test
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -16,94 +13,6 @@ import (
 
 	"collet/platform"
 )
-
-// lockFolder names the folder in which a child process takes the lock; it is set for the child only.
-const lockFolder = "COLLET_TEST_LOCK_FOLDER"
-
-// TestLockHolder is the child of TestLockOfAnotherProcess: it takes the lock, says so and waits for the end of its input.
-func TestLockHolder(t *testing.T) {
-	folder := os.Getenv(lockFolder)
-	if folder == "" {
-		t.Skip("runs as a child process")
-	}
-	d, err := platform.OpenDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Lock("lock"); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Println("held")
-	io.Copy(io.Discard, os.Stdin)
-}
-
-// holdLock starts a process that holds the lock.
-func holdLock(t *testing.T, folder string) (child *exec.Cmd, input io.Closer) {
-	t.Helper()
-	child = exec.Command(self(t), "-test.run=^TestLockHolder$", "-test.v")
-	child.Env = append(os.Environ(), lockFolder+"="+folder)
-	input, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { child.Process.Kill() })
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if lines.Text() == "held" {
-			return child, input
-		}
-	}
-	t.Fatal("the child did not take the lock")
-	return nil, nil
-}
-
-func TestLockOfAnotherProcess(t *testing.T) {
-	for name, end := range map[string]func(*exec.Cmd, io.Closer) error{
-		"killed":  func(c *exec.Cmd, _ io.Closer) error { return c.Process.Kill() },
-		"in time": func(_ *exec.Cmd, input io.Closer) error { return input.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			fsys := disk().fresh(t)
-			child, input := holdLock(t, fsys.Path("."))
-			if _, err := fsys.Lock("lock"); !errors.Is(err, platform.ErrLocked) {
-				t.Errorf("beside another process: %v", err)
-			}
-			if err := end(child, input); err != nil {
-				t.Fatal(err)
-			}
-			child.Wait()
-			lock, err := fsys.Lock("lock")
-			if err != nil {
-				t.Fatalf("after the other process: %v", err)
-			}
-			if err := lock.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// TestLockIsForEverybody checks that a second user may open the file that stands for the lock.
-func TestLockIsForEverybody(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("has no such bits")
-	}
-	fsys := disk().fresh(t)
-	lock, err := fsys.Lock("lock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	if info, err := fsys.Stat("lock"); err != nil || info.Mode().Perm()&0o044 != 0o044 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-}
 
 var errInjected = errors.New("injected")
 

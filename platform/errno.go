@@ -1,0 +1,28 @@
+package platform
+
+import "errors"
+
+// IsDiskFull reports whether err says that the volume or a quota is exhausted.
+func IsDiskFull(err error) bool { return isDiskFull(err) }
+
+// IsLocked reports whether err says that another process holds the file. It is not about ErrLocked.
+func IsLocked(err error) bool { return isLocked(err) }
+
+// IsReadOnly reports whether err says that the whole volume can't be written.
+func IsReadOnly(err error) bool { return isReadOnly(err) }
+
+// IsCrossDevice reports whether err says that a rename would lead to another volume.
+func IsCrossDevice(err error) bool { return isCrossDevice(err) }
+
+// Passing is what an error that is not the system's own may implement; MayBeLocked asks it, too.
+type Passing interface {
+	// MayPass reports whether the call may succeed once another process let go of the file.
+	MayPass() bool
+}
+
+// MayBeLocked reports whether err, of a rename, a removal or an opening, may go away when another process lets go of the
+// file: IsLocked, and on Windows "access denied" (5), which is what an open or loaded file answers there to some calls.
+func MayBeLocked(err error) bool {
+	var own Passing
+	return IsLocked(err) || mayBeLocked(err) || errors.As(err, &own) && own.MayPass()
+}

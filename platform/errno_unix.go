@@ -1,0 +1,28 @@
+//go:build unix
+
+package platform
+
+import (
+	"errors"
+	"syscall"
+)
+
+// isDiskFull: ENOSPC is told for bytes and for inodes. EFBIG is not among them: it is the limit of one file (4 GiB on FAT,
+// ulimit -f), which no free space helps.
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// isLocked: EBUSY is told for mount points and swap files, ETXTBSY for a running program that is opened for writing. A
+// file that is merely open can be renamed and removed.
+func isLocked(err error) bool {
+	return errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ETXTBSY)
+}
+
+// mayBeLocked adds nothing here: EACCES and EPERM are about permissions.
+func mayBeLocked(error) bool { return false }
+
+func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
+
+// isCrossDevice: EXDEV is told for two volumes, and by bind mounts and overlays of one.
+func isCrossDevice(err error) bool { return errors.Is(err, syscall.EXDEV) }

@@ -1,0 +1,37 @@
+package platform
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/windows"
+)
+
+// isOneOf compares with Windows' own numbers (winerror.h).
+func isOneOf(err error, numbers ...syscall.Errno) bool {
+	var number syscall.Errno
+	return errors.As(err, &number) && slices.Contains(numbers, number)
+}
+
+// isDiskFull: 112, 39 (a write that fits in part), 1295 (a quota).
+func isDiskFull(err error) bool {
+	return isOneOf(err, windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED)
+}
+
+// isLocked: 32 sharing violation, 33 lock violation, 170 and 148 in use, 303 removed but still open somewhere, 1224 mapped
+// into a process.
+func isLocked(err error) bool {
+	return isOneOf(err, windows.ERROR_SHARING_VIOLATION, windows.ERROR_LOCK_VIOLATION, windows.ERROR_BUSY, windows.ERROR_PATH_BUSY,
+		windows.ERROR_DELETE_PENDING, windows.ERROR_USER_MAPPED_FILE)
+}
+
+// mayBeLocked: 5 is what a rename over a loaded module, the removal of one, and a name whose removal is pending answer. It
+// is also what missing permissions answer; only time tells them apart.
+func mayBeLocked(err error) bool { return isOneOf(err, windows.ERROR_ACCESS_DENIED) }
+
+// isReadOnly: 19, write protect.
+func isReadOnly(err error) bool { return isOneOf(err, windows.ERROR_WRITE_PROTECT) }
+
+// isCrossDevice: 17, not same device.
+func isCrossDevice(err error) bool { return isOneOf(err, windows.ERROR_NOT_SAME_DEVICE) }

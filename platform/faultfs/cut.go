@@ -1,0 +1,206 @@
+package faultfs
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Cut is a power cut: how much of what was not synced survives it, and which choices it makes. One cut of one state gives
+// one result.
+type Cut struct {
+	Names     int    // percent of the unsynced changes of names, permissions and times that survive
+	Data      int    // percent of the unsynced changes of file content that survive
+	Seed      uint64 // of the choices, where a share is neither 0 nor 100
+	Unordered bool   // names survive in any order, as without a journal; otherwise in the order in which they were changed
+}
+
+// Keep is a cut with one share of everything.
+func Keep(percent int, seed uint64) Cut { return Cut{Names: percent, Data: percent, Seed: seed} }
+
+func (c Cut) String() string {
+	text := fmt.Sprintf("%d %% of names and %d %% of data kept, seed %d", c.Names, c.Data, c.Seed)
+	if c.Unordered {
+		text += ", names in any order"
+	}
+	return text
+}
+
+// Crash is the volume as the machine finds it after a power cut now. The disk itself stays as it is, with its processes,
+// so that many cuts can be looked at; what comes out has no unsynced changes, no locks and no processes.
+func (d *Disk) Crash(c Cut) *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	after := d.like()
+	after.root = after.found(d.root, c, d.survivingNames(c))
+	return after
+}
+
+// like is an empty volume of the same kind.
+func (d *Disk) like() *Disk {
+	return &Disk{cfg: d.cfg, number: d.number, ticks: d.ticks, claimed: d.claimed}
+}
+
+// survivingNames are the names in those folders that have others than their durable ones after a cut.
+func (d *Disk) survivingNames(c Cut) map[*node]map[string]entry {
+	chosen, names := d.chooseNames(c), map[*node]map[string]entry{}
+	for _, n := range d.namings {
+		if !chosen.kept[n] {
+			continue
+		}
+		for _, s := range n.sets {
+			if names[s.folder] == nil {
+				names[s.folder] = maps.Clone(s.folder.settled)
+			}
+			s.apply(names[s.folder])
+		}
+	}
+	return names
+}
+
+// found is a node, and what is below it, as a cut leaves it.
+func (d *Disk) found(n *node, c Cut, names map[*node]map[string]entry) *node {
+	m := &node{number: n.number, kind: n.kind, target: n.target, linked: true, durable: n.durable}
+	if throw(c.Seed, ^n.number, c.Names).chance() {
+		m.durable = n.now
+	}
+	m.now = m.durable
+	switch {
+	case n.isFile():
+		m.content = n.history.survivor(&n.content, throw(c.Seed, n.number, c.Data))
+		m.history.base = m.content.share()
+		d.used += m.content.stored
+	case n.isFolder():
+		entries, changed := names[n]
+		if !changed {
+			entries = n.settled
+		}
+		m.folder = folder{entries: make(map[string]entry, len(entries)), touched: map[string]*naming{}}
+		for key, e := range entries {
+			child := d.found(e.node, c, names)
+			child.parent = m
+			m.entries[key] = entry{e.name, child}
+		}
+		m.settled = maps.Clone(m.entries)
+	}
+	return m
+}
+
+// Clone is a second volume in the same state, what is not synced included. It has no processes and no locks, and files
+// that only a process still had open are gone.
+func (d *Disk) Clone() *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := copier{map[*node]*node{}, map[*naming]*naming{}}
+	for _, n := range d.namings {
+		c.namings[n] = &naming{}
+	}
+	to := d.like()
+	to.root = c.node(d.root)
+	for _, n := range d.namings {
+		to.namings = append(to.namings, c.naming(n))
+	}
+	for _, n := range c.nodes {
+		to.free(n)
+		to.used += n.content.stored
+	}
+	return to
+}
+
+// copier remembers what it copied, so that what was one stays one.
+type copier struct {
+	nodes   map[*node]*node
+	namings map[*naming]*naming // made beforehand, for all that wait
+}
+
+func (c copier) node(n *node) *node {
+	if m, known := c.nodes[n]; known || n == nil {
+		return m
+	}
+	m := &node{number: n.number, kind: n.kind, now: n.now, durable: n.durable, target: n.target, linked: n.linked}
+	c.nodes[n] = m
+	m.content, m.history.base = n.content.share(), n.history.base.share()
+	m.history.changes = slices.Clone(n.history.changes)
+	if n.isFolder() {
+		m.folder = folder{parent: c.node(n.parent), entries: c.entries(n.entries), settled: c.entries(n.settled),
+			placed: c.namings[n.placed], newest: c.namings[n.newest], touched: map[string]*naming{}}
+		for key, last := range n.touched {
+			m.touched[key] = c.namings[last]
+		}
+	}
+	return m
+}
+
+func (c copier) entries(from map[string]entry) map[string]entry {
+	to := make(map[string]entry, len(from))
+	for key, e := range from {
+		to[key] = entry{e.name, c.node(e.node)}
+	}
+	return to
+}
+
+// naming fills the copy that was made beforehand.
+func (c copier) naming(n *naming) *naming {
+	m := c.namings[n]
+	m.synced = slices.Clone(n.synced)
+	for _, s := range n.sets {
+		m.sets = append(m.sets, set{c.node(s.folder), s.key, entry{s.entry.name, c.node(s.entry.node)}})
+	}
+	for _, f := range n.folders {
+		m.folders = append(m.folders, c.node(f))
+	}
+	m.needs, m.places, m.follows = c.waiting(n.needs), c.waiting(n.places), c.waiting(n.follows)
+	return m
+}
+
+// waiting copies dependencies, without those that became durable.
+func (c copier) waiting(list []*naming) (copied []*naming) {
+	for _, n := range list {
+		if !n.done {
+			copied = append(copied, c.namings[n])
+		}
+	}
+	return copied
+}
+
+// everything is all nodes by name, as a reader sees them; d.mu is held.
+func (d *Disk) everything() map[string]*node {
+	all := map[string]*node{}
+	var visit func(name string, n *node)
+	visit = func(name string, n *node) {
+		all[cmp.Or(name, ".")] = n
+		for _, e := range n.entries {
+			visit(joined(name, e.name), e.node)
+		}
+	}
+	visit("", d.root)
+	return all
+}
+
+func joined(folder, name string) string {
+	if folder == "" {
+		return name
+	}
+	return folder + "/" + name
+}
+
+// Files is everything below the folder, as a reader sees it: content by name. The name of a folder ends in a slash, and
+// what a link says stands behind "-> ".
+func (d *Disk) Files() map[string]string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	files := map[string]string{}
+	for name, n := range d.everything() {
+		switch {
+		case n == d.root:
+		case n.isFolder():
+			files[name+"/"] = ""
+		case n.isLink():
+			files[name] = "-> " + n.target
+		default:
+			files[name] = string(n.content.all())
+		}
+	}
+	return files
+}

@@ -1,0 +1,216 @@
+package faultfs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+	"syscall"
+
+	"collet/platform"
+)
+
+// file is an open file. It stays what it was opened as, whatever becomes of the name.
+type file struct {
+	fs   *FS
+	node *node
+	name string
+	flag int
+
+	mu     sync.Mutex // one Read, Write or Seek at a time
+	at     int64
+	closed bool // disk.mu protects it
+}
+
+var _ platform.File = (*file)(nil)
+
+// release closes the file; disk.mu is held.
+func (f *file) release() {
+	f.closed = true
+	delete(f.fs.files, f)
+	f.node.opened--
+	f.fs.disk.free(f.node)
+}
+
+// reads and writes tell what the file was opened for.
+func (f *file) reads() bool  { return f.flag&os.O_WRONLY == 0 }
+func (f *file) writes() bool { return f.flag&(os.O_WRONLY|os.O_RDWR) != 0 }
+
+// usable is nil for an open file of which the call may be asked; disk.mu is held.
+func (f *file) usable(may bool) error {
+	switch {
+	case f.closed:
+		return fs.ErrClosed
+	case !may:
+		return syscall.EBADF
+	case f.node.isFolder():
+		return syscall.EISDIR
+	default:
+		return nil
+	}
+}
+
+// Read implements io.Reader.
+func (f *file) Read(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.readAt(p, f.at)
+	f.at += int64(n)
+	if n > 0 && err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, &fs.PathError{Op: "readat", Path: f.name, Err: errors.New("negative offset")}
+	}
+	return f.readAt(p, off)
+}
+
+func (f *file) readAt(p []byte, off int64) (n int, err error) {
+	o := Op{Verb: Read, Name: f.name, Offset: off, Size: int64(len(p))}
+	err = f.fs.call(o, func(limit int) error {
+		return f.fs.reading(func() error {
+			if err := f.usable(f.reads()); err != nil || len(p) == 0 {
+				return err
+			}
+			if limit >= 0 {
+				p = p[:min(limit, len(p))]
+			}
+			n, err = f.node.content.readAt(p, off)
+			return err
+		})
+	})
+	return n, err
+}
+
+// Write implements io.Writer.
+func (f *file) Write(p []byte) (n int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	mine := bytes.Clone(p) // the disk keeps it, the caller may change his
+	o := Op{Verb: Write, Name: f.name, Offset: f.at, Size: int64(len(p))}
+	err = f.fs.call(o, func(limit int) error {
+		if limit >= 0 {
+			mine = mine[:min(limit, len(mine))]
+		}
+		return f.fs.writing(func() error {
+			n, err = f.write(mine)
+			return err
+		})
+	})
+	if err == nil && n < len(p) {
+		err = o.wrap(io.ErrShortWrite)
+	}
+	return n, err
+}
+
+// write is Write; disk.mu is held.
+func (f *file) write(p []byte) (int, error) {
+	if err := f.usable(f.writes()); err != nil {
+		return 0, err
+	}
+	if f.flag&os.O_APPEND != 0 {
+		f.at = f.node.content.size
+	}
+	n, err := f.fs.disk.write(f.node, f.at, p)
+	f.at += int64(n)
+	if f.flag&os.O_SYNC != 0 && err == nil {
+		f.fs.disk.sync(f.node)
+	}
+	return n, err
+}
+
+// Seek implements io.Seeker. It does not reach the disk.
+func (f *file) Seek(offset int64, whence int) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.fs.reading(func() error {
+		from := map[int]int64{io.SeekStart: 0, io.SeekCurrent: f.at, io.SeekEnd: f.node.content.size}
+		base, known := from[whence]
+		switch {
+		case f.closed:
+			return fs.ErrClosed
+		case !known || base+offset < 0:
+			return syscall.EINVAL
+		default:
+			f.at = base + offset
+			return nil
+		}
+	})
+	if err != nil {
+		return 0, &fs.PathError{Op: "seek", Path: f.name, Err: err}
+	}
+	return f.at, nil
+}
+
+// Truncate implements platform.File.
+func (f *file) Truncate(size int64) error {
+	return f.fs.call(Op{Verb: Truncate, Name: f.name, Size: size}, func(int) error {
+		return f.fs.writing(func() error {
+			if err := f.usable(true); err != nil {
+				return err
+			}
+			if size < 0 || !f.writes() {
+				return syscall.EINVAL
+			}
+			f.fs.disk.resize(f.node, size)
+			return nil
+		})
+	})
+}
+
+// Stat implements platform.File.
+func (f *file) Stat() (info fs.FileInfo, err error) {
+	err = f.fs.call(Op{Verb: Stat, Name: f.name}, func(int) error {
+		return f.fs.reading(func() error {
+			if f.closed {
+				return fs.ErrClosed
+			}
+			info = f.fs.disk.info(f.node, path.Base(f.name))
+			return nil
+		})
+	})
+	return info, err
+}
+
+// Sync implements platform.File. What was written before a sync that fails may be lost for good: systems give such bytes
+// up, and a later sync that succeeds says nothing about them.
+func (f *file) Sync() error {
+	err := f.fs.call(Op{Verb: Sync, Name: f.name}, func(int) error {
+		return f.fs.writing(func() error {
+			if f.closed {
+				return fs.ErrClosed
+			}
+			f.fs.disk.sync(f.node)
+			return nil
+		})
+	})
+	if err != nil {
+		_ = f.fs.writing(func() error { f.node.history.fail(); return nil }) // a dead process changes nothing
+	}
+	return err
+}
+
+// Close implements io.Closer. A close that fails closes, too.
+func (f *file) Close() error {
+	err := f.fs.call(Op{Verb: Close, Name: f.name}, func(int) error { return f.fs.writing(f.close) })
+	if err != nil {
+		_ = f.fs.writing(f.close) // closed already, where it was not a rule that failed
+	}
+	return err
+}
+
+func (f *file) close() error {
+	if f.closed {
+		return fs.ErrClosed
+	}
+	f.release()
+	return nil
+}

@@ -1,0 +1,140 @@
+package faultfs
+
+import "math"
+
+// maxChanges is how many unsynced changes of one file are told apart. Beyond it neighbours become one change, which thins
+// out the states that a power cut may leave, but keeps the first and the last and bounds the memory: a change holds no
+// byte that it overwrote itself.
+const maxChanges = 512
+
+// noCut is behind the end of every file.
+const noCut = math.MaxInt64
+
+// fate is what is known about a change on its way to the disk.
+type fate uint8
+
+const (
+	waiting fate = 0 // no sync was asked for since
+	failed  fate = 1 // a sync failed: it may never reach the disk, whatever a later sync says
+	synced  fate = 2 // it is on the disk, although one before it may not be
+)
+
+// change is what happened to a file's content in one step: it was cut off, then bytes were placed.
+type change struct {
+	cut    int64 // everything from here on became zero; noCut if nothing was
+	pieces []extent
+	size   int64 // of the file afterwards
+	fate   fate
+}
+
+// history is what lies between the durable content of a file and the volatile one.
+type history struct {
+	base    content  // durable
+	changes []change // in order; the volatile content is base with all of them
+}
+
+// note adds what just happened.
+func (h *history) note(c change) {
+	h.changes = append(h.changes, c)
+	if len(h.changes) > maxChanges {
+		h.thin()
+	}
+}
+
+// thin joins every second change to the one before it, where both have one fate.
+func (h *history) thin() {
+	kept := h.changes[:0]
+	for i := 0; i < len(h.changes); i++ {
+		c := h.changes[i]
+		if i+1 < len(h.changes) && h.changes[i+1].fate == c.fate {
+			i++
+			c = join(c, h.changes[i])
+		}
+		kept = append(kept, c)
+	}
+	clear(h.changes[len(kept):])
+	h.changes = kept
+}
+
+// join is both changes as one.
+func join(a, b change) change {
+	var bytes content
+	for _, p := range a.pieces {
+		bytes.put(p.off, p.data)
+	}
+	if b.cut < bytes.size {
+		bytes.clear(b.cut, bytes.size)
+	}
+	for _, p := range b.pieces {
+		bytes.put(p.off, p.data)
+	}
+	return change{cut: min(a.cut, b.cut), pieces: bytes.extents, size: b.size, fate: b.fate}
+}
+
+// sync makes now durable, except for what an earlier sync failed to write.
+func (h *history) sync(now *content) {
+	whole := true
+	for i := range h.changes {
+		if h.changes[i].fate == waiting {
+			h.changes[i].fate = synced
+		}
+		whole = whole && h.changes[i].fate == synced
+	}
+	if whole {
+		now.compact()
+		h.base, h.changes = now.share(), nil
+	}
+}
+
+// fail is a sync that the disk refused.
+func (h *history) fail() {
+	for i := range h.changes {
+		if h.changes[i].fate == waiting {
+			h.changes[i].fate = failed
+		}
+	}
+}
+
+// survivor is one content that a power cut may leave of a history. now is the volatile content.
+func (h *history) survivor(now *content, d *dice) content {
+	switch {
+	case len(h.changes) == 0 || d.percent >= 100:
+		return now.share()
+	case d.percent <= 0:
+		return h.rebuild(h.least())
+	default:
+		return h.rebuild(h.draw(d))
+	}
+}
+
+// rebuild applies the changes as far as s lets them through.
+//
+// Cuts and the length belong to the inode, so they survive up to one moment, s.inode. What was written behind a cut that
+// did not survive went to new blocks that nothing refers to.
+func (h *history) rebuild(s survival) content {
+	c := h.base.share()
+	visible := int64(noCut)
+	for i, ch := range h.changes {
+		if i < s.inode {
+			c.resize(min(c.size, ch.cut))
+		} else {
+			visible = min(visible, ch.cut)
+		}
+		for _, p := range ch.pieces {
+			s.place(&c, i, p, visible)
+		}
+	}
+	if s.length < 0 {
+		s.length = h.sizeAt(s.inode)
+	}
+	c.resize(s.length)
+	return c
+}
+
+// sizeAt is the length after the first n changes.
+func (h *history) sizeAt(n int) int64 {
+	if n == 0 {
+		return h.base.size
+	}
+	return h.changes[n-1].size
+}

@@ -1,0 +1,247 @@
+package faultfs
+
+import "slices"
+
+// maxNamings is how many changes of names may wait for a sync. Beyond it the oldest become durable by themselves, as any
+// system sees to after some seconds.
+const maxNamings = 1 << 16
+
+// namesNumber is the number under which the choices about names are drawn; those about a node have the node's.
+const namesNumber = 0
+
+// naming is one change of names that is not durable yet: a creation, a removal, a rename, an exchange. It happens whole or
+// not at all.
+type naming struct {
+	sets    []set
+	folders []*node // those whose names it changes: one, or two
+	synced  []bool  // whether they were synced since
+	done    bool    // it became durable
+
+	// What it can't survive without:
+	needs   []*naming // what was done to the same names before, and inside of a folder that it removes
+	places  []*naming // what gave the folder into which it moves something its own place, and those above
+	follows []*naming // the one before it in each of its folders, where there is a journal
+}
+
+// set is what a naming does to one name: from now on it stands for the entry, or for nothing if that is zero.
+type set struct {
+	folder *node
+	key    string
+	entry  entry
+}
+
+func (s set) apply(names map[string]entry) {
+	if s.entry.node == nil {
+		delete(names, s.key)
+	} else {
+		names[s.key] = s.entry
+	}
+}
+
+// name performs a change of names. removed is what loses its name by it, or nil.
+func (d *Disk) name(removed *node, sets ...set) {
+	n := &naming{sets: sets}
+	for _, s := range sets {
+		n.in(s.folder)
+		n.needs = after(n.needs, s.folder.touched[s.key])
+	}
+	if removed != nil && removed.isFolder() {
+		n.needs = after(n.needs, d.within(removed)...)
+	}
+	for _, s := range sets {
+		for f := s.folder; len(n.folders) > 1 && s.entry.node != nil && f != nil; f = f.parent {
+			n.places = after(n.places, f.placed)
+		}
+	}
+	for _, f := range n.folders {
+		n.follows = after(n.follows, f.newest)
+		f.newest = n
+	}
+	n.perform()
+	if d.namings = append(d.namings, n); len(d.namings) > maxNamings {
+		d.writeBack(maxNamings / 2)
+	}
+}
+
+// perform changes what a reader sees.
+func (n *naming) perform() {
+	for _, s := range n.sets {
+		s.apply(s.folder.entries)
+		s.folder.touched[s.key] = n
+		if made := s.entry.node; made != nil && made.isFolder() {
+			made.parent, made.placed = s.folder, n
+		}
+	}
+}
+
+// within are the namings that wait inside of a folder.
+func (d *Disk) within(f *node) (list []*naming) {
+	for _, n := range d.namings {
+		if slices.Contains(n.folders, f) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// after adds those namings that are not durable yet.
+func after(list []*naming, others ...*naming) []*naming {
+	for _, n := range others {
+		if n != nil && !n.done {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// writeBack makes the first n namings durable. None of them depends on a later one.
+func (d *Disk) writeBack(n int) {
+	for _, old := range d.namings[:n] {
+		old.settle()
+	}
+	d.namings = slices.Delete(d.namings, 0, n)
+}
+
+// in adds a folder, once.
+func (n *naming) in(f *node) {
+	if !slices.Contains(n.folders, f) {
+		n.folders, n.synced = append(n.folders, f), append(n.synced, false)
+	}
+}
+
+// certain reports whether it survives every power cut: its folders were synced since, and have a place that is certain.
+func (n *naming) certain() bool {
+	return n.done || !slices.Contains(n.synced, false) && every(n.places, (*naming).certain)
+}
+
+func isDone(n *naming) bool { return n.done }
+
+// every reports whether all namings are such.
+func every(list []*naming, is func(*naming) bool) bool {
+	return !slices.ContainsFunc(list, func(n *naming) bool { return !is(n) })
+}
+
+// syncFolder makes what was done to the names in f durable, as far as no other folder has to be synced for it.
+func (d *Disk) syncFolder(f *node) {
+	f.durable = f.now
+	for _, n := range d.namings {
+		if i := slices.Index(n.folders, f); i >= 0 {
+			n.synced[i] = true
+		}
+	}
+	d.settleNames()
+}
+
+// settleNames makes durable what is certain and depends on nothing that is not durable. What else is certain stays in the
+// list: it survives every power cut, and takes along what it depends on.
+func (d *Disk) settleNames() {
+	d.namings = slices.DeleteFunc(d.namings, func(n *naming) bool {
+		ready := n.certain() && every(n.needs, isDone) && every(n.places, isDone) && every(n.follows, isDone)
+		if ready {
+			n.settle()
+		}
+		return ready
+	})
+}
+
+// settle makes a naming durable and forgets about it.
+func (n *naming) settle() {
+	n.done, n.needs, n.places, n.follows = true, nil, nil, nil
+	for _, s := range n.sets {
+		s.apply(s.folder.settled)
+		if s.folder.touched[s.key] == n {
+			delete(s.folder.touched, s.key)
+		}
+		if made := s.entry.node; made != nil && made.isFolder() && made.placed == n {
+			made.placed = nil
+		}
+	}
+	for _, f := range n.folders {
+		if f.newest == n {
+			f.newest = nil
+		}
+	}
+}
+
+// choice is which of the waiting namings survive a power cut.
+type choice struct {
+	kept    map[*naming]bool
+	ordered bool // names survive in the order of a journal
+}
+
+// chooseNames keeps what is certain, and of the rest what is lucky and can survive.
+func (d *Disk) chooseNames(c Cut) choice {
+	chosen := choice{map[*naming]bool{}, !c.Unordered}
+	for _, n := range d.namings {
+		if n.certain() {
+			chosen.keep(n)
+		}
+	}
+	lucky := d.luck(c)
+	for i, n := range d.namings {
+		if lucky(i, n) && every(chosen.conditions(n), chosen.has) {
+			chosen.kept[n] = true
+		}
+	}
+	return chosen
+}
+
+func (c choice) has(n *naming) bool { return n.done || c.kept[n] }
+
+// conditions are what has to survive if n does.
+func (c choice) conditions(n *naming) []*naming {
+	if c.ordered {
+		return slices.Concat(n.needs, n.places, n.follows)
+	}
+	return slices.Concat(n.needs, n.places)
+}
+
+// keep keeps a naming and what it depends on.
+func (c choice) keep(n *naming) {
+	if c.has(n) {
+		return
+	}
+	c.kept[n] = true
+	for _, other := range c.conditions(n) {
+		c.keep(other)
+	}
+}
+
+// luck chooses how far the journal got: for all folders together, as that of one file system does, or for each one by
+// itself. Without a journal each naming has its own luck. The answer has to be asked once for each naming, in order.
+func (d *Disk) luck(c Cut) func(i int, n *naming) bool {
+	dice := throw(c.Seed, namesNumber, c.Names)
+	if c.Unordered {
+		return func(int, *naming) bool { return dice.chance() }
+	}
+	if dice.IntN(2) == 0 {
+		end := dice.upTo(len(d.namings))
+		return func(i int, _ *naming) bool { return i < end }
+	}
+	left := d.shares(dice)
+	return func(_ int, n *naming) bool {
+		lucky := true
+		for _, f := range n.folders {
+			left[f]--
+			lucky = lucky && left[f] >= 0
+		}
+		return lucky
+	}
+}
+
+// shares draws for each folder how many of its namings survive.
+func (d *Disk) shares(dice *dice) map[*node]int {
+	left := map[*node]int{}
+	var folders []*node // in order, so that one seed gives one answer
+	for _, n := range d.namings {
+		for _, f := range n.folders {
+			if left[f]++; left[f] == 1 {
+				folders = append(folders, f)
+			}
+		}
+	}
+	for _, f := range folders {
+		left[f] = dice.upTo(left[f])
+	}
+	return left
+}

@@ -1,0 +1,114 @@
+package faultfs
+
+import (
+	"slices"
+	"strings"
+)
+
+// Rule is a fault that is injected: the calls that match it fail. Rules are asked in the order in which they were given;
+// the first that fails a call counts for it.
+type Rule struct {
+	Verb  Verb   // empty matches every verb
+	Name  string // pattern; empty matches every name. Of two names one has to match
+	Nth   int    // the first matching call that fails, from 1; 0 means 1
+	Times int    // so many calls fail, then no more; 0 means no end
+	Err   error  // what the call returns; nil means EIO, or for a short read or write nothing more than that
+	Short int    // reads and writes: so many bytes still go through; elsewhere nothing happens anyway
+	Bytes int64  // reads and writes: calls pass until that many bytes went through; the rest fails. 0: no such limit
+	Late  bool   // the call has its effect and fails nevertheless, as over a network
+}
+
+// verdict is what becomes of a call.
+type verdict struct {
+	err    error // what it returns; nil: what its effect says
+	limit  int   // so many bytes go through; negative: all
+	spared bool  // the disk is not reached
+	last   bool  // the process ends with it
+}
+
+// pass lets a call through.
+var pass = verdict{limit: -1}
+
+// armed is a rule at work.
+type armed struct {
+	Rule
+	seen, failed int
+	left         int64 // of Bytes
+}
+
+// judge decides about a call. ok is false where the rule has nothing to say.
+func (a *armed) judge(o Op) (v verdict, ok bool) {
+	if !a.matches(o) {
+		return pass, false
+	}
+	a.seen++
+	if a.seen < a.Nth || a.Times > 0 && a.failed >= a.Times {
+		return pass, false
+	}
+	if a.Bytes > 0 && a.left >= o.Size {
+		a.left -= o.Size
+		return pass, false
+	}
+	a.failed++
+	return a.fail(o), true
+}
+
+// fail is what becomes of a call that fails.
+func (a *armed) fail(o Op) verdict {
+	through := int64(a.Short)
+	if a.Bytes > 0 {
+		through, a.left = a.left, 0
+	}
+	v := verdict{err: a.Err, limit: int(through), spared: through == 0 || !o.portions()}
+	if a.Late {
+		v.limit, v.spared = -1, false
+	}
+	if a.Err == nil && (v.spared || a.Late) {
+		v.err = EIO
+	}
+	return v
+}
+
+func (a *armed) matches(o Op) bool {
+	return (a.Verb == "" || a.Verb == o.Verb) && (a.Bytes == 0 || o.portions()) &&
+		(a.Name == "" || matches(a.Name, o.Name) || o.To != "" && matches(a.Name, o.To))
+}
+
+// portions reports whether the operation is one of so many bytes.
+func (o Op) portions() bool { return o.Verb == Read || o.Verb == Write }
+
+// matches compares a name with a pattern, in which * stands for anything without a slash, ** for anything, and ? for one
+// character. A pattern without a slash is compared with the last element of the name.
+func matches(pattern, name string) bool {
+	if !strings.Contains(pattern, "/") && pattern != "**" {
+		name = name[strings.LastIndex(name, "/")+1:]
+	}
+	return glob([]rune(pattern), []rune(name))
+}
+
+func glob(pattern, name []rune) bool {
+	if len(pattern) == 0 {
+		return len(name) == 0
+	}
+	switch pattern[0] {
+	case '*':
+		rest, crosses := pattern[1:], false
+		if len(rest) > 0 && rest[0] == '*' {
+			rest, crosses = rest[1:], true
+		}
+		end := len(name)
+		if slash := slices.Index(name, '/'); !crosses && slash >= 0 {
+			end = slash
+		}
+		for i := 0; i <= end; i++ {
+			if glob(rest, name[i:]) {
+				return true
+			}
+		}
+		return false
+	case '?':
+		return len(name) > 0 && name[0] != '/' && glob(pattern[1:], name[1:])
+	default:
+		return len(name) > 0 && name[0] == pattern[0] && glob(pattern[1:], name[1:])
+	}
+}

@@ -1,0 +1,168 @@
+package faultfs
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+const (
+	// maxName is the longest name in bytes: 255 on ext4, XFS, NTFS (there in UTF-16 units) and APFS.
+	maxName = 255
+	// maxLinks is how many links one name may lead over (40 on Linux).
+	maxLinks = 40
+)
+
+// errEscapes is what os.Root says, too.
+var errEscapes = errors.New("path escapes from parent")
+
+// place is where a name leads: to a node, or to a gap in a folder if node is nil. The root has no folder.
+type place struct {
+	folder *node
+	key    string
+	name   string // the last element
+	node   *node
+}
+
+// set makes the place stand for another node, under the name that led there.
+func (p place) set(n *node) set {
+	if n == nil {
+		return set{folder: p.folder, key: p.key}
+	}
+	return set{folder: p.folder, key: p.key, entry: entry{p.name, n}}
+}
+
+// walker is on its way along a name. It never leaves the root: ".." only takes back what was entered.
+type walker struct {
+	disk  *Disk
+	stack []*node  // the folders entered, the root first
+	todo  []string // elements to go, the next one last
+	links int
+}
+
+// walk follows a name. A link at its end is followed only if follow is set, or a slash
+// stands behind it. d.mu is held.
+func (d *Disk) walk(name string, follow bool) (place, error) {
+	if name == "" || strings.ContainsRune(name, 0) {
+		return place{}, syscall.EINVAL
+	}
+	w := walker{disk: d, stack: []*node{d.root}}
+	if err := w.push(name); err != nil {
+		return place{}, err
+	}
+	wantsFolder := strings.HasSuffix(name, "/") || strings.HasSuffix(name, "/.")
+	p := place{node: d.root, name: "."}
+	for len(w.todo) > 0 {
+		var err error
+		if p, err = w.step(follow || wantsFolder); err != nil {
+			return place{}, err
+		}
+	}
+	if wantsFolder && p.node != nil && !p.node.isFolder() {
+		return place{}, syscall.ENOTDIR
+	}
+	return p, nil
+}
+
+// push puts the elements of a name before those to go.
+func (w *walker) push(name string) error {
+	if strings.HasPrefix(name, "/") {
+		return errEscapes
+	}
+	elements := slices.DeleteFunc(strings.Split(name, "/"), func(e string) bool { return e == "" || e == "." })
+	slices.Reverse(elements)
+	w.todo = append(w.todo, elements...)
+	return nil
+}
+
+// step takes one element.
+func (w *walker) step(follow bool) (place, error) {
+	last := len(w.todo) - 1
+	name := w.todo[last]
+	w.todo = w.todo[:last]
+	if name == ".." {
+		return w.up()
+	}
+	if len(name) > maxName {
+		return place{}, syscall.ENAMETOOLONG
+	}
+	p := place{folder: w.stack[len(w.stack)-1], key: w.disk.key(name), name: name}
+	p.node = p.folder.entries[p.key].node
+	return p, w.enter(p, len(w.todo) == 0, follow)
+}
+
+func (w *walker) up() (place, error) {
+	if len(w.stack) == 1 {
+		return place{}, errEscapes
+	}
+	w.stack = w.stack[:len(w.stack)-1]
+	return place{node: w.stack[len(w.stack)-1], name: ".."}, nil
+}
+
+// enter goes into a folder or along a link, where there are more elements to come.
+func (w *walker) enter(p place, last, follow bool) error {
+	switch {
+	case p.node == nil && last:
+		return nil
+	case p.node == nil:
+		return syscall.ENOENT
+	case p.node.isLink() && (!last || follow):
+		if w.links++; w.links > maxLinks {
+			return syscall.ELOOP
+		}
+		return w.push(p.node.target)
+	case p.node.isFolder():
+		w.stack = append(w.stack, p.node)
+		return nil
+	case !last:
+		return syscall.ENOTDIR
+	default:
+		return nil
+	}
+}
+
+// find is walk for something that has to be there.
+func (d *Disk) find(name string, follow bool) (place, error) {
+	p, err := d.walk(name, follow)
+	if err == nil && p.node == nil {
+		err = syscall.ENOENT
+	}
+	return p, err
+}
+
+// named is find for something that is to be renamed or removed: the root and ".." have no name that could change.
+func (d *Disk) named(name string) (place, error) {
+	p, err := d.find(name, false)
+	if err == nil && p.folder == nil {
+		err = syscall.EBUSY
+	}
+	return p, err
+}
+
+// findFolder is find for a folder.
+func (d *Disk) findFolder(name string) (*node, error) {
+	p, err := d.find(name, true)
+	if err == nil && !p.node.isFolder() {
+		err = syscall.ENOTDIR
+	}
+	return p.node, err
+}
+
+// key is under what a name is found. NTFS compares names in upper case, too.
+func (d *Disk) key(name string) string {
+	if d.cfg.FoldCase {
+		return strings.ToUpper(name)
+	}
+	return name
+}
+
+// mayChange reports whether the names in a folder may be changed.
+func mayChange(folders ...*node) error {
+	for _, f := range folders {
+		if !f.writable() {
+			return syscall.EACCES
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// DataFolder is the folder in which programs keep data of one user, absolute, without a name of its own below it: LOCALAPPDATA
+// or else APPDATA on Windows, HOME/Library/Application Support on macOS, elsewhere XDG_DATA_HOME if it is absolute (as its
+// specification demands) or else HOME/.local/share (fonline reference, section 3.7). getenv is os.Getenv. It makes
+// nothing, and the folder need not exist.
+func DataFolder(getenv func(string) string) (string, error) { return dataFolder(runtime.GOOS, getenv) }
+
+func dataFolder(goos string, getenv func(string) string) (string, error) {
+	home := func(below string) string {
+		if getenv("HOME") == "" {
+			return ""
+		}
+		return strings.TrimRight(getenv("HOME"), "/") + below
+	}
+	var asked string
+	var folders []string
+	switch goos {
+	case "windows":
+		asked, folders = "LOCALAPPDATA or APPDATA", []string{getenv("LOCALAPPDATA"), getenv("APPDATA")}
+	case "darwin", "ios":
+		asked, folders = "HOME", []string{home("/Library/Application Support")}
+	default:
+		asked, folders = "XDG_DATA_HOME or HOME", []string{getenv("XDG_DATA_HOME"), home("/.local/share")}
+	}
+	for _, folder := range folders {
+		if absolute(goos, folder) {
+			return folder, nil
+		}
+	}
+	return "", fmt.Errorf("folder for the data of this user is unknown; set %s to an absolute path", asked)
+}
+
+// absolute is filepath.IsAbs for any system.
+func absolute(goos, name string) bool {
+	if goos != "windows" {
+		return strings.HasPrefix(name, "/")
+	}
+	return strings.HasPrefix(name, `\\`) || len(name) > 2 && name[1] == ':' && strings.ContainsRune(`\/`, rune(name[2]))
+}
+
+// Writable reports whether files can be made in a folder: nil, or why not. It makes and removes an empty file of a random
+// name that begins with ".collet-", because permissions, lists of access, mounts and virtual folders can't be told
+// otherwise. A stop in the middle leaves that file.
+func Writable(dir string) error {
+	return probe(filepath.Join(dir, probeName()), os.Remove, func(name string, flag int, perm fs.FileMode) (io.Closer, error) {
+		return os.OpenFile(name, flag, perm)
+	})
+}
+
+// WritableIn is Writable for a folder below an FS.
+func WritableIn(fsys FS, folder string) error {
+	return probe(path.Join(folder, probeName()), fsys.Remove, func(name string, flag int, perm fs.FileMode) (io.Closer, error) {
+		return fsys.OpenFile(name, flag, perm)
+	})
+}
+
+func probeName() string { return fmt.Sprintf(".collet-%016x", rand.Uint64()) }
+
+// probe makes a file and takes it away again, also from a virus scanner that looks at it first.
+func probe(name string, remove func(string) error, open func(string, int, fs.FileMode) (io.Closer, error)) error {
+	f, err := open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	closed := f.Close()
+	return errors.Join(closed, Patiently(context.Background(), func() error { return remove(name) }))
+}

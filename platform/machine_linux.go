@@ -1,0 +1,189 @@
+package platform
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// bootID reads what the kernel drew at random when it started.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+}
+
+const (
+	// maxMounts is how many bytes of the list of mounts are read: thousands of them.
+	maxMounts = 4 << 20
+	// maxMaps is how many bytes of the list of one process' mappings are read: a large browser has a few 100 kB.
+	maxMaps = 4 << 20
+	// holdersTime bounds the look at all processes.
+	holdersTime = 500 * time.Millisecond
+)
+
+// volumeOf looks into mountinfo, see proc_pid_mountinfo(5).
+func volumeOf(path string) string {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return path
+	}
+	defer f.Close()
+	return mountOf(io.LimitReader(f, maxMounts), existing(path), path)
+}
+
+// mountOf is the mount point that is nearest above path, or otherwise if there is none.
+func mountOf(mounts io.Reader, path, otherwise string) string {
+	best := ""
+	for lines := bufio.NewScanner(mounts); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 5 {
+			continue
+		}
+		if point := unescaped(fields[4]); above(point, path) && len(point) > len(best) {
+			best = point
+		}
+	}
+	return cmp.Or(best, otherwise)
+}
+
+// above reports whether path is a folder or lies in it.
+func above(folder, path string) bool {
+	return folder == path || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// unescaped takes octal escapes back: \040 for a space, \011, \012 and \134.
+func unescaped(text string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+4 <= len(text) {
+			if code, err := strconv.ParseUint(text[i+1:i+4], 8, 8); err == nil {
+				out.WriteByte(byte(code))
+				i += 3
+				continue
+			}
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
+}
+
+// holders looks at the open files and the mappings of every process in /proc, see proc_pid_fd(5) and proc_pid_maps(5).
+// Those of other users are seen by root only.
+func holders(path string) []Holder {
+	want, err := wanted(path)
+	if err != nil {
+		return nil
+	}
+	var found []Holder
+	for _, pid := range processes() {
+		if len(found) >= maxHolders || time.Now().After(want.until) {
+			break
+		}
+		if proc := "/proc/" + strconv.Itoa(pid); want.openIn(proc) || want.mappedIn(proc) {
+			name, _ := os.ReadFile(proc + "/comm") // a process may end meanwhile
+			found = append(found, Holder{PID: pid, Name: printable(string(name))})
+		}
+	}
+	return found
+}
+
+// held is the file whose holders are looked for. Its name alone would not do: a process may see other mounts, or hold an
+// older file of the same name.
+type held struct {
+	base  string
+	info  os.FileInfo
+	inode string
+	until time.Time
+}
+
+func wanted(path string) (held, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return held{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return held{}, err
+	}
+	h := held{base: filepath.Base(path), info: info, until: time.Now().Add(holdersTime)}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		h.inode = strconv.FormatUint(stat.Ino, 10)
+	}
+	return h, nil
+}
+
+// processes are all but this one.
+func processes() (pids []int) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+// openIn reads what the links of the open files say, and asks about a file only when its name fits, so that neither a
+// device nor a network is touched. Going through the link leads to the very file, whatever that process' mounts are.
+func (h held) openIn(proc string) bool {
+	folder, err := os.Open(proc + "/fd")
+	if err != nil {
+		return false
+	}
+	defer folder.Close()
+	for time.Now().Before(h.until) {
+		names, err := folder.Readdirnames(256)
+		for _, name := range names {
+			link := proc + "/fd/" + name
+			if target, err := os.Readlink(link); err != nil || filepath.Base(target) != h.base {
+				continue
+			}
+			if info, err := os.Stat(link); err == nil && os.SameFile(info, h.info) {
+				return true
+			}
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// mapping is the fifth field of a line of maps, and the rest of the line.
+func mapping(line string) (inode, name string) {
+	for range 5 {
+		inode, line, _ = strings.Cut(line, " ")
+	}
+	return inode, unescaped(strings.TrimLeft(line, " "))
+}
+
+// mappedIn compares inode and name. The device is left out, because some file systems tell another one there.
+func (h held) mappedIn(proc string) bool {
+	f, err := os.Open(proc + "/maps")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(io.LimitReader(f, maxMaps)); lines.Scan() && time.Now().Before(h.until); {
+		if inode, name := mapping(lines.Text()); inode == h.inode && filepath.Base(name) == h.base {
+			return true
+		}
+	}
+	return false
+}
