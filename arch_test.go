@@ -58,7 +58,7 @@ var imports = map[string]row{
 	"app/supervise":              {ours: []string{"runtime/abi", "platform"}},
 	"app/splash":                 {ours: []string{".", "app/update", "assets"}, others: []string{fyne}},
 	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/release", "platform", "runtime/..."}, others: []string{kong, toml}},
-	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "runtime/...", "app/install", "app/update"}, others: []string{sys}},
+	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "platform/faultfs", "runtime/...", "app/install", "app/update"}, others: []string{sys, toml}},
 	"build/demo":                 {ours: []string{".", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample"}, others: []string{image, sys}},
 	"build/cmd/collet":           {ours: []string{".", "build/demo", "build/qa"}, others: []string{kong}},
 	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},

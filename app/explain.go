@@ -15,14 +15,24 @@ import (
 // endInfo gathers what explains an end.
 func (h *host) endInfo(e ended) splash.EndInfo {
 	info := splash.EndInfo{
-		Target: string(h.target), Server: h.server, Fault: e.fault, Path: h.folder,
+		Target: string(h.target), Server: h.server, Fault: e.fault, Path: h.roots.data,
 		RetryAfter: time.Duration(e.status.Judgement.RetryAfter) * time.Second,
 		StoreURL:   h.settings.Client.StoreUrl, WebsiteURL: h.settings.Client.WebsiteUrl,
-		Unloadable: e.unloadable, PlayOffline: e.playable,
+		Unloadable: e.unloadable, PlayOffline: e.playable, RolledBack: e.back, Remedy: h.remedy(e.fault),
+	}
+	if e.fault == nil {
+		return info
 	}
 	var space *install.SpaceError
-	if e.fault != nil && errors.As(e.fault.Err, &space) {
-		info.Needed, info.Free = space.Need, space.Free
+	var held *install.HeldError
+	var vanished *install.VanishedError
+	switch {
+	case errors.As(e.fault.Err, &space):
+		info.Needed, info.Free, info.Volume = space.Need, space.Free, space.Volume
+	case errors.As(e.fault.Err, &held):
+		info.Holders = held.Names()
+	case errors.As(e.fault.Err, &vanished):
+		info.Vanished = true
 	}
 	return info
 }
@@ -41,7 +51,7 @@ func (h *host) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s build %d\n", collet.App().Name, collet.Version(), collet.App().Build)
 	fmt.Fprintf(&b, "system %s/%s, target %s, %s\n", runtime.GOOS, runtime.GOARCH, h.target, time.Now().Format(time.RFC3339))
-	fmt.Fprintf(&b, "folder %s\nmodule %s\nserver %s\n", h.folder, h.library(), h.server)
+	fmt.Fprintf(&b, "folder %s\ndata %s\nmodule %s\nserver %s\n", h.folder, h.roots.data, h.library(), h.server)
 	if last := h.last.Load(); last != nil {
 		fmt.Fprintf(&b, "outcome %s %s\n", last.outcome, last.detail)
 		if last.fault != nil {

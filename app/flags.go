@@ -13,10 +13,12 @@ import (
 
 // flags is the command line. Names in CamelCase are those of the source (seed 000, "Host CLI surface").
 type flags struct {
-	Server  string `group:"Update" placeholder:"HOST:PORT" help:"Update server. Default: what the settings file says, else 127.0.0.1:4000."`
-	Dir     string `group:"Update" placeholder:"DIR" help:"Install folder. Default: the folder of this program."`
-	Verify  bool   `group:"Update" help:"Hash every file again, the module included, and fetch what is damaged."`
-	Offline bool   `group:"Update" help:"Start what is installed without asking the server."`
+	Server           string `group:"Update" placeholder:"HOST:PORT" help:"Update server. Default: what the settings file says, else 127.0.0.1:4000."`
+	Dir              string `group:"Update" placeholder:"DIR" help:"Install folder. Default: the folder of this program."`
+	UserWritablePath string `name:"UserWritablePath" group:"Update" placeholder:"DIR" help:"Folder for everything that is written: * for this user's data folder, or a path. Default: what the settings file says, else * beside a file INSTALLED, else the install folder."`
+	Verify           bool   `group:"Update" help:"Hash every file again, the module included, and fetch what is damaged."`
+	Offline          bool   `group:"Update" help:"Start what is installed without asking the server. With --headless alone: recover the install, say what it holds, and end."`
+	Unblock          bool   `group:"Update" help:"Take builds again that were taken back because they failed to start."`
 
 	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1" help:"Wire generation: ${enum}. auto is c1; g1 is what the engine's servers speak."`
 	Trust       string `group:"Protocol" default:"sha256" enum:"sha256,fnv" help:"What vouches for native modules: ${enum}. Engine generations know only FNV-1a checksums, which anybody can forge; fnv takes modules from them all the same."`
@@ -40,6 +42,7 @@ type flags struct {
 	Control    string `hidden:""`
 	Relaunched int    `hidden:"" help:"How many relaunches in a row led here."`
 	ShowCrash  string `hidden:"" help:"How the game ended in the process before this one."`
+	WentBack   bool   `hidden:"" help:"The process before this one put the last proven set back."`
 
 	Args []string `arg:"" optional:"" help:"Arguments of the game, after --."`
 }
@@ -50,7 +53,7 @@ Double-click it, or start it without arguments: it loads the module beside it, a
 swaps a new module in and starts the game. What stands after -- goes to the game.
 
 Settings stand in <name of this program>.toml beside it: ClientNetwork.ServerHost, ClientNetwork.ServerPort,
-Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Baking.ClientResources, Baking.CacheResources. Flags go
+Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Client.UserWritablePath, Client.GameName, Baking.ClientResources, Baking.CacheResources. Flags go
 before settings. The log is <name of this program>.log.
 
 Exit codes: 0 played or current; 12 update through a store; 13 no module for this target; 14 this program is too old;

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"collet/app/splash"
@@ -35,6 +37,9 @@ type line struct {
 	Bytes     int64  `json:"bytes,omitempty"`
 	BytesDone int64  `json:"bytes_done,omitempty"`
 	Rate      int64  `json:"bytes_per_second,omitempty"`
+	Hashed    int64  `json:"bytes_hashed,omitempty"`
+	ToHash    int64  `json:"bytes_to_hash,omitempty"`
+	Damage    []hurt `json:"damage,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
 	Note      string `json:"note,omitempty"`
 	Outcome   string `json:"outcome,omitempty"`
@@ -42,6 +47,28 @@ type line struct {
 	Error     string `json:"error,omitempty"`
 	Text      string `json:"text,omitempty"`
 	Exit      *int   `json:"exit,omitempty"`
+}
+
+// hurt is a damaged file of --json. Each range is its first byte and the one behind its last.
+type hurt struct {
+	File   string     `json:"file"`
+	Size   int64      `json:"size"`
+	Ranges [][2]int64 `json:"ranges"`
+}
+
+// hurts lists damage for --json.
+func hurts(d *update.Damages) (list []hurt) {
+	if d == nil {
+		return nil
+	}
+	for _, file := range d.Files {
+		h := hurt{File: file.File, Size: file.Size, Ranges: [][2]int64{}}
+		for _, r := range file.Ranges {
+			h.Ranges = append(h.Ranges, [2]int64{r.From, r.To})
+		}
+		list = append(list, h)
+	}
+	return list
 }
 
 // Follow implements front: a line when the phase or the file changes, and one a second in between.
@@ -52,20 +79,25 @@ func (p *paper) Follow(ctx context.Context, w watcher) func() {
 		last, printed := update.Status{}, time.Time{}
 		for range w.Watch(ctx) {
 			s := w.Status()
-			if s.Phase == last.Phase && s.File == last.File && time.Since(printed) < time.Second {
+			if s.Phase == last.Phase && s.File == last.File && s.Damage == last.Damage && time.Since(printed) < time.Second {
 				continue
 			}
-			p.progress(s)
+			p.progress(s, s.Damage != last.Damage)
 			last, printed = s, time.Now()
 		}
 	}()
 	return func() { <-done }
 }
 
-func (p *paper) progress(s update.Status) {
+// progress prints a line; what is damaged is told once.
+func (p *paper) progress(s update.Status, damage bool) {
 	l := line{
 		Phase: s.Phase.String(), Mode: s.Mode.String(), File: s.File, Files: s.Files, FilesDone: s.FilesDone,
 		Bytes: s.Bytes, BytesDone: s.BytesDone, Rate: s.Rate, Attempt: s.Attempt,
+		Hashed: s.Hashed, ToHash: s.ToHash,
+	}
+	if damage {
+		l.Damage = hurts(s.Damage)
 	}
 	if s.Mode != update.Undecided {
 		l.Verdict = s.Judgement.Verdict.String()
@@ -76,6 +108,12 @@ func (p *paper) progress(s update.Status) {
 	if p.json {
 		p.print(l)
 		return
+	}
+	if damage && s.Damage != nil {
+		for _, d := range s.Damage.Files {
+			where := cmp.Or(d.Where(), fmt.Sprintf("%d…", d.Size)) // no range: it is only too long
+			fmt.Fprintln(p.out, p.host.texts.Get("headless.damage", "file", d.File, "ranges", where, "size", d.Size))
+		}
 	}
 	fmt.Fprintln(p.out, splash.Compose(s, time.Now(), p.host.texts).Line())
 }
@@ -134,6 +172,9 @@ var errReloads = errors.New("the game asked for one reload after another without
 func (h *host) headless(ctx context.Context, out io.Writer) int {
 	p := &paper{out: out, json: h.flags.JSON, host: h}
 	p.Note(h.texts.Get("headless.start", "host", h.server, "target", string(h.target), "path", h.folder))
+	if !h.roots.portable() {
+		p.Note(h.texts.Get("headless.data", "path", h.roots.data))
+	}
 	if !h.flags.Run {
 		return p.finish(h.syncOnly(ctx, p))
 	}
@@ -160,8 +201,12 @@ func (h *host) headless(ctx context.Context, out io.Writer) int {
 // syncOnly runs one Updater: packs become live, modules staged. Which version is announced comes from the command line,
 // or else from what is installed.
 func (h *host) syncOnly(ctx context.Context, f front) ended {
-	if err := h.openInstall(ctx); err != nil {
+	h.noteRoots(f)
+	if err := h.openInstall(ctx, f); err != nil {
 		return failed(err)
+	}
+	if h.offline {
+		return h.tellInstalled(f)
 	}
 	compatibility := h.flags.Compat
 	if compatibility == "" {
@@ -176,7 +221,27 @@ func (h *host) syncOnly(ctx context.Context, f front) ended {
 	if err != nil {
 		return failed(err)
 	}
+	if status.HeldBack {
+		f.Note(h.texts.Get("note.heldback"))
+	}
 	return ended{outcome: status.Outcome, fault: status.Fault, status: status}
+}
+
+// tellInstalled is a headless start that asks nobody and runs nothing: it recovers the install and says what is there.
+func (h *host) tellInstalled(f front) ended {
+	set, files, err := h.dir.Set()
+	if err != nil {
+		return failed(err)
+	}
+	name, state := h.texts.Get("word.unknown"), string(h.dir.State())
+	if !set.IsZero() {
+		name = set.String()
+	}
+	if h.dir.Pending() {
+		state += ", pending"
+	}
+	f.Note(h.texts.Get("headless.installed", "files", strconv.Itoa(files), "set", name, "state", strings.TrimPrefix(state, ", ")))
+	return ended{outcome: update.ResourcesReady}
 }
 
 // reload prepares the next start for a game that asked for it: a staged module becomes live, and the module that the
@@ -186,9 +251,10 @@ func (h *host) reload(ctx context.Context, path string) (ended, bool) {
 		if err := h.dir.Promote(ctx); err != nil {
 			return failed(err), false
 		}
+		h.reselect(true)
 	}
 	h.flags.ClientLibPath = path
-	if path == h.library() {
+	if h.isRegular(path) {
 		h.flags.ClientLibPath = ""
 	}
 	h.log.Info().Str("file", path).Msg("reload asked for by the game")

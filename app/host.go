@@ -32,12 +32,14 @@ type host struct {
 	logs     *logFile
 
 	exe    string // absolute path of this program
-	folder string // absolute path of the install
+	folder string // absolute path of the install; roots.install
+	roots  roots  // where things lie, and where they are written
 	base   string // the host's name, and so the module's
 	server string // host:port
 	target netproto.Target
 
 	fs      *platform.Dir
+	below   platform.FS      // the install folder, where it is not the writable root; nil otherwise
 	dir     *install.Dir     // nil while the install could not be opened
 	child   *supervise.Child // nil while none runs
 	running bool             // the child was told to run
@@ -47,7 +49,9 @@ type host struct {
 	live    bool             // the child has the live module, not the built-in client or a named one
 	verify  bool             // the next look at the disk believes no cached digest
 	offline bool             // do not ask the server
-	loaded  bool             // this attempt had a module or the built-in client ready to run
+	bell    *bell            // lets a second start bring this one forward; nil while none hangs
+	raise   atomic.Pointer[func() bool]
+	loaded  bool // this attempt had a module or the built-in client ready to run
 
 	last atomic.Pointer[ended] // how the last attempt ended; the window reads it for the report
 }
@@ -70,16 +74,22 @@ func newHost(f flags) (*host, error) {
 	if h.settings, err = loadSettings(filepath.Join(h.folder, h.base+".toml")); err != nil {
 		return nil, err
 	}
+	h.roots = findRoots(rootsQuery{
+		goos: runtime.GOOS, install: h.folder, packs: h.settings.Baking.ClientResources, marked: isMarked(h.folder),
+		asked: cmp.Or(f.UserWritablePath, h.settings.Client.UserWritablePath),
+		game:  cmp.Or(h.settings.Client.GameName, h.base), folder: func() (string, error) { return platform.DataFolder(os.Getenv) },
+	})
 	h.server = cmp.Or(f.Server, h.settings.server())
 	h.texts = assets.TextsFor(cmp.Or(f.Lang, h.settings.Client.Language, splash.SystemLocale()))
 	return h, h.startLog()
 }
 
-// startLog opens the log beside the module. A folder that can't be written has no log, which is not worth failing for.
+// startLog opens the log in the writable root. A folder that can't be written, or a full one, has no log, which is not worth
+// failing for: what follows will say so in better words.
 func (h *host) startLog() error {
 	h.log = zerolog.Nop()
-	logs, err := openLog(filepath.Join(h.folder, h.base+".log"))
-	if errors.Is(err, os.ErrPermission) || platform.IsReadOnly(err) {
+	logs, err := openLog(filepath.Join(h.roots.data, h.base+".log"))
+	if errors.Is(err, os.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err) {
 		return nil
 	}
 	if err != nil {
@@ -88,8 +98,11 @@ func (h *host) startLog() error {
 	h.logs = logs
 	h.log = zerolog.New(logs).Level(logLevel(h.flags.LogLevel)).With().Timestamp().Logger()
 	h.log.Info().Str("version", collet.Version()).Str("target", string(h.target)).
-		Int("pid", os.Getpid()).Str("exe", h.exe).Str("folder", h.folder).Str("server", h.server).
+		Int("pid", os.Getpid()).Str("exe", h.exe).Str("folder", h.folder).Str("data", h.roots.data).Str("server", h.server).
 		Int("relaunched", h.flags.Relaunched).Msg("collet-client starts")
+	if h.roots.refused != nil {
+		h.log.Warn().Err(h.roots.refused).Msg("everything is written to the install folder")
+	}
 	return nil
 }
 
@@ -103,35 +116,39 @@ func (h *host) close() error {
 	return err
 }
 
-// library is where the live module belongs.
-func (h *host) library() string { return filepath.Join(h.folder, h.target.LibraryName(h.base)) }
-
-// packs is the folder of the packs, which the game is told.
-func (h *host) packs() string { return filepath.Join(h.folder, h.settings.Baking.ClientResources) }
-
 // openInstall takes the install and finishes what an earlier process began.
-func (h *host) openInstall(ctx context.Context) error {
+func (h *host) openInstall(ctx context.Context, f front) error {
 	if h.dir != nil && !h.verify {
 		return nil
 	}
 	if err := h.closeInstall(); err != nil {
 		return err
 	}
-	fsys, err := platform.OpenDir(h.folder)
+	fsys, base, err := h.openRoots()
 	if err != nil {
 		return err
 	}
 	dir, err := install.Open(ctx, install.Config{
-		FS: fsys, Log: h.log, Verify: h.verify,
+		FS: watched(fsys), Base: base, Log: h.log, Verify: h.verify,
+		OnWait: func() { f.Note(h.texts.Get("note.waiting")) },
 		Names: install.Names{
 			Runtime: h.base, Ext: h.target.LibraryExt(),
 			Resources: h.settings.Baking.ClientResources, Cache: h.settings.Baking.CacheResources,
 		},
 	})
 	if err != nil {
-		return errors.Join(err, fsys.Close())
+		return errors.Join(err, fsys.Close(), closeBase(base))
 	}
-	h.fs, h.dir, h.verify = fsys, dir, false
+	h.fs, h.below, h.dir, h.verify = fsys, base, dir, false
+	h.reselect(false)
+	h.hang()
+	if dir.Unclean() {
+		h.log.Warn().Msg("the last session did not end properly; all files are checked")
+		f.Note(h.texts.Get("note.unclean"))
+	}
+	if h.flags.Unblock {
+		return dir.Unblock()
+	}
 	return nil
 }
 
@@ -139,8 +156,12 @@ func (h *host) closeInstall() error {
 	if h.dir == nil {
 		return nil
 	}
-	err := errors.Join(h.dir.Close(), h.fs.Close())
-	h.dir = nil
+	var err error
+	if h.bell != nil {
+		err = h.bell.Close()
+	}
+	err = errors.Join(err, h.dir.Close(), h.fs.Close(), closeBase(h.below))
+	h.dir, h.bell, h.below = nil, nil, nil
 	return err
 }
 

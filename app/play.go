@@ -57,11 +57,12 @@ func (h *host) dropChild() {
 // gameArgs is what the game gets: the host's name in the install folder, the player's arguments, and where its packs are.
 func (h *host) gameArgs() []string {
 	args := append([]string{filepath.Join(h.folder, h.base)}, h.flags.Args...)
-	return append(args, "--ClientResources", h.packs())
+	return append(args, h.packArgs()...)
 }
 
 // run tells the child to run and waits until the game shows itself, or has had a second to, or is over already.
 func (h *host) run(ctx context.Context) ended {
+	h.starting()
 	if err := h.child.Run(h.gameArgs()); err != nil {
 		return runtimeFailed(err.Error())
 	}
@@ -110,20 +111,22 @@ func (h *host) watch(ctx context.Context) gameEnd {
 		case <-proof.C:
 			h.confirm()
 		case <-h.child.Done():
-			return h.gameOver()
+			return h.gameOver(ctx)
 		case <-ctx.Done():
 			h.dropChild()
+			h.judge(ctx, supervise.Killed, "")
 			return gameEnd{end: ended{outcome: update.Cancelled}}
 		}
 	}
 }
 
 // gameOver turns the child's exit into what to do next.
-func (h *host) gameOver() gameEnd {
+func (h *host) gameOver(ctx context.Context) gameEnd {
 	exit := h.child.Exit()
 	kind := supervise.Classify(exit, exit.Ready, exit.Ran)
 	h.child, h.running = nil, false
 	h.log.Info().Stringer("end", kind).Str("exit", exit.String()).Dur("ran", exit.Ran).Msg("game ended")
+	back := h.judge(ctx, kind, exit.String())
 	switch kind {
 	case supervise.CleanShutdown:
 		h.confirm()
@@ -133,6 +136,8 @@ func (h *host) gameOver() gameEnd {
 	case supervise.Killed:
 		return gameEnd{end: ended{outcome: update.Cancelled}}
 	default:
-		return gameEnd{end: runtimeFailed(exit.String())}
+		end := runtimeFailed(exit.String())
+		end.back = back
+		return gameEnd{end: end}
 	}
 }

@@ -28,11 +28,21 @@ func (r *relaunch) relaunch(stderr io.Writer) int {
 
 // hidden are the flags that a relaunch sets anew. ClientLibPath is among them because a game that asks for a reload
 // names the module that comes next.
-var hidden = []string{"--relaunched", "--show-crash", "--ClientLibPath"}
+var hidden = []string{"--relaunched", "--show-crash", "--went-back", "--ClientLibPath"}
 
-// relaunchArgs takes this start's arguments over to the next one, before the ones of the game. crash is how the game
-// ended, empty for a reload; module is empty for the live module.
-func relaunchArgs(args []string, count int, crash, module string) []string {
+// once are the switches that count for the start they were given to, and not for those that follow from it.
+var once = []string{"--unblock", "--verify"}
+
+// anew is what the next start is told.
+type anew struct {
+	count  int    // of relaunches in a row
+	crash  string // how the game ended; empty for a reload
+	back   bool   // the last proven set was put back
+	module string // which one comes next; empty for the live one
+}
+
+// relaunchArgs takes this start's arguments over to the next one, before the ones of the game.
+func relaunchArgs(args []string, next anew) []string {
 	end := slices.Index(args, "--")
 	if end < 0 {
 		end = len(args)
@@ -40,18 +50,24 @@ func relaunchArgs(args []string, count int, crash, module string) []string {
 	var kept []string
 	for i := 0; i < end; i++ {
 		name, _, joined := strings.Cut(args[i], "=")
+		if slices.Contains(once, name) {
+			continue
+		}
 		if !slices.Contains(hidden, name) {
 			kept = append(kept, args[i])
 		} else if !joined {
 			i++ // its value stands in the next argument
 		}
 	}
-	kept = append(kept, "--relaunched="+strconv.Itoa(count))
-	if crash != "" {
-		kept = append(kept, "--show-crash="+crash)
+	kept = append(kept, "--relaunched="+strconv.Itoa(next.count))
+	if next.crash != "" {
+		kept = append(kept, "--show-crash="+next.crash)
 	}
-	if module != "" {
-		kept = append(kept, "--ClientLibPath="+module)
+	if next.back {
+		kept = append(kept, "--went-back=true")
+	}
+	if next.module != "" {
+		kept = append(kept, "--ClientLibPath="+next.module)
 	}
 	return append(kept, args[end:]...)
 }

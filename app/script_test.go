@@ -24,6 +24,8 @@ import (
 
 	"collet/build/demo"
 	"collet/build/qa"
+	"collet/platform"
+	"collet/runtime/sample"
 )
 
 const (
@@ -62,12 +64,19 @@ func buildStage(t *testing.T) *stage {
 // TestScripts runs the scripts in testdata/script, one topic a file. Those named step-… are the local validation steps at
 // the end of seed 000, in its order.
 func TestScripts(t *testing.T) {
-	s := buildStage(t)
+	s, readOnlyFolders := buildStage(t), canReadOnly(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": wire,
 			"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone,
+			"reader": reader, "readonly": readOnlyCommand,
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "readonly" {
+				return readOnlyFolders, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("EXT", s.layout.Target.LibraryExt())
@@ -107,14 +116,27 @@ func (s *stage) install(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// offer lays a server's package folder out: package DIR old|new [nomodule] [portion=BYTES].
+// faultCompatibility is what the faulty modules of runtime/sample announce.
+const faultCompatibility = "fixture-1"
+
+// offer lays a server's package folder out: package DIR old|new [nomodule] [portion=BYTES] [fault=NAME]. A fault is a
+// module of runtime/sample that does one thing wrong, in place of the release's own.
 func (s *stage) offer(ts *testscript.TestScript, _ bool, args []string) {
 	dir, release := ts.MkAbs(args[0]), s.layout.New
 	if args[1] == "old" {
 		release = s.layout.Old
 	}
 	check(ts, copyFiles(filepath.Join(dir, "Resources"), release.Packs))
-	text := fmt.Sprintf("CompatibilityVersion = %q\n", release.Compatibility)
+	compatibility := release.Compatibility
+	for _, arg := range args[2:] {
+		if fault, found := strings.CutPrefix(arg, "fault="); found {
+			release.Module = filepath.Join(ts.Getenv("WORK"), "faults", filepath.Base(release.Module))
+			check(ts, os.MkdirAll(filepath.Dir(release.Module), 0o755))
+			check(ts, sample.BuildFault(context.Background(), fault, release.Module))
+			compatibility = faultCompatibility
+		}
+	}
+	text := fmt.Sprintf("CompatibilityVersion = %q\n", compatibility)
 	for _, arg := range args[2:] {
 		if bytes, found := strings.CutPrefix(arg, "portion="); found {
 			text += "Network.UpdateFileMaxPortionSize = " + bytes + "\n"
@@ -233,6 +255,24 @@ func waitGone(ts *testscript.TestScript, _ bool, args []string) {
 	pid, err := strconv.Atoi(found[len(found)-1][1])
 	check(ts, err)
 	wait(ts, fmt.Sprintf("process %d lives on", pid), func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+}
+
+// readers finds what a script holds by its work folder.
+var readers sync.Map
+
+// reader uses the files of an install, as another player's game does, until it is told to stop: reader DIR, reader off.
+func reader(ts *testscript.TestScript, _ bool, args []string) {
+	if args[0] == "off" {
+		held, _ := readers.LoadAndDelete(ts.Getenv("WORK"))
+		check(ts, held.(io.Closer).Close())
+		return
+	}
+	dir, err := platform.OpenDir(ts.MkAbs(args[0]))
+	check(ts, err)
+	ts.Defer(func() { dir.Close() })
+	held, err := dir.LockShared(".collet/readers")
+	check(ts, err)
+	readers.Store(ts.Getenv("WORK"), held)
 }
 
 func wait(ts *testscript.TestScript, failure string, reached func() bool) {

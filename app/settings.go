@@ -25,6 +25,9 @@ type settings struct {
 		WebsiteUrl string // where the newest full package is
 		StoreUrl   string // where a store offers the game
 		Language   string // default: the system's
+
+		UserWritablePath string // where everything is written: empty: beside the host, "*": this user's data folder, or a folder
+		GameName         string // name of the folder in this user's data folder; default: the host's name
 	}
 	Baking struct {
 		ClientResources string // folder of the packs, default Resources

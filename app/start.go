@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"collet/app/install"
@@ -22,6 +19,7 @@ type ended struct {
 	fault   *update.Fault
 	status  update.Status
 	detail  string // one sentence for a failed module
+	back    bool   // the last proven set was put back
 
 	unloadable string // the module that could not be loaded, where nothing ever ran
 	playable   bool   // there is something to play without the server
@@ -88,8 +86,9 @@ func asError(f *update.Fault) error {
 
 func (h *host) rounds(ctx context.Context, f front) ended {
 	h.loaded = false
-	if err := h.openInstall(ctx); err != nil && !h.offline {
-		return failed(err)
+	h.noteRoots(f)
+	if err := h.openInstall(ctx, f); errors.Is(err, platform.ErrLocked) || err != nil && !h.offline {
+		return h.notOpened(ctx, f, err)
 	}
 	for range maxRounds {
 		meta, err := h.startChild(ctx, f)
@@ -105,6 +104,12 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 		switch {
 		case err != nil:
 			return failed(err)
+		case status.HeldBack:
+			f.Note(h.texts.Get("note.heldback"))
+			if !h.hasPacks() {
+				return runtimeFailed(h.dir.Blocked()[0].Cause) // there is no set before it
+			}
+			return h.run(ctx)
 		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:
 			return h.run(ctx)
 		case status.Outcome != update.BinariesStaged && status.Outcome != update.ResourcesReady:
@@ -117,14 +122,6 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 	}
 	h.log.Error().Msg("the server's modules never satisfy the server")
 	return ended{outcome: update.ContentMismatch}
-}
-
-// hasPacks reports whether anything was ever synchronised.
-func (h *host) hasPacks() bool {
-	entries, err := os.ReadDir(h.packs())
-	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return !strings.HasPrefix(e.Name(), install.PartPrefix)
-	})
 }
 
 // update runs one Updater and lets the front follow it.
@@ -143,7 +140,7 @@ func (h *host) update(ctx context.Context, f front, compatibility string) (updat
 // and changed nothing is not repeated: the running module already is what the server offers, and still the server calls
 // it outdated.
 func (h *host) swap(ctx context.Context, s update.Status) (ended, bool) {
-	if s.Files == 0 && h.live {
+	if s.Files == 0 && h.live && h.dir.State() != install.Prepared {
 		h.log.Error().Msg("the server offers the module that is running, and calls it outdated")
 		return ended{outcome: update.ContentMismatch, status: s}, false
 	}
@@ -152,6 +149,7 @@ func (h *host) swap(ctx context.Context, s update.Status) (ended, bool) {
 		return failed(err), false
 	}
 	h.swapped = true
+	h.reselect(true)
 	h.log.Info().Str("file", h.library()).Msg("module swapped")
 	return ended{}, true
 }
@@ -162,8 +160,9 @@ type choice struct {
 	explicit bool   // the player named it
 }
 
-// choose follows the source: an explicit path wins, then a forced built-in client, then the module beside the host if
-// there is one (fonline reference, section 3.6). After a swap the live module is the one, whatever was named before.
+// choose follows the source: an explicit path wins, then a forced built-in client, then the module that a selector names,
+// then the one in the writable root, then the one beside the host (fonline reference, sections 3.6 and 3.7). After a swap
+// the live module is the one, whatever was named before.
 func (h *host) choose() choice {
 	explicit := h.flags.ClientLibPath
 	switch {
@@ -172,7 +171,10 @@ func (h *host) choose() choice {
 	case h.flags.ForceEmbeddedRuntime && !h.swapped:
 		return choice{}
 	}
-	if _, err := os.Stat(h.library()); errors.Is(err, fs.ErrNotExist) {
+	if name := h.selected(); name != "" {
+		return choice{path: name}
+	}
+	if !exists(h.library()) {
 		return choice{}
 	}
 	return choice{path: h.library()}
@@ -193,16 +195,25 @@ func (h *host) withExt(name string) string {
 // built-in client stands in, loudly, unless another compatibility version was asked for, or the module was swapped in
 // just now: then falling back would only swap again.
 func (h *host) startChild(ctx context.Context, f front) (abi.Metadata, error) {
-	c := h.choose()
-	if c.path == "" {
-		h.log.Info().Str("file", h.library()).Msg("no module to load; the built-in client runs")
-		return h.startEmbedded(ctx)
+	var c choice
+	var meta abi.Metadata
+	var err error
+	for loads := 1; ; loads++ {
+		if c = h.choose(); c.path == "" {
+			h.log.Info().Str("file", h.library()).Msg("no module to load; the built-in client runs")
+			return h.startEmbedded(ctx)
+		}
+		if meta, err = h.startRole(ctx, "runtime", c.path); err == nil {
+			err = h.wrongVersion(meta)
+		}
+		if err == nil || ctx.Err() != nil {
+			return meta, err
+		}
+		if loads == maxLoads || !h.unusable(ctx, f, err) {
+			break
+		}
 	}
-	meta, err := h.startRole(ctx, "runtime", c.path)
-	if err == nil {
-		err = h.wrongVersion(meta)
-	}
-	if err == nil || ctx.Err() != nil || h.swapped {
+	if h.swapped {
 		return meta, err
 	}
 	h.log.Warn().Err(err).Str("file", c.path).Msg("module not loaded; the built-in client stands in")

@@ -32,8 +32,11 @@ func (w *window) Follow(ctx context.Context, u watcher) func() {
 // Note implements front.
 func (w *window) Note(text string) { w.view.Note(text) }
 
-// Ask implements front.
+// Ask implements front. A host that runs already and comes forward leaves nothing to ask.
 func (w *window) Ask(ctx context.Context, e ended) update.Action {
+	if e.outcome == update.AlreadyRunning && w.host.bringForward(ctx) {
+		return update.Quit
+	}
 	action, err := w.view.Ask(ctx, splash.ComposeEnd(e.end(), w.host.endInfo(e), w.host.texts))
 	if err != nil {
 		return update.Quit
@@ -49,6 +52,9 @@ func (h *host) windowed(ctx context.Context, args []string, stderr io.Writer) (c
 		joined, cancel := context.WithCancel(closed)
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)() // Ctrl-C and a closed window are the same wish
+		raise := v.Raise
+		h.raise.Store(&raise)
+		defer h.raise.Store(nil)
 		e = h.begin(joined, &window{v, h})
 	})
 	if err != nil {
@@ -82,6 +88,7 @@ func (h *host) begin(ctx context.Context, f front) ended {
 		return h.start(ctx, f)
 	}
 	crash := runtimeFailed(h.flags.ShowCrash)
+	crash.back = h.flags.WentBack
 	if !h.decide(ctx, f, crash) {
 		return crash
 	}
@@ -101,12 +108,12 @@ func (h *host) next(args []string, game gameEnd) *relaunch {
 	module := h.flags.ClientLibPath
 	if game.reload {
 		module = game.path
-		if module == h.library() {
+		if h.isRegular(module) {
 			module = ""
 		}
 	}
 	h.log.Info().Int("relaunched", count).Str("crash", crash).Str("file", module).Msg("start anew")
-	return &relaunch{exe: h.exe, args: relaunchArgs(args, count, crash, module)}
+	return &relaunch{exe: h.exe, args: relaunchArgs(args, anew{count, crash, game.end.back, module})}
 }
 
 // title is what the window calls the game.

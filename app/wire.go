@@ -77,11 +77,25 @@ func (s *source) refuses(f release.File) bool {
 
 // Fetch implements update.Source.
 func (s *source) Fetch(ctx context.Context, wants []update.Want, deliver func(i int, data []byte) error) error {
-	ranges := make([]netproto.FetchRange, len(wants))
+	ranges, owners := rangesOf(wants)
+	return s.fault(s.client.Fetch(ctx, ranges, func(i int, data []byte) error { return deliver(owners[i], data) }))
+}
+
+// rangesOf lists what to ask for, and for each range the want that it belongs to. A want of which nothing is missing has
+// an empty range at its end.
+func rangesOf(wants []update.Want) (ranges []netproto.FetchRange, owners []int) {
 	for i, w := range wants {
-		ranges[i] = netproto.FetchRange{Index: w.File.Index, Offset: w.Offset, Size: w.File.Size}
+		size := w.File.Size
+		missing := w.Missing
+		if len(missing) == 0 {
+			missing = []update.Range{{From: size, To: size}}
+		}
+		for _, r := range missing {
+			ranges = append(ranges, netproto.FetchRange{Index: w.File.Index, Offset: r.From, End: r.To, Size: size})
+			owners = append(owners, i)
+		}
 	}
-	return s.fault(s.client.Fetch(ctx, ranges, deliver))
+	return ranges, owners
 }
 
 // Close implements update.Source.

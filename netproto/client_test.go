@@ -63,10 +63,16 @@ func TestSession(t *testing.T) {
 		reqs := []netproto.FetchRange{
 			{Index: 10, Size: 100_123}, {Index: 11}, {Index: 12, Offset: 699, Size: 700},
 			{Index: 12, Offset: 700, Size: 700}, {Index: 10, Offset: 50_000, Size: 100_123}, {Index: 14, Size: 1},
+			{Index: 10, Offset: 0, End: 1, Size: 100_123}, {Index: 10, Offset: 999, End: 3001, Size: 100_123},
+			{Index: 10, Offset: 5000, End: 5000, Size: 100_123}, {Index: 10, Offset: 100_000, End: 100_123, Size: 100_123},
 		}
 		got := fetchAll(t, c, reqs)
 		for i, r := range reqs {
-			if want := files[r.Index-10].data[r.Offset:r.Size]; !bytes.Equal(got[i], want) {
+			end := r.End
+			if end == 0 {
+				end = r.Size
+			}
+			if want := files[r.Index-10].data[r.Offset:end]; !bytes.Equal(got[i], want) {
 				t.Errorf("range %d: %d bytes, want %d", i, len(got[i]), len(want))
 			}
 		}
@@ -120,7 +126,7 @@ func fetchAll(t *testing.T, c *netproto.Client, reqs []netproto.FetchRange) [][]
 		t.Fatal(err)
 	}
 	for i, r := range reqs {
-		if calls[i] == 0 || r.Offset == r.Size && calls[i] != 1 {
+		if calls[i] == 0 || (r.Offset == r.Size || r.End > 0 && r.Offset == r.End) && calls[i] > 1 {
 			t.Errorf("range %d was delivered %d times", i, calls[i])
 		}
 	}
@@ -316,13 +322,55 @@ func TestDialNeedsASpokenGeneration(t *testing.T) {
 	})
 }
 
+// TestRangesAskForNoMore counts what is asked for when only parts of a file are missing: exactly those in C1, and in an
+// engine generation no portion behind the one that brings the end.
+func TestRangesAskForNoMore(t *testing.T) {
+	ask := []netproto.FetchRange{
+		{Index: 10, Offset: 100, End: 2350, Size: 100_123}, {Index: 10, Offset: 99_000, End: 100_123, Size: 100_123}, {Index: 12, Offset: 1, End: 2, Size: 700},
+	}
+	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+		files := testFiles()
+		requests, bytesAsked := 0, 0
+		opt, wait := play(t, g, func(p *peer) {
+			p.greet(accept)
+			p.list(files)
+			for m := p.next(); m != nil; m = p.next() {
+				requests++
+				switch m := m.(type) {
+				case *netproto.GetRange:
+					bytesAsked += int(m.Length)
+					p.say(rangeOf(files, m))
+				case *netproto.GetUpdateFile:
+					data := files[m.Index-10].data[m.Offset:]
+					p.say(&netproto.UpdateFileData{Data: data[:min(len(data), 1000)]})
+				}
+			}
+		})
+		c, _ := listed(t, opt)
+		for i, got := range fetchAll(t, c, ask) {
+			if want := files[ask[i].Index-10].data[ask[i].Offset:ask[i].End]; !bytes.Equal(got, want) {
+				t.Errorf("range %d: %d bytes, want %d", i, len(got), len(want))
+			}
+		}
+		c.Close()
+		wait()
+		if want := 2250 + 1123 + 1; !g.Engine() && bytesAsked != want {
+			t.Errorf("asked for %d bytes, want %d", bytesAsked, want)
+		}
+		if want := 3 + 2 + 1; g.Engine() && requests != want {
+			t.Errorf("%d portions asked for, want %d", requests, want)
+		}
+	})
+}
+
 // TestFetchChecksItsRanges sends nothing for ranges that make no sense, and goes on afterwards.
 func TestFetchChecksItsRanges(t *testing.T) {
 	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
 		opt, wait := play(t, g, func(p *peer) { p.greet(accept); p.list(files); p.serve(files, 1000) })
 		c, _ := listed(t, opt)
-		for _, bad := range []netproto.FetchRange{{Offset: -1, Size: 5}, {Offset: 6, Size: 5}, {Offset: math.MinInt64, Size: math.MaxInt64}, {Size: -1}} {
+		for _, bad := range []netproto.FetchRange{{Offset: -1, Size: 5}, {Offset: 6, Size: 5}, {Offset: math.MinInt64, Size: math.MaxInt64}, {Size: -1},
+			{Size: 5, End: 6}, {Size: 5, End: -1}, {Offset: 4, Size: 5, End: 3}, {Offset: 1, Size: 5, End: math.MinInt64}} {
 			if err := c.Fetch(t.Context(), []netproto.FetchRange{{Index: 12, Size: 700}, bad}, nil); err == nil {
 				t.Errorf("%+v was taken", bad)
 			}

@@ -6,19 +6,37 @@ import (
 	"math"
 )
 
-// FetchRange asks for the bytes [Offset, Size) of a file. Size is the file's whole size as listed.
+// FetchRange asks for the bytes [Offset, End) of a file. Size is the file's whole size as listed.
 type FetchRange struct {
 	Index  uint32
 	Offset int64
 	Size   int64
+	End    int64 // 0 means Size
+}
+
+// end is where the range ends.
+func (r FetchRange) end() int64 {
+	if r.End == 0 {
+		return r.Size
+	}
+	return r.End
+}
+
+// check refuses a range that is not one.
+func (r FetchRange) check() error {
+	if r.Offset < 0 || r.Offset > r.end() || r.end() > r.Size {
+		return fmt.Errorf("offset %d to %d of %d bytes", r.Offset, r.end(), r.Size)
+	}
+	return nil
 }
 
 // Fetch gets every range, in order, and hands the bytes over in order: all of reqs[0], then all of reqs[1]. A range of
 // which nothing is missing is delivered once, with no bytes. deliver runs on the caller's goroutine, one call at a time,
 // and must not keep data.
 //
-// In C1 a window of requests is kept unanswered, across the borders of files, and what came before its turn waits. In
-// an engine generation one portion is asked for at a time, also where nothing is missing, as the engine's clients do.
+// In C1 a window of requests is kept unanswered, across the borders of ranges, and what came before its turn waits. In
+// an engine generation one portion is asked for at a time, also where nothing is missing, as the engine's clients do; such
+// a server knows no ends, so what its last portion brings beyond the end of a range is dropped.
 //
 // An error of deliver is returned unchanged. It ends the session, like any other: requests may be unanswered. A
 // cancelled ctx is noticed at once, but not inside deliver.
@@ -32,8 +50,8 @@ func (c *Client) Fetch(ctx context.Context, reqs []FetchRange, deliver func(i in
 	default:
 	}
 	for i, r := range reqs {
-		if r.Offset < 0 || r.Offset > r.Size {
-			return fmt.Errorf("range %d: offset %d of %d bytes", i, r.Offset, r.Size)
+		if err := r.check(); err != nil {
+			return fmt.Errorf("range %d: %w", i, err)
 		}
 	}
 	f := &fetch{c: c, reqs: reqs, deliver: deliver}
@@ -66,7 +84,7 @@ type fetch struct {
 // engine asks for one portion at a time.
 func (f *fetch) engine(ctx context.Context) error {
 	for i, r := range f.reqs {
-		for offset, first := r.Offset, true; first || offset < r.Size; first = false {
+		for offset, first := r.Offset, true; first || offset < r.end(); first = false {
 			f.c.ledger.expect(ask{id: IDUpdateFileData}, due{length: r.Size - offset})
 			f.c.out.add(&GetUpdateFile{Index: r.Index, Offset: uint64(offset)})
 			got, err := f.c.await(ctx, f.c.data)
@@ -74,6 +92,7 @@ func (f *fetch) engine(ctx context.Context) error {
 				return err
 			}
 			data := got.message.(*UpdateFileData).Data
+			data = data[:min(int64(len(data)), r.end()-offset)]
 			if err := f.hand(i, data, got.frame); err != nil {
 				return err
 			}
@@ -167,9 +186,9 @@ func (f *fetch) fill() {
 func (f *fetch) plan() *piece {
 	r := f.reqs[f.file]
 	p := &piece{file: f.file, offset: r.Offset + f.planned}
-	p.size = min(r.Size-p.offset, f.portion)
+	p.size = min(r.end()-p.offset, f.portion)
 	p.arrived = p.size == 0
-	if f.planned += p.size; r.Offset+f.planned == r.Size {
+	if f.planned += p.size; r.Offset+f.planned == r.end() {
 		f.file, f.planned = f.file+1, 0
 	}
 	return p

@@ -11,6 +11,10 @@ func IsLocked(err error) bool { return isLocked(err) }
 // IsReadOnly reports whether err says that the whole volume can't be written.
 func IsReadOnly(err error) bool { return isReadOnly(err) }
 
+// IsUnreadable reports whether err says that the disk can't give back what was written: a bad sector, not a file that is
+// missing, held or forbidden.
+func IsUnreadable(err error) bool { return isUnreadable(err) }
+
 // IsCrossDevice reports whether err says that a rename would lead to another volume.
 func IsCrossDevice(err error) bool { return isCrossDevice(err) }
 

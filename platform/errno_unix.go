@@ -24,5 +24,7 @@ func mayBeLocked(error) bool { return false }
 
 func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
 
+func isUnreadable(err error) bool { return errors.Is(err, syscall.EIO) }
+
 // isCrossDevice: EXDEV is told for two volumes, and by bind mounts and overlays of one.
 func isCrossDevice(err error) bool { return errors.Is(err, syscall.EXDEV) }

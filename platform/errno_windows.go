@@ -33,5 +33,10 @@ func mayBeLocked(err error) bool { return isOneOf(err, windows.ERROR_ACCESS_DENI
 // isReadOnly: 19, write protect.
 func isReadOnly(err error) bool { return isOneOf(err, windows.ERROR_WRITE_PROTECT) }
 
+// isUnreadable: 23 a checksum of the disk, 1117 an error of the device, 1392 a damaged file.
+func isUnreadable(err error) bool {
+	return isOneOf(err, windows.ERROR_CRC, windows.ERROR_IO_DEVICE, windows.ERROR_FILE_CORRUPT)
+}
+
 // isCrossDevice: 17, not same device.
 func isCrossDevice(err error) bool { return isOneOf(err, windows.ERROR_NOT_SAME_DEVICE) }

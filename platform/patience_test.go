@@ -122,6 +122,7 @@ func TestErrorsAreSorted(t *testing.T) {
 			faultfs.ErrorLockViolation, faultfs.ErrorUserMappedFile, faultfs.ErrorAccessDenied}},
 		{"read-only", platform.IsReadOnly, []error{faultfs.EROFS, faultfs.ErrorWriteProtect}},
 		{"cross device", platform.IsCrossDevice, []error{faultfs.EXDEV}},
+		{"unreadable", platform.IsUnreadable, []error{faultfs.EIO}},
 		{"permission", isPermission, []error{faultfs.EACCES, faultfs.ErrorAccessDenied}},
 	}
 	all := []error{faultfs.ENOSPC, faultfs.EDQUOT, faultfs.EIO, faultfs.EACCES, faultfs.EBUSY, faultfs.ETXTBSY, faultfs.EXDEV, faultfs.EROFS,

@@ -3,18 +3,212 @@ package install
 import (
 	"context"
 	"errors"
-	"hash"
 	"io"
-	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path"
+	"slices"
+	"time"
 
 	"collet/netproto/release"
 	"collet/platform"
 )
 
-// advance runs the steps that lead from PREPARED to the goal, and records SWAPPED when everything is live.
-func (d *Dir) advance(ctx context.Context, goal Goal) error {
+// record writes one record.
+func (d *Dir) record(r record) error { return d.journal.write(d.fs, r) }
+
+// ways is what this install offers for a swap.
+func (d *Dir) ways() ways {
+	return ways{exchange: !d.twoStep, inherits: d.journal.lists.unproven()}
+}
+
+// eachWay performs steps; where it turns out that names can't be exchanged it asks for others.
+func (d *Dir) eachWay(next func() ([]Step, error)) error {
+	steps, err := next()
+	if err == nil {
+		err = d.perform(steps)
+	}
+	if errors.Is(err, errors.ErrUnsupported) && !d.twoStep {
+		d.twoStep = true
+		return d.eachWay(next)
+	}
+	return err
+}
+
+// stage brings what is prepared as far as it may go while the old set is in use.
+func (d *Dir) stage(ctx context.Context) error {
+	seen, err := d.look(ctx)
+	if err != nil {
+		return err
+	}
+	steps := Next(d.journal.lists.Files, seen, Stage, d.ways())
+	if done, err := d.onLoss(ctx, steps); done || err != nil {
+		return err
+	}
+	return d.perform(steps)
+}
+
+// swap makes a prepared set live and records it. It waits for the last user of the old one.
+func (d *Dir) swap(ctx context.Context) error {
+	if d.journal.State != Prepared {
+		return nil
+	}
+	return d.exclusively(ctx, func() error { return d.swapNow(ctx) })
+}
+
+func (d *Dir) swapNow(ctx context.Context) error {
+	lost := false
+	err := d.eachWay(func() (steps []Step, err error) {
+		seen, err := d.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		steps = Next(d.journal.lists.Files, seen, Swap, d.ways())
+		if lost, err = d.onLoss(ctx, steps); lost {
+			return nil, err
+		}
+		return steps, err
+	})
+	if err != nil || lost {
+		return err
+	}
+	files := slices.Concat(d.journal.lists.Files, d.journal.lists.Adopted)
+	tries := with(d.journal.Tries, d.journal.Build, func(t *Try) { t.Swaps++ })
+	if !d.journal.changes() {
+		tries = d.journal.Tries
+	}
+	if err := d.record(record{State: Swapped, Tries: tries}); err != nil {
+		return err
+	}
+	d.remember(files)
+	d.log.Info().Stringer("set", d.journal.Build).Int("files", len(files)).Msg("set swapped")
+	if len(d.journal.lists.Undo) > 0 {
+		return nil
+	}
+	d.pruneBlocks()
+	return d.record(record{State: Confirmed, Dropped: true, Clean: true})
+}
+
+// changes reports whether the transaction leads to another set, and does not only mend this one.
+func (j *Journal) changes() bool {
+	return slices.ContainsFunc(j.lists.Files, func(e entry) bool { return !e.Repair })
+}
+
+// onLoss handles steps that say that prepared bytes are gone. done tells that there is nothing else to perform.
+func (d *Dir) onLoss(ctx context.Context, steps []Step) (done bool, err error) {
+	if len(steps) != 1 || steps[0].Do != Restart && steps[0].Do != Revert {
+		return false, nil
+	}
+	d.vanished = steps[0].From
+	d.log.Warn().Str("file", d.vanished).Msg("prepared bytes are gone, perhaps a virus scanner took them; they will be fetched again")
+	if steps[0].Do == Restart {
+		return true, d.record(d.withdrawn())
+	}
+	err = d.rollBackOf(ctx, d.libraryOf(d.journal.lists.Files), d.journal.Build, excuse)
+	if errors.Is(err, ErrNoWayBack) {
+		d.cfg.Verify = true // the set is mixed until the server's offer mends it
+		return true, d.record(d.withdrawn())
+	}
+	return true, err
+}
+
+// withdrawn is the end of a transaction that did not happen.
+func (d *Dir) withdrawn() record {
+	return record{State: RolledBack, Clean: len(d.journal.lists.Undo) == 0}
+}
+
+// libraryOf is the module that a transaction is about.
+func (d *Dir) libraryOf(files []entry) string {
+	if i := slices.IndexFunc(files, func(e entry) bool { return e.Kind == module }); i >= 0 {
+		return files[i].Live
+	}
+	return d.cfg.Names.Library()
+}
+
+// swapUnlessUsed swaps, or leaves a set that nothing has touched yet prepared while another process uses the old one.
+func (d *Dir) swapUnlessUsed(ctx context.Context) error {
+	alone, err := d.fs.Lock(path.Join(StateDir, readersFile))
+	if err == nil {
+		return d.asSole(alone, func() error { return d.swapNow(ctx) })
+	}
+	if !errors.Is(err, platform.ErrLocked) {
+		return err
+	}
+	seen, err := d.look(ctx)
+	if err != nil || touched(d.journal.lists.Files, seen) {
+		return errors.Join(err, d.swap(ctx))
+	}
+	d.log.Info().Msg("another process uses the old set; the new one waits")
+	return nil
+}
+
+// exclusively waits until nobody else uses the set, and keeps everybody out while f runs.
+func (d *Dir) exclusively(ctx context.Context, f func() error) error {
+	if d.sole {
+		return f()
+	}
+	shared := d.reading != nil
+	if err := d.stopReading(); err != nil {
+		return err
+	}
+	alone, err := d.alone(ctx)
+	if err == nil {
+		err = d.asSole(alone, f)
+	}
+	if shared {
+		err = errors.Join(err, d.startReading(ctx))
+	}
+	return err
+}
+
+// asSole runs f while this process alone has the readers' lock, and lets go of it.
+func (d *Dir) asSole(alone io.Closer, f func() error) error {
+	d.sole = true
+	err := f()
+	d.sole = false
+	return errors.Join(err, alone.Close())
+}
+
+// readersPoll is how often a swap looks whether the last user of the set is gone; the system has no call that waits and can
+// be cancelled.
+const readersPoll = 200 * time.Millisecond
+
+func (d *Dir) alone(ctx context.Context) (io.Closer, error) {
+	for told := false; ; told = true {
+		alone, err := d.fs.Lock(path.Join(StateDir, readersFile))
+		if !errors.Is(err, platform.ErrLocked) {
+			return alone, err
+		}
+		if !told {
+			d.log.Info().Msg("the swap waits until nobody uses the old set")
+			d.cfg.OnWait()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(readersPoll + rand.N(readersPoll/4)):
+		}
+	}
+}
+
+// startReading takes our share of the readers' lock, which keeps the set as it is.
+func (d *Dir) startReading(context.Context) (err error) {
+	d.reading, err = d.fs.LockShared(path.Join(StateDir, readersFile))
+	return err
+}
+
+func (d *Dir) stopReading() error {
+	if d.reading == nil {
+		return nil
+	}
+	err := d.reading.Close()
+	d.reading = nil
+	return err
+}
+
+// withdraw makes room for another plan. A set whose swap has begun goes forward, because it must not stay half; one that
+// is only prepared is taken back.
+func (d *Dir) withdraw(ctx context.Context) error {
 	if d.journal.State != Prepared {
 		return nil
 	}
@@ -22,78 +216,39 @@ func (d *Dir) advance(ctx context.Context, goal Goal) error {
 	if err != nil {
 		return err
 	}
-	steps := Next(d.journal, seen, goal)
-	if len(steps) == 1 && steps[0].Do == Restart {
-		d.log.Warn().Str("file", steps[0].From).Msg("prepared bytes are gone; they will be fetched again")
-		if err := d.record(RolledBack, d.journal.Pending); err != nil {
-			return err
-		}
-		return d.restoreMissing()
-	}
-	if err := d.perform(steps); err != nil {
-		return err
-	}
-	if goal < Swap && d.waitsForSwap() {
-		return nil
-	}
-	if err := d.record(Swapped, d.journal.pendingAfter()); err != nil {
-		return err
-	}
-	d.remember()
-	return nil
-}
-
-// record moves the transaction on.
-func (d *Dir) record(state State, pending []pendingModule) error {
-	return d.journal.write(d.fs, record{State: state, Pending: pending})
-}
-
-// waitsForSwap reports whether the transaction has files that become live only by a swap.
-func (d *Dir) waitsForSwap() bool {
-	for _, e := range d.journal.Files {
-		if e.Kind != pack {
-			return true
-		}
-	}
-	return false
-}
-
-// withdraw makes room for another plan. Packs that are prepared go forward, because a set must not stay half; a module
-// that is prepared is taken back. One whose swap has begun goes forward too: what a child may have loaded is no longer
-// under its live name.
-func (d *Dir) withdraw(ctx context.Context) error {
-	if err := d.advance(ctx, Stage); err != nil || d.journal.State != Prepared {
-		return err
-	}
-	seen, err := d.look(ctx)
-	if err != nil {
-		return err
-	}
-	steps, possible := Withdraw(d.journal, seen)
+	steps, possible := Withdraw(d.journal.lists.Files, seen)
 	if !possible {
-		return d.advance(ctx, Swap)
+		return d.swap(ctx)
 	}
 	if err := d.perform(steps); err != nil {
 		return err
 	}
-	return d.record(RolledBack, d.journal.Pending)
+	return d.record(d.withdrawn())
 }
 
 // look finds out what every name of the transaction holds, as far as it matters.
 func (d *Dir) look(ctx context.Context) ([]Seen, error) {
-	seen := make([]Seen, len(d.journal.Files))
-	for i, e := range d.journal.Files {
-		var err error
-		if seen[i].Part, err = d.content(ctx, e.part(), e); err != nil {
-			return nil, err
+	files, inherits := d.journal.lists.Files, d.ways().inherits
+	seen := make([]Seen, len(files))
+	for i, e := range files {
+		s := &seen[i]
+		places := map[string]*Content{e.Live: &s.Live}
+		if !e.gone() {
+			places[e.part()] = &s.Part
 		}
-		if e.Kind != pack || seen[i].Part != Wanted {
-			if seen[i].Live, err = d.content(ctx, e.Live, e); err != nil {
-				return nil, err
+		if !e.gone() && e.Kind != pack {
+			places[e.staged()] = &s.Staged
+		}
+		if !inherits[e.Live] && !e.Repair {
+			places[e.backup()] = &s.Backup
+		}
+		for name, content := range places {
+			var err error
+			*content, err = d.content(ctx, name, e.Digest, e.Old)
+			if e.Broken && name == e.Live && platform.IsUnreadable(err) {
+				*content, err = Other, nil
 			}
-		}
-		if e.Kind != pack {
-			if seen[i].Staged, err = d.content(ctx, e.staged(), e); err != nil {
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -102,116 +257,40 @@ func (d *Dir) look(ctx context.Context) ([]Seen, error) {
 }
 
 // content hashes one name, unless this process hashed exactly these bytes while they arrived. Nothing else is believed:
-// this runs only while a transaction is open.
-func (d *Dir) content(ctx context.Context, name string, e entry) (Content, error) {
+// this runs only while a transaction is open. Either digest may be zero.
+func (d *Dir) content(ctx context.Context, name string, wanted, previous release.Digest) (Content, error) {
 	if d.work.finished(name) {
 		return Wanted, nil
 	}
 	info, err := d.fs.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Absent, nil
-	}
-	if err != nil {
-		return Absent, err
-	}
-	if !info.Mode().IsRegular() || e.Digest.IsZero() || (info.Size() != e.Size && e.Old.IsZero()) {
-		return Other, nil
-	}
-	digest, err := d.read(ctx, name, e.Digest.Algorithm, nil)
 	switch {
+	case isAbsent(err):
+		return Absent, nil
 	case err != nil:
 		return Absent, err
-	case digest == e.Digest && info.Size() == e.Size:
-		return Wanted, nil
-	case digest == e.Old:
-		return Previous, nil
-	default:
+	case info.IsDir():
+		return Folder, nil
+	case !info.Mode().IsRegular():
 		return Other, nil
 	}
-}
-
-// perform does steps in order. Parts that are placed have their folders synced together, before anything else happens:
-// ten thousand packs cost one sync of their folder.
-func (d *Dir) perform(steps []Step) error {
-	placed := map[string]bool{}
-	for _, s := range steps {
-		d.log.Debug().Str("step", string(s.Do)).Str("from", s.From).Str("to", s.To).Msg("disk")
-		if s.Do == Place {
-			placed[path.Dir(s.To)] = true
-		} else if err := d.syncDirs(placed); err != nil {
-			return err
+	var got release.Digest
+	for _, known := range []struct {
+		digest  release.Digest
+		content Content
+	}{{previous, Previous}, {wanted, Wanted}} {
+		if known.digest.IsZero() {
+			continue
 		}
-		if err := d.performOne(s); err != nil {
-			return err
+		if got.Algorithm != known.digest.Algorithm {
+			if got, err = d.read(ctx, name, known.digest.Algorithm, nil); err != nil {
+				return Other, err
+			}
 		}
-	}
-	return d.syncDirs(placed)
-}
-
-func (d *Dir) performOne(s Step) error {
-	switch s.Do {
-	case Place:
-		return d.fs.Rename(s.From, s.To)
-	case Move:
-		return d.move(s.From, s.To)
-	case Replace:
-		return d.replace(s.From, s.To)
-	case Try:
-		if err := d.move(s.From, s.To); err != nil {
-			d.log.Warn().Err(err).Str("file", s.To).Msg("companion not updated")
-		}
-		return nil
-	case Drop:
-		return d.drop(s.From)
-	default:
-		return errors.New("install: internal error: step " + string(s.Do))
-	}
-}
-
-// move renames within one folder and makes it durable.
-func (d *Dir) move(from, to string) error {
-	if err := d.fs.Rename(from, to); err != nil {
-		return err
-	}
-	return d.fs.SyncDir(path.Dir(to))
-}
-
-// replace keeps the old file under .bak. Where the system can exchange two names, the live one is never missing.
-func (d *Dir) replace(staged, live string) error {
-	err := d.fs.Exchange(staged, live)
-	switch {
-	case err == nil:
-		if err := d.fs.SyncDir(path.Dir(live)); err != nil {
-			return err
-		}
-		return d.move(staged, live+BackupSuffix)
-	case errors.Is(err, errors.ErrUnsupported):
-		if err := d.move(live, live+BackupSuffix); err != nil {
-			return err
-		}
-		return d.move(staged, live)
-	default:
-		return err
-	}
-}
-
-// drop removes a file and makes that durable. One that is not there costs nothing.
-func (d *Dir) drop(name string) error {
-	if there, err := d.exists(name); err != nil || !there {
-		return err
-	}
-	return errors.Join(d.fs.Remove(name), d.fs.SyncDir(path.Dir(name)))
-}
-
-// syncDirs makes the names in folders durable and empties the set.
-func (d *Dir) syncDirs(folders map[string]bool) error {
-	for folder := range folders {
-		if err := d.fs.SyncDir(folder); err != nil {
-			return err
+		if got == known.digest {
+			return known.content, nil
 		}
 	}
-	clear(folders)
-	return nil
+	return Other, nil
 }
 
 // remember puts what a finished transaction verified into the hash cache, so that the next start hashes nothing.
@@ -219,10 +298,10 @@ func (d *Dir) syncDirs(folders map[string]bool) error {
 //
 // The files were renamed a moment ago, so their identities are not settled. Where there is an inode that is accepted: to
 // hide a change, somebody would have to write within the tick of our rename and to restore the time of our last write.
-func (d *Dir) remember() {
-	for _, e := range d.journal.Files {
+func (d *Dir) remember(files []entry) {
+	for _, e := range files {
 		info, err := d.fs.Lstat(e.Live)
-		if err != nil || e.Kind == companion || info.Size() != e.Size {
+		if err != nil || e.Kind == companion || e.gone() || info.Size() != e.Size {
 			continue
 		}
 		if id := platform.IdentityOf(info); id.Inode != 0 || settled(id, d.cfg.Now()) {
@@ -233,16 +312,22 @@ func (d *Dir) remember() {
 
 // read hashes a whole file. progress may be nil.
 func (d *Dir) read(ctx context.Context, name string, a release.Algorithm, progress func(done int64)) (release.Digest, error) {
-	f, err := d.fs.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return release.Digest{}, err
-	}
-	defer f.Close()
 	h := a.NewHash()
-	if _, err := d.drain(ctx, h, f, progress); err != nil {
+	if err := d.readFrom(ctx, d.fs, name, h, progress); err != nil {
 		return release.Digest{}, err
 	}
 	return a.SumOf(h), nil
+}
+
+// readFrom has a whole file hashed.
+func (d *Dir) readFrom(ctx context.Context, from platform.FS, name string, h io.Writer, progress func(done int64)) error {
+	f, err := from.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = d.drain(ctx, h, f, progress)
+	return err
 }
 
 // readSize is how much is read at once while hashing: large enough that the calls cost nothing, small beside any budget.
@@ -250,13 +335,13 @@ const readSize = 256 << 10
 
 // drain hashes what is left of r in constant memory and tells how much it was. It stops soon after ctx ends. progress may
 // be nil.
-func (d *Dir) drain(ctx context.Context, h hash.Hash, r io.Reader, progress func(done int64)) (done int64, err error) {
+func (d *Dir) drain(ctx context.Context, h io.Writer, r io.Reader, progress func(done int64)) (done int64, err error) {
 	if d.buffer == nil {
 		d.buffer = make([]byte, readSize)
 	}
 	for {
 		n, err := r.Read(d.buffer)
-		h.Write(d.buffer[:n])
+		_, _ = h.Write(d.buffer[:n]) // no hash ever fails
 		done += int64(n)
 		if progress != nil {
 			progress(done)

@@ -34,6 +34,22 @@ type hashCache struct {
 	lines   map[string]cacheLine
 	used    map[string]bool // keys that this process asked for or stored
 	changed bool
+	unread  func() *hashCache // where the lines come from when they are first needed; nil when they are here
+}
+
+// lazyCache reads the cache when it is first asked: a start that asks no server does without.
+func lazyCache(fsys platform.FS, dir string) *hashCache {
+	c := newCache()
+	c.unread = func() *hashCache { return loadCache(fsys, dir) }
+	return c
+}
+
+// known is how many files are remembered.
+func (c *hashCache) known() int {
+	if c.unread != nil {
+		c.lines, c.unread = c.unread().lines, nil
+	}
+	return len(c.lines)
 }
 
 func newCache() *hashCache {
@@ -64,6 +80,7 @@ func lineOf(id platform.Identity, d release.Digest) cacheLine {
 
 // lookup returns the digest that a file had when its identity was the same.
 func (c *hashCache) lookup(fullPath string, a release.Algorithm, id platform.Identity) (release.Digest, bool) {
+	c.known()
 	key := cacheKey(fullPath, a)
 	line, found := c.lines[key]
 	c.used[key] = true
@@ -94,6 +111,7 @@ func settled(id platform.Identity, now time.Time) bool {
 
 // store remembers a digest.
 func (c *hashCache) store(fullPath string, id platform.Identity, d release.Digest) {
+	c.known()
 	key, line := cacheKey(fullPath, d.Algorithm), lineOf(id, d)
 	c.used[key] = true
 	if c.lines[key] != line {

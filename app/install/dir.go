@@ -5,11 +5,14 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"collet/netproto/release"
 	"collet/platform"
 )
 
@@ -17,9 +20,15 @@ import (
 type Config struct {
 	FS     platform.FS
 	Names  Names
-	Verify bool // believe no cached digest: hash every file again, the live module included
+	Verify bool // believe no cached digest: hash every file again, the live module included. An unclean end implies it
 	Log    zerolog.Logger
 	Now    func() time.Time // nil means time.Now
+	// OnWait is called when a swap has to wait until others have ended their use of the set. Nil means that nobody wants to
+	// know.
+	OnWait func()
+	// Base is a folder below this one, which is only read: a file of the release that only Base has counts as current. Nil
+	// means that there is none. It stays the caller's, too.
+	Base platform.FS
 }
 
 // Dir is one install, held by this process. It is not safe for concurrent use. Use Open to make one and Close to let the
@@ -29,20 +38,31 @@ type Dir struct {
 	fs      platform.FS
 	log     zerolog.Logger
 	lock    io.Closer
+	reading io.Closer // our share of the readers' lock; nil during a swap
+	sole    bool      // this process alone has the readers' lock
+	shared  io.Closer // our share of the base's readers' lock; nil where it has none
 	journal Journal
 	cache   *hashCache
-	work    *work  // what Plan prepared; nil before
-	buffer  []byte // for hashing; made when it is first needed
+	work    *work   // what Plan prepared; nil before
+	offered []entry // what the last Plan was about; nil before
+	buffer  []byte  // for hashing; made when it is first needed
+	unclean bool    // the process before us did not close the install
+	twoStep bool    // names can't be exchanged here
+
+	vanished string // what turned out to be gone during the last swap; empty: nothing
 }
 
 // Open takes the install's lock, reads the journal and finishes what an earlier process began, up to and including the
-// swap of a staged module: no child of ours runs yet. When another process holds the install, errors.Is(err,
-// platform.ErrLocked) holds. Other errors are *update.Fault, or those of ctx.
+// swap of a prepared set, unless another process still uses the old one. When another process holds the install,
+// errors.Is(err, platform.ErrLocked) holds. Other errors are *update.Fault, or those of ctx.
 //
 // An error means that the files are as they were, or that a set is half: what is on disk must not be started then.
 func Open(ctx context.Context, cfg Config) (*Dir, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.OnWait == nil {
+		cfg.OnWait = func() {}
 	}
 	d := &Dir{cfg: cfg, fs: cfg.FS, log: cfg.Log}
 	err := d.open(ctx)
@@ -66,83 +86,136 @@ func (d *Dir) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := d.recover(ctx); err != nil {
-		return errors.Join(err, d.lock.Close())
+		return errors.Join(err, d.letGo())
 	}
 	return nil
 }
 
 // recover is what Open does after it has the lock.
-func (d *Dir) recover(ctx context.Context) error {
-	journal, err := loadJournal(d.fs, maxJournal)
-	if err != nil {
+func (d *Dir) recover(ctx context.Context) (err error) {
+	if d.journal, err = loadJournal(d.fs, maxJournal); err != nil {
 		return err
 	}
-	d.journal = journal
-	d.cache = loadCache(d.fs, d.cfg.Names.Cache)
-	if err := d.advance(ctx, Swap); err != nil {
+	if err := d.mark(); err != nil {
 		return err
 	}
-	if err := d.restoreMissing(); err != nil {
-		return err
-	}
-	return d.dropBackup()
-}
-
-// restoreMissing gives a missing live module its backup back. The journal tells first, so that a stop in between leaves
-// no module that waits for a proof it can't give.
-func (d *Dir) restoreMissing() error {
-	live := d.cfg.Names.Library()
-	liveThere, err := d.exists(live)
-	if err != nil {
-		return err
-	}
-	backupThere, err := d.exists(live + BackupSuffix)
-	if err != nil {
-		return err
-	}
-	steps := Restore(live, liveThere, backupThere)
-	if len(steps) == 0 {
-		return nil
-	}
-	d.log.Warn().Str("file", live).Msg("live module is missing; the last proven one takes its place")
-	if _, found := d.journal.pending(live); found {
-		if err := d.record(d.ended(RolledBack), d.journal.pendingWithout(live)); err != nil {
+	d.cache = lazyCache(d.fs, d.cfg.Names.Cache)
+	steps := []func(context.Context) error{d.settle, d.goOn, d.giveUp, d.restore, d.cleanIfPossible, d.startReading, d.shareBase}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	return d.perform(steps)
+	return nil
 }
 
-// ended is the state after something happened to a module: if it came with the newest transaction, that is how this one
-// ended; otherwise the newest transaction stays where it is.
-func (d *Dir) ended(outcome State) State {
-	if d.journal.State == Swapped {
-		return outcome
-	}
-	return d.journal.State
-}
-
-// dropBackup removes the predecessor of a module that has proven itself. A .bak of which the journal does not say so was
-// put there by somebody else.
-func (d *Dir) dropBackup() error {
-	live := d.cfg.Names.Library()
-	if p, _ := d.journal.pending(live); !p.Proven {
-		return nil
-	}
-	if err := d.drop(live + BackupSuffix); err != nil {
+// mark leaves the mark of an open install and notes whether one was there. The mark is synced with the first transaction:
+// without one, nothing of ours can be damaged by a power cut.
+func (d *Dir) mark() error {
+	name := path.Join(StateDir, openFile)
+	there, err := d.exists(name)
+	if err != nil || there {
+		d.unclean = there
+		d.cfg.Verify = d.cfg.Verify || there
 		return err
 	}
-	return d.record(d.journal.State, d.journal.pendingWithout(live))
+	f, err := d.fs.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err) {
+		return nil // a folder that can't be written is not damaged by us either
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// goOn goes on where the journal says that another process stopped.
+func (d *Dir) goOn(ctx context.Context) error {
+	switch d.journal.State {
+	case RollingBack:
+		return d.goBack(ctx)
+	case Prepared:
+		return d.swapUnlessUsed(ctx)
+	}
+	return nil
+}
+
+// giveUp takes a set back that was begun again and again without a word.
+func (d *Dir) giveUp(ctx context.Context) error {
+	if !d.Pending() || !tryOf(d.journal.Tries, d.journal.lists.Is).hopeless() {
+		return nil
+	}
+	return d.unlessStuck(d.rollBack(ctx, blame))
+}
+
+// unlessStuck takes the error away from a way back that does not exist: what is live is all that there is.
+func (d *Dir) unlessStuck(err error) error {
+	if errors.Is(err, ErrNoWayBack) {
+		return nil
+	}
+	return err
+}
+
+// restore gives a missing live module back what the rule says: what it replaced, with the whole set that belongs to it, if
+// it has not proven itself; else a backup or a staged file that is the very file. Otherwise the built-in client stands in
+// until the server offers it again.
+func (d *Dir) restore(ctx context.Context) error {
+	live := d.cfg.Names.Library()
+	if there, err := d.exists(live); err != nil || there || d.gaveWay(live) {
+		return err
+	}
+	replaced := func(u undo) bool { return u.Live == live && !u.Digest.IsZero() }
+	if slices.ContainsFunc(d.journal.pending(live), replaced) {
+		d.log.Warn().Str("file", live).Msg("the new module is missing; the last proven set takes its place")
+		if err := d.rollBack(ctx, excuse); !errors.Is(err, ErrNoWayBack) {
+			return err
+		}
+	}
+	for _, from := range []string{live + BackupSuffix, live + StagingSuffix} {
+		right, err := d.isSetFile(ctx, live, from)
+		if err != nil || right {
+			return d.restoreFrom(from, right, err)
+		}
+	}
+	return nil
+}
+
+func (d *Dir) restoreFrom(from string, right bool, err error) error {
+	if err != nil || !right {
+		return err
+	}
+	d.log.Warn().Str("from", from).Msg("the live module is missing; its copy takes its place")
+	return d.perform([]Step{{Do: Place, From: from, To: d.cfg.Names.Library()}})
+}
+
+// isSetFile reports whether a name holds what the set has under live. An install that has no set of its own, because
+// another updater made it, believes a backup.
+func (d *Dir) isSetFile(ctx context.Context, live, name string) (bool, error) {
+	if there, err := d.exists(name); err != nil || !there {
+		return false, err
+	}
+	if ok, err := d.journal.load(d.fs); err != nil || !ok {
+		return false, err
+	}
+	e, known := d.journal.lists.set()[live]
+	if !known {
+		return d.cfg.Base == nil && len(d.journal.lists.Set) == 0 && name == live+BackupSuffix, nil
+	}
+	seen, err := d.content(ctx, name, e.Digest, release.Digest{})
+	return seen == Wanted, err
 }
 
 // exists reports whether anything has this name.
 func (d *Dir) exists(name string) (bool, error) {
 	_, err := d.fs.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if isAbsent(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
+
+// isAbsent reports whether nothing has a name, also because a file stands where one of its folders should be.
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotFolder(err) }
 
 // Close lets go of the install and keeps unfinished parts. The hash cache is saved; failing that costs only time.
 func (d *Dir) Close() error {
@@ -150,7 +223,12 @@ func (d *Dir) Close() error {
 	if saveErr := d.cache.save(d.fs, d.cfg.Names.Cache); saveErr != nil {
 		d.log.Warn().Err(saveErr).Msg("hash cache not saved")
 	}
-	return errors.Join(err, d.lock.Close())
+	if d.unclean && d.cfg.Verify {
+		d.log.Info().Msg("the files were not checked after the unclean end; the next start will")
+	} else if removeErr := removeIfThere(d.fs, path.Join(StateDir, openFile)); removeErr != nil {
+		d.log.Warn().Err(removeErr).Msg("the next start will take this end for an unclean one")
+	}
+	return errors.Join(err, d.letGo())
 }
 
 // Library is the absolute path of the live module, whether it exists or not.
@@ -165,28 +243,23 @@ func (d *Dir) HasLibrary() bool {
 	return there && err == nil
 }
 
-// Pending reports whether the live module has not proven itself yet.
-func (d *Dir) Pending() bool { return d.journal.unproven(d.cfg.Names.Library()) }
+// Pending reports whether the live set of this host has not proven itself yet.
+func (d *Dir) Pending() bool { return len(d.journal.pending(d.cfg.Names.Library())) > 0 }
+
+// Distrust makes the next Plan hash everything, because something in the set turned out not to work.
+func (d *Dir) Distrust() { d.cfg.Verify = true }
+
+// Unclean reports whether the process before this one left the install open: it was killed, or the machine stopped.
+func (d *Dir) Unclean() bool { return d.unclean }
+
+// Set is the identity of the live set and its number of files; zero where no transaction led to it. The error is a
+// *update.Fault.
+func (d *Dir) Set() (identity release.Digest, files int, err error) {
+	if err := d.loadLists(); err != nil {
+		return release.Digest{}, 0, d.fault(err)
+	}
+	return d.journal.lists.Is, len(d.journal.lists.Set), nil
+}
 
 // State is where the newest transaction stands.
 func (d *Dir) State() State { return d.journal.State }
-
-// Promote makes a staged module live. The caller has made sure that no child has the old one loaded. Without a staged
-// module it does nothing and succeeds. The error is a *update.Fault, or that of ctx.
-func (d *Dir) Promote(ctx context.Context) error { return d.fault(d.advance(ctx, Swap)) }
-
-// Confirm says that the pending module has proven itself; its predecessor is removed. Without a pending module it does
-// nothing. The error is a *update.Fault; the next Open goes on from wherever it happened.
-func (d *Dir) Confirm() error {
-	live := d.cfg.Names.Library()
-	if !d.journal.unproven(live) {
-		return nil
-	}
-	p, _ := d.journal.pending(live)
-	p.Proven = true
-	if err := d.record(d.ended(Confirmed), append(d.journal.pendingWithout(live), p)); err != nil {
-		return d.fault(err)
-	}
-	d.log.Info().Str("file", live).Stringer("digest", p.Digest).Msg("module confirmed")
-	return d.fault(d.dropBackup())
-}

@@ -165,6 +165,8 @@ type start struct {
 	verify    bool
 	stay      bool // stop short of Promote, as a host does that is not told to swap
 	confirm   bool // the module says ready
+	idle      bool // no server is asked
+	fails     int  // so many starts of what is live fail before anything else
 }
 
 // got is what a start was seen to do.
@@ -181,7 +183,15 @@ func (s start) on(t testing.TB, fsys platform.FS) (got, error) {
 	if err != nil {
 		return got{}, err
 	}
-	g, err := s.update(t, d)
+	var g got
+	for n := 0; n < s.fails && err == nil; n++ {
+		if err = d.Starting(); err == nil {
+			_, err = d.FailedStart(ctx, "signal: killed")
+		}
+	}
+	if err == nil && !s.idle {
+		g, err = s.update(t, d)
+	}
 	if err == nil && !s.stay {
 		err = d.Promote(ctx)
 	}
@@ -210,13 +220,18 @@ func (s start) update(t testing.TB, d *install.Dir) (got, error) {
 	}
 	plan, err := d.Plan(ctx, s.mode, offer(t, s.algorithm, s.blobs), func(string, int64, int64) {})
 	g := got{plan: plan}
-	if err != nil {
+	if err != nil || plan.HeldBack {
 		return g, err
 	}
 	for i, want := range plan.Wants {
-		n, err := s.fetch(d, i, s.blobs[want.File.Index].content[want.Offset:])
-		if g.written += n; err != nil {
-			return g, err
+		for _, r := range want.Missing {
+			if err := d.Advance(ctx, i); err != nil {
+				return g, err
+			}
+			n, err := s.fetch(d, i, s.blobs[want.File.Index].content[r.From:r.To])
+			if g.written += n; err != nil {
+				return g, err
+			}
 		}
 		if err := d.Finish(ctx, i); err != nil {
 			return g, err
@@ -249,6 +264,25 @@ func (s start) must(f folder) got {
 		f.t.Fatal(err)
 	}
 	return g
+}
+
+// files is everything in the folder but lock files and the cache: content by name.
+func (f folder) files() map[string]string {
+	f.t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(f.dir, func(full string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(full)
+		rel, _ := filepath.Rel(f.dir, full)
+		found[filepath.ToSlash(rel)] = string(data)
+		return err
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return found
 }
 
 // mustOpen opens an install that has to open, for tests that look at it step by step.

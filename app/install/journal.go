@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 
 	"collet/netproto/release"
 	"collet/platform"
@@ -20,86 +19,65 @@ import (
 type State string
 
 const (
-	None       State = ""
-	Staging    State = "staging"
-	Prepared   State = "prepared"
-	Swapped    State = "swapped"
-	Confirmed  State = "confirmed"
-	RolledBack State = "rolled-back"
+	None        State = ""
+	Staging     State = "staging"
+	Prepared    State = "prepared"
+	Swapped     State = "swapped"
+	Confirmed   State = "confirmed"
+	RollingBack State = "rolling-back"
+	RolledBack  State = "rolled-back"
 )
 
-// maxJournal is the largest slot in bytes that is written or read: release.MaxSet files of 200 bytes each, which is usual,
-// three times over.
-const maxJournal = 128 << 20
+// maxJournal is the largest slot in bytes that is written or read. A record has some hundred bytes, and a transaction
+// some ten records.
+const maxJournal = 1 << 20
 
-// pendingModule is a swapped module that has not proven itself yet, or has, while its predecessor is still there.
-type pendingModule struct {
-	Live   string         `json:"live"`
-	Digest release.Digest `json:"digest"`
-	Backup release.Digest `json:"backup,omitzero"`  // what .bak holds; zero when there was no predecessor
-	Proven bool           `json:"proven,omitempty"` // .bak is on its way out; without this, a .bak is not ours to remove
-}
-
-// record is one line of the journal. Pending is always the whole list, so that every record says itself what waits after
-// it. Number, Files and Parts stand in the first record of a slot and in no other; Number is never 0 there.
+// record is one line of the journal. The fields that name a transaction stand in the first record of a slot and in no
+// other; Number is never 0 there.
 type record struct {
-	Number  uint64          `json:"number,omitempty"`
-	State   State           `json:"state"`
-	Files   []entry         `json:"files,omitempty"`
-	Parts   []entry         `json:"parts,omitempty"`
-	Pending []pendingModule `json:"pending,omitempty"`
+	Number uint64         `json:"number,omitempty"` // first: the transaction, counted from 1
+	Build  release.Digest `json:"build,omitzero"`   // first: the identity of the set that it leads to
+	Lists  release.Digest `json:"lists,omitzero"`   // first: SHA-256 of the slot's lists
+	State  State          `json:"state"`
+	Proven string         `json:"proven,omitempty"` // the set with this module has proven itself
+	Back   string         `json:"back,omitempty"`   // the set with this module is on its way back
+	Tries  []Try          `json:"tries,omitzero"`   // the whole list, as it is from here on; absent means unchanged
+
+	Dropped bool `json:"dropped,omitempty"` // the backups of what has proven itself are gone
+	Clean   bool `json:"clean,omitempty"`   // nothing waits for its proof, and no backup is left
 }
 
-// Journal is what the records of the newest valid slot add up to. The zero value is an install that never had a
-// transaction.
+// Journal is what the records of the newest valid slot add up to, with the slot's lists. The zero value is an install
+// that never had a transaction.
 type Journal struct {
-	Number  uint64
-	State   State
-	Files   []entry         // what the transaction makes live, all of it or nothing
-	Parts   []entry         // parts of earlier transactions that this one does not touch: they stay bound to their digests
-	Pending []pendingModule // at most one for each live name
-	slot    int             // 0 or 1: where it stands
-	size    int64           // bytes of the slot that are valid; the next record goes there
+	Number uint64
+	Build  release.Digest
+	State  State
+	Clean  bool
+	Tries  []Try
+
+	lists  lists          // as they are after the records; see lists.apply
+	listed release.Digest // what the slot's lists have to be
+	loaded bool           // lists were read
+	events []record       // records that change the lists, until they are loaded
+	slot   int            // 0 or 1: where it stands
+	size   int64          // bytes of the slot that are valid; the next record goes there
 }
 
+// apply adds one record.
 func (j *Journal) apply(r record) {
 	if r.Number != 0 {
-		j.Number, j.Files, j.Parts = r.Number, r.Files, r.Parts
+		j.Number, j.Build, j.listed = r.Number, r.Build, r.Lists
 	}
-	j.State, j.Pending = r.State, r.Pending
-}
-
-// pending finds the module under a live name that came with a swap and is not settled.
-func (j *Journal) pending(live string) (p pendingModule, found bool) {
-	i := slices.IndexFunc(j.Pending, func(p pendingModule) bool { return p.Live == live })
-	if i < 0 {
-		return pendingModule{}, false
+	if r.Tries != nil {
+		j.Tries = r.Tries
 	}
-	return j.Pending[i], true
-}
-
-// unproven reports whether the module under a live name still has to prove itself.
-func (j *Journal) unproven(live string) bool {
-	p, found := j.pending(live)
-	return found && !p.Proven
-}
-
-// pendingWithout is the list without a live name.
-func (j *Journal) pendingWithout(live string) []pendingModule {
-	return slices.DeleteFunc(slices.Clone(j.Pending), func(p pendingModule) bool { return p.Live == live })
-}
-
-// bound lists, by live name, what the parts on disk are meant to become. Those of a swapped transaction are gone.
-func (j *Journal) bound() map[string]entry {
-	parts := j.Parts
-	if j.State != Swapped && j.State != Confirmed {
-		parts = slices.Concat(parts, j.Files)
+	if j.loaded {
+		j.lists.apply(j.State, r, j.Build)
+	} else {
+		j.events = append(j.events, r)
 	}
-	bound := make(map[string]entry, len(parts))
-	for _, e := range parts {
-		bound[e.Live] = e
-	}
-	return bound
+	j.State, j.Clean = r.State, r.Clean
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -110,7 +88,7 @@ func (r record) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(checksum(text), []byte(" "), text, []byte("\n")), nil
+	return fmt.Appendf(nil, "%s %s\n", checksum(text), text), nil
 }
 
 func checksum(text []byte) []byte { return fmt.Appendf(nil, "%08x", crc32.Checksum(text, castagnoli)) }
@@ -140,37 +118,88 @@ func decodeJournal(data []byte) (j Journal, ok bool) {
 	return j, ok
 }
 
-func slotName(slot int) string { return path.Join(StateDir, fmt.Sprintf("journal.%d", slot)) }
+func slotName(slot int) string  { return path.Join(StateDir, fmt.Sprintf("journal.%d", slot)) }
+func listsName(slot int) string { return path.Join(StateDir, fmt.Sprintf("lists.%d", slot)) }
 
 // loadJournal reads both slots and returns the newer valid one, or the zero Journal. A slot that can't be read is an
 // error, and not absent: the one before it would tell of an older disk. Of a slot that is longer than limit, which none of
-// ours is, as much is read.
+// ours is, as much is read. The lists of a slot that is not clean belong to it: without them it counts as absent.
 func loadJournal(fsys platform.FS, limit int64) (Journal, error) {
-	best := Journal{slot: 1}
-	for slot := range 2 {
+	var slots [2]Journal
+	for slot := range slots {
 		data, err := platform.ReadFile(fsys, slotName(slot), limit)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, platform.ErrTooLong) {
 			return Journal{}, err
 		}
-		if j, ok := decodeJournal(data); ok && j.Number > best.Number {
-			best, best.slot = j, slot
+		j, ok := decodeJournal(data)
+		if ok {
+			j.slot = slot
+			slots[slot] = j
 		}
 	}
-	return best, nil
+	newer, older := slots[0], slots[1]
+	if older.Number > newer.Number {
+		newer, older = older, newer
+	}
+	for _, j := range []Journal{newer, older} {
+		if j.Number == 0 || j.Clean {
+			return j.orFirst(), nil
+		}
+		if ok, err := j.load(fsys); err != nil || ok {
+			return j, err
+		}
+	}
+	return Journal{slot: 1}, nil
 }
 
-// begin starts a transaction in the other slot, so that the records of the one before outlive a torn write. parts are
-// those of earlier transactions that stay as they are. The name of StateDir itself must be on the disk already.
-func (j *Journal) begin(fsys platform.FS, files, parts []entry) error {
-	next := Journal{slot: 1 - j.slot}
-	first := record{Number: j.Number + 1, State: Staging, Files: files, Parts: parts, Pending: j.Pending}
-	err := next.write(fsys, first)
+// orFirst lets the first transaction of an install begin in slot 0.
+func (j Journal) orFirst() Journal {
+	if j.Number == 0 {
+		j.slot = 1
+	}
+	return j
+}
+
+// load reads the slot's lists and brings them up to date. ok is false when they are not those that the slot names.
+func (j *Journal) load(fsys platform.FS) (ok bool, err error) {
+	if j.loaded || j.Number == 0 {
+		return true, nil
+	}
+	l, ok, err := readLists(fsys, listsName(j.slot), j.listed)
+	if !ok || err != nil {
+		return false, err
+	}
+	state := None
+	for _, r := range j.events {
+		l.apply(state, r, j.Build)
+		state = r.State
+	}
+	j.lists, j.loaded, j.events = l, true, nil
+	return true, nil
+}
+
+// begin starts a transaction in the other slot, so that the records and lists of the one before outlive a torn write. The
+// name of StateDir itself must be on the disk already.
+func (j *Journal) begin(fsys platform.FS, build release.Digest, l lists) error {
+	text, err := l.encode()
+	if err != nil {
+		return err
+	}
+	listed, err := release.SHA256.DigestOf(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	next := Journal{slot: 1 - j.slot, lists: l, loaded: true, Tries: j.Tries}
+	first := record{Number: j.Number + 1, Build: build, Lists: listed, State: Staging, Tries: j.Tries}
+	if err = writeSynced(fsys, listsName(next.slot), text); err == nil {
+		err = next.write(fsys, first)
+	}
 	if err == nil {
 		err = fsys.SyncDir(StateDir)
 	}
 	if err != nil {
 		// What comes next is written behind the old records, so the new slot must not be the newer one.
-		return errors.Join(err, fsys.Remove(slotName(next.slot)))
+		return errors.Join(err, removeIfThere(fsys, slotName(next.slot)), fsys.SyncDir(StateDir))
 	}
 	*j = next
 	return nil
@@ -211,4 +240,25 @@ func appendAt(f platform.File, offset int64, line []byte) error {
 		return err
 	}
 	return f.Sync()
+}
+
+// writeSynced writes a whole file whose name is synced later.
+func writeSynced(fsys platform.FS, name string, data []byte) error {
+	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// removeIfThere is Remove without an error for a file that is not there.
+func removeIfThere(fsys platform.FS, name string) error {
+	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

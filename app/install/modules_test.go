@@ -163,7 +163,7 @@ func TestBackupOfAnotherProgram(t *testing.T) {
 	f.want("restored", "Lathe.so=one")
 }
 
-// TestBackupMadeByHand stays until a swap needs the name: it is not ours.
+// TestBackupMadeByHand stays until a swap needs the name, and moves away then: it is not ours.
 func TestBackupMadeByHand(t *testing.T) {
 	f := proven(t, "one")
 	f.write("Lathe.so.bak", "by hand")
@@ -173,7 +173,7 @@ func TestBackupMadeByHand(t *testing.T) {
 		f.want("not ours", "Lathe.so=one Lathe.so.bak=by hand Resources/Core.zip=core")
 	}
 	module("two").must(f)
-	f.want("swapped", "Lathe.so=two Lathe.so.bak=one Resources/Core.zip=core")
+	f.want("swapped", "Lathe.so=two Lathe.so.bak=one Recycler/yours-3/Lathe.so.bak=by hand Resources/Core.zip=core")
 }
 
 // TestBackupGoesAtTheNextStart confirms, and stops before the backup is gone.
@@ -227,8 +227,8 @@ func TestCompanionsAreBestEffort(t *testing.T) {
 	f.write("Lathe.so", "one")
 	f.write("Lathe.so.pdb", "old")
 	s := start{mode: update.Binaries, blobs: binaries("Lathe.so", "two", "Lathe.so.pdb", "new")}
-	held := refuse("rename", "* Lathe.so.pdb", fs.ErrPermission)
-	if _, err := s.on(t, watch(f.open(), held)); err != nil {
+	held := []rule{refuse("rename", "* Lathe.so.pdb", fs.ErrPermission), refuse("exchange", "* Lathe.so.pdb", fs.ErrPermission)}
+	if _, err := s.on(t, watch(f.open(), held...)); err != nil {
 		t.Fatal(err)
 	}
 	f.want("swapped", "Lathe.so=two Lathe.so.bak=one Lathe.so.pdb=old Lathe.so.pdb-staging=new")
@@ -277,7 +277,7 @@ func TestPreparedModuleMeetsAnotherOffer(t *testing.T) {
 		"the live one": {module("one"), "0 wanted, 0 bytes, 0 resumed, 1 matched, 0 written",
 			"Lathe.so=one ~Lathe.so=two", install.RolledBack, false},
 		"packs only": {start{blobs: packs("Core.zip", "core")}, "1 wanted, 4 bytes, 0 resumed, 1 matched, 4 written",
-			"Lathe.so=one Resources/Core.zip=core ~Lathe.so=two", install.Swapped, false},
+			"Lathe.so=one Resources/Core.zip=core ~Lathe.so=two", install.Swapped, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := proven(t, "one")
@@ -384,9 +384,7 @@ func TestVanishedBetweenTwoMovesOfThisProcess(t *testing.T) {
 	wantFault(t, "promote", d.Promote(ctx), update.NoPermission)
 	f.want("half", "Lathe.so-staging=two Lathe.so.bak=one")
 	f.remove("Lathe.so-staging")
-	if err := d.Promote(ctx); err != nil {
-		t.Fatal(err)
-	}
+	wantFault(t, "again", d.Promote(ctx), update.DiskFault)
 	f.want("restored", "Lathe.so=one")
 	wantState(t, d, install.RolledBack, false)
 }
@@ -465,9 +463,9 @@ func TestVerifyHealsTheModule(t *testing.T) {
 	f.write("Lathe.so", "onX")
 	s := start{blobs: append(packs("Core.zip", "core"), binaries("Lathe.so", "one")...), verify: true, stay: true}
 	s.must(f).want(t, "verify", "2 wanted, 7 bytes, 0 resumed, 1 matched, 7 written")
-	f.want("staged", "Lathe.so=onX Lathe.so-staging=one Resources/Core.zip=core")
+	f.want("staged", "Lathe.so=onX Lathe.so-staging=one Resources/~Core.zip=core")
 	f.mustOpen()
-	f.want("healed", "Lathe.so=one Lathe.so.bak=onX Resources/Core.zip=core")
+	f.want("healed", "Lathe.so=one Resources/Core.zip=core")
 }
 
 // TestLinkInPlaceOfTheModule is a developer's folder, or a planted link: it is replaced and not followed.
@@ -485,7 +483,7 @@ func TestLinkInPlaceOfTheModule(t *testing.T) {
 	d.Close()
 	f.want("left alone", "Lathe.so? Lathe.so.bak=older build/real.so=real")
 	module("two").must(f)
-	f.want("replaced", "Lathe.so=two Lathe.so.bak=older build/real.so=real")
+	f.want("replaced", "Lathe.so=two Lathe.so.bak=older Recycler/yours-1/Lathe.so? build/real.so=real")
 }
 
 // TestTwoHostsShareAFolder updates the modules of two hosts in turns; each answers only for its own.
@@ -552,7 +550,7 @@ func TestLogSaysWhatHappened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if !strings.Contains(log.String(), "live module is missing") || !strings.Contains(log.String(), `"file":"Lathe.so"`) {
+	if !strings.Contains(log.String(), "new module is missing") || !strings.Contains(log.String(), `"file":"Lathe.so"`) {
 		t.Errorf("logged %s", &log)
 	}
 }

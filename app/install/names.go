@@ -20,6 +20,16 @@ const (
 	StateDir = ".collet"
 	// lockFile stands for the install's lock, inside StateDir.
 	lockFile = "lock"
+	// readersFile stands for the lock that whoever uses the files of the set shares, inside StateDir.
+	readersFile = "readers"
+	// openFile says that the install is open, or was when its process or the machine stopped; inside StateDir.
+	openFile = "open"
+	// previousDir holds what the last proven set had, while its successor has not proven itself; inside StateDir.
+	previousDir = "previous"
+	// partsDir holds parts that can't lie beside their final files; inside StateDir.
+	partsDir = "parts"
+	// Recycler holds what a release dropped, and what stood in a release's way, one folder for each transaction.
+	Recycler = "Recycler"
 	// cacheFile holds the hash cache, inside Names.Cache.
 	cacheFile = "hashes"
 	// symbolsExt is the extension of debug symbols (seed 000, "Packaging").
@@ -32,33 +42,35 @@ type kind string
 const (
 	pack      kind = "pack"      // part → live
 	module    kind = "module"    // part → staged → live, the old one to .bak
-	companion kind = "companion" // part → staged → live, best effort, after the module
+	companion kind = "companion" // part → staged → live, best effort
 )
 
-// entry is one file of a transaction. Live is relative to the install folder.
-type entry struct {
-	Kind   kind           `json:"kind"`
-	Live   string         `json:"live"`
-	Size   int64          `json:"size"`
-	Digest release.Digest `json:"digest"`
-	Old    release.Digest `json:"old,omitzero"` // modules: what was live when the transaction began
-}
-
-// part is where the bytes arrive: beside the final file, so that the last step is a rename within one folder.
+// part is where the bytes arrive: beside the final file, so that the last step is a rename within one folder; or aside,
+// where the final file's folder can't be there before the swap.
 func (e entry) part() string {
+	if e.Aside {
+		return path.Join(StateDir, partsDir, e.Live)
+	}
 	dir, base := path.Split(e.Live)
 	return dir + PartPrefix + base
 }
 
 func (e entry) staged() string { return e.Live + StagingSuffix }
-func (e entry) backup() string { return e.Live + BackupSuffix }
 
-// target is what part is renamed to at PREPARED.
-func (e entry) target() string {
+// ready is where the complete file waits for the swap.
+func (e entry) ready() string {
 	if e.Kind == pack {
-		return e.Live
+		return e.part()
 	}
 	return e.staged()
+}
+
+// backup is where the last proven file of this name waits until its successor has proven itself.
+func (e entry) backup() string {
+	if e.Kind == module {
+		return e.Live + BackupSuffix
+	}
+	return path.Join(StateDir, previousDir, e.Live)
 }
 
 // Names says how this install calls its files.
@@ -81,7 +93,7 @@ func (n Names) checked() (Names, error) {
 		return n, fmt.Errorf("module %q: want a plain file name with an extension", n.Library())
 	}
 	n.Resources, n.Cache = path.Clean(filepath.ToSlash(n.Resources)), path.Clean(filepath.ToSlash(n.Cache))
-	ours := []string{StateDir, n.Library()}
+	ours := []string{StateDir, Recycler, n.Library()}
 	for _, folder := range []string{n.Cache, n.Resources} {
 		if reason := release.CheckPath(folder); reason != nil {
 			return n, fmt.Errorf("folder of the install: %v", reason)

@@ -90,19 +90,49 @@ func TestPackNames(t *testing.T) {
 
 func TestNamesOfAnEntry(t *testing.T) {
 	for _, test := range []struct {
-		entry                        entry
-		part, staged, backup, target string
+		entry                       entry
+		part, staged, backup, ready string
 	}{
-		{entry{Kind: pack, Live: "R/a/b.zip"}, "R/a/~b.zip", "R/a/b.zip-staging", "R/a/b.zip.bak", "R/a/b.zip"},
+		{entry{Kind: pack, Live: "R/a/b.zip"}, "R/a/~b.zip", "R/a/b.zip-staging", ".collet/previous/R/a/b.zip", "R/a/~b.zip"},
+		{entry{Kind: pack, Live: "R/a/b.zip", Aside: true}, ".collet/parts/R/a/b.zip", "R/a/b.zip-staging", ".collet/previous/R/a/b.zip", ".collet/parts/R/a/b.zip"},
 		{entry{Kind: module, Live: "L.so"}, "~L.so", "L.so-staging", "L.so.bak", "L.so-staging"},
-		{entry{Kind: companion, Live: "L.so.pdb"}, "~L.so.pdb", "L.so.pdb-staging", "L.so.pdb.bak", "L.so.pdb-staging"},
+		{entry{Kind: companion, Live: "L.so.pdb"}, "~L.so.pdb", "L.so.pdb-staging", ".collet/previous/L.so.pdb", "L.so.pdb-staging"},
 	} {
 		e := test.entry
-		if e.part() != test.part || e.staged() != test.staged || e.backup() != test.backup || e.target() != test.target {
-			t.Errorf("%+v: %s %s %s %s", e, e.part(), e.staged(), e.backup(), e.target())
+		if e.part() != test.part || e.staged() != test.staged || e.backup() != test.backup || e.ready() != test.ready {
+			t.Errorf("%+v: %s %s %s %s", e, e.part(), e.staged(), e.backup(), e.ready())
 		}
-		if release.CheckPath(e.part()) == nil {
+		if release.CheckPath(e.part()) == nil && !e.Aside {
 			t.Errorf("a server could name %s", e.part())
+		}
+	}
+}
+
+func TestBelongs(t *testing.T) {
+	for _, test := range []struct {
+		kind          kind
+		live, library string
+		want          bool
+	}{
+		{pack, "Resources/a.zip", "Lathe.so", true},
+		{module, "Lathe.so", "Lathe.so", true},
+		{module, "MyAlt.so", "Lathe.so", false},
+		{companion, "Lathe.so.pdb", "Lathe.so", true},
+		{companion, "Lathe.pdb", "Lathe.so", true},
+		{companion, "Lathe_OpenGL.so.pdb", "Lathe.so", false},
+		{companion, "MyAlt.pdb", "Lathe.so", false},
+	} {
+		if got := belongs(test.kind, test.live, test.library); got != test.want {
+			t.Errorf("%s %s of %s: %v", test.kind, test.live, test.library, got)
+		}
+	}
+}
+
+// TestCopiesAreOurs grow under names that no server and no player uses.
+func TestCopiesAreOurs(t *testing.T) {
+	for name, want := range map[string]string{"a.zip": "~a.zip.copy", "R/b/a.zip": "R/b/~a.zip.copy"} {
+		if got := copyOf(name); got != want || release.CheckPath(got) == nil {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

@@ -10,13 +10,8 @@ import (
 	"collet/netproto/release"
 )
 
-var (
-	wantedDigest   = release.FNVDigest(1)
-	previousDigest = release.FNVDigest(2)
-	backupDigest   = release.FNVDigest(3)
-)
-
-// disk is a folder in which a content is one letter: W wanted, P previous, O other, B what an earlier swap put to .bak.
+// disk is a folder in which a content is one letter: W wanted, P previous, O other, B what the last proven set had, F a
+// folder. What a step recycles goes to a name that begins with "recycled".
 type disk map[string]byte
 
 func (d disk) String() string {
@@ -28,102 +23,14 @@ func (d disk) String() string {
 }
 
 func (d disk) content(name string) Content {
-	switch d[name] {
-	case 0:
-		return Absent
-	case 'W':
-		return Wanted
-	case 'P':
-		return Previous
-	default:
-		return Other
-	}
+	return map[byte]Content{0: Absent, 'W': Wanted, 'P': Previous, 'F': Folder, 'O': Other, 'B': Other}[d[name]]
 }
 
-func (d disk) look(j Journal) []Seen {
-	seen := make([]Seen, len(j.Files))
-	for i, e := range j.Files {
-		seen[i] = Seen{Part: d.content(e.part()), Live: d.content(e.Live)}
-		if e.Kind != pack {
-			seen[i].Staged = d.content(e.staged())
-		}
-	}
-	return seen
-}
+// has reports whether any name holds a content.
+func (d disk) has(content byte) bool { return slices.Contains(slices.Collect(maps.Values(d)), content) }
 
-// change is one thing that a disk does at once.
-type change func(disk)
-
-func renaming(from, to string) change {
-	return func(d disk) {
-		if d[from] == 0 {
-			panic("rename of " + from + ", which is not there")
-		}
-		d[to] = d[from]
-		delete(d, from)
-	}
-}
-
-// changes are what a step does, one after the other.
-func (s Step) changes(exchange bool) []change {
-	switch s.Do {
-	case Place, Move, Try:
-		return []change{renaming(s.From, s.To)}
-	case Drop:
-		return []change{func(d disk) { delete(d, s.From) }}
-	case Replace:
-		backup := s.To + BackupSuffix
-		if !exchange {
-			return []change{renaming(s.To, backup), renaming(s.From, s.To)}
-		}
-		swap := func(d disk) {
-			if d[s.From] == 0 || d[s.To] == 0 {
-				panic("exchange of what is not there")
-			}
-			d[s.From], d[s.To] = d[s.To], d[s.From]
-		}
-		return []change{swap, renaming(s.From, backup)}
-	default:
-		panic("step " + string(s.Do))
-	}
-}
-
-// explore runs Next from d to its end, stops after every change of it, and runs on from there, until nothing new turns
-// up. check sees every disk, and whether Next has nothing to add to it.
-func explore(t *testing.T, j Journal, d disk, goal Goal, exchange bool, check func(d disk, end bool)) {
-	t.Helper()
-	known := map[string]bool{}
-	var visit func(d disk)
-	visit = func(d disk) {
-		if known[d.String()] {
-			return
-		}
-		known[d.String()] = true
-		steps := Next(j, d.look(j), goal)
-		if len(steps) > 0 && steps[0].Do == Restart {
-			t.Errorf("lost on the way: %s", d)
-			return
-		}
-		check(d, len(steps) == 0)
-		d = maps.Clone(d)
-		for _, step := range steps {
-			for _, c := range step.changes(exchange) {
-				c(d)
-				visit(d)
-			}
-		}
-		if rest := Next(j, d.look(j), goal); len(rest) > 0 {
-			t.Errorf("after all steps %v on %s there are more: %v", steps, d, rest)
-		}
-	}
-	visit(d)
-}
-
-// letters are all contents, for the loops below; 0 is absent.
-var letters = []byte{0, 'W', 'P', 'O'}
-
-// put is a disk with these contents.
-func put(pairs map[string]byte) disk {
+// diskOf is a disk with these contents.
+func diskOf(pairs map[string]byte) disk {
 	d := disk{}
 	for name, content := range pairs {
 		if content != 0 {
@@ -133,42 +40,309 @@ func put(pairs map[string]byte) disk {
 	return d
 }
 
-// moduleCase is one combination of everything that Next looks at for a module.
-type moduleCase struct {
-	part, staged, live, backup byte
-	unproven, exchange         bool
-}
-
-func (c moduleCase) journal() Journal {
-	e := entry{Kind: module, Live: "m", Digest: wantedDigest}
-	if c.live == 'P' || c.staged == 'P' {
-		e.Old = previousDigest
+// look is what Dir.look does.
+func (d disk) look(files []entry, w ways) []Seen {
+	seen := make([]Seen, len(files))
+	for i, e := range files {
+		seen[i].Live = d.content(e.Live)
+		if !e.gone() {
+			seen[i].Part = d.content(e.part())
+		}
+		if !e.gone() && e.Kind != pack {
+			seen[i].Staged = d.content(e.staged())
+		}
+		if !w.inherits[e.Live] && !e.Repair {
+			seen[i].Backup = d.content(e.backup())
+		}
 	}
-	j := Journal{State: Prepared, Files: []entry{e}}
-	if c.unproven {
-		j.Pending = []pendingModule{{Live: "m", Digest: previousDigest, Backup: backupDigest}, {Live: "other"}}
+	return seen
+}
+
+// do is what Dir.perform does. A step on what is not there is a bug of the planner.
+func (d disk) do(s Step) {
+	if s.Do != Drop && s.Do != Recycle && d[s.From] == 0 || s.Do == Exchange && d[s.To] == 0 {
+		panic(fmt.Sprint(s, " of what is not there: ", d))
 	}
-	return j
+	if parent, _, below := strings.Cut(s.To, "/"); below && d[parent] != 0 && d[parent] != 'F' {
+		panic(fmt.Sprint(s, " below a file: ", d))
+	}
+	switch s.Do {
+	case Place, Keep:
+		d[s.To] = d[s.From]
+		delete(d, s.From)
+	case Exchange:
+		d[s.From], d[s.To] = d[s.To], d[s.From]
+	case Recycle:
+		if d[s.From] != 0 {
+			d["recycled "+s.From] = d[s.From]
+		}
+		delete(d, s.From)
+	case Clear, Drop:
+		delete(d, s.From)
+	default:
+		panic(s.Do)
+	}
 }
 
-func (c moduleCase) disk() disk {
-	return put(map[string]byte{"~m": c.part, "m-staging": c.staged, "m": c.live, "m.bak": c.backup})
+// inBatches splits steps as Dir.perform does.
+func inBatches(steps []Step) (all [][]Step) {
+	b := newBatch("")
+	for _, s := range steps {
+		if !b.takes(s) {
+			b = newBatch(s.Do)
+			all = append(all, nil)
+		}
+		b.used(s.From)
+		if s.To != "" {
+			b.used(s.To)
+		}
+		all[len(all)-1] = append(all[len(all)-1], s)
+	}
+	return all
 }
 
-func (c moduleCase) has(content byte) bool {
-	return c.part == content || c.staged == content || c.live == content
-}
-
-func moduleCases() (cases []moduleCase) {
-	for _, part := range []byte{0, 'W', 'O'} {
-		for _, staged := range letters {
-			for _, live := range letters {
-				for _, backup := range []byte{0, 'B'} {
-					for _, unproven := range []bool{false, true} {
-						for _, exchange := range []bool{true, false} {
-							cases = append(cases, moduleCase{part, staged, live, backup, unproven, exchange})
-						}
+// explore runs a planner from d to its end, stops with every subset of every batch done, as a power cut may leave it, and
+// runs on from there, until nothing new turns up. check sees every disk, and whether there is nothing to add to it.
+func explore(t *testing.T, begin disk, next func(disk) []Step, check func(d disk, end bool)) {
+	t.Helper()
+	known := map[string]bool{}
+	var visit func(d disk)
+	visit = func(d disk) {
+		if known[d.String()] || t.Failed() {
+			return
+		}
+		known[d.String()] = true
+		steps := next(d)
+		check(d, len(steps) == 0)
+		d = maps.Clone(d)
+		for _, batch := range inBatches(steps) {
+			for subset := range 1 << len(batch) {
+				some := maps.Clone(d)
+				for i, s := range batch {
+					if subset>>i&1 != 0 {
+						some.do(s)
 					}
+				}
+				visit(some)
+			}
+			for _, s := range batch {
+				d.do(s)
+			}
+		}
+		if rest := next(d); len(rest) > 0 {
+			t.Errorf("after all steps %v on %s there are more: %v", steps, d, rest)
+		}
+	}
+	visit(begin)
+}
+
+// swapCase is one combination of everything that Next looks at for a file.
+type swapCase struct {
+	kind                              kind
+	part, staged, live, backup        byte
+	gone, repair, inherits, exchanges bool
+}
+
+func (c swapCase) entry() entry {
+	e := entry{Kind: c.kind, Live: "m", Digest: wantedDigest, Old: previousDigest, Repair: c.repair}
+	if c.gone {
+		e.Digest = release.Digest{}
+	}
+	if c.repair || c.live != 'P' && c.staged != 'P' && c.part != 'P' && c.backup != 'P' {
+		e.Old = release.Digest{}
+	}
+	return e
+}
+
+func (c swapCase) ways() ways {
+	return ways{exchange: c.exchanges, inherits: map[string]bool{"m": c.inherits}}
+}
+
+func (c swapCase) disk() disk {
+	e := c.entry()
+	return diskOf(map[string]byte{e.part(): c.part, e.staged(): c.staged, "m": c.live, e.backup(): c.backup})
+}
+
+// possible leaves out what can't come about: previous bytes of a file that had none, or at two places; a folder under a
+// module's name; parts of a file that goes; a file that goes and is mended.
+func (c swapCase) possible() bool {
+	previous := 0
+	for _, at := range []byte{c.part, c.staged, c.live, c.backup} {
+		if at == 'P' {
+			previous++
+		}
+	}
+	waits := c.staged
+	if c.kind == pack {
+		waits = c.part
+	}
+	switch {
+	case previous > 1, c.repair && (previous > 0 || c.gone || c.inherits), c.kind == pack && c.staged != 0, c.kind != pack && c.part == 'P':
+		return false
+	case c.gone && (c.part != 0 || c.staged != 0 || c.live == 'W' || c.live == 'F'):
+		return false
+	case waits == 'P' && c.live != 'W', c.backup == 'P' && (c.live == 'O' || c.live == 'F'):
+		return false // what an exchange gave way to, and what two moves put aside
+	case c.backup == 'B' != c.inherits, c.live == 'F' && c.kind != pack:
+		return false
+	}
+	return true
+}
+
+func swapCases() (cases []swapCase) {
+	kinds, flags := []kind{pack, module, companion}, []bool{false, true}
+	each := func(contents string, f func(byte)) {
+		for _, c := range []byte(contents) {
+			f(letter(c))
+		}
+	}
+	for _, k := range kinds {
+		each(" WPO", func(part byte) {
+			each(" WPO", func(staged byte) {
+				each(" WPOF", func(live byte) {
+					each(" POB", func(backup byte) {
+						for bits := range 16 {
+							c := swapCase{k, part, staged, live, backup, flags[bits&1], flags[bits>>1&1], flags[bits>>2&1], flags[bits>>3&1]}
+							if c.possible() {
+								cases = append(cases, c)
+							}
+						}
+					})
+				})
+			})
+		})
+	}
+	return cases
+}
+
+// there reports whether the bytes that the file becomes are anywhere.
+func (c swapCase) there() bool { return c.part == 'W' || c.staged == 'W' || c.live == 'W' }
+
+// check says in words what may never happen on the way to a goal.
+func (c swapCase) check(goal Goal, begin, d disk, end bool) error {
+	e := c.entry()
+	hadPrevious := begin.has('P') && !c.inherits
+	switch live := d["m"]; {
+	case begin.has('O') && c.live == 'O' && !c.repair && !d.has('O'):
+		return fmt.Errorf("a file of somebody else is lost")
+	case c.backup == 'O' && d[e.backup()] != 'O' && d["recycled "+e.backup()] != 'O':
+		return fmt.Errorf("a backup that is not ours is lost")
+	case c.inherits && d[e.backup()] != 'B':
+		return fmt.Errorf("the last proven file is lost")
+	case hadPrevious && !d.has('P'):
+		return fmt.Errorf("the replaced file is lost")
+	case c.exchanges && !c.gone && c.live == 'P' && live == 0, c.exchanges && c.live == 'W' && live != 'W':
+		return fmt.Errorf("the live name is missing")
+	case goal == Stage && (live != c.live || d[e.backup()] != c.backup):
+		return fmt.Errorf("touched what is live")
+	case !end || goal == Stage:
+		return nil
+	case c.gone && (live == 'P' || hadPrevious && d[e.backup()] != 'P'):
+		return fmt.Errorf("ends with a file that goes, or without its backup")
+	case c.gone:
+		return nil
+	case c.there() && live != 'W':
+		return fmt.Errorf("ends without the new file")
+	case c.there() && (d[e.ready()] != 0 || d[e.part()] == 'W' || hadPrevious && d[e.backup()] != 'P'):
+		return fmt.Errorf("ends with something left, or without a backup")
+	case !c.there() && c.kind == companion && live != c.live:
+		return fmt.Errorf("lost a companion that nothing replaces")
+	}
+	return nil
+}
+
+// TestNextOfEveryFile walks every combination through every stop, to both goals.
+func TestNextOfEveryFile(t *testing.T) {
+	walked, lost := 0, 0
+	for _, c := range swapCases() {
+		files := []entry{c.entry()}
+		if !c.there() && !c.gone && c.kind != companion {
+			lost++
+			c.losesItsBytes(t, files)
+			continue
+		}
+		for _, goal := range []Goal{Stage, Swap} {
+			begin := c.disk()
+			next := func(d disk) []Step { return Next(files, d.look(files, c.ways()), goal, c.ways()) }
+			explore(t, begin, next, func(d disk, end bool) {
+				walked++
+				if err := c.check(goal, begin, d, end); err != nil {
+					t.Errorf("%+v to goal %d: %v: %s, then %s", c, goal, err, begin, d)
+				}
+			})
+		}
+	}
+	if walked < 2000 || lost < 100 {
+		t.Errorf("only %d disks, %d without the new bytes", walked, lost)
+	}
+	t.Logf("%d disks, and %d without the new bytes", walked, lost)
+}
+
+// losesItsBytes wants one answer where the promised bytes are gone: back if something has changed, and again if not.
+func (c swapCase) losesItsBytes(t *testing.T, files []entry) {
+	t.Helper()
+	steps := Next(files, c.disk().look(files, c.ways()), Swap, c.ways())
+	want := Restart
+	if !files[0].Old.IsZero() && c.live == 0 {
+		want = Revert
+	}
+	if len(steps) != 1 || steps[0] != (Step{Do: want, From: "m"}) {
+		t.Errorf("%+v: %v, want %s", c, steps, want)
+	}
+}
+
+// TestWithdrawOfEveryFile takes back what is only prepared: what is live and the backup stay, complete bytes become a part,
+// and wherever it stops the set can still go forward.
+func TestWithdrawOfEveryFile(t *testing.T) {
+	possible := 0
+	for _, c := range swapCases() {
+		files := []entry{c.entry()}
+		begin := c.disk()
+		steps, can := Withdraw(files, begin.look(files, c.ways()))
+		changed := c.gone && c.live == 0 || !c.gone && c.live == 'W' || !files[0].Old.IsZero() && c.live == 0
+		if can == changed {
+			t.Errorf("%+v: possible %v", c, can)
+		}
+		if !can {
+			continue
+		}
+		possible++
+		d := c.disk()
+		for _, s := range steps {
+			d.do(s)
+		}
+		if d["m"] != c.live || d[files[0].backup()] != c.backup || c.staged == 'W' && (d[files[0].part()] != 'W' || d[files[0].staged()] == 'W') {
+			t.Errorf("%+v: withdrawn to %s", c, d)
+		}
+		if c.there() && len(Next(files, d.look(files, c.ways()), Swap, c.ways())) == 0 {
+			t.Errorf("%+v: can't go forward from %s", c, d)
+		}
+	}
+	if possible < 100 {
+		t.Errorf("only %d could be taken back", possible)
+	}
+}
+
+// undoCase is one combination of everything that Undo looks at for a file.
+type undoCase struct {
+	kind         kind
+	live, backup byte
+	nothing      bool // there was nothing before
+	goes         bool // the set has nothing there
+	exchanges    bool
+}
+
+func undoCases() (cases []undoCase) {
+	for _, k := range []kind{pack, module, companion} {
+		for _, live := range []byte{0, 'W', 'P', 'O', 'F'} {
+			for _, backup := range []byte{0, 'W', 'P', 'O'} {
+				for bits := range 8 {
+					c := undoCase{k, live, backup, bits&1 != 0, bits&2 != 0, bits&4 != 0}
+					none := c.nothing && (live == 'P' || backup != 0)
+					if none || c.goes && (live == 'W' || backup == 'W') || backup == 'W' && live != 'P' || live == 'F' && k != pack {
+						continue
+					}
+					cases = append(cases, c)
 				}
 			}
 		}
@@ -176,263 +350,135 @@ func moduleCases() (cases []moduleCase) {
 	return cases
 }
 
-// TestSwapOfEveryModule walks every combination through every stop. In words: the wanted bytes are never lost and end
-// live; a backup that an unproven module has is not touched; a proven module that was live ends as backup, and is
-// somewhere all the time; the live name is never missing where names can be exchanged, and otherwise only while the
-// backup holds what was there; nothing stays under a staging name.
-func TestSwapOfEveryModule(t *testing.T) {
-	restarts := 0
-	for _, c := range moduleCases() {
-		t.Run(fmt.Sprintf("%q %v", []byte{c.part, c.staged, c.live, c.backup}, []bool{c.unproven, c.exchange}), func(t *testing.T) {
-			j, d := c.journal(), c.disk()
-			if steps := Next(j, d.look(j), Swap); !c.has('W') {
-				if restarts++; len(steps) != 1 || steps[0] != (Step{Do: Restart, From: "m"}) {
-					t.Errorf("nothing wanted is there, and the answer is %v", steps)
-				}
-				return
+// TestUndoOfEveryFile walks the way back through every stop.
+func TestUndoOfEveryFile(t *testing.T) {
+	walked, lost := 0, 0
+	for _, c := range undoCases() {
+		u, now := undo{Kind: c.kind, Live: "m", Digest: previousDigest}, entry{Kind: c.kind, Live: "m", Digest: wantedDigest, Aside: true}
+		if c.nothing {
+			u.Digest = release.Digest{}
+		}
+		if c.goes {
+			now.Digest = release.Digest{}
+		}
+		backup := u.entry().backup()
+		begin := diskOf(map[string]byte{"m": c.live, backup: c.backup})
+		w := ways{exchange: c.exchanges}
+		next := func(d disk) []Step {
+			s := Seen{Live: d.content("m")}
+			if !c.nothing {
+				s.Backup = d.content(backup)
 			}
-			provenLive := c.live == 'P' && !c.unproven
-			explore(t, j, d, Swap, c.exchange, func(d disk, end bool) {
-				if end && (d["m"] != 'W' || d["m-staging"] != 0 || d["~m"] == 'W') {
-					t.Errorf("ends with %s", d)
-				}
-				if c.unproven && d["m.bak"] != c.backup {
-					t.Errorf("the last proven module is lost: %s", d)
-				}
-				if provenLive && d["m"] != 'P' && d["m-staging"] != 'P' && d["m.bak"] != 'P' {
-					t.Errorf("the replaced module is lost: %s", d)
-				}
-				if end && provenLive && d["m.bak"] != 'P' {
-					t.Errorf("ends without a backup: %s", d)
-				}
-				if missing := c.live != 0 && d["m"] == 0; missing && (c.exchange || d["m.bak"] != 'P') {
-					t.Errorf("the live name is missing: %s", d)
-				}
-			})
-		})
-	}
-	if restarts == 0 {
-		t.Error("no case without the wanted bytes")
-	}
-}
-
-// TestStageLeavesWhatIsLive walks every combination to the first goal: a child may have the live module loaded.
-func TestStageLeavesWhatIsLive(t *testing.T) {
-	for _, c := range moduleCases() {
-		if !c.has('W') {
+			steps, gone := Undo([]undo{u}, []entry{now}, []Seen{s}, w)
+			if (gone != "") != (c.kind != companion && !c.nothing && !begin.has('P')) {
+				t.Errorf("%+v: lost %q on %s", c, gone, d)
+			}
+			return steps
+		}
+		if len(next(begin)) == 0 && !c.nothing && !begin.has('P') {
+			lost++
 			continue
 		}
-		j := c.journal()
-		explore(t, j, c.disk(), Stage, c.exchange, func(d disk, end bool) {
-			if d["m"] != c.live || d["m.bak"] != c.backup {
-				t.Errorf("%+v: touched what is live: %s", c, d)
+		explore(t, begin, next, func(d disk, end bool) {
+			walked++
+			if err := c.check(begin, d, end); err != nil {
+				t.Errorf("%+v: %v: %s, then %s", c, err, begin, d)
 			}
-			if end && d["m"] != 'W' && d["m-staging"] != 'W' {
-				t.Errorf("%+v: not staged: %s", c, d)
-			}
-			// Whatever the first goal left, the second one is reached from there.
-			explore(t, j, d, Swap, c.exchange, func(d disk, end bool) {
-				if end && d["m"] != 'W' {
-					t.Errorf("%+v: not swapped: %s", c, d)
+		})
+	}
+	if walked < 200 || lost == 0 {
+		t.Errorf("only %d disks, %d without a backup", walked, lost)
+	}
+}
+
+func (c undoCase) check(begin, d disk, end bool) error {
+	switch live := d["m"]; {
+	case begin.has('P') && !d.has('P'):
+		return fmt.Errorf("what comes back is lost")
+	case begin.has('O') && !d.has('O'):
+		return fmt.Errorf("somebody's file is lost")
+	case begin.has('W') && !d.has('W'):
+		return fmt.Errorf("the set's file is lost")
+	case c.exchanges && c.live == 'W' && c.backup == 'P' && live == 0:
+		return fmt.Errorf("the live name is missing")
+	case end && begin.has('P') && live != 'P', end && c.nothing && (live == 'W' || live == 'O'):
+		return fmt.Errorf("does not come back")
+	}
+	return nil
+}
+
+// TestSetsWalkTogether combines all kinds with a file that becomes a folder and a folder that becomes a file: parts leave
+// their names first, a name is free before another file takes it, and every subset of a batch may be what is done.
+func TestSetsWalkTogether(t *testing.T) {
+	zero := release.Digest{}
+	files := []entry{
+		{Kind: pack, Live: "x", Old: previousDigest}, {Kind: pack, Live: "y/i", Old: previousDigest},
+		{Kind: module, Live: "m", Digest: wantedDigest, Old: previousDigest},
+		{Kind: companion, Live: "m.pdb", Digest: wantedDigest, Old: previousDigest},
+		{Kind: pack, Live: "x/i", Digest: wantedDigest, Aside: true}, {Kind: pack, Live: "y", Digest: wantedDigest},
+	}
+	begin := disk{"x": 'P', "y": 'F', "y/i": 'P', "m": 'P', "m.pdb": 'P', "~m": 'W', "~m.pdb": 'W', ".collet/parts/x/i": 'W', "~y": 'W'}
+	for _, exchanges := range []bool{true, false} {
+		w := ways{exchange: exchanges}
+		next := func(d disk) []Step { return Next(files, d.look(files, w), Swap, w) }
+		explore(t, begin, next, func(d disk, end bool) {
+			want := "y=W"
+			for _, e := range files {
+				if !e.gone() && end && d[e.Live] != 'W' || e.Old != zero && end && d[e.backup()] != 'P' {
+					t.Errorf("ends with %s, %s", d, want)
 				}
-			})
+			}
 		})
 	}
 }
 
-// TestHalfOfAReplacement goes on from the middle of a swap, named in full because that is what a player's folder holds.
-func TestHalfOfAReplacement(t *testing.T) {
-	j := Journal{State: Prepared, Files: []entry{{Kind: module, Live: "m", Digest: wantedDigest, Old: previousDigest}}}
+func TestClean(t *testing.T) {
+	undone := []undo{
+		{Kind: module, Live: "m", Digest: previousDigest, Proven: true},
+		{Kind: module, Live: "waits", Digest: previousDigest},
+		{Kind: pack, Live: "was nothing", Proven: true},
+		{Kind: pack, Live: "replaced", Digest: previousDigest, Proven: true},
+		{Kind: pack, Live: "dropped", Digest: previousDigest, Proven: true, Gone: true},
+		{Kind: pack, Live: "yours", Digest: previousDigest, Proven: true, Foreign: true},
+		{Kind: pack, Live: "waits, too", Digest: previousDigest, Gone: true},
+	}
+	want := []Step{
+		{Recycle, ".collet/previous/dropped", "dropped", true}, {Recycle, ".collet/previous/yours", "yours", true},
+		{Drop, "m.bak", "", false}, {Drop, ".collet/previous/replaced", "", false},
+	}
+	if got := Clean(undone); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestHalfOfASwap goes on from the middle of one, named in full because that is what a player's folder holds.
+func TestHalfOfASwap(t *testing.T) {
+	files := []entry{{Kind: module, Live: "m", Digest: wantedDigest, Old: previousDigest}}
 	for name, test := range map[string]struct {
 		disk disk
 		want []Step
 	}{
-		"before":                 {disk{"m": 'P', "m-staging": 'W'}, []Step{{Replace, "m-staging", "m"}}},
-		"exchanged":              {disk{"m": 'W', "m-staging": 'P'}, []Step{{Move, "m-staging", "m.bak"}}},
-		"first of two moves":     {disk{"m.bak": 'P', "m-staging": 'W'}, []Step{{Move, "m-staging", "m"}}},
+		"before":                 {disk{"m": 'P', "m-staging": 'W'}, []Step{{Exchange, "m-staging", "m", false}, {Keep, "m-staging", "m.bak", false}}},
+		"exchanged":              {disk{"m": 'W', "m-staging": 'P'}, []Step{{Keep, "m-staging", "m.bak", false}}},
+		"first of two moves":     {disk{"m.bak": 'P', "m-staging": 'W'}, []Step{{Place, "m-staging", "m", false}}},
 		"done":                   {disk{"m": 'W', "m.bak": 'P'}, nil},
-		"from the part":          {disk{"m": 'P', "~m": 'W'}, []Step{{Place, "~m", "m-staging"}, {Replace, "m-staging", "m"}}},
-		"damaged meanwhile":      {disk{"m": 'O', "m-staging": 'W', "m.bak": 'B'}, []Step{{Move, "m-staging", "m"}}},
-		"foreign staged file":    {disk{"m": 'W', "m-staging": 'O'}, []Step{{Do: Drop, From: "m-staging"}}},
-		"live although a part":   {disk{"m": 'W', "~m": 'W', "m-staging": 'P'}, []Step{{Do: Drop, From: "~m"}, {Move, "m-staging", "m.bak"}}},
-		"everything taken away":  {disk{"m": 'P', "m.bak": 'B'}, []Step{{Do: Restart, From: "m"}}},
+		"damaged meanwhile":      {disk{"m": 'O', "m-staging": 'W'}, []Step{{Recycle, "m", "", false}, {Place, "m-staging", "m", false}}},
+		"foreign staged file":    {disk{"m": 'W', "m-staging": 'O'}, []Step{{Drop, "m-staging", "", false}}},
+		"everything taken away":  {disk{"m": 'P'}, []Step{{Do: Restart, From: "m"}}},
 		"staged bytes are wrong": {disk{"m": 'P', "m-staging": 'O'}, []Step{{Do: Restart, From: "m"}}},
+		"taken in the middle":    {disk{"m.bak": 'P'}, []Step{{Do: Revert, From: "m"}}},
 	} {
-		if got := Next(j, test.disk.look(j), Swap); !slices.Equal(got, test.want) {
+		w := ways{exchange: true}
+		if got := Next(files, test.disk.look(files, w), Swap, w); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %s: got %v, want %v", name, test.disk, got, test.want)
 		}
 	}
 }
 
-// TestPacksAndCompanions walks every combination of one file of these kinds, to both goals.
-func TestPacksAndCompanions(t *testing.T) {
-	three := []byte{0, 'W', 'O'}
-	for _, k := range []kind{pack, companion} {
-		for _, part := range three {
-			for _, staged := range three {
-				for _, live := range three {
-					e := entry{Kind: k, Live: "d/f", Digest: wantedDigest}
-					j := Journal{State: Prepared, Files: []entry{e}}
-					d := put(map[string]byte{"d/~f": part, "d/f-staging": staged, "d/f": live})
-					there := part == 'W' || live == 'W' || (k == companion && staged == 'W')
-					if k == pack && !there {
-						if steps := Next(j, d.look(j), Stage); len(steps) != 1 || steps[0].Do != Restart {
-							t.Errorf("%s: %v", d, steps)
-						}
-						continue
-					}
-					for _, goal := range []Goal{Stage, Swap} {
-						explore(t, j, d, goal, true, func(now disk, end bool) {
-							if k == pack && now["d/f-staging"] != staged {
-								t.Errorf("%s: a pack has no staging name: %s", d, now)
-							}
-							if live != 0 && now["d/f"] == 0 {
-								t.Errorf("%s: live went missing: %s", d, now)
-							}
-							if k == companion && goal == Stage && now["d/f"] != live {
-								t.Errorf("%s: live before the swap: %s", d, now)
-							}
-							if end && there && (k == pack || goal == Swap) && now["d/f"] != 'W' {
-								t.Errorf("%s: ends with %s", d, now)
-							}
-						})
-					}
-				}
-			}
-		}
+// letter is a content; a space stands for none.
+func letter(c byte) byte {
+	if c == ' ' {
+		return 0
 	}
-}
-
-// TestOrderOfSteps combines all kinds: parts leave their names first, then modules are swapped, companions come last.
-func TestOrderOfSteps(t *testing.T) {
-	rank := map[Verb]int{Place: 0, Replace: 1, Move: 1, Drop: 1, Try: 2}
-	for _, c := range moduleCases() {
-		if !c.has('W') {
-			continue
-		}
-		for _, symbols := range []byte{0, 'W'} {
-			j := c.journal()
-			j.Files = append([]entry{{Kind: companion, Live: "m.pdb", Digest: wantedDigest}}, j.Files...)
-			j.Files = append(j.Files, entry{Kind: pack, Live: "d/p", Digest: wantedDigest})
-			d := c.disk()
-			maps.Copy(d, put(map[string]byte{"~m.pdb": symbols, "d/~p": 'W', "d/p": 'O'}))
-			steps := Next(j, d.look(j), Swap)
-			if !slices.IsSortedFunc(steps, func(a, b Step) int { return rank[a.Do] - rank[b.Do] }) {
-				t.Errorf("%s: %v", d, steps)
-			}
-			explore(t, j, d, Swap, c.exchange, func(d disk, end bool) {
-				if end && (d["m"] != 'W' || d["d/p"] != 'W' || d["m.pdb"] != symbols) {
-					t.Errorf("ends with %s", d)
-				}
-			})
-		}
-	}
-}
-
-// TestNextIsForPreparedOnly gives no step in any other state, nor for a look at other files.
-func TestNextIsForPreparedOnly(t *testing.T) {
-	c := moduleCase{staged: 'W', live: 'P'}
-	j := c.journal()
-	seen := c.disk().look(j)
-	for _, state := range []State{None, Staging, Swapped, Confirmed, RolledBack, "future"} {
-		other := j
-		other.State = state
-		steps, possible := Withdraw(other, seen)
-		if got := Next(other, seen, Swap); got != nil || steps != nil || possible {
-			t.Errorf("%q: %v, %v", state, got, steps)
-		}
-	}
-	for _, wrong := range [][]Seen{nil, append(seen, seen...)} {
-		steps, possible := Withdraw(j, wrong)
-		if got := Next(j, wrong, Swap); got != nil || steps != nil || possible {
-			t.Errorf("%d files: %v, %v", len(wrong), got, steps)
-		}
-	}
-}
-
-// TestWithdrawEveryModule walks every combination: what is live and the backup stay, complete bytes become a part, and
-// wherever it stops the module can still go forward. Once a swap has begun there is no way back.
-func TestWithdrawEveryModule(t *testing.T) {
-	for _, c := range moduleCases() {
-		if !c.has('W') {
-			continue
-		}
-		j, d := c.journal(), c.disk()
-		steps, possible := Withdraw(j, d.look(j))
-		firstInstall := c.live == 0 && j.Files[0].Old.IsZero()
-		if want := c.live == 'P' || firstInstall; possible != want {
-			t.Errorf("%s: possible %v", d, possible)
-		}
-		if !possible {
-			if steps != nil {
-				t.Errorf("%s: impossible, and yet %v", d, steps)
-			}
-			continue
-		}
-		for _, step := range steps {
-			explore(t, j, d, Swap, c.exchange, func(d disk, end bool) {
-				if end && d["m"] != 'W' {
-					t.Errorf("%+v: can't go forward: %s", c, d)
-				}
-			})
-			for _, change := range step.changes(c.exchange) {
-				change(d)
-			}
-		}
-		if d["m"] != c.live || d["m.bak"] != c.backup || d["~m"] != 'W' || d["m-staging"] == 'W' {
-			t.Errorf("%+v: withdrawn to %s", c, d)
-		}
-	}
-}
-
-// TestWithdrawTakesCompanionsAlong and leaves packs alone.
-func TestWithdrawTakesCompanionsAlong(t *testing.T) {
-	j := Journal{State: Prepared, Files: []entry{
-		{Kind: pack, Live: "p"}, {Kind: companion, Live: "m.pdb"}, {Kind: module, Live: "m", Old: previousDigest}, {Kind: companion, Live: "n.pdb"},
-	}}
-	d := disk{"p": 'W', "m.pdb-staging": 'W', "m.pdb": 'O', "m-staging": 'W', "m": 'P', "n.pdb-staging": 'O'}
-	steps, possible := Withdraw(j, d.look(j))
-	want := []Step{{Move, "m.pdb-staging", "~m.pdb"}, {Move, "m-staging", "~m"}}
-	if !possible || !slices.Equal(steps, want) {
-		t.Errorf("%v %v", steps, possible)
-	}
-}
-
-func TestRestore(t *testing.T) {
-	want := []Step{{Move, "m.bak", "m"}}
-	for _, live := range []bool{false, true} {
-		for _, backup := range []bool{false, true} {
-			got := Restore("m", live, backup)
-			if needed := !live && backup; needed != slices.Equal(got, want) || !needed && got != nil {
-				t.Errorf("live %v, backup %v: %v", live, backup, got)
-			}
-		}
-	}
-}
-
-func TestPendingAfter(t *testing.T) {
-	other := pendingModule{Live: "other", Digest: release.FNVDigest(9)}
-	files := []entry{{Kind: pack, Live: "p"}, {Kind: module, Live: "m", Digest: wantedDigest, Old: previousDigest}, {Kind: companion, Live: "m.pdb"}}
-	for name, test := range map[string]struct {
-		files        []entry
-		before, want []pendingModule
-	}{
-		"no module":       {files[:1], []pendingModule{other}, []pendingModule{other}},
-		"first swap":      {files, nil, []pendingModule{{Live: "m", Digest: wantedDigest, Backup: previousDigest}}},
-		"of another host": {files, []pendingModule{other}, []pendingModule{other, {Live: "m", Digest: wantedDigest, Backup: previousDigest}}},
-		"over an unproven": {files, []pendingModule{{Live: "m", Digest: previousDigest, Backup: backupDigest}, other},
-			[]pendingModule{other, {Live: "m", Digest: wantedDigest, Backup: backupDigest}}},
-		"over a proven one": {files, []pendingModule{{Live: "m", Digest: previousDigest, Backup: backupDigest, Proven: true}},
-			[]pendingModule{{Live: "m", Digest: wantedDigest, Backup: previousDigest}}},
-		"over an unproven without a backup": {files, []pendingModule{{Live: "m", Digest: previousDigest}},
-			[]pendingModule{{Live: "m", Digest: wantedDigest}}},
-	} {
-		j := Journal{State: Prepared, Files: test.files, Pending: slices.Clone(test.before)}
-		if got := j.pendingAfter(); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v", name, got)
-		}
-		if !slices.Equal(j.Pending, test.before) {
-			t.Errorf("%s: changed the journal: %v", name, j.Pending)
-		}
-	}
+	return c
 }

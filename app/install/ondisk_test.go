@@ -53,9 +53,15 @@ func TestDocumentedNames(t *testing.T) {
 	m := entry{Kind: module, Live: n.Library()}
 	c := entry{Kind: companion, Live: n.Library() + symbolsExt}
 	p := entry{Kind: pack, Live: path.Join(n.Resources, "Core.zip")}
+	aside := p
+	aside.Aside = true
+	d := &Dir{journal: Journal{Number: 7}}
 	want := []string{
-		m.Live, m.staged(), m.backup(), m.part(), c.Live, c.staged(), c.part(), n.hostSymbols(), p.Live, p.part(),
-		slotName(0), slotName(1), path.Join(StateDir, lockFile), path.Join(n.Cache, cacheFile), path.Join(n.Cache, cacheFile) + ".new",
+		m.Live, m.staged(), m.backup(), m.part(), c.Live, c.staged(), c.part(), n.hostSymbols(), p.Live, p.part(), p.backup(), aside.part(),
+		slotName(0), slotName(1), listsName(0), listsName(1),
+		path.Join(StateDir, lockFile), path.Join(StateDir, readersFile), path.Join(StateDir, openFile),
+		path.Join(d.recycled(dropped), "Resources/Old.zip"), path.Join(d.recycled(somebodys), "Resources/Mod.zip"),
+		path.Join(n.Cache, cacheFile), path.Join(n.Cache, cacheFile) + ".new", path.Join(n.Cache, blocksDir),
 	}
 	if got := firstCells(tables(t)["Name"]); !slices.Equal(got, want) {
 		t.Errorf("docs/ON-DISK.md has the names\n%q, the code\n%q", got, want)
@@ -73,7 +79,7 @@ func fieldsOf(v any) (names []string) {
 }
 
 func TestDocumentedFields(t *testing.T) {
-	want := slices.Concat(fieldsOf(record{}), fieldsOf(entry{}), fieldsOf(pendingModule{}))
+	want := slices.Concat(fieldsOf(record{}), fieldsOf(Try{}), fieldsOf(lists{}), fieldsOf(entry{}), fieldsOf(undo{}))
 	if got := firstCells(tables(t)["Field"]); !slices.Equal(got, want) {
 		t.Errorf("docs/ON-DISK.md has the fields\n%q, the code\n%q", got, want)
 	}
@@ -108,7 +114,7 @@ func TestDocumentedStatesAndKinds(t *testing.T) {
 	if i := slices.Index(states, string(None)); i >= 0 {
 		states[i] = "(no journal)"
 	}
-	if got := firstCells(tables(t)["State"]); !slices.Equal(got, states) || len(states) != 6 {
+	if got := firstCells(tables(t)["State"]); !slices.Equal(got, states) || len(states) != 7 {
 		t.Errorf("docs/ON-DISK.md has the states\n%q, the code\n%q", got, states)
 	}
 	kinds := constants(t, "names.go", "kind")
@@ -118,7 +124,12 @@ func TestDocumentedStatesAndKinds(t *testing.T) {
 	}
 	for _, row := range rows {
 		e := entry{Kind: kind(row[0]), Live: "name"}
-		if way := "`" + e.part() + "` → `" + e.target() + "`"; !strings.HasPrefix(row[1], way) {
+		way := "`" + e.part() + "` → "
+		if e.ready() != e.part() {
+			way += "`" + e.ready() + "` → "
+		}
+		way += "`name`, its predecessor to `" + e.backup() + "`"
+		if !strings.HasPrefix(row[1], way) {
 			t.Errorf("docs/ON-DISK.md leads a %s by %s, the code by %s", e.Kind, row[1], way)
 		}
 	}
@@ -127,11 +138,18 @@ func TestDocumentedStatesAndKinds(t *testing.T) {
 func TestDocumentedLimits(t *testing.T) {
 	want := [][]string{
 		{"journal slot", fmt.Sprintf("%d MiB", maxJournal>>20)},
+		{"lists", fmt.Sprintf("%d MiB", maxLists>>20)},
 		{"hash cache", fmt.Sprintf("%d MiB", maxCache>>20)},
 		{"lines of the hash cache", fmt.Sprint(maxLines)},
 		{"free space beside a download", fmt.Sprintf("%d MiB", reserve>>20)},
 		{"age of a believed time", coarse.String()},
 		{"age with an inode", tick.String()},
+		{"failed starts of a pending set", fmt.Sprint(maxFailed)},
+		{"silent starts of a pending set", fmt.Sprint(maxSilent)},
+		{"swaps of a set without a proof", fmt.Sprint(maxSwaps)},
+		{"sets that are remembered", fmt.Sprint(maxTries)},
+		{"cause of a failed start", fmt.Sprintf("%d bytes", maxCause)},
+		{"transactions whose dropped files are kept", fmt.Sprint(keptRecycled)},
 	}
 	for i, row := range tables(t)["Limit"] {
 		if i >= len(want) || !slices.Equal(row[:2], want[i]) {
@@ -140,5 +158,12 @@ func TestDocumentedLimits(t *testing.T) {
 	}
 	if got := len(tables(t)["Limit"]); got != len(want) {
 		t.Errorf("%d limits, want %d", got, len(want))
+	}
+}
+
+func TestDocumentedLocks(t *testing.T) {
+	want := []string{path.Join(StateDir, lockFile), path.Join(StateDir, readersFile)}
+	if got := firstCells(tables(t)["Lock"]); !slices.Equal(got, want) {
+		t.Errorf("docs/ON-DISK.md has the locks\n%q, the code\n%q", got, want)
 	}
 }

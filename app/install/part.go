@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash"
-	"io/fs"
 	"os"
 	"path"
+	"slices"
 
 	"collet/app/update"
 	"collet/netproto/release"
@@ -16,7 +15,8 @@ import (
 
 // work is what Plan found missing, and how far each part is.
 type work struct {
-	items []candidate
+	items []candidate     // files to fetch, one for each want
+	begun bool            // the journal has a transaction for them, and for files that only go
 	done  map[string]bool // parts whose bytes this process hashed on their way and found right
 	open  *part
 }
@@ -29,15 +29,51 @@ func (w *work) entries() []entry {
 	return entries
 }
 
+// missing is how many bytes the plan still lacks on disk.
+func (d *Dir) missing() (bytes int64) {
+	if d.work == nil {
+		return 0
+	}
+	for i, c := range d.work.items {
+		have := c.offset
+		switch {
+		case d.work.finished(c.entry.part()):
+			have = c.file.Size
+		case d.work.open != nil && d.work.open.index == i:
+			have = d.work.open.size
+		}
+		bytes += c.file.Size - have
+	}
+	return bytes
+}
+
 // finished reports whether the part of this name was completed and verified by this process. It is nil-safe.
 func (w *work) finished(name string) bool { return w != nil && w.done[name] }
 
-// part is a file under way. Its hash runs along with its bytes, so that completing it costs no second reading.
+// forget tells that names are about to hold something else. It is nil-safe.
+func (w *work) forget(names ...string) {
+	for _, name := range names {
+		if w.finished(name) {
+			delete(w.done, name)
+		}
+	}
+}
+
+// part is a file under way. Its hashes run along with its bytes, so that completing it costs no second reading.
 type part struct {
 	index int
 	file  platform.File
-	hash  hash.Hash
-	size  int64
+	bothHashes
+	size   int64
+	source platform.File // what is good of the live file comes from there; nil before the first of it
+}
+
+// append writes bytes and hashes those that were written.
+func (p *part) append(data []byte) error {
+	n, err := p.file.Write(data)
+	_, _ = p.bothHashes.Write(data[:n]) // no hash ever fails
+	p.size += int64(n)
+	return err
 }
 
 // item finds a planned file. Asking for one that was not planned is a bug of the caller.
@@ -62,18 +98,15 @@ func (d *Dir) write(i int, c candidate, data []byte) error {
 		return err
 	}
 	p := d.work.open
-	if int64(len(data)) > c.file.Size-p.size {
+	if due := c.due(p.size); len(data) > 0 && (p.size < due.From || int64(len(data)) > due.To-p.size) {
 		return &update.Fault{Cause: update.ServerFault, Transient: true, Subject: c.file.Path,
-			Err: fmt.Errorf("server sent more than the %d bytes it announced", c.file.Size)}
+			Err: fmt.Errorf("%d bytes arrived for byte %d, where %d to %d of %d are due", len(data), p.size, due.From, due.To, c.file.Size)}
 	}
-	n, err := p.file.Write(data)
-	p.hash.Write(data[:n])
-	p.size += int64(n)
-	return err
+	return p.append(data)
 }
 
-// openPart opens a part for appending and hashes what it already holds, unless it is the one that is open. What it holds
-// may not be what Plan saw; then its digest will not fit, and it is thrown away.
+// openPart opens a part for appending and hashes what it already holds, unless it is the one that is open. One that holds
+// more or less than Plan saw is thrown away.
 func (d *Dir) openPart(ctx context.Context, i int, c candidate) error {
 	if d.work.open != nil && d.work.open.index == i {
 		return nil
@@ -85,11 +118,15 @@ func (d *Dir) openPart(ctx context.Context, i int, c candidate) error {
 	if err != nil {
 		return err
 	}
-	p := &part{index: i, file: f, hash: c.file.Digest.Algorithm.NewHash()}
-	if p.size, err = d.drain(ctx, p.hash, f, nil); err != nil {
+	p := &part{index: i, file: f, bothHashes: bothHashes{c.file.Digest.Algorithm.NewHash(), newBlockHash(c.file.Size)}}
+	if p.size, err = d.drain(ctx, p.bothHashes, f, nil); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	d.work.open = p
+	if p.size != c.offset {
+		return errors.Join(&update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path,
+			Err: fmt.Errorf("%q has %d bytes, and had %d a moment ago", c.entry.part(), p.size, c.offset)}, d.discard(c))
+	}
 	return nil
 }
 
@@ -99,8 +136,12 @@ func (d *Dir) closePart() error {
 		return nil
 	}
 	p := d.work.open
-	d.work.open = nil
-	return p.file.Close()
+	d.work.open, d.work.items[p.index].offset = nil, p.size
+	err := p.file.Close()
+	if p.source != nil {
+		err = errors.Join(err, p.source.Close())
+	}
+	return err
 }
 
 // Finish implements update.Stage.
@@ -116,7 +157,7 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := d.openPart(ctx, i, c); err != nil {
+	if err := d.advance(ctx, i, c); err != nil {
 		return err
 	}
 	p, got := d.work.open, release.Digest{}
@@ -124,6 +165,9 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 		got = c.file.Digest.Algorithm.SumOf(p.hash)
 	}
 	if got != c.file.Digest {
+		if c.salvage != nil && !c.resumed { // the sums may be wrong: the next attempt does without
+			d.dropBlocks(c.file.Digest)
+		}
 		return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: errors.Join(
 			fmt.Errorf("got %d bytes with digest %s, want %d with %s", p.size, got, c.file.Size, c.file.Digest), d.discard(c))}
 	}
@@ -135,34 +179,33 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 		d.work.done = map[string]bool{}
 	}
 	d.work.done[c.entry.part()] = true
+	d.keepBlocks(c.file.Digest, c.file.Size, p.blocks.all())
 	return d.closePart()
 }
 
 // discard throws the part under way away: its bad bytes can't be told from good ones.
 func (d *Dir) discard(c candidate) error {
-	return errors.Join(d.closePart(), d.remove(c.entry.part()))
+	i := d.work.open.index
+	err := errors.Join(d.closePart(), removeIfThere(d.fs, c.entry.part()))
+	d.work.items[i].offset = 0
+	return err
 }
 
-// remove is Remove without an error for a file that is not there.
-func (d *Dir) remove(name string) error {
-	if err := d.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// Commit implements update.Stage. Packs become live, modules and their companions staged.
+// Commit implements update.Stage. A set with a module is staged and waits for Promote; packs alone become live.
 func (d *Dir) Commit(ctx context.Context) error {
 	err := d.commit(ctx)
 	d.work = nil
-	return d.fault(err)
+	if err == nil {
+		d.cfg.Verify = false // all of it was hashed, and what was wrong is mended or waits for its swap
+	}
+	return d.fault(d.orLoss(err))
 }
 
 func (d *Dir) commit(ctx context.Context) error {
 	if d.work == nil {
 		return errors.New("install: internal error: commit without a plan")
 	}
-	if len(d.work.items) == 0 {
+	if !d.work.begun {
 		return nil
 	}
 	folders := map[string]bool{}
@@ -175,10 +218,27 @@ func (d *Dir) commit(ctx context.Context) error {
 	if err := d.syncDirs(folders); err != nil {
 		return err
 	}
-	if err := d.record(Prepared, d.journal.Pending); err != nil {
+	if err := d.record(record{State: Prepared}); err != nil {
 		return err
 	}
-	return d.advance(ctx, Stage)
+	if slices.ContainsFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == module }) {
+		return d.stage(ctx)
+	}
+	return d.swap(ctx)
+}
+
+// Promote makes a prepared set live. The caller has made sure that no child of its own uses the old one; it waits for those
+// of others. Without a prepared set it does nothing and succeeds. The error is a *update.Fault, or that of ctx.
+func (d *Dir) Promote(ctx context.Context) error { return d.fault(d.orLoss(d.swap(ctx))) }
+
+// orLoss makes vanished bytes the fault of whoever asked for the swap. Open only has them fetched again.
+func (d *Dir) orLoss(err error) error {
+	lost := d.vanished
+	d.vanished = ""
+	if err != nil || lost == "" {
+		return err
+	}
+	return d.vanishedFault(d.fs.Path(lost), nil)
 }
 
 // Abandon implements update.Stage.

@@ -62,11 +62,11 @@ func TestUpToDateStartReadsNothing(t *testing.T) {
 	if _, err := s.on(t, second); err != nil {
 		t.Fatal(err)
 	}
-	if opens := second.count("open", "create"); opens > 3 {
-		t.Errorf("%d opens of an up-to-date start, want those of two journal slots and the cache", opens)
+	if opens := second.count("open", "create"); opens > 4 {
+		t.Errorf("%d opens of an up-to-date start, want those of two journal slots, the cache and the mark", opens)
 	}
 	for _, o := range second.ops {
-		if o.changes() || strings.HasPrefix(o.verb, "sync") {
+		if (o.changes() || strings.HasPrefix(o.verb, "sync")) && o.name != ".collet/open" {
 			t.Errorf("an up-to-date start did: %s", o)
 		}
 		if o.verb == "read" && o.name != "Cache/hashes" && !strings.HasPrefix(o.name, journalPrefix) {
@@ -87,7 +87,7 @@ func TestFreshInstallIsRemembered(t *testing.T) {
 	if _, err := s.on(t, w); err != nil {
 		t.Fatal(err)
 	}
-	if opens := w.count("open", "create"); opens > 3 {
+	if opens := w.count("open", "create"); opens > 5 { // two slots, the lists of one, the cache, the mark
 		t.Errorf("%d opens: %v", opens, w.ops)
 	}
 }
@@ -114,7 +114,7 @@ func TestOnlyWhatChanged(t *testing.T) {
 	f.write("Resources/mine.txt", "the player's")
 	s := start{blobs: packs("Core.zip", "core", "Maps.zip", "new maps", "More.zip", "more")}
 	s.must(f).want(t, "update", "2 wanted, 12 bytes, 0 resumed, 3 matched, 12 written")
-	f.want("updated", "Resources/Core.zip=core Resources/Gone.zip=gone Resources/Maps.zip=new maps "+
+	f.want("updated", "Resources/Core.zip=core Resources/Maps.zip=new maps "+
 		"Resources/More.zip=more Resources/mine.txt=the player's")
 }
 
@@ -206,11 +206,11 @@ func TestVerifyBelievesNothing(t *testing.T) {
 func begin(t *testing.T, f folder, s start, n int) {
 	t.Helper()
 	d := f.mustOpen()
-	plan, err := d.Plan(context.Background(), update.Resources, offer(t, release.SHA256, s.blobs), func(string, int64, int64) {})
+	plan, err := d.Plan(context.Background(), max(s.mode, update.Resources), offer(t, release.SHA256, s.blobs), func(string, int64, int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest := s.blobs[plan.Wants[0].File.Index].content[plan.Wants[0].Offset:]
+	rest := s.blobs[plan.Wants[0].File.Index].content[plan.Wants[0].Offset():]
 	if err := d.Write(0, []byte(rest[:n])); err != nil {
 		t.Fatal(err)
 	}
@@ -247,14 +247,14 @@ func TestResumeAfterReconnect(t *testing.T) {
 	if err := errors.Join(d.Write(0, []byte("01")), d.Write(0, []byte("23")), d.Abandon(), d.Abandon()); err != nil {
 		t.Fatal(err)
 	}
-	if p := plan(); p.Wants[0].Offset != 4 || p.Resumed != 4 {
+	if p := plan(); p.Wants[0].Offset() != 4 || p.Resumed != 4 {
 		t.Errorf("plan %+v", p)
 	}
 	// A second plan without a word in between is what a retry makes, too.
 	if err := d.Write(0, []byte("45")); err != nil {
 		t.Fatal(err)
 	}
-	if p := plan(); p.Wants[0].Offset != 6 {
+	if p := plan(); p.Wants[0].Offset() != 6 {
 		t.Errorf("plan %+v", p)
 	}
 	if err := errors.Join(d.Write(0, []byte("6789")), d.Finish(context.Background(), 0), d.Commit(context.Background())); err != nil {
@@ -403,19 +403,20 @@ func TestServerSendsTooMuch(t *testing.T) {
 	f.want("complete", "Resources/Core.zip=0123456789 Resources/Empty.zip=")
 }
 
-// TestPartsSurviveTheOtherMode keeps the parts of packs while binaries are updated.
+// TestPartsSurviveTheOtherMode keeps the part of a module while packs alone are updated, and takes that of a pack along
+// when the whole set is.
 func TestPartsSurviveTheOtherMode(t *testing.T) {
 	f := newFolder(t)
-	s := start{blobs: append(packs("Core.zip", "0123456789"), binaries("Lathe.so", "module")...)}
+	s := all(binaries("Lathe.so", "0123456789"), packs("Core.zip", "core", "Maps.zip", "9876543210"))
 	begin(t, f, s, 6)
 	other := s
-	other.mode = update.Binaries
+	other.mode, other.blobs = update.Resources, append(s.blobs[:2:2], packs("Maps.zip", "98765")...)
 	other.must(f)
-	f.want("module updated", "Lathe.so=module Resources/~Core.zip=012345")
-	other.blobs = binaries("Lathe.so", "module two")
-	other.must(f)
-	s.must(f).want(t, "resumed", "1 wanted, 10 bytes, 6 resumed, 1 matched, 4 written")
-	f.want("complete", "Lathe.so=module two Resources/Core.zip=0123456789")
+	f.want("packs updated", "Resources/Core.zip=core Resources/Maps.zip=98765 ~Lathe.so=012345")
+	begin(t, f, start{blobs: s.blobs}, 3)
+	f.want("a pack begun", "Resources/Core.zip=core Resources/Maps.zip=98765 Resources/~Maps.zip=987 ~Lathe.so=012345")
+	s.must(f).want(t, "resumed", "2 wanted, 20 bytes, 9 resumed, 1 matched, 11 written")
+	f.want("complete", "Lathe.so=0123456789 Resources/Core.zip=core Resources/Maps.zip=9876543210")
 }
 
 // TestPartsOfDroppedFilesGoAway leaves no part behind that nothing would ever finish.
@@ -491,6 +492,9 @@ func TestPlanIsCancelled(t *testing.T) {
 	var told []int64
 	d := f.mustOpen()
 	_, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, packs("Core.zip", content)), func(file string, done, size int64) {
+		if file == "" {
+			return // what there is to hash in all
+		}
 		if told = append(told, done); file != "Resources/Core.zip" || size != int64(len(content)) {
 			t.Errorf("progress of %s: %d of %d", file, done, size)
 		}

@@ -1,12 +1,12 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"path"
 	"slices"
 
@@ -22,8 +22,10 @@ const reserve = 16 << 20
 var _ update.Stage = (*Dir)(nil)
 
 // Plan implements update.Stage. It checks every path, compares the offer with the disk, checks the free space, and
-// records what the parts are meant to become. A part that an earlier transaction began for the same digest is kept. What
-// an earlier Commit left prepared goes live first, except a module that waits for Promote: that is looked at anew.
+// records what the parts are meant to become. A part that an earlier transaction began for the same digest is kept. A set
+// that an earlier Commit left prepared is taken back first, and looked at anew.
+//
+// A set that was taken back after failed starts is not planned again: the plan says that it is held back.
 func (d *Dir) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	plan, err := d.plan(ctx, mode, offer, progress)
 	return plan, d.fault(err)
@@ -39,29 +41,44 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := d.withdraw(ctx); err != nil {
 		return update.Plan{}, err
 	}
-	plan, work := update.Plan{Mode: mode}, &work{}
-	for _, c := range d.choose(mode, offer) {
-		if counts(mode, c.entry.Kind) {
-			plan.Matched++
-		}
-		current, err := d.compare(ctx, &c.entry, progress)
-		if err != nil {
-			return update.Plan{}, err
-		}
-		if !current {
-			work.items = append(work.items, c)
-		}
-	}
-	if err := d.prepare(work, mode); err != nil {
+	if err := d.loadLists(); err != nil {
 		return update.Plan{}, err
 	}
-	d.work = work
-	for _, c := range work.items {
-		plan.Wants = append(plan.Wants, update.Want{File: c.file, Offset: c.offset})
-		plan.Bytes += c.file.Size
-		plan.Resumed += c.offset
+	p, err := d.newPlanning(mode, offer)
+	if err != nil {
+		return update.Plan{}, err
 	}
+	if err := p.compare(ctx, progress); err != nil {
+		return update.Plan{}, err
+	}
+	if p.changes() && tryOf(d.journal.Tries, p.build).refused() {
+		d.log.Warn().Stringer("set", p.build).Msg("this set was taken back after failed starts; it is held back")
+		return update.Plan{Mode: mode, Matched: p.matched, HeldBack: true}, nil
+	}
+	p.lookBelow()
+	if err := p.prepare(ctx); err != nil {
+		return update.Plan{}, err
+	}
+	d.work = &p.work
+	plan := update.Plan{Mode: mode, Matched: p.matched}
+	for _, c := range p.work.items {
+		want := update.Want{File: c.file, Missing: c.missing}
+		plan.Wants = append(plan.Wants, want)
+		plan.Bytes += c.file.Size
+		plan.Resumed += want.Have()
+	}
+	plan.Damage = p.damage()
 	return plan, nil
+}
+
+// loadLists reads what a clean journal left unread. Lists that were damaged since only cost what they would have saved.
+func (d *Dir) loadLists() error {
+	ok, err := d.journal.load(d.fs)
+	if err == nil && !ok {
+		d.log.Warn().Msg("the list of the installed set is damaged; the set counts as unknown")
+		d.journal.loaded, d.journal.events = true, nil
+	}
+	return err
 }
 
 // checkOffer is the border: nothing of an offer reaches the disk before it passed.
@@ -85,170 +102,221 @@ type candidate struct {
 	file   release.File
 	entry  entry
 	offset int64 // bytes of its part that can be used
+
+	resumed bool           // the part was begun before this plan
+	salvage *salvage       // what can be had from the live file; nil where nothing can
+	missing []update.Range // what has to be fetched
 }
 
-// choose filters the offer by mode (seed 000, "Init data"; roles that we don't know are skipped).
-func (d *Dir) choose(mode update.Mode, offer []release.File) []candidate {
-	var chosen []candidate
+// planning is one comparison of an offer with the disk.
+type planning struct {
+	dir     *Dir
+	mode    update.Mode
+	set     map[string]entry // what is live, as far as it came from a release
+	offered []candidate      // files that this mode is about
+	build   release.Digest   // identity of the offered set, whatever the mode is
+	packs   bool             // the offer has packs: those that it lacks were dropped
+	symbols bool             // the same for companions
+	matched int
+	others  []entry // files of the offer that this mode leaves alone
+	adopted []entry
+	gone    []entry           // what the release has no more, or has below
+	spelled map[string]string // names of the set that are spelled anew: the old name's new one
+	hides   bool              // the runtime is to be told that not all packs below count
+	work    work
+}
+
+// newPlanning filters the offer by mode (seed 000, "Init data"; roles that we don't know are skipped).
+func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, error) {
+	p := &planning{dir: d, mode: mode, set: d.journal.lists.set()}
+	identity := release.SHA256.NewHash()
 	for _, f := range offer {
 		e, known := d.cfg.Names.packEntry(f), f.Role == release.Resource
 		if f.Role == release.Binary {
 			e, known = d.cfg.Names.binaryEntry(f)
 		}
-		if known && d.covers(mode, e.Kind) {
-			chosen = append(chosen, candidate{file: f, entry: e})
+		if !known {
+			continue
+		}
+		fmt.Fprintf(identity, "%s\x00%s\x00%d\n", e.Live, e.Digest, e.Size)
+		p.packs = p.packs || e.Kind == pack
+		if d.covers(mode, e.Kind) {
+			p.symbols = p.symbols || e.Kind == module
+			p.offered = append(p.offered, candidate{file: f, entry: e})
+		} else {
+			p.others = append(p.others, e)
 		}
 	}
-	return chosen
+	p.build = release.SHA256.SumOf(identity)
+	// Modules come first: a damaged one is known before the packs are fetched.
+	slices.SortStableFunc(p.offered, func(a, b candidate) int { return cmp.Compare(order(a.entry.Kind), order(b.entry.Kind)) })
+	return p, p.respell()
 }
 
-// covers reports whether a mode is about files of a kind. A verification looks at the module whatever the mode; packs
-// belong to another compatibility version while binaries are updated.
+// order is which kind of file is fetched first.
+func order(k kind) int { return slices.Index([]kind{module, companion, pack}, k) }
+
+// covers reports whether a mode is about files of a kind. Packs are part of every set; a module is changed only where the
+// server asks for it, or a verification finds it damaged.
 func (d *Dir) covers(mode update.Mode, k kind) bool {
-	if k == pack {
-		return mode == update.Resources
-	}
-	return mode == update.Binaries || d.cfg.Verify
+	return k == pack || mode == update.Binaries || d.cfg.Verify
 }
 
 // counts reports whether a file of a kind makes a mode worth going on: modules in binaries mode, packs otherwise.
-// Companions don't.
 func counts(mode update.Mode, k kind) bool {
 	return (mode == update.Binaries && k == module) || (mode == update.Resources && k == pack)
 }
 
-// compare reports whether the live file is already what the offer says, and notes what a module would replace.
-func (d *Dir) compare(ctx context.Context, e *entry, progress func(file string, done, size int64)) (bool, error) {
+// compare finds what is missing, what the set has but does not know, and what the release dropped.
+func (p *planning) compare(ctx context.Context, progress func(file string, done, size int64)) error {
+	offered := make(map[string]bool, len(p.offered))
+	for _, c := range p.offered {
+		offered[c.entry.Live] = true
+		if counts(p.mode, c.entry.Kind) {
+			p.matched++
+		}
+	}
+	if err := p.compareSet(ctx, offered, progress); err != nil {
+		return err
+	}
+	p.note()
+	p.foresee(progress)
+	for _, c := range p.offered {
+		current, err := p.compareFile(ctx, &c, progress)
+		below := false
+		if err == nil && !current {
+			below, err = p.compareBase(ctx, c.entry, progress)
+		}
+		if err == nil && !current && !below {
+			err = p.salvageBase(ctx, &c, progress)
+		}
+		switch {
+		case err != nil:
+			return err
+		case below:
+		case !current:
+			p.work.items = append(p.work.items, c)
+		case p.set[c.entry.Live].Digest != c.entry.Digest && c.entry.Live != p.dir.cfg.Names.hostSymbols():
+			p.adopted = append(p.adopted, c.entry)
+		}
+	}
+	return nil
+}
+
+// compareSet finds files of the set that the offer lacks.
+func (p *planning) compareSet(ctx context.Context, offered map[string]bool, progress func(file string, done, size int64)) error {
+	for _, live := range slices.Sorted(maps.Keys(p.set)) {
+		e := p.set[live]
+		dropped := e.Kind == pack && p.packs || e.Kind == companion && p.symbols && belongs(companion, live, p.dir.cfg.Names.Library())
+		if offered[live] || !dropped {
+			continue
+		}
+		gone := entry{Kind: e.Kind, Live: live, Old: e.Digest, OldSize: e.Size}
+		p.gone = append(p.gone, gone)
+	}
+	return p.recheckGone(ctx)
+}
+
+// compareFile reports whether the live file is already what the offer says, and notes what it would replace.
+func (p *planning) compareFile(ctx context.Context, c *candidate, progress func(file string, done, size int64)) (bool, error) {
+	d, e := p.dir, &c.entry
+	known, ours := p.set[e.Live]
+	e.Repair = ours && known.Digest == e.Digest
 	info, err := d.fs.Lstat(e.Live)
 	switch {
+	case isNotFolder(err):
+		e.Aside = true // a file stands where its folder will be
+		return false, p.checkBlocked(path.Dir(e.Live))
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
 		return false, err
 	case info.IsDir():
-		err := errors.New("a folder stands where this file belongs; move it away")
-		return false, &fs.PathError{Op: "compare", Path: e.Live, Err: err}
+		return false, p.checkFolder(e.Live)
 	case e.Live == d.cfg.Names.hostSymbols():
 		return true, nil
-	case !info.Mode().IsRegular() || (info.Size() != e.Size && e.Kind != module):
+	case !info.Mode().IsRegular():
 		return false, nil
 	}
-	digest, err := d.digestOf(ctx, e.Live, info, e.Digest.Algorithm, progress)
+	digest, held, err := d.digestOf(ctx, *e, info, progress)
+	if platform.IsUnreadable(err) {
+		d.log.Warn().Err(err).Msg("the disk can't read this file; it is fetched again")
+		e.Broken = true
+		return false, nil
+	}
+	if err != nil || digest == e.Digest && info.Size() == e.Size {
+		return err == nil, err
+	}
+	c.salvage, err = d.salvage(ctx, d.fs, *e, info.Size(), held, func(done int64) { progress(e.Live, done, info.Size()) })
 	if err != nil {
 		return false, err
 	}
-	if e.Kind == module {
-		e.Old = digest
+	if !e.Repair {
+		e.Old, e.OldSize, e.Foreign = digest, info.Size(), !ours && len(p.set) > 0
 	}
-	return digest == e.Digest && info.Size() == e.Size, nil
+	return false, nil
 }
 
-// digestOf returns a file's digest from the cache or by reading it. info was read before, so a change while it reads shows
-// the next time.
-func (d *Dir) digestOf(ctx context.Context, name string, info fs.FileInfo, a release.Algorithm, progress func(file string, done, size int64)) (release.Digest, error) {
-	full, id := d.fs.Path(name), platform.IdentityOf(info)
-	if digest, found := d.cache.lookup(full, a, id); found && !d.cfg.Verify {
-		return digest, nil
+// checkBlocked refuses an offer that needs a folder where a file stands that does not go with it.
+func (p *planning) checkBlocked(folder string) error {
+	for ; folder != "."; folder = path.Dir(folder) {
+		info, err := p.dir.fs.Lstat(folder)
+		if isAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() && !p.goes(folder) {
+			return &fs.PathError{Op: "compare", Path: folder, Err: errFileInTheWay}
+		}
+		return nil
 	}
-	digest, err := d.read(ctx, name, a, func(done int64) { progress(name, done, info.Size()) })
+	return nil
+}
+
+var errFileInTheWay = errors.New("a file stands where a folder of the game belongs; move it away")
+
+// goes reports whether a file of the set goes with this plan.
+func (p *planning) goes(live string) bool {
+	return slices.ContainsFunc(p.gone, func(e entry) bool { return e.Live == live })
+}
+
+// checkFolder refuses an offer that needs a file where a folder stands, unless all that is in it goes with the plan.
+func (p *planning) checkFolder(folder string) error {
+	entries, err := p.dir.fs.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		if e.IsDir() {
+			err = p.checkFolder(name)
+		} else if !p.goes(name) {
+			err = &fs.PathError{Op: "compare", Path: name, Err: errNotEmpty}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// digestOf returns a live file's digest from the cache or by reading it, then with the sums of its blocks as far as the
+// entry goes. info was read before, so a change while it reads shows the next time.
+func (d *Dir) digestOf(ctx context.Context, e entry, info fs.FileInfo, progress func(file string, done, size int64)) (release.Digest, blockSums, error) {
+	full, id := d.fs.Path(e.Live), platform.IdentityOf(info)
+	if digest, found := d.cache.lookup(full, e.Digest.Algorithm, id); found && !d.cfg.Verify {
+		return digest, nil, nil
+	}
+	digest, held, err := d.readBlocks(ctx, d.fs, e, func(done int64) { progress(e.Live, done, info.Size()) })
 	if err == nil && settled(id, d.cfg.Now()) {
 		d.cache.store(full, id, digest)
 	}
-	return digest, err
+	return digest, held, err
 }
 
-// prepare finds usable parts, checks the room, makes the folders and begins the transaction. Nothing is written when
-// nothing is missing.
-func (d *Dir) prepare(w *work, mode update.Mode) (err error) {
-	if len(w.items) == 0 {
-		return nil
-	}
-	bound, missing := d.journal.bound(), int64(0)
-	for i := range w.items {
-		c := &w.items[i]
-		if c.offset, err = d.resume(c.entry, bound[c.entry.Live]); err != nil {
-			return err
-		}
-		delete(bound, c.entry.Live)
-		missing += min(c.file.Size-c.offset, math.MaxInt64-reserve-missing)
-	}
-	kept, err := d.leftovers(bound, mode)
-	if err != nil {
-		return err
-	}
-	if err := d.checkRoom(missing); err != nil {
-		return err
-	}
-	if err := d.makeFolders(w); err != nil {
-		return err
-	}
-	return d.journal.begin(d.fs, w.entries(), kept)
-}
-
-// resume is how many bytes of a part can be used: those of a part that the journal binds to the same digest. Any other
-// part is removed, before the journal binds its name anew.
-func (d *Dir) resume(e, bound entry) (int64, error) {
-	info, err := d.fs.Lstat(e.part())
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	same := bound.Digest == e.Digest && bound.Size == e.Size && bound.Kind == e.Kind
-	if same && info.Mode().IsRegular() && info.Size() <= e.Size {
-		return info.Size(), nil
-	}
-	return 0, d.remove(e.part())
-}
-
-// leftovers are the parts that this plan does not want: those that its mode covers are removed, because the offer no
-// longer has them, and those of the other mode stay bound to their digests.
-func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry, err error) {
-	for _, live := range slices.Sorted(maps.Keys(bound)) {
-		e := bound[live]
-		there, err := d.exists(e.part())
-		if err == nil && there && d.covers(mode, e.Kind) {
-			there, err = false, d.remove(e.part())
-		}
-		if err != nil {
-			return nil, err
-		}
-		if there {
-			kept = append(kept, e)
-		}
-	}
-	return kept, nil
-}
-
-// checkRoom refuses before the first byte. A system that can't tell the free space is believed to have enough.
-func (d *Dir) checkRoom(missing int64) error {
-	free, err := d.fs.Free()
-	if err != nil {
-		d.log.Warn().Err(err).Msg("free space unknown")
-		return nil
-	}
-	need := missing + reserve
-	if missing == 0 || free >= uint64(need) {
-		return nil
-	}
-	return &update.Fault{Cause: update.DiskFull, Subject: d.fs.Path("."),
-		Err: &SpaceError{Volume: d.fs.Path("."), Need: need, Free: int64(min(free, math.MaxInt64))}}
-}
-
-// makeFolders makes the folders of the parts and syncs every name on the way to them, with the one of StateDir.
-func (d *Dir) makeFolders(w *work) error {
-	folders := map[string]bool{}
-	for _, c := range w.items {
-		folder := path.Dir(c.entry.Live)
-		if !folders[folder] {
-			if err := d.fs.MkdirAll(folder, 0o755); err != nil {
-				return err
-			}
-		}
-		for ; !folders[folder]; folder = path.Dir(folder) {
-			folders[folder] = true
-		}
-	}
-	return d.syncDirs(folders)
+// changes reports whether the plan would change the set, and not only mend it.
+func (p *planning) changes() bool {
+	return len(p.gone) > 0 || slices.ContainsFunc(p.work.items, func(c candidate) bool { return !c.entry.Repair })
 }

@@ -20,10 +20,14 @@ type EndInfo struct {
 	Path   string        // where the install is; used where the fault names no file
 
 	Needed, Free int64         // bytes, of a full disk; Needed is 0 while unknown
+	Volume       string        // which disk is full, as its user knows it; may be empty
+	Holders      string        // who uses a locked file; empty where nobody can say
+	Vanished     bool          // a file was gone after it had been written
 	RetryAfter   time.Duration // of a maintenance; 0 while unknown
 	Components   []string      // which differ, in words of the verdict
 	Unloadable   string        // the module that could not be loaded, where the game never ran
 	RolledBack   bool          // the last good version was put back
+	Remedy       string        // the settings file that can name another folder to write to; empty where that would not help
 
 	StoreURL    string // of the store page; never from a server
 	WebsiteURL  string // of the page with the full package; never from a server
@@ -57,7 +61,7 @@ func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
 		}
 	}
 	d.Body = body(e, info, t)
-	if step := nextStep(e, d, t); step != "" {
+	if step := nextStep(e, d, info, t); step != "" {
 		d.Body += "\n\n" + step
 	}
 	d.Default = defaultButton(d.Buttons)
@@ -119,6 +123,9 @@ func body(e update.End, info EndInfo, t assets.Texts) string {
 	if e.Outcome == update.RuntimeFailed && info.Unloadable != "" {
 		key, args = "end.runtime.unloadable", []any{"path", clean(info.Unloadable, maxLine)}
 	}
+	if e.Cause == update.DiskFault && info.Vanished {
+		key = "end.disk.vanished"
+	}
 	said := t.Get(key, args...)
 	if more := addition(e, info, t); more != "" {
 		said += "\n" + more
@@ -131,6 +138,10 @@ func addition(e update.End, info EndInfo, t assets.Texts) string {
 	switch {
 	case e.Cause == update.DiskFull && info.Needed > 0:
 		return t.Get("end.diskfull.numbers", "needed", t.Size(info.Needed), "free", t.Size(info.Free))
+	case e.Cause == update.LockedFile && info.Holders != "":
+		return t.Get("end.locked.holder", "holders", clean(info.Holders, maxLine))
+	case e.Cause == update.DiskFault && info.Vanished:
+		return t.Get("end.disk.scanner")
 	case e.Outcome == update.Maintenance && info.RetryAfter > 0:
 		return t.Get("end.maintenance.back", "time", t.Span(info.RetryAfter))
 	case e.Outcome == update.ComponentsMismatch && len(info.Components) > 0:
@@ -170,7 +181,7 @@ func orWord(text, word string) string {
 }
 
 // nextStep says what to do now, in words that fit the buttons that are there.
-func nextStep(e update.End, d Dialog, t assets.Texts) string {
+func nextStep(e update.End, d Dialog, info EndInfo, t assets.Texts) string {
 	if len(d.Buttons) == 0 {
 		return ""
 	}
@@ -181,6 +192,12 @@ func nextStep(e update.End, d Dialog, t assets.Texts) string {
 		}
 	}
 	step := t.Get(key)
+	if missing := info.Needed - info.Free; e.Cause == update.DiskFull && missing > 0 && info.Volume != "" {
+		step = t.Get("end.diskfull.free", "missing", t.Size(missing), "volume", clean(info.Volume, maxLine))
+	}
+	if e.Cause == update.NoPermission && info.Remedy != "" {
+		step = t.Get("end.permission.remedy", "settings", clean(info.Remedy, maxLine))
+	}
 	if d.Offers(update.Offline) {
 		step += " " + t.Get("next.offline")
 	}

@@ -15,7 +15,8 @@ import (
 func fullInfo(e update.End) EndInfo {
 	info := EndInfo{
 		Target: "Linux-x64", Server: "play.example.org:4000", Path: "/home/ada/Games/EmberReach",
-		Needed: 412_000_000, Free: 51_000_000, RetryAfter: 20 * time.Minute,
+		Needed: 412_000_000, Free: 51_000_000, Volume: "/home", RetryAfter: 20 * time.Minute,
+		Holders: "scand (process 71)", Vanished: true,
 		Components: []string{"PlayerController (server is newer)", "Inventory (client is newer)"}, RolledBack: true,
 		StoreURL: "https://store.example.org/ember", WebsiteURL: "https://example.org/get", PlayOffline: true,
 	}
@@ -28,6 +29,7 @@ func fullInfo(e update.End) EndInfo {
 // variants are what is known about an end, from everything to nothing.
 func variants(e update.End) map[string]EndInfo {
 	full, noURL := fullInfo(e), fullInfo(e)
+	noURL.Volume, noURL.Holders, noURL.Vanished = "", "", false
 	noURL.StoreURL, noURL.WebsiteURL, noURL.PlayOffline, noURL.RolledBack = "", "", false, false
 	noURL.Unloadable = "/home/ada/Games/EmberReach/EmberReach.so"
 	return map[string]EndInfo{"1 all is known": full, "2 no page, nothing to play": noURL, "3 nothing is known": {}}
@@ -209,6 +211,29 @@ func TestDialogsAreCleaned(t *testing.T) {
 		}
 		if strings.Count(d.Body, "evil") > maxComponents+2 {
 			t.Errorf("%s: too long: %q", e.Key, d.Body)
+		}
+	}
+}
+
+// A folder that can't be written has a remedy where the settings can name another one.
+func TestRemedyOfAFolderThatCantBeWritten(t *testing.T) {
+	for _, language := range assets.Languages() {
+		texts, words := assets.TextsFor(language), verbs(language)
+		for _, e := range update.Ends() {
+			info := fullInfo(e)
+			without := ComposeEnd(e, info, texts)
+			info.Remedy = "/opt/ember/EmberReach.toml"
+			d := ComposeEnd(e, info, texts)
+			if e.Cause != update.NoPermission {
+				if d.Text() != without.Text() {
+					t.Errorf("%s, %s: speaks of a remedy: %q", language, e.Key, d.Body)
+				}
+				continue
+			}
+			checkNextStep(t, language+", "+e.Key, d, words)
+			if !strings.Contains(d.Body, info.Remedy) || !strings.Contains(d.Body, `UserWritablePath = "*"`) {
+				t.Errorf("%s: %q names neither the settings nor what to set", language, d.Body)
+			}
 		}
 	}
 }

@@ -148,7 +148,7 @@ func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
 	w := newWindow(a, opt.Title)
 	s := newScreen(opt.Title, <-pictures, opt.Texts, actions{
 		cancel: cancel, logTail: opt.LogTail, report: opt.Report, open: opt.OpenURL,
-		copy: func(text string) { a.Clipboard().SetContent(text) },
+		copy: func(text string) { a.Clipboard().SetContent(text) }, raise: w.RequestFocus,
 	})
 	s.show(Compose(update.Status{}, time.Now(), opt.Texts))
 	w.SetContent(s.root)

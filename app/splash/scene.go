@@ -61,7 +61,7 @@ func Compose(s update.Status, now time.Time, t assets.Texts) Scene {
 			scene.Retry = t.Get("retry.attempt", "n", s.Attempt)
 		}
 	}
-	if s.Phase == update.Fetching && s.Rate > 0 {
+	if (s.Phase == update.Fetching || s.Phase == update.Comparing) && s.Rate > 0 {
 		scene.Speed = t.Rate(s.Rate)
 	}
 	if left, known := s.Remaining(); known {
@@ -79,7 +79,10 @@ func headline(s update.Status) string {
 	switch s.Phase {
 	case update.Fetching, update.Committing:
 		mode := "resources"
-		if s.Mode == update.Binaries {
+		switch {
+		case s.Damage != nil:
+			mode = "repair"
+		case s.Mode == update.Binaries:
 			mode = "binaries"
 		}
 		return "phase." + s.Phase.String() + "." + mode
@@ -149,8 +152,15 @@ func thisBar(s update.Status, t assets.Texts) Bar {
 	}
 }
 
+// allBar is the whole of what goes on: all that is hashed, and later all that is fetched.
 func allBar(s update.Status, t assets.Texts) Bar {
-	if s.Bytes <= 0 {
+	if s.Phase == update.Comparing && s.ToHash > 0 {
+		return Bar{
+			Shown: true, Label: t.Get("bar.all"),
+			Amount: t.Amount(min(s.Hashed, s.ToHash), s.ToHash), Fraction: fraction(s.Hashed, s.ToHash),
+		}
+	}
+	if s.Bytes <= 0 || s.Phase == update.Comparing {
 		return Bar{}
 	}
 	label := t.Get("bar.all")

@@ -43,6 +43,12 @@ func moments() []moment {
 		{"comparing", update.Status{
 			Phase: update.Comparing, File: "Resources/Core.zip", FileSize: 9_000_000, FileDone: 4_500_000,
 		}},
+		{"comparing, with a measure", update.Status{
+			Phase: update.Comparing, File: "Resources/Core.zip", FileSize: 900_000_000, FileDone: 450_000_000,
+			Hashed: 1_200_000_000, ToHash: 4_000_000_000, Rate: 850_000_000,
+		}},
+		{"fetching a repair", with(fetching, func(s *update.Status) { s.Damage = &update.Damages{} })},
+		{"putting a repair in place", with(fetching, func(s *update.Status) { s.Phase, s.Damage = update.Committing, &update.Damages{} })},
 		{"fetching resources", fetching},
 		{"fetching binaries", with(fetching, func(s *update.Status) {
 			s.Mode, s.File, s.Files, s.FilesDone = update.Binaries, "EmberReach.so", 1, 0

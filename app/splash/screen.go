@@ -20,6 +20,7 @@ type actions struct {
 	report  func() string
 	copy    func(text string)          // to the clipboard
 	open    func(address string) error // a page
+	raise   func()                     // the window, in front of others
 }
 
 // screen is everything in the window. All of it runs on the loop.

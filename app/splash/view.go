@@ -143,6 +143,16 @@ func (v *View) Ask(ctx context.Context, d Dialog) (update.Action, error) {
 	}
 }
 
+// Raise brings the window in front of others, as far as the desktop allows it, and gives it the keyboard. It reports
+// whether there is a window.
+func (v *View) Raise() bool {
+	if v.isGone() {
+		return false
+	}
+	v.post(func(s *screen) { s.do.raise() })
+	return true
+}
+
 // post has f run on the loop, after everything that was posted before. It does not wait.
 func (v *View) post(f func(*screen)) {
 	v.mu.Lock()

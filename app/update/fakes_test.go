@@ -42,6 +42,7 @@ type world struct {
 
 	// the install
 	parts, live, staged map[string][]byte
+	damaged             map[string][]update.Range                      // of files that are live: what is bad of them; the rest need not be fetched
 	hold                func(ctx context.Context, method string) error // called at the start of each method but Close and Abandon
 	abandoning          error                                          // of Abandon
 	letting             time.Duration                                  // that Abandon takes
@@ -203,7 +204,7 @@ func (w *world) send(ctx context.Context, i int, want update.Want, sent *int64, 
 	if w.spoil != nil && w.spoil(want.File.Path, len(w.asked)) {
 		data[len(data)-1] ^= 1
 	}
-	for at := want.Offset; ; {
+	for at := want.Offset(); ; {
 		if w.pace > 0 {
 			time.Sleep(w.pace)
 		}
@@ -215,14 +216,22 @@ func (w *world) send(ctx context.Context, i int, want update.Want, sent *int64, 
 				return err
 			}
 		}
-		portion := data[at:min(at+int64(w.portion), int64(len(data)))]
+		end := int64(len(data))
+		if len(want.Missing) > 0 {
+			end = want.Missing[0].To
+		}
+		portion := data[at:min(at+int64(w.portion), end)]
 		if err := deliver(i, portion); err != nil {
 			return err
 		}
 		at, *sent, w.sent = at+int64(len(portion)), *sent+int64(len(portion)), w.sent+int64(len(portion))
 		clear(portion)
-		if at == int64(len(data)) {
+		if at == end && len(want.Missing) < 2 {
 			return nil
+		}
+		if at == end {
+			want.Missing = want.Missing[1:]
+			at = want.Offset()
 		}
 	}
 }
@@ -254,12 +263,26 @@ func (s fakeStage) Plan(ctx context.Context, mode update.Mode, offer []release.F
 				continue
 			}
 		}
-		offset := int64(len(w.parts[f.Path]))
-		plan.Wants = append(plan.Wants, update.Want{File: f, Offset: offset})
-		plan.Bytes, plan.Resumed = plan.Bytes+f.Size, plan.Resumed+offset
+		want := update.WantFrom(f, int64(len(w.parts[f.Path])))
+		if bad, there := w.damaged[f.Path]; there {
+			want.Missing = behind(bad, want.Offset())
+			plan.Damage = &update.Damages{Files: []update.Damage{{File: f.Path, Size: f.Size, Ranges: bad}}}
+		}
+		plan.Wants = append(plan.Wants, want)
+		plan.Bytes, plan.Resumed = plan.Bytes+f.Size, plan.Resumed+want.Have()
 	}
 	w.plan = &plan
 	return plan, err
+}
+
+// behind is what of the ranges lies behind an offset.
+func behind(ranges []update.Range, offset int64) (rest []update.Range) {
+	for _, r := range ranges {
+		if r.From = max(r.From, offset); r.From < r.To {
+			rest = append(rest, r)
+		}
+	}
+	return rest
 }
 
 // hash tells progress as a Stage with two hashing goroutines would.
@@ -269,6 +292,29 @@ func hash(path string, size int64, progress func(string, int64, int64)) {
 		hashing.Go(func() { progress(path, size*(half+1)/2, size) })
 	}
 	hashing.Wait()
+}
+
+// Advance takes from the live file what is not damaged of it.
+func (s fakeStage) Advance(ctx context.Context, i int) error {
+	w := s.w
+	leave, err := w.enter(ctx, &w.stage, "Advance")
+	defer leave()
+	if err == nil {
+		w.fill(w.plan.Wants[i])
+	}
+	return err
+}
+
+// fill copies what is good of a live file, up to the next missing byte.
+func (w *world) fill(want update.Want) {
+	held := int64(len(w.parts[want.File.Path]))
+	next := want.File.Size
+	if rest := behind(want.Missing, held); len(rest) > 0 {
+		next = rest[0].From
+	}
+	if held < next {
+		w.parts[want.File.Path] = append(w.parts[want.File.Path], w.live[want.File.Path][held:next]...)
+	}
 }
 
 func (s fakeStage) Write(i int, data []byte) error {
@@ -291,6 +337,7 @@ func (s fakeStage) Finish(ctx context.Context, i int) error {
 		return err
 	}
 	file := w.plan.Wants[i].File
+	w.fill(w.plan.Wants[i])
 	if digest(w.parts[file.Path]) != file.Digest {
 		delete(w.parts, file.Path)
 		return &update.Fault{Cause: update.DamagedDownload, Err: errors.New("another digest")}
@@ -338,11 +385,20 @@ func (w *world) installed(into map[string][]byte, role release.Role) {
 	}
 }
 
-// asks writes the offsets of one Fetch as "A.zip@0 B.zip@10".
+// asks writes the missing ranges of one Fetch as "A.zip@0 B.zip@10", with the ends of those that end before the file.
 func asks(wants []update.Want) string {
 	var words []string
 	for _, want := range wants {
-		words = append(words, fmt.Sprintf("%s@%d", want.File.Path, want.Offset))
+		word := fmt.Sprintf("%s@%d", want.File.Path, want.Offset())
+		for n, r := range want.Missing {
+			if n > 0 {
+				word += fmt.Sprintf(",%d", r.From)
+			}
+			if r.To < want.File.Size {
+				word += fmt.Sprintf("-%d", r.To)
+			}
+		}
+		words = append(words, word)
 	}
 	return strings.Join(words, " ")
 }

@@ -14,17 +14,19 @@ type sink struct{ Stage }
 
 func (sink) Write(int, []byte) error { return nil }
 
+func (sink) Advance(context.Context, int) error { return nil }
+
 // TestPortionsCostNoMemory: a portion on its way to the disk, and a step of hashing, allocate nothing.
 func TestPortionsCostNoMemory(t *testing.T) {
 	var m meter
-	transfer := transfer{wants: []Want{{File: release.File{Path: "A.zip", Size: 1 << 40}}}, stage: sink{}, meter: &m}
+	transfer := transfer{wants: []Want{WantFrom(release.File{Path: "A.zip", Size: 1 << 40}, 0)}, stage: sink{}, meter: &m}
 	portion := make([]byte, 1000)
 	ctx := context.Background()
 	got := testing.AllocsPerRun(1000, func() {
 		if err := transfer.deliver(ctx, 0, portion); err != nil {
 			t.Fatal(err)
 		}
-		m.file("B.zip", 1, 2)
+		m.hash("B.zip", 1, 2)
 	})
 	if got != 0 {
 		t.Errorf("%g allocations for each portion", got)
@@ -161,5 +163,30 @@ func TestRateAtAnyStep(t *testing.T) {
 		if held := r.last.at.Sub(oldest.at); step <= rateSpacing && held < RateWindow-rateSpacing {
 			t.Errorf("every %v: the ring holds only %v", step, held)
 		}
+	}
+}
+
+// TestMeterOfHashing: bytes count once, whatever the steps, and a file that is read again counts again.
+func TestMeterOfHashing(t *testing.T) {
+	var m meter
+	m.begin(7)
+	m.compare()
+	m.hash("", 0, 60)
+	steps := []struct {
+		file       string
+		done, size int64
+		hashed     int64
+	}{
+		{"A.zip", 10, 20, 10}, {"A.zip", 20, 20, 20}, {"A.zip", 20, 20, 20}, {"B.zip", 5, 5, 25}, {"C.zip", 5, 15, 30}, {"C.zip", 15, 15, 40}, {"C.zip", 3, 15, 43},
+	}
+	for _, s := range steps {
+		m.hash(s.file, s.done, s.size)
+		if p := m.read(); p.hashed != s.hashed || p.toHash != 60 || p.file != s.file || p.done != s.done || p.size != s.size || p.total != 7 {
+			t.Errorf("after %+v: %+v", s, p)
+		}
+	}
+	m.compare()
+	if p := m.read(); p != (progress{total: 7}) {
+		t.Errorf("the next comparison begins with %+v", p)
 	}
 }

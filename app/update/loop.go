@@ -74,7 +74,8 @@ func (l *loop) step(e Event) {
 func (l *loop) prepare(effect Effect) {
 	switch e := effect.(type) {
 	case Compare:
-		l.meter.file("", 0, 0)
+		l.meter.compare()
+		l.rate = rate{}
 	case Fetch:
 		l.meter.begin(l.state.Plan.Resumed)
 		l.rate = rate{}
@@ -97,12 +98,16 @@ func (l *loop) status() Status {
 	s, p := l.state, l.meter.read()
 	status := Status{
 		Phase: s.Phase, Mode: s.Mode, Outcome: s.Outcome, Fault: s.Fault, Judgement: s.Judgement, Server: l.cfg.Server,
+		HeldBack: s.Plan.HeldBack, Damage: s.Plan.Damage,
 		Files: len(s.Plan.Wants), FilesDone: s.Verified, Bytes: s.Plan.Bytes, BytesDone: p.total,
 		Attempt: s.Attempt, Started: l.started,
 	}
 	switch s.Phase {
 	case Comparing:
 		status.File, status.FileSize, status.FileDone = p.file, p.size, p.done
+		status.Hashed, status.ToHash = p.hashed, max(p.toHash, p.hashed)
+		l.rate.add(l.cfg.Now(), p.hashed)
+		status.Rate = l.rate.perSecond()
 	case Fetching, Verifying:
 		status.File, status.FileSize, status.FileDone = p.file, p.size, p.done
 		l.rate.add(l.cfg.Now(), p.total)

@@ -2,6 +2,8 @@ package update
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"collet/netproto/compat"
 	"collet/netproto/release"
@@ -35,11 +37,70 @@ func (f *Fault) Error() string {
 // Unwrap gives the underlying error.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Want is one file to fetch, from Offset to its end. Offset is what a part on disk already holds.
+// Range is the bytes [From, To) of a file.
+type Range struct{ From, To int64 }
+
+// Want is one file to make. Missing is what has to be fetched of it: ranges within the file, none empty, in order, with a
+// gap between any two. Everything else is on this disk already, in a part or in a file with other damage.
 type Want struct {
-	File   release.File
-	Offset int64
+	File    release.File
+	Missing []Range // never written to once made
 }
+
+// WantFrom is the usual want: everything from offset on is missing.
+func WantFrom(file release.File, offset int64) Want {
+	if offset >= file.Size {
+		return Want{File: file}
+	}
+	return Want{File: file, Missing: []Range{{offset, file.Size}}}
+}
+
+// Offset is the first byte that is missing, and the file's size where none is.
+func (w Want) Offset() int64 {
+	if len(w.Missing) == 0 {
+		return w.File.Size
+	}
+	return w.Missing[0].From
+}
+
+// Have is how many bytes need not be fetched.
+func (w Want) Have() int64 {
+	have := w.File.Size
+	for _, r := range w.Missing {
+		have -= r.To - r.From
+	}
+	return have
+}
+
+// Damage is what is wrong with one file of the set that was all right once.
+type Damage struct {
+	File   string // relative to the install folder
+	Size   int64  // that it should have
+	Ranges []Range
+}
+
+// shownRanges is how many ranges a person is told of one file.
+const shownRanges = 8
+
+// Where lists the ranges for a person, each with its first and its last byte.
+func (d Damage) Where() string {
+	words := make([]string, 0, shownRanges+1)
+	for i, r := range d.Ranges {
+		if i == shownRanges {
+			words = append(words, fmt.Sprintf("and %d more", len(d.Ranges)-i))
+			break
+		}
+		words = append(words, fmt.Sprintf("%d–%d", r.From, r.To-1))
+	}
+	return strings.Join(words, ", ")
+}
+
+// MaxDamage is how many ranges a list of damage holds for all its files together. Behind them each file has one range, from
+// its first damaged byte to its last: enough to tell where to look, and no more than a terminal can show.
+const MaxDamage = 1000
+
+// Damages lists the damage that a plan found. It is never written to once made.
+type Damages struct{ Files []Damage }
 
 // Source is the server, as the Updater sees it. One method runs at a time, Close excepted. A method returns soon after
 // its context has ended.
@@ -48,10 +109,10 @@ type Source interface {
 	Connect(ctx context.Context) (compat.Judgement, error)
 	// List returns what the server offers. It is valid after a verdict that allows a transfer.
 	List(ctx context.Context) ([]release.File, error)
-	// Fetch asks for every want and hands the bytes over in order: all of wants[0], then all of wants[1]. A want of
-	// which nothing is missing is delivered once with no bytes. deliver is never called concurrently, must not keep
-	// data, and its error ends Fetch, which returns it unchanged; it refuses bytes out of order and beyond the end of a
-	// file as a ServerFault.
+	// Fetch asks for the missing ranges of every want, and for nothing else, and hands the bytes over in order: all of
+	// wants[0], then all of wants[1]. No delivery holds bytes of two ranges. A want of which nothing is missing is
+	// delivered once with no bytes. deliver is never called concurrently, must not keep data, and its error ends Fetch,
+	// which returns it unchanged; it refuses bytes out of order and beyond the end of a range as a ServerFault.
 	Fetch(ctx context.Context, wants []Want, deliver func(i int, data []byte) error) error
 	// Close ends the connection. It may be called at any time and more than once.
 	Close() error
@@ -60,10 +121,14 @@ type Source interface {
 // Plan is what is missing.
 type Plan struct {
 	Mode    Mode
-	Wants   []Want // never written to once returned
-	Bytes   int64  // sum of the sizes of Wants' files
-	Resumed int64  // sum of the offsets
-	Matched int    // files of the list that concern this install, wanted or current
+	Wants   []Want   // never written to once returned
+	Bytes   int64    // sum of the sizes of Wants' files
+	Resumed int64    // of those, how many need not be fetched
+	Matched int      // files of the list that concern this install, wanted or current
+	Damage  *Damages // nil where nothing of the set is damaged
+
+	// HeldBack says that the offered set was taken back after failed starts, so that nothing is wanted of it.
+	HeldBack bool
 }
 
 // Stage is the install, as the Updater sees it. One method runs at a time. Every error is a *Fault or a context error.
@@ -71,15 +136,20 @@ type Plan struct {
 type Stage interface {
 	// Plan compares the offer with the disk, checks every path and the free space, and prepares parts for what is
 	// missing. progress is called as bytes are hashed; it may be called often, and from any goroutine until Plan
-	// returns. A later Plan replaces an earlier one.
+	// returns. Where it is known before, one call comes first with no file and the size of all that will be hashed. A later
+	// Plan replaces an earlier one.
 	Plan(ctx context.Context, mode Mode, offer []release.File, progress func(file string, done, size int64)) (Plan, error)
-	// Write appends data to the part of the planned want i.
+	// Advance fills the part of the planned want i with what this disk holds, up to the next byte that is missing. It is
+	// called before the first Write of each missing range. Where the disk no longer holds what Plan saw, the part keeps what
+	// is right of it, the fault's cause is DamagedDownload, and a later Plan finds more to be missing.
+	Advance(ctx context.Context, i int) error
+	// Write appends data, of one missing range, to the part of the planned want i.
 	Write(i int, data []byte) error
 	// Finish checks that part i is complete and is what it was meant to become. A part that is not is thrown away and
 	// the fault's cause is DamagedDownload and its subject the file.
 	Finish(ctx context.Context, i int) error
-	// Commit makes the finished parts live (Resources) or staged (Binaries), all of them. It is called only after every
-	// want of the last Plan was finished, also when there was none.
+	// Commit makes the finished parts live, or staged if a module is among them: all of them or none. It is called only
+	// after every want of the last Plan was finished, also when there was none.
 	Commit(ctx context.Context) error
 	// Abandon lets go of open files and keeps the parts, so that a later Plan goes on from them. It is called before
 	// every pause and once at the very end, also when nothing is open and after Commit.

@@ -49,7 +49,7 @@ func anyJudgement(t *rapid.T) compat.Judgement {
 func anyPlan(t *rapid.T) update.Plan {
 	plan := update.Plan{Matched: rapid.IntRange(0, 3).Draw(t, "matched")}
 	for i := range rapid.IntRange(0, plan.Matched).Draw(t, "wants") {
-		plan.Wants = append(plan.Wants, update.Want{File: release.File{Path: string(rune('A' + i)), Size: 9}})
+		plan.Wants = append(plan.Wants, update.WantFrom(release.File{Path: string(rune('A' + i)), Size: 9}, rapid.Int64Range(0, 9).Draw(t, "offset")))
 	}
 	return plan
 }
@@ -109,6 +109,9 @@ func fresh(t *rapid.T) update.State {
 func deep(s update.State) update.State {
 	s.Damaged = maps.Clone(s.Damaged)
 	s.Plan.Wants = slices.Clone(s.Plan.Wants)
+	for i, want := range s.Plan.Wants {
+		s.Plan.Wants[i].Missing = slices.Clone(want.Missing)
+	}
 	if s.Fault != nil {
 		fault := *s.Fault
 		s.Fault = &fault

@@ -66,6 +66,7 @@ type Status struct {
 	Outcome   Outcome // meaningful when Phase is Done
 	Fault     *Fault  // why it Failed, or until Done what the last attempt died of; nil otherwise. Never written to
 	Judgement compat.Judgement
+	HeldBack  bool   // the server offers a set that was taken back after failed starts: the installed one is kept
 	Server    string // host:port as it was asked for
 
 	File      string // the file being hashed (Comparing) or fetched (Fetching, Verifying); empty otherwise
@@ -73,9 +74,12 @@ type Status struct {
 	FileDone  int64
 	Files     int // files to fetch
 	FilesDone int
-	Bytes     int64 // bytes of all files to fetch, parts on disk included
-	BytesDone int64 // of those, how many are on disk
-	Rate      int64 // bytes a second over RateWindow; 0 while unknown and while nothing is fetched
+	Bytes     int64    // bytes of all files to fetch, parts on disk included
+	BytesDone int64    // of those, how many are on disk
+	Rate      int64    // bytes a second over RateWindow that are fetched, or hashed while Comparing; 0 while unknown
+	Hashed    int64    // bytes of all files that were read, while Comparing
+	ToHash    int64    // bytes of all files that will have been read, as far as it is known; at least Hashed
+	Damage    *Damages // what the last comparison found damaged; nil where nothing was
 
 	Attempt int       // connection attempts so far, 1 for the first; 0 before it
 	RetryAt time.Time // while Waiting: when the next attempt starts

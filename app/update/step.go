@@ -162,6 +162,8 @@ func (m Mode) ready() Outcome {
 func (s State) planned(p Plan) (State, []Effect) {
 	s.Plan, s.Verified = p, 0
 	switch {
+	case p.HeldBack:
+		return s.end(ResourcesReady) // the installed set stays; Status.HeldBack tells why
 	case s.Mode == Binaries && p.Matched == 0:
 		return s.end(ServerMissingNativeUpdate)
 	case len(p.Wants) == 0:

@@ -79,7 +79,7 @@ func TestVerdictChoosesModeOrOutcome(t *testing.T) {
 }
 
 func TestPlanDecidesWhatIsNext(t *testing.T) {
-	want := []update.Want{{File: release.File{Path: "A", Size: 1}}}
+	want := []update.Want{update.WantFrom(release.File{Path: "A", Size: 1}, 0)}
 	tests := []struct {
 		name   string
 		mode   update.Mode

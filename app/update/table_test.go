@@ -64,7 +64,9 @@ func broken() *update.Fault {
 func twoWants() update.Plan {
 	return update.Plan{
 		Mode: update.Resources, Matched: 3, Bytes: 30, Resumed: 5,
-		Wants: []update.Want{{File: release.File{Path: "A.zip", Size: 10}, Offset: 5}, {File: release.File{Path: "B.zip", Size: 20}}},
+		Wants: []update.Want{
+			update.WantFrom(release.File{Path: "A.zip", Size: 10}, 5), update.WantFrom(release.File{Path: "B.zip", Size: 20}, 0),
+		},
 	}
 }
 

@@ -15,7 +15,9 @@ type transfer struct {
 
 	want     int   // under way
 	begun    bool  // something of it was delivered
-	written  int64 // of it, by this transfer
+	next     int   // of its missing ranges, the one under way
+	filled   int64 // bytes of that range that were delivered
+	written  int64 // of the want, by this transfer
 	finished int64 // bytes that this transfer wrote to wants before it
 	fault    *Fault
 }
@@ -38,19 +40,36 @@ func (t *transfer) take(ctx context.Context, i int, data []byte) *Fault {
 	want := t.wants[i]
 	if !t.begun {
 		t.begun = true
-		t.meter.file(want.File.Path, want.Offset, want.File.Size)
+		t.meter.file(want.File.Path, want.Have(), want.File.Size)
 	}
 	if len(data) > 0 {
-		if err := t.stage.Write(i, data); err != nil {
+		if err := t.write(ctx, i, data); err != nil {
 			return about(want, asFault(err, DiskFault))
 		}
-		t.written += int64(len(data))
-		t.meter.wrote(int64(len(data)))
 	}
-	if want.Offset+t.written < want.File.Size {
+	if t.next < len(want.Missing) {
 		return nil
 	}
 	return t.finish(ctx, i)
+}
+
+// write passes bytes of the range under way on.
+func (t *transfer) write(ctx context.Context, i int, data []byte) error {
+	if t.filled == 0 {
+		if err := t.stage.Advance(ctx, i); err != nil {
+			return err
+		}
+	}
+	if err := t.stage.Write(i, data); err != nil {
+		return err
+	}
+	n := int64(len(data))
+	t.filled, t.written = t.filled+n, t.written+n
+	t.meter.wrote(n)
+	if r := t.wants[i].Missing[t.next]; r.From+t.filled == r.To {
+		t.next, t.filled = t.next+1, 0
+	}
+	return nil
 }
 
 // finish has the complete part checked and goes on to the next want.
@@ -61,7 +80,7 @@ func (t *transfer) finish(ctx context.Context, i int) *Fault {
 	}
 	t.events <- Verified{i}
 	t.finished += t.written
-	t.want, t.begun, t.written = i+1, false, 0
+	t.want, t.begun, t.written, t.next, t.filled = i+1, false, 0, 0, 0
 	return nil
 }
 
@@ -76,14 +95,21 @@ func about(want Want, fault *Fault) *Fault {
 }
 
 // misplaced refuses bytes that were not asked for: those of another want than the one under way, and those beyond the
-// end of its file. Sizes come from a peer, so this is looked at again here, whatever a Source checks itself.
+// end of its range. Sizes come from a peer, so this is looked at again here, whatever a Source checks itself.
 func (t *transfer) misplaced(i, n int) *Fault {
 	if i != t.want || i >= len(t.wants) {
 		return &Fault{Cause: ServerFault, Err: fmt.Errorf("bytes of file %d arrived while file %d of %d was due", i, t.want, len(t.wants))}
 	}
-	file := t.wants[i].File
-	if end := t.wants[i].Offset + t.written + int64(n); n > 0 && end > file.Size {
-		return &Fault{Cause: ServerFault, Subject: file.Path, Err: fmt.Errorf("bytes up to %d arrived of a file of %d", end, file.Size)}
+	if n == 0 {
+		return nil
+	}
+	want, due := t.wants[i], Range{}
+	if t.next < len(want.Missing) {
+		due = want.Missing[t.next]
+	}
+	if end := due.From + t.filled + int64(n); end > due.To {
+		return &Fault{Cause: ServerFault, Subject: want.File.Path,
+			Err: fmt.Errorf("bytes up to %d arrived of %d to %d, of a file of %d", end, due.From, due.To, want.File.Size)}
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (w *worker) perform(ctx context.Context, effect Effect) Event {
 		offer, err := w.cfg.Source.List(ctx)
 		return w.answer(Listed{offer}, asFault(err, Interrupted))
 	case Compare:
-		plan, err := w.cfg.Stage.Plan(ctx, e.Mode, e.Offer, w.meter.file)
+		plan, err := w.cfg.Stage.Plan(ctx, e.Mode, e.Offer, w.meter.hash)
 		return w.answer(Planned{plan}, asFault(err, DiskFault))
 	case Fetch:
 		return w.fetch(ctx, e.Wants)

@@ -18,6 +18,8 @@
 // Its command line, behind the host's name:
 //
 //	--ClientResources DIR   where the packs are; wanted
+//	--ClientResourcesPatched DIR    packs that take precedence over those of their names there
+//	--ClientResourcesList FILE      which of the packs there count, one name a line; without it all do
 //	--headless              draw nothing: read the packs, print one line about them, say ready, end
 //	--frames N              end after N frames
 //	--ask-reload            after the first frame ask for the live module: the host's name without .exe, with .so or the like

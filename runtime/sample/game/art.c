@@ -134,10 +134,10 @@ static int read_picture(Picture* picture, const Pack* pack, const char* name, ch
     return pack_find(pack, name, &found, error) == 0 ? read_bmp(picture, found, name, error) : -1;
 }
 
-static int load_pictures(Art* art, const char* folder, char* error) {
+static int load_pictures(Art* art, const Packs* where, char* error) {
     Pack pack = {0};
     bool well;
-    if (pack_open(&pack, folder, "Art.zip", error) != 0) {
+    if (pack_open(&pack, where, "Art.zip", error) != 0) {
         return -1;
     }
     well = read_picture(&art->font, &pack, "font.bmp", error) == 0 &&
@@ -150,11 +150,11 @@ static int load_pictures(Art* art, const char* folder, char* error) {
     return well ? 0 : -1;
 }
 
-static int load_text(Art* art, const char* folder, char* error) {
+static int load_text(Art* art, const Packs* where, char* error) {
     Pack pack = {0};
     Span found;
     int result;
-    if (pack_open(&pack, folder, "Core.zip", error) != 0) {
+    if (pack_open(&pack, where, "Core.zip", error) != 0) {
         return -1;
     }
     result = pack_find(&pack, "game.txt", &found, error) == 0 ? read_text(art, found, error) : -1;
@@ -162,12 +162,12 @@ static int load_text(Art* art, const char* folder, char* error) {
     return result;
 }
 
-int art_load(Art* art, const char* folder, char* error) {
+int art_load(Art* art, const Packs* where, char* error) {
     memset(art, 0, sizeof *art);
     art->background = 0xFF101418u;
     art->panel = 0xFF202830u;
     art->accent = 0xFFE0E0E0u;
-    if (load_text(art, folder, error) != 0 || load_pictures(art, folder, error) != 0) {
+    if (load_text(art, where, error) != 0 || load_pictures(art, where, error) != 0) {
         art_free(art);
         return -1;
     }

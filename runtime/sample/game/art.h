@@ -22,8 +22,8 @@ typedef struct Art {
     Picture font, player, item;
 } Art;
 
-/* Reads Core.zip and Art.zip of a folder. Returns 0, or -1 with the reason in error (PACK_ERROR_SIZE bytes). */
-int art_load(Art* art, const char* folder, char* error);
+/* Reads Core.zip and Art.zip. Returns 0, or -1 with the reason in error (PACK_ERROR_SIZE bytes). */
+int art_load(Art* art, const Packs* where, char* error);
 
 void art_free(Art* art);
 

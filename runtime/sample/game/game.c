@@ -113,11 +113,11 @@ bool game_run(const Options* options, const Build* build, const Speech* speech) 
     Game game = {.options = options, .build = build, .speech = speech};
     char error[PACK_ERROR_SIZE];
     bool well;
-    if (options->packs == NULL) {
+    if (options->packs.folder == NULL) {
         say(&game, COLLET_LOG_ERROR, "no packs: --ClientResources is missing", "");
         return false;
     }
-    if (art_load(&game.art, options->packs, error) != 0) {
+    if (art_load(&game.art, &options->packs, error) != 0) {
         say(&game, COLLET_LOG_ERROR, "packs can't be used: ", error);
         return false;
     }

@@ -4,10 +4,12 @@
 
 #include <stdbool.h>
 
+#include "pack.h"
+
 /* What the command line asks for. Everything that ends the game in a bad way is there to test hosts with. */
 typedef struct Options {
     const char* host;  /* argv[0] */
-    const char* packs; /* --ClientResources DIR */
+    Packs packs;       /* --ClientResources DIR, --ClientResourcesPatched DIR, --ClientResourcesList FILE */
     bool headless;     /* --headless: read the packs, say what is in them, end */
     bool never_ready;  /* --never-ready: do not tell the host that the first frame is on the screen */
     bool ask_reload;   /* --ask-reload: end after the first frame by asking for a reload of the live module */

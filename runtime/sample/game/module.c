@@ -79,7 +79,11 @@ static bool take_switch(Options* o, const char* name) {
 /* One switch with a value. Returns whether it was one. */
 static bool take_value(Options* o, const char* name, const char* value) {
     if (strcmp(name, "--ClientResources") == 0) {
-        o->packs = value;
+        o->packs.folder = value;
+    } else if (strcmp(name, "--ClientResourcesPatched") == 0) {
+        o->packs.patched = value;
+    } else if (strcmp(name, "--ClientResourcesList") == 0) {
+        o->packs.list = value;
     } else if (strcmp(name, "--frames") == 0) {
         o->frames = number(name, value, 0);
     } else if (strcmp(name, "--call-exit") == 0) {

@@ -4,6 +4,7 @@
  */
 #include "pack.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,15 +52,65 @@ static int read_whole(Pack* pack, FILE* file, char* error) {
     return 0;
 }
 
-int pack_open(Pack* pack, const char* folder, const char* name, char* error) {
-    FILE* file;
-    int result, n = snprintf(pack->name, sizeof pack->name, "%s/%s", folder, name);
+/* Opens folder/name. Returns -1 with the reason for anything but a file that is not there, which leaves *file NULL. */
+static int find(Pack* pack, const char* folder, const char* name, FILE** file, char* error) {
+    int n = snprintf(pack->name, sizeof pack->name, "%s/%s", folder, name);
     if (n < 0 || (size_t)n >= sizeof pack->name) {
         return fail(error, name, "", "has too long a path");
     }
-    file = system_open_file(pack->name);
-    if (file == NULL) {
+    errno = 0;
+    *file = system_open_file(pack->name);
+    if (*file == NULL && errno != ENOENT && errno != ENOTDIR) {
         return fail(error, pack->name, "", "can't be opened");
+    }
+    return 0;
+}
+
+enum { MAX_NAME = 1200 }; /* bytes that are read of a list at once */
+
+/* Whether a list names a pack: 1, 0, or -1 with the reason. */
+static int listed(const char* list, const char* name, char* error) {
+    char line[MAX_NAME];
+    int found = 0, begun = 0; /* begun: what comes next goes on with a longer line */
+    FILE* file = system_open_file(list);
+    if (file == NULL) {
+        return fail(error, list, "", "can't be opened");
+    }
+    while (!found && fgets(line, sizeof line, file) != NULL) {
+        size_t end = strcspn(line, "\n");
+        int whole = !begun;
+        begun = line[end] == 0;
+        line[end] = 0;
+        found = whole && strcmp(line, name) == 0;
+    }
+    fclose(file);
+    return found;
+}
+
+/* Finds the file that counts. Returns -1 with the reason if there is none. */
+static int choose(Pack* pack, const Packs* where, const char* name, FILE** file, char* error) {
+    int counts = 1;
+    *file = NULL;
+    if (where->patched != NULL && (find(pack, where->patched, name, file, error) != 0 || *file != NULL)) {
+        return *file != NULL ? 0 : -1;
+    }
+    if (where->list != NULL && (counts = listed(where->list, name, error)) < 0) {
+        return -1;
+    }
+    if (!counts) {
+        return fail(error, name, "", "is not among the packs of this release");
+    }
+    if (find(pack, where->folder, name, file, error) != 0) {
+        return -1;
+    }
+    return *file != NULL ? 0 : fail(error, pack->name, "", "can't be opened");
+}
+
+int pack_open(Pack* pack, const Packs* where, const char* name, char* error) {
+    FILE* file;
+    int result;
+    if (choose(pack, where, name, &file, error) != 0) {
+        return -1;
     }
     result = read_whole(pack, file, error);
     fclose(file);

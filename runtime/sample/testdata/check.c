@@ -35,7 +35,7 @@ int main(void) {
     while (fgets(folder, sizeof folder, stdin) != NULL) {
         Art art;
         folder[strcspn(folder, "\n")] = 0;
-        if (art_load(&art, folder, error) == 0) {
+        if (art_load(&art, &(Packs){.folder = folder}, error) == 0) {
             draw(&art);
             art_free(&art);
             good++;

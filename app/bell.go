@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"collet/app/install"
+)
+
+const (
+	// bellFile says where the running host can be reached, inside of install.StateDir: a port of the loopback interface and a
+	// secret, which only those learn who may read the install.
+	bellFile = "bell"
+	// bellTime is how long either side waits for the other; both are on one machine.
+	bellTime = 2 * time.Second
+	// maxRing is the longest line in bytes that either side reads: a secret has 26, an answer fewer.
+	maxRing = 64
+)
+
+// Answers to a ring.
+const (
+	cameForward = "forward" // the window is in front now
+	noWindow    = "playing" // the game runs, and this host has no window
+)
+
+// bell lets a second start of the same install ask the first one to come forward. It listens on the loopback interface,
+// because every system has that, and a port that a program opens there is nobody else's business. Whoever rings without the
+// secret gets no answer.
+type bell struct {
+	listener net.Listener
+	secret   string
+	file     string
+	forward  func() bool // brings the window forward; false when there is none
+	done     sync.WaitGroup
+}
+
+// hangBell starts listening and says where, in the state folder. The lock of the install is held.
+func hangBell(state string, forward func() bool) (*bell, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	b := &bell{listener: listener, secret: rand.Text(), file: filepath.Join(state, bellFile), forward: forward}
+	port := listener.Addr().(*net.TCPAddr).Port
+	if err := os.WriteFile(b.file, fmt.Appendf(nil, "%d %s\n", port, b.secret), 0o600); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	b.done.Go(b.listen)
+	return b, nil
+}
+
+// listen answers one ring at a time until the bell is taken down.
+func (b *bell) listen() {
+	for {
+		conn, err := b.listener.Accept()
+		if err != nil {
+			return
+		}
+		b.answer(conn)
+	}
+}
+
+func (b *bell) answer(conn net.Conn) {
+	defer conn.Close()
+	if conn.SetDeadline(time.Now().Add(bellTime)) != nil {
+		return
+	}
+	line, err := bufio.NewReader(io.LimitReader(conn, maxRing)).ReadString('\n')
+	if err != nil || subtle.ConstantTimeCompare([]byte(line), []byte(b.secret+"\n")) != 1 {
+		return
+	}
+	word := noWindow
+	if b.forward() {
+		word = cameForward
+	}
+	fmt.Fprintln(conn, word) // whoever rang and left has no need of it
+}
+
+// Close takes the bell down and waits for the last answer.
+func (b *bell) Close() error {
+	err := b.listener.Close()
+	b.done.Wait()
+	return errors.Join(err, os.Remove(b.file))
+}
+
+// ring asks the host that runs in this install to come forward, and reports whether it did.
+func ring(ctx context.Context, state string) (forward bool, err error) {
+	text, err := os.ReadFile(filepath.Join(state, bellFile))
+	if err != nil {
+		return false, err
+	}
+	port, secret, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return false, fmt.Errorf("%s in %q makes no sense", bellFile, state)
+	}
+	ctx, cancel := context.WithTimeout(ctx, bellTime)
+	defer cancel()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", port))
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(bellTime)); err != nil {
+		return false, err
+	}
+	if _, err := fmt.Fprintln(conn, secret); err != nil {
+		return false, err
+	}
+	word, err := bufio.NewReader(io.LimitReader(conn, maxRing)).ReadString('\n')
+	if err != nil {
+		return false, err
+	}
+	return word == cameForward+"\n", nil
+}
+
+// hang lets second starts find this one. Without it they say so and end, which is all they could do anyway.
+func (h *host) hang() {
+	b, err := hangBell(h.state(), func() bool {
+		raise := h.raise.Load()
+		return raise != nil && (*raise)()
+	})
+	if err != nil {
+		h.log.Debug().Err(err).Msg("second starts can't bring this one forward")
+		return
+	}
+	h.bell = b
+}
+
+// state is the folder of the install's own state.
+func (h *host) state() string { return filepath.Join(h.roots.data, install.StateDir) }
+
+// bringForward rings at the host that holds the install.
+func (h *host) bringForward(ctx context.Context) bool {
+	forward, err := ring(ctx, h.state())
+	if err != nil {
+		h.log.Debug().Err(err).Msg("the running host can't be reached")
+	}
+	return forward
+}

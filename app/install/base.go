@@ -1,0 +1,223 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// This file is about installs in two folders (fonline reference, section 3.7): the base is what an installer laid out, and
+// is only read; the folder of Config.FS has what changed since, and takes precedence. A file of the release that only the
+// base has counts as current. Where the folder has another version of it, that one goes. A file that a release dropped
+// can't be taken out of the base, so the runtime is told which of the base's packs count.
+
+// packsDir holds the names of the packs of the last sets, one file for each; inside StateDir.
+const packsDir = "packs"
+
+// compareBase reports whether the base has a file of the offer that the folder lacks, or has otherwise. What the folder has
+// otherwise goes, and can come back. A damaged file is not traded for the base's: it is mended.
+func (p *planning) compareBase(ctx context.Context, e entry, progress func(file string, done, size int64)) (bool, error) {
+	d := p.dir
+	if d.cfg.Base == nil || e.Aside {
+		return false, nil
+	}
+	there, err := d.exists(e.Live)
+	if err != nil || there && e.Old.IsZero() {
+		return false, err
+	}
+	if has, err := d.baseHas(ctx, e, progress); err != nil || !has {
+		return false, err
+	}
+	delete(p.set, e.Live)
+	if there {
+		p.gone = append(p.gone, entry{Kind: e.Kind, Live: e.Live, Old: e.Old, OldSize: e.OldSize, Foreign: e.Foreign})
+	}
+	return true, nil
+}
+
+// baseHas reports whether the base has exactly what an entry says. A file that can't be read is as good as none: the
+// folder gets its own. The error is that of ctx.
+func (d *Dir) baseHas(ctx context.Context, e entry, progress func(file string, done, size int64)) (bool, error) {
+	info, err := d.cfg.Base.Lstat(e.Live)
+	switch {
+	case err != nil || !info.Mode().IsRegular():
+		return false, nil
+	case e.Live == d.cfg.Names.hostSymbols():
+		return true, nil
+	case info.Size() != e.Size:
+		return false, nil
+	}
+	full, id := d.cfg.Base.Path(e.Live), platform.IdentityOf(info)
+	if digest, found := d.cache.lookup(full, e.Digest.Algorithm, id); found && !d.cfg.Verify {
+		return digest == e.Digest, nil
+	}
+	digest, err := d.readBase(ctx, e, func(done int64) { progress(e.Live, done, info.Size()) })
+	if err != nil {
+		d.log.Warn().Err(err).Str("file", full).Msg("file of the installation not read; a copy of its own is fetched")
+		return false, ctx.Err()
+	}
+	if settled(id, d.cfg.Now()) {
+		d.cache.store(full, id, digest)
+	}
+	return digest == e.Digest, nil
+}
+
+// readBase hashes a file of the base.
+func (d *Dir) readBase(ctx context.Context, e entry, progress func(done int64)) (release.Digest, error) {
+	digest, _, err := d.readBlocks(ctx, d.cfg.Base, e, progress)
+	return digest, err
+}
+
+// shareBase takes a share of the base's readers' lock, so that a swap there waits until we are gone, and waits for one that
+// is under way. A base that nobody ever swapped in has no such lock, and making one is not for us.
+func (d *Dir) shareBase(ctx context.Context) error {
+	name := path.Join(StateDir, readersFile)
+	if d.cfg.Base == nil {
+		return nil
+	}
+	if _, err := d.cfg.Base.Lstat(name); err != nil {
+		return nil
+	}
+	for told := false; ; told = true {
+		shared, err := d.cfg.Base.LockShared(name)
+		if !errors.Is(err, platform.ErrLocked) {
+			if err != nil {
+				d.log.Warn().Err(err).Msg("an update of the installation will not wait for this start")
+				return nil
+			}
+			d.shared = shared
+			return nil
+		}
+		if !told {
+			d.log.Info().Msg("the installation is being updated")
+			d.cfg.OnWait()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(readersPoll + rand.N(readersPoll/4)):
+		}
+	}
+}
+
+// letGo gives all locks back.
+func (d *Dir) letGo() error {
+	var shared error
+	if d.shared != nil {
+		shared = d.shared.Close()
+	}
+	return errors.Join(shared, d.stopReading(), d.lock.Close())
+}
+
+// gaveWay reports whether a live name is empty because the base's file took its place, or because the release has no such
+// file, and the set has not proven itself yet.
+func (d *Dir) gaveWay(live string) bool {
+	return slices.ContainsFunc(d.journal.lists.Undo, func(u undo) bool { return u.Live == live && u.Gone })
+}
+
+// packNames is what the file of a set says: the packs of the release, relative to their folder, one a line, sorted.
+func (p *planning) packNames() []byte {
+	var names []string
+	for _, c := range p.offered {
+		if c.entry.Kind == pack {
+			names = append(names, c.file.Path+"\n")
+		}
+	}
+	slices.Sort(names)
+	return []byte(strings.Join(names, ""))
+}
+
+// lookBelow finds out whether the base has packs that the release has not and that the runtime is not told of yet. Without
+// packs in the offer there is nothing to say about them.
+func (p *planning) lookBelow() {
+	d := p.dir
+	if d.cfg.Base == nil || !p.packs {
+		return
+	}
+	if d.journal.lists.Is == p.build {
+		known, err := platform.ReadFile(d.fs, packsName(p.build), maxLists)
+		if err == nil && string(known) == string(p.packNames()) {
+			return
+		}
+	}
+	offered := map[string]bool{}
+	for _, c := range p.offered {
+		offered[release.Fold(c.entry.Live)] = true
+	}
+	p.hides = d.baseHasOther(d.cfg.Names.Resources, offered)
+}
+
+// baseHasOther reports whether there is a file in a folder of the base that was not offered.
+func (d *Dir) baseHasOther(folder string, offered map[string]bool) bool {
+	entries, err := d.cfg.Base.ReadDir(folder)
+	if err != nil {
+		return false // what can't be listed can hardly be read
+	}
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		name := path.Join(folder, e.Name())
+		if e.IsDir() {
+			return d.baseHasOther(name, offered)
+		}
+		return !offered[release.Fold(name)] && !strings.HasPrefix(e.Name(), PartPrefix)
+	})
+}
+
+// writePacks writes the file of the offered set, before a transaction leads to it, and removes those of sets that can't
+// come back. The beginning of the transaction makes the name of their folder durable.
+func (p *planning) writePacks() error {
+	d := p.dir
+	if d.cfg.Base == nil || !p.packs {
+		return nil
+	}
+	folder := path.Join(StateDir, packsDir)
+	if err := d.fs.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if err := platform.WriteFile(d.fs, packsName(p.build), p.packNames()); err != nil {
+		return err
+	}
+	entries, err := d.fs.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		if slices.Contains([]string{packsName(p.build), packsName(d.journal.lists.Is), packsName(d.journal.lists.Was)}, name) {
+			continue
+		}
+		if err := removeIfThere(d.fs, name); err != nil {
+			d.log.Warn().Err(err).Msg("list of an old set not removed")
+		}
+	}
+	return nil
+}
+
+// packsName is the file of a set.
+func packsName(set release.Digest) string {
+	return path.Join(StateDir, packsDir, strings.ReplaceAll(set.String(), ":", "-"))
+}
+
+// PacksList is the absolute path of a text file with the packs of the live set, relative to the folder of the packs, one a
+// line: of the packs in the base, only those count. It is empty where all of them do. The error is a *update.Fault.
+func (d *Dir) PacksList() (string, error) {
+	if d.cfg.Base == nil {
+		return "", nil
+	}
+	if err := d.loadLists(); err != nil {
+		return "", d.fault(err)
+	}
+	name := packsName(d.journal.lists.Is)
+	there, err := d.exists(name)
+	if err != nil || !there || d.journal.lists.Is.IsZero() {
+		return "", d.fault(err)
+	}
+	return d.fs.Path(name), nil
+}

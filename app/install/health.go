@@ -1,0 +1,258 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"collet/netproto/release"
+)
+
+// Starting says that the live set is about to run. It counts, until something is heard of it. A proven set costs nothing.
+// The error is a *update.Fault.
+func (d *Dir) Starting() error {
+	return d.fault(d.note(func(t *Try) { t.Begun++ }))
+}
+
+// Stopped says that the set ended without having proven itself, and without having failed: it asked to be started again,
+// or somebody ended it. The error is a *update.Fault.
+func (d *Dir) Stopped() error {
+	return d.fault(d.note(func(t *Try) { t.Begun = 0 }))
+}
+
+// ModuleIsNew reports whether the live module came with a set that has not proven itself, and is still exactly what came:
+// then it is the set's fault if it can't be loaded, and otherwise that of whatever damaged it.
+func (d *Dir) ModuleIsNew(ctx context.Context) bool {
+	live := d.cfg.Names.Library()
+	if !slices.ContainsFunc(d.journal.pending(live), func(u undo) bool { return u.Live == live }) {
+		return false
+	}
+	right, err := d.isSetFile(ctx, live, live)
+	return right && err == nil
+}
+
+// FailedStart says that the set failed before it had proven itself. After two failures the last proven set takes its place,
+// and back is true. Of a proven set it takes no notice. The error is a *update.Fault, or that of ctx; with ErrNoWayBack in
+// it nothing has changed.
+func (d *Dir) FailedStart(ctx context.Context, cause string) (back bool, err error) {
+	if !d.Pending() {
+		return false, nil
+	}
+	err = d.note(func(t *Try) { t.Begun, t.Failed, t.Cause = 0, t.Failed+1, shortened(cause) })
+	if err != nil || !tryOf(d.journal.Tries, d.journal.lists.Is).hopeless() {
+		return false, d.fault(err)
+	}
+	err = d.rollBack(ctx, blame)
+	return err == nil, d.fault(err)
+}
+
+// maxCause is how many bytes of a cause are kept: a line for a person, in a record that has room for maxTries of them.
+const maxCause = 500
+
+func shortened(cause string) string {
+	return strings.ToValidUTF8(cause[:min(len(cause), maxCause)], "")
+}
+
+// note changes what is known about the live set, as long as it has not proven itself.
+func (d *Dir) note(change func(*Try)) error {
+	if !d.Pending() {
+		return nil
+	}
+	return d.record(record{State: d.journal.State, Tries: with(d.journal.Tries, d.journal.lists.Is, change)})
+}
+
+// Confirm says that the live set has proven itself; what it replaced is removed. Without a pending set it does nothing.
+// The error is a *update.Fault; the next Open goes on from wherever it happened.
+func (d *Dir) Confirm() error {
+	if !d.Pending() {
+		return nil
+	}
+	set := d.journal.lists.Is
+	err := d.record(record{State: d.ended(Confirmed), Proven: d.cfg.Names.Library(), Tries: without(d.journal.Tries, set)})
+	if err != nil {
+		return d.fault(err)
+	}
+	d.log.Info().Stringer("set", set).Msg("set confirmed")
+	return d.fault(d.clean(context.Background()))
+}
+
+// ended is the state after a set was judged: if it came with the newest transaction, that is how this one ended; otherwise
+// the newest transaction stays where it is.
+func (d *Dir) ended(outcome State) State {
+	if d.journal.State == Swapped || d.journal.State == RollingBack {
+		return outcome
+	}
+	return d.journal.State
+}
+
+// cleanIfPossible keeps backups that can't be removed from keeping the install shut; the next start tries again.
+func (d *Dir) cleanIfPossible(ctx context.Context) error {
+	if err := d.clean(ctx); err != nil {
+		d.log.Warn().Err(err).Msg("backups not removed")
+	}
+	return ctx.Err()
+}
+
+// clean removes the backups of what has proven itself, and recycled files of transactions long past.
+func (d *Dir) clean(ctx context.Context) error {
+	proven := func(u undo) bool { return u.Proven }
+	if !slices.ContainsFunc(d.journal.lists.Undo, proven) {
+		return d.complete()
+	}
+	if begun, err := d.swapBegun(ctx); begun || err != nil {
+		return err // backups are those of this swap by now
+	}
+	if err := d.perform(Clean(d.journal.lists.Undo)); err != nil {
+		return err
+	}
+	d.clearPrevious()
+	d.purge()
+	d.pruneBlocks()
+	waiting := slices.DeleteFunc(slices.Clone(d.journal.lists.Undo), proven)
+	return d.record(record{State: d.journal.State, Dropped: true, Clean: len(waiting) == 0 && d.journal.State != Prepared})
+}
+
+// complete records that a set needs no proof, in case the process that made it live did not come to it.
+func (d *Dir) complete() error {
+	if d.journal.State != Swapped || len(d.journal.lists.Undo) > 0 || d.journal.Clean {
+		return nil
+	}
+	return d.record(record{State: Confirmed, Dropped: true, Clean: true})
+}
+
+// swapBegun reports whether some live name has changed for a prepared set already.
+func (d *Dir) swapBegun(ctx context.Context) (bool, error) {
+	if d.journal.State != Prepared {
+		return false, nil
+	}
+	seen, err := d.look(ctx)
+	return err == nil && touched(d.journal.lists.Files, seen), err
+}
+
+// clearPrevious removes the folders of backups that are gone. What somebody else put there stays, and does no harm.
+func (d *Dir) clearPrevious() {
+	if err := d.clearFolder(path.Join(StateDir, previousDir)); err != nil {
+		d.log.Debug().Err(err).Msg("folder of backups not removed")
+	}
+}
+
+// RollBack brings the last proven set back because somebody asks for it. Without a pending set it does nothing. The error
+// is a *update.Fault, or that of ctx.
+func (d *Dir) RollBack(ctx context.Context) error {
+	if !d.Pending() {
+		return nil
+	}
+	return d.fault(d.rollBack(ctx, blame))
+}
+
+// Blocked lists the sets that were taken back and are not taken again by themselves.
+func (d *Dir) Blocked() []Try {
+	return slices.DeleteFunc(slices.Clone(d.journal.Tries), func(t Try) bool { return !t.refused() })
+}
+
+// Unblock forgets them, because somebody asks for it. The error is a *update.Fault.
+func (d *Dir) Unblock() error {
+	if len(d.Blocked()) == 0 {
+		return nil
+	}
+	return d.fault(d.record(record{State: d.journal.State, Clean: d.journal.Clean, Tries: []Try{}}))
+}
+
+// reason says whether a set is to blame for being taken back.
+type reason bool
+
+const (
+	blame  reason = true  // it is not taken again by itself
+	excuse reason = false // it may be
+)
+
+// ErrNoWayBack says that a set can't be taken back because a backup is missing or damaged.
+var ErrNoWayBack = errors.New("no way back to the last proven set")
+
+// rollBack takes the live set of this host back. Nothing is recorded before it is clear that it can be.
+func (d *Dir) rollBack(ctx context.Context, r reason) error {
+	if err := d.withdraw(ctx); err != nil {
+		return err
+	}
+	return d.rollBackOf(ctx, d.cfg.Names.Library(), d.journal.lists.Is, r)
+}
+
+func (d *Dir) rollBackOf(ctx context.Context, library string, set release.Digest, r reason) error {
+	trial := d.journal.lists.clone()
+	next := record{State: RollingBack, Back: library}
+	trial.apply(d.journal.State, next, set)
+	if _, lost, err := d.undoSteps(ctx, trial); err != nil || lost != "" {
+		if err == nil {
+			err = fmt.Errorf("%w: %s", ErrNoWayBack, lost)
+			d.log.Error().Str("file", lost).Msg("the backup is missing or damaged; the set stays")
+		}
+		return err
+	}
+	if r == blame {
+		next.Tries = with(d.journal.Tries, set, func(t *Try) { t.Blocked, t.Begun = true, 0 })
+	}
+	if err := d.record(next); err != nil {
+		return err
+	}
+	return d.goBack(ctx)
+}
+
+// goBack goes on from RollingBack.
+func (d *Dir) goBack(ctx context.Context) error {
+	return d.exclusively(ctx, func() error {
+		err := d.eachWay(func() ([]Step, error) {
+			steps, lost, err := d.undoSteps(ctx, d.journal.lists)
+			if lost != "" {
+				d.log.Error().Str("file", lost).Msg("the backup vanished on the way back")
+				err = errors.Join(err, fmt.Errorf("%w: %s", ErrNoWayBack, lost))
+			}
+			return steps, err
+		})
+		if errors.Is(err, ErrNoWayBack) {
+			err = nil // what is there stays; the next look at the server's offer mends it
+		}
+		if err != nil {
+			return err
+		}
+		d.log.Warn().Msg("went back to the last proven set")
+		d.clearPrevious()
+		waiting := slices.DeleteFunc(slices.Clone(d.journal.lists.Undo), func(u undo) bool { return u.Reverting })
+		return d.record(record{State: RolledBack, Clean: len(waiting) == 0})
+	})
+}
+
+// undoSteps looks at what is on its way back.
+func (d *Dir) undoSteps(ctx context.Context, l lists) (steps []Step, lost string, err error) {
+	set := l.set()
+	var back []undo
+	var now []entry
+	var seen []Seen
+	for _, u := range l.Undo {
+		if !u.Reverting {
+			continue
+		}
+		e := set[u.Live]
+		e.Kind, e.Live = u.Kind, u.Live
+		var s Seen
+		if s.Live, err = d.contentBack(ctx, u.Live, e, u); err == nil && !u.Digest.IsZero() {
+			s.Backup, err = d.contentBack(ctx, u.entry().backup(), e, u)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		back, now, seen = append(back, u), append(now, e), append(seen, s)
+	}
+	steps, lost = Undo(back, now, seen, d.ways())
+	return steps, lost, nil
+}
+
+// contentBack tells a name's content on the way back; where both files are the same one, it has come back already.
+func (d *Dir) contentBack(ctx context.Context, name string, now entry, u undo) (Content, error) {
+	if u.Digest == now.Digest {
+		now.Digest = release.Digest{}
+	}
+	return d.content(ctx, name, now.Digest, u.Digest)
+}

@@ -1,0 +1,386 @@
+package install_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/platform"
+	"collet/platform/faultfs"
+)
+
+// TestFoldersOnOtherVolumes mounts our folders, or those of the packs, elsewhere: names can't be exchanged between them, and
+// files are copied instead of renamed.
+func TestFoldersOnOtherVolumes(t *testing.T) {
+	for _, s := range stories() {
+		for _, mounted := range []string{".collet", "Resources", "Recycler"} {
+			t.Run(s.name+", "+mounted, func(t *testing.T) {
+				d := s.volume(t, faultfs.Config{})
+				open := func() platform.FS {
+					return otherVolume{d.Open(faultfs.Options{}), mounted}
+				}
+				if _, err := s.then.on(t, open()); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.last(d.Files()); err != nil {
+					t.Error(err)
+				}
+				for name := range d.Files() {
+					if strings.HasSuffix(name, ".copy") {
+						t.Errorf("left %s", name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// otherVolume is a folder of which another one is a volume of its own.
+type otherVolume struct {
+	platform.FS
+	mounted string
+}
+
+func (o otherVolume) crosses(a, b string) bool {
+	inside := func(name string) bool { return strings.HasPrefix(name, o.mounted+"/") }
+	return inside(a) != inside(b)
+}
+
+func (o otherVolume) Rename(from, to string) error {
+	if o.crosses(from, to) {
+		return faultfs.EXDEV
+	}
+	return o.FS.Rename(from, to)
+}
+
+func (o otherVolume) Exchange(a, b string) error {
+	if o.crosses(a, b) {
+		return faultfs.EXDEV
+	}
+	return o.FS.Exchange(a, b)
+}
+
+// TestOtherSpelling renames files and folders by case only, where that is one name.
+func TestOtherSpelling(t *testing.T) {
+	old := packs("maps/a.zip", "a1", "b.zip", "b1", "Gone.zip", "g")
+	for name, test := range map[string]struct {
+		blobs []blob
+		want  string
+	}{
+		"file":               {packs("maps/a.zip", "a1", "B.zip", "b1"), "Resources/B.zip=b1 Resources/maps/a.zip=a1"},
+		"folder":             {packs("Maps/a.zip", "a1", "b.zip", "b1"), "Resources/Maps/a.zip=a1 Resources/b.zip=b1"},
+		"folder and file":    {packs("MAPS/A.zip", "a1", "b.zip", "b1"), "Resources/MAPS/A.zip=a1 Resources/b.zip=b1"},
+		"and new content":    {packs("Maps/A.zip", "a2", "B.zip", "b2"), "Resources/B.zip=b2 Resources/Maps/A.zip=a2"},
+		"one of two, gone":   {packs("B.zip", "b1"), "Resources/B.zip=b1"},
+		"and back, in parts": {packs("Maps/a.zip", "a2", "b.zip", "b1"), "Resources/Maps/a.zip=a2 Resources/b.zip=b1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := faultfs.New(faultfs.Config{FoldCase: true})
+			run := func(s start) {
+				t.Helper()
+				if _, err := s.on(t, d.Open(faultfs.Options{})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run(start{blobs: old}.confirmed())
+			for _, s := range []start{{blobs: test.blobs}, {blobs: test.blobs}, start{blobs: test.blobs}.confirmed()} {
+				run(s)
+				if got := setOf(d.Files()); got != test.want {
+					t.Errorf("got %s, want %s", got, test.want)
+				}
+			}
+			run(start{blobs: old}.confirmed())
+			if got, want := setOf(d.Files()), "Resources/Gone.zip=g Resources/b.zip=b1 Resources/maps/a.zip=a1"; got != want {
+				t.Errorf("back: %s", got)
+			}
+		})
+	}
+}
+
+// TestOtherSpellingOverAnUnprovenSet keeps the way back although a name is spelled anew meanwhile.
+func TestOtherSpellingOverAnUnprovenSet(t *testing.T) {
+	d := faultfs.New(faultfs.Config{FoldCase: true})
+	for _, s := range []start{
+		start{blobs: packs("a.zip", "one")}.confirmed(), {blobs: packs("a.zip", "two")}, {blobs: packs("A.zip", "three")}, {idle: true, fails: 2},
+	} {
+		if _, err := s.on(t, d.Open(faultfs.Options{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := setOf(d.Files()); strings.ToLower(got) != "resources/a.zip=one" {
+		t.Errorf("back to %s", got)
+	}
+}
+
+// TestTwoSpellingsAreTwoFiles elsewhere.
+func TestTwoSpellingsAreTwoFiles(t *testing.T) {
+	d := faultfs.New(faultfs.Config{})
+	for _, s := range []start{start{blobs: packs("a.zip", "one")}.confirmed(), start{blobs: packs("A.zip", "one")}.confirmed()} {
+		if _, err := s.on(t, d.Open(faultfs.Options{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := setOf(d.Files()); got != "Resources/A.zip=one" || !strings.Contains(fmt.Sprint(slices.Collect(maps.Keys(d.Files()))), "Recycler/2/Resources/a.zip") {
+		t.Errorf("%s, %v", got, d.Files())
+	}
+}
+
+// TestNoWayBack loses the backup: the set stays, the install opens, and the caller is told once it asks.
+func TestNoWayBack(t *testing.T) {
+	ctx := context.Background()
+	f := proven(t, "one")
+	all(binaries("Lathe.so", "two"), packs("A.zip", "a")).must(f)
+	f.remove("Lathe.so.bak")
+	d := f.mustOpen()
+	for n := range 3 {
+		back, err := d.FailedStart(ctx, "signal: killed")
+		if back || (n > 0) != errors.Is(err, install.ErrNoWayBack) {
+			t.Errorf("failure %d: %v, %v", n+1, back, err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = f.mustOpen() // hopeless, and yet it opens
+	wantState(t, d, install.Swapped, true)
+	f.want("stays", "Lathe.so=two Resources/A.zip=a")
+	d.Close()
+	f.remove("Lathe.so")
+	d = f.mustOpen() // the built-in client stands in
+	f.want("nothing to restore", "Resources/A.zip=a")
+	d.Close()
+	all(binaries("Lathe.so", "two"), packs("A.zip", "a")).must(f)
+	f.want("mended", "Lathe.so=two Resources/A.zip=a")
+}
+
+// TestSilentStarts gives a set up that never says a word.
+func TestSilentStarts(t *testing.T) {
+	f := proven(t, "one")
+	module("two").must(f)
+	for n := range 5 {
+		d := f.mustOpen()
+		f.want(fmt.Sprint("start ", n+1), "Lathe.so=two Lathe.so.bak=one")
+		if err := errors.Join(d.Starting(), d.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := f.mustOpen()
+	f.want("given up", "Lathe.so=one")
+	wantState(t, d, install.RolledBack, false)
+	if tries := d.Blocked(); len(tries) != 1 || tries[0].Begun != 0 || !tries[0].Blocked {
+		t.Errorf("blocked: %+v", tries)
+	}
+}
+
+// TestStoppedIsNotSilent: a set that asks for another start has said a word.
+func TestStoppedIsNotSilent(t *testing.T) {
+	f := proven(t, "one")
+	module("two").must(f)
+	for range 12 {
+		d := f.mustOpen()
+		if err := errors.Join(d.Starting(), d.Stopped(), d.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want("still there", "Lathe.so=two Lathe.so.bak=one")
+}
+
+// TestBlockedUntilAsked holds a set back that failed, also in another process, takes a newer one, and the same one again
+// when somebody asks for it.
+func TestBlockedUntilAsked(t *testing.T) {
+	f := proven(t, "one")
+	module("two").must(f)
+	start{idle: true, fails: 2}.must(f)
+	f.want("back", "Lathe.so=one")
+	if g := module("two").must(f); !g.plan.HeldBack || len(g.plan.Wants) != 0 {
+		t.Errorf("not held back: %+v", g.plan)
+	}
+	module("three").must(f)
+	f.want("newer", "Lathe.so=three Lathe.so.bak=one")
+	module("one").must(f)
+	if g := module("two").must(f); !g.plan.HeldBack {
+		t.Error("forgotten")
+	}
+	d := f.mustOpen()
+	if blocked := d.Blocked(); len(blocked) != 1 || blocked[0].Cause != "signal: killed" || blocked[0].Failed != 2 {
+		t.Errorf("blocked %+v", blocked)
+	}
+	if err := errors.Join(d.Unblock(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d = f.mustOpen()
+	if len(d.Blocked()) != 0 {
+		t.Errorf("unblocked only for a moment: %+v", d.Blocked())
+	}
+	d.Close()
+	module("two").confirmed().must(f)
+	f.want("taken again", "Lathe.so=two")
+}
+
+// TestProofWipesTheSlate: what failed before a set proved itself does not count any more.
+func TestProofWipesTheSlate(t *testing.T) {
+	f := proven(t, "one")
+	for range 5 {
+		module("two").must(f)
+		start{idle: true, fails: 1, confirm: true}.must(f)
+		module("one").confirmed().must(f)
+	}
+	if blocked := f.mustOpen().Blocked(); len(blocked) != 0 {
+		t.Errorf("blocked %+v", blocked)
+	}
+}
+
+// TestBackupThatCouldNotGo stays behind after a proof, and the next set has a way back all the same.
+func TestBackupThatCouldNotGo(t *testing.T) {
+	f := proven(t, "one")
+	module("two").must(f)
+	held := refuse("remove", "*.bak", errStopped)
+	w := watch(f.open(), held)
+	if _, err := (start{idle: true, confirm: true}).on(t, w); err == nil {
+		t.Fatal("the backup went")
+	}
+	if _, err := module("three").on(t, watch(f.open(), held)); err != nil {
+		t.Fatal(err)
+	}
+	start{idle: true, fails: 2}.must(f)
+	if got := setOf(f.files()); got != "Lathe.so=two" {
+		t.Errorf("back to %s", got)
+	}
+}
+
+// TestPlayersFileComesBack after a set that stood in its place failed, and is still the player's then.
+func TestPlayersFileComesBack(t *testing.T) {
+	f := newFolder(t)
+	start{blobs: packs("A.zip", "a1")}.confirmed().must(f)
+	f.write("Resources/B.zip", "player's")
+	start{blobs: packs("A.zip", "a1", "B.zip", "b2")}.must(f)
+	start{idle: true, fails: 2}.must(f)
+	f.want("back", "Resources/A.zip=a1 Resources/B.zip=player's")
+	start{blobs: packs("A.zip", "a3")}.confirmed().must(f)
+	f.want("not dropped", "Resources/A.zip=a3 Resources/B.zip=player's")
+}
+
+// TestPartsOfASetThatWasTakenBack go with the next plan that does not want them, and serve one that does.
+func TestPartsOfASetThatWasTakenBack(t *testing.T) {
+	f := proven(t, "one")
+	two := all(binaries("Lathe.so", "two"), packs("A.zip", "a2"))
+	two.must(f)
+	d := f.mustOpen()
+	if err := errors.Join(d.RollBack(context.Background()), d.Unblock(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	two.must(f).want(t, "again", "2 wanted, 5 bytes, 5 resumed, 1 matched, 0 written")
+	start{idle: true, fails: 2}.must(f)
+	all(binaries("Lathe.so", "three"), packs("A.zip", "a3")).must(f)
+	for name := range f.files() {
+		if strings.HasPrefix(name, ".collet/parts/") {
+			t.Errorf("left %s", name)
+		}
+	}
+}
+
+// TestUncleanEnd is noticed by the next start, and until somebody has looked at every file.
+func TestUncleanEnd(t *testing.T) {
+	f := proven(t, "one")
+	d := f.mustOpen()
+	if d.Unclean() {
+		t.Error("the end was clean")
+	}
+	w := watch(f.open())
+	d.Close()
+	if _, err := open(w, false); err != nil {
+		t.Fatal(err)
+	}
+	w.die()
+	for range 2 {
+		d = f.mustOpen()
+		if !d.Unclean() {
+			t.Error("an unclean end went unnoticed")
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.write("Lathe.so", "onX")
+	start{blobs: binaries("Lathe.so", "one")}.must(f).want(t, "checked", "1 wanted, 3 bytes, 0 resumed, 0 matched, 3 written")
+	f.want("mended", "Lathe.so=one")
+	if f.mustOpen().Unclean() {
+		t.Error("checked, and still unclean")
+	}
+}
+
+// TestFullDiskOpens: a mark that can't be left is no reason not to play.
+func TestFullDiskOpens(t *testing.T) {
+	f := proven(t, "one")
+	d, err := open(watch(f.open(), refuse("create", ".collet/open", faultfs.ENOSPC)), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+}
+
+// TestDamagedLists of a set that waits for nothing cost the knowledge of it, and those of one that does cost its newest
+// transaction; neither costs a file.
+func TestDamagedLists(t *testing.T) {
+	f := newFolder(t)
+	f.write("Resources/mine.txt", "mine")
+	one := all(binaries("Lathe.so", "one"), packs("A.zip", "a", "B.zip", "b"))
+	one.confirmed().must(f)
+	f.write(".collet/lists.0", "{}")
+	all(binaries("Lathe.so", "two"), packs("A.zip", "a")).confirmed().must(f)
+	f.want("unknown", "Lathe.so=two Resources/A.zip=a Resources/B.zip=b Resources/mine.txt=mine")
+	all(binaries("Lathe.so", "three"), packs("A.zip", "a3")).must(f)
+	f.write(".collet/lists.0", strings.Repeat("\x00", 200))
+	d := f.mustOpen()
+	wantState(t, d, install.Confirmed, false)
+	d.Close()
+	all(binaries("Lathe.so", "three"), packs("A.zip", "a3")).confirmed().must(f)
+	if err := (story{allowed: []string{"Lathe.so=three Resources/A.zip=a3 Resources/B.zip=b"}}).last(f.files()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReaderHoldsTheSwap: while another process uses the set nothing of it changes, and the swap waits to be told.
+func TestReaderHoldsTheSwap(t *testing.T) {
+	f := proven(t, "one")
+	s := module("two")
+	s.stay = true
+	s.must(f)
+	reader, err := f.open().LockShared(".collet/readers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := f.mustOpen()
+	f.want("used", "Lathe.so=one Lathe.so-staging=two")
+	wantState(t, d, install.Prepared, false)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := d.Promote(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("promote beside a reader: %v", err)
+	}
+	f.want("waits", "Lathe.so=one Lathe.so-staging=two")
+	if err := errors.Join(reader.Close(), d.Promote(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	f.want("let go", "Lathe.so=two Lathe.so.bak=one")
+}
+
+// TestRecyclerIsBounded keeps what the last releases dropped, and all that is the player's.
+func TestRecyclerIsBounded(t *testing.T) {
+	f := newFolder(t)
+	f.write("Recycler/yours-0/x", "player's")
+	f.write("Recycler/notes.txt", "player's, too")
+	for n := range 7 {
+		start{blobs: packs("A.zip", "a", fmt.Sprint(n, ".zip"), "x")}.confirmed().must(f)
+	}
+	f.want("three are kept", "Recycler/5/Resources/3.zip=x Recycler/6/Resources/4.zip=x Recycler/7/Resources/5.zip=x "+
+		"Recycler/notes.txt=player's, too Recycler/yours-0/x=player's Resources/6.zip=x Resources/A.zip=a")
+}
+
+var _ update.Stage = (*install.Dir)(nil)

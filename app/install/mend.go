@@ -1,0 +1,207 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"collet/app/update"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// readBlocks hashes a whole file, with the sums of its blocks, and keeps the sums of one that is what e says.
+func (d *Dir) readBlocks(ctx context.Context, from platform.FS, e entry, progress func(done int64)) (release.Digest, blockSums, error) {
+	both := bothHashes{e.Digest.Algorithm.NewHash(), newBlockHash(e.Size)}
+	if err := d.readFrom(ctx, from, e.Live, both, progress); err != nil {
+		return release.Digest{}, nil, err
+	}
+	digest := e.Digest.Algorithm.SumOf(both.hash)
+	if digest == e.Digest {
+		d.keepBlocks(digest, e.Size, both.blocks.all())
+	}
+	return digest, both.blocks.all(), nil
+}
+
+// salvageBase looks for what is good of a damaged file of the base, where the folder has nothing to take from.
+func (p *planning) salvageBase(ctx context.Context, c *candidate, progress func(file string, done, size int64)) error {
+	d := p.dir
+	if d.cfg.Base == nil || c.salvage != nil {
+		return nil
+	}
+	info, err := d.cfg.Base.Lstat(c.entry.Live)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	c.salvage, err = d.salvage(ctx, d.cfg.Base, c.entry, info.Size(), nil, func(done int64) { progress(c.entry.Live, done, info.Size()) })
+	if err != nil {
+		d.log.Warn().Err(err).Str("file", c.entry.Live).Msg("file of the installation not read; all of it is fetched")
+	}
+	return ctx.Err()
+}
+
+// note remembers which files the offer is about.
+func (p *planning) note() {
+	p.dir.offered = make([]entry, len(p.offered))
+	for i, c := range p.offered {
+		p.dir.offered[i] = c.entry
+	}
+}
+
+// foresee says how much there is to hash, where that is known: when everything will be, or nothing is remembered. A start
+// that has little to hash does not look at every file twice.
+func (p *planning) foresee(progress func(file string, done, size int64)) {
+	d, total := p.dir, int64(0)
+	if !d.cfg.Verify && d.cache.known() > 0 {
+		return
+	}
+	for _, c := range p.offered {
+		info, err := d.fs.Lstat(c.entry.Live)
+		if err != nil && d.cfg.Base != nil {
+			info, err = d.cfg.Base.Lstat(c.entry.Live)
+		}
+		if err == nil && info.Mode().IsRegular() && c.entry.Live != d.cfg.Names.hostSymbols() {
+			total += info.Size()
+		}
+	}
+	if total > 0 {
+		progress("", 0, total)
+	}
+}
+
+// lacks is what has to be fetched of a file: what lies behind the part and can't be had from the live file.
+func (c candidate) lacks() (missing []update.Range) {
+	bad := []update.Range{{To: c.file.Size}}
+	if c.salvage != nil {
+		bad = c.salvage.bad
+	}
+	for _, r := range bad {
+		if r.From = max(r.From, c.offset); r.From < r.To {
+			missing = append(missing, r)
+		}
+	}
+	return missing
+}
+
+// due is the next missing range that does not lie before an offset; behind the last one it is empty, at the end.
+func (c candidate) due(offset int64) update.Range {
+	for _, r := range c.missing {
+		if offset < r.To {
+			return r
+		}
+	}
+	return update.Range{From: c.file.Size, To: c.file.Size}
+}
+
+// damage lists, and logs, what is wrong with files that were all right once: those that the set has, and those of which the
+// blocks are known although the set is not.
+func (p *planning) damage() *update.Damages {
+	var all update.Damages
+	room := update.MaxDamage
+	for _, c := range p.work.items {
+		_, ours := p.set[c.entry.Live]
+		if !c.entry.Repair && (ours || c.salvage == nil) {
+			continue
+		}
+		one := update.Damage{File: c.entry.Live, Size: c.file.Size}
+		switch {
+		case c.salvage != nil:
+			one.Ranges = c.salvage.bad
+		case c.file.Size > 0:
+			one.Ranges = []update.Range{{To: c.file.Size}}
+		}
+		if n := len(one.Ranges); n > max(room, 1) {
+			one.Ranges = []update.Range{{From: one.Ranges[0].From, To: one.Ranges[n-1].To}}
+		}
+		room -= len(one.Ranges)
+		all.Files = append(all.Files, one)
+		p.dir.log.Warn().Str("file", one.File).Msg(describe(one))
+	}
+	if len(all.Files) == 0 {
+		return nil
+	}
+	return &all
+}
+
+// describe is damage in words, with the last byte of each range.
+func describe(one update.Damage) string {
+	if len(one.Ranges) == 0 {
+		return fmt.Sprintf("more than its %d bytes in %s", one.Size, one.File)
+	}
+	return fmt.Sprintf("damaged bytes %s of %d in %s", one.Where(), one.Size, one.File)
+}
+
+// Advance implements update.Stage.
+func (d *Dir) Advance(ctx context.Context, i int) error {
+	c, err := d.item(i)
+	if err != nil {
+		return d.fault(err)
+	}
+	return d.fault(d.advance(ctx, i, c))
+}
+
+// advance copies what is good of the live file, up to the next missing byte.
+func (d *Dir) advance(ctx context.Context, i int, c candidate) error {
+	if err := d.openPart(ctx, i, c); err != nil {
+		return err
+	}
+	p, until := d.work.open, c.due(d.work.open.size).From
+	if p.size >= until || c.salvage == nil {
+		return nil
+	}
+	if p.source == nil {
+		var err error
+		if p.source, err = c.salvage.from.OpenFile(c.entry.Live, os.O_RDONLY, 0); err != nil {
+			return p.lost(c, err)
+		}
+	}
+	for p.size < until {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := d.copyBlock(p, c, until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyBlock copies up to the end of a block, and checks that it is still what Plan saw. What the part had of the block
+// before is checked with it.
+func (d *Dir) copyBlock(p *part, c candidate, until int64) error {
+	block := p.size / blockSize
+	if d.buffer == nil {
+		d.buffer = make([]byte, readSize)
+	}
+	for end := min((block+1)*blockSize, until); p.size < end; {
+		n, err := p.source.ReadAt(d.buffer[:min(end-p.size, readSize)], p.size)
+		if n == 0 {
+			return errors.Join(p.lost(c, err), d.cut(p, block*blockSize))
+		}
+		if err := p.append(d.buffer[:n]); err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(p.blocks.all().at(block), c.salvage.sums.at(block)) {
+		return errors.Join(p.lost(c, errChanged), d.cut(p, block*blockSize))
+	}
+	return nil
+}
+
+var errChanged = errors.New("the installed file changed while its good parts were copied")
+
+// lost is the fault for a live file that no longer has what Plan saw. The next Plan looks again.
+func (p *part) lost(c candidate, err error) error {
+	if errors.Is(err, io.EOF) {
+		err = errChanged
+	}
+	return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: fmt.Errorf("byte %d: %w", p.size, err)}
+}
+
+// cut takes bytes off the end of the part and closes it, because its hash has seen them.
+func (d *Dir) cut(p *part, size int64) error {
+	return errors.Join(p.file.Truncate(size), d.closePart())
+}

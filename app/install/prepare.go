@@ -1,0 +1,183 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"math"
+	"path"
+	"slices"
+
+	"collet/app/update"
+)
+
+// prepare finds usable parts, checks the room, makes the folders and begins the transaction. Nothing is written when
+// nothing is missing and nothing goes, unless the journal is wrong about what is live.
+func (p *planning) prepare(ctx context.Context) (err error) {
+	d, w := p.dir, &p.work
+	if len(w.items) == 0 && len(p.gone) == 0 && !p.hides && !p.mistaken() {
+		return nil
+	}
+	bound, missing := d.journal.bound(), int64(0)
+	for i := range w.items {
+		c := &w.items[i]
+		if c.offset, err = d.resume(c.entry, bound[c.entry.Live]); err != nil {
+			return err
+		}
+		c.missing, c.resumed = c.lacks(), c.offset > 0
+		delete(bound, c.entry.Live)
+		missing += min(c.file.Size-c.offset, math.MaxInt64-reserve-missing)
+	}
+	kept, err := d.leftovers(bound, p.mode)
+	if err != nil {
+		return err
+	}
+	if err := d.checkRoom(missing); err != nil {
+		return err
+	}
+	if err := d.makeFolders(w); err != nil {
+		return err
+	}
+	if err := p.writePacks(); err != nil {
+		return err
+	}
+	if err := p.adoptOthers(ctx); err != nil {
+		return err
+	}
+	w.begun = true
+	next := lists{
+		Is: d.journal.lists.Is, Was: d.journal.lists.Was, Undo: p.respelledUndo(),
+		Adopted: p.adopted, Files: slices.Concat(p.gone, w.entries()), Parts: kept,
+	}
+	next.setTo(p.set)
+	return d.journal.begin(d.fs, p.build, next)
+}
+
+// mistaken reports whether the journal has another file in the set where the offered one is live: it lost an update, for
+// example with a damaged slot. It would restore files of a set that is long gone.
+func (p *planning) mistaken() bool {
+	return slices.ContainsFunc(p.adopted, func(e entry) bool { return !p.set[e.Live].Digest.IsZero() })
+}
+
+// adoptOthers gives the set its module, too, where the one that is live is the offered one: then a later start can tell
+// damage from a new build that is no good.
+func (p *planning) adoptOthers(ctx context.Context) error {
+	for _, e := range p.others {
+		info, err := p.dir.fs.Lstat(e.Live)
+		if isAbsent(err) || err == nil && (!info.Mode().IsRegular() || info.Size() != e.Size) || p.set[e.Live].Digest == e.Digest {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		digest, _, err := p.dir.digestOf(ctx, e, info, func(string, int64, int64) {})
+		if err != nil {
+			return err
+		}
+		if digest == e.Digest {
+			p.adopted = append(p.adopted, e)
+		}
+	}
+	return nil
+}
+
+// recheckGone forgets dropped files that are not there, or not ours any more.
+func (p *planning) recheckGone(ctx context.Context) error {
+	var gone []entry
+	for _, e := range p.gone {
+		seen, err := p.dir.content(ctx, e.Live, e.Digest, e.Old)
+		if err != nil {
+			return err
+		}
+		if seen == Previous {
+			gone = append(gone, e)
+		} else {
+			delete(p.set, e.Live)
+		}
+	}
+	p.gone = gone
+	return nil
+}
+
+// resume is how many bytes of a part can be used: those of a part that the journal binds to the same digest. Any other
+// part is removed, before the journal binds its name anew.
+func (d *Dir) resume(e, bound entry) (int64, error) {
+	if err := d.clearWay(newBatch(""), e.part()); err != nil {
+		return 0, err
+	}
+	same := bound.Digest == e.Digest && bound.Size == e.Size && bound.Kind == e.Kind
+	if old := bound.part(); !same && bound.Live != "" && old != e.part() {
+		if there, err := d.exists(old); err != nil || there {
+			if err = errors.Join(err, removeIfThere(d.fs, old)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if same && bound.Aside != e.Aside {
+		if err := d.perform([]Step{{Do: Place, From: bound.part(), To: e.part()}}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+	}
+	info, err := d.fs.Lstat(e.part())
+	if isAbsent(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if same && info.Mode().IsRegular() && info.Size() <= e.Size {
+		return info.Size(), nil
+	}
+	return 0, removeIfThere(d.fs, e.part())
+}
+
+// leftovers are the parts that this plan does not want: those that its mode covers are removed, because the offer no
+// longer has them, and those of the other mode stay bound to their digests.
+func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry, err error) {
+	for _, live := range slices.Sorted(maps.Keys(bound)) {
+		e := bound[live]
+		there, err := d.exists(e.part())
+		if err == nil && there && d.covers(mode, e.Kind) {
+			there, err = false, removeIfThere(d.fs, e.part())
+		}
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			kept = append(kept, e)
+		}
+	}
+	return kept, nil
+}
+
+// checkRoom refuses before the first byte. A system that can't tell the free space is believed to have enough.
+func (d *Dir) checkRoom(missing int64) error {
+	free, err := d.fs.Free()
+	if err != nil {
+		d.log.Warn().Err(err).Msg("free space unknown")
+		return nil
+	}
+	need := missing + reserve
+	if missing == 0 || free >= uint64(need) {
+		return nil
+	}
+	return d.full(missing, nil)
+}
+
+// makeFolders makes the folders of the parts and syncs every name on the way to them, with the one of StateDir.
+func (d *Dir) makeFolders(w *work) error {
+	folders := map[string]bool{".": true}
+	for _, c := range w.items {
+		folder := path.Dir(c.entry.part())
+		if !folders[folder] {
+			if err := d.fs.MkdirAll(folder, 0o755); err != nil {
+				return err
+			}
+		}
+		for ; !folders[folder]; folder = path.Dir(folder) {
+			folders[folder] = true
+		}
+	}
+	return d.syncDirs(folders)
+}

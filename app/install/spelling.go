@@ -1,0 +1,98 @@
+package install
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"collet/netproto/release"
+)
+
+// respell gives names of the set that differ from the offered ones only in case the offered spelling, where the system
+// takes both for one name: it is the same file, and not one that goes and one that comes. On other systems they are two.
+func (p *planning) respell() error {
+	folded := make(map[string]string, len(p.set))
+	for live := range p.set {
+		folded[release.Fold(live)] = live
+	}
+	p.spelled = map[string]string{}
+	for _, c := range p.offered {
+		old := folded[release.Fold(c.entry.Live)]
+		if old == "" || old == c.entry.Live {
+			continue
+		}
+		one, err := p.dir.isOneName(old, c.entry.Live)
+		if err == nil && one {
+			err = p.dir.spell(old, c.entry.Live)
+		}
+		if err != nil {
+			return err
+		}
+		if one {
+			e := p.set[old]
+			delete(p.set, old)
+			e.Live = c.entry.Live
+			p.set[e.Live], p.spelled[old] = e, e.Live
+		}
+	}
+	return nil
+}
+
+// respelledUndo is what the journal has to undo, under the names of today.
+func (p *planning) respelledUndo() []undo {
+	list := slices.Clone(p.dir.journal.lists.Undo)
+	for i, u := range list {
+		if name, changed := p.spelled[u.Live]; changed {
+			list[i].Live = name
+		}
+	}
+	return list
+}
+
+// isOneName reports whether two spellings find one file: both are there, and their folder lists only one of them.
+func (d *Dir) isOneName(a, b string) (bool, error) {
+	if a == b {
+		return true, nil
+	}
+	if one, err := d.isOneName(path.Dir(a), path.Dir(b)); !one || err != nil {
+		return false, err
+	}
+	if path.Base(a) == path.Base(b) {
+		return true, nil
+	}
+	for _, name := range []string{a, b} {
+		if there, err := d.exists(name); !there || err != nil {
+			return false, err
+		}
+	}
+	both, err := d.listed(path.Dir(a), path.Base(a), path.Base(b))
+	return err == nil && both < 2, err
+}
+
+// listed is how many of some names a folder lists, spelled like this.
+func (d *Dir) listed(folder string, names ...string) (n int, err error) {
+	entries, err := d.fs.ReadDir(folder)
+	if err != nil {
+		return 0, err
+	}
+	return len(slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(names, e.Name()) })), nil
+}
+
+// spell renames a file, and the folders above it, to another spelling of the same name, as far as they have not got it.
+func (d *Dir) spell(old, spelling string) error {
+	at := "."
+	words := strings.Split(spelling, "/")
+	for i, word := range strings.Split(old, "/") {
+		from, to := path.Join(at, word), path.Join(at, words[i])
+		if n, err := d.listed(at, words[i]); err != nil {
+			return err
+		} else if n == 0 {
+			if err := d.fs.Rename(from, to); err != nil {
+				return err
+			}
+		}
+		at = to
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package install
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestWhenASetIsGivenUp(t *testing.T) {
+	for _, test := range []struct {
+		try               Try
+		hopeless, refused bool
+	}{
+		{Try{}, false, false},
+		{Try{Failed: maxFailed - 1, Begun: maxSilent - 1, Swaps: maxSwaps - 1}, false, false},
+		{Try{Failed: maxFailed}, true, false},
+		{Try{Begun: maxSilent}, true, false},
+		{Try{Swaps: maxSwaps}, false, true},
+		{Try{Blocked: true}, false, true},
+	} {
+		if test.try.hopeless() != test.hopeless || test.try.refused() != test.refused {
+			t.Errorf("%+v: hopeless %v, refused %v", test.try, test.try.hopeless(), test.try.refused())
+		}
+	}
+}
+
+// TestTriesAreBounded forgets the oldest set, but one that is blocked only when nothing else is left.
+func TestTriesAreBounded(t *testing.T) {
+	var tries []Try
+	for n := range uint64(3) {
+		tries = with(tries, number(n+1), func(t *Try) { t.Blocked = true })
+	}
+	for n := range uint64(20) {
+		tries = with(tries, number(n+100), func(t *Try) { t.Swaps++ })
+		if len(tries) > maxTries {
+			t.Fatalf("%d sets", len(tries))
+		}
+	}
+	for n := range uint64(3) {
+		if !tryOf(tries, number(n+1)).Blocked {
+			t.Errorf("set %d is not blocked any more", n+1)
+		}
+	}
+	if tryOf(tries, number(119)).Swaps != 1 || tryOf(tries, number(100)).Swaps != 0 {
+		t.Errorf("%+v", tries)
+	}
+	for n := range uint64(20) {
+		tries = with(tries, number(n+200), func(t *Try) { t.Blocked = true })
+	}
+	if len(tries) != maxTries || tries[0].Set != number(212) {
+		t.Errorf("%+v", tries)
+	}
+}
+
+// TestTriesAreCopied: the journal's list is not changed before the record is on the disk.
+func TestTriesAreCopied(t *testing.T) {
+	before := []Try{{Set: number(1), Failed: 1}, {Set: number(2)}}
+	kept := slices.Clone(before)
+	after := with(before, number(1), func(t *Try) { t.Failed++ })
+	if !slices.Equal(before, kept) || len(after) != 2 || after[1].Set != number(1) || after[1].Failed != 2 {
+		t.Errorf("%+v, %+v", before, after)
+	}
+	if left := without(before, number(1)); len(left) != 1 || left[0].Set != number(2) {
+		t.Errorf("%+v", left)
+	}
+	if none := without(nil, number(1)); none == nil {
+		t.Error("an empty list that a record would leave out")
+	}
+	if try := tryOf(nil, number(4)); try != (Try{Set: number(4)}) {
+		t.Errorf("%+v", try)
+	}
+}
+
+func TestCauseIsALine(t *testing.T) {
+	for _, cause := range []string{"", "crash", strings.Repeat("é", 2*maxCause), fmt.Sprint(strings.Repeat("x", maxCause-1), "é")} {
+		got := shortened(cause)
+		if len(got) > maxCause || !utf8.ValidString(got) || !strings.HasPrefix(cause, got) || len(cause) <= maxCause && got != cause {
+			t.Errorf("%d bytes became %d", len(cause), len(got))
+		}
+	}
+}
