@@ -135,11 +135,12 @@ func (d *Dir) resume(e, bound entry) (int64, error) {
 // leftovers are the parts that this plan does not want: those that its mode covers are removed, because the offer no
 // longer has them, and those of the other mode stay bound to their digests.
 func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry, err error) {
+	folders := map[string]bool{}
 	for _, live := range slices.Sorted(maps.Keys(bound)) {
 		e := bound[live]
 		there, err := d.exists(e.part())
 		if err == nil && there && d.covers(mode, e.Kind) {
-			there, err = false, removeIfThere(d.fs, e.part())
+			there, folders[path.Dir(e.part())], err = false, true, removeIfThere(d.fs, e.part())
 		}
 		if err != nil {
 			return nil, err
@@ -148,7 +149,7 @@ func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry,
 			kept = append(kept, e)
 		}
 	}
-	return kept, nil
+	return kept, d.syncDirs(folders) // none comes back to where a file of the new set will be
 }
 
 // checkRoom refuses before the first byte. A system that can't tell the free space is believed to have enough.

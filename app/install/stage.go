@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"collet/app/update"
 	"collet/netproto/release"
@@ -292,7 +293,7 @@ func (p *planning) checkFolder(folder string) error {
 		name := path.Join(folder, e.Name())
 		if e.IsDir() {
 			err = p.checkFolder(name)
-		} else if !p.goes(name) {
+		} else if !p.goes(name) && !p.isOldPart(name) {
 			err = &fs.PathError{Op: "compare", Path: name, Err: errNotEmpty}
 		}
 		if err != nil {
@@ -300,6 +301,14 @@ func (p *planning) checkFolder(folder string) error {
 		}
 	}
 	return nil
+}
+
+// isOldPart reports whether a file is a part of an earlier transaction: where it lies in the way its file is not offered any
+// more, and leftovers removes it.
+func (p *planning) isOldPart(name string) bool {
+	folder, base := path.Split(name)
+	e, bound := p.dir.journal.bound()[folder+strings.TrimPrefix(base, PartPrefix)]
+	return bound && e.part() == name && p.dir.covers(p.mode, e.Kind)
 }
 
 // digestOf returns a live file's digest from the cache or by reading it, then with the sums of its blocks as far as the
