@@ -9,7 +9,9 @@ EXE := $(shell $(GO) env GOEXE 2>/dev/null)
 # Packages that another system's vet can check from here: those with Go files without cgo that don't reach the window.
 PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok = false}}{{end}}{{end}}{{if and .GoFiles $$ok}}{{.ImportPath}}{{end}}
 
-.PHONY: help run test build bench lint clean setup gofmt vet cross-windows cross-darwin
+comma := ,
+
+.PHONY: help run test build qa bench lint clean setup gofmt vet cross-windows cross-darwin
 
 help: # list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -24,6 +26,14 @@ build: ## the three programs and two releases of the sample game's module, into 
 	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app
 	$(GO) build $(FLAGS) -o bin/ ./netproto/cmd/collet-server ./build/cmd/collet
 	bin/collet$(EXE) modules bin/modules
+
+qa: setup build ## break updates on purpose, on this machine: crashes, disks, network, scenarios; reports in bin/
+	$(GO) build -buildvcs=false -tags $(if $(TAGS),$(TAGS)$(comma))crashpoints -o bin/collet-client-crashpoints$(EXE) ./app
+	bin/collet$(EXE) qa crash --report bin/qa-crash.html
+	bin/collet$(EXE) qa crash --real --run --report bin/qa-kills.html
+	bin/collet$(EXE) qa disk --run --report bin/qa-disk.html
+	bin/collet$(EXE) qa net --report bin/qa-net.html
+	bin/collet$(EXE) qa scenarios --report bin/qa-scenarios.html
 
 bench: setup build ## first frame, file opens, peak memory; prints ratios and their bounds
 	$(GO) build $(FLAGS) -o bin/minimal-splash$(EXE) ./build/bench/minimal

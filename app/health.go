@@ -55,14 +55,28 @@ func (h *host) unusable(ctx context.Context, f front, err error) (again bool) {
 		return false
 	}
 	if !h.dir.ModuleIsNew(ctx) {
-		h.dir.Distrust() // a proven module that can't be loaded any more is damaged
-		return false
+		return h.restored(ctx, f)
 	}
 	h.dropChild()
 	if h.failedStart(ctx, err.Error()) {
 		f.Note(h.texts.Get("note.rolledback"))
 	}
 	return true
+}
+
+// restored brings a module back that was all right once and can't be loaded any more: from this disk, or with the next look
+// at the server's offer. It reports whether there is another one to try now.
+func (h *host) restored(ctx context.Context, f front) bool {
+	h.dir.Distrust()
+	h.dropChild()
+	restored, err := h.dir.RestoreModule(ctx)
+	if err != nil {
+		h.log.Error().Err(err).Str("file", h.library()).Msg("module not restored")
+	}
+	if restored {
+		f.Note(h.texts.Get("note.rolledback"))
+	}
+	return restored
 }
 
 // loadFailed reports whether an error of a child says that its module is no good.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -106,6 +105,7 @@ func (d *Dir) recover(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	d.vanished = "" // it will be fetched again, which nobody has to be told
 	return nil
 }
 
@@ -154,55 +154,6 @@ func (d *Dir) unlessStuck(err error) error {
 		return nil
 	}
 	return err
-}
-
-// restore gives a missing live module back what the rule says: what it replaced, with the whole set that belongs to it, if
-// it has not proven itself; else a backup or a staged file that is the very file. Otherwise the built-in client stands in
-// until the server offers it again.
-func (d *Dir) restore(ctx context.Context) error {
-	live := d.cfg.Names.Library()
-	if there, err := d.exists(live); err != nil || there || d.gaveWay(live) {
-		return err
-	}
-	replaced := func(u undo) bool { return u.Live == live && !u.Digest.IsZero() }
-	if slices.ContainsFunc(d.journal.pending(live), replaced) {
-		d.log.Warn().Str("file", live).Msg("the new module is missing; the last proven set takes its place")
-		if err := d.rollBack(ctx, excuse); !errors.Is(err, ErrNoWayBack) {
-			return err
-		}
-	}
-	for _, from := range []string{live + BackupSuffix, live + StagingSuffix} {
-		right, err := d.isSetFile(ctx, live, from)
-		if err != nil || right {
-			return d.restoreFrom(from, right, err)
-		}
-	}
-	return nil
-}
-
-func (d *Dir) restoreFrom(from string, right bool, err error) error {
-	if err != nil || !right {
-		return err
-	}
-	d.log.Warn().Str("from", from).Msg("the live module is missing; its copy takes its place")
-	return d.perform([]Step{{Do: Place, From: from, To: d.cfg.Names.Library()}})
-}
-
-// isSetFile reports whether a name holds what the set has under live. An install that has no set of its own, because
-// another updater made it, believes a backup.
-func (d *Dir) isSetFile(ctx context.Context, live, name string) (bool, error) {
-	if there, err := d.exists(name); err != nil || !there {
-		return false, err
-	}
-	if ok, err := d.journal.load(d.fs); err != nil || !ok {
-		return false, err
-	}
-	e, known := d.journal.lists.set()[live]
-	if !known {
-		return d.cfg.Base == nil && len(d.journal.lists.Set) == 0 && name == live+BackupSuffix, nil
-	}
-	seen, err := d.content(ctx, name, e.Digest, release.Digest{})
-	return seen == Wanted, err
 }
 
 // exists reports whether anything has this name.

@@ -42,6 +42,7 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := d.withdraw(ctx); err != nil {
 		return update.Plan{}, err
 	}
+	d.vanished = "" // what is missing is about to be planned
 	if err := d.loadLists(); err != nil {
 		return update.Plan{}, err
 	}

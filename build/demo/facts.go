@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // module is what a line of the log says about a loaded module.
@@ -57,9 +58,9 @@ func (f *facts) phase(l line) (string, bool) {
 	return name, true
 }
 
-// fetching reports whether the client is fetching packs just now.
+// fetching reports whether the client is fetching something just now: the packs come with the module, as one set.
 func (f *facts) fetching() bool {
-	return len(f.phases) > 0 && f.phases[len(f.phases)-1] == "fetching resources"
+	return len(f.phases) > 0 && strings.HasPrefix(f.phases[len(f.phases)-1], "fetching ")
 }
 
 // oneHost checks that the host was started once, as the process that we started.

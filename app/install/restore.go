@@ -1,0 +1,82 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"collet/netproto/release"
+)
+
+// restore gives a missing live module back what the rule says. Otherwise the built-in client stands in until the server
+// offers it again.
+func (d *Dir) restore(ctx context.Context) error {
+	live := d.cfg.Names.Library()
+	if there, err := d.exists(live); err != nil || there || d.gaveWay(live) {
+		return err
+	}
+	_, err := d.restoreFromCopy(ctx)
+	return err
+}
+
+// RestoreModule is the rule for a live module that is there and can't be loaded: if it is not the set's file any more, what
+// it replaced takes its place, with the whole set that belongs to it, or a copy that is the very file. It reports whether
+// there is another module now. The error is a *update.Fault, or that of ctx.
+func (d *Dir) RestoreModule(ctx context.Context) (restored bool, err error) {
+	live := d.cfg.Names.Library()
+	right, err := d.isSetFile(ctx, live, live)
+	if _, known := d.journal.lists.set()[live]; err != nil || right || !known {
+		return false, d.fault(err)
+	}
+	restored, err = d.restoreFromCopy(ctx)
+	return restored, d.fault(err)
+}
+
+// restoreFromCopy brings a module back from this disk: what it replaced, with the whole set that belongs to it, if it has
+// not proven itself; else a backup or a staged file that is the very file.
+func (d *Dir) restoreFromCopy(ctx context.Context) (restored bool, err error) {
+	live := d.cfg.Names.Library()
+	replaced := func(u undo) bool { return u.Live == live && !u.Digest.IsZero() }
+	if slices.ContainsFunc(d.journal.pending(live), replaced) {
+		d.log.Warn().Str("file", live).Msg("the new module is missing or damaged; the last proven set takes its place")
+		if err := d.rollBack(ctx, excuse); !errors.Is(err, ErrNoWayBack) {
+			return err == nil, err
+		}
+	}
+	for _, from := range []string{live + BackupSuffix, live + StagingSuffix} {
+		if right, err := d.isSetFile(ctx, live, from); err != nil || !right {
+			if err != nil {
+				return false, err
+			}
+			continue
+		}
+		d.log.Warn().Str("from", from).Msg("the live module is missing or damaged; its copy takes its place")
+		steps := []Step{{Do: Place, From: from, To: live}}
+		if there, err := d.exists(live); err != nil || there {
+			if err != nil {
+				return false, err
+			}
+			steps = slices.Insert(steps, 0, Step{Do: Recycle, From: live})
+		}
+		err := d.exclusively(ctx, func() error { return d.perform(steps) })
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// isSetFile reports whether a name holds what the set has under live. An install that has no set of its own, because
+// another updater made it, believes a backup.
+func (d *Dir) isSetFile(ctx context.Context, live, name string) (bool, error) {
+	if there, err := d.exists(name); err != nil || !there {
+		return false, err
+	}
+	if ok, err := d.journal.load(d.fs); err != nil || !ok {
+		return false, err
+	}
+	e, known := d.journal.lists.set()[live]
+	if !known {
+		return d.cfg.Base == nil && len(d.journal.lists.Set) == 0 && name == live+BackupSuffix, nil
+	}
+	seen, err := d.content(ctx, name, e.Digest, release.Digest{})
+	return seen == Wanted, err
+}
