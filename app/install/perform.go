@@ -166,7 +166,7 @@ func (d *Dir) clearWay(b *batch, to string) error {
 		case at == to && info.IsDir() && strings.HasPrefix(at, parts):
 			return d.removeAll(at)
 		case at == to && info.IsDir():
-			return d.clearFolder(at)
+			return d.recycleAll(b, at)
 		case at != to && !info.IsDir() && strings.HasPrefix(at, parts):
 			return removeIfThere(d.fs, at)
 		case at != to && !info.IsDir():
@@ -244,6 +244,26 @@ func (d *Dir) recycle(b *batch, from, as string) error {
 		return d.carry(from, to)
 	}
 	return &fs.PathError{Op: "recycle", Path: from, Err: errors.New("the recycler has too many files of this name; empty it")}
+}
+
+// recycleAll moves all files below a folder into the recycler, and removes the folder.
+func (d *Dir) recycleAll(b *batch, folder string) error {
+	entries, err := d.fs.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		if e.IsDir() {
+			err = d.recycleAll(b, name)
+		} else {
+			err = d.recycle(b, name, "")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.fs.Remove(folder)
 }
 
 // keptRecycled is how many transactions' dropped files the recycler keeps.

@@ -86,27 +86,6 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-func TestOutputFindsTheAddress(t *testing.T) {
-	o := newOutput()
-	for _, part := range []string{"noise\n{\"message\":\"List", "ening\",\"address\":\"127.0.0.1:7\"}", "\n", `{"message":"Listening","address":"x"}` + "\n"} {
-		if n, err := o.Write([]byte(part)); n != len(part) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	select {
-	case address := <-o.address:
-		if address != "127.0.0.1:7" {
-			t.Errorf("address %q", address)
-		}
-	default:
-		t.Error("no address")
-	}
-	o.Write(bytes.Repeat([]byte("y"), 3*outputTail))
-	if len(o.tail()) != outputTail {
-		t.Errorf("tail of %d bytes, want %d", len(o.tail()), outputTail)
-	}
-}
-
 func TestTeller(t *testing.T) {
 	var out strings.Builder
 	tell := newTeller(&out)

@@ -56,7 +56,7 @@ type story struct {
 	server  *qa.Process
 	link    *qa.Proxy
 	client  *qa.Process
-	printed *output // what the client prints beside its log
+	printed *qa.Tail // what the client prints beside its log
 	log     follower
 	facts   facts
 	shots   string // folder of the screenshots, empty while there is none
@@ -175,7 +175,7 @@ func (s *story) shotFolder() (string, error) {
 
 // startClient starts the installed host as a player would: without arguments.
 func (s *story) startClient() (err error) {
-	s.printed = newOutput()
+	s.printed = qa.NewTail()
 	o := qa.ProcessOptions{Path: s.layout.Host(), Dir: s.layout.Client(), Output: s.printed}
 	if s.screen != nil {
 		o.Env = s.screen.Environ()
@@ -217,6 +217,6 @@ func (s *story) explain(ctx context.Context, err error) error {
 	if data, readErr := os.ReadFile(s.layout.Log()); readErr == nil {
 		s.tell.quote("client's log", data)
 	}
-	s.tell.quote("client's output", []byte(s.printed.tail()))
+	s.tell.quote("client's output", []byte(s.printed.String()))
 	return err
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
 
+	"collet/build/qa"
 	"collet/netproto"
 )
 
@@ -126,6 +128,23 @@ func (l *Layout) publish(ctx context.Context, modules string, levelsMB int) (err
 	module := filepath.Join(l.Server(), binaryFolder, string(l.Target), l.Library())
 	l.New, err = build(ctx, edition2(), modules, module, filepath.Join(l.Server(), packFolder), levelsMB)
 	return err
+}
+
+// NewSet is what the install has to hold after the update: the client's folder with the server's files in it.
+func (l *Layout) NewSet() (qa.Set, error) {
+	set, err := qa.ReadSet(l.Client())
+	if err != nil {
+		return nil, err
+	}
+	offered, err := qa.ReadSet(l.Server())
+	for name, content := range offered {
+		if module, is := strings.CutPrefix(name, path.Join(binaryFolder, string(l.Target))+"/"); is {
+			set[module] = content
+		} else if strings.HasPrefix(name, packFolder+"/") {
+			set[name] = content
+		}
+	}
+	return set, err
 }
 
 func (l *Layout) writeServerSettings() error {

@@ -32,6 +32,8 @@ func play(role string) {
 	case "talk":
 		fmt.Println("to standard output")
 		fmt.Fprintln(os.Stderr, "to standard error")
+	case "good client", "halving client", "greedy client", "stuck client", "false client", "hanging client":
+		os.Exit(playClient(role, os.Args[1:]))
 	case "sleep":
 		fmt.Println("sleeping")
 		time.Sleep(time.Hour)

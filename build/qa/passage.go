@@ -18,6 +18,9 @@ type passage struct {
 	line   *line
 	cancel context.CancelFunc // ends the context that run was given
 	fault  Fault
+	plans  [3]*plan      // by Direction
+	muted  chan struct{} // closed when neither direction passes anything any more
+	mute   sync.Once
 	opened time.Time
 	moved  [3]atomic.Int64 // bytes by Direction
 	done   chan struct{}   // closed when run returns
@@ -40,6 +43,11 @@ func (c *passage) record() Record {
 // run forwards until both directions have ended or the connection was finished.
 func (c *passage) run(ctx context.Context, target string) {
 	defer close(c.done)
+	if hole, is := c.fault.hole(); is {
+		linger(ctx, hole.For)
+		c.finish(WasCut, true)
+		return
+	}
 	if !c.reach(ctx, target) {
 		c.finish(NoTarget, true)
 		return
@@ -125,10 +133,10 @@ func (c *passage) fill(ctx context.Context, q *queue, from io.Reader) bool {
 // errCut says that drain has cut the connection.
 var errCut = errors.New("cut")
 
-// drain writes what comes out of q when its time has come.
-func (c *passage) drain(ctx context.Context, q *queue, d Direction, to io.Writer) error {
-	if c.cutIfDue(d) {
-		return errCut
+// drain writes what comes out of q when its time has come, and does what the plan says.
+func (c *passage) drain(ctx context.Context, q *queue, d Direction, to *net.TCPConn) error {
+	if err := c.due(ctx, d, to); err != nil {
+		return err
 	}
 	for {
 		p, more, err := q.get(ctx)
@@ -146,8 +154,8 @@ func (c *passage) drain(ctx context.Context, q *queue, d Direction, to io.Writer
 	}
 }
 
-// send writes one piece of data that entered the link at the given time.
-func (c *passage) send(ctx context.Context, d Direction, to io.Writer, data []byte, at time.Time) (int, error) {
+// send takes one piece of data that entered the link at the given time, and returns how many bytes of it are done.
+func (c *passage) send(ctx context.Context, d Direction, to *net.TCPConn, data []byte, at time.Time) (int, error) {
 	link, err := c.line.open(ctx)
 	if err != nil {
 		return 0, err
@@ -155,33 +163,62 @@ func (c *passage) send(ctx context.Context, d Direction, to io.Writer, data []by
 	if err := sleepUntil(ctx, at.Add(link.Delay)); err != nil {
 		return 0, err
 	}
-	n := min(len(data), link.piece(), c.left(d))
+	n := c.plans[d].room(min(len(data), link.piece()))
 	if err := c.line.pass(ctx, d, n); err != nil {
 		return 0, err
 	}
-	if link, err = c.line.open(ctx); err != nil { // it may have stalled meanwhile
+	if _, err = c.line.open(ctx); err != nil { // it may have stalled meanwhile
 		return 0, err
 	}
-	n, err = to.Write(data[:n])
-	c.moved[d].Add(int64(n))
-	if err == nil && c.cutIfDue(d) {
-		err = errCut
+	if err := c.whileHeard(ctx); err != nil {
+		return 0, err
 	}
-	return n, err
+	if out := c.plans[d].pass(data[:n]); len(out) > 0 {
+		wrote, err := to.Write(out)
+		c.moved[d].Add(int64(wrote))
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, c.due(ctx, d, to)
 }
 
-// left is how many bytes of direction d may still pass before the cut.
-func (c *passage) left(d Direction) int {
-	if c.fault.Cut != d {
-		return readSize
+// whileHeard returns at once as long as the connection is not half-open, and else when ctx ends.
+func (c *passage) whileHeard(ctx context.Context) error {
+	select {
+	case <-c.muted:
+		<-ctx.Done()
+	default:
 	}
-	return int(min(c.fault.After-c.moved[d].Load(), readSize))
+	return ctx.Err()
 }
 
-func (c *passage) cutIfDue(d Direction) bool {
-	due := c.fault.Cut == d && c.moved[d].Load() >= c.fault.After
-	if due {
-		c.finish(WasCut, c.fault.Reset)
+// due does all that the plan has for the place that direction d is at.
+func (c *passage) due(ctx context.Context, d Direction, to *net.TCPConn) error {
+	for {
+		deed, is := c.plans[d].take()
+		if !is {
+			return ctx.Err()
+		}
+		switch deed.Kind {
+		case Cut, Reset:
+			c.finish(WasCut, deed.Kind == Reset)
+			return errCut
+		case Truncate:
+			if err := to.CloseWrite(); err != nil {
+				return err
+			}
+		case Stall:
+			if err := linger(ctx, deed.For); err != nil {
+				return err
+			}
+		case HalfOpen:
+			c.mute.Do(func() { close(c.muted) })
+			if err := linger(ctx, deed.For); err != nil {
+				return err
+			}
+			c.finish(WasCut, true)
+			return errCut
+		}
 	}
-	return due
 }

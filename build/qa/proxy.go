@@ -39,6 +39,7 @@ type Fault struct {
 	Cut   Direction // the direction whose bytes are counted; 0 never cuts
 	After int64     // how many bytes of it arrive; then both ends are closed. 0 cuts at once
 	Reset bool      // close with a reset instead of an orderly end; bytes still in a socket may get lost
+	Deeds []Deed    // what else happens, in any order
 }
 
 // ProxyOptions says what to forward and how. Target is required.
@@ -221,6 +222,7 @@ func (p *Proxy) admit(client *net.TCPConn) {
 	if p.options.Fault != nil {
 		c.fault = p.options.Fault(c.number)
 	}
+	c.plans, c.muted = c.fault.plans(), make(chan struct{})
 	p.passages = append(p.passages, c)
 	p.running.Go(func() { c.run(ctx, p.options.Target) })
 }

@@ -43,12 +43,13 @@ func (c demoCommand) Run(ctx context.Context, out io.Writer) error {
 	switch {
 	case err == nil:
 		fmt.Fprintln(out, "demo: ok")
+		return nil
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(out, "demo: failed: interrupted")
 	default:
 		fmt.Fprintf(out, "demo: failed: %s\n", strings.ReplaceAll(err.Error(), "\n", " | "))
 	}
-	return err
+	return told{err}
 }
 
 func (c demoCommand) play(ctx context.Context, out io.Writer) error {

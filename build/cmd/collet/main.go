@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,8 @@ const (
 type commands struct {
 	Demo    demoCommand    `cmd:"" group:"try" help:"Play a whole update through on this machine and check it."`
 	Modules modulesCommand `cmd:"" group:"try" help:"Compile the sample game's module in two releases."`
+	Doctor  doctorCommand  `cmd:"" group:"qa" help:"Look at an install: what state it is in and why, and what the next start will do. Changes nothing."`
+	QA      qaCommand      `cmd:"" name:"qa" group:"qa" help:"Break an update on purpose, in every way there is, and check what is left."`
 
 	Version kong.VersionFlag `help:"Print the version and end."`
 }
@@ -33,6 +36,24 @@ type commands struct {
 const description = `The command around Collet, which keeps a game current and starts it.`
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// console is where a command talks, and what it was told.
+type console struct {
+	out, err io.Writer
+	args     []string // the command line, without the program
+}
+
+// usageError says that the command line makes no sense in a way that the parser can't know.
+type usageError struct{ error }
+
+// Unwrap gives the reason.
+func (e usageError) Unwrap() error { return e.error }
+
+// told is an error that the command has printed itself.
+type told struct{ error }
+
+// Unwrap gives the reason.
+func (e told) Unwrap() error { return e.error }
 
 // ended carries the exit code of --help and --version out of the parser.
 type ended struct{ code int }
@@ -52,10 +73,12 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		kong.Name("collet"), kong.Description(description), kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { panic(ended{code}) }),
 		kong.Vars{"version": "collet " + collet.Version()},
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110}),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 80}),
 		kong.ExplicitGroups([]kong.Group{
-			{Key: "try", Title: "Try it:"},
+			{Key: "try", Title: "Try it:"}, {Key: "qa", Title: "Test it:"},
 			{Key: "demo", Title: "The update:"}, {Key: "where", Title: "Where it happens:"},
+			{Key: "subject", Title: "What is tested:"}, {Key: "work", Title: "How:"},
+			{Key: "matrix", Title: "The matrix in memory:"}, {Key: "report", Title: "Reports:"},
 		}),
 	)
 	if err != nil {
@@ -68,10 +91,24 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends at once
 	chosen.BindTo(ctx, (*context.Context)(nil))
 	chosen.BindTo(stdout, (*io.Writer)(nil))
-	if err := chosen.Run(); err != nil {
-		return exitFailed // the command has said why
+	chosen.Bind(console{stdout, stderr, args})
+	return exitCode(chosen.Run(), stderr)
+}
+
+// exitCode tells what was not told yet.
+func exitCode(err error, stderr io.Writer) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "collet: %v\ncollet --help tells more\n", err)
+		return exitUsage
+	case !errors.As(err, &told{}):
+		fmt.Fprintf(stderr, "collet: %v\n", err)
 	}
-	return 0
+	return exitFailed
 }

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"collet/build/demo"
+	"collet/build/qa"
+)
+
+// matrixFlags are those of `collet qa crash` in memory. Embed it.
+type matrixFlags struct {
+	Old    string `group:"matrix" placeholder:"DIR" help:"A folder with the old release: a module, and packs in Resources (with --new; default: the demo's releases). It is only read."`
+	New    string `group:"matrix" placeholder:"DIR" help:"The same with the new release."`
+	Story  string `group:"matrix" placeholder:"NAME" help:"Play only this story, or those that match a pattern; list: name them all."`
+	Only   string `group:"matrix" placeholder:"POINT" help:"Try only this point of the story, as a violation names it: op:when:kept:seed, with the same behind a slash for a stop within recovery."`
+	Mutant string `group:"matrix" placeholder:"NAME" help:"Try a build that is broken on purpose, which proves that the matrix can fail; list: name them all."`
+	Seeds  int    `group:"matrix" default:"2" placeholder:"N" help:"How many draws of what survives, where something is left to chance (default: ${default})."`
+}
+
+// unused refuses flags that have no meaning for a real client.
+func (f *matrixFlags) unused() error {
+	for flag, value := range map[string]string{"--old": f.Old, "--new": f.New, "--story": f.Story, "--only": f.Only, "--mutant": f.Mutant} {
+		if value != "" {
+			return usageError{fmt.Errorf("%s is about the matrix in memory, and not about --real", flag)}
+		}
+	}
+	return nil
+}
+
+// listName asks for a list instead of a run.
+const listName = "list"
+
+// list prints what was asked for; done tells whether there was something.
+func (f *matrixFlags) list(c console) (done bool, err error) {
+	var lines []string
+	switch {
+	case f.Story == listName:
+		lines = qa.CrashStories()
+	case f.Mutant == listName:
+		for _, m := range qa.CrashMutants() {
+			lines = append(lines, fmt.Sprintf("%-22s %s", m.Name, m.About))
+		}
+	default:
+		return false, nil
+	}
+	_, err = fmt.Fprintln(c.out, strings.Join(lines, "\n"))
+	return true, err
+}
+
+// runMatrix plays stories in memory.
+func (q qaCrashCommand) runMatrix(ctx context.Context, c console) error {
+	if done, err := q.list(c); done {
+		return err
+	}
+	switch {
+	case (q.Old == "") != (q.New == ""):
+		return usageError{errors.New("--old and --new go together")}
+	case len(q.given()) > 0 || q.Points != "":
+		return usageError{errors.New("--client and what goes with it, and --points, need --real")}
+	case q.Seeds < 1:
+		return usageError{fmt.Errorf("--seeds %d: want 1 or more", q.Seeds)}
+	case q.Only != "" && q.Story == "":
+		return usageError{errors.New("--only needs --story: a point is one of one story")}
+	}
+	return q.qaFlags.run(ctx, c, "An install that is stopped at every operation", func(ctx context.Context, r *qaRun) error {
+		o, err := q.sets(ctx, r)
+		if err != nil {
+			return err
+		}
+		r.columns("when", "kept", "seed")
+		return q.play(ctx, r, o)
+	})
+}
+
+// sets reads the two releases.
+func (q *qaCrashCommand) sets(ctx context.Context, r *qaRun) (o qa.CrashOptions, err error) {
+	oldDir, newDir := q.Old, q.New
+	r.product(filepath.Base(oldDir) + " and " + filepath.Base(newDir))
+	if q.Old == "" {
+		r.product("the demo's releases")
+		var root string
+		if root, err = os.MkdirTemp(q.Scratch, "collet-demo-"); err != nil {
+			return o, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+		if oldDir, newDir, err = q.demoReleases(ctx, root); err != nil {
+			return o, err
+		}
+	}
+	o, comments, err := qa.ReadCrashSets(oldDir, newDir)
+	for _, text := range comments {
+		r.comment("%s.", text)
+	}
+	return o, err
+}
+
+// demoReleases lays the demo's two releases out as installs.
+func (q *qaCrashCommand) demoReleases(ctx context.Context, root string) (oldDir, newDir string, err error) {
+	if err := q.labFlags.check(); err != nil {
+		return "", "", err
+	}
+	programs, err := filepath.Abs(q.Programs)
+	if err != nil {
+		return "", "", err
+	}
+	layout, err := demo.Prepare(ctx, root, programs, 1)
+	if err != nil {
+		return "", "", err
+	}
+	newDir = filepath.Join(root, "new")
+	if err := os.Mkdir(newDir, 0o755); err != nil {
+		return "", "", err
+	}
+	if err := os.Rename(layout.New.Module, filepath.Join(newDir, layout.Library())); err != nil {
+		return "", "", err
+	}
+	return layout.Client(), newDir, os.Rename(filepath.Join(layout.Server(), "Resources"), filepath.Join(newDir, "Resources"))
+}
+
+// play hands the work to the kit.
+func (q *qaCrashCommand) play(ctx context.Context, r *qaRun, o qa.CrashOptions) error {
+	o.Story, o.Only, o.Mutant, o.Seeds, o.Seed = q.Story, q.Only, q.Mutant, q.Seeds, q.Seed
+	o.Depth = map[string]int{"1": qa.CrashOnce, "2": qa.CrashTwice, "full": qa.CrashFully}[q.Depth]
+	o.Jobs, o.Progress, o.Sets = q.jobs(runtime.NumCPU()), r.progress, q.setFlags()
+	count, err := qa.Crash(ctx, o, r.add)
+	if errors.Is(err, qa.ErrCrashUsage) {
+		return usageError{err}
+	}
+	r.comment("%s.", count)
+	if q.Mutant != "" {
+		r.comment("This was a build that is broken on purpose; violations are what it is for.")
+	}
+	return err
+}
+
+// setFlags are the flags that a repetition needs to find the same releases.
+func (q *qaCrashCommand) setFlags() string {
+	if q.Old == "" {
+		return ""
+	}
+	return " " + commandLine([]string{"--old", q.Old, "--new", q.New})[len("collet "):]
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"collet/build/qa"
+)
+
+// casesPerCPU is how many cases of the network run at a time on one processor: they mostly wait for pauses and limits.
+const casesPerCPU = 3
+
+// qaNetCommand is `collet qa net`.
+type qaNetCommand struct {
+	subjectFlags
+	Scenarios []string `group:"work" placeholder:"DIR" type:"path" help:"Folder of scenario files (*.net), beside the standard ones. May be given more than once."`
+	Only      string   `group:"work" placeholder:"TEXT" help:"Only scenarios with this in their name."`
+	Slow      bool     `group:"work" help:"Also the slow ones, which wait for the client's time limits: some minutes."`
+	qaFlags
+}
+
+// Help is what --help adds to the flags.
+func (qaNetCommand) Help() string {
+	return `Puts a proxy between the real client and a real server, disturbs the connection as each scenario says, and checks: the
+client ends with a code that the scenario allows, the install holds exactly the old or exactly the new set (by hash), a
+player's files are untouched, and without disturbance the client then gets to the new set.
+
+docs/QA.md tells how scenario files are written.`
+}
+
+// Run runs it.
+func (q qaNetCommand) Run(ctx context.Context, c console) error {
+	return q.qaFlags.run(ctx, c, "Faults of the network", q.play)
+}
+
+// play tries every case.
+func (q *qaNetCommand) play(ctx context.Context, r *qaRun) error {
+	scenarios, err := q.scenarios()
+	if err != nil {
+		return err
+	}
+	return q.subjectFlags.run(ctx, r, qa.LabOptions{}, func(l *qa.Lab) error {
+		net, err := qa.NewNet(ctx, l, scenarios, q.Slow)
+		if err != nil {
+			return err
+		}
+		r.comment("%s", net.About())
+		if n := countSlow(scenarios); n > 0 && !q.Slow {
+			r.comment("Scenarios that take minutes were left out: %d (--slow tries them).", n)
+		}
+		return net.Play(ctx, q.jobs(casesPerCPU*runtime.NumCPU()), r.take)
+	})
+}
+
+func countSlow(scenarios []qa.Scenario) (n int) {
+	for _, s := range scenarios {
+		if s.Slow {
+			n++
+		}
+	}
+	return n
+}
+
+// scenarios reads the standard ones and those of the person's folders.
+func (q *qaNetCommand) scenarios() ([]qa.Scenario, error) {
+	all, err := qa.StandardScenarios()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range q.Scenarios {
+		own, err := qa.ReadScenarios(os.DirFS(dir))
+		if err != nil {
+			return nil, usageError{fmt.Errorf("scenarios in %s:\n%w", dir, err)}
+		}
+		all = append(all, own...)
+	}
+	all = slices.DeleteFunc(all, func(s qa.Scenario) bool { return !strings.Contains(s.Name, q.Only) })
+	if len(all) == 0 {
+		return nil, usageError{fmt.Errorf("no scenario has %q in its name", q.Only)}
+	}
+	return all, nil
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"collet/build/qa"
+)
+
+// qaScenariosCommand is `collet qa scenarios`.
+type qaScenariosCommand struct {
+	Dir      string `arg:"" optional:"" placeholder:"DIR" help:"Folder with scenarios, files that end in .txtar (default: those that come with this program)."`
+	Real     bool   `group:"work" help:"Play them on the real disk, in a folder of their own, and not in memory."`
+	Scratch  string `group:"where" placeholder:"DIR" help:"Folder for --real, on the disk that is to be tried (default: that of temporary files)."`
+	Examples string `name:"write-examples" group:"where" placeholder:"DIR" help:"Write the scenarios that come with this program into a folder, and end."`
+	qaFlags
+}
+
+// Help is what --help adds to the flags.
+func (qaScenariosCommand) Help() string {
+	return `A scenario is a text: the files of a folder before and after an update, those of the player, and what goes wrong. Each one is
+played forward and back, in memory on three kinds of volume: one that can exchange two names, one that can't, and one that
+ignores case. After the fault the next start must find exactly the old or the new set, and one more run must lead to what
+the scenario expects; nothing of the player may be lost.
+
+docs/QA.md tells how to write one; --write-examples is a good beginning.`
+}
+
+// Run runs it.
+func (q qaScenariosCommand) Run(ctx context.Context, c console) error {
+	if q.Examples != "" {
+		if err := qa.WriteFolderExamples(q.Examples); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(c.out, "scenarios are in %s; play them with: collet qa scenarios %s\n", q.Examples, q.Examples)
+		return err
+	}
+	read := qa.StandardFolders
+	if q.Dir != "" {
+		read = func() ([]*qa.FolderScenario, error) { return qa.ReadFolders(q.Dir) }
+	}
+	scenarios, err := read()
+	if err != nil {
+		return usageError{err}
+	}
+	return q.run(ctx, c, "Folders before and after an update", func(ctx context.Context, r *qaRun) error {
+		r.columns("volume", "direction")
+		o := qa.FolderOptions{Real: q.Real, Scratch: q.Scratch, Jobs: q.jobs(runtime.NumCPU()), Seed: q.Seed}
+		return qa.PlayFolders(ctx, scenarios, o, r.take)
+	})
+}

@@ -1,0 +1,258 @@
+package qa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"collet/app/install"
+	"collet/platform/faultfs"
+)
+
+const (
+	crashSuite    = "crash"
+	recoverySuite = "recovery" // stops in the starts that recover from those of the other one
+)
+
+// The depths of CrashOptions.
+const (
+	CrashOnce  = 1 // the stories are stopped
+	CrashTwice = 2 // and so is what recovers from them, wherever the seed says so
+	CrashFully = 3 // and so is what recovers from them, everywhere
+)
+
+// CrashOptions say what Crash tries.
+type CrashOptions struct {
+	Names    install.Names // how the install calls its files
+	Old, New CrashSet      // two releases
+	Story    string        // pattern of path.Match for the stories to play; empty means all
+	Only     string        // one point of one story, as a violation names it; empty means all
+	Mutant   string        // a broken build to try instead of the honest one; see CrashMutants
+	Depth    int           // CrashOnce, CrashTwice or CrashFully; 0 means CrashTwice
+	Seeds    int           // draws for each share that leaves something open; 0 means 2
+	Seed     uint64        // the first of them
+	Sparse   int           // tries one stop out of so many, wherever the seed says so; 0 means every one
+	Enough   int           // a story ends with so many violations; 0 means never
+	Jobs     int           // stories at a time; 0 means one for each processor
+	Sets     string        // flags that name the releases in the command line of a repetition
+	// Progress is called now and then with the stops that were tried and their number; concurrently. Nil: nobody looks.
+	Progress func(done, total int, what string)
+}
+
+// ErrCrashUsage says that CrashOptions name what does not exist.
+var ErrCrashUsage = errors.New("nothing to try")
+
+// CrashCount is what a run of Crash amounts to.
+type CrashCount struct {
+	Stories    int // each on a system that can exchange two names, and on one that can't
+	Operations int // of all stories together
+	Stops      int // an operation, a moment, and what survived
+	Recoveries int // the same within the starts that recover from them
+	States     int // different disks among all of them
+}
+
+// String is a sentence for the report.
+func (n CrashCount) String() string {
+	return fmt.Sprintf("Tried %d stops in %d operations of %d stories, and %d stops in the starts that recover from them; %d different disks",
+		n.Stops, n.Operations, n.Stories, n.Recoveries, n.States)
+}
+
+func (n *CrashCount) add(m CrashCount) {
+	n.Stories, n.Operations, n.Stops = n.Stories+m.Stories, n.Operations+m.Operations, n.Stops+m.Stops
+	n.Recoveries, n.States = n.Recoveries+m.Recoveries, n.States+m.States
+}
+
+// Crash plays stories of an install on a volume in memory and stops each one before, inside and after every operation:
+// the process is killed, or the machine loses its power and 0, 50 or 100 % of what was not synced survives. After each
+// stop it wants the promise of package install: the next start opens, finds exactly one of the sets that the story allows
+// at this point, by every byte, and one more run leads to the story's end; the player's files are as they were, and
+// nothing is left over. The starts that recover are stopped in the same way.
+//
+// take gets the cases story by story, always in the same order: each stop is one, those within recovery are one for each
+// operation and survival. It is called by one goroutine. What came up to the end of ctx is handed over before Crash
+// returns its error.
+func Crash(ctx context.Context, o CrashOptions, take func(Case)) (CrashCount, error) {
+	o = o.whole()
+	runs, err := o.runs()
+	if err != nil {
+		return CrashCount{}, err
+	}
+	if err := o.each(ctx, runs, func(r *crashRun) error { return r.prepare() }); err != nil {
+		return CrashCount{}, err
+	}
+	p := &crashProgress{tell: o.Progress}
+	for _, r := range runs {
+		p.total += r.expected()
+	}
+	var count CrashCount
+	err = o.eachInOrder(ctx, runs, func(r *crashRun) error { return r.play(ctx, p) }, func(r *crashRun) {
+		count.add(r.count)
+		for _, c := range r.cases() {
+			take(c)
+		}
+	})
+	return count, err
+}
+
+func (o CrashOptions) whole() CrashOptions {
+	if o.Depth == 0 {
+		o.Depth = CrashTwice
+	}
+	if o.Seeds == 0 {
+		o.Seeds = 2
+	}
+	if o.Jobs == 0 {
+		o.Jobs = runtime.NumCPU()
+	}
+	if o.Progress == nil {
+		o.Progress = func(int, int, string) {}
+	}
+	return o
+}
+
+// CrashStories lists the stories with what they are about, one in each line.
+func CrashStories() []string {
+	var lines []string
+	for _, s := range crashStories() {
+		lines = append(lines, fmt.Sprintf("%-10s %s", s.name, s.about))
+	}
+	return lines
+}
+
+// movesSuffix marks a story on a system that can't exchange two names.
+const movesSuffix = ".moves"
+
+// runs lists the stories on each system, as far as they are wanted and possible with these sets.
+func (o CrashOptions) runs() ([]*crashRun, error) {
+	if _, err := path.Match(o.Story, ""); err != nil {
+		return nil, fmt.Errorf("%w: story %q: %v", ErrCrashUsage, o.Story, err)
+	}
+	mutant, err := mutantNamed(o.Mutant)
+	if err != nil {
+		return nil, err
+	}
+	only, err := parseCrashPoints(o.Only)
+	if err != nil {
+		return nil, err
+	}
+	sets := o.sets()
+	var runs []*crashRun
+	for _, s := range crashStories() {
+		if s.needs != nil && !s.needs(sets) {
+			continue
+		}
+		for _, suffix := range []string{"", movesSuffix} {
+			id := s.name + suffix
+			if wanted, _ := path.Match(o.Story, id); !wanted && o.Story != "" {
+				continue
+			}
+			runs = append(runs, &crashRun{id: id, story: s, options: o, sets: s.setsOf(sets), only: only, mutant: mutant,
+				config: faultfs.Config{NoExchange: suffix != ""}})
+		}
+	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("%w: no story %q; there are\n  %s", ErrCrashUsage, o.Story, strings.Join(CrashStories(), "\n  "))
+	}
+	if only != nil && len(runs) > 1 {
+		return nil, fmt.Errorf("%w: one point of %d stories: name one story", ErrCrashUsage, len(runs))
+	}
+	return runs, nil
+}
+
+// each does something for all runs, some at a time, and returns the first error.
+func (o CrashOptions) each(ctx context.Context, runs []*crashRun, do func(*crashRun) error) error {
+	return o.eachInOrder(ctx, runs, do, func(*crashRun) {})
+}
+
+// eachInOrder is each with a call behind each run, in the order of the runs, also for those that ended with an error.
+func (o CrashOptions) eachInOrder(ctx context.Context, runs []*crashRun, do func(*crashRun) error, done func(*crashRun)) error {
+	results := make([]chan error, len(runs))
+	for i := range results {
+		results[i] = make(chan error, 1)
+	}
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(o.Jobs, len(runs)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(runs)); i = next.Add(1) - 1 {
+				err := ctx.Err()
+				if err == nil {
+					err = do(runs[i])
+				}
+				results[i] <- err
+			}
+		})
+	}
+	var first error
+	for i, r := range runs {
+		if err := <-results[i]; err != nil && first == nil {
+			first = err
+		}
+		done(r)
+	}
+	workers.Wait()
+	return first
+}
+
+// crashProgress counts stops over all runs.
+type crashProgress struct {
+	tell        func(done, total int, what string)
+	done        atomic.Int64
+	total, step int
+}
+
+// tellEvery is how many stops lie between two calls of Progress.
+const tellEvery = 64
+
+func (p *crashProgress) one(what string) {
+	if n := int(p.done.Add(1)); n%tellEvery == 0 {
+		p.tell(n, p.total, what)
+	}
+}
+
+// crashSurvival is what a stop leaves.
+type crashSurvival struct {
+	kept string // "kill", or percent, with "u" behind it where names survive in any order
+	seed uint64 // 0 where nothing is drawn
+}
+
+// crashKill is a process that is killed: everything it did is there.
+const crashKill = "kill"
+
+// survivals lists what a stop may leave.
+func (o CrashOptions) survivals() []crashSurvival {
+	list := []crashSurvival{{crashKill, 0}, {"0", 0}, {"100", 0}}
+	for _, kept := range []string{"50", "50u"} {
+		for i := range o.Seeds {
+			list = append(list, crashSurvival{kept, o.Seed + uint64(i)})
+		}
+	}
+	return list
+}
+
+// of is the disk that a stop leaves of one.
+func (s crashSurvival) of(d *faultfs.Disk, p crashPoint) *faultfs.Disk {
+	const prime = 1_000_003 // draws differ from one operation to the next
+	if s.kept == crashKill {
+		return d.Clone()
+	}
+	cut := faultfs.Keep(100, s.seed*prime+uint64(p.op))
+	switch s.kept {
+	case "0":
+		cut.Names, cut.Data = 0, 0
+	case "50", "50u":
+		cut.Names, cut.Data, cut.Unordered = 50, 50, s.kept == "50u"
+	}
+	return d.Crash(cut)
+}
+
+// knownSurvival are the words for what survives.
+func knownSurvival(kept string) bool {
+	return slices.Contains([]string{crashKill, "0", "50", "50u", "100"}, kept)
+}

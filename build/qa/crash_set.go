@@ -1,0 +1,228 @@
+package qa
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"collet/app/install"
+	"collet/netproto/release"
+)
+
+const (
+	// maxCrashFile is how many bytes of a file are played with: enough for several writes, each of several pages of 4096
+	// bytes that may survive apart from each other. A crash does not care about more, and each stop hashes all of them.
+	maxCrashFile = 15_000
+	// maxCrashFiles is how many files of a release are played with: each costs some operations, each of which is stopped.
+	maxCrashFiles = 8
+)
+
+// CrashSet is a release as an install holds it: content by name, relative to the install and with slashes. It is never
+// written to once it is handed over.
+type CrashSet map[string]string
+
+// CrashNames are the names of an install with the usual folders.
+func CrashNames(library string) install.Names {
+	ext := path.Ext(library)
+	return install.Names{Runtime: strings.TrimSuffix(library, ext), Ext: ext, Resources: "Resources", Cache: "Cache"}
+}
+
+// ReadCrashSets reads two releases from folders that hold a module and a folder Resources, and names them. Large files are
+// cut, and of many files only some are taken, those that differ first; comments tell of it.
+func ReadCrashSets(oldDir, newDir string) (o CrashOptions, comments []string, err error) {
+	var libraries []string
+	for _, side := range []struct {
+		dir string
+		to  *CrashSet
+	}{{oldDir, &o.Old}, {newDir, &o.New}} {
+		set, library, err := readCrashSet(side.dir)
+		if err != nil {
+			return o, nil, err
+		}
+		*side.to = set
+		libraries = append(libraries, library)
+	}
+	library := cmp.Or(libraries...)
+	if library == "" {
+		return o, nil, fmt.Errorf("%s and %s: no module (a file .so, .dll or .dylib) in either", oldDir, newDir)
+	}
+	if libraries[0] != "" && libraries[1] != "" && libraries[0] != libraries[1] {
+		return o, nil, fmt.Errorf("%s has the module %s, %s has %s: want one name", oldDir, libraries[0], newDir, libraries[1])
+	}
+	o.Names = CrashNames(library)
+	o.Old, o.New, comments = CutCrashSets(o.Old, o.New)
+	return o, comments, nil
+}
+
+// readCrashSet reads the module, what is named after it, and the packs.
+func readCrashSet(dir string) (set CrashSet, library string, err error) {
+	top, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, e := range top {
+		if slices.Contains([]string{".so", ".dll", ".dylib"}, path.Ext(e.Name())) && e.Type().IsRegular() {
+			if library != "" {
+				return nil, "", fmt.Errorf("%s: %s and %s are two modules: want one", dir, library, e.Name())
+			}
+			library = e.Name()
+		}
+	}
+	set = CrashSet{}
+	err = filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		name, _ := filepath.Rel(dir, file)
+		name = filepath.ToSlash(name)
+		ours := strings.HasPrefix(name, "Resources/") || library != "" && (name == library || strings.HasPrefix(name, library+"."))
+		if !ours || Outside(name) {
+			return nil
+		}
+		data, err := os.ReadFile(file)
+		set[name] = string(data)
+		return err
+	})
+	return set, library, err
+}
+
+// CutCrashSets makes two releases small enough for many thousands of runs. What is cut keeps what it differs in.
+func CutCrashSets(from, to CrashSet) (oldSet, newSet CrashSet, comments []string) {
+	oldSet, newSet = maps.Clone(from), maps.Clone(to)
+	left, cut := oldSet.leaveOut(newSet), 0
+	for _, set := range []CrashSet{oldSet, newSet} {
+		for name, content := range set {
+			if len(content) > maxCrashFile {
+				digest, _ := release.SHA256.DigestOf(strings.NewReader(content)) // memory can be read
+				set[name] = content[:maxCrashFile-len(digest.String())] + digest.String()
+				cut++
+			}
+		}
+	}
+	if cut > 0 {
+		comments = append(comments, fmt.Sprintf("%d large files were cut to %d kB, which makes no difference to a crash", cut, maxCrashFile>>10))
+	}
+	if left > 0 {
+		comments = append(comments, fmt.Sprintf("%d further files of the releases were left out", left))
+	}
+	return oldSet, newSet, comments
+}
+
+// leaveOut drops packs beyond the bound from both sets, equal ones first.
+func (s CrashSet) leaveOut(other CrashSet) (left int) {
+	all := maps.Clone(s)
+	maps.Copy(all, other)
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.rank(other, a), s.rank(other, b)), cmp.Compare(a, b))
+	})
+	for _, name := range names[min(len(names), maxCrashFiles):] {
+		delete(s, name)
+		delete(other, name)
+		left++
+	}
+	return left
+}
+
+// rank is how little a file has to tell: modules have most, then what differs.
+func (s CrashSet) rank(other CrashSet, name string) int {
+	a, in := s[name]
+	b, inOther := other[name]
+	switch {
+	case !strings.Contains(name, "/"):
+		return 0
+	case in != inOther || a != b:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// with is a copy with changes; empty names are left out.
+func (s CrashSet) with(changes CrashSet) CrashSet {
+	c := maps.Clone(s)
+	if c == nil {
+		c = CrashSet{}
+	}
+	maps.Copy(c, changes)
+	return c
+}
+
+// without is a copy that lacks some names.
+func (s CrashSet) without(names ...string) CrashSet {
+	c := maps.Clone(s)
+	for _, name := range names {
+		delete(c, name)
+	}
+	return c
+}
+
+// changed is a copy in which the files that are chosen have other content of the same size.
+func (s CrashSet) changed(mark string, chosen func(name string) bool) CrashSet {
+	c := maps.Clone(s)
+	for name, content := range s {
+		if chosen(name) {
+			c[name] = mark + content[min(len(content), len(mark)):]
+		}
+	}
+	return c
+}
+
+// packs are the names of the packs, sorted.
+func (s CrashSet) packs(n install.Names) []string {
+	return slices.Sorted(maps.Keys(s.only(func(name string) bool { return strings.HasPrefix(name, n.Resources+"/") })))
+}
+
+func (s CrashSet) only(chosen func(name string) bool) CrashSet {
+	c := CrashSet{}
+	for name, content := range s {
+		if chosen(name) {
+			c[name] = content
+		}
+	}
+	return c
+}
+
+// offer is the release as a server lists it.
+func (s CrashSet) offer(n install.Names) []release.File {
+	var files []release.File
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		digest, _ := release.SHA256.DigestOf(strings.NewReader(s[name])) // memory can be read
+		f := release.File{Path: name, Size: int64(len(s[name])), Digest: digest, Role: release.Binary, Index: uint32(len(files))}
+		if below, is := strings.CutPrefix(name, n.Resources+"/"); is {
+			f.Path, f.Role = below, release.Resource
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// diff is Set.Diff of two sets by content.
+func (s CrashSet) diff(want CrashSet) []string {
+	var lines []string
+	all := s.with(want)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		has, there := s[name]
+		wanted, known := want[name]
+		switch {
+		case !there:
+			lines = append(lines, name+": missing")
+		case !known:
+			lines = append(lines, fmt.Sprintf("%s: should not be there (%d bytes)", name, len(has)))
+		case has != wanted:
+			lines = append(lines, fmt.Sprintf("%s: is %s, want %s", name, brief(has), brief(wanted)))
+		}
+	}
+	return lines
+}
+
+// brief tells contents apart.
+func brief(content string) string {
+	digest, _ := release.SHA256.DigestOf(strings.NewReader(content)) // memory can be read
+	return fmt.Sprintf("%s (%d bytes)", short(digest.String()), len(content))
+}

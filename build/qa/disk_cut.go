@@ -1,0 +1,195 @@
+package qa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// powered is a mounted copy of an image. It is used by one goroutine.
+type powered struct {
+	lab     *diskLab
+	kind    string
+	withLog bool
+	image   string
+	mount   string
+}
+
+// dir is the install.
+func (p *powered) dir() string { return filepath.Join(p.mount, "install") }
+
+// plug mounts a fresh copy of an image. Whoever plugs it in unplugs it.
+func (d *diskLab) plug(ctx context.Context, kind string, withLog bool) (*powered, error) {
+	if refused := d.imaged[kind]; refused != nil {
+		return nil, &labSkip{kind + " can't be tried here: " + refused.Error()}
+	}
+	home, err := os.MkdirTemp(d.images, "cut-")
+	if err != nil {
+		return nil, err
+	}
+	p := &powered{lab: d, kind: kind, withLog: withLog, image: filepath.Join(home, "image"), mount: filepath.Join(home, "mount")}
+	if err = copyImage(p.image, d.template(kind)); err == nil {
+		err = mountImage(ctx, kind, p.image, p.mount)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.unplug())
+	}
+	return p, nil
+}
+
+// unplug unmounts and removes it.
+func (p *powered) unplug() error {
+	return errors.Join(unmount(p.mount), os.RemoveAll(filepath.Dir(p.image)))
+}
+
+// cut cuts the power.
+func (p *powered) cut() error { return cutPower(p.mount, p.withLog) }
+
+// restart is what a machine does when the power is back.
+func (p *powered) restart(ctx context.Context) error {
+	if err := unmount(p.mount); err != nil {
+		return err
+	}
+	return mountImage(ctx, p.kind, p.image, p.mount)
+}
+
+func cutParams(kind string, withLog bool, more ...Param) []Param {
+	lost := "all unsynced"
+	if withLog {
+		lost = "unsynced bytes"
+	}
+	return append([]Param{{"fs", kind}, {"lost", lost}}, more...)
+}
+
+// cutTry plans a cut after a time.
+func (d *diskLab) cutTry(kind string, withLog bool, number string, at time.Duration) labTry {
+	again := d.recoveryKills(d.chance, d.options.Depth)
+	return labTry{
+		name:   "power cut at a random moment",
+		params: cutParams(kind, withLog, Param{"cut", number}, Param{"at", labMS(at)}),
+		try: func(ctx context.Context) (CaseState, string, error) {
+			return d.onPower(ctx, kind, withLog, again, func(p *powered) (note, problem string, err error) {
+				return p.playUntilCut(ctx, at)
+			})
+		},
+	}
+}
+
+// cutAfterTry plans a cut right after the client said that all is done.
+func (d *diskLab) cutAfterTry(kind string, withLog bool) labTry {
+	return labTry{
+		name: "power cut when the update is over", params: cutParams(kind, withLog),
+		try: func(ctx context.Context) (CaseState, string, error) {
+			return d.onPower(ctx, kind, withLog, nil, func(p *powered) (note, problem string, err error) {
+				return p.playUntilCut(ctx, never)
+			})
+		},
+	}
+}
+
+// never is a moment that does not come: no update lasts so long.
+const never = 24 * time.Hour
+
+// onPower runs a case on a copy of an image: play ends with the power cut. While the client then recovers, the power is
+// cut once more for each of again.
+func (d *diskLab) onPower(ctx context.Context, kind string, withLog bool, again []labRun, play func(p *powered) (note, problem string, err error)) (state CaseState, detail string, err error) {
+	p, err := d.plug(ctx, kind, withLog)
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { err = errors.Join(err, p.unplug()) }()
+	note, problem, err := play(p)
+	if err != nil || problem != "" {
+		return labVerdict(problem, note, err)
+	}
+	for _, r := range again {
+		if err := p.cutRecovery(ctx, r); err != nil {
+			return "", "", err
+		}
+	}
+	if err := p.restart(ctx); err != nil {
+		return "", "", err
+	}
+	problem, err = d.judge(ctx, p.dir(), nil)
+	return labVerdict(problem, note, err)
+}
+
+// playUntilCut plays the update run after run, and cuts the power after a time, or when all of it is over.
+func (p *powered) playUntilCut(ctx context.Context, at time.Duration) (note, problem string, err error) {
+	isCut := false
+	var failed error
+	note, problem, err = p.lab.playUntil(ctx, p.dir(), at, labRun{strike: func() { isCut, failed = true, p.cut() }})
+	if !isCut {
+		failed = p.cut()
+	}
+	return note, problem, errors.Join(err, failed)
+}
+
+// cutRecovery gives the power back, lets the client recover, and cuts the power during that or at its end.
+func (p *powered) cutRecovery(ctx context.Context, r labRun) error {
+	if err := p.restart(ctx); err != nil {
+		return err
+	}
+	isCut := false
+	var failed error
+	r.offline, r.strike = true, func() { isCut, failed = true, p.cut() }
+	_, err := p.lab.run(ctx, p.dir(), r)
+	if !isCut {
+		failed = p.cut()
+	}
+	return errors.Join(err, failed)
+}
+
+// cutPoints lists the operations at which the power is cut: none without a client with crash points.
+func (d *diskLab) cutPoints(ctx context.Context) (points []point, err error) {
+	if d.options.Points == "" {
+		return nil, nil
+	}
+	for run := range d.stages {
+		found, err := d.listPoints(ctx, run, d.options.Points)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, found...)
+	}
+	return points, nil
+}
+
+// cutPointTry plans a cut at one operation. Cuts after it are left out: that is before the next one.
+func (d *diskLab) cutPointTry(kind string, withLog bool, at point) labTry {
+	return labTry{
+		name:   "power cut at " + at.text,
+		params: cutParams(kind, withLog, Param{"run", fmt.Sprint(at.run + 1)}, Param{"operation", at.number}),
+		try: func(ctx context.Context) (CaseState, string, error) {
+			return d.onPower(ctx, kind, withLog, nil, func(p *powered) (note, problem string, err error) {
+				return p.playToPoint(ctx, at)
+			})
+		},
+	}
+}
+
+// playToPoint plays the runs before the one with the point, lets the client die there, and cuts the power.
+func (p *powered) playToPoint(ctx context.Context, at point) (note, problem string, err error) {
+	for n := range at.run {
+		end, err := p.lab.run(ctx, p.dir(), labRun{})
+		if err != nil || end.code != labExitReady {
+			return "", fmt.Sprintf("run %d, undisturbed so far: %v; it printed:\n%s", n+1, end, end.tail()), err
+		}
+	}
+	end, err := p.lab.run(ctx, p.dir(), labRun{
+		program: p.lab.options.Points, env: []string{crashAtVariable + "=" + at.number + ":before"},
+	})
+	if err = errors.Join(err, p.cut()); err != nil {
+		return "", "", err
+	}
+	switch {
+	case end.code == labExitReady:
+		return "the run did fewer operations than the undisturbed one; the power was cut at its end", "", nil
+	case end.code > 0 || end.hung:
+		problem = fmt.Sprintf("the client did not die at the point: %v; it printed:\n%s", end, end.tail())
+	}
+	return "", problem, nil
+}

@@ -1,0 +1,108 @@
+package qa
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tracedCalls are the system calls that are made to fail, as the tracer names them. write fails only for files that the
+// update makes: it is also how the client speaks to its child and to us.
+func tracedCalls() []string {
+	return []string{"write", "fsync", "ftruncate", "renameat", "renameat2", "unlinkat", "mkdirat"}
+}
+
+// tracedFiles are the files that an update writes: the journal, and the part of each file that it changes. See
+// docs/ON-DISK.md.
+func (d *diskLab) tracedFiles(dir string) []string {
+	names := []string{".collet/journal.0", ".collet/journal.1"}
+	for name, content := range d.promise.New {
+		if d.promise.Old[name] != content {
+			names = append(names, path.Join(path.Dir(name), "~"+path.Base(name)))
+		}
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		names[i] = filepath.Join(d.root(dir), filepath.FromSlash(strings.TrimPrefix(name, d.own.Writable+"/")))
+	}
+	return names
+}
+
+// tracedErrors are the errors that they fail with, and the exit code that each has to lead to, unless the client got
+// along without the call.
+var tracedErrors = map[string]int{"EIO": labExitDiskFault, "ENOSPC": labExitDiskFull}
+
+// tracedFaults plans calls that fail one at a time: the n-th of its kind in a thread, by strace.
+func (d *diskLab) tracedFaults(ctx context.Context) []labTry {
+	if d.options.Faults <= 0 {
+		return nil
+	}
+	refused := tracerRefused(ctx)
+	var tries []labTry
+	for _, call := range tracedCalls() {
+		for _, errno := range []string{"EIO", "ENOSPC"} {
+			for n := range d.options.Faults {
+				tries = append(tries, labTry{
+					name: call + " fails", params: []Param{{"error", errno}, {"when", fmt.Sprint(n + 1)}},
+					try: func(ctx context.Context) (CaseState, string, error) {
+						if refused != nil {
+							return "", "", &labSkip{"strace is needed: " + refused.Error()}
+						}
+						return d.traced(ctx, call, errno, n+1)
+					},
+				})
+			}
+		}
+	}
+	return tries
+}
+
+// tracerLimit is how long the tracer may take to show that it may trace.
+const tracerLimit = 10 * time.Second
+
+// tracerRefused is why nothing can be traced here.
+func tracerRefused(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, tracerLimit)
+	defer cancel()
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, path, "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=1", "true")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(said)))
+	}
+	return nil
+}
+
+// traced updates with one failing call in each run.
+func (d *diskLab) traced(ctx context.Context, call, errno string, when int) (CaseState, string, error) {
+	dir, remove, err := d.clone(0)
+	if err != nil {
+		return "", "", err
+	}
+	defer remove()
+	wrap := []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + call,
+		"-e", fmt.Sprintf("inject=%s:error=%s:when=%d", call, errno, when)}
+	if call == "write" {
+		for _, file := range d.tracedFiles(dir) {
+			wrap = append(wrap, "-P", file)
+		}
+	}
+	end, _, err := d.converge(ctx, dir, labRun{wrap: wrap})
+	if err != nil {
+		return "", "", err
+	}
+	allowed := []int{labExitReady, tracedErrors[errno]}
+	var problem string
+	if !slices.Contains(allowed, end.code) {
+		problem = fmt.Sprintf("the client ends with %v, want one of the exit codes %v; it printed:\n%s", end, allowed, end.tail())
+	}
+	later, err := d.judge(ctx, dir, nil)
+	return labVerdict(labLines(problem, later), fmt.Sprintf("the update: %v", end), err)
+}

@@ -1,0 +1,271 @@
+package qa
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"collet"
+	"collet/app/install"
+	"collet/netproto"
+	"collet/platform"
+)
+
+// DoctorOptions say which install is looked at, and how closely.
+type DoctorOptions struct {
+	Dir  string // the install folder, or the writable root of one
+	Name string // base name of the host; empty: found out, which fails where several hosts share the folder
+	Base string // the install folder below a writable root; empty: what the selector names, or none
+	Hash bool   // read every file of the set, whatever its size and the cache say
+}
+
+// Diagnosis is what there is to know about an install. It is a value for people and for JSON.
+type Diagnosis struct {
+	Version  string             `json:"version"` // of this program
+	Target   string             `json:"target"`
+	Time     time.Time          `json:"time"`
+	BootID   string             `json:"boot_id,omitempty"`
+	Dir      string             `json:"dir"`
+	Volume   string             `json:"volume"`
+	Host     string             `json:"host"`
+	Clues    []string           `json:"clues,omitempty"`    // files by which the host's name was found
+	Settings string             `json:"settings,omitempty"` // the settings file; empty: there is none
+	Odd      string             `json:"odd,omitempty"`      // what is wrong with it
+	Selector string             `json:"selector,omitempty"` // the module that the selector names
+	DataAt   string             `json:"data_at,omitempty"`  // the writable root, where it is another folder
+	Access   []Access           `json:"access,omitempty"`
+	Users    []FileUser         `json:"users,omitempty"`
+	Log      []string           `json:"log,omitempty"` // its last lines
+	Install  install.Inspection `json:"install"`
+}
+
+// Access says whether this user may change what is in a folder, or a file.
+type Access struct {
+	Name  string `json:"name"`
+	Mode  string `json:"mode"`
+	Fault string `json:"fault,omitempty"` // empty: it may be written, as far as the system says without trying
+}
+
+// FileUser is a process that has a file of the install open.
+type FileUser struct {
+	File string `json:"file"`
+	PID  int    `json:"pid"`
+	Name string `json:"name,omitempty"`
+}
+
+// WhichHostError says that it is not clear which host a folder belongs to.
+type WhichHostError struct {
+	Dir   string
+	Names []string // several, or none
+}
+
+func (e *WhichHostError) Error() string {
+	if len(e.Names) == 0 {
+		return fmt.Sprintf("folder %s has no settings, module or program of a client; say the host's base name with --name", e.Dir)
+	}
+	return fmt.Sprintf("folder %s is shared by several hosts (%s); choose one with --name", e.Dir, strings.Join(e.Names, ", "))
+}
+
+// Doctor looks at an install and changes nothing in it. The error is a *WhichHostError, one about the folder itself, or the
+// end of ctx; whatever is wrong inside is part of the diagnosis.
+func Doctor(ctx context.Context, o DoctorOptions) (*Diagnosis, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	fsys, err := platform.OpenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer fsys.Close()
+	d := &Diagnosis{
+		Version: collet.Version(), Target: ThisTarget(), Time: time.Now(), BootID: platform.BootID(), Dir: dir,
+		Volume: platform.VolumeOf(dir),
+	}
+	names, err := d.layout(fsys, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.inspect(ctx, fsys, o, names); err != nil {
+		return nil, err
+	}
+	d.lookAtAccess(fsys)
+	d.lookAtUsers(fsys)
+	d.Log = logTail(fsys, d.Host+".log")
+	return d, nil
+}
+
+// inspect looks at the folder, and at the one below it.
+func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o DoctorOptions, names install.Names) error {
+	below := o.Base
+	if below == "" && d.Selector != "" && filepath.Dir(d.Selector) != d.Dir {
+		if info, err := os.Stat(filepath.Dir(d.Selector)); err == nil && info.IsDir() {
+			below = filepath.Dir(d.Selector)
+		}
+	}
+	if below == "" {
+		found, err := install.Inspect(ctx, fsys, names, o.Hash)
+		d.Install = found
+		return inspecting(d.Dir, err)
+	}
+	base, err := platform.OpenDir(below)
+	if err != nil {
+		return err
+	}
+	defer base.Close()
+	d.Install, err = install.InspectAbove(ctx, fsys, base, names, o.Hash)
+	return inspecting(d.Dir, err)
+}
+
+func inspecting(dir string, err error) error {
+	if err != nil {
+		return fmt.Errorf("inspect %s: %w", dir, err)
+	}
+	return nil
+}
+
+// layout finds out how the install calls its files.
+func (d *Diagnosis) layout(fsys platform.FS, name string) (install.Names, error) {
+	hosts, err := hostsIn(fsys)
+	if err != nil {
+		return install.Names{}, err
+	}
+	if name == "" {
+		if len(hosts) != 1 {
+			return install.Names{}, &WhichHostError{d.Dir, hosts.names()}
+		}
+		name = hosts[0].name
+	}
+	names := install.Names{
+		Runtime: name, Ext: netproto.TargetFor(runtime.GOOS, runtime.GOARCH).LibraryExt(), Resources: "Resources", Cache: "Cache",
+	}
+	if i := slices.IndexFunc(hosts, func(h hostClues) bool { return h.name == name }); i >= 0 {
+		d.Clues = hosts[i].files
+		if hosts[i].ext != "" {
+			names.Ext = hosts[i].ext
+		}
+	}
+	d.Host = name
+	d.readSettings(fsys, &names)
+	if data, err := platform.ReadFile(fsys, path.Join(selectorDir, names.Library()+selectorEnd), maxSelector); err == nil {
+		d.Selector = strings.TrimSuffix(string(data), "\n")
+	}
+	return names, nil
+}
+
+// maxSettings is the largest settings file in bytes that is read, as the client has it.
+const maxSettings = 1 << 20
+
+// readSettings takes the names of folders from the host's settings.
+func (d *Diagnosis) readSettings(fsys platform.FS, names *install.Names) {
+	file := names.Runtime + ".toml"
+	data, err := platform.ReadFile(fsys, file, maxSettings)
+	var s hostSettings
+	if err == nil {
+		d.Settings, err = file, toml.Unmarshal(data, &s)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.Settings, d.Odd = file, err.Error()
+		return
+	}
+	d.DataAt = writableRoot(fsys, s.Client.UserWritablePath, cmp.Or(s.Client.GameName, names.Runtime))
+	for to, value := range map[*string]string{&names.Resources: s.Baking.ClientResources, &names.Cache: s.Baking.CacheResources} {
+		if value != "" {
+			*to = value
+		}
+	}
+}
+
+// lookAtAccess asks the system about the folders that an update writes to.
+func (d *Diagnosis) lookAtAccess(fsys platform.FS) {
+	names := d.Install.Names
+	for _, name := range []string{".", install.StateDir, names.Resources, names.Cache, names.Library()} {
+		info, err := fsys.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		a := Access{Name: name}
+		if err == nil {
+			a.Mode, err = info.Mode().String(), mayWrite(fsys.Path(name), info)
+		}
+		if err != nil {
+			a.Fault = err.Error()
+		}
+		d.Access = append(d.Access, a)
+	}
+}
+
+// lookAtUsers asks the system who has the files open that say something about who runs.
+func (d *Diagnosis) lookAtUsers(fsys platform.FS) {
+	names := d.Install.Names
+	for _, name := range []string{path.Join(install.StateDir, "lock"), path.Join(install.StateDir, "readers"), names.Library()} {
+		if _, err := fsys.Lstat(name); err != nil {
+			continue
+		}
+		for _, h := range platform.Holders(fsys.Path(name)) {
+			d.Users = append(d.Users, FileUser{File: name, PID: h.PID, Name: h.Name})
+		}
+	}
+}
+
+const (
+	// logLines is how much of the log's end a diagnosis has: the last start or two.
+	logLines = 40
+	// logBytes is how much is read for it.
+	logBytes = 64 << 10
+)
+
+// logTail reads the last lines of the log; nothing where there is none.
+func logTail(fsys platform.FS, name string) []string {
+	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	from := max(0, info.Size()-logBytes)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, logBytes))
+	if err != nil {
+		return nil
+	}
+	if from > 0 { // the first line is half
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	return lines[max(0, len(lines)-logLines):]
+}
+
+// Faults are the troubles that lie outside of what the updater keeps: settings and permissions.
+func (d *Diagnosis) Faults() []install.Trouble {
+	var found []install.Trouble
+	if d.Odd != "" {
+		found = append(found, install.Trouble{Gravity: install.You, What: d.Settings + ": " + d.Odd,
+			Then: "the client does not start with such settings; mend or remove the file"})
+	}
+	for _, a := range d.Access {
+		if a.Fault != "" && (d.DataAt == "" || d.DataAt == d.Dir) {
+			found = append(found, install.Trouble{Gravity: install.You, What: a.Name + " can't be written: " + a.Fault,
+				Then: "updates need it; change the permissions, or let the client keep its files elsewhere (UserWritablePath)"})
+		}
+	}
+	return found
+}
+
+// NeedsAttention reports whether something is wrong that the next start does not mend by itself.
+func (d *Diagnosis) NeedsAttention() bool { return len(d.Faults()) > 0 || d.Install.NeedsAttention() }

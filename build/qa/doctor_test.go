@@ -1,0 +1,300 @@
+package qa
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"collet/app/install"
+	"collet/platform"
+)
+
+const doctorStory = `# a release and the next one
+module: MODULE
+-- old/MODULE --
+module one
+-- old/Resources/A.zip --
+A one
+-- new/MODULE --
+module two
+-- new/Resources/A.zip --
+A two
+-- new/Resources/B.zip --
+B
+`
+
+// ward is a real folder with an install in some state.
+func ward(t *testing.T, treat ...func(ctx context.Context, c *folderClient) error) (dir, module string) {
+	t.Helper()
+	dir, module = t.TempDir(), "Lathe"+map[bool]string{true: ".dll", false: ".so"}[filepath.Separator == '\\']
+	s, err := ParseFolders("ward.txtar", []byte(strings.ReplaceAll(doctorStory, "MODULE", module)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"Lathe.toml": "[Client]\nTitle = \"x\"\n", "Lathe.log": "first line\nlast line\n", "mine.txt": "of the player"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fsys, err := platform.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fsys.Close()
+	for _, do := range treat {
+		if err := do(t.Context(), &folderClient{scenario: s, fsys: fsys}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, module
+}
+
+func installs(side string) func(context.Context, *folderClient) error {
+	return func(ctx context.Context, c *folderClient) error { return c.update(ctx, c.scenario.sides[side]) }
+}
+
+// stops brings the new set as far as it says, and closes the install.
+func stops(how string) func(context.Context, *folderClient) error {
+	return func(ctx context.Context, c *folderClient) error {
+		err := c.open(ctx)
+		if err == nil {
+			err = c.fetch(ctx, c.scenario.sides["new"])
+		}
+		if err == nil && how == "pending" {
+			err = c.dir.Promote(ctx)
+		}
+		if err == nil && how == "failed" {
+			err = c.prove(ctx, 2)
+		}
+		return errors.Join(err, c.dir.Close())
+	}
+}
+
+func spoils(name, content string) func(context.Context, *folderClient) error {
+	return func(_ context.Context, c *folderClient) error {
+		return (&folderVolume{fsys: c.fsys}).write(name, folderFile{data: []byte(content)})
+	}
+}
+
+// everything is each name below a folder with mode, time and content.
+func everything(t *testing.T, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		fmt.Fprintf(&out, "%s %v %d", name, info.Mode(), info.ModTime().UnixNano())
+		if err == nil && info.Mode().IsRegular() {
+			var data []byte
+			data, err = os.ReadFile(name)
+			fmt.Fprintf(&out, " %q", data)
+		}
+		out.WriteByte('\n')
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestDoctor(t *testing.T) {
+	type does = func(context.Context, *folderClient) error
+	tests := []struct {
+		name  string
+		treat []does
+		hash  bool
+		story []string
+		needs bool
+	}{
+		{name: "confirmed", treat: []does{installs("old"), installs("new")}, hash: true,
+			story: []string{"confirmed: the live set has proven itself", "3 right, 0 wrong", "has nothing to finish", "troubles    none", "no client"}},
+		{name: "pending", treat: []does{installs("old"), stops("pending")},
+			story: []string{"pending: it has not proven itself yet", "2 files of set sha256:", "2 of them right", "has nothing to finish", "troubles    none"}},
+		{name: "prepared", treat: []does{installs("old"), stops("prepared")},
+			story: []string{"complete and verified, and not yet live", "place Resources/~B.zip → Resources/B.zip", "set swapped", "mends itself: an update was stopped"}},
+		{name: "blocked", treat: []does{installs("old"), stops("failed")},
+			story: []string{"rolled-back: an update was taken back", "is held back", "last cause: the scenario says so"}},
+		{name: "damaged journal", treat: []does{installs("old"), spoils(".collet/journal.0", "rubbish"), spoils(".collet/journal.1", "\x00\x00")}, needs: true,
+			story: []string{"unknown: the journal is damaged", "NEEDS THE SERVER: no slot of the journal is valid", "(7 bytes, a record that was not written to its end)"}},
+		{name: "damaged pack", treat: []does{installs("old"), spoils("Resources/A.zip", "A")}, needs: true,
+			story: []string{"1 wrong", "NEEDS THE SERVER: Resources/A.zip: has another size"}},
+		{name: "wrong settings", treat: []does{installs("old"), spoils("Lathe.toml", "[Baking")}, needs: true, story: []string{"YOUR HELP: Lathe.toml"}},
+		{name: "layout that makes no sense", treat: []does{installs("old"), spoils("Lathe.toml", "Baking.ClientResources = \".collet\"\n")}, story: []string{"inspect"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir, _ := ward(t, test.treat...)
+			before := everything(t, dir)
+			d, err := Doctor(t.Context(), DoctorOptions{Dir: dir, Hash: test.hash})
+			var story bytes.Buffer
+			if err != nil {
+				fmt.Fprint(&story, err)
+			} else if err := d.Story(&story); err != nil {
+				t.Fatal(err)
+			}
+			for _, says := range test.story {
+				if !strings.Contains(story.String(), says) {
+					t.Errorf("does not say %q:\n%s", says, &story)
+				}
+			}
+			if after := everything(t, dir); after != before {
+				t.Errorf("the folder changed:\n%s\nwas\n%s", after, before)
+			}
+			if err != nil {
+				return
+			}
+			if d.NeedsAttention() != test.needs {
+				t.Errorf("needs attention: %t\n%s", d.NeedsAttention(), &story)
+			}
+			reports(t, d)
+		})
+	}
+}
+
+// reports wants both forms of the report to be whole.
+func reports(t *testing.T, d *Diagnosis) {
+	t.Helper()
+	dir := t.TempDir()
+	asText, asJSON := filepath.Join(dir, "report.txt"), filepath.Join(dir, "report.json")
+	if err := errors.Join(d.Save(asText), d.Save(asJSON)); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := os.ReadFile(asJSON)
+	var again Diagnosis
+	if err = errors.Join(err, json.Unmarshal(plain, &again)); err != nil || again.Host != "Lathe" || again.Install.State != d.Install.State {
+		t.Errorf("read back: %v, %+v", err, again)
+	}
+	text, err := os.ReadFile(asText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"Journal\n", "journal.0", "Log, last lines\n  first line\n  last line\n", "mine.txt", "hash cache Cache/hashes", string(plain)} {
+		if !bytes.Contains(text, []byte(part)) {
+			t.Errorf("the text lacks %q:\n%s", part, text)
+		}
+	}
+}
+
+// TestDoctorWhileItRuns: the running client is named, and not disturbed.
+func TestDoctorWhileItRuns(t *testing.T) {
+	running := &folderClient{}
+	dir, _ := ward(t, installs("old"), func(ctx context.Context, c *folderClient) error {
+		fsys, err := platform.OpenDir(c.fsys.Path("."))
+		running = &folderClient{scenario: c.scenario, fsys: fsys}
+		return errors.Join(err, running.open(ctx))
+	})
+	d, err := Doctor(t.Context(), DoctorOptions{Dir: dir})
+	if err != nil || d.Install.Running != install.LockHeld || d.NeedsAttention() {
+		t.Errorf("%v, %s, %+v", err, d.Install.Running, d.Install.Troubles)
+	}
+	if err := errors.Join(running.dir.Close(), running.fsys.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHostsIn(t *testing.T) {
+	tests := []struct {
+		files []string // those that end in * can be run
+		want  []string
+	}{
+		{nil, nil},
+		{[]string{"readme.txt", "Lathe.log"}, nil},
+		{[]string{"Lathe*"}, []string{"Lathe"}},
+		{[]string{"Lathe.exe"}, []string{"Lathe"}},
+		{[]string{"Lathe*", "helper*"}, []string{"Lathe", "helper"}},
+		{[]string{"Lathe*", "helper*", "Lathe.toml"}, []string{"Lathe"}},
+		{[]string{"Lathe.so.bak"}, []string{"Lathe"}},
+		{[]string{"~Lathe.dll", "Lathe.dll-staging"}, []string{"Lathe"}},
+		{[]string{"Lathe.so", "Other.so"}, []string{"Lathe", "Other"}},
+		{[]string{"ClientRuntimeHost/Lathe.so.path"}, []string{"Lathe"}},
+	}
+	for _, test := range tests {
+		dir := t.TempDir()
+		for _, file := range test.files {
+			name, runs := strings.CutSuffix(file, "*")
+			name = filepath.Join(dir, filepath.FromSlash(name))
+			mode := fs.FileMode(0o644)
+			if runs {
+				mode = 0o755
+			}
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, nil, mode)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fsys, err := platform.OpenDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts, err := hostsIn(fsys)
+		if got := hosts.names(); err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%v: %v, %v, want %v", test.files, got, err, test.want)
+		}
+		fsys.Close()
+		_, err = Doctor(t.Context(), DoctorOptions{Dir: dir})
+		var which *WhichHostError
+		if unclear := errors.As(err, &which); unclear != (len(test.want) != 1) || unclear && !strings.Contains(err.Error(), "--name") {
+			t.Errorf("%v: %v", test.files, err)
+		}
+		if d, err := Doctor(t.Context(), DoctorOptions{Dir: dir, Name: "Chosen"}); err != nil || d.Host != "Chosen" {
+			t.Errorf("%v: with a name: %v", test.files, err)
+		}
+	}
+	if _, err := Doctor(t.Context(), DoctorOptions{Dir: filepath.Join(t.TempDir(), "nothing")}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// TestDoctorOfAWritableRoot: the module that an installer laid out counts, and the way to the other folder is told.
+func TestDoctorOfAWritableRoot(t *testing.T) {
+	below, module := ward(t, installs("old"))
+	if err := os.WriteFile(filepath.Join(below, "INSTALLED"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	selector := filepath.Join(data, "ClientRuntimeHost", module+".path")
+	if err := errors.Join(os.Mkdir(filepath.Dir(selector), 0o755), os.WriteFile(selector, []byte(filepath.Join(below, module)+"\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Doctor(t.Context(), DoctorOptions{Dir: data})
+	if err != nil || d.Host != "Lathe" || d.Install.Base != below || !d.Install.Module || d.NeedsAttention() {
+		t.Errorf("%v, %+v", err, d)
+	}
+	t.Setenv("HOME", data)
+	t.Setenv("XDG_DATA_HOME", "")
+	t.Setenv("LOCALAPPDATA", data)
+	installed, err := Doctor(t.Context(), DoctorOptions{Dir: below})
+	if err != nil || !strings.HasPrefix(installed.DataAt, data) || filepath.Base(installed.DataAt) != "Lathe" {
+		t.Errorf("%v: data at %q", err, installed.DataAt)
+	}
+}
+
+func TestLogTail(t *testing.T) {
+	dir := t.TempDir()
+	line := strings.Repeat("x", 100)
+	if err := os.WriteFile(filepath.Join(dir, "Lathe.log"), []byte(strings.Repeat(line+"\n", 5000)+"end\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fsys, err := platform.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fsys.Close()
+	got := logTail(fsys, "Lathe.log")
+	if len(got) != logLines || got[logLines-1] != "end" || got[0] != line {
+		t.Errorf("%d lines, last %q", len(got), got[len(got)-1])
+	}
+	if got := logTail(fsys, "Other.log"); got != nil {
+		t.Errorf("a log that is not there: %q", got)
+	}
+}

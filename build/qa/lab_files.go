@@ -1,0 +1,108 @@
+package qa
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// labPlayer is what a player may have put into an install: beside packs, in a folder of their own, with spaces and letters
+// of several scripts, and empty.
+func labPlayer() map[string]string {
+	return map[string]string{
+		"Resources/my-notes.txt":             "the lathe stands behind the mill\n",
+		"screenshots/2026-03-01 12.00.png":   "not really a picture",
+		"screenshots/empty.png":              "",
+		"Сохранения/Überfall im Stollen.sav": "level 7",
+		"mods/my mod/read me first.txt":      "by a player, for players",
+	}
+}
+
+// plantLabPlayer puts the player's files into an install.
+func plantLabPlayer(dir string) error {
+	for name, text := range labPlayer() {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// labPromise is what an install has to be between two runs: one of two sets, with the player's files as they were and
+// nothing else beside what Outside names.
+type labPromise struct {
+	Promise
+	own    OwnNames
+	player Set
+}
+
+// check reads an install. The problem says how the promise is broken, in lines; it is empty when it is kept. which is
+// "old", "new" or "neither".
+func (p *labPromise) check(dir string) (which, problem string, err error) {
+	files, err := p.own.ReadSet(dir)
+	if err != nil {
+		return "", "", err
+	}
+	which, problem = p.judge(files)
+	return which, problem, nil
+}
+
+// judge is check for what was read already.
+func (p *labPromise) judge(files Set) (which, problem string) {
+	set, player := p.split(files)
+	which, err := p.Kept(set)
+	if err != nil {
+		which, problem = "neither", err.Error()
+	}
+	if lost := player.Diff(p.player); len(lost) > 0 {
+		problem = labLines(problem, "the player's files:\n"+Difference(lost))
+	}
+	return which, problem
+}
+
+// split takes the planted files of the player out of a set.
+func (p *labPromise) split(files Set) (set, player Set) {
+	set, player = Set{}, Set{}
+	for name, content := range files {
+		if _, is := labPlayer()[strings.TrimPrefix(name, p.own.Writable+"/")]; is {
+			player[name] = content
+		} else {
+			set[name] = content
+		}
+	}
+	return set, player
+}
+
+// labPage is what a file system gives out at once, in bytes: what tmpfs has on all common machines.
+const labPage = 4096
+
+// labSize is how much room a folder takes, in bytes: its files rounded up to pages, and a page for each folder.
+func labSize(dir string) (sum int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			sum += labPage
+		} else {
+			sum += (info.Size() + labPage - 1) / labPage * labPage
+		}
+		return nil
+	})
+	return sum, err
+}
+
+// labLines joins texts that are not empty, each on lines of its own.
+func labLines(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n")
+}

@@ -1,0 +1,173 @@
+package qa
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLabPromise judges folders by what they hold.
+func TestLabPromise(t *testing.T) {
+	player := Set{}
+	for name := range labPlayer() {
+		player[name] = "sha256:" + name
+	}
+	p := labPromise{Promise: Promise{Old: Set{"m": "1", "a": "1"}, New: Set{"m": "2", "b": "1"}}, player: player}
+	with := func(s Set, change func(Set)) Set {
+		all := Set{}
+		for name, content := range s {
+			all[name] = content
+		}
+		for name, content := range player {
+			all[name] = content
+		}
+		if change != nil {
+			change(all)
+		}
+		return all
+	}
+	const notes = "Resources/my-notes.txt"
+	for _, test := range []struct {
+		name  string
+		files Set
+		which string
+		told  []string // parts of the problem; none: no problem
+	}{
+		{"old", with(p.Old, nil), "old", nil},
+		{"new", with(p.New, nil), "new", nil},
+		{"half", with(Set{"m": "2", "a": "1"}, nil), "neither", []string{"m: is 2, want 1", "a: should not be there", "b: missing"}},
+		{"empty", with(nil, nil), "neither", []string{"m: missing"}},
+		{"old with a stranger", with(p.Old, func(s Set) { s["x"] = "1" }), "neither", []string{"x: should not be there"}},
+		{"file of the player lost", with(p.New, func(s Set) { delete(s, notes) }), "new", []string{"the player's files:\n  " + notes + ": missing"}},
+		{"file of the player changed", with(p.Old, func(s Set) { s[notes] = "3" }), "old", []string{notes + ": is 3"}},
+	} {
+		which, problem := p.judge(test.files)
+		if which != test.which || (problem == "") != (test.told == nil) {
+			t.Errorf("%s: %s, %q", test.name, which, problem)
+		}
+		for _, told := range test.told {
+			if !strings.Contains(problem, told) {
+				t.Errorf("%s: %q does not tell %q", test.name, problem, told)
+			}
+		}
+	}
+}
+
+// TestDiskProblems judges how clients end on a disk.
+func TestDiskProblems(t *testing.T) {
+	ended := func(code int, text string, phases ...string) labEnd {
+		return labEnd{code: code, phases: phases, last: labLine{Text: text}}
+	}
+	for _, test := range []struct {
+		judge func(labEnd) string
+		end   labEnd
+		want  string
+	}{
+		{full, ended(22, "Free 12 MB in /m/install and try again."), ""},
+		{full, ended(22, "Free 1,5 GiB on /m."), ""},
+		{full, ended(22, "Free 300 bytes on /m"), ""},
+		{full, ended(22, "Free some space on /m1"), "how much"},
+		{full, ended(22, "Free 12 MB."), "where"},
+		{full, ended(28, "Free 12 MB on /m"), "want exit code 22"},
+		{full, ended(-1, ""), "ended by a signal"},
+		{readOnly, ended(23, "can't write to /m/install", "connecting"), ""},
+		{readOnly, ended(23, "can't write to /m/install", "connecting", "fetching"), "began to fetch"},
+		{readOnly, ended(23, "can't write"), "does not name the folder"},
+		{readOnly, ended(0, ""), "want exit code 23"},
+	} {
+		if got := test.judge(test.end); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%v %q: %q, want %q", test.end, test.end.last.Text, got, test.want)
+		}
+	}
+}
+
+func full(e labEnd) string     { return fullProblem(e, "/m", "/m/install") }
+func readOnly(e labEnd) string { return readOnlyProblem(e, "/m") }
+
+// TestLabTries wants panics, skips and troubles to become cases.
+func TestLabTries(t *testing.T) {
+	gives := func(state CaseState, detail string, err error) labTry {
+		return labTry{name: detail, try: func(context.Context) (CaseState, string, error) { return state, detail, err }}
+	}
+	tries := []labTry{
+		gives(CaseOK, "fine", nil), gives(CaseViolation, "broken", nil), gives("", "", &labSkip{"no rights"}),
+		gives("", "", errors.Join(errors.New("mount lost"), os.ErrPermission)),
+		{name: "panics", try: func(context.Context) (CaseState, string, error) { panic("a hole") }},
+	}
+	want := []struct {
+		state  CaseState
+		detail string
+	}{
+		{CaseOK, "fine"}, {CaseViolation, "broken"}, {CaseSkipped, "no rights"},
+		{CaseViolation, "could not be tried: mount lost"}, {CaseViolation, "internal error of this kit: a hole"},
+	}
+	var got []Case
+	if err := labTries(t.Context(), "suite", tries, 2, func(_, _ int, c Case) { got = append(got, c) }); err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range want {
+		if c := got[i]; c.State != w.state || !strings.HasPrefix(c.Detail, w.detail) || c.Suite != "suite" {
+			t.Errorf("%d: %s %s %q, want %s %q", i, c.Suite, c.State, c.Detail, w.state, w.detail)
+		}
+	}
+}
+
+// TestLabListener takes output apart that comes in pieces.
+func TestLabListener(t *testing.T) {
+	var end labEnd
+	var phases []string
+	l := &labListener{end: &end, on: func(said labLine) { phases = append(phases, said.Phase) }}
+	for _, piece := range []string{"noise\n{\"phase\":\"fet", "ching\",\"bytes\":7}\n{\"phase\":\"fetching\"}\n", "{\"outcome\":\"Failed\",\"exit\":22,\"text\":\"t\"}\n", "{\"exit\":1"} {
+		if n, err := l.Write([]byte(piece)); n != len(piece) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if len(end.phases) != 1 || end.phases[0] != "fetching" || end.bytes != 7 || *end.last.Exit != 22 || len(phases) != 3 {
+		t.Errorf("%+v, told %q", end, phases)
+	}
+	l.Write([]byte(strings.Repeat("x", 3*labOutput)))
+	if len(end.said) != labOutput || len(l.rest) > labOutput || len(end.tail()) != labShown {
+		t.Errorf("kept %d and %d bytes", len(end.said), len(l.rest))
+	}
+}
+
+// TestLabSize counts pages.
+func TestLabSize(t *testing.T) {
+	dir := t.TempDir()
+	for name, size := range map[string]int{"empty": 0, "one": 1, "page": labPage, "more": labPage + 1} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size, err := labSize(dir); err != nil || size != (1+0+1+1+2)*labPage {
+		t.Errorf("%d, %v", size, err)
+	}
+	if _, err := labSize(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestTailFindsTheAddress takes output apart that comes in pieces.
+func TestTailFindsTheAddress(t *testing.T) {
+	o := NewTail()
+	for _, part := range []string{"noise\n{\"message\":\"List", "ening\",\"address\":\"127.0.0.1:7\"}", "\n", `{"message":"Listening","address":"x"}` + "\n"} {
+		if n, err := o.Write([]byte(part)); n != len(part) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	select {
+	case address := <-o.address:
+		if address != "127.0.0.1:7" {
+			t.Errorf("address %q", address)
+		}
+	default:
+		t.Error("no address")
+	}
+	o.Write([]byte(strings.Repeat("y", 3*tailBytes)))
+	if len(o.String()) != tailBytes {
+		t.Errorf("tail of %d bytes, want %d", len(o.String()), tailBytes)
+	}
+}

@@ -1,0 +1,221 @@
+package qa
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"collet/netproto"
+)
+
+const (
+	// labOutput is how much of a client's output is kept, in bytes; a run of a big release prints some tens of lines.
+	labOutput = 32 << 10
+	// labShown is how much of it a violation shows, in bytes.
+	labShown = 2000
+	// labNoServer is where nobody listens. Clients that know no offline run are sent there.
+	labNoServer = "127.0.0.1:1"
+)
+
+// Exit codes of the client that the lab tells apart (its table is in the client's --help).
+const (
+	labExitReady       = 0
+	labExitUnreachable = 20
+	labExitDiskFull    = 22
+	labExitPermission  = 23
+	labExitDiskFault   = 28
+)
+
+// labStaged is the outcome of a run after which one more is needed.
+const labStaged = "BinariesStaged"
+
+// labRun says how one run of the client is to be.
+type labRun struct {
+	program string        // instead of the lab's
+	offline bool          // ask no server, only recover
+	server  string        // instead of the lab's
+	env     []string      // added to the environment
+	wrap    []string      // program with arguments that runs the client, for example a tracer
+	limit   time.Duration // instead of the lab's
+	kill    time.Duration // kill the client after this time; 0 never
+	on      func(labLine) // called for each line as it comes
+	strike  func()        // called just before it is killed for this reason
+}
+
+// labLine is one line of what the client prints with --json.
+type labLine struct {
+	Phase   string `json:"phase"`
+	Bytes   int64  `json:"bytes"` // that are to be fetched in this run
+	Outcome string `json:"outcome"`
+	Cause   string `json:"cause"`
+	Error   string `json:"error"`
+	Text    string `json:"text"`
+	Exit    *int   `json:"exit"`
+}
+
+// labEnd is how one run ended.
+type labEnd struct {
+	code   int  // -1: by a signal
+	struck bool // by the lab, as was asked; it may have ended by itself in the same moment
+	hung   bool // by the lab, because it did not end
+	last   labLine
+	phases []string
+	bytes  int64 // that it had to fetch
+	said   string
+	took   time.Duration
+}
+
+// String tells it for a report.
+func (e labEnd) String() string {
+	text := fmt.Sprintf("exit code %d", e.code)
+	switch {
+	case e.hung:
+		text = fmt.Sprintf("did not end within %v and was killed", e.took.Round(time.Second))
+	case e.struck && e.code < 0:
+		text = fmt.Sprintf("killed after %v", e.took.Round(time.Millisecond))
+	case e.code < 0:
+		text = "ended by a signal"
+	}
+	if e.last.Outcome != "" {
+		text += ", " + e.last.Outcome
+	}
+	if e.last.Error != "" {
+		text += ": " + e.last.Error
+	}
+	return text
+}
+
+// tail is the end of what was printed.
+func (e labEnd) tail() string {
+	said := strings.TrimSpace(e.said)
+	return said[max(0, len(said)-labShown):]
+}
+
+// labListener takes a client's output apart into lines. Write is called by one goroutine; the results are read after it
+// has ended.
+type labListener struct {
+	mu   sync.Mutex
+	end  *labEnd
+	on   func(labLine)
+	rest []byte
+}
+
+// Write implements io.Writer.
+func (l *labListener) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end.said += string(data)
+	l.end.said = l.end.said[max(0, len(l.end.said)-labOutput):]
+	l.rest = append(l.rest, data...)
+	for {
+		text, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			l.rest = l.rest[max(0, len(l.rest)-labOutput):]
+			return len(data), nil
+		}
+		l.rest = rest
+		var said labLine
+		if json.Unmarshal(text, &said) == nil {
+			l.take(said)
+		}
+	}
+}
+
+func (l *labListener) take(said labLine) {
+	if said.Phase != "" && !slices.Contains(l.end.phases, said.Phase) {
+		l.end.phases = append(l.end.phases, said.Phase)
+	}
+	l.end.bytes = max(l.end.bytes, said.Bytes)
+	if said.Exit != nil {
+		l.end.last = said
+	}
+	if l.on != nil {
+		l.on(said)
+	}
+}
+
+// run runs the client on an install until it ends or is killed, together with everything in its process group.
+func (l *Lab) run(ctx context.Context, dir string, r labRun) (labEnd, error) {
+	if err := ctx.Err(); err != nil {
+		return labEnd{}, err
+	}
+	var end labEnd
+	line := l.commandLine(dir, r)
+	began := time.Now()
+	p, err := StartProcess(ProcessOptions{
+		Path: line[0], Args: line[1:], Output: &labListener{end: &end, on: r.on},
+		Env: slices.Concat(l.env, r.env),
+	})
+	if err != nil {
+		return labEnd{}, err
+	}
+	limit, kill := time.NewTimer(cmp.Or(r.limit, l.options.Limit)), labTimer(r.kill)
+	defer limit.Stop()
+	select {
+	case <-p.Done():
+	case <-kill:
+		end.struck = true
+		if r.strike != nil {
+			r.strike()
+		}
+	case <-limit.C:
+		end.hung = true
+	case <-ctx.Done():
+	}
+	killGroup(p.cmd.Process)
+	<-p.Done()
+	end.code, end.took = p.Code(), time.Since(began)
+	return end, ctx.Err()
+}
+
+// labTimer fires after d, never for 0.
+func labTimer(d time.Duration) <-chan time.Time {
+	if d <= 0 {
+		return nil
+	}
+	return time.After(d)
+}
+
+func (l *Lab) commandLine(dir string, r labRun) []string {
+	program, server := l.options.Client, l.options.Server
+	args := l.options.Args
+	if r.program != "" && r.program != program { // a program's name is that of its module
+		args = slices.Concat([]string{"--runtime-name", netproto.RuntimeBase(program)}, args)
+		program = r.program
+	}
+	if r.server != "" {
+		server = r.server
+	}
+	line := append(slices.Clone(r.wrap), program, "--headless", "--json", "--dir", dir)
+	line = append(line, args...)
+	if l.own.Writable != "" {
+		line = append(line, "--UserWritablePath", l.root(dir))
+	}
+	if r.offline {
+		return append(line, "--offline", "--server", labNoServer)
+	}
+	line = append(line, "--server", server)
+	if l.options.Run {
+		line = append(append(line, "--run", "--"), l.options.Game...)
+	}
+	return line
+}
+
+// converge runs the client until it says that everything is current, at most as often as an undisturbed update needs.
+func (l *Lab) converge(ctx context.Context, dir string, r labRun) (end labEnd, done bool, err error) {
+	for range l.runs() {
+		if end, err = l.run(ctx, dir, r); err != nil || end.code != labExitReady {
+			return end, false, err
+		}
+		if end.last.Outcome != labStaged {
+			return end, true, nil
+		}
+	}
+	return end, false, nil
+}

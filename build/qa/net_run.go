@@ -1,0 +1,175 @@
+package qa
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// netSuite is the suite of the cases that Net tries.
+const netSuite = "net"
+
+// Net plays scenarios with the client of a lab and a proxy between it and its server. It is safe for concurrent use once
+// made.
+type Net struct {
+	lab   *Lab
+	first [3]int64 // bytes of the first undisturbed connection, by Direction
+	cases []netCase
+}
+
+// netCase is one scenario with one way and one place.
+type netCase struct {
+	scenario Scenario
+	way      Direction
+	at       Position
+}
+
+// NewNet measures what an undisturbed update transfers, and plans the cases of all scenarios; of slow ones only if slow.
+func NewNet(ctx context.Context, l *Lab, scenarios []Scenario, slow bool) (*Net, error) {
+	n := &Net{lab: l}
+	if err := n.measure(ctx); err != nil {
+		return nil, fmt.Errorf("an update through a proxy that does nothing: %w", err)
+	}
+	for _, s := range scenarios {
+		if slow || !s.Slow {
+			n.cases = append(n.cases, s.cases()...)
+		}
+	}
+	return n, nil
+}
+
+// About describes what was measured, for a reader of the report.
+func (n *Net) About() string {
+	return fmt.Sprintf("The first connection of an undisturbed update carries %d bytes up and %d bytes down, which the shares count.",
+		n.first[Up], n.first[Down])
+}
+
+// measure is one run through a proxy that does nothing.
+func (n *Net) measure(ctx context.Context) error {
+	dir, remove, err := n.lab.clone(0)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	proxy, err := StartProxy(ProxyOptions{Target: n.lab.options.Server})
+	if err != nil {
+		return err
+	}
+	defer proxy.Close()
+	end, err := n.lab.run(ctx, dir, labRun{server: proxy.Addr()})
+	if err != nil {
+		return err
+	}
+	if end.code != labExitReady {
+		return fmt.Errorf("%v; the client printed:\n%s", end, end.tail())
+	}
+	if records := proxy.Records(); len(records) > 0 {
+		n.first = [3]int64{Up: records[0].Up, Down: records[0].Down}
+	}
+	return nil
+}
+
+// cases multiplies the ways and places of the first fault.
+func (s Scenario) cases() []netCase {
+	if len(s.Faults) == 0 || len(s.Faults[0].Ways) == 0 {
+		return []netCase{{scenario: s}}
+	}
+	var all []netCase
+	for _, way := range s.Faults[0].Ways {
+		for _, at := range s.Faults[0].At {
+			all = append(all, netCase{scenario: s, way: way, at: at})
+		}
+	}
+	return all
+}
+
+func (c netCase) params() []Param {
+	if c.way == 0 {
+		return nil
+	}
+	return []Param{{"way", c.way.String()}, {"at", c.at.String()}}
+}
+
+// Play tries all cases, jobs at a time: after the disturbed run, exactly the old or exactly the new set; after at most as
+// many undisturbed ones as an update takes, the new one; the player's files as they were. The error is that of ctx.
+func (n *Net) Play(ctx context.Context, jobs int, tell LabTell) error {
+	tries := make([]labTry, len(n.cases))
+	for i, c := range n.cases {
+		tries[i] = labTry{name: c.scenario.Name, params: c.params(), try: func(ctx context.Context) (CaseState, string, error) {
+			return n.try(ctx, c)
+		}}
+	}
+	return labTries(ctx, netSuite, tries, jobs, tell)
+}
+
+// try disturbs one update, judges what is left, and lets the client finish without disturbance.
+func (n *Net) try(ctx context.Context, c netCase) (CaseState, string, error) {
+	dir, remove, err := n.lab.clone(0)
+	if err != nil {
+		return "", "", err
+	}
+	defer remove()
+	end, connections, err := n.disturb(ctx, c, dir)
+	if err != nil {
+		return "", "", err
+	}
+	which, problem, err := n.lab.promise.check(dir)
+	if err != nil {
+		return "", "", err
+	}
+	problem = labLines(c.endProblem(end), labAfter("after the disturbed run", problem, end))
+	runs, later, err := n.lab.judgeConverging(ctx, dir, which)
+	note := fmt.Sprintf("exit code %d after %.1f s and %d connections, then the %s set", end.code, end.took.Seconds(), connections, which)
+	if later == "" {
+		note += fmt.Sprintf("; the new one after %d more runs", runs)
+	}
+	return labVerdict(labLines(problem, later), note, err)
+}
+
+// endProblem is what is wrong with how the disturbed client ended.
+func (c netCase) endProblem(end labEnd) string {
+	if !end.hung && slices.Contains(c.scenario.Exits, end.code) {
+		return ""
+	}
+	return fmt.Sprintf("the client ends with %v, want exit code %s; it printed:\n%s", end, oneOf(c.scenario.Exits), end.tail())
+}
+
+func oneOf(codes []int) string {
+	words := make([]string, len(codes))
+	for i, c := range codes {
+		words[i] = fmt.Sprint(c)
+	}
+	return strings.Join(words, " or ")
+}
+
+// disturb runs the client through a proxy that does what the scenario says.
+func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end labEnd, connections int, err error) {
+	proxy, err := StartProxy(ProxyOptions{
+		Target: n.lab.options.Server, Link: c.scenario.Link,
+		Fault: func(number int) Fault { return Fault{Deeds: c.scenario.deeds(number, c.way, c.at, n.first)} },
+	})
+	if err != nil {
+		return end, 0, err
+	}
+	defer proxy.Close()
+	var accepted chan error
+	if wait := c.scenario.Refuse; wait != 0 {
+		proxy.Refuse()
+		if wait > 0 {
+			accepted = make(chan error, 1)
+			timer := time.AfterFunc(wait, func() { accepted <- proxy.Accept() })
+			defer timer.Stop()
+		}
+	}
+	end, err = n.lab.run(ctx, dir, labRun{server: proxy.Addr(), limit: c.scenario.Limit})
+	select {
+	case failed := <-accepted:
+		if err == nil {
+			err = failed
+		}
+	default:
+	}
+	return end, len(proxy.Records()), err
+}

@@ -1,0 +1,202 @@
+package qa
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// scenarioExt ends the names of scenario files.
+const scenarioExt = ".net"
+
+// maxScenarioLine is the longest line of a scenario file in bytes.
+const maxScenarioLine = 4096
+
+//go:embed scenarios/*.net
+var standard embed.FS
+
+// Scenario is one file: what happens to the connections of a client, and how the client may end. docs/QA.md describes the
+// text. It is a value.
+type Scenario struct {
+	Name   string
+	About  string // what it stands for, for a person
+	Slow   bool   // waits for a time limit of the client; tried only when asked for
+	Link   Link
+	Refuse time.Duration // connections are refused for so long, -1 for ever; 0 is never
+	Faults []NetFault
+	Exits  []int         // exit codes with which the client may end, at least one
+	Limit  time.Duration // how long the client may take
+}
+
+// NetFault is one line "fault" of a scenario.
+type NetFault struct {
+	Kind  DeedKind
+	Ways  []Direction // at least one, except for a black hole
+	At    []Position  // the same
+	Bytes int64
+	For   time.Duration
+	First int // the connections that it happens to, counted from 1
+	Last  int // 0 is all that follow
+}
+
+// Position is a place in a stream.
+type Position struct {
+	Bytes    int64
+	Percent  float64 // of what an undisturbed first connection carries that way; counts if Relative
+	Relative bool
+}
+
+// String is the text as it stands in a file.
+func (p Position) String() string {
+	if p.Relative {
+		return strconv.FormatFloat(p.Percent, 'g', -1, 64) + "%"
+	}
+	return strconv.FormatInt(p.Bytes, 10)
+}
+
+// in is the position in a stream of so many bytes.
+func (p Position) in(total int64) int64 {
+	if p.Relative {
+		return int64(float64(total) * p.Percent / 100)
+	}
+	return p.Bytes
+}
+
+// StandardScenarios are those that every release has to stand.
+func StandardScenarios() ([]Scenario, error) {
+	sub, err := fs.Sub(standard, "scenarios")
+	if err != nil {
+		return nil, err
+	}
+	return ReadScenarios(sub)
+}
+
+// ReadScenarios reads all files of a folder whose names end in ".net", by name. Errors name file and line, and all of them
+// are given at once.
+func ReadScenarios(folder fs.FS) ([]Scenario, error) {
+	names, err := fs.Glob(folder, "*"+scenarioExt)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no scenario there: files must end in %s", scenarioExt)
+	}
+	var all []Scenario
+	var faults []error
+	for _, name := range names {
+		text, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := ParseScenario(name, text)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		if i := slices.IndexFunc(all, func(o Scenario) bool { return o.Name == s.Name }); i >= 0 && err == nil {
+			faults = append(faults, fmt.Errorf("%s: another file has the name %q too", name, s.Name))
+		}
+		all = append(all, s)
+	}
+	return all, errors.Join(faults...)
+}
+
+// ParseScenario reads one file. Without a line "name" the scenario is called as the file.
+func ParseScenario(file string, text []byte) (Scenario, error) {
+	s := Scenario{Name: strings.TrimSuffix(path.Base(file), scenarioExt), Limit: defaultLimit}
+	var faults []error
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, maxScenarioLine)
+	number := 0
+	for lines.Scan() {
+		number++
+		words := strings.Fields(strings.SplitN(lines.Text(), "#", 2)[0])
+		if len(words) == 0 {
+			continue
+		}
+		if err := s.take(words); err != nil {
+			faults = append(faults, fmt.Errorf("%s:%d: %w", file, number, err))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		faults = append(faults, fmt.Errorf("%s:%d: %w", file, number+1, err))
+	} else if len(faults) == 0 {
+		if err := s.check(); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", file, err))
+		}
+	}
+	return s, errors.Join(faults...)
+}
+
+// take reads one line.
+func (s *Scenario) take(words []string) (err error) {
+	rest := words[1:]
+	if len(rest) == 0 && words[0] != "slow" {
+		return fmt.Errorf("%q says nothing more", words[0])
+	}
+	switch words[0] {
+	case "name":
+		s.Name = strings.Join(rest, " ")
+	case "about":
+		s.About = strings.TrimSpace(s.About + " " + strings.Join(rest, " "))
+	case "slow":
+		s.Slow = true
+	case "exit":
+		s.Exits, err = parseExits(rest)
+	case "limit":
+		s.Limit, err = parseTime(rest[0])
+	case "refuse":
+		s.Refuse, err = parseTime(rest[0])
+	case "link":
+		s.Link, err = parseLink(rest)
+	case "fault":
+		var f NetFault
+		f, err = parseFault(rest)
+		s.Faults = append(s.Faults, f)
+	default:
+		err = fmt.Errorf("unknown word %q; want name, about, slow, link, refuse, fault, exit or limit", words[0])
+	}
+	return err
+}
+
+// check looks at the whole.
+func (s *Scenario) check() error {
+	for i, f := range s.Faults {
+		if i > 0 && (len(f.At) > 1 || len(f.Ways) > 1) {
+			return errors.New("only the first fault may have several ways or places")
+		}
+	}
+	switch {
+	case len(s.Exits) == 0:
+		return errors.New(`no line "exit": say with which codes the client may end`)
+	case s.Limit <= 0:
+		return errors.New("the limit is not above zero")
+	}
+	return nil
+}
+
+// deeds are those of one connection in one case, in which the first fault has one way and one place.
+func (s *Scenario) deeds(connection int, way Direction, at Position, first [3]int64) (deeds []Deed) {
+	for i, f := range s.Faults {
+		if connection < f.First || f.Last > 0 && connection > f.Last {
+			continue
+		}
+		d := Deed{Kind: f.Kind, Bytes: f.Bytes, For: f.For}
+		switch {
+		case f.Kind == BlackHole:
+		case i == 0:
+			d.Way, d.At = way, at.in(first[way])
+		default:
+			d.Way, d.At = f.Ways[0], f.At[0].in(first[f.Ways[0]])
+		}
+		deeds = append(deeds, d)
+	}
+	return deeds
+}

@@ -1,0 +1,120 @@
+package qa
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+const (
+	// realSuite is the suite of the cases that Real tries.
+	realSuite = "crash real"
+	// realSlack is how much later than the end of the fastest update the last kills come, as a factor: with several
+	// copies at once every run takes longer.
+	realSlack = 1.25
+)
+
+// RealOptions say how a real client is to be killed.
+type RealOptions struct {
+	Kills  int    // at random moments of an update
+	Points string // a client built with the tag crashpoints: every operation of an update is a point to die at; empty: none
+	Depth  int    // 2: recovery is killed, too, at a moment or an operation of its own; 1: it is left alone
+	Seed   uint64
+	Jobs   int // copies at once; less than 1 is one
+}
+
+// Real kills the client of a lab in copies of its install and judges each one: after a run that only recovers, exactly the
+// old or exactly the new set; after as many runs as an undisturbed update takes, the new one; the player's files as they
+// were. The error is that of ctx, or that there is nothing to try.
+func Real(ctx context.Context, l *Lab, o RealOptions, tell LabTell) error {
+	tries := l.randomKills(o)
+	if o.Points != "" {
+		points, err := l.points(ctx, o)
+		if err != nil {
+			return err
+		}
+		tries = append(tries, points...)
+	}
+	return labTries(ctx, realSuite, tries, o.Jobs, tell)
+}
+
+// randomKills plans kills evenly spread by chance over an update and a little beyond it.
+func (l *Lab) randomKills(o RealOptions) []labTry {
+	chance := rand.New(rand.NewPCG(o.Seed, 1))
+	span := time.Duration(float64(l.Duration()) * realSlack)
+	moments := make([]time.Duration, o.Kills)
+	for i := range moments {
+		moments[i] = 1 + time.Duration(chance.Int64N(int64(span)))
+	}
+	slices.Sort(moments)
+	tries := make([]labTry, o.Kills)
+	for i, at := range moments {
+		again := l.recoveryKills(chance, o.Depth)
+		tries[i] = labTry{
+			name:   fmt.Sprintf("kill after %d %% of an update", at*10/l.Duration()*10),
+			params: []Param{{"kill", fmt.Sprint(i + 1)}, {"at", labMS(at)}},
+			try: func(ctx context.Context) (CaseState, string, error) {
+				return l.killAt(ctx, at, again)
+			},
+		}
+	}
+	return tries
+}
+
+// recoveryKills plans kills of the recovering run for one case: none at depth 1, else one within the time that the fastest
+// of the undisturbed runs took.
+func (l *Lab) recoveryKills(chance *rand.Rand, depth int) []labRun {
+	if depth < 2 {
+		return nil
+	}
+	span := l.stages[0].took
+	for _, s := range l.stages {
+		span = min(span, s.took)
+	}
+	return []labRun{{kill: 1 + time.Duration(chance.Int64N(int64(span)))}}
+}
+
+// killAt plays the update in a copy, kills it after a time, and judges what is left.
+func (l *Lab) killAt(ctx context.Context, at time.Duration, again []labRun) (CaseState, string, error) {
+	dir, remove, err := l.clone(0)
+	if err != nil {
+		return "", "", err
+	}
+	defer remove()
+	note, problem, err := l.playUntil(ctx, dir, at, labRun{})
+	if err == nil && problem == "" {
+		problem, err = l.judge(ctx, dir, again)
+	}
+	return labVerdict(problem, note, err)
+}
+
+// playUntil plays the update in a folder, run after run, and kills it after a time. The note tells how that went.
+func (l *Lab) playUntil(ctx context.Context, dir string, at time.Duration, r labRun) (note, problem string, err error) {
+	for n, left := 1, at; ; n++ {
+		r.kill = left
+		end, err := l.run(ctx, dir, r)
+		switch {
+		case err != nil:
+			return "", "", err
+		case end.struck:
+			return fmt.Sprintf("stopped in run %d after %v%s", n, end.took.Round(time.Millisecond), labPhase(end)), "", nil
+		case end.code != labExitReady:
+			return "", fmt.Sprintf("run %d, undisturbed so far: %v; it printed:\n%s", n, end, end.tail()), nil
+		case end.last.Outcome != labStaged:
+			return fmt.Sprintf("run %d ended by itself before the kill: %v", n, end), "", nil
+		case n == labMaxRuns:
+			return "", fmt.Sprintf("the update is not over after %d runs", n), nil
+		}
+		left = max(left-end.took, 1)
+	}
+}
+
+// labPhase tells how far a killed client had come.
+func labPhase(e labEnd) string {
+	if len(e.phases) == 0 {
+		return ", before it printed anything"
+	}
+	return ", last phase " + e.phases[len(e.phases)-1]
+}

@@ -1,0 +1,146 @@
+package qa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// crashAtVariable tells a client with crash points where to die: "12:before", "12:after".
+	crashAtVariable = "COLLET_CRASH_AT"
+	// crashListVariable tells it where to write what it does: a line "12 rename from to" for each operation.
+	crashListVariable = "COLLET_CRASH_LIST"
+)
+
+// point is an operation of a run at which a client can die.
+type point struct {
+	run    int    // of the undisturbed update, from 0
+	number string // of the operation
+	text   string // of the operation
+}
+
+// points plans to die before and after every operation of every run of the update.
+func (l *Lab) points(ctx context.Context, o RealOptions) ([]labTry, error) {
+	chance := rand.New(rand.NewPCG(o.Seed, 2))
+	var tries []labTry
+	for run := range l.stages {
+		points, err := l.listPoints(ctx, run, o.Points)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range points {
+			for _, when := range []string{"before", "after"} {
+				seed := chance.Uint64()
+				tries = append(tries, labTry{
+					name:   "die at " + p.text,
+					params: []Param{{"run", fmt.Sprint(p.run + 1)}, {"operation", p.number}, {"when", when}},
+					try: func(ctx context.Context) (CaseState, string, error) {
+						return l.dieAt(ctx, p, when, o, seed)
+					},
+				})
+			}
+		}
+	}
+	return tries, nil
+}
+
+// listPoints runs the client with crash points undisturbed and returns what it did.
+func (l *Lab) listPoints(ctx context.Context, run int, client string) ([]point, error) {
+	dir, remove, err := l.clone(run)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	points, end, err := l.operations(ctx, dir, labRun{program: client})
+	if err != nil {
+		return nil, err
+	}
+	if end.code != labExitReady {
+		return nil, fmt.Errorf("%s fails on an undisturbed update: %v; it printed:\n%s", filepath.Base(client), end, end.tail())
+	}
+	if len(points) == 0 {
+		return nil, fmt.Errorf("%s lists no operations: it was not built with the tag crashpoints", client)
+	}
+	for i := range points {
+		points[i].run = run
+	}
+	return points, nil
+}
+
+// operations runs the client and returns the operations that it counted.
+func (l *Lab) operations(ctx context.Context, dir string, r labRun) ([]point, labEnd, error) {
+	list, err := os.CreateTemp(l.folder, "operations-")
+	if err != nil {
+		return nil, labEnd{}, err
+	}
+	defer os.Remove(list.Name())
+	list.Close()
+	r.env = []string{crashListVariable + "=" + list.Name()}
+	end, err := l.run(ctx, dir, r)
+	if err != nil {
+		return nil, end, err
+	}
+	text, err := os.ReadFile(list.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	var points []point
+	for line := range strings.Lines(string(text)) {
+		if number, rest, two := strings.Cut(strings.TrimSpace(line), " "); two {
+			points = append(points, point{number: number, text: rest})
+		}
+	}
+	return points, end, err
+}
+
+// dieAt lets a client die at one operation and judges what is left. At depth 2 the recovering run dies, too, at one of
+// its own operations.
+func (l *Lab) dieAt(ctx context.Context, p point, when string, o RealOptions, seed uint64) (CaseState, string, error) {
+	dir, remove, err := l.clone(p.run)
+	if err != nil {
+		return "", "", err
+	}
+	defer remove()
+	end, err := l.run(ctx, dir, labRun{program: o.Points, env: []string{crashAtVariable + "=" + p.number + ":" + when}})
+	if err != nil {
+		return "", "", err
+	}
+	if end.code == labExitReady {
+		return CaseSkipped, "this run did fewer operations than the undisturbed one and never came to this point", nil
+	}
+	if end.code > 0 || end.hung {
+		return CaseViolation, fmt.Sprintf("the client did not die at the point: %v; it printed:\n%s", end, end.tail()), nil
+	}
+	note, again, err := l.dieAgain(ctx, dir, o, seed)
+	if err != nil {
+		return "", "", err
+	}
+	problem, err := l.judge(ctx, dir, again)
+	return labVerdict(problem, note, err)
+}
+
+// dieAgain looks, in a copy of the copy, which operations recovery does, and chooses one to die at.
+func (l *Lab) dieAgain(ctx context.Context, dir string, o RealOptions, seed uint64) (note string, again []labRun, err error) {
+	if o.Depth < 2 {
+		return "", nil, nil
+	}
+	twin, remove, err := l.cloneOf(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	defer remove()
+	points, _, err := l.operations(ctx, twin, labRun{program: o.Points, offline: true})
+	if err != nil || len(points) == 0 {
+		return "recovery did nothing", nil, err
+	}
+	chance := rand.New(rand.NewPCG(seed, 3))
+	p, when := points[chance.IntN(len(points))], []string{"before", "after"}[chance.IntN(2)]
+	return fmt.Sprintf("recovery died %s its operation %s, %s", when, p.number, p.text),
+		[]labRun{{program: o.Points, env: []string{crashAtVariable + "=" + p.number + ":" + when}}}, nil
+}

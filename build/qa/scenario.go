@@ -1,0 +1,95 @@
+package qa
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+//go:embed folders/*.txtar
+var standardFolders embed.FS
+
+// StandardFolders are the scenarios that come with the kit, sorted by name.
+func StandardFolders() ([]*FolderScenario, error) { return readFolders(standardFolders, "folders") }
+
+// ReadFolders reads all scenarios of a folder, the files that end in .txtar. The errors of all files are returned together.
+func ReadFolders(dir string) ([]*FolderScenario, error) {
+	found, err := readFolders(os.DirFS(dir), ".")
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("folder %s has no scenario (a file that ends in .txtar); --write-examples makes some", dir)
+	}
+	return found, err
+}
+
+func readFolders(fsys fs.FS, dir string) (found []*FolderScenario, err error) {
+	files, err := fs.Glob(fsys, path.Join(dir, "*.txtar"))
+	if err == nil && len(files) == 0 {
+		_, err = fs.Stat(fsys, dir)
+	}
+	for _, file := range files {
+		text, failed := fs.ReadFile(fsys, file)
+		var s *FolderScenario
+		if failed == nil {
+			s, failed = ParseFolders(path.Base(file), text)
+		}
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		found = append(found, s)
+	}
+	return found, err
+}
+
+// WriteFolderExamples writes the standard scenarios into a folder, which is made if need be. Files that are there already
+// are left alone, and are an error.
+func WriteFolderExamples(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	files, err := fs.Glob(standardFolders, "folders/*.txtar")
+	for _, file := range files {
+		var text []byte
+		if text, err = fs.ReadFile(standardFolders, file); err == nil {
+			err = writeNew(filepath.Join(dir, path.Base(file)), text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func writeNew(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// FolderOptions say how scenarios are played.
+type FolderOptions struct {
+	Real    bool   // on the real disk, instead of in memory on each kind of volume
+	Scratch string // folder for the real disk's copies; empty: that of temporary files
+	Jobs    int    // at a time
+	Seed    uint64 // of what survives a power cut
+}
+
+// PlayFolders plays scenarios forward and back, and hands each case to take in their order, with the number of all. It
+// returns when ctx has ended or all are done.
+func PlayFolders(ctx context.Context, scenarios []*FolderScenario, o FolderOptions, take func(done, total int, c Case)) error {
+	var runs []*folderRun
+	for _, s := range scenarios {
+		runs = append(runs, s.runsOf(o)...)
+	}
+	Spread(ctx, o.Jobs, len(runs), func(ctx context.Context, i int) Case { return runs[i].play(ctx) },
+		func(i int, c Case) { take(i+1, len(runs), c) })
+	return ctx.Err()
+}

@@ -1,0 +1,126 @@
+package qa
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"collet/netproto"
+)
+
+// Subject is what is tried: a client, an install that has the old set, and a server that offers the new one. All but Args,
+// Env and New are required. Nothing of it is changed.
+type Subject struct {
+	Client  string   // the client's program, ready to be started; it may lie in the install
+	Args    []string // arguments that each run gets beside --headless --json --dir --server
+	Env     []string // added to our own environment
+	Install string   // an install folder with the old set; it is only read
+	Server  string   // host:port of a running update server
+	New     Set      // what the install must hold in the end, beside the client's program; nil: what an undisturbed update leads to is believed
+}
+
+// FindClient takes the path of a program, or of an install folder with only one program in it.
+func FindClient(name string) (program, install string, err error) {
+	if name, err = filepath.Abs(name); err != nil {
+		return "", "", err
+	}
+	if name, err = filepath.EvalSymlinks(name); err != nil {
+		return "", "", fmt.Errorf("client: %w", err)
+	}
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() {
+		return name, filepath.Dir(name), err
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return "", "", err
+	}
+	var found []string
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && canStart(entry.Name(), info) {
+			found = append(found, entry.Name())
+		}
+	}
+	if len(found) != 1 {
+		return "", "", fmt.Errorf("client %s: want one program in the folder, found %d %v; name the program itself", name, len(found), found)
+	}
+	return filepath.Join(name, found[0]), name, nil
+}
+
+// canStart reports whether a file of an install can be started on this system: modules can't.
+func canStart(name string, info fs.FileInfo) bool {
+	ext := strings.ToLower(path.Ext(name))
+	if runtime.GOOS == "windows" {
+		return info.Mode().IsRegular() && ext == ".exe"
+	}
+	return info.Mode().IsRegular() && info.Mode()&0o111 != 0 && !slices.Contains(moduleExts(), ext)
+}
+
+// hostSettings are those of a host's settings that say where things lie.
+type hostSettings struct {
+	Baking struct{ ClientResources, CacheResources string }
+	Client struct{ UserWritablePath, GameName string }
+}
+
+// settings reads those of the client; they are empty where there is no file.
+func (s *Subject) settings() (found hostSettings, err error) {
+	file := filepath.Join(s.Install, netproto.RuntimeBase(s.Client)+".toml")
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, nil
+	}
+	if err == nil {
+		err = toml.Unmarshal(data, &found)
+	}
+	if err != nil {
+		return found, fmt.Errorf("settings of the client: %s: %w", file, err)
+	}
+	return found, nil
+}
+
+// labWritable is the writable root in copies of an install that has one elsewhere: a folder of the copy, so that both are
+// copied, broken and judged as one. Nothing may reach the folder of the person who runs the kit.
+const labWritable = "writable root of the lab"
+
+// ownNames finds out what the client calls its own, and whether its writable root is not the install.
+func (s *Subject) ownNames() (own OwnNames, err error) {
+	settings, err := s.settings()
+	if err != nil {
+		return own, err
+	}
+	own.Cache = path.Clean(filepath.ToSlash(cmp.Or(settings.Baking.CacheResources, "Cache")))
+	_, marked := os.Lstat(filepath.Join(s.Install, installedMark))
+	asked := settings.Client.UserWritablePath != "" || slices.ContainsFunc(s.Args, func(a string) bool {
+		return strings.HasPrefix(a, "--UserWritablePath")
+	})
+	if marked == nil || asked {
+		own.Writable = labWritable
+	}
+	return own, nil
+}
+
+// effective is the set that a player has: what lies in the writable root goes before what was delivered.
+func (o OwnNames) effective(s Set) Set {
+	seen := Set{}
+	for name, content := range s {
+		if o.Writable == "" || !strings.HasPrefix(name, o.Writable+"/") {
+			seen[name] = content
+		}
+	}
+	for name, content := range maps.All(s) {
+		if below, is := strings.CutPrefix(name, o.Writable+"/"); is && o.Writable != "" {
+			seen[below] = content
+		}
+	}
+	return seen
+}
