@@ -73,11 +73,15 @@ func (d *Dir) swapNow(ctx context.Context) error {
 		return err
 	}
 	files := slices.Concat(d.journal.lists.Files, d.journal.lists.Adopted)
+	missed, err := d.missed(ctx)
+	if err != nil {
+		return err
+	}
 	tries := with(d.journal.Tries, d.journal.Build, func(t *Try) { t.Swaps++ })
-	if !d.journal.changes() {
+	if !d.journal.changes(missed) {
 		tries = d.journal.Tries
 	}
-	if err := d.record(record{State: Swapped, Tries: tries}); err != nil {
+	if err := d.record(record{State: Swapped, Tries: tries, Missed: missed}); err != nil {
 		return err
 	}
 	d.remember(files)
@@ -89,9 +93,30 @@ func (d *Dir) swapNow(ctx context.Context) error {
 	return d.record(record{State: Confirmed, Dropped: true, Clean: true})
 }
 
-// changes reports whether the transaction leads to another set, and does not only mend this one.
-func (j *Journal) changes() bool {
-	return slices.ContainsFunc(j.lists.Files, func(e entry) bool { return !e.Repair })
+// missed lists companions that are what they were: they are best effort, and the set is what is really there.
+func (d *Dir) missed(ctx context.Context) (names []string, err error) {
+	for _, e := range d.journal.lists.Files {
+		if e.Kind != companion || e.Repair {
+			continue
+		}
+		seen, err := d.content(ctx, e.Live, e.Digest, e.Old)
+		if platform.IsUnreadable(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(names) < maxNamed && (seen == Previous || seen == Absent && e.Old.IsZero()) {
+			names = append(names, e.Live)
+		}
+	}
+	return names, nil
+}
+
+// changes reports whether the transaction leads to another set, and does not only mend this one. What was missed changes
+// nothing: a companion that is held at every start must not look like a set that never proves itself.
+func (j *Journal) changes(missed []string) bool {
+	return slices.ContainsFunc(j.lists.Files, func(e entry) bool { return !e.Repair && !slices.Contains(missed, e.Live) })
 }
 
 // onLoss handles steps that say that prepared bytes are gone. done tells that there is nothing else to perform.
@@ -104,10 +129,21 @@ func (d *Dir) onLoss(ctx context.Context, steps []Step) (done bool, err error) {
 	if steps[0].Do == Restart {
 		return true, d.record(d.withdrawn())
 	}
+	seen, err := d.look(ctx)
+	if err == nil {
+		err = d.perform(Found(d.journal.lists.Files, seen, d.ways()))
+	}
+	if err != nil {
+		return false, err
+	}
 	err = d.rollBackOf(ctx, d.libraryOf(d.journal.lists.Files), d.journal.Build, excuse)
 	if errors.Is(err, ErrNoWayBack) {
 		d.cfg.Verify = true // the set is mixed until the server's offer mends it
-		return true, d.record(d.withdrawn())
+		r := d.withdrawn()
+		if r.Stay, err = d.live(ctx, d.journal.lists.Files); err == nil {
+			err = d.record(r)
+		}
+		return true, err
 	}
 	return true, err
 }

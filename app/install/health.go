@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"collet/netproto/release"
+	"collet/platform"
 )
 
 // Starting says that the live set is about to run. It counts, until something is heard of it. A proven set costs nothing.
@@ -203,6 +204,7 @@ func (d *Dir) rollBackOf(ctx context.Context, library string, set release.Digest
 // goBack goes on from RollingBack.
 func (d *Dir) goBack(ctx context.Context) error {
 	return d.exclusively(ctx, func() error {
+		var stay []string
 		err := d.eachWay(func() ([]Step, error) {
 			steps, lost, err := d.undoSteps(ctx, d.journal.lists)
 			if lost != "" {
@@ -211,8 +213,8 @@ func (d *Dir) goBack(ctx context.Context) error {
 			}
 			return steps, err
 		})
-		if errors.Is(err, ErrNoWayBack) {
-			err = nil // what is there stays; the next look at the server's offer mends it
+		if errors.Is(err, ErrNoWayBack) { // what is there stays; the next look at the server's offer mends it
+			stay, err = d.live(ctx, d.journal.lists.replacing())
 		}
 		if err != nil {
 			return err
@@ -220,8 +222,23 @@ func (d *Dir) goBack(ctx context.Context) error {
 		d.log.Warn().Msg("went back to the last proven set")
 		d.clearPrevious()
 		waiting := slices.DeleteFunc(slices.Clone(d.journal.lists.Undo), func(u undo) bool { return u.Reverting })
-		return d.record(record{State: RolledBack, Clean: len(waiting) == 0})
+		return d.record(record{State: RolledBack, Clean: len(waiting) == 0, Stay: stay})
 	})
+}
+
+// live lists the files among these that are there, exactly as they should be. A set so large that it does not fit keeps some
+// that its successor lacks.
+func (d *Dir) live(ctx context.Context, files []entry) (names []string, err error) {
+	for _, e := range fetched(files) {
+		seen, err := d.content(ctx, e.Live, e.Digest, release.Digest{})
+		if err != nil && !platform.IsUnreadable(err) {
+			return nil, err
+		}
+		if seen == Wanted && len(names) < maxNamed {
+			names = append(names, e.Live)
+		}
+	}
+	return names, nil
 }
 
 // undoSteps looks at what is on its way back.

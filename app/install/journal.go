@@ -32,6 +32,9 @@ const (
 // some ten records.
 const maxJournal = 1 << 20
 
+// maxNamed is how many names a record has room for, be they as long as they may.
+const maxNamed = 500
+
 // record is one line of the journal. The fields that name a transaction stand in the first record of a slot and in no
 // other; Number is never 0 there.
 type record struct {
@@ -43,8 +46,10 @@ type record struct {
 	Back   string         `json:"back,omitempty"`   // the set with this module is on its way back
 	Tries  []Try          `json:"tries,omitzero"`   // the whole list, as it is from here on; absent means unchanged
 
-	Dropped bool `json:"dropped,omitempty"` // the backups of what has proven itself are gone
-	Clean   bool `json:"clean,omitempty"`   // nothing waits for its proof, and no backup is left
+	Missed  []string `json:"missed,omitempty"`  // swapped: companions that stayed what they were
+	Stay    []string `json:"stay,omitempty"`    // rolled-back: new files that are live all the same, because there was no way back
+	Dropped bool     `json:"dropped,omitempty"` // the backups of what has proven itself are gone
+	Clean   bool     `json:"clean,omitempty"`   // nothing waits for its proof, and no backup is left
 }
 
 // Journal is what the records of the newest valid slot add up to, with the slot's lists. The zero value is an install

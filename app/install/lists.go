@@ -79,17 +79,18 @@ func (l lists) clone() lists {
 
 // apply brings the lists up to date with a record that follows a state, in the transaction that leads to build.
 func (l *lists) apply(before State, r record, build release.Digest) {
+	stay := l.named(r.Stay)
 	switch {
 	case r.Number != 0:
 		return
 	case r.State == Swapped && before == Prepared:
-		l.swapped(build)
+		l.swapped(build, r.Missed)
 	case r.Proven != "":
 		l.mark(r.Proven, func(u *undo) { u.Proven = true })
 		l.Was = release.Digest{}
 	case r.Back != "":
 		if before == Prepared { // its swap began and can't go on
-			l.swapped(build)
+			l.swapped(build, nil)
 		}
 		l.mark(r.Back, func(u *undo) { u.Reverting = !u.Proven })
 	case r.State == RolledBack && before == RollingBack:
@@ -97,6 +98,7 @@ func (l *lists) apply(before State, r record, build release.Digest) {
 	}
 	if r.State == RolledBack {
 		l.Parts, l.Files, l.Adopted = slices.Concat(l.Parts, fetched(l.Files)), nil, nil
+		l.keep(stay)
 	}
 	if r.Dropped {
 		l.Undo = slices.DeleteFunc(l.Undo, func(u undo) bool { return u.Proven })
@@ -116,31 +118,31 @@ func (l *lists) mark(library string, change func(*undo)) {
 	}
 }
 
-// swapped turns the files of the transaction into the set, and notes what to undo.
-func (l *lists) swapped(build release.Digest) {
+// swapped turns the files of the transaction, except those that were missed, into the set, and notes what to undo.
+func (l *lists) swapped(build release.Digest, missed []string) {
+	l.Files = slices.DeleteFunc(slices.Clone(l.Files), func(e entry) bool { return slices.Contains(missed, e.Live) })
 	known := l.unproven()
 	if l.Was.IsZero() && len(known) == 0 {
 		l.Was = l.Is
 	}
 	l.Is = build
-	l.Undo = slices.Clone(l.Undo)
+	var fresh []undo
+	replaced := map[string]bool{}
 	for _, e := range l.Files {
 		if e.Repair || known[e.Live] {
 			continue
 		}
-		// What has proven itself is the backup from here on, whether the one before it is gone or not.
-		l.Undo = slices.DeleteFunc(l.Undo, func(u undo) bool { return u.Live == e.Live })
-		l.Undo = append(l.Undo, undo{Kind: e.Kind, Live: e.Live, Size: e.OldSize, Digest: e.Old, Foreign: e.Foreign})
+		replaced[e.Live] = true
+		fresh = append(fresh, undo{Kind: e.Kind, Live: e.Live, Size: e.OldSize, Digest: e.Old, Foreign: e.Foreign})
 	}
+	// What has proven itself is the backup from here on, whether the one before it is gone or not.
+	l.Undo = append(slices.DeleteFunc(slices.Clone(l.Undo), func(u undo) bool { return replaced[u.Live] }), fresh...)
+	l.keep(slices.Concat(l.Adopted, l.Files))
 	set := l.set()
-	for _, e := range slices.Concat(l.Adopted, l.Files) {
-		put(set, entry{Kind: e.Kind, Live: e.Live, Size: e.Size, Digest: e.Digest})
-	}
 	for i, u := range l.Undo {
 		_, live := set[u.Live]
 		l.Undo[i].Gone = !live
 	}
-	l.setTo(set)
 	l.Files, l.Adopted = nil, nil
 }
 
@@ -166,6 +168,15 @@ func (l *lists) rolledBack() {
 	l.Undo = slices.DeleteFunc(slices.Clone(l.Undo), func(u undo) bool { return u.Reverting })
 }
 
+// keep gives the set files that are live; the last one of a name counts.
+func (l *lists) keep(files []entry) {
+	set := l.set()
+	for _, e := range files {
+		put(set, entry{Kind: e.Kind, Live: e.Live, Size: e.Size, Digest: e.Digest})
+	}
+	l.setTo(set)
+}
+
 // put gives a name its place in a set, or takes it away.
 func put(set map[string]entry, e entry) {
 	if e.Digest.IsZero() {
@@ -188,6 +199,25 @@ func (l *lists) setTo(set map[string]entry) {
 	for _, live := range slices.Sorted(maps.Keys(set)) {
 		l.Set = append(l.Set, set[live])
 	}
+}
+
+// replacing are the files of the set whose predecessors are on their way back.
+func (l *lists) replacing() (files []entry) {
+	set := l.set()
+	for _, u := range l.Undo {
+		if e, live := set[u.Live]; live && u.Reverting {
+			files = append(files, e)
+		}
+	}
+	return files
+}
+
+// named are the files with these names, those of the transaction last.
+func (l *lists) named(names []string) []entry {
+	if len(names) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Concat(l.Set, l.Files), func(e entry) bool { return !slices.Contains(names, e.Live) })
 }
 
 // unproven are the names whose backup holds what the last proven set had.

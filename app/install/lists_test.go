@@ -66,6 +66,9 @@ func TestListsFollowTheRecords(t *testing.T) {
 		"another host's proof": {swap, {Swapped, record{State: Confirmed, Proven: "other"}, "is 2, was -, b2, m2, n9, y2, undo a1pg, undo b-p, undo m1, undo y7fp"}},
 		"lost in the middle": {{Prepared, record{State: RollingBack, Back: "m"}, "is 2, was 1, b2, m2, n9, y2, undo a1gr, undo b-r, undo m1r, undo y7fr"},
 			{RollingBack, record{State: RolledBack}, "is 1, was -, a1, m1, n9, aside b2, aside m2, aside y2"}},
+		"lost in the middle, without a way back": {{Prepared, record{State: RolledBack, Stay: []string{"b", "m"}}, "is 1, was -, a1, b2, m2, ~b2, ~m2, ~y2"}},
+		"the way back ends": {swap, {Swapped, record{State: RollingBack, Back: "m"}, "is 2, was 1, b2, m2, n9, y2, undo a1gr, undo b-r, undo m1r, undo y7fr"},
+			{RollingBack, record{State: RolledBack, Stay: []string{"b", "n"}}, "is 1, was -, a1, b2, m1, n9, aside b2, aside m2, aside y2"}},
 		"withdrawn":            {{Prepared, record{State: RolledBack}, "is 1, was -, a1, m1, ~b2, ~m2, ~y2"}},
 		"a word about a start": {swap, {Swapped, record{State: Swapped, Tries: []Try{}}, swapped}},
 	} {
@@ -122,6 +125,33 @@ func TestSwappedOverAnother(t *testing.T) {
 		if !slices.Equal(before, shared) {
 			t.Errorf("%s: changed a list that is shared: %v", name, shared)
 		}
+	}
+}
+
+// TestMissedCompanions: those that stayed what they were, or stayed away, are no part of the new set, and nothing of them is
+// undone.
+func TestMissedCompanions(t *testing.T) {
+	begin := lists{Is: number(1), Set: []entry{{Kind: companion, Live: "c", Digest: number(1)}, {Kind: companion, Live: "d", Digest: number(1)}},
+		Files: []entry{{Kind: companion, Live: "c", Digest: number(2), Old: number(1)}, {Kind: companion, Live: "d", Old: number(1)},
+			{Kind: companion, Live: "e", Digest: number(2)}, {Kind: module, Live: "m", Digest: number(2)}}}
+	for name, test := range map[string]struct {
+		missed []string
+		want   string
+	}{
+		"none":     {nil, "is 2, was 1, c2, e2, m2, undo c1, undo d1g, undo e-, undo m-"},
+		"each":     {[]string{"c", "d", "e"}, "is 2, was 1, c1, d1, m2, undo m-"},
+		"new":      {[]string{"e"}, "is 2, was 1, c2, m2, undo c1, undo d1g, undo m-"},
+		"dropped":  {[]string{"d"}, "is 2, was 1, c2, d1, e2, m2, undo c1, undo e-, undo m-"},
+		"replaced": {[]string{"c"}, "is 2, was 1, c1, e2, m2, undo d1g, undo e-, undo m-"},
+	} {
+		l := begin.clone()
+		l.apply(Prepared, record{State: Swapped, Missed: test.missed}, number(2))
+		if got := l.inWords(); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, test.want)
+		}
+	}
+	if len(begin.Files) != 4 || begin.Files[0].Live != "c" || begin.Files[3].Live != "m" {
+		t.Error("changed the lists it began with")
 	}
 }
 

@@ -55,6 +55,13 @@ func (e entry) part() string {
 	return dir + PartPrefix + base
 }
 
+// places are where its part may lie: a stop may come between the part's move and the record of where it lies.
+func (e entry) places() []string {
+	beside, aside := e, e
+	beside.Aside, aside.Aside = false, true
+	return []string{beside.part(), aside.part()}
+}
+
 func (e entry) staged() string { return e.Live + StagingSuffix }
 
 // ready is where the complete file waits for the swap.

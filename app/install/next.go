@@ -151,7 +151,7 @@ func (b *batches) remove(e entry, s Seen, w ways) {
 	case s.Live != Previous:
 		return
 	case w.inherits[e.Live]: // at once, because its name may be needed: by a folder, or by a file where its folder was
-		b.aside(Step{Do: Drop, From: e.Live})
+		b.aside(Step{Drop, e.Live, "", e.Kind == companion})
 	default:
 		b.spare(e, s)
 		b.aside(Step{Keep, e.Live, e.backup(), e.Kind == companion})
@@ -208,6 +208,24 @@ func (b *batches) finish(e entry, s Seen, w ways) {
 	case at != Absent:
 		b.add(Step{Drop, e.ready(), "", try})
 	}
+}
+
+// Found says how to keep what an exchange left where the new file waited: a way back that begins before the swap came to it
+// needs it among the backups.
+func Found(files []entry, seen []Seen, w ways) []Step {
+	var b batches
+	for i, e := range files {
+		s := seen[i]
+		at := s.Part
+		if e.Kind != pack {
+			at = s.Staged
+		}
+		if !e.gone() && !e.Repair && at == Previous && s.Backup != Previous && !w.inherits[e.Live] {
+			b.spare(e, s)
+			b.add(Step{Keep, e.ready(), e.backup(), e.Kind == companion})
+		}
+	}
+	return b.all()
 }
 
 // Withdraw says how to take a prepared set back, so that another offer can be looked at: complete files become parts

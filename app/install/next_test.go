@@ -291,6 +291,33 @@ func (c swapCase) losesItsBytes(t *testing.T, files []entry) {
 	}
 }
 
+// TestFoundOfEveryFile: what an exchange gave way to is a backup afterwards, wherever it stops, unless one is there already or
+// the file never proved itself; nothing else changes.
+func TestFoundOfEveryFile(t *testing.T) {
+	kept := 0
+	for _, c := range swapCases() {
+		files, want := []entry{c.entry()}, c.disk()
+		waits := files[0].ready()
+		if want[waits] == 'P' && !c.inherits {
+			kept++
+			if c.backup == 'O' {
+				want["recycled "+files[0].backup()] = 'O'
+			}
+			want[files[0].backup()] = 'P'
+			delete(want, waits)
+		}
+		next := func(d disk) []Step { return Found(files, d.look(files, c.ways()), c.ways()) }
+		explore(t, c.disk(), next, func(d disk, end bool) {
+			if end && d.String() != want.String() {
+				t.Errorf("%+v: ends with %s, want %s", c, d, want)
+			}
+		})
+	}
+	if kept < 20 {
+		t.Errorf("only %d had anything to keep", kept)
+	}
+}
+
 // TestWithdrawOfEveryFile takes back what is only prepared: what is live and the backup stay, complete bytes become a part,
 // and wherever it stops the set can still go forward.
 func TestWithdrawOfEveryFile(t *testing.T) {

@@ -2,12 +2,11 @@ package install
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
 	"math"
 	"path"
 	"slices"
+	"strings"
 
 	"collet/app/update"
 )
@@ -108,14 +107,12 @@ func (d *Dir) resume(e, bound entry) (int64, error) {
 	}
 	same := bound.Digest == e.Digest && bound.Size == e.Size && bound.Kind == e.Kind
 	if old := bound.part(); !same && bound.Live != "" && old != e.part() {
-		if there, err := d.exists(old); err != nil || there {
-			if err = errors.Join(err, removeIfThere(d.fs, old)); err != nil {
-				return 0, err
-			}
+		if err := d.removePart(old); err != nil {
+			return 0, err
 		}
 	}
 	if same && bound.Aside != e.Aside {
-		if err := d.perform([]Step{{Do: Place, From: bound.part(), To: e.part()}}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.perform([]Step{{Do: Place, From: bound.part(), To: e.part()}}); err != nil && !isAbsent(err) {
 			return 0, err
 		}
 	}
@@ -132,21 +129,46 @@ func (d *Dir) resume(e, bound entry) (int64, error) {
 	return 0, removeIfThere(d.fs, e.part())
 }
 
+// removePart removes a part that nobody wants. Where it lay aside, an earlier set may have left a folder under its name, with
+// parts that nobody wants either.
+func (d *Dir) removePart(name string) error {
+	info, err := d.fs.Lstat(name)
+	switch {
+	case isAbsent(err):
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir() && strings.HasPrefix(name, path.Join(StateDir, partsDir)+"/"):
+		return d.clearWay(newBatch(""), name)
+	default:
+		return d.fs.Remove(name)
+	}
+}
+
 // leftovers are the parts that this plan does not want: those that its mode covers are removed, because the offer no
 // longer has them, and those of the other mode stay bound to their digests.
 func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry, err error) {
 	folders := map[string]bool{}
 	for _, live := range slices.Sorted(maps.Keys(bound)) {
 		e := bound[live]
-		there, err := d.exists(e.part())
-		if err == nil && there && d.covers(mode, e.Kind) {
-			there, folders[path.Dir(e.part())], err = false, true, removeIfThere(d.fs, e.part())
+		if !d.covers(mode, e.Kind) {
+			there, err := d.exists(e.part())
+			if err != nil {
+				return nil, err
+			}
+			if there {
+				kept = append(kept, e)
+			}
+			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		if there {
-			kept = append(kept, e)
+		for _, part := range e.places() {
+			there, err := d.exists(part)
+			if err == nil && there {
+				folders[path.Dir(part)], err = true, d.removePart(part)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	return kept, d.syncDirs(folders) // none comes back to where a file of the new set will be

@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"errors"
 	"testing"
 
 	"collet/app/update"
@@ -72,4 +73,21 @@ func TestRestoreModule(t *testing.T) {
 		f.restoring(false)
 		f.want("stays", "Lathe.so=by hand Lathe.so.bak=older")
 	})
+}
+
+// TestPartsOfAnotherShape: what a set that was taken back left aside may be gone, and a file may stand where its folder was.
+func TestPartsOfAnotherShape(t *testing.T) {
+	f := newFolder(t)
+	start{blobs: packs("A.zip", "a1"), confirm: true}.must(f)
+	next := start{blobs: packs("A.zip", "a1", "Deep", "d2")}
+	next.must(f)
+	d := f.mustOpen()
+	if err := errors.Join(d.RollBack(t.Context()), d.Unblock(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f.remove(".collet/parts/Resources/Deep")
+	f.remove(".collet/parts/Resources")
+	f.write(".collet/parts/Resources", "a file")
+	next.must(f)
+	f.want("once more", "Resources/A.zip=a1 Resources/Deep=d2")
 }

@@ -309,7 +309,7 @@ func (p *planning) checkFolder(folder string) error {
 func (p *planning) isOldPart(name string) bool {
 	folder, base := path.Split(name)
 	e, bound := p.dir.journal.bound()[folder+strings.TrimPrefix(base, PartPrefix)]
-	return bound && e.part() == name && p.dir.covers(p.mode, e.Kind)
+	return bound && slices.Contains(e.places(), name) && p.dir.covers(p.mode, e.Kind)
 }
 
 // digestOf returns a live file's digest from the cache or by reading it, then with the sums of its blocks as far as the

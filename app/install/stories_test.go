@@ -131,7 +131,10 @@ func shapeStories() []story {
 	const isFile = "Resources/A.zip=a1 Resources/maps=m1"
 	const isFolder = "Resources/A.zip=a1 Resources/maps/deep/y.zip=y2 Resources/maps/x.zip=x2"
 	back := start{idle: true, fails: 2}
+	neither, isNeither := start{blobs: packs("A.zip", "a1")}.confirmed(), "Resources/A.zip=a1"
 	return []story{
+		{name: "unproven file becomes folder", before: []start{neither, file}, then: folder, allowed: []string{isFile, isFolder}, proven: isNeither},
+		{name: "unproven folder becomes file", before: []start{neither, folder}, then: file, allowed: []string{isFolder, isFile}, proven: isNeither},
 		{name: "file becomes folder", before: []start{file.confirmed()}, then: folder, allowed: []string{isFile, isFolder}, proven: isFile},
 		{name: "folder becomes file", before: []start{folder.confirmed()}, then: file, allowed: []string{isFolder, isFile}, proven: isFolder},
 		{name: "file becomes folder, and its proof", before: []start{file.confirmed()}, then: folder.confirmed(), allowed: []string{isFile, isFolder}, proven: isFile},

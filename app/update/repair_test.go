@@ -182,7 +182,7 @@ func (s slowStage) Plan(ctx context.Context, mode update.Mode, offer []release.F
 		time.Sleep(time.Second)
 		progress("A.zip", done, 7000)
 	}
-	time.Sleep(update.ProgressPeriod)
+	time.Sleep(update.ProgressPeriod * 3 / 2) // a tick lies within
 	s.looked <- struct{}{}
 	<-s.looked
 	return s.fakeStage.Plan(ctx, mode, offer, func(string, int64, int64) {})

@@ -48,6 +48,9 @@ func (s *story) checkSwap() error {
 }
 
 func (s *story) checkSplash() error {
+	if s.colours > 0 && !s.splash {
+		return fmt.Errorf("the splash shows %d colours only; see %s", s.colours, filepath.Join(s.shots, "splash.png"))
+	}
 	if !s.splash {
 		return errors.New("the download was over before it could be photographed; choose a smaller --rate or a larger --data")
 	}

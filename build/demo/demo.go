@@ -61,6 +61,7 @@ type story struct {
 	facts   facts
 	shots   string // folder of the screenshots, empty while there is none
 	splash  bool   // the splash was photographed
+	colours int    // of the splash when it was photographed last; 0: it was not
 }
 
 // Run plays the demo and returns nil when everything that it claims was found to be so. Interruption is the context's

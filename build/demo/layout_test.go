@@ -2,24 +2,47 @@ package demo
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"collet/runtime/host"
 )
 
+// programFolder holds the modules that modules compiles. TestMain makes and removes it.
+var programFolder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if programFolder, err = os.MkdirTemp("", "collet-programs-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(programFolder)
+	os.Exit(code)
+}
+
+// modules compiles both modules, once for all tests.
+var modules = sync.OnceValues(func() (paths []string, err error) {
+	return BuildModules(context.Background(), filepath.Join(programFolder, modulesFolder))
+})
+
 // prepare makes a layout with stand-ins for the two programs, which are not run here.
 func prepare(t *testing.T, levelsMB int) *Layout {
 	t.Helper()
-	programs := t.TempDir()
+	if _, err := modules(); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"collet-client", "collet-server"} {
-		if err := os.WriteFile(filepath.Join(programs, name+exeExt()), []byte(name), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(programFolder, name+exeExt()), []byte(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	l, err := Prepare(t.Context(), t.TempDir(), programs, levelsMB)
+	l, err := Prepare(t.Context(), t.TempDir(), programFolder, levelsMB)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,27 +147,28 @@ func TestPoint(t *testing.T) {
 
 // TestModulesBuiltBefore: what make build compiled is what the demo installs, to the byte.
 func TestModulesBuiltBefore(t *testing.T) {
-	dir := t.TempDir()
-	paths, err := BuildModules(t.Context(), dir)
-	if err != nil || len(paths) != 2 {
-		t.Fatalf("%v, %v", paths, err)
+	built, err := modules()
+	if err != nil || len(built) != 2 {
+		t.Fatalf("%v, %v", built, err)
 	}
+	dir := t.TempDir()
+	mine := edition2().prebuilt(dir, filepath.Base(built[1]))
 	mark := []byte("built before")
-	if err := os.WriteFile(paths[1], mark, 0o644); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(mine), 0o755), os.WriteFile(mine, mark, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	target := filepath.Join(t.TempDir(), filepath.Base(paths[1]))
+	target := filepath.Join(t.TempDir(), filepath.Base(mine))
 	if err := edition2().module(t.Context(), dir, target); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(target); !bytes.Equal(got, mark) {
 		t.Errorf("installed %d bytes, not those of the module that was there", len(got))
 	}
-	again := filepath.Join(t.TempDir(), filepath.Base(paths[0]))
+	again := filepath.Join(t.TempDir(), filepath.Base(built[0]))
 	if err := edition1().module(t.Context(), t.TempDir(), again); err != nil {
 		t.Fatal(err)
 	}
-	if err := sameFile(again, paths[0]); err != nil {
+	if err := sameFile(again, built[0]); err != nil {
 		t.Errorf("a module compiled now and one compiled before: %v", err)
 	}
 }

@@ -101,7 +101,7 @@ func (l *Lab) runs() int { return len(l.stages) }
 
 // String tells what was learned.
 func (l *Lab) String() string {
-	text := fmt.Sprintf("an undisturbed update takes %v in %d runs and leads from %d files to %d",
+	text := fmt.Sprintf("An undisturbed update takes %v in %d runs and leads from %d files to %d",
 		l.Duration().Round(time.Millisecond), l.runs(), len(l.promise.Old), len(l.promise.New))
 	if l.own.Writable != "" {
 		text += "; the client is installed, so its writable root is an empty folder of the lab's at first"

@@ -30,6 +30,8 @@ type machine struct {
 	other   string   // content of the other host's module, empty before it was there
 	fresh   int      // counts contents
 	failed  []CrashSet
+	silent  []CrashSet      // sets that were started and left without a word, once for each time
+	swaps   []CrashSet      // sets that were made live and left without a word
 	damaged bool            // somebody broke a file behind our back, and nobody has verified the set since
 	strays  map[string]bool // names that a forgotten journal had given to the set
 	known   map[string]bool // names that any release ever had
@@ -218,6 +220,9 @@ func (m *machine) update(t *rapid.T, how outcome, verify bool) {
 	if how == fails || m.damaged { // what is damaged may fail without having been told to
 		m.failed = append(m.failed, m.server)
 	}
+	if how == leaves {
+		m.leave()
+	}
 	c, err := m.start(how, verify)
 	if err != nil && m.damaged && verify {
 		c, err = m.start(how, verify)
@@ -236,6 +241,25 @@ func (m *machine) update(t *rapid.T, how outcome, verify bool) {
 		return
 	}
 	m.settle(t, c, how)
+}
+
+// leave notes a start of the offered set that ends without a word: five of them, or three swaps, are as good as a failure.
+func (m *machine) leave() {
+	m.silent = append(m.silent, m.server)
+	if !maps.Equal(m.live, m.server) {
+		m.swaps = append(m.swaps, m.server)
+	}
+	times := func(list []CrashSet) (n int) {
+		for _, s := range list {
+			if maps.Equal(s, m.server) {
+				n++
+			}
+		}
+		return n
+	}
+	if times(m.silent) >= 5 || times(m.swaps) >= 3 {
+		m.failed = append(m.failed, m.server)
+	}
 }
 
 // settle notes where a whole start has led.

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		play(role)
 		return
 	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // else the race detector adds a second to each program under test
 	goleak.VerifyTestMain(m)
 }
 

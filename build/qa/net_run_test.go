@@ -77,24 +77,36 @@ func fakeInstall(t *testing.T) (program, dir string) {
 	return program, dir
 }
 
-// fakeNet prepares the kit for one kind of client.
-func fakeNet(t *testing.T, role, scenario string, change func(*qa.LabOptions)) (*qa.Net, error) {
+// fakeLab has one kind of client in its install, and a server that sends the new packs.
+func fakeLab(t *testing.T, role string, change func(*qa.LabOptions)) (*qa.Lab, error) {
 	t.Helper()
 	t.Setenv(roleVariable, role)
 	program, dir := fakeInstall(t)
 	o := qa.LabOptions{Scratch: t.TempDir(), Subject: qa.Subject{
-		Client: program, Install: dir, Env: []string{noRacePause},
-		Server: serve(t, func(c *net.TCPConn) { c.Write(newPacks()); c.CloseWrite() }),
+		Client: program, Install: dir, Server: serve(t, func(c *net.TCPConn) { c.Write(newPacks()); c.CloseWrite() }),
 	}}
 	if change != nil {
 		change(&o)
 	}
 	l, err := qa.OpenLab(t.Context(), o)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		t.Cleanup(func() { l.Close() })
 	}
-	t.Cleanup(func() { l.Close() })
-	return qa.NewNet(t.Context(), l, []qa.Scenario{scenarioOf(t, scenario)}, false)
+	return l, err
+}
+
+// fakeNet prepares the kit for one kind of client and one scenario.
+func fakeNet(t *testing.T, role, scenario string, slow bool) *qa.Net {
+	t.Helper()
+	l, err := fakeLab(t, role, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := qa.NewNet(t.Context(), l, []qa.Scenario{scenarioOf(t, scenario)}, slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func scenarioOf(t *testing.T, scenario string) qa.Scenario {
@@ -135,10 +147,7 @@ func TestNetCatches(t *testing.T) {
 			if test.role == "hanging client" {
 				limit = "limit 1s"
 			}
-			n, err := fakeNet(t, test.role, "fault cut down 25%,75%\nexit 21\n"+limit, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := fakeNet(t, test.role, "fault cut down 25%,75%\nexit 21\n"+limit, false)
 			cases := netCases(t, n)
 			if len(cases) != 2 || !strings.Contains(n.About(), "40000 bytes down") {
 				t.Fatalf("%d cases; %s", len(cases), n.About())
@@ -163,14 +172,10 @@ func TestNetScenariosReachTheClient(t *testing.T) {
 		{"fault cut down 50% connections=2\nexit 0", "then the new set"},
 		{"fault stall down 50% for=10ms\nexit 0", "then the new set"},
 		{"fault truncate down 39999\nexit 21", "then the old set"},
-		{"fault cut up 0\nexit 21", "then the old set"},
+		{"link delay=100ms\nfault cut up 0\nexit 21", "then the old set"},
 		{"link rate=5MB delay=1ms\nfault cut down 99%\nexit 21", "then the old set"},
 	} {
-		n, err := fakeNet(t, "good client", test.scenario, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c := netCases(t, n)[0]; c.State != qa.CaseOK || !strings.Contains(c.Detail, test.want) {
+		if c := netCases(t, fakeNet(t, "good client", test.scenario, false))[0]; c.State != qa.CaseOK || !strings.Contains(c.Detail, test.want) {
 			t.Errorf("%q: %s: %s\nwant %s", test.scenario, c.State, c.Detail, test.want)
 		}
 	}
@@ -192,29 +197,16 @@ func TestNetRefuses(t *testing.T) {
 			}
 		}},
 	} {
-		if _, err := fakeNet(t, "good client", "exit 0", test.change); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := fakeLab(t, "good client", test.change); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v\nwant %s", test.name, err, test.want)
 		}
 	}
 }
 
 func TestSlowScenariosAreAskedFor(t *testing.T) {
-	t.Setenv(roleVariable, "good client")
-	program, dir := fakeInstall(t)
-	l, err := qa.OpenLab(t.Context(), qa.LabOptions{Scratch: t.TempDir(), Subject: qa.Subject{
-		Client: program, Install: dir, Env: []string{noRacePause},
-		Server: serve(t, func(c *net.TCPConn) { c.Write(newPacks()); c.CloseWrite() }),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	for _, slow := range []bool{false, true} {
-		n, err := qa.NewNet(t.Context(), l, []qa.Scenario{scenarioOf(t, "slow\nfault cut up,down 0,1,2\nexit 0 21")}, slow)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := len(netCases(t, n)), map[bool]int{false: 0, true: 6}[slow]; got != want {
+	for slow, want := range map[bool]int{false: 0, true: 6} {
+		n := fakeNet(t, "good client", "slow\nfault cut up,down 0,1,2\nexit 0 21", slow)
+		if got := len(netCases(t, n)); got != want {
 			t.Errorf("slow %v: %d cases, want %d", slow, got, want)
 		}
 	}

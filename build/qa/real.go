@@ -53,7 +53,7 @@ func (l *Lab) randomKills(o RealOptions) []labTry {
 	for i, at := range moments {
 		again := l.recoveryKills(chance, o.Depth)
 		tries[i] = labTry{
-			name:   fmt.Sprintf("kill after %d %% of an update", at*10/l.Duration()*10),
+			name:   fmt.Sprintf("kill after %d %%", at*10/l.Duration()*10),
 			params: []Param{{"kill", fmt.Sprint(i + 1)}, {"at", labMS(at)}},
 			try: func(ctx context.Context) (CaseState, string, error) {
 				return l.killAt(ctx, at, again)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image/png"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"collet/build/demo"
 	"collet/build/qa"
 )
 
@@ -33,20 +35,28 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// modules compiles the sample game's modules, once for all tests, where the demo finds them.
+var modules = sync.OnceValue(func() error {
+	_, err := demo.BuildModules(context.Background(), filepath.Join(programFolder, "modules"))
+	return err
+})
+
 // programs builds the real client and server, once for all tests, with the flags of the Makefile.
 var programs = sync.OnceValue(func() error {
-	for _, p := range [][2]string{{"collet-client", "collet/app"}, {"collet-server", "collet/netproto/cmd/collet-server"}} {
-		args := []string{"build", "-buildvcs=false"}
-		if runtime.GOOS == "linux" {
-			args = append(args, "-tags", "gles")
-		}
-		said, err := exec.Command("go", append(args, "-o", filepath.Join(programFolder, p[0]), p[1])...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("build %s: %w\n%s", p[0], err, said)
-		}
+	return errors.Join(modules(), goBuild("collet-client", "collet/app"), goBuild("collet-server", "collet/netproto/cmd/collet-server"))
+})
+
+// goBuild builds a program into programFolder.
+func goBuild(name, pkg string, tags ...string) error {
+	if runtime.GOOS == "linux" {
+		tags = append(tags, "gles")
+	}
+	said, err := exec.Command("go", "build", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-o", filepath.Join(programFolder, name), pkg).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build %s: %w\n%s", name, err, said)
 	}
 	return nil
-})
+}
 
 // needs skips where the demo can't have a virtual display, and gives the folder of the programs.
 func needs(t *testing.T) string {
@@ -146,7 +156,7 @@ func TestDemoInterrupted(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out := &waitingWriter{wanted: "fetching resources", found: cancel}
+	out := &waitingWriter{wanted: "fetching binaries", found: cancel}
 	c := demoCommand{Programs: dir, Screen: "virtual", Rate: 100, Data: 4, Screenshots: filepath.Join(t.TempDir(), "shots")}
 	began := time.Now()
 	if err := c.Run(ctx, out); err == nil || lastLine(out.text.String()) != "demo: failed: interrupted" {
@@ -176,6 +186,9 @@ func TestDemoFails(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-ins are shell scripts")
 	}
+	if err := modules(); err != nil {
+		t.Skip(err)
+	}
 	for _, test := range []struct{ name, server, client, want string }{
 		{"server ends", "echo no licence to serve; exit 3", "exit 0", "demo: failed: the server ended; it printed: | no licence to serve"},
 		{"client ends with an error", listens, "echo too tired; exit 7", "demo: failed: the client ended with code 7 before the game of release 2 was up"},
@@ -183,6 +196,9 @@ func TestDemoFails(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
+			if err := os.Symlink(filepath.Join(programFolder, "modules"), filepath.Join(dir, "modules")); err != nil {
+				t.Fatal(err)
+			}
 			script(t, dir, "collet-server", test.server)
 			script(t, dir, "collet-client", test.client)
 			var out, errs bytes.Buffer

@@ -17,18 +17,7 @@ import (
 )
 
 // crashPoints builds the client with crash points, once.
-var crashPoints = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(programFolder, "client-with-points")
-	tags := "crashpoints"
-	if runtime.GOOS == "linux" {
-		tags += ",gles"
-	}
-	said, err := exec.Command("go", "build", "-buildvcs=false", "-tags", tags, "-o", path, "collet/app").CombinedOutput()
-	if err != nil {
-		os.Stderr.Write(said)
-	}
-	return path, err
-})
+var crashPoints = sync.OnceValue(func() error { return goBuild("client-with-points", "collet/app", "crashpoints") })
 
 // release lays out the demo's two releases, and gives the flags that name them as a person's own: the client's folder, the
 // server's settings, and a folder with the new set.
@@ -122,10 +111,10 @@ func TestCrashPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Stop(politeEnd) })
-	points, err := crashPoints()
-	if err != nil {
+	if err := crashPoints(); err != nil {
 		t.Fatal(err)
 	}
+	points := filepath.Join(programFolder, "client-with-points")
 	play := func(program, variable string) (string, error) {
 		dir := filepath.Join(t.TempDir(), "install")
 		if err := os.CopyFS(dir, os.DirFS(layout.Client())); err != nil {
