@@ -34,6 +34,9 @@ const (
 	kong   = "github.com/alecthomas/kong"
 	toml   = "github.com/pelletier/go-toml/v2"
 	image  = "golang.org/x/image"
+	web    = "github.com/coder/websocket"
+	proxy  = "golang.org/x/net/http/httpproxy"
+	prom   = "github.com/prometheus/client_golang/prometheus"
 )
 
 // imports is the table. A package that is not in it fails the test, and so does a row without a package.
@@ -48,10 +51,11 @@ var imports = map[string]row{
 	"runtime/sample":             {ours: []string{"runtime/abi"}},
 	"runtime/embedded":           {ours: []string{"runtime/abi", "runtime/sample"}},
 	"runtime/host":               {ours: []string{"runtime/abi"}, others: []string{purego, sys}},
-	"netproto":                   {ours: []string{"netproto/compat"}},
+	"netproto":                   {ours: []string{"netproto/compat"}, others: []string{web, proxy}},
+	"netproto/transporttest":     {},
 	"netproto/compat":            {},
 	"netproto/release":           {ours: []string{"netproto/compat"}, others: []string{sha}},
-	"netproto/server":            {ours: []string{"netproto", "netproto/compat", "netproto/release", "platform"}, others: []string{toml}},
+	"netproto/server":            {ours: []string{"netproto", "netproto/compat", "netproto/release", "platform"}, others: []string{toml, web, prom}},
 	"netproto/cmd/collet-server": {ours: []string{".", "netproto/server"}, others: []string{kong}},
 	"app/update":                 {ours: []string{"netproto/release", "netproto/compat"}},
 	"app/install":                {ours: []string{"app/update", "netproto/release", "platform"}},

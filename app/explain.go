@@ -10,6 +10,7 @@ import (
 	"collet"
 	"collet/app/install"
 	"collet/app/splash"
+	"collet/netproto"
 )
 
 // endInfo gathers what explains an end.
@@ -26,6 +27,8 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 	var space *install.SpaceError
 	var held *install.HeldError
 	var vanished *install.VanishedError
+	var untrusted *netproto.TLSError
+	var proxy *netproto.ProxyError
 	switch {
 	case errors.As(e.fault.Err, &space):
 		info.Needed, info.Free, info.Volume = space.Need, space.Free, space.Volume
@@ -33,8 +36,19 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 		info.Holders = held.Names()
 	case errors.As(e.fault.Err, &vanished):
 		info.Vanished = true
+	case errors.As(e.fault.Err, &untrusted):
+		info.Certificate = certificateWords()[untrusted.Fault]
+	case errors.As(e.fault.Err, &proxy):
+		info.Proxy = proxy.Proxy
 	}
 	return info
+}
+
+// certificateWords are the faults of certificates about which there is more to say than that they are none.
+func certificateWords() map[netproto.CertificateFault]string {
+	return map[netproto.CertificateFault]string{
+		netproto.CertificateDates: "dates", netproto.CertificateHost: "host", netproto.CertificateAuthority: "authority",
+	}
 }
 
 // explain is the same as text for a terminal; empty for ends that need no words.

@@ -13,14 +13,19 @@ import (
 
 // flags is the command line. Names in CamelCase are those of the source (seed 000, "Host CLI surface").
 type flags struct {
-	Server           string `group:"Update" placeholder:"HOST:PORT" help:"Update server. Default: what the settings file says, else 127.0.0.1:4000."`
+	Server           string `group:"Update" placeholder:"HOST:PORT" help:"Update server; tls://, ws:// or wss:// before it choose how to connect. Default: what the settings file says, else 127.0.0.1:4000."`
+	Tls              bool   `group:"Update" help:"Speak TLS with the server, as --server tls://HOST:PORT does."`
+	TlsCa            string `group:"Update" placeholder:"FILE" help:"PEM file of the authorities that vouch for the server. Default: those of the system."`
+	TlsName          string `group:"Update" placeholder:"NAME" help:"Name in the server's certificate. Default: its host."`
+	Proxy            string `group:"Update" placeholder:"URL" help:"Proxy: http://, https:// or socks5://[USER:PASSWORD@]HOST:PORT, or direct for none. Default: what HTTPS_PROXY, ALL_PROXY and NO_PROXY say. One that fails is gone around once."`
+	ProxyOnly        bool   `group:"Update" help:"Never go around a proxy that fails."`
 	Dir              string `group:"Update" placeholder:"DIR" help:"Install folder. Default: the folder of this program."`
 	UserWritablePath string `name:"UserWritablePath" group:"Update" placeholder:"DIR" help:"Folder for everything that is written: * for this user's data folder, or a path. Default: what the settings file says, else * beside a file INSTALLED, else the install folder."`
 	Verify           bool   `group:"Update" help:"Hash every file again, the module included, and fetch what is damaged."`
 	Offline          bool   `group:"Update" help:"Start what is installed without asking the server. With --headless alone: recover the install, say what it holds, and end."`
 	Unblock          bool   `group:"Update" help:"Take builds again that were taken back because they failed to start."`
 
-	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1" help:"Wire generation: ${enum}. auto is c1; g1 is what the engine's servers speak."`
+	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1,g2a,g2b" help:"Wire generation: ${enum}. auto finds it out, with one more connection at a server of g1 or g2b that was not met before; all but c1 are what the engine's servers speak."`
 	Trust       string `group:"Protocol" default:"sha256" enum:"sha256,fnv" help:"What vouches for native modules: ${enum}. Engine generations know only FNV-1a checksums, which anybody can forge; fnv takes modules from them all the same."`
 	Compat      string `group:"Protocol" placeholder:"VERSION" help:"Compatibility version to announce. Default: that of the installed module."`
 	Target      string `group:"Protocol" placeholder:"TARGET" help:"Binary target to announce, for example Linux-x64. Default: this system."`
@@ -53,6 +58,7 @@ Double-click it, or start it without arguments: it loads the module beside it, a
 swaps a new module in and starts the game. What stands after -- goes to the game.
 
 Settings stand in <name of this program>.toml beside it: ClientNetwork.ServerHost, ClientNetwork.ServerPort,
+ClientNetwork.Tls, ClientNetwork.TlsCa, ClientNetwork.TlsName, ClientNetwork.Proxy, ClientNetwork.ProxyOnly,
 Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Client.UserWritablePath, Client.GameName, Baking.ClientResources, Baking.CacheResources. Flags go
 before settings. The log is <name of this program>.log.
 
@@ -114,6 +120,12 @@ func (f flags) check() error {
 		return errors.New("--offline and --verify exclude each other: damaged files come from the server")
 	case f.Server != "" && !strings.Contains(f.Server, ":"):
 		return fmt.Errorf("--server %q has no port; want HOST:PORT", f.Server)
+	case f.Server != "" && serverFault(f.Server) != nil:
+		return fmt.Errorf("--server %q: %w", f.Server, serverFault(f.Server))
+	case f.ProxyOnly && f.Proxy == directly:
+		return errors.New("--proxy-only and --proxy direct exclude each other")
+	case proxyFault(f.Proxy) != nil:
+		return fmt.Errorf("--proxy: %w", proxyFault(f.Proxy))
 	case f.Role != "host" && f.Control == "":
 		return errors.New("--role is how this program starts itself; it is of no use by hand")
 	}

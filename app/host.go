@@ -35,7 +35,8 @@ type host struct {
 	folder string // absolute path of the install; roots.install
 	roots  roots  // where things lie, and where they are written
 	base   string // the host's name, and so the module's
-	server string // host:port
+	server string // as it was asked for
+	route  route  // how to get there
 	target netproto.Target
 
 	fs      *platform.Dir
@@ -81,7 +82,11 @@ func newHost(f flags) (*host, error) {
 	})
 	h.server = cmp.Or(f.Server, h.settings.server())
 	h.texts = assets.TextsFor(cmp.Or(f.Lang, h.settings.Client.Language, splash.SystemLocale()))
-	return h, h.startLog()
+	if err := h.startLog(); err != nil {
+		return h, err
+	}
+	h.route = newRoute(h.server, f, h.settings, h.folder, os.Getenv, h.log)
+	return h, nil
 }
 
 // startLog opens the log in the writable root. A folder that can't be written, or a full one, has no log, which is not worth

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,13 +66,15 @@ func buildStage(t *testing.T) *stage {
 // the end of seed 000, in its order.
 func TestScripts(t *testing.T) {
 	s, readOnlyFolders := buildStage(t), canReadOnly(t)
+	commands := s.transportCommands()
+	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){
+		"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": wire,
+		"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone,
+		"reader": reader, "readonly": readOnlyCommand,
+	})
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": wire,
-			"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone,
-			"reader": reader, "readonly": readOnlyCommand,
-		},
+		Dir:  filepath.Join("testdata", "script"),
+		Cmds: commands,
 		Condition: func(name string) (bool, error) {
 			if name == "readonly" {
 				return readOnlyFolders, nil

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -17,8 +18,14 @@ const maxSettings = 1 << 20
 // settings is the file beside the host, <exe>.toml, with the source's names. Zero values mean the defaults below.
 type settings struct {
 	ClientNetwork struct {
-		ServerHost string // default 127.0.0.1 (fonline reference, section 2.11)
+		ServerHost string // default 127.0.0.1 (fonline reference, section 2.11); or tls://, ws://, wss:// with host, port and path
 		ServerPort int    // default 4000 (the same, section 2.1)
+
+		Tls       bool   // speak TLS with the server
+		TlsCa     string // PEM file of the authorities that vouch for it, relative to the install folder; default: the system's
+		TlsName   string // name in its certificate; default: the host that is dialled
+		Proxy     string // http://, https:// or socks5:// with [user:password@]host:port, or "direct"; default: the environment's
+		ProxyOnly bool   // never go around a proxy that fails
 	}
 	Client struct {
 		Title      string // what the window calls the game; default: the host's name
@@ -86,7 +93,10 @@ func setDefault(value *string, fallback string) {
 	}
 }
 
-// server is the address as net.Dial takes it.
+// server is the address as --server takes it.
 func (s settings) server() string {
+	if strings.Contains(s.ClientNetwork.ServerHost, "://") {
+		return s.ClientNetwork.ServerHost
+	}
 	return net.JoinHostPort(s.ClientNetwork.ServerHost, strconv.Itoa(s.ClientNetwork.ServerPort))
 }

@@ -126,14 +126,15 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 
 // update runs one Updater and lets the front follow it.
 func (h *host) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
-	u, err := h.newUpdater(compatibility)
+	s := newSource(h, compatibility)
+	u, err := h.newUpdater(s)
 	if err != nil {
 		return update.Status{}, err
 	}
 	following := f.Follow(ctx, u)
 	status := u.Run(ctx)
 	following()
-	return status, nil
+	return h.consistent(s, status), nil
 }
 
 // swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing

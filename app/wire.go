@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
 
 	"collet/app/update"
 	"collet/netproto"
@@ -15,20 +17,25 @@ import (
 // calls an error becomes a cause that a person can act on. One Updater uses it at a time; Close may come from anywhere.
 type source struct {
 	options  netproto.ClientOptions
-	trustFNV bool // take native modules that only a checksum vouches for
+	servers  *servers // what is known of servers; nil remembers nothing
+	trustFNV bool     // take native modules that only a checksum vouches for
 	client   *netproto.Client
 }
 
 var _ update.Source = (*source)(nil)
 
-// generations maps the command line's words to the wire.
-var generations = map[string]netproto.Generation{"auto": netproto.C1, "c1": netproto.C1, "g1": netproto.G1}
+// generationOf maps the command line's words to the wire. 0 is to be found out.
+func generationOf(word string) netproto.Generation {
+	return map[string]netproto.Generation{"c1": netproto.C1, "g1": netproto.G1, "g2a": netproto.G2a, "g2b": netproto.G2b}[word]
+}
 
 // newSource prepares a source for one announced compatibility version.
 func newSource(h *host, compatibility string) *source {
+	generation := generationOf(h.flags.Generation)
 	return &source{
+		servers: &servers{fs: h.fs, name: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), serversFile), log: h.log},
 		options: netproto.ClientOptions{
-			Addr: h.server, Generation: generations[h.flags.Generation],
+			Addr: h.route.addr, Dial: h.route.dial, Generation: generation, Auto: generation == 0,
 			Compatibility: compatibility, Target: string(h.target), Log: h.log,
 		},
 		trustFNV: h.flags.Trust == "fnv",
@@ -40,11 +47,18 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 	if err := s.Close(); err != nil {
 		return compat.Judgement{}, s.fault(err)
 	}
-	client, err := netproto.Dial(ctx, s.options)
+	options := s.options
+	if options.Auto && s.servers != nil {
+		options.Generation = s.servers.recall(options.Addr)
+	}
+	client, err := netproto.Dial(ctx, options)
 	if err != nil {
 		return compat.Judgement{}, s.fault(err)
 	}
 	s.client = client
+	if options.Auto && s.servers != nil {
+		s.servers.remember(options.Addr, client.Generation())
+	}
 	return client.Judgement(), nil
 }
 
@@ -112,11 +126,17 @@ func (s *source) fault(err error) error {
 	var format *netproto.FormatError
 	var refused *netproto.RefusedError
 	var unreachable *netproto.UnreachableError
+	var untrusted *netproto.TLSError
+	var route *routeError
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &format), errors.As(err, &refused):
 		return &update.Fault{Cause: update.ServerFault, Transient: true, Subject: s.options.Addr, Err: err}
+	case errors.As(err, &untrusted) && untrusted.Untrusted():
+		return &update.Fault{Cause: update.Untrusted, Subject: s.options.Addr, Err: err}
+	case errors.As(err, &route):
+		return &update.Fault{Cause: update.Unreachable, Subject: s.options.Addr, Err: err}
 	case errors.As(err, &unreachable):
 		return &update.Fault{Cause: update.Unreachable, Transient: true, Subject: s.options.Addr, Err: err}
 	default:
@@ -124,10 +144,10 @@ func (s *source) fault(err error) error {
 	}
 }
 
-// newUpdater wires one Updater for one announced compatibility version.
-func (h *host) newUpdater(compatibility string) (*update.Updater, error) {
+// newUpdater wires one Updater that asks s.
+func (h *host) newUpdater(s *source) (*update.Updater, error) {
 	u, err := update.New(update.Config{
-		Source: newSource(h, compatibility), Stage: h.dir, CanSelfUpdate: h.target.CanSelfUpdate(),
+		Source: s, Stage: h.dir, CanSelfUpdate: h.target.CanSelfUpdate(),
 		Server: h.server, Log: h.log,
 	})
 	if err != nil {

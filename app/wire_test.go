@@ -62,11 +62,18 @@ const testCompatibility = "compat-A"
 // newGame serves packs in one generation's portions of the default size.
 func newGame(t *testing.T, g netproto.Generation, packs map[string][]byte) game {
 	t.Helper()
+	return newForcedGame(t, g, packs, "")
+}
+
+// newForcedGame speaks of a metadata version, whatever the packs have.
+func newForcedGame(t *testing.T, g netproto.Generation, packs map[string][]byte, metadata string) game {
+	t.Helper()
 	root := t.TempDir()
 	for name, data := range packs {
 		putFile(t, filepath.Join(root, "Resources", name), data)
 	}
 	set := server.RootSettings(root, testCompatibility)
+	set.Network.ForceMetadataVersion = metadata
 	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +142,7 @@ func (g game) sync(verify bool) (update.Status, int64) {
 // chatter bounds what a session brings beside files: answer, list, pings, and a header for each portion.
 const chatter = 16 << 10
 
-// TestOnlyDamageTravels damages an install and counts what comes over the wire to mend it, in both generations.
+// TestOnlyDamageTravels damages an install and counts what comes over the wire to mend it, in every kind of generation.
 func TestOnlyDamageTravels(t *testing.T) {
 	const block = 1 << 20
 	core, maps := make([]byte, 9*block+777), make([]byte, 3*block)
@@ -160,7 +167,7 @@ func TestOnlyDamageTravels(t *testing.T) {
 		{"cut", func(core, maps []byte) ([]byte, []byte) { return core[:7*block+5], maps }, []int64{2*block + 777}},
 		{"grown", func(core, maps []byte) ([]byte, []byte) { return append(core, 1, 2, 3), maps }, nil},
 	}
-	for _, g := range []netproto.Generation{netproto.C1, netproto.G1} {
+	for _, g := range []netproto.Generation{netproto.C1, netproto.G1, netproto.G2b} {
 		t.Run(g.String(), func(t *testing.T) {
 			play := newGame(t, g, map[string][]byte{"Core.zip": core, "Maps.zip": maps})
 			if _, arrived := play.sync(false); arrived < int64(len(core)+len(maps)) {

@@ -66,6 +66,14 @@ func Dial(ctx context.Context, opt ClientOptions) (*Client, error) {
 	if err := opt.Generation.check(); err != nil {
 		return nil, err
 	}
+	if opt.Auto {
+		return probe(ctx, opt)
+	}
+	return open(ctx, opt)
+}
+
+// open makes one attempt in the generation that opt names.
+func open(ctx context.Context, opt ClientOptions) (*Client, error) {
 	nc, err := opt.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -91,23 +99,21 @@ func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
 	return c, c.conn.SetGeneration(opt.Generation)
 }
 
-// shake sends the hello and takes the answer. An engine client's first ping follows at once, as recorded.
+// shake sends the hello and takes the answer. An engine client's first ping follows at once, as recorded, unless the hello
+// is an offer: then it is the answer that decides how a ping is written.
 func (c *Client) shake(ctx context.Context) error {
-	g := c.opt.Generation
-	hello := &Handshake{Version: g.Version(), Compatibility: c.opt.Compatibility, Target: c.opt.Target}
-	if g.Engine() {
-		hello.Key = NewKey()
-	} else {
-		hello.Capabilities = CapPipeline
-	}
 	c.ledger.expect(ask{id: IDHandshakeAnswer}, due{})
-	c.out.add(hello)
-	if g.Engine() {
+	c.out.add(c.hello())
+	if c.opt.Generation.Engine() && !c.opt.Auto {
 		c.out.question()
 	}
 	got, err := c.await(ctx, c.greeting)
 	if err != nil {
 		return err
+	}
+	g := c.Generation()
+	if g.Engine() && c.opt.Auto {
+		c.out.question()
 	}
 	c.answer = got.message.(*HandshakeAnswer)
 	c.judgement = c.answer.Judgement(g)
@@ -116,9 +122,34 @@ func (c *Client) shake(ctx context.Context) error {
 	return nil
 }
 
-// Judgement is the server's verdict. A server of an engine generation gives UpdaterMismatch, UpdateBinaries or Accept,
-// without a rule and without its own compatibility version.
+// hello is what this client says first.
+func (c *Client) hello() *Handshake {
+	g := c.opt.Generation
+	hello := &Handshake{Version: g.Version(), Compatibility: c.opt.Compatibility, Target: c.opt.Target}
+	if g.Metadata() && !c.opt.Auto {
+		hello.Metadata = c.opt.Metadata
+	}
+	switch {
+	case !g.Engine():
+		hello.Capabilities = CapPipeline
+	case c.opt.Auto:
+		hello.Key = offerKey(CapPipeline)
+	default:
+		hello.Key = c.opt.newKey()
+	}
+	return hello
+}
+
+// Judgement is the server's verdict. A server of an engine generation gives UpdaterMismatch, UpdateBinaries,
+// UpdateResources (G2b: the client's metadata is outdated) or Accept, without a rule and without its own compatibility
+// version.
 func (c *Client) Judgement() compat.Judgement { return c.judgement }
+
+// Generation is what this session speaks.
+func (c *Client) Generation() Generation { return c.conn.Generation() }
+
+// Metadata is the server's metadata version; only a server of G2b names one.
+func (c *Client) Metadata() string { return c.answer.Metadata }
 
 // List returns what the server offers, in its order. After a verdict that allows no transfer it is an error.
 func (c *Client) List(ctx context.Context) ([]Offer, error) {

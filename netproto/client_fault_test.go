@@ -126,7 +126,7 @@ func updateWith(t *testing.T, opt netproto.ClientOptions, reqs []netproto.FetchR
 // TestServerHangsUp tells a close before the answer from one after it.
 func TestServerHangsUp(t *testing.T) {
 	files := testFiles()
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		for name, test := range map[string]struct {
 			script   func(p *peer)
 			answered bool
@@ -259,7 +259,7 @@ func TestWritingFailsFirst(t *testing.T) {
 
 // TestDeliverFails returns the caller's own error, and ends the session.
 func TestDeliverFails(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
 		opt, wait := play(t, g, func(p *peer) { p.greet(accept); p.list(files); p.serve(files, 1000) })
 		c, _ := listed(t, opt)
@@ -281,7 +281,7 @@ func TestDeliverFails(t *testing.T) {
 // TestNoiseIsPassedOver mixes messages that nobody knows into a session, and checks that a text from the server reaches
 // the log.
 func TestNoiseIsPassedOver(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
 		noise := []netproto.Message{&netproto.Unknown{Number: 200, Body: []byte("later")}, &netproto.Unknown{Number: 201}, &netproto.Ping{Answer: true}}
 		if g.Engine() {

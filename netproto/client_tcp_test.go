@@ -100,7 +100,7 @@ func take(t testing.TB, addr string, g netproto.Generation) (got int64) {
 // use in all, so that no portion is kept or made anew.
 func TestMemoryIsBounded(t *testing.T) {
 	const size, portion, budget = 128 << 20, 1_000_000, 48 << 20
-	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {
 		t.Run(g.String(), func(t *testing.T) {
 			addr, wait := tcpPeer(t, g, size, portion)
 			runtime.GC()
@@ -138,7 +138,7 @@ func TestRefusedPort(t *testing.T) {
 // BenchmarkFetch moves a file over loopback.
 func BenchmarkFetch(b *testing.B) {
 	const size = 256 << 20
-	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {
 		b.Run(g.String(), func(b *testing.B) {
 			b.SetBytes(size)
 			b.ReportAllocs()

@@ -18,7 +18,7 @@ import (
 // TestPingsAreAnsweredWhileDeliveringIsSlow lets the caller sit on its bytes for a minute. A server that asks every ten
 // seconds, and hangs up on silence, must not notice.
 func TestPingsAreAnsweredWhileDeliveringIsSlow(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
 		var seen *peer
 		asked := 0
@@ -60,7 +60,7 @@ func TestPingsAreAnsweredWhileDeliveringIsSlow(t *testing.T) {
 
 // TestClientPings checks when a client asks: every two seconds, one question at a time, and in G1 at once.
 func TestClientPings(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		start := time.Now()
 		var seen *peer
 		opt, wait := play(t, g, func(p *peer) {
@@ -111,7 +111,7 @@ func TestClientPings(t *testing.T) {
 
 // TestPingFlood answers every question of a server that asks all the time, and goes on with its work.
 func TestPingFlood(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
 		const questions = 1000
 		var seen *peer
@@ -154,7 +154,7 @@ func closed(t *testing.T, err error, answered bool) *netproto.ClosedError {
 
 // TestSilence ends a connection on which nothing moves, before and after the answer.
 func TestSilence(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		opt, wait := play(t, g, func(p *peer) { _, _ = io.Copy(io.Discard, p.net) })
 		start := time.Now()
 		_, err := netproto.Dial(t.Context(), opt)
@@ -202,7 +202,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 
 // TestStalledServer ends a connection on which pings are answered and nothing else is.
 func TestStalledServer(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
 		opt, wait := play(t, g, func(p *peer) {
 			p.greet(accept)
@@ -224,7 +224,7 @@ func TestStalledServer(t *testing.T) {
 
 // TestSlowLinkIsNoStall lets one portion take longer than the answer timeout: bytes move all the time.
 func TestSlowLinkIsNoStall(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
 		opt, wait := play(t, g, func(p *peer) { p.greet(accept); p.list(files); p.serve(files, 1000) })
 		dialFast := opt.Dial
@@ -255,7 +255,7 @@ func (s *slowConn) Read(p []byte) (int, error) {
 
 // TestCancel ends a call at once, wherever it waits.
 func TestCancel(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
 		silent := func(p *peer) { _, _ = io.Copy(io.Discard, p.net) }
 		answering := func(p *peer) { p.greet(accept); p.waitForClient() }
@@ -335,7 +335,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestClose ends a call under way, from another goroutine and from inside, and may be repeated.
 func TestCloseEndsCalls(t *testing.T) {
-	bothGenerations(t, func(t *testing.T, g netproto.Generation) {
+	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
 		opt, wait := play(t, g, func(p *peer) { p.greet(accept); p.list(files); p.waitForClient() })
 		c, _ := listed(t, opt)

@@ -28,6 +28,7 @@ type Conn struct {
 	rw   io.ReadWriteCloser
 	side Side
 	zlib bool
+	only []Generation  // what a server speaks; nil is all
 	gen  atomic.Uint32 // a Generation; 0 while a server has not read the hello
 	in   inbound
 	out  outbound
@@ -39,6 +40,10 @@ type Option func(*Conn)
 // WithZlib makes a server compress what it sends in the engine's generations, if on. Both sides of an engine connection
 // must agree beforehand (Network.DisableZlibCompression); our client takes either.
 func WithZlib(on bool) Option { return func(c *Conn) { c.zlib = on } }
+
+// WithOnly makes a server speak only these generations, as the engine's own servers do. A hello of another one fits
+// nothing, and C1 is not taken where it is offered.
+func WithOnly(only ...Generation) Option { return func(c *Conn) { c.only = only } }
 
 // NewConn makes a Conn on rw, which it closes in Close. A client calls SetGeneration before anything else. Zero fields
 // of lim stand for the defaults of side.

@@ -11,12 +11,13 @@
 // # Generations
 //
 // A Generation is a wire era: which messages exist, how they are laid out, and what lies around them. G1 is the engine's
-// updater version 1 (fonline reference, section 2); G2a and G2b are its version 2 and not spoken yet; C1 is our own.
-// A server learns the generation from the hello, which is the first frame and never enciphered; a client is told.
+// updater version 1 (fonline reference, section 2); G2a and G2b are its version 2 in two layouts; C1 is our own. A server
+// learns the generation from the hello, which is the first frame and never enciphered; a client is told, or finds out with
+// hellos that harm no server and offer C1 (ClientOptions.Auto).
 //
-//	      cipher                             compression             requests in flight
-//	G1    one key byte a field, from MT19937  zlib, server to client  one
-//	C1    none                                none                    as many as both sides allow
+//	          cipher                             compression             requests in flight
+//	engine's  one key byte a field, from MT19937  zlib, server to client  one
+//	C1        none                                none                    as many as both sides allow
 //
 // The cipher hides nothing from anybody who watches from the start; it is spoken because the engine speaks it. Each
 // direction has its own key, which travels in the clear: the client's in Handshake, the server's in HandshakeAnswer,

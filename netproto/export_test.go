@@ -61,3 +61,15 @@ func Pace(opt ClientOptions, answer *HandshakeAnswer) (window int, portion int64
 	c := &Client{opt: opt.withDefaults(), answer: answer}
 	return c.pace()
 }
+
+// WithKeys makes a client of an engine generation use a recorded key.
+func WithKeys(opt ClientOptions, key uint32) ClientOptions {
+	opt.newKey = func() uint32 { return key }
+	return opt
+}
+
+// Offered is the engine hello that a hello of C1 came as, or m itself.
+func Offered(m *Handshake) *Handshake { return m.offered() }
+
+// OfferKey is the key of an offer of C1.
+func OfferKey() uint32 { return offerKey(CapPipeline) }

@@ -88,8 +88,8 @@ func TestGenerations(t *testing.T) {
 		version uint32
 	}{
 		"G1":  {netproto.G1, 1, true, true, 1},
-		"G2a": {netproto.G2a, 2, false, false, 0},
-		"G2b": {netproto.G2b, 3, false, false, 0},
+		"G2a": {netproto.G2a, 2, true, true, 2},
+		"G2b": {netproto.G2b, 3, true, true, 2},
 		"C1":  {netproto.C1, 4, true, false, 0x434C0001},
 	} {
 		g, err := netproto.ParseGeneration(name)
@@ -254,8 +254,10 @@ func TestJudgementsTravel(t *testing.T) {
 		case compat.UpdaterMismatch:
 			want.Verdict = compat.UpdaterMismatch
 		}
-		if got := netproto.NewAnswer(j).Judgement(netproto.G1); got != want {
-			t.Errorf("G1: %+v becomes %+v, want %+v", j, got, want)
+		for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
+			if got := netproto.NewAnswer(j).Judgement(g); got != want {
+				t.Errorf("%v: %+v becomes %+v, want %+v", g, j, got, want)
+			}
 		}
 	}
 	later := netproto.NewAnswer(compat.Judgement{Verdict: compat.Accept, Rule: compat.RuleAccept})
@@ -307,7 +309,7 @@ func TestErrorTexts(t *testing.T) {
 // TestRefuseReasons names every reason that PROTOCOL.md lists.
 func TestRefuseReasons(t *testing.T) {
 	doc := protocolDoc(t)
-	for r := netproto.RefuseIndex; r <= netproto.RefuseMalformed; r++ {
+	for r := netproto.RefuseIndex; r <= netproto.RefuseBusy; r++ {
 		if row := fmt.Sprintf("| %d | %v |", r, r); !strings.Contains(doc, row) {
 			t.Errorf("PROTOCOL.md has no row %q", row)
 		}

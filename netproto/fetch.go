@@ -56,7 +56,7 @@ func (c *Client) Fetch(ctx context.Context, reqs []FetchRange, deliver func(i in
 	}
 	f := &fetch{c: c, reqs: reqs, deliver: deliver}
 	run := f.own
-	if c.opt.Generation.Engine() {
+	if c.Generation().Engine() {
 		run = f.engine
 	}
 	err := run(ctx)

@@ -3,6 +3,7 @@ package netproto_test
 import (
 	"bytes"
 	"testing"
+	"testing/iotest"
 
 	"collet/netproto"
 )
@@ -12,12 +13,28 @@ func fuzzLimits() netproto.Limits {
 	return netproto.Limits{Hello: 4 << 10, Frame: 64 << 10, String: 4 << 10, List: 4 << 10}
 }
 
-// FuzzFrame decodes arbitrary frames of both generations anywhere in an enciphered stream. Whatever is accepted is
+// fuzzOverhead is what reading may allocate whatever the input, in bytes: buffers of a connection, and of an inflater.
+const fuzzOverhead = 512 << 10
+
+// bounded fails when reading input allocated more than a small multiple of it: the most that any list makes of the
+// smallest entry that it can have is some twelve-fold (an empty property is 4 bytes on the wire and 24 in memory).
+func bounded(t *testing.T, input int, read func()) {
+	t.Helper()
+	const factor = 32
+	if cost := allocated(read); cost > uint64(factor*input+fuzzOverhead) {
+		t.Fatalf("%d bytes allocated for %d", cost, input)
+	}
+}
+
+// FuzzFrame decodes arbitrary frames of every generation anywhere in an enciphered stream. Whatever is accepted is
 // encoded again to the same bytes.
 func FuzzFrame(f *testing.F) {
 	for _, v := range readVectors(f, "vectors/*/*.txt") {
 		key, offset := v.cipher(f)
 		f.Add(uint8(v.generation(f)), key, uint8(offset%50), v.data)
+	}
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {
+		f.Add(uint8(g), uint32(0), uint8(0), frame(f, g, &netproto.InfoMessage{Code: 1, Text: "x"}))
 	}
 	f.Fuzz(func(t *testing.T, generation uint8, key uint32, offset uint8, data []byte) {
 		g := netproto.Generation(generation)
@@ -25,7 +42,9 @@ func FuzzFrame(f *testing.F) {
 			return
 		}
 		before := bytes.Clone(data)
-		m, err := netproto.DecodeFrame(g, key, int(offset), fuzzLimits(), data)
+		var m netproto.Message
+		var err error
+		bounded(t, len(data), func() { m, err = netproto.DecodeFrame(g, key, int(offset), fuzzLimits(), data) })
 		if !bytes.Equal(before, data) {
 			t.Fatal("the input was changed")
 		}
@@ -48,17 +67,30 @@ func FuzzServer(f *testing.F) {
 	for _, tr := range readTraces(f) {
 		f.Add(tr.client)
 	}
+	for _, v := range readVectors(f, "vectors/g2*/*handshake*.txt") {
+		f.Add(v.data)
+	}
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
+		offer := &netproto.Handshake{Version: g.Version(), Compatibility: "compat-A", Target: "Linux-x64", Key: netproto.OfferKey()}
+		f.Add(append(frame(f, g, offer), frame(f, netproto.C1, &netproto.Ping{})...))
+	}
 	for _, v := range readVectors(f, "vectors/c1/handshake*.txt") {
 		f.Add(append(v.data, readVectors(f, "vectors/c1/getrange.txt")[0].data...))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		conn := netproto.NewConn(stream{Reader: bytes.NewReader(input)}, netproto.ServerSide, fuzzLimits())
-		messages := drain(conn)
+		var messages []netproto.Message
+		bounded(t, len(input), func() { messages = drain(conn) })
 		if len(messages) == 0 {
 			return
 		}
 		var out bytes.Buffer
-		client := clientConn(t, conn.Generation(), nil, &out)
+		g := conn.Generation()
+		if hello := messages[0].(*netproto.Handshake); hello.Offer != 0 {
+			out.Write(frame(t, hello.Offer, netproto.Offered(hello)))
+			messages = messages[1:]
+		}
+		client := clientConn(t, g, nil, &out)
 		for _, m := range messages {
 			if _, unknown := m.(*netproto.Unknown); unknown {
 				break
@@ -73,26 +105,106 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// FuzzClient feeds a client's side of either generation, compressed or not. Nothing panics and nothing is held that did
-// not arrive.
+// FuzzClient feeds a client's side of any generation, plain. Nothing panics and nothing is held that did not arrive.
 func FuzzClient(f *testing.F) {
 	for _, tr := range readTraces(f) {
-		f.Add(false, tr.server)
-		f.Add(false, tr.inflated(f))
+		f.Add(uint8(tr.generation), tr.inflated(f))
 	}
 	for _, v := range readVectors(f, "vectors/c1/*.txt") {
-		f.Add(true, v.data)
+		f.Add(uint8(netproto.C1), v.data)
 	}
-	f.Fuzz(func(t *testing.T, own bool, input []byte) {
-		g := netproto.G1
-		if own {
-			g = netproto.C1
+	f.Fuzz(func(t *testing.T, generation uint8, input []byte) {
+		g := netproto.Generation(generation)
+		if !g.Spoken() || len(input) > 0 && input[0] == 0x78 {
+			return // FuzzZlib is about those
 		}
-		conn := netproto.NewConn(stream{Reader: bytes.NewReader(input)}, netproto.ClientSide, fuzzLimits())
-		if err := conn.SetGeneration(g); err != nil {
+		bounded(t, len(input), func() { drain(clientOf(t, g, input)) })
+	})
+}
+
+// clientOf is a client's Conn with the limits of fuzzing.
+func clientOf(t *testing.T, g netproto.Generation, input []byte) *netproto.Conn {
+	conn := netproto.NewConn(stream{Reader: bytes.NewReader(input)}, netproto.ClientSide, fuzzLimits())
+	if err := conn.SetGeneration(g); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// FuzzZlib feeds a client of the engine's generations a compressed stream: as it is, and with every batch arriving in
+// single bytes. What is read is the same, and every piece of it is bounded by what the limits let one frame hold, however
+// much the stream inflates to.
+func FuzzZlib(f *testing.F) {
+	for _, tr := range readTraces(f) {
+		f.Add(tr.generation == netproto.G2b, tr.server[2:])
+	}
+	f.Add(false, readVectors(f, "zlib/two-batches.txt")[0].data[2:])
+	f.Add(false, bomb(f)[2:])
+	f.Fuzz(func(t *testing.T, metadata bool, input []byte) {
+		g := netproto.G1
+		if metadata {
+			g = netproto.G2b
+		}
+		const longest = 8 << 10 // a few MB when inflated; longer ones only take longer
+		if len(input) > longest {
+			return
+		}
+		input = append([]byte{0x78, 0x01}, input...)
+		whole, largest := 0, uint64(0)
+		conn := clientOf(t, g, input)
+		var end error
+		for ; end == nil; whole++ {
+			read := func() { _, end = conn.Read() }
+			if whole > 50 {
+				read() // measuring stops the world
+				continue
+			}
+			largest = max(largest, allocated(read))
+		}
+		if most := uint64(32*fuzzLimits().Frame + fuzzOverhead); largest > most {
+			t.Fatalf("%d bytes allocated for one message, at most %d expected", largest, most)
+		}
+		bits := netproto.NewConn(stream{Reader: iotest.OneByteReader(bytes.NewReader(input))}, netproto.ClientSide, fuzzLimits())
+		if err := bits.SetGeneration(g); err != nil {
 			t.Fatal(err)
 		}
-		drain(conn)
+		if got := len(drain(bits)) + 1; got != whole {
+			t.Fatalf("%d messages in single bytes, %d at once", got, whole)
+		}
+	})
+}
+
+// bomb is a compressed stream of an answer and a megabyte of messages that nobody knows.
+func bomb(f *testing.F) []byte {
+	var wire bytes.Buffer
+	server := serverConn(frame(f, netproto.G1, hello(netproto.G1)), &wire, netproto.WithZlib(true))
+	if _, err := server.Read(); err != nil {
+		f.Fatal(err)
+	}
+	messages := []netproto.Message{&netproto.HandshakeAnswer{}}
+	for range 20 {
+		messages = append(messages, &netproto.Unknown{Number: 200, Body: make([]byte, 50_000)})
+	}
+	if err := server.Write(messages...); err != nil {
+		f.Fatal(err)
+	}
+	return wire.Bytes()
+}
+
+// FuzzMetadata reads arbitrary files and packs for their metadata version. What is found is a version.
+func FuzzMetadata(f *testing.F) {
+	f.Add([]byte(metadataFile("fedcba9876543210")))
+	f.Add(archive(f, netproto.MetadataFile, metadataFile("fedcba9876543210")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, read := range []func() (string, error){
+			func() (string, error) { return netproto.ParseMetadata(data) },
+			func() (string, error) { return netproto.PackMetadata(bytes.NewReader(data), int64(len(data))) },
+		} {
+			version, err := read()
+			if (err == nil) != (version != "") || len(version) > netproto.MaxMetadata {
+				t.Fatalf("%q, %v", version, err)
+			}
+		}
 	})
 }
 
@@ -109,9 +221,9 @@ func drain(conn *netproto.Conn) (all []netproto.Message) {
 
 // FuzzDescriptor parses arbitrary lists of files. Whatever is accepted is encoded again to the same bytes.
 func FuzzDescriptor(f *testing.F) {
-	for _, v := range readVectors(f, "vectors/g1/*initdata*.txt") {
+	for _, v := range readVectors(f, "vectors/g*/*initdata*.txt") {
 		key, offset := v.cipher(f)
-		m, err := netproto.DecodeFrame(netproto.G1, key, offset, netproto.DefaultClientLimits(), v.data)
+		m, err := netproto.DecodeFrame(v.generation(f), key, offset, netproto.DefaultClientLimits(), v.data)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -119,7 +231,9 @@ func FuzzDescriptor(f *testing.F) {
 	}
 	f.Add([]byte{0xff, 0xff})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		entries, err := netproto.ParseDescriptor(data, fuzzLimits())
+		var entries []netproto.Entry
+		var err error
+		bounded(t, len(data), func() { entries, err = netproto.ParseDescriptor(data, fuzzLimits()) })
 		if err != nil || len(data) == 0 {
 			return
 		}

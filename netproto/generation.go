@@ -8,17 +8,19 @@ type Generation uint8
 const (
 	// G1 is the engine's updater version 1.
 	G1 Generation = 1
-	// G2a is the engine's updater version 2 with the layout of version 1. It is named and not spoken yet.
+	// G2a is the engine's updater version 2 with the layouts of version 1.
 	G2a Generation = 2
-	// G2b is the engine's updater version 2 with a metadata version in hello and answer. It is named and not spoken yet.
+	// G2b is the engine's updater version 2 with a metadata version in hello and answer. The engine changed the layout
+	// and kept the number.
 	G2b Generation = 3
 	// C1 is our own generation.
 	C1 Generation = 4
 )
 
 const (
-	// versionG1 is the updater version that a client of G1 sends (fonline reference, section 1).
+	// versionG1 and versionG2 are the updater versions that engine clients send (fonline reference, section 1).
 	versionG1 = 1
+	versionG2 = 2
 	// VersionC1 begins a C1 hello and answer: the letters CL in the upper half, the minor version in the lower. Read
 	// as the string length that an engine hello begins with, it is over a gigabyte, which no server takes.
 	VersionC1 = 0x434C0001
@@ -27,10 +29,11 @@ const (
 )
 
 // era is what one generation is, beside the layouts of its messages. A new engine generation is a row of eraOf, its
-// place in spoken, and a case in the code methods of Handshake and HandshakeAnswer.
+// place in engineGenerations, and a case in the code methods of Handshake and HandshakeAnswer.
 type era struct {
-	version uint32 // first version number of a hello
-	engine  bool   // the engine's messages: cipher, zlib from the server, descriptor, one request at a time
+	version  uint32 // first version number of a hello
+	engine   bool   // the engine's messages: cipher, zlib from the server, descriptor, one request at a time
+	metadata bool   // hello and answer carry a metadata version
 }
 
 // eraOf knows the generations that are spoken.
@@ -38,6 +41,10 @@ func eraOf(g Generation) (era, bool) {
 	switch g {
 	case G1:
 		return era{version: versionG1, engine: true}, true
+	case G2a:
+		return era{version: versionG2, engine: true}, true
+	case G2b:
+		return era{version: versionG2, engine: true, metadata: true}, true
 	case C1:
 		return era{version: VersionC1}, true
 	default:
@@ -45,8 +52,9 @@ func eraOf(g Generation) (era, bool) {
 	}
 }
 
-// engineGenerations is the order in which a server tries an engine hello. The first that fits the frame exactly counts.
-func engineGenerations() []Generation { return []Generation{G1} }
+// engineGenerations is the order in which a server tries an engine hello. One that fits the frame exactly and has its
+// own version number goes before one that only fits; among equals the first counts.
+func engineGenerations() []Generation { return []Generation{G1, G2a, G2b} }
 
 // Spoken reports whether this package speaks g.
 func (g Generation) Spoken() bool { _, ok := eraOf(g); return ok }
@@ -56,6 +64,9 @@ func (g Generation) Version() uint32 { e, _ := eraOf(g); return e.version }
 
 // Engine reports whether g is spoken and one of the engine's own generations.
 func (g Generation) Engine() bool { e, _ := eraOf(g); return e.engine }
+
+// Metadata reports whether hello and answer of g carry a metadata version.
+func (g Generation) Metadata() bool { e, _ := eraOf(g); return e.metadata }
 
 // String is the name used in logs and settings, for example "G1".
 func (g Generation) String() string {
@@ -80,7 +91,7 @@ func ParseGeneration(name string) (Generation, error) {
 			return g, g.check()
 		}
 	}
-	return 0, fmt.Errorf("generation %q is unknown; there are G1 and C1", name)
+	return 0, fmt.Errorf("generation %q is unknown; there are G1, G2a, G2b and C1", name)
 }
 
 // check is the error for a generation that is not spoken.
@@ -88,5 +99,5 @@ func (g Generation) check() error {
 	if g.Spoken() {
 		return nil
 	}
-	return fmt.Errorf("%v is not spoken here; there are G1 and C1", g)
+	return fmt.Errorf("%v is not spoken here; there are G1, G2a, G2b and C1", g)
 }

@@ -2,7 +2,6 @@ package netproto
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"collet/netproto/compat"
 )
@@ -24,16 +23,21 @@ type Handshake struct {
 	Version       uint32 // updater version; Generation.Version is what a client sends
 	Capabilities  uint32 // C1: bits
 	Compatibility string // gameplay compatibility version of the module the client has
+	Metadata      string // G2b: metadata version of the packs the client has; empty if it does not know
 	Target        string // a Target, as far as the server knows it
 	Key           uint32 // engine: enciphers everything that the client sends from here on; never 0, see NewKey
 	Tags          Tags   // C1
+
+	Offer Generation // C1, for reading: the engine generation in whose layout C1 was offered, 0 for a hello of its own
 }
 
-// HandshakeAnswer is the server's answer to a hello. It is never enciphered. An engine generation carries the two
-// booleans and the key, C1 everything else.
+// HandshakeAnswer is the server's answer to a hello. It is never enciphered. An engine generation carries the booleans,
+// the metadata version and the key, C1 everything else.
 type HandshakeAnswer struct {
 	CompatibilityOutdated bool   // engine
 	UpdaterOutdated       bool   // engine
+	MetadataOutdated      bool   // G2b: the client named a metadata version, and it is another one
+	Metadata              string // G2b: the server's metadata version
 	Key                   uint32 // engine: enciphers everything that the server sends from here on; 0 is no cipher
 
 	Version       uint32         // C1: what the server speaks
@@ -62,10 +66,14 @@ func (m *Handshake) code(c *coder) {
 		return
 	}
 	c.text("compatibility", &m.Compatibility)
+	if c.gen.Metadata() {
+		c.text("metadata", &m.Metadata)
+	}
 	c.u32("updater version", &m.Version)
 	c.text("target", &m.Target)
 	c.u32("key", &m.Key)
-	c.require("key", m.Key != 0, errZeroKey)
+	inside := c.mode == reading && c.left() > 0 // not the layout that the peer meant: finish says so
+	c.require("key", m.Key != 0 || inside, errZeroKey)
 }
 
 func (m *HandshakeAnswer) code(c *coder) {
@@ -82,14 +90,15 @@ func (m *HandshakeAnswer) code(c *coder) {
 	}
 	c.boolean("compatibility outdated", &m.CompatibilityOutdated)
 	c.boolean("updater outdated", &m.UpdaterOutdated)
+	if c.gen.Metadata() {
+		c.boolean("metadata outdated", &m.MetadataOutdated)
+		c.text("metadata", &m.Metadata)
+	}
 	c.u32("key", &m.Key)
 }
 
-// NewAnswer is the answer that tells j in every generation. The server adds Key, or MaxPortion, MaxInFlight and
-// Capabilities.
-//
-// An engine server computes its two booleans apart. A judgement has one verdict, so that with an outdated updater the
-// compatibility counts as current, as recorded; no client looks at it then (fonline reference, section 2.7).
+// NewAnswer is the answer that tells j in every generation. The server adds Key and calls
+// Compare, or adds MaxPortion, MaxInFlight and Capabilities.
 func NewAnswer(j compat.Judgement) *HandshakeAnswer {
 	m := &HandshakeAnswer{
 		CompatibilityOutdated: j.CompatibilityOutdated() && !j.UpdaterOutdated(),
@@ -105,14 +114,24 @@ func NewAnswer(j compat.Judgement) *HandshakeAnswer {
 	return m
 }
 
-// Judgement is what the answer says in generation g. An engine's two booleans become verdicts without a rule; a C1
-// server of another minor version is an UpdaterMismatch whatever else it says.
+// Compare adds to an engine's answer what such a server computes apart from its verdict: an engine compares versions,
+// whatever else there is to complain of (fonline reference, section 2.7). compatibility and metadata are the server's.
+func (m *HandshakeAnswer) Compare(hello *Handshake, compatibility, metadata string) {
+	m.CompatibilityOutdated = m.CompatibilityOutdated || hello.Compatibility != compatibility
+	m.Metadata = metadata
+	m.MetadataOutdated = hello.Metadata != "" && hello.Metadata != metadata
+}
+
+// Judgement is what the answer says in generation g. An engine's booleans become verdicts without a rule, in the order
+// in which its clients look at them; a C1 server of another minor version is an UpdaterMismatch whatever else it says.
 func (m *HandshakeAnswer) Judgement(g Generation) compat.Judgement {
 	switch {
 	case g.Engine() && m.UpdaterOutdated:
 		return compat.Judgement{Verdict: compat.UpdaterMismatch}
 	case g.Engine() && m.CompatibilityOutdated:
 		return compat.Judgement{Verdict: compat.UpdateBinaries}
+	case g.Metadata() && m.MetadataOutdated:
+		return compat.Judgement{Verdict: compat.UpdateResources}
 	case g.Engine():
 		return compat.Judgement{Verdict: compat.Accept}
 	}
@@ -129,28 +148,4 @@ func (m *HandshakeAnswer) Judgement(g Generation) compat.Judgement {
 // AllowsTransfer reports whether files may be listed and fetched after verdict v.
 func AllowsTransfer(v compat.Verdict) bool {
 	return v == compat.Accept || v == compat.UpdateResources || v == compat.UpdateBinaries
-}
-
-// detect finds the generation whose hello fills body exactly, and the hello. The layout decides and not the version
-// number in it, so that a server can still tell a client of another version that its updater is outdated.
-func detect(body []byte, at int64, lim Limits) (Generation, *Handshake, error) {
-	if len(body) >= 4 && binary.LittleEndian.Uint32(body)>>16 == familyC1 {
-		hello, err := tryHello(C1, body, at, lim)
-		return C1, hello, err
-	}
-	var last error
-	for _, g := range engineGenerations() {
-		hello, err := tryHello(g, body, at, lim)
-		if err == nil {
-			return g, hello, nil
-		}
-		last = fmt.Errorf("fits no generation; as %v: %w", g, err)
-	}
-	return 0, nil, &FormatError{Message: IDHandshake, Field: "layout", Offset: at, Err: last}
-}
-
-func tryHello(g Generation, body []byte, at int64, lim Limits) (*Handshake, error) {
-	hello := new(Handshake)
-	c := &coder{mode: reading, gen: g, lim: lim, id: IDHandshake, buf: body, at: at, ks: new(keystream)}
-	return hello, c.run(hello)
 }

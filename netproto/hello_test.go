@@ -20,13 +20,24 @@ func TestServerLearnsGeneration(t *testing.T) {
 	}{
 		{"G1", "\x08\x00\x00\x00compat-A\x01\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", netproto.G1, ""},
 		{"G1 with empty strings", "\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04", netproto.G1, ""},
-		{"layout of G1, version 2", "\x08\x00\x00\x00compat-A\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", netproto.G1, ""},
+		{"G2a", "\x08\x00\x00\x00compat-A\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", netproto.G2a, ""},
+		{"layout of G1, version 3", "\x08\x00\x00\x00compat-A\x03\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", netproto.G2a, ""},
 		{"layout of G1, version 0", "\x08\x00\x00\x00compat-A\x00\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", netproto.G1, ""},
 		{"key 0", "\x08\x00\x00\x00compat-A\x01\x00\x00\x00\x09\x00\x00\x00Linux-x64\x00\x00\x00\x00", 0, "key is 0"},
 		{"a byte too few", "\x08\x00\x00\x00compat-A\x01\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03", 0, "beyond the end"},
 		{"a byte too many", "\x08\x00\x00\x00compat-A\x01\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04\x05", 0, "left over"},
-		{"G2b without metadata", "\x08\x00\x00\x00compat-A\x00\x00\x00\x00\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", 0, "fits no generation"},
-		{"G2b with metadata", "\x08\x00\x00\x00compat-A\x10\x00\x00\x00fedcba9876543210\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", 0, "fits no generation"},
+		{"G2b without metadata", "\x08\x00\x00\x00compat-A\x00\x00\x00\x00\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", netproto.G2b, ""},
+		{"G2b with metadata", "\x08\x00\x00\x00compat-A\x10\x00\x00\x00fedcba9876543210\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", netproto.G2b, ""},
+		{"G2b with a forced metadata of one byte", "\x08\x00\x00\x00compat-A\x01\x00\x00\x00m\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", netproto.G2b, ""},
+		{"G2b of version 1", "\x08\x00\x00\x00compat-A\x00\x00\x00\x00\x01\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04", netproto.G2b, ""},
+		{"G2b with key 0", "\x08\x00\x00\x00compat-A\x00\x00\x00\x00\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x00\x00\x00\x00", 0, "key is 0"},
+		{"G2b, a byte too few", "\x08\x00\x00\x00compat-A\x00\x00\x00\x00\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03", 0, "fits no generation"},
+		{"G2b, a byte too many", "\x08\x00\x00\x00compat-A\x00\x00\x00\x00\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x02\x03\x04\x05", 0, "left over"},
+		{"an offer of C1 as G1", "\x08\x00\x00\x00compat-A\x01\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x01\x00\xc1", netproto.C1, ""},
+		{"an offer of C1 as G2a", "\x08\x00\x00\x00compat-A\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x01\x00\xc1", netproto.C1, ""},
+		{"an offer of C1 as G2b", "\x08\x00\x00\x00compat-A\x00\x00\x00\x00\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x01\x00\xc1", netproto.C1, ""},
+		{"no offer: the version is none", "\x08\x00\x00\x00compat-A\x03\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x01\x00\xc1", netproto.G2a, ""},
+		{"no offer: the key has no zero byte", "\x08\x00\x00\x00compat-A\x02\x00\x00\x00\x09\x00\x00\x00Linux-x64\x01\x01\x01\xc1", netproto.G2a, ""},
 		{"nothing", "", 0, "fits no generation"},
 		{"three bytes", "\x01\x00\x4c", 0, "fits no generation"},
 		{"C1", "\x01\x00\x4c\x43\x01\x00\x00\x00\x08\x00\x00\x00compat-A\x09\x00\x00\x00Linux-x64", netproto.C1, ""},
@@ -75,11 +86,11 @@ func wantFault(t testing.TB, err error, id netproto.MessageID, text string) {
 
 // TestOutdatedEngineClientIsAnswered shows that a version is data, not a reason to hang up without a word.
 func TestOutdatedEngineClientIsAnswered(t *testing.T) {
-	v := readVectors(t, "vectors/g1/ref-handshake-version2.txt")[0]
+	v := readVectors(t, "vectors/g2a/ref-handshake.txt")[0]
 	var out bytes.Buffer
-	conn := serverConn(v.data, &out)
+	conn := serverConn(v.data, &out, netproto.WithOnly(netproto.G1))
 	m, err := conn.Read()
-	if err != nil || m.(*netproto.Handshake).Version != 2 {
+	if err != nil || m.(*netproto.Handshake).Version != 2 || conn.Generation() != netproto.G1 {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	answer := netproto.NewAnswer(compat.Judgement{Verdict: compat.UpdaterMismatch})

@@ -223,7 +223,7 @@ func TestLimitsAreKept(t *testing.T) {
 // TestServerWritesLargeDataWithoutACopy keeps the memory of a server's connection apart from the size of its portions.
 func TestServerWritesLargeDataWithoutACopy(t *testing.T) {
 	data := make([]byte, 8<<20)
-	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {
 		server := serverConn(frame(t, g, hello(g)), io.Discard)
 		if _, err := server.Read(); err != nil {
 			t.Fatal(err)

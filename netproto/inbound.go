@@ -77,7 +77,7 @@ func (c *Conn) hello() (Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, hello, err := detect(body, h.at, in.lim)
+	g, hello, err := detect(body, h.at, in.lim, c.only)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,9 @@ func (c *Conn) message() (Message, []byte, error) {
 	body, err := in.body(h)
 	if err != nil {
 		return nil, nil, err
+	}
+	if h.id == IDHandshakeAnswer {
+		g = c.taken(g, body)
 	}
 	m := k.create()
 	coder := &coder{mode: reading, gen: g, lim: in.lim, id: h.id, ks: &in.ks, buf: body, at: h.at}

@@ -52,6 +52,7 @@ const (
 	RefuseChanged   RefuseReason = 4 // the file changed on the server
 	RefuseGoingDown RefuseReason = 5 // the server is being stopped
 	RefuseMalformed RefuseReason = 6 // a message broke the format
+	RefuseBusy      RefuseReason = 7 // the server has as many connections as it takes; it is worth trying later
 )
 
 // String is the name used in logs; an unknown number prints as such.
@@ -69,6 +70,8 @@ func (r RefuseReason) String() string {
 		return "server is going down"
 	case RefuseMalformed:
 		return "malformed message"
+	case RefuseBusy:
+		return "server is full"
 	default:
 		return fmt.Sprintf("reason %d", uint8(r))
 	}

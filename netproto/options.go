@@ -43,7 +43,9 @@ const (
 type ClientOptions struct {
 	Addr          string     // host:port
 	Generation    Generation // 0 is C1; not spoken is an error. Don't try C1 on an engine server: see docs/PROTOCOL.md
+	Auto          bool       // find the generation out, safely for any server; Generation is the one to try first, if known
 	Compatibility string     // gameplay compatibility version of the client's module
+	Metadata      string     // G2b: metadata version of the client's packs; empty if it does not know. Not said with Auto: older servers would take it for lengths
 	Target        string     // see TargetFor
 
 	// Dial makes the connection; nil is an ordinary TCP dialer. network is always "tcp".
@@ -57,12 +59,20 @@ type ClientOptions struct {
 	AnswerTimeout  time.Duration // 0 is DefaultAnswerTimeout; noticed when the next ping is answered
 	Window         int           // C1: requests unanswered at most; 0 is DefaultWindow
 	Buffer         int           // C1: bytes asked for and not delivered at most; 0 is DefaultBuffer
+
+	newKey func() uint32 // draws the keys of engine generations; tests have recorded ones
 }
 
 // withDefaults fills in the zero fields.
 func (o ClientOptions) withDefaults() ClientOptions {
 	if o.Generation == 0 {
 		o.Generation = C1
+	}
+	if o.Auto && !o.Generation.Engine() {
+		o.Generation = firstProbe
+	}
+	if o.newKey == nil {
+		o.newKey = NewKey
 	}
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext

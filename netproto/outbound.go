@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"sync"
+	"sync/atomic"
 )
 
 // cipherScratch is the size of the pieces in which long fields are enciphered, in bytes.
@@ -20,7 +21,8 @@ type outbound struct {
 	zw      *zlib.Writer // set with the first write of a compressed stream
 	ks      keystream
 	scratch []byte
-	err     error // what ended it
+	offered atomic.Bool // the hello was an offer; a reader looks at it
+	err     error       // what ended it
 }
 
 // Write sends the messages as one batch and flushes once. A message that has no place in the format, or that this side
@@ -113,6 +115,7 @@ func (o *outbound) frame(w io.Writer, g Generation, m Message, size uint32) erro
 	}
 	if key, found := keyOf(g, m); found {
 		o.ks = newKeystream(key)
+		o.offered.Store(m.ID() == IDHandshake && isOffer(key))
 	}
 	return nil
 }

@@ -186,9 +186,9 @@ func listed(t *testing.T, opt netproto.ClientOptions) (*netproto.Client, []netpr
 	return c, offers
 }
 
-// bothGenerations runs a test for each in a bubble of fake time.
-func bothGenerations(t *testing.T, test func(t *testing.T, g netproto.Generation)) {
-	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
+// everyGeneration runs a test for each in a bubble of fake time.
+func everyGeneration(t *testing.T, test func(t *testing.T, g netproto.Generation)) {
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {
 		bubble(t, g.String(), func(t *testing.T) { test(t, g) })
 	}
 }

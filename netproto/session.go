@@ -189,7 +189,7 @@ func (c *Client) settle(m Message, frame []byte) error {
 
 // greeted expects the list behind an answer that allows a transfer, and checks what such an answer must say.
 func (c *Client) greeted(m *HandshakeAnswer) error {
-	g := c.opt.Generation
+	g := c.Generation()
 	if !AllowsTransfer(m.Judgement(g).Verdict) {
 		return nil
 	}
@@ -225,7 +225,9 @@ func (c *Client) send() {
 			return
 		case <-c.out.ready:
 		case <-ticker.C:
-			c.out.question()
+			if !c.opt.Auto || c.ledger.answered() {
+				c.out.question()
+			}
 		}
 	}
 }

@@ -18,41 +18,57 @@ import (
 
 // trace is a recorded connection between the engine's own client and server.
 type trace struct {
-	name           string
-	client, server []byte   // as they stood on the wire; server's is compressed
-	batches        [][]byte // server's, as sent
+	name           string // as the vectors that were cut out of it begin
+	generation     netproto.Generation
+	client, server []byte // as they stood on the wire; server's is compressed
+	chunks         []chunk
+}
+
+// chunk is what one side sent at a time.
+type chunk struct {
+	client bool
+	data   []byte
 }
 
 func readTraces(t testing.TB) []trace {
 	t.Helper()
 	files, err := filepath.Glob("testdata/traces/*.txt")
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 5 {
 		t.Fatalf("%d traces, %v", len(files), err)
 	}
 	var all []trace
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, body, _ := strings.Cut(strings.ReplaceAll(string(text), "\r", ""), "\n\n")
-		tr := trace{name: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "p1-"), ".txt")}
-		for line := range strings.Lines(body) {
-			who, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
-			chunk, err := hex.DecodeString(digits)
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if who == "C" {
-				tr.client = append(tr.client, chunk...)
+		revision, name, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".txt"), "-")
+		tr := trace{name: name, generation: map[string]netproto.Generation{"p1": netproto.G1, "p2": netproto.G2b}[revision], chunks: readChunks(t, file)}
+		for _, c := range tr.chunks {
+			if c.client {
+				tr.client = append(tr.client, c.data...)
 			} else {
-				tr.server = append(tr.server, chunk...)
-				tr.batches = append(tr.batches, chunk)
+				tr.server = append(tr.server, c.data...)
 			}
 		}
 		all = append(all, tr)
 	}
 	return all
+}
+
+// readChunks reads one recording.
+func readChunks(t testing.TB, file string) (chunks []chunk) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(strings.ReplaceAll(string(text), "\r", ""), "\n\n")
+	for line := range strings.Lines(body) {
+		who, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
+		data, err := hex.DecodeString(digits)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		chunks = append(chunks, chunk{who == "C", data})
+	}
+	return chunks
 }
 
 // inflated is what the server sent before it was compressed. The stream ends in the middle, as it should.
@@ -73,7 +89,7 @@ func inflate(t testing.TB, data []byte) []byte {
 
 // want is what the recording says that one side sent, message by message.
 func (tr trace) want(t testing.TB, side netproto.Side) (all [][]string) {
-	for _, v := range readVectors(t, "vectors/g1/"+tr.name+"-*.txt") {
+	for _, v := range readVectors(t, "vectors/"+strings.ToLower(tr.generation.String())+"/"+tr.name+"-*.txt") {
 		if v.side() == side {
 			all = append(all, append([]string{v.one("message")}, v.head["want"]...))
 		}
@@ -98,14 +114,14 @@ func readAll(t testing.TB, c *netproto.Conn) []netproto.Message {
 }
 
 // compare checks messages against the recording.
-func compare(t *testing.T, got []netproto.Message, want [][]string) {
+func compare(t *testing.T, g netproto.Generation, got []netproto.Message, want [][]string) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d messages, want %d", len(got), len(want))
 	}
 	for i, m := range got {
 		name, _, _ := strings.Cut(m.ID().String(), " ")
-		if lines := append([]string{name}, describe(t, netproto.G1, m)...); !slices.Equal(lines, want[i]) {
+		if lines := append([]string{name}, describe(t, g, m)...); !slices.Equal(lines, want[i]) {
 			t.Errorf("message %d: %q, want %q", i, lines, want[i])
 		}
 	}
@@ -115,17 +131,17 @@ func compare(t *testing.T, got []netproto.Message, want [][]string) {
 // each of our sides say the same again.
 func TestTraces(t *testing.T) {
 	for _, tr := range readTraces(t) {
-		t.Run(tr.name, func(t *testing.T) {
+		t.Run(tr.generation.String()+" "+tr.name, func(t *testing.T) {
 			server := serverConn(tr.client, nil)
 			said := readAll(t, server)
-			compare(t, said, tr.want(t, netproto.ClientSide))
-			if server.Generation() != netproto.G1 {
+			compare(t, tr.generation, said, tr.want(t, netproto.ClientSide))
+			if server.Generation() != tr.generation {
 				t.Errorf("generation %v", server.Generation())
 			}
 			var out bytes.Buffer
-			client := clientConn(t, netproto.G1, tr.server, &out)
+			client := clientConn(t, tr.generation, tr.server, &out)
 			answered := readAll(t, client)
-			compare(t, answered, tr.want(t, netproto.ServerSide))
+			compare(t, tr.generation, answered, tr.want(t, netproto.ServerSide))
 
 			writeEach(t, client, said)
 			if !bytes.Equal(out.Bytes(), tr.client) {
@@ -173,13 +189,13 @@ func writeEach(t *testing.T, c *netproto.Conn, messages []netproto.Message) {
 func TestTracesByteByByte(t *testing.T) {
 	for _, tr := range readTraces(t) {
 		for _, side := range []netproto.Side{netproto.ClientSide, netproto.ServerSide} {
-			t.Run(tr.name+" "+side.String(), func(t *testing.T) {
+			t.Run(tr.generation.String()+" "+tr.name+" "+side.String(), func(t *testing.T) {
 				input := map[netproto.Side][]byte{netproto.ClientSide: tr.server, netproto.ServerSide: tr.client}[side]
 				want := tr.want(t, map[netproto.Side]netproto.Side{1: 2, 2: 1}[side])
-				compare(t, readAll(t, connOf(t, side, iotest.OneByteReader(bytes.NewReader(input)))), want)
+				compare(t, tr.generation, readAll(t, connOf(t, tr.generation, side, iotest.OneByteReader(bytes.NewReader(input)))), want)
 				for cut := range len(input) {
 					halves := io.MultiReader(bytes.NewReader(input[:cut]), bytes.NewReader(input[cut:]))
-					compare(t, readAll(t, connOf(t, side, halves)), want)
+					compare(t, tr.generation, readAll(t, connOf(t, tr.generation, side, halves)), want)
 				}
 			})
 		}
@@ -191,10 +207,10 @@ func TestTracesByteByByte(t *testing.T) {
 func TestTracesEndAnywhere(t *testing.T) {
 	for _, tr := range readTraces(t) {
 		for cut := range len(tr.client) {
-			endAt(t, connOf(t, netproto.ServerSide, bytes.NewReader(tr.client[:cut])), cut)
+			endAt(t, connOf(t, tr.generation, netproto.ServerSide, bytes.NewReader(tr.client[:cut])), cut)
 		}
 		for cut := range len(tr.server) {
-			endAt(t, connOf(t, netproto.ClientSide, bytes.NewReader(tr.server[:cut])), cut)
+			endAt(t, connOf(t, tr.generation, netproto.ClientSide, bytes.NewReader(tr.server[:cut])), cut)
 		}
 	}
 }
@@ -216,11 +232,11 @@ func endAt(t *testing.T, c *netproto.Conn, cut int) {
 	}
 }
 
-func connOf(t testing.TB, side netproto.Side, r io.Reader) *netproto.Conn {
+func connOf(t testing.TB, g netproto.Generation, side netproto.Side, r io.Reader) *netproto.Conn {
 	t.Helper()
 	c := netproto.NewConn(stream{Reader: r}, side, netproto.Limits{})
 	if side == netproto.ClientSide {
-		if err := c.SetGeneration(netproto.G1); err != nil {
+		if err := c.SetGeneration(g); err != nil {
 			t.Fatal(err)
 		}
 	}

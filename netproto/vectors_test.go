@@ -106,13 +106,21 @@ func describe(t testing.TB, g netproto.Generation, m netproto.Message) []string 
 	switch m := m.(type) {
 	case *netproto.Handshake:
 		if g.Engine() {
-			return []string{f("compatibility=%s", m.Compatibility), f("version=%d", m.Version), f("target=%s", m.Target), f("key=0x%08x", m.Key)}
+			lines := []string{f("compatibility=%s", m.Compatibility), f("version=%d", m.Version), f("target=%s", m.Target), f("key=0x%08x", m.Key)}
+			if g.Metadata() {
+				lines = slices.Insert(lines, 1, f("metadata=%s", m.Metadata))
+			}
+			return lines
 		}
 		return []string{f("version=0x%08x", m.Version), f("capabilities=0x%08x", m.Capabilities),
 			f("compatibility=%s", m.Compatibility), f("target=%s", m.Target), f("tail=%x", []byte(m.Tags))}
 	case *netproto.HandshakeAnswer:
 		if g.Engine() {
-			return []string{f("compatibility outdated=%t", m.CompatibilityOutdated), f("updater outdated=%t", m.UpdaterOutdated), f("key=0x%08x", m.Key)}
+			lines := []string{f("compatibility outdated=%t", m.CompatibilityOutdated), f("updater outdated=%t", m.UpdaterOutdated), f("key=0x%08x", m.Key)}
+			if g.Metadata() {
+				lines = slices.Insert(lines, 2, f("metadata outdated=%t", m.MetadataOutdated), f("metadata=%s", m.Metadata))
+			}
+			return lines
 		}
 		return []string{f("version=0x%08x", m.Version), f("capabilities=0x%08x", m.Capabilities), f("verdict=%d", uint8(m.Verdict)),
 			f("rule=%d", m.Rule), f("max portion=%d", m.MaxPortion), f("max in flight=%d", m.MaxInFlight),
@@ -275,5 +283,26 @@ func TestZlibVector(t *testing.T) {
 	}
 	if _, err := conn.Read(); err == nil {
 		t.Error("a third message")
+	}
+}
+
+// TestEngineGenerationsShareLayouts reads every recorded frame, greetings aside, as one of each engine generation: the
+// layouts of all of them are vouched for by the recordings of any.
+func TestEngineGenerationsShareLayouts(t *testing.T) {
+	for _, v := range readVectors(t, "vectors/g*/*.txt") {
+		if name := v.one("message"); name == "Handshake" || name == "HandshakeAnswer" {
+			continue
+		}
+		key, offset := v.cipher(t)
+		for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
+			m, err := netproto.DecodeFrame(g, key, offset, netproto.DefaultClientLimits(), v.data)
+			if err != nil || !slices.Equal(describe(t, g, m), v.head["want"]) {
+				t.Errorf("%s as %v: %v", v.file, g, err)
+				continue
+			}
+			if again, err := netproto.EncodeFrame(g, key, offset, m); err != nil || !bytes.Equal(again, v.data) {
+				t.Errorf("%s encoded as %v: %x, %v", v.file, g, again, err)
+			}
+		}
 	}
 }

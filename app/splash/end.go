@@ -29,6 +29,9 @@ type EndInfo struct {
 	RolledBack   bool          // the last good version was put back
 	Remedy       string        // the settings file that can name another folder to write to; empty where that would not help
 
+	Certificate string // what is wrong with the server's: "dates", "host", "authority", or empty
+	Proxy       string // the proxy that did not connect us, without its password; empty for none
+
 	StoreURL    string // of the store page; never from a server
 	WebsiteURL  string // of the page with the full package; never from a server
 	PlayOffline bool   // there is a confirmed set that can be played without the server
@@ -142,6 +145,10 @@ func addition(e update.End, info EndInfo, t assets.Texts) string {
 		return t.Get("end.locked.holder", "holders", clean(info.Holders, maxLine))
 	case e.Cause == update.DiskFault && info.Vanished:
 		return t.Get("end.disk.scanner")
+	case e.Cause == update.Untrusted && info.Certificate != "":
+		return t.Get("end.untrusted.certificate." + info.Certificate)
+	case e.Cause == update.Unreachable && info.Proxy != "":
+		return t.Get("end.unreachable.proxy", "proxy", clean(info.Proxy, maxLine))
 	case e.Outcome == update.Maintenance && info.RetryAfter > 0:
 		return t.Get("end.maintenance.back", "time", t.Span(info.RetryAfter))
 	case e.Outcome == update.ComponentsMismatch && len(info.Components) > 0:

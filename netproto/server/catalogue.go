@@ -16,17 +16,23 @@ type Entry struct {
 }
 
 // Catalogue is what a server offers at one moment. It is immutable once Open returned it and safe for concurrent use;
-// in disk mode it holds paths and digests, in memory mode the files themselves.
+// in disk mode it holds open files and digests, in memory mode the files themselves. A catalogue that no server owns is
+// to be closed.
 type Catalogue struct {
 	compatibility string
+	metadata      string // metadata version of the packs; empty if they have none
 	storage       string
 	files         []*file           // position is the global index
 	offers        map[string]*offer // by target name
 	common        *offer            // for targets without a folder
+	held          holders
 }
 
 // Compatibility is the compatibility version that the files belong to.
 func (c *Catalogue) Compatibility() string { return c.compatibility }
+
+// Metadata is the metadata version that G2b clients are told, empty if none is known.
+func (c *Catalogue) Metadata() string { return c.metadata }
 
 // Storage is "memory" or "disk".
 func (c *Catalogue) Storage() string { return c.storage }
@@ -79,6 +85,7 @@ func assemble(set Settings, found []*file) (*Catalogue, error) {
 		offers:        map[string]*offer{},
 		common:        &offer{},
 	}
+	c.held.count.Store(1)
 	for i, f := range found {
 		f.Index = uint32(i)
 		if f.Target == "" {

@@ -1,5 +1,5 @@
 // Package server is the update server: it offers resource packs and native modules, judges clients, and hands out files
-// in portions over the updater's connection, to the engine's clients (generation G1) and to our own (C1).
+// in portions over the updater's connection, to the engine's clients (generations G1, G2a and G2b) and to our own (C1).
 //
 // # What is offered
 //
@@ -11,13 +11,22 @@
 //
 // Each file has one global index, its position in that list, whatever target it belongs to. A client is sent the common
 // files and those of its target; a target without a folder gets the common files only. Any known index is served to any
-// client. Every file is read once at start, in one pass that computes FNV-1a-64 (G1) and SHA-256 (C1).
+// client. Every file is read once at start, in one pass that computes FNV-1a-64 (the engine's) and SHA-256 (C1).
 //
-// In memory mode the content stays in RAM. In disk mode a portion is read when it is asked for, into one buffer of the
-// connection; a file that is no longer the one that was hashed (size, time of modification or inode) is refused.
+// In memory mode the content stays in RAM. In disk mode a portion is read when it is asked for, into a buffer that
+// the next client gets. Files stay open as long as their catalogue is used, by the server or by a connection that was greeted with
+// it. A file that is no longer the one that was hashed (size, time of modification or inode) is refused; only where the
+// catalogue was replaced may those who still use it finish with an open file whose name another one has by now.
 //
 // A Catalogue is immutable. Server publishes one through an atomic pointer; Reload builds another and replaces it, or
 // fails and leaves the old one. A connection keeps the catalogue that it was greeted with.
+//
+// # Ways to connect
+//
+// ListenAll listens for plain TCP, TLS, WebSocket and WebSocket over TLS, and gives Serve one net.Listener of them all.
+// The handshakes of TLS and WebSocket are part of a connection's first read, so that every limit and the time for a
+// handshake hold for them as well; what follows is the same stream of bytes. Certificates are read again when their files
+// change.
 //
 // # One connection
 //
@@ -27,16 +36,29 @@
 //	                  └→ closed (no valid hello, key 0)
 //
 // The client speaks first. One message other than a handshake, a handshake that can't be read, a second handshake, a
-// client key of 0, silence for 10 s: closed. After the handshake the server asks a ping question at once and every 10 s;
+// client key of 0, no handshake in Limits.HandshakeTime: closed. After it the server asks a ping question at once and every Limits.PingTime;
 // if the last one is unanswered when the next is due, the connection is closed. Time in which the client is slow to take
-// our bytes does not count. Every ping of a G1 client draws a TimeSync. Unknown messages are skipped.
+// our bytes does not count. Every ping of an engine's client draws a TimeSync. Unknown messages are skipped.
 //
-// Requests are answered in the order in which they arrive. A G1 client that sends ahead is read no faster than it is
+// Requests are answered in the order in which they arrive. An engine's client that sends ahead is read no faster than it is
 // answered; a C1 client that has more requests unanswered than it was told is refused.
+//
+// # Limits
+//
+// Limits has a setting, a default and a reason for everything that a client can make the server spend. A connection enters
+// through admit, whatever transport it came by: it waits if connections come faster than the server takes them, is refused
+// if there are too many, and is otherwise served. C1 clients are told of a refusal, as far as that is bounded itself.
+// Bandwidth is handed out in small pieces, first by address, then in turn. Warnings about an address are counted by their
+// cause; those above a few in a minute become lines for those who debug. What is remembered about addresses is bounded.
+//
+// # Operations
+//
+// Monitor serves metrics, health and readiness; ListenControl and ServeControl make a running server reload, AskReload asks
+// it to; Watch notices a release. docs/OPERATING.md is for who uses them.
 //
 // # Goroutines
 //
-// Serve owns one goroutine that waits for its context and two for each connection: a reader, which is the only one that
+// Serve owns one goroutine for each listener and two for each connection: a reader, which is the only one that
 // reads, and the session, which is the only one that writes. Serve returns when all of them have ended.
 //
 // The line "Listening" has the bound address in its field address; programs that start a server wait for it. Log lines

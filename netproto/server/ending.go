@@ -16,6 +16,7 @@ import (
 
 // ending is how a connection ends: what the log says, what the peer is told, and whether to wait for it to close.
 type ending struct {
+	cause    cause
 	level    zerolog.Level
 	text     string
 	err      error
@@ -24,8 +25,8 @@ type ending struct {
 }
 
 // hard is a hard disconnect: a warning in the log, and for a C1 client the reason.
-func (c *session) hard(reason netproto.RefuseReason, request uint32, format string, args ...any) *ending {
-	e := &ending{level: zerolog.WarnLevel, text: fmt.Sprintf(format, args...)}
+func (c *session) hard(why cause, reason netproto.RefuseReason, request uint32, format string, args ...any) *ending {
+	e := &ending{cause: why, level: zerolog.WarnLevel, text: fmt.Sprintf(format, args...)}
 	if c.generation == netproto.C1 {
 		e.farewell, e.linger = &netproto.Refuse{Reason: reason, Request: request, Text: reason.String()}, true
 	}
@@ -34,11 +35,11 @@ func (c *session) hard(reason netproto.RefuseReason, request uint32, format stri
 
 // goingDown is the end that a stopping server gives its clients.
 func (c *session) goingDown() *ending {
-	e := &ending{level: zerolog.InfoLevel, text: "Disconnected a client: the server is being stopped"}
+	e := &ending{cause: causeStopping, level: zerolog.InfoLevel, text: "Disconnected a client: the server is being stopped"}
 	switch c.generation {
 	case netproto.C1:
 		e.farewell = &netproto.Refuse{Reason: netproto.RefuseGoingDown, Text: netproto.RefuseGoingDown.String()}
-	case netproto.G1:
+	case netproto.G1, netproto.G2a, netproto.G2b:
 		e.farewell = &netproto.Disconnect{}
 	}
 	e.linger = e.farewell != nil
@@ -49,17 +50,18 @@ func (c *session) goingDown() *ending {
 func (c *session) broken(err error) *ending {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
-		return &ending{level: zerolog.DebugLevel, text: "Client closed the connection"}
+		return &ending{cause: causeClosed, level: zerolog.DebugLevel, text: "Client closed the connection"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &ending{level: zerolog.WarnLevel, text: fmt.Sprintf("Write timeout from host '%s'", c.host)}
+		return &ending{cause: causeProgress, level: zerolog.WarnLevel, text: fmt.Sprintf("Write timeout from host '%s'", c.host)}
 	default:
-		return &ending{level: zerolog.InfoLevel, text: "Connection broke", err: err}
+		return &ending{cause: causeBroken, level: zerolog.InfoLevel, text: "Connection broke", err: err}
 	}
 }
 
 // tell logs the end and says farewell. A peer that can't be told is not waited for.
 func (e *ending) tell(c *session) {
-	c.log.WithLevel(e.level).AnErr("error", e.err).Msg(e.text)
+	c.server.meter.ended(e.cause)
+	c.line(e).AnErr("error", e.err).Msg(e.text)
 	if e.farewell == nil {
 		return
 	}
@@ -68,15 +70,31 @@ func (e *ending) tell(c *session) {
 	}
 }
 
+// line begins the line of an end. Warnings about what a peer did are counted by its address.
+func (c *session) line(e *ending) *zerolog.Event {
+	if e.level != zerolog.WarnLevel {
+		return c.log.WithLevel(e.level)
+	}
+	most := warnClient
+	if c.generation == 0 {
+		most = warnStranger
+	}
+	return c.server.warn(c.seat.from, e.cause, most).Str("peer", c.conn.RemoteAddr().String())
+}
+
 // linger discards what the peer still sends until it closes, so that closing with unread data doesn't destroy our last
 // words on their way. Only C1 clients are told that nothing more will come: an engine's client would take the closed
 // half for a lost connection before it has read why. The reader must have stopped.
 func (c *session) linger() {
-	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && c.generation == netproto.C1 {
+	lingerOn(c.conn, c.generation == netproto.C1)
+}
+
+func lingerOn(conn net.Conn, tell bool) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && tell {
 		half.CloseWrite() // a connection that is gone already ends the reading below at once
 	}
-	c.conn.SetReadDeadline(time.Now().Add(lingerTimeout))
-	io.CopyN(io.Discard, c.conn, maxLinger)
+	conn.SetReadDeadline(time.Now().Add(lingerTimeout))
+	io.CopyN(io.Discard, conn, maxLinger)
 }
 
 // quote makes a peer's text fit for a log line: short, and without characters that a terminal obeys.

@@ -19,16 +19,27 @@ type file struct {
 	identity platform.Identity // what it was when it was hashed; disk mode
 	data     []byte            // memory mode: the content
 	inMemory bool
+	in       *os.File // disk mode: open as long as the catalogue is held; nil: opened for each portion
 }
 
 // load reads the file once, computes both digests in that pass and, in memory mode, keeps the content. It refuses what
-// is no regular file and what changes meanwhile.
-func (f *file) load(ctx context.Context, inMemory bool) error {
+// is no regular file and what changes meanwhile. In disk mode the file stays open if position allows it.
+func (f *file) load(ctx context.Context, inMemory bool, position int) error {
 	in, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	if err := f.read(ctx, in, inMemory); err != nil {
+		in.Close()
+		return err
+	}
+	if !f.keep(in, position) {
+		in.Close()
+	}
+	return nil
+}
+
+func (f *file) read(ctx context.Context, in *os.File, inMemory bool) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -92,7 +103,7 @@ func sameFile(a, b platform.Identity) bool {
 // portion returns at most limit bytes from offset, which must not be behind the end. In memory mode it is a piece of the
 // content, which must not be written to; in disk mode it is read into buf, which grows to what was needed and is the
 // caller's to reuse. A file that is not the one that was hashed is a *changedError.
-func (f *file) portion(offset int64, limit int, buf *[]byte) ([]byte, error) {
+func (f *file) portion(c *Catalogue, offset int64, limit int, buf *[]byte) ([]byte, error) {
 	n := int(min(int64(limit), f.Size-offset))
 	if f.inMemory {
 		return f.data[offset : offset+int64(n)], nil
@@ -101,23 +112,19 @@ func (f *file) portion(offset int64, limit int, buf *[]byte) ([]byte, error) {
 		*buf = make([]byte, n)
 	}
 	piece := (*buf)[:n]
-	in, err := os.Open(f.path)
-	if err != nil {
-		return nil, err
+	in := f.in
+	if in == nil {
+		var err error
+		if in, err = os.Open(f.path); err != nil {
+			return nil, err
+		}
+		defer in.Close()
 	}
-	defer in.Close()
 	if _, err := in.ReadAt(piece, offset); err != nil && err != io.EOF {
 		return nil, err
 	}
 	// Looking after reading also catches a writer that came in between.
-	info, err := in.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if now := platform.IdentityOf(info); !sameFile(f.identity, now) {
-		return nil, &changedError{path: f.Path, was: f.identity, is: now}
-	}
-	return piece, nil
+	return piece, f.check(c, in)
 }
 
 // changedError says that a file on disk is not the one that was announced.

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"net"
 	"testing"
 	"testing/synctest"
 
@@ -68,29 +67,5 @@ func TestSecondPingQuestionIsAFaultInOurGeneration(t *testing.T) {
 		}
 		p.refused(netproto.C1, netproto.RefuseMalformed, 0)
 		h.log.has(t, "warn", "a second ping question before the first was answered")
-	})
-}
-
-func TestTooManyConnectionsAreTurnedAway(t *testing.T) {
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-		var conns []net.Conn
-		for range 1024 {
-			conns = append(conns, pipes.connect())
-		}
-		synctest.Wait()
-		if n := h.Connections(); n != 1024 {
-			t.Fatalf("%d connections", n)
-		}
-		late := newPeer(t, pipes.connect(), netproto.G1)
-		if lasted, seen := late.lasts(false); lasted != 0 || len(seen) != 0 {
-			t.Errorf("closed after %v with %v", lasted, seen)
-		}
-		h.log.has(t, "warn", "too many connections")
-		conns[0].Close()
-		synctest.Wait()
-		newPeer(t, pipes.connect(), netproto.G1).greet(hello(netproto.G1))
-		for _, conn := range conns {
-			conn.Close()
-		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -14,7 +15,7 @@ import (
 
 // greet waits for the hello and answers it. It returns nil if the conversation goes on.
 func (c *session) greet(ctx context.Context) *ending {
-	patience := time.NewTimer(helloTimeout)
+	patience := time.NewTimer(c.server.set.Limits.HandshakeTime)
 	defer patience.Stop()
 	select {
 	case m, more := <-c.inbox:
@@ -23,7 +24,7 @@ func (c *session) greet(ctx context.Context) *ending {
 		}
 		return c.welcome(m.(*netproto.Handshake)) // Conn lets nothing else be the first
 	case <-patience.C:
-		return c.hard(netproto.RefuseMalformed, 0, "Login timeout from host '%s'", c.host)
+		return c.hard(causeHandshake, netproto.RefuseMalformed, 0, "Login timeout from host '%s'", c.host)
 	case <-ctx.Done():
 		return c.goingDown()
 	}
@@ -34,12 +35,25 @@ func (c *session) noHello() *ending {
 	var format *netproto.FormatError
 	switch {
 	case !errors.As(c.readErr, &format):
-		return c.broken(c.readErr)
+		return c.wentUnheard()
 	case blames(format, "key"):
-		return c.hard(netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': zero encrypt key", c.host)
+		return c.hard(causeZeroKey, netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': zero encrypt key", c.host)
 	default:
-		return c.hard(netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': %v", c.host, format)
+		return c.hard(causeBadHello, netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': %v", c.host, format)
 	}
+}
+
+// wentUnheard is the end of a connection that left before it had said anything: a scan of ports, a check of a load
+// balancer, or a network that broke.
+func (c *session) wentUnheard() *ending {
+	if strange(c.conn, c.readErr) {
+		return &ending{cause: causeBadHello, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid handshake data from host '%s'", c.host)}
+	}
+	e := c.broken(c.readErr)
+	if e.cause == causeClosed || errors.Is(c.readErr, io.ErrUnexpectedEOF) {
+		e = &ending{cause: causeNoHello, level: zerolog.WarnLevel, text: fmt.Sprintf("Connection from host '%s' ended without a handshake", c.host)}
+	}
+	return e
 }
 
 // blames reports whether the fault lies in a field of the hello. A hello that fits no generation wraps what is wrong
@@ -57,8 +71,8 @@ func blames(err error, field string) bool {
 
 // welcome judges the hello and answers it with everything that follows from the judgement, in one flush.
 func (c *session) welcome(hello *netproto.Handshake) *ending {
-	c.generation, c.catalogue = c.wire.Generation(), c.server.Catalogue()
-	c.ping, c.activity = time.NewTimer(pingPeriod), time.NewTimer(activityTimeout)
+	c.generation, c.catalogue = c.wire.Generation(), c.server.take()
+	c.ping, c.activity = time.NewTimer(c.server.set.Limits.PingTime), time.NewTimer(c.server.set.Limits.IdleTime)
 	offer := c.catalogue.offerFor(hello.Target)
 	judgement := compat.Evaluate(
 		compat.Snapshot{Compatibility: c.catalogue.compatibility},
@@ -68,12 +82,13 @@ func (c *session) welcome(hello *netproto.Handshake) *ending {
 			Reach:         offer.reach(netproto.Target(hello.Target)),
 		})
 	c.logHello(hello, judgement)
+	c.server.meter.greeted(c.generation, judgement.Verdict)
 	messages, last := c.reply(hello, judgement, offer)
 	if err := c.write(messages...); err != nil {
 		return c.broken(err)
 	}
 	if last {
-		return &ending{level: zerolog.DebugLevel, text: "Client was told that it can't update here", linger: true}
+		return &ending{cause: causeTold, level: zerolog.DebugLevel, text: "Client was told that it can't update here", linger: true}
 	}
 	return nil
 }
@@ -83,6 +98,7 @@ func (c *session) reply(hello *netproto.Handshake, j compat.Judgement, o *offer)
 	answer := netproto.NewAnswer(j)
 	if c.generation.Engine() {
 		answer.Key = netproto.NewKey()
+		answer.Compare(hello, c.catalogue.compatibility, c.catalogue.metadata)
 		if j.UpdaterOutdated() {
 			return []netproto.Message{answer, &netproto.Disconnect{}}, true
 		}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,9 @@ import (
 
 // ListenError says why an address can't be listened on, and what to do.
 type ListenError struct {
-	Addr string
-	Err  error
+	Addr   string
+	Option string // what chooses the address; empty: --listen or Network.ServerPort
+	Err    error
 }
 
 func (e *ListenError) Error() string {
@@ -23,7 +25,7 @@ func (e *ListenError) Error() string {
 func (e *ListenError) Unwrap() error { return e.Err }
 
 func (e *ListenError) hint() string {
-	const other = "choose another one with --listen or Network.ServerPort"
+	other := "choose another one with " + cmp.Or(e.Option, "--listen or Network.ServerPort")
 	var dns *net.DNSError
 	var addr *net.AddrError
 	switch {

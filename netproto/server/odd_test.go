@@ -97,9 +97,9 @@ func TestRecordedAnswersToTheHandshake(t *testing.T) {
 		{"store target, compat mismatch", func(m *netproto.Handshake) { m.Target, m.Compatibility = "Android-arm64", "y" }, true, false, 4},
 		{"empty texts", func(m *netproto.Handshake) { m.Target, m.Compatibility = "", "" }, true, false, 3},
 		{"key with only its low byte", func(m *netproto.Handshake) { m.Key = 1 }, false, false, 5},
-		{"updater one up", func(m *netproto.Handshake) { m.Version = 2 }, false, true, -1},
+		{"updater two up", func(m *netproto.Handshake) { m.Version = 3 }, false, true, -1},
 		{"updater one down", func(m *netproto.Handshake) { m.Version = 0 }, false, true, -1},
-		{"updater and compat", func(m *netproto.Handshake) { m.Version, m.Compatibility = 2, "y" }, false, true, -1},
+		{"updater and compat", func(m *netproto.Handshake) { m.Version, m.Compatibility = 3, "y" }, true, true, -1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

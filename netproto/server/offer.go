@@ -13,7 +13,7 @@ type offer struct {
 	target     string // empty for the common-only offer
 	files      []*file
 	hasModule  bool                  // a native module is among them
-	descriptor []byte                // G1: the list as it goes into InitData
+	descriptor []byte                // engine: the list as it goes into InitData
 	list       []netproto.ListedFile // C1: the list
 }
 
@@ -56,7 +56,7 @@ func (o *offer) encode() error {
 	return err
 }
 
-// initData is the list for a G1 client. There is no game here whose properties could be told.
+// initData is the list for an engine's client. There is no game here whose properties could be told.
 func (o *offer) initData(clock int64) *netproto.InitData {
 	return &netproto.InitData{Descriptor: o.descriptor, Time: clock}
 }

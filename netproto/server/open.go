@@ -49,25 +49,27 @@ func reason(err error) error {
 // Open finds, checks and hashes everything that the settings offer. It reads every file once and takes as long as the
 // disk needs; it stops early when ctx ends. Nothing of the catalogue is usable on failure, and no file stays open.
 //
-// Errors are *SettingsError, *CatalogueError, or ctx's.
+// Errors are *SettingsError, *CatalogueError, several joined where several files or folders are wrong, or ctx's.
 func Open(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue, error) {
 	if err := set.Validate(); err != nil {
 		return nil, err
 	}
-	packs, err := findPacks(set.Baking)
-	if err != nil {
-		return nil, err
-	}
-	binaries, err := findBinaries(set.Baking.PlatformBinaries)
-	if err != nil {
+	packs, packsFault := findPacks(set.Baking)
+	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)
+	if err := errors.Join(packsFault, binariesFault); err != nil {
 		return nil, err
 	}
 	found := slices.Concat(packs, binaries)
 	if err := loadAll(ctx, found, set.ServerNetwork.UpdateFilesInMemory); err != nil {
+		closeAll(found)
 		return nil, err
 	}
 	c, err := assemble(set, found)
+	if err == nil {
+		c.metadata, err = metadataOf(set, found, log)
+	}
 	if err != nil {
+		closeAll(found)
 		return nil, err
 	}
 	c.warn(log)
@@ -84,18 +86,19 @@ func findPacks(b Baking) ([]*file, error) {
 		}
 	}
 	var found []*file
+	var faults []error
 	for _, entry := range entries {
 		if entry == embeddedEntry {
 			continue
 		}
 		f := newFile(entry+packExt, filepath.Join(b.ClientResources, filepath.FromSlash(entry)+packExt), "")
 		if err := f.mustBeRegular(); err != nil {
-			return nil, &CatalogueError{Subject: "resource pack", Path: f.path, Err: err,
-				Hint: fmt.Sprintf("put the pack there or take %q out of Baking.ClientResourceEntries", entry)}
+			faults = append(faults, &CatalogueError{Subject: "resource pack", Path: f.path, Err: err,
+				Hint: fmt.Sprintf("put the pack there or take %q out of Baking.ClientResourceEntries", entry)})
 		}
 		found = append(found, f)
 	}
-	return found, nil
+	return found, errors.Join(faults...)
 }
 
 // packsIn names every pack that lies directly in the folder, sorted, without its extension.
@@ -129,14 +132,12 @@ func findBinaries(folder string) ([]*file, error) {
 			Err: fmt.Errorf("has %d entries, at most %d are allowed", len(targets), maxTargets), Hint: "is this the right folder?"}
 	}
 	var found []*file
+	var faults []error
 	for _, target := range targets {
 		own, err := findTarget(filepath.Join(folder, target.Name()), target.Name())
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, own...)
+		faults, found = append(faults, err), append(found, own...)
 	}
-	return found, nil
+	return found, errors.Join(faults...)
 }
 
 // findTarget lists one target's files. Only their names reach the client, so a folder among them would lose its files
@@ -155,15 +156,16 @@ func findTarget(folder, target string) ([]*file, error) {
 		return nil, &CatalogueError{Subject: "target folder", Path: folder, Err: err, Hint: "make it readable for the server"}
 	}
 	found := make([]*file, 0, len(children))
+	var faults []error
 	for _, child := range children {
 		f := newFile(child.Name(), filepath.Join(folder, child.Name()), target)
 		if err := f.mustBeRegular(); err != nil {
-			return nil, &CatalogueError{Subject: "platform binary", Path: f.path, Err: err,
-				Hint: "only files that lie directly in the target's folder can be offered"}
+			faults = append(faults, &CatalogueError{Subject: "platform binary", Path: f.path, Err: err,
+				Hint: "only files that lie directly in the target's folder can be offered"})
 		}
 		found = append(found, f)
 	}
-	return found, nil
+	return found, errors.Join(faults...)
 }
 
 func newFile(name, path, target string) *file {
@@ -200,7 +202,7 @@ func loadAll(ctx context.Context, files []*file, inMemory bool) error {
 	for range min(maxHashers, runtime.GOMAXPROCS(0), len(files)) {
 		workers.Go(func() {
 			for i := range next {
-				if faults[i] = files[i].load(ctx, inMemory); faults[i] != nil {
+				if faults[i] = files[i].load(ctx, inMemory, i); faults[i] != nil {
 					cancel()
 				}
 			}

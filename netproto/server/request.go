@@ -58,19 +58,21 @@ type request struct {
 // serve answers a request with bytes or ends the connection. The checks and their order are the source's.
 func (c *session) serve(r request) *ending {
 	c.requests++
-	defer c.activity.Reset(activityTimeout) // a slow portion is activity too
+	defer c.activity.Reset(c.server.set.Limits.IdleTime) // a slow portion is activity too
 	f, known := c.catalogue.fileAt(r.index)
 	switch {
 	case !known:
-		return c.hard(netproto.RefuseIndex, r.number, "Wrong file index %d, from host '%s'", r.index, c.host)
+		return c.hard(causeIndex, netproto.RefuseIndex, r.number, "Wrong file index %d, from host '%s'", r.index, c.host)
 	case c.server.portion <= 0:
-		return c.hard(netproto.RefuseChanged, r.number, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
+		return c.hard(causeUnreadable, netproto.RefuseChanged, r.number, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
 	case r.offset > uint64(f.Size):
-		return c.hard(netproto.RefuseOffset, r.number, "Wrong update file offset %d, file index %d, client host '%s'", r.offset, r.index, c.host)
+		return c.hard(causeOffset, netproto.RefuseOffset, r.number, "Wrong update file offset %d, file index %d, client host '%s'", r.offset, r.index, c.host)
 	case r.own && r.length == 0 && r.offset < uint64(f.Size):
-		return c.hard(netproto.RefuseMalformed, r.number, "Invalid network data from host '%s': a request for no bytes of file index %d", c.host, r.index)
+		return c.hard(causeMalformed, netproto.RefuseMalformed, r.number, "Invalid network data from host '%s': a request for no bytes of file index %d", c.host, r.index)
 	}
-	data, err := f.portion(int64(r.offset), r.length, &c.buf)
+	buf := c.server.buffers.Get().(*[]byte)
+	defer c.server.buffers.Put(buf)
+	data, err := f.portion(c.catalogue, int64(r.offset), r.length, buf)
 	if err != nil {
 		return c.unreadable(f, r, err)
 	}
@@ -78,6 +80,7 @@ func (c *session) serve(r request) *ending {
 		return c.broken(err)
 	}
 	c.sent += int64(len(data))
+	c.server.meter.sent(c.generation, len(data))
 	return nil
 }
 
@@ -92,11 +95,11 @@ func (r request) answer(data []byte) netproto.Message {
 func (c *session) unreadable(f *file, r request, err error) *ending {
 	var changed *changedError
 	if errors.As(err, &changed) {
-		e := c.hard(netproto.RefuseChanged, r.number, "Update file %q changed on disk since startup, file index %d, client host '%s'; reload to offer it as it is", f.Path, r.index, c.host)
+		e := c.hard(causeChanged, netproto.RefuseChanged, r.number, "Update file %q changed on disk since startup, file index %d, client host '%s'; reload to offer it as it is", f.Path, r.index, c.host)
 		e.err = err
 		return e
 	}
-	e := c.hard(netproto.RefuseChanged, r.number, "Can't read update file %q, file index %d, client host '%s'", f.Path, r.index, c.host)
+	e := c.hard(causeUnreadable, netproto.RefuseChanged, r.number, "Can't read update file %q, file index %d, client host '%s'", f.Path, r.index, c.host)
 	e.err = err
 	return e
 }

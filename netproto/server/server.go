@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,23 +18,32 @@ import (
 // Server hands out a catalogue. Make one with New; all methods are safe for concurrent use.
 type Server struct {
 	log       zerolog.Logger
-	network   Network // as New was given it
-	portion   int     // bytes
+	set       Settings // as New was given them
+	portion   int      // bytes
 	started   time.Time
 	catalogue atomic.Pointer[Catalogue]
-	open      atomic.Int64 // connections
+	reloading sync.Mutex
+	guard     *guard
+	meter     *meter
+	ready     atomic.Bool
+	buffers   sync.Pool // *[]byte for portions from disk: only clients that are being served have one
 }
 
-// New makes a server of an opened catalogue. Of the settings it uses those of the network; they hold for its lifetime.
-// A portion size of 0 or less is not refused here but, as in the source, whenever a file is asked for.
+// New makes a server of an opened catalogue, which it owns from now on. Of the settings it uses those of the network and
+// the limits; they hold for its lifetime. A portion size of 0 or less is not refused here but, as in the source, whenever
+// a file is asked for.
 func New(c *Catalogue, set Settings, log zerolog.Logger) *Server {
 	s := &Server{
 		log:     log,
-		network: set.Network,
+		set:     set,
 		portion: min(set.Network.UpdateFileMaxPortionSize, MaxPortion),
 		started: time.Now(),
+		guard:   newGuard(set.Limits, time.Now()),
 	}
+	s.buffers.New = func() any { return new([]byte) }
+	s.meter = newMeter(s)
 	s.catalogue.Store(c)
+	s.meter.offers(c)
 	return s
 }
 
@@ -40,63 +51,100 @@ func New(c *Catalogue, set Settings, log zerolog.Logger) *Server {
 func (s *Server) Catalogue() *Catalogue { return s.catalogue.Load() }
 
 // Connections is how many clients are connected now.
-func (s *Server) Connections() int { return int(s.open.Load()) }
+func (s *Server) Connections() int { return s.guard.connections() }
 
-// Reload opens a new catalogue and offers it to connections that are made from now on. On failure the old one stays and
-// the error is Open's. Settings of the network stay as they were.
+// Ready reports whether new connections are accepted: Serve runs and has not been asked to stop.
+func (s *Server) Ready() bool { return s.ready.Load() }
+
+// Reload opens a new catalogue and offers it to connections that are made from now on; those under way keep theirs. On
+// failure the old one stays and the error is Open's. Other settings stay as they were. One reload runs at a time.
 func (s *Server) Reload(ctx context.Context, set Settings) error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
 	c, err := Open(ctx, set, s.log)
+	s.meter.reloaded(err)
 	if err != nil {
 		return err
 	}
-	s.catalogue.Store(c)
+	old := s.catalogue.Swap(c)
+	old.retire()
+	s.meter.offers(c)
 	s.announce(c)
-	if set.Network != s.network {
-		s.log.Warn().Msg("Settings of the network changed: they take effect when the server is started again")
+	if name := s.set.differs(set); name != "" {
+		s.log.Warn().Msgf("Settings of %s changed: they take effect when the server is started again", name)
 	}
 	return nil
 }
 
+// differs names the tables whose settings hold for a server's lifetime and are other ones now.
+func (s Settings) differs(now Settings) string {
+	switch {
+	case s.Network != now.Network:
+		return "the network"
+	case !reflect.DeepEqual(s.Limits, now.Limits):
+		return "the limits"
+	case s.Operations != now.Operations:
+		return "operations"
+	default:
+		return ""
+	}
+}
+
+// Close lets go of the catalogue's files once the last connection is done with them. Serve must have returned.
+func (s *Server) Close() { s.Catalogue().retire() }
+
 // announce logs the lines by which an operator recognises what is being served.
 func (s *Server) announce(c *Catalogue) {
-	s.log.Info().Msgf("Updater version: %d", netproto.G1.Version())
+	s.log.Info().Msgf("Updater version: %d and %d", netproto.G1.Version(), netproto.G2b.Version())
 	s.log.Info().Msgf("Compatibility version: %s", c.compatibility)
+	if c.metadata != "" {
+		s.log.Info().Msgf("Metadata version: %s", c.metadata)
+	}
 	s.log.Info().Int("files", len(c.files)).Int64("bytes", c.Bytes()).Str("targets", c.summary()).
 		Msgf("Opened updater backend with client resources using %s", c.storage)
 }
 
-// Serve accepts connections until ctx ends or the listener fails, then closes the listener, lets answers that are under
-// way finish for at most DrainTimeout, and returns when the last connection is done. It returns nil when ctx ended it.
-func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+// Serve accepts connections until ctx ends or a listener fails, then closes the listeners, lets answers that are under
+// way finish for at most Limits.DrainTime, and returns when the last connection is done. It returns nil when ctx ended it.
+func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	hard, breakOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer breakOff()
-	var owned sync.WaitGroup
-	owned.Go(func() {
-		<-ctx.Done()
-		listener.Close()
-	})
+	v := &service{server: s, ctx: ctx, hard: hard}
 	s.announce(s.Catalogue())
-	s.log.Info().Stringer("address", listener.Addr()).Msg("Listening")
-	err := s.accept(ctx, listener, func(conn net.Conn) {
-		owned.Go(func() { s.serveConn(ctx, hard, conn) })
-	})
-	stop()
-	drain := time.AfterFunc(DrainTimeout, breakOff)
-	owned.Wait()
+	s.warnOf(descriptors())
+	faults := make([]error, len(listeners))
+	var accepting sync.WaitGroup
+	for i, listener := range listeners {
+		s.log.Info().Stringer("address", listener.Addr()).Msg("Listening")
+		accepting.Go(func() {
+			defer stop()
+			defer context.AfterFunc(ctx, func() { listener.Close() })()
+			faults[i] = v.accept(listener)
+		})
+	}
+	s.ready.Store(true)
+	<-ctx.Done()
+	s.ready.Store(false)
+	for _, listener := range listeners {
+		listener.Close()
+	}
+	accepting.Wait()
+	drain := time.AfterFunc(s.set.Limits.DrainTime, breakOff)
+	v.owned.Wait()
 	drain.Stop()
 	s.log.Info().Msg("Stopped")
-	return err
+	return errors.Join(faults...)
 }
 
-// accept hands over connections until the listener is closed. Running out of descriptors is waited out.
-func (s *Server) accept(ctx context.Context, listener net.Listener, serve func(net.Conn)) error {
-	pause := acceptPause
+// accept admits connections until the listener is closed. Running out of descriptors is waited out.
+func (v *service) accept(listener net.Listener) error {
+	wait := acceptPause
 	for {
 		conn, err := listener.Accept()
 		switch {
-		case ctx.Err() != nil:
+		case v.ctx.Err() != nil:
 			if err == nil {
 				conn.Close()
 			}
@@ -104,21 +152,27 @@ func (s *Server) accept(ctx context.Context, listener net.Listener, serve func(n
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case err != nil:
-			s.log.Warn().Err(err).Dur("pause", pause).Msg("Can't accept connections")
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-			pause = min(2*pause, maxAcceptPause)
+			v.server.log.Warn().Err(err).Dur("pause", wait).Msg("Can't accept connections")
+			pause(v.ctx, wait)
+			wait = min(2*wait, maxAcceptPause)
 			continue
 		}
-		pause = acceptPause
-		if s.open.Load() >= maxConnections {
-			s.log.Warn().Str("peer", conn.RemoteAddr().String()).Int("limit", maxConnections).Msg("Turned a client away: too many connections")
-			conn.Close()
-			continue
-		}
-		s.open.Add(1)
-		serve(conn)
+		wait = acceptPause
+		v.admit(conn)
 	}
+}
+
+// warn begins a line about a fault of an address: a warning, as long as it has not had the most warnings of the kind in
+// this minute, or else a line for those who debug.
+func (s *Server) warn(from netip.Prefix, about cause, most int) *zerolog.Event {
+	logged, hidden := s.guard.warn(from, about, most, time.Now())
+	if !logged {
+		s.meter.hidden.Inc()
+		return s.log.Debug()
+	}
+	line := s.log.Warn()
+	if hidden > 0 {
+		line = line.Int("hidden", hidden)
+	}
+	return line
 }

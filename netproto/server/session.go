@@ -17,6 +17,7 @@ import (
 // everything else and is the only one that writes to the peer. What both touch is atomic or goes through inbox.
 type session struct {
 	server *Server
+	seat   seat
 	log    zerolog.Logger
 	conn   net.Conn
 	wire   *netproto.Conn
@@ -38,30 +39,38 @@ type session struct {
 	ping     *time.Timer // fires when the next question is due
 	pingDue  time.Time
 	activity *time.Timer
-	buf      []byte // one portion, in disk mode
-	sent     int64  // bytes of files
+	sent     int64 // bytes of files
 	requests int
 }
 
-// serveConn serves one connection to its end and returns when its reader has stopped too. ctx asks it to finish, hard
-// breaks it off.
-func (s *Server) serveConn(ctx, hard context.Context, conn net.Conn) {
-	defer s.open.Add(-1)
+// serveConn serves one connection to its end and returns when its reader has stopped too.
+func (v *service) serveConn(conn net.Conn, taken seat) {
+	s := v.server
 	defer conn.Close()
-	defer context.AfterFunc(hard, func() { conn.Close() })()
+	defer context.AfterFunc(v.hard, func() { conn.Close() })()
 	tune(conn)
 	peer := conn.RemoteAddr().String()
 	c := &session{
 		server:  s,
+		seat:    taken,
 		log:     s.log.With().Str("peer", peer).Logger(),
 		conn:    conn,
-		wire:    netproto.NewConn(steady{conn}, netproto.ServerSide, netproto.Limits{Frame: maxInbound}, netproto.WithZlib(!s.network.DisableZlibCompression)),
+		wire:    s.wire(v, conn, taken),
 		host:    hostOf(peer),
-		inbox:   make(chan netproto.Message, maxInFlight),
+		inbox:   make(chan netproto.Message, s.set.Limits.RequestsInFlight),
 		leaving: make(chan struct{}),
 	}
-	c.allowed.Store(maxInFlight)
-	c.run(ctx)
+	c.allowed.Store(int32(s.set.Limits.RequestsInFlight))
+	c.run(v.ctx)
+}
+
+// wire puts the protocol on a connection: with the operator's limits, and the pace of its seat.
+func (s *Server) wire(v *service, conn net.Conn, taken seat) *netproto.Conn {
+	l := s.set.Limits
+	paced := &steady{Conn: conn, progress: l.ProgressTime, lane: taken.lane, broken: v.hard}
+	return netproto.NewConn(paced, netproto.ServerSide,
+		netproto.Limits{Hello: min(l.MessageSize, netproto.DefaultServerLimits().Hello), Frame: l.MessageSize},
+		netproto.WithZlib(!s.set.Network.DisableZlibCompression))
 }
 
 // hostOf drops the port.
@@ -79,6 +88,9 @@ func (c *session) run(ctx context.Context) {
 	var reader sync.WaitGroup
 	reader.Go(c.read)
 	end := c.greet(ctx)
+	if c.catalogue != nil {
+		defer c.catalogue.release()
+	}
 	if end == nil {
 		end = c.converse(ctx)
 		c.log.Info().Int("requests", c.requests).Int64("sent", c.sent).Dur("duration", time.Since(started)).Msg("Client is done")
@@ -117,6 +129,7 @@ func (c *session) read() {
 
 // overrunError says that a C1 client sent more than it may. It is the client's fault.
 type overrunError struct {
+	cause   cause
 	reason  netproto.RefuseReason
 	request uint32
 	text    string
@@ -132,11 +145,11 @@ func (c *session) admit(m netproto.Message) error {
 		if m.Answer {
 			c.asked.Store(false)
 		} else if c.wire.Generation() == netproto.C1 && c.peerAsks.Swap(true) {
-			return &overrunError{reason: netproto.RefuseMalformed, text: "a second ping question before the first was answered"}
+			return &overrunError{cause: causeMalformed, reason: netproto.RefuseMalformed, text: "a second ping question before the first was answered"}
 		}
 	case *netproto.GetRange:
 		if c.unanswered.Add(1) > c.allowed.Load() {
-			return &overrunError{reason: netproto.RefuseTooMany, request: m.Request, text: "more requests unanswered than allowed"}
+			return &overrunError{cause: causeInFlight, reason: netproto.RefuseTooMany, request: m.Request, text: "more requests unanswered than allowed"}
 		}
 	}
 	return nil
@@ -161,7 +174,7 @@ func (c *session) converse(ctx context.Context) *ending {
 				return end
 			}
 		case <-c.activity.C:
-			return c.hard(netproto.RefuseMalformed, 0, "Activity timeout from host '%s'", c.host)
+			return c.hard(causeIdle, netproto.RefuseMalformed, 0, "Activity timeout from host '%s'", c.host)
 		case <-stopped:
 			// What was read before is answered still; the reader closes inbox when it notices.
 			stopped = nil
@@ -176,9 +189,9 @@ func (c *session) endOfInput(ctx context.Context) *ending {
 	var format *netproto.FormatError
 	switch {
 	case errors.As(c.readErr, &overrun):
-		return c.hard(overrun.reason, overrun.request, "Invalid network data from host '%s': %v", c.host, overrun)
+		return c.hard(overrun.cause, overrun.reason, overrun.request, "Invalid network data from host '%s': %v", c.host, overrun)
 	case errors.As(c.readErr, &format):
-		return c.hard(netproto.RefuseMalformed, 0, "Invalid network data from host '%s': %v", c.host, format)
+		return c.hard(causeMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': %v", c.host, format)
 	case ctx.Err() != nil:
 		return c.goingDown()
 	default:
@@ -201,15 +214,16 @@ func (c *session) write(ms ...netproto.Message) error {
 // question begins the period in which a ping question is to be answered, and returns the question.
 func (c *session) question() *netproto.Ping {
 	c.asked.Store(true)
-	c.pingDue = time.Now().Add(pingPeriod)
-	c.ping.Reset(pingPeriod)
+	period := c.server.set.Limits.PingTime
+	c.pingDue = time.Now().Add(period)
+	c.ping.Reset(period)
 	return &netproto.Ping{}
 }
 
 // askAgain asks the next question, unless the last one is unanswered.
 func (c *session) askAgain() *ending {
 	if c.asked.Load() {
-		return c.hard(netproto.RefuseMalformed, 0, "Ping timeout from host '%s'", c.host)
+		return c.hard(causePing, netproto.RefuseMalformed, 0, "Ping timeout from host '%s'", c.host)
 	}
 	if err := c.write(c.question()); err != nil {
 		return c.broken(err)

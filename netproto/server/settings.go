@@ -29,17 +29,29 @@ type Settings struct {
 	Network       Network
 	ServerNetwork ServerNetwork
 	Baking        Baking
+	Limits        Limits
+	Operations    Operations
 }
 
 // Network are the settings that both ends of a connection share in the source.
 type Network struct {
 	ServerPort               int  // TCP port, 1..65535, on every address of the machine
 	UpdateFileMaxPortionSize int  // bytes in one answer, 1..MaxPortion
-	DisableZlibCompression   bool // G1 only: send plain instead of one zlib stream. Not negotiated, clients must agree
+	TlsPort                  int  // TCP port for clients that speak TLS, 0 for none
+	WebSocketPort            int  // TCP port for WebSocket, 0 for none; the newer source's default is 4001
+	SecuredWebSockets        bool // WebSocketPort speaks TLS too
+	DisableZlibCompression   bool // engine's generations: send plain instead of one zlib stream. Not negotiated, clients must agree
+
+	// ForceMetadataVersion is told to G2b clients instead of the version that the packs carry; empty means that one.
+	ForceMetadataVersion string
 }
 
 // ServerNetwork are the settings of the server alone.
 type ServerNetwork struct {
+	TlsCertificate      string // PEM file of the certificate and those that lead to its authority
+	TlsPrivateKey       string // PEM file of its key
+	WssCertificate      string // the same for WebSocketPort, by the source's names; both empty: those of TLS
+	WssPrivateKey       string
 	UpdateFilesInMemory bool // keep every offered file in RAM instead of reading it for each portion
 }
 
@@ -58,6 +70,7 @@ func Defaults() Settings {
 	return Settings{
 		Network: Network{ServerPort: DefaultPort, UpdateFileMaxPortionSize: DefaultPortion},
 		Baking:  Baking{PlatformBinaries: "PlatformBinaries", ClientResources: "Resources", CacheResources: "Cache"},
+		Limits:  DefaultLimits(),
 	}
 }
 

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"collet/netproto"
 	"collet/netproto/release"
 )
 
 // Validate checks ranges and forms; it looks at no disk. The error is a *SettingsError without file and line.
 func (s Settings) Validate() error {
 	for _, check := range []func() (key, fault string){
-		s.compatibilityFault, s.portFault, s.portionFault, s.folderFault, s.entriesFault,
+		s.compatibilityFault, s.metadataFault, s.portFault, s.otherPortsFault, s.portionFault, s.folderFault, s.entriesFault, s.limitsFault,
+		s.exemptFault,
 	} {
 		if key, fault := check(); fault != "" {
 			return &SettingsError{Key: key, Text: fault}
@@ -31,6 +33,17 @@ func (s Settings) compatibilityFault() (key, fault string) {
 		fault = "must be readable text without control characters"
 	}
 	return "CompatibilityVersion", fault
+}
+
+func (s Settings) metadataFault() (key, fault string) {
+	v := s.Network.ForceMetadataVersion
+	switch {
+	case len(v) > netproto.MaxMetadata:
+		fault = fmt.Sprintf("is %d bytes long, at most %d are allowed", len(v), netproto.MaxMetadata)
+	case !utf8.ValidString(v) || strings.ContainsFunc(v, isControl):
+		fault = "must be readable text without control characters"
+	}
+	return "Network.ForceMetadataVersion", fault
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7F }

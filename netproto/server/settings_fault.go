@@ -16,6 +16,7 @@ const (
 	aNumber = "a whole number"
 	aTruth  = "true or false"
 	aList   = `a list of texts, like ["Core", "Maps"]`
+	aTime   = `a time in quotes, like "10s" or "30m"`
 	aTable  = "a table of settings"
 )
 
@@ -28,13 +29,38 @@ func kinds() []kind {
 	return []kind{
 		{"CompatibilityVersion", aText, "(required)", "gameplay version of the client that is served"},
 		{"Network.ServerPort", aNumber, "4000", "TCP port"},
+		{"Network.TlsPort", aNumber, "0", "TCP port for TLS, 0 for none"},
+		{"Network.WebSocketPort", aNumber, "0", "TCP port for WebSocket, 0 for none"},
+		{"Network.SecuredWebSockets", aTruth, "false", "speak TLS on the WebSocket port"},
 		{"Network.UpdateFileMaxPortionSize", aNumber, "1000000", "most bytes in one answer"},
-		{"Network.DisableZlibCompression", aTruth, "false", "G1: send uncompressed; clients must be set the same way"},
+		{"Network.DisableZlibCompression", aTruth, "false", "engine generations: send uncompressed; clients must be set the same way"},
+		{"Network.ForceMetadataVersion", aText, "(of the packs)", "metadata version for G2b clients, whatever the packs say"},
+		{"ServerNetwork.TlsCertificate", aText, `""`, "PEM file of the certificate chain for TLS; a changed one is used within seconds"},
+		{"ServerNetwork.TlsPrivateKey", aText, `""`, "PEM file of its key"},
+		{"ServerNetwork.WssCertificate", aText, `""`, "the same for the WebSocket port; that of TLS if empty"},
+		{"ServerNetwork.WssPrivateKey", aText, `""`, "PEM file of its key"},
 		{"ServerNetwork.UpdateFilesInMemory", aTruth, "false", "keep every file in RAM instead of reading it on demand"},
 		{"Baking.PlatformBinaries", aText, "PlatformBinaries", "folder with a folder of native modules per target"},
 		{"Baking.ClientResources", aText, "Resources", "folder of the resource packs"},
 		{"Baking.ClientResourceEntries", aList, "(every pack)", "packs to offer, in order, without .zip; Embedded is skipped"},
 		{"Baking.CacheResources", aText, "Cache", "accepted for the source's sake; nothing is cached here"},
+		{"Limits.Connections", aNumber, "8192", "clients served at once; those above are refused"},
+		{"Limits.ConnectionsPerAddress", aNumber, "64", "of them from one IPv4 address or IPv6 /64"},
+		{"Limits.ConnectionsPerSecond", aNumber, "1000", "new connections; those above wait"},
+		{"Limits.ConnectionsPerSecondPerAddress", aNumber, "20", "new connections of one address; those above are refused"},
+		{"Limits.ExemptAddresses", aList, `["127.0.0.0/8", "::1"]`, "addresses that stand for many clients: no limits per address"},
+		{"Limits.HandshakeTime", aTime, `"10s"`, "from connecting to a complete handshake"},
+		{"Limits.ProgressTime", aTime, `"30s"`, "for taking 64 KiB of an answer; pings are no progress"},
+		{"Limits.PingTime", aTime, `"10s"`, "between the server's ping questions, and for an answer"},
+		{"Limits.IdleTime", aTime, `"30m"`, "without a request"},
+		{"Limits.DrainTime", aTime, `"10s"`, "for finishing answers when the server is stopped"},
+		{"Limits.MessageSize", aNumber, "1048576", "most bytes in one message of a client"},
+		{"Limits.RequestsInFlight", aNumber, "16", "unanswered requests of a C1 client"},
+		{"Limits.ClientBandwidth", aNumber, "0", "bytes a second to one address; 0 is no limit"},
+		{"Limits.TotalBandwidth", aNumber, "0", "bytes a second to all clients, in equal shares; 0 is no limit"},
+		{"Operations.HTTPAddress", aText, `""`, "HOST:PORT of metrics and health; none if empty, loopback without a HOST"},
+		{"Operations.ControlSocket", aText, `""`, "path of the socket for collet-server reload; none if empty"},
+		{"Operations.WatchTime", aTime, `"0s"`, "between looks for what was published; 0 is never"},
 	}
 }
 

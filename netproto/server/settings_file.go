@@ -45,10 +45,18 @@ type layer struct {
 	CompatibilityVersion *string
 	Network              struct {
 		ServerPort               *int64
+		TlsPort                  *int64
+		WebSocketPort            *int64
+		SecuredWebSockets        *bool
 		UpdateFileMaxPortionSize *int64
 		DisableZlibCompression   *bool
+		ForceMetadataVersion     *string
 	}
 	ServerNetwork struct {
+		TlsCertificate      *string
+		TlsPrivateKey       *string
+		WssCertificate      *string
+		WssPrivateKey       *string
 		UpdateFilesInMemory *bool
 	}
 	Baking struct {
@@ -57,6 +65,8 @@ type layer struct {
 		CacheResources        *string
 		ClientResourceEntries *[]string
 	}
+	Limits     limitsLayer
+	Operations operationsLayer
 }
 
 // overlay is one [SubConfig.<name>]: settings that replace those of the file, after those of its Parent.
@@ -76,19 +86,24 @@ type document struct {
 // Errors are *SettingsError, several joined where several names are unknown, or the system's where the file can't be
 // read.
 func LoadSettings(path, subConfig string) (Settings, error) {
+	set, _, err := LoadSettingsFrom(path, subConfig)
+	return set, err
+}
+
+func loadSettings(path, subConfig string) (Settings, sources, places, error) {
 	data, err := readSettings(path)
 	if err != nil {
-		return Settings{}, err
+		return Settings{}, nil, nil, err
 	}
 	var doc document
 	decoder := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 	if err := decoder.Decode(&doc); err != nil {
-		return Settings{}, decodeFault(path, err)
+		return Settings{}, nil, nil, decodeFault(path, err)
 	}
 	places := placesOf(data)
 	chain, err := doc.chain(path, places, subConfig)
 	if err != nil {
-		return Settings{}, err
+		return Settings{}, nil, nil, err
 	}
 	set := Defaults()
 	sources := sources{}
@@ -97,10 +112,12 @@ func LoadSettings(path, subConfig string) (Settings, error) {
 		sources.apply(&set, &doc.SubConfig[name].layer, subConfigPrefix+name+".")
 	}
 	if err := set.Validate(); err != nil {
-		return Settings{}, locate(err, path, places, sources)
+		return Settings{}, nil, nil, locate(err, path, places, sources)
 	}
 	set.Baking.resolve(filepath.Dir(path))
-	return set, nil
+	set.ServerNetwork.resolve(filepath.Dir(path))
+	set.Operations.resolve(filepath.Dir(path))
+	return set, sources, places, nil
 }
 
 func readSettings(path string) ([]byte, error) {
@@ -159,11 +176,15 @@ func (s sources) apply(set *Settings, l *layer, prefix string) {
 	takeInt(s, prefix, "Network.ServerPort", &set.Network.ServerPort, l.Network.ServerPort)
 	takeInt(s, prefix, "Network.UpdateFileMaxPortionSize", &set.Network.UpdateFileMaxPortionSize, l.Network.UpdateFileMaxPortionSize)
 	take(s, prefix, "Network.DisableZlibCompression", &set.Network.DisableZlibCompression, l.Network.DisableZlibCompression)
+	s.applyTransport(set, l, prefix)
+	take(s, prefix, "Network.ForceMetadataVersion", &set.Network.ForceMetadataVersion, l.Network.ForceMetadataVersion)
 	take(s, prefix, "ServerNetwork.UpdateFilesInMemory", &set.ServerNetwork.UpdateFilesInMemory, l.ServerNetwork.UpdateFilesInMemory)
 	take(s, prefix, "Baking.PlatformBinaries", &set.Baking.PlatformBinaries, l.Baking.PlatformBinaries)
 	take(s, prefix, "Baking.ClientResources", &set.Baking.ClientResources, l.Baking.ClientResources)
 	take(s, prefix, "Baking.CacheResources", &set.Baking.CacheResources, l.Baking.CacheResources)
 	take(s, prefix, "Baking.ClientResourceEntries", &set.Baking.ClientResourceEntries, l.Baking.ClientResourceEntries)
+	s.applyLimits(&set.Limits, &l.Limits, prefix)
+	s.applyOperations(&set.Operations, &l.Operations, prefix)
 }
 
 func take[T any](s sources, prefix, key string, to, from *T) {

@@ -23,7 +23,7 @@ func DescribeSettings(w io.Writer) error {
 
 // Summary is what the settings come to, for people; address is where the server would listen.
 func (s Settings) Summary(address string) string {
-	compression := "zlib for G1 clients"
+	compression := "zlib for clients of the engine"
 	if s.Network.DisableZlibCompression {
 		compression = "none"
 	}

@@ -38,6 +38,7 @@ func TestDefaultsAreTheSources(t *testing.T) {
 			ClientResources:  filepath.Join(base, "Resources"),
 			CacheResources:   filepath.Join(base, "Cache"),
 		},
+		Limits: server.DefaultLimits(),
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -93,6 +94,7 @@ ClientResourceEntries = ["Core", "Embedded", "maps/World"]
 			CacheResources:        filepath.Join(base, "tmp"),
 			ClientResourceEntries: []string{"Core", "Embedded", "maps/World"},
 		},
+		Limits: server.DefaultLimits(),
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)

@@ -1,20 +1,32 @@
 package server
 
 import (
+	"context"
 	"net"
 	"time"
 )
 
 // steady is a connection whose peer must go on taking data: every piece of writeStep bytes has a deadline of its own, so
-// that a large portion may be slow and a peer that stopped reading is still noticed.
-type steady struct{ net.Conn }
+// that a large portion may be slow and a peer that stopped reading is still noticed. Where bandwidth is limited a piece
+// first waits for its turn, which is not the peer's time.
+type steady struct {
+	net.Conn
+	progress time.Duration   // for one piece
+	lane     *lane           // nil: no limit
+	broken   context.Context // ends the waiting for a turn
+}
 
 // Write implements io.Writer.
-func (s steady) Write(data []byte) (int, error) {
+func (s *steady) Write(data []byte) (int, error) {
 	written := 0
 	for {
-		piece := data[written:min(len(data), written+writeStep)]
-		if err := s.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		piece := data[written:min(len(data), written+s.step())]
+		if s.lane != nil {
+			if err := s.lane.pass(s.broken, len(piece)); err != nil {
+				return written, net.ErrClosed
+			}
+		}
+		if err := s.SetWriteDeadline(time.Now().Add(s.progress)); err != nil {
 			return written, err
 		}
 		n, err := s.Conn.Write(piece)
@@ -23,4 +35,11 @@ func (s steady) Write(data []byte) (int, error) {
 			return written, err
 		}
 	}
+}
+
+func (s *steady) step() int {
+	if s.lane == nil {
+		return writeStep
+	}
+	return s.lane.step
 }

@@ -17,9 +17,14 @@ import (
 // inBubble runs a test of a server whose connections are pipes and whose time is fake.
 func inBubble(t *testing.T, test func(t *testing.T, h *house, pipes *pipes)) {
 	t.Helper()
+	inBubbleWith(t, settings(t), test)
+}
+
+func inBubbleWith(t *testing.T, set server.Settings, test func(t *testing.T, h *house, pipes *pipes)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
-		test(t, open(t, settings(t)).serve(t, pipes), pipes)
+		test(t, open(t, set).serve(t, pipes), pipes)
 	})
 }
 
@@ -212,7 +217,7 @@ func TestToldOffClientIsWaitedForAndThenClosed(t *testing.T) {
 		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 			p := newPeer(t, pipes.connect(), g)
 			m := hello(g)
-			m.Version++
+			m.Version += 2 // of no generation
 			p.send(m)
 			next[*netproto.HandshakeAnswer](p)
 			if g.Engine() {
@@ -231,7 +236,7 @@ func TestToldOffClientThatClosesEndsTheWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		p := newPeer(t, pipes.connect(), netproto.G1)
 		m := hello(netproto.G1)
-		m.Version++
+		m.Version += 2
 		p.send(m)
 		next[*netproto.HandshakeAnswer](p)
 		next[*netproto.Disconnect](p)
@@ -287,7 +292,7 @@ func TestStopIsBounded(t *testing.T) {
 		synctest.Wait()
 		started := time.Now()
 		h.stop()
-		if err := <-h.done; err != nil || time.Since(started) != server.DrainTimeout {
+		if err := <-h.done; err != nil || time.Since(started) != server.DefaultLimits().DrainTime {
 			t.Errorf("Serve returned %v after %v", err, time.Since(started))
 		}
 	})

@@ -16,6 +16,9 @@ const (
 // tune sets socket options by setsockopt(2): TCP_NOTSENT_LOWAT, and BBR congestion control, which keeps its speed on
 // links that lose packets, where the kernel has it and lets us. What the kernel refuses stays as it was.
 func tune(conn net.Conn) {
+	for over, ok := conn.(interface{ NetConn() net.Conn }); ok; over, ok = conn.(interface{ NetConn() net.Conn }) {
+		conn = over.NetConn() // TLS, WebSocket
+	}
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		return

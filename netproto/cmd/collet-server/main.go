@@ -1,8 +1,8 @@
 // Command collet-server offers resource packs and native modules to clients. See package server for what it does and
 // --help for how to ask for it.
 //
-// Exit codes: 0 asked to stop or checked, 1 could not do its work, 2 the command line makes no sense. Logs go to standard
-// error; only --check, --help and --version write to standard output.
+// Exit codes: 0 asked to stop, checked or reloaded, 1 could not do its work, 2 the command line makes no sense. Logs go to
+// standard error; only check, --print-config, --help and --version write to standard output.
 package main
 
 import (
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -29,61 +28,33 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // hands the signals back, so that a second one ends the process at once
-	if err := serve(ctx, opt, newLog(opt)); err != nil {
+	if err := perform(ctx, opt, newLog(opt)); err != nil {
 		fmt.Fprintf(os.Stderr, "collet-server: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-func serve(ctx context.Context, opt options, log zerolog.Logger) error {
-	set, err := opt.settings()
+// perform does what the command line asks for.
+func perform(ctx context.Context, opt options, log zerolog.Logger) error {
+	if opt.Command == askReload && opt.Control != "" {
+		return server.AskReload(ctx, opt.Control)
+	}
+	set, from, err := opt.effective()
 	if err != nil {
 		return err
 	}
-	if opt.Check {
+	switch {
+	case opt.PrintConfig:
+		return set.Print(os.Stdout, from)
+	case opt.Check || opt.Command == askCheck:
 		return check(ctx, opt, set, log)
-	}
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
-	// The port comes before hashing gigabytes, which would be for nothing if it is taken.
-	listener, err := server.Listen(ctx, opt.address(set))
-	if err != nil {
-		return err
-	}
-	defer listener.Close()
-	catalogue, err := server.Open(ctx, set, log)
-	if ctx.Err() != nil {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s := server.New(catalogue, set, log)
-	ctx, stop := context.WithCancel(ctx)
-	var reloader sync.WaitGroup
-	reloader.Go(func() { reload(ctx, hangup, s, opt, log) })
-	defer reloader.Wait()
-	defer stop()
-	return s.Serve(ctx, listener)
-}
-
-// reload reads settings and files again at each signal, until ctx ends.
-func reload(ctx context.Context, hangup <-chan os.Signal, s *server.Server, opt options, log zerolog.Logger) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangup:
-		}
-		set, err := opt.settings()
-		if err == nil {
-			err = s.Reload(ctx, set)
-		}
-		if err != nil {
-			log.Error().Err(err).Msg("Could not reload; what was offered before stays")
-		}
+	case opt.Command == askReload && set.Operations.ControlSocket == "":
+		return errNoControl
+	case opt.Command == askReload:
+		return server.AskReload(ctx, set.Operations.ControlSocket)
+	default:
+		return serve(ctx, opt, set, log)
 	}
 }
 
@@ -91,6 +62,10 @@ func reload(ctx context.Context, hangup <-chan os.Signal, s *server.Server, opt 
 func check(ctx context.Context, opt options, set server.Settings, log zerolog.Logger) error {
 	catalogue, err := server.Open(ctx, set, log)
 	if err != nil {
+		return err
+	}
+	defer catalogue.Close()
+	if err := server.CheckCertificates(opt.addresses(set), set, log); err != nil {
 		return err
 	}
 	fmt.Print(set.Summary(opt.address(set)))

@@ -36,6 +36,12 @@ func TestMain(m *testing.M) {
 //	stopped                  wait for its end, which must be a success
 //	fetch GEN COMPAT TARGET FILE WANT   get a file as a client does and compare it with the script's file WANT
 //	verdict GEN COMPAT TARGET WANT      compare the server's verdict
+//	get PATH PATTERN         ask the server's monitor; the answer must match
+//	activate ARGS…           start with inherited sockets, one for players and one named http, the same each time; sets ADDR
+//	knock COMPAT TARGET      greet the server without waiting for its answer
+//	answered                 wait for the answer to the last knock
+//	notified STATE           wait until the server has told the service manager so
+//	metadata COMPAT TARGET WANT         compare the metadata version that a G2b client is told
 //	bare FILE TEXT           write a file without a newline at its end
 //	occupy                   listen on a port until the script ends; sets TAKEN
 func TestScripts(t *testing.T) {
@@ -46,10 +52,18 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "logged": logged, "signal": send, "stopped": stopped,
-			"fetch": fetch, "verdict": verdict, "bare": bare, "occupy": occupy,
+			"fetch": fetch, "verdict": verdict, "metadata": metadata, "bare": bare, "occupy": occupy,
+			"get": get, "activate": activate, "notified": notified, "knock": knock, "answered": answered,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[key{}] = &process{}
+			folder, err := os.MkdirTemp("", "collet") // the folders of tests have names that are too long for sockets
+			if err != nil {
+				return err
+			}
+			e.Defer(func() { os.RemoveAll(folder) })
+			e.Setenv("SOCK", filepath.Join(folder, "control"))
+			e.Setenv("NOTIFY", filepath.Join(folder, "notify"))
 			return nil
 		},
 	})
@@ -60,9 +74,13 @@ type key struct{}
 
 // process is a server in the background, and what it has logged so far.
 type process struct {
-	cmd *exec.Cmd
-	mu  sync.Mutex
-	log bytes.Buffer
+	cmd              *exec.Cmd
+	web              string // address of the monitor, if it was inherited
+	told             *net.UnixConn
+	players, monitor *net.TCPListener // inherited
+	waiting          *netproto.Conn   // of a client that knocked
+	mu               sync.Mutex
+	log              bytes.Buffer
 }
 
 func (p *process) Write(b []byte) (int, error) {
@@ -156,6 +174,14 @@ func verdict(ts *testscript.TestScript, neg bool, args []string) {
 	defer client.Close()
 	if got := client.Judgement().Verdict.String(); got != args[3] {
 		ts.Fatalf("got %s, want %s", got, args[3])
+	}
+}
+
+func metadata(ts *testscript.TestScript, neg bool, args []string) {
+	client, _ := dial(ts, "G2b", args[0], args[1])
+	defer client.Close()
+	if got := client.Metadata(); got != args[2] {
+		ts.Fatalf("got %s, want %s", got, args[2])
 	}
 }
 

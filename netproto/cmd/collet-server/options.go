@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"maps"
 	"os"
 	"time"
 
@@ -14,26 +16,42 @@ import (
 
 // options is the command line.
 type options struct {
-	Config    string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file."`
-	SubConfig string           `group:"what" placeholder:"NAME" help:"Lay the settings of [SubConfig.NAME] over those of the file."`
-	Root      string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
-	Compat    string           `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
-	Listen    string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of every address at Network.ServerPort; port 0 takes a free one and the log says which."`
-	Check     bool             `group:"do" help:"Check settings and files, print what would be offered, and end."`
-	Version   kong.VersionFlag `group:"do" help:"Print the version and end."`
-	LogFormat string           `group:"log" enum:"console,json" default:"console" placeholder:"console|json" help:"How log lines look on standard error (default: console)."`
-	LogLevel  string           `group:"log" enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"The least important line to log: debug, info, warn or error (default: info)."`
+	Command     string           `arg:"" optional:"" default:"serve" enum:"serve,check,reload" help:"What to do: serve (default), check settings and files and print what would be offered, or make the running server reload."`
+	Config      string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file."`
+	SubConfig   string           `group:"what" placeholder:"NAME" help:"Lay the settings of [SubConfig.NAME] over those of the file."`
+	Root        string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
+	Compat      string           `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
+	Metadata    string           `name:"metadata-version" group:"what" placeholder:"VERSION" help:"Metadata version for the engine's later clients, as Network.ForceMetadataVersion. Default: that of the settings file, else what the packs carry."`
+	NoZlib      bool             `name:"no-zlib" group:"what" help:"Send uncompressed to the engine's clients, as Network.DisableZlibCompression; they must be set the same way."`
+	Listen      string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of every address at Network.ServerPort; port 0 takes a free one and the log says which."`
+	Transport   transport        `embed:""`
+	HTTP        string           `name:"http" group:"where" placeholder:"ADDR" help:"Serve metrics and health over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
+	Control     string           `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload reaches the server, as Operations.ControlSocket."`
+	Check       bool             `group:"do" help:"Check settings and files, print what would be offered, and end."`
+	PrintConfig bool             `name:"print-config" group:"do" help:"Print all settings as they take effect, each with where it came from, and end."`
+	Version     kong.VersionFlag `group:"do" help:"Print the version and end."`
+	LogFormat   string           `group:"log" enum:"console,json" default:"console" placeholder:"console|json" help:"How log lines look on standard error (default: console)."`
+	LogLevel    string           `group:"log" enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"The least important line to log: debug, info, warn or error (default: info)."`
 }
 
 const description = `Offers a game's resource packs and native modules to its clients.
 
   collet-server --config server.toml --sub-config PublicGame
   collet-server --root ./package --compat 1.4 --listen 127.0.0.1:4000
-  collet-server --config server.toml --check
+  collet-server check --config server.toml
+  collet-server reload --control /run/collet-server/control
 
-SIGINT or SIGTERM stops it once the answers that are under way are finished, a second one stops it at once. On SIGHUP it reads settings and files again; if they are wrong, what was offered before stays.
+SIGINT or SIGTERM stops it once the answers that are under way are finished, a second one stops it at once. On SIGHUP or collet-server reload it reads settings and files again; if they are wrong, what was offered before stays.
 
-It ends with 0 when asked to stop or after a good check, 1 when it could not do its work, 2 when the command line makes no sense.`
+It ends with 0 when asked to stop or after a good check or reload, 1 when it could not do its work, 2 when the command line makes no sense.`
+
+// What can be asked for beside serving.
+const (
+	askCheck  = "check"
+	askReload = "reload"
+)
+
+var errNoControl = errors.New("no control socket: give --control PATH, or set Operations.ControlSocket in the settings file")
 
 // parse reads the command line; --help and --version end the process.
 func parse(args []string) (options, error) {
@@ -69,6 +87,8 @@ func help(opt kong.HelpOptions, ctx *kong.Context) error {
 // sense refuses combinations that leave open what to serve.
 func (o options) sense() error {
 	switch {
+	case o.Command == askReload && o.Control != "":
+		return nil
 	case o.Config == "" && o.Root == "" && o.Compat == "":
 		return errors.New("nothing to serve: give --config FILE, or --root DIR and --compat VERSION")
 	case o.Config != "" && (o.Root != "" || o.Compat != ""):
@@ -82,12 +102,70 @@ func (o options) sense() error {
 	}
 }
 
-func (o options) settings() (server.Settings, error) {
-	if o.Config != "" {
-		return server.LoadSettings(o.Config, o.SubConfig)
+func (o options) settings() (set server.Settings, err error) {
+	if o.Config == "" {
+		set = server.RootSettings(o.Root, o.Compat)
+	} else if set, err = server.LoadSettings(o.Config, o.SubConfig); err != nil {
+		return set, err
 	}
-	set := server.RootSettings(o.Root, o.Compat)
+	set.Network.DisableZlibCompression = set.Network.DisableZlibCompression || o.NoZlib
+	set.Network.ForceMetadataVersion = cmp.Or(o.Metadata, set.Network.ForceMetadataVersion)
+	o.Transport.lay(&set)
+	set.Operations.HTTPAddress = cmp.Or(o.HTTP, set.Operations.HTTPAddress)
+	set.Operations.ControlSocket = cmp.Or(o.Control, set.Operations.ControlSocket)
 	return set, set.Validate()
+}
+
+// effective are the settings, and where each came from.
+func (o options) effective() (server.Settings, server.Origins, error) {
+	set, err := o.settings()
+	if err != nil {
+		return set, nil, err
+	}
+	from := server.Origins{}
+	if o.Config != "" {
+		if _, from, err = server.LoadSettingsFrom(o.Config, o.SubConfig); err != nil {
+			return set, nil, err
+		}
+	}
+	for key, option := range o.overrides() {
+		from[key] = option
+	}
+	return set, from, nil
+}
+
+// overrides names the options that were given in place of settings.
+func (o options) overrides() map[string]string {
+	given := map[string]string{}
+	for _, option := range []struct {
+		given     bool
+		name, key string
+	}{
+		{o.Compat != "", "--compat", "CompatibilityVersion"},
+		{o.Root != "", "--root", "Baking.ClientResources"},
+		{o.Root != "", "--root", "Baking.PlatformBinaries"},
+		{o.Root != "", "--root", "Baking.CacheResources"},
+		{o.Metadata != "", "--metadata-version", "Network.ForceMetadataVersion"},
+		{o.NoZlib, "--no-zlib", "Network.DisableZlibCompression"},
+		{o.HTTP != "", "--http", "Operations.HTTPAddress"},
+		{o.Control != "", "--control", "Operations.ControlSocket"},
+		{o.Listen != "", "default, but --listen " + o.Listen, "Network.ServerPort"},
+	} {
+		if option.given {
+			given[option.key] = option.name
+		}
+	}
+	maps.Copy(given, o.Transport.overrides())
+	return given
+}
+
+// addresses are where to listen for players.
+func (o options) addresses(set server.Settings) server.Addresses {
+	at := set.Addresses()
+	if o.Listen != "" {
+		at.TCP = o.Listen
+	}
+	return o.Transport.over(at)
 }
 
 func (o options) address(set server.Settings) string {

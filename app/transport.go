@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+)
+
+// route is how to get to a server: its address, and everything between it and us.
+type route struct {
+	addr   string // HOST:PORT
+	dialer *netproto.Dialer
+	err    error // why there is no way: told when it is taken, because what is installed can be played without it
+}
+
+// routeError says that the settings leave no way to the server. Trying again is of no use.
+type routeError struct{ err error }
+
+func (e *routeError) Error() string { return e.err.Error() }
+
+func (e *routeError) Unwrap() error { return e.err }
+
+// dial fits netproto.ClientOptions.
+func (r route) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if r.err != nil {
+		return nil, &routeError{r.err}
+	}
+	return r.dialer.DialContext(ctx, network, addr)
+}
+
+// schemes are the ways to connect that a server's address may begin with, and their usual ports.
+var schemes = map[string]struct {
+	port           string
+	secure, socket bool
+}{
+	"tcp": {port: "4000"}, "tls": {port: "4000", secure: true},
+	"ws": {port: "80", socket: true}, "wss": {port: "443", secure: true, socket: true},
+}
+
+var errServerForm = errors.New("want HOST:PORT, tls://HOST:PORT, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH")
+
+var errProxyOnly = errors.New("a direct connection is forbidden (--proxy-only or ClientNetwork.ProxyOnly), and --proxy or ClientNetwork.Proxy is \"direct\"")
+
+// directly is the word for no proxy.
+const directly = "direct"
+
+// newRoute reads where the server is and how to get there: flags go before settings, settings before the environment.
+func newRoute(server string, f flags, s settings, folder string, env func(string) string, log zerolog.Logger) route {
+	addr, secure, path, err := parseServer(server)
+	if err != nil {
+		return route{addr: server, err: fmt.Errorf("server %q: %w", server, err)}
+	}
+	n := s.ClientNetwork
+	r := route{addr: addr, dialer: &netproto.Dialer{WebSocket: path, ProxyOnly: f.ProxyOnly || n.ProxyOnly, Log: log}}
+	if r.dialer.Proxy, r.err = chooseProxy(cmp.Or(f.Proxy, n.Proxy), env); r.err != nil {
+		return r
+	}
+	if r.dialer.Proxy == nil && r.dialer.ProxyOnly {
+		r.err = errProxyOnly
+		return r
+	}
+	if secure || f.Tls || n.Tls {
+		r.dialer.TLS, r.err = clientTLS(f, s, folder)
+	}
+	return r
+}
+
+// clientTLS reads the authorities. The file of the settings is relative to the install folder, that of the command line
+// to the working folder.
+func clientTLS(f flags, s settings, folder string) (*tls.Config, error) {
+	file := f.TlsCa
+	if file == "" && s.ClientNetwork.TlsCa != "" {
+		if file = s.ClientNetwork.TlsCa; !filepath.IsAbs(file) {
+			file = filepath.Join(folder, file)
+		}
+	}
+	return netproto.ClientTLS(file, cmp.Or(f.TlsName, s.ClientNetwork.TlsName))
+}
+
+// chooseProxy is nil for no proxy at all.
+func chooseProxy(text string, env func(string) string) (func(addr string) (*netproto.Proxy, error), error) {
+	switch text {
+	case "":
+		return netproto.ProxyFromEnvironment(env), nil
+	case directly:
+		return nil, nil
+	}
+	proxy, err := netproto.ParseProxy(text)
+	if err != nil {
+		return nil, fmt.Errorf("ClientNetwork.Proxy: %w", err)
+	}
+	return netproto.FixedProxy(proxy), nil
+}
+
+// proxyFault checks the word of the command line.
+func proxyFault(text string) error {
+	if text == "" || text == directly {
+		return nil
+	}
+	_, err := netproto.ParseProxy(text)
+	return err
+}
+
+// serverFault checks the address of the command line.
+func serverFault(text string) error {
+	_, _, _, err := parseServer(text)
+	return err
+}
+
+// parseServer takes an address apart. path is that of a WebSocket, empty where none is wanted.
+func parseServer(text string) (addr string, secure bool, path string, err error) {
+	if !strings.Contains(text, "://") {
+		text = "tcp://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", false, "", errServerForm
+	}
+	scheme, known := schemes[strings.ToLower(u.Scheme)]
+	if !known || !scheme.socket && u.Path != "" {
+		return "", false, "", errServerForm
+	}
+	if scheme.socket {
+		path = cmp.Or(u.EscapedPath(), "/")
+	}
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.port)), scheme.secure, path, nil
+}

@@ -1,0 +1,147 @@
+package netproto
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Dialer makes the connections of a Client: its DialContext is what ClientOptions.Dial takes. The zero value is an
+// ordinary TCP dialer. The layers, from the inside:
+//
+//	TCP ─ direct ─────────────────┐
+//	TCP ─ proxy: CONNECT, SOCKS5 ─┴─ TLS, if set ─ WebSocket, if set
+//
+// A proxy that fails by itself is gone around once, unless ProxyOnly says otherwise. It may be used by several
+// goroutines and must not be changed meanwhile.
+type Dialer struct {
+	TLS       *tls.Config // see ClientTLS; nil is plain. Without a ServerName it is the host that is dialled
+	WebSocket string      // path of the WebSocket, "/" at least; empty: the bytes travel bare
+
+	Proxy     func(addr string) (*Proxy, error) // which proxy leads to addr, nil for none; nil: never one
+	ProxyOnly bool                              // never connect directly when there is a proxy
+	// ProxyTimeout is how long a proxy may take to connect us, in place of DefaultProxyTimeout.
+	ProxyTimeout time.Duration
+
+	// Direct makes the TCP connections, to the server or the proxy; nil is net.Dialer's DialContext.
+	Direct func(ctx context.Context, network, addr string) (net.Conn, error)
+	Log    zerolog.Logger
+}
+
+// DefaultProxyTimeout is how long a proxy may take to be reached and to connect us, as in the source (fonline reference,
+// section 2.1). It leaves a third of DefaultConnectTimeout for the direct try.
+const DefaultProxyTimeout = 10 * time.Second
+
+// DialContext connects to addr, host:port. The error is ctx's, a *ProxyError, a *TLSError, a *WebSocketError or the
+// network's.
+func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, proxy, err := d.carrier(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	dressed, err := d.dress(ctx, conn, addr)
+	if err == nil {
+		return dressed, nil
+	}
+	err = errors.Join(err, ignoreClosed(conn.Close()))
+	if proxy != nil {
+		err = fmt.Errorf("through the proxy %v: %w", proxy, err)
+	}
+	return nil, err
+}
+
+// ignoreClosed is nil for a connection that its last user has closed already.
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// carrier connects to addr, and says through which proxy.
+func (d *Dialer) carrier(ctx context.Context, network, addr string) (net.Conn, *Proxy, error) {
+	proxy, err := d.proxyTo(addr)
+	if err == nil && proxy == nil {
+		conn, err := d.direct(ctx, network, addr)
+		return conn, nil, err
+	}
+	if err == nil {
+		var conn net.Conn
+		if conn, err = proxy.dial(ctx, d, addr); err == nil {
+			d.Log.Debug().Stringer("proxy", proxy).Str("peer", addr).Msg("connected through a proxy")
+			return conn, proxy, nil
+		}
+	}
+	var fault *ProxyError
+	if ctx.Err() != nil || d.ProxyOnly || !errors.As(err, &fault) || fault.Fault != ProxyBroken {
+		return nil, nil, err
+	}
+	conn, directly := d.direct(ctx, network, addr)
+	if directly != nil {
+		return nil, nil, fmt.Errorf("%w; and directly: %w", err, directly)
+	}
+	d.Log.Warn().Err(err).Str("peer", addr).Msg("the proxy failed; connected directly")
+	return conn, nil, nil
+}
+
+func (d *Dialer) proxyTo(addr string) (*Proxy, error) {
+	if d.Proxy == nil {
+		return nil, nil
+	}
+	return d.Proxy(addr)
+}
+
+func (d *Dialer) direct(ctx context.Context, network, addr string) (net.Conn, error) {
+	if d.Direct != nil {
+		return d.Direct(ctx, network, addr)
+	}
+	return new(net.Dialer).DialContext(ctx, network, addr)
+}
+
+// dress puts TLS and WebSocket over a connection, whichever are set.
+func (d *Dialer) dress(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
+	if d.TLS == nil && d.WebSocket == "" {
+		return conn, nil
+	}
+	if d.TLS != nil {
+		secured, err := secure(ctx, conn, d.TLS, addr)
+		if err != nil {
+			return nil, err
+		}
+		conn = secured
+	}
+	if d.WebSocket != "" {
+		stream, err := upgrade(ctx, conn, addr, d.WebSocket)
+		if err != nil {
+			return nil, err
+		}
+		conn = stream
+	}
+	return unhurried{conn}, nil
+}
+
+// unhurried is a connection on which a write that ran into a deadline can't go on, because it may have stopped inside a
+// record or a frame. So there is no deadline for writes: they end when the connection is closed, which the session does
+// when nothing arrives any more.
+type unhurried struct{ net.Conn }
+
+// SetDeadline implements net.Conn.
+func (u unhurried) SetDeadline(t time.Time) error { return u.SetReadDeadline(t) }
+
+// SetWriteDeadline implements net.Conn.
+func (u unhurried) SetWriteDeadline(time.Time) error { return nil }
+
+// inTime runs a conversation on conn until ctx ends; then it is broken off, and the error is ctx's.
+func inTime(ctx context.Context, conn net.Conn, talk func() error) error {
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) }) // a closed connection ends talk as well
+	err := talk()
+	if !stop() {
+		return ctx.Err()
+	}
+	return err
+}

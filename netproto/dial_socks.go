@@ -1,0 +1,181 @@
+package netproto
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+)
+
+// The numbers of SOCKS version 5 (RFC 1928) and of its user name and password (RFC 1929).
+const (
+	socksVersion     = 5
+	socksNoUser      = 0x00
+	socksUser        = 0x02
+	socksNoMethod    = 0xFF
+	socksUserVersion = 1
+	socksConnect     = 1
+	socksIPv4        = 1
+	socksName        = 3
+	socksIPv6        = 4
+	socksSucceeded   = 0
+	socksForbidden   = 2
+)
+
+// socksMax is the longest name, user name or password in bytes: their length is one byte.
+const socksMax = 255
+
+var errSOCKSUser = errors.New("the user name and the password for SOCKS5 must have 1 to 255 bytes each")
+
+// checkSOCKSUser refuses what the format has no room for.
+func checkSOCKSUser(user *url.Userinfo) error {
+	password, _ := user.Password()
+	if n, m := len(user.Username()), len(password); n < 1 || m < 1 || n > socksMax || m > socksMax {
+		return errSOCKSUser
+	}
+	return nil
+}
+
+// socks asks a SOCKS5 proxy for a connection. Every answer has a length that is known before it is read, or one byte
+// that says it, so no cap is needed.
+func (p *Proxy) socks(conn net.Conn, host, port string) error {
+	if err := p.socksGreet(conn); err != nil {
+		return err
+	}
+	ask, err := socksRequest(host, port)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Write(ask); err != nil {
+		return broken("broke the connection off", err)
+	}
+	return socksReply(conn, net.JoinHostPort(host, port))
+}
+
+// socksGreet agrees on how we prove who we are, and does so.
+func (p *Proxy) socksGreet(conn net.Conn) error {
+	greeting := []byte{socksVersion, 1, socksNoUser}
+	if p.user != nil {
+		greeting = []byte{socksVersion, 2, socksNoUser, socksUser}
+	}
+	if _, err := conn.Write(greeting); err != nil {
+		return broken("broke the connection off", err)
+	}
+	var chosen [2]byte
+	if err := socksRead(conn, chosen[:]); err != nil {
+		return err
+	}
+	switch {
+	case chosen[0] != socksVersion:
+		return broken("doesn't speak SOCKS5", nil)
+	case chosen[1] == socksNoUser:
+		return nil
+	case chosen[1] == socksUser && p.user != nil:
+		return p.socksLogin(conn)
+	case chosen[1] == socksNoMethod && p.user == nil:
+		return broken("wants a user name and a password; put them into its address as USER:PASSWORD@HOST", nil)
+	default:
+		return broken("wants a way to authenticate that is not spoken here", nil)
+	}
+}
+
+func (p *Proxy) socksLogin(conn net.Conn) error {
+	name := p.user.Username()
+	password, _ := p.user.Password()
+	login := append([]byte{socksUserVersion, byte(len(name))}, name...)
+	login = append(append(login, byte(len(password))), password...)
+	if _, err := conn.Write(login); err != nil {
+		return broken("broke the connection off", err)
+	}
+	var answer [2]byte
+	if err := socksRead(conn, answer[:]); err != nil {
+		return err
+	}
+	if answer[1] != 0 {
+		return broken("doesn't accept the user name and password in its address", nil)
+	}
+	return nil
+}
+
+// socksRequest is the request for a connection. A name is left to the proxy to resolve.
+func socksRequest(host, port string) ([]byte, error) {
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("port %q: %w", port, err)
+	}
+	ask := []byte{socksVersion, socksConnect, 0}
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err != nil && (host == "" || len(host) > socksMax):
+		return nil, fmt.Errorf("a host's name has 1 to %d bytes for SOCKS5", socksMax)
+	case err != nil:
+		ask = append(append(ask, socksName, byte(len(host))), host...)
+	case ip.Unmap().Is4():
+		ask = append(append(ask, socksIPv4), ip.Unmap().AsSlice()...)
+	default:
+		ask = append(append(ask, socksIPv6), ip.AsSlice()...)
+	}
+	return binary.BigEndian.AppendUint16(ask, uint16(number)), nil
+}
+
+// socksReply reads the answer with the address behind it, which says nothing to us.
+func socksReply(conn net.Conn, addr string) error {
+	var head [4]byte
+	if err := socksRead(conn, head[:]); err != nil {
+		return err
+	}
+	if head[0] != socksVersion {
+		return broken("doesn't speak SOCKS5", nil)
+	}
+	if head[1] != socksSucceeded {
+		return socksRefusal(head[1], addr)
+	}
+	size := 0
+	switch head[3] {
+	case socksIPv4:
+		size = net.IPv4len
+	case socksIPv6:
+		size = net.IPv6len
+	case socksName:
+		var length [1]byte
+		if err := socksRead(conn, length[:]); err != nil {
+			return err
+		}
+		size = int(length[0])
+	default:
+		return broken("answered with an address of no known kind", nil)
+	}
+	return socksRead(conn, make([]byte, size+2)) // and a port
+}
+
+// socksRefusals are the reasons for which a proxy did not reach a server (RFC 1928, section 6). Others are its own.
+var socksRefusals = map[byte]string{
+	1: "general failure", 3: "the network is unreachable", 4: "the host is unreachable",
+	5: "the connection was refused", 6: "it took too long",
+}
+
+func socksRefusal(code byte, addr string) error {
+	if code == socksForbidden {
+		return &ProxyError{Fault: ProxyForbids, Text: fmt.Sprintf("forbids connections to %s; ask whoever runs it to allow them", addr)}
+	}
+	if reason, known := socksRefusals[code]; known {
+		return &ProxyError{Fault: ProxyServer, Text: fmt.Sprintf("can't reach %s: %s", addr, reason)}
+	}
+	return broken(fmt.Sprintf("can't connect us: SOCKS5 reply %d", code), nil)
+}
+
+// socksRead reads exactly len(p) bytes: not one that belongs to the server.
+func socksRead(conn net.Conn, p []byte) error {
+	_, err := io.ReadFull(conn, p)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return broken(errAnswerCut.Error(), nil)
+	}
+	if err != nil {
+		return broken("broke the connection off", err)
+	}
+	return nil
+}

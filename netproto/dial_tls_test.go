@@ -1,0 +1,204 @@
+package netproto_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/transporttest"
+)
+
+// toLoopback dials a port of this machine, whatever was asked for.
+func toLoopback(port string) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
+	}
+}
+
+func newAuthority(t *testing.T) *transporttest.Authority {
+	t.Helper()
+	authority, err := transporttest.NewAuthority("test authority")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority
+}
+
+// shake is a server that shakes hands with a certificate of this kind, and then only reads.
+func shake(t *testing.T, authority *transporttest.Authority, spec transporttest.Spec, change func(*tls.Config)) func(net.Conn) {
+	t.Helper()
+	cert, key, err := authority.Issue(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}}
+	if change != nil {
+		change(config)
+	}
+	return func(conn net.Conn) {
+		over := tls.Server(conn, config)
+		io.Copy(io.Discard, over)
+		over.Close()
+	}
+}
+
+// TestTLSFaults wants words for each certificate that proves nothing, and for servers that don't speak TLS.
+func TestTLSFaults(t *testing.T) {
+	ours, theirs := newAuthority(t), newAuthority(t)
+	game := []string{"game.test"}
+	now := time.Now()
+	tests := []struct {
+		name   string
+		talk   func(net.Conn)
+		change func(*tls.Config) // of the client
+		fault  netproto.CertificateFault
+		says   []string
+	}{
+		{"expired", shake(t, ours, transporttest.Spec{Hosts: game, NotAfter: now.Add(-time.Hour)}, nil), nil, netproto.CertificateDates,
+			[]string{"expired on " + now.Add(-time.Hour).UTC().Format(time.DateOnly), "clock"}},
+		{"of the future", shake(t, ours, transporttest.Spec{Hosts: game, NotBefore: now.Add(time.Hour)}, nil), nil, netproto.CertificateDates,
+			[]string{"is valid from " + now.Add(time.Hour).UTC().Format(time.DateOnly), "check the clock"}},
+		{"another host", shake(t, ours, transporttest.Spec{Hosts: []string{"other.test", "192.0.2.1"}}, nil), nil, netproto.CertificateHost,
+			[]string{"other.test, 192.0.2.1", "--tls-name"}},
+		{"no host", shake(t, ours, transporttest.Spec{Hosts: []string{}}, nil), nil, netproto.CertificateHost, []string{"no host at all"}},
+		{"name of many lines", shake(t, ours, transporttest.Spec{Hosts: []string{strings.Repeat("long.", 60) + "test"}}, nil), nil, netproto.CertificateHost, []string{"…"}},
+		{"unknown authority", shake(t, theirs, transporttest.Spec{Hosts: game}, nil), nil, netproto.CertificateAuthority, []string{"--tls-ca or ClientNetwork.TlsCa"}},
+		{"unknown to the system", shake(t, theirs, transporttest.Spec{Hosts: game}, nil),
+			func(c *tls.Config) { c.RootCAs = nil }, netproto.CertificateAuthority, []string{"this system doesn't know", "virus scanner"}},
+		{"name that is asked for", shake(t, ours, transporttest.Spec{Hosts: game}, nil),
+			func(c *tls.Config) { c.ServerName = "wanted.test" }, netproto.CertificateHost, []string{"TLS with wanted.test", "game.test"}},
+		{"no TLS", says("HTTP/1.1 400 Bad Request\r\n\r\n"), nil, 0, []string{"doesn't speak TLS on this port"}},
+		{"closed", says(""), nil, 0, []string{"closed the connection during the handshake"}},
+		{"too old", shake(t, ours, transporttest.Spec{Hosts: game}, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS11; c.MinVersion = tls.VersionTLS10 }), nil, 0, []string{"the server refused", "version"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			addr, _ := scripted(t, test.talk)
+			_, port, _ := strings.Cut(addr, ":")
+			config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
+			config.RootCAs.AppendCertsFromPEM(ours.PEM())
+			if test.change != nil {
+				test.change(config)
+			}
+			d := &netproto.Dialer{TLS: config, Direct: toLoopback(port)}
+			_, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: "game.test:4000", Dial: d.DialContext})
+			var fault *netproto.TLSError
+			var unreachable *netproto.UnreachableError
+			if !errors.As(err, &fault) || fault.Fault != test.fault || fault.Untrusted() != (test.fault != 0) || !errors.As(err, &unreachable) {
+				t.Fatalf("%v, want fault %v", err, test.fault)
+			}
+			for _, word := range test.says {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("says %q, want %q in it", err, word)
+				}
+			}
+		})
+	}
+}
+
+// TestTLSThroughProxy names the proxy when the certificate is wrong: it may be the proxy's. It is not gone around.
+func TestTLSThroughProxy(t *testing.T) {
+	server, met := scripted(t, shake(t, newAuthority(t), transporttest.Spec{}, nil))
+	proxy, err := transporttest.StartProxy(transporttest.ProxyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	d := via(t, "http://"+proxy.Addr())
+	d.TLS = &tls.Config{RootCAs: x509.NewCertPool()}
+	_, err = d.DialContext(t.Context(), "tcp", server)
+	var fault *netproto.TLSError
+	if !errors.As(err, &fault) || !fault.Untrusted() || !strings.Contains(err.Error(), "through the proxy http://"+proxy.Addr()) {
+		t.Errorf("says %v", err)
+	}
+	if met.Load() != 1 {
+		t.Errorf("%d connections to the server", met.Load())
+	}
+}
+
+// TestSilentTLSServer ends by the session's own patience, writing included.
+func TestSilentTLSServer(t *testing.T) {
+	authority := newAuthority(t)
+	addr, _ := scripted(t, shake(t, authority, transporttest.Spec{}, nil))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.PEM())
+	_, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+		Addr: addr, Dial: (&netproto.Dialer{TLS: &tls.Config{RootCAs: roots}}).DialContext, IdleTimeout: 100 * time.Millisecond,
+	})
+	var closed *netproto.ClosedError
+	if !errors.As(err, &closed) || !strings.Contains(err.Error(), "nothing moved for 100ms") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestClientTLS(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	tests := []struct{ file, says string }{
+		{"", ""},
+		{in("ca.pem", string(newAuthority(t).PEM())), ""},
+		{filepath.Join(dir, "gone.pem"), "gone.pem"},
+		{in("text.pem", "no certificate"), "holds no certificate in PEM"},
+		{in("huge.pem", strings.Repeat("x", 5<<20)), "longer than"},
+		{dir, "authorities of TLS"},
+	}
+	for _, test := range tests {
+		config, err := netproto.ClientTLS(test.file, "game.test")
+		switch {
+		case test.says == "" && (err != nil || config.MinVersion != tls.VersionTLS12 || config.ServerName != "game.test" || (config.RootCAs != nil) != (test.file != "")):
+			t.Errorf("%s: %+v, %v", test.file, config, err)
+		case test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)):
+			t.Errorf("%s: %v, want %q", test.file, err, test.says)
+		}
+	}
+}
+
+// TestWebSocketFaults wants words for servers that speak something else.
+func TestWebSocketFaults(t *testing.T) {
+	tests := []struct {
+		name   string
+		talk   func(net.Conn)
+		status int
+		says   string
+	}{
+		{"no such path", says("HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nnot"), 404, "status 404 Not Found; check port and path"},
+		{"a page", says("HTTP/1.1 200 OK\r\n\r\n<html>"), 200, "check port and path"},
+		{"elsewhere", says("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n"), 302, "status 302"},
+		{"no HTTP", says("\x22\x94\x1E\x01"), 0, "no WebSocket"},
+		{"closed", says(""), 0, "closed the connection before its answer was complete"},
+		{"endless", endless("HTTP/1.1 101 Switching Protocols\r\n"), 0, "more than 16384 bytes"},
+		{"wrong key", says("HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n"), 101, "Sec-WebSocket-Accept"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			addr, met := scripted(t, test.talk)
+			_, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: addr, Dial: (&netproto.Dialer{WebSocket: "/"}).DialContext})
+			var fault *netproto.WebSocketError
+			if !errors.As(err, &fault) || fault.Status != test.status || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%v, want status %d and %q", err, test.status, test.says)
+			}
+			if met.Load() != 1 {
+				t.Errorf("%d connections", met.Load())
+			}
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package netproto
+
+import (
+	"context"
+	"errors"
+	"io"
+	"syscall"
+
+	"collet/netproto/compat"
+)
+
+// A client that does not know which generation its server speaks tries one after the other, each on a connection of its
+// own. Every hello is an offer of C1 (see offerMark), so a server of ours is found with the first one. What the engine's
+// servers do with a hello that is not theirs (fonline reference, sections 0 and 2.6; fonline trace, reactions to odd
+// input):
+//
+//	hello        G1 server            G2a server           G2b server
+//	G2a          updater outdated     its own              closes at once: a string goes beyond the end
+//	G1           its own              updater outdated     closes at once
+//	G2b          answers, may crash   updater outdated     its own
+//
+// So the layout that G1 and G2a share comes first, and that of G2b only when a server closed without a word. A C1 hello
+// of its own is never tried: engine servers read its beginning as a string of 1.1 GB, and old ones make room for it.
+const firstProbe = G2a
+
+// probe finds the generation out. It makes at most one attempt in each engine generation, which is two for any server that
+// is asked for the first time, and three for one that has changed its generation.
+func probe(ctx context.Context, opt ClientOptions) (*Client, error) {
+	tried := map[Generation]bool{}
+	for {
+		g := opt.Generation
+		tried[g] = true
+		c, err := open(ctx, opt)
+		next := probeAfter(g, c, err)
+		if next == 0 || tried[next] || ctx.Err() != nil {
+			return c, err
+		}
+		opt.Log.Debug().Str("peer", opt.Addr).Stringer("generation", g).Stringer("next", next).AnErr("error", err).Msg("not the server's generation")
+		if c != nil {
+			_ = c.Close() // always nil
+		}
+		opt.Generation = next
+	}
+}
+
+// probeAfter says what to try next when an attempt in g ended so; 0 is nothing.
+func probeAfter(g Generation, c *Client, err error) Generation {
+	switch {
+	case err == nil && (!c.Generation().Engine() || c.judgement.Verdict != compat.UpdaterMismatch):
+		return 0
+	case err == nil && g == G1:
+		return G2a
+	case err == nil && g == G2a:
+		return G1
+	case err == nil:
+		return 0 // a later version of G2b's layout
+	case g == G2b && (unanswered(err) || misread(err)):
+		return G2a
+	case unanswered(err):
+		return G2b
+	default:
+		return 0
+	}
+}
+
+// unanswered reports whether the server closed the connection in place of an answer. Silence and a broken network are
+// something else: another hello would not mend them.
+func unanswered(err error) bool {
+	var closed *ClosedError
+	if !errors.As(err, &closed) || closed.Answered {
+		return false
+	}
+	return errors.Is(closed, io.EOF) || errors.Is(closed, io.ErrClosedPipe) || errors.Is(closed, syscall.ECONNRESET) || errors.Is(closed, syscall.EPIPE)
+}
+
+// misread reports whether the answer has another layout.
+func misread(err error) bool {
+	var format *FormatError
+	return errors.As(err, &format) && format.Message == IDHandshakeAnswer
+}

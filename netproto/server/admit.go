@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"collet/netproto"
+)
+
+// service is one run of Serve: what its connections share and who waits for them.
+type service struct {
+	server *Server
+	ctx    context.Context // asks connections to finish
+	hard   context.Context // breaks them off
+	owned  sync.WaitGroup
+}
+
+// admit is where an accepted connection of any transport enters: it takes its seat and is served by a goroutine of its
+// own, or it is refused. Its RemoteAddr is the client's address, whatever carries the bytes, and what a transport has to
+// shake hands about (TLS) it does in its first Read or Write. Admit owns conn. It returns at once, or, where connections
+// come faster than allowed, when it is this one's turn.
+func (v *service) admit(conn net.Conn) {
+	s := v.server
+	if wait := s.guard.arrive(time.Now()); wait > 0 {
+		s.meter.paced.Inc()
+		if !pause(v.ctx, wait) {
+			conn.Close()
+			return
+		}
+	}
+	taken, why := s.guard.enter(addressOf(conn.RemoteAddr().String()), time.Now())
+	if why != "" {
+		v.turnAway(conn, taken.from, why)
+		return
+	}
+	s.meter.accepted.Inc()
+	v.owned.Go(func() {
+		defer s.guard.leave(taken)
+		v.serveConn(conn, taken)
+	})
+}
+
+// pause waits, and reports whether it did so to the end.
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// turnAway refuses a connection. A C1 client is told why, if only a few are being told at the moment; the engine's
+// generations have no word for it and take the close for a server that can't be reached.
+func (v *service) turnAway(conn net.Conn, from netip.Prefix, why cause) {
+	s := v.server
+	s.meter.refused(why)
+	host := hostOf(conn.RemoteAddr().String())
+	s.warn(from, why, warnStranger).Str("peer", conn.RemoteAddr().String()).
+		Msgf("Refused a connection from host '%s': %s", host, s.overLimit(why))
+	if !s.guard.refuse() {
+		conn.Close()
+		return
+	}
+	v.owned.Go(func() {
+		defer s.guard.refused()
+		defer conn.Close()
+		defer context.AfterFunc(v.ctx, func() { conn.Close() })()
+		sayBusy(conn)
+	})
+}
+
+// overLimit names the limit that a refusal is about.
+func (s *Server) overLimit(why cause) string {
+	switch why {
+	case causeAddress:
+		return "too many connections from its address, see Limits.ConnectionsPerAddress"
+	case causeAddressRate:
+		return "too many new connections from its address, see Limits.ConnectionsPerSecondPerAddress"
+	default:
+		return "too many connections, see Limits.Connections"
+	}
+}
+
+// sayBusy waits shortly for the handshake, which tells the generation, and answers it with a refusal where there is one.
+func sayBusy(conn net.Conn) {
+	conn.SetDeadline(time.Now().Add(refuseTime))
+	wire := netproto.NewConn(conn, netproto.ServerSide, netproto.Limits{})
+	if _, err := wire.Read(); err != nil || wire.Generation() != netproto.C1 {
+		return
+	}
+	if wire.Write(&netproto.Refuse{Reason: netproto.RefuseBusy, Text: netproto.RefuseBusy.String()}) == nil {
+		lingerOn(conn, true)
+	}
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"os"
+	"runtime"
+	"sync/atomic"
+
+	"collet/platform"
+)
+
+// maxHandles is how many files of one catalogue are kept open. Others are opened for each portion. With the catalogue
+// before it, which its last client still uses, that is a quarter of the 8192 descriptors that small systems allow.
+const maxHandles = 1024
+
+// keepsHandles is false where an open file can't be replaced, which would keep releases from being published.
+const keepsHandles = runtime.GOOS != "windows"
+
+// holders counts who uses a catalogue: the server that offers it, and every connection that was greeted with it. The last
+// one to let go closes the files.
+type holders struct {
+	count   atomic.Int64
+	retired atomic.Bool // the server offers another one
+}
+
+// hold counts one more holder. It fails if the last one has let go.
+func (c *Catalogue) hold() bool {
+	for {
+		n := c.held.count.Load()
+		if n == 0 {
+			return false
+		}
+		if c.held.count.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// release is a holder's end.
+func (c *Catalogue) release() {
+	if c.held.count.Add(-1) == 0 {
+		c.close()
+	}
+}
+
+// Close lets go of the files of a catalogue that no server owns.
+func (c *Catalogue) Close() { c.retire() }
+
+// retire is the end of the server's own hold.
+func (c *Catalogue) retire() {
+	if !c.held.retired.Swap(true) {
+		c.release()
+	}
+}
+
+// close closes all files.
+func (c *Catalogue) close() {
+	for _, f := range c.files {
+		if f.in != nil {
+			f.in.Close()
+		}
+	}
+}
+
+// take is the catalogue that is offered now, held.
+func (s *Server) take() *Catalogue {
+	for {
+		if c := s.Catalogue(); c.hold() {
+			return c
+		}
+	}
+}
+
+// keep leaves in open for the portions to come, if there is room for it, and reports whether it did.
+func (f *file) keep(in *os.File, position int) bool {
+	if !keepsHandles || f.inMemory || position >= maxHandles {
+		return false
+	}
+	f.in = in
+	return true
+}
+
+// closeAll is for files that no catalogue came to hold.
+func closeAll(files []*file) { (&Catalogue{files: files}).close() }
+
+// check makes sure that in, of which a portion has just been read, is the file that was announced, and still what others
+// will find under its name. Clients of a catalogue that is offered no more may finish with what is open though another
+// file has its name by now.
+func (f *file) check(c *Catalogue, in *os.File) error {
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if now := platform.IdentityOf(info); !sameFile(f.identity, now) {
+		return &changedError{path: f.Path, was: f.identity, is: now}
+	}
+	if in != f.in || c.held.retired.Load() {
+		return nil
+	}
+	return f.unmoved()
+}
+
+// unmoved looks at what lies under the file's name now.
+func (f *file) unmoved() error {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	if now := platform.IdentityOf(info); !sameFile(f.identity, now) {
+		return &changedError{path: f.Path, was: f.identity, is: now}
+	}
+	return nil
+}
+
+// spareDescriptors are for listeners, the log, a monitor and what the system's libraries open.
+const spareDescriptors = 64
+
+// warnOf tells when the system allows fewer descriptors than the limits promise; 0 is unknown.
+func (s *Server) warnOf(descriptors uint64) {
+	files := 0
+	if keepsHandles && s.Catalogue().storage == "disk" {
+		files = 2 * min(len(s.Catalogue().files), maxHandles)
+	}
+	if need := uint64(s.set.Limits.Connections + files + spareDescriptors); descriptors != 0 && descriptors < need {
+		s.log.Warn().Uint64("allowed", descriptors).Uint64("needed", need).
+			Msg("The system allows fewer open files than Limits.Connections may need: raise it (LimitNOFILE, ulimit -n), or lower the setting")
+	}
+}

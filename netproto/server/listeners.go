@@ -1,0 +1,253 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Addresses say where a server listens for what, each as HOST:PORT; an empty one is not listened on.
+type Addresses struct {
+	TCP             string
+	TLS             string
+	WebSocket       string // plain: for a network of one's own, or behind something that speaks TLS
+	SecureWebSocket string
+}
+
+// Addresses are those of the settings: every address of the machine at the ports that are set.
+func (s Settings) Addresses() Addresses {
+	at := func(port int) string {
+		if port == 0 {
+			return ""
+		}
+		return net.JoinHostPort("", strconv.Itoa(port))
+	}
+	a := Addresses{TCP: at(s.Network.ServerPort), TLS: at(s.Network.TlsPort)}
+	if s.Network.SecuredWebSockets {
+		a.SecureWebSocket = at(s.Network.WebSocketPort)
+	} else {
+		a.WebSocket = at(s.Network.WebSocketPort)
+	}
+	return a
+}
+
+// Listeners are all places at which a server listens, as one net.Listener: Accept gives connections in the order in
+// which they arrive, whatever they come by. Handshakes of TLS and WebSocket happen when a connection is first read, so a
+// connection that has only arrived has cost nothing yet, and every limit that holds for one holds for all.
+//
+// Close ends the goroutines, one for each place, that wait for connections.
+type Listeners struct {
+	open     []net.Listener
+	pairs    []*certificate
+	arrivals chan arrival
+	closed   chan struct{}
+	once     sync.Once
+	err      error // of Close
+	waiting  sync.WaitGroup
+}
+
+// arrival is what one call of Accept returned.
+type arrival struct {
+	conn net.Conn
+	err  error
+}
+
+var _ net.Listener = (*Listeners)(nil)
+
+// place is one address to listen on.
+type place struct {
+	addr, option string // option: what chooses the address
+	word         string // for the log
+	wrap         func(net.Listener) (net.Listener, error)
+}
+
+// ListenAll listens at all addresses that are given, or at none. The settings name the certificates. Errors are
+// *ListenError, *CertificateError or *SettingsError.
+func ListenAll(ctx context.Context, at Addresses, set Settings, log zerolog.Logger) (*Listeners, error) {
+	l := &Listeners{arrivals: make(chan arrival), closed: make(chan struct{})}
+	for _, p := range l.places(at, set.ServerNetwork, log) {
+		if p.addr == "" {
+			continue
+		}
+		if err := l.add(ctx, p, log); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
+	if len(l.open) == 0 {
+		return nil, &ListenError{Err: errNowhere}
+	}
+	for _, listener := range l.open {
+		l.waiting.Go(func() { l.wait(listener) })
+	}
+	return l, nil
+}
+
+var errNowhere = errors.New("no address is given")
+
+// places lists what there is to listen on; the plain one comes first and gives Addr.
+func (l *Listeners) places(at Addresses, set ServerNetwork, log zerolog.Logger) []place {
+	secure := func(files [2]string, key string, protocols ...string) func(net.Listener) (net.Listener, error) {
+		return func(inner net.Listener) (net.Listener, error) {
+			pair, err := l.certificate(files, key, log)
+			if err != nil {
+				return nil, err
+			}
+			return tls.NewListener(inner, pair.config(protocols...)), nil
+		}
+	}
+	own := [2]string{set.TlsCertificate, set.TlsPrivateKey}
+	web, webKey := [2]string{set.WssCertificate, set.WssPrivateKey}, "ServerNetwork.WssCertificate"
+	if web == [2]string{} {
+		web, webKey = own, "ServerNetwork.TlsCertificate"
+	}
+	asWeb := func(inner net.Listener) (net.Listener, error) { return webSocketListener{inner}, nil }
+	asSecureWeb := func(inner net.Listener) (net.Listener, error) {
+		outer, err := secure(web, webKey, "http/1.1")(inner)
+		return webSocketListener{outer}, err
+	}
+	return []place{
+		{at.TCP, "--listen or Network.ServerPort", "TCP", nil},
+		{at.TLS, "--listen-tls or Network.TlsPort", "TLS", secure(own, "ServerNetwork.TlsCertificate")},
+		{at.WebSocket, "--listen-ws or Network.WebSocketPort", "WebSocket", asWeb},
+		{at.SecureWebSocket, "--listen-wss or Network.WebSocketPort", "WebSocket over TLS", asSecureWeb},
+	}
+}
+
+// certificate opens a pair of files; the same pair is opened once.
+func (l *Listeners) certificate(files [2]string, key string, log zerolog.Logger) (*certificate, error) {
+	if files[0] == "" || files[1] == "" {
+		return nil, &SettingsError{Key: key, Text: fmt.Sprintf(
+			"TLS needs a certificate and its private key, each a PEM file; got %q and %q (--tls-cert and --tls-key)", files[0], files[1])}
+	}
+	for _, pair := range l.pairs {
+		if pair.certFile == files[0] && pair.keyFile == files[1] {
+			return pair, nil
+		}
+	}
+	pair, err := openCertificate(files[0], files[1], log, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	l.pairs = append(l.pairs, pair)
+	return pair, nil
+}
+
+// add opens one place. The line of the log has no "address": that field is what programs wait for in the line of Serve.
+func (l *Listeners) add(ctx context.Context, p place, log zerolog.Logger) error {
+	inner, err := new(net.ListenConfig).Listen(ctx, "tcp", p.addr)
+	if err != nil {
+		return &ListenError{Addr: p.addr, Option: p.option, Err: err}
+	}
+	if p.wrap == nil {
+		l.open = append(l.open, inner)
+		return nil
+	}
+	outer, err := p.wrap(inner)
+	if err != nil {
+		return errors.Join(err, inner.Close())
+	}
+	l.open = append(l.open, outer)
+	log.Info().Stringer("at", inner.Addr()).Msgf("Listens for %s", p.word)
+	return nil
+}
+
+// wait passes on what arrives at one place until it is closed.
+func (l *Listeners) wait(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		select {
+		case l.arrivals <- arrival{conn, err}:
+		case <-l.closed:
+			if err == nil {
+				conn.Close()
+			}
+			return
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+	}
+}
+
+// Accept implements net.Listener.
+func (l *Listeners) Accept() (net.Conn, error) {
+	select {
+	case a := <-l.arrivals:
+		return a.conn, a.err
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Addr is the address of the plain place, or of the first one there is.
+func (l *Listeners) Addr() net.Addr { return l.open[0].Addr() }
+
+// Addrs are the addresses of all places, in the order of Addresses without those that are not listened on.
+func (l *Listeners) Addrs() []net.Addr {
+	var all []net.Addr
+	for _, listener := range l.open {
+		all = append(all, listener.Addr())
+	}
+	return all
+}
+
+// CheckCertificates reads the certificates of the addresses that want one, and listens nowhere. The errors are those of
+// ListenAll.
+func CheckCertificates(at Addresses, set Settings, log zerolog.Logger) error {
+	var l Listeners
+	var errs []error
+	for _, p := range l.places(at, set.ServerNetwork, log) {
+		if p.addr != "" && p.wrap != nil {
+			_, err := p.wrap(nil)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// strange reports whether what a connection began with was no handshake of its port's transport. Networks that broke and
+// clients that left are something else.
+func strange(conn net.Conn, err error) bool {
+	var plain *NoWebSocketError
+	if errors.As(err, &plain) {
+		return true
+	}
+	if web, is := conn.(*webSocketConn); is {
+		conn = web.Conn
+	}
+	secured, is := conn.(*tls.Conn)
+	if !is || secured.ConnectionState().HandshakeComplete || errors.Is(err, io.EOF) {
+		return false
+	}
+	var network *net.OpError
+	return !errors.As(err, &network) || network.Op == "remote error" // as crypto/tls marks what the peer said
+}
+
+// Reload looks at the files of the certificates now, instead of within seconds.
+func (l *Listeners) Reload() {
+	for _, pair := range l.pairs {
+		pair.reload()
+	}
+}
+
+// Close implements net.Listener. It returns when nothing waits for connections any more.
+func (l *Listeners) Close() error {
+	l.once.Do(func() {
+		close(l.closed)
+		var errs []error
+		for _, listener := range l.open {
+			errs = append(errs, listener.Close())
+		}
+		l.err = errors.Join(errs...)
+		l.waiting.Wait()
+	})
+	return l.err
+}

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+)
+
+// metadataOf is the metadata version that clients of G2b are told: the one that the settings force, or else the one that
+// the packs carry. Two packs that disagree come from two bakes and are refused, unless a version is forced. A file in
+// another layout, as packs of G1's time have it, counts as none. Without any version it is empty, which such a client compares with
+// its own.
+func metadataOf(set Settings, found []*file, log zerolog.Logger) (string, error) {
+	forced := set.Network.ForceMetadataVersion
+	version, owner := "", (*file)(nil)
+	for _, f := range found {
+		if f.Target != "" {
+			continue
+		}
+		got, err := f.metadata()
+		switch {
+		case errors.Is(err, netproto.ErrNoMetadata):
+		case err != nil:
+			log.Warn().Err(err).Str("file", f.Path).Msg("The metadata version of a pack can't be read")
+		case forced != "" && got != forced:
+			log.Warn().Str("file", f.Path).Msgf("Metadata version %s is forced; the pack has %s", quote(forced), quote(got))
+		case forced == "" && owner != nil && got != version:
+			return "", &CatalogueError{Subject: "resource pack", Path: f.path,
+				Err:  fmt.Errorf("has metadata version %s, and %q has %s", quote(got), owner.path, quote(version)),
+				Hint: "publish packs that were baked together, or set Network.ForceMetadataVersion"}
+		default:
+			version, owner = got, f
+		}
+	}
+	return cmp.Or(forced, version), nil
+}
+
+// metadata reads a pack's own metadata version. The pack was loaded before.
+func (f *file) metadata() (string, error) {
+	switch {
+	case f.inMemory:
+		return netproto.PackMetadata(bytes.NewReader(f.data), f.Size)
+	case f.in != nil:
+		return netproto.PackMetadata(io.NewSectionReader(f.in, 0, f.Size), f.Size)
+	}
+	in, err := os.Open(f.path)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	return netproto.PackMetadata(io.NewSectionReader(in, 0, f.Size), f.Size)
+}

@@ -1,0 +1,268 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+	"collet/netproto/server"
+)
+
+// stopped waits until something that follows from a connection's end has happened.
+func (h *house) stopped(t testing.TB, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("nothing happened:\n%s", h.log)
+		}
+	}
+}
+
+// ask is what a monitor answers.
+func ask(m *server.Monitor, method, path string) (int, string) {
+	answer := httptest.NewRecorder()
+	m.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
+	return answer.Code, answer.Body.String()
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	var m server.Monitor
+	expect := func(state, path string, code int, text string) {
+		t.Helper()
+		if got, body := ask(&m, http.MethodGet, path); got != code || !strings.Contains(body, text) {
+			t.Errorf("%s: %s gives %d %q, want %d %q", state, path, got, body, code, text)
+		}
+	}
+	expect("no server", "/healthz", 200, "ok")
+	expect("no server", "/readyz", 503, "starting")
+	expect("no server", "/metrics", 503, "starting")
+	h := open(t, settings(t))
+	m.Watch(h.Server)
+	expect("not serving", "/readyz", 503, "no new connections")
+	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.serve(t, listener)
+	p := h.dial(t, netproto.C1)
+	p.greet(hello(netproto.C1))
+	expect("serving", "/readyz", 200, "ready: 8 files for compatibility version compat-A, 1 connections")
+	expect("serving", "/", 404, "/metrics, /healthz or /readyz")
+	if code, _ := ask(&m, http.MethodPost, "/readyz"); code != http.StatusMethodNotAllowed {
+		t.Errorf("POST gives %d", code)
+	}
+	h.stop()
+	p.gone()
+	p.raw.Close()
+	<-h.done
+	expect("stopped", "/readyz", 503, "stopping")
+	expect("stopped", "/healthz", 200, "ok")
+}
+
+// value is a series of the metrics.
+func value(t testing.TB, m *server.Monitor, series string) string {
+	t.Helper()
+	_, text := ask(m, http.MethodGet, "/metrics")
+	for line := range strings.Lines(text) {
+		if rest, found := strings.CutPrefix(line, series+" "); found {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
+
+// TestMetricsCount does everything once and looks at what was counted.
+func TestMetricsCount(t *testing.T) {
+	set := settings(t)
+	set.Limits.Connections = 2
+	h := start(t, set)
+	var m server.Monitor
+	m.Watch(h.Server)
+	taking := h.dial(t, netproto.C1)
+	_, files := taking.greet(hello(netproto.C1))
+	taking.take(files[1])
+	wrong := h.dial(t, netproto.G1)
+	wrong.greet(hello(netproto.G1))
+	refused := h.dial(t, netproto.C1)
+	refused.send(hello(netproto.C1))
+	next[*netproto.Refuse](refused)
+	refused.raw.Close()
+	wrong.send(&netproto.GetUpdateFile{Index: 999})
+	wrong.gone()
+	if got := value(t, &m, "collet_connections"); got != "1" && got != "2" { // the one that was told off may linger
+		t.Errorf("%s connections", got)
+	}
+	taking.raw.Close()
+	h.gone(t)
+	set.Baking.ClientResourceEntries = []string{"Nothing"}
+	if err := h.Reload(t.Context(), set); err == nil {
+		t.Error("reloaded")
+	}
+	for series, want := range map[string]string{
+		"collet_connections":                                        "0",
+		"collet_connections_accepted_total":                         "2",
+		`collet_connections_refused_total{limit="connections"}`:     "1",
+		`collet_connections_refused_total{limit="address"}`:         "0",
+		`collet_connections_ended_total{cause="file_index"}`:        "1",
+		`collet_connections_ended_total{cause="closed"}`:            "1",
+		`collet_connections_ended_total{cause="malformed"}`:         "0",
+		`collet_handshakes_total{generation="C1",verdict="ACCEPT"}`: "1",
+		`collet_handshakes_total{generation="G1",verdict="ACCEPT"}`: "1",
+		`collet_requests_total{generation="C1"}`:                    "3",
+		`collet_sent_bytes_total{generation="C1"}`:                  "2400",
+		`collet_reloads_total{result="failed"}`:                     "1",
+		`collet_reloads_total{result="ok"}`:                         "0",
+		"collet_catalogue_files":                                    "8",
+	} {
+		if got := value(t, &m, series); got != want {
+			t.Errorf("%s is %q, want %s", series, got, want)
+		}
+	}
+}
+
+// TestPeersMakeNoSeries sends what could become labels.
+func TestPeersMakeNoSeries(t *testing.T) {
+	h := start(t, settings(t))
+	var m server.Monitor
+	m.Watch(h.Server)
+	greet := func(compat, target string) {
+		p := h.dial(t, netproto.G1)
+		message := hello(netproto.G1)
+		message.Compatibility, message.Target = compat, target
+		p.greet(message)
+		p.raw.Close()
+		h.gone(t)
+	}
+	series := func() int {
+		_, text := ask(&m, http.MethodGet, "/metrics")
+		return len(regexp.MustCompile(`(?m)^collet_`).FindAllString(text, -1))
+	}
+	greet("a", "b")
+	before := series()
+	for i := range 20 {
+		greet(fmt.Sprintf("compat %d", i), fmt.Sprintf("target %d", i))
+	}
+	if after := series(); after != before {
+		t.Errorf("%d series, %d before", after, before)
+	}
+}
+
+// TestOperatingDocument holds docs/OPERATING.md to the code: every metric with its labels, every cause, every setting of
+// Limits and Operations with its default, and no others.
+func TestOperatingDocument(t *testing.T) {
+	data, err := os.ReadFile("../../docs/OPERATING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(data)
+	h := open(t, settings(t))
+	t.Cleanup(h.Close)
+	var m server.Monitor
+	m.Watch(h.Server)
+	_, text := ask(&m, http.MethodGet, "/metrics")
+	var have []string
+	for _, found := range regexp.MustCompile(`(?m)^# TYPE (collet_\w+)`).FindAllStringSubmatch(text, -1) {
+		have = append(have, found[1])
+	}
+	have = append(have, "collet_handshakes_total", "collet_requests_total", "collet_sent_bytes_total") // appear with the first client
+	for _, found := range regexp.MustCompile("(?m)^\\| `(collet_\\w+)").FindAllStringSubmatch(doc, -1) {
+		if !slices.Contains(have, found[1]) {
+			t.Errorf("the document has %s, which is no metric", found[1])
+		}
+	}
+	for _, name := range have {
+		if !strings.Contains(doc, "| `"+name) {
+			t.Errorf("the document lacks %s", name)
+		}
+	}
+	for _, found := range regexp.MustCompile(`(?:cause|limit)="(\w+)"`).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(doc, "`"+found[1]+"`") {
+			t.Errorf("the document lacks the cause %s", found[1])
+		}
+	}
+	for _, row := range server.SettingRows() {
+		line := fmt.Sprintf("| `%s` | %s |", row[0], strings.Trim(row[1], `"`))
+		if about := strings.HasPrefix(row[0], "Limits.") || strings.HasPrefix(row[0], "Operations."); about && !strings.Contains(doc, line) {
+			t.Errorf("the document lacks %q", line)
+		}
+	}
+}
+
+func TestMonitorAddressIsLoopbackUnlessSaid(t *testing.T) {
+	for given, want := range map[string]string{
+		"": "", ":9100": "127.0.0.1:9100", "0.0.0.0:9100": "0.0.0.0:9100", "[::1]:9100": "[::1]:9100", "9100": "9100",
+	} {
+		set := server.Defaults()
+		set.Operations.HTTPAddress = given
+		if got := set.MonitorAddress(); got != want {
+			t.Errorf("%q gives %q, want %q", given, got, want)
+		}
+	}
+}
+
+// TestMonitorBoundsItsAskers opens more connections than are answered at once; the others are answered when these go.
+func TestMonitorBoundsItsAskers(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := new(server.Monitor).ServeMonitor(ctx, listener, zerolog.Nop()); err != nil {
+			t.Error(err)
+		}
+	})
+	defer serving.Wait()
+	defer stop()
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		return conn
+	}
+	answered := func(conn net.Conn, extra string) string {
+		fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n%s\r\n", extra)
+		status := make([]byte, len("HTTP/1.1 200"))
+		io.ReadFull(conn, status)
+		return string(status)
+	}
+	idle := make([]net.Conn, 32)
+	for i := range idle {
+		idle[i] = dial()
+		if got := answered(idle[i], ""); got != "HTTP/1.1 200" {
+			t.Fatalf("asker %d: %q", i, got)
+		}
+	}
+	late := dial()
+	late.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if got := answered(late, ""); got == "HTTP/1.1 200" {
+		t.Error("one more than allowed was answered")
+	}
+	idle[0].Close()
+	late.SetReadDeadline(time.Now().Add(20 * time.Second))
+	status := make([]byte, len("HTTP/1.1 200"))
+	if io.ReadFull(late, status); string(status) != "HTTP/1.1 200" {
+		t.Errorf("after one has gone: %q", status)
+	}
+	if got := answered(idle[1], "Big: "+strings.Repeat("x", 20_000)+"\r\n"); got == "HTTP/1.1 200" {
+		t.Error("a head of 20 KB was taken")
+	}
+}

@@ -1,0 +1,130 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// bucket is a token bucket: it holds at most burst tokens and gains rate of them in a second. It may be overdrawn by a
+// reservation, which then waits. The zero value is unlimited. Not safe for concurrent use.
+type bucket struct {
+	rate, burst float64 // tokens in a second, tokens
+	level       float64 // at the time at
+	at          time.Time
+}
+
+// newBucket is full.
+func newBucket(rate, burst float64, now time.Time) bucket {
+	return bucket{rate: rate, burst: burst, level: burst, at: now}
+}
+
+func (b *bucket) fill(now time.Time) {
+	b.level = min(b.burst, b.level+b.rate*now.Sub(b.at).Seconds())
+	b.at = now
+}
+
+// take takes one token if there is one.
+func (b *bucket) take(now time.Time) bool {
+	if b.rate == 0 {
+		return true
+	}
+	b.fill(now)
+	if b.level < 1 {
+		return false
+	}
+	b.level--
+	return true
+}
+
+// reserve takes n tokens and says how long to wait until they are there.
+func (b *bucket) reserve(now time.Time, n float64) time.Duration {
+	if b.rate == 0 {
+		return 0
+	}
+	b.fill(now)
+	b.level -= n
+	return time.Duration(max(0, -b.level/b.rate) * float64(time.Second))
+}
+
+// full reports whether nothing is remembered in the bucket.
+func (b *bucket) full(now time.Time) bool {
+	b.fill(now)
+	return b.level >= b.burst
+}
+
+// meteredStep is how many seconds of a bandwidth are handed out at once: small enough that shares are even over a second,
+// large enough that a fast link needs few waits.
+const meteredStep = 0.05
+
+// gate hands out bandwidth in the order in which it is asked for it. It is safe for concurrent use.
+type gate struct {
+	mu     sync.Mutex
+	bucket bucket
+}
+
+// newGate allows rate bytes in a second; 0 is any number.
+func newGate(rate int64, now time.Time) *gate {
+	return &gate{bucket: newBucket(float64(rate), float64(rate)*meteredStep, now)}
+}
+
+// pass waits until n bytes may be sent, or until ctx ends.
+func (g *gate) pass(ctx context.Context, n int) error {
+	g.mu.Lock()
+	wait := g.bucket.reserve(time.Now(), float64(n))
+	g.mu.Unlock()
+	if wait == 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// lane is the way of one client's bytes: first its own gate, then that of all. Only one piece of a lane is in front of
+// the common gate at a time, so that every lane that wants more gets an equal share, however many connections are in it.
+type lane struct {
+	turn  chan struct{} // holds one value while a piece is waiting
+	own   *gate
+	total *gate
+	step  int // bytes, the largest piece
+}
+
+// newLane is nil where nothing is limited.
+func newLane(l Limits, total *gate, now time.Time) *lane {
+	slowest := min(orUnlimited(l.ClientBandwidth), orUnlimited(l.TotalBandwidth))
+	if slowest == maxBandwidth {
+		return nil
+	}
+	step := int(min(writeStep, max(minStep, float64(slowest)*meteredStep)))
+	return &lane{turn: make(chan struct{}, 1), own: newGate(l.ClientBandwidth, now), total: total, step: step}
+}
+
+func orUnlimited(rate int64) int64 {
+	if rate == 0 {
+		return maxBandwidth
+	}
+	return rate
+}
+
+// minStep is the smallest piece that is worth a packet, in bytes.
+const minStep = 512
+
+// pass waits until n bytes, at most a step, may be sent, or until ctx ends.
+func (l *lane) pass(ctx context.Context, n int) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := l.own.pass(ctx, n); err != nil {
+		return err
+	}
+	return l.total.pass(ctx, n)
+}

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package server
+
+// descriptors is how many files and connections this process may have open, 0 if that is not known.
+func descriptors() uint64 { return 0 }

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"collet/platform"
+)
+
+// Stamp is a number that changes when a pack or a platform binary of the settings is added, removed, replaced or written
+// to. It reads folders and what they say about files, no content, so that it may be taken often. What can't be read is
+// part of the stamp.
+func (s Settings) Stamp() uint64 {
+	sum := fnv.New64a()
+	note := func(path string, info fs.FileInfo, err error) {
+		sum.Write([]byte(path))
+		if err != nil {
+			sum.Write([]byte{0})
+			return
+		}
+		id := platform.IdentityOf(info)
+		for _, n := range []uint64{uint64(id.Size), uint64(id.Modified.UnixNano()), id.Inode} {
+			sum.Write(binary.LittleEndian.AppendUint64(nil, n))
+		}
+	}
+	for _, path := range s.watched() {
+		info, err := os.Stat(path)
+		note(path, info, err)
+	}
+	return sum.Sum64()
+}
+
+// watched are the paths of everything that Open would look at.
+func (s Settings) watched() []string {
+	var paths []string
+	entries := s.Baking.ClientResourceEntries
+	if s.Baking.ClientResourceEntries == nil {
+		entries, _ = packsIn(s.Baking.ClientResources)
+	}
+	for _, entry := range entries {
+		paths = append(paths, filepath.Join(s.Baking.ClientResources, filepath.FromSlash(entry)+packExt))
+	}
+	targets, _ := os.ReadDir(s.Baking.PlatformBinaries)
+	for _, target := range targets[:min(len(targets), maxTargets)] {
+		folder := filepath.Join(s.Baking.PlatformBinaries, target.Name())
+		files, _ := os.ReadDir(folder)
+		for _, file := range files {
+			paths = append(paths, filepath.Join(folder, file.Name()))
+		}
+	}
+	return paths
+}
+
+// Watch reloads whenever something was published, until ctx ends: every period it takes the stamp, and when that has
+// changed and then stayed the same for a whole period, publishing is taken to be finished. What failed to load is not
+// tried again before it changes. Offered is the stamp of what is offered, taken before it was opened; settings gives the
+// settings as they are now.
+func Watch(ctx context.Context, period time.Duration, offered uint64, settings func() (Settings, error), reload func(context.Context) error) {
+	stamp := func(last uint64) uint64 {
+		set, err := settings()
+		if err != nil {
+			return last // a settings file that is being written; SIGHUP tells of one that is wrong
+		}
+		return set.Stamp()
+	}
+	seen := offered
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := stamp(seen)
+		if now == seen && now != offered {
+			offered = now
+			reload(ctx) // which tells of its failure
+		}
+		seen = now
+	}
+}

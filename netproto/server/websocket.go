@@ -1,0 +1,240 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"collet/netproto"
+)
+
+const (
+	// maxHTTPHeader is the longest request in bytes on the WebSocket port. Browsers send about one KB, more with cookies
+	// of a site on the same host; web servers stop at 8 to 16 KB.
+	maxHTTPHeader = 16 << 10
+	// maxWebSocketMessage is the longest message of a client in bytes: as much as the newer source lets one
+	// message have. Borders
+	// mean nothing, so a client that wants to say more says it in two messages.
+	maxWebSocketMessage = 1 << 20
+	// refusalTimeout is how long a refused HTTP client may take to fetch its answer and to close.
+	refusalTimeout = 2 * time.Second
+	// maxRefused is how many bytes of a refused HTTP client are thrown away while waiting for it to close.
+	maxRefused = 64 << 10
+	// upgradeTimeout is how long the client may take to receive the answer of the handshake, a few hundred bytes.
+	upgradeTimeout = 10 * time.Second
+	// webSocketBuffer is the size in bytes of the buffers of a WebSocket, one for each direction.
+	webSocketBuffer = 4 << 10
+)
+
+// webSocketListener gives connections whose clients begin with the handshake of a WebSocket.
+type webSocketListener struct{ net.Listener }
+
+// Accept implements net.Listener. The handshake is not awaited here.
+func (l webSocketListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &webSocketConn{Conn: conn}, nil
+}
+
+// webSocketConn is the server's end of a WebSocket. The handshake is part of the first Read, as that of TLS is, so that
+// it stands under the same limits as a hello and costs the accept loop nothing.
+type webSocketConn struct {
+	net.Conn // carries the frames: TCP, or TLS over it
+
+	once   sync.Once
+	fault  error // why there is no stream; set by once
+	stream atomic.Pointer[netproto.WebSocket]
+}
+
+// NetConn is the connection that carries the frames.
+func (c *webSocketConn) NetConn() net.Conn { return c.Conn }
+
+// Read implements io.Reader; the first one shakes hands.
+func (c *webSocketConn) Read(p []byte) (int, error) {
+	c.once.Do(func() { c.fault = c.shake() })
+	if c.fault != nil {
+		return 0, c.fault
+	}
+	return c.stream.Load().Read(p)
+}
+
+var errNoHandshake = errors.New("the WebSocket handshake is not over")
+
+// Write implements io.Writer. The client speaks first, so there is nothing to write before the first Read has ended.
+func (c *webSocketConn) Write(p []byte) (int, error) {
+	stream := c.stream.Load()
+	if stream == nil {
+		return 0, errNoHandshake
+	}
+	return stream.Write(p)
+}
+
+// Close implements net.Conn.
+func (c *webSocketConn) Close() error {
+	if stream := c.stream.Load(); stream != nil {
+		return stream.Close()
+	}
+	return c.Conn.Close()
+}
+
+// shake reads the request and answers it.
+func (c *webSocketConn) shake() error {
+	watched := &watchedReader{Reader: c.Conn}
+	limited := &io.LimitedReader{R: watched, N: maxHTTPHeader}
+	buffered := bufio.NewReaderSize(limited, webSocketBuffer)
+	request, err := http.ReadRequest(buffered)
+	switch {
+	case err != nil && watched.err != nil:
+		return watched.err
+	case err != nil && limited.N <= 0:
+		return c.refuse(newReply(c.Conn, nil), http.StatusRequestHeaderFieldsTooLarge, "the request is too long")
+	case err != nil:
+		return c.refuse(newReply(c.Conn, nil), http.StatusBadRequest, "that is no HTTP request")
+	}
+	answer := newReply(c.Conn, buffered)
+	if status, text := unfit(request); status != 0 {
+		answer.head = request.Method == http.MethodHead
+		return c.refuse(answer, status, text)
+	}
+	frames, err := websocket.Accept(answer, request, &websocket.AcceptOptions{
+		Subprotocols: []string{netproto.WebSocketProtocol},
+		// A web build of the game may come from any site; there are no cookies here that another site could abuse.
+		InsecureSkipVerify: true,
+	})
+	if err != nil {
+		return c.refuse(answer, 0, err.Error())
+	}
+	c.stream.Store(netproto.NewWebSocket(frames, c.Conn, maxWebSocketMessage))
+	return nil
+}
+
+// watchedReader remembers what ended it: a parser says only what it was missing.
+type watchedReader struct {
+	io.Reader
+	err error
+}
+
+func (r *watchedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil {
+		r.err = err
+	}
+	return n, err
+}
+
+// unfit says why a request gets no WebSocket here; what it leaves open the library checks.
+func unfit(r *http.Request) (status int, text string) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return http.StatusUpgradeRequired, "this port is for a game's updater, by WebSocket with the subprotocol \"binary\"; there is nothing to see here"
+	}
+	var offered []string
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for name := range strings.SplitSeq(line, ",") {
+			offered = append(offered, strings.TrimSpace(name))
+		}
+	}
+	if len(offered) > 0 && !slices.Contains(offered, netproto.WebSocketProtocol) {
+		return http.StatusBadRequest, "of WebSocket subprotocols only \"binary\" is spoken here"
+	}
+	return 0, ""
+}
+
+// NoWebSocketError says that a client of the WebSocket port sent something else, and what it was told.
+type NoWebSocketError struct {
+	Status int // of the HTTP answer
+	Text   string
+}
+
+func (e *NoWebSocketError) Error() string {
+	return fmt.Sprintf("no WebSocket handshake, answered with HTTP status %d: %s", e.Status, e.Text)
+}
+
+// refuse answers, unless the library has, and waits a moment for the client to take it: closing with unread data would
+// destroy the answer on its way.
+func (c *webSocketConn) refuse(answer *reply, status int, text string) error {
+	if status != 0 {
+		answer.Header().Set("Upgrade", "websocket")
+		http.Error(answer, text, status)
+	}
+	fault := &NoWebSocketError{Status: answer.status, Text: text}
+	if err := c.Conn.SetDeadline(time.Now().Add(refusalTimeout)); err != nil {
+		return fault
+	}
+	if err := answer.flush(); err != nil {
+		return fault
+	}
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
+		return fault
+	}
+	io.CopyN(io.Discard, c.Conn, maxRefused) // until the client closes, or is too slow
+	return fault
+}
+
+// reply is the answer to the one request of a connection: an http.ResponseWriter that keeps everything until flush, and
+// hands the connection over for a WebSocket.
+type reply struct {
+	conn     net.Conn
+	buffered *bufio.Reader
+	header   http.Header
+	status   int
+	body     bytes.Buffer
+	head     bool // the client wants no body
+}
+
+var _ http.Hijacker = (*reply)(nil)
+
+func newReply(conn net.Conn, buffered *bufio.Reader) *reply {
+	return &reply{conn: conn, buffered: buffered, header: http.Header{}}
+}
+
+// Header implements http.ResponseWriter.
+func (r *reply) Header() http.Header { return r.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (r *reply) WriteHeader(status int) { r.status = status }
+
+// Write implements http.ResponseWriter.
+func (r *reply) Write(p []byte) (int, error) { return r.body.Write(p) }
+
+// Hijack implements http.Hijacker: the answer goes out, and the connection is the caller's.
+func (r *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if err := r.conn.SetWriteDeadline(time.Now().Add(upgradeTimeout)); err != nil {
+		return nil, nil, err
+	}
+	if err := r.flush(); err != nil {
+		return nil, nil, err
+	}
+	return r.conn, bufio.NewReadWriter(r.buffered, bufio.NewWriterSize(r.conn, webSocketBuffer)), nil
+}
+
+// flush sends the answer.
+func (r *reply) flush() error {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "HTTP/1.1 %d %s\r\n", r.status, http.StatusText(r.status))
+	if r.status != http.StatusSwitchingProtocols {
+		r.header.Set("Connection", "close")
+		r.header.Set("Content-Length", fmt.Sprint(r.body.Len()))
+	}
+	if err := r.header.Write(&text); err != nil {
+		return err
+	}
+	text.WriteString("\r\n")
+	if !r.head {
+		text.Write(r.body.Bytes())
+	}
+	_, err := r.conn.Write(text.Bytes())
+	return err
+}
