@@ -40,7 +40,8 @@ func (p *peer) lasts(answering bool) (time.Duration, []netproto.Message) {
 		}
 		if ping, ok := m.(*netproto.Ping); ok && !ping.Answer {
 			if answering {
-				p.send(&netproto.Ping{Answer: true})
+				// The server may close at the very moment of the answer; the next Read tells.
+				_ = p.wire.Write(&netproto.Ping{Answer: true})
 			}
 			continue
 		}
