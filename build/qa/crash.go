@@ -202,9 +202,9 @@ func (o CrashOptions) eachInOrder(ctx context.Context, runs []*crashRun, do func
 
 // crashProgress counts stops over all runs.
 type crashProgress struct {
-	tell        func(done, total int, what string)
-	done        atomic.Int64
-	total, step int
+	tell  func(done, total int, what string)
+	done  atomic.Int64
+	total int
 }
 
 // tellEvery is how many stops lie between two calls of Progress.

@@ -97,18 +97,7 @@ func (c *crashClient) download(i int, want update.Want) error {
 	if _, top := c.offered[name]; !top || want.File.Role != release.Binary {
 		name = c.names.Resources + "/" + name
 	}
-	content := c.offered[name]
-	for _, missing := range want.Missing {
-		if err := c.dir.Advance(context.Background(), i); err != nil {
-			return err
-		}
-		for at := missing.From; at < missing.To; at += crashPortion {
-			if err := c.dir.Write(i, []byte(content[at:min(at+crashPortion, missing.To)])); err != nil {
-				return err
-			}
-		}
-	}
-	return c.dir.Finish(context.Background(), i)
+	return receive(context.Background(), c.dir, i, want, c.offered[name], crashPortion)
 }
 
 func (c *crashClient) commit() error {

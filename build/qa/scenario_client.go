@@ -20,6 +20,9 @@ import (
 // folderNow is the clock of scenarios: later than anything on a disk was stamped, so that times can be believed.
 func folderNow() time.Time { return time.Now().AddDate(1, 0, 0) }
 
+// folderPortion is how many bytes arrive at once.
+const folderPortion = 64 << 10
+
 // folderClient is a client as far as the folder is concerned.
 type folderClient struct {
 	scenario *FolderScenario
@@ -83,27 +86,11 @@ func (c *folderClient) fetchOnce(ctx context.Context, set folderTree) error {
 		return errHeldBack
 	}
 	for i, want := range plan.Wants {
-		if err := c.download(ctx, i, want, set[c.scenario.live(want.File)].data); err != nil {
+		if err := receive(ctx, c.dir, i, want, set[c.scenario.live(want.File)].data, folderPortion); err != nil {
 			return err
 		}
 	}
 	return c.dir.Commit(ctx)
-}
-
-// download fetches what is missing of one file, in portions.
-func (c *folderClient) download(ctx context.Context, i int, want update.Want, data []byte) error {
-	const portion = 64 << 10
-	for _, r := range want.Missing {
-		if err := c.dir.Advance(ctx, i); err != nil {
-			return err
-		}
-		for at := r.From; at < r.To; at += portion {
-			if err := c.dir.Write(i, data[at:min(at+portion, r.To)]); err != nil {
-				return err
-			}
-		}
-	}
-	return c.dir.Finish(ctx, i)
 }
 
 // offer is a set as a server lists it.
