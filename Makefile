@@ -35,7 +35,8 @@ qa: setup build ## break updates on purpose, on this machine: crashes, disks, ne
 	bin/collet$(EXE) qa net --report bin/qa-net.html
 	bin/collet$(EXE) qa scenarios --report bin/qa-scenarios.html
 
-bench: setup build ## first frame, file opens, peak memory; prints ratios and their bounds
+bench: setup build ## first frame, file opens, peak memory, throughput; prints ratios and their bounds
+	@build/setup.sh bench
 	$(GO) build $(FLAGS) -o bin/minimal-splash$(EXE) ./build/bench/minimal
 	$(GO) run $(FLAGS) ./build/bench --bin bin
 

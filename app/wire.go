@@ -36,7 +36,7 @@ func newSource(h *host, compatibility string) *source {
 		servers: &servers{fs: h.fs, name: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), serversFile), log: h.log},
 		options: netproto.ClientOptions{
 			Addr: h.route.addr, Dial: h.route.dial, Generation: generation, Auto: generation == 0,
-			Compatibility: compatibility, Target: string(h.target), Log: h.log,
+			Compatibility: compatibility, Target: string(h.target), Log: h.log, Stride: new(netproto.Stride),
 		},
 		trustFNV: h.flags.Trust == "fnv",
 	}

@@ -4,11 +4,14 @@
 #
 # On Debian and its relatives missing packages are installed when this user may do so without being asked for a password,
 # otherwise the command to run is printed. On other systems it says what is needed. Exit code 1: the build can't work.
+# With the argument "bench" it also sees to the programs that `make bench` compares with.
 set -eu
 
 # What the client's window links against (X11 and Wayland), and the C compiler.
 build_packages="gcc libc6-dev make pkg-config libgl-dev libx11-dev libxcursor-dev libxrandr-dev libxinerama-dev
 libxi-dev libxxf86vm-dev libxkbcommon-dev libwayland-dev wayland-protocols"
+# What `make bench` compares with.
+bench_packages="nginx-light curl"
 # What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen.
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-utils strace"
 # The same for build systems that are not Debian, by the names that pkg-config knows.
@@ -33,9 +36,23 @@ missing_packages() {
 	done
 }
 
+# without_commands COMMAND…: is one of them not there? System programs count although users don't have them on the path.
+without_commands() {
+	for command in "$@"; do
+		have "$command" || [ -x "/usr/sbin/$command" ] || return 0
+	done
+	return 1
+}
+
 debian() {
 	# shellcheck disable=SC2086 # the lists are words
 	missing=$(missing_packages $build_packages $run_packages)
+	fresh_nginx=""
+	if [ "${1:-}" = bench ] && without_commands nginx curl; then
+		# shellcheck disable=SC2086
+		missing="$missing$(missing_packages $bench_packages)"
+		without_commands nginx && fresh_nginx=yes
+	fi
 	[ -n "$missing" ] || return 0
 	install="apt-get install -y --no-install-recommends $missing"
 	if [ "$(id -u)" = 0 ]; then
@@ -54,6 +71,10 @@ debian() {
 		say "the installation did not work. Run it by hand to see why:"
 		say "  $root $install"
 		exit 1
+	fi
+	# Only the program is wanted, not a web server on this machine.
+	if [ -n "$fresh_nginx" ] && have systemctl; then
+		$root systemctl disable --now nginx >/dev/null 2>&1 || true
 	fi
 }
 
@@ -95,5 +116,5 @@ check_go
 case "$(uname -s)" in
 Darwin) macos ;;
 MINGW* | MSYS* | CYGWIN*) windows ;;
-*) if have dpkg-query && have apt-get; then debian; else other_unix; fi ;;
+*) if have dpkg-query && have apt-get; then debian "$@"; else other_unix; fi ;;
 esac

@@ -16,10 +16,6 @@ const (
 	frameHeader = 4 + 4 + 1
 )
 
-// ioBuffer is the size of a connection's read and write buffers, in bytes: a few dozen small messages or the start of a
-// portion; larger pieces bypass it.
-const ioBuffer = 64 << 10
-
 // Conn carries messages over a byte stream. One goroutine may Read at a time; Write may be called from several.
 //
 // It keeps the ciphers and the compression of both directions: they begin behind the handshake and its answer as these
@@ -49,12 +45,23 @@ func WithOnly(only ...Generation) Option { return func(c *Conn) { c.only = only 
 // of lim stand for the defaults of side.
 func NewConn(rw io.ReadWriteCloser, side Side, lim Limits, options ...Option) *Conn {
 	c := &Conn{rw: rw, side: side}
-	c.in = inbound{from: bufio.NewReaderSize(rw, ioBuffer), lim: lim.orDefault(side)}
-	c.out = outbound{to: bufio.NewWriterSize(rw, ioBuffer)}
+	c.in = inbound{from: bufio.NewReaderSize(rw, side.readBuffer()), lim: lim.orDefault(side)}
+	c.out.to = rw
 	for _, option := range options {
 		option(c)
 	}
+	if c.out.buffers == nil {
+		c.out.buffers = new(Buffers)
+	}
 	return c
+}
+
+// readBuffer is the size of the buffer that a side reads through.
+func (s Side) readBuffer() int {
+	if s == ServerSide {
+		return serverReadBuffer
+	}
+	return ioBuffer
 }
 
 // SetGeneration says which generation a client speaks. One that is not spoken here is an error, and so is a second call

@@ -1,6 +1,9 @@
 package netproto
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+)
 
 // EncodeFrame writes one frame of g as it stands at offset of the stream that key enciphers.
 func EncodeFrame(g Generation, key uint32, offset int, m Message) ([]byte, error) {
@@ -55,6 +58,18 @@ func Kinds() map[MessageID]func() Message {
 	}
 	return all
 }
+
+// Window is the window of a client of C1.
+type Window struct{ window }
+
+// NewWindow is one at its start.
+func NewWindow(top int64) *Window { return &Window{newWindow(top)} }
+
+// Round ends a round.
+func (w *Window) Round(took time.Duration) { w.round(took) }
+
+// Size is its size in bytes.
+func (w *Window) Size() int64 { return w.size }
 
 // Pace is how a client with opt would size its requests behind answer.
 func Pace(opt ClientOptions, answer *HandshakeAnswer) (window int, portion int64) {

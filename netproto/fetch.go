@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 )
 
 // FetchRange asks for the bytes [Offset, End) of a file. Size is the file's whole size as listed.
@@ -34,7 +35,8 @@ func (r FetchRange) check() error {
 // which nothing is missing is delivered once, with no bytes. deliver runs on the caller's goroutine, one call at a time,
 // and must not keep data.
 //
-// In C1 a window of requests is kept unanswered, across the borders of ranges, and what came before its turn waits. In
+// In C1 a window of requests, sized to the line, is kept unanswered, across the borders of ranges, and what came before
+// its turn waits. In
 // an engine generation one portion is asked for at a time, also where nothing is missing, as the engine's clients do; such
 // a server knows no ends, so what its last portion brings beyond the end of a range is dropped.
 //
@@ -61,6 +63,7 @@ func (c *Client) Fetch(ctx context.Context, reqs []FetchRange, deliver func(i in
 	}
 	err := run(ctx)
 	if err != nil {
+		c.opt.Stride.end(err)
 		c.end(err)
 	}
 	return err
@@ -73,8 +76,11 @@ type fetch struct {
 	deliver func(i int, data []byte) error
 
 	// C1 only
-	window  int
+	count   int // requests unanswered at most
 	portion int64
+	window  window
+	held    int64 // bytes in queue
+	pending bool  // a request that begins a round is unanswered
 	file    int   // the plan: the range that the next piece comes from
 	planned int64 // bytes of that range that have a piece already
 	queue   []*piece
@@ -122,11 +128,14 @@ type piece struct {
 	data    []byte
 	frame   []byte
 	arrived bool
+	asked   time.Time // of a request that begins a round; else zero
 }
 
 // own keeps a window of requests and delivers from its head.
 func (f *fetch) own(ctx context.Context) error {
-	f.window, f.portion = f.c.pace()
+	f.count, f.portion = f.c.pace()
+	f.window = newWindow(int64(f.c.opt.Buffer))
+	f.c.opt.Stride.begin()
 	f.asked = make(map[uint32]*piece)
 	for {
 		f.fill()
@@ -142,6 +151,8 @@ func (f *fetch) own(ctx context.Context) error {
 		if err := f.hand(head.file, head.data, head.frame); err != nil {
 			return err
 		}
+		f.c.opt.Stride.delivered(head.size)
+		f.held -= head.size
 		f.queue[0], f.queue = nil, f.queue[1:]
 		if err := ctx.Err(); err != nil {
 			return err
@@ -159,17 +170,28 @@ func (f *fetch) receive(ctx context.Context) error {
 	p := f.asked[m.Request]
 	delete(f.asked, m.Request)
 	p.data, p.frame, p.arrived = m.Data, got.frame, true
+	if !p.asked.IsZero() {
+		f.window.round(time.Since(p.asked))
+		f.pending = false
+	}
 	return nil
 }
 
-// fill plans pieces until the window is full, and asks for all of them in one batch.
+// fill plans pieces until the window is full, and asks for all of them in one batch. It waits until there is room for a
+// quarter of a window, so that neither side wakes up for every single request.
 func (f *fetch) fill() {
+	if len(f.queue) > f.count*3/4 || f.held > f.window.size*3/4 {
+		return
+	}
 	var batch []Message
-	for len(f.queue) < f.window && f.file < len(f.reqs) {
+	for len(f.queue) < f.count && f.held < f.window.size && f.file < len(f.reqs) {
 		p := f.plan()
-		f.queue = append(f.queue, p)
+		f.queue, f.held = append(f.queue, p), f.held+p.size
 		if p.arrived {
 			continue
+		}
+		if !f.pending {
+			f.pending, p.asked = true, time.Now()
 		}
 		f.c.request++
 		f.asked[f.c.request] = p
@@ -186,7 +208,10 @@ func (f *fetch) fill() {
 func (f *fetch) plan() *piece {
 	r := f.reqs[f.file]
 	p := &piece{file: f.file, offset: r.Offset + f.planned}
-	p.size = min(r.end()-p.offset, f.portion)
+	share := max(f.window.size/int64(f.count), smallestPortion)
+	if p.size = min(r.end()-p.offset, f.portion, share); p.size > 0 {
+		p.size = f.c.opt.Stride.ask(p.size)
+	}
 	p.arrived = p.size == 0
 	if f.planned += p.size; r.Offset+f.planned == r.end() {
 		f.file, f.planned = f.file+1, 0

@@ -268,17 +268,19 @@ type spare struct {
 	buffers [][]byte
 }
 
-// take returns an empty buffer with room for n bytes, or nil.
+// take returns an empty buffer with room for n bytes, or nil. Smaller ones that it meets are of a time of smaller
+// requests and are dropped.
 func (s *spare) take(n int) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := len(s.buffers) - 1
-	if last < 0 || n < bodyStep || cap(s.buffers[last]) < n {
-		return nil
+	for last := len(s.buffers) - 1; last >= 0 && n >= bodyStep; last-- {
+		buf := s.buffers[last]
+		s.buffers[last], s.buffers = nil, s.buffers[:last]
+		if cap(buf) >= n {
+			return buf[:0]
+		}
 	}
-	buf := s.buffers[last]
-	s.buffers[last], s.buffers = nil, s.buffers[:last]
-	return buf[:0]
+	return nil
 }
 
 // give takes a buffer that nobody uses any more.

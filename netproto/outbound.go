@@ -1,8 +1,6 @@
 package netproto
 
 import (
-	"bufio"
-	"compress/zlib"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -11,16 +9,13 @@ import (
 	"sync/atomic"
 )
 
-// cipherScratch is the size of the pieces in which long fields are enciphered, in bytes.
-const cipherScratch = 32 << 10
-
 // outbound is the sending half of a Conn.
 type outbound struct {
 	mu      sync.Mutex
-	to      *bufio.Writer
-	zw      *zlib.Writer // set with the first write of a compressed stream
+	to      io.Writer
+	buffers *Buffers
+	begun   bool // a compressed stream
 	ks      keystream
-	scratch []byte
 	offered atomic.Bool // the hello was an offer; a reader looks at it
 	err     error       // what ended it
 }
@@ -77,40 +72,26 @@ func frameSize(g Generation, m Message) (uint32, error) {
 
 // send writes measured messages and flushes. Only the stream can fail.
 func (o *outbound) send(g Generation, ms []Message, sizes []uint32, compress bool) error {
-	var w io.Writer = o.to
+	d := o.buffers.take(o.to)
+	defer o.buffers.give(d)
 	if compress {
-		if err := o.startZlib(); err != nil {
-			return err
-		}
-		w = o.zw
+		d.to.Reset(&deflater{to: o.to, buffers: o.buffers, packed: &d.packed, begun: &o.begun})
 	}
 	for i, m := range ms {
-		if err := o.frame(w, g, m, sizes[i]); err != nil {
+		if err := o.frame(d, g, m, sizes[i]); err != nil {
 			return err
 		}
 	}
-	if compress {
-		if err := o.zw.Flush(); err != nil {
-			return err
-		}
-	}
-	return o.to.Flush()
-}
-
-// startZlib makes the one compressed stream of the connection, at the level that the engine uses.
-func (o *outbound) startZlib() (err error) {
-	if o.zw == nil {
-		o.zw, err = zlib.NewWriterLevel(o.to, zlib.BestSpeed)
-	}
-	return err
+	return d.to.Flush()
 }
 
 // frame writes one message and starts the cipher behind a greeting.
-func (o *outbound) frame(w io.Writer, g Generation, m Message, size uint32) error {
-	if o.ks.on && o.scratch == nil {
-		o.scratch = make([]byte, cipherScratch)
+func (o *outbound) frame(d *desk, g Generation, m Message, size uint32) error {
+	var scratch []byte
+	if o.ks.on {
+		scratch = d.cipherRoom()
 	}
-	if err := writeFrame(w, g, &o.ks, o.scratch, m, size); err != nil {
+	if err := writeFrame(d.to, g, &o.ks, scratch, m, size); err != nil {
 		return err
 	}
 	if key, found := keyOf(g, m); found {

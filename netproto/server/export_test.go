@@ -37,3 +37,6 @@ func SettingRows() (rows [][3]string) {
 
 // WarnOf tells of descriptors as Serve does.
 func (s *Server) WarnOf(descriptors uint64) { s.warnOf(descriptors) }
+
+// Descriptors is how many files the system lets this process open; 0 is unknown.
+func Descriptors() uint64 { return descriptors() }

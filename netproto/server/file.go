@@ -112,14 +112,11 @@ func (f *file) portion(c *Catalogue, offset int64, limit int, buf *[]byte) ([]by
 		*buf = make([]byte, n)
 	}
 	piece := (*buf)[:n]
-	in := f.in
-	if in == nil {
-		var err error
-		if in, err = os.Open(f.path); err != nil {
-			return nil, err
-		}
-		defer in.Close()
+	in, done, err := f.open()
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	if _, err := in.ReadAt(piece, offset); err != nil && err != io.EOF {
 		return nil, err
 	}

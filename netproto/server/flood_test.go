@@ -21,16 +21,16 @@ func stuck(t *testing.T, pipes *pipes) *peer {
 func TestTooManyRequestsAreRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		p := stuck(t, pipes)
-		for i := range uint32(17) { // 16 may wait; the first one is being answered already
+		for i := range uint32(33) { // 32 may wait; the first one is being answered already
 			p.send(&netproto.GetRange{Request: 2 + i, Index: 1, Length: 1000})
 		}
 		synctest.Wait() // the reader has seen them all
-		for i := range uint32(17) {
+		for i := range uint32(33) {
 			if got := next[*netproto.RangeData](p); got.Request != 1+i {
 				t.Errorf("answer to %d, want %d", got.Request, 1+i)
 			}
 		}
-		p.refused(netproto.C1, netproto.RefuseTooMany, 18)
+		p.refused(netproto.C1, netproto.RefuseTooMany, 34)
 		h.log.has(t, "warn", "more requests unanswered than allowed")
 	})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"runtime"
 	"time"
 
 	"collet/netproto"
@@ -70,17 +71,31 @@ func (c *session) serve(r request) *ending {
 	case r.own && r.length == 0 && r.offset < uint64(f.Size):
 		return c.hard(causeMalformed, netproto.RefuseMalformed, r.number, "Invalid network data from host '%s': a request for no bytes of file index %d", c.host, r.index)
 	}
+	size := int(min(int64(r.length), f.Size-int64(r.offset)))
+	send := c.sendCopy
+	if c.isStraight(f, r, size) {
+		send = c.sendStraight
+	}
+	if end := send(f, r, size); end != nil {
+		return end
+	}
+	c.sent += int64(size)
+	c.server.meter.sent(c.generation, size)
+	runtime.Gosched() // whoever takes data fastest would keep a processor to itself, and others would starve
+	return nil
+}
+
+// sendCopy answers with size bytes of memory, or of a file that are read into it.
+func (c *session) sendCopy(f *file, r request, size int) *ending {
 	buf := c.server.buffers.Get().(*[]byte)
 	defer c.server.buffers.Put(buf)
-	data, err := f.portion(c.catalogue, int64(r.offset), r.length, buf)
+	data, err := f.portion(c.catalogue, int64(r.offset), size, buf)
 	if err != nil {
 		return c.unreadable(f, r, err)
 	}
 	if err := c.write(r.answer(data)); err != nil {
 		return c.broken(err)
 	}
-	c.sent += int64(len(data))
-	c.server.meter.sent(c.generation, len(data))
 	return nil
 }
 

@@ -27,6 +27,7 @@ type Server struct {
 	meter     *meter
 	ready     atomic.Bool
 	buffers   sync.Pool // *[]byte for portions from disk: only clients that are being served have one
+	writing   netproto.Buffers
 }
 
 // New makes a server of an opened catalogue, which it owns from now on. Of the settings it uses those of the network and

@@ -16,12 +16,13 @@ import (
 // session is one connection. Its reader goroutine runs read and nothing else; the session's own goroutine does
 // everything else and is the only one that writes to the peer. What both touch is atomic or goes through inbox.
 type session struct {
-	server *Server
-	seat   seat
-	log    zerolog.Logger
-	conn   net.Conn
-	wire   *netproto.Conn
-	host   string // the peer's address without its port
+	server   *Server
+	seat     seat
+	log      zerolog.Logger
+	conn     net.Conn
+	wire     *netproto.Conn
+	straight *straight // nil: files are read and written
+	host     string    // the peer's address without its port
 
 	inbox   chan netproto.Message // closed by the reader when it stops
 	readErr error                 // why the reader stopped; to be read when inbox is closed
@@ -50,27 +51,28 @@ func (v *service) serveConn(conn net.Conn, taken seat) {
 	defer context.AfterFunc(v.hard, func() { conn.Close() })()
 	tune(conn)
 	peer := conn.RemoteAddr().String()
+	paced := &steady{Conn: conn, progress: s.set.Limits.ProgressTime, lane: taken.lane, broken: v.hard}
 	c := &session{
-		server:  s,
-		seat:    taken,
-		log:     s.log.With().Str("peer", peer).Logger(),
-		conn:    conn,
-		wire:    s.wire(v, conn, taken),
-		host:    hostOf(peer),
-		inbox:   make(chan netproto.Message, s.set.Limits.RequestsInFlight),
-		leaving: make(chan struct{}),
+		server:   s,
+		seat:     taken,
+		log:      s.log.With().Str("peer", peer).Logger(),
+		conn:     conn,
+		wire:     s.wire(paced),
+		straight: newStraight(paced),
+		host:     hostOf(peer),
+		inbox:    make(chan netproto.Message, s.set.Limits.RequestsInFlight),
+		leaving:  make(chan struct{}),
 	}
 	c.allowed.Store(int32(s.set.Limits.RequestsInFlight))
 	c.run(v.ctx)
 }
 
-// wire puts the protocol on a connection: with the operator's limits, and the pace of its seat.
-func (s *Server) wire(v *service, conn net.Conn, taken seat) *netproto.Conn {
+// wire puts the protocol on a connection, with the operator's limits.
+func (s *Server) wire(paced *steady) *netproto.Conn {
 	l := s.set.Limits
-	paced := &steady{Conn: conn, progress: l.ProgressTime, lane: taken.lane, broken: v.hard}
 	return netproto.NewConn(paced, netproto.ServerSide,
 		netproto.Limits{Hello: min(l.MessageSize, netproto.DefaultServerLimits().Hello), Frame: l.MessageSize},
-		netproto.WithZlib(!s.set.Network.DisableZlibCompression))
+		netproto.WithZlib(!s.set.Network.DisableZlibCompression), netproto.WithBuffers(&s.writing))
 }
 
 // hostOf drops the port.
@@ -199,11 +201,16 @@ func (c *session) endOfInput(ctx context.Context) *ending {
 	}
 }
 
-// write sends messages in one flush. Time in which the peer is slow to take them doesn't count against its answer to a
-// ping question that lies behind them.
+// write sends messages in one flush.
 func (c *session) write(ms ...netproto.Message) error {
+	return c.timed(func() error { return c.wire.Write(ms...) })
+}
+
+// timed sends something. Time in which the peer is slow to take it doesn't count against its answer to a ping question
+// that lies behind it.
+func (c *session) timed(send func() error) error {
 	started := time.Now()
-	err := c.wire.Write(ms...)
+	err := send()
 	if slow := time.Since(started); c.asked.Load() && slow > 0 {
 		c.pingDue = c.pingDue.Add(slow)
 		c.ping.Reset(time.Until(c.pingDue))

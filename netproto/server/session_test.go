@@ -142,7 +142,7 @@ func TestVerdicts(t *testing.T) {
 			p.send(m)
 			answer := next[*netproto.HandshakeAnswer](p)
 			if answer.Verdict != test.verdict || answer.Rule != test.rule || answer.Compatibility != compatibility ||
-				answer.MaxPortion != 1000 || answer.MaxInFlight != 16 || answer.Capabilities != netproto.CapPipeline {
+				answer.MaxPortion != 1000 || answer.MaxInFlight != 32 || answer.Capabilities != netproto.CapPipeline {
 				t.Errorf("got %+v", answer)
 			}
 			if netproto.AllowsTransfer(test.verdict) {
@@ -171,13 +171,13 @@ func TestRequestsInFlightAreAnsweredInOrder(t *testing.T) {
 	for round := range uint32(3) {
 		var requests []netproto.Message
 		for i := range uint32(answer.MaxInFlight) {
-			requests = append(requests, &netproto.GetRange{Request: round<<8 | i, Index: textures.Index, Offset: uint64(100 * i), Length: 100})
+			requests = append(requests, &netproto.GetRange{Request: round<<8 | i, Index: textures.Index, Offset: uint64(70 * i), Length: 70})
 		}
 		p.send(requests...)
 		for i := range uint32(answer.MaxInFlight) {
 			data := next[*netproto.RangeData](p)
-			want := content("", textures)[100*i : 100*i+100]
-			if data.Request != round<<8|i || data.Offset != uint64(100*i) || string(data.Data) != want {
+			want := content("", textures)[70*i : 70*i+70]
+			if data.Request != round<<8|i || data.Offset != uint64(70*i) || string(data.Data) != want {
 				t.Fatalf("round %d, answer %d: request %d at %d, %d bytes", round, i, data.Request, data.Offset, len(data.Data))
 			}
 		}

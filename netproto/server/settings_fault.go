@@ -55,7 +55,7 @@ func kinds() []kind {
 		{"Limits.IdleTime", aTime, `"30m"`, "without a request"},
 		{"Limits.DrainTime", aTime, `"10s"`, "for finishing answers when the server is stopped"},
 		{"Limits.MessageSize", aNumber, "1048576", "most bytes in one message of a client"},
-		{"Limits.RequestsInFlight", aNumber, "16", "unanswered requests of a C1 client"},
+		{"Limits.RequestsInFlight", aNumber, "32", "unanswered requests of a C1 client"},
 		{"Limits.ClientBandwidth", aNumber, "0", "bytes a second to one address; 0 is no limit"},
 		{"Limits.TotalBandwidth", aNumber, "0", "bytes a second to all clients, in equal shares; 0 is no limit"},
 		{"Operations.HTTPAddress", aText, `""`, "HOST:PORT of metrics and health; none if empty, loopback without a HOST"},

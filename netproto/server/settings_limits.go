@@ -10,7 +10,7 @@ import (
 // Limits bound what clients can make a server spend. Sizes are bytes, rates bytes or connections in a second. They are
 // read once, by New.
 type Limits struct {
-	// Connections is how many clients are served at once. An idle one costs some tens of kilobytes and a descriptor, one
+	// Connections is how many clients are served at once. An idle one costs about 30 KB and a descriptor, one
 	// that is served from disk a portion more: the default is well above a full game world and below the 1 GB of a small
 	// machine.
 	Connections int
@@ -45,7 +45,7 @@ type Limits struct {
 	// real one is a handshake of a few hundred bytes.
 	MessageSize int
 	// RequestsInFlight is how many requests a C1 client may have unanswered. At 100 ms round-trip and the default
-	// portion, 16 keep 1 Gbit/s busy.
+	// portion, 32 keep 2 Gbit/s busy.
 	RequestsInFlight int
 	// ClientBandwidth is what the connections of one address get together, of an exempt address each connection; 0 is
 	// all they can take, because one client alone should have the whole link.
@@ -80,7 +80,7 @@ func DefaultLimits() Limits {
 		IdleTime:                       30 * time.Minute,
 		DrainTime:                      10 * time.Second,
 		MessageSize:                    1 << 20,
-		RequestsInFlight:               16,
+		RequestsInFlight:               32,
 	}
 }
 

@@ -61,7 +61,7 @@ func (h *harbour) issue(t *testing.T, spec transporttest.Spec) {
 }
 
 // trust is how a client speaks TLS with it.
-func (h *harbour) trust(t *testing.T) *tls.Config {
+func (h *harbour) trust(t testing.TB) *tls.Config {
 	t.Helper()
 	config, err := netproto.ClientTLS(filepath.Join(h.dir, "ca.pem"), "")
 	if err != nil {
@@ -76,7 +76,7 @@ type way struct {
 	dialer     netproto.Dialer
 }
 
-func (h *harbour) ways(t *testing.T) []way {
+func (h *harbour) ways(t testing.TB) []way {
 	return []way{
 		{"tcp", h.tcp, netproto.Dialer{}},
 		{"tls", h.tls, netproto.Dialer{TLS: h.trust(t)}},

@@ -33,8 +33,9 @@ const (
 	maxRefused = 64 << 10
 	// upgradeTimeout is how long the client may take to receive the answer of the handshake, a few hundred bytes.
 	upgradeTimeout = 10 * time.Second
-	// webSocketBuffer is the size in bytes of the buffers of a WebSocket, one for each direction.
-	webSocketBuffer = 4 << 10
+	// webSocketBuffer is the size in bytes of the buffers of a WebSocket, one for each direction, which every idle
+	// connection has: requests are small, and portions pass them by.
+	webSocketBuffer = 1 << 10
 )
 
 // webSocketListener gives connections whose clients begin with the handshake of a WebSocket.

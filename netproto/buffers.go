@@ -1,0 +1,119 @@
+package netproto
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"io"
+	"sync"
+)
+
+const (
+	// ioBuffer is the size of the buffer that a batch is gathered in, and of a client's read buffer, in bytes: a few dozen
+	// small messages or the start of a portion; larger pieces bypass it.
+	ioBuffer = 64 << 10
+	// serverReadBuffer is the size of a server's read buffer, in bytes. Clients send requests of some thirty bytes, a full
+	// window of them at a time, and every idle connection has this buffer.
+	serverReadBuffer = 1 << 10
+	// deflatePiece is how much is compressed at a time, in bytes. No piece refers back to the one before it, which costs
+	// two percent of what is sent, as the window is half a piece.
+	deflatePiece = 64 << 10
+	// cipherScratch is the size of the pieces in which long fields are enciphered, in bytes.
+	cipherScratch = 32 << 10
+	// zlibStart begins a zlib stream of level 1 with a window of 32 KiB (RFC 1950, section 2.2).
+	zlibStart = "\x78\x01"
+)
+
+// Buffers is the memory that connections need while they write and not in between. A server's connections share one, so
+// that an idle one costs none of it. It is safe for concurrent use; the zero value is ready, and must not be copied.
+type Buffers struct {
+	desks     sync.Pool // *desk
+	deflaters sync.Pool // *flate.Writer
+}
+
+// WithBuffers makes a Conn take its memory for writing from b. Without it, it has Buffers of its own.
+func WithBuffers(b *Buffers) Option { return func(c *Conn) { c.out.buffers = b } }
+
+// desk is where one batch is put together.
+type desk struct {
+	to      *bufio.Writer
+	scratch []byte       // for enciphering; nil until needed
+	packed  bytes.Buffer // a compressed piece
+}
+
+// take returns an empty desk that writes to w.
+func (b *Buffers) take(w io.Writer) *desk {
+	d, found := b.desks.Get().(*desk)
+	if !found {
+		return &desk{to: bufio.NewWriterSize(w, ioBuffer)}
+	}
+	d.to.Reset(w)
+	return d
+}
+
+// give takes a desk back, whatever has become of its batch.
+func (b *Buffers) give(d *desk) {
+	d.to.Reset(nil)
+	b.desks.Put(d)
+}
+
+// cipherRoom is room for enciphering.
+func (d *desk) cipherRoom() []byte {
+	if d.scratch == nil {
+		d.scratch = make([]byte, cipherScratch)
+	}
+	return d.scratch
+}
+
+// deflater writes a compressed stream that never ends. Every piece of it is closed with an empty stored block, which
+// ends on a byte, and refers to nothing before itself: so any compressor may write the next one, and none is held while
+// the network is slow or the connection is idle.
+type deflater struct {
+	to      io.Writer
+	buffers *Buffers
+	packed  *bytes.Buffer
+	begun   *bool // the stream's first bytes were written
+}
+
+// Write implements io.Writer. Everything is sent when it returns.
+func (z *deflater) Write(p []byte) (done int, err error) {
+	for len(p) > 0 && err == nil {
+		piece := p[:min(len(p), deflatePiece)]
+		if err = z.piece(piece); err == nil {
+			done, p = done+len(piece), p[len(piece):]
+		}
+	}
+	return done, err
+}
+
+// piece compresses and sends at most deflatePiece bytes.
+func (z *deflater) piece(p []byte) error {
+	z.packed.Reset()
+	if !*z.begun {
+		*z.begun = true
+		z.packed.WriteString(zlibStart)
+	}
+	if err := z.buffers.deflate(z.packed, p); err != nil {
+		return err
+	}
+	_, err := z.to.Write(z.packed.Bytes())
+	return err
+}
+
+// deflate appends p to out, compressed at the level that the engine uses, and flushed.
+func (b *Buffers) deflate(out *bytes.Buffer, p []byte) error {
+	fw, found := b.deflaters.Get().(*flate.Writer)
+	if found {
+		fw.Reset(out)
+	} else {
+		var err error
+		if fw, err = flate.NewWriter(out, flate.BestSpeed); err != nil {
+			return err
+		}
+	}
+	defer b.deflaters.Put(fw)
+	if _, err := fw.Write(p); err != nil {
+		return err
+	}
+	return fw.Flush()
+}

@@ -1,0 +1,42 @@
+package netproto
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// rangeHead is the size of a RangeData before its data: the frame's header, request, offset and length, in bytes.
+const rangeHead = frameHeader + 4 + 8 + 4
+
+// errNotOwn is our caller's fault: what an engine is sent is enciphered, so it has to pass through the Conn.
+var errNotOwn = errors.New("data that does not pass through the connection is for C1 only")
+
+// WriteRange sends a RangeData of C1 whose size bytes of data the caller puts on the stream by a way of its own, such as
+// one inside the system: send is called once, with the bytes that come first, and writes them and then the data. Nothing
+// else is written meanwhile. m.Data is not looked at. An error of send ends the sending half, because the frame may be
+// incomplete.
+func (c *Conn) WriteRange(m *RangeData, size int, send func(head []byte) error) error {
+	o := &c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return o.err
+	}
+	if c.Generation() != C1 || c.side != ServerSide {
+		return errNotOwn
+	}
+	if size < 0 || uint64(size) > math.MaxUint32-rangeHead {
+		return fmt.Errorf("%v: %d bytes are more than a frame holds", m.ID(), size)
+	}
+	head := make([]byte, 0, rangeHead)
+	head = binary.LittleEndian.AppendUint32(head, frameSignature)
+	head = binary.LittleEndian.AppendUint32(head, uint32(rangeHead+size))
+	head = append(head, byte(m.ID()))
+	head = binary.LittleEndian.AppendUint32(head, m.Request)
+	head = binary.LittleEndian.AppendUint64(head, m.Offset)
+	head = binary.LittleEndian.AppendUint32(head, uint32(size))
+	o.err = send(head)
+	return o.err
+}

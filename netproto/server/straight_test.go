@@ -1,0 +1,129 @@
+package server_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/server"
+)
+
+// large is more than sockets hold, so that a server is in the middle of a portion while its client does not read.
+const large = 16 << 20
+
+// midway starts a server of one large file, asks for all of it, takes the head of the answer and then does not read.
+func midway(t *testing.T) (h *house, p *peer, path string) {
+	t.Helper()
+	root := t.TempDir()
+	path = filepath.Join(root, "Resources", "Big.zip")
+	put(t, path, strings.Repeat("0123456789abcdef", large/16))
+	touch(t, path, time.Unix(1_500_000_000, 0))
+	set := server.RootSettings(root, compatibility)
+	set.Network.UpdateFileMaxPortionSize = large
+	h = start(t, set)
+	p = h.dial(t, netproto.C1)
+	p.unhurried()
+	p.greet(hello(netproto.C1))
+	p.send(&netproto.GetRange{Request: 1, Length: large})
+	if _, err := io.ReadFull(p.raw, make([]byte, rangeFrame)); err != nil {
+		t.Fatal(err)
+	}
+	return h, p, path
+}
+
+// TestFileThatChangesWhileItIsSent changes a file in the middle of a portion: the portion is never complete, and nothing
+// follows that could be taken for the rest of it.
+func TestFileThatChangesWhileItIsSent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a portion is read as a whole here, and then sent")
+	}
+	for _, test := range []struct {
+		name   string
+		change func(t *testing.T, path string)
+	}{
+		{"cut", func(t *testing.T, path string) {
+			if err := os.Truncate(path, 1<<10); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"emptied", func(t *testing.T, path string) {
+			if err := os.Truncate(path, 0); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"grown", func(t *testing.T, path string) {
+			if err := os.Truncate(path, large+1); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"touched", func(t *testing.T, path string) { touch(t, path, time.Unix(1_000_000_000, 0)) }},
+		{"replaced", func(t *testing.T, path string) {
+			put(t, path+".new", "another file")
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h, p, path := midway(t)
+			test.change(t, path)
+			if n, _ := io.Copy(io.Discard, p.raw); n >= large {
+				t.Errorf("%d bytes of %d arrived", n, large)
+			}
+			h.log.has(t, "warn", "changed on disk since startup", "Big.zip", "file index 0, client host '127.0.0.1'")
+		})
+	}
+}
+
+// TestLargePortionsAreWhole takes a file in large portions at odd offsets, and looks at every byte; the bandwidth limit
+// cuts them up.
+func TestLargePortionsAreWhole(t *testing.T) {
+	for _, bandwidth := range []int64{0, 64 << 20} {
+		root := t.TempDir()
+		text := strings.Repeat("0123456789abcde", 100_000)
+		put(t, filepath.Join(root, "Resources", "Big.zip"), text)
+		set := server.RootSettings(root, compatibility)
+		set.Limits.TotalBandwidth = bandwidth
+		p := start(t, set).dial(t, netproto.C1)
+		p.greet(hello(netproto.C1))
+		for i, r := range []struct{ offset, length int }{
+			{0, 1_000_000}, {1, 32 << 10}, {7, 32<<10 - 1}, {12_345, 500_001}, {len(text) - 4096, 4096}, {len(text) - 40_000, 1_000_000}, {len(text), 1},
+		} {
+			p.send(&netproto.GetRange{Request: uint32(i), Offset: uint64(r.offset), Length: uint32(r.length)})
+			got, want := next[*netproto.RangeData](p), text[r.offset:min(len(text), r.offset+r.length)]
+			if got.Request != uint32(i) || got.Offset != uint64(r.offset) || string(got.Data) != want {
+				t.Errorf("%+v: request %d at %d, %d bytes", r, got.Request, got.Offset, len(got.Data))
+			}
+		}
+	}
+}
+
+// TestConnectionsShareAnOpenFile lets two clients take one file in turns: each has a place of its own in it.
+func TestConnectionsShareAnOpenFile(t *testing.T) {
+	root := t.TempDir()
+	text := strings.Repeat("fedcba987654321", 50_000)
+	put(t, filepath.Join(root, "Resources", "Big.zip"), text)
+	h := start(t, server.RootSettings(root, compatibility))
+	peers := []*peer{h.dial(t, netproto.C1), h.dial(t, netproto.C1)}
+	for _, p := range peers {
+		p.greet(hello(netproto.C1))
+	}
+	const step = 50_000
+	for offset := 0; offset < len(text); offset += step {
+		for i, p := range peers {
+			at := offset
+			if i == 1 {
+				at = len(text) - step - offset
+			}
+			p.send(&netproto.GetRange{Request: uint32(offset), Offset: uint64(at), Length: step})
+			if got := next[*netproto.RangeData](p); string(got.Data) != text[at:at+step] {
+				t.Fatalf("client %d at %d: other bytes", i, at)
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package netproto_test
+
+import (
+	"testing"
+	"time"
+
+	"collet/netproto"
+)
+
+// TestWindowFindsTheLine lets windows live on lines of which the speed and the shortest round trip are known: a request of
+// a full window takes as long as the line needs for the window, or a round trip.
+func TestWindowFindsTheLine(t *testing.T) {
+	const mb = int64(1 << 20)
+	for _, test := range []struct {
+		name        string
+		trip        time.Duration
+		rate        int64 // bytes a second
+		top         int64
+		least, most int64
+	}{
+		{"across the street", time.Millisecond, 900 * mb, 24 * mb, 8 * mb, 24 * mb},
+		{"far and fast: all there may be", 100 * time.Millisecond, 1000 * mb, 24 * mb, 24 * mb, 24 * mb},
+		{"far, 1 Gbit/s: more than is on its way", 100 * time.Millisecond, 125 * mb, 64 * mb, 13 * mb, 48 * mb},
+		{"at home, 50 Mbit/s", 20 * time.Millisecond, 6 * mb, 24 * mb, mb, 3 * mb},
+		{"a telephone", 300 * time.Millisecond, 100 << 10, 24 * mb, mb, mb},
+		{"a small buffer", 100 * time.Millisecond, 100 * mb, 64 << 10, 64 << 10, 64 << 10},
+	} {
+		w := netproto.NewWindow(test.top)
+		for i := range 200 {
+			took := test.trip + time.Duration(float64(w.Size())/float64(test.rate)*float64(time.Second))
+			if i == 0 {
+				took = test.trip + took/32 // the first request has the line for itself
+			}
+			w.Round(took)
+			if w.Size() > test.top {
+				t.Fatalf("%s: %d bytes", test.name, w.Size())
+			}
+		}
+		if w.Size() < test.least || w.Size() > test.most {
+			t.Errorf("%s: %d bytes, want %d to %d", test.name, w.Size(), test.least, test.most)
+		}
+	}
+}
+
+// TestWindowComesBack slows a line down and speeds it up again.
+func TestWindowComesBack(t *testing.T) {
+	w := netproto.NewWindow(24 << 20)
+	rounds := func(n int, took time.Duration) {
+		for range n {
+			w.Round(took)
+		}
+	}
+	rounds(5, 100*time.Millisecond)
+	if w.Size() != 24<<20 {
+		t.Fatalf("a line that is never full: %d bytes", w.Size())
+	}
+	rounds(50, 2*time.Second)
+	if w.Size() != 1<<20 {
+		t.Errorf("a line that is always full: %d bytes", w.Size())
+	}
+	rounds(1, 100*time.Millisecond)
+	if w.Size() != 1<<20+1<<19 {
+		t.Errorf("one round later: %d bytes", w.Size())
+	}
+	rounds(100, 100*time.Millisecond)
+	if w.Size() != 24<<20 {
+		t.Errorf("later: %d bytes", w.Size())
+	}
+}
