@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -151,7 +152,7 @@ func talkText(err error) string {
 		return "the server doesn't speak TLS on this port; check the port, or leave TLS off"
 	case errors.As(err, &said) && said.Op == "remote error": // as crypto/tls marks what the peer said
 		return fmt.Sprintf("the server refused: %v", said.Err)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return "the server closed the connection during the handshake; perhaps it doesn't speak TLS on this port"
 	default:
 		return err.Error()

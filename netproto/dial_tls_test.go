@@ -55,6 +55,13 @@ func shake(t *testing.T, authority *transporttest.Authority, spec transporttest.
 	}
 }
 
+// hangsUp resets a connection in the middle of the client's first words.
+func hangsUp(c net.Conn) {
+	_, _ = c.Read(make([]byte, 1))
+	_ = c.(*net.TCPConn).SetLinger(0)
+	c.Close()
+}
+
 // TestTLSFaults wants words for each certificate that proves nothing, and for servers that don't speak TLS.
 func TestTLSFaults(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
@@ -82,6 +89,7 @@ func TestTLSFaults(t *testing.T) {
 			func(c *tls.Config) { c.ServerName = "wanted.test" }, netproto.CertificateHost, []string{"TLS with wanted.test", "game.test"}},
 		{"no TLS", says("HTTP/1.1 400 Bad Request\r\n\r\n"), nil, 0, []string{"doesn't speak TLS on this port"}},
 		{"closed", says(""), nil, 0, []string{"closed the connection during the handshake"}},
+		{"reset", hangsUp, nil, 0, []string{"doesn't speak TLS on this port"}},
 		{"too old", shake(t, ours, transporttest.Spec{Hosts: game}, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS11; c.MinVersion = tls.VersionTLS10 }), nil, 0, []string{"the server refused", "version"}},
 	}
 	for _, test := range tests {
