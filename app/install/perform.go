@@ -248,22 +248,7 @@ func (d *Dir) recycle(b *batch, from, as string) error {
 
 // recycleAll moves all files below a folder into the recycler, and removes the folder.
 func (d *Dir) recycleAll(b *batch, folder string) error {
-	entries, err := d.fs.ReadDir(folder)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(folder, e.Name())
-		if e.IsDir() {
-			err = d.recycleAll(b, name)
-		} else {
-			err = d.recycle(b, name, "")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return d.fs.Remove(folder)
+	return d.takeApart(folder, func(name string) error { return d.recycle(b, name, "") })
 }
 
 // keptRecycled is how many transactions' dropped files the recycler keeps.
@@ -290,7 +275,10 @@ func (d *Dir) purge() {
 }
 
 // removeAll removes a folder of ours with everything in it. It follows no links.
-func (d *Dir) removeAll(folder string) error {
+func (d *Dir) removeAll(folder string) error { return d.takeApart(folder, d.fs.Remove) }
+
+// takeApart does something about every file below a folder, so that it is gone, and removes the folder.
+func (d *Dir) takeApart(folder string, file func(name string) error) error {
 	entries, err := d.fs.ReadDir(folder)
 	if err != nil {
 		return err
@@ -298,9 +286,9 @@ func (d *Dir) removeAll(folder string) error {
 	for _, e := range entries {
 		name := path.Join(folder, e.Name())
 		if e.IsDir() {
-			err = d.removeAll(name)
+			err = d.takeApart(name, file)
 		} else {
-			err = d.fs.Remove(name)
+			err = file(name)
 		}
 		if err != nil {
 			return err
