@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -12,7 +13,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"collet/app/update"
 	"collet/netproto/release"
@@ -25,14 +25,14 @@ import (
 
 const (
 	// blockSize is the unit of mending, in bytes. Damage is a sector or a torn page, or half of the file; with 1 MiB, the
-	// most that one request brings, a flipped bit costs one request, and a pack of 4 GiB a list of 64 KiB.
+	// most that one request brings, a flipped bit costs one request, and a pack of 4 GiB a list of 16 KiB.
 	blockSize = 1 << 20
-	// sumSize is how many bytes of a block's SHA-256 are kept. Sixteen tell damage from luck, and nobody has to be fooled:
-	// the whole digest has the last word.
-	sumSize = 16
+	// sumSize is the size of a block's CRC-32C. It tells damage from luck, and nobody has to be fooled: the whole digest has
+	// the last word. It costs a tenth of a digest.
+	sumSize = crc32.Size
 	// maxBlocks is the largest list of sums that is kept, in bytes: a file of 1 TiB.
-	maxBlocks = 16 << 20
-	// apart is from how many bytes on it pays to hash blocks on another processor.
+	maxBlocks = 4 << 20
+	// apart is from how many bytes on it pays to hash them on another processor while they are written.
 	apart = 64 << 10
 )
 
@@ -40,7 +40,7 @@ const (
 	// blocksDir holds the sums of blocks, one file for each digest; inside Names.Cache.
 	blocksDir = "blocks"
 	// blocksHeader begins such a file; another one means another layout, and the file counts as absent.
-	blocksHeader = "collet blocks 1"
+	blocksHeader = "collet blocks 2"
 )
 
 // blockSums are the sums of the blocks of one file, one behind the other.
@@ -56,9 +56,9 @@ func (s blockSums) at(i int64) []byte {
 
 // blockHash sums the blocks of bytes that run through it, up to a limit. A nil one does nothing.
 type blockHash struct {
-	hash   hash.Hash
-	left   int64 // bytes to the limit
-	filled int   // bytes of the block under way
+	sum    uint32 // of the block under way
+	left   int64  // bytes to the limit
+	filled int    // bytes of the block under way
 	sums   blockSums
 }
 
@@ -67,7 +67,7 @@ func newBlockHash(size int64) *blockHash {
 	if size <= blockSize || size > maxBlocks/sumSize*blockSize {
 		return nil
 	}
-	return &blockHash{hash: release.SHA256.NewHash(), left: size}
+	return &blockHash{left: size}
 }
 
 // Write implements io.Writer.
@@ -80,10 +80,9 @@ func (b *blockHash) Write(p []byte) (n int, err error) {
 	b.left -= int64(len(p))
 	for len(p) > 0 {
 		n := min(len(p), blockSize-b.filled)
-		b.hash.Write(p[:n])
+		b.sum = crc32.Update(b.sum, castagnoli, p[:n])
 		if b.filled, p = b.filled+n, p[n:]; b.filled == blockSize {
-			b.sums, b.filled = b.all(), 0
-			b.hash.Reset()
+			b.sums, b.filled, b.sum = b.all(), 0, 0
 		}
 	}
 	return n, nil
@@ -97,8 +96,7 @@ func (b *blockHash) all() blockSums {
 	if b.filled == 0 {
 		return b.sums
 	}
-	var room [64]byte
-	return append(b.sums, b.hash.Sum(room[:0])[:sumSize]...)
+	return binary.LittleEndian.AppendUint32(b.sums, b.sum)
 }
 
 // bothHashes hashes a file as a whole and in blocks.
@@ -109,15 +107,8 @@ type bothHashes struct {
 
 // Write implements io.Writer.
 func (h bothHashes) Write(p []byte) (int, error) {
-	var other sync.WaitGroup
-	if h.blocks != nil && len(p) >= apart {
-		other.Go(func() { _, _ = h.blocks.Write(p) })
-	} else {
-		_, _ = h.blocks.Write(p)
-	}
-	_, _ = h.hash.Write(p)
-	other.Wait()
-	return len(p), nil // no hash ever fails
+	_, _ = h.blocks.Write(p)
+	return h.hash.Write(p)
 }
 
 // blocksName is where the sums of a file with this digest lie.

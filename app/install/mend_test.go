@@ -200,7 +200,7 @@ func TestSumsThatAreWrong(t *testing.T) {
 		"cut in the sums":    func(c string) string { return c[:len(c)-1] },
 		"longer":             func(c string) string { return c + "0123456789abcdef" },
 		"a flipped bit":      func(c string) string { return flip(c, len(c)-7) },
-		"another layout":     func(c string) string { return strings.Replace(c, "blocks 1", "blocks 2", 1) },
+		"another layout":     func(c string) string { return strings.Replace(c, "blocks 2", "blocks 3", 1) },
 		"another block size": func(c string) string { return strings.Replace(c, " 1048576 ", " 2097152 ", 1) },
 		"another file":       func(string) string { return other.read(other.sums()[0]) },
 		"a shorter file":     func(string) string { return shorter.read(shorter.sums()[0]) },

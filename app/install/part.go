@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"sync"
 
 	"collet/app/update"
 	"collet/netproto/release"
@@ -66,13 +67,24 @@ type part struct {
 	bothHashes
 	size   int64
 	source platform.File // what is good of the live file comes from there; nil before the first of it
+	broken error         // a write that failed: the hashes may be ahead of the bytes, and nothing is appended any more
 }
 
-// append writes bytes and hashes those that were written.
+// append writes bytes and hashes them meanwhile.
 func (p *part) append(data []byte) error {
+	if p.broken != nil {
+		return p.broken
+	}
+	var hashing sync.WaitGroup
+	if len(data) >= apart {
+		hashing.Go(func() { _, _ = p.bothHashes.Write(data) })
+	} else {
+		_, _ = p.bothHashes.Write(data)
+	}
 	n, err := p.file.Write(data)
-	_, _ = p.bothHashes.Write(data[:n]) // no hash ever fails
+	hashing.Wait()
 	p.size += int64(n)
+	p.broken = err
 	return err
 }
 
