@@ -37,6 +37,12 @@ const (
 	web    = "github.com/coder/websocket"
 	proxy  = "golang.org/x/net/http/httpproxy"
 	prom   = "github.com/prometheus/client_golang/prometheus"
+	zstd   = "github.com/klauspost/compress"
+	brotli = "github.com/andybalholm/brotli"
+	minio  = "github.com/minio/minio-go/v7"
+	tuf    = "github.com/theupdateframework/go-tuf/v2/metadata"
+	sslib  = "github.com/secure-systems-lab/go-securesystemslib"
+	signer = "github.com/sigstore/sigstore/pkg/signature"
 )
 
 // imports is the table. A package that is not in it fails the test, and so does a row without a package.
@@ -54,17 +60,22 @@ var imports = map[string]row{
 	"netproto":                   {ours: []string{"netproto/compat"}, others: []string{web, proxy}},
 	"netproto/transporttest":     {},
 	"netproto/compat":            {},
-	"netproto/release":           {ours: []string{"netproto/compat"}, others: []string{sha}},
-	"netproto/server":            {ours: []string{"netproto", "netproto/compat", "netproto/release", "platform"}, others: []string{toml, web, prom}},
+	"netproto/releasetest":       {ours: []string{"netproto/chunk", "netproto/release"}},
+	"netproto/chunk":             {others: []string{sha, brotli, zstd}},
+	"netproto/release":           {ours: []string{"netproto/chunk", "netproto/compat"}, others: []string{sha, brotli, zstd, tuf, sslib, signer}},
+	"netproto/server":            {ours: []string{"netproto", "netproto/chunk", "netproto/compat", "netproto/release", "platform"}, others: []string{toml, web, prom}},
 	"netproto/cmd/collet-server": {ours: []string{".", "netproto/server"}, others: []string{kong}},
 	"app/update":                 {ours: []string{"netproto/release", "netproto/compat"}},
 	"app/install":                {ours: []string{"app/update", "netproto/release", "platform"}},
+	"app/transfer":               {ours: []string{"app/update", "netproto", "netproto/chunk", "netproto/compat", "netproto/release", "platform"}, others: []string{proxy}},
 	"app/supervise":              {ours: []string{"runtime/abi", "platform"}},
 	"app/splash":                 {ours: []string{".", "app/update", "assets"}, others: []string{fyne}},
 	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/release", "platform", "runtime/..."}, others: []string{kong, toml}},
 	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "platform/faultfs", "runtime/...", "app/install", "app/update"}, others: []string{sys, toml}},
 	"build/demo":                 {ours: []string{".", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample"}, others: []string{image, sys}},
-	"build/cmd/collet":           {ours: []string{".", "build/demo", "build/qa"}, others: []string{kong}},
+	"build/soak":                 {ours: []string{"build/qa", "netproto", "netproto/release", "netproto/server", "netproto/transporttest"}},
+	"build/publish":              {ours: []string{"netproto", "netproto/release", "netproto/chunk", "platform"}, others: []string{toml, minio}},
+	"build/cmd/collet":           {ours: []string{".", "build/demo", "build/publish", "build/qa", "build/soak", "netproto/release", "platform"}, others: []string{kong}},
 	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
 	"build/bench/minimal":        {ours: []string{".", "assets"}, others: []string{fyne}},
 }

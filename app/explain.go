@@ -10,13 +10,14 @@ import (
 	"collet"
 	"collet/app/install"
 	"collet/app/splash"
+	"collet/app/transfer"
 	"collet/netproto"
 )
 
 // endInfo gathers what explains an end.
 func (h *host) endInfo(e ended) splash.EndInfo {
 	info := splash.EndInfo{
-		Target: string(h.target), Server: h.server, Fault: e.fault, Path: h.roots.data,
+		Target: string(h.target), Server: h.places(), Fault: e.fault, Path: h.roots.data,
 		RetryAfter: time.Duration(e.status.Judgement.RetryAfter) * time.Second,
 		StoreURL:   h.settings.Client.StoreUrl, WebsiteURL: h.settings.Client.WebsiteUrl,
 		Unloadable: e.unloadable, PlayOffline: e.playable, RolledBack: e.back, Remedy: h.remedy(e.fault),
@@ -25,6 +26,7 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 		return info
 	}
 	var space *install.SpaceError
+	var spool *transfer.SpaceError
 	var held *install.HeldError
 	var vanished *install.VanishedError
 	var untrusted *netproto.TLSError
@@ -32,6 +34,8 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 	switch {
 	case errors.As(e.fault.Err, &space):
 		info.Needed, info.Free, info.Volume = space.Need, space.Free, space.Volume
+	case errors.As(e.fault.Err, &spool):
+		info.Needed, info.Free, info.Volume = max(spool.Need, 0), spool.Free, spool.Volume
 	case errors.As(e.fault.Err, &held):
 		info.Holders = held.Names()
 	case errors.As(e.fault.Err, &vanished):

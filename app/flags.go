@@ -13,20 +13,24 @@ import (
 
 // flags is the command line. Names in CamelCase are those of the source (seed 000, "Host CLI surface").
 type flags struct {
-	Server           string `group:"Update" placeholder:"HOST:PORT" help:"Update server; tls://, ws:// or wss:// before it choose how to connect. Default: what the settings file says, else 127.0.0.1:4000."`
-	Tls              bool   `group:"Update" help:"Speak TLS with the server, as --server tls://HOST:PORT does."`
-	TlsCa            string `group:"Update" placeholder:"FILE" help:"PEM file of the authorities that vouch for the server. Default: those of the system."`
-	TlsName          string `group:"Update" placeholder:"NAME" help:"Name in the server's certificate. Default: its host."`
-	Proxy            string `group:"Update" placeholder:"URL" help:"Proxy: http://, https:// or socks5://[USER:PASSWORD@]HOST:PORT, or direct for none. Default: what HTTPS_PROXY, ALL_PROXY and NO_PROXY say. One that fails is gone around once."`
-	ProxyOnly        bool   `group:"Update" help:"Never go around a proxy that fails."`
-	Dir              string `group:"Update" placeholder:"DIR" help:"Install folder. Default: the folder of this program."`
-	UserWritablePath string `name:"UserWritablePath" group:"Update" placeholder:"DIR" help:"Folder for everything that is written: * for this user's data folder, or a path. Default: what the settings file says, else * beside a file INSTALLED, else the install folder."`
-	Verify           bool   `group:"Update" help:"Hash every file again, the module included, and fetch what is damaged."`
-	Offline          bool   `group:"Update" help:"Start what is installed without asking the server. With --headless alone: recover the install, say what it holds, and end."`
-	Unblock          bool   `group:"Update" help:"Take builds again that were taken back because they failed to start."`
+	Server           string   `group:"Update" placeholder:"HOST:PORT" help:"Update server; tls://, ws:// or wss:// before it choose how to connect. Default: what the settings file says, else 127.0.0.1:4000."`
+	Tls              bool     `group:"Update" help:"Speak TLS with the server, as --server tls://HOST:PORT does."`
+	TlsCa            string   `group:"Update" placeholder:"FILE" help:"PEM file of the authorities that vouch for the server. Default: those of the system."`
+	TlsName          string   `group:"Update" placeholder:"NAME" help:"Name in the server's certificate. Default: its host."`
+	Proxy            string   `group:"Update" placeholder:"URL" help:"Proxy: http://, https:// or socks5://[USER:PASSWORD@]HOST:PORT, or direct for none. Default: what HTTPS_PROXY, ALL_PROXY and NO_PROXY say. One that fails is gone around once."`
+	ProxyOnly        bool     `group:"Update" help:"Never go around a proxy that fails."`
+	Release          []string `group:"Update" placeholder:"URL" sep:"none" help:"Folder on a web server with signed releases; may be given several times, the best first. Default: what the settings file says."`
+	Channel          string   `group:"Update" placeholder:"NAME" help:"Channel of the releases. Default: what the settings file says, else stable."`
+	TrustedRoot      string   `group:"Update" placeholder:"FILE" help:"root.json that signed releases have to lead back to. Default: what the settings file says, else what this program was built with."`
+	Bandwidth        string   `group:"Update" placeholder:"RATE" help:"Bytes a second that a release may take, for example 500K or 2M. Default: what the settings file says, else no limit."`
+	Dir              string   `group:"Update" placeholder:"DIR" help:"Install folder. Default: the folder of this program."`
+	UserWritablePath string   `name:"UserWritablePath" group:"Update" placeholder:"DIR" help:"Folder for everything that is written: * for this user's data folder, or a path. Default: what the settings file says, else * beside a file INSTALLED, else the install folder."`
+	Verify           bool     `group:"Update" help:"Hash every file again, the module included, and fetch what is damaged."`
+	Offline          bool     `group:"Update" help:"Start what is installed without asking the server. With --headless alone: recover the install, say what it holds, and end."`
+	Unblock          bool     `group:"Update" help:"Take builds again that were taken back because they failed to start."`
 
 	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1,g2a,g2b" help:"Wire generation: ${enum}. auto finds it out, with one more connection at a server of g1 or g2b that was not met before; all but c1 are what the engine's servers speak."`
-	Trust       string `group:"Protocol" default:"sha256" enum:"sha256,fnv" help:"What vouches for native modules: ${enum}. Engine generations know only FNV-1a checksums, which anybody can forge; fnv takes modules from them all the same."`
+	Trust       string `group:"Protocol" default:"auto" enum:"auto,release,sha256,fnv" help:"What vouches for the files: ${enum}. release takes what the game's keys signed and nothing else; sha256 takes what the server vouches for; engine generations know only FNV-1a checksums, which anybody can forge, and fnv takes modules from them all the same. auto is release if there is a trusted root, else sha256."`
 	Compat      string `group:"Protocol" placeholder:"VERSION" help:"Compatibility version to announce. Default: that of the installed module."`
 	Target      string `group:"Protocol" placeholder:"TARGET" help:"Binary target to announce, for example Linux-x64. Default: this system."`
 	RuntimeName string `group:"Protocol" placeholder:"NAME" help:"Base name of the module. Default: the name of this program."`
@@ -59,8 +63,9 @@ swaps a new module in and starts the game. What stands after -- goes to the game
 
 Settings stand in <name of this program>.toml beside it: ClientNetwork.ServerHost, ClientNetwork.ServerPort,
 ClientNetwork.Tls, ClientNetwork.TlsCa, ClientNetwork.TlsName, ClientNetwork.Proxy, ClientNetwork.ProxyOnly,
-Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Client.UserWritablePath, Client.GameName, Baking.ClientResources, Baking.CacheResources. Flags go
-before settings. The log is <name of this program>.log.
+Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Client.UserWritablePath, Client.GameName,
+Client.OfflineAfter, Release.Urls, Release.Product, Release.Channel, Release.TrustedRoot, Release.Bandwidth,
+Baking.ClientResources, Baking.CacheResources. Flags go before settings. The log is <name of this program>.log.
 
 Exit codes: 0 played or current; 12 update through a store; 13 no module for this target; 14 this program is too old;
 16 server inconsistent; 17 client newer than server; 18 components differ; 19 maintenance; 20 unreachable;
@@ -122,6 +127,12 @@ func (f flags) check() error {
 		return fmt.Errorf("--server %q has no port; want HOST:PORT", f.Server)
 	case f.Server != "" && serverFault(f.Server) != nil:
 		return fmt.Errorf("--server %q: %w", f.Server, serverFault(f.Server))
+	case releaseFault(f.Release) != nil:
+		return fmt.Errorf("--release: %w", releaseFault(f.Release))
+	case len(f.Release) > 0 && (f.Trust == "sha256" || f.Trust == "fnv"):
+		return fmt.Errorf("--release and --trust %s exclude each other: signed releases are the only thing that a web server gives", f.Trust)
+	case rateFault(f.Bandwidth) != nil:
+		return fmt.Errorf("--bandwidth: %w", rateFault(f.Bandwidth))
 	case f.ProxyOnly && f.Proxy == directly:
 		return errors.New("--proxy-only and --proxy direct exclude each other")
 	case proxyFault(f.Proxy) != nil:

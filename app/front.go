@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"collet/app/transfer"
 	"collet/app/update"
 )
 
@@ -18,6 +19,10 @@ type front interface {
 	Follow(ctx context.Context, w watcher) (wait func())
 	// Note shows one line that stays.
 	Note(line string)
+	// Notes shows the release notes of what is being fetched. It may be called from any goroutine.
+	Notes(text string)
+	// Report shows what an update of a signed release found out and did.
+	Report(r transfer.Report)
 	// Ask shows an end that needs a decision and returns it. A closed window and an ended ctx are Quit.
 	Ask(ctx context.Context, e ended) update.Action
 }

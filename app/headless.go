@@ -7,13 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"collet/app/splash"
 	"collet/app/supervise"
+	"collet/app/transfer"
 	"collet/app/update"
+	"collet/netproto/release"
 )
 
 // paper is the terminal as a front: phases, files and the outcome, as text or as one JSON object a line. It asks nobody,
@@ -22,6 +27,7 @@ type paper struct {
 	out  io.Writer
 	json bool
 	host *host
+	mu   sync.Mutex // of lines of JSON
 }
 
 var _ front = (*paper)(nil)
@@ -37,16 +43,39 @@ type line struct {
 	Bytes     int64  `json:"bytes,omitempty"`
 	BytesDone int64  `json:"bytes_done,omitempty"`
 	Rate      int64  `json:"bytes_per_second,omitempty"`
+	Line      int64  `json:"line_bytes,omitempty"`
+	LineDone  int64  `json:"line_bytes_done,omitempty"`
 	Hashed    int64  `json:"bytes_hashed,omitempty"`
 	ToHash    int64  `json:"bytes_to_hash,omitempty"`
 	Damage    []hurt `json:"damage,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
 	Note      string `json:"note,omitempty"`
+	Notes     string `json:"release_notes,omitempty"`
+	Release   uint64 `json:"release,omitempty"`
+	Version   string `json:"version,omitempty"`
+	From      uint64 `json:"from_release,omitempty"`
+	Means     means  `json:"bytes_by_means,omitempty"`
+	Fetched   *int64 `json:"bytes_fetched,omitempty"`
+	Saved     *int64 `json:"bytes_saved,omitempty"`
+	Stale     string `json:"stale,omitempty"`
 	Outcome   string `json:"outcome,omitempty"`
 	Cause     string `json:"cause,omitempty"`
 	Error     string `json:"error,omitempty"`
 	Text      string `json:"text,omitempty"`
 	Exit      *int   `json:"exit,omitempty"`
+}
+
+// means is how many bytes of the files came by which means.
+type means map[transfer.Means]int64
+
+// String lists them for a person, the largest first.
+func (m means) String() string {
+	order := slices.SortedFunc(maps.Keys(m), func(a, b transfer.Means) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
+	words := make([]string, len(order))
+	for i, name := range order {
+		words[i] = fmt.Sprintf("%s %d", name, m[name])
+	}
+	return strings.Join(words, ", ")
 }
 
 // hurt is a damaged file of --json. Each range is its first byte and the one behind its last.
@@ -94,7 +123,7 @@ func (p *paper) progress(s update.Status, damage bool) {
 	l := line{
 		Phase: s.Phase.String(), Mode: s.Mode.String(), File: s.File, Files: s.Files, FilesDone: s.FilesDone,
 		Bytes: s.Bytes, BytesDone: s.BytesDone, Rate: s.Rate, Attempt: s.Attempt,
-		Hashed: s.Hashed, ToHash: s.ToHash,
+		Hashed: s.Hashed, ToHash: s.ToHash, Line: s.Traffic.Total, LineDone: s.Traffic.Done,
 	}
 	if damage {
 		l.Damage = hurts(s.Damage)
@@ -127,6 +156,36 @@ func (p *paper) Note(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
+// Notes implements front: they belong to the machine-readable output, which a tool shows as it likes.
+func (p *paper) Notes(text string) {
+	if p.json {
+		p.print(line{Notes: text})
+	}
+}
+
+// Report implements front.
+func (p *paper) Report(r transfer.Report) {
+	saved := r.Saved()
+	if p.json {
+		p.print(line{
+			Release: r.Release.Number, Version: r.Release.Version, From: r.From, Means: r.Bytes, Fetched: &r.Fetched, Saved: &saved, Stale: string(r.Stale),
+		})
+		return
+	}
+	if r.Stale != release.NotStale {
+		fmt.Fprintf(p.out, "%s (%s)\n", p.host.texts.Get("note.notcurrent"), r.Stale)
+	}
+	if r.Release.Number == 0 {
+		return
+	}
+	from := strconv.FormatUint(r.From, 10)
+	if r.From == 0 {
+		from = "-"
+	}
+	fmt.Fprintln(p.out, p.host.texts.Get("headless.release", "number", strconv.FormatUint(r.Release.Number, 10), "version", r.Release.Version,
+		"from", from, "means", cmp.Or(means(r.Bytes).String(), string(transfer.Unneeded)), "fetched", r.Fetched, "saved", saved))
+}
+
 // Ask implements front.
 func (p *paper) Ask(context.Context, ended) update.Action { return update.Quit }
 
@@ -152,6 +211,8 @@ func (p *paper) finish(e ended) int {
 }
 
 func (p *paper) print(l line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	text, err := json.Marshal(l)
 	if err != nil {
 		text = fmt.Appendf(nil, `{"error":%q}`, err)
@@ -171,7 +232,7 @@ var errReloads = errors.New("the game asked for one reload after another without
 // headless is the whole client without a window.
 func (h *host) headless(ctx context.Context, out io.Writer) int {
 	p := &paper{out: out, json: h.flags.JSON, host: h}
-	p.Note(h.texts.Get("headless.start", "host", h.server, "target", string(h.target), "path", h.folder))
+	p.Note(h.texts.Get("headless.start", "host", h.places(), "target", string(h.target), "path", h.folder))
 	if !h.roots.portable() {
 		p.Note(h.texts.Get("headless.data", "path", h.roots.data))
 	}

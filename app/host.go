@@ -37,6 +37,9 @@ type host struct {
 	base   string // the host's name, and so the module's
 	server string // as it was asked for
 	route  route  // how to get there
+	locale string // the player's language as a tag
+	signed signed // where signed releases come from, and who vouches for them
+	valve  valve  // pauses and slows what is fetched
 	target netproto.Target
 
 	fs      *platform.Dir
@@ -81,11 +84,16 @@ func newHost(f flags) (*host, error) {
 		game:  cmp.Or(h.settings.Client.GameName, h.base), folder: func() (string, error) { return platform.DataFolder(os.Getenv) },
 	})
 	h.server = cmp.Or(f.Server, h.settings.server())
-	h.texts = assets.TextsFor(cmp.Or(f.Lang, h.settings.Client.Language, splash.SystemLocale()))
+	locale := cmp.Or(f.Lang, h.settings.Client.Language, splash.SystemLocale())
+	h.texts, h.locale = assets.TextsFor(locale), languageTag(locale)
 	if err := h.startLog(); err != nil {
 		return h, err
 	}
 	h.route = newRoute(h.server, f, h.settings, h.folder, os.Getenv, h.log)
+	if h.signed, err = newSigned(f, h.settings, h.folder, os.Getenv); err != nil {
+		return h, err
+	}
+	h.valve.SetCap(h.signed.bandwidth)
 	return h, nil
 }
 

@@ -47,7 +47,7 @@ func buildStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{programs: t.TempDir()}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "gles", "-o", s.programs+string(filepath.Separator),
-		"collet/app", "collet/netproto/cmd/collet-server")
+		"collet/app", "collet/netproto/cmd/collet-server", "collet/build/cmd/collet")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, out)
 	}
@@ -67,6 +67,7 @@ func buildStage(t *testing.T) *stage {
 func TestScripts(t *testing.T) {
 	s, readOnlyFolders := buildStage(t), canReadOnly(t)
 	commands := s.transportCommands()
+	maps.Copy(commands, s.releaseCommands())
 	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){
 		"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": wire,
 		"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone,
@@ -86,6 +87,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TARGET", string(s.layout.Target))
 			e.Setenv("NEW_MODULE", s.layout.New.Module)
 			e.Setenv("OLD_MODULE", s.layout.Old.Module)
+			e.Setenv("COLLET", filepath.Join(s.programs, "collet"))
 			e.Setenv("COLLET_SERVER", filepath.Join(s.programs, "collet-server"))
 			e.Setenv("OLD_COMPAT", s.layout.Old.Compatibility)
 			e.Setenv("NEW_COMPAT", s.layout.New.Compatibility)

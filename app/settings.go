@@ -35,11 +35,22 @@ type settings struct {
 
 		UserWritablePath string // where everything is written: empty: beside the host, "*": this user's data folder, or a folder
 		GameName         string // name of the folder in this user's data folder; default: the host's name
+
+		OfflineAfter string // how long to try to reach anybody before what is installed is played, such as "3s"; "never" asks the player
+	}
+	Release struct {
+		Urls        []string // folders on web servers with signed releases, best first
+		Product     string   // the game's name there; default: the only one that the list has
+		Channel     string   // default stable
+		TrustedRoot string   // root.json that they lead back to, relative to the install folder; default: the one built in
+		Bandwidth   string   // bytes a second that they may take, such as "2M"; default: no limit
 	}
 	Baking struct {
 		ClientResources string // folder of the packs, default Resources
 		CacheResources  string // folder of the hash cache, default Cache
 	}
+
+	hasServer bool // the file names a server
 }
 
 // loadSettings reads the settings file. A file that is not there gives the defaults; one that can't be understood is an
@@ -49,6 +60,7 @@ func loadSettings(name string) (settings, error) {
 	if err := s.read(name); err != nil {
 		return settings{}, err
 	}
+	s.hasServer = s.ClientNetwork.ServerHost != "" || s.ClientNetwork.ServerPort != 0
 	setDefault(&s.ClientNetwork.ServerHost, "127.0.0.1")
 	setDefault(&s.Baking.ClientResources, "Resources")
 	setDefault(&s.Baking.CacheResources, "Cache")
@@ -58,7 +70,21 @@ func loadSettings(name string) (settings, error) {
 	if p := s.ClientNetwork.ServerPort; p < 1 || p > 65535 {
 		return settings{}, fmt.Errorf("settings %q: ClientNetwork.ServerPort is %d; want 1 to 65535", name, p)
 	}
-	return s, nil
+	return s, s.checkRelease(name)
+}
+
+// checkRelease refuses what could not be used later.
+func (s settings) checkRelease(name string) error {
+	if err := releaseFault(s.Release.Urls); err != nil {
+		return fmt.Errorf("settings %q: Release.Urls: %w", name, err)
+	}
+	if err := rateFault(s.Release.Bandwidth); err != nil {
+		return fmt.Errorf("settings %q: Release.Bandwidth: %w", name, err)
+	}
+	if _, err := offlineAfter(s.Client.OfflineAfter, 0); err != nil {
+		return fmt.Errorf("settings %q: Client.OfflineAfter: %w", name, err)
+	}
+	return nil
 }
 
 func (s *settings) read(name string) error {

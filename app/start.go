@@ -112,6 +112,9 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 			return h.run(ctx)
 		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:
 			return h.run(ctx)
+		case h.offlineNow(status):
+			f.Note(h.texts.Get("note.unreachable"))
+			return h.run(ctx)
 		case status.Outcome != update.BinariesStaged && status.Outcome != update.ResourcesReady:
 			return ended{outcome: status.Outcome, fault: status.Fault, status: status}
 		}
@@ -126,15 +129,15 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 
 // update runs one Updater and lets the front follow it.
 func (h *host) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	if h.signed.on() {
+		return h.updateSigned(ctx, f, compatibility)
+	}
 	s := newSource(h, compatibility)
 	u, err := h.newUpdater(s)
 	if err != nil {
 		return update.Status{}, err
 	}
-	following := f.Follow(ctx, u)
-	status := u.Run(ctx)
-	following()
-	return h.consistent(s, status), nil
+	return h.consistent(s, h.follow(ctx, f, u, func() bool { return false })), nil
 }
 
 // swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"collet/app/splash"
+	"collet/app/transfer"
 	"collet/app/update"
+	"collet/netproto/release"
 )
 
 // window is the splash as a front.
@@ -31,6 +33,16 @@ func (w *window) Follow(ctx context.Context, u watcher) func() {
 
 // Note implements front.
 func (w *window) Note(text string) { w.view.Note(text) }
+
+// Notes implements front.
+func (w *window) Notes(text string) { w.view.Notes(text) }
+
+// Report implements front. The game is about to start; only doubt is worth a line.
+func (w *window) Report(r transfer.Report) {
+	if r.Stale != release.NotStale {
+		w.Note(w.host.texts.Get("note.notcurrent"))
+	}
+}
 
 // Ask implements front. A host that runs already and comes forward leaves nothing to ask.
 func (w *window) Ask(ctx context.Context, e ended) update.Action {
@@ -79,7 +91,7 @@ func (h *host) adoptWindowLog() {
 }
 
 func (h *host) splashOptions() splash.Options {
-	return splash.Options{Title: h.title(), Texts: h.texts, LogTail: h.logTail, Report: h.report}
+	return splash.Options{Title: h.title(), Texts: h.texts, LogTail: h.logTail, Report: h.report, Valve: &h.valve, Cap: h.signed.bandwidth}
 }
 
 // begin shows a crash of the process before this one first, and then starts as usual.

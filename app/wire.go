@@ -90,9 +90,9 @@ func (s *source) refuses(f release.File) bool {
 }
 
 // Fetch implements update.Source.
-func (s *source) Fetch(ctx context.Context, wants []update.Want, deliver func(i int, data []byte) error) error {
+func (s *source) Fetch(ctx context.Context, wants []update.Want, to update.Delivery) error {
 	ranges, owners := rangesOf(wants)
-	return s.fault(s.client.Fetch(ctx, ranges, func(i int, data []byte) error { return deliver(owners[i], data) }))
+	return s.fault(s.client.Fetch(ctx, ranges, func(i int, data []byte) error { return to.Deliver(owners[i], data) }))
 }
 
 // rangesOf lists what to ask for, and for each range the want that it belongs to. A want of which nothing is missing has

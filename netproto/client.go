@@ -13,11 +13,13 @@ import (
 
 // Client is one session with an update server: hello, verdict, list, files.
 //
-//	Dial ── Judgement ── List ── Fetch ── Fetch … ── Close
+//	Dial ── Judgement ─┬─ List ── Fetch ── Fetch … ─┬─ Close
+//	                   └─ Object … (several at once) ─┘
 //
 // List and Fetch are for one goroutine at a time; Judgement and Close may be called at any time. Two goroutines belong
 // to the session, one that reads and one that writes, so that pings are answered while the caller is busy with bytes it
-// was given; Close waits for both. What was read and not yet delivered is bounded by what was asked for.
+// was given; Close waits for both. What was read and not yet delivered is bounded by what was asked for. Where the server
+// asks for several connections (see MaxLines) the session has two more goroutines for each and two to own them.
 //
 // An error other than a misuse ends the session; later calls return what ended it.
 type Client struct {
@@ -29,11 +31,17 @@ type Client struct {
 	answer    *HandshakeAnswer // set before Dial returns
 	judgement compat.Judgement // the same
 	offers    []Offer          // what List returned
+	lines     []*line          // C1: the connections that Fetch uses, the first of which is this one; for Fetch alone
+	wanted    bool             // C1: the server asked for more of them; for Fetch alone
+	spreads   bool             // C1: it may ask; for the reader alone
 	request   uint32           // number of the last range asked for
+	objects   objectDesk
 
 	greeting chan arrival
 	list     chan arrival
-	data     chan arrival
+	data     chan arrival // of all connections
+	events   chan event
+	widen    chan []Offer // says, once, that more connections are worth while, and what they must be offered
 
 	once sync.Once
 	err  error         // what ended the session; read after done
@@ -93,7 +101,10 @@ func open(ctx context.Context, opt ClientOptions) (*Client, error) {
 func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
 	c := &Client{opt: opt, wire: &wire{Conn: nc, idle: opt.IdleTimeout}, out: newOutbox(), done: make(chan struct{})}
 	c.greeting, c.list = make(chan arrival, 1), make(chan arrival, 1)
-	c.data = make(chan arrival, opt.Window)
+	if c.data = opt.data; c.data == nil {
+		c.data = make(chan arrival, opt.Window+(opt.Lines-1)*lineRequests)
+	}
+	c.events, c.widen = make(chan event, maxEvents), make(chan []Offer, 1)
 	c.conn = NewConn(c.wire, ClientSide, opt.Limits)
 	c.conn.in.spare.keep = opt.Window
 	return c, c.conn.SetGeneration(opt.Generation)
@@ -131,9 +142,9 @@ func (c *Client) hello() *Handshake {
 	}
 	switch {
 	case !g.Engine():
-		hello.Capabilities = CapPipeline
+		hello.Capabilities = c.opt.capabilities()
 	case c.opt.Auto:
-		hello.Key = offerKey(CapPipeline)
+		hello.Key = offerKey(c.opt.capabilities())
 	default:
 		hello.Key = c.opt.newKey()
 	}
@@ -155,6 +166,9 @@ func (c *Client) Metadata() string { return c.answer.Metadata }
 func (c *Client) List(ctx context.Context) ([]Offer, error) {
 	if err := c.mayTransfer(); err != nil || c.offers != nil {
 		return c.offers, err
+	}
+	if c.unlisted(c.answer) {
+		return nil, errUnlisted
 	}
 	got, err := c.await(ctx, c.list)
 	if err != nil {

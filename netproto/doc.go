@@ -17,7 +17,8 @@
 //
 //	          cipher                             compression             requests in flight
 //	engine's  one key byte a field, from MT19937  zlib, server to client  one
-//	C1        none                                none                    as many as both sides allow
+//	C1        none                                none                    as many as both sides allow, on one connection or,
+//	                                                                      where the line loses packets, on several
 //
 // The cipher hides nothing from anybody who watches from the start; it is spoken because the engine speaks it. Each
 // direction has its own key, which travels in the clear: the client's in Handshake, the server's in HandshakeAnswer,
@@ -26,6 +27,12 @@
 //
 // Compression is not negotiated. A client sees it by the first two bytes; the stream is flushed behind every batch and
 // never finished.
+//
+// # Objects
+//
+// A C1 server may hand out a release folder: any file of it by name and range (GetObject), as a web server would. IsObjectName
+// says which names there are. A client that updates so needs no list (CapUnlisted), and learns from the server's answer
+// whether there is anything new (TagTimestamp).
 //
 // # Messages
 //

@@ -68,6 +68,12 @@ func NewWindow(top int64) *Window { return &Window{newWindow(top)} }
 // Round ends a round.
 func (w *Window) Round(took time.Duration) { w.round(took) }
 
+// Came notes bytes of an answer.
+func (w *Window) Came(n int64, now time.Time) { w.came(n, now) }
+
+// Bound is how many bytes may be asked for.
+func (w *Window) Bound() int64 { return w.bound() }
+
 // Size is its size in bytes.
 func (w *Window) Size() int64 { return w.size }
 
@@ -87,4 +93,4 @@ func WithKeys(opt ClientOptions, key uint32) ClientOptions {
 func Offered(m *Handshake) *Handshake { return m.offered() }
 
 // OfferKey is the key of an offer of C1.
-func OfferKey() uint32 { return offerKey(CapPipeline) }
+func OfferKey() uint32 { return offerKey(ClientOptions{}.withDefaults().capabilities()) }

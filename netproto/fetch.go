@@ -76,14 +76,12 @@ type fetch struct {
 	deliver func(i int, data []byte) error
 
 	// C1 only
-	count   int // requests unanswered at most
-	portion int64
-	window  window
 	held    int64 // bytes in queue
-	pending bool  // a request that begins a round is unanswered
 	file    int   // the plan: the range that the next piece comes from
 	planned int64 // bytes of that range that have a piece already
+	left    int64 // bytes of all ranges that have none
 	queue   []*piece
+	back    []*piece // those of queue that are to be asked for again, because their connection ended
 	asked   map[uint32]*piece
 }
 
@@ -99,7 +97,7 @@ func (f *fetch) engine(ctx context.Context) error {
 			}
 			data := got.message.(*UpdateFileData).Data
 			data = data[:min(int64(len(data)), r.end()-offset)]
-			if err := f.hand(i, data, got.frame); err != nil {
+			if err := f.hand(f.c, i, data, got.frame); err != nil {
 				return err
 			}
 			offset += int64(len(data))
@@ -108,15 +106,15 @@ func (f *fetch) engine(ctx context.Context) error {
 	return nil
 }
 
-// hand delivers bytes and gives their memory back.
-func (f *fetch) hand(i int, data, frame []byte) error {
+// hand delivers bytes that came by c and gives their memory back.
+func (f *fetch) hand(c *Client, i int, data, frame []byte) error {
 	if len(data) == 0 {
 		data = nil
 	}
 	if err := f.deliver(i, data); err != nil {
 		return err
 	}
-	f.c.conn.in.spare.give(frame)
+	c.conn.in.spare.give(frame)
 	return nil
 }
 
@@ -125,94 +123,160 @@ type piece struct {
 	file    int
 	offset  int64
 	size    int64
+	on      *line  // which was asked; nil for a piece that has to be, or that needs no asking
+	request uint32 // its number
 	data    []byte
 	frame   []byte
 	arrived bool
 	asked   time.Time // of a request that begins a round; else zero
 }
 
-// own keeps a window of requests and delivers from its head.
+// own keeps a window of requests on each connection and delivers from the head of the queue.
 func (f *fetch) own(ctx context.Context) error {
-	f.count, f.portion = f.c.pace()
-	f.window = newWindow(int64(f.c.opt.Buffer))
-	f.c.opt.Stride.begin()
+	c := f.c
+	if len(c.lines) < 2 {
+		c.lines = []*line{newLine(c, newWindow(int64(c.opt.Buffer)))}
+	}
+	for _, r := range f.reqs {
+		f.left += r.end() - r.Offset
+	}
+	c.opt.Stride.begin()
 	f.asked = make(map[uint32]*piece)
 	for {
+		f.heed()
 		f.fill()
 		if len(f.queue) == 0 {
 			return ctx.Err()
 		}
-		head := f.queue[0]
-		for !head.arrived {
-			if err := f.receive(ctx); err != nil {
-				return err
-			}
+		step := f.receive
+		if f.queue[0].arrived {
+			step = f.pass
 		}
-		if err := f.hand(head.file, head.data, head.frame); err != nil {
-			return err
-		}
-		f.c.opt.Stride.delivered(head.size)
-		f.held -= head.size
-		f.queue[0], f.queue = nil, f.queue[1:]
-		if err := ctx.Err(); err != nil {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// receive takes the next answer and finds its piece.
-func (f *fetch) receive(ctx context.Context) error {
-	got, err := f.c.await(ctx, f.c.data)
-	if err != nil {
+// pass delivers the head of the queue.
+func (f *fetch) pass(ctx context.Context) error {
+	head, by := f.queue[0], f.c
+	if head.on != nil {
+		by = head.on.c
+	}
+	if err := f.hand(by, head.file, head.data, head.frame); err != nil {
 		return err
 	}
+	f.c.opt.Stride.delivered(head.size)
+	f.held -= head.size
+	f.queue[0], f.queue = nil, f.queue[1:]
+	if len(f.c.lines) > 1 {
+		f.drain() // the others need not wait for the head to be asked for more
+	}
+	return ctx.Err()
+}
+
+// receive waits for the next answer, or for news of the connections.
+func (f *fetch) receive(ctx context.Context) error {
+	select {
+	case e := <-f.c.events:
+		f.note(e)
+		return nil
+	case got := <-f.c.data:
+		f.arrived(got)
+		return nil
+	case <-ctx.Done():
+	case <-f.c.done:
+	}
+	got, err := f.c.await(ctx, f.c.data)
+	if err == nil {
+		f.arrived(got)
+	}
+	return err
+}
+
+// arrived finds the piece of an answer.
+func (f *fetch) arrived(got arrival) {
 	m := got.message.(*RangeData)
 	p := f.asked[m.Request]
 	delete(f.asked, m.Request)
 	p.data, p.frame, p.arrived = m.Data, got.frame, true
+	l := p.on
+	l.flying, l.flight = l.flying-1, l.flight-p.size
+	l.window.came(p.size, time.Now())
 	if !p.asked.IsZero() {
-		f.window.round(time.Since(p.asked))
-		f.pending = false
+		l.window.round(time.Since(p.asked))
+		l.pending = false
 	}
-	return nil
 }
 
-// fill plans pieces until the window is full, and asks for all of them in one batch. It waits until there is room for a
-// quarter of a window, so that neither side wakes up for every single request.
+// fill asks for pieces on every connection that has room.
 func (f *fetch) fill() {
-	if len(f.queue) > f.count*3/4 || f.held > f.window.size*3/4 {
+	for _, l := range f.c.lines {
+		f.fillLine(l)
+	}
+}
+
+// fillLine plans pieces until the window of l is full, and asks for all of them in one batch. It waits until there is
+// room for a quarter of a window, so that neither side wakes up for every single request. What another connection owed is
+// asked for again first, and in any case: it may be the head of a full queue.
+func (f *fetch) fillLine(l *line) {
+	pieces, bytes := f.bounds()
+	room := l.window.bound()
+	fresh := len(f.queue) <= pieces*3/4 && f.held <= bytes*3/4
+	if l.flying > l.count*3/4 || l.flight > room*3/4 || !fresh && len(f.back) == 0 {
 		return
 	}
 	var batch []Message
-	for len(f.queue) < f.count && f.held < f.window.size && f.file < len(f.reqs) {
-		p := f.plan()
-		f.queue, f.held = append(f.queue, p), f.held+p.size
-		if p.arrived {
-			continue
+	for l.flying < l.count && l.flight < room {
+		var p *piece
+		switch {
+		case len(f.back) > 0:
+			p, f.back = f.back[0], f.back[1:]
+		case fresh && len(f.queue) < pieces && f.held < bytes && f.file < len(f.reqs):
+			p = f.plan(l)
+			f.queue, f.held = append(f.queue, p), f.held+p.size
 		}
-		if !f.pending {
-			f.pending, p.asked = true, time.Now()
+		if p == nil {
+			break
 		}
-		f.c.request++
-		f.asked[f.c.request] = p
-		m := &GetRange{Request: f.c.request, Index: f.reqs[p.file].Index, Offset: uint64(p.offset), Length: uint32(p.size)}
-		f.c.ledger.expect(ask{id: IDRangeData, request: m.Request}, due{offset: m.Offset, length: p.size})
-		batch = append(batch, m)
+		if !p.arrived {
+			batch = append(batch, f.ask(l, p))
+		}
 	}
 	if len(batch) > 0 {
-		f.c.out.add(batch...)
+		l.c.out.add(batch...)
 	}
 }
 
-// plan cuts the next piece off the ranges.
-func (f *fetch) plan() *piece {
+// ask is the request for p, which l owes from here on. Numbers are of one row on all connections.
+func (f *fetch) ask(l *line, p *piece) *GetRange {
+	if !l.pending {
+		l.pending, p.asked = true, time.Now()
+	}
+	f.c.request++
+	p.on, p.request = l, f.c.request
+	f.asked[p.request] = p
+	l.flying, l.flight = l.flying+1, l.flight+p.size
+	m := &GetRange{Request: p.request, Index: f.reqs[p.file].Index, Offset: uint64(p.offset), Length: uint32(p.size)}
+	l.c.ledger.expect(ask{id: IDRangeData, request: m.Request}, due{offset: m.Offset, length: p.size})
+	return m
+}
+
+// plan cuts the next piece off the ranges, in a size for l.
+func (f *fetch) plan(l *line) *piece {
 	r := f.reqs[f.file]
 	p := &piece{file: f.file, offset: r.Offset + f.planned}
-	share := max(f.window.size/int64(f.count), smallestPortion)
-	if p.size = min(r.end()-p.offset, f.portion, share); p.size > 0 {
+	share := l.window.size
+	if len(f.c.lines) > 1 {
+		share = l.window.bound() // what a slow one owes should be little
+	}
+	share = max(share/int64(l.count), smallestPortion)
+	if p.size = min(r.end()-p.offset, l.portion, share); p.size > 0 {
 		p.size = f.c.opt.Stride.ask(p.size)
 	}
 	p.arrived = p.size == 0
+	f.left -= p.size
 	if f.planned += p.size; r.Offset+f.planned == r.end() {
 		f.file, f.planned = f.file+1, 0
 	}

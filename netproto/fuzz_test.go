@@ -76,6 +76,7 @@ func FuzzServer(f *testing.F) {
 	}
 	for _, v := range readVectors(f, "vectors/c1/handshake*.txt") {
 		f.Add(append(v.data, readVectors(f, "vectors/c1/getrange.txt")[0].data...))
+		f.Add(append(v.data, readVectors(f, "vectors/c1/getobject.txt")[0].data...))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		conn := netproto.NewConn(stream{Reader: bytes.NewReader(input)}, netproto.ServerSide, fuzzLimits())

@@ -10,12 +10,23 @@ import (
 const (
 	// CapPipeline is the ability to have several requests in flight.
 	CapPipeline uint32 = 1
+	// CapSpread is the ability to take files over several connections where the server asks for it.
+	CapSpread uint32 = 2
+	// CapObjects is the ability to ask for files of a release folder by name, and to answer.
+	CapObjects uint32 = 4
+	// CapUnlisted says of a client that it needs no FileList where there are objects, and of an answer that none follows.
+	CapUnlisted uint32 = 8
 )
 
 // Tags of C1's hello and answer. The numbers 1 to 26 are reserved for the merged design of the verdict.
 const (
 	// TagRetryAfter is a u32 in the answer: seconds after which asking again makes sense.
 	TagRetryAfter uint16 = 13
+	// TagTimestamp is metadata/timestamp.json of the server's release folder, in the answer to a client that may ask for it:
+	// whoever is up to date learns so without another round trip.
+	TagTimestamp uint16 = 27
+	// TagRoot is a u64 beside it: the number of the newest root.json that the server hands out.
+	TagRoot uint16 = 28
 )
 
 // Handshake is the client's hello, the first message of a connection. It is never enciphered.

@@ -93,6 +93,9 @@ func (c *Conn) message() (Message, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if h.id == IDRefuse && !in.greeted && c.out.offered.Load() {
+		g = C1 // only a server that took the offer says so before its answer
+	}
 	k, known := kindFor(g, h.id, c.side.other())
 	if !known || k.skip {
 		return &Unknown{Number: h.id, Size: h.size}, nil, in.discard(h)

@@ -3,7 +3,7 @@ package netproto
 import "fmt"
 
 // MessageID is the number of a message on the wire. Below 64 and above 99 they are the engine's (fonline reference,
-// section 2.5), from 64 to 67 our own.
+// section 2.5), from 64 to 70 our own.
 type MessageID uint8
 
 // The messages that this package knows.
@@ -20,6 +20,9 @@ const (
 	IDGetRange        MessageID = 65
 	IDRangeData       MessageID = 66
 	IDRefuse          MessageID = 67
+	IDSpread          MessageID = 68
+	IDGetObject       MessageID = 69
+	IDNoObject        MessageID = 70
 	IDTimeSync        MessageID = 107
 	IDHashList        MessageID = 122
 )
@@ -85,6 +88,9 @@ var kinds = map[MessageID]kind{
 	IDGetRange:        {name: "GetRange", create: func() Message { return new(GetRange) }, from: ClientSide, family: ownOnly},
 	IDRangeData:       {name: "RangeData", create: func() Message { return new(RangeData) }, from: ServerSide, family: ownOnly},
 	IDRefuse:          {name: "Refuse", create: func() Message { return new(Refuse) }, from: ServerSide, family: ownOnly},
+	IDSpread:          {name: "Spread", create: func() Message { return new(Spread) }, from: ServerSide, family: ownOnly},
+	IDGetObject:       {name: "GetObject", create: func() Message { return new(GetObject) }, from: ClientSide, family: ownOnly},
+	IDNoObject:        {name: "NoObject", create: func() Message { return new(NoObject) }, from: ServerSide, family: ownOnly},
 	IDTimeSync:        {name: "TimeSync", create: func() Message { return new(TimeSync) }, from: ServerSide, family: engineOnly},
 	IDHashList:        {name: "HashList", create: func() Message { return new(HashList) }, from: ServerSide, family: engineOnly, skip: true},
 }

@@ -41,6 +41,12 @@ type Refuse struct {
 	Text    string // for the client's log
 }
 
+// Spread says that the line from the server loses packets, which one connection can't make up for, and asks for more of
+// them. It is sent once at most, and only to a client that has CapSpread.
+type Spread struct {
+	Connections uint8 // in all, this one included
+}
+
 // RefuseReason says why a C1 server ended a connection. The numbers stand on the wire.
 type RefuseReason uint8
 
@@ -53,6 +59,7 @@ const (
 	RefuseGoingDown RefuseReason = 5 // the server is being stopped
 	RefuseMalformed RefuseReason = 6 // a message broke the format
 	RefuseBusy      RefuseReason = 7 // the server has as many connections as it takes; it is worth trying later
+	RefuseTimeout   RefuseReason = 8 // the client was silent, or idle, for longer than the server waits
 )
 
 // String is the name used in logs; an unknown number prints as such.
@@ -72,6 +79,8 @@ func (r RefuseReason) String() string {
 		return "malformed message"
 	case RefuseBusy:
 		return "server is full"
+	case RefuseTimeout:
+		return "no request or answer for too long"
 	default:
 		return fmt.Sprintf("reason %d", uint8(r))
 	}
@@ -88,6 +97,9 @@ func (*RangeData) ID() MessageID { return IDRangeData }
 
 // ID is the number of the message.
 func (*Refuse) ID() MessageID { return IDRefuse }
+
+// ID is the number of the message.
+func (*Spread) ID() MessageID { return IDSpread }
 
 // minListed is the size of a ListedFile with an empty path and tail, in bytes.
 const minListed = 4 + 8 + 32 + 1 + 4 + 2
@@ -129,3 +141,5 @@ func (m *Refuse) code(c *coder) {
 	c.u32("request", &m.Request)
 	c.text("text", &m.Text)
 }
+
+func (m *Spread) code(c *coder) { c.u8("connections", &m.Connections) }

@@ -59,9 +59,13 @@ type ClientOptions struct {
 	AnswerTimeout  time.Duration // 0 is DefaultAnswerTimeout; noticed when the next ping is answered
 	Window         int           // C1: requests unanswered at most; 0 is DefaultWindow
 	Buffer         int           // C1: bytes asked for and not delivered at most; 0 is DefaultBuffer
+	Lines          int           // C1: connections at most, where the server asks for several; 0 is MaxLines, 1 is never more than one
+	Objects        bool          // C1: the client may ask for files of the server's release folder, see Client.Object
+	Unlisted       bool          // C1: the same, and it needs no list of a server that has them; then List is an error
 	Stride         *Stride       // C1: what earlier sessions with this server taught about the line; nil is nothing
 
 	newKey func() uint32 // draws the keys of engine generations; tests have recorded ones
+	data   chan arrival  // where answers to ranges go; nil: the connection has a channel of its own
 }
 
 // withDefaults fills in the zero fields.
@@ -96,6 +100,9 @@ func (o ClientOptions) withDefaults() ClientOptions {
 	if o.Buffer <= 0 {
 		o.Buffer = DefaultBuffer
 	}
+	if o.Lines <= 0 || o.Lines > MaxLines {
+		o.Lines = MaxLines
+	}
 	return o
 }
 
@@ -111,4 +118,19 @@ func (o ClientOptions) connect(ctx context.Context) (net.Conn, error) {
 		return nil, ctx.Err()
 	}
 	return nil, &UnreachableError{Addr: o.Addr, Err: err}
+}
+
+// capabilities is what a hello of C1 says that we have.
+func (o ClientOptions) capabilities() uint32 {
+	can := CapPipeline
+	switch {
+	case o.Unlisted:
+		can |= CapObjects | CapUnlisted
+	case o.Objects:
+		can |= CapObjects
+	}
+	if o.Lines > 1 {
+		can |= CapSpread
+	}
+	return can
 }

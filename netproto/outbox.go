@@ -88,7 +88,8 @@ type ask struct {
 // due is what its content must be. The zero value is anything.
 type due struct {
 	offset uint64 // C1 ranges
-	length int64  // C1 ranges: exactly; portions: at most, and at least 1 unless it is 0
+	length int64  // C1 ranges: exactly; portions: at most, and at least 1 unless it is 0; objects: at most
+	named  bool   // C1: a range of an object, which may end before, or not be there
 }
 
 // ledger knows what the server owes. The zero value is ready.
@@ -117,11 +118,14 @@ func (l *ledger) settle(m Message) *FormatError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := ask{id: m.ID()}
-	if data, numbered := m.(*RangeData); numbered {
-		a.request = data.Request
+	switch m := m.(type) {
+	case *RangeData:
+		a.request = m.Request
+	case *NoObject:
+		a.id, a.request = IDRangeData, m.Request
 	}
 	d, owed := l.owed[a]
-	if !owed {
+	if _, absent := m.(*NoObject); !owed || absent && !d.named {
 		return &FormatError{Field: "request", Err: errUnasked}
 	}
 	delete(l.owed, a)
@@ -151,7 +155,7 @@ func (d due) exactly(offset uint64, n int64) *FormatError {
 	if offset != d.offset {
 		return &FormatError{Field: "offset", Offset: offsetAt, Err: fmt.Errorf("%d where %d was asked for", offset, d.offset)}
 	}
-	if n != d.length {
+	if n != d.length && !(d.named && n < d.length) {
 		return &FormatError{Field: "length", Offset: lengthAt, Err: fmt.Errorf("%d bytes where %d were asked for", n, d.length)}
 	}
 	return nil

@@ -153,6 +153,8 @@ func (c *Client) take(m Message, frame []byte) error {
 		return &RefusedError{Reason: m.Reason, Request: m.Request, Text: m.Text}
 	case *Disconnect:
 		return errGoodbye
+	case *Spread:
+		return c.spread(m, len(frame))
 	case *TimeSync:
 	case *InfoMessage:
 		c.opt.Log.Info().Str("peer", c.opt.Addr).Uint16("code", m.Code).Str("text", m.Text).Msg("message from the server")
@@ -182,6 +184,14 @@ func (c *Client) settle(m Message, frame []byte) error {
 		ch = c.greeting
 	case *InitData, *FileList:
 		ch = c.list
+	case *RangeData:
+		if m.Request >= firstObjectRequest {
+			c.objects.arrived(m.Request, m.Data, frame)
+			return nil
+		}
+	case *NoObject:
+		c.objects.missing(m.Request)
+		return nil
 	}
 	ch <- arrival{m, frame}
 	return nil
@@ -197,7 +207,10 @@ func (c *Client) greeted(m *HandshakeAnswer) error {
 		c.ledger.expect(ask{id: IDInitData}, due{})
 		return nil
 	}
-	c.ledger.expect(ask{id: IDFileList}, due{})
+	if !c.unlisted(m) {
+		c.ledger.expect(ask{id: IDFileList}, due{})
+	}
+	c.spreads = m.Capabilities&c.opt.capabilities()&CapSpread != 0
 	if m.MaxPortion == 0 || m.MaxInFlight == 0 {
 		err := fmt.Errorf("%d bytes in %d requests move nothing", m.MaxPortion, m.MaxInFlight)
 		return &FormatError{Message: m.ID(), Field: "max portion", Offset: frameHeader + maxPortionAt, Err: err}

@@ -145,6 +145,12 @@ func describe(t testing.TB, g netproto.Generation, m netproto.Message) []string 
 		return []string{f("request=%d", m.Request), f("offset=%d", m.Offset), f("data=%d crc32=%08x", len(m.Data), crc32.ChecksumIEEE(m.Data))}
 	case *netproto.Refuse:
 		return []string{f("reason=%d", uint8(m.Reason)), f("request=%d", m.Request), f("text=%s", m.Text)}
+	case *netproto.Spread:
+		return []string{f("connections=%d", m.Connections)}
+	case *netproto.GetObject:
+		return []string{f("request=%d", m.Request), f("name=%s", m.Name), f("offset=%d", m.Offset), f("length=%d", m.Length)}
+	case *netproto.NoObject:
+		return []string{f("request=%d", m.Request)}
 	case *netproto.TimeSync:
 		return []string{f("time=%d", m.Time)}
 	case *netproto.HashList:

@@ -67,3 +67,46 @@ func TestWindowComesBack(t *testing.T) {
 		t.Errorf("later: %d bytes", w.Size())
 	}
 }
+
+// TestWindowIsBoundByWhatComes lets bytes come at a speed: little is asked for ahead on a slow line, and a fast one is never
+// held back once it has brought something.
+func TestWindowIsBoundByWhatComes(t *testing.T) {
+	const kb, mb = int64(1 << 10), int64(1 << 20)
+	for _, test := range []struct {
+		name  string
+		trip  time.Duration // shortest request
+		rate  int64         // bytes a second
+		top   int64
+		least int64
+		most  int64
+	}{
+		{"nothing has come", 0, 0, 24 * mb, 2 * mb, 2 * mb},
+		{"1 % loss at 100 ms", 500 * time.Millisecond, 176 * kb, 24 * mb, 2 * mb, 2 * mb},
+		{"1 % loss at 20 ms", 200 * time.Millisecond, mb, 24 * mb, 2 * mb, 2 * mb},
+		{"far and fast", 100 * time.Millisecond, 100 * mb, 24 * mb, 24 * mb, 24 * mb},
+		{"across the street", time.Millisecond, 900 * mb, 24 * mb, 24 * mb, 24 * mb},
+		{"a small buffer", 100 * time.Millisecond, 100 * mb, 64 * kb, 64 * kb, 64 * kb},
+	} {
+		w := netproto.NewWindow(test.top)
+		for range 5 {
+			w.Round(test.trip)
+		}
+		now := time.Unix(1000, 0)
+		for range 300 {
+			w.Came(test.rate/100, now)
+			now = now.Add(10 * time.Millisecond)
+		}
+		if got := w.Bound(); got < test.least || got > test.most {
+			t.Errorf("%s: %d bytes, want %d to %d", test.name, got, test.least, test.most)
+		}
+	}
+	w := netproto.NewWindow(24 << 20)
+	w.Round(100 * time.Millisecond)
+	w.Came(24<<20, time.Unix(1000, 0))
+	fast := w.Bound()
+	w.Came(1, time.Unix(1001, 0)) // behind a pause
+	w.Came(1, time.Unix(1002, 0))
+	if slow := w.Bound(); fast != 16<<20 || slow != 2<<20 {
+		t.Errorf("%d bytes, and %d on a line that has become slow", fast, slow)
+	}
+}

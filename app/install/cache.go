@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/crc32"
 	"maps"
 	"path"
@@ -33,8 +34,12 @@ const cacheHeader = "collet hashes 1"
 type hashCache struct {
 	lines   map[string]cacheLine
 	used    map[string]bool // keys that this process asked for or stored
+	stored  map[string]bool // keys that this process stored
 	changed bool
 	unread  func() *hashCache // where the lines come from when they are first needed; nil when they are here
+
+	hash hash.Hash // of keys
+	text []byte    // the one that is hashed
 }
 
 // lazyCache reads the cache when it is first asked: a start that asks no server does without.
@@ -53,7 +58,7 @@ func (c *hashCache) known() int {
 }
 
 func newCache() *hashCache {
-	return &hashCache{lines: map[string]cacheLine{}, used: map[string]bool{}}
+	return &hashCache{lines: map[string]cacheLine{}, used: map[string]bool{}, stored: map[string]bool{}}
 }
 
 type cacheLine struct {
@@ -64,10 +69,16 @@ type cacheLine struct {
 	digest   release.Digest
 }
 
-func cacheKey(fullPath string, a release.Algorithm) string {
-	h := release.SHA256.NewHash()
-	h.Write([]byte(a.String() + "\x00" + fullPath))
-	return hex.EncodeToString(h.Sum(nil)[:12])
+// key names a file and the algorithm. One hash serves all calls, because a start asks for every file of the set.
+func (c *hashCache) key(fullPath string, a release.Algorithm) string {
+	if c.hash == nil {
+		c.hash = release.SHA256.NewHash()
+	}
+	c.hash.Reset()
+	c.text = append(append(append(c.text[:0], a.String()...), 0), fullPath...)
+	_, _ = c.hash.Write(c.text) // no hash ever fails
+	c.text = c.hash.Sum(c.text[:0])
+	return hex.EncodeToString(c.text[:12])
 }
 
 func lineOf(id platform.Identity, d release.Digest) cacheLine {
@@ -81,7 +92,7 @@ func lineOf(id platform.Identity, d release.Digest) cacheLine {
 // lookup returns the digest that a file had when its identity was the same.
 func (c *hashCache) lookup(fullPath string, a release.Algorithm, id platform.Identity) (release.Digest, bool) {
 	c.known()
-	key := cacheKey(fullPath, a)
+	key := c.key(fullPath, a)
 	line, found := c.lines[key]
 	c.used[key] = true
 	if !found || line != lineOf(id, line.digest) {
@@ -112,11 +123,16 @@ func settled(id platform.Identity, now time.Time) bool {
 // store remembers a digest.
 func (c *hashCache) store(fullPath string, id platform.Identity, d release.Digest) {
 	c.known()
-	key, line := cacheKey(fullPath, d.Algorithm), lineOf(id, d)
-	c.used[key] = true
+	key, line := c.key(fullPath, d.Algorithm), lineOf(id, d)
+	c.used[key], c.stored[key] = true, true
 	if c.lines[key] != line {
 		c.lines[key], c.changed = line, true
 	}
+}
+
+// fresh reports whether this process itself hashed the file.
+func (c *hashCache) fresh(fullPath string, a release.Algorithm) bool {
+	return c.stored[c.key(fullPath, a)]
 }
 
 // loadCache reads the cache; anything wrong with it makes an empty one.

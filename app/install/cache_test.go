@@ -260,7 +260,7 @@ func TestLargestCacheFits(t *testing.T) {
 	if need := line*maxLines + len(cacheTitle(nil)) + 1; need > maxCache {
 		t.Errorf("%d lines of %d bytes need %d, the limit is %d", maxLines, line, need, maxCache)
 	}
-	if n := len(cacheKey("/a", release.SHA256)); n != 24 {
+	if n := len(newCache().key("/a", release.SHA256)); n != 24 {
 		t.Errorf("a key has %d characters", n)
 	}
 }

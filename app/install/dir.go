@@ -45,6 +45,7 @@ type Dir struct {
 	work    *work   // what Plan prepared; nil before
 	offered []entry // what the last Plan was about; nil before
 	buffer  []byte  // for hashing; made when it is first needed
+	glanced *glance // what Glance saw, until the next Plan; nil for nothing
 	unclean bool    // the process before us did not close the install
 	twoStep bool    // names can't be exchanged here
 

@@ -120,6 +120,19 @@ func nested(inner, outer string) bool {
 	return strings.HasPrefix(release.Fold(inner)+"/", release.Fold(outer)+"/")
 }
 
+// entryOf finds out whether a file of the server concerns this install, and where it lives here. Roles that we don't know are
+// skipped.
+func (n Names) entryOf(f release.File) (e entry, ok bool) {
+	switch f.Role {
+	case release.Resource:
+		return n.packEntry(f), true
+	case release.Binary:
+		return n.binaryEntry(f)
+	default:
+		return entry{}, false
+	}
+}
+
 // packEntry is where a resource of the server lives.
 func (n Names) packEntry(f release.File) entry {
 	return entry{Kind: pack, Live: path.Join(n.Resources, f.Path), Size: f.Size, Digest: f.Digest}

@@ -12,12 +12,16 @@ import (
 // respell gives names of the set that differ from the offered ones only in case the offered spelling, where the system
 // takes both for one name: it is the same file, and not one that goes and one that comes. On other systems they are two.
 func (p *planning) respell() error {
+	p.spelled = map[string]string{}
+	news := slices.DeleteFunc(slices.Clone(p.offered), func(c candidate) bool { return !p.set[c.entry.Live].Digest.IsZero() })
+	if len(news) == 0 || len(p.set) == 0 {
+		return nil // nothing is spelled otherwise than it was
+	}
 	folded := make(map[string]string, len(p.set))
 	for live := range p.set {
 		folded[release.Fold(live)] = live
 	}
-	p.spelled = map[string]string{}
-	for _, c := range p.offered {
+	for _, c := range news {
 		old := folded[release.Fold(c.entry.Live)]
 		if old == "" || old == c.entry.Live {
 			continue

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"collet/app/update"
 	"collet/netproto/release"
@@ -126,21 +127,41 @@ type planning struct {
 	spelled map[string]string // names of the set that are spelled anew: the old name's new one
 	hides   bool              // the runtime is to be told that not all packs below count
 	work    work
+	glance  *glance // a file that is not in it is looked at by itself; nil: so is every file
+}
+
+// lookAround looks at all offered files at once, where the disk can do that, unless that was done a moment ago.
+func (p *planning) lookAround() {
+	p.glance, p.dir.glanced = p.dir.glanced, nil
+	glancer, can := p.dir.fs.(platform.Glancer)
+	if !can || p.glance != nil && time.Since(p.glance.at) < glanceAge {
+		return
+	}
+	names := make([]string, len(p.offered))
+	for i, c := range p.offered {
+		names[i] = c.entry.Live
+	}
+	p.glance = newGlance(glancer, names)
+}
+
+// lstat looks at an offered file.
+func (p *planning) lstat(live string) (fs.FileInfo, error) {
+	if p.glance != nil && p.glance.infos[live] != nil {
+		return p.glance.infos[live], nil
+	}
+	return p.dir.fs.Lstat(live)
 }
 
 // newPlanning filters the offer by mode (seed 000, "Init data"; roles that we don't know are skipped).
 func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, error) {
 	p := &planning{dir: d, mode: mode, set: d.journal.lists.set()}
-	identity := release.SHA256.NewHash()
+	identity := newSetName()
 	for _, f := range offer {
-		e, known := d.cfg.Names.packEntry(f), f.Role == release.Resource
-		if f.Role == release.Binary {
-			e, known = d.cfg.Names.binaryEntry(f)
-		}
+		e, known := d.cfg.Names.entryOf(f)
 		if !known {
 			continue
 		}
-		fmt.Fprintf(identity, "%s\x00%s\x00%d\n", e.Live, e.Digest, e.Size)
+		identity.add(e)
 		p.packs = p.packs || e.Kind == pack
 		if d.covers(mode, e.Kind) {
 			p.symbols = p.symbols || e.Kind == module
@@ -149,7 +170,7 @@ func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, er
 			p.others = append(p.others, e)
 		}
 	}
-	p.build = release.SHA256.SumOf(identity)
+	p.build = identity.sum()
 	// Modules come first: a damaged one is known before the packs are fetched.
 	slices.SortStableFunc(p.offered, func(a, b candidate) int { return cmp.Compare(order(a.entry.Kind), order(b.entry.Kind)) })
 	return p, p.respell()
@@ -182,6 +203,7 @@ func (p *planning) compare(ctx context.Context, progress func(file string, done,
 		return err
 	}
 	p.note()
+	p.lookAround()
 	p.foresee(progress)
 	for _, c := range p.offered {
 		current, err := p.compareFile(ctx, &c, progress)
@@ -224,7 +246,7 @@ func (p *planning) compareFile(ctx context.Context, c *candidate, progress func(
 	d, e := p.dir, &c.entry
 	known, ours := p.set[e.Live]
 	e.Repair = ours && known.Digest == e.Digest
-	info, err := d.fs.Lstat(e.Live)
+	info, err := p.lstat(e.Live)
 	switch {
 	case isNotFolder(err):
 		e.Aside = true // a file stands where its folder will be

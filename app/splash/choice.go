@@ -42,6 +42,14 @@ func newChoice(label string, primary bool, press func(), key func(*fyne.KeyEvent
 	return c
 }
 
+// rename changes the label. Its place is the caller's to change.
+func (c *choice) rename(label string) {
+	if c.label != label {
+		c.label = label
+		c.Refresh()
+	}
+}
+
 // Tapped implements fyne.Tappable.
 func (c *choice) Tapped(*fyne.PointEvent) { c.press() }
 
@@ -132,6 +140,7 @@ func (r *choiceRenderer) Refresh() {
 }
 
 func (r *choiceRenderer) paint() {
+	r.label.set(r.choice.label)
 	r.face.FillColor, r.label.Color = r.choice.colours()
 	r.ring.StrokeColor = invisible
 	if r.choice.focused {

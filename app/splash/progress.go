@@ -1,6 +1,7 @@
 package splash
 
 import (
+	"cmp"
 	"image/color"
 
 	"fyne.io/fyne/v2"
@@ -26,20 +27,22 @@ type progress struct {
 	speed, left         *line
 	thisBar, allBar     *gauge
 	cancel              *choice
+	steer               *steer
+	said, news          string // what the note says, and what stands there while it says nothing
 	size                fyne.Size
 }
 
-func newProgress(title string, cancel *choice) *progress {
+func newProgress(title string, cancel *choice, steer *steer) *progress {
 	p := &progress{
 		title:    newLine(sizeTitle, true, bright),
 		headline: newLine(sizeHeadline, true, bright), note: newLine(sizeSmall, false, amber),
 		detail: newLine(sizeSmall, false, text), thisAmount: newRight(text),
 		allLabel: newLine(sizeSmall, false, text), allAmount: newRight(text),
 		speed: newLine(sizeSmall, false, quiet), left: newRight(quiet),
-		thisBar: newGauge(), allBar: newGauge(), cancel: cancel,
+		thisBar: newGauge(), allBar: newGauge(), cancel: cancel, steer: steer,
 	}
 	p.title.set(title)
-	objects := []fyne.CanvasObject{p.cancel}
+	objects := []fyne.CanvasObject{p.steer.news, p.steer.speed, p.steer.pause, p.cancel}
 	for _, l := range p.lines() {
 		objects = append(objects, l.Text)
 	}
@@ -75,6 +78,7 @@ func (p *progress) place(size fyne.Size) {
 	button := p.cancel.MinSize()
 	p.cancel.Resize(button)
 	p.cancel.Move(fyne.NewPos(size.Width-margin-button.Width+ringGap, y-154))
+	p.steer.place(size.Width-margin+ringGap, y-154-choiceHeight-choiceGap)
 	p.placeHead(width - button.Width - margin)
 }
 
@@ -90,6 +94,7 @@ func (p *progress) placeHead(width float32) {
 
 // show paints a scene.
 func (p *progress) show(s Scene) {
+	p.steer.show(s)
 	p.headline.set(s.Headline)
 	p.detail.set(s.Detail)
 	p.thisAmount.set(s.This.Amount)
@@ -108,6 +113,7 @@ func (p *progress) show(s Scene) {
 	} else {
 		p.allBar.set(s.All.Fraction, false)
 	}
+	p.arrange()
 }
 
 // steady keeps the mark of a busy bar still for people who asked their system for less motion.
@@ -120,7 +126,20 @@ func steady(pulse float64) float64 {
 
 // setNote shows a line under the headline, or takes it away.
 func (p *progress) setNote(text string) {
-	p.note.set(text)
+	p.said = text
+	p.note.set(cmp.Or(p.said, p.news))
+	p.arrange()
+}
+
+// setNews shows the beginning of release notes where the note stands, unless there is one.
+func (p *progress) setNews(text string) {
+	p.news = text
+	setVisible(p.steer.news, text != "")
+	p.setNote(p.said)
+}
+
+// arrange puts everything where it belongs, once there is a size.
+func (p *progress) arrange() {
 	if !p.size.IsZero() {
 		p.place(p.size)
 	}

@@ -33,8 +33,17 @@ type Options struct {
 	Report  func() string              // the report that a player can send; nil: the log's end is the report
 	OpenURL func(address string) error // opens a page; nil: the system's browser does
 
+	Valve Valve // pauses and slows what is fetched; nil: nothing can
+	Cap   int64 // bytes a second that it allows at the beginning; 0: no limit
+
 	// FirstFrame, if not nil, is called once, on the main goroutine, when the first frame has been handed to the screen.
 	FirstFrame func()
+}
+
+// Valve is what the player can do to a download. Its methods are called on the main goroutine and return at once.
+type Valve interface {
+	Pause(paused bool)
+	SetCap(bytesPerSecond int64) // 0 is no limit
 }
 
 // Run shows the window and runs work beside it. It must be called on the main goroutine, at most once in a process, and
@@ -149,6 +158,7 @@ func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
 	s := newScreen(opt.Title, <-pictures, opt.Texts, actions{
 		cancel: cancel, logTail: opt.LogTail, report: opt.Report, open: opt.OpenURL,
 		copy: func(text string) { a.Clipboard().SetContent(text) }, raise: w.RequestFocus,
+		valve: opt.Valve, cap: opt.Cap,
 	})
 	s.show(Compose(update.Status{}, time.Now(), opt.Texts))
 	w.SetContent(s.root)

@@ -39,6 +39,8 @@ type Scene struct {
 	Speed    string
 	Left     string  // the time that is left
 	Retry    string  // when it is tried again, and which attempt that is; stands where the speed stands
+	Valve    bool    // what comes can be paused and slowed
+	Paused   bool    // it is
 	Busy     bool    // something goes on that has no measure
 	Pulse    float64 // where the mark of a busy bar is, 0 to 1 and back
 }
@@ -46,9 +48,13 @@ type Scene struct {
 // Compose says what to show for s at the time now. It is pure.
 func Compose(s update.Status, now time.Time, t assets.Texts) Scene {
 	scene := Scene{Headline: t.Get(headline(s)), Detail: clean(s.File, maxLine)}
+	if s.Carrying() {
+		scene.Detail = ""
+	}
 	switch s.Phase {
 	case update.Comparing, update.Fetching, update.Verifying, update.Committing:
 		scene.This, scene.All = thisBar(s, t), allBar(s, t)
+		scene.Valve, scene.Paused = s.Traffic.Total > 0, s.Traffic.Paused
 	case update.Waiting:
 		return waiting(scene, s, now, t)
 	case update.Done:
@@ -61,7 +67,7 @@ func Compose(s update.Status, now time.Time, t assets.Texts) Scene {
 			scene.Retry = t.Get("retry.attempt", "n", s.Attempt)
 		}
 	}
-	if (s.Phase == update.Fetching || s.Phase == update.Comparing) && s.Rate > 0 {
+	if (s.Phase == update.Fetching || s.Phase == update.Comparing) && s.Rate > 0 && !scene.Paused {
 		scene.Speed = t.Rate(s.Rate)
 	}
 	if left, known := s.Remaining(); known {
@@ -76,6 +82,9 @@ func Compose(s update.Status, now time.Time, t assets.Texts) Scene {
 
 // headline is the key of the line that says what is going on.
 func headline(s update.Status) string {
+	if s.Traffic.Paused && s.Phase == update.Fetching {
+		return "phase.paused"
+	}
 	switch s.Phase {
 	case update.Fetching, update.Committing:
 		mode := "resources"
@@ -143,7 +152,7 @@ func waiting(scene Scene, s update.Status, now time.Time, t assets.Texts) Scene 
 }
 
 func thisBar(s update.Status, t assets.Texts) Bar {
-	if s.File == "" || s.FileSize <= 0 {
+	if s.File == "" || s.FileSize <= 0 || s.Carrying() {
 		return Bar{}
 	}
 	return Bar{
@@ -152,12 +161,18 @@ func thisBar(s update.Status, t assets.Texts) Bar {
 	}
 }
 
-// allBar is the whole of what goes on: all that is hashed, and later all that is fetched.
+// allBar is the whole of what goes on: all that is hashed, later what comes over the line, and all that is made of it.
 func allBar(s update.Status, t assets.Texts) Bar {
 	if s.Phase == update.Comparing && s.ToHash > 0 {
 		return Bar{
 			Shown: true, Label: t.Get("bar.all"),
 			Amount: t.Amount(min(s.Hashed, s.ToHash), s.ToHash), Fraction: fraction(s.Hashed, s.ToHash),
+		}
+	}
+	if s.Carrying() {
+		return Bar{
+			Shown: true, Label: t.Get("bar.line"),
+			Amount: t.Amount(s.Traffic.Done, s.Traffic.Total), Fraction: fraction(s.Traffic.Done, s.Traffic.Total),
 		}
 	}
 	if s.Bytes <= 0 || s.Phase == update.Comparing {

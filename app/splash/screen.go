@@ -21,6 +21,8 @@ type actions struct {
 	copy    func(text string)          // to the clipboard
 	open    func(address string) error // a page
 	raise   func()                     // the window, in front of others
+	valve   Valve                      // nil: there is none
+	cap     int64                      // bytes a second at the beginning; 0 is no limit
 }
 
 // screen is everything in the window. All of it runs on the loop.
@@ -36,11 +38,13 @@ type screen struct {
 	dialog   *card // the dialog under way, also while the log covers it
 	answer   func(update.Action)
 	stopping bool
+	notes    string // release notes of what is fetched
 }
 
 func newScreen(title string, picture image.Image, texts assets.Texts, do actions) *screen {
 	s := &screen{texts: texts, do: do}
-	s.progress = newProgress(title, newChoice(texts.Get("button.cancel"), false, s.leave, s.typed))
+	s.progress = newProgress(title, newChoice(texts.Get("button.cancel"), false, s.leave, s.typed),
+		newSteer(texts, do.valve, do.cap, s.readNotes, s.typed))
 	s.backdrop = []fyne.CanvasObject{canvas.NewRectangle(ground)}
 	if picture != nil {
 		s.backdrop = append(s.backdrop, newPicture(picture))
@@ -107,6 +111,7 @@ func (s *screen) leave() {
 		s.stopping = true
 		s.progress.show(Scene{Headline: s.texts.Get("phase.stopping")})
 		s.progress.cancel.Hide()
+		s.progress.steer.hide()
 		s.canvas.Unfocus()
 		s.do.cancel()
 	}
@@ -118,7 +123,25 @@ func (s *screen) shut() {
 		s.dialog.escape()
 		return
 	}
+	if s.card != nil {
+		s.cover(nil) // the release notes don't stand in its way either
+	}
 	s.leave()
+}
+
+// setNotes shows the beginning of release notes, and a button for all of them.
+func (s *screen) setNotes(text string) {
+	s.notes = text
+	s.progress.setNews(firstLine(text))
+}
+
+// readNotes covers the progress by the release notes.
+func (s *screen) readNotes() {
+	back := func() { s.cover(nil) }
+	c := newCard(s.texts.Get("news.title"), newScrollText(s.notes, sizeBody, font(false)), 0,
+		newChoice(s.texts.Get("button.back"), true, back, s.typed))
+	c.escape = back
+	s.cover(c)
 }
 
 // cover shows a card, or the progress again if c is nil, and gives the focus to where it belongs.

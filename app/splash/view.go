@@ -120,6 +120,13 @@ func (v *View) Note(text string) {
 	v.post(func(s *screen) { s.progress.setNote(text) })
 }
 
+// Notes offers the release notes of what is being fetched: their first line, and all of them behind a button. An empty text
+// takes them away.
+func (v *View) Notes(text string) {
+	text = cleanLines(text)
+	v.post(func(s *screen) { s.setNotes(text) })
+}
+
 // Ask shows d in place of the progress and waits for an answer. Buttons that show, copy or open something are dealt with
 // here and leave the dialog open; every other one is an answer, and so are Escape and the closing of the window: they
 // are the last button. A dialog without buttons is answered with update.Quit at once. The error is ctx's, or ErrGone,

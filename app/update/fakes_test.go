@@ -38,6 +38,7 @@ type world struct {
 	cut     func(fetch int, sent int64) error                  // asked before each delivery: ends this Fetch, 1 for the first
 	spoil   func(path string, fetch int) bool                  // whether this Fetch damages the file
 	fetch   func(deliver func(i int, data []byte) error) error // replaces Fetch
+	fetchTo func(to update.Delivery) error                     // the same, with all of the port
 	closing error                                              // of Close
 
 	// the install
@@ -177,8 +178,8 @@ func digest(data []byte) release.Digest {
 	return d
 }
 
-func (s fakeSource) Fetch(ctx context.Context, wants []update.Want, deliver func(i int, data []byte) error) error {
-	w := s.w
+func (s fakeSource) Fetch(ctx context.Context, wants []update.Want, to update.Delivery) error {
+	w, deliver := s.w, to.Deliver
 	leave, err := w.enter(ctx, &w.source, "Fetch")
 	defer leave()
 	if !w.connected {
@@ -187,6 +188,9 @@ func (s fakeSource) Fetch(ctx context.Context, wants []update.Want, deliver func
 	w.asked = append(w.asked, wants)
 	if w.fetch != nil && err == nil {
 		return w.fetch(deliver)
+	}
+	if w.fetchTo != nil && err == nil {
+		return w.fetchTo(to)
 	}
 	sent := int64(0)
 	for i, want := range wants {
@@ -327,6 +331,18 @@ func (s fakeStage) Write(i int, data []byte) error {
 	path := w.plan.Wants[i].File.Path
 	w.parts[path] = append(w.parts[path], data...)
 	return nil
+}
+
+func (s fakeStage) Restart(ctx context.Context, i int) error {
+	w := s.w
+	leave, err := w.enter(ctx, &w.stage, "Restart")
+	defer leave()
+	if err == nil {
+		want := &w.plan.Wants[i]
+		delete(w.parts, want.File.Path)
+		*want = update.WantFrom(want.File, 0)
+	}
+	return err
 }
 
 func (s fakeStage) Finish(ctx context.Context, i int) error {

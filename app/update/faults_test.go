@@ -102,13 +102,16 @@ func TestSourceThatBreaksItsPromises(t *testing.T) {
 		fetch    func(deliver func(int, []byte) error) error
 		attempts int
 	}{
-		"more than the file":      {func(deliver func(int, []byte) error) error { return deliver(0, make([]byte, 26)) }, 1},
-		"second file first":       {func(deliver func(int, []byte) error) error { return deliver(1, make([]byte, 5)) }, 1},
+		"more than the file": {func(deliver func(int, []byte) error) error { return deliver(0, make([]byte, 26)) }, 1},
+		"one file within another": {func(deliver func(int, []byte) error) error {
+			_ = deliver(0, nil)
+			return deliver(1, make([]byte, 5))
+		}, 1},
 		"file that is not wanted": {func(deliver func(int, []byte) error) error { return deliver(2, nil) }, 1},
 		"negative index":          {func(deliver func(int, []byte) error) error { return deliver(-1, nil) }, 1},
 		"error swallowed":         {func(deliver func(int, []byte) error) error { _ = deliver(0, make([]byte, 26)); return nil }, 1},
 		"going on after an error": {func(deliver func(int, []byte) error) error {
-			_ = deliver(1, nil)
+			_ = deliver(2, nil)
 			return deliver(0, make([]byte, 1))
 		}, 1},
 		"ready without a byte": {func(func(int, []byte) error) error { return nil }, update.TransferAttempts},

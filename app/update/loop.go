@@ -21,6 +21,7 @@ type loop struct {
 	state   State
 	meter   meter
 	rate    rate
+	line    rate // of the Traffic
 	retryAt time.Time
 }
 
@@ -78,7 +79,7 @@ func (l *loop) prepare(effect Effect) {
 		l.rate = rate{}
 	case Fetch:
 		l.meter.begin(l.state.Plan.Resumed)
-		l.rate = rate{}
+		l.rate, l.line = rate{}, rate{}
 	case Wait:
 		l.retryAt = l.cfg.Now().Add(e.For)
 	}
@@ -112,10 +113,24 @@ func (l *loop) status() Status {
 		status.File, status.FileSize, status.FileDone = p.file, p.size, p.done
 		l.rate.add(l.cfg.Now(), p.total)
 		status.Rate = l.rate.perSecond()
+		l.carry(&status)
 	case Waiting:
 		status.RetryAt = l.retryAt
 	}
 	return status
+}
+
+// carry adds what a Carrier has on the line.
+func (l *loop) carry(status *Status) {
+	carrier, is := l.cfg.Source.(Carrier)
+	if !is {
+		return
+	}
+	status.Traffic = carrier.Traffic()
+	l.line.add(l.cfg.Now(), status.Traffic.Done)
+	if status.Carrying() {
+		status.Rate = l.line.perSecond()
+	}
 }
 
 // logPhase writes the line of a phase that was just entered. The two phases that change with every file are for those

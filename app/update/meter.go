@@ -63,6 +63,14 @@ func (m *meter) file(name string, done, size int64) {
 	m.now.file, m.now.done, m.now.size = name, done, size
 }
 
+// restart takes back n bytes of the file under way: all that there was of it.
+func (m *meter) restart(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now.done -= n
+	m.now.total -= n
+}
+
 // wrote adds n bytes to the file under way and to the total.
 func (m *meter) wrote(n int64) {
 	m.mu.Lock()

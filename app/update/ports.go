@@ -109,13 +109,38 @@ type Source interface {
 	Connect(ctx context.Context) (compat.Judgement, error)
 	// List returns what the server offers. It is valid after a verdict that allows a transfer.
 	List(ctx context.Context) ([]release.File, error)
-	// Fetch asks for the missing ranges of every want, and for nothing else, and hands the bytes over in order: all of
-	// wants[0], then all of wants[1]. No delivery holds bytes of two ranges. A want of which nothing is missing is
-	// delivered once with no bytes. deliver is never called concurrently, must not keep data, and its error ends Fetch,
-	// which returns it unchanged; it refuses bytes out of order and beyond the end of a range as a ServerFault.
-	Fetch(ctx context.Context, wants []Want, deliver func(i int, data []byte) error) error
+	// Fetch brings the missing ranges of every want, and hands their bytes over one want after another, in any order of
+	// wants, and within a want in the order of its bytes. No delivery holds bytes of two ranges. A want of which nothing is
+	// missing is delivered once with no bytes. An error of to ends Fetch, which returns it unchanged.
+	Fetch(ctx context.Context, wants []Want, to Delivery) error
 	// Close ends the connection. It may be called at any time and more than once.
 	Close() error
+}
+
+// Delivery takes the bytes of one Fetch. Its methods are never called concurrently. After an error it takes nothing more.
+type Delivery interface {
+	// Deliver takes the next bytes of want i and does not keep data. Bytes out of order, of another want than the one under
+	// way, and beyond the end of a range are a ServerFault.
+	Deliver(i int, data []byte) error
+	// Restart says that what was delivered of want i, the one under way, is wrong although each way to it kept to its
+	// rules. What is there of it is thrown away: all of the file is missing then, from its first byte to its last, and no
+	// want is under way.
+	Restart(i int) error
+}
+
+// Traffic is what a Source has on the line for one update, in bytes. It is a comparable value.
+type Traffic struct {
+	Total  int64 // that have to come, as far as it is known; 0 while nothing is
+	Done   int64 // of those, how many are here, those of earlier attempts included
+	Paused bool  // somebody asked for a pause
+	Cap    int64 // bytes a second at most; 0 is no cap
+}
+
+// Carrier is a Source on whose line other bytes travel than those of the files, such as patches, and whose traffic can be
+// governed. Its methods are safe for concurrent use, at any time.
+type Carrier interface {
+	// Traffic tells how far the bytes on the line are.
+	Traffic() Traffic
 }
 
 // Plan is what is missing.
@@ -145,6 +170,8 @@ type Stage interface {
 	Advance(ctx context.Context, i int) error
 	// Write appends data, of one missing range, to the part of the planned want i.
 	Write(i int, data []byte) error
+	// Restart throws away what the part of the planned want i holds. All of its file is missing then.
+	Restart(ctx context.Context, i int) error
 	// Finish checks that part i is complete and is what it was meant to become. A part that is not is thrown away and
 	// the fault's cause is DamagedDownload and its subject the file.
 	Finish(ctx context.Context, i int) error

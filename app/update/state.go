@@ -51,9 +51,9 @@ type (
 	Listed struct{ Offer []release.File }
 	// Planned ends Compare. The plan belongs to the state from then on.
 	Planned struct{ Plan Plan }
-	// Received says that all bytes of a want are in its part. Fetch goes on.
+	// Received says that all bytes of one more want are in its part. Want is how many were verified before. Fetch goes on.
 	Received struct{ Want int }
-	// Verified says that the part of a want is what it was meant to become. Fetch goes on.
+	// Verified says that the part of that want is what it was meant to become. Want is the same number. Fetch goes on.
 	Verified struct{ Want int }
 	// Fetched ends Fetch without a fault.
 	Fetched struct{}

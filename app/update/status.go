@@ -76,25 +76,34 @@ type Status struct {
 	FilesDone int
 	Bytes     int64    // bytes of all files to fetch, parts on disk included
 	BytesDone int64    // of those, how many are on disk
-	Rate      int64    // bytes a second over RateWindow that are fetched, or hashed while Comparing; 0 while unknown
+	Rate      int64    // bytes a second over RateWindow that come over the line, or are hashed while Comparing; 0 while unknown
 	Hashed    int64    // bytes of all files that were read, while Comparing
 	ToHash    int64    // bytes of all files that will have been read, as far as it is known; at least Hashed
 	Damage    *Damages // what the last comparison found damaged; nil where nothing was
+
+	Traffic Traffic // what is on the line, where that is not the bytes of the files; zero otherwise
 
 	Attempt int       // connection attempts so far, 1 for the first; 0 before it
 	RetryAt time.Time // while Waiting: when the next attempt starts
 	Started time.Time
 }
 
+// Carrying reports whether the line is at work on bytes that are not yet those of files: progress is that of Traffic then.
+func (s Status) Carrying() bool { return s.Traffic.Total > 0 && s.Traffic.Done < s.Traffic.Total }
+
 // longestRemaining is where an estimate of the time left stops to be one.
 const longestRemaining = 100 * time.Hour
 
 // Remaining estimates the time left; ok is false while there is no rate to go by, and for more than 100 hours.
 func (s Status) Remaining() (left time.Duration, ok bool) {
-	if s.Phase != Fetching && s.Phase != Verifying || s.Rate <= 0 {
+	if s.Phase != Fetching && s.Phase != Verifying || s.Rate <= 0 || s.Traffic.Paused {
 		return 0, false
 	}
-	seconds := float64(max(s.Bytes-s.BytesDone, 0)) / float64(s.Rate)
+	missing := s.Bytes - s.BytesDone
+	if s.Carrying() {
+		missing = s.Traffic.Total - s.Traffic.Done
+	}
+	seconds := float64(max(missing, 0)) / float64(s.Rate)
 	if seconds > longestRemaining.Seconds() {
 		return 0, false
 	}

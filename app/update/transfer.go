@@ -5,20 +5,33 @@ import (
 	"fmt"
 )
 
+// delivery is a transfer as the Source sees it, for the one call of Fetch whose context it has.
+type delivery struct {
+	ctx context.Context
+	t   *transfer
+}
+
+// Deliver implements Delivery.
+func (d delivery) Deliver(i int, data []byte) error { return d.t.deliver(d.ctx, i, data) }
+
+// Restart implements Delivery.
+func (d delivery) Restart(i int) error { return d.t.restart(d.ctx, i) }
+
 // transfer is the path of the bytes of one Fetch: from the Source into the part of a want, and when the want is
 // complete, through its check to the next one. It lives as long as the call of Fetch.
 type transfer struct {
-	wants  []Want
+	wants  []Want // its own, because a restarted one lacks more
 	stage  Stage
 	meter  *meter
 	events chan<- Event
 
-	want     int   // under way
-	begun    bool  // something of it was delivered
-	next     int   // of its missing ranges, the one under way
-	filled   int64 // bytes of that range that were delivered
-	written  int64 // of the want, by this transfer
-	finished int64 // bytes that this transfer wrote to wants before it
+	want     int // under way, if begun
+	begun    bool
+	done     map[int]bool // those that are complete and checked
+	next     int          // of the missing ranges of the one under way, the one under way
+	filled   int64        // bytes of that range that were delivered
+	written  int64        // of the want, by this transfer
+	finished int64        // bytes that this transfer wrote to wants before it
 	fault    *Fault
 }
 
@@ -39,7 +52,7 @@ func (t *transfer) take(ctx context.Context, i int, data []byte) *Fault {
 	}
 	want := t.wants[i]
 	if !t.begun {
-		t.begun = true
+		t.want, t.begun = i, true
 		t.meter.file(want.File.Path, want.Have(), want.File.Size)
 	}
 	if len(data) > 0 {
@@ -51,6 +64,31 @@ func (t *transfer) take(ctx context.Context, i int, data []byte) *Fault {
 		return nil
 	}
 	return t.finish(ctx, i)
+}
+
+// restart forgets what was delivered of want i, with all that was there before.
+func (t *transfer) restart(ctx context.Context, i int) error {
+	if t.fault == nil {
+		t.fault = t.takeBack(ctx, i)
+	}
+	if t.fault != nil {
+		return t.fault
+	}
+	return nil
+}
+
+func (t *transfer) takeBack(ctx context.Context, i int) *Fault {
+	if !t.begun || i != t.want {
+		return &Fault{Cause: ServerFault, Err: fmt.Errorf("file %d begins anew, and is not under way", i)}
+	}
+	want := &t.wants[i]
+	if err := t.stage.Restart(ctx, i); err != nil {
+		return about(*want, asFault(err, DiskFault))
+	}
+	t.meter.restart(want.Have() + t.written)
+	*want = WantFrom(want.File, 0)
+	t.begun, t.next, t.filled, t.written = false, 0, 0, 0
+	return nil
 }
 
 // write passes bytes of the range under way on.
@@ -74,13 +112,17 @@ func (t *transfer) write(ctx context.Context, i int, data []byte) error {
 
 // finish has the complete part checked and goes on to the next want.
 func (t *transfer) finish(ctx context.Context, i int) *Fault {
-	t.events <- Received{i}
+	t.events <- Received{len(t.done)}
 	if err := t.stage.Finish(ctx, i); err != nil {
 		return about(t.wants[i], asFault(err, DiskFault))
 	}
-	t.events <- Verified{i}
+	t.events <- Verified{len(t.done)}
+	if t.done == nil {
+		t.done = map[int]bool{}
+	}
+	t.done[i] = true
 	t.finished += t.written
-	t.want, t.begun, t.written, t.next, t.filled = i+1, false, 0, 0, 0
+	t.begun, t.written, t.next, t.filled = false, 0, 0, 0
 	return nil
 }
 
@@ -94,18 +136,26 @@ func about(want Want, fault *Fault) *Fault {
 	return &named
 }
 
-// misplaced refuses bytes that were not asked for: those of another want than the one under way, and those beyond the
-// end of its range. Sizes come from a peer, so this is looked at again here, whatever a Source checks itself.
+// misplaced refuses bytes that were not asked for: those of another want than the one under way, of one that is complete,
+// and those beyond the end of a range. Sizes come from a peer, so this is looked at again here, whatever a Source checks
+// itself.
 func (t *transfer) misplaced(i, n int) *Fault {
-	if i != t.want || i >= len(t.wants) {
+	switch {
+	case i < 0 || i >= len(t.wants) || t.done[i]:
+		return &Fault{Cause: ServerFault, Err: fmt.Errorf("bytes of file %d of %d arrived, which is not missing", i, len(t.wants))}
+	case t.begun && i != t.want:
 		return &Fault{Cause: ServerFault, Err: fmt.Errorf("bytes of file %d arrived while file %d of %d was due", i, t.want, len(t.wants))}
 	}
 	if n == 0 {
 		return nil
 	}
 	want, due := t.wants[i], Range{}
-	if t.next < len(want.Missing) {
-		due = want.Missing[t.next]
+	next := t.next
+	if !t.begun {
+		next = 0
+	}
+	if next < len(want.Missing) {
+		due = want.Missing[next]
 	}
 	if end := due.From + t.filled + int64(n); end > due.To {
 		return &Fault{Cause: ServerFault, Subject: want.File.Path,

@@ -3,6 +3,7 @@ package update
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -59,8 +60,8 @@ func (w *worker) answer(success Event, fault *Fault) Event {
 }
 
 func (w *worker) fetch(ctx context.Context, wants []Want) Event {
-	t := transfer{wants: wants, stage: w.cfg.Stage, meter: w.meter, events: w.events}
-	err := w.cfg.Source.Fetch(ctx, wants, func(i int, data []byte) error { return t.deliver(ctx, i, data) })
+	t := &transfer{wants: slices.Clone(wants), stage: w.cfg.Stage, meter: w.meter, events: w.events}
+	err := w.cfg.Source.Fetch(ctx, wants, delivery{ctx, t})
 	fault := t.fault
 	if fault == nil {
 		fault = asFault(err, Interrupted)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -42,7 +41,7 @@ func (b *bench) distance(ctx context.Context) error {
 			into   *[]spent
 			target string
 			take   func(context.Context, string, string) (time.Duration, error)
-		}{{&ours, o.address, fetchFar}, {&theirs, plain.listener.Addr().String(), copyPlain}} {
+		}{{&ours, o.address, fetchFar}, {&theirs, plain.listener.Addr().String(), copyFar}} {
 			s, err := b.far(ctx, o, run.target, run.take)
 			if err != nil {
 				return err
@@ -69,6 +68,10 @@ func (b *bench) far(ctx context.Context, o *origin, target string, take func(con
 	}
 	defer link.Close()
 	return b.taken(o.size, o.process.PID(), func(to string) (time.Duration, error) { return take(ctx, link.Addr(), to) })
+}
+
+func copyFar(ctx context.Context, address, to string) (time.Duration, error) {
+	return copyPlain(ctx, new(net.Dialer).DialContext, address, to)
 }
 
 func fetchFar(ctx context.Context, address, to string) (time.Duration, error) {
@@ -104,6 +107,11 @@ func startPlain(file string) (*plain, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newPlain(listener, file), nil
+}
+
+// newPlain owns the listener.
+func newPlain(listener net.Listener, file string) *plain {
 	p := &plain{listener: listener}
 	p.work.Go(func() {
 		for {
@@ -114,7 +122,7 @@ func startPlain(file string) (*plain, error) {
 			p.work.Go(func() { send(conn, file) })
 		}
 	})
-	return p, nil
+	return p
 }
 
 func (p *plain) stop() {
@@ -131,21 +139,4 @@ func send(conn net.Conn, file string) {
 	}
 	defer in.Close()
 	io.Copy(conn, in)
-}
-
-// copyPlain takes what is sent into a new file.
-func copyPlain(ctx context.Context, address, to string) (took time.Duration, err error) {
-	began := time.Now()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	out, err := os.Create(to)
-	if err != nil {
-		return 0, err
-	}
-	_, err = io.Copy(out, conn)
-	return time.Since(began), errors.Join(err, out.Close())
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"collet/build/qa"
@@ -58,7 +57,7 @@ func (b *bench) loopback(ctx context.Context) error {
 		}
 	}
 	b.printLoopback(o.size, ours, theirs, whole)
-	return b.costs(o, o.process.PID(), peer.PID(), strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/"))
+	return b.costs(ctx, o, program)
 }
 
 func (b *bench) printLoopback(size int64, ours, theirs, whole []spent) {

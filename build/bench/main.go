@@ -8,6 +8,8 @@
 //	loopback speed of a large file from the server's disk into a file, against curl from nginx with sendfile; at least
 //	         0.85 of it; and the server's processor time for each byte, at most 1.3 times that of nginx
 //	distance the same over a round trip of 100 ms, against one stream of TCP over the same link; at least 0.9 of it
+//	lossy    the same over a link of 20 ms that loses one packet of a hundred: with BBR, and over one and over four
+//	         connections without it, against one stream of TCP; it needs the privileges of root
 //
 // Everything runs on the loopback interface, on a virtual screen, in a temporary folder that is removed. Bounds are those
 // of the product's promises; exit code 1 says that one does not hold.
@@ -35,7 +37,7 @@ type options struct {
 	Pairs    int   `default:"5" placeholder:"N" help:"Pairs of transfers for loopback and distance (default: ${default})."`
 	Quick    bool  `help:"Smaller and fewer transfers for loopback and distance: coarse numbers, soon."`
 
-	What []string `arg:"" optional:"" enum:"frame,opens,memory,loopback,distance" help:"What to measure: ${enum}. Default: all."`
+	What []string `arg:"" optional:"" enum:"frame,opens,memory,loopback,distance,lossy" help:"What to measure: ${enum}. Default: all."`
 }
 
 // bench is one run of this program.
@@ -52,7 +54,7 @@ func run() int {
 	var o options
 	kong.Parse(&o, kong.Name("bench"), kong.Description("Measures what Collet promises. See the comment of build/bench."))
 	if len(o.What) == 0 {
-		o.What = []string{"frame", "opens", "memory", "loopback", "distance"}
+		o.What = []string{"frame", "opens", "memory", "loopback", "distance", "lossy"}
 	}
 	if o.Quick {
 		o.Transfer, o.Pairs = quickSize, quickPairs
@@ -76,7 +78,7 @@ func (b *bench) all(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
-	parts := map[string]func(context.Context) error{"frame": b.frame, "opens": b.opens, "memory": b.memory, "loopback": b.loopback, "distance": b.distance}
+	parts := map[string]func(context.Context) error{"frame": b.frame, "opens": b.opens, "memory": b.memory, "loopback": b.loopback, "distance": b.distance, "lossy": b.lossy}
 	for _, what := range b.What {
 		if err := parts[what](ctx); err != nil {
 			return fmt.Errorf("%s: %w", what, err)

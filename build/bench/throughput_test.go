@@ -69,3 +69,18 @@ func TestNoiseIsAsLongAsAskedForAndTheSame(t *testing.T) {
 		t.Errorf("%d and %d bytes", len(files[0]), len(files[1]))
 	}
 }
+
+func TestSharesAreTheWhole(t *testing.T) {
+	for _, n := range []int{1, 3, 8} {
+		var at int64
+		for i, s := range shares(1_000_003, n) {
+			if s.offset != at || s.size <= 0 {
+				t.Errorf("part %d of %d: %+v, want offset %d", i, n, s, at)
+			}
+			at += s.size
+		}
+		if at != 1_000_003 {
+			t.Errorf("%d parts are %d bytes", n, at)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -33,12 +32,13 @@ func (v *service) admit(conn net.Conn) {
 	}
 	taken, why := s.guard.enter(addressOf(conn.RemoteAddr().String()), time.Now())
 	if why != "" {
-		v.turnAway(conn, taken.from, why)
+		v.turnAway(conn, taken, why)
 		return
 	}
-	s.meter.accepted.Inc()
+	left := s.meter.seated(transportOf(conn))
 	v.owned.Go(func() {
 		defer s.guard.leave(taken)
+		defer left()
 		v.serveConn(conn, taken)
 	})
 }
@@ -57,13 +57,13 @@ func pause(ctx context.Context, wait time.Duration) bool {
 
 // turnAway refuses a connection. A C1 client is told why, if only a few are being told at the moment; the engine's
 // generations have no word for it and take the close for a server that can't be reached.
-func (v *service) turnAway(conn net.Conn, from netip.Prefix, why cause) {
+func (v *service) turnAway(conn net.Conn, taken seat, why cause) {
 	s := v.server
-	s.meter.refused(why)
+	s.meter.refused(why, transportOf(conn))
 	host := hostOf(conn.RemoteAddr().String())
-	s.warn(from, why, warnStranger).Str("peer", conn.RemoteAddr().String()).
+	s.warn(taken.from, why, warnStranger).Str("peer", conn.RemoteAddr().String()).
 		Msgf("Refused a connection from host '%s': %s", host, s.overLimit(why))
-	if !s.guard.refuse() {
+	if !s.guard.refuse(taken, time.Now()) {
 		conn.Close()
 		return
 	}
@@ -82,6 +82,8 @@ func (s *Server) overLimit(why cause) string {
 		return "too many connections from its address, see Limits.ConnectionsPerAddress"
 	case causeAddressRate:
 		return "too many new connections from its address, see Limits.ConnectionsPerSecondPerAddress"
+	case causeHTTP:
+		return "too many HTTP connections, see Limits.HTTPConnections"
 	default:
 		return "too many connections, see Limits.Connections"
 	}

@@ -26,6 +26,8 @@ type Catalogue struct {
 	offers        map[string]*offer // by target name
 	common        *offer            // for targets without a folder
 	held          holders
+	folder        *folder // nil: no release folder is offered
+	editions      []edition
 }
 
 // Compatibility is the compatibility version that the files belong to.
@@ -97,15 +99,7 @@ func assemble(set Settings, found []*file) (*Catalogue, error) {
 			c.own(f.Target).add(f)
 		}
 	}
-	for _, o := range c.all() {
-		if err := o.check(); err != nil {
-			return nil, err
-		}
-		if err := o.encode(); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
+	return c, c.encode()
 }
 
 // own is the offer of a target, begun with the common files.

@@ -161,13 +161,17 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 		t.Skip("permissions don't bind this user")
 	}
 	root := pack(t, fixture())
-	path := filepath.Join(root, "Resources", "Core.zip")
-	if err := os.Chmod(path, 0); err != nil {
-		t.Fatal(err)
+	paths := []string{filepath.Join(root, "Resources", "Core.zip"), filepath.Join(root, "PlatformBinaries", "Linux-x64", "FoGame.so")}
+	for _, path := range paths {
+		if err := os.Chmod(path, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 	_, err := server.Open(t.Context(), server.RootSettings(root, compatibility), zerolog.Nop())
-	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), path) {
-		t.Errorf("got %v", err)
+	for _, path := range paths {
+		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), path) {
+			t.Errorf("got %v, want %s in it", err, path)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ const (
 	causeConnections cause = "connections"  // Limits.Connections
 	causeAddress     cause = "address"      // Limits.ConnectionsPerAddress
 	causeAddressRate cause = "address_rate" // Limits.ConnectionsPerSecondPerAddress
+	causeHTTP        cause = "http"         // Limits.HTTPConnections
 )
 
 // Causes of an end.
@@ -32,7 +33,7 @@ const (
 )
 
 // refusals and ends are all causes, for the metrics to begin at 0.
-func refusals() []cause { return []cause{causeConnections, causeAddress, causeAddressRate} }
+func refusals() []cause { return []cause{causeConnections, causeAddress, causeAddressRate, causeHTTP} }
 
 func ends() []cause {
 	return []cause{

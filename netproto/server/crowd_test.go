@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"net"
@@ -87,6 +88,7 @@ func FuzzConversation(f *testing.F) {
 		f.Add(greeted, unhex(f, goldenHello))
 		f.Add(greeted, unhex(f, "22941e01110000000f00"))
 		f.Add(greeted, unhex(f, "22941e011d00000041"+"01000000"+"00000000"+"0000000000000000"+"ff000000"))
+		f.Add(greeted, unhex(f, "22941e0130000000450100000017000000"+hex.EncodeToString([]byte("metadata/timestamp.json"))+"000000000000000000010000"))
 		f.Add(greeted, unhex(f, "22941e010a0000000f01"+"22941e010a0000000f00"+"22941e0109000000c8"))
 	}
 	set := server.RootSettings(pack(f, fixture()), compatibility)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -33,6 +34,13 @@ func (c *Catalogue) Describe(w io.Writer) error {
 			name = "any other target"
 		}
 		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", name, len(o.files), o.bytes(), o.nativeUpdate())
+	}
+	if len(c.editions) > 0 {
+		fmt.Fprintln(table)
+		fmt.Fprintln(table, "TARGET\tRELEASE\tVERSION\tCOMPATIBILITY\tPUBLISHED")
+		for _, e := range c.editions {
+			fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", e.Target, e.Number, e.head.Version, e.head.Compatibility, e.head.Published.Format(time.DateTime))
+		}
 	}
 	return table.Flush()
 }

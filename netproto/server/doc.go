@@ -21,6 +21,16 @@
 // A Catalogue is immutable. Server publishes one through an atomic pointer; Reload builds another and replaces it, or
 // fails and leaves the old one. A connection keeps the catalogue that it was greeted with.
 //
+// # Release folders
+//
+// With Settings.Release a Catalogue is built of a release folder (package release) instead: of the newest release for
+// everybody of each target of a channel. The folder is verified from its root of trust to the objects that clients can be led to,
+// and what is not whole or not signed is refused. Its files are handed out by their names, to C1 clients by GetObject and
+// over HTTP by Monitor; metadata is that of the catalogue, other files have the size that the signed list says, or were
+// found to have the digest that their name says. Plain files for the rest come from where the folder has them, or are
+// unpacked into a cache, from which a content goes when no catalogue uses it any more. Trust, the highest numbers seen and
+// what was hashed go over from one catalogue to the next.
+//
 // # Ways to connect
 //
 // ListenAll listens for plain TCP, TLS, WebSocket and WebSocket over TLS, and gives Serve one net.Listener of them all.
@@ -43,6 +53,9 @@
 // Requests are answered in the order in which they arrive. An engine's client that sends ahead is read no faster than it is
 // answered; a C1 client that has more requests unanswered than it was told is refused.
 //
+// A C1 client whose line loses packets without being full is asked, once, for several connections, unless the congestion
+// control of its connection goes on through losses.
+//
 // # Limits
 //
 // Limits has a setting, a default and a reason for everything that a client can make the server spend. A connection enters
@@ -53,7 +66,8 @@
 //
 // # Operations
 //
-// Monitor serves metrics, health and readiness; ListenControl and ServeControl make a running server reload, AskReload asks
+// Monitor serves metrics, health and readiness, and the files of a release folder (RFC 9110: GET, HEAD, one range, strong
+// ETags, immutable but for timestamp.json), whose connections have seats and bandwidth like any other; ListenControl and ServeControl make a running server reload, AskReload asks
 // it to; Watch notices a release. docs/OPERATING.md is for who uses them.
 //
 // # Goroutines

@@ -2,7 +2,11 @@ package server
 
 import (
 	"iter"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"time"
 )
 
@@ -40,3 +44,54 @@ func (s *Server) WarnOf(descriptors uint64) { s.warnOf(descriptors) }
 
 // Descriptors is how many files the system lets this process open; 0 is unknown.
 func Descriptors() uint64 { return descriptors() }
+
+// Losses judges a line.
+type Losses struct{ losses }
+
+// Shown takes what the system counts at a moment.
+func (l *Losses) Shown(sent, again uint32, trip, shortest time.Duration, now time.Time) bool {
+	return l.shown(tally{sent, again, trip, shortest}, now)
+}
+
+// Count makes a server that does not run yet see these counts in place of the system's.
+func (s *Server) Count(count func() (sent, again uint32, trip, shortest time.Duration)) {
+	s.tally = func(net.Conn) (tally, bool) {
+		sent, again, trip, shortest := count()
+		return tally{sent, again, trip, shortest}, true
+	}
+}
+
+// Counted is what the system counts of a connection, if it tells.
+func Counted(conn net.Conn) (sent, again uint32, trip, shortest time.Duration, known bool) {
+	t, known := tallyOf(conn)
+	return t.sent, t.again, t.trip, t.shortest, known
+}
+
+// Room is how many connections a client may have that takes a seat behind others of its address and of other ones.
+func Room(l Limits, most, same, others int, at time.Time) int {
+	g := newGuard(l, at)
+	address := netip.AddrFrom4([4]byte{192, 0, 2, 1})
+	taken, _ := g.enter(address, at)
+	for range same {
+		g.enter(address, at)
+	}
+	for i := range others {
+		g.enter(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), at)
+	}
+	return g.room(taken, most, at)
+}
+
+// HandOut is what the server answers over HTTP when its release folder begins at "/". It need not run.
+func (s *Server) HandOut(method, path, asked string) (int, http.Header, string) {
+	r := &http.Request{Method: method, URL: &url.URL{Path: path}, Header: http.Header{"Range": {asked}}, ProtoMajor: 1}
+	m := &Monitor{set: &s.set}
+	m.Watch(s)
+	s.ready.Store(true)
+	answer := httptest.NewRecorder()
+	if name, is := under("/", path); is {
+		m.serveFolder(answer, r, name)
+	} else {
+		answer.Code = http.StatusNotFound
+	}
+	return answer.Code, answer.Header(), answer.Body.String()
+}

@@ -7,19 +7,24 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 
 	"collet/netproto/release"
 	"collet/platform"
 )
 
-// file is one offered file. Only Index is written after load, by assemble.
+// file is one offered file. After load only Index is written, by assemble, and seen, by every session.
 type file struct {
 	Entry
 	path     string            // where it lies
 	identity platform.Identity // what it was when it was hashed; disk mode
 	data     []byte            // memory mode: the content
 	inMemory bool
-	in       *os.File // disk mode: open as long as the catalogue is held; nil: opened for each portion
+	in       *os.File       // disk mode: open as long as the catalogue is held; nil: opened for each portion
+	plain    release.Digest // of a release: what the content must be
+	unpacked bool           // it lies in the cache
+
+	seen atomic.Int64 // disk mode: when the file was found as it was announced, in nanoseconds of Unix time
 }
 
 // load reads the file once, computes both digests in that pass and, in memory mode, keeps the content. It refuses what
@@ -37,6 +42,39 @@ func (f *file) load(ctx context.Context, inMemory bool, position int) error {
 		in.Close()
 	}
 	return nil
+}
+
+// loadAs is load for a file of a release, which must have a certain content; fits is false if that does not lie there. A
+// file that was hashed for an earlier catalogue, and is still that one, is not read again.
+func (f *file) loadAs(ctx context.Context, inMemory bool, position int, known map[string]*file) (fits bool, err error) {
+	want, size := f.plain, f.Size
+	info, err := os.Stat(f.path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
+		return false, nil
+	}
+	if old := known[f.path]; old != nil && !inMemory && !old.inMemory && old.Digest == want && sameFile(old.identity, platform.IdentityOf(info)) {
+		f.identity, f.FNV = old.identity, old.FNV
+		in, err := os.Open(f.path)
+		if err != nil {
+			return false, err
+		}
+		if !f.keep(in, position) {
+			in.Close()
+		}
+		return true, nil
+	}
+	err = f.load(ctx, inMemory, position)
+	switch {
+	case err == nil && f.Digest == want && f.Size == size:
+		return true, nil
+	case err != nil && !errors.Is(err, errMoving) && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
+	if f.in != nil {
+		f.in.Close()
+	}
+	f.in, f.data, f.Digest, f.Size = nil, nil, want, size
+	return false, nil
 }
 
 func (f *file) read(ctx context.Context, in *os.File, inMemory bool) error {

@@ -24,7 +24,7 @@ func (c *session) greet(ctx context.Context) *ending {
 		}
 		return c.welcome(m.(*netproto.Handshake)) // Conn lets nothing else be the first
 	case <-patience.C:
-		return c.hard(causeHandshake, netproto.RefuseMalformed, 0, "Login timeout from host '%s'", c.host)
+		return c.hard(causeHandshake, netproto.RefuseTimeout, 0, "Login timeout from host '%s'", c.host)
 	case <-ctx.Done():
 		return c.goingDown()
 	}
@@ -44,14 +44,14 @@ func (c *session) noHello() *ending {
 }
 
 // wentUnheard is the end of a connection that left before it had said anything: a scan of ports, a check of a load
-// balancer, or a network that broke.
+// balancer, or a network that broke. Which of them it was can't be told, for scanners reset their connections.
 func (c *session) wentUnheard() *ending {
-	if strange(c.conn, c.readErr) {
+	if strange(c.conn, c.readErr) || garbled(c.conn, c.readErr) {
 		return &ending{cause: causeBadHello, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid handshake data from host '%s'", c.host)}
 	}
-	e := c.broken(c.readErr)
-	if e.cause == causeClosed || errors.Is(c.readErr, io.ErrUnexpectedEOF) {
-		e = &ending{cause: causeNoHello, level: zerolog.WarnLevel, text: fmt.Sprintf("Connection from host '%s' ended without a handshake", c.host)}
+	e := &ending{cause: causeNoHello, level: zerolog.WarnLevel, text: fmt.Sprintf("Connection from host '%s' ended without a handshake", c.host)}
+	if !isAny(c.readErr, io.EOF, io.ErrUnexpectedEOF) {
+		e.err = c.readErr
 	}
 	return e
 }
@@ -104,7 +104,8 @@ func (c *session) reply(hello *netproto.Handshake, j compat.Judgement, o *offer)
 		}
 		return []netproto.Message{answer, o.initData(c.server.clock()), c.question()}, false
 	}
-	answer.Capabilities = hello.Capabilities & netproto.CapPipeline
+	answer.Capabilities = hello.Capabilities&netproto.CapPipeline | c.spreads(hello) | c.handsOut(hello)
+	c.tellRelease(answer)
 	answer.MaxPortion = uint32(max(c.server.portion, 0))
 	if answer.Capabilities&netproto.CapPipeline == 0 {
 		c.allowed.Store(1)
@@ -112,6 +113,9 @@ func (c *session) reply(hello *netproto.Handshake, j compat.Judgement, o *offer)
 	answer.MaxInFlight = uint16(c.allowed.Load())
 	if !netproto.AllowsTransfer(j.Verdict) {
 		return []netproto.Message{answer}, true
+	}
+	if answer.Capabilities&netproto.CapUnlisted != 0 {
+		return []netproto.Message{answer, c.question()}, false
 	}
 	return []netproto.Message{answer, o.fileList(), c.question()}, false
 }

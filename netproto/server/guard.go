@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,8 @@ type guard struct {
 	limits Limits
 	exempt []netip.Prefix
 	total  *gate // bandwidth of all
+
+	clientWaits, totalWaits atomic.Uint64 // pieces that waited for Limits.ClientBandwidth and Limits.TotalBandwidth
 
 	mu       sync.Mutex
 	open     int // connections being served
@@ -27,7 +30,8 @@ type guard struct {
 type origin struct {
 	conns    int // being served
 	arrivals bucket
-	lane     *lane // bandwidth; made with the first connection
+	told     bucket // refusals that it is told of
+	lane     *lane  // bandwidth; made with the first connection
 	warned   map[cause]warned
 }
 
@@ -44,8 +48,12 @@ const (
 	// to the limits in total, and share one count of warnings.
 	maxOrigins = 16384
 	// maxRefusing is how many connections are told at once that they are refused; others are closed without a word. Each
-	// costs its buffers for refuseTime at most.
-	maxRefusing = 64
+	// costs its buffers, 50 KB at most over TLS and WebSocket, until the client has closed, which takes a quarter of a second
+	// for one that is far away: so a thousand clients a second are told.
+	maxRefusing = 256
+	// maxToldPerAddress is how many of them in a second may be from one address. A client tries again after seconds; more
+	// is a flood, which would make us shake hands by TLS as often as it likes.
+	maxToldPerAddress = 20
 	// refuseTime is how long a refused connection has for the handshake that tells how to say so.
 	refuseTime = 3 * time.Second
 	// warnPeriod is how long warnings of one kind about one address are counted together.
@@ -62,10 +70,10 @@ const (
 func newGuard(l Limits, now time.Time) *guard {
 	g := &guard{
 		limits:   l,
-		total:    newGate(l.TotalBandwidth, now),
 		arrivals: newBucket(float64(l.ConnectionsPerSecond), float64(l.ConnectionsPerSecond), now),
 		origins:  map[netip.Prefix]*origin{},
 	}
+	g.total = newGate(l.TotalBandwidth, &g.totalWaits, now)
 	for _, text := range l.ExemptAddresses {
 		if prefix, err := parsePrefix(text); err == nil {
 			g.exempt = append(g.exempt, prefix)
@@ -76,7 +84,7 @@ func newGuard(l Limits, now time.Time) *guard {
 
 func (g *guard) newOrigin(now time.Time) origin {
 	rate := float64(g.limits.ConnectionsPerSecondPerAddress)
-	return origin{arrivals: newBucket(rate, rate, now)}
+	return origin{arrivals: newBucket(rate, rate, now), told: newBucket(maxToldPerAddress, maxToldPerAddress, now)}
 }
 
 // addressOf is a peer's address without its port. What is no address of the internet is the zero Addr.
@@ -149,12 +157,12 @@ func (g *guard) enter(ip netip.Addr, now time.Time) (seat, cause) {
 	}
 	g.open++
 	if s.own == nil {
-		s.lane = newLane(g.limits, g.total, now)
+		s.lane = newLane(g.limits, g.total, &g.clientWaits, now)
 		return s, ""
 	}
 	s.own.conns++
 	if s.own.lane == nil {
-		s.own.lane = newLane(g.limits, g.total, now)
+		s.own.lane = newLane(g.limits, g.total, &g.clientWaits, now)
 	}
 	s.lane = s.own.lane
 	return s, ""
@@ -170,11 +178,12 @@ func (g *guard) leave(s seat) {
 	}
 }
 
-// refuse takes one of the places for connections that are told why they are refused, and reports whether there was one.
-func (g *guard) refuse() bool {
+// refuse takes one of the places for connections that are told why they are refused, and reports whether there was one for
+// the address of s, which enter has refused.
+func (g *guard) refuse(s seat, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.refusing >= maxRefusing {
+	if g.refusing >= maxRefusing || s.own != nil && !s.own.told.take(now) {
 		return false
 	}
 	g.refusing++
@@ -248,5 +257,5 @@ func (o *origin) idle(now time.Time) bool {
 			return false
 		}
 	}
-	return o.conns == 0 && o.arrivals.full(now)
+	return o.conns == 0 && o.arrivals.full(now) && o.told.full(now)
 }

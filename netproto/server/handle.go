@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"collet/platform"
 )
@@ -54,9 +55,18 @@ func (c *Catalogue) retire() {
 
 // close closes all files.
 func (c *Catalogue) close() {
+	c.closeFiles()
+	c.folder.close()
+}
+
+// closeFiles closes the offered files, and gives up those that were unpacked for this catalogue.
+func (c *Catalogue) closeFiles() {
 	for _, f := range c.files {
 		if f.in != nil {
 			f.in.Close()
+		}
+		if f.unpacked {
+			c.folder.vouch.cache.drop(f.plain)
 		}
 	}
 }
@@ -84,7 +94,7 @@ func closeAll(files []*file) { (&Catalogue{files: files}).close() }
 
 // check makes sure that in, of which a portion has just been read, is the file that was announced, and still what others
 // will find under its name. Clients of a catalogue that is offered no more may finish with what is open though another
-// file has its name by now.
+// file has its name by now; so may those of a release folder, in which a publisher replaces plain files one by one.
 func (f *file) check(c *Catalogue, in *os.File) error {
 	info, err := in.Stat()
 	if err != nil {
@@ -93,10 +103,13 @@ func (f *file) check(c *Catalogue, in *os.File) error {
 	if now := platform.IdentityOf(info); !sameFile(f.identity, now) {
 		return &changedError{path: f.Path, was: f.identity, is: now}
 	}
-	if in != f.in || c.held.retired.Load() {
-		return nil
+	if in == f.in && !c.held.retired.Load() && f.plain.IsZero() {
+		if err := f.unmoved(); err != nil {
+			return err
+		}
 	}
-	return f.unmoved()
+	f.seen.Store(time.Now().UnixNano())
+	return nil
 }
 
 // unmoved looks at what lies under the file's name now.
@@ -120,7 +133,10 @@ func (s *Server) warnOf(descriptors uint64) {
 	if keepsHandles && s.Catalogue().storage == "disk" {
 		files = 2 * min(len(s.Catalogue().files), maxHandles)
 	}
-	if need := uint64(s.set.Limits.Connections + files + spareDescriptors); descriptors != 0 && descriptors < need {
+	if s.set.Release.Folder != "" {
+		files += s.set.Limits.HTTPConnections // each has a file of the folder open while it is answered
+	}
+	if need := uint64(s.set.Limits.Connections + maxRefusing + files + spareDescriptors); descriptors != 0 && descriptors < need {
 		s.log.Warn().Uint64("allowed", descriptors).Uint64("needed", need).
 			Msg("The system allows fewer open files than Limits.Connections may need: raise it (LimitNOFILE, ulimit -n), or lower the setting")
 	}

@@ -135,12 +135,12 @@ func TestPublishingKeepsOldClients(t *testing.T) {
 func TestTooFewDescriptorsAreToldOf(t *testing.T) {
 	h := open(t, settings(t))
 	defer h.Close()
-	for _, enough := range []uint64{0, 8192 + 2*8 + 64} {
+	for _, enough := range []uint64{0, 8192 + 256 + 2*8 + 64} {
 		h.WarnOf(enough)
 	}
 	if strings.Contains(h.log.String(), "fewer open files") {
 		t.Errorf("warned without need: %s", h.log)
 	}
 	h.WarnOf(8192)
-	h.log.has(t, "warn", "raise it (LimitNOFILE, ulimit -n)", `"allowed":8192,"needed":8272`)
+	h.log.has(t, "warn", "raise it (LimitNOFILE, ulimit -n)", `"allowed":8192,"needed":8528`)
 }

@@ -50,7 +50,7 @@ func TestServesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := server.Addresses{TCP: anywhere, TLS: anywhere, WebSocket: anywhere, SecureWebSocket: anywhere}
-	listeners, err := server.ListenAll(t.Context(), at, set, zerolog.Nop())
+	listeners, err := server.ListenAll(t.Context(), at, server.Sockets{}, set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

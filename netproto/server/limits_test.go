@@ -108,7 +108,7 @@ func TestRefusalsAreBoundedAndForget(t *testing.T) {
 	set.Limits.Connections = 1
 	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
 		served := pipes.connect()
-		for range 64 { // these are waited for
+		for range 256 { // these are waited for
 			pipes.connect()
 		}
 		started := time.Now()

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -62,23 +61,48 @@ type arrival struct {
 
 var _ net.Listener = (*Listeners)(nil)
 
+// Sockets are listeners that are open already, for example by the service manager; nil is none. They carry bare bytes: TLS
+// and WebSocket are put over them.
+type Sockets struct {
+	TCP             net.Listener
+	TLS             net.Listener
+	WebSocket       net.Listener
+	SecureWebSocket net.Listener
+}
+
+// Close closes all of them.
+func (s Sockets) Close() {
+	for _, listener := range []net.Listener{s.TCP, s.TLS, s.WebSocket, s.SecureWebSocket} {
+		if listener != nil {
+			listener.Close()
+		}
+	}
+}
+
 // place is one address to listen on.
 type place struct {
-	addr, option string // option: what chooses the address
-	word         string // for the log
+	addr, option string       // option: what chooses the address
+	open         net.Listener // in place of addr
+	word         string       // for the log
 	wrap         func(net.Listener) (net.Listener, error)
 }
 
-// ListenAll listens at all addresses that are given, or at none. The settings name the certificates. Errors are
-// *ListenError, *CertificateError or *SettingsError.
-func ListenAll(ctx context.Context, at Addresses, set Settings, log zerolog.Logger) (*Listeners, error) {
+// wanted reports whether something is listened for here.
+func (p place) wanted() bool { return p.addr != "" || p.open != nil }
+
+// ListenAll listens at all addresses that are given, or at none. A socket takes the place of its address and belongs to
+// the result, or is closed. The settings name the certificates. Errors are *ListenError, *CertificateError or
+// *SettingsError.
+func ListenAll(ctx context.Context, at Addresses, sockets Sockets, set Settings, log zerolog.Logger) (*Listeners, error) {
 	l := &Listeners{arrivals: make(chan arrival), closed: make(chan struct{})}
-	for _, p := range l.places(at, set.ServerNetwork, log) {
-		if p.addr == "" {
+	for _, p := range l.places(at, sockets, set.ServerNetwork, log) {
+		if !p.wanted() {
 			continue
 		}
 		if err := l.add(ctx, p, log); err != nil {
-			return nil, errors.Join(err, l.Close())
+			err = errors.Join(err, l.Close())
+			sockets.Close() // those that came to no place
+			return nil, err
 		}
 	}
 	if len(l.open) == 0 {
@@ -93,7 +117,7 @@ func ListenAll(ctx context.Context, at Addresses, set Settings, log zerolog.Logg
 var errNowhere = errors.New("no address is given")
 
 // places lists what there is to listen on; the plain one comes first and gives Addr.
-func (l *Listeners) places(at Addresses, set ServerNetwork, log zerolog.Logger) []place {
+func (l *Listeners) places(at Addresses, sockets Sockets, set ServerNetwork, log zerolog.Logger) []place {
 	secure := func(files [2]string, key string, protocols ...string) func(net.Listener) (net.Listener, error) {
 		return func(inner net.Listener) (net.Listener, error) {
 			pair, err := l.certificate(files, key, log)
@@ -114,10 +138,10 @@ func (l *Listeners) places(at Addresses, set ServerNetwork, log zerolog.Logger) 
 		return webSocketListener{outer}, err
 	}
 	return []place{
-		{at.TCP, "--listen or Network.ServerPort", "TCP", nil},
-		{at.TLS, "--listen-tls or Network.TlsPort", "TLS", secure(own, "ServerNetwork.TlsCertificate")},
-		{at.WebSocket, "--listen-ws or Network.WebSocketPort", "WebSocket", asWeb},
-		{at.SecureWebSocket, "--listen-wss or Network.WebSocketPort", "WebSocket over TLS", asSecureWeb},
+		{at.TCP, "--listen or Network.ServerPort", sockets.TCP, "TCP", nil},
+		{at.TLS, "--listen-tls or Network.TlsPort", sockets.TLS, "TLS", secure(own, "ServerNetwork.TlsCertificate")},
+		{at.WebSocket, "--listen-ws or Network.WebSocketPort", sockets.WebSocket, "WebSocket", asWeb},
+		{at.SecureWebSocket, "--listen-wss or Network.WebSocketPort", sockets.SecureWebSocket, "WebSocket over TLS", asSecureWeb},
 	}
 }
 
@@ -142,9 +166,12 @@ func (l *Listeners) certificate(files [2]string, key string, log zerolog.Logger)
 
 // add opens one place. The line of the log has no "address": that field is what programs wait for in the line of Serve.
 func (l *Listeners) add(ctx context.Context, p place, log zerolog.Logger) error {
-	inner, err := new(net.ListenConfig).Listen(ctx, "tcp", p.addr)
-	if err != nil {
-		return &ListenError{Addr: p.addr, Option: p.option, Err: err}
+	inner := p.open
+	if inner == nil {
+		var err error
+		if inner, err = new(net.ListenConfig).Listen(ctx, "tcp", p.addr); err != nil {
+			return &ListenError{Addr: p.addr, Option: p.option, Err: err}
+		}
 	}
 	if p.wrap == nil {
 		l.open = append(l.open, inner)
@@ -204,31 +231,17 @@ func (l *Listeners) Addrs() []net.Addr {
 func CheckCertificates(at Addresses, set Settings, log zerolog.Logger) error {
 	var l Listeners
 	var errs []error
-	for _, p := range l.places(at, set.ServerNetwork, log) {
+	for _, p := range l.places(at, Sockets{}, set.ServerNetwork, log) {
 		if p.addr != "" && p.wrap != nil {
 			_, err := p.wrap(nil)
 			errs = append(errs, err)
 		}
 	}
+	if o := set.Operations; o.HTTPCertificate != "" {
+		_, err := openCertificate(o.HTTPCertificate, o.HTTPPrivateKey, log, time.Now)
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
-}
-
-// strange reports whether what a connection began with was no handshake of its port's transport. Networks that broke and
-// clients that left are something else.
-func strange(conn net.Conn, err error) bool {
-	var plain *NoWebSocketError
-	if errors.As(err, &plain) {
-		return true
-	}
-	if web, is := conn.(*webSocketConn); is {
-		conn = web.Conn
-	}
-	secured, is := conn.(*tls.Conn)
-	if !is || secured.ConnectionState().HandshakeComplete || errors.Is(err, io.EOF) {
-		return false
-	}
-	var network *net.OpError
-	return !errors.As(err, &network) || network.Op == "remote error" // as crypto/tls marks what the peer said
 }
 
 // Reload looks at the files of the certificates now, instead of within seconds.

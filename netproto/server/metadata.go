@@ -19,7 +19,7 @@ import (
 // its own.
 func metadataOf(set Settings, found []*file, log zerolog.Logger) (string, error) {
 	forced := set.Network.ForceMetadataVersion
-	version, owner := "", (*file)(nil)
+	version, owner, apart := "", (*file)(nil), false
 	for _, f := range found {
 		if f.Target != "" {
 			continue
@@ -30,14 +30,18 @@ func metadataOf(set Settings, found []*file, log zerolog.Logger) (string, error)
 		case err != nil:
 			log.Warn().Err(err).Str("file", f.Path).Msg("The metadata version of a pack can't be read")
 		case forced != "" && got != forced:
+			apart = true
 			log.Warn().Str("file", f.Path).Msgf("Metadata version %s is forced; the pack has %s", quote(forced), quote(got))
 		case forced == "" && owner != nil && got != version:
 			return "", &CatalogueError{Subject: "resource pack", Path: f.path,
 				Err:  fmt.Errorf("has metadata version %s, and %q has %s", quote(got), owner.path, quote(version)),
-				Hint: "publish packs that were baked together, or set Network.ForceMetadataVersion"}
+				Hint: "they were baked apart: publish packs that were baked together, or set Network.ForceMetadataVersion"}
 		default:
 			version, owner = got, f
 		}
+	}
+	if owner != nil && !apart {
+		log.Info().Msgf("Client data packs match: metadata version %s", quote(version))
 	}
 	return cmp.Or(forced, version), nil
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,14 +16,17 @@ import (
 // becomes one, so the number of series is fixed.
 type meter struct {
 	registry  *prometheus.Registry
-	accepted  prometheus.Counter
+	served    *prometheus.GaugeVec   // transport
+	accepted  *prometheus.CounterVec // transport
 	paced     prometheus.Counter
 	hidden    prometheus.Counter
-	refusals  *prometheus.CounterVec // limit
+	refusals  *prometheus.CounterVec // limit, transport
 	ends      *prometheus.CounterVec // cause
 	greetings *prometheus.CounterVec // generation, verdict
-	requests  *prometheus.CounterVec // generation
-	bytes     *prometheus.CounterVec // generation
+	requests  *prometheus.CounterVec // generation, transport
+	bytes     *prometheus.CounterVec // generation, transport
+	web       *prometheus.CounterVec // status
+	webBytes  prometheus.Counter
 	reloads   *prometheus.CounterVec // result
 	loaded    prometheus.Gauge
 	files     prometheus.Gauge
@@ -29,7 +34,7 @@ type meter struct {
 }
 
 // newMeter registers everything in a registry of its own.
-func newMeter(s *Server) *meter {
+func newMeter(g *guard) *meter {
 	r := prometheus.NewRegistry()
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -48,40 +53,63 @@ func newMeter(s *Server) *meter {
 	}
 	m := &meter{
 		registry:  r,
-		accepted:  counter("collet_connections_accepted_total", "Connections that were given a seat."),
+		served:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "collet_connections", Help: "Connections that are served now."}, []string{"transport"}),
+		accepted:  vector("collet_connections_accepted_total", "Connections that were given a seat.", "transport"),
 		paced:     counter("collet_connections_paced_total", "Connections that waited because of Limits.ConnectionsPerSecond."),
 		hidden:    counter("collet_warnings_hidden_total", "Warnings that were not logged because their address had its share."),
-		refusals:  vector("collet_connections_refused_total", "Connections that were refused, by the limit they were over.", "limit"),
+		refusals:  vector("collet_connections_refused_total", "Connections that were refused, by the limit they were over.", "limit", "transport"),
 		ends:      vector("collet_connections_ended_total", "Connections that ended, by cause.", "cause"),
 		greetings: vector("collet_handshakes_total", "Handshakes that were answered.", "generation", "verdict"),
-		requests:  vector("collet_requests_total", "Requests that were answered with bytes.", "generation"),
-		bytes:     vector("collet_sent_bytes_total", "Bytes of files in answers.", "generation"),
+		requests:  vector("collet_requests_total", "Requests that were answered with bytes.", "generation", "transport"),
+		bytes:     vector("collet_sent_bytes_total", "Bytes of files in answers.", "generation", "transport"),
+		web:       vector("collet_http_requests_total", "Requests for files of the release folder that were answered over HTTP.", "status"),
+		webBytes:  counter("collet_http_sent_bytes_total", "Bytes of bodies of these answers."),
 		reloads:   vector("collet_reloads_total", "Attempts to offer what is on disk now.", "result"),
 		loaded:    gauge("collet_catalogue_loaded_timestamp_seconds", "When the catalogue was built, in Unix time."),
 		files:     gauge("collet_catalogue_files", "Files in the catalogue."),
 		size:      gauge("collet_catalogue_bytes", "Sum of the sizes of the files in the catalogue."),
 	}
-	r.MustRegister(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "collet_connections", Help: "Connections that are served now."},
-		func() float64 { return float64(s.Connections()) }))
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for limit, waits := range map[string]*atomic.Uint64{"client": &g.clientWaits, "total": &g.totalWaits} {
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "collet_bandwidth_waits_total", Help: "Pieces of answers that waited because of a bandwidth, by its limit.",
+			ConstLabels: prometheus.Labels{"limit": limit},
+		}, func() float64 { return float64(waits.Load()) }))
+	}
+	r.MustRegister(m.served, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.begin()
 	return m
 }
 
 // begin makes the series whose rise an operator waits for appear at 0.
 func (m *meter) begin() {
-	for _, why := range refusals() {
-		m.refusals.WithLabelValues(string(why))
+	for _, by := range append(transports(), overHTTP, overHTTPS) {
+		m.served.WithLabelValues(string(by))
+		m.accepted.WithLabelValues(string(by))
+		for _, why := range refusals() {
+			m.refusals.WithLabelValues(string(why), string(by))
+		}
 	}
 	for _, why := range ends() {
 		m.ends.WithLabelValues(string(why))
+	}
+	for _, status := range []string{"200", "206", "304", "404", "405", "412", "416", "500", "503"} {
+		m.web.WithLabelValues(status)
 	}
 	m.reloads.WithLabelValues("ok")
 	m.reloads.WithLabelValues("failed")
 }
 
-func (m *meter) refused(why cause) { m.refusals.WithLabelValues(string(why)).Inc() }
+// seated counts a connection that is served until the function that it returns is called.
+func (m *meter) seated(by transport) (left func()) {
+	m.accepted.WithLabelValues(string(by)).Inc()
+	served := m.served.WithLabelValues(string(by))
+	served.Inc()
+	return served.Dec
+}
+
+func (m *meter) refused(why cause, by transport) {
+	m.refusals.WithLabelValues(string(why), string(by)).Inc()
+}
 
 func (m *meter) ended(why cause) { m.ends.WithLabelValues(string(why)).Inc() }
 
@@ -89,9 +117,15 @@ func (m *meter) greeted(g netproto.Generation, v compat.Verdict) {
 	m.greetings.WithLabelValues(g.String(), v.String()).Inc()
 }
 
-func (m *meter) sent(g netproto.Generation, n int) {
-	m.requests.WithLabelValues(g.String()).Inc()
-	m.bytes.WithLabelValues(g.String()).Add(float64(n))
+func (m *meter) sent(g netproto.Generation, by transport, n int) {
+	m.requests.WithLabelValues(g.String(), string(by)).Inc()
+	m.bytes.WithLabelValues(g.String(), string(by)).Add(float64(n))
+}
+
+// answered counts an answer over HTTP. The statuses are those that we give.
+func (m *meter) answered(status int, sent int64) {
+	m.web.WithLabelValues(strconv.Itoa(status)).Inc()
+	m.webBytes.Add(float64(sent))
 }
 
 func (m *meter) reloaded(err error) {

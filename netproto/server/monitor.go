@@ -1,11 +1,15 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,15 +31,49 @@ const (
 )
 
 // Monitor answers an operator's questions over HTTP: GET /metrics for Prometheus, /healthz (200 while the process
-// answers), /readyz (200 while new players are accepted, else 503 with the reason). It may be asked before there is a
-// server. The zero value is ready to use.
-type Monitor struct{ server atomic.Pointer[Server] }
+// answers), /readyz (200 while new players are accepted, else 503 with the reason), and everybody's for the files of a
+// release folder, see Configure. It may be asked before there is a server. The zero value is ready to use.
+type Monitor struct {
+	server atomic.Pointer[Server]
+
+	// Set by Configure, then fixed.
+	set    *Settings
+	anyone bool           // may ask for metrics
+	from   []netip.Prefix // who may ask for metrics
+	pair   *certificate   // nil: in the clear
+}
 
 // Watch makes the monitor tell about s.
 func (m *Monitor) Watch(s *Server) { m.server.Store(s) }
 
 // ServeHTTP implements http.Handler.
 func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		// What nobody wants to read would be waited for behind the answer.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(askTime))
+		w.Header().Set("Connection", "close")
+	}
+	if name, is := under(m.prefix(), r.URL.Path); is {
+		m.serveFolder(w, r, name)
+		return
+	}
+	if v := visitorOf(r); v != nil && !v.operator {
+		refuseWith(w, http.StatusNotFound, "there is nothing here")
+		return
+	}
+	m.tell(w, r)
+}
+
+// prefix is where a release folder begins; empty: none is handed out.
+func (m *Monitor) prefix() string {
+	if !m.handsOut() {
+		return ""
+	}
+	return m.set.Release.HTTPPrefix
+}
+
+// tell answers an operator.
+func (m *Monitor) tell(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "only GET and HEAD are answered here", http.StatusMethodNotAllowed)
@@ -79,12 +117,6 @@ func (s Settings) MonitorAddress() string {
 	return addr
 }
 
-// ServeMonitor answers with the monitor until ctx ends, and closes the listener.
-func (m *Monitor) ServeMonitor(ctx context.Context, listener net.Listener, log zerolog.Logger) error {
-	log.Info().Stringer("http", listener.Addr()).Msg("Metrics and health are served")
-	return serveHTTP(ctx, listener, m, answerTime)
-}
-
 // serveHTTP serves until ctx ends; requests under way are broken off then. An answer of 0 is no bound on it.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, answer time.Duration) error {
 	s := &http.Server{
@@ -95,10 +127,39 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 		MaxHeaderBytes: maxAsk,
 		BaseContext:    func(net.Listener) context.Context { return ctx },
 	}
-	defer context.AfterFunc(ctx, func() { s.Close() })()
-	err := s.Serve(&few{Listener: listener, seats: make(chan struct{}, maxAskers), closed: make(chan struct{})})
+	return serveUntil(ctx, s, &few{Listener: listener, seats: make(chan struct{}, maxAskers), closed: make(chan struct{})}, 0)
+}
+
+// serveUntil serves until ctx ends, then lets answers that are under way finish for drain at most.
+func serveUntil(ctx context.Context, s *http.Server, listener net.Listener, drain time.Duration) error {
+	var stopping sync.WaitGroup
+	defer stopping.Wait()
+	ended, stop := context.WithCancel(ctx)
+	defer stop()
+	stopping.Go(func() {
+		<-ended.Done()
+		patience, enough := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer enough()
+		s.Shutdown(patience)
+		s.Close()
+	})
+	err := s.Serve(listener)
 	if ctx.Err() != nil || errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
+}
+
+// webLog is where http.Server logs. Its lines are about scanners and connections that broke, for those who debug; what an
+// operator needs to know is counted and logged elsewhere. Only a panic is a fault of ours.
+type webLog struct{ log zerolog.Logger }
+
+// Write implements io.Writer.
+func (w webLog) Write(line []byte) (int, error) {
+	level := zerolog.DebugLevel
+	if bytes.Contains(line, []byte("panic")) {
+		level = zerolog.ErrorLevel
+	}
+	w.log.WithLevel(level).Msg(strings.TrimSpace(string(line)))
+	return len(line), nil
 }

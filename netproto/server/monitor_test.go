@@ -103,7 +103,7 @@ func TestMetricsCount(t *testing.T) {
 	refused.raw.Close()
 	wrong.send(&netproto.GetUpdateFile{Index: 999})
 	wrong.gone()
-	if got := value(t, &m, "collet_connections"); got != "1" && got != "2" { // the one that was told off may linger
+	if got := value(t, &m, `collet_connections{transport="tcp"}`); got != "1" && got != "2" { // the one that was told off may linger
 		t.Errorf("%s connections", got)
 	}
 	taking.raw.Close()
@@ -113,20 +113,23 @@ func TestMetricsCount(t *testing.T) {
 		t.Error("reloaded")
 	}
 	for series, want := range map[string]string{
-		"collet_connections":                                        "0",
-		"collet_connections_accepted_total":                         "2",
-		`collet_connections_refused_total{limit="connections"}`:     "1",
-		`collet_connections_refused_total{limit="address"}`:         "0",
-		`collet_connections_ended_total{cause="file_index"}`:        "1",
-		`collet_connections_ended_total{cause="closed"}`:            "1",
-		`collet_connections_ended_total{cause="malformed"}`:         "0",
-		`collet_handshakes_total{generation="C1",verdict="ACCEPT"}`: "1",
-		`collet_handshakes_total{generation="G1",verdict="ACCEPT"}`: "1",
-		`collet_requests_total{generation="C1"}`:                    "3",
-		`collet_sent_bytes_total{generation="C1"}`:                  "2400",
-		`collet_reloads_total{result="failed"}`:                     "1",
-		`collet_reloads_total{result="ok"}`:                         "0",
-		"collet_catalogue_files":                                    "8",
+		`collet_connections{transport="tcp"}`:                                   "0",
+		`collet_connections{transport="wss"}`:                                   "0",
+		`collet_connections_accepted_total{transport="tcp"}`:                    "2",
+		`collet_connections_accepted_total{transport="ws"}`:                     "0",
+		`collet_connections_refused_total{limit="connections",transport="tcp"}`: "1",
+		`collet_connections_refused_total{limit="connections",transport="tls"}`: "0",
+		`collet_connections_refused_total{limit="address",transport="tcp"}`:     "0",
+		`collet_connections_ended_total{cause="file_index"}`:                    "1",
+		`collet_connections_ended_total{cause="closed"}`:                        "1",
+		`collet_connections_ended_total{cause="malformed"}`:                     "0",
+		`collet_handshakes_total{generation="C1",verdict="ACCEPT"}`:             "1",
+		`collet_handshakes_total{generation="G1",verdict="ACCEPT"}`:             "1",
+		`collet_requests_total{generation="C1",transport="tcp"}`:                "3",
+		`collet_sent_bytes_total{generation="C1",transport="tcp"}`:              "2400",
+		`collet_reloads_total{result="failed"}`:                                 "1",
+		`collet_reloads_total{result="ok"}`:                                     "0",
+		"collet_catalogue_files":                                                "8",
 	} {
 		if got := value(t, &m, series); got != want {
 			t.Errorf("%s is %q, want %s", series, got, want)

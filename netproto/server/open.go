@@ -51,8 +51,16 @@ func reason(err error) error {
 //
 // Errors are *SettingsError, *CatalogueError, several joined where several files or folders are wrong, or ctx's.
 func Open(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue, error) {
+	return open(ctx, set, nil, log)
+}
+
+// open is Open. What was found out with the catalogue before, if there is one, need not be found out again.
+func open(ctx context.Context, set Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
 	if err := set.Validate(); err != nil {
 		return nil, err
+	}
+	if set.Release.Folder != "" {
+		return openRelease(ctx, set, before, log)
 	}
 	packs, packsFault := findPacks(set.Baking)
 	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)
@@ -60,7 +68,10 @@ func Open(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue, er
 		return nil, err
 	}
 	found := slices.Concat(packs, binaries)
-	if err := loadAll(ctx, found, set.ServerNetwork.UpdateFilesInMemory); err != nil {
+	load := func(ctx context.Context, i int) error {
+		return found[i].load(ctx, set.ServerNetwork.UpdateFilesInMemory, i)
+	}
+	if err := loadAll(ctx, found, load); err != nil {
 		closeAll(found)
 		return nil, err
 	}
@@ -92,7 +103,7 @@ func findPacks(b Baking) ([]*file, error) {
 			continue
 		}
 		f := newFile(entry+packExt, filepath.Join(b.ClientResources, filepath.FromSlash(entry)+packExt), "")
-		if err := f.mustBeRegular(); err != nil {
+		if err := f.mustBeReadable(); err != nil {
 			faults = append(faults, &CatalogueError{Subject: "resource pack", Path: f.path, Err: err,
 				Hint: fmt.Sprintf("put the pack there or take %q out of Baking.ClientResourceEntries", entry)})
 		}
@@ -159,7 +170,7 @@ func findTarget(folder, target string) ([]*file, error) {
 	var faults []error
 	for _, child := range children {
 		f := newFile(child.Name(), filepath.Join(folder, child.Name()), target)
-		if err := f.mustBeRegular(); err != nil {
+		if err := f.mustBeReadable(); err != nil {
 			faults = append(faults, &CatalogueError{Subject: "platform binary", Path: f.path, Err: err,
 				Hint: "only files that lie directly in the target's folder can be offered"})
 		}
@@ -177,8 +188,9 @@ func newFile(name, path, target string) *file {
 	return f
 }
 
-// mustBeRegular looks before opening: opening a pipe would wait for its other end.
-func (f *file) mustBeRegular() error {
+// mustBeReadable looks before opening: opening a pipe would wait for its other end. All that is missing or may not be read
+// is found before hours of hashing.
+func (f *file) mustBeReadable() error {
 	info, err := os.Stat(f.path)
 	switch {
 	case err != nil:
@@ -188,12 +200,16 @@ func (f *file) mustBeRegular() error {
 	case !info.Mode().IsRegular():
 		return errors.New("is no regular file")
 	}
-	return nil
+	in, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	return in.Close()
 }
 
-// loadAll hashes the files with a few workers and returns when all of them have stopped. The error is that of the first
+// loadAll loads the files with a few workers and returns when all of them have stopped. The error is that of the first
 // file in the list that failed.
-func loadAll(ctx context.Context, files []*file, inMemory bool) error {
+func loadAll(ctx context.Context, files []*file, load func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	faults := make([]error, len(files))
@@ -202,7 +218,7 @@ func loadAll(ctx context.Context, files []*file, inMemory bool) error {
 	for range min(maxHashers, runtime.GOMAXPROCS(0), len(files)) {
 		workers.Go(func() {
 			for i := range next {
-				if faults[i] = files[i].load(ctx, inMemory, i); faults[i] != nil {
+				if faults[i] = load(ctx, i); faults[i] != nil {
 					cancel()
 				}
 			}

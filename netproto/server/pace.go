@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -59,13 +60,14 @@ const meteredStep = 0.05
 
 // gate hands out bandwidth in the order in which it is asked for it. It is safe for concurrent use.
 type gate struct {
+	waits  *atomic.Uint64 // counts those that had to wait
 	mu     sync.Mutex
 	bucket bucket
 }
 
 // newGate allows rate bytes in a second; 0 is any number.
-func newGate(rate int64, now time.Time) *gate {
-	return &gate{bucket: newBucket(float64(rate), float64(rate)*meteredStep, now)}
+func newGate(rate int64, waits *atomic.Uint64, now time.Time) *gate {
+	return &gate{waits: waits, bucket: newBucket(float64(rate), float64(rate)*meteredStep, now)}
 }
 
 // pass waits until n bytes may be sent, or until ctx ends.
@@ -76,6 +78,7 @@ func (g *gate) pass(ctx context.Context, n int) error {
 	if wait == 0 {
 		return nil
 	}
+	g.waits.Add(1)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -95,14 +98,14 @@ type lane struct {
 	step  int // bytes, the largest piece
 }
 
-// newLane is nil where nothing is limited.
-func newLane(l Limits, total *gate, now time.Time) *lane {
+// newLane is nil where nothing is limited. Waits counts those for the lane's own gate.
+func newLane(l Limits, total *gate, waits *atomic.Uint64, now time.Time) *lane {
 	slowest := min(orUnlimited(l.ClientBandwidth), orUnlimited(l.TotalBandwidth))
 	if slowest == maxBandwidth {
 		return nil
 	}
 	step := int(min(writeStep, max(minStep, float64(slowest)*meteredStep)))
-	return &lane{turn: make(chan struct{}, 1), own: newGate(l.ClientBandwidth, now), total: total, step: step}
+	return &lane{turn: make(chan struct{}, 1), own: newGate(l.ClientBandwidth, waits, now), total: total, step: step}
 }
 
 func orUnlimited(rate int64) int64 {

@@ -106,3 +106,28 @@ func TestStopDoesNotWaitForBandwidth(t *testing.T) {
 		reading.Wait()
 	})
 }
+
+// TestWaitsForBandwidthAreCounted by the limit that made them.
+func TestWaitsForBandwidthAreCounted(t *testing.T) {
+	for limit, change := range map[string]func(*server.Limits){
+		"client": func(l *server.Limits) { l.ClientBandwidth = 1 << 10 },
+		"total":  func(l *server.Limits) { l.TotalBandwidth = 1 << 10 },
+		"none":   func(*server.Limits) {},
+	} {
+		set := settings(t)
+		change(&set.Limits)
+		inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
+			var m server.Monitor
+			m.Watch(h.Server)
+			p := newPeer(t, pipes.connect(), netproto.C1)
+			_, files := p.greet(hello(netproto.C1))
+			p.send(&netproto.Ping{Answer: true})
+			p.take(files[1])
+			for _, series := range []string{"client", "total"} {
+				if got := value(t, &m, `collet_bandwidth_waits_total{limit="`+series+`"}`); (got != "0") != (series == limit) {
+					t.Errorf("limit %s: %s waits for that of %s", limit, got, series)
+				}
+			}
+		})
+	}
+}

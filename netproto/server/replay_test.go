@@ -232,7 +232,7 @@ func TestMetadataVersion(t *testing.T) {
 		{"none", "", "", "", "", ""},
 		{"of a pack", "", baked, "", baked, ""},
 		{"of two that agree", "", baked, baked, baked, ""},
-		{"of two that differ", "", baked, "0000000000000000", "", "baked together"},
+		{"of two that differ", "", baked, "0000000000000000", "", "they were baked apart: publish packs that were baked together"},
 		{"forced", "mine", "", "", "mine", ""},
 		{"forced over a pack", "mine", baked, "", "mine", ""},
 		{"forced over packs that differ", "mine", baked, "0000000000000000", "mine", ""},
@@ -263,6 +263,9 @@ func TestMetadataVersion(t *testing.T) {
 					if answer.Metadata != test.want || answer.MetadataOutdated != (sent != "" && sent != test.want) || answer.CompatibilityOutdated || len(files) == 0 {
 						t.Errorf("to %q: %+v, %d files", sent, answer, len(files))
 					}
+				}
+				if match := strings.Contains(h.log.String(), "Client data packs match: metadata version"); match != (test.packs != "" && test.forced == "") {
+					t.Errorf("packs match: %v", match)
 				}
 				if test.name == "forced over a pack" {
 					h.log.has(t, "warn", "Metadata version", "mine", baked)

@@ -17,7 +17,16 @@ func (c *session) handle(m netproto.Message) *ending {
 		return c.serve(request{index: m.Index, offset: m.Offset, length: c.server.portion})
 	case *netproto.GetRange:
 		c.unanswered.Add(-1)
-		return c.serve(request{number: m.Request, index: m.Index, offset: m.Offset, length: c.capped(m.Length), own: true})
+		if end := c.serve(request{number: m.Request, index: m.Index, offset: m.Offset, length: c.capped(m.Length), own: true}); end != nil {
+			return end
+		}
+		return c.widen()
+	case *netproto.GetObject:
+		c.unanswered.Add(-1)
+		if end := c.serveObject(m); end != nil {
+			return end
+		}
+		return c.widen()
 	default:
 		return nil // an unknown message, which is skipped
 	}
@@ -80,7 +89,7 @@ func (c *session) serve(r request) *ending {
 		return end
 	}
 	c.sent += int64(size)
-	c.server.meter.sent(c.generation, size)
+	c.server.meter.sent(c.generation, transportOf(c.conn), size)
 	runtime.Gosched() // whoever takes data fastest would keep a processor to itself, and others would starve
 	return nil
 }

@@ -28,6 +28,7 @@ type Server struct {
 	ready     atomic.Bool
 	buffers   sync.Pool // *[]byte for portions from disk: only clients that are being served have one
 	writing   netproto.Buffers
+	tally     func(net.Conn) (tally, bool) // what the system counts of a connection, if it tells
 }
 
 // New makes a server of an opened catalogue, which it owns from now on. Of the settings it uses those of the network and
@@ -40,9 +41,10 @@ func New(c *Catalogue, set Settings, log zerolog.Logger) *Server {
 		portion: min(set.Network.UpdateFileMaxPortionSize, MaxPortion),
 		started: time.Now(),
 		guard:   newGuard(set.Limits, time.Now()),
+		tally:   tallyOf,
 	}
 	s.buffers.New = func() any { return new([]byte) }
-	s.meter = newMeter(s)
+	s.meter = newMeter(s.guard)
 	s.catalogue.Store(c)
 	s.meter.offers(c)
 	return s
@@ -62,7 +64,7 @@ func (s *Server) Ready() bool { return s.ready.Load() }
 func (s *Server) Reload(ctx context.Context, set Settings) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	c, err := Open(ctx, set, s.log)
+	c, err := open(ctx, set, s.Catalogue(), s.log)
 	s.meter.reloaded(err)
 	if err != nil {
 		return err
@@ -84,8 +86,10 @@ func (s Settings) differs(now Settings) string {
 		return "the network"
 	case !reflect.DeepEqual(s.Limits, now.Limits):
 		return "the limits"
-	case s.Operations != now.Operations:
+	case !reflect.DeepEqual(s.Operations, now.Operations):
 		return "operations"
+	case s.Release.HTTPPrefix != now.Release.HTTPPrefix:
+		return "the release folder over HTTP"
 	default:
 		return ""
 	}
@@ -103,6 +107,9 @@ func (s *Server) announce(c *Catalogue) {
 	}
 	s.log.Info().Int("files", len(c.files)).Int64("bytes", c.Bytes()).Str("targets", c.summary()).
 		Msgf("Opened updater backend with client resources using %s", c.storage)
+	for _, e := range c.editions {
+		e.announce(s.log)
+	}
 }
 
 // Serve accepts connections until ctx ends or a listener fails, then closes the listeners, lets answers that are under

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,8 @@ type session struct {
 	wire     *netproto.Conn
 	straight *straight // nil: files are read and written
 	host     string    // the peer's address without its port
+	// congestion is the name of the connection's congestion control; empty where the system does not tell.
+	congestion string
 
 	inbox   chan netproto.Message // closed by the reader when it stops
 	readErr error                 // why the reader stopped; to be read when inbox is closed
@@ -32,6 +35,8 @@ type session struct {
 	unanswered atomic.Int32 // C1 range requests that were read and whose answer was not begun
 	peerAsks   atomic.Bool  // C1: a ping question of the peer was read and not answered
 	asked      atomic.Bool  // our last ping question is unanswered
+
+	losses *losses // nil: this client is not to be asked for more connections
 
 	// Set by greet, then fixed.
 	generation netproto.Generation
@@ -49,7 +54,6 @@ func (v *service) serveConn(conn net.Conn, taken seat) {
 	s := v.server
 	defer conn.Close()
 	defer context.AfterFunc(v.hard, func() { conn.Close() })()
-	tune(conn)
 	peer := conn.RemoteAddr().String()
 	paced := &steady{Conn: conn, progress: s.set.Limits.ProgressTime, lane: taken.lane, broken: v.hard}
 	c := &session{
@@ -62,6 +66,8 @@ func (v *service) serveConn(conn net.Conn, taken seat) {
 		host:     hostOf(peer),
 		inbox:    make(chan netproto.Message, s.set.Limits.RequestsInFlight),
 		leaving:  make(chan struct{}),
+
+		congestion: tune(conn, s.set.Network.CongestionControl),
 	}
 	c.allowed.Store(int32(s.set.Limits.RequestsInFlight))
 	c.run(v.ctx)
@@ -150,9 +156,17 @@ func (c *session) admit(m netproto.Message) error {
 			return &overrunError{cause: causeMalformed, reason: netproto.RefuseMalformed, text: "a second ping question before the first was answered"}
 		}
 	case *netproto.GetRange:
-		if c.unanswered.Add(1) > c.allowed.Load() {
-			return &overrunError{cause: causeInFlight, reason: netproto.RefuseTooMany, request: m.Request, text: "more requests unanswered than allowed"}
-		}
+		return c.count(m.Request)
+	case *netproto.GetObject:
+		return c.count(m.Request)
+	}
+	return nil
+}
+
+// count counts a request of C1.
+func (c *session) count(request uint32) error {
+	if c.unanswered.Add(1) > c.allowed.Load() {
+		return &overrunError{cause: causeInFlight, reason: netproto.RefuseTooMany, request: request, text: "more requests unanswered than allowed"}
 	}
 	return nil
 }
@@ -176,7 +190,7 @@ func (c *session) converse(ctx context.Context) *ending {
 				return end
 			}
 		case <-c.activity.C:
-			return c.hard(causeIdle, netproto.RefuseMalformed, 0, "Activity timeout from host '%s'", c.host)
+			return c.hard(causeIdle, netproto.RefuseTimeout, 0, "Activity timeout from host '%s'", c.host)
 		case <-stopped:
 			// What was read before is answered still; the reader closes inbox when it notices.
 			stopped = nil
@@ -194,6 +208,8 @@ func (c *session) endOfInput(ctx context.Context) *ending {
 		return c.hard(overrun.cause, overrun.reason, overrun.request, "Invalid network data from host '%s': %v", c.host, overrun)
 	case errors.As(c.readErr, &format):
 		return c.hard(causeMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': %v", c.host, format)
+	case garbled(c.conn, c.readErr):
+		return &ending{cause: causeMalformed, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid network data from host '%s'", c.host)}
 	case ctx.Err() != nil:
 		return c.goingDown()
 	default:
@@ -230,7 +246,7 @@ func (c *session) question() *netproto.Ping {
 // askAgain asks the next question, unless the last one is unanswered.
 func (c *session) askAgain() *ending {
 	if c.asked.Load() {
-		return c.hard(causePing, netproto.RefuseMalformed, 0, "Ping timeout from host '%s'", c.host)
+		return c.hard(causePing, netproto.RefuseTimeout, 0, "Ping timeout from host '%s'", c.host)
 	}
 	if err := c.write(c.question()); err != nil {
 		return c.broken(err)

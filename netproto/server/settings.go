@@ -5,6 +5,8 @@ import "path/filepath"
 const (
 	// DefaultPort is the source's default of Network.ServerPort.
 	DefaultPort = 4000
+	// DefaultSpread is the default of Network.SpreadConnections.
+	DefaultSpread = 4
 	// DefaultPortion is the source's default of Network.UpdateFileMaxPortionSize, in bytes.
 	DefaultPortion = 1_000_000
 	// MaxPortion is the largest portion that settings may ask for, in bytes: each connection that is being served from
@@ -23,12 +25,14 @@ const (
 // folders are used as they stand, so LoadSettings and RootSettings join relative ones to their base. The zero value
 // serves nothing: start from Defaults.
 type Settings struct {
-	// CompatibilityVersion is the gameplay version that is served. Clients that say another one are outdated.
+	// CompatibilityVersion is the gameplay version that is served. Clients that say another one are outdated. With a release
+	// folder it is empty: the releases say it.
 	CompatibilityVersion string
 
 	Network       Network
 	ServerNetwork ServerNetwork
 	Baking        Baking
+	Release       Release
 	Limits        Limits
 	Operations    Operations
 }
@@ -41,6 +45,14 @@ type Network struct {
 	WebSocketPort            int  // TCP port for WebSocket, 0 for none; the newer source's default is 4001
 	SecuredWebSockets        bool // WebSocketPort speaks TLS too
 	DisableZlibCompression   bool // engine's generations: send plain instead of one zlib stream. Not negotiated, clients must agree
+
+	// CongestionControl is CongestionAuto, CongestionSystem, or the name of an algorithm of the operating system's. It counts
+	// where the system lets a program choose (Linux).
+	CongestionControl string
+	// SpreadConnections is how many connections a C1 client is asked to have where its line loses packets and the congestion
+	// control is not BBR, 1..netproto.MaxLines; 1 is never more than one. Four carried five times as much as one over a link of
+	// 100 ms that loses 1 % (perf reference, section 5).
+	SpreadConnections int
 
 	// ForceMetadataVersion is told to G2b clients instead of the version that the packs carry; empty means that one.
 	ForceMetadataVersion string
@@ -68,8 +80,9 @@ type Baking struct {
 // Defaults returns the source's defaults. Folders are relative; CompatibilityVersion is empty and must be set.
 func Defaults() Settings {
 	return Settings{
-		Network: Network{ServerPort: DefaultPort, UpdateFileMaxPortionSize: DefaultPortion},
+		Network: Network{ServerPort: DefaultPort, UpdateFileMaxPortionSize: DefaultPortion, CongestionControl: CongestionAuto, SpreadConnections: DefaultSpread},
 		Baking:  Baking{PlatformBinaries: "PlatformBinaries", ClientResources: "Resources", CacheResources: "Cache"},
+		Release: Release{Channel: DefaultChannel, CacheSize: DefaultCacheSize, HTTPPrefix: DefaultHTTPPrefix},
 		Limits:  DefaultLimits(),
 	}
 }

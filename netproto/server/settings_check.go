@@ -1,7 +1,9 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -9,22 +11,26 @@ import (
 	"collet/netproto/release"
 )
 
-// Validate checks ranges and forms; it looks at no disk. The error is a *SettingsError without file and line.
+// Validate checks ranges and forms; it looks at no disk. The errors are *SettingsError without file and line, joined.
 func (s Settings) Validate() error {
+	var faults []error
 	for _, check := range []func() (key, fault string){
-		s.compatibilityFault, s.metadataFault, s.portFault, s.otherPortsFault, s.portionFault, s.folderFault, s.entriesFault, s.limitsFault,
-		s.exemptFault,
+		s.compatibilityFault, s.metadataFault, s.portFault, s.otherPortsFault, s.portionFault, s.congestionFault, s.spreadFault, s.folderFault, s.entriesFault,
+		s.exemptFault, s.releaseFault, s.httpFault,
 	} {
 		if key, fault := check(); fault != "" {
-			return &SettingsError{Key: key, Text: fault}
+			faults = append(faults, &SettingsError{Key: key, Text: fault})
 		}
 	}
-	return nil
+	return errors.Join(slices.Concat(faults, s.numberFaults(), s.timeFaults())...)
 }
 
 func (s Settings) compatibilityFault() (key, fault string) {
 	v := s.CompatibilityVersion
 	switch {
+	case s.Release.Folder != "" && v != "":
+		fault = "is what the releases in Release.Folder say: leave it out"
+	case s.Release.Folder != "":
 	case v == "":
 		fault = "is not set: give the compatibility version of the client that you serve"
 	case len(v) > MaxCompatibility:
@@ -60,6 +66,13 @@ func (s Settings) portionFault() (key, fault string) {
 		fault = fmt.Sprintf("must be between 1 and %d bytes, the source's default is %d", MaxPortion, DefaultPortion)
 	}
 	return "Network.UpdateFileMaxPortionSize", fault
+}
+
+func (s Settings) spreadFault() (key, fault string) {
+	if n := s.Network.SpreadConnections; n < 1 || n > netproto.MaxLines {
+		fault = fmt.Sprintf("must be between 1 and %d connections; 1 is never more than one", netproto.MaxLines)
+	}
+	return "Network.SpreadConnections", fault
 }
 
 func (s Settings) folderFault() (key, fault string) {

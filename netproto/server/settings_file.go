@@ -50,6 +50,8 @@ type layer struct {
 		SecuredWebSockets        *bool
 		UpdateFileMaxPortionSize *int64
 		DisableZlibCompression   *bool
+		CongestionControl        *string
+		SpreadConnections        *int64
 		ForceMetadataVersion     *string
 	}
 	ServerNetwork struct {
@@ -65,6 +67,7 @@ type layer struct {
 		CacheResources        *string
 		ClientResourceEntries *[]string
 	}
+	Release    releaseLayer
 	Limits     limitsLayer
 	Operations operationsLayer
 }
@@ -83,7 +86,7 @@ type document struct {
 
 // LoadSettings reads a TOML settings file: the defaults, then the file's own settings, then those of the chosen
 // [SubConfig.<name>] after those of its parents. subConfig "" chooses none. Folders are relative to the file's folder.
-// Errors are *SettingsError, several joined where several names are unknown, or the system's where the file can't be
+// Errors are *SettingsError, several joined where several names are unknown or several values wrong, or the system's where the file can't be
 // read.
 func LoadSettings(path, subConfig string) (Settings, error) {
 	set, _, err := LoadSettingsFrom(path, subConfig)
@@ -117,6 +120,7 @@ func loadSettings(path, subConfig string) (Settings, sources, places, error) {
 	set.Baking.resolve(filepath.Dir(path))
 	set.ServerNetwork.resolve(filepath.Dir(path))
 	set.Operations.resolve(filepath.Dir(path))
+	set.Release.resolve(filepath.Dir(path))
 	return set, sources, places, nil
 }
 
@@ -176,6 +180,8 @@ func (s sources) apply(set *Settings, l *layer, prefix string) {
 	takeInt(s, prefix, "Network.ServerPort", &set.Network.ServerPort, l.Network.ServerPort)
 	takeInt(s, prefix, "Network.UpdateFileMaxPortionSize", &set.Network.UpdateFileMaxPortionSize, l.Network.UpdateFileMaxPortionSize)
 	take(s, prefix, "Network.DisableZlibCompression", &set.Network.DisableZlibCompression, l.Network.DisableZlibCompression)
+	take(s, prefix, "Network.CongestionControl", &set.Network.CongestionControl, l.Network.CongestionControl)
+	takeInt(s, prefix, "Network.SpreadConnections", &set.Network.SpreadConnections, l.Network.SpreadConnections)
 	s.applyTransport(set, l, prefix)
 	take(s, prefix, "Network.ForceMetadataVersion", &set.Network.ForceMetadataVersion, l.Network.ForceMetadataVersion)
 	take(s, prefix, "ServerNetwork.UpdateFilesInMemory", &set.ServerNetwork.UpdateFilesInMemory, l.ServerNetwork.UpdateFilesInMemory)
@@ -183,6 +189,7 @@ func (s sources) apply(set *Settings, l *layer, prefix string) {
 	take(s, prefix, "Baking.ClientResources", &set.Baking.ClientResources, l.Baking.ClientResources)
 	take(s, prefix, "Baking.CacheResources", &set.Baking.CacheResources, l.Baking.CacheResources)
 	take(s, prefix, "Baking.ClientResourceEntries", &set.Baking.ClientResourceEntries, l.Baking.ClientResourceEntries)
+	s.applyRelease(&set.Release, &l.Release, prefix)
 	s.applyLimits(&set.Limits, &l.Limits, prefix)
 	s.applyOperations(&set.Operations, &l.Operations, prefix)
 }
@@ -206,6 +213,13 @@ func takeInt(s sources, prefix, key string, to *int, from *int64) {
 
 // locate adds file and line to what Validate found.
 func locate(err error, file string, places places, from sources) error {
+	if several, is := err.(interface{ Unwrap() []error }); is {
+		var located []error
+		for _, one := range several.Unwrap() {
+			located = append(located, locate(one, file, places, from))
+		}
+		return errors.Join(located...)
+	}
 	var fault *SettingsError
 	if !errors.As(err, &fault) {
 		return err

@@ -28,10 +28,17 @@ func (s Settings) Summary(address string) string {
 		compression = "none"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Compatibility version: %s\n", s.CompatibilityVersion)
+	if s.Release.Folder == "" {
+		fmt.Fprintf(&b, "Compatibility version: %s\n", s.CompatibilityVersion)
+	}
 	fmt.Fprintf(&b, "Address:               %s\n", address)
-	fmt.Fprintf(&b, "Client resources:      %s\n", s.Baking.ClientResources)
-	fmt.Fprintf(&b, "Platform binaries:     %s\n", s.Baking.PlatformBinaries)
+	if s.Release.Folder == "" {
+		fmt.Fprintf(&b, "Client resources:      %s\n", s.Baking.ClientResources)
+		fmt.Fprintf(&b, "Platform binaries:     %s\n", s.Baking.PlatformBinaries)
+	} else {
+		fmt.Fprintf(&b, "Release folder:        %s\n", s.Release.Folder)
+		fmt.Fprintf(&b, "Channel:               %s\n", s.Release.Channel)
+	}
 	fmt.Fprintf(&b, "Files are served from: %s\n", s.Storage())
 	fmt.Fprintf(&b, "Portion:               at most %d bytes\n", s.Network.UpdateFileMaxPortionSize)
 	fmt.Fprintf(&b, "Compression:           %s\n\n", compression)

@@ -26,6 +26,9 @@ type Limits struct {
 	// ExemptAddresses are addresses or prefixes that stand for many clients, such as a proxy's: they are counted in total
 	// only. Loopback is one of them by default, because what comes from there is a proxy, a test or the operator.
 	ExemptAddresses []string
+	// HTTPConnections is how many connections there may be at once for files of a release folder over HTTP; each counts as one
+	// of Connections, too. A browser or an updater has two to eight, a CDN a few hundred.
+	HTTPConnections int
 	// HandshakeTime is how long a connection may stay without a complete handshake, TLS included. The client speaks first
 	// and needs one packet; 10 s is patient with a lost one and short for port scanners.
 	HandshakeTime time.Duration
@@ -57,8 +60,14 @@ type Limits struct {
 
 // Operations say how an operator looks at a running server and talks to it.
 type Operations struct {
-	// HTTPAddress is where metrics, health and readiness are served; empty: nowhere. Without a host it is loopback.
+	// HTTPAddress is where metrics, health, readiness and a release folder are served; empty: nowhere. Without a host it is
+	// loopback.
 	HTTPAddress string
+	// HTTPCertificate and HTTPPrivateKey are PEM files; with them that port speaks TLS, and HTTP/2.
+	HTTPCertificate, HTTPPrivateKey string
+	// MetricsFrom are the addresses or prefixes that may ask for metrics; others are told that there is nothing. nil is
+	// loopback where a release folder is handed out, which is for everybody, and any address otherwise.
+	MetricsFrom []string
 	// ControlSocket is the path of the socket through which `collet-server reload` reaches the server; empty: none. Only
 	// the server's own user may connect to it.
 	ControlSocket string
@@ -73,6 +82,7 @@ func DefaultLimits() Limits {
 		ConnectionsPerAddress:          64,
 		ConnectionsPerSecond:           1000,
 		ConnectionsPerSecondPerAddress: 20,
+		HTTPConnections:                1024,
 		ExemptAddresses:                []string{"127.0.0.0/8", "::1"},
 		HandshakeTime:                  10 * time.Second,
 		ProgressTime:                   30 * time.Second,
@@ -104,27 +114,30 @@ type span struct {
 	zero            bool // 0 is allowed too and means unlimited
 }
 
-// limitsFault checks the numbers of Limits, then its times.
-func (s Settings) limitsFault() (key, fault string) {
+// numberFaults checks the numbers of Limits.
+func (s Settings) numberFaults() (faults []error) {
 	l := s.Limits
 	for _, n := range []span{
 		{"Connections", int64(l.Connections), 1, maxCount, "connections", false},
 		{"ConnectionsPerAddress", int64(l.ConnectionsPerAddress), 1, maxCount, "connections", false},
 		{"ConnectionsPerSecond", int64(l.ConnectionsPerSecond), 1, maxCount, "connections a second", false},
 		{"ConnectionsPerSecondPerAddress", int64(l.ConnectionsPerSecondPerAddress), 1, maxCount, "connections a second", false},
+		{"HTTPConnections", int64(l.HTTPConnections), 1, maxCount, "connections", false},
 		{"MessageSize", int64(l.MessageSize), minMessage, maxMessage, "bytes", false},
 		{"RequestsInFlight", int64(l.RequestsInFlight), 1, maxInFlight, "requests", false},
 		{"ClientBandwidth", l.ClientBandwidth, minBandwidth, maxBandwidth, "bytes a second", true},
 		{"TotalBandwidth", l.TotalBandwidth, minBandwidth, maxBandwidth, "bytes a second", true},
 	} {
 		if (n.value < n.low || n.value > n.top) && !(n.zero && n.value == 0) {
-			return "Limits." + n.key, fmt.Sprintf("must be between %d and %d %s%s", n.low, n.top, n.unit, map[bool]string{true: ", or 0 for no limit"}[n.zero])
+			faults = append(faults, &SettingsError{Key: "Limits." + n.key, Text: fmt.Sprintf("must be between %d and %d %s%s",
+				n.low, n.top, n.unit, map[bool]string{true: ", or 0 for no limit"}[n.zero])})
 		}
 	}
-	return s.timesFault()
+	return faults
 }
 
-func (s Settings) timesFault() (key, fault string) {
+// timeFaults checks what is a time.
+func (s Settings) timeFaults() (faults []error) {
 	l := s.Limits
 	for _, t := range []struct {
 		key   string
@@ -139,17 +152,31 @@ func (s Settings) timesFault() (key, fault string) {
 		{"Operations.WatchTime", s.Operations.WatchTime, true},
 	} {
 		if (t.value < minTime || t.value > maxTime) && !(t.zero && t.value == 0) {
-			return t.key, fmt.Sprintf(`must be a time like "10s" or "30m", between %q and %q%s`, minTime, maxTime, map[bool]string{true: `, or "0s"`}[t.zero])
+			faults = append(faults, &SettingsError{Key: t.key, Text: fmt.Sprintf(`must be a time like "10s" or "30m", between %q and %q%s`,
+				minTime, maxTime, map[bool]string{true: `, or "0s"`}[t.zero])})
 		}
 	}
-	return "", ""
+	return faults
 }
 
 // exemptFault checks the form of the exempt addresses.
 func (s Settings) exemptFault() (key, fault string) {
-	for _, text := range s.Limits.ExemptAddresses {
+	return addressFault("Limits.ExemptAddresses", s.Limits.ExemptAddresses)
+}
+
+// httpFault checks what HTTP needs.
+func (s Settings) httpFault() (key, fault string) {
+	o := s.Operations
+	if (o.HTTPCertificate == "") != (o.HTTPPrivateKey == "") {
+		return "Operations.HTTPCertificate", "TLS needs a certificate and its private key: set both, or neither"
+	}
+	return addressFault("Operations.MetricsFrom", o.MetricsFrom)
+}
+
+func addressFault(key string, texts []string) (string, string) {
+	for _, text := range texts {
 		if _, err := parsePrefix(text); err != nil {
-			return "Limits.ExemptAddresses", fmt.Sprintf(`%q is no address or prefix, like "192.0.2.7" or "2001:db8::/48"`, text)
+			return key, fmt.Sprintf(`%q is no address or prefix, like "192.0.2.7" or "2001:db8::/48"`, text)
 		}
 	}
 	return "", ""
@@ -167,6 +194,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 // limitsLayer is what a part of a settings file says about Limits.
 type limitsLayer struct {
 	Connections, ConnectionsPerAddress, ConnectionsPerSecond, ConnectionsPerSecondPerAddress *int64
+	HTTPConnections                                                                          *int64
 	ExemptAddresses                                                                          *[]string
 	HandshakeTime, ProgressTime, PingTime, IdleTime, DrainTime                               *string
 	MessageSize, RequestsInFlight                                                            *int64
@@ -175,9 +203,10 @@ type limitsLayer struct {
 
 // operationsLayer is what a part of a settings file says about Operations.
 type operationsLayer struct {
-	HTTPAddress   *string
-	ControlSocket *string
-	WatchTime     *string
+	HTTPAddress, HTTPCertificate, HTTPPrivateKey *string
+	MetricsFrom                                  *[]string
+	ControlSocket                                *string
+	WatchTime                                    *string
 }
 
 // applyLimits copies what the layer says into set.
@@ -186,6 +215,7 @@ func (s sources) applyLimits(set *Limits, l *limitsLayer, prefix string) {
 	takeInt(s, prefix, "Limits.ConnectionsPerAddress", &set.ConnectionsPerAddress, l.ConnectionsPerAddress)
 	takeInt(s, prefix, "Limits.ConnectionsPerSecond", &set.ConnectionsPerSecond, l.ConnectionsPerSecond)
 	takeInt(s, prefix, "Limits.ConnectionsPerSecondPerAddress", &set.ConnectionsPerSecondPerAddress, l.ConnectionsPerSecondPerAddress)
+	takeInt(s, prefix, "Limits.HTTPConnections", &set.HTTPConnections, l.HTTPConnections)
 	take(s, prefix, "Limits.ExemptAddresses", &set.ExemptAddresses, l.ExemptAddresses)
 	takeTime(s, prefix, "Limits.HandshakeTime", &set.HandshakeTime, l.HandshakeTime)
 	takeTime(s, prefix, "Limits.ProgressTime", &set.ProgressTime, l.ProgressTime)
@@ -200,6 +230,9 @@ func (s sources) applyLimits(set *Limits, l *limitsLayer, prefix string) {
 
 func (s sources) applyOperations(set *Operations, l *operationsLayer, prefix string) {
 	take(s, prefix, "Operations.HTTPAddress", &set.HTTPAddress, l.HTTPAddress)
+	take(s, prefix, "Operations.HTTPCertificate", &set.HTTPCertificate, l.HTTPCertificate)
+	take(s, prefix, "Operations.HTTPPrivateKey", &set.HTTPPrivateKey, l.HTTPPrivateKey)
+	take(s, prefix, "Operations.MetricsFrom", &set.MetricsFrom, l.MetricsFrom)
 	take(s, prefix, "Operations.ControlSocket", &set.ControlSocket, l.ControlSocket)
 	takeTime(s, prefix, "Operations.WatchTime", &set.WatchTime, l.WatchTime)
 }
@@ -219,7 +252,9 @@ func takeTime(s sources, prefix, key string, to *time.Duration, from *string) {
 
 // resolve joins a relative path to base. An empty one stays empty.
 func (o *Operations) resolve(base string) {
-	if o.ControlSocket != "" && !filepath.IsAbs(o.ControlSocket) {
-		o.ControlSocket = filepath.Join(base, o.ControlSocket)
+	for _, name := range []*string{&o.ControlSocket, &o.HTTPCertificate, &o.HTTPPrivateKey} {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(base, *name)
+		}
 	}
 }

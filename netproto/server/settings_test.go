@@ -32,13 +32,14 @@ func TestDefaultsAreTheSources(t *testing.T) {
 	base := filepath.Dir(path)
 	want := server.Settings{
 		CompatibilityVersion: "v1",
-		Network:              server.Network{ServerPort: 4000, UpdateFileMaxPortionSize: 1_000_000},
+		Network:              server.Network{ServerPort: 4000, UpdateFileMaxPortionSize: 1_000_000, CongestionControl: "auto", SpreadConnections: 4},
 		Baking: server.Baking{
 			PlatformBinaries: filepath.Join(base, "PlatformBinaries"),
 			ClientResources:  filepath.Join(base, "Resources"),
 			CacheResources:   filepath.Join(base, "Cache"),
 		},
-		Limits: server.DefaultLimits(),
+		Release: server.Release{Channel: "stable", CacheSize: 64 << 30, HTTPPrefix: "/"},
+		Limits:  server.DefaultLimits(),
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -59,6 +60,8 @@ Network.ServerPort = 4100
 [Network]
 UpdateFileMaxPortionSize = 5_000_000
 DisableZlibCompression = true
+CongestionControl = "reno"
+SpreadConnections = 2
 [ServerNetwork]
 UpdateFilesInMemory = true
 [Baking]
@@ -86,7 +89,7 @@ ClientResourceEntries = ["Core", "Embedded", "maps/World"]
 	base := filepath.Dir(path)
 	want := server.Settings{
 		CompatibilityVersion: "0123456789abcdef",
-		Network:              server.Network{ServerPort: 4100, UpdateFileMaxPortionSize: 5_000_000, DisableZlibCompression: true},
+		Network:              server.Network{ServerPort: 4100, UpdateFileMaxPortionSize: 5_000_000, DisableZlibCompression: true, CongestionControl: "reno", SpreadConnections: 2},
 		ServerNetwork:        server.ServerNetwork{UpdateFilesInMemory: true},
 		Baking: server.Baking{
 			PlatformBinaries:      absolute,
@@ -94,7 +97,8 @@ ClientResourceEntries = ["Core", "Embedded", "maps/World"]
 			CacheResources:        filepath.Join(base, "tmp"),
 			ClientResourceEntries: []string{"Core", "Embedded", "maps/World"},
 		},
-		Limits: server.DefaultLimits(),
+		Release: server.Release{Channel: "stable", CacheSize: 64 << 30, HTTPPrefix: "/"},
+		Limits:  server.DefaultLimits(),
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -289,4 +293,20 @@ func FuzzSettings(f *testing.F) {
 			t.Errorf("fault without its file: %v", err)
 		}
 	})
+}
+
+func TestCongestionControlSetting(t *testing.T) {
+	for value, valid := range map[string]bool{
+		"auto": true, "system": true, "bbr": true, "cubic": true, "dctcp-2": true,
+		"": false, "BBR": false, "two words": false, "sixteenletters__": false,
+	} {
+		set := server.Defaults()
+		set.CompatibilityVersion = "1"
+		set.Network.CongestionControl = value
+		err := set.Validate()
+		var fault *server.SettingsError
+		if valid && err != nil || !valid && (!errors.As(err, &fault) || fault.Key != "Network.CongestionControl") {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"collet/netproto"
 )
@@ -15,6 +16,10 @@ const heldBack = 4 << 10
 // straightFrom is the smallest portion that goes straight from the file to the socket, in bytes. Below it the calls of
 // the system cost more than the copy that they save.
 const straightFrom = 32 << 10
+
+// lookPeriod is how long a look at a file also stands for the next portions' first one, which only makes the difference
+// between a clear refusal and a broken connection; the look before a portion's last bytes is never left out.
+const lookPeriod = 10 * time.Millisecond
 
 // fileError is a fault of a file, met when a part of its portion had been sent.
 type fileError struct{ err error }
@@ -36,8 +41,10 @@ func (c *session) sendStraight(f *file, r request, size int) *ending {
 		return c.unreadable(f, r, err)
 	}
 	defer done()
-	if err := f.check(c.catalogue, in); err != nil {
-		return c.unreadable(f, r, err)
+	if f.isUnseen() {
+		if err := f.check(c.catalogue, in); err != nil {
+			return c.unreadable(f, r, err)
+		}
 	}
 	m := &netproto.RangeData{Request: r.number, Offset: r.offset}
 	err = c.timed(func() error {
@@ -57,24 +64,18 @@ func (c *session) sendStraight(f *file, r request, size int) *ending {
 
 // straightBody writes head and data. Errors of the file are *fileError, others are the connection's.
 func (c *session) straightBody(f *file, in *os.File, head []byte, offset int64, size int) error {
-	buf := c.server.buffers.Get().(*[]byte)
-	defer c.server.buffers.Put(buf)
-	if cap(*buf) < heldBack {
-		*buf = make([]byte, heldBack)
-	}
-	if err := c.straight.send(head, in, offset, size-heldBack); err != nil {
+	most := size - heldBack
+	if err := c.straight.send(head, in, offset, most); err != nil {
 		return f.explain(c.catalogue, in, err)
-	}
-	last := (*buf)[:heldBack]
-	if _, err := in.ReadAt(last, offset+int64(size-heldBack)); err != nil {
-		return f.explain(c.catalogue, in, &fileError{err})
 	}
 	if err := f.check(c.catalogue, in); err != nil {
 		return &fileError{err}
 	}
-	_, err := c.straight.to.Write(last)
-	return err
+	return f.explain(c.catalogue, in, c.straight.send(nil, in, offset+int64(most), heldBack))
 }
+
+// isUnseen reports whether nobody has looked at the file for lookPeriod.
+func (f *file) isUnseen() bool { return time.Since(time.Unix(0, f.seen.Load())) > lookPeriod }
 
 // explain prefers the change of a file to what it led to.
 func (f *file) explain(c *Catalogue, in *os.File, err error) error {

@@ -44,7 +44,7 @@ func dock(t *testing.T, set server.Settings) *harbour {
 	set.ServerNetwork.TlsCertificate, set.ServerNetwork.TlsPrivateKey = filepath.Join(h.dir, "cert.pem"), filepath.Join(h.dir, "key.pem")
 	h.house = open(t, set)
 	at := server.Addresses{TCP: anywhere, TLS: anywhere, WebSocket: anywhere, SecureWebSocket: anywhere}
-	if h.all, err = server.ListenAll(t.Context(), at, set, h.logger()); err != nil {
+	if h.all, err = server.ListenAll(t.Context(), at, server.Sockets{}, set, h.logger()); err != nil {
 		t.Fatal(err)
 	}
 	addrs := h.all.Addrs()
@@ -259,6 +259,7 @@ func TestStrangersAtTheDoor(t *testing.T) {
 			conn.Close()
 		}
 	}
+	h.gone(t) // a stranger to WebSocket has its answer, and the end of it, before the line is logged
 	// All but the first of a minute are logged for those who look closer.
 	h.log.has(t, "debug", "Invalid handshake data", "first record does not look like a TLS handshake")
 	h.log.has(t, "debug", "Invalid handshake data", "HTTP status 426")
@@ -378,7 +379,7 @@ func TestListenAllFaults(t *testing.T) {
 				set.ServerNetwork.TlsPrivateKey = in(test.key)
 			}
 			log := &logBook{}
-			all, err := server.ListenAll(t.Context(), test.at, set, (&house{log: log}).logger())
+			all, err := server.ListenAll(t.Context(), test.at, server.Sockets{}, set, (&house{log: log}).logger())
 			if err == nil {
 				all.Close()
 				t.Fatal("listens")
@@ -410,7 +411,7 @@ func TestExpiredAtStart(t *testing.T) {
 	set := server.Defaults()
 	set.ServerNetwork.WssCertificate, set.ServerNetwork.WssPrivateKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	log := &logBook{}
-	all, err := server.ListenAll(t.Context(), server.Addresses{SecureWebSocket: anywhere}, set, (&house{log: log}).logger())
+	all, err := server.ListenAll(t.Context(), server.Addresses{SecureWebSocket: anywhere}, server.Sockets{}, set, (&house{log: log}).logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Stamp is a number that changes when a pack or a platform binary of the settings is added, removed, replaced or written
-// to. It reads folders and what they say about files, no content, so that it may be taken often. What can't be read is
+// to; of a release folder, when its timestamp is, with which a publication becomes visible. It reads folders and what they say about files, no content, so that it may be taken often. What can't be read is
 // part of the stamp.
 func (s Settings) Stamp() uint64 {
 	sum := fnv.New64a()
@@ -37,6 +37,9 @@ func (s Settings) Stamp() uint64 {
 
 // watched are the paths of everything that Open would look at.
 func (s Settings) watched() []string {
+	if r := s.Release; r.Folder != "" {
+		return []string{filepath.Join(r.Folder, "metadata", "timestamp.json"), r.rootName()}
+	}
 	var paths []string
 	entries := s.Baking.ClientResourceEntries
 	if s.Baking.ClientResourceEntries == nil {
@@ -56,18 +59,26 @@ func (s Settings) watched() []string {
 	return paths
 }
 
+// maxRetry is the longest time between two attempts to load a release folder that was not complete.
+const maxRetry = 10 * time.Minute
+
 // Watch reloads whenever something was published, until ctx ends: every period it takes the stamp, and when that has
 // changed and then stayed the same for a whole period, publishing is taken to be finished. What failed to load is not
-// tried again before it changes. Offered is the stamp of what is offered, taken before it was opened; settings gives the
+// tried again before it changes; only a release folder is, after longer and longer times, because what it lacks may be
+// copied without a change of its timestamp. Offered is the stamp of what is offered, taken before it was opened; settings gives the
 // settings as they are now.
 func Watch(ctx context.Context, period time.Duration, offered uint64, settings func() (Settings, error), reload func(context.Context) error) {
+	folder := false
 	stamp := func(last uint64) uint64 {
 		set, err := settings()
 		if err != nil {
 			return last // a settings file that is being written; SIGHUP tells of one that is wrong
 		}
+		folder = set.Release.Folder != ""
 		return set.Stamp()
 	}
+	var again time.Time
+	wait := period
 	seen := offered
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -78,9 +89,17 @@ func Watch(ctx context.Context, period time.Duration, offered uint64, settings f
 		case <-tick.C:
 		}
 		now := stamp(seen)
-		if now == seen && now != offered {
-			offered = now
-			reload(ctx) // which tells of its failure
+		switch {
+		case now != seen:
+		case now != offered:
+			again, wait = time.Time{}, period
+			fallthrough
+		case !again.IsZero() && !time.Now().Before(again):
+			offered, again = now, time.Time{}
+			if reload(ctx) != nil && folder { // which tells of its failure
+				wait = min(2*wait, maxRetry)
+				again = time.Now().Add(wait)
+			}
 		}
 		seen = now
 	}

@@ -223,6 +223,8 @@ func TestMessageTooLong(t *testing.T) {
 		t.Errorf("closed with %v: %v", status, err)
 	}
 	<-sent // whether all of it left before the end is chance
+	h.gone(t)
+	h.log.has(t, "warn", "Invalid network data from host '127.0.0.1'", "message too big")
 	if got := takeAll(t, netproto.C1, h.ws, &netproto.Dialer{WebSocket: "/"}); got["Tiny.zip"] != "tiny" {
 		t.Errorf("afterwards: %q", got)
 	}
@@ -238,4 +240,30 @@ func TestCloseFrame(t *testing.T) {
 	if _, _, err := frames.Read(ctx); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
 		t.Errorf("closed with %v", err)
 	}
+}
+
+// TestFramesThatAreNone come after the handshake of the WebSocket, before and after that of ours.
+func TestFramesThatAreNone(t *testing.T) {
+	h := dock(t, settings(t))
+	for _, begin := range [][]byte{nil, encoded(t, hello(netproto.C1))} {
+		carrier, err := net.Dial("tcp", h.ws)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer carrier.Close()
+		carrier.SetDeadline(time.Now().Add(20 * time.Second))
+		frame := []byte{0x82, 0x80 | 126, byte(len(begin) >> 8), byte(len(begin)), 0, 0, 0, 0} // one binary message, masked with 0
+		frame = append(frame, begin...)
+		if begin == nil {
+			frame = nil
+		}
+		if _, err := carrier.Write(append([]byte(asks()), append(frame, bytes.Repeat([]byte{0xFF}, 32)...)...)); err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, carrier)
+		carrier.Close()
+	}
+	h.gone(t)
+	h.log.has(t, "warn", "Invalid handshake data from host '127.0.0.1'", `"error"`)
+	h.log.has(t, "warn", "Invalid network data from host '127.0.0.1'", `"error"`)
 }

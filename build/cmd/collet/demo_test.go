@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
 	"collet/build/demo"
@@ -25,14 +26,26 @@ import (
 var programFolder string
 
 func TestMain(m *testing.M) {
+	testscript.Main(checked{m}, map[string]func(){"collet": main})
+}
+
+// checked runs the tests and looks for goroutines that they left.
+type checked struct{ m *testing.M }
+
+// Run implements testscript.TestingM.
+func (c checked) Run() (code int) {
 	var err error
 	if programFolder, err = os.MkdirTemp("", "collet-programs-"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(programFolder)
-		os.Exit(code)
-	}))
+	defer os.RemoveAll(programFolder)
+	if code = c.m.Run(); code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintf(os.Stderr, "goleak: %v\n", err)
+			code = 1
+		}
+	}
+	return code
 }
 
 // modules compiles the sample game's modules, once for all tests, where the demo finds them.

@@ -27,8 +27,11 @@ const (
 type commands struct {
 	Demo    demoCommand    `cmd:"" group:"try" help:"Play a whole update through on this machine and check it."`
 	Modules modulesCommand `cmd:"" group:"try" help:"Compile the sample game's module in two releases."`
+	Release releaseCommand `cmd:"" group:"release" help:"Make releases of a game and say who gets them."`
+	Keys    keysCommand    `cmd:"" group:"release" help:"Make, rotate and rehearse the keys that sign releases."`
 	Doctor  doctorCommand  `cmd:"" group:"qa" help:"Look at an install: what state it is in and why, and what the next start will do. Changes nothing."`
 	QA      qaCommand      `cmd:"" name:"qa" group:"qa" help:"Break an update on purpose, in every way there is, and check what is left."`
+	Bench   benchCommand   `cmd:"" group:"qa" help:"Measure what is promised, beside what make bench prints."`
 
 	Version kong.VersionFlag `help:"Print the version and end."`
 }
@@ -75,9 +78,11 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		kong.Vars{"version": "collet " + collet.Version()},
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 80}),
 		kong.ExplicitGroups([]kong.Group{
-			{Key: "try", Title: "Try it:"}, {Key: "qa", Title: "Test it:"},
+			{Key: "try", Title: "Try it:"}, {Key: "release", Title: "Release it:"}, {Key: "qa", Title: "Test it:"},
 			{Key: "demo", Title: "The update:"}, {Key: "where", Title: "Where it happens:"},
 			{Key: "subject", Title: "What is tested:"}, {Key: "work", Title: "How:"},
+			{Key: "folder", Title: "The release folder and its keys:"}, {Key: "what", Title: "What is released:"},
+			{Key: "who", Title: "Who gets it:"}, {Key: "out", Title: "What is printed:"},
 			{Key: "matrix", Title: "The matrix in memory:"}, {Key: "report", Title: "Reports:"},
 		}),
 	)

@@ -19,9 +19,9 @@ import (
 // crashPoints builds the client with crash points, once.
 var crashPoints = sync.OnceValue(func() error { return goBuild("client-with-points", "collet/app", "crashpoints") })
 
-// release lays out the demo's two releases, and gives the flags that name them as a person's own: the client's folder, the
+// crashReleases lays out the demo's two releases, and gives the flags that name them as a person's own: the client's folder, the
 // server's settings, and a folder with the new set.
-func release(t *testing.T) (layout *demo.Layout, flags []string) {
+func crashReleases(t *testing.T) (layout *demo.Layout, flags []string) {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no cc: see make setup")
@@ -45,7 +45,7 @@ func release(t *testing.T) (layout *demo.Layout, flags []string) {
 
 // TestQACrash kills the demo's client a few times, also while it plays.
 func TestQACrash(t *testing.T) {
-	release(t) // or skip
+	crashReleases(t) // or skip
 	junit := filepath.Join(t.TempDir(), "crash.xml")
 	says(t, 0, "cases 5, violations 0, skipped 0", "", "qa", "crash", "--real", "--run", "--kills", "5", "--depth", "1",
 		"--programs", programFolder, "--data", "1", "--scratch", t.TempDir(), "--junit", junit)
@@ -58,7 +58,7 @@ func TestQACrash(t *testing.T) {
 // where everything that is written goes elsewhere. Nothing of them may change.
 func TestQAOwnClient(t *testing.T) {
 	for _, installed := range []bool{false, true} {
-		layout, flags := release(t)
+		layout, flags := crashReleases(t)
 		if mark := filepath.Join(layout.Client(), "INSTALLED"); installed {
 			if err := errors.Join(os.WriteFile(mark, nil, 0o644), os.WriteFile(filepath.Join(flags[5], "INSTALLED"), nil, 0o644)); err != nil {
 				t.Fatal(err)
@@ -92,7 +92,7 @@ func TestQADisk(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("file systems are made on Linux only")
 	}
-	_, flags := release(t)
+	_, flags := crashReleases(t)
 	code, out, errs := colletRun(append([]string{"qa", "disk", "--sizes", "2", "--cuts", "1", "--faults", "0"}, flags...)...)
 	if strings.Contains(out, "nothing can be mounted here") {
 		t.Skip(out)
@@ -105,7 +105,7 @@ func TestQADisk(t *testing.T) {
 // TestCrashPoints wants a client with crash points to list what it does and to die where it is told, and the one without
 // to know nothing of that.
 func TestCrashPoints(t *testing.T) {
-	layout, _ := release(t)
+	layout, _ := crashReleases(t)
 	server, address, err := demo.StartServer(t.Context(), layout, 0)
 	if err != nil {
 		t.Fatal(err)

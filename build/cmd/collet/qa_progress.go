@@ -40,6 +40,11 @@ func newProgress(out io.Writer) *progress {
 
 // tell shows the line if it is time for one.
 func (p *progress) tell(done, total, broken int, what string) {
+	p.show(func(now time.Time) string { return p.line(now, done, total, broken, what) })
+}
+
+// show shows a line, which it asks for if it is time for one.
+func (p *progress) show(text func(now time.Time) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, pause := p.now(), lineEvery
@@ -50,7 +55,7 @@ func (p *progress) tell(done, total, broken int, what string) {
 		return
 	}
 	p.last = now
-	line := []rune(p.line(now, done, total, broken, what))
+	line := []rune(text(now))
 	if p.terminal {
 		p.shown = true
 		fmt.Fprintf(p.out, "\r\x1b[K%s", string(line[:min(len(line), progressWidth)]))

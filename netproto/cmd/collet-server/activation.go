@@ -1,30 +1,48 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+
+	"collet/netproto/server"
 )
 
-// sockets are those that systemd opened for us (sd_listen_fds(3)): they outlive the process, so that players who connect
-// while a new version starts wait instead of being turned away.
+// sockets are those that the service manager opened for us (sd_listen_fds(3)): they outlive the process, so that players
+// who connect while a new version starts wait instead of being turned away. A socket's name says what is spoken on it.
 type sockets struct {
-	players []net.Listener
-	http    net.Listener // of the name "http", for metrics and health
+	players server.Sockets
+	http    net.Listener // for metrics and health
 }
 
 const (
 	// firstSocket is the number of the first descriptor that is handed over (sd_listen_fds(3)).
 	firstSocket = 3
-	// maxSockets is how many are taken; a unit with more was not written for us.
-	maxSockets = 16
+	// maxSockets is how many are taken: one of each name. A unit with more was not written for us.
+	maxSockets = 5
+	// defaultName is the name of a socket that has none of its own.
+	defaultName = "players"
+	// unitSuffix ends the name that a socket has whose unit gives it none (FileDescriptorName=, systemd.socket(5)): the
+	// unit's own.
+	unitSuffix = ".socket"
+	// unnamed is what the service manager calls a socket of which it has no name (sd_listen_fds_with_names(3)).
+	unnamed = "unknown"
 )
 
+// socketError says which of the sockets that were handed over can't be used, and what to do.
+type socketError struct {
+	number int // its descriptor
+	text   string
+}
+
+func (e *socketError) Error() string { return fmt.Sprintf("inherited socket %d %s", e.number, e.text) }
+
 // inherited takes over the sockets that are meant for the process of this id: LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES.
-func inherited(env func(string) string, id int) (sockets, error) {
-	var s sockets
+// On failure none that was taken stays open.
+func inherited(env func(string) string, id int) (s sockets, err error) {
 	if env("LISTEN_PID") != strconv.Itoa(id) {
 		return s, nil
 	}
@@ -32,21 +50,79 @@ func inherited(env func(string) string, id int) (sockets, error) {
 	if err != nil || n < 0 || n > maxSockets {
 		return s, fmt.Errorf("LISTEN_FDS is %q, want a number of at most %d", env("LISTEN_FDS"), maxSockets)
 	}
-	names := strings.Split(env("LISTEN_FDNAMES"), ":")
-	for i := range n {
-		file := os.NewFile(uintptr(firstSocket+i), "inherited socket")
-		listener, err := net.FileListener(file)
-		file.Close()
-		switch {
-		case err != nil:
-			return s, fmt.Errorf("inherited socket %d is none to listen on: %w", firstSocket+i, err)
-		case i < len(names) && names[i] == "http":
-			s.http = listener
-		default:
-			s.players = append(s.players, listener)
+	names := make([]string, n)
+	if given := env("LISTEN_FDNAMES"); given != "" && n > 0 {
+		if names = strings.Split(given, ":"); len(names) != n {
+			return s, fmt.Errorf("LISTEN_FDNAMES is %q, want as many names as there are sockets, which is %d", given, n)
+		}
+	}
+	for i, name := range names {
+		if err := s.take(firstSocket+i, name); err != nil {
+			s.close()
+			return sockets{}, err
 		}
 	}
 	return s, nil
+}
+
+// take puts a socket into the place that its name says.
+func (s *sockets) take(number int, name string) error {
+	if name == "" || name == unnamed || strings.HasSuffix(name, unitSuffix) {
+		name = defaultName
+	}
+	place := s.places()[name]
+	switch {
+	case place == nil:
+		return &socketError{number, fmt.Sprintf("is named %q; name it players, tls, ws, wss or http, by FileDescriptorName= in its unit", name)}
+	case *place != nil:
+		return &socketError{number, fmt.Sprintf("is the second one for %s; name what it is for, which is players, tls, ws, wss or http, by FileDescriptorName= in its unit, and listen once for each", name)}
+	}
+	file := os.NewFile(uintptr(number), "inherited socket")
+	listener, err := net.FileListener(file)
+	file.Close()
+	if err != nil {
+		return &socketError{number, fmt.Sprintf("(%s) is none to listen on: %v", name, err)}
+	}
+	*place = listener
+	return nil
+}
+
+// places are where sockets go, by name.
+func (s *sockets) places() map[string]*net.Listener {
+	return map[string]*net.Listener{
+		defaultName: &s.players.TCP, "tls": &s.players.TLS, "ws": &s.players.WebSocket, "wss": &s.players.SecureWebSocket, "http": &s.http,
+	}
+}
+
+// close is for sockets that nobody came to use.
+func (s *sockets) close() {
+	s.players.Close()
+	if s.http != nil {
+		s.http.Close()
+	}
+}
+
+// over leaves out the addresses in whose place sockets were handed over. Settings have one port for WebSocket, with or
+// without TLS, so a socket of the other kind than they say is a slip.
+func (s *sockets) over(at server.Addresses, asked transport) (server.Addresses, error) {
+	for _, kind := range []struct {
+		socket net.Listener
+		addr   *string
+	}{
+		{s.players.TCP, &at.TCP}, {s.players.TLS, &at.TLS}, {s.players.WebSocket, &at.WebSocket}, {s.players.SecureWebSocket, &at.SecureWebSocket},
+	} {
+		if kind.socket != nil {
+			*kind.addr = ""
+		}
+	}
+	switch {
+	case asked.ListenWS != "" || asked.ListenWSS != "": // which may ask for both kinds
+	case s.players.WebSocket != nil && at.SecureWebSocket != "":
+		return at, errors.New(`the inherited socket "ws" is for plain WebSocket, but Network.SecuredWebSockets wants TLS on that port: name it "wss", or change the setting`)
+	case s.players.SecureWebSocket != nil && at.WebSocket != "":
+		return at, errors.New(`the inherited socket "wss" is for WebSocket over TLS, but Network.WebSocketPort is plain: set Network.SecuredWebSockets, or name the socket "ws"`)
+	}
+	return at, nil
 }
 
 // tell sends a state to the service manager (sd_notify(3)), if there is one that wants to know. What it does not hear is

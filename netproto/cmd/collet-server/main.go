@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -60,12 +61,12 @@ func perform(ctx context.Context, opt options, log zerolog.Logger) error {
 
 // check prints what would be offered and where.
 func check(ctx context.Context, opt options, set server.Settings, log zerolog.Logger) error {
+	certificates := server.CheckCertificates(opt.addresses(set), set, log)
 	catalogue, err := server.Open(ctx, set, log)
-	if err != nil {
-		return err
+	if err == nil {
+		defer catalogue.Close()
 	}
-	defer catalogue.Close()
-	if err := server.CheckCertificates(opt.addresses(set), set, log); err != nil {
+	if err := errors.Join(certificates, err); err != nil {
 		return err
 	}
 	fmt.Print(set.Summary(opt.address(set)))

@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"collet/netproto"
+	"collet/netproto/releasetest"
 )
 
 // patience is how long a script waits for something that comes at once on an idle machine.
@@ -34,15 +35,21 @@ func TestMain(m *testing.M) {
 //	logged PATTERN           wait until a line of its log matches
 //	signal INT|TERM|HUP      send it a signal
 //	stopped                  wait for its end, which must be a success
+//	failed PATTERN           wait for its end, which must be a failure that matches
 //	fetch GEN COMPAT TARGET FILE WANT   get a file as a client does and compare it with the script's file WANT
 //	verdict GEN COMPAT TARGET WANT      compare the server's verdict
 //	get PATH PATTERN         ask the server's monitor; the answer must match
-//	activate ARGS…           start with inherited sockets, one for players and one named http, the same each time; sets ADDR
+//	activate ARGS…           start with inherited sockets of the names in NAMES, the same each time; sets ADDR to that of players
+//	certify                  write a certificate to cert.pem, its key to key.pem, and who vouches for it to ca.pem
+//	through SCHEME NAME      fetch by tcp, tls, ws or wss from now on, at the inherited socket of that name
 //	knock COMPAT TARGET      greet the server without waiting for its answer
 //	answered                 wait for the answer to the last knock
 //	notified STATE           wait until the server has told the service manager so
 //	metadata COMPAT TARGET WANT         compare the metadata version that a G2b client is told
 //	bare FILE TEXT           write a file without a newline at its end
+//	publish FOLDER NUMBER COMPAT TREE [plain|PERCENT]   publish TREE/<target>/… in a release folder, which is made if need be
+//	expired FOLDER           sign its timestamp as it was a month ago
+//	object COMPAT NAME FILE  get a file of the release folder by its name and compare it with FILE
 //	occupy                   listen on a port until the script ends; sets TAKEN
 func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -51,12 +58,13 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "logged": logged, "signal": send, "stopped": stopped,
+			"start": start, "logged": logged, "signal": send, "stopped": stopped, "failed": failed,
+			"publish": publish, "expired": expired, "object": object,
 			"fetch": fetch, "verdict": verdict, "metadata": metadata, "bare": bare, "occupy": occupy,
-			"get": get, "activate": activate, "notified": notified, "knock": knock, "answered": answered,
+			"get": get, "activate": activate, "certify": certify, "through": through, "notified": notified, "knock": knock, "answered": answered,
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Values[key{}] = &process{}
+			e.Values[key{}], e.Values[folders{}] = &process{}, map[string]*releasetest.Folder{}
 			folder, err := os.MkdirTemp("", "collet") // the folders of tests have names that are too long for sockets
 			if err != nil {
 				return err
@@ -74,13 +82,13 @@ type key struct{}
 
 // process is a server in the background, and what it has logged so far.
 type process struct {
-	cmd              *exec.Cmd
-	web              string // address of the monitor, if it was inherited
-	told             *net.UnixConn
-	players, monitor *net.TCPListener // inherited
-	waiting          *netproto.Conn   // of a client that knocked
-	mu               sync.Mutex
-	log              bytes.Buffer
+	cmd       *exec.Cmd
+	web       string // address of the monitor, if it was inherited
+	told      *net.UnixConn
+	inherited map[string]*net.TCPListener // by name
+	waiting   *netproto.Conn              // of a client that knocked
+	mu        sync.Mutex
+	log       bytes.Buffer
 }
 
 func (p *process) Write(b []byte) (int, error) {
@@ -133,14 +141,22 @@ func stopped(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func failed(ts *testscript.TestScript, neg bool, args []string) {
+	p := background(ts)
+	if err := p.cmd.Wait(); err == nil || !regexp.MustCompile(args[0]).MatchString(p.text()) {
+		ts.Fatalf("%v, want a failure that matches %q:\n%s", err, args[0], p.text())
+	}
+}
+
 // dial connects as a client of a generation.
 func dial(ts *testscript.TestScript, generation, compatibility, target string) (*netproto.Client, context.Context) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	ts.Defer(cancel)
 	g, err := netproto.ParseGeneration(generation)
 	ts.Check(err)
+	dialer, addr := dialerTo(ts, ts.Getenv("ADDR"))
 	client, err := netproto.Dial(ctx, netproto.ClientOptions{
-		Addr: ts.Getenv("ADDR"), Generation: g, Compatibility: compatibility, Target: target,
+		Addr: addr, Generation: g, Compatibility: compatibility, Target: target, Dial: dialer.DialContext,
 	})
 	ts.Check(err)
 	return client, ctx

@@ -4,8 +4,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"time"
@@ -39,29 +37,6 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// activate starts the server as systemd would: through a process that becomes it, with open sockets.
-func activate(ts *testscript.TestScript, neg bool, args []string) {
-	p := background(ts)
-	if p.players == nil {
-		p.players, p.monitor = handOver(ts), handOver(ts)
-	}
-	players, web := p.players, p.monitor
-	os.Remove(ts.Getenv("NOTIFY")) // of the process before
-	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: ts.Getenv("NOTIFY"), Net: "unixgram"})
-	ts.Check(err)
-	ts.Defer(func() { told.Close() })
-	script := `LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=players:http exec collet-server "$@"`
-	*p = process{cmd: exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...), told: told, players: players, monitor: web, waiting: p.waiting}
-	p.cmd.Dir, p.cmd.Stderr = ts.MkAbs("."), p
-	p.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+ts.Getenv("NOTIFY"))
-	p.cmd.ExtraFiles = []*os.File{file(ts, players), file(ts, web)}
-	ts.Check(p.cmd.Start())
-	ts.Defer(func() { p.cmd.Process.Kill() })
-	p.web = web.Addr().String()
-	// Nothing has to be waited for: the sockets queue who comes before the server is up.
-	ts.Setenv("ADDR", players.Addr().String())
-}
-
 // knock connects and greets as a client does, without waiting for an answer.
 func knock(ts *testscript.TestScript, neg bool, args []string) {
 	conn, err := net.Dial("tcp", ts.Getenv("ADDR"))
@@ -83,21 +58,6 @@ func answered(ts *testscript.TestScript, neg bool, args []string) {
 	if answer, ok := m.(*netproto.HandshakeAnswer); !ok || answer.Verdict != compat.Accept {
 		ts.Fatalf("got %+v", m)
 	}
-}
-
-// handOver opens a socket that is meant for another process.
-func handOver(ts *testscript.TestScript) *net.TCPListener {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	ts.Check(err)
-	ts.Defer(func() { listener.Close() })
-	return listener
-}
-
-func file(ts *testscript.TestScript, listener *net.TCPListener) *os.File {
-	f, err := listener.File()
-	ts.Check(err)
-	ts.Defer(func() { f.Close() })
-	return f
 }
 
 func notified(ts *testscript.TestScript, neg bool, args []string) {

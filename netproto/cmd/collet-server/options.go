@@ -21,11 +21,12 @@ type options struct {
 	SubConfig   string           `group:"what" placeholder:"NAME" help:"Lay the settings of [SubConfig.NAME] over those of the file."`
 	Root        string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
 	Compat      string           `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
+	Release     releases         `embed:""`
 	Metadata    string           `name:"metadata-version" group:"what" placeholder:"VERSION" help:"Metadata version for the engine's later clients, as Network.ForceMetadataVersion. Default: that of the settings file, else what the packs carry."`
 	NoZlib      bool             `name:"no-zlib" group:"what" help:"Send uncompressed to the engine's clients, as Network.DisableZlibCompression; they must be set the same way."`
 	Listen      string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of every address at Network.ServerPort; port 0 takes a free one and the log says which."`
 	Transport   transport        `embed:""`
-	HTTP        string           `name:"http" group:"where" placeholder:"ADDR" help:"Serve metrics and health over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
+	HTTP        string           `name:"http" group:"where" placeholder:"ADDR" help:"Serve metrics, health and the release folder over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
 	Control     string           `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload reaches the server, as Operations.ControlSocket."`
 	Check       bool             `group:"do" help:"Check settings and files, print what would be offered, and end."`
 	PrintConfig bool             `name:"print-config" group:"do" help:"Print all settings as they take effect, each with where it came from, and end."`
@@ -38,6 +39,7 @@ const description = `Offers a game's resource packs and native modules to its cl
 
   collet-server --config server.toml --sub-config PublicGame
   collet-server --root ./package --compat 1.4 --listen 127.0.0.1:4000
+  collet-server --release ./release --channel beta --http 0.0.0.0:8080
   collet-server check --config server.toml
   collet-server reload --control /run/collet-server/control
 
@@ -89,11 +91,13 @@ func (o options) sense() error {
 	switch {
 	case o.Command == askReload && o.Control != "":
 		return nil
-	case o.Config == "" && o.Root == "" && o.Compat == "":
-		return errors.New("nothing to serve: give --config FILE, or --root DIR and --compat VERSION")
+	case o.Config == "" && o.Root == "" && o.Compat == "" && o.Release.Folder == "":
+		return errors.New("nothing to serve: give --config FILE, or --release DIR, or --root DIR and --compat VERSION")
+	case o.Release.Folder != "" && (o.Root != "" || o.Compat != ""):
+		return errors.New("--release says what to serve: leave --root and --compat out")
 	case o.Config != "" && (o.Root != "" || o.Compat != ""):
 		return errors.New("--config says what to serve: leave --root and --compat out")
-	case o.Config == "" && (o.Root == "" || o.Compat == ""):
+	case o.Config == "" && o.Release.Folder == "" && (o.Root == "" || o.Compat == ""):
 		return errors.New("--root and --compat go together: the folder, and the compatibility version of the client in it")
 	case o.SubConfig != "" && o.Config == "":
 		return errors.New("--sub-config names a part of a settings file: give --config FILE too")
@@ -103,11 +107,17 @@ func (o options) sense() error {
 }
 
 func (o options) settings() (set server.Settings, err error) {
-	if o.Config == "" {
+	switch {
+	case o.Config != "":
+		if set, err = server.LoadSettings(o.Config, o.SubConfig); err != nil {
+			return set, err
+		}
+	case o.Release.Folder != "":
+		set = server.ReleaseSettings(o.Release.Folder)
+	default:
 		set = server.RootSettings(o.Root, o.Compat)
-	} else if set, err = server.LoadSettings(o.Config, o.SubConfig); err != nil {
-		return set, err
 	}
+	o.Release.lay(&set)
 	set.Network.DisableZlibCompression = set.Network.DisableZlibCompression || o.NoZlib
 	set.Network.ForceMetadataVersion = cmp.Or(o.Metadata, set.Network.ForceMetadataVersion)
 	o.Transport.lay(&set)
@@ -156,6 +166,7 @@ func (o options) overrides() map[string]string {
 		}
 	}
 	maps.Copy(given, o.Transport.overrides())
+	maps.Copy(given, o.Release.overrides())
 	return given
 }
 

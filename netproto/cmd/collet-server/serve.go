@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"os/signal"
 	"sync"
@@ -22,7 +21,7 @@ type running struct {
 	sockets   sockets
 	monitor   server.Monitor
 	server    *server.Server
-	listening []net.Listener
+	listeners *server.Listeners // nil until they are open
 	helpers   sync.WaitGroup
 }
 
@@ -60,7 +59,7 @@ func serve(ctx context.Context, opt options, set server.Settings, log zerolog.Lo
 		<-ctx.Done()
 		tell("STOPPING=1")
 	})
-	return r.server.Serve(ctx, r.listening...)
+	return r.server.Serve(ctx, r.listeners)
 }
 
 // listen takes all ports. They come before hashing gigabytes, which would be for nothing if one is taken.
@@ -69,18 +68,16 @@ func (r *running) listen(ctx, alive context.Context) error {
 	if r.sockets, err = inherited(os.Getenv, os.Getpid()); err != nil {
 		return err
 	}
-	r.listening = r.sockets.players
-	own := r.opt.addresses(r.set)
-	if len(r.listening) > 0 {
-		own.TCP = ""
+	at, err := r.sockets.over(r.opt.addresses(r.set), r.opt.Transport)
+	if err != nil {
+		r.sockets.close()
+		return err
 	}
-	if own != (server.Addresses{}) {
-		all, err := server.ListenAll(ctx, own, r.set, r.log)
-		if err != nil {
-			return err
-		}
-		r.listening = append(r.listening, all)
+	all, err := server.ListenAll(ctx, at, r.sockets.players, r.set, r.log)
+	if err != nil {
+		return err
 	}
+	r.listeners = all
 	return r.watchOver(ctx, alive)
 }
 
@@ -96,6 +93,12 @@ func (r *running) watchOver(ctx, alive context.Context) error {
 			}
 			return err
 		}
+	}
+	if err := r.monitor.Configure(r.set, r.log); err != nil {
+		if listener != nil {
+			listener.Close()
+		}
+		return err
 	}
 	if listener != nil {
 		r.background("serve metrics", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
@@ -134,11 +137,8 @@ func (r *running) reload(ctx context.Context) error {
 	if err == nil {
 		err = r.server.Reload(ctx, set)
 	}
-	for _, listener := range r.listening {
-		if all, ok := listener.(*server.Listeners); ok {
-			all.Reload()
-		}
-	}
+	r.listeners.Reload()
+	r.monitor.Reload()
 	if err != nil {
 		r.log.Error().Err(err).Msg("Could not reload; what was offered before stays")
 	}
@@ -156,7 +156,7 @@ func (r *running) background(what string, helper func() error) {
 
 // close is for listeners that never came to be served.
 func (r *running) close() {
-	for _, listener := range r.listening {
-		listener.Close()
+	if r.listeners != nil {
+		r.listeners.Close()
 	}
 }

@@ -57,9 +57,32 @@ func TestUnitAsksForWhatThereIs(t *testing.T) {
 			t.Errorf("the service is not held by %s", want)
 		}
 	}
-	socket := unit(t, "collet-server.socket")
-	if names := socket["FileDescriptorName"]; !slices.Equal(names, []string{"players"}) || !slices.Equal(socket["ListenStream"], []string{"4000"}) {
-		t.Errorf("the socket is %v", socket)
+}
+
+// TestSocketUnits holds each to one port and a name that the program knows, and those of other names than the service's to
+// the service.
+func TestSocketUnits(t *testing.T) {
+	for file, want := range map[string]struct{ name, port, service string }{
+		"collet-server.socket":     {"players", "4000", ""},
+		"collet-server-tls.socket": {"tls", "4443", "collet-server.service"},
+		"collet-server-ws.socket":  {"ws", "4001", "collet-server.service"},
+		"collet-server-wss.socket": {"wss", "4001", "collet-server.service"},
+	} {
+		socket := unit(t, file)
+		if names := socket["FileDescriptorName"]; !slices.Equal(names, []string{want.name}) || !slices.Equal(socket["ListenStream"], []string{want.port}) {
+			t.Errorf("%s is %v", file, socket)
+		}
+		if service := strings.Join(socket["Service"], " "); service != want.service {
+			t.Errorf("%s is for %q", file, service)
+		}
+		var s sockets
+		if places := s.places(); places[want.name] == nil {
+			t.Errorf("%s has the name %q, which the program does not know", file, want.name)
+		}
+	}
+	found, err := filepath.Glob("*.socket")
+	if err != nil || len(found) != 4 {
+		t.Errorf("units of sockets: %v, %v", found, err)
 	}
 }
 
@@ -74,7 +97,8 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	for _, name := range []string{"collet-server.service", "collet-server.socket"} {
+	units := []string{"collet-server.service", "collet-server.socket", "collet-server-tls.socket", "collet-server-ws.socket", "collet-server-wss.socket"}
+	for _, name := range units {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +109,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	verify := exec.Command(analyze, "verify", "--man=no", "./collet-server.service", "./collet-server.socket")
+	verify := exec.Command(analyze, append([]string{"verify", "--man=no"}, units...)...)
 	verify.Dir = folder
 	if said, err := verify.CombinedOutput(); err != nil || strings.Contains(string(said), "collet-server") {
 		t.Errorf("%v: %s", err, said)

@@ -1,0 +1,139 @@
+package install_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/netproto/release"
+)
+
+// read opens an old file and reads it; absent is what stands for none.
+func read(t *testing.T, d *install.Dir, f release.File) string {
+	t.Helper()
+	file, err := d.Old(t.Context(), f)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "absent"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.NewSectionReader(file, 0, f.Size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestOldContents: what is live is found, and what waits for the way back; what is otherwise is not.
+func TestOldContents(t *testing.T) {
+	f := newFolder(t)
+	first := append(binaries("Lathe.so", "module 1"), packs("Core.zip", "core 1", "Same.zip", "same")...)
+	start{blobs: first, mode: update.Binaries, confirm: true}.must(f)
+	second := append(binaries("Lathe.so", "module 2"), packs("Core.zip", "core 2", "Same.zip", "same")...)
+	start{blobs: second, mode: update.Binaries}.must(f)
+	d := f.mustOpen()
+	defer d.Close()
+	for i, old := range offer(t, release.SHA256, first) {
+		if got := read(t, d, old); got != first[i].content {
+			t.Errorf("%s of release 1 is %q", old.Path, got)
+		}
+	}
+	for i, now := range offer(t, release.SHA256, second) {
+		if got := read(t, d, now); got != second[i].content {
+			t.Errorf("%s of release 2 is %q", now.Path, got)
+		}
+	}
+	third := offer(t, release.SHA256, append(packs("Core.zip", "core 3", "New.zip", "new"), binaries("Other.so", "module 1")...))
+	for _, never := range third {
+		if got := read(t, d, never); got != "absent" {
+			t.Errorf("%s of release 3 is %q", never.Path, got)
+		}
+	}
+	if d.Concerns(third[2]) || !d.Concerns(third[0]) || d.Bare() {
+		t.Error("what belongs here is not known")
+	}
+	identity, _, err := d.Set()
+	if want := d.Identity(offer(t, release.SHA256, second)); err != nil || identity != want {
+		t.Errorf("the set is %v, %v; want %v", identity, err, want)
+	}
+	if identity == d.Identity(offer(t, release.SHA256, first)) {
+		t.Error("two sets have one name")
+	}
+	seen := map[string]bool{}
+	d.Here(offer(t, release.SHA256, second)[1], func(file release.SetFile, size int64) {
+		data, err := io.ReadAll(io.NewSectionReader(file, 0, size))
+		seen[string(data)] = err == nil
+		_ = file.Close()
+	})
+	if !seen["core 1"] || !seen["core 2"] || len(seen) != 2 {
+		t.Errorf("here is %v", seen)
+	}
+}
+
+// TestOldContentsThatChanged: a file that somebody changed is not what it was.
+func TestOldContentsThatChanged(t *testing.T) {
+	f := newFolder(t)
+	set := packs("Core.zip", "core 1")
+	start{blobs: set, confirm: true}.must(f)
+	f.write("Resources/Core.zip", "CORE 1")
+	d := f.mustOpen()
+	defer d.Close()
+	if got := read(t, d, offer(t, release.SHA256, set)[0]); got != "absent" {
+		t.Errorf("a changed file is %q", got)
+	}
+}
+
+// TestRestart: a part that turned out wrong goes with all that was there of it, and all of the file comes.
+func TestRestart(t *testing.T) {
+	f := newFolder(t)
+	set := packs("Core.zip", "the right core")
+	d := f.mustOpen()
+	defer d.Close()
+	plan, err := d.Plan(t.Context(), update.Resources, offer(t, release.SHA256, set), func(string, int64, int64) {})
+	if err != nil || len(plan.Wants) != 1 {
+		t.Fatal(plan, err)
+	}
+	steps := errors.Join(d.Advance(t.Context(), 0), d.Write(0, []byte("the wrong")), d.Restart(t.Context(), 0),
+		d.Advance(t.Context(), 0), d.Write(0, []byte("the right core")), d.Finish(t.Context(), 0), d.Commit(t.Context()))
+	if steps != nil {
+		t.Fatal(steps)
+	}
+	if got := f.files()["Resources/Core.zip"]; got != "the right core" {
+		t.Errorf("it is %q", got)
+	}
+	if err := d.Restart(t.Context(), 7); err == nil {
+		t.Error("a file that is not planned began anew")
+	}
+}
+
+// TestGlance: what was seen a moment ago is used once, and changes nothing about the result.
+func TestGlance(t *testing.T) {
+	f := newFolder(t)
+	set := packs("Core.zip", "core", "A/B.zip", "b")
+	start{blobs: set, confirm: true}.must(f)
+	d := f.mustOpen()
+	defer d.Close()
+	files := offer(t, release.SHA256, set)
+	d.Glance(files)
+	plan, err := d.Plan(t.Context(), update.Resources, files, func(string, int64, int64) {})
+	if err != nil || len(plan.Wants) != 0 || plan.Matched != 2 {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	later := time.Now().Add(time.Second)
+	f.write("Resources/Core.zip", "CORE")
+	if err := os.Chtimes(filepath.Join(f.dir, "Resources", "Core.zip"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	plan, err = d.Plan(t.Context(), update.Resources, files, func(string, int64, int64) {})
+	if err != nil || len(plan.Wants) != 1 {
+		t.Errorf("a change behind the glance: %+v, %v", plan, err)
+	}
+}

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"collet"
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/assets"
+	"collet/netproto"
+	"collet/runtime/abi"
+)
+
+const (
+	// maxRootFile is the largest trusted root in bytes that is read; real ones have some 3000.
+	maxRootFile = 256 << 10
+	// defaultOfflineAfter is how long a player waits before the installed game starts without an answer, where updates come
+	// as signed releases: longer, and it feels broken (issue 5, item 6).
+	defaultOfflineAfter = 3 * time.Second
+	// releaseFolder holds what is kept of releases between starts, in the cache folder.
+	releaseFolder = "release"
+)
+
+// signed says where signed releases come from. The zero value is that nobody signs anything.
+type signed struct {
+	root      []byte // the trusted root; empty: files are taken that are not signed
+	urls      []string
+	product   string
+	channel   string
+	server    bool  // the updater connection is a place, too
+	bandwidth int64 // bytes a second; 0 is no cap
+	offline   time.Duration
+	plain     func(*url.URL) (*url.URL, error) // the proxy of requests that are not encrypted
+	plainErr  error                            // why there is no telling which: told when somebody is asked
+}
+
+// on reports whether only what is signed is taken.
+func (s signed) on() bool { return len(s.root) > 0 }
+
+// newSigned puts flags, settings and what is built in together.
+func newSigned(f flags, set settings, folder string, env func(string) string) (signed, error) {
+	s := signed{
+		urls: f.Release, product: set.Release.Product, channel: cmp.Or(f.Channel, set.Release.Channel, transfer.DefaultChannel),
+	}
+	if len(s.urls) == 0 {
+		s.urls = set.Release.Urls
+	}
+	s.server = f.Server != "" || set.hasServer || len(s.urls) == 0
+	s.bandwidth, _ = parseRate(cmp.Or(f.Bandwidth, set.Release.Bandwidth)) // both were checked
+	var err error
+	if s.root, err = trustedRoot(f, set, folder); err != nil {
+		return signed{}, err
+	}
+	switch {
+	case f.Trust == "sha256" || f.Trust == "fnv":
+		s.root = nil
+	case len(s.root) == 0 && (f.Trust == "release" || len(s.urls) > 0):
+		return signed{}, errors.New("signed releases need a trusted root: name its file with --trusted-root or Release.TrustedRoot")
+	}
+	fallback := time.Duration(0)
+	if s.on() {
+		fallback = defaultOfflineAfter
+	}
+	if s.offline, err = offlineAfter(set.Client.OfflineAfter, fallback); err != nil {
+		return signed{}, err
+	}
+	s.plain, s.plainErr = transfer.PlainProxy(cmp.Or(f.Proxy, set.ClientNetwork.Proxy), env)
+	return s, nil
+}
+
+// trustedRoot reads the root: that of the command line goes before that of the settings, and both before the one built in.
+func trustedRoot(f flags, set settings, folder string) ([]byte, error) {
+	name := f.TrustedRoot
+	if name == "" && set.Release.TrustedRoot != "" {
+		if name = set.Release.TrustedRoot; !filepath.IsAbs(name) {
+			name = filepath.Join(folder, name)
+		}
+	}
+	if name == "" {
+		return assets.TrustedRoot(), nil
+	}
+	info, err := os.Stat(name)
+	if err == nil && info.Size() > maxRootFile {
+		err = fmt.Errorf("%s has more than %d bytes", name, maxRootFile)
+	}
+	var root []byte
+	if err == nil {
+		root, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trusted root: %w", err)
+	}
+	return root, nil
+}
+
+// releaseFault checks addresses of release folders.
+func releaseFault(urls []string) error {
+	for _, address := range urls {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+			return errors.New("want http://HOST/PATH or https://HOST/PATH, without a query") // the text may hold a password
+		}
+	}
+	return nil
+}
+
+// offlineAfter reads how long to try; 0 asks the player.
+func offlineAfter(text string, fallback time.Duration) (time.Duration, error) {
+	switch text {
+	case "":
+		return fallback, nil
+	case "never":
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf(`%q is no time; want something like "3s", or "never"`, text)
+	}
+	return d, nil
+}
+
+func rateFault(text string) error {
+	_, err := parseRate(text)
+	return err
+}
+
+// parseRate reads bytes a second: a number, and K, M or G for thousands, millions and billions. Empty is no limit, 0.
+func parseRate(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	number, factor := text, 1.0
+	for suffix, f := range map[string]float64{"K": 1e3, "M": 1e6, "G": 1e9} {
+		if rest, found := strings.CutSuffix(strings.ToUpper(text), suffix); found {
+			number, factor = rest, f
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(n*factor >= 1) || n*factor > math.MaxInt32*1000.0 {
+		return 0, fmt.Errorf("%q is no rate; want bytes a second such as 500K or 2M", text)
+	}
+	return int64(n * factor), nil
+}
+
+// languageTag turns a locale such as "pt_BR.UTF-8" into a tag such as "pt-BR"; of several the first.
+func languageTag(locale string) string {
+	return strings.ReplaceAll(locale[:indexAny(locale, ":.@")], "_", "-")
+}
+
+// indexAny is where one of the letters is first, else behind the end.
+func indexAny(text, letters string) int {
+	if i := strings.IndexAny(text, letters); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+// valve passes a player's wishes on to the source that is at work, and to those that follow. It is safe for concurrent use.
+type valve struct {
+	mu     sync.Mutex
+	source *transfer.Source
+	paused bool
+	cap    int64
+}
+
+// hold makes a source obey; nil lets go of it.
+func (v *valve) hold(s *transfer.Source) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.source = s
+	if s == nil {
+		v.paused = false // nobody pauses what comes later without having seen it
+		return
+	}
+	s.SetCap(v.cap)
+}
+
+// Pause implements splash.Valve.
+func (v *valve) Pause(paused bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.paused = paused
+	switch {
+	case v.source == nil:
+	case paused:
+		v.source.Pause()
+	default:
+		v.source.Resume()
+	}
+}
+
+// SetCap implements splash.Valve.
+func (v *valve) SetCap(bytesPerSecond int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.cap = bytesPerSecond
+	if v.source != nil {
+		v.source.SetCap(bytesPerSecond)
+	}
+}
+
+// updateSigned is update for signed releases.
+func (h *host) updateSigned(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+	options, closeWays, err := h.releaseOptions(f, compatibility)
+	if err != nil {
+		return update.Status{}, err
+	}
+	defer func() { err = errors.Join(err, closeWays()) }()
+	s, err := transfer.NewSource(options)
+	if err != nil {
+		return update.Status{}, err
+	}
+	h.valve.hold(s)
+	defer func() {
+		h.valve.hold(nil)
+		err = errors.Join(err, s.Release())
+	}()
+	u, err := update.New(update.Config{
+		Source: s, Stage: h.dir, CanSelfUpdate: h.target.CanSelfUpdate(), Server: h.places(), Log: h.log,
+	})
+	if err != nil {
+		return update.Status{}, fmt.Errorf("updater: %w", err)
+	}
+	status = h.follow(ctx, f, u, func() bool { return s.Report().Fetched > 0 })
+	f.Report(s.Report())
+	return status, nil
+}
+
+// places names where releases come from, for a person.
+func (h *host) places() string {
+	if len(h.signed.urls) == 0 {
+		return h.server
+	}
+	u, err := url.Parse(h.signed.urls[0])
+	if err != nil {
+		return h.server
+	}
+	return u.Host
+}
+
+// releaseOptions wires a source of signed releases. closeWays lets go of its mirrors.
+func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options, closeWays func() error, err error) {
+	var opened []*transfer.HTTPWay
+	closeWays = func() (err error) {
+		for _, way := range opened {
+			err = errors.Join(err, way.Close())
+		}
+		return err
+	}
+	o = transfer.Options{
+		FS: h.fs, Folder: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), releaseFolder), Disk: h.dir,
+		Root: h.signed.root, Product: h.signed.product, Channel: h.signed.channel, Target: string(h.target),
+		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
+		Language: h.locale, Notes: f.Notes, Log: h.log,
+		Mirror: func(address string) (transfer.Way, error) { return h.mirror(address) },
+	}
+	for _, address := range h.signed.urls {
+		way, err := h.mirror(address)
+		if err != nil {
+			return o, closeWays, errors.Join(err, closeWays())
+		}
+		opened = append(opened, way)
+		o.Ways = append(o.Ways, way)
+	}
+	if h.signed.server {
+		o.Server = &connection{source: newSource(h, compatibility)}
+	}
+	return o, closeWays, nil
+}
+
+// mirror opens a web server.
+func (h *host) mirror(address string) (*transfer.HTTPWay, error) {
+	if h.signed.plainErr != nil {
+		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: h.signed.plainErr}
+	}
+	o := transfer.HTTPOptions{Agent: collet.Version(), PlainProxy: h.signed.plain, Log: h.log}
+	if d := h.route.dialer; d != nil {
+		o.Proxy, o.ProxyOnly = d.Proxy, d.ProxyOnly
+	}
+	file := cmp.Or(h.flags.TlsCa, h.settings.ClientNetwork.TlsCa)
+	if file != "" {
+		if h.flags.TlsCa == "" && !filepath.IsAbs(file) {
+			file = filepath.Join(h.folder, file)
+		}
+		config, err := netproto.ClientTLS(file, "")
+		if err != nil {
+			return nil, err
+		}
+		o.TLS = config
+	}
+	return transfer.NewHTTPWay(address, o)
+}
+
+// follow runs an Updater and lets the front follow it. Where nobody can be reached for as long as the settings say, it ends
+// as it would after all attempts. A line that is slow is no reason for that: heard tells whether anything has come.
+func (h *host) follow(ctx context.Context, f front, u *update.Updater, heard func() bool) update.Status {
+	following := f.Follow(ctx, u)
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := make(chan bool, 1)
+	if h.signed.offline > 0 {
+		timer := time.AfterFunc(h.signed.offline, func() {
+			if s := u.Status(); !heard() && s.Mode == update.Undecided && (s.Phase == update.Connecting || s.Phase == update.Waiting) {
+				late <- true
+				cancel()
+			}
+		})
+		defer timer.Stop()
+	}
+	status := u.Run(inner)
+	following()
+	select {
+	case <-late:
+		if status.Outcome == update.Cancelled && ctx.Err() == nil {
+			status.Outcome = update.Failed
+			status.Fault = &update.Fault{Cause: update.Unreachable, Transient: true, Subject: h.places(), Err: fmt.Errorf("no answer within %v", h.signed.offline)}
+		}
+	default:
+	}
+	return status
+}
+
+// offlineNow reports whether what is installed is played without asking: nobody can be reached, the settings allow it, and
+// there is a set that has proven itself.
+func (h *host) offlineNow(status update.Status) bool {
+	return status.Outcome == update.Failed && status.Fault != nil && status.Fault.Cause == update.Unreachable &&
+		h.signed.offline > 0 && h.loaded && h.hasPacks() && h.dir != nil && !h.dir.Pending()
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/netproto"
+)
+
+func TestParseRate(t *testing.T) {
+	for text, want := range map[string]int64{"": 0, "1": 1, "500K": 500_000, "500k": 500_000, "2M": 2_000_000, "1.5M": 1_500_000, "1G": 1_000_000_000} {
+		if got, err := parseRate(text); err != nil || got != want {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"0", "-1", "fast", "M", "0.1", "NaN", "1e30", "2MB", "Inf"} {
+		if got, err := parseRate(text); err == nil {
+			t.Errorf("%q is %d", text, got)
+		}
+	}
+}
+
+func TestOfflineAfter(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": time.Minute, "never": 0, "3s": 3 * time.Second, "250ms": 250 * time.Millisecond} {
+		if got, err := offlineAfter(text, time.Minute); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"3", "soon", "-1s", "0s"} {
+		if got, err := offlineAfter(text, 0); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
+
+func TestLanguageTag(t *testing.T) {
+	for locale, want := range map[string]string{"ru_RU.UTF-8": "ru-RU", "pt-BR": "pt-BR", "de:ru": "de", "C": "C", "": "", "en_US@euro": "en-US"} {
+		if got := languageTag(locale); got != want {
+			t.Errorf("%q: %q", locale, got)
+		}
+	}
+}
+
+// TestSigned puts flags and settings together.
+func TestSigned(t *testing.T) {
+	dir := t.TempDir()
+	root := filepath.Join(dir, "root.json")
+	if err := os.WriteFile(root, []byte("a root"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "large"), make([]byte, maxRootFile+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const web = "http://127.0.0.1/game"
+	for _, test := range []struct {
+		name   string
+		f      flags
+		set    func(*settings)
+		on     bool
+		server bool
+		fault  string
+	}{
+		{"nothing", flags{Trust: "auto"}, nil, false, true, ""},
+		{"a web server", flags{Trust: "auto", Release: []string{web}, TrustedRoot: root}, nil, true, false, ""},
+		{"and a server", flags{Trust: "auto", Release: []string{web}, TrustedRoot: root, Server: "x:1"}, nil, true, true, ""},
+		{"a server of the settings", flags{Trust: "auto", TrustedRoot: root}, func(s *settings) { s.hasServer = true }, true, true, ""},
+		{"both of the settings", flags{Trust: "auto"}, func(s *settings) {
+			s.Release.Urls, s.Release.TrustedRoot, s.hasServer = []string{web}, "root.json", true
+		}, true, true, ""},
+		{"told otherwise", flags{Trust: "sha256", TrustedRoot: root}, nil, false, true, ""},
+		{"no root", flags{Trust: "auto", Release: []string{web}}, nil, false, false, "need a trusted root"},
+		{"no root, asked for by name", flags{Trust: "release"}, nil, false, false, "need a trusted root"},
+		{"a root that is not there", flags{Trust: "auto", TrustedRoot: filepath.Join(dir, "gone")}, nil, false, false, "trusted root"},
+		{"a root that is none", flags{Trust: "auto", TrustedRoot: filepath.Join(dir, "large")}, nil, false, false, "more than"},
+	} {
+		var set settings
+		if test.set != nil {
+			test.set(&set)
+		}
+		s, err := newSigned(test.f, set, dir, func(string) string { return "" })
+		if (err != nil) != (test.fault != "") || err != nil && !strings.Contains(err.Error(), test.fault) {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		if err == nil && (s.on() != test.on || s.server != test.server || s.channel != "stable") {
+			t.Errorf("%s: on %t, server %t, channel %q", test.name, s.on(), s.server, s.channel)
+		}
+		if err == nil && (s.offline > 0) != test.on {
+			t.Errorf("%s: offline after %v", test.name, s.offline)
+		}
+	}
+}
+
+func TestReleaseFlags(t *testing.T) {
+	for _, test := range []struct{ args, says string }{
+		{"--release ftp://x/y", "want http://HOST/PATH"},
+		{"--release http://x/?q=1", "want http://HOST/PATH"},
+		{"--release http://x/ --trust fnv", "exclude each other"},
+		{"--bandwidth fast", "is no rate"},
+		{"--trust nobody", "--trust"},
+	} {
+		var out strings.Builder
+		if _, err := parseFlags(strings.Fields(test.args), &out, &out); err == nil || !strings.Contains(out.String(), test.says) {
+			t.Errorf("%s: %v, %q", test.args, err, out.String())
+		}
+	}
+	var out strings.Builder
+	f, err := parseFlags(strings.Fields("--release http://a/x,y --release https://b/z --channel beta --bandwidth 2M"), &out, &out)
+	if err != nil || len(f.Release) != 2 || f.Release[0] != "http://a/x,y" || f.Channel != "beta" {
+		t.Errorf("%+v, %v, %s", f.Release, err, out.String())
+	}
+}
+
+func TestReleaseSettings(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "game.toml")
+	for text, fault := range map[string]string{
+		"[Release]\nUrls = [\"https://a/b\"]\nProduct = \"p\"\nChannel = \"beta\"\nBandwidth = \"2M\"\n[Client]\nOfflineAfter = \"never\"": "",
+		"[Release]\nUrls = [\"here\"]":            "Release.Urls",
+		"[Release]\nBandwidth = \"x\"":            "Release.Bandwidth",
+		"[Client]\nOfflineAfter = \"3\"":          "Client.OfflineAfter",
+		"[ClientNetwork]\nServerHost = \"a.org\"": "",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, err := loadSettings(name)
+		if (err != nil) != (fault != "") || err != nil && !strings.Contains(err.Error(), fault) {
+			t.Errorf("%s: %v", text, err)
+		}
+		if err == nil && s.hasServer != strings.Contains(text, "ServerHost") {
+			t.Errorf("%s: names a server: %t", text, s.hasServer)
+		}
+	}
+}
+
+func TestMeansInWords(t *testing.T) {
+	if got := (means{transfer.Copied: 10, transfer.Patched: 500, transfer.Entire: 10}).String(); got != "patch 500, copy 10, whole 10" {
+		t.Errorf("%q", got)
+	}
+	if got := means(nil).String(); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestObjectWayFaults: what a session says becomes one of the three kinds that a Way knows.
+func TestObjectWayFaults(t *testing.T) {
+	w := &objectWay{name: "here:1"}
+	var missing *transfer.MissingError
+	var wrong *transfer.WrongError
+	var net *transfer.NetError
+	if err := w.fault(t.Context(), "a", &netproto.MissingObjectError{Name: "a"}); !errors.As(err, &missing) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	if err := w.fault(t.Context(), "a", &netproto.ObjectEndError{Name: "a", At: 1, Want: 2}); !errors.As(err, &wrong) || wrong.Kind != transfer.WrongShort {
+		t.Errorf("short: %v", err)
+	}
+	if err := w.fault(t.Context(), "a", errors.New("reset")); !errors.As(err, &net) || net.Kind != transfer.NetReset {
+		t.Errorf("broken: %v", err)
+	}
+	if err := w.fault(t.Context(), "a", nil); err != nil {
+		t.Errorf("the end: %v", err)
+	}
+	if _, err := w.Get(t.Context(), "a", 0, 100, 50); !errors.As(err, &wrong) || wrong.Kind != transfer.WrongLong {
+		t.Errorf("beyond the limit: %v", err)
+	}
+}
+
+// TestOfflineNow: only what nobody can be reached for is played without asking.
+func TestOfflineNow(t *testing.T) {
+	h := &host{signed: signed{offline: time.Second}, loaded: true}
+	unreachable := update.Status{Outcome: update.Failed, Fault: &update.Fault{Cause: update.Unreachable}}
+	if h.offlineNow(unreachable) {
+		t.Error("without an install")
+	}
+	if h.offlineNow(update.Status{Outcome: update.Failed, Fault: &update.Fault{Cause: update.Untrusted}}) {
+		t.Error("what is not trusted")
+	}
+}

@@ -1,0 +1,133 @@
+package transfer
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// near and far are lines of 50 Mbit/s with 20 and 100 ms, slow one of 1 Mbit/s.
+var (
+	near = Link{Rate: 6.25e6, RoundTrip: 20 * time.Millisecond, InFlight: 8}
+	far  = Link{Rate: 6.25e6, RoundTrip: 100 * time.Millisecond, InFlight: 8}
+	slow = Link{Rate: 125e3, RoundTrip: 60 * time.Millisecond, InFlight: 8}
+)
+
+func failed(m Means, n int) map[Means]int { return map[Means]int{m: n} }
+
+func TestChoose(t *testing.T) {
+	const mb = 1 << 20
+	for _, test := range []struct {
+		name  string
+		s     Situation
+		means []Means
+		bytes int64
+	}{
+		{"nothing at all", Situation{Link: near, Patch: Unknown}, nil, 0},
+		{"all there", Situation{Link: near, Patch: 5000, Sources: 900, Contents: []Content{{Size: mb, Whole: Unknown, Chunks: Unknown}}}, []Means{Unneeded}, 0},
+		{"elsewhere in the install", Situation{Link: near, Patch: 5000, Sources: 900, Contents: []Content{
+			{Size: mb, Lacks: mb, Local: true, InPatch: true, Whole: Unknown, Chunks: Unknown},
+		}}, []Means{Copied}, 0},
+		{"a patch", Situation{Link: near, Patch: 50_000, Sources: 900, Contents: []Content{
+			{Size: 10 * mb, Lacks: 10 * mb, InPatch: true, Whole: Unknown, Chunks: Unknown},
+			{Size: mb, Lacks: mb, InPatch: true, Whole: Unknown, Chunks: Unknown},
+		}}, []Means{Patched, Patched}, 50_000},
+		{"a patch, most of which is here already", Situation{Link: near, Patch: 200, Sources: 900, Contents: []Content{
+			{Size: 10 * mb, Lacks: 10 * mb, InPatch: true, Whole: Unknown, Chunks: Unknown},
+		}}, []Means{Patched}, 200},
+		{"a patch and something that it lacks", Situation{Link: near, Patch: 50_000, Sources: 900, Contents: []Content{
+			{Size: 10 * mb, Lacks: 10 * mb, InPatch: true, Whole: Unknown, Chunks: Unknown},
+			{Size: 1000, Lacks: 1000, Whole: Unknown, Chunks: Unknown},
+		}}, []Means{Patched, Entire}, 50_000 + 900 + 500},
+		{"one small file of a large patch", Situation{Link: near, Patch: 30 * mb, Sources: 900, Contents: []Content{
+			{Size: 100_000, Lacks: 100_000, InPatch: true, Whole: Unknown, Chunks: Unknown},
+			{Size: 90 * mb, Whole: Unknown, Chunks: Unknown},
+		}}, []Means{Entire, Unneeded}, 50_900},
+		{"no patch", Situation{Link: near, Patch: Unknown, Sources: 900, Contents: []Content{
+			{Size: mb, Lacks: mb, InPatch: true, Whole: Unknown, Chunks: Unknown},
+		}}, []Means{Entire}, 900 + mb/2},
+		{"a patch that failed twice", Situation{Link: near, Patch: 50_000, Contents: []Content{
+			{Size: mb, Lacks: mb, InPatch: true, Whole: 400_000, Packed: true, Chunks: Unknown, Failed: failed(Patched, 2)},
+		}}, []Means{Entire}, 400_000},
+		{"a patch that failed once", Situation{Link: near, Patch: 50_000, Contents: []Content{
+			{Size: mb, Lacks: mb, InPatch: true, Whole: 400_000, Packed: true, Chunks: Unknown, Failed: failed(Patched, 1)},
+		}}, []Means{Patched}, 50_000},
+		{"few chunks", Situation{Link: near, Patch: Unknown, Contents: []Content{
+			{Size: 50 * mb, Lacks: 50 * mb, Whole: 30 * mb, Packed: true, Chunks: mb, Runs: 20},
+		}}, []Means{Chunked}, mb},
+		{"chunks all over a small file, far away", Situation{Link: far, Patch: Unknown, Contents: []Content{
+			{Size: mb, Lacks: mb, Whole: 500_000, Packed: true, Chunks: 400_000, Runs: 60},
+		}}, []Means{Entire}, 500_000},
+		{"the same on a line where each byte counts", Situation{Link: slow, Patch: Unknown, Contents: []Content{
+			{Size: mb, Lacks: mb, Whole: 500_000, Packed: true, Chunks: 400_000, Runs: 60},
+		}}, []Means{Chunked}, 400_000},
+		{"chunks against a patch that is hardly smaller than all", Situation{Link: near, Patch: 25 * mb, Contents: []Content{
+			{Size: 50 * mb, Lacks: 50 * mb, InPatch: true, Whole: 30 * mb, Packed: true, Chunks: mb, Runs: 20},
+		}}, []Means{Chunked}, mb},
+		{"a stored file of which little is missing", Situation{Link: near, Patch: Unknown, Contents: []Content{
+			{Size: 50 * mb, Lacks: mb, Whole: 50 * mb, Chunks: 2 * mb, Runs: 2},
+		}}, []Means{Entire}, mb},
+		{"whole objects don't come", Situation{Link: near, Patch: Unknown, Contents: []Content{
+			{Size: mb, Lacks: mb, Whole: mb / 2, Packed: true, Chunks: Unknown, Indexed: true, Failed: failed(Entire, 2)},
+		}}, []Means{Chunked}, mb / 2},
+		{"nothing comes", Situation{Link: near, Patch: Unknown, Contents: []Content{
+			{Size: mb, Lacks: mb, Whole: mb / 2, Packed: true, Chunks: Unknown, Failed: failed(Entire, 2)},
+			{Size: mb, Lacks: mb, Whole: mb / 2, Packed: true, Chunks: Unknown},
+		}}, []Means{Stuck, Entire}, mb / 2},
+		{"only the patch has it", Situation{Link: near, Patch: 30 * mb, Contents: []Content{
+			{Size: 1000, Lacks: 1000, InPatch: true, Whole: 500, Packed: true, Chunks: Unknown, Failed: failed(Entire, 2)},
+		}}, []Means{Patched}, 30 * mb},
+	} {
+		choice := Choose(test.s)
+		if !slices.Equal(choice.Means, test.means) || choice.Cost.Bytes != test.bytes {
+			t.Errorf("%s: %q, %d bytes, want %q, %d", test.name, choice.Means, choice.Cost.Bytes, test.means, test.bytes)
+		}
+		if choice.Saved() < 0 || choice.Uses(Stuck) == 0 && choice.Full > 0 && choice.Saved() != max(choice.Full-choice.Cost.Bytes, 0) {
+			t.Errorf("%s: saves %d of %d", test.name, choice.Saved(), choice.Full)
+		}
+	}
+}
+
+func TestCostTime(t *testing.T) {
+	for _, test := range []struct {
+		cost Cost
+		link Link
+		want time.Duration
+	}{
+		{Cost{}, near, 0},
+		{Cost{Bytes: 6_250_000}, near, time.Second},
+		{Cost{RoundTrips: 2}, far, 200 * time.Millisecond},
+		{Cost{Requests: 9}, far, 200*time.Millisecond + 864*time.Microsecond},
+		{Cost{CPU: 0.5}, near, 500 * time.Millisecond},
+		{Cost{Bytes: 2_500_000, RoundTrips: 1}, Link{}, time.Second + 50*time.Millisecond},
+	} {
+		if got := test.cost.Time(test.link); got.Round(time.Microsecond) != test.want {
+			t.Errorf("%+v on %+v: %v, want %v", test.cost, test.link, got, test.want)
+		}
+	}
+}
+
+func TestWorthIndex(t *testing.T) {
+	large := Content{Size: 100 << 20, Lacks: 100 << 20, Whole: 50 << 20, Packed: true, Chunks: Unknown, Indexed: true}
+	small := Content{Size: 20_000, Lacks: 20_000, Whole: 9000, Packed: true, Chunks: Unknown, Indexed: true}
+	lost := small
+	lost.Failed = failed(Entire, 2)
+	tried := large
+	tried.Failed = failed(Chunked, 2)
+	for _, test := range []struct {
+		name  string
+		alike []Content
+		index int64
+		want  bool
+	}{
+		{"nothing like it is here", nil, 100_000, false},
+		{"a large file", []Content{large}, 100_000, true},
+		{"a small file in a large set of indexes", []Content{small}, 400_000, false},
+		{"a small file that does not come whole", []Content{lost}, 400_000, true},
+		{"a large file whose chunks did not come", []Content{tried}, 100_000, false},
+	} {
+		if got := worthIndex(test.alike, test.index, near); got != test.want {
+			t.Errorf("%s: %t", test.name, got)
+		}
+	}
+}

@@ -1,0 +1,376 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/app/update"
+	"collet/netproto/compat"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// Disk is the install as a Source needs it beside the Stage: what is there to begin with. install.Dir is one. The Updater's
+// worker calls it, never beside a method of the Stage that the Updater itself calls.
+type Disk interface {
+	// Old opens a file of the install that has exactly this file's content; without one errors.Is with fs.ErrNotExist holds.
+	Old(ctx context.Context, f release.File) (release.SetFile, error)
+	// Here opens what lies under this file's name, whatever it is: what is live, parts of it, backups. Nobody vouches for it.
+	// visit gets each file with its size and closes it.
+	Here(f release.File, visit func(file release.SetFile, size int64))
+	// Concerns reports whether the file belongs to this install.
+	Concerns(f release.File) bool
+	// Identity is what the set of an offer is called once it is live.
+	Identity(offer []release.File) release.Digest
+	// Glance looks at files that the next Plan will probably be about, to save time. It runs beside other work of the Source
+	// that does not use the Disk.
+	Glance(offer []release.File)
+	// Bare reports whether no module is installed at all.
+	Bare() bool
+	// Set is what the live set is called; zero where that is not known.
+	Set() (identity release.Digest, files int, err error)
+}
+
+// Server is the updater connection, where there is one beside the mirrors.
+type Server interface {
+	// Connect dials and shakes hands. It closes an earlier connection first. way is nil if the server hands out no release
+	// folder.
+	Connect(ctx context.Context) (judgement compat.Judgement, way Way, err error)
+	// Close ends the connection, with what its way has under way. It may be called more than once.
+	Close() error
+}
+
+// Options are what a Source is made of.
+type Options struct {
+	Ways   []Way                             // mirrors that were named here, best first; they stay the caller's
+	Mirror func(address string) (Way, error) // opens a mirror that a head names; nil takes none. What it opens is a CloserWay or needs no closing
+	Server Server                            // nil: there is none
+
+	FS     platform.FS // the install's
+	Folder string      // for everything that is kept between starts, relative to FS, slash-separated
+	Disk   Disk
+
+	Root                     []byte // the trusted root
+	Product, Channel, Target string // an empty product is the only one that the list has; an empty channel is DefaultChannel
+	HostABI                  uint32 // of this program
+	HostBuild                uint64
+
+	Language string            // of release notes
+	Notes    func(text string) // is told the release notes of what is fetched, from a goroutine of Fetch; nil for nobody
+
+	Fetch FetchOptions     // Log is that of below
+	Link  Link             // what is believed about the line; fields that are zero are measured
+	Now   func() time.Time // the clock on the wall, which signatures are held against; nil is time.Now
+	Log   zerolog.Logger
+}
+
+// CloserWay is a Way that holds connections.
+type CloserWay interface {
+	Way
+	// Close lets go of them.
+	Close() error
+}
+
+// Report tells what a Source found out and did, for logs and people.
+type Report struct {
+	Release release.Head      // what the signed list offers us; zero where it offers nothing or was not reached
+	From    uint64            // number of the release that was installed; 0 is unknown
+	Stale   release.Staleness // why nobody can say that this is current
+	Bytes   map[Means]int64   // of contents, by what they came
+	Fetched int64             // bytes that came over the line for all of it, lists included
+}
+
+// Saved is how many bytes fewer came over the line than the contents have.
+func (r Report) Saved() int64 {
+	sum := -r.Fetched
+	for _, n := range r.Bytes {
+		sum += n
+	}
+	return max(sum, 0)
+}
+
+// Source is update.Source over a release folder: it takes what the game's keys signed, from any place that has it, by the
+// means that cost least. NewSource makes one. One Updater uses it at a time; Traffic, Pause, Resume, SetCap, Report and Close
+// may be called from anywhere.
+//
+//	Connect   what is signed, which release is for us, its head, its listing      see trust.go, source_connect.go
+//	List      the files of that listing
+//	Fetch     Choose, then copies, the set patch, chunks and whole objects, until nothing is missing      see source_fetch.go
+type Source struct {
+	o      Options
+	memory *memory
+	trust  *release.Trust
+	spool  *Spool
+
+	ways    []Way // of the present connection, the server's and those of heads included
+	opened  map[string]Way
+	fetcher *Fetcher
+	met     bool // somebody has answered
+
+	have     known           // what is installed
+	old      release.Listing // of that; nil is unknown
+	head     release.Head    // what is to be installed
+	listing  release.Listing // of that
+	failures map[failure]int // over all attempts
+
+	valve valve
+
+	mu      sync.Mutex
+	traffic update.Traffic
+	report  Report
+}
+
+// failure is a means that did not work for a content.
+type failure struct {
+	content release.Digest
+	means   Means
+}
+
+var (
+	_ update.Source  = (*Source)(nil)
+	_ update.Carrier = (*Source)(nil)
+)
+
+// NewSource prepares a Source. Nothing is read or connected to before Connect.
+func NewSource(o Options) (*Source, error) {
+	if len(o.Ways) == 0 && o.Server == nil {
+		return nil, errors.New("release: no place to get it from is named")
+	}
+	if len(o.Root) == 0 {
+		return nil, errors.New("release: there is no trusted root")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Channel = cmp.Or(o.Channel, DefaultChannel)
+	o.Fetch.Log = o.Log
+	s := &Source{
+		o: o, memory: &memory{fs: o.FS, folder: o.Folder, log: o.Log}, opened: map[string]Way{},
+		failures: map[failure]int{}, report: Report{Bytes: map[Means]int64{}},
+	}
+	s.valve.cap = o.Fetch.Cap
+	return s, nil
+}
+
+// List implements update.Source.
+func (s *Source) List(context.Context) ([]release.File, error) { return s.listing.Files(), nil }
+
+// Traffic implements update.Carrier.
+func (s *Source) Traffic() update.Traffic {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.traffic
+	t.Paused, t.Cap = s.valve.state()
+	return t
+}
+
+// Report tells what was done so far.
+func (s *Source) Report() Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.report
+	r.Bytes = map[Means]int64{}
+	for m, n := range s.report.Bytes {
+		r.Bytes[m] = n
+	}
+	return r
+}
+
+// Pause lets the line rest until Resume, also of connections that come later.
+func (s *Source) Pause() { s.valve.pause(true) }
+
+// Resume ends a Pause.
+func (s *Source) Resume() { s.valve.pause(false) }
+
+// SetCap changes how many bytes a second may come; 0 is no cap.
+func (s *Source) SetCap(bytesPerSecond int64) { s.valve.setCap(bytesPerSecond) }
+
+// Close implements update.Source.
+func (s *Source) Close() error {
+	s.valve.close()
+	var err error
+	if s.o.Server != nil {
+		err = s.o.Server.Close()
+	}
+	return err
+}
+
+// Release lets go of what outlives connections: mirrors that heads named, and the spool. No other call follows.
+func (s *Source) Release() error {
+	err := s.Close()
+	for _, way := range s.opened {
+		if closer, is := way.(CloserWay); is {
+			err = errors.Join(err, closer.Close())
+		}
+	}
+	if s.spool != nil {
+		err = errors.Join(err, s.spool.Close())
+	}
+	return err
+}
+
+// use makes a fetcher over ways, in place of the one before.
+func (s *Source) use(ways []Way) error {
+	ways = slices.Clone(ways)
+	for _, address := range slices.Sorted(maps.Keys(s.opened)) {
+		ways = append(ways, s.opened[address])
+	}
+	metered := make([]Way, len(ways))
+	for i, way := range ways {
+		metered[i] = meteredWay{way, s}
+	}
+	fetcher, err := NewFetcher(metered, s.o.Fetch)
+	if err != nil {
+		return err
+	}
+	s.ways, s.fetcher = ways, fetcher
+	s.valve.set(fetcher)
+	return nil
+}
+
+// openMirrors adds the mirrors that the head names to the ways.
+func (s *Source) openMirrors() error {
+	if s.o.Mirror == nil {
+		return nil
+	}
+	ways, more := slices.Clone(s.ways), false
+	for _, address := range s.head.Mirrors {
+		known := slices.ContainsFunc(ways, func(w Way) bool { return strings.TrimSuffix(w.Name(), "/") == strings.TrimSuffix(address, "/") })
+		if _, open := s.opened[address]; open || known {
+			continue
+		}
+		way, err := s.o.Mirror(address)
+		if err != nil {
+			s.o.Log.Warn().Err(err).Str("mirror", address).Msg("a mirror of the release can't be used")
+			continue
+		}
+		s.opened[address], more = way, true
+	}
+	if !more {
+		return nil
+	}
+	return s.use(slices.DeleteFunc(ways, func(w Way) bool { return s.isOpened(w) }))
+}
+
+func (s *Source) isOpened(w Way) bool {
+	for _, opened := range s.opened {
+		if opened == w {
+			return true
+		}
+	}
+	return false
+}
+
+// meteredWay counts what comes.
+type meteredWay struct {
+	Way
+	s *Source
+}
+
+// Get implements Way.
+func (m meteredWay) Get(ctx context.Context, name string, from, to, limit int64) (io.ReadCloser, error) {
+	r, err := m.Way.Get(ctx, name, from, to, limit)
+	if err != nil {
+		return nil, err
+	}
+	return &meteredReader{r, m.s}, nil
+}
+
+type meteredReader struct {
+	io.ReadCloser
+	s *Source
+}
+
+func (m *meteredReader) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	m.s.note(func(r *Report) { r.Fetched += int64(n) })
+	return n, err
+}
+
+// Total implements Sized.
+func (m *meteredReader) Total() int64 {
+	if sized, is := m.ReadCloser.(Sized); is {
+		return sized.Total()
+	}
+	return -1
+}
+
+// openSpool opens the spool, once.
+func (s *Source) openSpool() (err error) {
+	if s.spool == nil {
+		s.spool, err = OpenSpool(s.o.FS, path.Join(s.o.Folder, spoolFolder), SpoolOptions{Log: s.o.Log})
+	}
+	return err
+}
+
+// note changes the report.
+func (s *Source) note(change func(r *Report)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.report)
+}
+
+// valve governs the fetcher that is in use, and remembers for the next one. It is safe for concurrent use.
+type valve struct {
+	mu      sync.Mutex
+	fetcher *Fetcher
+	paused  bool
+	cap     int64
+}
+
+// set takes a new fetcher and closes the one before.
+func (v *valve) set(f *Fetcher) {
+	v.mu.Lock()
+	before := v.fetcher
+	v.fetcher = f
+	if f != nil {
+		f.SetCap(v.cap)
+		if v.paused {
+			f.Pause()
+		}
+	}
+	v.mu.Unlock()
+	if before != nil {
+		before.Close()
+	}
+}
+
+func (v *valve) close() { v.set(nil) }
+
+func (v *valve) pause(paused bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.paused = paused
+	switch {
+	case v.fetcher == nil:
+	case paused:
+		v.fetcher.Pause()
+	default:
+		v.fetcher.Resume()
+	}
+}
+
+func (v *valve) setCap(bytesPerSecond int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.cap = max(bytesPerSecond, 0)
+	if v.fetcher != nil {
+		v.fetcher.SetCap(v.cap)
+	}
+}
+
+func (v *valve) state() (paused bool, limit int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.paused, v.cap
+}

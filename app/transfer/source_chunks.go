@@ -1,0 +1,277 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"collet/netproto/chunk"
+	"collet/netproto/release"
+)
+
+const (
+	// alikeFiles is how many files of the old set that are gone, and end like a new one, are looked at for its chunks, and
+	// alikeBytes how many bytes they have together at most.
+	alikeFiles = 4
+	alikeBytes = 256 << 20
+)
+
+// index looks at the chunk indexes of contents for which something like them is here, and finds out what is missing.
+func (f *fetching) index(ctx context.Context, batch []*content) error {
+	a := newAhead(ctx, MaxInFlight)
+	defer a.close()
+	sets, order := f.indexSets(batch)
+	for _, o := range order {
+		a.add(o.Size, func(ctx context.Context) (any, error) { return f.s.bytes(ctx, o) })
+	}
+	for _, o := range order {
+		data, err := a.next()
+		var set *chunk.IndexSet
+		if err == nil {
+			set, err = chunk.ParseIndexSet(data.([]byte))
+		}
+		for _, c := range sets[o] {
+			fault := err
+			if fault == nil {
+				fault = f.plan(ctx, c, set)
+			}
+			if fault != nil && ends(ctx, fault) {
+				return fault
+			}
+			if fault != nil {
+				f.failed(c, Chunked, maxFailures, fault)
+			}
+		}
+	}
+	return nil
+}
+
+// indexSets are the objects that are worth looking at, with the contents whose indexes they have.
+func (f *fetching) indexSets(batch []*content) (sets map[release.Object][]*content, order []release.Object) {
+	all := map[release.Object][]*content{}
+	for _, c := range batch {
+		if !c.source.Index.IsZero() {
+			c.local = f.alike(c)
+			all[c.source.Index] = append(all[c.source.Index], c)
+		}
+	}
+	sets = map[release.Object][]*content{}
+	for _, c := range batch {
+		o := c.source.Index
+		if o.IsZero() || sets[o] != nil {
+			continue
+		}
+		var alike []Content
+		for _, c := range all[o] {
+			if n := f.contentOf(c); len(c.local) > 0 || !n.may(Entire) {
+				alike = append(alike, n)
+				sets[o] = append(sets[o], c)
+			}
+		}
+		if worthIndex(alike, o.Size, f.s.link()) {
+			order = append(order, o)
+		}
+	}
+	return sets, order
+}
+
+// alike opens local files that may have chunks of a content.
+func (f *fetching) alike(c *content) (files []release.SetFile) {
+	add := func(file release.SetFile, _ int64) { files = append(files, file) }
+	file := f.wants[c.wants[0]].File
+	f.s.o.Disk.Here(file, add)
+	for _, gone := range f.gone(file) {
+		f.s.o.Disk.Here(gone, add)
+	}
+	return files
+}
+
+// gone lists files of the old set that the new one lacks and that a new file may have come from, those of a similar size
+// first.
+func (f *fetching) gone(file release.File) (list []release.File) {
+	if _, stays := f.s.old.Find(file.Path); stays {
+		return nil
+	}
+	for _, old := range f.s.old.Files() {
+		_, stays := f.s.listing.Find(old.Path)
+		if !stays && strings.EqualFold(path.Ext(old.Path), path.Ext(file.Path)) {
+			list = append(list, old)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b release.File) int {
+		return cmp.Compare(distance(a.Size, file.Size), distance(b.Size, file.Size))
+	})
+	total := int64(0)
+	for i, old := range list {
+		if total += old.Size; i == alikeFiles || total > alikeBytes {
+			return list[:i]
+		}
+	}
+	return list
+}
+
+func distance(a, b int64) int64 { return max(a-b, b-a) }
+
+// plan reads an index and finds out which of its chunks are here.
+func (f *fetching) plan(ctx context.Context, c *content, set *chunk.IndexSet) error {
+	ix, err := set.Index(c.source.Entry)
+	if err != nil {
+		return err
+	}
+	if ix.Size() != c.size {
+		return fmt.Errorf("%w: the index is of %d bytes", errContent, ix.Size())
+	}
+	plan, err := chunk.NewPlan([]*chunk.Index{ix})
+	if err != nil {
+		return err
+	}
+	for n, file := range c.local {
+		if err := plan.OfferFile(ctx, n, ix.Grain, io.NewSectionReader(file, 0, 1<<62)); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	link := f.s.link().known()
+	c.plan, c.ranges, c.chunks = plan, plan.Missing(chunk.GapFor(link.RoundTrip, link.Rate, link.InFlight)), 0
+	for _, r := range c.ranges {
+		c.chunks += r.Size
+	}
+	return nil
+}
+
+// chunks builds a content from chunks.
+func (f *fetching) chunks(ctx context.Context, c *content) error {
+	file := f.wants[c.wants[0]].File
+	inner, cancel := context.WithCancel(ctx)
+	p := &packs{f: f, ctx: inner, ranges: map[chunk.PackRef][]chunk.Range{}, streams: map[chunk.PackRef]*io.PipeReader{}}
+	for _, r := range c.ranges {
+		p.ranges[r.Pack] = append(p.ranges[r.Pack], r)
+	}
+	err := f.stream(ctx, c, Chunked, func(w io.Writer) error {
+		return c.plan.Assemble(ctx, &chunkDisk{f: f, c: c, file: file, w: w}, p.open)
+	})
+	cancel()
+	p.wait()
+	return err
+}
+
+// chunkDisk is what Assemble reads and writes for one content.
+type chunkDisk struct {
+	f    *fetching
+	c    *content
+	file release.File
+	w    io.Writer
+}
+
+// Source implements chunk.Disk.
+func (d *chunkDisk) Source(n int) (io.ReaderAt, error) {
+	if n >= len(d.c.local) {
+		return nil, chunk.ErrGone
+	}
+	return d.c.local[n], nil
+}
+
+// Create implements chunk.Disk.
+func (d *chunkDisk) Create(int) (chunk.Output, error) { return d, nil }
+
+// Written implements chunk.Disk.
+func (d *chunkDisk) Written(int) (io.ReaderAt, error) { return d, nil }
+
+// Write implements chunk.Output.
+func (d *chunkDisk) Write(p []byte) (int, error) { return d.w.Write(p) }
+
+// ReadAt implements chunk.Output. It reads the part, as what lies under the file's name last. What can't be read there is
+// fetched again by Assemble, which checks everything that it reads.
+func (d *chunkDisk) ReadAt(p []byte, off int64) (n int, err error) {
+	var last release.SetFile
+	d.f.s.o.Disk.Here(d.file, func(file release.SetFile, _ int64) {
+		if last != nil {
+			_ = last.Close()
+		}
+		last = file
+	})
+	if last == nil {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err = last.ReadAt(p, off)
+	return n, errors.Join(err, last.Close())
+}
+
+// packs gives Assemble the ranges of packs as streams, one for each pack, asked for all at once.
+type packs struct {
+	f       *fetching
+	ctx     context.Context // of the call of chunks
+	ranges  map[chunk.PackRef][]chunk.Range
+	streams map[chunk.PackRef]*io.PipeReader
+	done    int64
+	mu      sync.Mutex
+	running sync.WaitGroup
+}
+
+// packObject is a pack as an object.
+func packObject(p chunk.PackRef) Object {
+	return ObjectAt(release.Object{Sum: release.SHA256Digest(p.Digest), Size: p.Size})
+}
+
+// open implements chunk.OpenRange. A range that was not planned is fetched by itself.
+func (p *packs) open(ctx context.Context, r chunk.Range) (io.ReadCloser, error) {
+	planned := p.ranges[r.Pack]
+	if len(planned) == 0 || planned[0] != r {
+		return p.single(ctx, r)
+	}
+	stream := p.streams[r.Pack]
+	if stream == nil {
+		stream = p.begin(r.Pack, planned)
+		p.streams[r.Pack] = stream
+	}
+	p.ranges[r.Pack] = planned[1:]
+	return io.NopCloser(io.LimitReader(stream, r.Size)), nil
+}
+
+// begin sets out to fetch all ranges of a pack.
+func (p *packs) begin(ref chunk.PackRef, planned []chunk.Range) *io.PipeReader {
+	out, in := io.Pipe()
+	ranges := make([]Range, len(planned))
+	for i, r := range planned {
+		ranges[i] = Range{r.Offset, r.Offset + r.Size}
+	}
+	stop := context.AfterFunc(p.ctx, func() { out.CloseWithError(context.Canceled) })
+	p.running.Go(func() {
+		defer stop()
+		err := p.f.s.fetcher.Ranges(p.ctx, packObject(ref), ranges, func(_ int, _ int64, data []byte) error {
+			p.count(int64(len(data)))
+			_, err := in.Write(data)
+			return err
+		})
+		in.CloseWithError(err)
+	})
+	return out
+}
+
+func (p *packs) count(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	p.f.carried(p.done)
+}
+
+// single fetches a range into memory: pieces of local files that were not what they were offered as, 8 MB at most.
+func (p *packs) single(ctx context.Context, r chunk.Range) (io.ReadCloser, error) {
+	data := make([]byte, 0, r.Size)
+	err := p.f.s.fetcher.Ranges(ctx, packObject(r.Pack), []Range{{r.Offset, r.Offset + r.Size}}, func(_ int, _ int64, piece []byte) error {
+		data = append(data, piece...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(newByteReader(data)), nil
+}
+
+// wait returns when all streams have ended.
+func (p *packs) wait() { p.running.Wait() }

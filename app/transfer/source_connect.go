@@ -1,0 +1,320 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"collet/app/update"
+	"collet/netproto/compat"
+	"collet/netproto/release"
+)
+
+// Connect implements update.Source. It asks what is signed, finds the release that is for us, and makes its head and its
+// listing known, so that what it judges is what the disk lacks of them:
+//
+//	Accept            what is installed is what we are offered, or nobody can say that there is anything newer
+//	UpdateResources   another set, with the same module
+//	UpdateBinaries    another module than the one on the disk
+//	NoNativeUpdate    nothing is offered for this channel and target
+//	UpdaterMismatch   a newer host is needed
+//
+// A server beside the mirrors is asked at the same time, and may refuse us for reasons of its own.
+func (s *Source) Connect(ctx context.Context) (compat.Judgement, error) {
+	if err := s.Close(); err != nil {
+		return compat.Judgement{}, s.fault(err)
+	}
+	judgement, err := s.connect(ctx)
+	return judgement, s.fault(err)
+}
+
+// dialed is what became of the server.
+type dialed struct {
+	judgement compat.Judgement
+	way       Way
+	err       error
+}
+
+func (s *Source) connect(ctx context.Context) (compat.Judgement, error) {
+	answer := make(chan dialed, 1)
+	if s.o.Server != nil {
+		go func() {
+			j, way, err := s.o.Server.Connect(ctx)
+			answer <- dialed{j, way, err}
+		}()
+	} else {
+		answer <- dialed{err: errNoServer}
+	}
+	if len(s.o.Ways) == 0 {
+		return s.judge(ctx, <-answer, nil)
+	}
+	err := s.use(s.o.Ways)
+	if err == nil {
+		err = s.look(ctx)
+	}
+	return s.judge(ctx, <-answer, err)
+}
+
+var (
+	errNoServer = errors.New("no server is named")
+	// errNoFolder is for servers that can't give what would be believed.
+	errNoFolder = errors.New("this server hands out no signed release, and nothing else is taken; start with --trust sha256 to take what the server itself vouches for")
+)
+
+// judge puts together what the mirrors and the server said. err is that of the mirrors; without mirrors, or if they were of
+// no use, the server's own folder is looked at.
+func (s *Source) judge(ctx context.Context, d dialed, err error) (compat.Judgement, error) {
+	if d.err == nil && !transfers(d.judgement.Verdict) {
+		return d.judgement, nil
+	}
+	if s.o.Server != nil && d.err != nil {
+		s.o.Log.Warn().Err(d.err).Msg("the server is not there")
+	}
+	if len(s.o.Ways) == 0 && d.err != nil {
+		return compat.Judgement{}, d.err
+	}
+	if len(s.o.Ways) == 0 && d.way == nil {
+		return compat.Judgement{}, &update.Fault{Cause: update.Untrusted, Err: errNoFolder}
+	}
+	if d.way != nil {
+		if useErr := s.use(append(slices.Clone(s.o.Ways), d.way)); useErr != nil {
+			return compat.Judgement{}, useErr
+		}
+		if len(s.o.Ways) == 0 || err != nil && ctx.Err() == nil {
+			err = s.look(ctx)
+		}
+	}
+	if err != nil {
+		return s.refusal(err)
+	}
+	j := compat.Judgement{Verdict: compat.Accept, Compatibility: s.head.Compatibility}
+	switch lacks, err := s.lacksModule(ctx); {
+	case err != nil:
+		return j, err
+	case lacks || d.err == nil && d.judgement.Verdict == compat.UpdateBinaries:
+		j.Verdict = compat.UpdateBinaries
+	case s.head.Listing.Sum != s.have.Listing.Sum:
+		j.Verdict = compat.UpdateResources
+	}
+	return j, nil
+}
+
+// transfers reports whether a verdict of a server leaves the update to us.
+func transfers(v compat.Verdict) bool {
+	return v == compat.Accept || v == compat.UpdateResources || v == compat.UpdateBinaries
+}
+
+// errHostTooOld says that the release needs a newer host.
+var errHostTooOld = errors.New("the release needs a newer version of this program")
+
+// refusal is the verdict that an error stands for, if it is one.
+func (s *Source) refusal(err error) (compat.Judgement, error) {
+	switch {
+	case errors.Is(err, release.ErrNoRelease):
+		s.o.Log.Warn().Err(err).Str("channel", s.o.Channel).Str("target", s.o.Target).Msg("no release for us")
+		return compat.Judgement{Verdict: compat.NoNativeUpdate}, nil
+	case errors.Is(err, errHostTooOld), errors.Is(err, release.ErrNewFormat):
+		s.o.Log.Warn().Err(err).Msg("this program is too old for the release")
+		return compat.Judgement{Verdict: compat.UpdaterMismatch, Compatibility: s.head.Compatibility}, nil
+	default:
+		return compat.Judgement{}, err
+	}
+}
+
+// look finds the release that is for us, its head and its listing.
+func (s *Source) look(ctx context.Context) error {
+	if err := s.openTrust(); err != nil {
+		return err
+	}
+	identity, _, err := s.o.Disk.Set()
+	if err != nil {
+		return err
+	}
+	answer, err := s.askMeanwhile(ctx, identity)
+	if err != nil {
+		return err
+	}
+	s.met = true
+	s.note(func(r *Report) { r.From, r.Stale = s.have.Number, answer.Why })
+	if !answer.Fresh {
+		s.o.Log.Warn().Str("why", string(answer.Why)).Time("expires", answer.Expires).Msg("nobody can say that this is current")
+	}
+	if err := s.choose(ctx, answer); err != nil {
+		return err
+	}
+	s.note(func(r *Report) { r.Release = s.head })
+	s.memory.remember(known{
+		Identity: s.o.Disk.Identity(s.listing.Files()), Product: answer.query.Product, Channel: s.o.Channel, Target: s.o.Target,
+		Number: s.head.Number, Head: object(s.present(answer).Head), Listing: object{s.head.Listing.Sum, s.head.Listing.Size},
+	}, s.listing, identity)
+	return nil
+}
+
+// askMeanwhile asks which release is for us, and in the time that it takes finds out which one is installed and looks at its
+// files.
+func (s *Source) askMeanwhile(ctx context.Context, identity release.Digest) (trusted, error) {
+	likely := s.memory.live(identity)
+	s.memory.install()
+	var meanwhile sync.WaitGroup
+	var lost error
+	meanwhile.Go(func() {
+		if lost = s.recall(ctx, identity); lost == nil && s.old != nil {
+			s.o.Disk.Glance(s.old.Files())
+		}
+	})
+	answer, err := s.current(ctx, likely)
+	meanwhile.Wait()
+	if err = errors.Join(err, lost); err != nil || s.have.Number == likely.Number {
+		return answer, err
+	}
+	return s.current(ctx, s.have)
+}
+
+// recall finds out which release is installed. The identity that the install gives its set is the surest sign; otherwise the
+// remembered sets are held against the disk.
+func (s *Source) recall(ctx context.Context, identity release.Digest) error {
+	s.memory.load()
+	sets := slices.Clone(s.memory.sets)
+	slices.SortStableFunc(sets, func(a, b known) int {
+		return cmp.Compare(order(a.Identity == identity), order(b.Identity == identity))
+	})
+	s.have, s.old = known{}, nil
+	for _, k := range sets {
+		list := s.memory.listing(k)
+		if list == nil {
+			continue
+		}
+		is := k.Identity == identity
+		if !is {
+			var err error
+			if is, err = s.resembles(ctx, list); err != nil {
+				return err
+			}
+		}
+		if is {
+			s.have, s.old = k, list
+			return nil
+		}
+	}
+	return nil
+}
+
+func order(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+const (
+	// resembling is how many resources of a set have to be on the disk for it to be taken for the installed one, beside its
+	// modules, and resemblingSize the largest one in bytes that is hashed for that.
+	resembling     = 4
+	resemblingSize = 16 << 20
+)
+
+// resembles reports whether the disk holds the modules of a set and the smallest of its resources.
+func (s *Source) resembles(ctx context.Context, list release.Listing) (bool, error) {
+	var probes []release.File
+	var modules int
+	for i, f := range list.Files() {
+		if !s.o.Disk.Concerns(f) {
+			continue
+		}
+		if list[i].Use == release.UseRuntime {
+			probes = slices.Insert(probes, 0, f)
+			modules++
+		} else if f.Role == release.Resource && f.Size > 0 && f.Size <= resemblingSize {
+			probes = append(probes, f)
+		}
+	}
+	slices.SortStableFunc(probes[modules:], func(a, b release.File) int { return cmp.Compare(a.Size, b.Size) })
+	for i, f := range probes {
+		if i == modules+resembling {
+			break
+		}
+		if there, err := s.there(ctx, f); err != nil || !there {
+			return false, err
+		}
+	}
+	return len(probes) > 0, nil
+}
+
+// there reports whether the install has exactly this file. The error is that of ctx.
+func (s *Source) there(ctx context.Context, f release.File) (bool, error) {
+	file, err := s.o.Disk.Old(ctx, f)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, file.Close()
+}
+
+// stays reports whether what is installed is what we go on with: it is what is offered, or is not offered to others any
+// more, or what is offered can't be told from something that somebody keeps newer things away from.
+func (s *Source) stays(answer trusted) bool {
+	if s.old == nil {
+		return false
+	}
+	return !answer.Fresh || !answer.Listed || answer.Number == s.have.Number && answer.Head == release.Object(s.have.Head)
+}
+
+// present is the entry of what we go on with.
+func (s *Source) present(answer trusted) release.Entry {
+	if !s.stays(answer) {
+		return answer.Entry
+	}
+	return release.Entry{
+		Product: s.have.Product, Channel: s.have.Channel, Target: s.have.Target, Number: s.have.Number, Head: release.Object(s.have.Head),
+	}
+}
+
+// choose makes head and listing those of what we go on with.
+func (s *Source) choose(ctx context.Context, answer trusted) error {
+	entry, kept := s.present(answer), false
+	if s.head, kept = s.memory.head(entry); !kept {
+		head, err := s.trust.Head(ctx, s.fetcher, release.Choice{Entry: entry, Listed: true})
+		if err != nil && !s.stays(answer) {
+			return err
+		}
+		if err != nil { // it can be played, and not mended
+			head = release.Head{Product: entry.Product, Channel: entry.Channel, Target: entry.Target, Number: entry.Number}
+			head.Listing = release.Packed{Sum: s.have.Listing.Sum, Size: s.have.Listing.Size}
+		} else {
+			s.memory.keepHead(entry.Head, head)
+		}
+		s.head = head
+	}
+	if s.stays(answer) {
+		s.listing = s.old
+		return nil
+	}
+	if s.head.HostABI > s.o.HostABI || s.head.HostBuild > s.o.HostBuild {
+		return fmt.Errorf("%w: host ABI %d and build %d, this has %d and %d", errHostTooOld, s.head.HostABI, s.head.HostBuild, s.o.HostABI, s.o.HostBuild)
+	}
+	s.o.Log.Info().Uint64("from", s.have.Number).Uint64("to", s.head.Number).Str("version", s.head.Version).Bool("down", answer.Down).
+		Bool("fresh", answer.Fresh).Msg("another release is for us")
+	if err := s.identify(ctx, answer); err != nil {
+		return err
+	}
+	return s.findListing(ctx)
+}
+
+// lacksModule reports whether a native module of the listing is not on the disk as it should be.
+func (s *Source) lacksModule(ctx context.Context) (bool, error) {
+	for i, f := range s.listing.Files() {
+		if s.listing[i].Use != release.UseRuntime || !s.o.Disk.Concerns(f) {
+			continue
+		}
+		if there, err := s.there(ctx, f); err != nil || !there {
+			return !there, err
+		}
+	}
+	return false, nil
+}

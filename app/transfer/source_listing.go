@@ -1,0 +1,145 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"collet/netproto/release"
+)
+
+const (
+	// smallPatch is the size in bytes up to which a set patch is fetched at once for the listing at its beginning: all that
+	// a trivial release costs comes in one round trip then.
+	smallPatch = 256 << 10
+	// firstWindow is how much of a larger patch is looked at first for its listing, in bytes. Each next look is twice as
+	// much, at most lastWindow.
+	firstWindow = 32 << 10
+	lastWindow  = 4 << 20
+)
+
+// findListing makes the listing of the head known, from what is here, from the beginning of a set patch, or from its own
+// object, whatever is least. It is believed because its digest is that of the head.
+func (s *Source) findListing(ctx context.Context) error {
+	if s.head.Listing.Sum == s.have.Listing.Sum {
+		s.listing = s.old
+		return nil
+	}
+	if list := s.memory.listing(known{Listing: object{s.head.Listing.Sum, s.head.Listing.Size}}); list != nil {
+		s.listing = list
+		return nil
+	}
+	patch, found := s.patch()
+	if found && (patch.Size <= smallPatch || s.head.Listing.Object.Size > firstWindow) {
+		list, err := s.listingOfPatch(ctx, patch)
+		if err == nil || ctx.Err() != nil {
+			s.listing = list
+			return err
+		}
+		s.o.Log.Warn().Err(err).Msg("the set patch does not give the listing; it is fetched by itself")
+		s.failures[failure{patch.Sum, Patched}]++
+	}
+	data, err := s.bytes(ctx, s.head.Listing.Object)
+	if err == nil {
+		s.listing, err = release.UnpackListing(data, s.head.Listing)
+	}
+	return err
+}
+
+// patch is the set patch for what is installed.
+func (s *Source) patch() (release.Object, bool) {
+	if s.old == nil {
+		return release.Object{}, false
+	}
+	o, found := s.head.PatchFrom(s.have.Listing.Sum)
+	return o, found && s.failures[failure{o.Sum, Patched}] < maxFailures
+}
+
+func (s *Source) listingOfPatch(ctx context.Context, o release.Object) (release.Listing, error) {
+	if o.Size > smallPatch {
+		return s.listingOf(&windows{size: o.Size, next: firstWindow, get: func(r Range) (data []byte, err error) {
+			err = s.fetcher.Ranges(ctx, ObjectAt(o), []Range{r}, func(_ int, _ int64, piece []byte) error {
+				data = append(data, piece...)
+				return nil
+			})
+			return data, err
+		}})
+	}
+	content, err := s.spooled(ctx, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	return s.listingOf(io.NewSectionReader(content, 0, content.Size()))
+}
+
+func (s *Source) listingOf(patch io.Reader) (release.Listing, error) {
+	p, err := release.OpenSetPatch(patch, s.old, s.head.Listing.Sum)
+	if err != nil {
+		return nil, err
+	}
+	return p.Listing(), nil
+}
+
+// spooled has an object in the spool and opens it.
+func (s *Source) spooled(ctx context.Context, o release.Object, progress func(done int64)) (*Spooled, error) {
+	if err := s.openSpool(); err != nil {
+		return nil, err
+	}
+	if err := s.fetcher.Whole(ctx, ObjectAt(o), s.spool, progress); err != nil {
+		return nil, err
+	}
+	return s.spool.Open(ctx, o.Sum)
+}
+
+// bytes gets a small object into memory. Where one place gave something else, all of them help out.
+func (s *Source) bytes(ctx context.Context, o release.Object) ([]byte, error) {
+	u, err := s.fetcher.Fetch(ctx, o.Path(), o.Size)
+	if err == nil {
+		var data []byte
+		var wrong *release.ObjectError
+		if data, err = u.Verify(o); err == nil || !errors.As(err, &wrong) {
+			return data, err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	content, err := s.spooled(ctx, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, content.Size())
+	_, err = content.ReadAt(data, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data, errors.Join(err, content.Close(), s.spool.Remove(ctx, o.Sum))
+}
+
+// windows reads an object from its start, as far as somebody wants it, in pieces that grow. Nobody has vouched for what it
+// gives.
+type windows struct {
+	get  func(Range) ([]byte, error)
+	size int64
+	at   int64
+	next int64
+	data []byte
+}
+
+func (w *windows) Read(p []byte) (int, error) {
+	if len(w.data) == 0 {
+		if w.at == w.size {
+			return 0, io.EOF
+		}
+		piece := Range{w.at, min(w.at+w.next, w.size)}
+		data, err := w.get(piece)
+		if err != nil {
+			return 0, err
+		}
+		w.data, w.at, w.next = data, piece.To, min(2*w.next, lastWindow)
+	}
+	n := copy(p, w.data)
+	w.data = w.data[n:]
+	return n, nil
+}

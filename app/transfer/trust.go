@@ -1,0 +1,161 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"collet/app/update"
+	"collet/netproto/chunk"
+	"collet/netproto/release"
+)
+
+// DefaultChannel is the channel of who names none.
+const DefaultChannel = "stable"
+
+// trusted is the answer to: which release is for us.
+type trusted struct {
+	release.Current
+	query release.Query
+}
+
+// openTrust reads what was verified before. It is done once.
+func (s *Source) openTrust() error {
+	if s.trust != nil {
+		return nil
+	}
+	store := &trustStore{fs: s.o.FS, folder: s.o.Folder + "/trust", log: s.o.Log}
+	trust, err := release.OpenTrust(s.o.Root, store, s.o.Now)
+	if err != nil {
+		return s.fault(err)
+	}
+	for _, name := range trust.Passed() {
+		s.o.Log.Warn().Str("file", name).Msg("what was verified once is damaged, or its keys count no more; it is asked for again")
+	}
+	s.trust = trust
+	return nil
+}
+
+// current asks which release is for us: all ways as one, and where what came is not believed each of them alone, because one
+// of them that lies must not keep the truth of the others away.
+func (s *Source) current(ctx context.Context, have known) (trusted, error) {
+	query := release.Query{Product: s.o.Product, Channel: s.o.Channel, Target: s.o.Target, Install: s.memory.install(), Have: have.Number}
+	if have.Channel != query.Channel || have.Target != query.Target {
+		query.Have = 0
+	}
+	answer, err := s.ask(ctx, s.fetcher, query)
+	var lie *release.TrustError
+	if !errors.As(err, &lie) || len(s.ways) < 2 {
+		return answer, err
+	}
+	for _, way := range s.ways {
+		s.o.Log.Warn().Err(err).Str("way", way.Name()).Msg("what came is not believed; this place alone is asked")
+		alone, openErr := NewFetcher([]Way{way}, s.o.Fetch)
+		if openErr != nil {
+			return answer, openErr
+		}
+		other, otherErr := s.ask(ctx, alone, query)
+		alone.Close()
+		if otherErr == nil || ctx.Err() != nil {
+			return other, otherErr
+		}
+	}
+	return answer, err
+}
+
+// ask refreshes over one fetcher. Where no product was named the only one that the list has for us is meant.
+func (s *Source) ask(ctx context.Context, f release.Fetcher, q release.Query) (trusted, error) {
+	q.Product = cmp.Or(q.Product, s.product())
+	now, err := s.trust.Refresh(ctx, ahead(f, s.trust), q)
+	if errors.Is(err, release.ErrNoRelease) && q.Product == "" {
+		if q.Product = s.product(); q.Product != "" {
+			now, err = s.trust.Refresh(ctx, f, q)
+		} else if names := s.products(); len(names) > 1 {
+			err = fmt.Errorf("%w: it has %s; say which with Release.Product", err, strings.Join(names, ", "))
+		}
+	}
+	return trusted{now, q}, err
+}
+
+// product is the only product of the signed list for our channel and target; empty if there are several, or none.
+func (s *Source) product() string {
+	if names := s.products(); len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
+func (s *Source) products() (names []string) {
+	entries, err := s.trust.Entries()
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Channel == s.o.Channel && e.Target == s.o.Target && !slices.Contains(names, e.Product) {
+			names = append(names, e.Product)
+		}
+	}
+	return names
+}
+
+// fault turns what went wrong into a cause that a person can do something about. Faults and context errors pass.
+func (s *Source) fault(err error) error {
+	var known *update.Fault
+	var lie *release.TrustError
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if errors.As(err, &lie) {
+		return &update.Fault{Cause: update.Untrusted, Subject: lie.Document, Err: err}
+	}
+	cause, transient := blame(err)
+	if cause == update.Interrupted && !s.met {
+		cause = update.Unreachable
+	}
+	return &update.Fault{Cause: cause, Transient: transient, Subject: s.subject(), Err: err}
+}
+
+// blame finds the cause that the kinds of errors of this package and of the formats stand for.
+func blame(err error) (cause update.Cause, transient bool) {
+	var net *NetError
+	var wrong *WrongError
+	var missing *MissingError
+	var object *release.ObjectError
+	var path *release.PathError
+	var format *release.FormatError
+	var damage *chunk.DamageError
+	var patch *chunk.PatchError
+	var local *fs.PathError
+	switch {
+	case errors.As(err, &net) && net.Kind == NetTLS && !errors.As(err, &wrong) && !errors.As(err, &missing):
+		return update.Untrusted, false
+	case errors.As(err, &net):
+		return update.Interrupted, true
+	case errors.As(err, &wrong) && wrong.Kind == WrongStale, errors.As(err, &object):
+		return update.DamagedDownload, true
+	case errors.As(err, &wrong), errors.As(err, &missing):
+		return update.ServerFault, true
+	case errors.As(err, &path):
+		return update.Untrusted, false
+	case errors.As(err, &format), errors.As(err, &damage), errors.As(err, &patch), errors.Is(err, errContent), errors.Is(err, errNotInPatch),
+		errors.Is(err, errNoSource), errors.Is(err, errNoSources):
+		return update.ServerFault, false
+	case errors.As(err, &local):
+		return update.DiskFault, false
+	default:
+		return update.Interrupted, true
+	}
+}
+
+// subject names the places for a person.
+func (s *Source) subject() string {
+	names := make([]string, 0, len(s.ways))
+	for _, way := range s.ways {
+		names = append(names, way.Name())
+	}
+	return strings.Join(names, ", ")
+}

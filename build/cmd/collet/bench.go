@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"collet/build/soak"
+)
+
+// benchCommand is `collet bench`.
+type benchCommand struct {
+	Soak benchSoakCommand `cmd:"" help:"Keep a real server under changing load for an hour, and check that nothing in it grows."`
+}
+
+const (
+	// smokeTime is how long --smoke lasts.
+	smokeTime = 10 * time.Second
+	// seeds is how many there are to draw from: a number that can be read out over a telephone.
+	seeds = 1_000_000
+)
+
+// benchSoakCommand is `collet bench soak`.
+type benchSoakCommand struct {
+	Time    time.Duration `group:"work" default:"1h" placeholder:"TIME" help:"How long, like 90s, 30m or 8h (default: ${default})."`
+	Smoke   bool          `group:"work" help:"Ten seconds instead, to see that it works: too short for the server's limits of time and for slow growth."`
+	Seed    uint64        `group:"work" placeholder:"N" help:"What chance begins with (default: another one each time; it is printed)."`
+	Crowd   int           `group:"work" default:"200" placeholder:"N" help:"Idle connections, over all transports in all generations (default: ${default})."`
+	Workers int           `group:"work" default:"8" placeholder:"N" help:"Clients at a time beside them (default: ${default})."`
+	Rest    time.Duration `group:"work" default:"10ms" placeholder:"TIME" help:"What each of them waits before the next one, on average (default: ${default})."`
+	Memory  bool          `group:"work" help:"The server keeps its files in memory instead of reading them from disk."`
+
+	Programs string `group:"where" placeholder:"DIR" help:"Folder of collet-server (default: that of this program)."`
+	Scratch  string `group:"where" placeholder:"DIR" help:"Folder for the server's files (default: that of temporary files)."`
+}
+
+// Help is what --help adds to the flags.
+func (benchSoakCommand) Help() string {
+	return `Starts collet-server on this machine and lets clients of every generation download over TCP, TLS and WebSocket, with every
+byte checked; go away in the middle, read slowly, talk garbage, say half a hello, take nothing of what they asked for,
+answer no ping; and publishes changed files and reloads all the while. Every few seconds the load pauses, all but an idle
+crowd leave, and goroutines, file descriptors, connections, heap and resident memory of the server are read.
+
+It holds if the medians of the last third of these moments are not above those of the first third by more than the
+bounds that the table states, if every download was right, and if the server ended whom it had to end.
+
+Exit codes: 0 it holds, 1 it does not or could not be done, 2 wrong usage. Ctrl-C ends it early, with a verdict on what was
+measured until then. The table goes to standard output, progress to standard error.`
+}
+
+// Run runs it.
+func (s benchSoakCommand) Run(ctx context.Context, c console) error {
+	o, err := s.options()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.err, "soak of %v, seed %d\n", o.Time, o.Seed)
+	shows := newProgress(c.err)
+	o.Tell = func(now soak.Status) {
+		shows.tell(int(now.Elapsed.Seconds()), int(now.Time.Seconds()), now.Faults, fmt.Sprintf("%d goroutines, %d files, heap %.1f MB",
+			int(now.Latest.Goroutines), int(now.Latest.Descriptors), now.Latest.Heap/(1<<20)))
+	}
+	result, err := soak.Run(ctx, o)
+	shows.end()
+	if err != nil {
+		return err
+	}
+	if err := result.Table(c.out); err != nil {
+		return err
+	}
+	if !result.Holds() {
+		return told{errors.New("the soak does not hold")}
+	}
+	return nil
+}
+
+// options are those of the kit.
+func (s benchSoakCommand) options() (soak.Options, error) {
+	o := soak.Options{
+		Time: s.Time, Seed: s.Seed, Crowd: s.Crowd, Workers: s.Workers, Rest: s.Rest, Memory: s.Memory, Scratch: s.Scratch,
+	}
+	if s.Smoke {
+		o.Time = smokeTime
+	}
+	if o.Seed == 0 {
+		o.Seed = 1 + rand.Uint64N(seeds)
+	}
+	if s.Programs == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return o, err
+		}
+		s.Programs = filepath.Dir(exe)
+	}
+	programs, err := filepath.Abs(s.Programs)
+	o.Program = filepath.Join(programs, "collet-server"+exeExt())
+	if err == nil {
+		err = o.Check()
+	}
+	if err != nil {
+		return o, usageError{err}
+	}
+	return o, nil
+}

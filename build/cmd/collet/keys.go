@@ -1,0 +1,390 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"collet/build/publish"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// keysCommand is `collet keys`.
+type keysCommand struct {
+	Init   keysInitCommand   `cmd:"" help:"Make the keys of a new game: three for root, one for each other role."`
+	Add    keysAddCommand    `cmd:"" help:"Make one more key for a role."`
+	Rotate keysRotateCommand `cmd:"" help:"Change which keys count, in steps that may happen on several machines."`
+	Export keysExportCommand `cmd:"" help:"Write the root that clients are built with."`
+	Drill  keysDrillCommand  `cmd:"" help:"Rehearse the loss of a root key on a copy. Changes nothing."`
+}
+
+// Help is what --help adds to the list of commands.
+func (keysCommand) Help() string {
+	return `A key is two files: <role>-<number>.key, encrypted with a passphrase, and .pub, which others may have. Root keys say which
+keys count, and stay offline with different people; targets signs releases; snapshot and timestamp renew the lists and may
+lie on a server. docs/RELEASING.md tells how to hold the ceremony and what to do when a key is lost or stolen.`
+}
+
+// roleFlag is the name of a role.
+type roleFlag string
+
+func (r roleFlag) role() (release.KeyRole, error) {
+	if !slices.Contains(release.KeyRoles(), release.KeyRole(r)) {
+		return "", usageError{fmt.Errorf("role %q: want root, targets, snapshot or timestamp", string(r))}
+	}
+	return release.KeyRole(r), nil
+}
+
+// keysFolder is where keys are made.
+const keysFolder = "keys"
+
+// makeRing opens a folder of keys, which it makes.
+func (k keyFlags) makeRing() (*publish.Keyring, func() error, error) {
+	name := k.Keys
+	if name == "" {
+		name = keysFolder
+	}
+	if err := os.MkdirAll(name, 0o700); err != nil {
+		return nil, nil, err
+	}
+	return k.openRing(name)
+}
+
+// keysInitCommand is `collet keys init`.
+type keysInitCommand struct {
+	keyFlags
+	Roots       int  `group:"what" default:"3" placeholder:"N" help:"How many root keys (default: ${default}, of which 2 have to sign)."`
+	Development bool `group:"what" help:"Make keys that lie in the clear, for trying things out. Releases refuse them unless asked by name."`
+}
+
+// Help is what --help adds to the flags.
+func (keysInitCommand) Help() string {
+	return `Makes the folder, by default ./keys. Afterwards give root-2 and root-3 to two other people and remove them here.
+
+  collet keys init --keys keys`
+}
+
+// Run makes the keys.
+func (k keysInitCommand) Run(c console) (err error) {
+	if k.Roots < 1 || k.Roots > 9 {
+		return usageError{fmt.Errorf("--roots %d: want 1 to 9", k.Roots)}
+	}
+	ring, done, err := k.makeRing()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	list, err := ring.Init(k.Roots, k.Development)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		printKey(c.out, f)
+	}
+	return nil
+}
+
+func printKey(out io.Writer, f publish.KeyFile) {
+	note := ""
+	if f.Development {
+		note = "  development, in the clear"
+	}
+	fmt.Fprintf(out, "%-12s %s%s\n", f.Name, f.ID, note)
+}
+
+// keysAddCommand is `collet keys add`.
+type keysAddCommand struct {
+	Role roleFlag `arg:"" placeholder:"ROLE" help:"root, targets, snapshot or timestamp."`
+	keyFlags
+	Development bool `group:"what" help:"Make a key that lies in the clear, for trying things out."`
+}
+
+// Help is what --help adds to the flags.
+func (keysAddCommand) Help() string {
+	return `The key counts when a root names it: collet keys rotate.
+
+  collet keys add targets`
+}
+
+// Run makes one key.
+func (k keysAddCommand) Run(c console) (err error) {
+	role, err := k.Role.role()
+	if err != nil {
+		return err
+	}
+	ring, done, err := k.makeRing()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	f, err := ring.Add(role, k.Development)
+	if err != nil {
+		return err
+	}
+	printKey(c.out, f)
+	fmt.Fprintf(c.out, "it counts after: collet keys rotate %s\n", role)
+	return nil
+}
+
+// keysRotateCommand is `collet keys rotate`.
+type keysRotateCommand struct {
+	Roles []roleFlag `arg:"" optional:"" placeholder:"ROLE" help:"Roles whose keys are to be those with a .pub file in the folder of the keys (default: none, which renews the root's time)."`
+	folderFlags
+	keyFlags
+	allowFlags
+	outputFlags
+	Draft   string `group:"what" default:"root-draft.json" placeholder:"FILE" help:"Where the draft of the new root lies (default: ${default})."`
+	Sign    bool   `group:"what" help:"Add the signatures of the root keys in --keys to the draft, and nothing else. Needs no release folder."`
+	Install bool   `group:"what" help:"Make the signed draft the newest root and sign the lists again."`
+}
+
+// Help is what --help adds to the flags.
+func (keysRotateCommand) Help() string {
+	return `Writes the root that follows, signs it with the root keys that are at hand, and installs it if that is enough. Else the draft
+goes to another holder of a root key, who adds a signature, and comes back to be installed:
+
+  collet keys add targets; mv keys/targets-1.* old/; collet keys rotate targets
+  collet keys rotate --sign --keys /media/root-2 --draft root-draft.json
+  collet keys rotate --install
+
+The holders of the old root and those of the new one sign. An installation that was interrupted is repeated.`
+}
+
+// Run does one of the three steps.
+func (k keysRotateCommand) Run(ctx context.Context, c console) error {
+	switch {
+	case k.Sign && (k.Install || len(k.Roles) > 0):
+		return usageError{errors.New("--sign goes alone")}
+	case k.Install && len(k.Roles) > 0:
+		return usageError{errors.New("--install installs the draft as it is; leave the roles out")}
+	case k.Sign:
+		return k.sign(c)
+	default:
+		return k.rotate(ctx, c)
+	}
+}
+
+// sign is the step of a holder of a root key.
+func (k keysRotateCommand) sign(c console) (err error) {
+	draft, err := readDraft(k.Draft)
+	if err != nil {
+		return err
+	}
+	name := k.Keys
+	if name == "" {
+		name = keysFolder
+	}
+	ring, done, err := k.openRing(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	info, err := release.DescribeRoot(draft)
+	if err != nil {
+		return err
+	}
+	describe(c.out, info)
+	keys, err := ring.Open(release.RoleRoot)
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("%s has no root key; name the folder that has one with --keys", name)
+	}
+	for _, key := range keys {
+		if draft, err = release.SignRoot(draft, key); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.out, "signed with root key %s\n", key.Public().ID())
+	}
+	return writeDraft(k.Draft, draft)
+}
+
+// describe tells what somebody signs.
+func describe(out io.Writer, info release.RootInfo) {
+	fmt.Fprintf(out, "root %d, until %s\n", info.Version, info.Expires.Format("2006-01-02"))
+	for _, role := range release.KeyRoles() {
+		r := info.Roles[role]
+		fmt.Fprintf(out, "  %-10s %d of %s\n", role, r.Threshold, strings.Join(r.Keys, " "))
+	}
+}
+
+func (k keysRotateCommand) rotate(ctx context.Context, c console) (err error) {
+	w, err := k.open(c, publish.Options{Allow: k.allow()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	ring, done, err := w.ring(k.keyFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	keys, err := ring.Open(release.KeyRoles()...)
+	if err != nil {
+		return err
+	}
+	var draft []byte
+	if k.Install {
+		draft, err = readDraft(k.Draft)
+	} else {
+		draft, err = k.draft(w, ring, keys)
+	}
+	if err != nil {
+		return err
+	}
+	info, err := release.DescribeRoot(draft)
+	if err != nil {
+		return err
+	}
+	if err := w.Folder.Install(draft, keys); err != nil {
+		var lacking *release.KeysError
+		var untrusted *release.TrustError
+		if k.Install || errors.As(err, &lacking) || !errors.As(err, &untrusted) || untrusted.Fault != release.FaultUnsigned {
+			return fmt.Errorf("%w; the draft stays in %s", err, k.Draft)
+		}
+		fmt.Fprintf(c.out, "the signatures do not suffice yet. Take %s to another holder of a root key:\n  collet keys rotate --sign --keys FOLDER --draft %s\nand install it here afterwards:\n  collet keys rotate --install\n", k.Draft, k.Draft)
+		return nil
+	}
+	describe(c.out, info)
+	if err := os.Remove(k.Draft); err != nil {
+		return err
+	}
+	return interrupted(ctx, w.mirror(ctx, k.outputFlags, false))
+}
+
+// draft makes, signs and keeps a draft.
+func (k keysRotateCommand) draft(w *workshop, ring *publish.Keyring, keys []*release.PrivateKey) ([]byte, error) {
+	plan := release.RootPlan{}
+	if len(k.Roles) > 0 {
+		var roles []release.KeyRole
+		for _, r := range k.Roles {
+			role, err := r.role()
+			if err != nil {
+				return nil, err
+			}
+			roles = append(roles, role)
+		}
+		var err error
+		if plan, err = ring.Plan(roles...); err != nil {
+			return nil, err
+		}
+	}
+	draft, err := w.Folder.Draft(plan, keys)
+	if err != nil {
+		return nil, err
+	}
+	return draft, writeDraft(k.Draft, draft)
+}
+
+func readDraft(name string) ([]byte, error) {
+	dir, err := openDir(filepath.Dir(name), "name the draft with --draft")
+	if err != nil {
+		return nil, err
+	}
+	data, err := platform.ReadFile(dir, filepath.Base(name), release.MaxRoot)
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return nil, fmt.Errorf("draft %s: %w", name, reason(err))
+	}
+	return data, nil
+}
+
+func writeDraft(name string, draft []byte) error {
+	dir, err := openDir(filepath.Dir(name), "name the draft with --draft")
+	if err != nil {
+		return err
+	}
+	err = platform.WriteFile(dir, filepath.Base(name), draft)
+	return errors.Join(err, dir.Close())
+}
+
+// keysExportCommand is `collet keys export`.
+type keysExportCommand struct {
+	File string `arg:"" default:"root.json" placeholder:"FILE" help:"Where to write it (default: ${default})."`
+	folderFlags
+	allowFlags
+}
+
+// Help is what --help adds to the flags.
+func (keysExportCommand) Help() string {
+	return `The file goes into the client's configuration. Clients follow later roots by themselves, so it need not be exported again
+for those that are out there.
+
+  collet keys export root.json`
+}
+
+// Run writes the root.
+func (k keysExportCommand) Run(c console) (err error) {
+	w, err := k.open(c, publish.Options{ReadOnly: true, Allow: k.allow()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	data, info, err := w.Root()
+	if err != nil {
+		return err
+	}
+	if err := writeDraft(k.File, data); err != nil {
+		return err
+	}
+	describe(c.out, info)
+	return nil
+}
+
+// keysDrillCommand is `collet keys drill`.
+type keysDrillCommand struct {
+	folderFlags
+	keyFlags
+	allowFlags
+	Lost string `group:"what" default:"root-1" placeholder:"NAME" help:"The key that is taken for lost (default: ${default})."`
+}
+
+// Help is what --help adds to the flags.
+func (keysDrillCommand) Help() string {
+	return `Takes a root key for lost and replaces it on a copy of the lists in memory, with the keys that are left and a new one, and
+lets a client with today's root follow. Do it once a year, with the people who hold the keys: --keys names a folder into
+which theirs are copied for the time.
+
+  collet keys drill --lost root-2`
+}
+
+// Run rehearses.
+func (k keysDrillCommand) Run(ctx context.Context, c console) (err error) {
+	w, err := k.open(c, publish.Options{ReadOnly: true, Allow: k.allow()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	ring, done, err := w.ring(k.keyFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	list, err := ring.List()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(f publish.KeyFile) bool { return f.Name == k.Lost })
+	if i < 0 {
+		return fmt.Errorf("%s has no %s.pub; --lost names a root key", ring.Path("."), k.Lost)
+	}
+	keys, err := ring.Open(release.KeyRoles()...)
+	if err != nil {
+		return err
+	}
+	steps, err := w.Drill(ctx, list[i].ID, keys)
+	for _, s := range steps {
+		state := "ok"
+		if s.Err != nil {
+			state = "FAILED"
+		}
+		fmt.Fprintf(c.out, "%-6s %s\n", state, s.What)
+	}
+	return err
+}

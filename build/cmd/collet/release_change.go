@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"collet/build/publish"
+	"collet/netproto/release"
+)
+
+// releasePromoteCommand is `collet release promote`.
+type releasePromoteCommand struct {
+	Number uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
+	folderFlags
+	keyFlags
+	allowFlags
+	outputFlags
+	jsonFlags
+	whichFlags
+	Into     string `required:"" group:"who" placeholder:"NAME" help:"The channel in which it is to be offered."`
+	AsNumber uint64 `group:"who" placeholder:"N" help:"Its number there (default: the same)."`
+	Percent  int    `group:"who" default:"100" placeholder:"P" help:"Percent of the players there that are offered it (default: ${default})."`
+}
+
+// Help is what --help adds to the flags.
+func (releasePromoteCommand) Help() string {
+	return `Offers the same files in another channel, with patches from what its players have.
+
+  collet release promote 8 --channel beta --into stable --percent 10`
+}
+
+// Run promotes.
+func (r releasePromoteCommand) Run(ctx context.Context, c console) error {
+	if r.Percent < 0 || r.Percent > 100 {
+		return usageError{fmt.Errorf("--percent %d: want 0 to 100", r.Percent)}
+	}
+	var s publish.Summary
+	err := changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*release.PrivateKey) (err error) {
+		s, err = w.Promote(ctx, r.which(r.Number), r.Into, r.AsNumber, r.Percent, keys)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case r.JSON:
+		return printJSON(c.out, publishedJSON(s))
+	default:
+		return printPublished(c.out, s)
+	}
+}
+
+// changeFlags are those of commands that change lines of the signed list. Embed it.
+type changeFlags struct {
+	folderFlags
+	keyFlags
+	allowFlags
+	outputFlags
+	whichFlags
+}
+
+// change changes the lines and tells what became of them.
+func (f changeFlags) change(ctx context.Context, c console, number uint64, change func(*release.Entry)) error {
+	return changing(ctx, c, f.folderFlags, f.keyFlags, f.allowFlags, f.outputFlags, func(w *workshop, keys []*release.PrivateKey) error {
+		changed, err := w.Change(ctx, f.which(number), keys, change)
+		if err != nil {
+			return err
+		}
+		list, err := w.Show(f.which(number))
+		if err != nil {
+			return err
+		}
+		if !changed {
+			fmt.Fprintln(c.out, "nothing to change")
+		}
+		for _, l := range list {
+			text := offered(l.Entry)
+			if text == "" {
+				text = "everybody"
+			}
+			fmt.Fprintf(c.out, "%s: %s\n", l.Entry.Path(), text)
+		}
+		return nil
+	})
+}
+
+// releaseRolloutCommand is `collet release rollout`.
+type releaseRolloutCommand struct {
+	Number  uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
+	Percent int    `arg:"" placeholder:"PERCENT" help:"Percent of the players that are offered it, 0 to 100."`
+	changeFlags
+}
+
+// Help is what --help adds to the flags.
+func (releaseRolloutCommand) Help() string {
+	return `Which players are the first ones depends on a hash of their install's id, so those of 10 % are among those of 50 %. Whoever
+has the release keeps it when the number falls.
+
+  collet release rollout 8 50`
+}
+
+// Run changes the share.
+func (r releaseRolloutCommand) Run(ctx context.Context, c console) error {
+	if r.Percent < 0 || r.Percent > 100 {
+		return usageError{fmt.Errorf("%d percent: want 0 to 100", r.Percent)}
+	}
+	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Percent = uint8(r.Percent) })
+}
+
+// releaseHoldCommand is `collet release hold`.
+type releaseHoldCommand struct {
+	Number uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
+	changeFlags
+	Off bool `group:"who" help:"Offer it again."`
+}
+
+// Run holds a release, or lets it go.
+func (r releaseHoldCommand) Run(ctx context.Context, c console) error {
+	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Hold = !r.Off })
+}
+
+// releaseKillCommand is `collet release kill`.
+type releaseKillCommand struct {
+	Number uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
+	changeFlags
+	Yes bool `group:"who" help:"Really: it can't be undone."`
+}
+
+// Help is what --help adds to the flags.
+func (releaseKillCommand) Help() string {
+	return `Every client that has the release goes to the highest one that is left, even if its number is lower. It is the only way
+down, and it can't be undone: a mended release gets a higher number. To stop a rollout without taking anything back, hold
+it.
+
+  collet release kill 8 --yes`
+}
+
+// Run kills.
+func (r releaseKillCommand) Run(ctx context.Context, c console) error {
+	if !r.Yes {
+		return usageError{errors.New("kill takes a release back for ever; say --yes if you mean it, or use hold")}
+	}
+	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Killed = true })
+}
+
+// releaseRefreshCommand is `collet release refresh`.
+type releaseRefreshCommand struct {
+	folderFlags
+	keyFlags
+	allowFlags
+	outputFlags
+}
+
+// Help is what --help adds to the flags.
+func (releaseRefreshCommand) Help() string {
+	return `Signs timestamp.json, which lasts 14 days, and the lists that have lived half of their time, if their keys are there. A
+server that only has the keys of timestamp and snapshot may run it every day. When nobody does, players go on playing, and
+their clients say that they can't tell whether they are current.`
+}
+
+// Run refreshes.
+func (r releaseRefreshCommand) Run(ctx context.Context, c console) error {
+	return changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*release.PrivateKey) error {
+		if err := w.Refresh(ctx, keys); err != nil {
+			return err
+		}
+		for _, role := range release.KeyRoles() {
+			fmt.Fprintf(c.out, "%s is signed until %s\n", role, w.Expiries()[role].Format("2006-01-02 15:04"))
+		}
+		return nil
+	})
+}
+
+// releaseGCCommand is `collet release gc`.
+type releaseGCCommand struct {
+	folderFlags
+	keyFlags
+	allowFlags
+	outputFlags
+	Keep  int  `group:"what" placeholder:"N" help:"Keep the newest N releases of each channel and target (default: what the settings say)."`
+	Apply bool `group:"what" help:"Remove it. Without this flag it is only shown."`
+	Names bool `group:"out" help:"Name every file."`
+}
+
+// Help is what --help adds to the flags.
+func (releaseGCCommand) Help() string {
+	return `Drops old releases from the signed list, beyond the number to keep and below the newest one that everybody is offered, and
+removes every file that no release refers to: objects of dropped releases, what stopped publications left, old lists.
+
+  collet release gc
+  collet release gc --apply`
+}
+
+// Run shows or removes.
+func (r releaseGCCommand) Run(ctx context.Context, c console) (err error) {
+	if r.Keep < 0 {
+		return usageError{fmt.Errorf("--keep %d: want 1 or more", r.Keep)}
+	}
+	w, err := r.open(c, publish.Options{Allow: r.allow()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	p, err := w.PlanCollect(ctx, r.Keep)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	for _, e := range p.Drop {
+		fmt.Fprintf(c.out, "release %s\n", e.Path())
+	}
+	if r.Names {
+		for _, f := range p.Remove {
+			fmt.Fprintf(c.out, "%s\t%d\n", f.Name, f.Size)
+		}
+	}
+	fmt.Fprintf(c.out, "%d releases, %d files, %s\n", len(p.Drop), len(p.Remove), byteText(p.Bytes))
+	if !r.Apply {
+		fmt.Fprintln(c.out, "nothing was removed; --apply removes it")
+		return nil
+	}
+	var keys []*release.PrivateKey
+	if len(p.Drop) > 0 {
+		if keys, err = w.releaseSigners(r.keyFlags); err != nil {
+			return err
+		}
+	}
+	if err := w.Collect(ctx, p, keys); err != nil {
+		return interrupted(ctx, err)
+	}
+	return interrupted(ctx, w.mirror(ctx, r.outputFlags, true))
+}
+
+// releaseVerifyCommand is `collet release verify`.
+type releaseVerifyCommand struct {
+	folderFlags
+	jsonFlags
+}
+
+// Run reads everything again.
+func (r releaseVerifyCommand) Run(ctx context.Context, c console) error {
+	return reading(c, r.folderFlags, func(w *workshop) error {
+		findings, checked, err := w.Verify(ctx)
+		if err != nil {
+			return err
+		}
+		w.shows.end()
+		type row struct {
+			Name string `json:"name"`
+			What string `json:"what"`
+		}
+		rows := []row{}
+		for _, f := range findings {
+			rows = append(rows, row{f.Name, f.Err.Error()})
+		}
+		if r.JSON {
+			err = printJSON(c.out, struct {
+				Bytes    int64 `json:"bytes"`
+				Findings []row `json:"findings"`
+			}{checked, rows})
+		} else {
+			for _, f := range rows {
+				fmt.Fprintf(c.out, "%s: %s\n", clean(f.Name), clean(f.What))
+			}
+			_, err = fmt.Fprintf(c.out, "%s read, %d findings\n", byteText(checked), len(rows))
+		}
+		if err == nil && len(rows) > 0 {
+			err = told{fmt.Errorf("%d findings", len(rows))}
+		}
+		return err
+	})
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"collet/build/publish"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// releaseInitCommand is `collet release init`.
+type releaseInitCommand struct {
+	folderFlags
+	keyFlags
+	allowFlags
+	Product string `required:"" group:"what" placeholder:"NAME" help:"The game's name in addresses: letters, digits, dot, dash and underscore."`
+}
+
+// Help is what --help adds to the flags.
+func (releaseInitCommand) Help() string {
+	return `Makes the folder with its settings, release.toml, and signs an empty list of releases. Two root keys and one key of each
+other role have to be in the folder of the keys; afterwards the root keys belong elsewhere, each with another person.
+
+  collet keys init --keys keys
+  collet release init --dir release --keys keys --product lathe`
+}
+
+// Run sets the folder up.
+func (r releaseInitCommand) Run(ctx context.Context, c console) (err error) {
+	if r.Keys == "" {
+		r.Keys = filepath.Join(r.Dir, publish.DefaultSettings().Keys)
+	}
+	ring, done, err := r.openRing(r.Keys)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	plan, err := ring.Plan()
+	if err != nil {
+		return err
+	}
+	keys, err := ring.Open(release.KeyRoles()...)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return err
+	}
+	dir, err := openDir(r.Dir, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	if err := publish.Init(dir, r.Product, plan, keys, publish.Options{Allow: r.allow()}); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "release folder %s is set up for %s\nsettings: %s\nnext: collet keys export root.json, which the client is built with, and collet release publish GAME\n",
+		r.Dir, r.Product, filepath.Join(r.Dir, publish.SettingsFile))
+	return nil
+}
+
+// releasePublishCommand is `collet release publish`.
+type releasePublishCommand struct {
+	Game string `arg:"" placeholder:"GAME" help:"Folder with Resources and PlatformBinaries/<target>, or, with --target, an install."`
+	folderFlags
+	keyFlags
+	allowFlags
+	outputFlags
+	jsonFlags
+
+	Number    uint64            `group:"what" placeholder:"N" help:"Number of the release (default: one more than the highest)."`
+	Label     string            `group:"what" placeholder:"TEXT" help:"Version for people (default: the number)."`
+	Target    string            `group:"what" placeholder:"TARGET" help:"Publish for this target alone, for example Linux-x64 (default: all that the folder has)."`
+	Notes     map[string]string `group:"what" placeholder:"LANG=FILE" help:"Release notes in a language (default: GAME/notes/<language>.md)."`
+	Patches   int               `group:"what" default:"-1" placeholder:"N" help:"Make patches from the last N releases (default: what the settings say)."`
+	PatchFrom []uint64          `group:"what" placeholder:"N" help:"Make a patch from this release, too. May be repeated."`
+
+	Compatibility *string `group:"what" placeholder:"TEXT" help:"Compatibility version of the module (default: what the settings say)."`
+	Logic         *uint32 `group:"what" placeholder:"N" help:"Logic version."`
+	HostABI       *uint32 `name:"host-abi" group:"what" placeholder:"N" help:"The oldest host ABI that works."`
+	HostBuild     *uint64 `group:"what" placeholder:"N" help:"The oldest host build that can install it."`
+
+	Channel string `group:"who" placeholder:"NAME" help:"Channel of the release (default: what the settings say)."`
+	Percent *int   `group:"who" placeholder:"P" help:"Percent of the players that are offered it (default: what the settings say)."`
+	Hold    bool   `group:"who" help:"Offer it to nobody until collet release hold --off."`
+}
+
+// Help is what --help adds to the flags.
+func (releasePublishCommand) Help() string {
+	return `Hashes the game folder, packs what is new, makes patches from the last releases, and signs the list. Unchanged files cost a
+look. Players see the release before or this one, whatever happens; interrupted, the same command goes on where it stopped.
+
+  collet release publish ./game
+  collet release publish ./game --number 8 --channel beta --percent 10 --notes en=notes.md
+  collet release publish ./install --target Windows-win64 --to 's3://games/lathe?endpoint=s3.example.org'`
+}
+
+// Run publishes.
+func (r releasePublishCommand) Run(ctx context.Context, c console) error {
+	request, err := r.request()
+	if err != nil {
+		return err
+	}
+	game, err := openDir(r.Game, "name the folder of the game")
+	if err != nil {
+		return err
+	}
+	var s publish.Summary
+	err = changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*release.PrivateKey) (err error) {
+		s, err = w.Folder.Publish(ctx, game, request, keys)
+		return err
+	})
+	if err = errors.Join(err, game.Close()); err != nil {
+		return err
+	}
+	for _, name := range s.Ignored {
+		fmt.Fprintf(c.err, "not in the release: %s\n", clean(name))
+	}
+	if r.JSON {
+		return printJSON(c.out, publishedJSON(s))
+	}
+	return printPublished(c.out, s)
+}
+
+// request is what the flags ask for.
+func (r releasePublishCommand) request() (publish.Request, error) {
+	q := publish.Request{
+		Channel: r.Channel, Target: r.Target, Number: r.Number, Version: r.Label, Percent: r.Percent, Hold: r.Hold,
+		PatchFrom: r.PatchFrom, Notes: map[string][]byte{}, Head: r.head,
+	}
+	if r.Percent != nil && (*r.Percent < 0 || *r.Percent > 100) {
+		return q, usageError{fmt.Errorf("--percent %d: want 0 to 100", *r.Percent)}
+	}
+	if r.Patches < -1 || r.Patches > release.MaxPatches {
+		return q, usageError{fmt.Errorf("--patches %d: want 0 to %d", r.Patches, release.MaxPatches)}
+	}
+	if r.Patches >= 0 {
+		q.Patches = &r.Patches
+	}
+	for language, name := range r.Notes {
+		dir, err := openDir(filepath.Dir(name), "check --notes")
+		if err != nil {
+			return q, err
+		}
+		text, err := platform.ReadFile(dir, filepath.Base(name), release.MaxNote)
+		if err = errors.Join(err, dir.Close()); err != nil {
+			return q, fmt.Errorf("notes %s: %w", name, reason(err))
+		}
+		q.Notes[language] = text
+	}
+	return q, nil
+}
+
+// head applies the flags that go before the settings.
+func (r releasePublishCommand) head(h *release.Head) {
+	if r.Compatibility != nil {
+		h.Compatibility = *r.Compatibility
+	}
+	if r.Logic != nil {
+		h.Logic = *r.Logic
+	}
+	if r.HostABI != nil {
+		h.HostABI = *r.HostABI
+	}
+	if r.HostBuild != nil {
+		h.HostBuild = *r.HostBuild
+	}
+}
+
+// printPublished prints one row for each target and one for each patch.
+func printPublished(out io.Writer, s publish.Summary) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "release\ttarget\tfiles\tsize\tto fetch\tsaved")
+	for _, r := range s.Releases {
+		e := r.Entry
+		name := fmt.Sprintf("%s %d", e.Channel, e.Number)
+		whole := byteText(r.Whole)
+		if r.Already {
+			whole = "published before"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t\n", name, e.Target, r.Files, byteText(r.Bytes), whole)
+		for _, p := range r.Patches {
+			if p.Bytes == 0 {
+				fmt.Fprintf(t, "  from %d\t\t\t\tno patch: %s\t\n", p.From, p.Why)
+				continue
+			}
+			fmt.Fprintf(t, "  from %d\t\t\t\t%s\t%s\n", p.From, byteText(p.Bytes), savedText(p.Bytes, p.Whole))
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, r := range s.Releases {
+		if text := offered(r.Entry); !r.Already && text != "" {
+			_, err := fmt.Fprintf(out, "%s %d for %s: %s\n", r.Entry.Channel, r.Entry.Number, r.Entry.Target, text)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	_, err := fmt.Fprintf(out, "done in %v\n", s.Took.Round(10*time.Millisecond))
+	return err
+}
+
+// savedText is what a patch saves of the whole, in percent.
+func savedText(bytes, whole int64) string {
+	if whole <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", 100-100*float64(bytes)/float64(whole))
+}
+
+// offered says who is offered a release, or nothing if it is everybody.
+func offered(e release.Entry) string {
+	var words []string
+	if e.Killed {
+		words = append(words, "killed")
+	}
+	if e.Hold {
+		words = append(words, "held")
+	}
+	if e.Percent < 100 {
+		words = append(words, fmt.Sprintf("%d %% of the players", e.Percent))
+	}
+	return strings.Join(words, ", ")
+}
+
+// publishedJSON is a summary for programs.
+func publishedJSON(s publish.Summary) any {
+	type patch struct {
+		From  uint64 `json:"from"`
+		Bytes int64  `json:"bytes"`
+		Whole int64  `json:"whole"`
+		Why   string `json:"why,omitempty"`
+	}
+	type row struct {
+		Channel string  `json:"channel"`
+		Target  string  `json:"target"`
+		Number  uint64  `json:"number"`
+		Already bool    `json:"already"`
+		Files   int     `json:"files"`
+		Bytes   int64   `json:"bytes"`
+		Whole   int64   `json:"whole"`
+		Patches []patch `json:"patches"`
+	}
+	rows := []row{}
+	for _, r := range s.Releases {
+		one := row{r.Entry.Channel, r.Entry.Target, r.Entry.Number, r.Already, r.Files, r.Bytes, r.Whole, []patch{}}
+		for _, p := range r.Patches {
+			one.Patches = append(one.Patches, patch(p))
+		}
+		rows = append(rows, one)
+	}
+	return struct {
+		Releases []row   `json:"releases"`
+		Objects  int     `json:"objects"`
+		Seconds  float64 `json:"seconds"`
+	}{rows, s.Objects, s.Took.Seconds()}
+}

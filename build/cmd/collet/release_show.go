@@ -1,0 +1,239 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"collet/build/publish"
+	"collet/netproto/release"
+)
+
+// releaseRow is a release for programs.
+type releaseRow struct {
+	Product   string     `json:"product"`
+	Channel   string     `json:"channel"`
+	Target    string     `json:"target"`
+	Number    uint64     `json:"number"`
+	Version   string     `json:"version"`
+	Percent   uint8      `json:"percent"`
+	Hold      bool       `json:"hold"`
+	Killed    bool       `json:"killed"`
+	Published time.Time  `json:"published"`
+	Files     int        `json:"files"`
+	Bytes     int64      `json:"bytes"`
+	Head      string     `json:"head"`
+	Listing   string     `json:"listing"`
+	Patches   []patchRow `json:"patches"`
+	Notes     []string   `json:"notes"`
+}
+
+type patchRow struct {
+	From  string `json:"from"`
+	Bytes int64  `json:"bytes"`
+}
+
+func rowOf(l publish.Listed) releaseRow {
+	e, h := l.Entry, l.Head
+	r := releaseRow{
+		Product: e.Product, Channel: e.Channel, Target: e.Target, Number: e.Number, Version: h.Version, Percent: e.Percent,
+		Hold: e.Hold, Killed: e.Killed, Published: h.Published, Files: h.Count, Bytes: h.Bytes, Head: e.Head.Sum.String(),
+		Listing: h.Listing.Sum.String(), Patches: []patchRow{}, Notes: slices.Sorted(maps.Keys(h.Notes)),
+	}
+	for _, p := range h.Patches {
+		r.Patches = append(r.Patches, patchRow{p.From.String(), p.Object.Size})
+	}
+	return r
+}
+
+// releaseListCommand is `collet release list`.
+type releaseListCommand struct {
+	folderFlags
+	jsonFlags
+	Channel string `group:"who" placeholder:"NAME" help:"Releases of this channel only."`
+	Target  string `group:"who" placeholder:"TARGET" help:"Releases for this target only."`
+}
+
+// Run prints the table, and when signatures end.
+func (r releaseListCommand) Run(c console) error {
+	return reading(c, r.folderFlags, func(w *workshop) error {
+		list, err := w.List()
+		if err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(l publish.Listed) bool {
+			return r.Channel != "" && l.Entry.Channel != r.Channel || r.Target != "" && l.Entry.Target != r.Target
+		})
+		if r.JSON {
+			rows := []releaseRow{}
+			for _, l := range list {
+				rows = append(rows, rowOf(l))
+			}
+			return printJSON(c.out, rows)
+		}
+		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "channel\ttarget\tnumber\tversion\tpublished\tfiles\tsize\tpatches\toffered to")
+		for _, l := range list {
+			e, h := l.Entry, l.Head
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%d\t%s\n", e.Channel, e.Target, e.Number, clean(h.Version),
+				h.Published.Format("2006-01-02 15:04"), h.Count, byteText(h.Bytes), len(h.Patches), cmp.Or(offered(e), "everybody"))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		return printExpiries(c.out, w, time.Now())
+	})
+}
+
+// printExpiries warns of signatures that end within a week; the timestamp's, which is renewed every day, when two days are
+// left.
+func printExpiries(out io.Writer, w *workshop, now time.Time) error {
+	for _, role := range release.KeyRoles() {
+		left, warn, next := w.Expiries()[role].Sub(now), 7*24*time.Hour, "collet release refresh renews it"
+		if role == release.RoleTimestamp {
+			warn = 2 * 24 * time.Hour
+		}
+		if role == release.RoleRoot {
+			warn, next = 60*24*time.Hour, "collet keys rotate renews it"
+		}
+		if left < warn {
+			if _, err := fmt.Fprintf(out, "the signature of %s ends in %v: %s\n", role, left.Round(time.Hour), next); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// whichFlags name one release. Embed it.
+type whichFlags struct {
+	Channel string `group:"who" placeholder:"NAME" help:"Channel of the release (default: what the settings say)."`
+	Target  string `group:"who" placeholder:"TARGET" help:"For this target only (default: all)."`
+}
+
+func (f whichFlags) which(number uint64) publish.Which {
+	return publish.Which{Channel: f.Channel, Target: f.Target, Number: number}
+}
+
+// releaseShowCommand is `collet release show`.
+type releaseShowCommand struct {
+	Number uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
+	folderFlags
+	whichFlags
+	jsonFlags
+}
+
+// Run prints what a release says of itself.
+func (r releaseShowCommand) Run(c console) error {
+	return reading(c, r.folderFlags, func(w *workshop) error {
+		list, err := w.Show(r.which(r.Number))
+		if err != nil {
+			return err
+		}
+		if r.JSON {
+			rows := []releaseRow{}
+			for _, l := range list {
+				rows = append(rows, rowOf(l))
+			}
+			return printJSON(c.out, rows)
+		}
+		for _, l := range list {
+			if err := printRelease(c.out, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func printRelease(out io.Writer, l publish.Listed) error {
+	e, h := l.Entry, l.Head
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "release\t%s\n", e.Path())
+	fmt.Fprintf(t, "version\t%s\n", clean(h.Version))
+	fmt.Fprintf(t, "offered to\t%s\n", cmp.Or(offered(e), "everybody"))
+	fmt.Fprintf(t, "published\t%s\n", h.Published.Format(time.RFC3339))
+	fmt.Fprintf(t, "set\t%d files, %s, %v\n", h.Count, byteText(h.Bytes), h.Listing.Sum)
+	fmt.Fprintf(t, "needs\tcompatibility %q, logic %d, host ABI %d, host build %d\n", h.Compatibility, h.Logic, h.HostABI, h.HostBuild)
+	fmt.Fprintf(t, "head\t%s\t%d bytes\n", e.Head.HeadPath(), e.Head.Size)
+	fmt.Fprintf(t, "listing\t%s\t%s\n", h.Listing.Object.Path(), byteText(h.Listing.Object.Size))
+	fmt.Fprintf(t, "sources\t%s\t%s\n", h.Sources.Path(), byteText(h.Sources.Size))
+	for _, p := range h.Patches {
+		fmt.Fprintf(t, "patch\t%s\t%s\tfrom the set %v\n", p.Object.Path(), byteText(p.Object.Size), p.From)
+	}
+	for _, language := range slices.Sorted(maps.Keys(h.Notes)) {
+		fmt.Fprintf(t, "notes\t%s\t%s\t%s\n", h.Notes[language].Path(), byteText(h.Notes[language].Size), language)
+	}
+	for _, m := range h.Mirrors {
+		fmt.Fprintf(t, "mirror\t%s\n", m)
+	}
+	return t.Flush()
+}
+
+// releaseEstimateCommand is `collet release estimate`.
+type releaseEstimateCommand struct {
+	Old uint64 `arg:"" placeholder:"OLD" help:"Number of the release that a player has."`
+	New uint64 `arg:"" placeholder:"NEW" help:"Number of the release that they are to get."`
+	folderFlags
+	whichFlags
+	jsonFlags
+}
+
+// Help is what --help adds to the flags.
+func (releaseEstimateCommand) Help() string {
+	return `Counts the bytes of each way from one set to the other, as a client with an undamaged old set plans them: the patch, if there
+is one; the chunks that it lacks; the whole objects of what is new. Signed lists and head, some 3 kB, are the same for all.
+
+  collet release estimate 7 8`
+}
+
+// Run prints one row for each target.
+func (r releaseEstimateCommand) Run(ctx context.Context, c console) error {
+	return reading(c, r.folderFlags, func(w *workshop) error {
+		list, err := w.Estimate(ctx, r.Channel, r.Target, r.Old, r.New)
+		if err != nil {
+			return err
+		}
+		if r.JSON {
+			return printJSON(c.out, estimateJSON(list))
+		}
+		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "target\tfiles\tnew data\tpatch\tchunks\twhole\ta client takes\tsaved")
+		for _, e := range list {
+			taken := map[string]int64{"patch": e.Patch.Bytes, "chunks": e.Chunks.Bytes, "whole": e.Whole.Bytes}[e.Takes]
+			patch := "none"
+			if e.Patch.Bytes >= 0 {
+				patch = byteText(e.Patch.Bytes)
+			}
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Target, e.Files, byteText(e.Fresh), patch, byteText(e.Chunks.Bytes),
+				byteText(e.Whole.Bytes), e.Takes, savedText(taken, e.Whole.Bytes))
+		}
+		return t.Flush()
+	})
+}
+
+func estimateJSON(list []publish.Estimate) any {
+	type row struct {
+		Target   string `json:"target"`
+		Old      uint64 `json:"old"`
+		New      uint64 `json:"new"`
+		Files    int    `json:"files"`
+		Fresh    int64  `json:"fresh"`
+		Patch    int64  `json:"patch"` // -1 if there is none
+		Chunks   int64  `json:"chunks"`
+		Whole    int64  `json:"whole"`
+		Takes    string `json:"takes"`
+		Requests int    `json:"requests"`
+	}
+	rows := []row{}
+	for _, e := range list {
+		asked := map[string]int{"patch": e.Patch.Asked, "chunks": e.Chunks.Asked, "whole": e.Whole.Asked}[e.Takes]
+		rows = append(rows, row{e.Target, e.Old, e.New, e.Files, e.Fresh, e.Patch.Bytes, e.Chunks.Bytes, e.Whole.Bytes, e.Takes, asked})
+	}
+	return rows
+}

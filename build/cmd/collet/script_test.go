@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs testdata/script, one topic a file. Beside testscript's own commands there are:
+//
+//	noise FILE SEED KB     write a file of that many kB (1000 bytes) that does not compress, the same for each seed
+//	damage FILE            change one byte in the middle of each file that the pattern names
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:  filepath.Join("testdata", "script"),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage},
+	})
+}
+
+func writeNoise(ts *testscript.TestScript, neg bool, args []string) {
+	seed, err := strconv.ParseUint(args[1], 10, 64)
+	ts.Check(err)
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	data := make([]byte, n*1000)
+	for i := range data {
+		seed = seed*6364136223846793005 + 1442695040888963407 // Knuth's generator
+		data[i] = byte(seed >> 56)
+	}
+	name := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(name), 0o755))
+	ts.Check(os.WriteFile(name, data, 0o644))
+}
+
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	names, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(names) == 0 {
+		ts.Fatalf("nothing is called %s", args[0])
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		ts.Check(err)
+		data[len(data)/2] ^= 1
+		ts.Check(os.WriteFile(name, data, 0o644))
+	}
+	fmt.Fprintf(ts.Stdout(), "%d\n", len(names))
+}

@@ -1,0 +1,129 @@
+package publish
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+const (
+	cacheFile = private + "/hashes"
+	// maxCache is the size of the cache file in bytes: some 250 of each of release.MaxSet files of 20 targets is more than
+	// anybody has; beyond it the cache begins anew.
+	maxCache = 256 << 20
+	// cacheMagic begins a cache file. Another one is ignored.
+	cacheMagic = "collet hashes 1"
+	// tooYoung is how long before it was hashed a file must have changed for its times to count: file systems stamp in
+	// steps of up to two seconds, and a second change within the step would not show.
+	tooYoung = 3 * time.Second
+)
+
+// hashes knows the digests of files that were not changed since they were hashed. It is not safe for concurrent use.
+//
+// The file has a line for each: digest, size, both times in nanoseconds, inode, and the absolute path to the end of the line.
+type hashes struct {
+	root  string // files below it that are not used are forgotten
+	known map[string]hashed
+	used  map[string]hashed
+}
+
+type hashed struct {
+	sum      release.Digest
+	identity platform.Identity
+}
+
+// loadHashes reads the cache. Whatever is wrong with it costs time only: a file is hashed again.
+func loadHashes(fsys platform.FS, root string) *hashes {
+	h := &hashes{root: root, known: map[string]hashed{}, used: map[string]hashed{}}
+	data, err := platform.ReadFile(fsys, cacheFile, maxCache)
+	if err != nil {
+		return h
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	if !lines.Scan() || lines.Text() != cacheMagic {
+		return h
+	}
+	for lines.Scan() {
+		if name, v, ok := parseHashed(lines.Text()); ok {
+			h.known[name] = v
+		}
+	}
+	return h
+}
+
+func parseHashed(line string) (name string, v hashed, ok bool) {
+	fields := strings.SplitN(line, " ", 6)
+	if len(fields) != 6 {
+		return "", hashed{}, false
+	}
+	var numbers [4]int64
+	for i := range numbers {
+		n, err := strconv.ParseInt(fields[1+i], 10, 64)
+		if err != nil {
+			return "", hashed{}, false
+		}
+		numbers[i] = n
+	}
+	sum, err := release.ParseDigest(fields[0])
+	v.sum, v.identity.Size, v.identity.Inode = sum, numbers[0], uint64(numbers[3])
+	v.identity.Modified, v.identity.Changed = time.Unix(0, numbers[1]), time.Unix(0, numbers[2])
+	return fields[5], v, err == nil && sum.Algorithm == release.SHA256
+}
+
+// find is the digest of a file that is the same as when it was hashed.
+func (h *hashes) find(name string, info fs.FileInfo) (release.Digest, bool) {
+	v, known := h.known[name]
+	id := platform.IdentityOf(info)
+	if !known || v.identity.Size != id.Size || v.identity.Inode != id.Inode || stamp(v.identity.Modified) != stamp(id.Modified) ||
+		stamp(v.identity.Changed) != stamp(id.Changed) {
+		return release.Digest{}, false
+	}
+	h.used[name] = v
+	return v.sum, true
+}
+
+// add remembers the digest of a file whose identity before it was read was info, at the moment now.
+func (h *hashes) add(name string, info fs.FileInfo, sum release.Digest, now time.Time) {
+	id := platform.IdentityOf(info)
+	young := now.Sub(id.Modified) < tooYoung || !id.Changed.IsZero() && now.Sub(id.Changed) < tooYoung
+	if !young && !strings.ContainsAny(name, "\n\r") {
+		h.used[name] = hashed{sum, id}
+	}
+}
+
+// save writes the entries that were used or added.
+func (h *hashes) save(fsys platform.FS) error {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, cacheMagic)
+	for name, v := range h.known {
+		if !strings.HasPrefix(name, h.root) {
+			h.used[name] = v
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.used)) {
+		v := h.used[name]
+		fmt.Fprintf(&b, "%s %d %d %d %d %s\n", v.sum, v.identity.Size, stamp(v.identity.Modified), stamp(v.identity.Changed), int64(v.identity.Inode), name)
+	}
+	if err := platform.WriteFile(fsys, cacheFile, b.Bytes()); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return because(err, "", "write the cache of digests")
+	}
+	return nil
+}
+
+// stamp is a time as a number; the zero time is 0.
+func stamp(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}

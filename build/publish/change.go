@@ -1,0 +1,204 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"collet/netproto/release"
+)
+
+// Which names releases: one number of a channel, for one target or for all that have it.
+type Which struct {
+	Channel string // the usual one if empty
+	Target  string // all if empty
+	Number  uint64
+}
+
+// channel is the channel that is meant.
+func (f *Folder) channel(name string) string {
+	if name == "" {
+		return f.settings.Channel
+	}
+	return name
+}
+
+// meant reports whether an entry is one of those.
+func (f *Folder) meant(e release.Entry, w Which) bool {
+	return e.Product == f.settings.Product && e.Channel == f.channel(w.Channel) && (w.Target == "" || e.Target == w.Target) && e.Number == w.Number
+}
+
+// find lists the entries that are meant; none is an error.
+func (f *Folder) find(w Which) ([]release.Entry, error) {
+	var list []release.Entry
+	for _, e := range f.repo.Entries() {
+		if f.meant(e, w) {
+			list = append(list, e)
+		}
+	}
+	if len(list) == 0 {
+		return nil, wrong("collet release list shows those that are", "there is no release %d in channel %s%s", w.Number, f.channel(w.Channel), forTarget(w.Target))
+	}
+	return list, nil
+}
+
+func forTarget(target string) string {
+	if target == "" {
+		return ""
+	}
+	return " for " + target
+}
+
+// List describes all releases, the newest of each channel and target last.
+func (f *Folder) List() ([]Listed, error) {
+	var list []Listed
+	for _, e := range f.repo.Entries() {
+		h, err := f.head(e)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Listed{e, h})
+	}
+	return list, nil
+}
+
+// Listed is a release with its head.
+type Listed struct {
+	Entry release.Entry
+	Head  release.Head
+}
+
+// Show describes the releases that are meant.
+func (f *Folder) Show(w Which) ([]Listed, error) {
+	entries, err := f.find(w)
+	if err != nil {
+		return nil, err
+	}
+	var list []Listed
+	for _, e := range entries {
+		h, err := f.head(e)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Listed{e, h})
+	}
+	return list, nil
+}
+
+// Change changes the lines of the releases that are meant in the signed list. It reports whether anything was different.
+func (f *Folder) Change(ctx context.Context, w Which, keys []*release.PrivateKey, change func(*release.Entry)) (bool, error) {
+	if _, err := f.find(w); err != nil {
+		return false, err
+	}
+	if err := f.CheckKeys(keys, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp); err != nil {
+		return false, err
+	}
+	entries := f.repo.Entries()
+	before := slices.Clone(entries)
+	for i := range entries {
+		if f.meant(entries[i], w) {
+			change(&entries[i])
+		}
+	}
+	if slices.Equal(before, entries) {
+		return false, f.plain(ctx)
+	}
+	if err := f.commit(ctx, entries, keys); err != nil {
+		return false, err
+	}
+	return true, f.plain(ctx)
+}
+
+// Promote offers a release in another channel, with the same files, notes and version. Its number there is the same, or
+// number if that is not 0. Patches are made from what the players of that channel have.
+func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64, percent int, keys []*release.PrivateKey) (s Summary, err error) {
+	if to == f.channel(w.Channel) {
+		return s, wrong("name another channel with --to", "release %d is in channel %s already", w.Number, to)
+	}
+	if err := f.CheckKeys(keys, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp); err != nil {
+		return s, err
+	}
+	from, err := f.find(w)
+	if err != nil {
+		return s, err
+	}
+	entries := f.repo.Entries()
+	for _, e := range from {
+		line := e
+		if line.Channel = to; number != 0 {
+			line.Number = number
+		}
+		if err := f.rises(line, entries); err != nil {
+			return s, err
+		}
+		made, err := f.promote(ctx, e, line, percent)
+		if err != nil {
+			return s, err
+		}
+		s.Releases = append(s.Releases, made)
+		entries = append(entries, made.Entry)
+	}
+	if err := f.commit(ctx, entries, keys); err != nil {
+		return s, err
+	}
+	return s, f.plain(ctx)
+}
+
+// rises checks that a number is above those of its line.
+func (f *Folder) rises(line release.Entry, entries []release.Entry) error {
+	for _, e := range entries {
+		if e.Product == line.Product && e.Channel == line.Channel && e.Target == line.Target && e.Number >= line.Number {
+			return wrong(fmt.Sprintf("take another number there with --as-number %d", f.nextNumber()),
+				"channel %s has release %d for %s, and numbers rise for ever", e.Channel, e.Number, e.Target)
+		}
+	}
+	return nil
+}
+
+// promote makes the head of one release in another channel.
+func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int) (s ReleaseSummary, err error) {
+	h, err := f.head(e)
+	if err != nil {
+		return s, err
+	}
+	fresh, err := f.readOrigin(e)
+	if err != nil {
+		return s, err
+	}
+	fresh.entry = line
+	c := newContents(f)
+	if err := c.addSet(fresh.listing, fresh.sources); err != nil {
+		return s, because(err, "run collet release verify", "release %s", e.Path())
+	}
+	from, passed, err := f.origins(line, f.settings.Patches, nil)
+	if err != nil {
+		return s, err
+	}
+	h.Channel, h.Number = line.Channel, line.Number
+	s.Files, s.Bytes = h.Count, h.Bytes
+	old := h.Patches
+	if h.Patches, s.Patches, err = f.patches(ctx, c, fresh, from); err != nil {
+		return s, err
+	}
+	s.Patches = append(s.Patches, passed...)
+	for _, p := range old { // players may come over from the first channel, too
+		if _, there := h.PatchFrom(p.From); !there && len(h.Patches) < release.MaxPatches {
+			h.Patches = append(h.Patches, p)
+		}
+	}
+	made, err := f.putHead(h)
+	made.Percent = uint8(percent)
+	s.Entry = made
+	return s, err
+}
+
+// Refresh signs the timestamp anew, and what else has lived half of its time and can be signed with these keys.
+func (f *Folder) Refresh(ctx context.Context, keys []*release.PrivateKey) error {
+	if err := f.CheckKeys(keys, release.RoleTimestamp); err != nil {
+		return err
+	}
+	if err := f.repo.Refresh(keys); err != nil {
+		return because(err, "", "refresh the signatures")
+	}
+	return f.plain(ctx)
+}

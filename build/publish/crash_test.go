@@ -1,0 +1,246 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"collet/build/publish"
+	"collet/netproto/release"
+	"collet/platform"
+	"collet/platform/faultfs"
+)
+
+// tiny is a game of few operations.
+func tiny(n int) tree {
+	return tree{
+		"Resources/Core.zip":                  prose(1, 2000) + string(rune('0'+n)),
+		"PlatformBinaries/Linux-x64/Lathe.so": noise(2, 600) + string(rune('0'+n)),
+		"notes/en.md":                         "release " + string(rune('0'+n)),
+	}
+}
+
+// crashStage is a disk with release 1 on it, and release 2 to publish.
+type crashStage struct {
+	*stage
+	disk *faultfs.Disk
+	two  platform.FS
+}
+
+func newCrashStage(t *testing.T) *crashStage {
+	disk := faultfs.New(faultfs.Config{})
+	c := &crashStage{stage: newStageOn(t, disk.Open(faultfs.Options{})), disk: disk, two: game(t, tiny(2))}
+	c.publish(game(t, tiny(1)), publish.Request{})
+	disk.Settle()
+	return c
+}
+
+// try publishes release 2 on a disk, as a process that may end at any moment.
+func (c *crashStage) try(ctx context.Context, fsys platform.FS, progress func(publish.Progress)) error {
+	o := c.options()
+	o.Workers, o.Progress = 1, progress
+	f, err := publish.Open(fsys, o)
+	if err != nil {
+		return err
+	}
+	_, err = f.Publish(ctx, c.two, publish.Request{Number: 2}, c.keys.online())
+	return errors.Join(err, f.Close())
+}
+
+// whole demands that a reader of the disk gets release 1 or release 2, all of it, and returns which.
+func (c *crashStage) whole(disk *faultfs.Disk, when string) uint64 {
+	c.t.Helper()
+	fsys := disk.Open(faultfs.Options{})
+	defer fsys.Kill()
+	r, err := c.read(fsys, query("stable", linux, 1))
+	if err != nil {
+		c.t.Fatalf("%s: a reader gets %v", when, err)
+	}
+	got, err := r.files(fsys)
+	if err == nil {
+		err = same(got, tiny(int(r.Number)).setOf(linux))
+	}
+	if err != nil || r.Number > 2 {
+		c.t.Fatalf("%s: release %d: %v", when, r.Number, err)
+	}
+	return r.Number
+}
+
+// TestPublishStoppedAnywhere ends the publisher at every operation on the disk, kills it or cuts the power. Readers see the
+// release before or the new one, and the same command then makes the new one.
+func TestPublishStoppedAnywhere(t *testing.T) {
+	c := newCrashStage(t)
+	counter := c.disk.Clone().Open(faultfs.Options{})
+	must(t, c.try(context.Background(), counter, nil))
+	total := counter.Count()
+	counter.Kill()
+	if total < 80 {
+		t.Fatalf("only %d operations", total)
+	}
+	stops := []func(*faultfs.FS, int){(*faultfs.FS).StopInside, (*faultfs.FS).StopBefore, (*faultfs.FS).StopAfter}
+	seen := map[uint64]int{}
+	for k := 1; k <= total; k++ {
+		for kind, stop := range stops {
+			if kind > 0 && k%4 != 0 {
+				continue // before one operation is mostly after another
+			}
+			disk := c.disk.Clone()
+			fsys := disk.Open(faultfs.Options{})
+			stop(fsys, k)
+			err := c.try(context.Background(), fsys, nil)
+			fsys.Kill()
+			when := func(what string) string {
+				return fmt.Sprintf("%s, operation %d, stop %d", what, k, kind)
+			}
+			if err != nil && !errors.Is(err, faultfs.ErrStopped) {
+				t.Fatalf("operation %d: %v", k, err)
+			}
+			seen[c.whole(disk, when("killed"))]++
+			for _, cut := range []faultfs.Cut{faultfs.Keep(0, 1), faultfs.Keep(50, uint64(k)), faultfs.Keep(100, 1), {Names: 50, Data: 0, Seed: uint64(k), Unordered: true}} {
+				after := disk.Crash(cut)
+				seen[c.whole(after, when("power cut at "+cut.String()))]++
+				if cut.Names == 50 && k%6 == kind {
+					c.again(after, when("after "+cut.String()))
+				}
+			}
+		}
+	}
+	if seen[1] == 0 || seen[2] == 0 {
+		t.Errorf("seen %v", seen)
+	}
+	t.Logf("%d operations, readers saw release 1 %d times and 2 %d times", total, seen[1], seen[2])
+}
+
+// again publishes once more, as somebody does after the power has come back.
+func (c *crashStage) again(disk *faultfs.Disk, when string) {
+	c.t.Helper()
+	fsys := disk.Open(faultfs.Options{})
+	if err := c.try(context.Background(), fsys, nil); err != nil {
+		c.t.Fatalf("%s: publish again: %v", when, err)
+	}
+	fsys.Kill()
+	if n := c.whole(disk, when); n != 2 {
+		c.t.Fatalf("%s: published again, and readers get release %d", when, n)
+	}
+	if n := c.whole(disk.Crash(faultfs.Keep(0, 1)), when+", power cut"); n != 2 {
+		c.t.Fatalf("%s: a release that was published is lost by a power cut: %d", when, n)
+	}
+}
+
+// TestPublishOnAFullDisk fills the disk at every byte count up to what a publication writes.
+func TestPublishOnAFullDisk(t *testing.T) {
+	c := newCrashStage(t)
+	done := false
+	for free := int64(0); !done; free += 997 {
+		disk := c.disk.Clone()
+		disk.SetFree(free)
+		fsys := disk.Open(faultfs.Options{})
+		err := c.try(context.Background(), fsys, nil)
+		fsys.Kill()
+		if done = err == nil; done {
+			break
+		}
+		if !platform.IsDiskFull(err) {
+			t.Fatalf("%d bytes free: %v", free, err)
+		}
+		if free > 997 && !strings.Contains(err.Error(), "make room") {
+			t.Fatalf("%d bytes free: it does not say what to do: %v", free, err)
+		}
+		c.whole(disk, "full disk")
+		disk.SetFree(1 << 30)
+		c.again(disk, "room was made")
+	}
+}
+
+// TestPublishInterrupted presses Ctrl-C at every report of progress.
+func TestPublishInterrupted(t *testing.T) {
+	c := newCrashStage(t)
+	for at := 0; ; at++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		disk, n := c.disk.Clone(), 0
+		fsys := disk.Open(faultfs.Options{})
+		err := c.try(ctx, fsys, func(publish.Progress) {
+			if n++; n > at {
+				cancel()
+			}
+		})
+		cancel()
+		fsys.Kill()
+		if n <= at {
+			must(t, err)
+			return
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatalf("report %d: %v", at, err)
+		}
+		if got := c.whole(disk, "interrupted"); err == nil && got != 2 || err != nil && got != 1 && at < n-3 {
+			t.Fatalf("report %d: release %d, %v", at, got, err)
+		}
+		c.again(disk, "interrupted")
+	}
+}
+
+// TestPublishGoesOnWhereItStopped: objects of a run that was interrupted are not made again.
+func TestPublishGoesOnWhereItStopped(t *testing.T) {
+	c := newCrashStage(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	disk := c.disk.Clone()
+	err := c.try(ctx, disk.Open(faultfs.Options{}), func(p publish.Progress) {
+		if p.Doing == "sign" {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) && err != nil {
+		t.Fatal(err)
+	}
+	fsys := disk.Open(faultfs.Options{})
+	must(t, c.try(context.Background(), fsys, nil))
+	for _, op := range fsys.Ops() {
+		if strings.HasPrefix(op.To, "objects/") {
+			t.Errorf("made again: %s", op.To)
+		}
+	}
+}
+
+// TestAnUnfinishedRotationIsFinished stops the installation of a new root at every operation.
+func TestAnUnfinishedRotationIsFinished(t *testing.T) {
+	c := newCrashStage(t)
+	fresh, err := release.GenerateKey(false)
+	must(t, err)
+	online := append([]*release.PrivateKey{fresh}, c.keys.online()[1:]...)
+	f := c.open()
+	draft, err := f.Draft(release.RootPlan{release.RoleTargets: {Keys: []release.PublicKey{fresh.Public()}}}, c.keys.all[:2])
+	must(t, errors.Join(err, f.Close()))
+	install := func(fsys platform.FS) error {
+		f, err := publish.Open(fsys, c.options())
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Install(draft, online), f.Close())
+	}
+	for k := 1; ; k++ {
+		disk := c.disk.Clone()
+		fsys := disk.Open(faultfs.Options{})
+		fsys.StopInside(k)
+		err := install(fsys)
+		fsys.Kill()
+		if err == nil {
+			break
+		}
+		after := disk.Crash(faultfs.Keep(50, uint64(k)))
+		next := after.Open(faultfs.Options{})
+		if f, err := publish.Open(next, c.options()); err != nil {
+			t.Fatalf("operation %d: %v", k, err)
+		} else {
+			_, info, _ := f.Root()
+			must(t, f.Close())
+			if info.Version == 1 {
+				must(t, install(next))
+			}
+		}
+		next.Kill()
+		c.whole(after, "rotation finished")
+	}
+}

@@ -1,0 +1,56 @@
+package publish
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+
+	"collet/platform"
+)
+
+// createFlags open a new file for writing.
+const createFlags = os.O_CREATE | os.O_TRUNC | os.O_WRONLY
+
+// dirty are folders with names that were not synced. It is safe for concurrent use.
+type dirty struct {
+	mu      sync.Mutex
+	folders map[string]bool
+}
+
+// note says that a folder has new names.
+func (d *dirty) note(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.folders == nil {
+		d.folders = map[string]bool{}
+	}
+	d.folders[name] = true
+}
+
+// folder makes a folder and notes it.
+func (d *dirty) folder(fsys platform.FS, name string) error {
+	d.note(name)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return makeFolders(fsys, name)
+}
+
+// settle syncs all of them.
+func (d *dirty) settle(fsys platform.FS) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.folders {
+		if err := fsys.SyncDir(name); err != nil {
+			return err
+		}
+		delete(d.folders, name)
+	}
+	return nil
+}
+
+// isMissing reports whether a file is not there.
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// makeOutside makes a folder anywhere.
+func makeOutside(name string) error { return os.MkdirAll(name, 0o755) }

@@ -1,0 +1,308 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// Suffixes of the files in a folder of keys. A key is <role>-<number>.key, and what others may know of it is .pub.
+const (
+	keySuffix    = ".key"
+	publicSuffix = ".pub"
+)
+
+// letters are those that names in addresses are made of.
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+// Keyring is a folder of key files. Keys are encrypted unless they are development keys.
+type Keyring struct {
+	fs         platform.FS
+	passphrase func(file string) ([]byte, error)
+}
+
+// KeyFile describes one key of a folder.
+type KeyFile struct {
+	Name        string // without suffix: "targets-1"
+	Role        release.KeyRole
+	ID          string
+	Private     bool // the key itself is there, and not only its public half
+	Development bool
+}
+
+// OpenKeyring works on a folder of keys, which stays the caller's. passphrase is asked once for each encrypted file that is
+// opened or made.
+func OpenKeyring(fsys platform.FS, passphrase func(file string) ([]byte, error)) *Keyring {
+	return &Keyring{fs: fsys, passphrase: passphrase}
+}
+
+// Path is the absolute path of a file of the folder, for messages.
+func (k *Keyring) Path(name string) string { return k.fs.Path(name) }
+
+// List describes the keys, sorted by role in the order of release.KeyRoles and number.
+func (k *Keyring) List() ([]KeyFile, error) {
+	entries, err := k.fs.ReadDir(".")
+	if err != nil {
+		return nil, because(err, "", "list the keys")
+	}
+	var list []KeyFile
+	for _, e := range entries {
+		name, is := strings.CutSuffix(e.Name(), publicSuffix)
+		role, known := roleOf(name)
+		if !is || !known {
+			continue
+		}
+		public, err := k.public(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, KeyFile{
+			Name: name, Role: role, ID: public.ID(), Development: public.Development, Private: size(k.fs, name+keySuffix) > 0,
+		})
+	}
+	slices.SortFunc(list, compareKeys)
+	return list, nil
+}
+
+func compareKeys(a, b KeyFile) int {
+	order := release.KeyRoles()
+	if d := slices.Index(order, a.Role) - slices.Index(order, b.Role); d != 0 {
+		return d
+	}
+	return numberOf(a.Name) - numberOf(b.Name)
+}
+
+func roleOf(name string) (release.KeyRole, bool) {
+	role, _, is := strings.Cut(name, "-")
+	return release.KeyRole(role), is && slices.Contains(release.KeyRoles(), release.KeyRole(role)) && numberOf(name) > 0
+}
+
+func numberOf(name string) int {
+	_, digits, _ := strings.Cut(name, "-")
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (k *Keyring) public(name string) (release.PublicKey, error) {
+	data, err := platform.ReadFile(k.fs, name+publicSuffix, release.MaxKeyFile)
+	if err != nil {
+		return release.PublicKey{}, because(err, "", "read a public key")
+	}
+	p, err := release.ParsePublicKey(data)
+	if err != nil {
+		return release.PublicKey{}, because(err, "", "%s", k.fs.Path(name+publicSuffix))
+	}
+	return p, nil
+}
+
+// Open opens the keys of these roles whose private half is there.
+func (k *Keyring) Open(roles ...release.KeyRole) ([]*release.PrivateKey, error) {
+	list, err := k.List()
+	if err != nil {
+		return nil, err
+	}
+	var keys []*release.PrivateKey
+	for _, f := range list {
+		if !f.Private || !slices.Contains(roles, f.Role) {
+			continue
+		}
+		key, err := k.open(f.Name + keySuffix)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+func (k *Keyring) open(name string) (*release.PrivateKey, error) {
+	data, err := platform.ReadFile(k.fs, name, release.MaxKeyFile)
+	if err != nil {
+		return nil, because(err, "", "read a key")
+	}
+	var passphrase []byte
+	if release.NeedsPassphrase(data) {
+		if passphrase, err = k.passphrase(k.fs.Path(name)); err != nil {
+			return nil, err
+		}
+	}
+	key, err := release.ParsePrivateKey(data, passphrase)
+	if err != nil {
+		return nil, because(err, "", "key %s", k.fs.Path(name))
+	}
+	return key, nil
+}
+
+// Add makes a key for a role under the next free number.
+func (k *Keyring) Add(role release.KeyRole, development bool) (KeyFile, error) {
+	if !slices.Contains(release.KeyRoles(), role) {
+		return KeyFile{}, wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
+	}
+	list, err := k.List()
+	if err != nil {
+		return KeyFile{}, err
+	}
+	n := 1
+	for _, f := range list {
+		if f.Role == role {
+			n = max(n, numberOf(f.Name)+1)
+		}
+	}
+	for size(k.fs, fmt.Sprintf("%s-%d%s", role, n, keySuffix)) >= 0 {
+		n++ // its public half was taken away, and the number is not used again
+	}
+	key, err := release.GenerateKey(development)
+	if err != nil {
+		return KeyFile{}, err
+	}
+	f := KeyFile{Name: fmt.Sprintf("%s-%d", role, n), Role: role, ID: key.Public().ID(), Private: true, Development: development}
+	return f, k.write(f.Name, key)
+}
+
+// write saves both halves of a key, each synced, readable by nobody else.
+func (k *Keyring) write(name string, key *release.PrivateKey) error {
+	var passphrase []byte
+	var err error
+	if !key.Development() {
+		if passphrase, err = k.passphrase(k.fs.Path(name + keySuffix)); err != nil {
+			return err
+		}
+	}
+	private, err := key.Encode(passphrase)
+	if err != nil {
+		return err
+	}
+	public, err := key.Public().Encode()
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{name + keySuffix, private}, {name + publicSuffix, public}} {
+		if err := writeNew(k.fs, f.name, f.data); err != nil {
+			return because(err, "", "write a key")
+		}
+	}
+	return nil
+}
+
+// writeNew writes a file that must not exist.
+func writeNew(fsys platform.FS, name string, data []byte) error {
+	out, err := fsys.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = out.Write(data); err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return fsys.SyncDir(".")
+}
+
+// Init makes the keys of a new game: so many root keys, and one for each of the other roles. A folder that has keys is left
+// alone.
+func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
+	there, err := k.List()
+	if err != nil {
+		return nil, err
+	}
+	if len(there) > 0 {
+		return nil, wrong("collet keys add makes more", "%s has keys already", k.fs.Path("."))
+	}
+	for range roots {
+		if _, err := k.Add(release.RoleRoot, development); err != nil {
+			return nil, err
+		}
+	}
+	for _, role := range release.KeyRoles()[1:] {
+		if _, err := k.Add(role, development); err != nil {
+			return nil, err
+		}
+	}
+	return k.List()
+}
+
+// Plan names the keys of these roles whose public half is in the folder; of all roles without an argument.
+func (k *Keyring) Plan(roles ...release.KeyRole) (release.RootPlan, error) {
+	list, err := k.List()
+	if err != nil {
+		return nil, err
+	}
+	if len(roles) == 0 {
+		roles = release.KeyRoles()
+	}
+	plan := release.RootPlan{}
+	for _, role := range roles {
+		var p release.RolePlan
+		for _, f := range list {
+			if f.Role != role {
+				continue
+			}
+			public, err := k.public(f.Name)
+			if err != nil {
+				return nil, err
+			}
+			p.Keys = append(p.Keys, public)
+		}
+		if len(p.Keys) == 0 {
+			return nil, wrong("make one with collet keys add "+string(role), "%s has no key for %s", k.fs.Path("."), role)
+		}
+		plan[role] = p
+	}
+	return plan, nil
+}
+
+// CheckKeys reports whether keys reach the thresholds of roles, before work is done that could not be signed.
+func (f *Folder) CheckKeys(keys []*release.PrivateKey, roles ...release.KeyRole) error {
+	info := f.repo.RootInfo()
+	for _, role := range roles {
+		have := map[string]bool{}
+		for _, k := range keys {
+			if id := k.Public().ID(); slices.Contains(info.Roles[role].Keys, id) {
+				have[id] = true
+			}
+		}
+		if need := info.Roles[role].Threshold; len(have) < need {
+			return because(&release.KeysError{Role: role, Have: len(have), Need: need}, "name the folder of the keys with --keys", "release folder %s", f.fs.Path("."))
+		}
+	}
+	return nil
+}
+
+// Init sets a release folder up: settings, unless they are there, and signed lists without a release. keys must reach the
+// threshold of every role, which plan names.
+func Init(fsys platform.FS, product string, plan release.RootPlan, keys []*release.PrivateKey, o Options) (err error) {
+	f, err := begin(fsys, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := fsys.Lstat(SettingsFile); errors.Is(err, fs.ErrNotExist) {
+		if product == "" || strings.Trim(product, letters) != "" || product[0] == '.' || product[0] == '-' {
+			return wrong("name it with --product", "product %q: want letters, digits, dot, dash and underscore, and not a dot or dash first", product)
+		}
+		if err := platform.WriteFile(fsys, SettingsFile, fmt.Appendf(nil, settingsText, product)); err != nil {
+			return because(err, "", "write the settings")
+		}
+	}
+	if f.settings, err = loadSettings(fsys); err != nil {
+		return err
+	}
+	if _, err := release.CreateRepo(store{fsys}, plan, keys, release.RepoOptions{Now: f.options.Now, Allow: o.Allow}); err != nil {
+		return because(err, "", "set up the release folder %s", fsys.Path("."))
+	}
+	return nil
+}

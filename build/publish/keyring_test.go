@@ -1,0 +1,150 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"collet/build/publish"
+	"collet/netproto/release"
+)
+
+func secret(string) ([]byte, error) { return []byte("correct horse"), nil }
+
+func TestKeyring(t *testing.T) {
+	dir := t.TempDir()
+	ring := publish.OpenKeyring(openDir(t, dir), secret)
+	list, err := ring.Init(3, true)
+	must(t, err)
+	if len(list) != 6 || list[0].Name != "root-1" || list[5].Role != release.RoleTimestamp || !list[3].Private || !list[3].Development {
+		t.Errorf("%+v", list)
+	}
+	if _, err := ring.Init(3, true); err == nil || !strings.Contains(err.Error(), "has keys already") {
+		t.Errorf("twice: %v", err)
+	}
+	added, err := ring.Add(release.RoleTargets, false)
+	must(t, err)
+	if added.Name != "targets-2" {
+		t.Errorf("%+v", added)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "targets-2.key"))
+	must(t, err)
+	info, err := os.Stat(filepath.Join(dir, "targets-2.key"))
+	if err != nil || info.Mode().Perm() != 0o600 || !release.NeedsPassphrase(text) {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	keys, err := ring.Open(release.RoleTargets)
+	if err != nil || len(keys) != 2 || keys[1].Public().ID() != added.ID {
+		t.Errorf("%v, %v", keys, err)
+	}
+	wrong := publish.OpenKeyring(openDir(t, dir), func(string) ([]byte, error) { return []byte("wrong horse"), nil })
+	if _, err := wrong.Open(release.RoleTargets); !errors.Is(err, release.ErrPassphrase) {
+		t.Errorf("a wrong passphrase: %v", err)
+	}
+	must(t, os.Remove(filepath.Join(dir, "targets-1.key"))) // it went to another machine
+	must(t, os.Remove(filepath.Join(dir, "root-3.key")))
+	must(t, os.Remove(filepath.Join(dir, "root-3.pub"))) // it was lost
+	if keys, err = ring.Open(release.RoleTargets); err != nil || len(keys) != 1 {
+		t.Errorf("%v, %v", keys, err)
+	}
+	plan, err := ring.Plan()
+	if err != nil || len(plan[release.RoleRoot].Keys) != 2 || len(plan[release.RoleTargets].Keys) != 2 {
+		t.Errorf("%v, %v", plan, err)
+	}
+	if _, err := ring.Add("captain", true); err == nil {
+		t.Error("a role that does not exist")
+	}
+	must(t, os.Remove(filepath.Join(dir, "snapshot-1.pub")))
+	if _, err := ring.Plan(); err == nil || !strings.Contains(err.Error(), "collet keys add snapshot") {
+		t.Errorf("a role without a key: %v", err)
+	}
+	if again, err := ring.Add(release.RoleSnapshot, true); err != nil || again.Name != "snapshot-2" {
+		t.Errorf("a number is used again: %+v, %v", again, err)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "root-1.pub"), []byte("garbage"), 0o644))
+	if _, err := ring.List(); err == nil || !strings.Contains(err.Error(), "root-1.pub") {
+		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+func TestRotateAndDrill(t *testing.T) {
+	s := newStage(t)
+	s.publish(game(t, small(1)), publish.Request{})
+	fresh, err := release.GenerateKey(false)
+	must(t, err)
+	plan := release.RootPlan{release.RoleTargets: {Keys: []release.PublicKey{fresh.Public()}}}
+	online := append([]*release.PrivateKey{fresh}, s.keys.online()[1:]...)
+	f := s.open()
+	draft, err := f.Draft(plan, s.keys.all[:1])
+	must(t, err)
+	if err := f.Install(draft, online); err == nil {
+		t.Error("one of three root keys suffices")
+	}
+	draft, err = release.SignRoot(draft, s.keys.all[1])
+	must(t, err)
+	must(t, f.Install(draft, online))
+	must(t, f.Close())
+	s.wants(query("stable", linux, 0), 1, small(1).setOf(linux)) // a client with the first root follows
+	f = s.open()
+	if _, err := f.Publish(context.Background(), game(t, small(2)), publish.Request{}, s.keys.online()); err == nil {
+		t.Error("the old key still publishes")
+	}
+	_, err = f.Publish(context.Background(), game(t, small(2)), publish.Request{}, online)
+	must(t, err)
+	must(t, f.Close())
+
+	before := s.offered(query("stable", linux, 0))
+	s.with(func(f *publish.Folder) error {
+		steps, err := f.Drill(context.Background(), s.keys.all[0].Public().ID(), append(s.keys.all[:3:3], online...))
+		if len(steps) != 5 {
+			t.Errorf("%v", steps)
+		}
+		if _, bad := f.Drill(context.Background(), s.keys.all[0].Public().ID(), append(s.keys.all[:2:2], online...)); bad == nil {
+			t.Error("one key that is left suffices")
+		}
+		if _, bad := f.Drill(context.Background(), "nobody", s.keys.all); bad == nil {
+			t.Error("a key that is not there was lost")
+		}
+		_, info, e := f.Root()
+		if info.Version != 2 {
+			t.Errorf("a drill changes nothing, and the root is %d", info.Version)
+		}
+		return errors.Join(err, e)
+	})
+	if s.offered(query("stable", linux, 0)) != before {
+		t.Error("the drill changed something")
+	}
+}
+
+func TestExportRefusesWeakRoots(t *testing.T) {
+	fsys := openDir(t, t.TempDir())
+	ring := publish.OpenKeyring(openDir(t, t.TempDir()), secret)
+	_, err := ring.Init(1, true)
+	must(t, err)
+	plan, err := ring.Plan()
+	must(t, err)
+	all, err := ring.Open(release.KeyRoles()...)
+	must(t, err)
+	var weak *release.WeakRootError
+	if err := publish.Init(fsys, "lathe", plan, all, publish.Options{}); !errors.As(err, &weak) {
+		t.Errorf("init: %v", err)
+	}
+	allow := publish.Options{Allow: release.Allow{Development: true, SingleRoot: true}}
+	must(t, publish.Init(fsys, "lathe", plan, all, allow))
+	f, err := publish.Open(fsys, publish.Options{ReadOnly: true})
+	must(t, err)
+	if _, _, err := f.Root(); !errors.As(err, &weak) {
+		t.Errorf("export: %v", err)
+	}
+	must(t, f.Close())
+	if f, err = publish.Open(fsys, publish.Options{ReadOnly: true, Allow: allow.Allow}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Root(); err != nil {
+		t.Errorf("export by name: %v", err)
+	}
+	must(t, f.Close())
+}

@@ -1,0 +1,114 @@
+package publish
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+const (
+	ledgerFile = private + "/made"
+	// maxLedger is the size of the ledger in bytes: some 200 for each object of some hundred releases. A longer one begins
+	// anew.
+	maxLedger = 256 << 20
+)
+
+// made says what became of a piece of work. Object is zero for a patch that was not worth it.
+type made struct {
+	object   release.Object
+	encoding release.Encoding // of a whole object
+}
+
+// ledger remembers which object a content became, so that a publication that was stopped goes on where it was. Each line is
+// written when the object has its name: kind, what it was made of, encoding or "-", digest and size of the object. It is
+// safe for concurrent use.
+type ledger struct {
+	mu    sync.Mutex
+	known map[string]made
+	out   platform.File
+}
+
+// Kinds of work.
+func wholeKey(content release.Digest) string  { return "whole " + content.String() }
+func patchKey(from, to release.Digest) string { return "patch " + from.String() + ">" + to.String() }
+
+// openLedger reads the ledger and opens it for more. A line that can't be read is one that was cut off.
+func openLedger(fsys platform.FS) (*ledger, error) {
+	l := &ledger{known: map[string]made{}}
+	data, err := platform.ReadFile(fsys, ledgerFile, maxLedger)
+	flag := os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	switch {
+	case errors.Is(err, platform.ErrTooLong):
+		flag = os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, because(err, "", "read the ledger")
+	default:
+		for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+			l.parse(lines.Text())
+		}
+	}
+	if l.out, err = fsys.OpenFile(ledgerFile, flag, 0o644); err != nil {
+		return nil, because(err, "", "open the ledger")
+	}
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		_, err = l.out.Write([]byte("\n")) // behind a line that was cut off
+	}
+	return l, err
+}
+
+func (l *ledger) parse(line string) {
+	fields := strings.Fields(line)
+	if len(fields) != 5 {
+		return
+	}
+	n, err := strconv.ParseInt(fields[4], 10, 64)
+	key := fields[0] + " " + fields[1]
+	if err != nil || n < 0 {
+		return
+	}
+	if fields[3] == "-" {
+		l.known[key] = made{}
+		return
+	}
+	sum, err := release.ParseDigest(fields[3])
+	if err == nil && sum.Algorithm == release.SHA256 {
+		l.known[key] = made{release.Object{Sum: sum, Size: n}, release.Encoding(strings.Trim(fields[2], "-"))}
+	}
+}
+
+// find looks a piece of work up.
+func (l *ledger) find(key string) (made, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m, known := l.known[key]
+	return m, known
+}
+
+// add remembers a piece of work.
+func (l *ledger) add(key string, m made) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known[key] = m
+	encoding, object := string(m.encoding), "-"
+	if encoding == "" {
+		encoding = "-"
+	}
+	if !m.object.IsZero() {
+		object = m.object.Sum.String()
+	}
+	if _, err := fmt.Fprintf(l.out, "%s %s %s %d\n", key, encoding, object, m.object.Size); err != nil {
+		return because(err, "", "write the ledger")
+	}
+	return nil
+}
+
+func (l *ledger) close() error { return l.out.Close() }

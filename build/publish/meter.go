@@ -1,0 +1,75 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// meter gathers the progress of several goroutines.
+type meter struct {
+	mu   sync.Mutex
+	tell func(Progress)
+	at   Progress
+}
+
+func newMeter(tell func(Progress)) *meter {
+	if tell == nil {
+		tell = func(Progress) {}
+	}
+	return &meter{tell: tell}
+}
+
+// start begins a piece of work.
+func (m *meter) start(doing, what string, total int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at = Progress{Doing: doing, What: what, Total: total}
+	m.tell(m.at)
+}
+
+// add counts bytes that are done.
+func (m *meter) add(n int64, what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at.Done += n
+	m.at.What = what
+	m.tell(m.at)
+}
+
+// set says how much is done.
+func (m *meter) set(done, total int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at.Done, m.at.Total = done, total
+	m.tell(m.at)
+}
+
+// spread calls work for 0 … n−1 with so many goroutines, and waits for all. After the first error nothing more is begun.
+func spread(ctx context.Context, workers, n int, work func(ctx context.Context, i int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	next := make(chan int)
+	var wait sync.WaitGroup
+	for range min(workers, n) {
+		wait.Go(func() {
+			for i := range next {
+				if err := work(ctx, i); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	wait.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return ctx.Err()
+}

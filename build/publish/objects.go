@@ -1,0 +1,287 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"sync/atomic"
+
+	"collet/netproto/chunk"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// number tells unfinished files of one process apart.
+type number struct{ n atomic.Int64 }
+
+// openFile opens a file for reading.
+func openFile(fsys platform.FS, name string) (platform.File, error) {
+	return fsys.OpenFile(name, os.O_RDONLY, 0)
+}
+
+// has reports whether an object lies in the folder with the size that it should have.
+func (f *Folder) has(o release.Object) bool { return !o.IsZero() && size(f.fs, o.Path()) == o.Size }
+
+// unfinished is an object that is being written.
+type unfinished struct {
+	platform.File
+	fs   platform.FS
+	name string
+}
+
+// create begins an object.
+func (f *Folder) create() (*unfinished, error) {
+	if err := f.fs.MkdirAll(tmpFolder, 0o755); err != nil {
+		return nil, because(err, "", "make the folder for unfinished files")
+	}
+	name := fmt.Sprintf("%s/object-%d", tmpFolder, f.serial.n.Add(1))
+	out, err := f.fs.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, because(err, "", "begin an object")
+	}
+	return &unfinished{out, f.fs, name}, nil
+}
+
+// drop gives an object up.
+func (u *unfinished) drop() {
+	u.Close()
+	_ = u.fs.Remove(u.name) // else the next start does
+}
+
+// finish gives the object its name, together with others, at settle at the latest: syncs that go on together cost a journal
+// of a file system little more than one. then is called when it is on the disk under its name.
+func (f *Folder) finish(u *unfinished, o release.Object, then func() error) error {
+	return f.finishAs(u, o.Path(), then)
+}
+
+// finishAs is finish under any name.
+func (f *Folder) finishAs(u *unfinished, name string, then func() error) error {
+	f.mu.Lock()
+	f.waiting = append(f.waiting, waiting{u, name, then})
+	var due []waiting
+	if len(f.waiting) >= syncBatch {
+		due, f.waiting = f.waiting, nil
+	}
+	f.mu.Unlock()
+	return f.name(due)
+}
+
+// syncBatch is how many files are synced together: they are open until then, and systems allow some hundreds.
+const syncBatch = 64
+
+// waiting is a complete file without its name.
+type waiting struct {
+	file *unfinished
+	name string
+	then func() error
+}
+
+// name syncs files and gives them their names.
+func (f *Folder) name(due []waiting) error {
+	return spread(context.Background(), syncBatch/2, len(due), func(_ context.Context, i int) error {
+		w := due[i]
+		err := w.file.Sync()
+		if e := w.file.Close(); err == nil {
+			err = e
+		}
+		if err == nil {
+			err = f.place(w.file.name, w.name)
+		}
+		if err != nil {
+			_ = f.fs.Remove(w.file.name)
+			return because(err, room(err), "write %s", w.name)
+		}
+		if w.then != nil {
+			return w.then()
+		}
+		return nil
+	})
+}
+
+// room is what to do when a disk is full.
+func room(err error) string {
+	if platform.IsDiskFull(err) {
+		return "make room and run the same command again: it goes on where it stopped"
+	}
+	return ""
+}
+
+// place moves a finished file to its name.
+func (f *Folder) place(from, to string) error {
+	if err := f.dirty.folder(f.fs, path.Dir(to)); err != nil {
+		return err
+	}
+	f.dirty.note(path.Dir(from)) // a rename between two folders is durable when both are synced
+	return f.fs.Rename(from, to)
+}
+
+// touch lets settle sync the name of an object that is there already: a run that was stopped may not have come so far.
+func (f *Folder) touch(o release.Object) { f.touched(o.Path()) }
+
+func (f *Folder) touched(name string) { f.dirty.note(path.Dir(name)) }
+
+// settle makes all new objects and heads durable, with their names.
+func (f *Folder) settle() error {
+	f.mu.Lock()
+	due := f.waiting
+	f.waiting = nil
+	f.mu.Unlock()
+	if err := f.name(due); err != nil {
+		return err
+	}
+	if err := f.dirty.settle(f.fs); err != nil {
+		return because(err, room(err), "sync the release folder")
+	}
+	return nil
+}
+
+// sumFile is the object that a file would be.
+func sumFile(file io.ReaderAt, size int64) (release.Object, error) {
+	h := release.SHA256.NewHash()
+	if _, err := io.CopyBuffer(h, io.NewSectionReader(file, 0, size), make([]byte, hashBuffer)); err != nil {
+		return release.Object{}, err
+	}
+	return release.Object{Sum: release.SHA256.SumOf(h), Size: size}, nil
+}
+
+// put writes bytes as an object, or finds it there.
+func (f *Folder) put(data []byte) (release.Object, error) {
+	o := release.ObjectOf(data)
+	return o, f.putAs(data, o, o.Path())
+}
+
+// putAs writes bytes under a name.
+func (f *Folder) putAs(data []byte, o release.Object, name string) error {
+	if size(f.fs, name) == o.Size {
+		f.touched(name)
+		return nil
+	}
+	u, err := f.create()
+	if err != nil {
+		return err
+	}
+	if _, err := u.Write(data); err != nil {
+		u.drop()
+		return because(err, room(err), "write %s", name)
+	}
+	return f.finishAs(u, name, nil)
+}
+
+// packWhole makes the whole object of a content, unless it is known and there.
+func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest) (made, error) {
+	if m, known := f.ledger.find(wholeKey(sum)); known && f.has(m.object) {
+		f.touch(m.object)
+		return m, nil
+	}
+	in, err := c.open(ctx, sum)
+	if err != nil {
+		return made{}, err
+	}
+	defer in.Close()
+	out, err := f.create()
+	if err != nil {
+		return made{}, err
+	}
+	length := c.size(sum)
+	encoding, packed, err := chunk.PackObject(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: -1, Workers: 1})
+	if err != nil {
+		out.drop()
+		return made{}, because(err, room(err), "pack %s", c.name(sum))
+	}
+	m := made{encoding: release.Encoding(encoding.String())}
+	if m.object, err = sumFile(out, packed); err != nil {
+		out.drop()
+		return made{}, because(err, "", "read back the object of %s", c.name(sum))
+	}
+	if encoding == chunk.Stored && m.object.Sum != sum {
+		out.drop()
+		return made{}, wrong("publish when nothing writes there", "%s changed while it was packed", c.name(sum))
+	}
+	return m, f.finish(out, m.object, func() error { return f.ledger.add(wholeKey(sum), m) })
+}
+
+// unpack writes a content out of its whole object and returns the name of the file, which the next Open removes.
+func (f *Folder) unpack(ctx context.Context, s release.Source, length int64) (name string, err error) {
+	sum := s.Content
+	name = tmpFolder + "/content-" + sum.String()[len("sha256:"):]
+	f.mu.Lock()
+	known := f.unpacked[sum]
+	f.mu.Unlock()
+	if known {
+		return name, nil
+	}
+	in, err := openFile(f.fs, s.Whole.Path())
+	if err != nil {
+		return "", because(err, "run collet release verify", "object of an earlier release")
+	}
+	defer in.Close()
+	if err := f.fs.MkdirAll(tmpFolder, 0o755); err != nil {
+		return "", because(err, "", "make the folder for unfinished files")
+	}
+	out, err := f.fs.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return "", because(err, "", "unpack a content of an earlier release")
+	}
+	h := release.SHA256.NewHash()
+	err = unpackTo(ctx, io.MultiWriter(out, h), in, s, length)
+	if e := out.Close(); err == nil {
+		err = e
+	}
+	if err == nil && release.SHA256.SumOf(h) != sum {
+		err = fmt.Errorf("it unpacks to something else than %v", sum)
+	}
+	if err != nil {
+		_ = f.fs.Remove(name)
+		return "", because(err, room(err), "unpack object %s", s.Whole.Path())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unpacked[sum] = true
+	return name, nil
+}
+
+// unpackTo decodes a whole object.
+func unpackTo(ctx context.Context, out io.Writer, in io.Reader, s release.Source, length int64) error {
+	encoding, known := chunk.ParseEncoding(string(s.Encoding))
+	if !known {
+		return fmt.Errorf("encoding %q is not known", s.Encoding)
+	}
+	return chunk.UnpackObject(ctx, out, in, encoding, length)
+}
+
+// verifyWhole checks that the bytes of a whole object are those of its name and hold its content.
+func verifyWhole(ctx context.Context, in io.ReaderAt, s release.Source, length int64) error {
+	o, err := sumFile(in, s.Whole.Size)
+	if err != nil {
+		return err
+	}
+	if o != s.Whole {
+		return &release.ObjectError{Object: s.Whole, Reason: "has the digest " + o.Sum.String()}
+	}
+	h := release.SHA256.NewHash()
+	if err := unpackTo(ctx, h, io.NewSectionReader(in, 0, s.Whole.Size), s, length); err != nil {
+		return err
+	}
+	if got := release.SHA256.SumOf(h); got != s.Content {
+		return fmt.Errorf("object %s unpacks to %v instead of %v", s.Whole.Path(), got, s.Content)
+	}
+	return nil
+}
+
+// verifyBytes checks an object of which nothing else is known.
+func verifyBytes(in io.ReaderAt, o release.Object) error {
+	got, err := sumFile(in, o.Size)
+	if err == nil && got != o {
+		err = &release.ObjectError{Object: o, Reason: "has the digest " + got.Sum.String()}
+	}
+	return err
+}
+
+// equalBytes reports whether a file holds exactly these bytes.
+func equalBytes(fsys platform.FS, name string, data []byte) bool {
+	there, err := platform.ReadFile(fsys, name, int64(len(data)))
+	return err == nil && bytes.Equal(there, data)
+}

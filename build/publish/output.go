@@ -1,0 +1,288 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// Output is another place for a publication: a folder of a web server, a bucket. Names are those of the release folder.
+// Put, Size and Remove may be called from several goroutines.
+type Output interface {
+	// String says where it is, without secrets.
+	String() string
+	// List gives the sizes of all files below a folder.
+	List(ctx context.Context, folder string) (map[string]int64, error)
+	// Get reads a small file. For one that is not there errors.Is(err, fs.ErrNotExist) holds.
+	Get(ctx context.Context, name string, limit int64) ([]byte, error)
+	// Put replaces a file so that readers see the old or the new one. lasting says that it never changes again.
+	Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error
+	// Remove removes a file.
+	Remove(ctx context.Context, name string) error
+	// Settle returns when everything that was put is durable.
+	Settle(ctx context.Context) error
+}
+
+// timestampName is what readers begin with.
+const timestampName = "metadata/timestamp.json"
+
+// MirrorSummary says what Mirror did.
+type MirrorSummary struct {
+	Files   int   // that were written
+	Bytes   int64 // of them
+	Removed int
+}
+
+// Mirror brings an output to the state of the folder, in the order in which the folder itself is written: objects, heads,
+// signed lists, timestamp.json. What lies there with the right size is not written again: names are digests. If remove is
+// set, what the folder does not have goes at the end. An output with a newer list of another publisher is refused.
+func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorSummary, err error) {
+	r, err := f.reachable(ctx, f.repo.Entries())
+	if err != nil {
+		return s, err
+	}
+	newest, err := f.refuseNewer(ctx, out)
+	if err != nil {
+		return s, err
+	}
+	wanted := [][]string{slices.Sorted(maps.Keys(r.objects)), slices.Sorted(maps.Keys(r.heads)), nil}
+	err = walk(f.fs, "metadata", func(name string, _ fs.DirEntry) error {
+		if isPublic(name) && name != timestampName {
+			wanted[2] = append(wanted[2], name)
+		}
+		return nil
+	})
+	if err != nil {
+		return s, because(err, "", "list the signed lists")
+	}
+	there := map[string]int64{}
+	for _, folder := range []string{"objects", "releases", "metadata"} {
+		list, err := out.List(ctx, folder)
+		if err != nil {
+			return s, because(err, "", "list %s of %v", folder, out)
+		}
+		maps.Copy(there, list)
+	}
+	for _, names := range wanted {
+		if err := f.send(ctx, out, names, there, &s); err != nil {
+			return s, err
+		}
+	}
+	if !bytes.Equal(newest, f.timestamp()) {
+		if err := f.sendOne(ctx, out, timestampName, false, &s); err != nil {
+			return s, err
+		}
+		if err := out.Settle(ctx); err != nil {
+			return s, because(err, "", "finish %v", out)
+		}
+	}
+	if remove {
+		return s, f.removeFrom(ctx, out, wanted, there, &s)
+	}
+	return s, nil
+}
+
+// timestamp is ours, as bytes.
+func (f *Folder) timestamp() []byte {
+	data, err := platform.ReadFile(f.fs, timestampName, release.MaxTimestamp)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// refuseNewer compares the output's timestamp with ours and returns it.
+func (f *Folder) refuseNewer(ctx context.Context, out Output) ([]byte, error) {
+	data, err := out.Get(ctx, timestampName, release.MaxTimestamp)
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, because(err, "", "read the signed list of %v", out)
+	}
+	var theirs, ours struct{ Signed struct{ Version int64 } }
+	if err := json.Unmarshal(data, &theirs); err != nil {
+		return nil, because(err, "remove it if nobody uses it", "%s of %v", timestampName, out)
+	}
+	if err := json.Unmarshal(f.timestamp(), &ours); err != nil {
+		return nil, because(err, "", "read our own signed list")
+	}
+	if theirs.Signed.Version > ours.Signed.Version {
+		return nil, wrong("fetch that release folder and publish from it", "%v has version %d of the signed list, newer than %d here: somebody else publishes there", out, theirs.Signed.Version, ours.Signed.Version)
+	}
+	return data, nil
+}
+
+// send writes the files that the output lacks, several at a time, and makes them durable.
+func (f *Folder) send(ctx context.Context, out Output, names []string, there map[string]int64, s *MirrorSummary) error {
+	var missing []string
+	total := int64(0)
+	for _, name := range names {
+		n := size(f.fs, name)
+		if have, found := there[name]; !found || have != n {
+			missing = append(missing, name)
+			total += n
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	f.meter.start("upload", "", total)
+	var files, sent atomic.Int64
+	err := spread(ctx, max(uploads, f.workers()), len(missing), func(ctx context.Context, i int) error {
+		var one MirrorSummary
+		err := f.sendOne(ctx, out, missing[i], true, &one)
+		files.Add(int64(one.Files))
+		sent.Add(one.Bytes)
+		f.meter.add(one.Bytes, missing[i])
+		return err
+	})
+	s.Files, s.Bytes = s.Files+int(files.Load()), s.Bytes+sent.Load()
+	if err != nil {
+		return err
+	}
+	if err := out.Settle(ctx); err != nil {
+		return because(err, room(err), "finish %v", out)
+	}
+	return nil
+}
+
+// uploads is how many files are written at a time: stores answer each after tens of milliseconds.
+const uploads = 8
+
+func (f *Folder) sendOne(ctx context.Context, out Output, name string, lasting bool, s *MirrorSummary) error {
+	in, err := openFile(f.fs, name)
+	if err != nil {
+		return because(err, "", "read %s", name)
+	}
+	defer in.Close()
+	n := size(f.fs, name)
+	if err := out.Put(ctx, name, in, n, lasting); err != nil {
+		return because(err, "run the same command again: it goes on where it stopped", "write %s to %v", name, out)
+	}
+	s.Files++
+	s.Bytes += n
+	return nil
+}
+
+// removeFrom removes what the folder does not have.
+func (f *Folder) removeFrom(ctx context.Context, out Output, wanted [][]string, there map[string]int64, s *MirrorSummary) error {
+	keep := map[string]bool{timestampName: true}
+	for _, names := range wanted {
+		for _, name := range names {
+			keep[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		if keep[name] || !isPublic(name) {
+			continue
+		}
+		if err := out.Remove(ctx, name); err != nil {
+			return because(err, "", "remove %s from %v", name, out)
+		}
+		s.Removed++
+	}
+	return nil
+}
+
+// folderOutput is a folder of a web server.
+type folderOutput struct {
+	fs    platform.FS
+	dirty dirty
+	n     number
+}
+
+// FolderOutput is an output in a folder, which stays the caller's.
+func FolderOutput(fsys platform.FS) Output { return &folderOutput{fs: fsys} }
+
+func (o *folderOutput) String() string { return o.fs.Path(".") }
+
+// List implements Output.
+func (o *folderOutput) List(_ context.Context, folder string) (map[string]int64, error) {
+	list := map[string]int64{}
+	err := walk(o.fs, folder, func(name string, e fs.DirEntry) error {
+		info, err := e.Info()
+		if err == nil {
+			list[name] = info.Size()
+		}
+		return err
+	})
+	return list, err
+}
+
+// Get implements Output.
+func (o *folderOutput) Get(_ context.Context, name string, limit int64) ([]byte, error) {
+	return platform.ReadFile(o.fs, name, limit)
+}
+
+// Put implements Output.
+func (o *folderOutput) Put(ctx context.Context, name string, data io.ReaderAt, size int64, _ bool) error {
+	if err := o.dirty.folder(o.fs, path.Dir(name)); err != nil {
+		return err
+	}
+	tmp := fmt.Sprintf("%s.%d.new", name, o.n.n.Add(1))
+	out, err := o.fs.OpenFile(tmp, createFlags, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, &stopReader{ctx, io.NewSectionReader(data, 0, size)}, make([]byte, hashBuffer))
+	if err == nil {
+		err = out.Sync()
+	}
+	if e := out.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = o.fs.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = o.fs.Remove(tmp)
+	}
+	return err
+}
+
+// Remove implements Output.
+func (o *folderOutput) Remove(_ context.Context, name string) error { return o.fs.Remove(name) }
+
+// Settle implements Output.
+func (o *folderOutput) Settle(context.Context) error { return o.dirty.settle(o.fs) }
+
+// stopReader ends a copy with its context.
+type stopReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (s *stopReader) Read(b []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.Read(b)
+}
+
+// OpenOutput opens what a setting or flag names: an address that begins with s3://, or a folder, which is made.
+func OpenOutput(name string, getenv func(string) string) (Output, io.Closer, error) {
+	if strings.HasPrefix(name, s3Scheme) {
+		out, err := openS3(name, getenv)
+		return out, io.NopCloser(nil), err
+	}
+	if err := makeOutside(name); err != nil {
+		return nil, nil, because(err, "", "make the folder %s", name)
+	}
+	dir, err := platform.OpenDir(name)
+	if err != nil {
+		return nil, nil, because(err, "", "open the folder %s", name)
+	}
+	return FolderOutput(dir), dir, nil
+}

@@ -1,0 +1,134 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+const (
+	s3Scheme = "s3://"
+	// s3Part is the size of one part of a large upload in bytes: 16 MiB, of which minio keeps one in memory for each upload.
+	s3Part = 16 << 20
+	// Caching of what never changes and of what does. RFC 8246's immutable spares readers the question.
+	cacheLasting = "public, max-age=31536000, immutable"
+	cacheShort   = "public, max-age=0, must-revalidate"
+)
+
+// s3Output is a bucket, or a part of one. A store replaces an object at once and answers when it is durable.
+type s3Output struct {
+	client         *minio.Client
+	bucket, prefix string
+	shown          string
+}
+
+// openS3 opens s3://bucket/prefix?endpoint=host:port&region=…&insecure=true. Without an endpoint it is Amazon's. The
+// credentials are in the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
+func openS3(address string, getenv func(string) string) (*s3Output, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil {
+		return nil, wrong("want s3://bucket/prefix?endpoint=host:port", "%q is no address of a bucket", address)
+	}
+	q := u.Query()
+	for name := range q {
+		if name != "endpoint" && name != "region" && name != "insecure" {
+			return nil, wrong("there are endpoint, region and insecure", "%q: parameter %q is not known", address, name)
+		}
+	}
+	id, secret := getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY")
+	if id == "" || secret == "" {
+		return nil, wrong("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "there are no credentials for %s", u.Host)
+	}
+	endpoint := q.Get("endpoint")
+	if endpoint == "" {
+		endpoint = "s3.amazonaws.com"
+	}
+	client, err := minio.New(endpoint, &minio.Options{
+		Creds: credentials.NewStaticV4(id, secret, getenv("AWS_SESSION_TOKEN")), Secure: q.Get("insecure") != "true",
+		Region: q.Get("region"), BucketLookup: minio.BucketLookupAuto,
+	})
+	if err != nil {
+		return nil, because(err, "", "open %q", address)
+	}
+	prefix := strings.Trim(u.Path, "/")
+	if prefix != "" {
+		prefix += "/"
+	}
+	return &s3Output{client: client, bucket: u.Host, prefix: prefix, shown: s3Scheme + u.Host + "/" + prefix + " at " + endpoint}, nil
+}
+
+func (o *s3Output) String() string { return o.shown }
+
+// List implements Output.
+func (o *s3Output) List(ctx context.Context, folder string) (map[string]int64, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // ends the lister if an error ends the loop
+	list := map[string]int64{}
+	for info := range o.client.ListObjects(ctx, o.bucket, minio.ListObjectsOptions{Prefix: o.prefix + folder + "/", Recursive: true}) {
+		if info.Err != nil {
+			return nil, o.fault(info.Err)
+		}
+		list[strings.TrimPrefix(info.Key, o.prefix)] = info.Size
+	}
+	return list, ctx.Err()
+}
+
+// Get implements Output.
+func (o *s3Output) Get(ctx context.Context, name string, limit int64) ([]byte, error) {
+	object, err := o.client.GetObject(ctx, o.bucket, o.prefix+name, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, o.fault(err)
+	}
+	defer object.Close()
+	data, err := io.ReadAll(io.LimitReader(object, limit+1))
+	if err != nil {
+		return nil, o.fault(err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, limit)
+	}
+	return data, nil
+}
+
+// Put implements Output.
+func (o *s3Output) Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error {
+	options := minio.PutObjectOptions{ContentType: "application/octet-stream", CacheControl: cacheShort, PartSize: s3Part}
+	if lasting {
+		options.CacheControl = cacheLasting
+	}
+	if strings.HasSuffix(name, ".json") {
+		options.ContentType = "application/json"
+	}
+	_, err := o.client.PutObject(ctx, o.bucket, o.prefix+name, io.NewSectionReader(data, 0, size), size, options)
+	return o.fault(err)
+}
+
+// Remove implements Output.
+func (o *s3Output) Remove(ctx context.Context, name string) error {
+	return o.fault(o.client.RemoveObject(ctx, o.bucket, o.prefix+name, minio.RemoveObjectOptions{}))
+}
+
+// Settle implements Output.
+func (o *s3Output) Settle(context.Context) error { return nil }
+
+// fault says what a store answered in terms of this package.
+func (o *s3Output) fault(err error) error {
+	switch code := minio.ToErrorResponse(err).Code; {
+	case err == nil:
+		return nil
+	case code == "NoSuchKey":
+		return fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+	case code == "NoSuchBucket":
+		return because(err, "make the bucket first", "bucket %s", o.bucket)
+	case code == "AccessDenied" || code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch":
+		return because(err, "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do", "bucket %s", o.bucket)
+	default:
+		return err
+	}
+}

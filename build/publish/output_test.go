@@ -1,0 +1,280 @@
+package publish_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"collet/build/publish"
+	"collet/platform"
+)
+
+// mirror brings an output up to date.
+func (s *stage) mirror(out publish.Output, remove bool) (sum publish.MirrorSummary) {
+	s.t.Helper()
+	s.with(func(f *publish.Folder) (err error) {
+		sum, err = f.Mirror(context.Background(), out, remove)
+		return err
+	})
+	return sum
+}
+
+func TestMirrorToAFolder(t *testing.T) {
+	s := newStage(t)
+	s.set("Keep = 10", "Keep = 1")
+	s.publish(game(t, small(1)), publish.Request{})
+	web := openDir(t, t.TempDir())
+	out := publish.FolderOutput(web)
+	if sum := s.mirror(out, false); sum.Files == 0 {
+		t.Errorf("%+v", sum)
+	}
+	readWeb := func(n int) {
+		t.Helper()
+		r, err := s.read(web, query("stable", linux, 0))
+		must(t, err)
+		got, err := r.files(web)
+		must(t, errors.Join(err, same(got, small(n).setOf(linux))))
+	}
+	readWeb(1)
+	if sum := s.mirror(out, false); sum.Files != 0 {
+		t.Errorf("again: %+v", sum)
+	}
+	for _, name := range []string{publish.SettingsFile, ".collet", "Resources"} {
+		if _, err := web.Lstat(name); err == nil {
+			t.Errorf("%s is in the other place", name)
+		}
+	}
+	s.publish(game(t, small(2)), publish.Request{})
+	s.mirror(out, false)
+	readWeb(2)
+	s.with(func(f *publish.Folder) error {
+		plan, err := f.PlanCollect(context.Background(), 0)
+		if err != nil {
+			return err
+		}
+		return f.Collect(context.Background(), plan, s.keys.online())
+	})
+	if sum := s.mirror(out, true); sum.Removed == 0 {
+		t.Errorf("after gc: %+v", sum)
+	}
+	readWeb(2)
+
+	other := newStage(t) // somebody else's folder, with fewer versions
+	f := other.open()
+	defer f.Close()
+	if _, err := f.Mirror(context.Background(), out, false); err == nil || !strings.Contains(err.Error(), "somebody else publishes there") {
+		t.Errorf("over a newer one: %v", err)
+	}
+}
+
+func TestMirrorOrder(t *testing.T) {
+	s := newStage(t)
+	s.publish(game(t, small(1)), publish.Request{})
+	log := &loggedOutput{Output: publish.FolderOutput(memory(t))}
+	s.mirror(log, false)
+	stage := 0
+	for _, name := range log.names {
+		now := map[string]int{"objects": 0, "releases": 1, "metadata": 2}[strings.Split(name, "/")[0]]
+		if name == "metadata/timestamp.json" {
+			now = 3
+		}
+		if now < stage {
+			t.Fatalf("%s comes too late in %v", name, log.names)
+		}
+		stage = now
+	}
+	if stage != 3 || log.settled < 4 {
+		t.Errorf("stage %d, settled %d times", stage, log.settled)
+	}
+	// It stops anywhere: readers of the other place see nothing, or all of it.
+	for k := range len(log.names) {
+		web := memory(t)
+		broken := &loggedOutput{Output: publish.FolderOutput(web), fail: k + 1}
+		f := s.open()
+		if _, err := f.Mirror(context.Background(), broken, false); !errors.Is(err, errCut) {
+			t.Errorf("cut at %d: %v", k, err)
+		}
+		must(t, f.Close())
+		if r, err := s.read(web, query("stable", linux, 0)); err == nil {
+			t.Errorf("cut at %d: a reader sees release %d", k, r.Number)
+		}
+		s.mirror(publish.FolderOutput(web), false)
+		if _, err := s.read(web, query("stable", linux, 0)); err != nil {
+			t.Errorf("cut at %d and done again: %v", k, err)
+		}
+	}
+}
+
+var errCut = errors.New("the line was cut")
+
+// loggedOutput notes what is written, and fails from one write on.
+type loggedOutput struct {
+	publish.Output
+	mu      sync.Mutex
+	names   []string
+	settled int
+	fail    int
+}
+
+func (l *loggedOutput) Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error {
+	l.mu.Lock()
+	l.names = append(l.names, name)
+	cut := l.fail > 0 && len(l.names) >= l.fail
+	l.mu.Unlock()
+	if cut {
+		return errCut
+	}
+	return l.Output.Put(ctx, name, data, size, lasting)
+}
+
+func (l *loggedOutput) Settle(ctx context.Context) error {
+	l.settled++
+	return l.Output.Settle(ctx)
+}
+
+// downloaded copies a bucket to a folder, so that a reader can be let loose on it.
+func downloaded(t *testing.T, out publish.Output) platform.FS {
+	t.Helper()
+	dir := t.TempDir()
+	for _, folder := range []string{"objects", "releases", "metadata"} {
+		list, err := out.List(context.Background(), folder)
+		must(t, err)
+		for name, size := range list {
+			data, err := out.Get(context.Background(), name, size)
+			must(t, err)
+			writeTree(t, dir, tree{name: string(data)})
+		}
+	}
+	return openDir(t, dir)
+}
+
+// holds publishes to a bucket in steps, and reads it back.
+func (s *stage) holds(address string, env map[string]string) {
+	t := s.t.(*testing.T)
+	t.Helper()
+	out, closer, err := publish.OpenOutput(address, func(name string) string { return env[name] })
+	must(t, err)
+	defer closer.Close()
+	big := noise(1, 1_000_000)
+	for n := 1; n <= 2; n++ {
+		g := small(n).with(tree{"Resources/Big.zip": big[n:]})
+		s.publish(game(t, g), publish.Request{})
+		sum := s.mirror(out, n == 2)
+		if sum.Files == 0 {
+			t.Errorf("%+v", sum)
+		}
+		web := downloaded(t, out)
+		r, err := s.read(web, query("stable", linux, 0))
+		must(t, err)
+		got, err := r.files(web)
+		must(t, errors.Join(err, same(got, g.setOf(linux))))
+	}
+	if sum := s.mirror(out, true); sum.Files+sum.Removed != 0 {
+		t.Errorf("again: %+v", sum)
+	}
+	if err := out.Remove(context.Background(), "metadata/timestamp.json"); err != nil {
+		t.Errorf("remove: %v", err)
+	}
+	if _, err := out.Get(context.Background(), "metadata/timestamp.json", 100); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what is gone: %v", err)
+	}
+}
+
+func TestMirrorToABucket(t *testing.T) {
+	fake := newFakeS3(t)
+	s := newStage(t)
+	address := "s3://games/lathe?insecure=true&region=us-east-1&endpoint=" + fake.host
+	env := map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+	s.holds(address, env)
+	fake.mu.Lock()
+	defer fake.mu.Unlock()
+	for name, o := range fake.objects {
+		want := "public, max-age=31536000, immutable"
+		if strings.HasSuffix(name, "timestamp.json") {
+			want = "public, max-age=0, must-revalidate"
+		}
+		if o.cache != want || !strings.HasPrefix(name, "lathe/") {
+			t.Errorf("%s: %q", name, o.cache)
+		}
+	}
+}
+
+func TestBucketFaultsAreNamed(t *testing.T) {
+	fake := newFakeS3(t)
+	env := map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+	for address, want := range map[string]string{
+		"s3://":                    "no address of a bucket",
+		"s3://games/x?endpont=a":   "not known",
+		"s3://u:p@games/x":         "no address of a bucket",
+		"s3://games/?endpoint=a b": "open",
+	} {
+		if _, _, err := publish.OpenOutput(address, func(name string) string { return env[name] }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	address := "s3://nowhere/?insecure=true&region=us-east-1&endpoint=" + fake.host
+	if _, _, err := publish.OpenOutput(address, func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+		t.Errorf("no credentials: %v", err)
+	}
+	out, _, err := publish.OpenOutput(address, func(name string) string { return env[name] })
+	must(t, err)
+	if _, err := out.List(context.Background(), "objects"); err == nil || !strings.Contains(err.Error(), "make the bucket first") {
+		t.Errorf("no bucket: %v", err)
+	}
+}
+
+// TestMirrorToARealStore starts versitygw, a real S3 server on a folder, if it is installed: COLLET_S3_SERVER names it, or it
+// is on the path (go install github.com/versity/versitygw/cmd/versitygw@latest).
+func TestMirrorToARealStore(t *testing.T) {
+	program := os.Getenv("COLLET_S3_SERVER")
+	if program == "" {
+		var err error
+		if program, err = exec.LookPath("versitygw"); err != nil {
+			t.Skip("no S3 server: install versitygw or name it in COLLET_S3_SERVER")
+		}
+	}
+	root := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(root, "games"), 0o755))
+	port := freePort(t)
+	server := exec.Command(program, "--access", "key", "--secret", "secretsecret", "--port", fmt.Sprint("127.0.0.1:", port), "posix", root)
+	var log bytes.Buffer
+	server.Stdout, server.Stderr = &log, &log
+	must(t, server.Start())
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+		if t.Failed() {
+			t.Logf("%s", log.Bytes())
+		}
+	})
+	waitFor(t, fmt.Sprint("http://127.0.0.1:", port))
+	s := newStage(t)
+	s.holds(fmt.Sprint("s3://games/lathe?insecure=true&region=us-east-1&endpoint=127.0.0.1:", port), map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secretsecret"})
+}
+
+// waitFor returns when somebody answers.
+func waitFor(t *testing.T, address string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		answer, err := client.Get(address)
+		if err == nil {
+			answer.Body.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the store does not start: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,397 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"collet/netproto/chunk"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// Request is one publication. The zero value of a field is what the settings say.
+type Request struct {
+	Channel string
+	Target  string // take this target alone; needed for the folder of an install
+	Number  uint64 // 0 for one more than the highest
+	Version string // for people; the number if empty
+	Percent *int   // of the clients that are offered it
+	Hold    bool   // nobody is offered it until it is released
+
+	Notes     map[string][]byte // by language; added to those of the game folder, and before them
+	Patches   *int              // from how many earlier releases
+	PatchFrom []uint64          // and from these
+	Head      func(*release.Head)
+}
+
+// ReleaseSummary says what one release became.
+type ReleaseSummary struct {
+	Entry   release.Entry
+	Already bool  // it was published before; nothing was made
+	Files   int   //
+	Bytes   int64 // of the files
+	Whole   int64 // of all whole objects: what a new player fetches
+	Patches []PatchSummary
+}
+
+// Summary says what a publication did.
+type Summary struct {
+	Releases []ReleaseSummary
+	Ignored  []string // names in the game folder that are no part of a release
+	Objects  int      // whole objects that were made
+	Took     time.Duration
+}
+
+// publication is the work of one Publish.
+type publication struct {
+	*Folder
+	request  Request
+	game     *game
+	contents *contents
+	origins  map[string][]origin // by target
+	passed   map[string][]PatchSummary
+	listings map[string]release.Listing
+	known    map[release.Digest]release.Source // of earlier releases
+	summary  Summary
+}
+
+// Publish makes a release of a game folder, for each target that it has, and signs it with keys, which must reach the
+// thresholds of targets, snapshot and timestamp. What was published under this number with the same files before is left as
+// it is. Interrupted, it is called again.
+func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request, keys []*release.PrivateKey) (Summary, error) {
+	started := time.Now()
+	if r.Channel == "" {
+		r.Channel = f.settings.Channel
+	}
+	if err := f.CheckKeys(keys, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp); err != nil {
+		return Summary{}, err
+	}
+	g, err := readGame(gameFolder, r.Target)
+	if err != nil {
+		return Summary{}, err
+	}
+	p := &publication{
+		Folder: f, request: r, game: g, contents: newContents(f), origins: map[string][]origin{},
+		passed:   map[string][]PatchSummary{},
+		listings: map[string]release.Listing{}, known: map[release.Digest]release.Source{},
+	}
+	if err := p.run(ctx, keys); err != nil {
+		return p.summary, err
+	}
+	p.summary.Ignored, p.summary.Took = g.ignored, time.Since(started)
+	return p.summary, nil
+}
+
+func (p *publication) run(ctx context.Context, keys []*release.PrivateKey) error {
+	if err := p.hash(ctx, p.game); err != nil {
+		return err
+	}
+	p.contents.addGame(p.game)
+	if p.request.Number == 0 {
+		p.request.Number = p.nextNumber()
+	}
+	targets, err := p.due()
+	if err != nil {
+		return err
+	}
+	sources, err := p.objectsOf(ctx, targets)
+	if err != nil {
+		return err
+	}
+	entries := p.repo.Entries()
+	for _, t := range targets {
+		e, err := p.release(ctx, t, sources)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	if len(targets) > 0 {
+		if err := p.commit(ctx, entries, keys); err != nil {
+			return err
+		}
+	}
+	return p.plain(ctx)
+}
+
+// commit makes everything durable and then visible.
+func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*release.PrivateKey) error {
+	if err := f.settle(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.meter.start("sign", "", 0)
+	if err := f.repo.SetEntries(entries, keys); err != nil {
+		return because(err, room(err), "change the signed list")
+	}
+	return nil
+}
+
+// nextNumber is one more than the highest number of any target in any channel, so that a release keeps its number when it is
+// promoted.
+func (f *Folder) nextNumber() uint64 {
+	highest := uint64(0)
+	for _, e := range f.repo.Entries() {
+		if e.Product == f.settings.Product {
+			highest = max(highest, e.Number)
+		}
+	}
+	return highest + 1
+}
+
+// line is an entry with the names of this publication.
+func (p *publication) line(target string) release.Entry {
+	return release.Entry{Product: p.settings.Product, Channel: p.request.Channel, Target: target, Number: p.request.Number}
+}
+
+// due lists the targets for which there is something to do, and reads what was published for them before.
+func (p *publication) due() (targets []string, err error) {
+	last := p.settings.Patches
+	if p.request.Patches != nil {
+		last = *p.request.Patches
+	}
+	for _, t := range p.game.names() {
+		if p.listings[t], err = p.game.setOf(t); err != nil {
+			return nil, err
+		}
+		already, err := p.already(t)
+		if err != nil {
+			return nil, err
+		}
+		if already {
+			continue
+		}
+		targets = append(targets, t)
+		// The newest one is read even if no patch is made from it: its objects are taken over.
+		from, passed, err := p.Folder.origins(p.line(t), max(last, 1), p.request.PatchFrom)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range from {
+			for _, s := range o.sources {
+				p.known[s.Content] = s
+			}
+		}
+		p.origins[t], p.passed[t] = from, passed
+		if last == 0 && len(p.request.PatchFrom) == 0 {
+			p.origins[t] = nil
+		}
+	}
+	return targets, nil
+}
+
+// already reports whether this very release of a target is published.
+func (p *publication) already(target string) (bool, error) {
+	line := p.line(target)
+	for _, e := range p.repo.Entries() {
+		if e.Product != line.Product || e.Channel != line.Channel || e.Target != target {
+			continue
+		}
+		if e.Number > line.Number {
+			return false, wrong(fmt.Sprintf("take --number %d or leave it out", p.nextNumber()),
+				"release %d of %s for %s would be below %d, which is published", line.Number, line.Channel, target, e.Number)
+		}
+		if e.Number < line.Number {
+			continue
+		}
+		h, err := p.head(e)
+		if err != nil {
+			return false, err
+		}
+		sum, err := p.listings[target].Digest()
+		if err != nil {
+			return false, err
+		}
+		if h.Listing.Sum != sum {
+			return false, wrong(fmt.Sprintf("take --number %d or leave it out", p.nextNumber()),
+				"release %d of %s for %s is published with other files, and a release never changes", e.Number, e.Channel, target)
+		}
+		p.summary.Releases = append(p.summary.Releases, ReleaseSummary{Entry: e, Already: true, Files: h.Count, Bytes: h.Bytes})
+		return true, nil
+	}
+	return false, nil
+}
+
+// objectsOf makes sure that every content of the targets' sets has a whole object and, if it is large, an index.
+func (p *publication) objectsOf(ctx context.Context, targets []string) (map[release.Digest]release.Source, error) {
+	sources := map[release.Digest]release.Source{}
+	var fresh []release.Digest
+	total := int64(0)
+	for _, t := range targets {
+		for _, f := range p.listings[t] {
+			if _, there := sources[f.Sum]; there {
+				continue
+			}
+			s, known := p.known[f.Sum]
+			if known = known && p.has(s.Whole) && (s.Index.IsZero() || p.has(s.Index)); !known {
+				s = release.Source{Content: f.Sum}
+				fresh = append(fresh, f.Sum)
+				total += f.Size
+			}
+			sources[f.Sum] = s
+		}
+	}
+	p.meter.start("pack", "", total)
+	var mu sync.Mutex
+	err := spread(ctx, p.workers(), len(fresh), func(ctx context.Context, i int) error {
+		m, err := p.packWhole(ctx, p.contents, fresh[i])
+		p.meter.add(p.contents.size(fresh[i]), p.contents.at[fresh[i]].path)
+		mu.Lock()
+		defer mu.Unlock()
+		s := sources[fresh[i]]
+		s.Whole, s.Encoding = m.object, m.encoding
+		sources[fresh[i]] = s
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.summary.Objects = len(fresh)
+	return sources, p.indexAll(ctx, fresh, sources)
+}
+
+// indexAll cuts new contents into chunks.
+func (p *publication) indexAll(ctx context.Context, fresh []release.Digest, sources map[release.Digest]release.Source) error {
+	var known []*chunk.Index
+	grains := map[release.Digest]chunk.Grain{}
+	byContent := map[release.Digest]chunk.Grain{}
+	if len(fresh) > 0 {
+		x := &indexes{folder: p.Folder}
+		for _, s := range bySet(slices.Collect(maps.Values(p.known))) {
+			ix, err := x.read(s)
+			if err != nil {
+				return because(err, "run collet release verify", "chunk indexes of an earlier release")
+			}
+			known = append(known, ix)
+			byContent[s.Content] = ix.Grain
+		}
+	}
+	for t, list := range p.origins { // a file keeps the grain that it has
+		for _, f := range p.listings[t] {
+			for _, o := range list {
+				old, found := o.listing.Find(f.Path)
+				if g := byContent[old.Sum]; found && g != 0 && grains[f.Sum] == 0 {
+					grains[f.Sum] = g
+				}
+			}
+		}
+	}
+	places, err := p.chunks(ctx, p.contents, fresh, known, grains)
+	for sum, at := range places {
+		s := sources[sum]
+		s.Index, s.Entry = at.set, at.entry
+		sources[sum] = s
+	}
+	return err
+}
+
+// release makes everything of one target's release that is not made yet, and returns its line for the signed list.
+func (p *publication) release(ctx context.Context, target string, all map[release.Digest]release.Source) (release.Entry, error) {
+	to := origin{entry: p.line(target), listing: p.listings[target]}
+	var list []release.Source
+	for sum := range setSums(to.listing) {
+		list = append(list, all[sum])
+	}
+	to.sources = release.NewSources(list)
+	h, err := p.newHead(&to)
+	if err != nil {
+		return release.Entry{}, err
+	}
+	summary := ReleaseSummary{Files: h.Count, Bytes: h.Bytes}
+	for _, s := range to.sources {
+		summary.Whole += s.Whole.Size
+	}
+	if h.Patches, summary.Patches, err = p.patches(ctx, p.contents, to, p.origins[target]); err != nil {
+		return release.Entry{}, err
+	}
+	summary.Patches = append(summary.Patches, p.passed[target]...)
+	percent := p.settings.Percent
+	if p.request.Percent != nil {
+		percent = *p.request.Percent
+	}
+	e, err := p.putHead(h)
+	e.Percent, e.Hold = uint8(percent), p.request.Hold
+	summary.Entry = e
+	p.summary.Releases = append(p.summary.Releases, summary)
+	return e, err
+}
+
+// setSums are the contents of a set, each once.
+func setSums(l release.Listing) map[release.Digest]int64 {
+	sums := map[release.Digest]int64{}
+	for _, f := range l {
+		sums[f.Sum] = f.Size
+	}
+	return sums
+}
+
+// newHead writes listing, sources and notes and begins the head.
+func (p *publication) newHead(to *origin) (release.Head, error) {
+	s, r := p.settings, p.request
+	h := release.Head{
+		Product: to.entry.Product, Channel: to.entry.Channel, Target: to.entry.Target, Number: to.entry.Number,
+		Version: r.Version, Compatibility: s.Compatibility, Logic: s.Logic, Components: s.Components, HostABI: s.HostABI,
+		HostBuild: s.HostBuild, Published: p.options.Now().UTC().Truncate(time.Second), Bytes: to.listing.Bytes(),
+		Count: len(to.listing), Mirrors: s.Mirrors,
+	}
+	if h.Version == "" {
+		h.Version = strconv.FormatUint(h.Number, 10)
+	}
+	if r.Head != nil {
+		r.Head(&h)
+	}
+	texts := maps.Clone(p.game.notes)
+	maps.Copy(texts, r.Notes)
+	return h, p.putLists(&h, to, texts)
+}
+
+// putLists writes the objects that every head names.
+func (f *Folder) putLists(h *release.Head, to *origin, notes map[string][]byte) error {
+	packed, ref, err := to.listing.Pack()
+	if err != nil {
+		return err
+	}
+	if _, err := f.put(packed); err != nil {
+		return err
+	}
+	h.Listing = ref
+	if packed, h.Sources, err = to.sources.Pack(); err != nil {
+		return because(err, "", "list of sources for %s", h.Target)
+	}
+	if _, err := f.put(packed); err != nil {
+		return err
+	}
+	to.sum, to.lists = ref.Sum, ref.Object.Size+h.Sources.Size
+	for _, language := range slices.Sorted(maps.Keys(notes)) {
+		if len(notes[language]) > release.MaxNote {
+			return wrong("shorten them", "release notes in %s have %d bytes, more than %d", language, len(notes[language]), release.MaxNote)
+		}
+		o, err := f.put(notes[language])
+		if err != nil {
+			return err
+		}
+		if h.Notes == nil {
+			h.Notes = map[string]release.Object{}
+		}
+		h.Notes[language] = o
+	}
+	return nil
+}
+
+// putHead writes a head.
+func (f *Folder) putHead(h release.Head) (release.Entry, error) {
+	data, err := h.Encode()
+	if err != nil {
+		return release.Entry{}, because(err, "check the settings and flags", "release %d for %s", h.Number, h.Target)
+	}
+	o := release.ObjectOf(data)
+	e := release.Entry{Product: h.Product, Channel: h.Channel, Target: h.Target, Number: h.Number, Head: o}
+	return e, f.putAs(data, o, o.HeadPath())
+}

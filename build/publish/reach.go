@@ -1,0 +1,258 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"collet/netproto/chunk"
+	"collet/netproto/release"
+)
+
+// reach is everything that the signed list leads to: names in the release folder with what lies there.
+type reach struct {
+	heads   map[string]release.Object
+	objects map[string]release.Object
+	sources map[release.Digest]release.Source // whole objects, by content
+	sizes   map[release.Digest]int64          // of contents
+}
+
+// reachable follows the signed list. Indexes are read, because they name packs.
+func (f *Folder) reachable(ctx context.Context, entries []release.Entry) (*reach, error) {
+	r := &reach{heads: map[string]release.Object{}, objects: map[string]release.Object{}, sources: map[release.Digest]release.Source{}, sizes: map[release.Digest]int64{}}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		h, err := f.head(e)
+		if err != nil {
+			return nil, err
+		}
+		o, err := f.readOrigin(e)
+		if err != nil {
+			return nil, err
+		}
+		r.heads[e.Head.HeadPath()] = e.Head
+		r.add(h.Listing.Object, h.Sources)
+		for _, p := range h.Patches {
+			r.add(p.Object)
+		}
+		r.add(slices.Collect(maps.Values(h.Notes))...)
+		for _, s := range o.sources {
+			r.sources[s.Content] = s
+			r.add(s.Whole)
+			r.add(s.Index)
+		}
+		maps.Copy(r.sizes, setSums(o.listing))
+	}
+	x := &indexes{folder: f}
+	for _, s := range bySet(slices.Collect(maps.Values(r.sources))) {
+		ix, err := x.read(s)
+		if err != nil {
+			return nil, because(err, "run collet release verify", "chunk indexes %s", s.Index.Path())
+		}
+		for _, p := range ix.Packs {
+			r.add(packObject(p))
+		}
+	}
+	return r, nil
+}
+
+func (r *reach) add(objects ...release.Object) {
+	for _, o := range objects {
+		if !o.IsZero() {
+			r.objects[o.Path()] = o
+		}
+	}
+}
+
+// packObject is a chunk pack as an object.
+func packObject(p chunk.PackRef) release.Object {
+	return release.Object{Sum: release.SHA256Digest(p.Digest), Size: p.Size}
+}
+
+// Removal is one file that gc removes.
+type Removal struct {
+	Name string
+	Size int64
+}
+
+// CollectPlan says what gc would do.
+type CollectPlan struct {
+	Drop   []release.Entry // lines that leave the signed list
+	Remove []Removal       // files that nothing refers to then
+	Bytes  int64           // of those files
+}
+
+// keepMetadata is how many versions of a signed list stay behind the newest: clients that fetched an older timestamp.json
+// from a cache go on with what it names.
+const keepMetadata = 20
+
+// PlanCollect finds out what can go: releases beyond keep of each channel and target (0: the settings') that nobody needs
+// any more, and every file that no release which stays refers to.
+func (f *Folder) PlanCollect(ctx context.Context, keep int) (p CollectPlan, err error) {
+	if keep == 0 {
+		keep = f.settings.Keep
+	}
+	entries := f.repo.Entries()
+	kept := release.Prune(entries, keep)
+	for _, e := range entries {
+		if !slices.ContainsFunc(kept, func(k release.Entry) bool { return k.Path() == e.Path() }) {
+			p.Drop = append(p.Drop, e)
+		}
+	}
+	stays, err := f.reachable(ctx, kept)
+	if err != nil {
+		return p, err
+	}
+	newest := f.newest()
+	for _, folder := range []string{"releases", "objects", "metadata"} {
+		err := walk(f.fs, folder, func(name string, e fs.DirEntry) error {
+			info, err := e.Info()
+			if err != nil || stays.keeps(name, newest) {
+				return err
+			}
+			p.Remove = append(p.Remove, Removal{name, info.Size()})
+			p.Bytes += info.Size()
+			return nil
+		})
+		if err != nil {
+			return p, because(err, "", "look through %s", folder)
+		}
+	}
+	return p, nil
+}
+
+// newest are the highest versions of the numbered lists, by kind.
+func (f *Folder) newest() map[string]int64 {
+	versions := map[string]int64{}
+	_ = walk(f.fs, "metadata", func(name string, _ fs.DirEntry) error {
+		if version, kind, ok := versionOf(name); ok {
+			versions[kind] = max(versions[kind], version)
+		}
+		return nil
+	})
+	return versions
+}
+
+// versionOf takes the name of a numbered list apart.
+func versionOf(name string) (version int64, kind string, ok bool) {
+	digits, kind, found := strings.Cut(path.Base(name), ".")
+	version, err := strconv.ParseInt(digits, 10, 64)
+	return version, kind, found && err == nil
+}
+
+// keeps reports whether a file of the release folder is needed. Roots stay for ever: a client of years ago follows them one
+// by one.
+func (r *reach) keeps(name string, newest map[string]int64) bool {
+	if version, kind, ok := versionOf(name); path.Dir(name) == "metadata" {
+		switch {
+		case !ok:
+			return !strings.HasSuffix(name, ".new")
+		case kind == "root.json":
+			return true
+		default:
+			return version+keepMetadata > newest[kind]
+		}
+	}
+	_, head := r.heads[name]
+	_, object := r.objects[name]
+	return head || object
+}
+
+// Collect does what a plan says: the list first, then the files. A client that is in the middle of a dropped release asks
+// again and gets a newer one.
+func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*release.PrivateKey) error {
+	if len(p.Drop) > 0 {
+		entries := slices.DeleteFunc(f.repo.Entries(), func(e release.Entry) bool {
+			return slices.ContainsFunc(p.Drop, func(d release.Entry) bool { return d.Path() == e.Path() })
+		})
+		if err := f.CheckKeys(keys, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp); err != nil {
+			return err
+		}
+		if err := f.commit(ctx, entries, keys); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.Remove {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f.fs.Remove(r.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return because(err, "", "remove %s", r.Name)
+		}
+	}
+	return nil
+}
+
+// Finding is something that verify found wrong.
+type Finding struct {
+	Name string // file, or release
+	Err  error
+}
+
+// Verify reads everything that the signed list leads to and compares it with its digests: heads, lists, notes, patches,
+// packs, and of every whole object what it unpacks to. It returns what is wrong and how many bytes it read.
+func (f *Folder) Verify(ctx context.Context) (findings []Finding, checked int64, err error) {
+	entries := f.repo.Entries()
+	var good []release.Entry
+	for _, e := range entries { // a release whose lists can't be read must not hide the others
+		if _, err := f.reachable(ctx, []release.Entry{e}); err != nil {
+			findings = append(findings, Finding{e.Path(), err})
+			continue
+		}
+		good = append(good, e)
+	}
+	r, err := f.reachable(ctx, good)
+	if err != nil {
+		return findings, 0, err
+	}
+	wholes := map[string]release.Source{}
+	for _, s := range r.sources {
+		wholes[s.Whole.Path()] = s
+	}
+	names := slices.Sorted(maps.Keys(r.objects))
+	total := int64(0)
+	for _, o := range r.objects {
+		total += o.Size
+	}
+	f.meter.start("verify", "", total)
+	errs := make([]error, len(names))
+	err = spread(ctx, f.workers(), len(names), func(ctx context.Context, i int) error {
+		o := r.objects[names[i]]
+		errs[i] = f.verify(ctx, o, wholes[names[i]], r.sizes)
+		f.meter.add(o.Size, names[i])
+		return nil
+	})
+	for i, err := range errs {
+		if err != nil {
+			findings = append(findings, Finding{names[i], err})
+		}
+	}
+	return findings, total, err
+}
+
+// verify checks one object; s is its source if it is a whole one.
+func (f *Folder) verify(ctx context.Context, o release.Object, s release.Source, sizes map[release.Digest]int64) error {
+	if n := size(f.fs, o.Path()); n != o.Size {
+		if n < 0 {
+			return fmt.Errorf("it is missing: %w", fs.ErrNotExist)
+		}
+		return fmt.Errorf("it has %d bytes instead of %d", n, o.Size)
+	}
+	in, err := openFile(f.fs, o.Path())
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if s.Content.IsZero() {
+		return verifyBytes(in, o)
+	}
+	return verifyWhole(ctx, in, s, sizes[s.Content])
+}

@@ -1,0 +1,182 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"collet/netproto/release"
+)
+
+// Draft writes the root that follows, with the keys of plan and those of the present one for roles that it does not name,
+// signed by those of keys that count. It says who signed it and whether that is enough.
+func (f *Folder) Draft(plan release.RootPlan, keys []*release.PrivateKey) (draft []byte, err error) {
+	if draft, err = f.repo.DraftRoot(plan); err != nil {
+		return nil, because(err, "", "draft of a new root")
+	}
+	return f.signDraft(draft, keys)
+}
+
+// signDraft adds the signatures of keys that the old or the new root names.
+func (f *Folder) signDraft(draft []byte, keys []*release.PrivateKey) ([]byte, error) {
+	next, err := release.DescribeRoot(draft)
+	if err != nil {
+		return nil, err
+	}
+	old := f.repo.RootInfo()
+	for _, k := range keys {
+		id := k.Public().ID()
+		if !slices.Contains(next.Roles[release.RoleRoot].Keys, id) && !slices.Contains(old.Roles[release.RoleRoot].Keys, id) {
+			continue
+		}
+		if draft, err = release.SignRoot(draft, k); err != nil {
+			return nil, err
+		}
+	}
+	return draft, nil
+}
+
+// Install makes a signed draft the newest root and signs everything below it again. It is repeated with the same bytes when
+// it was interrupted.
+func (f *Folder) Install(signed []byte, keys []*release.PrivateKey) error {
+	if err := f.repo.InstallRoot(signed, keys); err != nil {
+		return because(err, "", "install the new root")
+	}
+	return nil
+}
+
+// Root is the newest root.json, which clients are built with, and what it says. It is refused if it is not fit for players.
+func (f *Folder) Root() ([]byte, release.RootInfo, error) {
+	info := f.repo.RootInfo()
+	if err := info.Check(f.options.Allow); err != nil {
+		return nil, info, because(err, "make proper keys with collet keys init, or allow it by name", "export the root")
+	}
+	return f.repo.Root(), info, nil
+}
+
+// DrillStep is one step of a drill and what came of it.
+type DrillStep struct {
+	What string
+	Err  error
+}
+
+// Drill rehearses the loss of one root key, by its id, on a copy of the signed lists in memory: the keys that are left make
+// and sign a new root in which a new key takes its place, and a client with today's root follows it. Nothing is changed. keys
+// are all that are at hand; the lost one is not used even if it is among them.
+func (f *Folder) Drill(ctx context.Context, lost string, keys []*release.PrivateKey) (steps []DrillStep, err error) {
+	d := &drill{folder: f, copy: &release.MemoryStore{}, client: &release.MemoryStore{}}
+	for _, k := range keys {
+		if k.Public().ID() != lost {
+			d.keys = append(d.keys, k)
+		}
+	}
+	for _, step := range []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"copy the signed lists", d.load},
+		{"a client with today's root reads them", d.follow},
+		{"the keys that are left sign a root with a new key in the place of the lost one", func(context.Context) error { return d.replace(lost) }},
+		{"the client follows the new root", d.follow},
+		{"the lost key signs nothing that the client takes any more", func(context.Context) error { return d.gone(lost) }},
+	} {
+		err := step.do(ctx)
+		steps = append(steps, DrillStep{step.what, err})
+		if err != nil {
+			return steps, because(err, "look for the missing keys before you need them", "drill: %s", step.what)
+		}
+	}
+	return steps, nil
+}
+
+// drill is a rehearsal.
+type drill struct {
+	folder       *Folder
+	keys         []*release.PrivateKey
+	copy, client *release.MemoryStore
+	repo         *release.Repo
+	wanted       int64 // version of the root that the client is to have
+}
+
+// load copies what a reader may read of the signed lists.
+func (d *drill) load(context.Context) error {
+	entries, err := d.folder.fs.ReadDir("metadata")
+	if err != nil {
+		return err
+	}
+	from := store{d.folder.fs}
+	for _, e := range entries {
+		if name := "metadata/" + e.Name(); isPublic(name) {
+			data, err := from.Load(name, maxMetadata)
+			if err == nil {
+				err = d.copy.Save(name, data)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	d.wanted = d.folder.repo.RootInfo().Version
+	d.repo, err = release.OpenRepo(d.copy, release.RepoOptions{Now: d.folder.options.Now, Allow: d.folder.options.Allow})
+	return err
+}
+
+// follow is what a client does at its start.
+func (d *drill) follow(ctx context.Context) error {
+	trust, err := release.OpenTrust(d.folder.repo.Root(), d.client, d.folder.options.Now)
+	if err != nil {
+		return err
+	}
+	_, err = trust.Refresh(ctx, release.StoreFetcher{Store: d.copy}, release.Query{Product: d.folder.settings.Product, Channel: d.folder.settings.Channel, Target: "drill"})
+	if err != nil && !errors.Is(err, release.ErrNoRelease) {
+		return err
+	}
+	if got := trust.Root().Version; got != d.wanted {
+		return fmt.Errorf("the client has root %d, want %d", got, d.wanted)
+	}
+	return nil
+}
+
+func (d *drill) replace(lost string) error {
+	fresh, err := release.GenerateKey(d.folder.options.Allow.Development)
+	if err != nil {
+		return err
+	}
+	plan := release.RolePlan{Keys: []release.PublicKey{fresh.Public()}}
+	found := false
+	for _, p := range d.repo.PublicKeys(release.RoleRoot) {
+		if found = found || p.ID() == lost; p.ID() != lost {
+			plan.Keys = append(plan.Keys, p)
+		}
+	}
+	if !found {
+		return fmt.Errorf("no root key has the id %s", lost)
+	}
+	d.keys = append(d.keys, fresh)
+	draft, err := d.repo.DraftRoot(release.RootPlan{release.RoleRoot: plan})
+	if err != nil {
+		return err
+	}
+	for _, k := range d.keys {
+		if slices.Contains(d.repo.RootInfo().Roles[release.RoleRoot].Keys, k.Public().ID()) || k == fresh {
+			if draft, err = release.SignRoot(draft, k); err != nil {
+				return err
+			}
+		}
+	}
+	d.wanted++
+	return d.repo.InstallRoot(draft, d.keys)
+}
+
+func (d *drill) gone(lost string) error {
+	info := d.repo.RootInfo()
+	if slices.Contains(info.Roles[release.RoleRoot].Keys, lost) {
+		return errors.New("the new root still names it")
+	}
+	return nil
+}
+
+// Expiries says when each role's signature ends, for warnings.
+func (f *Folder) Expiries() map[release.KeyRole]time.Time { return f.repo.Expiries() }

@@ -1,0 +1,275 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"collet/netproto"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// Folders of a game folder.
+const (
+	resources = "Resources"
+	binaries  = "PlatformBinaries"
+	notes     = "notes"
+)
+
+// hashBuffer is how many bytes are read at a time for hashing: what stays in a core's own cache between reading and hashing.
+const hashBuffer = 128 << 10
+
+// found is one file of a game folder.
+type found struct {
+	name string // in the game folder
+	path string // in the set
+	use  release.Use
+	info fs.FileInfo
+	sum  release.Digest
+}
+
+// game is what lies in a game folder.
+type game struct {
+	fs      platform.FS
+	common  []*found            // resources
+	targets map[string][]*found // binaries by target
+	notes   map[string][]byte   // text by language
+	ignored []string            // names that are no part of a release
+}
+
+// readGame lists a game folder. It takes the layout of a server package, with PlatformBinaries/<target>, and, if a target
+// is named, that of an install: the module and what is named after it beside Resources.
+func readGame(fsys platform.FS, target string) (*game, error) {
+	g := &game{fs: fsys, targets: map[string][]*found{}, notes: map[string][]byte{}}
+	if err := g.readResources(); err != nil {
+		return nil, err
+	}
+	if err := g.readBinaries(); err != nil {
+		return nil, err
+	}
+	switch {
+	case target != "" && len(g.targets) == 0:
+		if err := g.readInstall(target); err != nil {
+			return nil, err
+		}
+	case target != "":
+		if g.targets[target] == nil {
+			return nil, wrong("it has "+strings.Join(g.names(), ", "), "%s has no %s/%s", fsys.Path("."), binaries, target)
+		}
+		g.targets = map[string][]*found{target: g.targets[target]}
+	case len(g.targets) == 0:
+		return nil, wrong("name the target of an install with --target, for example "+string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH)),
+			"%s has no %s", fsys.Path("."), binaries)
+	}
+	return g, g.readNotes()
+}
+
+// names are the targets, sorted.
+func (g *game) names() []string { return slices.Sorted(maps.Keys(g.targets)) }
+
+// files are those of a target's set.
+func (g *game) files(target string) []*found { return slices.Concat(g.common, g.targets[target]) }
+
+// all are the files of all targets, each once.
+func (g *game) all() []*found {
+	list := slices.Clone(g.common)
+	for _, t := range g.names() {
+		list = append(list, g.targets[t]...)
+	}
+	return list
+}
+
+// below visits what belongs to a release below a folder. Names that begin with a dot belong to a system.
+func (g *game) below(folder string, visit func(name, rel string, info fs.FileInfo) error) error {
+	return walk(g.fs, folder, func(name string, e fs.DirEntry) error {
+		rel := strings.TrimPrefix(name, folder+"/")
+		if hidden(rel) {
+			g.ignored = append(g.ignored, name)
+			return nil
+		}
+		if err := release.CheckPath(rel); err != nil {
+			return because(err, "rename or remove it", "%s can't be in a release", g.fs.Path(name))
+		}
+		info, err := e.Info()
+		if err != nil {
+			return because(err, "", "look at %s", g.fs.Path(name))
+		}
+		return visit(name, rel, info)
+	})
+}
+
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || path.Base(name) == "Thumbs.db"
+}
+
+func (g *game) readResources() error {
+	return g.below(resources, func(name, rel string, info fs.FileInfo) error {
+		g.common = append(g.common, &found{name: name, path: rel, use: release.UseResource, info: info})
+		return nil
+	})
+}
+
+func (g *game) readBinaries() error {
+	return g.below(binaries, func(name, rel string, info fs.FileInfo) error {
+		target, file, deep := strings.Cut(rel, "/")
+		if !deep {
+			g.ignored = append(g.ignored, name)
+			return nil
+		}
+		g.targets[target] = append(g.targets[target], &found{name: name, path: file, use: release.UseOf(release.Binary, file), info: info})
+		return nil
+	})
+}
+
+// readInstall takes the modules of an install folder and what is named after them.
+func (g *game) readInstall(target string) error {
+	entries, err := g.fs.ReadDir(".")
+	if err != nil {
+		return because(err, "", "list %s", g.fs.Path("."))
+	}
+	ext := netproto.Target(target).LibraryExt()
+	var modules []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ext) && e.Type().IsRegular() && !hidden(e.Name()) {
+			modules = append(modules, strings.TrimSuffix(e.Name(), ext))
+		}
+	}
+	if len(modules) == 0 {
+		return wrong("check the folder and --target", "%s has no native module *%s for %s", g.fs.Path("."), ext, target)
+	}
+	for _, e := range entries {
+		use := release.UseCompanion
+		if strings.HasSuffix(e.Name(), ext) {
+			use = release.UseRuntime
+		}
+		info, err := e.Info()
+		if err != nil {
+			return because(err, "", "look at %s", g.fs.Path(e.Name()))
+		}
+		switch {
+		case e.IsDir():
+		case !e.Type().IsRegular() || hidden(e.Name()) || !belongs(e.Name(), ext, modules):
+			g.ignored = append(g.ignored, e.Name())
+		default:
+			g.targets[target] = append(g.targets[target], &found{name: e.Name(), path: e.Name(), use: use, info: info})
+		}
+	}
+	return nil
+}
+
+// belongs reports whether a file of an install is a module, or is named after one as debug symbols are.
+func belongs(name, ext string, modules []string) bool {
+	for _, m := range modules {
+		if name == m+ext || name == m+".pdb" || strings.HasPrefix(name, m+ext+".") {
+			return !strings.HasSuffix(name, "-staging") && !strings.HasSuffix(name, ".bak")
+		}
+	}
+	return false
+}
+
+// readNotes takes notes/<language>.md and notes/<language>.txt.
+func (g *game) readNotes() error {
+	return g.below(notes, func(name, rel string, _ fs.FileInfo) error {
+		language, kind, _ := strings.Cut(rel, ".")
+		if kind != "md" && kind != "txt" || strings.Contains(rel, "/") {
+			g.ignored = append(g.ignored, name)
+			return nil
+		}
+		text, err := platform.ReadFile(g.fs, name, release.MaxNote)
+		if err != nil {
+			return because(err, "", "read the release notes %s", g.fs.Path(name))
+		}
+		g.notes[language] = text
+		return nil
+	})
+}
+
+// hash finds the digest of every file. Files that are the same as in the cache are only looked at.
+func (f *Folder) hash(ctx context.Context, g *game) error {
+	cache := loadHashes(f.fs, g.fs.Path("."))
+	var missing []*found
+	total := int64(0)
+	for _, file := range g.all() {
+		sum, known := cache.find(g.fs.Path(file.name), file.info)
+		if file.sum = sum; !known {
+			missing = append(missing, file)
+			total += file.info.Size()
+		}
+	}
+	// Large files first, so that no core is left alone with one at the end.
+	slices.SortStableFunc(missing, func(a, b *found) int { return int(max(-1, min(1, b.info.Size()-a.info.Size()))) })
+	f.meter.start("hash", "", total)
+	now := f.options.Now()
+	var mu sync.Mutex
+	err := spread(ctx, f.workers(), len(missing), func(ctx context.Context, i int) error {
+		sum, err := f.hashFile(ctx, g.fs, missing[i])
+		mu.Lock()
+		defer mu.Unlock()
+		if missing[i].sum = sum; err == nil {
+			cache.add(g.fs.Path(missing[i].name), missing[i].info, sum, now)
+		}
+		return err
+	})
+	if len(missing) == 0 {
+		return err
+	}
+	return errors.Join(err, cache.save(f.fs))
+}
+
+// workers is how many things are done at a time.
+func (f *Folder) workers() int {
+	if f.options.Workers > 0 {
+		return f.options.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+func (f *Folder) hashFile(ctx context.Context, fsys platform.FS, file *found) (release.Digest, error) {
+	in, err := openFile(fsys, file.name)
+	if err != nil {
+		return release.Digest{}, because(err, "", "read %s", fsys.Path(file.name))
+	}
+	defer in.Close()
+	sum, h, buf := int64(0), release.SHA256.NewHash(), make([]byte, hashBuffer)
+	for {
+		n, err := in.Read(buf)
+		h.Write(buf[:n])
+		sum += int64(n)
+		f.meter.add(int64(n), file.path)
+		switch {
+		case err == io.EOF && sum != file.info.Size():
+			return release.Digest{}, wrong("publish when nothing writes there", "%s changed while it was read", fsys.Path(file.name))
+		case err == io.EOF:
+			return release.SHA256.SumOf(h), nil
+		case err != nil:
+			return release.Digest{}, because(err, "", "read %s", fsys.Path(file.name))
+		case ctx.Err() != nil:
+			return release.Digest{}, ctx.Err()
+		}
+	}
+}
+
+// setOf is the listing of a target.
+func (g *game) setOf(target string) (release.Listing, error) {
+	var files []release.ListedFile
+	for _, f := range g.files(target) {
+		mode := uint32(release.PlainMode)
+		if f.use == release.UseRuntime {
+			mode = release.ProgramMode
+		}
+		files = append(files, release.ListedFile{Path: f.path, Use: f.use, Size: f.info.Size(), Mode: mode, Sum: f.sum})
+	}
+	l := release.NewListing(files)
+	if _, err := l.Digest(); err != nil {
+		return nil, because(err, "rename or remove one of them", "the files for %s", target)
+	}
+	return l, nil
+}

@@ -1,0 +1,144 @@
+package publish
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// SettingsFile is the name of the settings in a release folder.
+const SettingsFile = "release.toml"
+
+// maxSettings is the size of a settings file in bytes that nobody reaches by hand.
+const maxSettings = 64 << 10
+
+// Settings are the usual answers of a release folder. Flags of a command go before them.
+type Settings struct {
+	Product string // the game's name in addresses: letters, digits, dot, dash and underscore
+	Channel string // where a release goes unless something else is said
+	Keys    string // folder with key files, relative to the release folder
+	Output  string // where else a publication goes: a folder, or s3://bucket/prefix?endpoint=…; empty for nowhere
+
+	Percent int  // of the clients that are offered a new release at once
+	Patches int  // from how many earlier releases patches are made
+	Keep    int  // how many releases of each channel and target stay
+	Plain   bool // whether the newest set of Channel lies in the folder as plain files, for engine generations
+
+	ChunkMinimum int64 // bytes from which on a file is cut into chunks; a smaller one is only fetched whole
+	PatchMemory  int64 // MB of 2^20 bytes that making a patch may take
+
+	Compatibility string   // of the native module
+	Logic         uint32   // logic version
+	Components    string   // hash of the component set
+	HostABI       uint32   // the oldest host ABI that works
+	HostBuild     uint64   // the oldest host build that can install it
+	Mirrors       []string // addresses of release folders, best first
+}
+
+// DefaultSettings are those of a new release folder, without a product.
+func DefaultSettings() Settings {
+	return Settings{
+		Channel: "stable", Keys: "../keys", Percent: 100, Patches: 5, Keep: 10, Plain: true,
+		ChunkMinimum: 1, PatchMemory: release.DefaultPatchMemory >> 20,
+	}
+}
+
+// settingsText is a new settings file. Its values are those of DefaultSettings, and a test holds it to that.
+const settingsText = `# Settings of a release folder. collet release publish --help tells what each flag does that goes before them.
+Product = %q
+Channel = "stable"
+
+# Folder with the key files, relative to this one. It is never uploaded; keep root keys elsewhere.
+Keys = "../keys"
+# Where else a publication goes: a folder, or s3://bucket/prefix?endpoint=host:port (credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY).
+Output = ""
+
+# Percent of the players that are offered a new release at once; collet release rollout raises it.
+Percent = 100
+# From how many earlier releases patches are made.
+Patches = 5
+# How many releases of each channel and target stay when collet release gc runs.
+Keep = 10
+# Whether the newest set of Channel also lies here as plain files, for clients of engine generations.
+Plain = true
+
+# Files of so many bytes and more are cut into chunks, the second way for clients that no patch fits. Small files share packs, so
+# that thousands of them are few requests.
+ChunkMinimum = 1
+# MB of memory that making a patch may take.
+PatchMemory = 1536
+
+# What the game needs. An empty Compatibility is any.
+Compatibility = ""
+Logic = 0
+Components = ""
+HostABI = 0
+HostBuild = 0
+
+# Addresses where players find this folder, best first.
+Mirrors = []
+`
+
+// loadSettings reads the settings of a release folder. Unknown names are errors.
+func loadSettings(fsys platform.FS) (Settings, error) {
+	s := DefaultSettings()
+	data, err := platform.ReadFile(fsys, SettingsFile, maxSettings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, wrong("make it with collet release init, or name another one with --dir", "%s is no release folder: it has no %s", fsys.Path("."), SettingsFile)
+	}
+	if err != nil {
+		return s, because(err, "", "read the settings")
+	}
+	d := toml.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return s, because(tomlFault(err), "", "settings %s", fsys.Path(SettingsFile))
+	}
+	return s, s.check()
+}
+
+// tomlFault says in one line what is wrong.
+func tomlFault(err error) error {
+	var strict *toml.StrictMissingError
+	var decode *toml.DecodeError
+	switch {
+	case errors.As(err, &strict) && len(strict.Errors) > 0:
+		line, _ := strict.Errors[0].Position()
+		return fmt.Errorf("line %d: unknown setting %s", line, strings.Join(strict.Errors[0].Key(), "."))
+	case errors.As(err, &decode):
+		line, _ := decode.Position()
+		return fmt.Errorf("line %d: %w", line, err)
+	default:
+		return err
+	}
+}
+
+// check says what is out of range.
+func (s Settings) check() error {
+	fault := ""
+	switch {
+	case s.Product == "":
+		fault = "Product is empty"
+	case s.Percent < 0 || s.Percent > 100:
+		fault = "Percent is not 0 to 100"
+	case s.Patches < 0 || s.Patches > release.MaxPatches:
+		fault = fmt.Sprintf("Patches is not 0 to %d", release.MaxPatches)
+	case s.Keep < 1 || s.Keep > release.MaxEntries:
+		fault = fmt.Sprintf("Keep is not 1 to %d", release.MaxEntries)
+	case s.ChunkMinimum < 1:
+		fault = "ChunkMinimum is not 1 or more"
+	case s.PatchMemory < 128:
+		fault = "PatchMemory is less than 128 MB"
+	}
+	if fault != "" {
+		return wrong("", "%s: %s", SettingsFile, fault)
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"collet/build/qa"
+	"collet/netproto"
+	"collet/netproto/server"
+	"collet/netproto/transporttest"
+)
+
+// The server's limits of time, shorter than their defaults so that they are reached, and long enough for clients of ours on
+// a machine that is busy with something else.
+const (
+	handshakeTime = 3 * time.Second
+	progressTime  = 4 * time.Second
+	pingTime      = 4 * time.Second
+	drainTime     = 5 * time.Second
+)
+
+const (
+	// startTime is how long a server may take until it listens. What it hashes has a few MB.
+	startTime = time.Minute
+	// stopTime is how long it may take to end when it is asked to.
+	stopTime = drainTime + 10*time.Second
+	// reloadPoll is how often is looked whether a reload by signal is over.
+	reloadPoll = 20 * time.Millisecond
+	// maxLine is the longest line of a log that is understood, in bytes.
+	maxLine = 64 << 10
+)
+
+// way is one transport to the server.
+type way struct {
+	name, addr string
+	dialer     *netproto.Dialer
+}
+
+// host is the server's process and everything that reaches it.
+type host struct {
+	process *qa.Process
+	log     *journal
+	gauge   *gauge
+	control string // path of its control socket
+	ways    []way
+}
+
+// settings is the text of the server's settings file. The idle crowd is to stay for the whole run, however long that is.
+func settings(memory bool, run time.Duration) string {
+	return fmt.Sprintf(`CompatibilityVersion = %q
+[ServerNetwork]
+TlsCertificate = "cert.pem"
+TlsPrivateKey = "key.pem"
+UpdateFilesInMemory = %v
+[Limits]
+HandshakeTime = "%v"
+ProgressTime = "%v"
+PingTime = "%v"
+DrainTime = "%v"
+IdleTime = "%v"
+`, compatibility, memory, handshakeTime, progressTime, pingTime, drainTime, max(server.DefaultLimits().IdleTime, 2*run))
+}
+
+// startHost starts the server on the package folder dir and returns when it listens everywhere.
+func startHost(ctx context.Context, o Options, dir string) (*host, error) {
+	authority, err := transporttest.NewAuthority("soak")
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "server.toml")
+	if err := errors.Join(authority.Files(dir, transporttest.Spec{}), os.WriteFile(file, []byte(settings(o.Memory, o.Time)), 0o644)); err != nil {
+		return nil, err
+	}
+	const anywhere = "127.0.0.1:0"
+	h := &host{log: newJournal(), control: filepath.Join(dir, "control")}
+	h.process, err = qa.StartProcess(qa.ProcessOptions{Path: o.Program, Env: o.Env, Dir: dir, Output: h.log, Args: []string{
+		"--config", file, "--listen", anywhere, "--listen-tls", anywhere, "--listen-ws", anywhere, "--http", anywhere,
+		"--control", h.control, "--log-format", "json",
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if err := h.reach(ctx, filepath.Join(dir, "ca.pem")); err != nil {
+		h.process.Stop(stopTime)
+		return nil, fmt.Errorf("%w; the server printed:\n%s", err, h.log)
+	}
+	return h, nil
+}
+
+// reach waits until the server listens, and knows then where.
+func (h *host) reach(ctx context.Context, ca string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	select {
+	case <-h.log.listens:
+	case <-h.process.Done():
+		return errors.New("the server ended at once")
+	case <-ctx.Done():
+		return fmt.Errorf("the server does not say where it listens for all that it should: %w", ctx.Err())
+	}
+	secure, err := netproto.ClientTLS(ca, "")
+	if err != nil {
+		return err
+	}
+	said := h.log.addresses()
+	h.ways = []way{
+		{"TCP", said[saysTCP], &netproto.Dialer{}},
+		{"TLS", said[saysTLS], &netproto.Dialer{TLS: secure}},
+		{"WebSocket", said[saysWebSocket], &netproto.Dialer{WebSocket: "/"}},
+	}
+	h.gauge = newGauge(said[saysMetrics])
+	return nil
+}
+
+// dial makes a connection with nothing but its transport on it. It is closed when ctx ends; let go calls that off.
+func (w way) dial(ctx context.Context) (conn net.Conn, letGo func() bool, err error) {
+	conn, err = w.dialer.DialContext(ctx, "tcp", w.addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	return conn, context.AfterFunc(ctx, func() { conn.Close() }), nil
+}
+
+// reload makes the server offer what is on disk: by signal, which its metrics tell the outcome of, or else through the
+// control socket.
+func (h *host) reload(ctx context.Context, signal bool) error {
+	if !signal {
+		return server.AskReload(ctx, h.control)
+	}
+	before, err := h.gauge.read(ctx)
+	if err != nil {
+		return err
+	}
+	process, err := os.FindProcess(h.process.PID())
+	if err != nil {
+		return err
+	}
+	defer process.Release()
+	if err := process.Signal(syscall.SIGHUP); err != nil {
+		return err
+	}
+	tick := time.NewTicker(reloadPoll)
+	defer tick.Stop()
+	const reloads, well, failed = "collet_reloads_total", `result="ok"`, `result="failed"`
+	for {
+		now, err := h.gauge.read(ctx)
+		switch {
+		case err != nil:
+			return err
+		case now.sum(reloads, well) > before.sum(reloads, well):
+			return nil
+		case now.sum(reloads, failed) > before.sum(reloads, failed):
+			return errors.New("the reload failed, as the server's metrics say")
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the server did not reload: %w", ctx.Err())
+		}
+	}
+}
+
+// stop ends the server and says what was wrong with its end and in its log.
+func (h *host) stop() (faults []string) {
+	running := true
+	select {
+	case <-h.process.Done():
+		running = false
+		faults = append(faults, fmt.Sprintf("the server ended by itself with code %d; it printed:\n%s", h.process.Code(), h.log))
+	default:
+	}
+	h.gauge.close()
+	began := time.Now()
+	h.process.Stop(stopTime)
+	if running && (h.process.Code() != 0 || time.Since(began) >= stopTime) {
+		faults = append(faults, fmt.Sprintf("asked to end, the server ended with code %d after %v; it printed:\n%s", h.process.Code(), time.Since(began).Round(time.Millisecond), h.log))
+	}
+	return append(faults, h.log.odd()...)
+}
+
+// journal reads the server's log: where it listens, and lines that no server should write. It is safe for concurrent use.
+type journal struct {
+	*qa.Tail
+	listens chan struct{} // closed when it is known where it listens for everything, in whatever order that was said
+
+	mu      sync.Mutex
+	rest    []byte
+	said    map[string]string // addresses by message
+	strange []string
+	told    bool // listens is closed
+}
+
+// The messages of the lines in which a server says where it listens for what.
+const (
+	saysTCP       = "Listening"
+	saysTLS       = "Listens for TLS"
+	saysWebSocket = "Listens for WebSocket"
+	saysMetrics   = "Metrics and health are served"
+)
+
+func newJournal() *journal {
+	return &journal{Tail: qa.NewTail(), listens: make(chan struct{}), said: map[string]string{}}
+}
+
+// Write implements io.Writer.
+func (j *journal) Write(data []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rest = append(j.rest, data...)
+	for {
+		line, rest, whole := bytes.Cut(j.rest, []byte("\n"))
+		if !whole {
+			j.rest = j.rest[:min(len(j.rest), maxLine)]
+			return j.Tail.Write(data)
+		}
+		j.line(line)
+		j.rest = append(j.rest[:0], rest...)
+	}
+}
+
+// line understands one line.
+func (j *journal) line(line []byte) {
+	var said struct{ Level, Message, Address, At, HTTP string }
+	err := json.Unmarshal(line, &said)
+	switch {
+	case err != nil, said.Level == "error" && !strings.HasPrefix(said.Message, "Could not reload"), said.Level == "fatal", said.Level == "panic":
+		if len(j.strange) < maxFaults {
+			j.strange = append(j.strange, "in the server's log: "+string(line))
+		}
+	case said.Address+said.At+said.HTTP != "":
+		j.said[said.Message] = said.Address + said.At + said.HTTP
+	}
+	if !j.told && j.said[saysTCP] != "" && j.said[saysTLS] != "" && j.said[saysWebSocket] != "" && j.said[saysMetrics] != "" {
+		j.told = true
+		close(j.listens)
+	}
+}
+
+func (j *journal) addresses() map[string]string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return maps.Clone(j.said)
+}
+
+func (j *journal) odd() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.strange
+}

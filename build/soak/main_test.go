@@ -1,0 +1,164 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"collet/netproto/server"
+)
+
+// leakVariable makes this test program a server with a fault, instead of running tests.
+const leakVariable = "COLLET_SOAK_TEST_LEAKS"
+
+// programFolder is where the real server is built. TestMain makes and removes it.
+var programFolder string
+
+func TestMain(m *testing.M) {
+	if what, is := os.LookupEnv(leakVariable); is {
+		if err := serveBadly(what); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	var err error
+	if programFolder, err = os.MkdirTemp("", "collet-programs-"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(programFolder)
+		os.Exit(code)
+	}))
+}
+
+// serverProgram builds the real server, once for all tests, without the race detector: it is what players get.
+var serverProgram = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(programFolder, "collet-server")
+	said, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "collet/netproto/cmd/collet-server").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the server: %w\n%s", err, said)
+	}
+	return path, nil
+})
+
+// needsServer skips where there can't be a soak.
+func needsServer(t *testing.T) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("a soak needs a system that lets open files be replaced")
+	}
+	path, err := serverProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// leaky lets go of nothing, by what it was told to leak.
+type leaky struct {
+	net.Listener
+	what string
+	seen atomic.Int64
+
+	mu   sync.Mutex
+	kept []any
+}
+
+// leakEvery is how many connections leave one thing behind.
+const leakEvery = 3
+
+// Accept implements net.Listener.
+func (l *leaky) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil || l.seen.Add(1)%leakEvery != 0 {
+		return conn, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch l.what {
+	case "goroutines":
+		go func() { select {} }()
+	case "descriptors":
+		f, err := os.Open(os.DevNull)
+		l.kept = append(l.kept, f, err)
+	case "heap":
+		l.kept = append(l.kept, make([]byte, 1<<20))
+	case "answers": // some clients are turned away without a word
+		conn.Close()
+	}
+	return conn, nil
+}
+
+// serveBadly is collet-server with the options that a soak gives it, and a fault.
+func serveBadly(what string) error {
+	config, control := flag.String("config", "", ""), flag.String("control", "", "")
+	http, format := flag.String("http", "", ""), flag.String("log-format", "", "")
+	var at server.Addresses
+	flag.StringVar(&at.TCP, "listen", "", "")
+	flag.StringVar(&at.TLS, "listen-tls", "", "")
+	flag.StringVar(&at.WebSocket, "listen-ws", "", "")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	log := zerolog.New(os.Stderr)
+	set, err := server.LoadSettings(*config, "")
+	catalogue, errOpen := server.Open(ctx, set, log)
+	players, errPlayers := server.ListenAll(ctx, at, server.Sockets{}, set, log)
+	metrics, errMetrics := server.Listen(ctx, *http)
+	asks, errAsks := server.ListenControl(*control)
+	if err := errors.Join(err, errOpen, errPlayers, errMetrics, errAsks); err != nil || *format != "json" {
+		return err
+	}
+	s := server.New(catalogue, set, log)
+	defer s.Close()
+	var monitor server.Monitor
+	monitor.Watch(s)
+	again := set
+	if what == "old lists" { // every reload offers what the first catalogue offered
+		for _, folder := range []*string{&again.Baking.ClientResources, &again.Baking.PlatformBinaries} {
+			kept := filepath.Join(filepath.Dir(*config), "old", filepath.Base(*folder))
+			if err := os.CopyFS(kept, os.DirFS(*folder)); err != nil {
+				return err
+			}
+			*folder = kept
+		}
+	}
+	reload := func(ctx context.Context) error { return s.Reload(ctx, again) }
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	var work sync.WaitGroup
+	work.Go(func() { monitor.ServeMonitor(ctx, metrics, log) })
+	work.Go(func() { server.ServeControl(ctx, asks, reload, log) })
+	work.Go(func() {
+		for {
+			select {
+			case <-hangup:
+				reload(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	if what == "dies" {
+		time.AfterFunc(3*time.Second, func() { panic("a fault of the server") })
+	}
+	err = s.Serve(ctx, &leaky{Listener: players, what: what})
+	work.Wait()
+	return err
+}

@@ -1,0 +1,43 @@
+package soak
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestTallyKeepsTheFirstFaultsAndCountsAll(t *testing.T) {
+	counts := newTally()
+	for i := range 3 * maxFaults {
+		counts.fault("fault %d", i)
+	}
+	before := counts.now()
+	counts.first("what explains them")
+	got := counts.now()
+	if got.Faulty != 3*maxFaults+1 || len(got.Faults) != maxFaults || got.Faults[0] != "what explains them" || !strings.HasSuffix(got.Faults[1], ": fault 0") {
+		t.Errorf("%d faults: %q", got.Faulty, got.Faults)
+	}
+	if len(before.Faults) != maxFaults || !strings.HasSuffix(before.Faults[0], ": fault 0") {
+		t.Errorf("an earlier copy has changed: %q", before.Faults)
+	}
+}
+
+func TestTallyForManyGoroutines(t *testing.T) {
+	counts := newTally()
+	var work sync.WaitGroup
+	for i := range 8 {
+		work.Go(func() {
+			for range 100 {
+				counts.did(fmt.Sprint(i % 2))
+				counts.change(func(t *Tally) { t.Pairs["C1 over TCP"]++; t.Bytes += 2 })
+				counts.now()
+			}
+		})
+	}
+	work.Wait()
+	if got := counts.now(); got.Done["0"] != 400 || got.Done["1"] != 400 || got.Downloads() != 800 || got.Bytes != 1600 || !slices.Equal(got.Faults, nil) {
+		t.Errorf("%+v", got)
+	}
+}

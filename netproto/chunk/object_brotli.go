@@ -1,0 +1,89 @@
+package chunk
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+)
+
+// A brotli object is segments, each a length (uint32, little-endian) and a brotli stream of that many bytes. Every
+// segment but the last one holds brotliSegment bytes of the file, so that segments can be packed side by side; the window
+// is 16 MiB, so little is lost between them.
+const (
+	brotliSegment = 16 << 20
+	brotliWindow  = 24 // log2 of bytes
+	// maxBrotliStream is the most bytes of one segment's stream: what doesn't compress grows by less than 1 %.
+	maxBrotliStream = brotliSegment + brotliSegment/64
+)
+
+// brotliObject packs all of in, with workers segments of so many bytes at a time.
+func brotliObject(ctx context.Context, in io.ReaderAt, size, segment int64, workers int) ([]byte, error) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	packed := make([][]byte, (size+segment-1)/segment)
+	errs := make([]error, len(packed))
+	next := make(chan int)
+	var wait sync.WaitGroup
+	for range min(workers, len(packed)) {
+		wait.Go(func() {
+			for i := range next {
+				from := int64(i) * segment
+				packed[i], errs[i] = brotliStream(ctx, io.NewSectionReader(in, from, min(segment, size-from)))
+			}
+		})
+	}
+	for i := range packed {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+	var object []byte
+	for _, p := range packed {
+		object = binary.LittleEndian.AppendUint32(object, uint32(len(p)))
+		object = append(object, p...)
+	}
+	return object, errors.Join(errs...)
+}
+
+func brotliStream(ctx context.Context, in io.Reader) ([]byte, error) {
+	var out bytes.Buffer
+	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: brotliWindow})
+	if _, err := io.Copy(w, withContext(ctx, in)); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return out.Bytes(), err
+}
+
+// unpackBrotli writes the size bytes of a file to out, which come in segments of so many bytes.
+func unpackBrotli(out io.Writer, in *objectReader, size, segment int64) error {
+	for left := size; left > 0; left -= min(left, segment) {
+		var head [4]byte
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return in.fault(err)
+		}
+		length := int64(binary.LittleEndian.Uint32(head[:]))
+		if length == 0 || length > maxBrotliStream {
+			return in.damage("a segment of %d bytes", length)
+		}
+		stream := &io.LimitedReader{R: in, N: length}
+		r, err := inflate(stream, brotliWindow)
+		if err != nil {
+			return in.fault(err)
+		}
+		if err := copyExactly(out, r, min(left, segment), in); err != nil {
+			return err
+		}
+		if stream.N > 0 {
+			return in.damage("a segment that is longer than its stream")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,336 @@
+package chunk
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// packObject packs data and checks that it comes back.
+func packObject(t testing.TB, data []byte, o PackObjectOptions) ([]byte, Encoding) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "object"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e, size, err := PackObject(context.Background(), f, bytes.NewReader(data), int64(len(data)), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(object)) != size {
+		t.Fatalf("object of %d bytes, said to have %d", len(object), size)
+	}
+	var out bytes.Buffer
+	if err := UnpackObject(context.Background(), &out, iotest.HalfReader(bytes.NewReader(object)), e, int64(len(data))); err != nil {
+		t.Fatalf("%v: %v", e, err)
+	}
+	if !bytes.Equal(out.Bytes(), data) {
+		t.Fatalf("%v: came back different", e)
+	}
+	return object, e
+}
+
+func TestObjectEncodings(t *testing.T) {
+	deep := append(chunkProse(1, 40<<10), chunkNoise(2, 3<<10)...)
+	for _, c := range []struct {
+		name string
+		data []byte
+		o    PackObjectOptions
+		want Encoding
+	}{
+		{"empty", nil, PackObjectOptions{}, Stored},
+		{"one byte", []byte{1}, PackObjectOptions{}, Stored},
+		{"noise", chunkNoise(1, 300<<10), PackObjectOptions{}, Stored},
+		{"noise that repeats far away", bytes.Repeat(chunkNoise(1, 3<<20), 2), PackObjectOptions{MaxBrotli: -1}, Zstd},
+		{"text with brotli", deep, PackObjectOptions{}, Brotli},
+		{"text without brotli", deep, PackObjectOptions{MaxBrotli: -1}, Zstd},
+		{"text too large for brotli", deep, PackObjectOptions{MaxBrotli: int64(len(deep) - 1)}, Zstd},
+		{"zeroes", make([]byte, 5<<20), PackObjectOptions{MaxBrotli: -1}, Zstd},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			object, e := packObject(t, c.data, c.o)
+			if e != c.want {
+				t.Errorf("came out as %v of %d bytes, want %v", e, len(object), c.want)
+			}
+			if e == Stored && !bytes.Equal(object, c.data) {
+				t.Error("stored bytes differ")
+			}
+		})
+	}
+}
+
+func TestObjectOfSeveralBrotliSegments(t *testing.T) {
+	const segment = 64 << 10
+	data := chunkProse(1, 3*segment+1000)
+	unpack := func(object []byte, size int64) ([]byte, error) {
+		var out bytes.Buffer
+		err := unpackBrotli(&out, &objectReader{r: bufio.NewReader(bytes.NewReader(object))}, size, segment)
+		return out.Bytes(), err
+	}
+	for _, size := range []int{1, segment, segment + 1, len(data)} {
+		object, err := brotliObject(context.Background(), bytes.NewReader(data), int64(size), segment, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := unpack(object, int64(size)); err != nil || !bytes.Equal(back, data[:size]) {
+			t.Fatalf("%d bytes came back with %v", size, err)
+		}
+		first := binary.LittleEndian.Uint32(object)
+		if _, err := unpack(object[4+first:], int64(size)); !isDamage(err) {
+			t.Errorf("an object without its first segment: %v", err)
+		}
+	}
+}
+
+func isDamage(err error) bool {
+	var d *DamageError
+	return errors.As(err, &d)
+}
+
+// zstdOf is a frame by the library, with options that PackObject doesn't use.
+func zstdOf(t testing.TB, data []byte, options ...zstd.EOption) []byte {
+	t.Helper()
+	enc, err := zstd.NewWriter(nil, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enc.EncodeAll(data, nil)
+}
+
+func TestUnpackRefuses(t *testing.T) {
+	text := chunkProse(3, 200<<10)
+	good := zstdOf(t, text)
+	size := int64(len(text))
+	var unsized bytes.Buffer
+	enc, err := zstd.NewWriter(&unsized)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := enc.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := enc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := enc.Close(); err != nil {
+		t.Fatal(err)
+	}
+	skippable := append([]byte{0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0}, 1, 2, 3, 4)
+	window := []byte{0x28, 0xB5, 0x2F, 0xFD, 0x80, 0x88, 0, 0, 0, 8, 1, 0, 0} // 128 MiB of window for 128 MiB of content
+	reserved := append([]byte(nil), good...)
+	reserved[len(reserved)-4-1] ^= 0x55
+	brotli, err := brotliObject(context.Background(), bytes.NewReader(text), size, brotliSegment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	longSegment := append(append([]byte(nil), brotli...), 0)
+	binary.LittleEndian.PutUint32(longSegment, uint32(len(brotli)-4+1))
+	for _, c := range []struct {
+		name   string
+		object []byte
+		e      Encoding
+		size   int64
+		want   string
+	}{
+		{"good", good, Zstd, size, ""},
+		{"nothing", nil, Zstd, size, "no frame"},
+		{"smaller than stated", good, Zstd, size + 1, "states"},
+		{"larger than stated", good, Zstd, size - 1, "states"},
+		{"cut short", good[:len(good)-1], Zstd, size, "too early"},
+		{"cut in the header", good[:5], Zstd, size, "no frame"},
+		{"a byte behind", append(bytes.Clone(good), 0), Zstd, size, "behind the object's end"},
+		{"a frame behind", append(bytes.Clone(good), good...), Zstd, size, "behind the object's end"},
+		{"a skippable frame behind", append(bytes.Clone(good), skippable...), Zstd, size, "behind the object's end"},
+		{"a skippable frame before", append(bytes.Clone(skippable), good...), Zstd, size, "states"},
+		{"no content size", unsized.Bytes(), Zstd, size, "states"},
+		{"a dictionary", zstdOf(t, text, zstd.WithEncoderDictRaw(7, text)), Zstd, size, "dictionary 7"},
+		{"a large window", window, Zstd, 128 << 20, "window"},
+		{"other bytes", reserved, Zstd, size, "not decode"},
+		{"a bomb", zstdOf(t, make([]byte, 8<<20)), Zstd, 1000, "states"},
+		{"stored short", text[:100], Stored, 101, "too early"},
+		{"stored long", text[:100], Stored, 99, "behind the object's end"},
+		{"brotli", brotli, Brotli, size, ""},
+		{"brotli that has more", brotli, Brotli, size - 1, "more than"},
+		{"brotli that has less", brotli, Brotli, size + 1, "too early"},
+		{"brotli with a byte behind", append(bytes.Clone(brotli), 0), Brotli, size, "behind the object's end"},
+		{"brotli with a long segment", longSegment, Brotli, size, "object"},
+		{"brotli with a huge segment", []byte{255, 255, 255, 255}, Brotli, size, "segment of 4294967295"},
+		{"brotli with no segment", make([]byte, 4), Brotli, size, "segment of 0"},
+		{"brotli with a large window", append([]byte{9, 0, 0, 0}, 0x11, 0x1e, 0, 0, 0, 0, 0, 0, 0), Brotli, size, "decode"},
+		{"another encoding", good, 9, size, "encoding 9"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := UnpackObject(context.Background(), &out, bytes.NewReader(c.object), c.e, c.size)
+			if c.want == "" && err != nil || c.want != "" && (!isDamage(err) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if int64(out.Len()) > c.size {
+				t.Errorf("%d bytes were written, %d are allowed", out.Len(), c.size)
+			}
+		})
+	}
+}
+
+// failing gives some bytes and then its error.
+func failing(data []byte, err error) io.Reader {
+	return io.MultiReader(bytes.NewReader(data), iotest.ErrReader(err))
+}
+
+type fullDisk struct{ err error }
+
+func (f fullDisk) Write([]byte) (int, error) { return 0, f.err }
+
+func TestObjectFaultsOfOurOwn(t *testing.T) {
+	text := chunkProse(3, 200<<10)
+	mine := errors.New("the cable is out")
+	brotli, err := brotliObject(context.Background(), bytes.NewReader(text), int64(len(text)), brotliSegment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, object := range map[Encoding][]byte{Stored: text, Zstd: zstdOf(t, text), Brotli: brotli} {
+		for _, cut := range []int{0, 3, len(object) / 2, len(object)} {
+			if err := UnpackObject(context.Background(), io.Discard, failing(object[:cut], mine), e, int64(len(text))); !errors.Is(err, mine) || isDamage(err) {
+				t.Errorf("%v read up to %d: %v", e, cut, err)
+			}
+		}
+		if err := UnpackObject(context.Background(), fullDisk{mine}, bytes.NewReader(object), e, int64(len(text))); !errors.Is(err, mine) || isDamage(err) {
+			t.Errorf("%v to a full disk: %v", e, err)
+		}
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := UnpackObject(gone, io.Discard, bytes.NewReader(object), e, int64(len(text))); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v cancelled: %v", e, err)
+		}
+	}
+}
+
+func TestPackObjectOfAFileThatChanges(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "object"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, _, err := PackObject(context.Background(), f, bytes.NewReader(make([]byte, 10)), 11, PackObjectOptions{}); err == nil {
+		t.Error("a file that is shorter than it was said to be is taken")
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := PackObject(gone, f, bytes.NewReader(make([]byte, 10)), 10, PackObjectOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestEncodingNames(t *testing.T) {
+	for _, e := range []Encoding{Stored, Zstd, Brotli} {
+		if got, ok := ParseEncoding(e.String()); !ok || got != e {
+			t.Errorf("%v reads back as %v, %v", e, got, ok)
+		}
+	}
+	for _, name := range []string{"", "gzip", "encoding 4", "Zstd"} {
+		if _, ok := ParseEncoding(name); ok {
+			t.Errorf("%q is an encoding", name)
+		}
+	}
+}
+
+// TestUnpackMemory holds decoding to what applying an update may take.
+func TestUnpackMemory(t *testing.T) {
+	pattern := chunkNoise(5, 12<<20)
+	data := append(bytes.Clone(pattern), pattern...)
+	object, e := packObject(t, data, PackObjectOptions{MaxBrotli: -1})
+	if e != Zstd || len(object) > len(pattern)+len(pattern)/50 {
+		t.Fatalf("%v of %d bytes: the window doesn't reach back", e, len(object))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := UnpackObject(context.Background(), io.Discard, bytes.NewReader(object), e, int64(len(data))); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 60<<20 {
+		t.Errorf("unpacking took %d MB in all", took>>20)
+	}
+}
+
+// BenchmarkUnpackObject prints MB of output a second on one core.
+func BenchmarkUnpackObject(b *testing.B) {
+	data := chunkProse(1, 32<<20)
+	brotli, err := brotliObject(context.Background(), bytes.NewReader(data[:2<<20]), 2<<20, brotliSegment, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	packed, _ := packObject(b, data, PackObjectOptions{MaxBrotli: -1})
+	for _, c := range []struct {
+		e      Encoding
+		object []byte
+		size   int64
+	}{{Stored, data, int64(len(data))}, {Zstd, packed, int64(len(data))}, {Brotli, brotli, 2 << 20}} {
+		b.Run(fmt.Sprint(c.e), func(b *testing.B) {
+			b.SetBytes(c.size)
+			for b.Loop() {
+				if err := UnpackObject(context.Background(), io.Discard, bytes.NewReader(c.object), c.e, c.size); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestGoldenObjects pins how objects are read; an encoder of another version may write other ones.
+func TestGoldenObjects(t *testing.T) {
+	content := []byte(strings.Repeat("Whole objects are for who has nothing. ", 30))
+	const path = "testdata/objects.txt"
+	if *rewriteGolden {
+		packed := &bytes.Buffer{}
+		if _, err := zstdObject(context.Background(), packed, bytes.NewReader(content), int64(len(content))); err != nil {
+			t.Fatal(err)
+		}
+		segments, err := brotliObject(context.Background(), bytes.NewReader(content), int64(len(content)), brotliSegment, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "objects.txt", fmt.Sprintf("%v %x\n%v %x\n%v %x\n", Stored, content, Zstd, packed, Brotli, segments))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%s has %d lines", path, len(lines))
+	}
+	for _, line := range lines {
+		name, digits, _ := strings.Cut(line, " ")
+		object, err := hex.DecodeString(digits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, ok := ParseEncoding(name)
+		if !ok {
+			t.Fatalf("encoding %q", name)
+		}
+		var out bytes.Buffer
+		if err := UnpackObject(context.Background(), &out, bytes.NewReader(object), e, int64(len(content))); err != nil || !bytes.Equal(out.Bytes(), content) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

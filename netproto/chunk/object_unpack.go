@@ -1,0 +1,208 @@
+package chunk
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// UnpackObject writes the size bytes of a file to out, from the bytes of its whole object. It takes what is exactly an
+// object of exactly that size: anything shorter or longer, on either side, is a *DamageError and never more than size bytes
+// are written. Errors of in and out come back as they are. Memory is MaxWindow and at most 16 MB, whatever the object says.
+// The digests of the object and of the file are the caller's to check.
+func UnpackObject(ctx context.Context, out io.Writer, in io.Reader, e Encoding, size int64) error {
+	r := &objectReader{r: bufio.NewReaderSize(withContext(ctx, in), objectBuffer)}
+	var err error
+	switch e {
+	case Stored:
+		err = copyExactly(out, io.LimitReader(r, size), size, r)
+	case Zstd:
+		err = unpackZstd(out, r, size)
+	case Brotli:
+		err = unpackBrotli(out, r, size, brotliSegment)
+	default:
+		err = r.damage("it is of %v, which this version doesn't know", e)
+	}
+	if err != nil {
+		return err
+	}
+	switch _, err := r.r.Peek(1); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return r.damage("bytes behind the object's end")
+	default:
+		return err
+	}
+}
+
+// objectBuffer is how many bytes are read, and how many are written, at a time.
+const objectBuffer = 128 << 10
+
+// objectReader counts what is read of an object and keeps the error of its reader, so that it isn't taken for damage.
+type objectReader struct {
+	r   *bufio.Reader
+	at  int64
+	err error
+}
+
+func (o *objectReader) Read(p []byte) (int, error) {
+	n, err := o.r.Read(p)
+	o.at += int64(n)
+	if err != nil && err != io.EOF {
+		o.err = err
+	}
+	return n, err
+}
+
+func (o *objectReader) damage(format string, args ...any) error {
+	return &DamageError{What: "object", Offset: o.at, Why: fmt.Sprintf(format, args...)}
+}
+
+// fault says whose an error of a decoder is: the reader's, or the bytes'.
+func (o *objectReader) fault(err error) error {
+	if o.err != nil {
+		return o.err
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return o.damage("it ends too early")
+	}
+	return o.damage("it does not decode: %v", err)
+}
+
+// copyExactly writes the size bytes that decoded has to out, and refuses what has more or fewer.
+func copyExactly(out io.Writer, decoded io.Reader, size int64, in *objectReader) error {
+	buf := make([]byte, objectBuffer)
+	for left := size; ; {
+		n, err := decoded.Read(buf)
+		if int64(n) > left {
+			return in.damage("it holds more than the %d bytes it should", size)
+		}
+		if _, err := out.Write(buf[:n]); err != nil {
+			return err
+		}
+		left -= int64(n)
+		if err == io.EOF && left == 0 {
+			return nil
+		}
+		if err != nil {
+			return in.fault(err)
+		}
+	}
+}
+
+// unpackZstd writes the size bytes of the one frame that in has.
+func unpackZstd(out io.Writer, in *objectReader, size int64) error {
+	frame, err := openFrame(in, size)
+	if err != nil {
+		return err
+	}
+	dec, err := zstd.NewReader(frame, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(MaxWindow), zstd.WithDecoderMaxMemory(max(uint64(size), MaxWindow)))
+	if err != nil {
+		return err
+	}
+	defer dec.Close()
+	if err := copyExactly(out, dec, size, in); err != nil {
+		return err
+	}
+	if !frame.ended {
+		return in.damage("its frame goes on behind its content")
+	}
+	return nil
+}
+
+// zstdFrame gives the bytes of one frame and then io.EOF, so that a decoder doesn't go on to what lies behind it. The
+// steps between blocks are the only ones it reads itself.
+type zstdFrame struct {
+	in       *objectReader
+	head     []byte // bytes to give before any other
+	left     int64  // bytes to give of the current block
+	checksum int64  // bytes behind the last block
+	last     bool
+	ended    bool
+}
+
+// maxFrameHeader is the most bytes of a frame's header (RFC 8878, section 3.1.1).
+const maxFrameHeader = 18
+
+// maxBlock is the largest block of a frame in bytes (RFC 8878, section 3.1.1.2.4).
+const maxBlock = 128 << 10
+
+// openFrame reads a frame's header and refuses one that isn't what PackObject makes: the content size stated and right, no
+// dictionary, a window of at most MaxWindow.
+func openFrame(in *objectReader, size int64) (*zstdFrame, error) {
+	head, err := in.r.Peek(maxFrameHeader)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	var h zstd.Header
+	if err := h.Decode(head); err != nil {
+		return nil, in.damage("it has no frame: %v", err)
+	}
+	switch {
+	case h.Skippable || !h.HasFCS || h.FrameContentSize != uint64(size):
+		return nil, in.damage("its frame states %d bytes of content instead of %d", h.FrameContentSize, size)
+	case h.DictionaryID != 0:
+		return nil, in.damage("its frame needs dictionary %d", h.DictionaryID)
+	case h.SingleSegment && size > MaxWindow, h.WindowSize > MaxWindow:
+		return nil, in.damage("its frame needs a window of %d bytes, %d are allowed", max(h.WindowSize, uint64(size)), MaxWindow)
+	}
+	f := &zstdFrame{in: in, left: int64(h.HeaderSize)}
+	if h.HasCheckSum {
+		f.checksum = 4
+	}
+	return f, nil
+}
+
+func (f *zstdFrame) Read(p []byte) (int, error) {
+	if len(f.head) == 0 && f.left == 0 {
+		if err := f.next(); err != nil {
+			return 0, err
+		}
+	}
+	if len(f.head) > 0 {
+		n := copy(p, f.head)
+		f.head = f.head[n:]
+		return n, nil
+	}
+	n, err := f.in.Read(p[:min(int64(len(p)), f.left)])
+	f.left -= int64(n)
+	if err == io.EOF && f.left > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// next goes on to the next block, the checksum or the end.
+func (f *zstdFrame) next() error {
+	if f.last {
+		f.left, f.checksum = f.checksum, 0
+		if f.left == 0 {
+			f.ended = true
+			return io.EOF
+		}
+		return nil
+	}
+	var b [4]byte
+	if _, err := io.ReadFull(f.in, b[:3]); err != nil {
+		return unexpected(err)
+	}
+	v := binary.LittleEndian.Uint32(b[:])
+	f.last = v&1 != 0
+	f.left = int64(v >> 3)
+	if f.left > maxBlock {
+		return errBlock
+	}
+	if v>>1&3 == 1 { // one byte, repeated
+		f.left = 1
+	}
+	f.head = append([]byte(nil), b[:3]...)
+	return nil
+}
+
+var errBlock = errors.New("a block of more than 128 KiB")

@@ -1,0 +1,330 @@
+package chunk
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Disk is what Assemble reads and writes. Its methods are called by one goroutine. An error of theirs, and of what they
+// return, ends Assemble and comes back as it is.
+type Disk interface {
+	// Source returns local source number n as it was offered, or an error that wraps ErrGone if it isn't there any more.
+	Source(n int) (io.ReaderAt, error)
+	// Create returns new file n, which is written from its start to its end. Files are created in the order of the plan,
+	// each when the one before is complete.
+	Create(n int) (Output, error)
+	// Written returns new file n, complete or being written, because it or a later one repeats some of it. It is asked
+	// once and used until Assemble returns.
+	Written(n int) (io.ReaderAt, error)
+}
+
+// Output is a new file. ReadAt is asked only for bytes that Write was given.
+type Output interface {
+	io.Writer
+	io.ReaderAt
+}
+
+// ErrGone is what a Disk answers for a source that can't be read: what it was offered for is then fetched.
+var ErrGone = errors.New("local source is gone")
+
+// errNotAsked is a bug of the caller.
+var errNotAsked = errors.New("internal error: the plan has not been asked what is missing")
+
+// OpenRange starts to fetch a range of a pack: one of those that Missing returned, in their order for each pack, but one
+// of another pack may be asked for before this one is read to its end. Pieces of a local source that are not what they were
+// offered as are asked for as ranges of their own, twice as many chunks each time that there is nothing good between.
+// Assemble closes what it opened. An answer that ends early is an error of
+// the reader, io.ErrUnexpectedEOF.
+type OpenRange func(ctx context.Context, r Range) (io.ReadCloser, error)
+
+// Sizes of what Assemble keeps in memory, in bytes: what a local source is read by, and what is written at a time.
+const (
+	localRead  = 512 << 10
+	assembleTo = 256 << 10
+)
+
+// maxRepair is the most chunks of one range that wasn't planned, as a power of two: 512, or 8 MB of a coarse file.
+const maxRepair = 9
+
+// Assemble builds the files of the plan, which Missing has been asked about. Memory is about 2 MB beside the plan and the
+// readers. Every chunk's sum is checked, but the caller checks each file's own digest: it is the one that counts. Bytes of
+// a pack that are wrong are a *DamageError.
+func (p *Plan) Assemble(ctx context.Context, disk Disk, open OpenRange) error {
+	if p.steps == nil {
+		return errNotAsked
+	}
+	dec, err := newChunkDecoder()
+	if err != nil {
+		return err
+	}
+	defer dec.close()
+	a := &assembly{plan: p, disk: disk, open: open, dec: dec, streams: map[PackRef]*packStream{}, sources: map[int32]io.ReaderAt{}}
+	for _, r := range p.ranges {
+		s := a.streams[r.Pack]
+		if s == nil {
+			s = &packStream{}
+			a.streams[r.Pack] = s
+		}
+		s.ranges = append(s.ranges, r)
+	}
+	err = a.run(ctx)
+	for _, s := range a.streams {
+		err = errors.Join(err, s.close())
+	}
+	if a.repair != nil {
+		err = errors.Join(err, a.repair.close())
+	}
+	return err
+}
+
+// assembly is one call of Assemble.
+type assembly struct {
+	plan    *Plan
+	disk    Disk
+	open    OpenRange
+	dec     *chunkDecoder
+	streams map[PackRef]*packStream
+	sources map[int32]io.ReaderAt // nil for one that is gone
+	packed  [MaxChunk]byte
+	ahead   localWindow
+	repair  *packStream // what is fetched because it isn't here as it was offered
+	repairs int         // chunks that are left of it
+	bad     uint        // times that this happened with nothing good between
+
+	file    int
+	out     Output
+	written int64  // of the file, including what is still in pending
+	recent  []byte // the end of the file: context, and behind it what is pending
+	pending int
+}
+
+func (a *assembly) run(ctx context.Context) error {
+	for n := range a.plan.files {
+		out, err := a.disk.Create(n)
+		if err != nil {
+			return err
+		}
+		a.file, a.out, a.written, a.recent, a.pending = n, out, 0, a.recent[:0], 0
+		for i := range a.plan.files[n].Chunks {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			data, err := a.chunk(ctx, i)
+			if err != nil {
+				return err
+			}
+			if err := a.write(data); err != nil {
+				return err
+			}
+		}
+		if err := a.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk returns the bytes of chunk i of the file, from where the plan says or, if they are not there, from its pack.
+func (a *assembly) chunk(ctx context.Context, i int) ([]byte, error) {
+	ix := a.plan.files[a.file]
+	c, s := &ix.Chunks[i], a.plan.steps[a.file][i]
+	r := Range{ix.Packs[c.Pack], c.Offset, int64(c.Packed)}
+	if s.source == fetched {
+		return a.fetch(ctx, i, r, a.streams[r.Pack])
+	}
+	if a.repairs == 0 {
+		data, err := a.local(i, s)
+		if err != nil || data != nil {
+			a.bad = 0
+			return data, err
+		}
+		r.Size, a.repairs = a.repairRange(i, 1<<min(a.bad, maxRepair))
+		a.repair = &packStream{ranges: []Range{r}}
+		a.bad++
+	}
+	a.repairs--
+	r.Size = int64(c.Packed)
+	data, err := a.fetch(ctx, i, r, a.repair)
+	if a.repairs == 0 {
+		err = errors.Join(err, a.repair.close())
+	}
+	return data, err
+}
+
+// repairRange returns how many bytes of the pack, and chunks, from chunk i on are fetched because i isn't here as it was
+// offered: chunks that were all to come from here and lie one behind the other in the pack, at most limit of them.
+func (a *assembly) repairRange(i, limit int) (size int64, chunks int) {
+	all, steps := a.plan.files[a.file].Chunks, a.plan.steps[a.file]
+	for j := i; j < len(all) && chunks < limit; j++ {
+		if steps[j].source == fetched || all[j].Pack != all[i].Pack || all[j].Offset != all[i].Offset+size {
+			break
+		}
+		size += int64(all[j].Packed)
+		chunks++
+	}
+	return size, chunks
+}
+
+// fetch reads a packed chunk from a stream and unpacks it.
+func (a *assembly) fetch(ctx context.Context, i int, r Range, from *packStream) ([]byte, error) {
+	packed := a.packed[:r.Size]
+	if err := from.read(ctx, a.open, r.Offset, packed); err != nil {
+		return nil, err
+	}
+	ix := a.plan.files[a.file]
+	data, err := a.dec.decode(&ix.Chunks[i], packed, a.recent[len(a.recent)-ix.contextOf(i):])
+	if err != nil {
+		err = &DamageError{What: "pack " + hex.EncodeToString(r.Pack.Digest[:]), Offset: r.Offset, Why: err.Error()}
+	}
+	return data, err
+}
+
+// local reads chunk i from a source of this machine. It returns nil without an error if the bytes are other ones.
+func (a *assembly) local(i int, s step) ([]byte, error) {
+	from, there := a.sources[s.source]
+	if !there {
+		var err error
+		if from, err = a.source(s.source); err != nil {
+			return nil, err
+		}
+		a.sources[s.source] = from
+	}
+	if from == nil {
+		return nil, nil
+	}
+	if s.source == int32(-2-a.file) {
+		if err := a.flush(); err != nil {
+			return nil, err
+		}
+	}
+	c := &a.plan.files[a.file].Chunks[i]
+	data, err := a.ahead.read(from, s, int(c.Size), a.extent(i))
+	if err != nil || SumChunk(data) != c.Sum {
+		return nil, nil
+	}
+	return data, nil
+}
+
+// source asks the disk; a source that is gone is a nil reader.
+func (a *assembly) source(n int32) (io.ReaderAt, error) {
+	if n < fetched {
+		return a.disk.Written(int(-2 - n))
+	}
+	from, err := a.disk.Source(int(n))
+	if errors.Is(err, ErrGone) {
+		return nil, nil
+	}
+	return from, err
+}
+
+// extent is how many bytes from chunk i on are one piece of the same source, at most localRead.
+func (a *assembly) extent(i int) int {
+	chunks, steps := a.plan.files[a.file].Chunks, a.plan.steps[a.file]
+	size := int64(chunks[i].Size)
+	for j := i + 1; j < len(chunks) && steps[j] == (step{steps[i].source, steps[i].offset + size}); j++ {
+		if size += int64(chunks[j].Size); size > localRead {
+			return int(size) - int(chunks[j].Size)
+		}
+	}
+	return int(size)
+}
+
+// write appends to the file.
+func (a *assembly) write(data []byte) error {
+	a.recent = append(a.recent, data...)
+	a.pending += len(data)
+	a.written += int64(len(data))
+	if a.pending < assembleTo {
+		return nil
+	}
+	return a.flush()
+}
+
+// flush gives the output what is pending and keeps the context.
+func (a *assembly) flush() error {
+	if a.pending == 0 {
+		return nil
+	}
+	if _, err := a.out.Write(a.recent[len(a.recent)-a.pending:]); err != nil {
+		return err
+	}
+	a.pending = 0
+	drop := max(0, len(a.recent)-maxContext)
+	a.recent = a.recent[:copy(a.recent, a.recent[drop:])]
+	return nil
+}
+
+// localWindow is a piece of a local source, read in one go for the chunks that lie in it one behind the other.
+type localWindow struct {
+	source int32
+	offset int64
+	data   []byte
+}
+
+func (w *localWindow) read(from io.ReaderAt, s step, size, extent int) ([]byte, error) {
+	if at := s.offset - w.offset; w.source != s.source || at < 0 || at+int64(size) > int64(len(w.data)) {
+		if cap(w.data) < extent {
+			w.data = make([]byte, max(extent, MaxChunk))
+		}
+		n, err := from.ReadAt(w.data[:extent], s.offset)
+		w.source, w.offset, w.data = s.source, s.offset, w.data[:n]
+		if n < size {
+			return nil, fmt.Errorf("short read: %v", err)
+		}
+	}
+	at := s.offset - w.offset
+	return w.data[at : at+int64(size)], nil
+}
+
+// packStream reads the ranges of one pack in their order.
+type packStream struct {
+	ranges []Range // the first one is being read, if in is open
+	in     io.ReadCloser
+	at     int64
+}
+
+// read fills p with the pack's bytes from offset on. They lie in the first range unless that was read to its end, because
+// chunks are read in the order in which Missing put them into ranges.
+func (s *packStream) read(ctx context.Context, open OpenRange, offset int64, p []byte) error {
+	if s.in != nil && s.at == s.ranges[0].Offset+s.ranges[0].Size {
+		if err := s.close(); err != nil {
+			return err
+		}
+		s.ranges = s.ranges[1:]
+	}
+	if s.in == nil {
+		in, err := open(ctx, s.ranges[0])
+		if err != nil {
+			return err
+		}
+		s.in, s.at = in, s.ranges[0].Offset
+	}
+	if _, err := io.CopyN(io.Discard, s.in, offset-s.at); err != nil {
+		return unexpected(err)
+	}
+	if _, err := io.ReadFull(s.in, p); err != nil {
+		return unexpected(err)
+	}
+	s.at = offset + int64(len(p))
+	return nil
+}
+
+func (s *packStream) close() error {
+	if s.in == nil {
+		return nil
+	}
+	in := s.in
+	s.in = nil
+	return in.Close()
+}
+
+// unexpected turns the end of a stream that owes more bytes into an error that says so.
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

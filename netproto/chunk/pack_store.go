@@ -1,0 +1,140 @@
+package chunk
+
+import (
+	"errors"
+
+	"github.com/minio/sha256-simd"
+)
+
+// packState is a pack and the places that want to know its name, which is known only when it is full.
+type packState struct {
+	ref   PackRef
+	users []indexSlot
+}
+
+// indexSlot is where an index names a pack.
+type indexSlot struct {
+	index *Index
+	pack  int32
+}
+
+type place struct {
+	pack   *packState
+	offset int64
+	packed int32
+}
+
+// chunkKey is a chunk by itself, contextKey a chunk behind its context: the sums of both, hashed.
+type chunkKey struct {
+	sum  ChunkSum
+	size int32
+}
+type contextKey [16]byte
+
+// fileIndex is an index in the making.
+type fileIndex struct {
+	*Index
+	slots map[*packState]int32
+}
+
+// slotOf returns the number of a pack in this index and notes it for when the pack gets its name.
+func (f *fileIndex) slotOf(s *packState) int32 {
+	n, there := f.slots[s]
+	if !there {
+		n = int32(len(f.Packs))
+		f.slots[s] = n
+		f.Packs = append(f.Packs, s.ref)
+		s.users = append(s.users, indexSlot{f.Index, n})
+	}
+	return n
+}
+
+// learn notes where the chunks of an earlier index lie.
+func (p *Packer) learn(ix *Index, byRef map[PackRef]*packState) {
+	for i := range ix.Chunks {
+		c := &ix.Chunks[i]
+		ref := ix.Packs[c.Pack]
+		if byRef[ref] == nil {
+			byRef[ref] = &packState{ref: ref}
+		}
+		p.note(ix, i, place{byRef[ref], c.Offset, c.Packed})
+	}
+}
+
+func (p *Packer) note(ix *Index, i int, at place) {
+	c := &ix.Chunks[i]
+	if c.Stored() {
+		p.stored[chunkKey{c.Sum, c.Size}] = at
+	} else {
+		p.known[keyOf(ix, i)] = at
+	}
+}
+
+func (p *Packer) find(ix *Index, i int) (place, bool) {
+	if at, there := p.stored[chunkKey{ix.Chunks[i].Sum, ix.Chunks[i].Size}]; there {
+		return at, true
+	}
+	at, there := p.known[keyOf(ix, i)]
+	return at, there
+}
+
+// keyOf hashes the sums of chunk i and of its context.
+func keyOf(ix *Index, i int) contextKey {
+	var sums [8 * (maxContext/MinChunk + 1)]byte
+	n := copy(sums[:], ix.Chunks[i].Sum[:])
+	left := ix.contextOf(i)
+	for j := i - 1; left > 0; j-- {
+		n += copy(sums[n:], ix.Chunks[j].Sum[:])
+		left -= int(ix.Chunks[j].Size)
+	}
+	full := sha256.Sum256(sums[:n])
+	return contextKey(full[:16])
+}
+
+// write puts packed bytes at the end of the current pack, or of a new one if they would make it too large.
+func (p *Packer) write(packed []byte) (place, error) {
+	if p.current != nil && p.current.ref.Size+int64(len(packed)) > p.o.MaxSize {
+		if err := p.finish(); err != nil {
+			return place{}, err
+		}
+	}
+	if p.current == nil {
+		out, err := p.o.Create()
+		if err != nil {
+			return place{}, err
+		}
+		p.out, p.sum, p.current = out, sha256.New(), &packState{}
+	}
+	at := place{p.current, p.current.ref.Size, int32(len(packed))}
+	p.sum.Write(packed)
+	p.current.ref.Size += int64(len(packed))
+	_, err := p.out.Write(packed)
+	return at, err
+}
+
+// finish ends the current pack and tells its name to the indexes that use it.
+func (p *Packer) finish() error {
+	s := p.current
+	p.current = nil
+	p.sum.Sum(s.ref.Digest[:0])
+	for _, u := range s.users {
+		u.index.Packs[u.pack] = s.ref
+	}
+	s.users = nil
+	p.finished = append(p.finished, s.ref)
+	return p.out.Close()
+}
+
+// Close ends the last pack and returns all that were made, in the order of their creation. After an error of Add it only
+// closes what is open.
+func (p *Packer) Close() ([]PackRef, error) {
+	err := p.err
+	if p.current != nil {
+		err = errors.Join(err, p.finish())
+	}
+	for _, e := range p.encoders {
+		err = errors.Join(err, e.close())
+	}
+	p.encoders = nil
+	return p.finished, err
+}

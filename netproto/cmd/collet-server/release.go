@@ -1,0 +1,45 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"strings"
+
+	"collet/netproto/server"
+)
+
+// releases is the part of the command line about a release folder.
+type releases struct {
+	Folder    string `name:"release" group:"what" placeholder:"DIR" help:"Serve a release folder, as Release.Folder: the current releases of one channel. It says the compatibility version itself."`
+	Channel   string `name:"channel" group:"what" placeholder:"NAME" help:"The channel, as Release.Channel (default: stable)."`
+	TrustRoot string `name:"trust-root" group:"what" placeholder:"FILE" help:"The root.json that must vouch for the release folder, as Release.TrustRoot. Default: its own first one."`
+}
+
+// serviceCache is where the service manager says which folder of a service is for what can be made again; several are
+// separated by colons.
+const serviceCache = "CACHE_DIRECTORY"
+
+// lay puts what was given over the settings. Names of the command line are relative to the working folder. Under a service
+// manager files are unpacked where it says, because a release folder need not be writable.
+func (r releases) lay(set *server.Settings) {
+	set.Release.Folder = cmp.Or(absolute(r.Folder), set.Release.Folder)
+	set.Release.Channel = cmp.Or(r.Channel, set.Release.Channel)
+	set.Release.TrustRoot = cmp.Or(absolute(r.TrustRoot), set.Release.TrustRoot)
+	first, _, _ := strings.Cut(os.Getenv(serviceCache), ":")
+	set.Release.Cache = cmp.Or(set.Release.Cache, first)
+}
+
+// overrides names the settings that options were given in place of.
+func (r releases) overrides() map[string]string {
+	given := map[string]string{}
+	for _, option := range []struct{ value, key, name string }{
+		{r.Folder, "Release.Folder", "--release"},
+		{r.Channel, "Release.Channel", "--channel"},
+		{r.TrustRoot, "Release.TrustRoot", "--trust-root"},
+	} {
+		if option.value != "" {
+			given[option.key] = option.name
+		}
+	}
+	return given
+}

@@ -1,0 +1,100 @@
+package netproto
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxObjectName is the longest name of a file in a release folder, in bytes: an object's has 75; the rest is room for later
+// kinds of names.
+const MaxObjectName = 128
+
+// GetObject asks for a part of a file of the server's release folder, by its name. It is for servers that have CapObjects.
+type GetObject struct {
+	Request uint32 // the client's number for it, unique among those unanswered
+	Name    string // see IsObjectName; at most MaxObjectName bytes
+	Offset  uint64 // bytes
+	Length  uint32 // bytes, at least 1
+}
+
+// NoObject answers one GetObject: the server has no file of this name, or none that it hands out.
+type NoObject struct {
+	Request uint32
+}
+
+// ID is the number of the message.
+func (*GetObject) ID() MessageID { return IDGetObject }
+
+// ID is the number of the message.
+func (*NoObject) ID() MessageID { return IDNoObject }
+
+func (m *GetObject) code(c *coder) {
+	c.u32("request", &m.Request)
+	n := c.length("name", len(m.Name), MaxObjectName)
+	if n > MaxObjectName {
+		c.fail("name", tooLarge(uint64(n), MaxObjectName))
+	}
+	c.chars("name", &m.Name, n)
+	c.u64("offset", &m.Offset)
+	c.u32("length", &m.Length)
+}
+
+func (m *NoObject) code(c *coder) { c.u32("request", &m.Request) }
+
+// IsObjectName reports whether a release folder can have a file of this name that is meant for others:
+//
+//	metadata/timestamp.json
+//	metadata/<number>.root.json, .targets.json, .snapshot.json    a number from 1 on, at most maxVersionDigits long
+//	releases/<64 hex>.release
+//	objects/<2 hex>/<64 hex>                                      which begin with these two
+//
+// Hex is in lower case. Nothing else passes, so such a name needs no other check before it is opened below the folder.
+func IsObjectName(name string) bool {
+	folder, rest, _ := strings.Cut(name, "/")
+	switch folder {
+	case "metadata":
+		return isMetadataName(rest)
+	case "releases":
+		sum, isHead := strings.CutSuffix(rest, ".release")
+		return isHead && isSum(sum)
+	case "objects":
+		prefix, sum, _ := strings.Cut(rest, "/")
+		return isSum(sum) && sum[:2] == prefix
+	default:
+		return false
+	}
+}
+
+// maxVersionDigits is how long the number of a document of metadata may be: that of 2^53 - 1, the largest there is.
+const maxVersionDigits = 16
+
+func isMetadataName(name string) bool {
+	if name == "timestamp.json" {
+		return true
+	}
+	number, role, _ := strings.Cut(name, ".")
+	if number == "" || len(number) > maxVersionDigits || number[0] == '0' || strings.Trim(number, "0123456789") != "" {
+		return false
+	}
+	return role == "root.json" || role == "targets.json" || role == "snapshot.json"
+}
+
+// isSum reports whether s is a SHA-256 in hex.
+func isSum(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
+
+// MissingObjectError says that the server does not have what was asked for. The session goes on.
+type MissingObjectError struct{ Name string }
+
+func (e *MissingObjectError) Error() string { return fmt.Sprintf("the server has no %q", e.Name) }
+
+// ObjectEndError says that a file of the server's release folder ends before the range that was asked for. What there is
+// was delivered, and the session goes on.
+type ObjectEndError struct {
+	Name string
+	At   int64 // where the range ended, in bytes from the file's start; the file ends there or before
+	Want int64 // where it should have ended
+}
+
+func (e *ObjectEndError) Error() string {
+	return fmt.Sprintf("%q ends at byte %d of the server's, before %d", e.Name, e.At, e.Want)
+}

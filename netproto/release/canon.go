@@ -1,0 +1,286 @@
+package release
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxNumber is the largest number in a document of a release: 2^53 − 1, the last one that every reader of JSON holds
+// exactly.
+const MaxNumber = 1<<53 - 1
+
+// FormatError says what is wrong with the bytes of a document, and where. It is always the fault of whoever made them.
+type FormatError struct {
+	Document string // "head", "listing", "sources" or "release entry"
+	Offset   int    // bytes from the beginning of the document
+	Reason   string
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%s: %s at byte %d", e.Document, e.Reason, e.Offset)
+}
+
+// canon walks the fields of one document in the one order in which they may stand. The document's code method shows it
+// each field once; reading says which way the bytes go. It is JSON without spaces, with sorted keys, whole numbers, and
+// texts in which nothing but the quote and the backslash is escaped, so that a document has one form only and every
+// scheme of canonical JSON agrees on it. After the first fault nothing moves any more, so code methods need not check;
+// the fault is err.
+type canon struct {
+	document string
+	reading  bool
+	buf      []byte // reading: the document; writing: what is written of it
+	pos      int    // reading: where the next field begins
+	err      error
+}
+
+// readDocument fills what code shows out of data, which must be used up.
+func readDocument(document string, data []byte, limit int, code func(*canon)) error {
+	c := &canon{document: document, reading: true, buf: data}
+	if len(data) > limit {
+		c.pos = limit
+		c.fail(fmt.Sprintf("longer than %d bytes", limit))
+		return c.err
+	}
+	if code(c); c.err == nil && c.pos != len(data) {
+		c.fail("something follows the end")
+	}
+	return c.err
+}
+
+// writeDocument is the other way.
+func writeDocument(document string, limit int, code func(*canon)) ([]byte, error) {
+	c := &canon{document: document}
+	if code(c); c.err == nil && len(c.buf) > limit {
+		c.fail(fmt.Sprintf("longer than %d bytes", limit))
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.buf, nil
+}
+
+// fail keeps the first fault. Reading it is the peer's; else it is our caller's.
+func (c *canon) fail(reason string) {
+	switch {
+	case c.err != nil:
+	case c.reading:
+		c.err = &FormatError{Document: c.document, Offset: c.pos, Reason: reason}
+	default:
+		c.err = fmt.Errorf("write %s: %s", c.document, reason)
+	}
+}
+
+// mark is what stands in every document of its kind: braces, keys, colons.
+func (c *canon) mark(s string) {
+	switch {
+	case c.err != nil:
+	case !c.reading:
+		c.buf = append(c.buf, s...)
+	case !c.next(s):
+		c.fail(fmt.Sprintf("want %q", s))
+	default:
+		c.pos += len(s)
+	}
+}
+
+// next looks ahead, reading.
+func (c *canon) next(s string) bool {
+	return len(c.buf)-c.pos >= len(s) && string(c.buf[c.pos:c.pos+len(s)]) == s
+}
+
+// number is a whole number from 0 to limit.
+func (c *canon) number(field string, value *uint64, limit uint64) {
+	switch {
+	case c.err != nil:
+	case !c.reading && *value > limit:
+		c.fail(fmt.Sprintf("%s is %d, more than %d", field, *value, limit))
+	case !c.reading:
+		c.buf = strconv.AppendUint(c.buf, *value, 10)
+	default:
+		c.readNumber(field, value, limit)
+	}
+}
+
+func (c *canon) readNumber(field string, value *uint64, limit uint64) {
+	digits := 0
+	for digits < 20 && c.pos+digits < len(c.buf) && c.buf[c.pos+digits] >= '0' && c.buf[c.pos+digits] <= '9' {
+		digits++
+	}
+	text := string(c.buf[c.pos : c.pos+digits])
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n > limit || digits > 1 && text[0] == '0' {
+		c.fail(fmt.Sprintf("%s is no plain number from 0 to %d", field, limit))
+		return
+	}
+	*value = n
+	c.pos += digits
+}
+
+// size is a number of bytes from 0 to limit.
+func (c *canon) size(field string, value *int64, limit int64) {
+	if !c.reading && *value < 0 {
+		c.fail(fmt.Sprintf("%s is negative", field))
+		return
+	}
+	n := uint64(*value)
+	c.number(field, &n, uint64(limit))
+	*value = int64(n)
+}
+
+// number32 is a number of 32 bits.
+func (c *canon) number32(field string, value *uint32) {
+	n := uint64(*value)
+	c.number(field, &n, math.MaxUint32)
+	*value = uint32(n)
+}
+
+// flag is true or false.
+func (c *canon) flag(field string, value *bool) {
+	switch {
+	case c.err != nil:
+	case !c.reading:
+		c.buf = strconv.AppendBool(c.buf, *value)
+	case c.next("true"):
+		*value, c.pos = true, c.pos+len("true")
+	case c.next("false"):
+		*value, c.pos = false, c.pos+len("false")
+	default:
+		c.fail(field + " is neither true nor false")
+	}
+}
+
+// text is a text of at most limit bytes, of which check says what is wrong with it, or nothing.
+func (c *canon) text(field string, value *string, limit int, check func(string) string) {
+	if c.err != nil {
+		return
+	}
+	start := c.pos
+	if c.reading && !c.readText(field, value, limit) {
+		return
+	}
+	reason := textFault(*value, limit)
+	if reason == "" {
+		reason = check(*value)
+	}
+	if reason != "" {
+		c.pos = start
+		c.fail(field + " " + reason)
+		return
+	}
+	if !c.reading {
+		c.writeText(*value)
+	}
+}
+
+func (c *canon) writeText(s string) {
+	c.buf = append(c.buf, '"')
+	for i := range len(s) {
+		if s[i] == '\\' || s[i] == '"' {
+			c.buf = append(c.buf, '\\')
+		}
+		c.buf = append(c.buf, s[i])
+	}
+	c.buf = append(c.buf, '"')
+}
+
+// readText finds the end of a text and takes out the escapes. What it takes at most is bounded by limit.
+func (c *canon) readText(field string, value *string, limit int) bool {
+	if !c.next(`"`) {
+		c.fail(field + " is no text")
+		return false
+	}
+	var b strings.Builder
+	for at := c.pos + 1; at < len(c.buf) && b.Len() <= limit; at++ {
+		switch c.buf[at] {
+		case '"':
+			*value, c.pos = b.String(), at+1
+			return true
+		case '\\':
+			if at++; at == len(c.buf) || c.buf[at] != '\\' && c.buf[at] != '"' {
+				c.fail(field + " has an escape that is not needed")
+				return false
+			}
+		}
+		b.WriteByte(c.buf[at])
+	}
+	c.fail(fmt.Sprintf("%s does not end within %d bytes", field, limit))
+	return false
+}
+
+// textFault refuses what can't be shown: no text of a release needs it, and terminals and windows are spared it.
+func textFault(s string, limit int) string {
+	switch {
+	case len(s) > limit:
+		return fmt.Sprintf("is longer than %d bytes", limit)
+	case !utf8.ValidString(s):
+		return "is not valid UTF-8"
+	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "contains what can't be seen"
+	default:
+		return ""
+	}
+}
+
+// sum is a SHA-256 digest as 64 lower-case hex digits. The zero digest can't be written.
+func (c *canon) sum(field string, value *Digest) {
+	sum, known := value.SHA256()
+	if !c.reading && !known {
+		c.fail(field + " is no SHA-256 digest")
+		return
+	}
+	if c.digits(field, sum[:]); c.reading && c.err == nil {
+		*value = SHA256Digest(sum)
+	}
+}
+
+// digits are bytes in lower-case hex, of a length that both sides know.
+func (c *canon) digits(field string, b []byte) {
+	c.mark(`"`)
+	switch n := 2 * len(b); {
+	case c.err != nil:
+	case !c.reading:
+		c.buf = hex.AppendEncode(c.buf, b)
+	case len(c.buf)-c.pos < n || !decodeLowerHex(b, c.buf[c.pos:c.pos+n]):
+		c.fail(fmt.Sprintf("%s is not %d lower-case hex digits", field, n))
+	default:
+		c.pos += n
+	}
+	c.mark(`"`)
+}
+
+func decodeLowerHex(dst, src []byte) bool {
+	for _, b := range src {
+		if b >= 'A' && b <= 'F' {
+			return false
+		}
+	}
+	_, err := hex.Decode(dst, src)
+	return err == nil
+}
+
+// codeList walks an array of at most limit items. Reading it makes room as it goes.
+func codeList[T any](c *canon, field string, items *[]T, limit int, code func(*canon, *T)) {
+	c.mark("[")
+	for i := 0; c.err == nil; i++ {
+		if c.reading && c.next("]") || !c.reading && i == len(*items) {
+			break
+		}
+		if i == limit {
+			c.fail(fmt.Sprintf("%s holds more than %d", field, limit))
+			return
+		}
+		if i > 0 {
+			c.mark(",")
+		}
+		if c.reading {
+			*items = append(*items, *new(T))
+		}
+		code(c, &(*items)[i])
+	}
+	c.mark("]")
+}

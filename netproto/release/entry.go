@@ -1,0 +1,184 @@
+package release
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// Buckets is how many groups of clients a rollout can tell apart.
+	Buckets = 10_000
+	// MaxEntries is the largest number of releases that the signed list names: 20 of each of 20 targets in 10 channels.
+	// Reading it costs a client some 17 KB of short-lived memory an entry.
+	MaxEntries = 4000
+)
+
+// ErrNoRelease says that the signed list has no release for who asks.
+var ErrNoRelease = errors.New("no release is offered for this channel and target")
+
+// Entry is one line of the signed list: a release, who may have it, and where its head is.
+type Entry struct {
+	Product, Channel, Target string
+	Number                   uint64
+	Percent                  uint8 // of the clients that are offered it, 0 to 100
+	Hold                     bool  // nobody else is offered it; whoever has it keeps it
+	Killed                   bool  // whoever has it leaves it, even for a lower number
+	Head                     Object
+}
+
+// Path is the entry's name in the signed list: product/channel/target/number.
+func (e Entry) Path() string {
+	return strings.Join([]string{e.Product, e.Channel, e.Target, strconv.FormatUint(e.Number, 10)}, "/")
+}
+
+// line is what entries share whose numbers are compared.
+func (e Entry) line() line { return line{e.Product, e.Channel, e.Target} }
+
+type line struct{ product, channel, target string }
+
+// compareEntries orders by line and number.
+func compareEntries(a, b Entry) int {
+	return cmp.Or(cmp.Compare(a.Product, b.Product), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Target, b.Target),
+		cmp.Compare(a.Number, b.Number))
+}
+
+// check says what is wrong with an entry that we are about to sign, or nothing.
+func (e Entry) check() string {
+	for _, name := range []string{e.Product, e.Channel, e.Target} {
+		if reason := nameFault(name); reason != "" || len(name) > maxName {
+			return cmp.Or(reason, "has a name that is too long")
+		}
+	}
+	switch sum, known := e.Head.Sum.SHA256(); {
+	case e.Number == 0 || e.Number > MaxNumber:
+		return "has no number from 1 to 2^53-1"
+	case e.Percent > 100:
+		return "goes to more than 100 percent"
+	case !known || sum == [32]byte{} || e.Head.Size <= 0 || e.Head.Size > MaxHead:
+		return "has no head"
+	default:
+		return ""
+	}
+}
+
+// parsePath reads the name of an entry. Other shapes than four elements belong to later programs: taken is false.
+func (e *Entry) parsePath(name string) (taken bool, err error) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 4 {
+		return false, nil
+	}
+	number, err := strconv.ParseUint(parts[3], 10, 64)
+	e.Product, e.Channel, e.Target, e.Number = parts[0], parts[1], parts[2], number
+	if err != nil || e.Path() != name {
+		return true, fmt.Errorf("release %q has no plain number", name)
+	}
+	return true, nil
+}
+
+// custom is the layout of what the signed list says of a release beside its head.
+func (e *Entry) custom(c *canon) {
+	number, percent := e.Number, uint64(e.Percent)
+	c.mark(`{"hold":`)
+	c.flag("hold", &e.Hold)
+	c.mark(`,"killed":`)
+	c.flag("killed", &e.Killed)
+	c.mark(`,"number":`)
+	c.number("number", &number, MaxNumber)
+	c.mark(`,"percent":`)
+	c.number("percent", &percent, 100)
+	c.mark(`}`)
+	if number != e.Number {
+		c.fail("number is not that of the path")
+	}
+	e.Percent = uint8(percent)
+}
+
+// Query says who asks for a release.
+type Query struct {
+	Product, Channel, Target string
+	Install                  string // the install's id, any text that does not change; it decides about rollouts
+	Have                     uint64 // number of the release that is installed, of this channel; 0 for none
+}
+
+// Bucket is the group, 0 to Buckets − 1, that an install belongs to: the first 8 bytes of the SHA-256 of product, channel
+// and install id, each followed by a zero byte, as a big-endian number modulo Buckets. It differs between channels, so
+// that the same players are not always first.
+func (q Query) Bucket() uint32 {
+	sum, _ := sumOf([]byte(q.Product + "\x00" + q.Channel + "\x00" + q.Install + "\x00")).SHA256()
+	return uint32(binary.BigEndian.Uint64(sum[:8]) % Buckets)
+}
+
+// offered reports whether the entry is given to who asks.
+func (q Query) offered(e Entry) bool {
+	return !e.Killed && !e.Hold && q.Bucket() < uint32(e.Percent)*(Buckets/100)
+}
+
+// Choice is the release for who asked.
+type Choice struct {
+	Entry
+	Listed bool // false: the release that they have is not in the list any more and stays; Head is zero
+	Down   bool // the number is lower than theirs, because theirs was killed
+}
+
+// Choose picks the release for who asks. It is the highest that is neither held nor killed and whose rollout covers them;
+// never one below the one they have, unless that is killed. Then it is the highest that they are offered, else the
+// highest that is not held, else the highest that is not killed: a killed release is left whatever the rollouts say.
+// Without such a release the error is ErrNoRelease.
+func Choose(entries []Entry, q Query) (Choice, error) {
+	mine := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.line() != q.line() })
+	have := slices.IndexFunc(mine, func(e Entry) bool { return e.Number == q.Have })
+	best, found := highest(mine, q.offered)
+	switch {
+	case have >= 0 && mine[have].Killed:
+		for _, fit := range []func(Entry) bool{func(e Entry) bool { return !e.Killed && !e.Hold }, func(e Entry) bool { return !e.Killed }} {
+			if !found {
+				best, found = highest(mine, fit)
+			}
+		}
+	case q.Have == 0 || found && best.Number > q.Have:
+	case have >= 0:
+		return Choice{Entry: mine[have], Listed: true}, nil
+	case len(mine) > 0:
+		return Choice{Entry: Entry{Product: q.Product, Channel: q.Channel, Target: q.Target, Number: q.Have}}, nil
+	}
+	if !found {
+		return Choice{}, ErrNoRelease
+	}
+	return Choice{Entry: best, Listed: true, Down: best.Number < q.Have}, nil
+}
+
+func (q Query) line() line { return line{q.Product, q.Channel, q.Target} }
+
+func highest(entries []Entry, fit func(Entry) bool) (best Entry, found bool) {
+	for _, e := range entries {
+		if fit(e) && (!found || e.Number > best.Number) {
+			best, found = e, true
+		}
+	}
+	return best, found
+}
+
+// Prune drops releases that nobody needs any more: of each product, channel and target it keeps the newest keep, and
+// everything from the newest release on that all clients are offered, so that whoever has a dropped one is offered a
+// higher number.
+func Prune(entries []Entry, keep int) []Entry {
+	kept := slices.SortedFunc(slices.Values(entries), compareEntries)
+	general, above := map[line]uint64{}, map[line]int{}
+	for _, e := range kept {
+		if !e.Hold && !e.Killed && e.Percent == 100 {
+			general[e.line()] = e.Number
+		}
+	}
+	for i := len(kept) - 1; i >= 0; i-- {
+		e := kept[i]
+		if above[e.line()]++; above[e.line()] > keep && e.Number < general[e.line()] {
+			kept[i].Number = 0
+		}
+	}
+	return slices.DeleteFunc(kept, func(e Entry) bool { return e.Number == 0 })
+}

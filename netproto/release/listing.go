@@ -1,0 +1,213 @@
+package release
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	// MaxListing is the largest listing in bytes: MaxSet files with paths of 120 bytes. It is held in memory.
+	MaxListing = 64 << 20
+	// MaxFile is the largest file of a set in bytes: 1 TiB, beyond any file system that players use for games.
+	MaxFile = 1 << 40
+	// PlainMode and ProgramMode are the permission bits that a file of a set may have. No other bit ever comes from a
+	// release: there are no set-user-id files and no secrets in one.
+	PlainMode   = 0o644
+	ProgramMode = 0o755
+)
+
+// Use says what a file of a set is for. The words stand in listings and never change.
+type Use string
+
+const (
+	// UseResource is a resource pack, the same for every target.
+	UseResource Use = "resource"
+	// UseRuntime is a native module.
+	UseRuntime Use = "runtime"
+	// UseCompanion is a file that goes with a module, such as its debug symbols.
+	UseCompanion Use = "companion"
+	// UseHost belongs to the host program, such as its debug symbols.
+	UseHost Use = "host"
+)
+
+// Role is what engine generations call it; false for a use that does not exist.
+func (u Use) Role() (Role, bool) {
+	switch u {
+	case UseResource:
+		return Resource, true
+	case UseRuntime, UseCompanion, UseHost:
+		return Binary, true
+	default:
+		return 0, false
+	}
+}
+
+// UseOf guesses from what an engine generation says of a file: a binary is a runtime if it is named like a native module of
+// any system, else a companion.
+func UseOf(role Role, name string) Use {
+	if role == Resource {
+		return UseResource
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".so", ".dll", ".dylib":
+		return UseRuntime
+	default:
+		return UseCompanion
+	}
+}
+
+// ListedFile is one file of a set. It is a comparable value.
+type ListedFile struct {
+	Path string // relative; passes CheckPath
+	Use  Use
+	Size int64  // bytes, at most MaxFile
+	Mode uint32 // PlainMode or ProgramMode
+	Sum  Digest // SHA-256 of the content
+}
+
+// ListedOf makes an entry of a file whose digest is a SHA-256. Mode is ProgramMode for a runtime and PlainMode else.
+func ListedOf(f File, use Use) ListedFile {
+	mode := uint32(PlainMode)
+	if use == UseRuntime {
+		mode = ProgramMode
+	}
+	return ListedFile{Path: f.Path, Use: use, Size: f.Size, Mode: mode, Sum: f.Digest}
+}
+
+// Listing is what a set is: its files, sorted by the bytes of their paths. Equal sets have equal canonical bytes, so the
+// digest of these is the set's identity. See docs/RELEASE-FORMAT.md, "Listing".
+type Listing []ListedFile
+
+// NewListing sorts a copy of files. It checks nothing; Encode does.
+func NewListing(files []ListedFile) Listing {
+	l := Listing(slices.Clone(files))
+	slices.SortFunc(l, func(a, b ListedFile) int { return cmp.Compare(a.Path, b.Path) })
+	return l
+}
+
+// ParseListing reads a listing. Anything but the canonical form is a *FormatError; a set that CheckSet refuses is a
+// *PathError.
+func ParseListing(data []byte) (Listing, error) {
+	var l Listing
+	if err := readDocument("listing", data, MaxListing, l.code); err != nil {
+		return nil, err
+	}
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Encode writes the canonical form. A listing that is not sorted, or that ParseListing would refuse, is an error.
+func (l Listing) Encode() ([]byte, error) {
+	if err := l.check(); err != nil {
+		return nil, fmt.Errorf("write listing: %w", err)
+	}
+	return writeDocument("listing", MaxListing, l.code)
+}
+
+// Digest is the SHA-256 of the canonical form: the identity of the set.
+func (l Listing) Digest() (Digest, error) {
+	data, err := l.Encode()
+	if err != nil {
+		return Digest{}, err
+	}
+	return sumOf(data), nil
+}
+
+// Bytes is the sum of the sizes.
+func (l Listing) Bytes() (sum int64) {
+	for _, f := range l {
+		sum += f.Size
+	}
+	return sum
+}
+
+// Find looks a path up, spelled as it is listed.
+func (l Listing) Find(name string) (ListedFile, bool) {
+	i, found := slices.BinarySearchFunc(l, name, func(f ListedFile, name string) int { return cmp.Compare(f.Path, name) })
+	if !found {
+		return ListedFile{}, false
+	}
+	return l[i], true
+}
+
+// Files is the set as a server lists it, with SHA-256 digests. Index is the position in the listing. What engine
+// generations want beside it, FNV-1a-64, follows from the contents and is no part of what a set is.
+func (l Listing) Files() []File {
+	files := make([]File, len(l))
+	for i, f := range l {
+		role, _ := f.Use.Role()
+		files[i] = File{Path: f.Path, Size: f.Size, Digest: f.Sum, Role: role, Index: uint32(i)}
+	}
+	return files
+}
+
+// Pack gives the object of a listing and what a head says of it.
+func (l Listing) Pack() (object []byte, ref Packed, err error) {
+	data, err := l.Encode()
+	if err != nil {
+		return nil, Packed{}, err
+	}
+	if object, err = pack(data); err != nil {
+		return nil, Packed{}, fmt.Errorf("pack listing: %w", err)
+	}
+	return object, Packed{Sum: sumOf(data), Size: int64(len(data)), Object: ObjectOf(object)}, nil
+}
+
+// UnpackListing opens the object of a listing. Bytes that are not those which ref names are an *ObjectError and are not
+// opened; what does not unpack to the listing of ref is a *FormatError.
+func UnpackListing(object []byte, ref Packed) (Listing, error) {
+	data, err := unpackVerified("listing", object, ref.Object, min(ref.Size, MaxListing))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) != ref.Size || sumOf(data) != ref.Sum {
+		return nil, &FormatError{Document: "listing", Reason: "is not the one that the head names"}
+	}
+	return ParseListing(data)
+}
+
+// check holds the listing to the rules for paths.
+func (l Listing) check() error { return CheckSet(l.Files()) }
+
+func (l *Listing) code(c *canon) {
+	last := ""
+	codeList(c, "listing", (*[]ListedFile)(l), MaxSet, func(c *canon, f *ListedFile) {
+		f.code(c)
+		if f.Path <= last {
+			c.fail("paths are not in order, or one stands twice")
+		}
+		last = f.Path
+	})
+}
+
+// code is the layout of one file. The keys are in the order of their bytes.
+func (f *ListedFile) code(c *canon) {
+	mode, use := uint64(f.Mode), string(f.Use)
+	c.mark(`{"mode":`)
+	c.number("mode", &mode, 0o7777)
+	if mode != PlainMode && mode != ProgramMode {
+		c.fail("mode is neither 420 nor 493")
+	}
+	c.mark(`,"path":`)
+	c.text("path", &f.Path, MaxPath, anyText)
+	c.mark(`,"role":`)
+	c.text("role", &use, maxName, useFault)
+	c.mark(`,"sha256":`)
+	c.sum("sha256", &f.Sum)
+	c.mark(`,"size":`)
+	c.size("size", &f.Size, MaxFile)
+	c.mark(`}`)
+	f.Mode, f.Use = uint32(mode), Use(use)
+}
+
+func useFault(s string) string {
+	if _, known := Use(s).Role(); !known {
+		return "is none of resource, runtime, companion and host"
+	}
+	return ""
+}

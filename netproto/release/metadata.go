@@ -1,0 +1,248 @@
+package release
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+)
+
+const (
+	// MaxRoot is the largest root.json in bytes: 64 keys of some 300 bytes and as many signatures.
+	MaxRoot = 64 << 10
+	// MaxTimestamp is the largest timestamp.json in bytes: one reference and eight signatures. Ours has less than 500.
+	MaxTimestamp = 4 << 10
+	// MaxSnapshot is the largest snapshot.json in bytes: the same.
+	MaxSnapshot = 4 << 10
+	// MaxTargets is the largest targets.json in bytes: MaxEntries of some 300 bytes.
+	MaxTargets = 2 << 20
+	// maxRoleKeys is how many keys a role may have.
+	maxRoleKeys = 16
+	// maxVersion is the largest version of a document, for the reason of MaxNumber.
+	maxVersion = MaxNumber
+
+	rootFile      = "root.json"
+	timestampFile = "timestamp.json"
+	snapshotFile  = "snapshot.json"
+	targetsFile   = "targets.json"
+	// metadataFolder holds the metadata in a release folder.
+	metadataFolder = "metadata/"
+	// developmentField of a root lists the ids of development keys.
+	developmentField = "x-development"
+)
+
+type (
+	rootMeta      = metadata.Metadata[metadata.RootType]
+	timestampMeta = metadata.Metadata[metadata.TimestampType]
+	snapshotMeta  = metadata.Metadata[metadata.SnapshotType]
+	targetsMeta   = metadata.Metadata[metadata.TargetsType]
+)
+
+// numbered is the name of a document with its version in front, as consistent snapshots have it.
+func numbered(version int64, file string) string { return strconv.FormatInt(version, 10) + "." + file }
+
+// verified checks a document's signatures against root, then that it keeps within what this program takes. Everything that
+// comes from outside goes through here before anything in it is used.
+func verified[T metadata.Roles](root *rootMeta, role KeyRole, document string, data []byte, fit func(*T) string) (*metadata.Metadata[T], error) {
+	if err := checkJSON(data); err != nil {
+		return nil, &TrustError{Document: document, Fault: FaultMalformed, Err: err}
+	}
+	m, err := new(metadata.Metadata[T]).FromBytes(data)
+	if err != nil {
+		return nil, &TrustError{Document: document, Fault: FaultMalformed, Err: err}
+	}
+	if err := root.VerifyDelegate(string(role), m); err != nil {
+		return nil, &TrustError{Document: document, Fault: FaultUnsigned, Err: err}
+	}
+	if reason := fit(&m.Signed); reason != "" {
+		return nil, &TrustError{Document: document, Fault: FaultUnfit, Err: errors.New(reason)}
+	}
+	return m, nil
+}
+
+// parseRoot reads a root and checks that it is signed by its own keys. Whether these are the right ones is another
+// question.
+func parseRoot(document string, data []byte) (*rootMeta, error) {
+	if len(data) > MaxRoot {
+		return nil, &TrustError{Document: document, Fault: FaultTooLong}
+	}
+	if err := checkJSON(data); err != nil {
+		return nil, &TrustError{Document: document, Fault: FaultMalformed, Err: err}
+	}
+	m, err := metadata.Root().FromBytes(data)
+	if err != nil {
+		return nil, &TrustError{Document: document, Fault: FaultMalformed, Err: err}
+	}
+	if reason := fitRoot(&m.Signed); reason != "" {
+		return nil, &TrustError{Document: document, Fault: FaultUnfit, Err: errors.New(reason)}
+	}
+	if err := m.VerifyDelegate(metadata.ROOT, m); err != nil {
+		return nil, &TrustError{Document: document, Fault: FaultUnsigned, Err: err}
+	}
+	return m, nil
+}
+
+// nextRoot verifies the root after old: its version is one more, and enough keys of the old one and of its own signed it.
+func nextRoot(old *rootMeta, data []byte) (*rootMeta, error) {
+	document := numbered(old.Signed.Version+1, rootFile)
+	if len(data) > MaxRoot {
+		return nil, &TrustError{Document: document, Fault: FaultTooLong}
+	}
+	if _, err := verified(old, RoleRoot, document, data, fitRoot); err != nil {
+		return nil, err
+	}
+	trusted, err := trustedFrom(old)
+	if err != nil {
+		return nil, err
+	}
+	next, err := trusted.UpdateRoot(data)
+	if err != nil {
+		return nil, trustFault(document, err)
+	}
+	return next, nil
+}
+
+func fitRoot(r *metadata.RootType) string {
+	if !r.ConsistentSnapshot {
+		return "it has no consistent snapshots"
+	}
+	if r.Version < 1 || r.Version > maxVersion {
+		return "its version is out of range"
+	}
+	for _, role := range KeyRoles() {
+		keys := r.Roles[string(role)]
+		if keys == nil || len(keys.KeyIDs) == 0 || len(keys.KeyIDs) > maxRoleKeys {
+			return fmt.Sprintf("the role %s has no keys, or more than %d", role, maxRoleKeys)
+		}
+		if keys.Threshold < 1 || keys.Threshold > len(keys.KeyIDs) {
+			return fmt.Sprintf("the threshold of %s is %d of %d keys", role, keys.Threshold, len(keys.KeyIDs))
+		}
+		for _, id := range keys.KeyIDs {
+			if reason := fitKey(id, r.Keys[id]); reason != "" {
+				return reason
+			}
+		}
+	}
+	return ""
+}
+
+func fitKey(id string, key *metadata.Key) string {
+	if key == nil {
+		return fmt.Sprintf("the key %q is missing", id)
+	}
+	if key.Type != metadata.KeyTypeEd25519 || key.Scheme != metadata.KeySchemeEd25519 || len(key.Value.PublicKey) != 2*ed25519.PublicKeySize {
+		return fmt.Sprintf("the key %q is no Ed25519 key", id)
+	}
+	if _, err := hex.DecodeString(key.Value.PublicKey); err != nil {
+		return fmt.Sprintf("the key %q is not hex", id)
+	}
+	if own, err := key.ID(); err != nil || own != id {
+		return fmt.Sprintf("the key %q has another id", id)
+	}
+	return ""
+}
+
+func fitTimestamp(t *metadata.TimestampType) string {
+	return fitReference(t.Version, t.Meta, snapshotFile, MaxSnapshot)
+}
+
+func fitSnapshot(s *metadata.SnapshotType) string {
+	return fitReference(s.Version, s.Meta, targetsFile, MaxTargets)
+}
+
+// fitReference wants the digest and the length of one document.
+func fitReference(version int64, meta map[string]*metadata.MetaFiles, file string, limit int64) string {
+	ref := meta[file]
+	switch {
+	case version < 1 || version > maxVersion:
+		return "its version is out of range"
+	case ref == nil || len(meta) != 1:
+		return "it does not name " + file + " alone"
+	case ref.Version < 1 || ref.Version > maxVersion || ref.Length < 1 || ref.Length > limit:
+		return "version or length of " + file + " is out of range"
+	case len(ref.Hashes) != 1 || len(ref.Hashes["sha256"]) != 32:
+		return "it names " + file + " without a SHA-256 digest, or with another one"
+	default:
+		return ""
+	}
+}
+
+func fitTargets(t *metadata.TargetsType) string {
+	if t.Version < 1 || t.Version > maxVersion {
+		return "its version is out of range"
+	}
+	if t.Delegations != nil {
+		return "it delegates, which no release folder of ours does"
+	}
+	if _, err := entriesOf(t); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// referenced is what a fit document says of the one below it.
+func referenced(meta map[string]*metadata.MetaFiles, file string) (version int64, o Object) {
+	ref := meta[file]
+	return ref.Version, Object{Sum: SHA256Digest([32]byte(ref.Hashes["sha256"])), Size: ref.Length}
+}
+
+// entriesOf reads the releases out of the signed list, sorted.
+func entriesOf(t *metadata.TargetsType) ([]Entry, error) {
+	if len(t.Targets) > MaxEntries {
+		return nil, fmt.Errorf("it lists more than %d releases", MaxEntries)
+	}
+	var entries []Entry
+	for name, file := range t.Targets {
+		var e Entry
+		taken, err := e.parsePath(name)
+		if err == nil && taken {
+			err = e.read(file)
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("release %q: %w", name, err)
+		case taken:
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, compareEntries)
+	return entries, nil
+}
+
+// mustEntries reads a list that is known to be fit.
+func mustEntries(m *targetsMeta) []Entry {
+	entries, err := entriesOf(&m.Signed)
+	if err != nil {
+		panic("release: internal error: a list that was verified can't be read: " + err.Error())
+	}
+	return entries
+}
+
+// read takes what stands beside the path.
+func (e *Entry) read(file *metadata.TargetFiles) error {
+	if len(file.Hashes) != 1 || len(file.Hashes["sha256"]) != 32 || file.Custom == nil {
+		return errors.New("it lacks a SHA-256 digest or its conditions")
+	}
+	e.Head = Object{Sum: SHA256Digest([32]byte(file.Hashes["sha256"])), Size: file.Length}
+	if err := readDocument("release entry", *file.Custom, maxText, e.custom); err != nil {
+		return err
+	}
+	if reason := e.check(); reason != "" {
+		return errors.New(reason)
+	}
+	return nil
+}
+
+// target is the entry as TUF's library wants it.
+func (e Entry) target() (*metadata.TargetFiles, error) {
+	custom, err := writeDocument("release entry", maxText, e.custom)
+	if err != nil {
+		return nil, err
+	}
+	sum, _ := e.Head.Sum.SHA256()
+	return &metadata.TargetFiles{Length: e.Head.Size, Hashes: metadata.Hashes{"sha256": sum[:]}, Custom: (*rawJSON)(&custom)}, nil
+}

@@ -1,0 +1,129 @@
+package release
+
+import (
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// MaxObject is the largest object in bytes: 64 GiB, more than any pack of a game that is fetched as one file.
+	MaxObject = 64 << 30
+	// packWindow is how far back a packed document may refer, in bytes. It bounds the memory of whoever unpacks it.
+	packWindow = 4 << 20
+)
+
+// Object names bytes of the folder objects/ by the SHA-256 of what lies there, and says how many they are. The zero value
+// is no object.
+type Object struct {
+	Sum  Digest // SHA-256
+	Size int64  // bytes, at most MaxObject
+}
+
+// IsZero reports whether this is no object.
+func (o Object) IsZero() bool { return o.Sum.IsZero() }
+
+// Path is where the object lies below the release folder: objects/<2 hex>/<64 hex>.
+func (o Object) Path() string {
+	digits := o.Sum.digits()
+	return "objects/" + digits[:2] + "/" + digits
+}
+
+// HeadPath is where a head lies below the release folder: releases/<64 hex>.release.
+func (o Object) HeadPath() string { return "releases/" + o.Sum.digits() + ".release" }
+
+// Verify compares data with what the object says of it. The error is an *ObjectError.
+func (o Object) Verify(data []byte) error {
+	if int64(len(data)) != o.Size {
+		return &ObjectError{Object: o, Reason: fmt.Sprintf("has %d bytes", len(data))}
+	}
+	if got := sumOf(data); got != o.Sum {
+		return &ObjectError{Object: o, Reason: "has the digest " + got.String()}
+	}
+	return nil
+}
+
+// ObjectOf is the object that data would be.
+func ObjectOf(data []byte) Object { return Object{Sum: sumOf(data), Size: int64(len(data))} }
+
+// ObjectError says that bytes are not those of the object that was asked for. It is the fault of whoever sent them.
+type ObjectError struct {
+	Object Object
+	Reason string
+}
+
+func (e *ObjectError) Error() string {
+	return fmt.Sprintf("object %s of %d bytes: %s", e.Object.Sum, e.Object.Size, e.Reason)
+}
+
+// Packed is a document and the object in which it lies, compressed with zstd. Sum and Size are the document's own.
+type Packed struct {
+	Sum    Digest // SHA-256 of the document
+	Size   int64  // bytes of the document
+	Object Object // what lies in objects/
+}
+
+// digits is the hex form without the algorithm.
+func (d Digest) digits() string { return fmt.Sprintf("%x", d.sum[:d.Algorithm.size()]) }
+
+func sumOf(data []byte) Digest {
+	h := SHA256.NewHash()
+	h.Write(data)
+	return SHA256.SumOf(h)
+}
+
+func (o *Object) code(c *canon, field string, limit int64) {
+	c.mark(`{"sha256":`)
+	c.sum(field+" sha256", &o.Sum)
+	c.mark(`,"size":`)
+	c.size(field+" size", &o.Size, limit)
+	c.mark(`}`)
+}
+
+func (p *Packed) code(c *canon, field string, limit int64) {
+	c.mark(`{"packed":`)
+	p.Object.code(c, field+" packed", packBound(limit))
+	c.mark(`,"sha256":`)
+	c.sum(field+" sha256", &p.Sum)
+	c.mark(`,"size":`)
+	c.size(field+" size", &p.Size, limit)
+	c.mark(`}`)
+}
+
+// packBound is the largest pack of a document of that many bytes: zstd adds little to what it can't compress.
+func packBound(size int64) int64 { return size + size>>7 + 1024 }
+
+// pack compresses a document as well as zstd can. Equal documents give equal packs in one version of the library.
+func pack(document []byte) ([]byte, error) {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(packWindow), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return nil, err
+	}
+	packed := w.EncodeAll(document, nil)
+	return packed, w.Close()
+}
+
+// unpack gives back a document of at most limit bytes, or of at most one window if that is more. It takes up no more
+// memory than both together.
+func unpack(packed []byte, limit int64) ([]byte, error) {
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(packWindow),
+		zstd.WithDecoderMaxMemory(uint64(max(limit, packWindow))))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.DecodeAll(packed, nil)
+}
+
+// unpackVerified opens the pack of a document after it has been checked.
+func unpackVerified(document string, packed []byte, from Object, limit int64) ([]byte, error) {
+	if err := from.Verify(packed); err != nil {
+		return nil, err
+	}
+	data, err := unpack(packed, limit)
+	if err != nil {
+		return nil, &FormatError{Document: document, Reason: "can't be unpacked: " + err.Error()}
+	}
+	return data, nil
+}

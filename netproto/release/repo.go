@@ -1,0 +1,281 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+)
+
+// Validity is how long each role's signature lasts.
+type Validity struct {
+	Root      time.Duration // a year: the ceremony is done by people, and once a year keeps them in practice
+	Targets   time.Duration // a year: a game that is finished need not be released again
+	Snapshot  time.Duration // 90 days, renewed when half of it is over, because each new one costs every client a file more
+	Timestamp time.Duration // 14 days: the longest time for which a client can be kept from seeing a release unnoticed
+}
+
+// DefaultValidity is what a Repo uses for what is zero in its own.
+func DefaultValidity() Validity {
+	const day = 24 * time.Hour
+	return Validity{Root: 365 * day, Targets: 365 * day, Snapshot: 90 * day, Timestamp: 14 * day}
+}
+
+// ErrUnfinished says that a new root was installed and the rest was not signed again: call InstallRoot with it once more.
+var ErrUnfinished = errors.New("a rotation of keys was interrupted; install the same root again to finish it")
+
+// Repo is the publisher's side of TUF: the metadata in a release folder. Every change is written file by file so that
+// readers see the state before it or after it: timestamp.json, which comes last, names all others. A Repo is used by one
+// goroutine, and one Repo writes to a folder at a time; the caller holds the lock.
+type Repo struct {
+	store    Store
+	now      func() time.Time
+	validity Validity
+	allow    Allow
+
+	root      *rootMeta
+	rootData  []byte
+	timestamp *timestampMeta
+	snapshot  *snapshotMeta
+	targets   *targetsMeta
+	pending   bool // a newer root lies in the folder and the rest is not signed by it
+}
+
+// RepoOptions is how a Repo is opened. The zero value is the strictest.
+type RepoOptions struct {
+	Now      func() time.Time // time.Now if nil
+	Validity Validity
+	Allow    Allow
+}
+
+func newRepo(store Store, o RepoOptions) (*Repo, error) {
+	r := &Repo{store: store, now: o.Now, validity: o.Validity, allow: o.Allow}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	d := DefaultValidity()
+	for _, v := range []struct {
+		own     *time.Duration
+		usual   time.Duration
+		longest time.Duration
+	}{
+		{&r.validity.Root, d.Root, 10 * d.Root}, {&r.validity.Targets, d.Targets, 10 * d.Targets},
+		{&r.validity.Snapshot, d.Snapshot, d.Targets}, {&r.validity.Timestamp, d.Timestamp, MaxTimestampTime},
+	} {
+		if *v.own == 0 {
+			*v.own = v.usual
+		}
+		if *v.own < time.Hour || *v.own > v.longest {
+			return nil, fmt.Errorf("a signature can't last %v: want from an hour to %v", *v.own, v.longest)
+		}
+	}
+	return r, nil
+}
+
+// expiry is when a signature of now ends, in whole seconds.
+func (r *Repo) expiry(d time.Duration) time.Time { return r.now().UTC().Add(d).Truncate(time.Second) }
+
+// CreateRepo sets up the metadata of an empty release folder: a root with these keys, and an empty list of releases.
+// signers must reach the threshold of every role.
+func CreateRepo(store Store, plan RootPlan, signers []*PrivateKey, o RepoOptions) (*Repo, error) {
+	r, err := newRepo(store, o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := store.Load(metadataFolder+timestampFile, MaxTimestamp); !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(errors.New("this release folder is set up already"), err)
+	}
+	draft, err := plan.draft(nil, r.expiry(r.validity.Root))
+	if err != nil {
+		return nil, err
+	}
+	if err := sign(draft, draft, RoleRoot, signers); err != nil {
+		return nil, err
+	}
+	data, err := draft.ToBytes(false)
+	if err != nil {
+		return nil, fmt.Errorf("write root: %w", err)
+	}
+	if r.root, err = parseRoot(rootFile, data); err != nil {
+		return nil, err
+	}
+	if err := infoOf(r.root).Check(r.allow); err != nil {
+		return nil, err
+	}
+	r.rootData = data
+	r.targets, r.snapshot, r.timestamp = metadata.Targets(), metadata.Snapshot(), metadata.Timestamp()
+	r.targets.Signed.Version, r.snapshot.Signed.Version, r.timestamp.Signed.Version = 0, 0, 0
+	return r, r.write(change{root: data, targets: true, snapshot: true}, signers)
+}
+
+// OpenRepo reads the metadata of a release folder and checks all of it against the newest root there. If a rotation of keys
+// was interrupted it opens the state before it, see ErrUnfinished.
+func OpenRepo(store Store, o RepoOptions) (*Repo, error) {
+	r, err := newRepo(store, o)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := r.loadRoots()
+	if err != nil {
+		return nil, err
+	}
+	last := len(roots) - 1
+	err = r.open(roots[last])
+	if err != nil && last > 0 {
+		if r.open(roots[last-1]) == nil {
+			r.pending, err = true, nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open release folder: %w", err)
+	}
+	return r, nil
+}
+
+// loadRoots reads the chain of roots from the first one that is there.
+func (r *Repo) loadRoots() (chain [][]byte, err error) {
+	var root *rootMeta
+	for version := int64(1); ; version++ {
+		name := numbered(version, rootFile)
+		data, err := r.store.Load(metadataFolder+name, MaxRoot)
+		if errors.Is(err, fs.ErrNotExist) && version > 1 {
+			return chain, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open release folder: %w", err)
+		}
+		if version == 1 {
+			root, err = parseRoot(name, data)
+		} else {
+			root, err = nextRoot(root, data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open release folder: %w", err)
+		}
+		chain = append(chain, data)
+	}
+}
+
+// open reads what lies under a root.
+func (r *Repo) open(rootData []byte) (err error) {
+	if r.root, err = parseRoot(rootFile, rootData); err != nil {
+		return err
+	}
+	r.rootData = rootData
+	data, err := r.store.Load(metadataFolder+timestampFile, MaxTimestamp)
+	if err != nil {
+		return err
+	}
+	if r.timestamp, err = verified(r.root, RoleTimestamp, timestampFile, data, fitTimestamp); err != nil {
+		return err
+	}
+	version, o := referenced(r.timestamp.Signed.Meta, snapshotFile)
+	if r.snapshot, err = loadNamed(r, RoleSnapshot, numbered(version, snapshotFile), o, fitSnapshot); err != nil {
+		return err
+	}
+	version, o = referenced(r.snapshot.Signed.Meta, targetsFile)
+	r.targets, err = loadNamed(r, RoleTargets, numbered(version, targetsFile), o, fitTargets)
+	return err
+}
+
+func loadNamed[T metadata.Roles](r *Repo, role KeyRole, name string, o Object, fit func(*T) string) (*metadata.Metadata[T], error) {
+	data, err := r.store.Load(metadataFolder+name, o.Size)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Verify(data); err != nil {
+		return nil, &TrustError{Document: name, Fault: FaultMixed, Err: err}
+	}
+	return verified(r.root, role, name, data, fit)
+}
+
+// Entries lists the releases, sorted by product, channel, target and number.
+func (r *Repo) Entries() []Entry { return mustEntries(r.targets) }
+
+// SetEntries replaces the list of releases. Numbers rise for ever: the highest of each product, channel and target must not
+// become lower, what a number names never changes, and what was killed stays so. signers must reach the thresholds of
+// targets, snapshot and timestamp.
+func (r *Repo) SetEntries(entries []Entry, signers []*PrivateKey) error {
+	if r.pending {
+		return ErrUnfinished
+	}
+	next, err := r.listOf(entries)
+	if err != nil {
+		return err
+	}
+	old := r.targets.Signed.Targets
+	r.targets.Signed.Targets = next
+	if err := r.write(change{targets: true, snapshot: true}, signers); err != nil {
+		r.targets.Signed.Targets = old
+		return err
+	}
+	return nil
+}
+
+// listOf checks a new list against the one that is signed.
+func (r *Repo) listOf(entries []Entry) (map[string]*metadata.TargetFiles, error) {
+	if len(entries) > MaxEntries {
+		return nil, fmt.Errorf("%d releases are listed; a list may hold %d", len(entries), MaxEntries)
+	}
+	list := map[string]*metadata.TargetFiles{}
+	for _, e := range entries {
+		if reason := e.check(); reason != "" {
+			return nil, fmt.Errorf("release %s %s", e.Path(), reason)
+		}
+		target, err := e.target()
+		if err != nil {
+			return nil, err
+		}
+		if list[e.Path()] != nil {
+			return nil, fmt.Errorf("release %s is listed twice", e.Path())
+		}
+		list[e.Path()] = target
+	}
+	for _, old := range r.Entries() {
+		i := slices.IndexFunc(entries, func(e Entry) bool { return e.Path() == old.Path() })
+		top, _ := highest(entries, func(e Entry) bool { return e.line() == old.line() })
+		switch {
+		case top.Number < old.Number:
+			return nil, fmt.Errorf("release %s can't go: numbers rise for ever, and players remember this one", old.Path())
+		case i >= 0 && entries[i].Head != old.Head:
+			return nil, fmt.Errorf("release %s is another one already; take a higher number", old.Path())
+		case i >= 0 && old.Killed && !entries[i].Killed:
+			return nil, fmt.Errorf("release %s was killed and stays so; take a higher number", old.Path())
+		}
+	}
+	return list, nil
+}
+
+// Refresh signs the timestamp anew, and what else has lived half of its time and can be signed with these keys. It is to
+// be called every day. signers must reach the threshold of timestamp.
+func (r *Repo) Refresh(signers []*PrivateKey) error {
+	if r.pending {
+		return ErrUnfinished
+	}
+	lists := reaches(r.root, RoleSnapshot, signers)
+	targets := lists && r.halfOver(r.targets.Signed.Expires, r.validity.Targets) && reaches(r.root, RoleTargets, signers)
+	snapshot := lists && (targets || r.halfOver(r.snapshot.Signed.Expires, r.validity.Snapshot))
+	return r.write(change{targets: targets, snapshot: snapshot}, signers)
+}
+
+func (r *Repo) halfOver(expires time.Time, d time.Duration) bool { return expires.Sub(r.now()) < d/2 }
+
+// Expiries says when each role's signature ends.
+func (r *Repo) Expiries() map[KeyRole]time.Time {
+	return map[KeyRole]time.Time{
+		RoleRoot: r.root.Signed.Expires, RoleTargets: r.targets.Signed.Expires,
+		RoleSnapshot: r.snapshot.Signed.Expires, RoleTimestamp: r.timestamp.Signed.Expires,
+	}
+}
+
+// Root is the newest root.json, which clients are built with.
+func (r *Repo) Root() []byte { return slices.Clone(r.rootData) }
+
+// RootInfo describes the newest root.
+func (r *Repo) RootInfo() RootInfo { return infoOf(r.root) }
+
+// Unfinished reports whether a rotation of keys was interrupted, see ErrUnfinished.
+func (r *Repo) Unfinished() bool { return r.pending }

@@ -1,0 +1,198 @@
+package release
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+)
+
+// RootPlan says which keys a root is to name. A role that is missing keeps the keys that it has.
+type RootPlan map[KeyRole]RolePlan
+
+// RolePlan is who may sign for a role.
+type RolePlan struct {
+	Keys      []PublicKey
+	Threshold int // 0 for the usual one: 2 for a root of two keys or more, else 1
+}
+
+// usual is the threshold that counts.
+func (p RolePlan) usual(role KeyRole) int {
+	switch {
+	case p.Threshold > 0:
+		return p.Threshold
+	case role == RoleRoot && len(p.Keys) > 1:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// draft makes the unsigned root after old, or the first one if old is nil.
+func (p RootPlan) draft(old *rootMeta, expires time.Time) (*rootMeta, error) {
+	draft := metadata.Root(expires)
+	var development []string
+	if old != nil {
+		draft.Signed.Version = old.Signed.Version + 1
+		development = infoOf(old).Development
+	}
+	for _, role := range KeyRoles() {
+		plan, planned := p[role]
+		switch {
+		case planned:
+			development = append(development, plan.apply(draft, role)...)
+		case old == nil:
+			return nil, fmt.Errorf("the plan names no keys for %s", role)
+		default:
+			was := old.Signed.Roles[string(role)]
+			draft.Signed.Roles[string(role)] = &metadata.Role{KeyIDs: slices.Clone(was.KeyIDs), Threshold: was.Threshold}
+			for _, id := range was.KeyIDs {
+				draft.Signed.Keys[id] = old.Signed.Keys[id]
+			}
+		}
+	}
+	markDevelopment(draft, development)
+	if reason := fitRoot(&draft.Signed); reason != "" {
+		return nil, errors.New("the planned root does not work: " + reason)
+	}
+	return draft, nil
+}
+
+// apply enters the keys of one role and returns the ids of development keys.
+func (p RolePlan) apply(draft *rootMeta, role KeyRole) (development []string) {
+	entry := &metadata.Role{KeyIDs: []string{}, Threshold: p.usual(role)}
+	for _, k := range p.Keys {
+		id := k.ID()
+		if !slices.Contains(entry.KeyIDs, id) {
+			entry.KeyIDs = append(entry.KeyIDs, id)
+		}
+		draft.Signed.Keys[id] = k.tuf()
+		if k.Development {
+			development = append(development, id)
+		}
+	}
+	draft.Signed.Roles[string(role)] = entry
+	return development
+}
+
+// markDevelopment writes the mark of those keys that the root still names.
+func markDevelopment(draft *rootMeta, ids []string) {
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return draft.Signed.Keys[id] == nil })
+	if len(ids) == 0 {
+		return
+	}
+	list := make([]any, len(ids))
+	for i, id := range ids {
+		list[i] = id
+	}
+	draft.Signed.UnrecognizedFields = map[string]any{developmentField: list}
+}
+
+// DraftRoot writes the root that follows, not signed by anybody: to rotate keys, or with an empty plan to renew it. It
+// goes from one holder of a root key to the next, each of whom calls SignRoot where the key is, and then to InstallRoot.
+func (r *Repo) DraftRoot(plan RootPlan) ([]byte, error) {
+	if r.pending {
+		return nil, ErrUnfinished
+	}
+	draft, err := plan.draft(r.root, r.expiry(r.validity.Root))
+	if err != nil {
+		return nil, err
+	}
+	if err := infoOf(draft).Check(r.allow); err != nil {
+		return nil, err
+	}
+	data, err := draft.ToBytes(false)
+	if err != nil {
+		return nil, fmt.Errorf("write root: %w", err)
+	}
+	return data, nil
+}
+
+// DescribeRoot says what a draft holds, signed or not, so that whoever signs it knows what that means. Nothing vouches for
+// it yet.
+func DescribeRoot(draft []byte) (RootInfo, error) {
+	root, err := draftFrom(draft)
+	if err != nil {
+		return RootInfo{}, err
+	}
+	return infoOf(root), nil
+}
+
+func draftFrom(data []byte) (*rootMeta, error) {
+	if len(data) > MaxRoot {
+		return nil, &TrustError{Document: "root draft", Fault: FaultTooLong}
+	}
+	if err := checkJSON(data); err != nil {
+		return nil, &TrustError{Document: "root draft", Fault: FaultMalformed, Err: err}
+	}
+	root, err := metadata.Root().FromBytes(data)
+	if err != nil {
+		return nil, &TrustError{Document: "root draft", Fault: FaultMalformed, Err: err}
+	}
+	if reason := fitRoot(&root.Signed); reason != "" {
+		return nil, &TrustError{Document: "root draft", Fault: FaultUnfit, Err: errors.New(reason)}
+	}
+	return root, nil
+}
+
+// SignRoot adds one key's signature to a draft. A signature of the same key that is there already is replaced. Keys that
+// the old root names and the new one does not sign, too: that is how a lost key is replaced by those that are left.
+func SignRoot(draft []byte, key *PrivateKey) ([]byte, error) {
+	root, err := draftFrom(draft)
+	if err != nil {
+		return nil, err
+	}
+	id := key.Public().ID()
+	root.Signatures = slices.DeleteFunc(root.Signatures, func(s metadata.Signature) bool { return s.KeyID == id })
+	s, err := key.signer()
+	if err != nil {
+		return nil, fmt.Errorf("sign root: %w", err)
+	}
+	if _, err := root.Sign(s); err != nil {
+		return nil, fmt.Errorf("sign root: %w", err)
+	}
+	return root.ToBytes(false)
+}
+
+// InstallRoot makes a signed root the newest one and signs everything below it again with signers, which must reach the
+// thresholds that the new root sets. If it was interrupted it is called again with the same bytes.
+func (r *Repo) InstallRoot(signed []byte, signers []*PrivateKey) error {
+	next, err := nextRoot(r.root, signed)
+	if err != nil {
+		return err
+	}
+	if err := infoOf(next).Check(r.allow); err != nil {
+		return err
+	}
+	name := metadataFolder + numbered(next.Signed.Version, rootFile)
+	if there, err := r.store.Load(name, MaxRoot); err == nil && !bytes.Equal(there, signed) {
+		return fmt.Errorf("another root of version %d lies in the release folder: %w", next.Signed.Version, ErrUnfinished)
+	}
+	before := *r
+	r.root, r.rootData, r.pending = next, slices.Clone(signed), false
+	if err := r.write(change{root: signed, targets: true, snapshot: true}, signers); err != nil {
+		*r = before
+		_, missing := r.store.Load(name, MaxRoot)
+		r.pending = missing == nil // it may have gone so far that readers see the new root
+		return err
+	}
+	return nil
+}
+
+// PublicKeys are the keys that the newest root names for a role, in the order of the root, for plans that keep some of them.
+func (r *Repo) PublicKeys(role KeyRole) []PublicKey {
+	var keys []PublicKey
+	for _, id := range r.root.Signed.Roles[string(role)].KeyIDs {
+		p := PublicKey{Development: slices.Contains(infoOf(r.root).Development, id)}
+		if _, err := hex.Decode(p.key[:], []byte(r.root.Signed.Keys[id].Value.PublicKey)); err != nil {
+			panic("release: internal error: a key that was verified can't be read: " + err.Error())
+		}
+		keys = append(keys, p)
+	}
+	return keys
+}

@@ -1,0 +1,13 @@
+package release
+
+import "io"
+
+// OpenAnySetPatch is OpenSetPatch for whatever listing comes out, so that hostile groups are reached.
+func OpenAnySetPatch(patch io.Reader, old Listing, to Digest) (*SetPatch, error) {
+	p := &SetPatch{r: newSetStream(patch), old: old}
+	from, err := old.Digest()
+	if err == nil {
+		err = p.read(from, to)
+	}
+	return p, err
+}

@@ -1,0 +1,216 @@
+package release
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+)
+
+// longContent is a content of which large parts are copied from one old file as they are. What is left of both goes the
+// way of other contents. So a pack of gigabytes needs neither the memory nor the time of a patch.
+type longContent struct {
+	member int // of the group
+	old    int // file of the old listing
+	copies []longCopy
+}
+
+// longCopy is so many new bytes, and behind them so many that are copied from a place in the old file.
+type longCopy struct{ gap, size, from int64 }
+
+func (l *longContent) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(l.old))
+	b = binary.AppendUvarint(b, uint64(len(l.copies)))
+	at, shift := int64(0), int64(0)
+	for _, c := range l.copies {
+		at += c.gap
+		b = binary.AppendUvarint(b, uint64(c.gap))
+		b = binary.AppendUvarint(b, uint64(c.size))
+		b = binary.AppendUvarint(b, fold(c.from-at-shift))
+		shift = c.from - at
+		at += c.size
+	}
+	return b
+}
+
+// readLongs reads the long contents of a group; copies is how many there were before, and the result how many there are.
+func (d *setDelta) readLongs(in *setNumbers, g int, old Listing, copies int) int {
+	group := &d.groups[g]
+	last := -1
+	for range in.next("the long contents of a group", int64(group.count)) {
+		l := longContent{member: last + 1 + int(in.next("a long content", int64(group.count)))}
+		if l.old = int(in.next("an old file", int64(len(old)))); in.err != nil || l.member >= group.count || l.old >= len(old) {
+			in.fail("has a long content that does not exist")
+			return copies
+		}
+		last = l.member
+		count := in.next("the copies of a long content", int64(maxCopies-copies))
+		copies += int(count)
+		l.read(in, count, d.fresh[d.members(g)[l.member]].size, old[l.old].Size)
+		group.longs = append(group.longs, l)
+	}
+	return copies
+}
+
+// read reads the copies and holds them within the new and the old content.
+func (l *longContent) read(in *setNumbers, count, size, oldSize int64) {
+	at, shift := int64(0), int64(0)
+	for range count {
+		c := longCopy{gap: in.next("a gap", MaxFile), size: in.next("the size of a copy", MaxFile)}
+		at += c.gap
+		shift += in.signed("a shift")
+		c.from = at + shift
+		if at += c.size; in.err != nil || at > size || c.from < 0 || c.from > oldSize || c.size > oldSize-c.from {
+			in.fail("has a copy outside of its files")
+			return
+		}
+		l.copies = append(l.copies, c)
+	}
+}
+
+// left is how many new bytes are not copied.
+func (l *longContent) left(size int64) int64 {
+	for _, c := range l.copies {
+		size -= c.size
+	}
+	return size
+}
+
+// extent is a part of a file.
+type extent struct{ at, size int64 }
+
+// newLeft lists the parts of the new content that are not copied.
+func (l *longContent) newLeft(size int64) (list []extent) {
+	at := int64(0)
+	for _, c := range l.copies {
+		if c.gap > 0 {
+			list = append(list, extent{at, c.gap})
+		}
+		at += c.gap + c.size
+	}
+	if at < size {
+		list = append(list, extent{at, size - at})
+	}
+	return list
+}
+
+// oldLeft lists the parts of the old file that nothing is copied from.
+func (l *longContent) oldLeft(size int64) (list []extent) {
+	used := make([]extent, len(l.copies))
+	for i, c := range l.copies {
+		used[i] = extent{c.from, c.size}
+	}
+	slices.SortFunc(used, func(a, b extent) int { return int(max(min(a.at-b.at, 1), -1)) })
+	at := int64(0)
+	for _, u := range used {
+		if u.at > at {
+			list = append(list, extent{at, u.at - at})
+		}
+		at = max(at, u.at+u.size)
+	}
+	if at < size {
+		list = append(list, extent{at, size - at})
+	}
+	return list
+}
+
+// parts reads some parts of a file as if they were one behind the other.
+type parts struct {
+	from io.ReaderAt
+	list []extent
+	ends []int64 // in what is read
+}
+
+func newParts(from io.ReaderAt, list []extent) *parts {
+	p := &parts{from: from, list: list, ends: make([]int64, len(list))}
+	sum := int64(0)
+	for i, e := range list {
+		sum += e.size
+		p.ends[i] = sum
+	}
+	return p
+}
+
+func (p *parts) size() int64 {
+	if len(p.ends) == 0 {
+		return 0
+	}
+	return p.ends[len(p.ends)-1]
+}
+
+// ReadAt implements io.ReaderAt.
+func (p *parts) ReadAt(b []byte, at int64) (n int, err error) {
+	for i := sort.Search(len(p.ends), func(i int) bool { return p.ends[i] > at }); n < len(b); i++ {
+		if i >= len(p.list) {
+			return n, io.EOF
+		}
+		left := p.ends[i] - at
+		want := b[n:][:min(int64(len(b)-n), left)]
+		got, err := p.from.ReadAt(want, p.list[i].at+p.list[i].size-left)
+		if n, at = n+got, at+int64(got); got < len(want) {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// weaver writes a long content: what is left of it comes in, copies come from the old file.
+type weaver struct {
+	out  io.Writer
+	old  io.ReaderAt
+	list []longCopy
+	gap  int64 // bytes to come before the next copy
+	buf  []byte
+}
+
+func newWeaver(out io.Writer, old io.ReaderAt, l *longContent) *weaver {
+	w := &weaver{out: out, old: old, list: l.copies, buf: make([]byte, 128<<10)}
+	if len(w.list) > 0 {
+		w.gap = w.list[0].gap
+	}
+	return w
+}
+
+// Write implements io.Writer.
+func (w *weaver) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		if err := w.copies(); err != nil {
+			return n, err
+		}
+		piece := b[n:]
+		if len(w.list) > 0 {
+			piece = piece[:min(int64(len(piece)), w.gap)]
+		}
+		got, err := w.out.Write(piece)
+		n, w.gap = n+got, w.gap-int64(got)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// copies writes what is to be copied before the next new byte.
+func (w *weaver) copies() error {
+	for len(w.list) > 0 && w.gap == 0 {
+		c := w.list[0]
+		for done := int64(0); done < c.size; {
+			b := w.buf[:min(c.size-done, int64(len(w.buf)))]
+			if n, err := w.old.ReadAt(b, c.from+done); n < len(b) {
+				if err == nil || err == io.EOF {
+					err = io.ErrUnexpectedEOF
+				}
+				return fmt.Errorf("read an old file at byte %d: %w", c.from+done, err)
+			}
+			if _, err := w.out.Write(b); err != nil {
+				return err
+			}
+			done += int64(len(b))
+		}
+		if w.list = w.list[1:]; len(w.list) > 0 {
+			w.gap = w.list[0].gap
+		}
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package release
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"collet/netproto/chunk"
+)
+
+// SetPatchOptions tune MakeSetPatch. The zero value is what a publisher wants.
+type SetPatchOptions struct {
+	// Workers is how many cores to use; 0 means all.
+	Workers int
+	// MaxMemory is how much memory making may take, in bytes; 0 means DefaultPatchMemory. Contents that would need more are
+	// first compared stretch by stretch, and what even then needs more is carried whole.
+	MaxMemory int64
+	// MaxBytes is the largest patch that is of use, in bytes; 0 means that any is. Beyond it the error is ErrPatchTooLarge.
+	MaxBytes int64
+	// LongResource is the size in bytes from which a resource is compared stretch by stretch; 0 means DefaultLongResource.
+	LongResource int64
+	// Group is how many bytes of new contents are coded together, at most; 0 means DefaultGroup.
+	Group int64
+	// Progress, if not nil, is called from one goroutine at a time with the bytes of new contents done and of all.
+	Progress func(done, total int64)
+}
+
+const (
+	// DefaultPatchMemory is 1.5 GiB: patches of modules of 120 MB, on the machine of a small studio.
+	DefaultPatchMemory = 1536 << 20
+	// DefaultLongResource is 128 MiB. A smaller pack gains a percent by being matched as a whole, and a patch of a larger
+	// one takes minutes.
+	DefaultLongResource = 128 << 20
+	// DefaultGroup is 64 MiB: more gain little (perf reference, section 9), and cost the publisher memory.
+	DefaultGroup = 64 << 20
+)
+
+// ErrPatchTooLarge says that a patch would have more bytes than are of use.
+var ErrPatchTooLarge = errors.New("the patch is larger than is of use")
+
+// SetPatchStats says what a set patch became.
+type SetPatchStats struct {
+	Bytes    int64 // of the patch
+	Contents int   // new contents
+	Fresh    int64 // their bytes
+	Read     int64 // bytes of old files that it refers to
+	Groups   int
+}
+
+// MakeSetPatch writes a patch that turns the set old into the set fresh. It needs the memory of its options and all of the
+// new contents' time: brotli at its best takes a second for a megabyte. It stops soon after ctx ends. Errors are those of
+// ctx, of the sources and of out, and ErrPatchTooLarge.
+func MakeSetPatch(ctx context.Context, out io.Writer, old, fresh SetSide, o SetPatchOptions) (stats SetPatchStats, err error) {
+	m, err := newSetMaker(out, old, fresh, o)
+	if err != nil {
+		return SetPatchStats{}, err
+	}
+	defer func() { err = errors.Join(err, m.olds.close(), m.news.close()) }()
+	if err := m.plan(ctx); err != nil {
+		return SetPatchStats{}, err
+	}
+	if err := m.head(); err != nil {
+		return m.stats, err
+	}
+	for g := range m.delta.groups {
+		if err := m.group(ctx, g); err != nil {
+			return m.stats, err
+		}
+	}
+	return m.stats, nil
+}
+
+// setMaker is the work of one MakeSetPatch.
+type setMaker struct {
+	out        io.Writer
+	old, fresh SetSide
+	from, to   Digest
+	options    SetPatchOptions
+	olds, news *setFiles
+	walk       *deltaWriter
+	delta      *setDelta
+	stats      SetPatchStats
+	done       int64
+}
+
+func newSetMaker(out io.Writer, old, fresh SetSide, o SetPatchOptions) (*setMaker, error) {
+	m := &setMaker{out: out, old: old, fresh: fresh, options: o, olds: newSetFiles(old.Source), news: newSetFiles(fresh.Source)}
+	if m.options.MaxMemory == 0 {
+		m.options.MaxMemory = DefaultPatchMemory
+	}
+	if m.options.LongResource == 0 {
+		m.options.LongResource = DefaultLongResource
+	}
+	if m.options.Group == 0 {
+		m.options.Group = DefaultGroup
+	}
+	if m.options.Progress == nil {
+		m.options.Progress = func(int64, int64) {}
+	}
+	var err error
+	if m.from, err = old.Listing.Digest(); err != nil {
+		return nil, err
+	}
+	if m.to, err = fresh.Listing.Digest(); err != nil {
+		return nil, err
+	}
+	m.walk = compareListings(old.Listing, fresh.Listing)
+	m.delta = m.walk.delta
+	for _, c := range m.delta.fresh {
+		m.stats.Contents++
+		m.stats.Fresh += c.size
+	}
+	return m, nil
+}
+
+// write counts what goes out.
+func (m *setMaker) write(b []byte) error {
+	m.stats.Bytes += int64(len(b))
+	if m.options.MaxBytes > 0 && m.stats.Bytes > m.options.MaxBytes {
+		return ErrPatchTooLarge
+	}
+	_, err := m.out.Write(b)
+	return err
+}
+
+// head writes everything before the groups.
+func (m *setMaker) head() error {
+	raw := m.walk.bytes()
+	if len(raw) > MaxSetDelta {
+		return fmt.Errorf("write set patch: the delta has %d bytes, more than %d: %w", len(raw), MaxSetDelta, ErrPatchTooLarge)
+	}
+	b := append([]byte(setPatchMagic), m.from.sum[:setCheck]...)
+	b = codeDelta(append(b, m.to.sum[:setCheck]...), raw)
+	for _, c := range m.delta.stream() {
+		b = append(b, m.delta.fresh[c].sum.sum[:]...)
+	}
+	m.stats.Groups = len(m.delta.groups)
+	return m.write(b)
+}
+
+// content is what a group codes of one of its contents.
+func (m *setMaker) content(g, member int) chunk.New {
+	group, c := &m.delta.groups[g], m.delta.fresh[m.delta.members(g)[member]]
+	n := chunk.New{ReaderAt: m.news.file(c.file), Size: c.size, Name: c.path}
+	if l := group.long(member); l != nil {
+		rest := newParts(n.ReaderAt, l.newLeft(c.size))
+		n.ReaderAt, n.Size = rest, rest.size()
+	}
+	return n
+}
+
+// group writes one group.
+func (m *setMaker) group(ctx context.Context, g int) error {
+	var news []chunk.New
+	bytes, total := int64(0), m.stats.Fresh
+	for member := range m.delta.groups[g].count {
+		news = append(news, m.content(g, member))
+		bytes += m.delta.fresh[m.delta.members(g)[member]].size
+	}
+	report := func(part float64) { m.options.Progress(m.done+int64(part*float64(bytes)), total) }
+	var err error
+	if m.delta.groups[g].whole {
+		err = m.whole(ctx, news)
+	} else {
+		err = m.solid(ctx, g, news, report)
+	}
+	m.done += bytes
+	report(0)
+	return err
+}
+
+// solid writes a group as one patch.
+func (m *setMaker) solid(ctx context.Context, g int, news []chunk.New, report func(float64)) error {
+	olds := setOlds(m.delta, g, m.old.Listing, m.olds)
+	for _, o := range olds {
+		m.stats.Read += o.Size
+	}
+	var patch bytes.Buffer
+	if _, err := chunk.MakePatch(ctx, &patch, olds, news, chunk.PatchOptions{Workers: m.options.Workers, Progress: report}); err != nil {
+		return err
+	}
+	if err := m.write(binary.AppendUvarint(nil, uint64(patch.Len()))); err != nil {
+		return err
+	}
+	return m.write(patch.Bytes())
+}
+
+// whole writes a group as it is, compressed.
+func (m *setMaker) whole(ctx context.Context, news []chunk.New) error {
+	var readers []io.Reader
+	left := int64(0)
+	for _, n := range news {
+		readers = append(readers, io.NewSectionReader(n.ReaderAt, 0, n.Size))
+		left += n.Size
+	}
+	all := io.MultiReader(readers...)
+	for left > 0 {
+		piece := make([]byte, min(left, wholePiece))
+		if _, err := io.ReadFull(all, piece); err != nil {
+			return fmt.Errorf("of the new contents: %w", err)
+		}
+		var object memoryFile
+		encoding, _, err := chunk.PackObject(ctx, &object, bytes.NewReader(piece), int64(len(piece)), chunk.PackObjectOptions{MaxBrotli: -1})
+		if err != nil {
+			return err
+		}
+		b := binary.AppendUvarint([]byte{byte(encoding)}, uint64(len(object.b)))
+		if err := m.write(append(b, object.b...)); err != nil {
+			return err
+		}
+		left -= int64(len(piece))
+	}
+	return nil
+}
+
+// memoryFile is a chunk.ObjectFile in memory. It is only ever written at its end, or truncated to nothing first.
+type memoryFile struct{ b []byte }
+
+// Write implements io.Writer.
+func (f *memoryFile) Write(b []byte) (int, error) {
+	f.b = append(f.b, b...)
+	return len(b), nil
+}
+
+// Seek implements io.Seeker for the two places that are asked for.
+func (f *memoryFile) Seek(offset int64, whence int) (int64, error) {
+	if offset != 0 || whence != io.SeekStart {
+		return 0, errors.ErrUnsupported
+	}
+	return 0, nil
+}
+
+// Truncate implements chunk.ObjectFile.
+func (f *memoryFile) Truncate(size int64) error {
+	f.b = f.b[:size]
+	return nil
+}

@@ -1,0 +1,238 @@
+package release
+
+import (
+	"context"
+	"io"
+	"math/bits"
+)
+
+const (
+	// sameBlock is the smallest stretch that is looked for in a long file, in bytes; a file of more than maxBlocks of them
+	// has larger ones, so that the table of an old file stays below 100 MB.
+	sameBlock = 4 << 10
+	maxBlocks = 1 << 20
+	// rollBase is the base of the rolling hash: any odd number with bits all over.
+	rollBase = 0x9E3779B97F4A7C15
+	// sieveBits is the size of the sieve before the table, as a power of two of bits: 2 MiB, which stay in the cache.
+	sieveBits = 24
+)
+
+// blocks knows where each block of an old file lies, by a hash that can be rolled.
+type blocks struct {
+	size  int64
+	at    map[uint64]int64
+	sieve []uint64
+	out   uint64 // rollBase to the power of size: what leaves the window
+}
+
+// findSame looks for stretches of new in old, byte for byte and as long as they go. It reads each file about once and needs
+// some hundred bytes of memory for each block of the old one.
+func findSame(ctx context.Context, old io.ReaderAt, oldSize int64, fresh io.ReaderAt, size int64) ([]longCopy, error) {
+	b, err := newBlocks(ctx, old, oldSize)
+	if err != nil || b == nil {
+		return nil, err
+	}
+	m := &sameFinder{
+		blocks: b, old: &window{from: old, size: oldSize}, fresh: &window{from: fresh, size: size},
+		rolled: &window{from: fresh, size: size},
+	}
+	for m.at+b.size <= size && len(m.copies) < maxCopies/8 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := m.next(); err != nil {
+			return nil, err
+		}
+	}
+	return m.copies, nil
+}
+
+// newBlocks hashes an old file block by block. A file of less than one block gives nil.
+func newBlocks(ctx context.Context, old io.ReaderAt, size int64) (*blocks, error) {
+	b := &blocks{size: sameBlock, at: map[uint64]int64{}, sieve: make([]uint64, 1<<(sieveBits-6)), out: 1}
+	for size/b.size > maxBlocks {
+		b.size *= 2
+	}
+	if size < b.size {
+		return nil, nil
+	}
+	for range b.size {
+		b.out *= rollBase
+	}
+	buf := make([]byte, b.size)
+	for at := int64(0); at+b.size <= size; at += b.size {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if n, err := old.ReadAt(buf, at); n < len(buf) {
+			return nil, short(err)
+		}
+		h := rollHash(buf)
+		if _, there := b.at[h]; !there {
+			b.at[h] = at
+			b.sieve[h>>(64-sieveBits)>>6] |= 1 << (h >> (64 - sieveBits) & 63)
+		}
+	}
+	return b, nil
+}
+
+func rollHash(b []byte) (h uint64) {
+	for _, c := range b {
+		h = h*rollBase + uint64(c) + 1
+	}
+	return h
+}
+
+// find is the place of a block with this hash.
+func (b *blocks) find(h uint64) (int64, bool) {
+	if b.sieve[h>>(64-sieveBits)>>6]&(1<<(h>>(64-sieveBits)&63)) == 0 {
+		return 0, false
+	}
+	at, found := b.at[h]
+	return at, found
+}
+
+// sameFinder walks the new file.
+type sameFinder struct {
+	blocks     *blocks
+	old, fresh *window // to compare
+	rolled     *window // of the new file, to roll over
+	at         int64   // all before is done
+	end        int64   // of the last copy
+	copies     []longCopy
+}
+
+// next rolls through one stretch of the new file and takes the first match in it.
+func (m *sameFinder) next() error {
+	size := m.blocks.size
+	stretch, err := m.rolled.bytes(m.at, 1<<20+size)
+	if err != nil {
+		return err
+	}
+	h := rollHash(stretch[:size])
+	for i := int64(0); ; i++ {
+		if from, found := m.blocks.find(h); found {
+			taken, err := m.take(m.at+i, from)
+			if err != nil || taken {
+				return err
+			}
+		}
+		if i+size >= int64(len(stretch)) {
+			m.at += i + 1
+			return nil
+		}
+		h = h*rollBase + uint64(stretch[i+size]) + 1 - m.blocks.out*(uint64(stretch[i])+1)
+	}
+}
+
+// take makes a copy of a match and what is the same around it, if the bytes are really the same.
+func (m *sameFinder) take(at, from int64) (bool, error) {
+	forward, err := m.same(at, from)
+	if err != nil || forward < m.blocks.size {
+		return false, err
+	}
+	back, err := m.sameBefore(at, from)
+	if err != nil {
+		return false, err
+	}
+	at, from, forward = at-back, from-back, forward+back
+	m.copies = append(m.copies, longCopy{gap: at - m.end, size: forward, from: from})
+	m.end = at + forward
+	m.at = m.end
+	return true, nil
+}
+
+// same is how many bytes are equal from two places on.
+func (m *sameFinder) same(at, from int64) (n int64, err error) {
+	for {
+		a, err := m.fresh.bytes(at+n, 256<<10)
+		if err != nil {
+			return 0, err
+		}
+		b, err := m.old.bytes(from+n, 256<<10)
+		if err != nil {
+			return 0, err
+		}
+		k := equalHead(a, b)
+		if n += int64(k); k < len(a) || k < len(b) || k == 0 {
+			return n, nil
+		}
+	}
+}
+
+// sameBefore is how many bytes are equal before two places, as far as the last copy.
+func (m *sameFinder) sameBefore(at, from int64) (n int64, err error) {
+	for n < min(at-m.end, from) {
+		step := min(4<<10, at-m.end-n, from-n)
+		a, err := m.fresh.bytes(at-n-step, step)
+		if err != nil {
+			return 0, err
+		}
+		b, err := m.old.bytes(from-n-step, step)
+		if err != nil {
+			return 0, err
+		}
+		k := sharedTail(string(a), string(b))
+		if n += int64(k); int64(k) < step {
+			break
+		}
+	}
+	return n, nil
+}
+
+// equalHead is how many bytes two slices begin with in common.
+func equalHead(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if x := word(a[i:]) ^ word(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+func word(b []byte) uint64 {
+	_ = b[7]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+// window reads a file piece by piece and keeps the last piece.
+type window struct {
+	from io.ReaderAt
+	size int64
+	at   int64
+	buf  []byte
+}
+
+// windowSize is how much is read at a time, in bytes.
+const windowSize = 4 << 20
+
+// bytes gives at most n bytes from a place on, fewer only at the end of the file. They are valid until the next call.
+func (w *window) bytes(at, n int64) ([]byte, error) {
+	n = min(n, w.size-at)
+	if at < w.at || at+n > w.at+int64(len(w.buf)) {
+		if w.buf == nil {
+			w.buf = make([]byte, windowSize)
+		}
+		w.at = max(0, at-windowSize/4) // some of what lies before is asked for, too
+		w.buf = w.buf[:min(int64(cap(w.buf)), w.size-w.at)]
+		if got, err := w.from.ReadAt(w.buf, w.at); got < len(w.buf) {
+			w.buf = w.buf[:0]
+			return nil, short(err)
+		}
+	}
+	return w.buf[at-w.at : at-w.at+n], nil
+}
+
+// short is the error of a read that gave too little.
+func short(err error) error {
+	if err == nil || err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

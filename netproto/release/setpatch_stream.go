@@ -1,0 +1,163 @@
+package release
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/andybalholm/brotli"
+)
+
+// setStream is a set patch while it is read. It remembers the reader's own error, which is not the patch's fault.
+type setStream struct {
+	from io.Reader
+	buf  *bufio.Reader
+	n    int64 // bytes read from from
+	err  error // of from
+}
+
+func newSetStream(r io.Reader) *setStream {
+	s := &setStream{from: r}
+	s.buf = bufio.NewReaderSize((*setFeed)(s), 64<<10)
+	return s
+}
+
+// setFeed is the way from the reader into the buffer.
+type setFeed setStream
+
+func (f *setFeed) Read(b []byte) (int, error) {
+	n, err := f.from.Read(b)
+	f.n += int64(n)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+func (s *setStream) Read(b []byte) (int, error) { return s.buf.Read(b) }
+
+// offset is how far the patch was used.
+func (s *setStream) offset() int64 { return s.n - int64(s.buf.Buffered()) }
+
+// wrong makes the peer's fault of what was found.
+func (s *setStream) wrong(reason string, err error) error {
+	if err != nil {
+		reason += ": " + err.Error()
+	}
+	return &FormatError{Document: "set patch", Offset: int(s.offset()), Reason: reason}
+}
+
+// fault is err, unless the reader's own error led to it.
+func (s *setStream) fault(err error) error {
+	if s.err != nil {
+		return s.err
+	}
+	return err
+}
+
+// number reads a number that is at most limit.
+func (s *setStream) number(what string, limit uint64) (uint64, error) {
+	v, err := binary.ReadUvarint(s.buf)
+	if err != nil {
+		return 0, s.wrong("is cut off in "+what, err)
+	}
+	if v > limit {
+		return 0, s.wrong(fmt.Sprintf("has %d as %s, the most is %d", v, what, limit), nil)
+	}
+	return v, nil
+}
+
+// delta reads the delta, decoded.
+func (s *setStream) delta() ([]byte, error) {
+	raw, err := s.number("the size of the delta", MaxSetDelta)
+	if err != nil {
+		return nil, err
+	}
+	coded, err := s.number("the coded size of the delta", 2*MaxSetDelta+1)
+	if err != nil {
+		return nil, err
+	}
+	in := io.LimitReader(s, int64(coded>>1))
+	if coded&1 == 1 {
+		in = io.LimitReader(brotli.NewReader(in), int64(raw)+1)
+	}
+	var out bytes.Buffer
+	if _, err := io.Copy(&out, in); err != nil || uint64(out.Len()) != raw {
+		return nil, s.wrong("has a damaged delta", err)
+	}
+	return out.Bytes(), nil
+}
+
+// codeDelta writes a delta with its sizes, by brotli if that is smaller.
+func codeDelta(out []byte, raw []byte) []byte {
+	var packed bytes.Buffer
+	w := brotli.NewWriterOptions(&packed, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: 22})
+	if _, err := w.Write(raw); err != nil {
+		panic("release: internal error: brotli to memory: " + err.Error())
+	}
+	if err := w.Close(); err != nil {
+		panic("release: internal error: brotli to memory: " + err.Error())
+	}
+	out = binary.AppendUvarint(out, uint64(len(raw)))
+	if packed.Len() < len(raw) {
+		out = binary.AppendUvarint(out, uint64(packed.Len())<<1|1)
+		return append(out, packed.Bytes()...)
+	}
+	out = binary.AppendUvarint(out, uint64(len(raw))<<1)
+	return append(out, raw...)
+}
+
+// setNumbers reads numbers out of a part of the delta. After the first fault it gives zeroes; the fault is err.
+type setNumbers struct {
+	b   []byte
+	err error
+}
+
+var errSetDelta = errors.New("has a delta that ends too early")
+
+func (s *setNumbers) fail(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf(format, args...)
+	}
+	s.b = nil
+}
+
+// next is a number of at most limit.
+func (s *setNumbers) next(what string, limit int64) int64 {
+	v, n := binary.Uvarint(s.b)
+	if n <= 0 {
+		if s.err == nil {
+			s.err = errSetDelta
+		}
+		return 0
+	}
+	if s.b = s.b[n:]; v > uint64(limit) {
+		s.fail("has %d as %s, the most is %d", v, what, limit)
+		return 0
+	}
+	return int64(v)
+}
+
+// signed is a folded number within ± MaxNumber.
+func (s *setNumbers) signed(what string) int64 {
+	return unfold(uint64(s.next(what, 2*MaxNumber)))
+}
+
+// take is so many bytes.
+func (s *setNumbers) take(n int64) []byte {
+	if s.err != nil || n > int64(len(s.b)) {
+		if s.err == nil {
+			s.err = errSetDelta
+		}
+		return nil
+	}
+	b := s.b[:n]
+	s.b = s.b[n:]
+	return b
+}
+
+func fold(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
+func unfold(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

@@ -1,0 +1,136 @@
+package release
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+const (
+	// MaxSources is the largest list of sources in bytes: MaxSet contents of some 300 bytes each. It is held in memory.
+	MaxSources = 64 << 20
+	// MaxIndexFiles is how many files one chunk index can tell apart.
+	MaxIndexFiles = MaxSet
+)
+
+// Encoding says how a content lies in its object. The words stand in lists of sources and never change.
+type Encoding string
+
+const (
+	// EncodedZstd is one zstd frame, or several.
+	EncodedZstd Encoding = "zstd"
+	// EncodedStored is the content itself, so the object has its digest and size.
+	EncodedStored Encoding = "stored"
+	// EncodedBrotli is one brotli stream.
+	EncodedBrotli Encoding = "brotli"
+)
+
+// Source is where one content comes from without a patch.
+type Source struct {
+	Content  Digest   // SHA-256 of the file
+	Whole    Object   // the whole file
+	Encoding Encoding // of Whole
+	Index    Object   // the chunk index that describes it; zero if there is none
+	Entry    uint32   // which file of that index it is; 0 without an index
+}
+
+// Sources says where the contents of a set come from, one entry for each content, sorted by Content. It is fetched only
+// when no patch fits. See docs/RELEASE-FORMAT.md, "Sources".
+type Sources []Source
+
+// NewSources sorts a copy of list. It checks nothing; Encode does.
+func NewSources(list []Source) Sources {
+	s := Sources(slices.Clone(list))
+	slices.SortFunc(s, func(a, b Source) int { return compareSums(a.Content, b.Content) })
+	return s
+}
+
+func compareSums(a, b Digest) int { return slices.Compare(a.sum[:], b.sum[:]) }
+
+// ParseSources reads a list of sources. Anything but the canonical form is a *FormatError.
+func ParseSources(data []byte) (Sources, error) {
+	var s Sources
+	if err := readDocument("sources", data, MaxSources, s.code); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Encode writes the canonical form. A list that is not sorted, or that ParseSources would refuse, is an error.
+func (s Sources) Encode() ([]byte, error) { return writeDocument("sources", MaxSources, s.code) }
+
+// Find looks a content up.
+func (s Sources) Find(content Digest) (Source, bool) {
+	i, found := slices.BinarySearchFunc(s, content, func(e Source, d Digest) int { return compareSums(e.Content, d) })
+	if !found || content.Algorithm != SHA256 {
+		return Source{}, false
+	}
+	return s[i], true
+}
+
+// Pack gives the object of a list of sources and its name.
+func (s Sources) Pack() (object []byte, ref Object, err error) {
+	data, err := s.Encode()
+	if err != nil {
+		return nil, Object{}, err
+	}
+	if object, err = pack(data); err != nil {
+		return nil, Object{}, fmt.Errorf("pack sources: %w", err)
+	}
+	return object, ObjectOf(object), nil
+}
+
+// UnpackSources opens the object of a list of sources. Bytes that are not those which ref names are an *ObjectError and
+// are not opened.
+func UnpackSources(object []byte, ref Object) (Sources, error) {
+	data, err := unpackVerified("sources", object, ref, MaxSources)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSources(data)
+}
+
+func (s *Sources) code(c *canon) {
+	var last Digest
+	codeList(c, "sources", (*[]Source)(s), MaxSet, func(c *canon, e *Source) {
+		e.code(c)
+		if !last.IsZero() && cmp.Compare(compareSums(last, e.Content), 0) >= 0 {
+			c.fail("contents are not in order, or one stands twice")
+		}
+		last = e.Content
+	})
+}
+
+// code is the layout of one source. The keys are in the order of their bytes; without an index its key is left out.
+func (e *Source) code(c *canon) {
+	encoding := string(e.Encoding)
+	c.mark(`{"content":`)
+	c.sum("content", &e.Content)
+	c.mark(`,"encoding":`)
+	c.text("encoding", &encoding, maxName, encodingFault)
+	if !c.reading && !e.Index.IsZero() || c.reading && c.next(`,"index":`) {
+		c.mark(`,"index":{"entry":`)
+		entry := uint64(e.Entry)
+		c.number("entry", &entry, MaxIndexFiles-1)
+		c.mark(`,"object":`)
+		e.Index.code(c, "index", MaxObject)
+		c.mark(`}`)
+		e.Entry = uint32(entry)
+	} else if e.Entry != 0 {
+		c.fail("an entry without an index")
+	}
+	c.mark(`,"whole":`)
+	e.Whole.code(c, "whole", MaxObject)
+	c.mark(`}`)
+	e.Encoding = Encoding(encoding)
+	if e.Encoding == EncodedStored && e.Whole.Sum != e.Content {
+		c.fail("a stored object is not the content")
+	}
+}
+
+func encodingFault(s string) string {
+	if s != string(EncodedZstd) && s != string(EncodedStored) && s != string(EncodedBrotli) {
+		return "is none of zstd, brotli and stored"
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+package release
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxDepth is how deep JSON of metadata may be nested. Ours has seven levels; the rest is room for fields of later
+// programs.
+const maxDepth = 16
+
+// scope is an object or array that is open.
+type scope struct {
+	keys map[string]bool // the lower-cased keys of an object so far; nil for an array
+	key  bool            // the next token of the object is a key
+}
+
+// checkJSON refuses JSON that two readers may understand in two ways or that makes one stumble: keys that stand twice or
+// differ by case only, null, nesting that is too deep, anything cut off and anything behind the end. It looks at marks
+// only and believes nothing, so it may run before signatures are checked.
+func checkJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var open []scope
+	for first := true; first || len(open) > 0; first = false {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return errors.New("it is cut off")
+		}
+		if err != nil {
+			return err
+		}
+		if open, err = step(open, token); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows its end")
+	}
+	return nil
+}
+
+// step takes one token.
+func step(open []scope, token json.Token) ([]scope, error) {
+	top := len(open) - 1
+	if top >= 0 && open[top].key {
+		if key, is := token.(string); is {
+			folded := strings.ToLower(key)
+			if open[top].keys[folded] {
+				return nil, fmt.Errorf("the key %q stands twice", key)
+			}
+			open[top].keys[folded], open[top].key = true, false
+			return open, nil
+		}
+	}
+	switch token {
+	case nil:
+		return nil, errors.New("it contains null")
+	case json.Delim('{'), json.Delim('['):
+		if len(open) == maxDepth {
+			return nil, fmt.Errorf("it is nested deeper than %d levels", maxDepth)
+		}
+		next := scope{}
+		if token == json.Delim('{') {
+			next = scope{keys: map[string]bool{}, key: true}
+		}
+		return append(open, next), nil
+	case json.Delim('}'), json.Delim(']'):
+		open = open[:top]
+	}
+	if top = len(open) - 1; top >= 0 && open[top].keys != nil {
+		open[top].key = true // a value has ended
+	}
+	return open, nil
+}

@@ -1,0 +1,33 @@
+package release
+
+// Entries are all releases of the newest signed list that was verified, sorted by product, channel, target and number.
+// Before anything was verified the error is ErrNothingKnown. It is for whoever hands a whole release folder out.
+func (t *Trust) Entries() ([]Entry, error) {
+	k := t.knowing()
+	if k.targets.meta == nil {
+		return nil, ErrNothingKnown
+	}
+	return entriesOf(&k.targets.meta.Signed)
+}
+
+// Document is one verified document of metadata.
+type Document struct {
+	Name    string // in the release folder: "metadata/timestamp.json", "metadata/12.snapshot.json", …
+	Version int64
+	Data    []byte // as it was signed; to be read only
+}
+
+// Documents are the newest verified timestamp, snapshot and list of releases, in this order. Before they are known the
+// error is ErrNothingKnown.
+func (t *Trust) Documents() ([3]Document, error) {
+	k := t.knowing()
+	if k.timestamp.meta == nil || k.snapshot.meta == nil || k.targets.meta == nil {
+		return [3]Document{}, ErrNothingKnown
+	}
+	snapshot, targets := k.snapshot.meta.Signed.Version, k.targets.meta.Signed.Version
+	return [3]Document{
+		{metadataFolder + timestampFile, k.timestamp.meta.Signed.Version, k.timestamp.data},
+		{metadataFolder + numbered(snapshot, snapshotFile), snapshot, k.snapshot.data},
+		{metadataFolder + numbered(targets, targetsFile), targets, k.targets.data},
+	}, nil
+}

@@ -1,0 +1,293 @@
+// Package releasetest makes small release folders on disk, for tests of whoever hands them out or takes them. They are
+// signed with keys that exist only in the test, and have everything that a release folder has: metadata, heads, listings,
+// sources, whole objects, packs and, where asked for, plain files. They have no patches that apply.
+package releasetest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"collet/netproto/chunk"
+	"collet/netproto/release"
+)
+
+// Product is the product of every release.
+const Product = "lathe"
+
+// Folder is a release folder and its publisher. It is for one goroutine.
+type Folder struct {
+	Dir     string
+	Repo    *release.Repo
+	Keys    []*release.PrivateKey // of all roles
+	entries []release.Entry
+}
+
+// Release is what Publish makes.
+type Release struct {
+	Number        uint64
+	Channel       string // empty: "stable"
+	Product       string // empty: Product
+	Percent       uint8
+	Hold, Killed  bool
+	Compatibility string
+	// Files are the contents of each target's set by path. *.zip is a resource, what is named like a native module is one,
+	// everything else is a companion.
+	Files map[string]map[string]string
+	Plain bool   // lay them out as plain files, too
+	Patch string // content of an object that stands in the place of a patch; empty: none
+	Note  string // release notes; empty: none
+	Index string // content of the set of chunk indexes; empty: the right one
+}
+
+// New sets a release folder up in dir, which need not exist. Its signatures last as long as those of a real one, from now.
+func New(dir string) (*Folder, error) {
+	f := &Folder{Dir: dir}
+	plan := release.RootPlan{}
+	for _, role := range release.KeyRoles() {
+		p, count := release.RolePlan{}, 1
+		if role == release.RoleRoot {
+			count = 3
+		}
+		for range count {
+			key, err := release.GenerateKey(false)
+			if err != nil {
+				return nil, err
+			}
+			f.Keys, p.Keys = append(f.Keys, key), append(p.Keys, key.Public())
+		}
+		plan[role] = p
+	}
+	var err error
+	f.Repo, err = release.CreateRepo(Store(dir), plan, f.Keys, release.RepoOptions{})
+	return f, err
+}
+
+// Publish adds a release for each target and makes all of them visible at once.
+func (f *Folder) Publish(r Release) error {
+	for _, target := range slices.Sorted(maps.Keys(r.Files)) {
+		e, err := f.add(r, target)
+		if err != nil {
+			return err
+		}
+		f.entries = slices.DeleteFunc(f.entries, func(old release.Entry) bool { return old.Path() == e.Path() })
+		f.entries = append(f.entries, e)
+	}
+	return f.Sign()
+}
+
+// Edit changes what is said of each release, and signs it.
+func (f *Folder) Edit(change func(e *release.Entry)) error {
+	for i := range f.entries {
+		change(&f.entries[i])
+	}
+	return f.Sign()
+}
+
+// Entries are the releases so far.
+func (f *Folder) Entries() []release.Entry { return slices.Clone(f.entries) }
+
+// Sign makes what was added visible.
+func (f *Folder) Sign() error { return f.Repo.SetEntries(f.entries, f.Keys) }
+
+// add writes everything of one release but the metadata.
+func (f *Folder) add(r Release, target string) (release.Entry, error) {
+	var files []release.ListedFile
+	var sources []release.Source
+	seen := map[release.Digest]bool{}
+	for name, content := range r.Files[target] {
+		listed := release.ListedFile{Path: name, Use: useOf(name), Size: int64(len(content)), Mode: release.PlainMode, Sum: release.ObjectOf([]byte(content)).Sum}
+		files = append(files, listed)
+		if !seen[listed.Sum] {
+			source, err := f.whole([]byte(content))
+			if err != nil {
+				return release.Entry{}, err
+			}
+			sources, seen[listed.Sum] = append(sources, source), true
+		}
+		if r.Plain {
+			if err := Store(f.Dir).Save(PlainPath(target, listed), []byte(content)); err != nil {
+				return release.Entry{}, err
+			}
+		}
+	}
+	h := release.Head{
+		Product: or(r.Product, Product), Channel: or(r.Channel, "stable"), Target: target, Number: r.Number, Version: "1.0",
+		Compatibility: r.Compatibility, Published: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Count: len(files),
+	}
+	if err := f.pack(r.Files[target], sources, r.Index); err != nil {
+		return release.Entry{}, err
+	}
+	return f.head(h, r, release.NewListing(files), release.NewSources(sources))
+}
+
+// head writes listing, sources and head.
+func (f *Folder) head(h release.Head, r Release, listing release.Listing, sources release.Sources) (release.Entry, error) {
+	h.Bytes = listing.Bytes()
+	packed, ref, err := listing.Pack()
+	if err != nil {
+		return release.Entry{}, err
+	}
+	h.Listing = ref
+	from, object, err := sources.Pack()
+	if err != nil {
+		return release.Entry{}, err
+	}
+	h.Sources = object
+	objects := [][]byte{packed, from}
+	if r.Patch != "" {
+		h.Patches = []release.PatchRef{{From: release.ObjectOf([]byte("an old listing")).Sum, Object: release.ObjectOf([]byte(r.Patch))}}
+		objects = append(objects, []byte(r.Patch))
+	}
+	if r.Note != "" {
+		h.Notes = map[string]release.Object{"en": release.ObjectOf([]byte(r.Note))}
+		objects = append(objects, []byte(r.Note))
+	}
+	for _, data := range objects {
+		if err := Store(f.Dir).Save(release.ObjectOf(data).Path(), data); err != nil {
+			return release.Entry{}, err
+		}
+	}
+	data, err := h.Encode()
+	if err != nil {
+		return release.Entry{}, err
+	}
+	head := release.ObjectOf(data)
+	e := release.Entry{Product: h.Product, Channel: h.Channel, Target: h.Target, Number: h.Number, Percent: r.Percent, Hold: r.Hold, Killed: r.Killed, Head: head}
+	return e, Store(f.Dir).Save(head.HeadPath(), data)
+}
+
+// pack writes a pack with the contents as they are, and the chunk indexes that lead there.
+func (f *Folder) pack(files map[string]string, sources []release.Source, instead string) error {
+	contents := map[release.Digest]string{}
+	for _, content := range files {
+		contents[release.ObjectOf([]byte(content)).Sum] = content
+	}
+	var pack []byte
+	var indexes []*chunk.Index
+	for i := range sources {
+		if data := contents[sources[i].Content]; len(data) > 0 {
+			sources[i].Entry = uint32(len(indexes))
+			indexes = append(indexes, cut([]byte(data), int64(len(pack))))
+			pack = append(pack, data...)
+		}
+	}
+	if len(indexes) == 0 {
+		return nil
+	}
+	object := release.ObjectOf(pack)
+	sum, _ := object.Sum.SHA256()
+	for _, index := range indexes {
+		index.Packs = []chunk.PackRef{{Digest: sum, Size: object.Size}}
+	}
+	set, err := chunk.EncodeIndexSet(indexes)
+	if err != nil {
+		return err
+	}
+	if instead != "" {
+		set = []byte(instead)
+	}
+	for i := range sources {
+		if contents[sources[i].Content] != "" {
+			sources[i].Index = release.ObjectOf(set)
+		}
+	}
+	return errors.Join(Store(f.Dir).Save(object.Path(), pack), Store(f.Dir).Save(release.ObjectOf(set).Path(), set))
+}
+
+// cut makes the index of a content that is stored at an offset of a pack.
+func cut(data []byte, offset int64) *chunk.Index {
+	index := &chunk.Index{Grain: chunk.Fine}
+	for len(data) > 0 {
+		n := min(len(data), chunk.MaxChunk)
+		index.Chunks = append(index.Chunks, chunk.Chunk{Sum: chunk.SumChunk(data[:n]), Size: int32(n), Packed: int32(n), Offset: offset})
+		data, offset = data[n:], offset+int64(n)
+	}
+	return index
+}
+
+// whole writes the whole object of a content.
+func (f *Folder) whole(content []byte) (release.Source, error) {
+	out, err := os.CreateTemp(f.Dir, ".object-*")
+	if err != nil {
+		return release.Source{}, err
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	encoding, _, err := chunk.PackObject(context.Background(), out, strings.NewReader(string(content)), int64(len(content)), chunk.PackObjectOptions{MaxBrotli: -1})
+	if err != nil {
+		return release.Source{}, err
+	}
+	data, err := os.ReadFile(out.Name())
+	if err != nil {
+		return release.Source{}, err
+	}
+	object := release.ObjectOf(data)
+	return release.Source{Content: release.ObjectOf(content).Sum, Whole: object, Encoding: release.Encoding(encoding.String())},
+		Store(f.Dir).Save(object.Path(), data)
+}
+
+// PlainPath is where a file of a target lies as a plain one.
+func PlainPath(target string, f release.ListedFile) string {
+	if f.Use == release.UseResource {
+		return "Resources/" + f.Path
+	}
+	return "PlatformBinaries/" + target + "/" + f.Path
+}
+
+func useOf(name string) release.Use {
+	if path.Ext(name) == ".zip" {
+		return release.UseResource
+	}
+	return release.UseOf(release.Binary, name)
+}
+
+func or(value, standard string) string {
+	if value == "" {
+		return standard
+	}
+	return value
+}
+
+// Store is a folder as release.Store has it: files come into being whole.
+type Store string
+
+var _ release.Store = Store("")
+
+// Load implements release.Store.
+func (s Store) Load(name string, limit int64) ([]byte, error) {
+	data, err := os.ReadFile(s.path(name))
+	if err == nil && int64(len(data)) > limit {
+		err = release.ErrTooLong
+	}
+	return data, err
+}
+
+// Save implements release.Store.
+func (s Store) Save(name string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(s.path(name)), 0o755); err != nil {
+		return err
+	}
+	part := s.path(name) + ".part"
+	if err := os.WriteFile(part, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(part, s.path(name))
+}
+
+// Remove takes a file away, if it is there.
+func (s Store) Remove(name string) error {
+	if err := os.Remove(s.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (s Store) path(name string) string { return filepath.Join(string(s), filepath.FromSlash(name)) }

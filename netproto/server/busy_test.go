@@ -1,0 +1,205 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/server"
+)
+
+// over is a limit of connections that is reached.
+type over struct {
+	limit  string // as the metrics name it
+	change func(*server.Limits)
+	held   int // connections that a client keeps open
+}
+
+func overs() []over {
+	return []over{
+		{"connections", func(l *server.Limits) { l.Connections = 1 }, 1},
+		{"address", func(l *server.Limits) { l.ConnectionsPerAddress, l.ExemptAddresses = 1, nil }, 1},
+		{"address_rate", func(l *server.Limits) { l.ConnectionsPerSecondPerAddress, l.ExemptAddresses = 1, nil }, 0},
+	}
+}
+
+// turnedAway dials until the server refuses, which a limit of connections in a second may do only at the second try, and
+// returns how many connections the refused try took, and its error.
+func turnedAway(t *testing.T, w way, opt netproto.ClientOptions) (int, error) {
+	t.Helper()
+	opt.Addr, opt.Compatibility, opt.Target = w.addr, compatibility, "Linux-x64"
+	for range 20 { // on a machine on which each takes longer than a second there is never a refusal
+		dials := 0
+		opt.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials++
+			return w.dialer.DialContext(ctx, network, addr)
+		}
+		client, err := netproto.Dial(t.Context(), opt)
+		if err != nil {
+			return dials, err
+		}
+		client.Close()
+	}
+	t.Fatal("never refused")
+	return 0, nil
+}
+
+// TestFullServerSaysSo by every transport, for each limit of connections, to clients of ours that know the generation and
+// to those that find it out: they hear it in words, and on their first connection.
+func TestFullServerSaysSo(t *testing.T) {
+	for _, o := range overs() {
+		set := settings(t)
+		o.change(&set.Limits)
+		h := dock(t, set)
+		var m server.Monitor
+		m.Watch(h.Server)
+		for range o.held {
+			h.house.addr = h.tcp
+			h.dial(t, netproto.C1).greet(hello(netproto.C1))
+		}
+		for _, w := range h.ways(t) {
+			for _, auto := range []bool{false, true} {
+				t.Run(strings.Join([]string{o.limit, w.name, map[bool]string{true: "auto"}[auto]}, " "), func(t *testing.T) {
+					dials, err := turnedAway(t, w, netproto.ClientOptions{Auto: auto})
+					var refused *netproto.RefusedError
+					if !errors.As(err, &refused) || refused.Reason != netproto.RefuseBusy || !strings.Contains(err.Error(), "server is full") || dials != 1 {
+						t.Errorf("after %d connections: %v", dials, err)
+					}
+				})
+			}
+			series := `collet_connections_refused_total{limit="` + o.limit + `",transport="` + w.name + `"}`
+			if got := value(t, &m, series); got != "2" {
+				t.Errorf("%s is %q", series, got)
+			}
+		}
+	}
+}
+
+// TestEngineClientOfAFullServer sees an orderly end of its connection, for which there is no word in its generation.
+func TestEngineClientOfAFullServer(t *testing.T) {
+	set := settings(t)
+	set.Limits.Connections = 1
+	h := dock(t, set)
+	h.house.addr = h.tcp
+	h.dial(t, netproto.C1).greet(hello(netproto.C1))
+	for _, w := range h.ways(t) {
+		for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
+			_, err := turnedAway(t, w, netproto.ClientOptions{Generation: g})
+			var closed *netproto.ClosedError
+			if !errors.As(err, &closed) || closed.Answered || !strings.Contains(err.Error(), "EOF") {
+				t.Errorf("%s %v: %v", w.name, g, err)
+			}
+		}
+	}
+}
+
+// TestCrowdAtAFullServer comes all at once; nobody is left without a word.
+func TestCrowdAtAFullServer(t *testing.T) {
+	set := settings(t)
+	set.Limits.Connections = 1
+	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
+		newPeer(t, pipes.connect(), netproto.C1).greet(hello(netproto.C1))
+		var crowd sync.WaitGroup
+		for i := range 256 {
+			crowd.Go(func() {
+				client, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+					Addr: "full.test:4000", Auto: i%2 == 0, Compatibility: compatibility, Target: "Linux-x64",
+					Dial: func(context.Context, string, string) (net.Conn, error) { return pipes.connect(), nil },
+				})
+				if err == nil {
+					client.Close()
+				}
+				var refused *netproto.RefusedError
+				if !errors.As(err, &refused) || refused.Reason != netproto.RefuseBusy {
+					t.Errorf("client %d: %v", i, err)
+				}
+			})
+		}
+		crowd.Wait()
+	})
+}
+
+// TestFloodOfOneAddressIsNotTold more often than a client has use for it.
+func TestFloodOfOneAddressIsNotTold(t *testing.T) {
+	set := settings(t)
+	set.Limits.ConnectionsPerAddress, set.Limits.ConnectionsPerSecondPerAddress = 1, 1000
+	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
+		if told(t, pipes, "192.0.2.1:1") {
+			t.Fatal("the first one is refused")
+		}
+		for range 20 {
+			if !told(t, pipes, "192.0.2.1:2") {
+				t.Fatal("served above the limit")
+			}
+		}
+		late := newPeer(t, pipes.connectFrom("192.0.2.1:3"), netproto.C1)
+		if lasted, seen := late.lasts(false); lasted != 0 || len(seen) != 0 {
+			t.Errorf("closed after %v with %v", lasted, seen)
+		}
+		if told(t, pipes, "192.0.2.2:1") {
+			t.Error("another address is refused")
+		}
+		time.Sleep(time.Second)
+		if !told(t, pipes, "192.0.2.1:4") {
+			t.Error("served above the limit")
+		}
+	})
+}
+
+// TestScansThatReset their connections are one warning, too, by every transport.
+func TestScansThatReset(t *testing.T) {
+	h := dock(t, settings(t))
+	for _, w := range h.ways(t) {
+		for range 3 {
+			before := strings.Count(h.log.String(), "Client connected")
+			conn, err := net.Dial("tcp", w.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.Write([]byte{0x16}) // something that can't be taken for all
+			h.stopped(t, func() bool { return strings.Count(h.log.String(), "Client connected") > before })
+			conn.(*net.TCPConn).SetLinger(0)
+			conn.Close()
+		}
+	}
+	h.gone(t)
+	h.log.counts(t, "warn", "Connection from host '127.0.0.1' ended without a handshake", 1)
+	h.log.counts(t, "debug", "Connection from host '127.0.0.1' ended without a handshake", 11)
+	var m server.Monitor
+	m.Watch(h.Server)
+	if got := value(t, &m, `collet_connections_ended_total{cause="no_handshake"}`); got != "12" {
+		t.Errorf("%s scans are counted", got)
+	}
+}
+
+// TestTimesThatAreOverAreTold to a client of every transport that asked for nothing.
+func TestTimesThatAreOverAreTold(t *testing.T) {
+	set := settings(t)
+	set.Limits.IdleTime = time.Second
+	h := dock(t, set)
+	for _, w := range h.ways(t) {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			raw, err := w.dialer.DialContext(t.Context(), "tcp", w.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw.SetDeadline(time.Now().Add(20 * time.Second))
+			p := newPeer(t, raw, netproto.C1)
+			p.greet(hello(netproto.C1))
+			p.send(&netproto.Ping{Answer: true})
+			_, seen := p.lasts(true)
+			if len(seen) != 1 {
+				t.Fatalf("saw %v", seen)
+			}
+			if last, is := seen[0].(*netproto.Refuse); !is || last.Reason != netproto.RefuseTimeout {
+				t.Errorf("last words %+v", seen[0])
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"runtime"
+
+	"collet/netproto"
+	"collet/platform"
+)
+
+// handsOut is what a client is told about the release folder.
+func (c *session) handsOut(hello *netproto.Handshake) uint32 {
+	if c.catalogue.folder == nil || hello.Capabilities&netproto.CapObjects == 0 {
+		return 0
+	}
+	return netproto.CapObjects | hello.Capabilities&netproto.CapUnlisted
+}
+
+// tellRelease adds to the answer of a client that may ask for objects what it will ask for first.
+func (c *session) tellRelease(answer *netproto.HandshakeAnswer) {
+	if answer.Capabilities&netproto.CapObjects == 0 {
+		return
+	}
+	f := c.catalogue.folder
+	answer.Tags = answer.Tags.With(netproto.TagTimestamp, f.small["metadata/timestamp.json"].data).
+		With(netproto.TagRoot, binary.LittleEndian.AppendUint64(nil, uint64(f.newest["root.json"])))
+}
+
+// serveObject answers a request for a part of a file of the release folder.
+func (c *session) serveObject(m *netproto.GetObject) *ending {
+	c.requests++
+	defer c.activity.Reset(c.server.set.Limits.IdleTime)
+	switch {
+	case c.catalogue.folder == nil:
+		return c.noObject(m)
+	case c.server.portion <= 0:
+		return c.hard(causeUnreadable, netproto.RefuseChanged, m.Request, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
+	}
+	b, err := c.catalogue.folder.open(m.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c.noObject(m)
+	case err != nil:
+		return c.lost(m, err)
+	}
+	defer b.close()
+	offset := int64(min(m.Offset, uint64(b.size)))
+	if m.Length == 0 && offset < b.size {
+		return c.hard(causeMalformed, netproto.RefuseMalformed, m.Request, "Invalid network data from host '%s': a request for no bytes of %s", c.host, quote(m.Name))
+	}
+	size := int(min(int64(c.capped(m.Length)), b.size-offset))
+	send := c.objectCopy
+	if c.straight != nil && b.in != nil && size >= straightFrom {
+		send = c.objectStraight
+	}
+	if end := send(m, b, offset, size); end != nil {
+		return end
+	}
+	c.sent += int64(size)
+	c.server.meter.sent(c.generation, transportOf(c.conn), size)
+	runtime.Gosched() // as for any other request
+	return nil
+}
+
+func (c *session) noObject(m *netproto.GetObject) *ending {
+	c.log.Debug().Str("file", clip(m.Name)).Msg("Asked for a file that the release folder does not hand out")
+	if err := c.write(&netproto.NoObject{Request: m.Request}); err != nil {
+		return c.broken(err)
+	}
+	return nil
+}
+
+// lost ends the connection because a file that is there can't be read. The cause is ours.
+func (c *session) lost(m *netproto.GetObject, err error) *ending {
+	why, text := causeUnreadable, "Can't read %q of the release folder, client host '%s'"
+	var changed *changedError
+	if errors.As(err, &changed) {
+		why, text = causeChanged, "%q of the release folder changed while it was handed out, client host '%s'; never write into a file that is there"
+	}
+	e := c.hard(why, netproto.RefuseChanged, m.Request, text, m.Name, c.host)
+	e.err = err
+	return e
+}
+
+// objectCopy answers with bytes of memory, or of a file that are read into it.
+func (c *session) objectCopy(m *netproto.GetObject, b blob, offset int64, size int) *ending {
+	if b.in == nil {
+		return c.answerObject(m, b.data[offset:offset+int64(size)])
+	}
+	buf := c.server.buffers.Get().(*[]byte)
+	defer c.server.buffers.Put(buf)
+	if cap(*buf) < size {
+		*buf = make([]byte, size)
+	}
+	piece := (*buf)[:size]
+	_, err := b.in.ReadAt(piece, offset)
+	if err == nil || err == io.EOF {
+		err = b.unchanged(m.Name)
+	}
+	if err != nil {
+		return c.lost(m, err)
+	}
+	return c.answerObject(m, piece)
+}
+
+func (c *session) answerObject(m *netproto.GetObject, data []byte) *ending {
+	if err := c.write(&netproto.RangeData{Request: m.Request, Offset: m.Offset, Data: data}); err != nil {
+		return c.broken(err)
+	}
+	return nil
+}
+
+// objectStraight answers with bytes that go from the file to the socket. Like those of a listed file, the last of them wait
+// for a look at the file.
+func (c *session) objectStraight(m *netproto.GetObject, b blob, offset int64, size int) *ending {
+	most := size - heldBack
+	err := c.timed(func() error {
+		return c.wire.WriteRange(&netproto.RangeData{Request: m.Request, Offset: m.Offset}, size, func(head []byte) error {
+			if err := c.straight.send(head, b.in, offset, most); err != nil {
+				return err
+			}
+			if err := b.unchanged(m.Name); err != nil {
+				return &fileError{err}
+			}
+			return c.straight.send(nil, b.in, offset+int64(most), heldBack)
+		})
+	})
+	var own *fileError
+	if errors.As(err, &own) {
+		if changed := b.unchanged(m.Name); changed != nil { // which is what the rest led to
+			own.err = changed
+		}
+		e := c.lost(m, own.err)
+		e.farewell, e.linger = nil, false // it would be taken for data
+		return e
+	}
+	if err != nil {
+		return c.broken(err)
+	}
+	return nil
+}
+
+// unchanged makes sure that the open file is as it was when it was opened.
+func (b blob) unchanged(name string) error {
+	info, err := b.in.Stat()
+	if err != nil {
+		return err
+	}
+	if now := platform.IdentityOf(info); !sameFile(b.identity, now) {
+		return &changedError{path: name, was: b.identity, is: now}
+	}
+	return nil
+}

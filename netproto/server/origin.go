@@ -1,0 +1,237 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The origin hands out a release folder over HTTP, on the port of metrics and health, in the way of any web server (RFC
+// 9110) and of nothing more: GET and HEAD of the names that a release folder has.
+//
+// Everything is immutable and may be cached for a year, except timestamp.json, which caches have to ask for each time. Every
+// answer with a file has a strong ETag, which is the file's SHA-256, and no Last-Modified: the times of copies differ. One
+// range is answered with 206; a request for several, which the RFC lets a server ignore, with the whole file. Bytes go out
+// as they lie there: no Content-Encoding, whatever the client accepts.
+
+const (
+	cacheForever = "public, max-age=31536000, immutable"
+	cacheNever   = "no-cache" // keep it, and ask whether it is the same
+	// busyRetry is when a client that found no seat should come again, in seconds.
+	busyRetry = "5"
+)
+
+// under is the name in the release folder that a path asks for. It is false for what belongs to the monitor.
+func under(prefix, path string) (name string, is bool) {
+	if prefix == "" {
+		return "", false
+	}
+	name, is = strings.CutPrefix(path, prefix)
+	first, _, _ := strings.Cut(name, "/")
+	return name, is && (first == "metadata" || first == "releases" || first == "objects")
+}
+
+// serveFolder answers a request for a file of the release folder.
+func (m *Monitor) serveFolder(out http.ResponseWriter, r *http.Request, name string) {
+	s := m.server.Load()
+	if s == nil {
+		unavailable(out, "starting: the catalogue is being built")
+		return
+	}
+	w := &answer{ResponseWriter: out, server: s}
+	if r.ProtoMajor >= 2 {
+		w.stream = http.NewResponseController(out)
+	}
+	defer w.count()
+	v := visitorOf(r)
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		refuseWith(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered here")
+	case !s.Ready():
+		unavailable(w, "stopping: no new requests are answered")
+	case v != nil && v.why != "":
+		unavailable(w, s.overLimit(v.why))
+	default:
+		s.handOut(w, r, name)
+	}
+}
+
+// handOut answers with a file of the catalogue of this moment.
+func (s *Server) handOut(w *answer, r *http.Request, name string) {
+	c := s.take()
+	defer c.release()
+	if c.folder == nil {
+		refuseWith(w, http.StatusNotFound, "no release folder is offered")
+		return
+	}
+	b, err := c.folder.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		refuseWith(w, http.StatusNotFound, "there is no such file, or it is not handed out")
+		return
+	}
+	if err != nil {
+		s.warn(originOf(addressOf(r.RemoteAddr)), causeUnreadable, warnClient).Err(err).Str("peer", r.RemoteAddr).Str("file", clip(name)).
+			Msg("Can't read a file of the release folder")
+		refuseWith(w, http.StatusInternalServerError, "the file can't be read")
+		return
+	}
+	defer b.close()
+	b.header(w.Header(), name)
+	asRange(r)
+	var content io.ReadSeeker = b.in
+	if b.in == nil {
+		content = bytes.NewReader(b.data)
+	} else {
+		w.look = func() error { return b.unchanged(name) }
+	}
+	w.peer = r.RemoteAddr
+	http.ServeContent(w, r, "", time.Time{}, content)
+}
+
+// header says what a file is, and for how long it stays so.
+func (b blob) header(h http.Header, name string) {
+	kind := "application/octet-stream"
+	if strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".release") {
+		kind = "application/json"
+	}
+	h.Set("Content-Type", kind)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("ETag", b.etag)
+	h.Set("Cache-Control", cacheNever)
+	if b.immutable {
+		h.Set("Cache-Control", cacheForever)
+	}
+}
+
+// refuseWith answers without a file. Nobody may remember it: what is not there may come at any moment.
+func refuseWith(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, text, status)
+}
+
+func unavailable(w http.ResponseWriter, text string) {
+	w.Header().Set("Retry-After", busyRetry)
+	w.Header().Set("Connection", "close")
+	refuseWith(w, http.StatusServiceUnavailable, text)
+}
+
+// oneRange is a single range of bytes as RFC 9110, section 14.1.1 writes it.
+var oneRange = regexp.MustCompile(`^(?i:bytes)=[ \t]*(?:([0-9]+)-([0-9]*)|-([0-9]+))[ \t]*$`)
+
+// asRange leaves a request's range standing if it is one, and takes it away where the RFC has it ignored: of other methods
+// than GET, in other units, several at once, or not well formed. A range behind every file's end stays and is answered with
+// 416.
+func asRange(r *http.Request) {
+	asked := r.Header.Values("Range")
+	r.Header.Del("Range")
+	if len(asked) != 1 || r.Method != http.MethodGet {
+		return
+	}
+	found := oneRange.FindStringSubmatch(asked[0])
+	if found == nil {
+		return
+	}
+	first, last, suffix := digits(found[1]), digits(found[2]), digits(found[3])
+	const beyond = "bytes=9223372036854775806-" // no file is as long
+	switch {
+	case found[3] != "" && suffix == 0:
+		r.Header.Set("Range", beyond)
+	case found[3] != "":
+		r.Header.Set("Range", "bytes=-"+strconv.FormatInt(suffix, 10))
+	case found[2] == "":
+		r.Header.Set("Range", "bytes="+strconv.FormatInt(first, 10)+"-")
+	case first <= last:
+		r.Header.Set("Range", "bytes="+strconv.FormatInt(first, 10)+"-"+strconv.FormatInt(last, 10))
+	}
+}
+
+// maxPosition stands for numbers that are larger than any file.
+const maxPosition = 1<<63 - 2
+
+// digits reads a number; one that is too large is maxPosition.
+func digits(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && text != "" {
+		return maxPosition
+	}
+	return min(n, maxPosition)
+}
+
+// answer counts what is answered, and gives each stream of HTTP/2 its time: the connection beneath may make progress while
+// the client takes nothing of this one.
+type answer struct {
+	http.ResponseWriter
+	server *Server
+	stream *http.ResponseController // nil before HTTP/2
+	look   func() error             // nil: what is sent can't change meanwhile
+	peer   string                   // for the log
+	status int
+	sent   int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements io.Writer.
+func (a *answer) Write(data []byte) (int, error) {
+	if a.stream != nil {
+		if err := a.stream.SetWriteDeadline(time.Now().Add(a.server.set.Limits.ProgressTime)); err != nil {
+			return 0, err
+		}
+	}
+	n, err := a.ResponseWriter.Write(data)
+	a.sent += int64(n)
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom, by which files go to the socket without passing through this program. The last bytes
+// of a file wait for a look at it: if it has changed the connection ends, and nobody takes what came for whole.
+func (a *answer) ReadFrom(from io.Reader) (int64, error) {
+	part, limited := from.(*io.LimitedReader)
+	if a.look == nil || !limited {
+		return a.copy(from)
+	}
+	total := part.N
+	sent, err := int64(0), error(nil)
+	if total > heldBack {
+		if sent, err = a.copy(&io.LimitedReader{R: part.R, N: total - heldBack}); err != nil || sent < total-heldBack {
+			return sent, err
+		}
+	}
+	if err := a.look(); err != nil {
+		a.server.warn(originOf(addressOf(a.peer)), causeChanged, warnClient).Err(err).Str("peer", a.peer).
+			Msg("A file of the release folder changed while it was handed out; never write into a file that is there")
+		panic(http.ErrAbortHandler)
+	}
+	rest, err := a.copy(&io.LimitedReader{R: part.R, N: total - sent})
+	return sent + rest, err
+}
+
+// copy sends what from has.
+func (a *answer) copy(from io.Reader) (int64, error) {
+	direct, is := a.ResponseWriter.(io.ReaderFrom)
+	if !is || a.stream != nil {
+		return io.Copy(struct{ io.Writer }{a}, from)
+	}
+	n, err := direct.ReadFrom(from)
+	a.sent += n
+	return n, err
+}
+
+// count tells the meter.
+func (a *answer) count() {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	a.server.meter.answered(a.status, a.sent)
+}

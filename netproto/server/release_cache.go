@@ -1,0 +1,193 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"collet/netproto/chunk"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+const (
+	// runPrefix begins the name of the folder of one running server in a cache, so that several can share one.
+	runPrefix = "run-"
+	// runLock is the file in it that is locked while that server runs.
+	runLock = "lock"
+	// cacheReserve is how much of a disk a cache leaves free, in bytes: logs and whoever publishes need some.
+	cacheReserve = 256 << 20
+)
+
+// cache holds contents of releases that lie in no plain file, unpacked, one file for each, named by its SHA-256. A content
+// that no catalogue uses any more is removed. It makes a folder of its own in the operator's with the first content, and
+// takes it away with the last. It is safe for concurrent use.
+type cache struct {
+	dir  string // that the settings name
+	ours bool   // nobody named it, so it goes with the last content
+	most int64  // bytes
+
+	mu    sync.Mutex
+	run   *platform.Dir // nil: nothing is unpacked
+	lock  io.Closer
+	size  int64
+	users map[release.Digest]*cached
+}
+
+// cached is one content.
+type cached struct {
+	path    string
+	size    int64
+	holders int
+	ready   chan struct{} // closed when it is there, or when err is set
+	err     error
+}
+
+func newCache(r Release) *cache {
+	return &cache{dir: r.cache(), ours: r.Cache == "", most: r.CacheSize, users: map[release.Digest]*cached{}}
+}
+
+// hold gives the file of a content, which unpack writes if nobody has it yet. Whoever got one calls drop when it is not
+// needed any more.
+func (c *cache) hold(content release.Digest, size int64, unpack func(out io.Writer) error) (string, error) {
+	c.mu.Lock()
+	entry, known := c.users[content]
+	if !known {
+		var err error
+		if entry, err = c.enter(content, size); err != nil {
+			c.mu.Unlock()
+			return "", err
+		}
+	}
+	entry.holders++
+	c.mu.Unlock()
+	if known {
+		<-entry.ready
+	} else {
+		entry.err = write(entry.path, unpack)
+		close(entry.ready)
+	}
+	if entry.err != nil {
+		c.drop(content)
+		return "", entry.err
+	}
+	return entry.path, nil
+}
+
+// enter makes room for a content. The lock is held.
+func (c *cache) enter(content release.Digest, size int64) (*cached, error) {
+	if c.size+size > c.most {
+		return nil, fmt.Errorf("%d bytes more than the %d in it would be above the %d of Release.CacheSize", size, c.size, c.most)
+	}
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	if free, err := c.run.Free(); err == nil && free < uint64(size)+cacheReserve {
+		return nil, fmt.Errorf("the disk has %d bytes left, and %d are needed with %d to spare", free, size, cacheReserve)
+	}
+	sum, _ := content.SHA256()
+	entry := &cached{path: c.run.Path(hex.EncodeToString(sum[:])), size: size, ready: make(chan struct{})}
+	c.users[content], c.size = entry, c.size+size
+	return entry, nil
+}
+
+// open makes this server's folder and removes those of servers that are gone. The lock is held.
+func (c *cache) open() error {
+	if c.run != nil {
+		return nil
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return err
+	}
+	c.sweep()
+	name, err := os.MkdirTemp(c.dir, runPrefix)
+	if err != nil {
+		return err
+	}
+	if c.run, err = platform.OpenDir(name); err != nil {
+		return err
+	}
+	if c.lock, err = c.run.Lock(runLock); err != nil {
+		err = errors.Join(err, c.run.Close())
+		c.run = nil
+	}
+	return err
+}
+
+// sweep removes what servers left that were killed.
+func (c *cache) sweep() {
+	children, _ := os.ReadDir(c.dir)
+	for _, child := range children {
+		if !child.IsDir() || !strings.HasPrefix(child.Name(), runPrefix) {
+			continue
+		}
+		name := filepath.Join(c.dir, child.Name())
+		dir, err := platform.OpenDir(name)
+		if err != nil {
+			continue
+		}
+		if lock, err := dir.Lock(runLock); err == nil {
+			lock.Close()
+			os.RemoveAll(name)
+		}
+		dir.Close()
+	}
+}
+
+// drop is a holder's end.
+func (c *cache) drop(content release.Digest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.users[content]
+	if entry.holders--; entry.holders > 0 {
+		return
+	}
+	delete(c.users, content)
+	c.size -= entry.size
+	os.Remove(entry.path)
+	if len(c.users) == 0 {
+		c.lock.Close()
+		name := c.run.Path(".")
+		c.run.Close()
+		c.run = nil
+		os.RemoveAll(name)
+		if c.ours {
+			os.Remove(c.dir) // if no other server has something in it
+		}
+	}
+}
+
+// write makes a file and gives it its content.
+func write(path string, unpack func(out io.Writer) error) error {
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unpack(out), out.Close())
+}
+
+// unpackFrom writes a content from its whole object. What comes out is hashed by whoever loads it.
+func (f *folder) unpackFrom(ctx context.Context, s release.Source, size int64, out io.Writer) error {
+	encoding, known := chunk.ParseEncoding(string(s.Encoding))
+	if !known {
+		return fmt.Errorf("object %s is of encoding %q, which this program does not know", s.Whole.Path(), s.Encoding)
+	}
+	in, err := f.root.Open(filepath.FromSlash(s.Whole.Path()))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if info, err := in.Stat(); err != nil || info.Size() != s.Whole.Size || !info.Mode().IsRegular() {
+		return errors.Join(err, &fs.PathError{Op: "unpack", Path: s.Whole.Path(), Err: errIncomplete})
+	}
+	return chunk.UnpackObject(ctx, out, in, encoding, size)
+}
+
+var errIncomplete = errors.New("is not whole; has the release been copied to its end?")

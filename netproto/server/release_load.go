@@ -1,0 +1,310 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/release"
+)
+
+// edition is the release of one target that a catalogue offers to those who know nothing of release folders.
+type edition struct {
+	release.Entry
+	head    release.Head
+	listing release.Listing
+	sources release.Sources
+}
+
+// openRelease builds a catalogue of a release folder.
+func openRelease(ctx context.Context, set Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
+	var earlier *folder
+	if before != nil {
+		earlier = before.folder
+	}
+	f, entries, err := openFolder(ctx, set.Release, earlier, log)
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.catalogue(ctx, set, entries, before, log)
+	if err != nil {
+		f.close()
+		return nil, err
+	}
+	f.tell(ctx, c, log)
+	return c, nil
+}
+
+// catalogue makes a catalogue of the current releases of the settings' channel.
+func (f *folder) catalogue(ctx context.Context, set Settings, entries []release.Entry, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
+	editions, err := f.editions(set.Release, entries, log)
+	if err != nil {
+		return nil, err
+	}
+	if set.CompatibilityVersion, err = f.compatibility(editions); err != nil {
+		return nil, err
+	}
+	c := &Catalogue{compatibility: set.CompatibilityVersion, storage: set.Storage(), offers: map[string]*offer{}, common: &offer{}, folder: f}
+	c.held.count.Store(1)
+	c.arrange(editions)
+	sources := contents(editions)
+	if err := c.loadPlain(ctx, set, before, sources); err != nil {
+		c.closeFiles()
+		return nil, err
+	}
+	if err = c.encode(); err == nil {
+		c.metadata, err = metadataOf(set, c.files, log)
+	}
+	if err != nil {
+		c.closeFiles()
+		return nil, err
+	}
+	c.editions = editions
+	c.warn(log)
+	return c, nil
+}
+
+// editions finds the current release of every target of the channel.
+func (f *folder) editions(r Release, entries []release.Entry, log zerolog.Logger) ([]edition, error) {
+	product, err := f.product(r, entries)
+	if err != nil {
+		return nil, err
+	}
+	current := currentOf(entries)
+	var found []edition
+	for _, l := range slices.SortedFunc(maps.Keys(linesOf(entries)), func(a, b line) int { return cmp.Compare(a.target, b.target) }) {
+		if l.product != product || l.channel != r.Channel {
+			continue
+		}
+		e, any := current[l]
+		if !any {
+			log.Warn().Str("target", l.target).Msg("No release of this target is for everybody: clients that know nothing of releases are offered none")
+			continue
+		}
+		one, err := f.edition(e)
+		if err != nil {
+			return nil, &CatalogueError{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"}
+		}
+		found = append(found, one)
+	}
+	if len(found) == 0 {
+		return nil, &CatalogueError{Subject: "release folder", Path: f.path,
+			Err:  fmt.Errorf("has no release of product %q in channel %q that all clients are offered", product, r.Channel),
+			Hint: "publish one, or roll one out to 100 percent"}
+	}
+	return found, nil
+}
+
+func linesOf(entries []release.Entry) map[line]bool {
+	lines := map[line]bool{}
+	for _, e := range entries {
+		lines[lineOf(e)] = true
+	}
+	return lines
+}
+
+// product is the one that the settings name, or the only one of the channel.
+func (f *folder) product(r Release, entries []release.Entry) (string, error) {
+	products, channels := map[string]bool{}, map[string]bool{}
+	for _, e := range entries {
+		channels[e.Channel] = true
+		if e.Channel == r.Channel {
+			products[e.Product] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(products))
+	switch {
+	case len(names) == 0:
+		return "", &CatalogueError{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has no channel %q", r.Channel),
+			Hint: "it has " + cmp.Or(strings.Join(slices.Sorted(maps.Keys(channels)), ", "), "no releases yet")}
+	case r.Product == "" && len(names) > 1:
+		return "", &CatalogueError{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has several products in channel %q", r.Channel),
+			Hint: "set Release.Product to one of " + strings.Join(names, ", ")}
+	case r.Product != "" && !products[r.Product]:
+		return "", &CatalogueError{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has no product %q in channel %q", r.Product, r.Channel),
+			Hint: "it has " + strings.Join(names, ", ")}
+	default:
+		return cmp.Or(r.Product, names[0]), nil
+	}
+}
+
+// edition reads everything that is said of a release.
+func (f *folder) edition(e release.Entry) (one edition, err error) {
+	one.Entry = e
+	if one.head, err = f.head(e); err != nil {
+		return one, err
+	}
+	if one.listing, err = f.listing(one.head); err != nil {
+		return one, err
+	}
+	one.sources, err = f.sources(one.head)
+	return one, err
+}
+
+// compatibility is the version that all editions agree on.
+func (f *folder) compatibility(editions []edition) (string, error) {
+	first := editions[0].head.Compatibility
+	var each []string
+	apart := false
+	for _, e := range editions {
+		each = append(each, fmt.Sprintf("%s has %q", e.Path(), e.head.Compatibility))
+		apart = apart || e.head.Compatibility != first
+	}
+	switch {
+	case apart:
+		return "", &CatalogueError{Subject: "release folder", Path: f.path,
+			Err:  errors.New("its releases are for different compatibility versions: " + strings.Join(each, ", ")),
+			Hint: "publish the targets together, or hold back those that are ahead"}
+	case first == "" || len(first) > MaxCompatibility || strings.ContainsFunc(first, isControl):
+		return "", &CatalogueError{Subject: "release", Path: editions[0].Path(),
+			Err:  fmt.Errorf("its compatibility version %s can't be told to clients", quote(first)),
+			Hint: "publish it with the version that its native module has"}
+	default:
+		return first, nil
+	}
+}
+
+// arrange makes the files and offers: what all targets have alike, and what each has of its own.
+func (c *Catalogue) arrange(editions []edition) {
+	alike := map[release.ListedFile]int{}
+	for _, e := range editions {
+		for _, l := range e.listing {
+			if l.Use == release.UseResource {
+				alike[l]++
+			}
+		}
+	}
+	shared := map[release.ListedFile]*file{}
+	for _, e := range editions {
+		own := &offer{target: e.Target}
+		for _, l := range e.listing {
+			f := shared[l]
+			if f == nil {
+				f = newListed(l, e.Target)
+				if alike[l] == len(editions) {
+					f.Target, shared[l] = "", f
+					c.common.files = append(c.common.files, f)
+				}
+				c.files = append(c.files, f)
+			}
+			own.add(f)
+		}
+		c.offers[e.Target] = own
+	}
+	slices.SortStableFunc(c.files, func(a, b *file) int { return cmp.Compare(a.Target, b.Target) })
+	for i, f := range c.files {
+		f.Index = uint32(i)
+	}
+}
+
+func newListed(l release.ListedFile, target string) *file {
+	f := &file{}
+	f.Path, f.Size, f.Digest, f.Target = l.Path, l.Size, l.Sum, target
+	f.Role, _ = l.Use.Role()
+	return f
+}
+
+// contents says where each content comes from.
+func contents(editions []edition) map[release.Digest]release.Source {
+	all := map[release.Digest]release.Source{}
+	for _, e := range editions {
+		for _, s := range e.sources {
+			all[s.Content] = s
+		}
+	}
+	return all
+}
+
+// loadPlain finds every file as a plain one, or unpacks it.
+func (c *Catalogue) loadPlain(ctx context.Context, set Settings, before *Catalogue, sources map[release.Digest]release.Source) error {
+	known := before.byPath()
+	return loadAll(ctx, c.files, func(ctx context.Context, i int) error {
+		f := c.files[i]
+		f.plain = f.Digest
+		f.path = filepath.Join(c.folder.path, "Resources", filepath.FromSlash(f.Path))
+		if f.Role == release.Binary {
+			f.path = filepath.Join(c.folder.path, "PlatformBinaries", f.Target, filepath.FromSlash(f.Path))
+		}
+		fits, err := f.loadAs(ctx, set.ServerNetwork.UpdateFilesInMemory, i, known)
+		if err != nil || fits {
+			return err
+		}
+		return c.unpack(ctx, f, i, set.ServerNetwork.UpdateFilesInMemory, sources)
+	})
+}
+
+// unpack gets a file's content from its object.
+func (c *Catalogue) unpack(ctx context.Context, f *file, position int, inMemory bool, sources map[release.Digest]release.Source) error {
+	source, found := sources[f.plain]
+	if !found {
+		return errors.New("the release does not say where its content comes from")
+	}
+	size := f.Size
+	path, err := c.folder.vouch.cache.hold(f.plain, size, func(out io.Writer) error { return c.folder.unpackFrom(ctx, source, size, out) })
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	f.path, f.unpacked = path, true
+	if err := f.load(ctx, inMemory, position); err != nil {
+		return err
+	}
+	if f.Digest != f.plain || f.Size != size {
+		return fmt.Errorf("what object %s holds is another content", source.Whole.Path())
+	}
+	return nil
+}
+
+// byPath are the files of a catalogue as they were when they were hashed.
+func (c *Catalogue) byPath() map[string]*file {
+	known := map[string]*file{}
+	if c == nil {
+		return known
+	}
+	for _, f := range c.files {
+		known[f.path] = f
+	}
+	return known
+}
+
+// encode checks and lays out all offers.
+func (c *Catalogue) encode() error {
+	for _, o := range c.all() {
+		if err := o.check(); err != nil {
+			return err
+		}
+		if err := o.encode(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// announce logs what is offered now.
+func (e edition) announce(log zerolog.Logger) {
+	log.Info().Str("target", e.Target).Uint64("release", e.Number).Str("version", e.head.Version).
+		Msgf("Offers release %d of %s (%s) for %s", e.Number, e.Channel, e.head.Version, e.Target)
+}
+
+// tell logs what an operator should do about the folder.
+func (f *folder) tell(ctx context.Context, c *Catalogue, log zerolog.Logger) {
+	first := c.editions[0].Entry
+	current, err := f.vouch.trust.Refresh(ctx, release.StoreFetcher{Store: diskStore{f.root}}, release.Query{Product: first.Product, Channel: first.Channel, Target: first.Target})
+	if err == nil && !current.Fresh {
+		log.Warn().Time("expired", current.Expires).Msgf("Players are told that they may not be up to date: %s; sign the metadata anew with collet release refresh", current.Why)
+	}
+	if left := time.Until(current.Expires); err == nil && current.Fresh && left < soonExpired {
+		log.Warn().Time("expires", current.Expires).Msg("The signatures of the release folder end soon; sign the metadata anew with collet release refresh")
+	}
+}
+
+// soonExpired is how long before the end of a signature an operator is told: a weekend and a day.
+const soonExpired = 3 * 24 * time.Hour

@@ -1,0 +1,403 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/release"
+	"collet/netproto/releasetest"
+	"collet/netproto/server"
+)
+
+// objects greets as a client of release n that asks for objects.
+func (h *house) objects(t testing.TB, compat string) (*peer, []netproto.ListedFile) {
+	t.Helper()
+	p := h.dial(t, netproto.C1)
+	m := said(netproto.C1, compat, "Linux-x64")
+	m.Capabilities |= netproto.CapObjects
+	_, files := p.greet(m)
+	return p, files
+}
+
+// TestPublishWhileServing swaps the catalogue; sessions under way keep theirs, its timestamp and what was unpacked for it.
+func TestPublishWhileServing(t *testing.T) {
+	unpacked := func(n int) releasetest.Release { r := standard(n); r.Plain = false; return r }
+	f := published(t, unpacked(1))
+	set := releaseSettings(f)
+	h := start(t, set)
+	old, files := h.objects(t, "compat-1")
+	before, _ := objectOf(old, "metadata/timestamp.json")
+	publish(t, f, unpacked(2))
+	if err := h.Reload(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	now, newer := h.objects(t, "compat-2")
+	after, _ := objectOf(now, "metadata/timestamp.json")
+	if again, _ := objectOf(old, "metadata/timestamp.json"); again != before || after == before {
+		t.Error("the timestamp of a session changed, or that of a new one did not")
+	}
+	if got := download(old, files)["Core.zip"]; got != sets(1)["Linux-x64"]["Core.zip"] {
+		t.Error("a session under way lost its files")
+	}
+	if got := download(now, newer)["Core.zip"]; got != sets(2)["Linux-x64"]["Core.zip"] {
+		t.Error("a new session got something else")
+	}
+	// What only the first catalogue used goes with its last session; what both use stays.
+	held := func() int {
+		all, err := filepath.Glob(filepath.Join(f.Dir, ".collet-server", "run-*", strings.Repeat("[0-9a-f]", 64)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	if n := held(); n != 10 { // core and two modules of each, textures, two lights, and the empty symbols
+		t.Errorf("%d files are unpacked", n)
+	}
+	old.raw.Close()
+	h.stopped(t, func() bool { return held() == 7 })
+	if got := download(now, newer)["Textures.zip"]; got != sets(2)["Linux-x64"]["Textures.zip"] {
+		t.Error("what both used is gone")
+	}
+	now.raw.Close()
+	h.stop()
+	<-h.done
+	h.Close()
+	if _, err := os.Stat(filepath.Join(f.Dir, ".collet-server")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the cache stays: %v", err)
+	}
+}
+
+// TestRefusedPublications leave what was offered before, and are taken when they are mended.
+func TestRefusedPublications(t *testing.T) {
+	for name, test := range map[string]struct {
+		break_, mend func(f *releasetest.Folder) error
+		want         string
+	}{
+		"half copied": {
+			func(f *releasetest.Folder) error {
+				return rewrite(f, release.ObjectOf([]byte("patch 2")).Path(), func(b []byte) []byte { return b[:3] })
+			},
+			func(f *releasetest.Folder) error {
+				return releasetest.Store(f.Dir).Save(release.ObjectOf([]byte("patch 2")).Path(), []byte("patch 2"))
+			},
+			"is not there, or not whole; finish copying the release folder",
+		},
+		"wrongly signed": {
+			func(f *releasetest.Folder) error {
+				return rewrite(f, "metadata/timestamp.json", func(b []byte) []byte { return bytes.Replace(b, []byte(`"sig":"`), []byte(`"sig":"00`), 1) })
+			},
+			func(f *releasetest.Folder) error { return f.Sign() },
+			"timestamp.json",
+		},
+		"of somebody else": {
+			func(f *releasetest.Folder) error {
+				if err := os.Rename(filepath.Join(f.Dir, "metadata"), filepath.Join(f.Dir, "kept")); err != nil {
+					return err
+				}
+				other, err := releasetest.New(f.Dir)
+				if err == nil {
+					err = other.Publish(standard(9))
+				}
+				return err
+			},
+			func(f *releasetest.Folder) error {
+				return errors.Join(os.RemoveAll(filepath.Join(f.Dir, "metadata")), os.Rename(filepath.Join(f.Dir, "kept"), filepath.Join(f.Dir, "metadata")))
+			},
+			"not signed by enough trusted keys",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := published(t, standard(1))
+			set := releaseSettings(f)
+			h := start(t, set)
+			next := standard(2)
+			next.Patch = "patch 2"
+			publish(t, f, next)
+			if err := test.break_(f); err != nil {
+				t.Fatal(err)
+			}
+			err := h.Reload(t.Context(), set)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v\nwant %q", err, test.want)
+			}
+			if got := h.Catalogue().Compatibility(); got != "compat-1" {
+				t.Errorf("offers %s", got)
+			}
+			p, _ := h.objects(t, "compat-1")
+			if _, found := objectOf(p, "metadata/timestamp.json"); !found {
+				t.Error("the old timestamp is gone")
+			}
+			if err := test.mend(f); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Reload(t.Context(), set); err != nil || h.Catalogue().Compatibility() != "compat-2" {
+				t.Errorf("mended: %v, offers %s", err, h.Catalogue().Compatibility())
+			}
+		})
+	}
+}
+
+// TestOlderFolderIsRefused does not go back while the server runs.
+func TestOlderFolderIsRefused(t *testing.T) {
+	f := published(t, standard(1))
+	kept := filepath.Join(t.TempDir(), "metadata")
+	if err := os.CopyFS(kept, os.DirFS(filepath.Join(f.Dir, "metadata"))); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, f, standard(2))
+	set := releaseSettings(f)
+	h := start(t, set)
+	if err := os.RemoveAll(filepath.Join(f.Dir, "metadata")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(f.Dir, "metadata"), os.DirFS(kept)); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), set); err == nil || !strings.Contains(err.Error(), "the folder was newer before") || h.Catalogue().Compatibility() != "compat-2" {
+		t.Errorf("%v; offers %s", err, h.Catalogue().Compatibility())
+	}
+}
+
+// TestUnchangedFilesAreNotReadAgain hashes on a reload only what is new: a file whose content was exchanged under an
+// unchanged size, time and inode is taken for the one that it was.
+func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
+	f := published(t, standard(1))
+	set := releaseSettings(f)
+	h := start(t, set)
+	path := filepath.Join(f.Dir, "Resources", "Textures.zip")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secretly := func(b []byte) []byte { return bytes.ToUpper(b) }
+	if err := rewrite(f, "Resources/Textures.zip", secretly); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	read := func() byte {
+		p, files := h.objects(t, "compat-1")
+		defer p.raw.Close()
+		return download(p, files)["Textures.zip"][0]
+	}
+	if got := read(); got != 'P' {
+		t.Errorf("it was read again: %c", got)
+	}
+	if err := os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(); got != 'p' {
+		t.Errorf("what does not fit was taken: %c", got)
+	}
+}
+
+// TestUnknownObjectsAreProven hands out a file that no release leads to only if it has the digest of its name.
+func TestUnknownObjectsAreProven(t *testing.T) {
+	f := published(t, standard(1))
+	good, bad := release.ObjectOf([]byte("of an older release")).Path(), release.ObjectOf([]byte("of a newer release")).Path()
+	store := releasetest.Store(f.Dir)
+	for name, content := range map[string]string{good: "of an older release", bad: "of a newer"} {
+		if err := store.Save(name, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := start(t, releaseSettings(f))
+	p, _ := h.objects(t, "compat-1")
+	for range 2 {
+		if got, found := objectOf(p, good); !found || got != "of an older release" {
+			t.Errorf("%q, %t", got, found)
+		}
+		if got, found := objectOf(p, bad); found {
+			t.Errorf("half of it was handed out: %q", got)
+		}
+	}
+	if err := store.Save(bad, []byte("of a newer release")); err != nil {
+		t.Fatal(err)
+	}
+	if got, found := objectOf(p, bad); !found || got != "of a newer release" {
+		t.Errorf("when it is whole: %q, %t", got, found)
+	}
+}
+
+// TestKnownObjectsHaveTheirSize does not hand out what was cut short behind the server's back.
+func TestKnownObjectsHaveTheirSize(t *testing.T) {
+	f := published(t, standard(1))
+	h := start(t, releaseSettings(f))
+	p, _ := h.objects(t, "compat-1")
+	name := release.ObjectOf([]byte(standard(1).Patch)).Path()
+	if err := rewrite(f, name, func(b []byte) []byte { return b[1:] }); err != nil {
+		t.Fatal(err)
+	}
+	if got, found := objectOf(p, name); found {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// TestCacheOfAServerThatIsGone is swept; that of one that runs stays.
+func TestCacheOfAServerThatIsGone(t *testing.T) {
+	r := standard(1)
+	r.Plain = false
+	f := published(t, r)
+	gone := filepath.Join(f.Dir, ".collet-server", "run-1234", "leftover")
+	put(t, gone, "x")
+	keep := filepath.Join(f.Dir, ".collet-server", "notes.txt")
+	put(t, keep, "the operator's")
+	first, second := start(t, releaseSettings(f)), start(t, releaseSettings(f))
+	if _, err := os.Stat(gone); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the leftover stays: %v", err)
+	}
+	second.stop()
+	<-second.done
+	second.Close()
+	p, files := first.objects(t, "compat-1")
+	if got := download(p, files)["Core.zip"]; got != sets(1)["Linux-x64"]["Core.zip"] {
+		t.Error("the other server's files are gone")
+	}
+	if _, err := os.Stat(keep); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWatchedFolder takes the stamp from the timestamp alone, and tries again what was not complete.
+func TestWatchedFolder(t *testing.T) {
+	f := published(t, standard(1))
+	set := releaseSettings(f)
+	stamp := set.Stamp()
+	put(t, filepath.Join(f.Dir, "Resources", "More.zip"), "more")
+	if set.Stamp() != stamp {
+		t.Error("plain files change the stamp")
+	}
+	publish(t, f, standard(2))
+	if set.Stamp() == stamp {
+		t.Error("a publication does not change the stamp")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var at []time.Duration
+		began := time.Now()
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			server.Watch(ctx, time.Second, stamp, func() (server.Settings, error) { return set, nil }, func(context.Context) error {
+				at = append(at, time.Since(began))
+				if len(at) < 12 {
+					return errors.New("not complete")
+				}
+				return nil
+			})
+		})
+		time.Sleep(24 * time.Hour)
+		stop()
+		watching.Wait()
+		if len(at) != 12 || at[0] != 2*time.Second || at[1] != 4*time.Second || at[2] != 8*time.Second || at[11]-at[10] != 10*time.Minute {
+			t.Errorf("tried at %v", at)
+		}
+	})
+}
+
+// TestExpiredMetadataIsToldOf serves what has expired, and tells the operator.
+func TestExpiredMetadataIsToldOf(t *testing.T) {
+	for name, test := range map[string]struct {
+		ago  time.Duration
+		want string
+	}{
+		"expired": {30 * 24 * time.Hour, "Players are told that they may not be up to date"},
+		"soon":    {12 * 24 * time.Hour, "end soon"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := published(t, standard(1))
+			repo, err := release.OpenRepo(releasetest.Store(f.Dir), release.RepoOptions{Now: func() time.Time { return time.Now().Add(-test.ago) }})
+			if err == nil {
+				err = repo.Refresh(f.Keys)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := start(t, releaseSettings(f))
+			h.log.has(t, "warn", test.want)
+			if h.Catalogue().Compatibility() != "compat-1" {
+				t.Error("it is not served")
+			}
+		})
+	}
+}
+
+// TestPlainFilesMoveOn goes on with the files of a release while a publisher replaces the plain ones, before the server has
+// taken the next release over.
+func TestPlainFilesMoveOn(t *testing.T) {
+	f := published(t, standard(1))
+	set := releaseSettings(f)
+	h := start(t, set)
+	p, files := h.objects(t, "compat-1")
+	publish(t, f, standard(2))
+	q, later := h.objects(t, "compat-1")
+	for who, got := range map[string]map[string]string{"an older session": download(p, files), "a newer one": download(q, later)} {
+		for name, want := range sets(1)["Linux-x64"] {
+			if got[name] != want {
+				t.Errorf("%s: %s has %d bytes, want %d", who, name, len(got[name]), len(want))
+			}
+		}
+	}
+}
+
+// TestPacksBelongToARelease refuses a release of which a pack is missing or cut short.
+func TestPacksBelongToARelease(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"missing": os.Remove, "cut short": func(path string) error { return os.Truncate(path, 1000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := published(t, standard(1))
+			pack, most := "", 0
+			for n, content := range every(t, f.Dir) {
+				if strings.HasPrefix(n, "objects/") && strings.Contains(content, "pixelpixel") && len(content) > most {
+					pack, most = n, len(content)
+				}
+			}
+			if most < 200_000 {
+				t.Fatalf("no pack: the largest object with pixels has %d bytes", most)
+			}
+			if err := spoil(filepath.Join(f.Dir, filepath.FromSlash(pack))); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := server.Open(t.Context(), releaseSettings(f), (&house{log: &logBook{}}).logger()); err == nil || !strings.Contains(err.Error(), pack) {
+				t.Errorf("%v", err)
+				if err == nil {
+					c.Close()
+				}
+			}
+		})
+	}
+}
+
+// TestUnreadableIndexIsToldOf serves a release whose chunk index is of a later kind.
+func TestUnreadableIndexIsToldOf(t *testing.T) {
+	later := release.ObjectOf([]byte("CCS9 and more"))
+	f := published(t, standard(1))
+	h := start(t, releaseSettings(f))
+	if strings.Contains(h.log.String(), "chunk index") {
+		t.Errorf("a good index is complained of:\n%s", h.log)
+	}
+	r := standard(2)
+	r.Index = "CCS9 and more"
+	publish(t, f, r)
+	again := start(t, releaseSettings(f))
+	again.log.has(t, "warn", "A chunk index can't be read", later.Path())
+	if again.Catalogue().Compatibility() != "compat-2" {
+		t.Error("it is not served")
+	}
+}

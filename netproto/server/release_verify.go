@@ -1,0 +1,351 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/chunk"
+	"collet/netproto/release"
+)
+
+const (
+	// maxNamed is how many heads and objects of a release folder are known by their size: 200 releases of 10 000 contents.
+	// Each takes some 60 bytes.
+	maxNamed = 2_000_000
+	// maxIndex is the largest set of chunk indexes in bytes that is looked into for its packs: what one holds, not packed.
+	maxIndex = chunk.MaxIndexSet
+)
+
+// vouch is what a server knows of a release folder beyond one catalogue: whom it trusts, the highest numbers it has seen,
+// what it has read, and what it has unpacked. A folder whose keys or numbers do not follow from those that were offered
+// before is refused until the server is started again.
+type vouch struct {
+	*proofs
+	cache *cache
+	by    Release // the settings it was made with
+	root  []byte
+	trust *release.Trust
+}
+
+// newVouch begins with the root that the settings name.
+func newVouch(r Release, root *os.Root) (*vouch, error) {
+	first, err := firstRoot(r, root)
+	if err != nil {
+		return nil, err
+	}
+	trust, err := release.OpenTrust(first, &release.MemoryStore{}, time.Now)
+	if err != nil {
+		return nil, &CatalogueError{Subject: "root of trust", Path: r.rootName(), Err: err, Hint: "name the right root with --trust-root or Release.TrustRoot"}
+	}
+	return &vouch{proofs: newProofs(), cache: newCache(r), by: r, root: first, trust: trust}, nil
+}
+
+func (r Release) rootName() string {
+	if r.TrustRoot != "" {
+		return r.TrustRoot
+	}
+	return filepath.Join(r.Folder, "metadata", "1.root.json")
+}
+
+// firstRoot reads the root with which trust begins.
+func firstRoot(r Release, root *os.Root) ([]byte, error) {
+	var data []byte
+	var err error
+	if r.TrustRoot == "" {
+		data, err = diskStore{root}.Load("metadata/1.root.json", release.MaxRoot)
+	} else {
+		data, err = readSmall(r.TrustRoot)
+	}
+	if err != nil {
+		hint := "is this a release folder? Give the folder in which metadata, releases and objects lie"
+		if r.TrustRoot != "" {
+			hint = "name a root.json with --trust-root or Release.TrustRoot"
+		}
+		return nil, &CatalogueError{Subject: "root of trust", Path: r.rootName(), Err: err, Hint: hint}
+	}
+	return data, nil
+}
+
+// continues reports whether v goes on under the settings of today. Where no root is named, what lies in the folder does
+// not change whom the server trusts; a named root that is another one now does.
+func (v *vouch) continues(r Release) bool {
+	was := v.by
+	if was.Folder != r.Folder || was.cache() != r.cache() || was.CacheSize != r.CacheSize || was.TrustRoot != r.TrustRoot {
+		return false
+	}
+	if r.TrustRoot == "" {
+		return true
+	}
+	root, err := readSmall(r.TrustRoot)
+	return err == nil && bytes.Equal(v.root, root)
+}
+
+// openFolder opens and verifies the release folder of the settings. What was learned with the catalogue before counts.
+func openFolder(ctx context.Context, r Release, before *folder, log zerolog.Logger) (f *folder, entries []release.Entry, err error) {
+	root, err := os.OpenRoot(r.Folder)
+	if err != nil {
+		return nil, nil, &CatalogueError{Subject: "release folder", Path: r.Folder, Err: err, Hint: "name the folder with --release or Release.Folder"}
+	}
+	defer func() {
+		if err != nil {
+			root.Close()
+		}
+	}()
+	f = &folder{path: r.Folder, root: root}
+	if before != nil && before.vouch.continues(r) {
+		f.vouch, f.parts = before.vouch, before.parts
+	} else if f.vouch, err = newVouch(r, root); err != nil {
+		return nil, nil, err
+	}
+	if entries, err = f.verify(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err = f.survey(ctx, entries, log); err != nil {
+		return nil, nil, err
+	}
+	return f, entries, nil
+}
+
+// verify walks the metadata from the root to the list of releases.
+func (f *folder) verify(ctx context.Context) ([]release.Entry, error) {
+	trust := f.vouch.trust
+	_, err := trust.Refresh(ctx, release.StoreFetcher{Store: diskStore{f.root}}, release.Query{})
+	if err != nil && !errors.Is(err, release.ErrNoRelease) {
+		return nil, f.refused(err)
+	}
+	entries, err := trust.Entries()
+	if err != nil {
+		return nil, f.refused(err)
+	}
+	documents, err := trust.Documents()
+	if err != nil {
+		return nil, f.refused(err)
+	}
+	timestamp, snapshot, targets := documents[0], documents[1], documents[2]
+	f.newest = map[string]int64{"root.json": trust.Root().Version, "snapshot.json": snapshot.Version, "targets.json": targets.Version}
+	f.small = map[string]blob{
+		timestamp.Name: inMemory(timestamp.Data, false),
+		snapshot.Name:  inMemory(snapshot.Data, true),
+		targets.Name:   inMemory(targets.Data, true),
+	}
+	return entries, nil
+}
+
+// refused says what keeps a release folder from being offered.
+func (f *folder) refused(err error) error {
+	hint := "finish copying the release folder, timestamp.json last"
+	var fault *release.TrustError
+	switch {
+	case errors.As(err, &fault) && fault.Fault == release.FaultRolledBack:
+		hint = "the folder was newer before; a server that is to offer an older one must be started again, and players refuse it all the same"
+	case errors.As(err, &fault):
+		hint = "publish with the keys that the folder began with, or rotate them; --trust-root names another root"
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return &CatalogueError{Subject: "release folder", Path: f.path, Err: err, Hint: hint}
+}
+
+// parts are the files that a head leads to, beside itself.
+type parts struct{ objects []release.Object }
+
+// survey learns which files the signed list leads to, and makes sure that those are there which a client may be led to
+// today: of each product, channel and target from the newest release for everybody upwards.
+func (f *folder) survey(ctx context.Context, entries []release.Entry, log zerolog.Logger) error {
+	known := f.parts
+	f.parts, f.sizes = map[[32]byte]parts{}, map[[32]byte]int64{}
+	current := currentOf(entries)
+	needed := func(e release.Entry) bool { return !e.Killed && e.Number >= current[lineOf(e)].Number }
+	var faults []error
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sum, _ := e.Head.Sum.SHA256()
+		p, found := known[sum]
+		if !found {
+			var err error
+			if p, err = f.partsOf(e, log); err != nil {
+				if needed(e) {
+					faults = append(faults, &CatalogueError{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"})
+				}
+				continue
+			}
+		}
+		f.parts[sum] = p
+		if err := f.name(e.Head, p); err != nil {
+			return &CatalogueError{Subject: "release folder", Path: f.path, Err: err, Hint: "drop old releases from the list"}
+		}
+		if needed(e) {
+			faults = append(faults, f.complete(e, p))
+		}
+	}
+	return firstFaults(faults)
+}
+
+// maxFaults is how many releases that are not whole are named in one error.
+const maxFaults = 20
+
+func firstFaults(faults []error) error {
+	faults = slices.DeleteFunc(faults, func(err error) bool { return err == nil })
+	if more := len(faults) - maxFaults; more > 0 {
+		faults = append(faults[:maxFaults], fmt.Errorf("and %d more releases", more))
+	}
+	return errors.Join(faults...)
+}
+
+// line is what releases share whose numbers are compared.
+type line struct{ product, channel, target string }
+
+func lineOf(e release.Entry) line { return line{e.Product, e.Channel, e.Target} }
+
+// currentOf is the newest release for everybody on each line.
+func currentOf(entries []release.Entry) map[line]release.Entry {
+	current := map[line]release.Entry{}
+	for _, e := range entries {
+		if !e.Killed && !e.Hold && e.Percent == 100 && e.Number > current[lineOf(e)].Number {
+			current[lineOf(e)] = e
+		}
+	}
+	return current
+}
+
+// name makes the files of a head known.
+func (f *folder) name(head release.Object, p parts) error {
+	for _, o := range append([]release.Object{head}, p.objects...) {
+		sum, _ := o.Sum.SHA256()
+		f.sizes[sum] = o.Size
+	}
+	if len(f.sizes) > maxNamed {
+		return fmt.Errorf("its releases lead to more than %d files", maxNamed)
+	}
+	return nil
+}
+
+// complete makes sure that the files of a release are there in their sizes.
+func (f *folder) complete(e release.Entry, p parts) error {
+	var missing []string
+	for _, o := range p.objects {
+		if info, err := f.root.Stat(filepath.FromSlash(o.Path())); err != nil || info.Size() != o.Size {
+			missing = append(missing, o.Path())
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	const shown = 3
+	text := strings.Join(missing[:min(len(missing), shown)], ", ")
+	if more := len(missing) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return &CatalogueError{Subject: "release", Path: e.Path(), Err: fmt.Errorf("%s is not there, or not whole", text), Hint: "finish copying the release folder"}
+}
+
+// head reads the head of an entry.
+func (f *folder) head(e release.Entry) (release.Head, error) {
+	data, err := diskStore{f.root}.Load(e.Head.HeadPath(), e.Head.Size)
+	if err != nil {
+		return release.Head{}, err
+	}
+	return release.OpenHead(release.UnverifiedBytes(data), e)
+}
+
+// sources reads where the contents of a release come from.
+func (f *folder) sources(h release.Head) (release.Sources, error) {
+	data, err := diskStore{f.root}.Load(h.Sources.Path(), h.Sources.Size)
+	if err != nil {
+		return nil, err
+	}
+	return release.UnpackSources(data, h.Sources)
+}
+
+// listing reads what a release is.
+func (f *folder) listing(h release.Head) (release.Listing, error) {
+	data, err := diskStore{f.root}.Load(h.Listing.Object.Path(), h.Listing.Object.Size)
+	if err != nil {
+		return nil, err
+	}
+	return release.UnpackListing(data, h.Listing)
+}
+
+// partsOf reads what an entry leads to.
+func (f *folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
+	h, err := f.head(e)
+	if err != nil {
+		return parts{}, err
+	}
+	all := map[release.Digest]release.Object{}
+	add := func(o release.Object) { all[o.Sum] = o }
+	add(h.Listing.Object)
+	add(h.Sources)
+	for _, p := range h.Patches {
+		add(p.Object)
+	}
+	for _, o := range h.Notes {
+		add(o)
+	}
+	sources, err := f.sources(h)
+	if err != nil {
+		return parts{}, err
+	}
+	indexes := map[release.Object][]uint32{}
+	for _, s := range sources {
+		add(s.Whole)
+		if !s.Index.IsZero() {
+			indexes[s.Index] = append(indexes[s.Index], s.Entry)
+		}
+	}
+	for index, used := range indexes {
+		add(index)
+		if err := f.packsOf(index, used, add); err != nil {
+			log.Warn().Err(err).Str("release", e.Path()).Str("file", index.Path()).Msg("A chunk index can't be read; whether its packs are there is not known")
+		}
+	}
+	var p parts
+	for _, o := range all {
+		p.objects = append(p.objects, o)
+	}
+	slices.SortFunc(p.objects, func(a, b release.Object) int { return strings.Compare(a.Path(), b.Path()) })
+	return p, nil
+}
+
+// packsOf adds the packs that the used entries of a set of chunk indexes lead to.
+func (f *folder) packsOf(index release.Object, used []uint32, add func(release.Object)) error {
+	if index.Size > maxIndex {
+		return fmt.Errorf("it has %d bytes, more than %d", index.Size, maxIndex)
+	}
+	data, err := diskStore{f.root}.Load(index.Path(), index.Size)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // which is told of as a part that is missing
+	}
+	if err == nil {
+		err = index.Verify(data)
+	}
+	if err != nil {
+		return err
+	}
+	set, err := chunk.ParseIndexSet(data)
+	if err != nil {
+		return err
+	}
+	for _, entry := range used {
+		parsed, err := set.Index(entry)
+		if err != nil {
+			return err
+		}
+		for _, p := range parsed.Packs {
+			add(release.Object{Sum: release.SHA256Digest(p.Digest), Size: p.Size})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+//go:build !386
+
+package server
+
+import (
+	"encoding/binary"
+	"net"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// Where linux/tcp.h has the fields of struct tcp_info, in bytes; times are in microseconds. Kernels only ever append: those
+// before 4.6 end before the last two.
+const (
+	infoTrip     = 68  // tcpi_rtt
+	infoAgain    = 100 // tcpi_total_retrans
+	infoShortest = 148 // tcpi_min_rtt
+	infoSent     = 156 // tcpi_data_segs_out
+	infoSize     = 160
+)
+
+// tallyOf reads TCP_INFO of the socket below conn. It knows nothing where there is none, or the kernel is too old.
+func tallyOf(conn net.Conn) (t tally, known bool) {
+	withSocket(conn, func(fd int) {
+		var info [infoSize]byte
+		size := uint32(infoSize)
+		if !getOption(fd, syscall.TCP_INFO, unsafe.Pointer(&info), &size) || size < infoSize {
+			return
+		}
+		field := func(at int) uint32 { return binary.NativeEndian.Uint32(info[at:]) }
+		t = tally{sent: field(infoSent), again: field(infoAgain), trip: time.Duration(field(infoTrip)) * time.Microsecond,
+			shortest: time.Duration(field(infoShortest)) * time.Microsecond}
+		known = true
+	})
+	return t, known
+}
