@@ -42,6 +42,7 @@ func newProgress(title string, cancel *choice, steer *steer) *progress {
 		thisBar: newGauge(), allBar: newGauge(), cancel: cancel, steer: steer,
 	}
 	p.title.set(title)
+	p.steer.moved = p.arrange
 	objects := []fyne.CanvasObject{p.steer.news, p.steer.speed, p.steer.pause, p.cancel}
 	for _, l := range p.lines() {
 		objects = append(objects, l.Text)

@@ -19,12 +19,13 @@ type steer struct {
 	valve  Valve
 	limit  int64
 	paused bool
+	moved  func() // a button has another size
 
 	news, speed, pause *choice
 }
 
 func newSteer(texts assets.Texts, valve Valve, limit int64, read func(), key func(*fyne.KeyEvent)) *steer {
-	s := &steer{texts: texts, valve: valve, limit: limit}
+	s := &steer{texts: texts, valve: valve, limit: limit, moved: func() {}}
 	s.news = newChoice(texts.Get("button.news"), false, read, key)
 	s.speed = newChoice(s.speedLabel(), false, s.slower, key)
 	s.pause = newChoice(texts.Get("button.pause"), false, s.toggle, key)
@@ -82,6 +83,7 @@ func (s *steer) slower() {
 	s.limit = next
 	s.valve.SetCap(next)
 	s.speed.rename(s.speedLabel())
+	s.moved()
 }
 
 func (s *steer) speedLabel() string {

@@ -93,6 +93,9 @@ func TestSteering(t *testing.T) {
 		}
 		for range len(limits()) {
 			steer.speed.Tapped(nil)
+			if steer.speed.Size() != steer.speed.MinSize() || steer.speed.Position().X+steer.speed.Size().Width > steer.pause.Position().X {
+				t.Errorf("%s: %q does not fit its place", language, steer.speed.label)
+			}
 		}
 		if got := valve.caps; len(got) != 4 || got[0] != 1_200_000 || got[2] != 100_000 || got[3] != 0 {
 			t.Errorf("%s: caps %v", language, got)

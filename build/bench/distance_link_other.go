@@ -14,6 +14,8 @@ type space struct{}
 
 func (*space) do(func() error) error { return errors.ErrUnsupported }
 
+func (*space) close() {}
+
 type link struct {
 	near, far         *space
 	nearAddr, farAddr netip.Addr

@@ -170,6 +170,10 @@ func (f *Folder) putAs(data []byte, o release.Object, name string) error {
 	return f.finishAs(u, name, nil)
 }
 
+// maxBrotli is the largest content that is packed by brotli as well, in bytes: at 3 CPU-seconds for each MB that is a minute
+// and a half, once for each new content.
+const maxBrotli = 32 << 20
+
 // packWhole makes the whole object of a content, unless it is known and there.
 func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest) (made, error) {
 	if m, known := f.ledger.find(wholeKey(sum)); known && f.has(m.object) {
@@ -186,7 +190,7 @@ func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest)
 		return made{}, err
 	}
 	length := c.size(sum)
-	encoding, packed, err := chunk.PackObject(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: -1, Workers: 1})
+	encoding, packed, err := chunk.PackObject(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: maxBrotli, Workers: 1})
 	if err != nil {
 		out.drop()
 		return made{}, because(err, room(err), "pack %s", c.name(sum))
