@@ -21,6 +21,7 @@ run: setup build ## build everything, then play an update through: server, splas
 
 test: setup gofmt vet cross-windows cross-darwin ## format, vet (also for Windows and macOS) and all tests, with the race detector
 	$(GO) test -race -shuffle=on $(FLAGS) ./...
+	$(GO) test $(FLAGS) -run StoppedAnywhere ./build/publish
 
 build: ## the three programs and two releases of the sample game's module, into bin/
 	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app

@@ -83,7 +83,7 @@ func TestPublishStoppedAnywhere(t *testing.T) {
 	seen := map[uint64]int{}
 	for k := 1; k <= total; k++ {
 		for kind, stop := range stops {
-			if kind > 0 && k%8 != 0 || testing.Short() && k%5 != 0 {
+			if kind > 0 && k%8 != 0 || (raceEnabled || testing.Short()) && k%5 != 0 {
 				continue // before one operation is mostly after another
 			}
 			disk := c.disk.Clone()

@@ -37,6 +37,8 @@ type ReleaseSummary struct {
 	Bytes   int64 // of the files
 	Whole   int64 // of all whole objects: what a new player fetches
 	Patches []PatchSummary
+
+	Compatibility string // of the head; empty is any, which a server has no word for
 }
 
 // Summary says what a publication did.
@@ -213,7 +215,7 @@ func (p *publication) already(target string) (bool, error) {
 			return false, wrong(fmt.Sprintf("take --number %d or leave it out", p.nextNumber()),
 				"release %d of %s for %s is published with other files, and a release never changes", e.Number, e.Channel, target)
 		}
-		p.summary.Releases = append(p.summary.Releases, ReleaseSummary{Entry: e, Already: true, Files: h.Count, Bytes: h.Bytes})
+		p.summary.Releases = append(p.summary.Releases, ReleaseSummary{Entry: e, Already: true, Files: h.Count, Bytes: h.Bytes, Compatibility: h.Compatibility})
 		return true, nil
 	}
 	return false, nil
@@ -304,7 +306,7 @@ func (p *publication) release(ctx context.Context, target string, all map[releas
 	if err != nil {
 		return release.Entry{}, err
 	}
-	summary := ReleaseSummary{Files: h.Count, Bytes: h.Bytes}
+	summary := ReleaseSummary{Files: h.Count, Bytes: h.Bytes, Compatibility: h.Compatibility}
 	for _, s := range to.sources {
 		summary.Whole += s.Whole.Size
 	}

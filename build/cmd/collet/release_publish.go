@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -175,6 +176,10 @@ func (r releasePublishCommand) head(h *release.Head) {
 	}
 }
 
+// wordless is said of a release without a compatibility version.
+const wordless = "note: without a compatibility version web servers and buckets can offer it, collet-server can't; publish the next one " +
+	"with --compatibility, or set Compatibility in release.toml"
+
 // printPublished prints one row for each target and one for each patch.
 func printPublished(out io.Writer, s publish.Summary) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -204,6 +209,11 @@ func printPublished(out io.Writer, s publish.Summary) error {
 			if err != nil {
 				return err
 			}
+		}
+	}
+	if slices.ContainsFunc(s.Releases, func(r publish.ReleaseSummary) bool { return r.Compatibility == "" }) {
+		if _, err := fmt.Fprintln(out, wordless); err != nil {
+			return err
 		}
 	}
 	_, err := fmt.Fprintf(out, "done in %v\n", s.Took.Round(10*time.Millisecond))
