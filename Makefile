@@ -11,10 +11,10 @@ PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok =
 
 comma := ,
 
-.PHONY: help run test build qa bench lint clean setup gofmt vet cross-windows cross-darwin
+.PHONY: help run test build qa bench bench-delta bench-net lint clean setup gofmt vet cross-windows cross-darwin
 
 help: # list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 run: setup build ## build everything, then play an update through: server, splash, swap, game
 	bin/collet$(EXE) demo --screenshots bin/screenshots
@@ -40,6 +40,18 @@ bench: setup build ## first frame, file opens, peak memory, throughput; prints r
 	@build/setup.sh bench
 	$(GO) build $(FLAGS) -o bin/minimal-splash$(EXE) ./build/bench/minimal
 	$(GO) run $(FLAGS) ./build/bench --bin bin
+	$(GO) test $(FLAGS) -run '^$$' -bench Crowd -benchtime 3x ./netproto/server
+
+# STEPS="native-esbuild loose-three-0.187.0" chooses steps, ALL=1 takes all; the corpus lies in COLLET_CORPUS.
+STEPFLAGS = $(foreach step,$(STEPS),--steps $(step)) $(if $(ALL),--all)
+
+bench-delta: setup build ## bytes of updates against bsdiff, xdelta3, zstd, casync, rsync, zsync; making, applying, publishing
+	@build/setup.sh peers
+	$(GO) run $(FLAGS) ./build/bench --bin bin --pairs 3 $(STEPFLAGS) delta
+
+bench-net: setup build ## time of updates over slow and lossy links against curl, rsync, zsync, casync; needs root
+	@build/setup.sh peers
+	$(GO) run $(FLAGS) ./build/bench --bin bin --pairs 3 $(STEPFLAGS) net
 
 lint: setup gofmt vet cross-windows cross-darwin ## format, vet and staticcheck, without the tests
 	$(GO) tool staticcheck $(if $(TAGS),-tags $(TAGS)) ./...

@@ -76,7 +76,7 @@ var imports = map[string]row{
 	"build/soak":                 {ours: []string{"build/qa", "netproto", "netproto/release", "netproto/server", "netproto/transporttest"}},
 	"build/publish":              {ours: []string{"netproto", "netproto/release", "netproto/chunk", "platform"}, others: []string{toml, minio}},
 	"build/cmd/collet":           {ours: []string{".", "build/demo", "build/publish", "build/qa", "build/soak", "netproto/release", "platform"}, others: []string{kong}},
-	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
+	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/chunk", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
 	"build/bench/minimal":        {ours: []string{".", "assets"}, others: []string{fyne}},
 }
 

@@ -4,7 +4,8 @@
 #
 # On Debian and its relatives missing packages are installed when this user may do so without being asked for a password,
 # otherwise the command to run is printed. On other systems it says what is needed. Exit code 1: the build can't work.
-# With the argument "bench" it also sees to the programs that `make bench` compares with.
+# With the argument "bench" it also sees to the programs that `make bench` compares with, with "peers" to those of
+# `make bench-delta` and `make bench-net`; of the latter what can't be installed is named, and not compared with.
 set -eu
 
 # What the client's window links against (X11 and Wayland), and the C compiler.
@@ -12,6 +13,9 @@ build_packages="gcc libc6-dev make pkg-config libgl-dev libx11-dev libxcursor-de
 libxi-dev libxxf86vm-dev libxkbcommon-dev libwayland-dev wayland-protocols"
 # What `make bench` compares with.
 bench_packages="nginx-light curl"
+# The same for updates between releases, and what its corpus is made with.
+peer_packages="rsync zsync casync bsdiff xdelta3 zstd nginx-light curl iproute2"
+corpus_packages="npm tar zip"
 # What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen.
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-utils strace"
 # The same for build systems that are not Debian, by the names that pkg-config knows.
@@ -44,6 +48,48 @@ without_commands() {
 	return 1
 }
 
+# as_root: how to become root without a question; fails where that can't be done.
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		root=""
+	elif have sudo && sudo -n true 2>/dev/null; then
+		root="sudo -n"
+	else
+		return 1
+	fi
+}
+
+# peers installs one after the other what updates are compared with, so that one that does not exist takes no other with it.
+peers() {
+	wanted=""
+	without_commands rsync zsync casync bsdiff xdelta3 zstd nginx curl ip && wanted=$peer_packages
+	without_commands npm tar zip && wanted="$wanted $corpus_packages"
+	[ -n "$wanted" ] || return 0
+	# shellcheck disable=SC2086
+	wanted=$(missing_packages $wanted)
+	[ -n "$wanted" ] || return 0
+	if ! as_root; then
+		say "these are missing, and what they make is not compared with; to get them:"
+		say "  sudo apt-get update && sudo apt-get install -y --no-install-recommends $wanted"
+		return 0
+	fi
+	without_commands nginx && fresh_nginx=yes || fresh_nginx=""
+	$root apt-get update -qq || say "the package lists could not be refreshed; trying with those at hand"
+	for package in $wanted; do
+		say "installing $package"
+		$root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package" >/dev/null ||
+			say "$package can't be installed; it is not compared with"
+	done
+	quiet_nginx
+}
+
+# quiet_nginx stops a web server that came with the program: only the program is wanted.
+quiet_nginx() {
+	if [ -n "$fresh_nginx" ] && have systemctl; then
+		$root systemctl disable --now nginx >/dev/null 2>&1 || true
+	fi
+}
+
 debian() {
 	# shellcheck disable=SC2086 # the lists are words
 	missing=$(missing_packages $build_packages $run_packages)
@@ -53,13 +99,13 @@ debian() {
 		missing="$missing$(missing_packages $bench_packages)"
 		without_commands nginx && fresh_nginx=yes
 	fi
+	if [ "${1:-}" = peers ]; then
+		peers
+		return 0
+	fi
 	[ -n "$missing" ] || return 0
 	install="apt-get install -y --no-install-recommends $missing"
-	if [ "$(id -u)" = 0 ]; then
-		root=""
-	elif have sudo && sudo -n true 2>/dev/null; then
-		root="sudo -n"
-	else
+	if ! as_root; then
 		say "packages are missing and this user can't install them without a password. Run:"
 		say "  sudo apt-get update && sudo $install"
 		exit 1
@@ -72,10 +118,7 @@ debian() {
 		say "  $root $install"
 		exit 1
 	fi
-	# Only the program is wanted, not a web server on this machine.
-	if [ -n "$fresh_nginx" ] && have systemctl; then
-		$root systemctl disable --now nginx >/dev/null 2>&1 || true
-	fi
+	quiet_nginx
 }
 
 other_unix() {

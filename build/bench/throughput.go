@@ -222,9 +222,5 @@ func middle(values []float64) float64 {
 
 // atLeast prints a number beside its bound.
 func (b *bench) atLeast(what string, value, bound float64) {
-	word := "holds"
-	if value < bound {
-		word, b.failed = "DOES NOT HOLD", true
-	}
-	fmt.Fprintf(b.out, "%-42s %8.2f   bound %g at least: %s\n", what, value, bound, word)
+	fmt.Fprintf(b.out, "%-42s %8.2f   bound %g at least: %s\n", what, value, bound, b.least(what, value, bound))
 }
