@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,22 +85,23 @@ func TestRestartOfWhatIsNotUnderWay(t *testing.T) {
 // carrier is a Source with traffic of its own.
 type carrier struct {
 	update.Source
-	traffic *update.Traffic
+	traffic *atomic.Pointer[update.Traffic]
 }
 
-func (c carrier) Traffic() update.Traffic { return *c.traffic }
+func (c carrier) Traffic() update.Traffic { return *c.traffic.Load() }
 
 // TestTrafficIsTheProgress: while a patch comes, rate and time are those of the line and not of files.
 func TestTrafficIsTheProgress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 1000))
-		traffic := &update.Traffic{Total: 4000, Cap: 9}
+		var traffic atomic.Pointer[update.Traffic]
+		traffic.Store(&update.Traffic{Total: 4000, Cap: 9})
 		var u *update.Updater
 		var seen []string
 		w.fetchTo = func(to update.Delivery) error {
-			for range 4 {
+			for i := range 4 {
 				time.Sleep(time.Second)
-				traffic.Done += 1000
+				traffic.Store(&update.Traffic{Done: int64(i+1) * 1000, Total: 4000, Cap: 9})
 				time.Sleep(2 * update.ProgressPeriod)
 				s := u.Status()
 				left, known := s.Remaining()
@@ -107,7 +109,7 @@ func TestTrafficIsTheProgress(t *testing.T) {
 			}
 			return to.Deliver(0, w.files[0].data)
 		}
-		u = w.updater(func(c *update.Config) { c.Source = carrier{c.Source, traffic} })
+		u = w.updater(func(c *update.Config) { c.Source = carrier{c.Source, &traffic} })
 		status := u.Run(t.Context())
 		if status.Outcome != update.ResourcesReady || status.Carrying() {
 			t.Errorf("ended %s, %+v", status.Outcome, status.Traffic)

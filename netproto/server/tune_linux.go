@@ -12,8 +12,8 @@ import (
 
 const (
 	// notSent is how many bytes may wait in the kernel behind what is already on its way: enough to never run dry between
-	// two writes, little enough that a ping question isn't stuck behind seconds of data on a slow link. In the house the
-	// kernel may take all it has room for: then it sends by itself when an acknowledgement comes, at half of the cost.
+	// two writes, little enough that a ping question isn't stuck behind seconds of data on a slow link, and that of
+	// hundreds of clients on a fast one none waits long for its turn: without it the slowest of 200 had half of the median.
 	notSent = 256 << 10
 	// tcpNotSentLowat is TCP_NOTSENT_LOWAT of linux/tcp.h, which package syscall has no name for.
 	tcpNotSentLowat = 25
@@ -26,15 +26,12 @@ const (
 // nearAlgorithms send without timers. The first that the system lets us have is taken.
 func nearAlgorithms() []string { return []string{"cubic", "reno"} }
 
-// tune sets socket options by setsockopt(2): TCP_NOTSENT_LOWAT for a client that is far away, and the congestion control that want asks for. What the
+// tune sets socket options by setsockopt(2): TCP_NOTSENT_LOWAT, and the congestion control that want asks for. What the
 // kernel refuses stays as it was. It returns the name of the algorithm in use, empty where there is none.
 func tune(conn net.Conn, want string) (algorithm string) {
 	withSocket(conn, func(fd int) {
-		far := roundTrip(fd) >= farAway
-		if far {
-			syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, tcpNotSentLowat, notSent)
-		}
-		algorithm = choose(fd, want, far)
+		syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, tcpNotSentLowat, notSent)
+		algorithm = choose(fd, want, roundTrip(fd) >= farAway)
 	})
 	return algorithm
 }
