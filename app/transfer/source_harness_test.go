@@ -271,6 +271,13 @@ func (r *folderReader) Close() error { return nil }
 
 func (r *folderReader) Total() int64 { return r.total }
 
+// taken is how many bytes were read so far.
+func (w *folderWay) taken() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bytes
+}
+
 // forget forgets what was counted.
 func (w *folderWay) forget() {
 	w.mu.Lock()

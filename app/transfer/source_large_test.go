@@ -38,7 +38,7 @@ func TestLargePatch(t *testing.T) {
 			way.forget()
 			ctx, cancel := context.WithCancel(t.Context())
 			fsys := c.disk.Open(faultfs.Options{After: func(o faultfs.Op) {
-				if strings.Contains(o.Name, "spool/") && strings.HasSuffix(o.Name, ".unverified") && way.bytes > 300_000 {
+				if strings.Contains(o.Name, "spool/") && strings.HasSuffix(o.Name, ".unverified") && way.taken() > 300_000 {
 					cancel()
 				}
 			}})
