@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -86,6 +87,11 @@ func Run(ctx context.Context, o Options) (result *Result, err error) {
 	if r.host, err = startHost(ctx, o, dir); err != nil {
 		return nil, err
 	}
+	r.tally.change(func(t *Tally) {
+		for _, p := range r.host.pairs() {
+			t.Pairs[p.String()] = 0
+		}
+	})
 	r.crowd = newCrowd(r.host, r.shelf, r.tally, o.Crowd)
 	for i := range o.Workers {
 		r.workers = append(r.workers, &worker{
@@ -319,9 +325,9 @@ func (r *run) missing() {
 	if done.Downloads() < enoughDownloads {
 		return
 	}
-	for _, p := range r.host.pairs() {
-		if done.Pairs[p.String()] == 0 {
-			r.tally.fault("nothing was downloaded by %v", p)
+	for _, name := range slices.Sorted(maps.Keys(done.Pairs)) {
+		if done.Pairs[name] == 0 {
+			r.tally.fault("nothing was downloaded by %s", name)
 		}
 	}
 }

@@ -12,7 +12,7 @@ const maxFaults = 10
 
 // Tally is what was done and what came of it. It is a value.
 type Tally struct {
-	Pairs     map[string]int // downloads that were checked to their last byte, by generation and transport: "C1 over TLS"
+	Pairs     map[string]int // downloads that were checked to their last byte, by generation and transport: "C1 over TLS"; those that had no turn yet, too
 	Files     int            // of these downloads
 	Bytes     int64          // of all downloads, checked
 	Done      map[string]int // everything else that clients did, by its name
