@@ -192,7 +192,7 @@ func parseLine(text string) (key string, line cacheLine, ok bool) {
 	return fields[0], line, errors.Join(errs[:]...) == nil
 }
 
-// save writes the cache if it changed. A folder that can't be written loses the saving and nothing else, so the caller
+// save writes the cache if it changed, without a sync: it has a checksum. A folder that can't be written loses the saving and nothing else, so the caller
 // may log the error and go on.
 func (c *hashCache) save(fsys platform.FS, dir string) error {
 	if !c.changed {
@@ -202,7 +202,7 @@ func (c *hashCache) save(fsys platform.FS, dir string) error {
 	if err := fsys.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := platform.WriteFile(fsys, path.Join(dir, cacheFile), c.encode()); err != nil {
+	if err := platform.WriteHint(fsys, path.Join(dir, cacheFile), c.encode()); err != nil {
 		return err
 	}
 	c.changed = false

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/app/install"
 	"collet/platform"
 	"collet/platform/faultfs"
 )
@@ -161,6 +162,7 @@ func TestOrderOfSyncs(t *testing.T) {
 				continue
 			}
 			t.Run(s.name+", "+sys.name, func(t *testing.T) {
+				t.Parallel()
 				f, order := s.template(t), newDurability()
 				w := watch(f.open(), append(sys.rules, order.rule)...)
 				d, err := open(w, s.then.verify)
@@ -221,11 +223,11 @@ func TestOrderOfSyncsInRecovery(t *testing.T) {
 // TestEveryCallFailsOnce fails each call alone, as a disk with a bad spot does, and goes on with the same folder: no
 // error is swallowed into a wrong set.
 func TestEveryCallFailsOnce(t *testing.T) {
-	for _, s := range stories() {
+	for i, s := range stories() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			begin := s.volume(t, faultfs.Config{})
-			for k := 1; ; k++ {
+			for k := 1 + i%install.Stride; ; k += install.Stride {
 				d := begin.Clone()
 				fsys := d.Open(faultfs.Options{Reads: true})
 				fsys.FailAt(k, faultfs.EIO)

@@ -49,6 +49,7 @@ type Dir struct {
 	unclean bool    // the process before us did not close the install
 	twoStep bool    // names can't be exchanged here
 
+	lost     string // a file of a prepared set whose bytes Open found gone; empty: none
 	vanished string // what turned out to be gone during the last swap; empty: nothing
 }
 
@@ -106,7 +107,7 @@ func (d *Dir) recover(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	d.vanished = "" // it will be fetched again, which nobody has to be told
+	d.lost, d.vanished = d.vanished, "" // it will be fetched again, which nobody has to be told
 	return nil
 }
 
@@ -203,6 +204,10 @@ func (d *Dir) Distrust() { d.cfg.Verify = true }
 
 // Unclean reports whether the process before this one left the install open: it was killed, or the machine stopped.
 func (d *Dir) Unclean() bool { return d.unclean }
+
+// Lost is a file of a prepared set whose bytes were gone when the install was opened; empty for none. They are fetched again. A
+// stop of ours never leads to it, because what is prepared is on the disk: somebody took them, or the disk lied.
+func (d *Dir) Lost() string { return d.lost }
 
 // Set is the identity of the live set and its number of files; zero where no transaction led to it. The error is a
 // *update.Fault.

@@ -298,20 +298,23 @@ func TestCausesOfFaults(t *testing.T) {
 		{syscall.EIO, update.DiskFault, false},
 	}
 	for _, test := range tests {
-		f := newFolder(t)
-		f.write("Lathe.so", "one")
-		held := refuse("exchange", "*", &os.LinkError{Op: "exchange", Old: "Lathe.so-staging", New: "Lathe.so", Err: test.err})
-		_, err := module("two").on(t, watch(f.open(), func(o op) error {
-			if err := held(o); err != nil {
-				return errors.Unwrap(err) // as the disk has it, so that the folder wraps it once
+		t.Run(test.err.Error(), func(t *testing.T) {
+			t.Parallel()
+			f := newFolder(t)
+			f.write("Lathe.so", "one")
+			held := refuse("exchange", "*", &os.LinkError{Op: "exchange", Old: "Lathe.so-staging", New: "Lathe.so", Err: test.err})
+			_, err := module("two").on(t, watch(f.open(), func(o op) error {
+				if err := held(o); err != nil {
+					return errors.Unwrap(err) // as the disk has it, so that the folder wraps it once
+				}
+				return nil
+			}))
+			fault := wantFault(t, test.err.Error(), err, test.cause)
+			if fault.Transient != test.transient || !errors.Is(err, test.err) || !strings.HasPrefix(fault.Subject, f.dir) {
+				t.Errorf("%v: %+v", test.err, fault)
 			}
-			return nil
-		}))
-		fault := wantFault(t, test.err.Error(), err, test.cause)
-		if fault.Transient != test.transient || !errors.Is(err, test.err) || !strings.HasPrefix(fault.Subject, f.dir) {
-			t.Errorf("%v: %+v", test.err, fault)
-		}
-		f.want("nothing lost", "Lathe.so=one Lathe.so-staging=two")
+			f.want("nothing lost", "Lathe.so=one Lathe.so-staging=two")
+		})
 	}
 }
 

@@ -221,6 +221,7 @@ func withoutLocks(tree string) string {
 // TestInspectEverywhere stops an update, its proof and its way back at every operation, cuts the power, and inspects what is
 // left: nothing may change, and the next start must be the one that was told.
 func TestInspectEverywhere(t *testing.T) {
+	t.Parallel()
 	old := newPatient(t).must(toCommit(patientOld), promote, confirm, closing)
 	stories := map[string][]func(testing.TB, *Dir) error{
 		"update": {toCommit(patientNew), promote, confirm, closing},
@@ -231,7 +232,7 @@ func TestInspectEverywhere(t *testing.T) {
 		if err := old.run(whole, story...); err != nil {
 			t.Fatal(err)
 		}
-		for k := 1; k <= whole.Count(); k++ {
+		for k := 1; k <= whole.Count(); k += Stride {
 			for _, kept := range []int{0, 50, 100} {
 				fsys := old.disk.Clone().Open(faultfs.Options{})
 				fsys.StopInside(k)

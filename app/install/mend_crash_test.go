@@ -5,6 +5,7 @@ import "testing"
 // TestRepairSurvivesAStopAnywhere stops a repair before each change of the disk, and in the middle of each write: the pack
 // is then what it was or what it should be, and the next start brings it there.
 func TestRepairSurvivesAStopAnywhere(t *testing.T) {
+	t.Parallel()
 	good := noise(1, 2*mib+500)
 	damaged := flip(good, mib+1)
 	for _, half := range []bool{false, true} {

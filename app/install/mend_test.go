@@ -100,6 +100,7 @@ func (f folder) healed(when, content string) {
 }
 
 func TestOnlyDamagedBlocksAreFetched(t *testing.T) {
+	t.Parallel()
 	const size = 4*mib + 12345
 	good := noise(1, size)
 	tests := []struct {
@@ -345,6 +346,7 @@ func (s start) plan(t testing.TB, d *install.Dir) update.Plan {
 // TestStoppedRepairGoesOn stops a repair after so many bytes were fetched, in the middle of a range, at its borders, and
 // behind it; every byte is fetched once.
 func TestStoppedRepairGoesOn(t *testing.T) {
+	t.Parallel()
 	good := noise(1, 6*mib+100)
 	for _, stop := range []int64{0, 1, mib / 2, mib, mib + 1, 2 * mib, 2*mib + 100, 3*mib + 99} {
 		f, s := whole(t, good)

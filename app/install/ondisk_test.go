@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"collet/netproto/release"
 )
 
 // tables reads the tables of docs/ON-DISK.md: under the first word of their heading, the cells of each row without code
@@ -158,6 +160,47 @@ func TestDocumentedLimits(t *testing.T) {
 	}
 	if got := len(tables(t)["Limit"]); got != len(want) {
 		t.Errorf("%d limits, want %d", got, len(want))
+	}
+}
+
+// texts are the values of a file's string constants, by their names. Of a sum of two only the first is taken.
+func texts(t *testing.T, file string) map[string]string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if spec, is := n.(*ast.ValueSpec); is && len(spec.Values) == 1 {
+			value := spec.Values[0]
+			if sum, is := value.(*ast.BinaryExpr); is {
+				value = sum.X
+			}
+			if literal, is := value.(*ast.BasicLit); is && literal.Kind == token.STRING {
+				values[spec.Names[0].Name], err = strconv.Unquote(literal.Value)
+			}
+		}
+		return err == nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// TestDocumentedRelease compares what lies in Cache/release with the names that app/transfer and the client have for it.
+func TestDocumentedRelease(t *testing.T) {
+	known, spool, made := texts(t, "../transfer/source_known.go"), texts(t, "../transfer/spool.go"), texts(t, "../transfer/source_made.go")
+	const digits = "<64 hex>"
+	want := []string{
+		"trust/…", "trust/…" + release.UnverifiedSuffix, known["installFile"], known["knownFile"],
+		digits + known["listingSuffix"], digits + known["headSuffix"],
+		known["spoolFolder"] + "/" + digits + release.UnverifiedSuffix, known["spoolFolder"] + "/" + digits + spool["recordSuffix"],
+		made["madeFile"] + release.UnverifiedSuffix,
+	}
+	if got := firstCells(tables(t)["In `Cache/release`"]); !slices.Equal(got, want) {
+		t.Errorf("docs/ON-DISK.md has\n%q, the code\n%q", got, want)
 	}
 }
 

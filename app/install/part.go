@@ -20,6 +20,7 @@ type work struct {
 	begun bool            // the journal has a transaction for them, and for files that only go
 	done  map[string]bool // parts whose bytes this process hashed on their way and found right
 	open  *part
+	loose []int // items whose parts are finished and not synced
 }
 
 func (w *work) entries() []entry {
@@ -183,8 +184,10 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 		return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: errors.Join(
 			fmt.Errorf("got %d bytes with digest %s, want %d with %s", p.size, got, c.file.Size, c.file.Digest), d.discard(c))}
 	}
-	// A system that failed to write bytes back may call them written the next time, so they are not asked again.
-	if err := p.file.Sync(); err != nil {
+	if c.file.Size < syncAlone {
+		d.work.loose = append(d.work.loose, i)
+	} else if err := p.file.Sync(); err != nil {
+		// A system that failed to write bytes back may call them written the next time, so they are not asked again.
 		return errors.Join(err, d.discard(c))
 	}
 	if d.work.done == nil {
@@ -193,6 +196,28 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 	d.work.done[c.entry.part()] = true
 	d.keepBlocks(c.file.Digest, c.file.Size, p.blocks.all())
 	return d.closePart()
+}
+
+// syncAlone is the size in bytes from which a part is synced as soon as it is finished, while the next one comes. Smaller ones
+// are synced together: that takes a tenth of the time, because the disk's journal is written for several at once.
+const syncAlone = 1 << 20
+
+// syncLoose makes finished parts durable. If that fails none of them is believed any more.
+func (d *Dir) syncLoose() error {
+	names := make([]string, len(d.work.loose))
+	for n, i := range d.work.loose {
+		names[n] = d.work.items[i].entry.part()
+	}
+	err := platform.SyncFiles(d.fs, names)
+	if err != nil {
+		for n, i := range d.work.loose {
+			err = errors.Join(err, removeIfThere(d.fs, names[n]))
+			d.work.items[i].offset = 0
+			delete(d.work.done, names[n])
+		}
+	}
+	d.work.loose = nil
+	return err
 }
 
 // discard throws the part under way away: its bad bytes can't be told from good ones.
@@ -226,6 +251,9 @@ func (d *Dir) commit(ctx context.Context) error {
 			return errors.New("install: internal error: commit of an unfinished part " + e.part())
 		}
 		folders[path.Dir(e.part())] = true
+	}
+	if err := d.syncLoose(); err != nil {
+		return err
 	}
 	if err := d.syncDirs(folders); err != nil {
 		return err

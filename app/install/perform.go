@@ -325,11 +325,9 @@ func isNotFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // syncDirs makes the names in folders durable and empties the set. A folder that is gone has no names.
 func (d *Dir) syncDirs(folders map[string]bool) error {
-	for _, folder := range slices.Sorted(maps.Keys(folders)) { // in one order, so that a stop can be repeated
-		if err := d.fs.SyncDir(folder); err != nil && !isAbsent(err) {
-			return err
-		}
+	err := platform.SyncDirs(d.fs, slices.Sorted(maps.Keys(folders)), isAbsent) // in one order, so that a stop can be repeated
+	if err == nil {
+		clear(folders)
 	}
-	clear(folders)
-	return nil
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"collet/app/install"
 	"collet/app/update"
 	"collet/platform"
 	"collet/platform/faultfs"
@@ -75,6 +76,7 @@ type power struct {
 	t    *testing.T
 	n    *tally
 	step int // every so many operations are a moment at which recovery is stopped, too
+	from int // the first operation at which the machine stops
 }
 
 var volumes = []struct {
@@ -85,11 +87,11 @@ var volumes = []struct {
 func TestPowerCuts(t *testing.T) {
 	var n tally
 	t.Run("stories", func(t *testing.T) {
-		for _, s := range stories() {
-			for _, v := range volumes {
+		for i, s := range stories() {
+			for j, v := range volumes {
 				t.Run(s.name+", "+v.name, func(t *testing.T) {
 					t.Parallel()
-					p := power{s, t, &n, 47}
+					p := power{s, t, &n, 47, 1 + (i+j)%install.Stride}
 					if thorough() {
 						p.step = 3
 					}
@@ -99,7 +101,7 @@ func TestPowerCuts(t *testing.T) {
 		}
 	})
 	t.Log(&n)
-	if n.stops.Load() < 2500 || n.again.Load() < 1500 || n.ways.Load() < 2000 {
+	if n.stops.Load() < 2500/install.Stride || n.again.Load() < 1500/install.Stride || n.ways.Load() < 2000/install.Stride {
 		t.Errorf("only %s", &n)
 	}
 }
@@ -127,7 +129,7 @@ func (p power) everyStop(begin *faultfs.Disk) {
 		p.t.Fatal(err)
 	}
 	ops := whole.Ops()
-	for k := 1; k <= whole.Count(); k++ {
+	for k := p.from; k <= whole.Count(); k += install.Stride {
 		for i, stop := range []func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside} {
 			if i == 1 && ops[k-1].Verb != faultfs.Write {
 				continue // halves of other operations are the whole
@@ -260,9 +262,10 @@ func (carelessFile) Sync() error { return nil }
 
 // TestCarelessInstallIsCaught keeps the harness honest: an installer that syncs nothing breaks the promise in each story.
 func TestCarelessInstallIsCaught(t *testing.T) {
+	t.Parallel()
 	for _, s := range stories() {
 		begin, caught := s.volume(t, faultfs.Config{}), 0
-		p := power{s, t, &tally{}, 1}
+		p := power{s, t, &tally{}, 1, 1}
 		whole := begin.Clone().Open(faultfs.Options{})
 		if _, err := s.then.on(t, careless{whole}); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 	bound, missing := d.journal.bound(), int64(0)
 	for i := range w.items {
 		c := &w.items[i]
-		if c.offset, err = d.resume(c.entry, bound[c.entry.Live]); err != nil {
+		if c.offset, err = d.resume(ctx, c.entry, bound[c.entry.Live]); err != nil {
 			return err
 		}
 		c.missing, c.resumed = c.lacks(), c.offset > 0
@@ -101,7 +101,7 @@ func (p *planning) recheckGone(ctx context.Context) error {
 
 // resume is how many bytes of a part can be used: those of a part that the journal binds to the same digest. Any other
 // part is removed, before the journal binds its name anew.
-func (d *Dir) resume(e, bound entry) (int64, error) {
+func (d *Dir) resume(ctx context.Context, e, bound entry) (int64, error) {
 	if err := d.clearWay(newBatch(""), e.part()); err != nil {
 		return 0, err
 	}
@@ -124,9 +124,24 @@ func (d *Dir) resume(e, bound entry) (int64, error) {
 		return 0, err
 	}
 	if same && info.Mode().IsRegular() && info.Size() <= e.Size {
-		return info.Size(), nil
+		if sound, err := d.outlived(ctx, e, info.Size()); err != nil || sound {
+			return info.Size(), err
+		}
 	}
 	return 0, removeIfThere(d.fs, e.part())
+}
+
+// outlived reports whether a part can be what it was when the process before us ended. Small ones are synced only with the whole
+// set, so a power cut may have left anything of them: a complete one has to have its digest, and the rest comes again.
+func (d *Dir) outlived(ctx context.Context, e entry, size int64) (bool, error) {
+	if !d.unclean || e.Size >= syncAlone || size == 0 {
+		return true, nil
+	}
+	if size < e.Size {
+		return false, nil
+	}
+	got, err := d.read(ctx, e.part(), e.Digest.Algorithm, nil)
+	return got == e.Digest, err
 }
 
 // removePart removes a part that nobody wants. Where it lay aside, an earlier set may have left a folder under its name, with

@@ -40,6 +40,7 @@ func TestNothingOffered(t *testing.T) {
 
 // TestUpToDateStartReadsNothing holds the promise about ten thousand files: opens are counted, not seconds.
 func TestUpToDateStartReadsNothing(t *testing.T) {
+	t.Parallel()
 	const files = 10_000
 	f := newFolder(t)
 	var blobs []blob

@@ -38,6 +38,9 @@ func (r *crashRun) judge(d *faultfs.Disk, key crashKey) (v crashVerdict) {
 		if v.found == nil && v.trouble == "" {
 			v.trouble = "the next start finds a mixed set" + r.compared(files)
 		}
+		if lost := c.dir.Lost(); lost != "" && v.trouble == "" {
+			v.trouble = "the set was recorded as prepared, and " + lost + " has other bytes"
+		}
 		err = c.close()
 	}
 	if v.trouble == "" && err == nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds waits for something that happens at once on a machine that is not overloaded.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // echo is a server that sends back what it gets, and closes its side when the client closed its own.
 func echo(t *testing.T) string {

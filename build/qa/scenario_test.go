@@ -28,7 +28,8 @@ func played(t *testing.T, scenarios []*FolderScenario, o FolderOptions) (bad []C
 	return bad, total
 }
 
-// standardFor gives the scenarios that come with the kit; the long ones only where there is time.
+// standardFor gives the scenarios that come with the kit; the long ones only where there is time, and not for the race
+// detector: they are many short ones.
 func standardFor(t *testing.T) []*FolderScenario {
 	t.Helper()
 	all, err := StandardFolders()
@@ -40,7 +41,7 @@ func standardFor(t *testing.T) []*FolderScenario {
 	}
 	return slices.DeleteFunc(all, func(s *FolderScenario) bool {
 		long := slices.ContainsFunc(s.faults, func(f folderFault) bool { return f.crash != nil }) || len(s.sides["new"]) > 1000
-		return long && testing.Short()
+		return long && (testing.Short() || Share > 1)
 	})
 }
 

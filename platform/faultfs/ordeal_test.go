@@ -272,9 +272,9 @@ func FuzzCrash(f *testing.F) {
 
 // TestCrashKeepsItsPromises plays random scripts.
 func TestCrashKeepsItsPromises(t *testing.T) {
-	scripts := 600
+	scripts := 600 / share
 	if testing.Short() {
-		scripts = 150
+		scripts = 150 / share
 	}
 	for seed := range scripts {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))

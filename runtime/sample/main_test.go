@@ -33,8 +33,24 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "play" {
 		os.Exit(play(os.Args[2], os.Args[3:]))
 	}
-	goleak.VerifyTestMain(m)
+	var err error
+	if madeFolder, err = os.MkdirTemp("", "collet-game-"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(madeFolder)
+		os.Exit(code)
+	}))
 }
+
+// madeFolder is where made compiles. TestMain makes and removes it.
+var madeFolder string
+
+// made is the game, compiled once for all tests.
+var made = sync.OnceValues(func() (module string, err error) {
+	module = filepath.Join(madeFolder, "Lathe.module")
+	return module, sample.Build(context.Background(), sample.Options{Release: 7, Compatibility: "test-7", BuildHash: "abc", Output: module})
+})
 
 // mark begins the lines that the child itself writes to its standard error.
 const mark = "host: "
@@ -184,11 +200,20 @@ func withoutDisplay() (env []string) {
 	return env
 }
 
-// build makes the game, or skips where there is no compiler.
+// build gives the test a game of its own, as two tests that load one file would share its variables. It skips where there is
+// no compiler.
 func build(t *testing.T) (module string) {
 	t.Helper()
+	from, err := made()
+	compiled(t, err)
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
 	module = filepath.Join(t.TempDir(), "Lathe.module")
-	compiled(t, sample.Build(t.Context(), sample.Options{Release: 7, Compatibility: "test-7", BuildHash: "abc", Output: module}))
+	if err := os.WriteFile(module, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return module
 }
 

@@ -48,6 +48,9 @@ int main(int argc, char** argv) {
     ColletHostServices services = {sizeof services, COLLET_HOST_SERVICES_VERSION, NULL, ready, write_log};
     ClientRuntimeExports exports = {.StructSize = sizeof exports, .Metadata.StructSize = sizeof exports.Metadata};
     ClientRuntimeResult result = {.StructSize = sizeof result};
+    for (int number = 1; number <= LAST_SIGNAL; number++) {
+        signal(number, SIG_DFL); /* whoever started us may ignore some, and so would we */
+    }
     void* library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     if (library == NULL || symbol(library, "FO_QueryClientRuntimeExports", &query, sizeof query) == NULL ||
         symbol(library, "Collet_SetHostServices", &offer, sizeof offer) == NULL ||
