@@ -100,19 +100,31 @@ func hurts(d *update.Damages) (list []hurt) {
 	return list
 }
 
+const (
+	// manyFiles is how many lines about files are printed as they come; more come after pauses of manyPause, because nobody reads
+	// ten thousand, and printing them takes as long as the update.
+	manyFiles = 200
+	manyPause = 100 * time.Millisecond
+)
+
 // Follow implements front: a line when the phase or the file changes, and one a second in between.
 func (p *paper) Follow(ctx context.Context, w watcher) func() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		last, printed := update.Status{}, time.Time{}
+		last, printed, files := update.Status{}, time.Time{}, 0
 		for range w.Watch(ctx) {
 			s := w.Status()
 			if s.Phase == last.Phase && s.File == last.File && s.Damage == last.Damage && time.Since(printed) < time.Second {
 				continue
 			}
+			if files > manyFiles && s.File != "" && s.Damage == last.Damage && time.Since(printed) < manyPause {
+				continue
+			}
 			p.progress(s, s.Damage != last.Damage)
-			last, printed = s, time.Now()
+			if last, printed = s, time.Now(); s.File != "" {
+				files++
+			}
 		}
 	}()
 	return func() { <-done }
@@ -260,9 +272,10 @@ func (h *host) headless(ctx context.Context, out io.Writer) int {
 }
 
 // syncOnly runs one Updater: packs become live, modules staged. Which version is announced comes from the command line,
-// or else from what is installed.
+// or else from what is installed; web servers are told none, so nothing is loaded for them.
 func (h *host) syncOnly(ctx context.Context, f front) ended {
 	h.noteRoots(f)
+	h.warmUp(ctx)
 	if err := h.openInstall(ctx, f); err != nil {
 		return failed(err)
 	}
@@ -270,7 +283,7 @@ func (h *host) syncOnly(ctx context.Context, f front) ended {
 		return h.tellInstalled(f)
 	}
 	compatibility := h.flags.Compat
-	if compatibility == "" {
+	if compatibility == "" && h.signed.announces() {
 		meta, err := h.startChild(ctx, f)
 		h.dropChild()
 		if err != nil {

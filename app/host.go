@@ -17,6 +17,7 @@ import (
 	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/supervise"
+	"collet/app/transfer"
 	"collet/assets"
 	"collet/netproto"
 	"collet/platform"
@@ -31,15 +32,16 @@ type host struct {
 	log      zerolog.Logger
 	logs     *logFile
 
-	exe    string // absolute path of this program
-	folder string // absolute path of the install; roots.install
-	roots  roots  // where things lie, and where they are written
-	base   string // the host's name, and so the module's
-	server string // as it was asked for
-	route  route  // how to get there
-	locale string // the player's language as a tag
-	signed signed // where signed releases come from, and who vouches for them
-	valve  valve  // pauses and slows what is fetched
+	exe    string            // absolute path of this program
+	folder string            // absolute path of the install; roots.install
+	roots  roots             // where things lie, and where they are written
+	base   string            // the host's name, and so the module's
+	server string            // as it was asked for
+	route  route             // how to get there
+	locale string            // the player's language as a tag
+	signed signed            // where signed releases come from, and who vouches for them
+	valve  valve             // pauses and slows what is fetched
+	warm   *transfer.HTTPWay // is being connected to for the first update; nil for none
 	target netproto.Target
 
 	fs      *platform.Dir
@@ -122,7 +124,7 @@ func (h *host) startLog() error {
 // close lets go of everything. The child, if there still is one, is ended first.
 func (h *host) close() error {
 	h.dropChild()
-	err := h.closeInstall()
+	err := errors.Join(h.coolDown(), h.closeInstall())
 	if h.logs != nil {
 		err = errors.Join(err, h.logs.Close())
 	}

@@ -52,6 +52,7 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
 	if f.Role != "host" {
 		return runChild(ctx, f, stderr), nil
 	}
+	defer startFast()()
 	h, err := newHost(f)
 	if err != nil {
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)

@@ -49,6 +49,9 @@ type signed struct {
 // on reports whether only what is signed is taken.
 func (s signed) on() bool { return len(s.root) > 0 }
 
+// announces reports whether a server is told which version is installed.
+func (s signed) announces() bool { return !s.on() || s.server }
+
 // newSigned puts flags, settings and what is built in together.
 func newSigned(f flags, set settings, folder string, env func(string) string) (signed, error) {
 	s := signed{
@@ -267,7 +270,10 @@ func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options
 		Mirror: func(address string) (transfer.Way, error) { return h.mirror(address) },
 	}
 	for _, address := range h.signed.urls {
-		way, err := h.mirror(address)
+		way, err := h.takeWarm(), error(nil) // it is the first one
+		if way == nil {
+			way, err = h.mirror(address)
+		}
 		if err != nil {
 			return o, closeWays, errors.Join(err, closeWays())
 		}
@@ -278,6 +284,34 @@ func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options
 		o.Server = &connection{source: newSource(h, compatibility)}
 	}
 	return o, closeWays, nil
+}
+
+// warmUp begins to connect to the first place that will be asked, while the install is opened.
+func (h *host) warmUp(ctx context.Context) {
+	if h.offline || h.warm != nil || !h.signed.on() || len(h.signed.urls) == 0 {
+		return
+	}
+	way, err := h.mirror(h.signed.urls[0])
+	if err != nil {
+		return // the update says so
+	}
+	way.Warm(ctx)
+	h.warm = way
+}
+
+// takeWarm gives away what warmUp began; nil without.
+func (h *host) takeWarm() *transfer.HTTPWay {
+	way := h.warm
+	h.warm = nil
+	return way
+}
+
+// coolDown lets go of what nobody took.
+func (h *host) coolDown() error {
+	if way := h.takeWarm(); way != nil {
+		return way.Close()
+	}
+	return nil
 }
 
 // mirror opens a web server.

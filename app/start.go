@@ -87,6 +87,7 @@ func asError(f *update.Fault) error {
 func (h *host) rounds(ctx context.Context, f front) ended {
 	h.loaded = false
 	h.noteRoots(f)
+	h.warmUp(ctx)
 	if err := h.openInstall(ctx, f); errors.Is(err, platform.ErrLocked) || err != nil && !h.offline {
 		return h.notOpened(ctx, f, err)
 	}

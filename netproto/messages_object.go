@@ -47,6 +47,7 @@ func (m *NoObject) code(c *coder) { c.u32("request", &m.Request) }
 //	metadata/<number>.root.json, .targets.json, .snapshot.json    a number from 1 on, at most maxVersionDigits long
 //	releases/<64 hex>.release
 //	objects/<2 hex>/<64 hex>                                      which begin with these two
+//	sequels/<64 hex>.sequel
 //
 // Hex is in lower case. Nothing else passes, so such a name needs no other check before it is opened below the folder.
 func IsObjectName(name string) bool {
@@ -57,6 +58,9 @@ func IsObjectName(name string) bool {
 	case "releases":
 		sum, isHead := strings.CutSuffix(rest, ".release")
 		return isHead && isSum(sum)
+	case "sequels":
+		sum, isSequel := strings.CutSuffix(rest, ".sequel")
+		return isSequel && isSum(sum)
 	case "objects":
 		prefix, sum, _ := strings.Cut(rest, "/")
 		return isSum(sum) && sum[:2] == prefix

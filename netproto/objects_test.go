@@ -46,7 +46,7 @@ func newStore() *store {
 	s := &store{files: map[string][]byte{timestampName: []byte("now")}, inFlight: 8, portion: 16 << 10}
 	s.caps = netproto.CapPipeline | netproto.CapObjects
 	for n, size := range []int{0, 1, 16 << 10, 100_123, 1 << 20} {
-		s.files[objectName(n)] = text(size, uint64(n+1))
+		s.files[objectName(n)] = numbered(size + n)[n:]
 	}
 	return s
 }
@@ -475,6 +475,10 @@ func TestObjectNames(t *testing.T) {
 		"metadata/10.snapshot.json":                     true,
 		"releases/" + sum + ".release":                  true,
 		"objects/01/" + sum:                             true,
+		"sequels/" + sum + ".sequel":                    true,
+		"sequels/" + sum:                                false,
+		"sequels/" + sum[:2] + "/" + sum + ".sequel":    false,
+		"sequels/" + sum[1:] + ".sequel":                false,
 		"":                                              false,
 		"/metadata/timestamp.json":                      false,
 		"metadata":                                      false,
@@ -533,7 +537,7 @@ func TestLongObjectNames(t *testing.T) {
 // FuzzObjectName lets no name pass that leads out of a folder or means two files.
 func FuzzObjectName(f *testing.F) {
 	sum := strings.Repeat("0123456789abcdef", 4)
-	for _, name := range []string{timestampName, "metadata/1.root.json", "objects/01/" + sum, "releases/" + sum + ".release", "metadata/../x", "objects/01/..", ""} {
+	for _, name := range []string{timestampName, "metadata/1.root.json", "objects/01/" + sum, "releases/" + sum + ".release", "sequels/" + sum + ".sequel", "metadata/../x", "objects/01/..", ""} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

@@ -39,7 +39,7 @@ type line struct {
 }
 
 func newLine(t *testing.T, size int) *line {
-	return &line{t: t, stride: new(netproto.Stride), data: text(size, 5)}
+	return &line{t: t, stride: new(netproto.Stride), data: numbered(size)}
 }
 
 // session asks for what is missing over a connection that breaks after some bytes, and returns what was asked for and

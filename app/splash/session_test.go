@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long a test waits for something that is under way in another goroutine.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // session is a run of the window on the test loop, with work that does as it is told.
 type session struct {

@@ -68,6 +68,7 @@ type HTTPWay struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
+	warm  warmth
 }
 
 var _ Way = (*HTTPWay)(nil)
@@ -123,21 +124,30 @@ func (w *HTTPWay) newTransport(o HTTPOptions) *http.Transport {
 
 // dial connects within the time allowed, and remembers the connection so that Close can end it.
 func (w *HTTPWay) dial(d *netproto.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	w.warm.dial = d.DialContext
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if conn := w.warm.take(ctx, addr); conn != nil {
+			return w.watch(conn)
+		}
 		limited, cancel := context.WithTimeout(ctx, netproto.DefaultConnectTimeout)
 		defer cancel()
 		conn, err := d.DialContext(limited, network, addr)
 		if err != nil {
 			return nil, &dialError{err}
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.conns == nil {
-			return nil, errors.Join(net.ErrClosed, conn.Close())
-		}
-		w.conns[conn] = struct{}{}
-		return &watched{Conn: conn, gone: func() { w.forget(conn) }}, nil
+		return w.watch(conn)
 	}
+}
+
+// watch remembers a connection.
+func (w *HTTPWay) watch(conn net.Conn) (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.conns == nil {
+		return nil, errors.Join(net.ErrClosed, conn.Close())
+	}
+	w.conns[conn] = struct{}{}
+	return &watched{Conn: conn, gone: func() { w.forget(conn) }}, nil
 }
 
 func (w *HTTPWay) forget(conn net.Conn) {
@@ -170,6 +180,7 @@ func (w *HTTPWay) Name() string { return w.name }
 
 // Close breaks all connections. Requests under way end with an error, and so does every Get from now on.
 func (w *HTTPWay) Close() error {
+	w.warm.close()
 	w.mu.Lock()
 	conns := w.conns
 	w.conns = nil

@@ -121,6 +121,7 @@ type Source struct {
 	old      release.Listing // of that; nil is unknown
 	head     release.Head    // what is to be installed
 	listing  release.Listing // of that
+	made     *madeContents   // what a set patch made on the way to the listing; nil for nothing
 	failures map[failure]int // over all attempts
 
 	valve valve
@@ -128,6 +129,7 @@ type Source struct {
 	mu      sync.Mutex
 	traffic update.Traffic
 	report  Report
+	sequel  *sequel // what comes after the installed release, as one of the ways says
 }
 
 // failure is a means that did not work for a content.
@@ -197,6 +199,7 @@ func (s *Source) SetCap(bytesPerSecond int64) { s.valve.setCap(bytesPerSecond) }
 
 // Close implements update.Source.
 func (s *Source) Close() error {
+	s.setSequel(nil)
 	s.valve.close()
 	var err error
 	if s.o.Server != nil {
@@ -213,6 +216,7 @@ func (s *Source) Release() error {
 			err = errors.Join(err, closer.Close())
 		}
 	}
+	err = errors.Join(err, s.dropMade())
 	if s.spool != nil {
 		err = errors.Join(err, s.spool.Close())
 	}

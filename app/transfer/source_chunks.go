@@ -1,25 +1,14 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path"
-	"slices"
-	"strings"
 	"sync"
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
-)
-
-const (
-	// alikeFiles is how many files of the old set that are gone, and end like a new one, are looked at for its chunks, and
-	// alikeBytes how many bytes they have together at most.
-	alikeFiles = 4
-	alikeBytes = 256 << 20
 )
 
 // index looks at the chunk indexes of contents for which something like them is here, and finds out what is missing.
@@ -92,31 +81,16 @@ func (f *fetching) alike(c *content) (files []release.SetFile) {
 	return files
 }
 
-// gone lists files of the old set that the new one lacks and that a new file may have come from, those of a similar size
-// first.
+// gone lists files of the old set that the new one lacks and that a new file may have come from.
 func (f *fetching) gone(file release.File) (list []release.File) {
 	if _, stays := f.s.old.Find(file.Path); stays {
 		return nil
 	}
-	for _, old := range f.s.old.Files() {
-		_, stays := f.s.listing.Find(old.Path)
-		if !stays && strings.EqualFold(path.Ext(old.Path), path.Ext(file.Path)) {
-			list = append(list, old)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b release.File) int {
-		return cmp.Compare(distance(a.Size, file.Size), distance(b.Size, file.Size))
-	})
-	total := int64(0)
-	for i, old := range list {
-		if total += old.Size; i == alikeFiles || total > alikeBytes {
-			return list[:i]
-		}
+	for _, i := range Ancestors(f.s.old, f.s.listing, release.ListedFile{Path: file.Path, Size: file.Size}) {
+		list = append(list, release.Listing{f.s.old[i]}.Files()[0])
 	}
 	return list
 }
-
-func distance(a, b int64) int64 { return max(a-b, b-a) }
 
 // plan reads an index and finds out which of its chunks are here.
 func (f *fetching) plan(ctx context.Context, c *content, set *chunk.IndexSet) error {
@@ -136,8 +110,7 @@ func (f *fetching) plan(ctx context.Context, c *content, set *chunk.IndexSet) er
 			return err
 		}
 	}
-	link := f.s.link().known()
-	c.plan, c.ranges, c.chunks = plan, plan.Missing(chunk.GapFor(link.RoundTrip, link.Rate, link.InFlight)), 0
+	c.plan, c.ranges, c.chunks = plan, plan.Missing(f.s.link().Gap()), 0
 	for _, r := range c.ranges {
 		c.chunks += r.Size
 	}

@@ -29,6 +29,9 @@ func (s *Source) Connect(ctx context.Context) (compat.Judgement, error) {
 		return compat.Judgement{}, s.fault(err)
 	}
 	judgement, err := s.connect(ctx)
+	if err != nil || !transfers(judgement.Verdict) || judgement.Verdict == compat.Accept {
+		s.setSequel(nil)
+	}
 	return judgement, s.fault(err)
 }
 
@@ -166,6 +169,7 @@ func (s *Source) askMeanwhile(ctx context.Context, identity release.Digest) (tru
 			s.o.Disk.Glance(s.old.Files())
 		}
 	})
+	s.follow(ctx, likely)
 	answer, err := s.current(ctx, likely)
 	meanwhile.Wait()
 	if err = errors.Join(err, lost); err != nil || s.have.Number == likely.Number {
@@ -279,7 +283,11 @@ func (s *Source) present(answer trusted) release.Entry {
 func (s *Source) choose(ctx context.Context, answer trusted) error {
 	entry, kept := s.present(answer), false
 	if s.head, kept = s.memory.head(entry); !kept {
-		head, err := s.trust.Head(ctx, s.fetcher, release.Choice{Entry: entry, Listed: true})
+		choice := release.Choice{Entry: entry, Listed: true}
+		head, err := s.trust.Head(ctx, before{s.following(), s.fetcher}, choice)
+		if s.misled(err) {
+			head, err = s.trust.Head(ctx, s.fetcher, choice)
+		}
 		if err != nil && !s.stays(answer) {
 			return err
 		}

@@ -181,7 +181,7 @@ func (f *fetching) survey(ctx context.Context) error {
 		}
 		old, found := s.old.Find(f.wants[c.wants[0]].File.Path)
 		c.inPatch = true
-		if found {
+		if _, made := s.made.find(c.sum); found && !made {
 			var err error
 			if c.inPatch, err = s.there(ctx, release.Listing{old}.Files()[0]); err != nil {
 				return err

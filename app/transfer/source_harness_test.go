@@ -205,6 +205,7 @@ func (p *publisher) change(number uint64, change func(*release.Entry)) {
 type folderWay struct {
 	name string
 	fs   platform.FS
+	bare bool // it hands out no sequels
 
 	mu    sync.Mutex
 	asked []string
@@ -212,6 +213,13 @@ type folderWay struct {
 	spoil func(name string, from int64) error          // an answer that is an error; may be nil
 	bend  func(name string, data []byte) []byte        // other bytes than those of the file; may be nil
 	hurry func(ctx context.Context, name string) error // called before each answer; may be nil
+}
+
+// bareWay is a way without sequels, where every file is asked for by its name.
+func (p *publisher) bareWay() *folderWay {
+	w := p.way()
+	w.bare = true
+	return w
 }
 
 func (p *publisher) way() *folderWay {
@@ -235,7 +243,7 @@ func (w *folderWay) Get(ctx context.Context, name string, from, to, limit int64)
 		}
 	}
 	data, err := platform.ReadFile(w.fs, name, 1<<30)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || w.bare && strings.HasPrefix(name, "sequels/") {
 		return nil, &transfer.MissingError{Way: w.name, Name: name}
 	}
 	if err != nil {
@@ -304,13 +312,12 @@ type client struct {
 	disk *faultfs.Disk
 	ways []transfer.Way
 
-	verify  bool
-	server  transfer.Server
-	change  func(*transfer.Options)
-	process *faultfs.FS // of the last run
-	notes   string
-	log     bytes.Buffer
-	source  func(*transfer.Source) // is told it before it is used
+	verify bool
+	server transfer.Server
+	change func(*transfer.Options)
+	notes  string
+	log    bytes.Buffer
+	source func(*transfer.Source) // is told it before it is used
 }
 
 func newClient(t testing.TB, p *publisher, ways ...transfer.Way) *client {

@@ -75,6 +75,7 @@ func (m *memory) load() {
 		return
 	}
 	m.loaded = true
+	m.complain(removeIfThere(m.fs, m.name(madeFile)))
 	data, err := platform.ReadFile(m.fs, m.name(knownFile), maxKnownFile)
 	if err != nil {
 		return
@@ -136,7 +137,7 @@ func (m *memory) head(e release.Entry) (release.Head, bool) {
 func (m *memory) keepHead(o release.Object, h release.Head) {
 	data, err := h.Encode()
 	if err == nil {
-		err = m.write(hexOf(o.Sum)+headSuffix, data)
+		err = m.write(hexOf(o.Sum)+headSuffix, data, platform.WriteHint)
 	}
 	m.complain(err)
 }
@@ -160,25 +161,25 @@ func (m *memory) remember(k known, list release.Listing, keep release.Digest) {
 	}
 	text, err := json.Marshal(sets)
 	if err == nil {
-		err = m.write(hexOf(k.Listing.Sum)+listingSuffix, data)
+		err = m.write(hexOf(k.Listing.Sum)+listingSuffix, data, platform.WriteHint)
 	}
 	if err == nil {
-		err = m.write(knownFile, text)
+		err = m.write(knownFile, text, platform.WriteHint)
 	}
 	m.sets = sets
 	m.complain(err)
 	m.tidy()
 }
 
-// write replaces a file, if it holds something else.
-func (m *memory) write(name string, data []byte) error {
+// write replaces a file, if it holds something else, by platform.WriteFile or, where losing it costs only time, WriteHint.
+func (m *memory) write(name string, data []byte, by func(platform.FS, string, []byte) error) error {
 	if there, err := platform.ReadFile(m.fs, m.name(name), int64(len(data))+1); err == nil && bytes.Equal(there, data) {
 		return nil
 	}
 	if err := m.fs.MkdirAll(m.folder, 0o755); err != nil {
 		return err
 	}
-	return platform.WriteFile(m.fs, m.name(name), data)
+	return by(m.fs, m.name(name), data)
 }
 
 func (m *memory) complain(err error) {
@@ -218,7 +219,7 @@ func (m *memory) install() string {
 	var random [installBytes]byte
 	_, _ = rand.Read(random[:]) // it never fails, see crypto/rand
 	m.id = hex.EncodeToString(random[:])
-	if err := m.write(installFile, fmt.Appendln(nil, m.id)); err != nil {
+	if err := m.write(installFile, fmt.Appendln(nil, m.id), platform.WriteFile); err != nil {
 		m.log.Warn().Err(err).Msg("the id of this install is not kept; it may be offered a rollout again or not")
 	}
 	return m.id

@@ -8,23 +8,24 @@ import (
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
+	"collet/netproto/release"
 	"collet/platform/faultfs"
 )
 
 // TestLargePatch is about a set patch that is not fetched in one go.
 func TestLargePatch(t *testing.T) {
 	p := newPublisher(t)
-	old := tree{"Lathe.so": prose(1, 50_000), "Big.zip": noise(2, 2_000_000)}
+	old := tree{"Lathe.so": prose(1, 50_000), "Big.zip": noise(2, 3_000_000)}
 	p.publish(1, old, publish.Request{})
-	p.publish(2, tree{"Lathe.so": edited(old["Lathe.so"], 1), "Big.zip": old["Big.zip"][:1_200_000] + noise(3, 800_000)}, publish.Request{})
+	p.publish(2, tree{"Lathe.so": edited(old["Lathe.so"], 1), "Big.zip": old["Big.zip"][:1_800_000] + noise(3, 1_200_000)}, publish.Request{})
 	patch := p.head(2).Patches[0].Object
-	if patch.Size < 700_000 {
+	if patch.Size <= release.MaxComputedPatch {
 		t.Fatalf("the patch has only %d bytes", patch.Size)
 	}
 	for name, story := range map[string]func(*testing.T, *publisher){
 		"no room": func(t *testing.T, p *publisher) {
 			c := newClient(t, p, p.way()).at(1)
-			c.disk.ClaimFree(50_000 + 2_000_000 + 16<<20 + 100_000)
+			c.disk.ClaimFree(50_000 + 3_000_000 + 16<<20 + 100_000)
 			r := c.run()
 			c.wantOutcome(r, update.BinariesStaged, update.NoCause)
 			c.holds(2)

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +12,7 @@ import (
 const (
 	// smallPatch is the size in bytes up to which a set patch is fetched at once for the listing at its beginning: all that
 	// a trivial release costs comes in one round trip then.
-	smallPatch = 256 << 10
+	smallPatch = release.MaxComputedPatch
 	// firstWindow is how much of a larger patch is looked at first for its listing, in bytes. Each next look is twice as
 	// much, at most lastWindow.
 	firstWindow = 32 << 10
@@ -37,7 +38,9 @@ func (s *Source) findListing(ctx context.Context) error {
 			return err
 		}
 		s.o.Log.Warn().Err(err).Msg("the set patch does not give the listing; it is fetched by itself")
-		s.failures[failure{patch.Sum, Patched}]++
+		if local := (*localError)(nil); !errors.As(err, &local) {
+			s.failures[failure{patch.Sum, Patched}]++
+		}
 	}
 	data, err := s.bytes(ctx, s.head.Listing.Object)
 	if err == nil {
@@ -57,32 +60,47 @@ func (s *Source) patch() (release.Object, bool) {
 
 func (s *Source) listingOfPatch(ctx context.Context, o release.Object) (release.Listing, error) {
 	if o.Size > smallPatch {
-		return s.listingOf(&windows{size: o.Size, next: firstWindow, get: func(r Range) (data []byte, err error) {
+		return s.listingOf(ctx, &windows{size: o.Size, next: firstWindow, get: func(r Range) (data []byte, err error) {
 			err = s.fetcher.Ranges(ctx, ObjectAt(o), []Range{r}, func(_ int, _ int64, piece []byte) error {
 				data = append(data, piece...)
 				return nil
 			})
 			return data, err
-		}})
+		}}, o.Size)
 	}
 	content, err := s.spooled(ctx, o, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close()
-	return s.listingOf(io.NewSectionReader(content, 0, content.Size()))
+	list, err := s.listingOf(ctx, io.NewSectionReader(content, 0, content.Size()), o.Size)
+	closed := content.Close() // it was only read
+	if local := (*localError)(nil); err == nil || ends(ctx, err) || errors.As(err, &local) {
+		return list, err
+	}
+	s.failures[failure{o.Sum, Patched}] = maxFailures // it is what the head names, and will not become better
+	return nil, errors.Join(err, closed, s.forget(ctx, o))
 }
 
-func (s *Source) listingOf(patch io.Reader) (release.Listing, error) {
+// listingOf reads the new listing out of a set patch, or computes it.
+func (s *Source) listingOf(ctx context.Context, patch io.Reader, size int64) (release.Listing, error) {
 	p, err := release.OpenSetPatch(patch, s.old, s.head.Listing.Sum)
 	if err != nil {
 		return nil, err
+	}
+	if !p.Known() {
+		return s.compute(ctx, p, size)
 	}
 	return p.Listing(), nil
 }
 
 // spooled has an object in the spool and opens it.
 func (s *Source) spooled(ctx context.Context, o release.Object, progress func(done int64)) (*Spooled, error) {
+	if data, is := s.following().take(ctx, o.Path(), progress); is {
+		if o.Verify(data) == nil {
+			return &Spooled{fixed{bytes.NewReader(data)}, o.Size}, nil
+		}
+		s.o.Log.Warn().Stringer("object", o.Sum).Msg("what came with the sequel is not right; it is asked for by its name")
+	}
 	if err := s.openSpool(); err != nil {
 		return nil, err
 	}
@@ -94,7 +112,7 @@ func (s *Source) spooled(ctx context.Context, o release.Object, progress func(do
 
 // bytes gets a small object into memory. Where one place gave something else, all of them help out.
 func (s *Source) bytes(ctx context.Context, o release.Object) ([]byte, error) {
-	u, err := s.fetcher.Fetch(ctx, o.Path(), o.Size)
+	u, err := before{s.following(), s.fetcher}.Fetch(ctx, o.Path(), o.Size)
 	if err == nil {
 		var data []byte
 		var wrong *release.ObjectError

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 
 	"collet/app/update"
 	"collet/netproto/release"
@@ -14,6 +15,12 @@ import (
 // neither the patch nor the old files will be others.
 func (f *fetching) patched(ctx context.Context, list []*content) error {
 	o, _ := f.s.patch()
+	if f.s.made != nil {
+		if err := f.take(ctx, list); err != nil || slices.ContainsFunc(list, func(c *content) bool { return len(c.wants) > 0 && !f.copied(c) }) {
+			return err
+		}
+		return f.s.forget(ctx, o)
+	}
 	if err := f.s.openSpool(); err != nil {
 		return err
 	}
@@ -35,7 +42,15 @@ func (f *fetching) patched(ctx context.Context, list []*content) error {
 			f.failed(c, Patched, maxFailures, err)
 		}
 	}
-	return f.s.spool.Remove(ctx, o.Sum)
+	return f.s.forget(ctx, o)
+}
+
+// forget removes an object from the spool.
+func (s *Source) forget(ctx context.Context, o release.Object) error {
+	if err := s.openSpool(); err != nil {
+		return err
+	}
+	return s.spool.Remove(ctx, o.Sum)
 }
 
 var errNotInPatch = errors.New("the set patch does not have it")
@@ -52,12 +67,14 @@ func (f *fetching) patchProgress(o release.Object) func(int64) {
 // apply applies the patch. Groups that fail are counted, the rest goes on.
 func (f *fetching) apply(ctx context.Context, patch *Spooled) error {
 	p, err := release.OpenSetPatch(io.NewSectionReader(patch, 0, patch.Size()), f.s.old, f.s.head.Listing.Sum)
+	if err == nil {
+		err = p.Know(f.s.listing)
+	}
 	if err != nil {
 		return err
 	}
 	sink := &patchSink{f: f, contents: p.Contents()}
-	old := oldSet{f.s.old.Files(), func(file release.File) (release.SetFile, error) { return f.s.o.Disk.Old(ctx, file) }}
-	err = p.ApplySome(ctx, old, sink, release.SetWish{
+	err = p.ApplySome(ctx, f.s.oldSet(ctx), sink, release.SetWish{
 		Wanted: func(i int) bool { return len(sink.content(i).wants) > 0 },
 		Failed: func(first, count int, err error) error { return sink.failed(ctx, first, count, err) },
 	})

@@ -102,6 +102,7 @@ func (f *fetching) wholes(ctx context.Context, list []*content) error {
 	a := newAhead(ctx, MaxInFlight)
 	defer a.close()
 	line := &tally{f: f, done: map[*content]int64{}}
+	var by chunk.Unpacker
 	for _, c := range list {
 		weight := int64(aheadBytes / aheadLarge)
 		if c.source.Whole.Size <= smallObject {
@@ -118,7 +119,7 @@ func (f *fetching) wholes(ctx context.Context, list []*content) error {
 			f.failed(c, Entire, 1, err)
 			continue
 		}
-		if err := f.unpack(ctx, c, object, line); err != nil {
+		if err := f.unpack(ctx, &by, c, object, line); err != nil {
 			return err
 		}
 	}
@@ -163,7 +164,7 @@ func (t *tally) came(c *content, bytes int64) {
 }
 
 // unpack fills the next want of a content from its object.
-func (f *fetching) unpack(ctx context.Context, c *content, object any, line *tally) error {
+func (f *fetching) unpack(ctx context.Context, by *chunk.Unpacker, c *content, object any, line *tally) error {
 	encoding, known := chunk.ParseEncoding(string(c.source.Encoding))
 	if !known {
 		f.failed(c, Entire, maxFailures, fmt.Errorf("encoding %q: %w", c.source.Encoding, release.ErrNewFormat))
@@ -172,11 +173,11 @@ func (f *fetching) unpack(ctx context.Context, c *content, object any, line *tal
 	switch o := object.(type) {
 	case []byte:
 		return f.stream(ctx, c, Entire, func(w io.Writer) error {
-			return chunk.UnpackObject(ctx, w, newByteReader(o), encoding, c.size)
+			return by.Unpack(ctx, w, newByteReader(o), encoding, c.size)
 		})
 	case *Spooled:
 		err := f.stream(ctx, c, Entire, func(w io.Writer) error {
-			return chunk.UnpackObject(ctx, w, io.NewSectionReader(o, 0, o.Size()), encoding, c.size)
+			return by.Unpack(ctx, w, io.NewSectionReader(o, 0, o.Size()), encoding, c.size)
 		})
 		if err = errors.Join(err, o.Close()); err != nil {
 			return err

@@ -78,6 +78,7 @@ func TestSource(t *testing.T) {
 		"a module is gone":                        moduleGone,
 		"stopped anywhere from before to the end": stoppedAnywhere,
 		"pause and cap":                           pauseAndCap,
+		"estimates are what clients choose":       estimated,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +102,7 @@ func freshInstall(t *testing.T, p *publisher) {
 	way.forget()
 	r = c.run()
 	c.wantOutcome(r, update.ResourcesReady, update.NoCause)
-	if n := len(way.asked); n != 2 || way.bytes > 1000 {
+	if n := len(way.asked); n != 3 || way.bytes > 1000 {
 		t.Errorf("nothing to do: %d requests (%s), %d bytes", n, strings.Join(way.asked, ", "), way.bytes)
 	}
 }
@@ -118,8 +119,8 @@ func fromBefore(t *testing.T, p *publisher) {
 	if r.report.Fetched > 5000 || r.report.Saved() < 1_000_000 || c.spooled() != 0 {
 		t.Errorf("%d bytes fetched, %d saved, %d files in the spool", r.report.Fetched, r.report.Saved(), c.spooled())
 	}
-	// root, timestamp; snapshot, list; head; patch; and notes, if there was time
-	if n := len(way.asked); n < 6 || n > 7 {
+	// root, timestamp, sequel, all at once; and notes, if there was time
+	if n := len(way.asked); n < 3 || n > 4 {
 		t.Errorf("%d requests: %s", n, strings.Join(way.asked, ", "))
 	}
 }
@@ -191,7 +192,7 @@ func rottenOld(t *testing.T, p *publisher) {
 }
 
 func noPatch(t *testing.T, p *publisher) {
-	way := p.way()
+	way := p.bareWay()
 	c := newClient(t, p, way).at(7)
 	head := p.head(8)
 	for _, patch := range head.Patches {
@@ -326,7 +327,7 @@ func wrongClock(t *testing.T, p *publisher) {
 
 // attackTarget: another release's head under the name of ours.
 func attackTarget(t *testing.T, p *publisher) {
-	way := p.way()
+	way := p.bareWay()
 	other, err := p.head(7).Encode()
 	must(t, err)
 	c := newClient(t, p, way).at(7)
@@ -420,7 +421,7 @@ func hostTooOld(t *testing.T, p *publisher) {
 }
 
 func unreachable(t *testing.T, p *publisher) {
-	way := p.way()
+	way := p.bareWay()
 	c := newClient(t, p, way).at(7)
 	way.spoil = func(name string, _ int64) error {
 		return &transfer.NetError{Way: way.name, Name: name, Kind: transfer.NetUnreachable, Err: errors.New("no route")}

@@ -170,7 +170,10 @@ func (s *Spool) free(d release.Digest) {
 
 // Spooled is a complete and verified object. ReadAt is safe for concurrent use. Close it.
 type Spooled struct {
-	file platform.File
+	file interface {
+		io.ReaderAt
+		io.Closer
+	}
 	size int64
 }
 

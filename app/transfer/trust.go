@@ -47,8 +47,11 @@ func (s *Source) current(ctx context.Context, have known) (trusted, error) {
 	if have.Channel != query.Channel || have.Target != query.Target {
 		query.Have = 0
 	}
-	answer, err := s.ask(ctx, s.fetcher, query)
+	answer, err := s.ask(ctx, before{s.following(), s.fetcher}, query)
 	var lie *release.TrustError
+	if s.misled(err) {
+		answer, err = s.ask(ctx, s.fetcher, query)
+	}
 	if !errors.As(err, &lie) || len(s.ways) < 2 {
 		return answer, err
 	}

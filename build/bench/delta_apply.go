@@ -95,12 +95,11 @@ type newSet struct {
 	game     string
 	head     release.Head
 	contents []release.SetContent
-	first    map[release.Digest]release.ListedFile
 	open     *os.File
 }
 
 func (s *newSet) Begin(i int) (_ io.Writer, err error) {
-	name := place(s.game, s.head, s.first[s.contents[i].Sum])
+	name := s.place(s.contents[i])
 	if err = os.MkdirAll(filepath.Dir(name), 0o755); err == nil {
 		s.open, err = os.Create(name)
 	}
@@ -108,6 +107,10 @@ func (s *newSet) Begin(i int) (_ io.Writer, err error) {
 }
 
 func (s *newSet) End(int) error { return s.open.Close() }
+
+func (s *newSet) place(c release.SetContent) string {
+	return place(s.game, s.head, release.ListedFile{Path: c.Path, Use: c.Use})
+}
 
 // patchSet applies the patch and times it, from opening the patch to the last content written. Files that only move or stay
 // are put in place afterwards, so that the whole set can be compared.
@@ -137,19 +140,14 @@ func (o applyOptions) patchSet(ctx context.Context) (result applied, err error) 
 	if err != nil {
 		return result, err
 	}
-	to := &newSet{game: o.NewSet, head: freshHead, contents: p.Contents(), first: map[release.Digest]release.ListedFile{}}
-	for _, f := range p.Listing() {
-		if _, there := to.first[f.Sum]; !there {
-			to.first[f.Sum] = f
-		}
-	}
+	to := &newSet{game: o.NewSet, head: freshHead, contents: p.Contents()}
 	if err := p.Apply(ctx, oldSet{o.OldSet, oldHead, old}, to); err != nil {
 		return result, err
 	}
 	result.Seconds = time.Since(began).Seconds()
-	made := map[release.Digest]bool{}
-	for _, c := range to.contents {
-		made[c.Sum] = true
+	made := map[release.Digest]string{}
+	for _, c := range p.Contents() {
+		made[c.Sum] = to.place(c)
 		result.Bytes += c.Size
 		result.Objects++
 	}
@@ -157,15 +155,15 @@ func (o applyOptions) patchSet(ctx context.Context) (result applied, err error) 
 }
 
 // fill puts the rest of the new set in place, from the old set and from what was made.
-func (o applyOptions) fill(old oldSet, to *newSet, listing release.Listing, made map[release.Digest]bool) error {
+func (o applyOptions) fill(old oldSet, to *newSet, listing release.Listing, made map[release.Digest]string) error {
 	from := map[release.Digest]string{}
 	for _, f := range old.listing {
 		from[f.Sum] = place(old.game, old.head, f)
 	}
 	for _, f := range listing {
 		name, source := place(o.NewSet, to.head, f), from[f.Sum]
-		if made[f.Sum] {
-			source = place(o.NewSet, to.head, to.first[f.Sum])
+		if made[f.Sum] != "" {
+			source = made[f.Sum]
 		}
 		if source == "" {
 			return fmt.Errorf("the patch does not make %s", f.Path)
@@ -200,13 +198,14 @@ func (o applyOptions) unpack(ctx context.Context) (result applied, err error) {
 		return result, fmt.Errorf("no encoding is called %q", o.Kind)
 	}
 	seen := map[release.Digest]bool{}
+	var by chunk.Unpacker
 	for _, f := range listing {
 		s, found := sources.Find(f.Sum)
 		if !found || string(s.Encoding) != o.Kind || seen[f.Sum] {
 			continue
 		}
 		seen[f.Sum] = true
-		took, err := decode(ctx, o.object(s.Whole), place(o.OldSet, h, f), encoding, f.Size)
+		took, err := decode(ctx, &by, o.object(s.Whole), place(o.OldSet, h, f), encoding, f.Size)
 		if err != nil {
 			return result, fmt.Errorf("object of %s: %w", f.Path, err)
 		}
@@ -218,7 +217,7 @@ func (o applyOptions) unpack(ctx context.Context) (result applied, err error) {
 }
 
 // decode counts the processor time of one object, and compares it with the file that it stands for.
-func decode(ctx context.Context, object, file string, e chunk.Encoding, size int64) (took time.Duration, err error) {
+func decode(ctx context.Context, by *chunk.Unpacker, object, file string, e chunk.Encoding, size int64) (took time.Duration, err error) {
 	in, err := os.Open(object)
 	if err != nil {
 		return 0, err
@@ -230,7 +229,7 @@ func decode(ctx context.Context, object, file string, e chunk.Encoding, size int
 	}
 	defer want.Close()
 	began := ownTime()
-	if err := chunk.UnpackObject(ctx, io.Discard, in, e, size); err != nil {
+	if err := by.Unpack(ctx, io.Discard, in, e, size); err != nil {
 		return 0, err
 	}
 	took = ownTime() - began
@@ -238,7 +237,7 @@ func decode(ctx context.Context, object, file string, e chunk.Encoding, size int
 		return 0, err
 	}
 	c := newComparer(want)
-	if err := chunk.UnpackObject(ctx, c, in, e, size); err != nil {
+	if err := by.Unpack(ctx, c, in, e, size); err != nil {
 		return 0, err
 	}
 	return took, c.end()

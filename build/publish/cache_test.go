@@ -55,6 +55,7 @@ func aged(t testing.TB, dir string) {
 }
 
 func TestUnchangedFilesAreNotRead(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.clock = time.Now().Add(time.Hour) // the files were changed long ago
 	dir := t.TempDir()
@@ -85,6 +86,7 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 }
 
 func TestYoungFilesAreHashedAgain(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.clock = time.Now()
 	g := &counted{FS: game(t, small(1))}
@@ -97,6 +99,7 @@ func TestYoungFilesAreHashedAgain(t *testing.T) {
 }
 
 func TestADamagedCacheCostsTimeOnly(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.clock = time.Now().Add(time.Hour)
 	g := game(t, small(1))
@@ -113,6 +116,7 @@ func TestADamagedCacheCostsTimeOnly(t *testing.T) {
 // TestPublishUnchangedBench publishes a large folder again and compares it with hashing it once with all cores, which is what
 // has to be done when nothing is known. COLLET_BENCH_MB is its size, 64 by default.
 func TestPublishUnchangedBench(t *testing.T) {
+	withoutRace(t)
 	megabytes := 64
 	if text := os.Getenv("COLLET_BENCH_MB"); text != "" {
 		var err error

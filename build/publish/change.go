@@ -101,12 +101,12 @@ func (f *Folder) Change(ctx context.Context, w Which, keys []*release.PrivateKey
 		}
 	}
 	if slices.Equal(before, entries) {
-		return false, f.plain(ctx)
+		return false, f.follow(ctx)
 	}
 	if err := f.commit(ctx, entries, keys); err != nil {
 		return false, err
 	}
-	return true, f.plain(ctx)
+	return true, f.follow(ctx)
 }
 
 // Promote offers a release in another channel, with the same files, notes and version. Its number there is the same, or
@@ -141,7 +141,7 @@ func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64,
 	if err := f.commit(ctx, entries, keys); err != nil {
 		return s, err
 	}
-	return s, f.plain(ctx)
+	return s, f.follow(ctx)
 }
 
 // rises checks that a number is above those of its line.
@@ -200,5 +200,5 @@ func (f *Folder) Refresh(ctx context.Context, keys []*release.PrivateKey) error 
 	if err := f.repo.Refresh(keys); err != nil {
 		return because(err, "", "refresh the signatures")
 	}
-	return f.plain(ctx)
+	return f.follow(ctx)
 }

@@ -71,6 +71,7 @@ func (c *crashStage) whole(disk *faultfs.Disk, when string) uint64 {
 // TestPublishStoppedAnywhere ends the publisher at every operation on the disk, kills it or cuts the power. Readers see the
 // release before or the new one, and the same command then makes the new one.
 func TestPublishStoppedAnywhere(t *testing.T) {
+	t.Parallel()
 	c := newCrashStage(t)
 	counter := c.disk.Clone().Open(faultfs.Options{})
 	must(t, c.try(context.Background(), counter, nil))
@@ -83,7 +84,7 @@ func TestPublishStoppedAnywhere(t *testing.T) {
 	seen := map[uint64]int{}
 	for k := 1; k <= total; k++ {
 		for kind, stop := range stops {
-			if kind > 0 && k%8 != 0 || (raceEnabled || testing.Short()) && k%5 != 0 {
+			if kind > 0 && k%8 != 0 || (raceEnabled || testing.Short()) && k%11 != 0 {
 				continue // before one operation is mostly after another
 			}
 			disk := c.disk.Clone()
@@ -131,9 +132,10 @@ func (c *crashStage) again(disk *faultfs.Disk, when string) {
 
 // TestPublishOnAFullDisk fills the disk at every byte count up to what a publication writes.
 func TestPublishOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	c := newCrashStage(t)
 	done := false
-	for free := int64(0); !done; free += 1997 {
+	for free := int64(0); !done; free += 1997 * (1 + 2*raceSkips) {
 		disk := c.disk.Clone()
 		disk.SetFree(free)
 		fsys := disk.Open(faultfs.Options{})
@@ -156,8 +158,9 @@ func TestPublishOnAFullDisk(t *testing.T) {
 
 // TestPublishInterrupted presses Ctrl-C at every report of progress.
 func TestPublishInterrupted(t *testing.T) {
+	t.Parallel()
 	c := newCrashStage(t)
-	for at := 0; ; at += 1 + at/4 {
+	for at := 0; ; at += 1 + at/4 + at*raceSkips {
 		ctx, cancel := context.WithCancel(context.Background())
 		disk, n := c.disk.Clone(), 0
 		fsys := disk.Open(faultfs.Options{})
@@ -184,6 +187,7 @@ func TestPublishInterrupted(t *testing.T) {
 
 // TestPublishGoesOnWhereItStopped: objects of a run that was interrupted are not made again.
 func TestPublishGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	c := newCrashStage(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	disk := c.disk.Clone()
@@ -206,6 +210,7 @@ func TestPublishGoesOnWhereItStopped(t *testing.T) {
 
 // TestAnUnfinishedRotationIsFinished stops the installation of a new root at every operation.
 func TestAnUnfinishedRotationIsFinished(t *testing.T) {
+	t.Parallel()
 	c := newCrashStage(t)
 	fresh, err := release.GenerateKey(false)
 	must(t, err)
@@ -218,7 +223,7 @@ func TestAnUnfinishedRotationIsFinished(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(f.Install(draft, online), f.Close())
+		return errors.Join(f.Install(context.Background(), draft, online), f.Close())
 	}
 	for k := 1; ; k++ {
 		disk := c.disk.Clone()

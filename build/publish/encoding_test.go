@@ -24,8 +24,9 @@ func babble(seed uint64, words int) string {
 
 // TestEveryEncoding publishes a content for which each encoding is the best, and reads the set back out of the objects.
 func TestEveryEncoding(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
-	set := small(1).with(tree{"Resources/Text.zip": babble(1, 40_000), "Resources/Noise.zip": noise(1, 50_000), "Resources/Same.zip": strings.Repeat("0", 50_000)})
+	set := small(1).with(tree{"Resources/Text.zip": babble(1, 8000), "Resources/Noise.zip": noise(1, 9000), "Resources/Same.zip": strings.Repeat("0", 50_000)})
 	s.publish(game(t, set), publish.Request{})
 	r := s.wants(query("stable", linux, 0), 1, set.setOf(linux))
 	seen := map[release.Encoding]int{}

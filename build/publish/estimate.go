@@ -2,8 +2,8 @@ package publish
 
 import (
 	"context"
-	"time"
 
+	"collet/app/transfer"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 )
@@ -23,15 +23,16 @@ type Estimate struct {
 	Whole           Way   // listing, sources and whole objects of what is new
 	Chunks          Way   // listing, sources, indexes and missing chunks; whole objects of what has no index
 	Patch           Way   // the set patch
-	Takes           string
+
+	// What a client on the line chooses that has the old set undamaged: it mixes the ways.
+	Takes transfer.Means           // by which most bytes of new contents come; transfer.Unneeded if there are none
+	By    map[transfer.Means]int64 // bytes of new contents by what they come
+	Cost  transfer.Cost            // of all of it, lists included
 }
 
-// estimateGap is how many bytes between two missing chunks are fetched rather than skipped: a link of 50 Mbit/s, 50 ms and
-// five requests in flight.
-func estimateGap() int64 { return chunk.GapFor(50*time.Millisecond, 50e6/8, 5) }
-
-// Estimate compares the ways from release old to release fresh of a channel, for each target that has both.
-func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fresh uint64) ([]Estimate, error) {
+// Estimate compares the ways from release old to release fresh of a channel, for each target that has both, for clients on a
+// line: of a zero one, on what clients believe before they have measured theirs.
+func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fresh uint64, line transfer.Link) ([]Estimate, error) {
 	from, err := f.find(Which{channel, target, old})
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 		if err != nil {
 			return nil, err
 		}
-		e, err := f.estimate(ctx, a, to[0])
+		e, err := f.estimate(ctx, a, to[0], line)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +52,7 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 	return list, nil
 }
 
-func (f *Folder) estimate(ctx context.Context, from, to release.Entry) (Estimate, error) {
+func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line transfer.Link) (Estimate, error) {
 	e := Estimate{Target: to.Target, Old: from.Number, New: to.Number, Patch: Way{Bytes: -1}}
 	old, err := f.readOrigin(from)
 	if err != nil {
@@ -85,7 +86,7 @@ func (f *Folder) estimate(ctx context.Context, from, to release.Entry) (Estimate
 		e.Whole.Bytes += s.Whole.Size
 		e.Whole.Asked++
 	}
-	if e.Chunks, err = f.chunkWay(ctx, old, fresh, lacking); err != nil {
+	if e.Chunks, err = f.chunkWay(ctx, old, fresh, lacking, line); err != nil {
 		return e, err
 	}
 	if o, found := h.PatchFrom(old.sum); found {
@@ -93,26 +94,12 @@ func (f *Folder) estimate(ctx context.Context, from, to release.Entry) (Estimate
 	} else if old.sum == fresh.sum {
 		e.Patch = Way{0, 0}
 	}
-	e.Takes = e.choose()
-	return e, nil
-}
-
-// choose is the cheapest way by bytes, which decide where links are slow; requests go out together.
-func (e Estimate) choose() string {
-	switch best := min(e.Whole.Bytes, e.Chunks.Bytes); {
-	case e.Patch.Bytes == 0:
-		return "nothing"
-	case e.Patch.Bytes > 0 && e.Patch.Bytes <= best:
-		return "patch"
-	case e.Chunks.Bytes < e.Whole.Bytes:
-		return "chunks"
-	default:
-		return "whole"
-	}
+	c := chooser{folder: f, line: line, old: old, fresh: fresh, head: h}
+	return e, c.choose(&e)
 }
 
 // chunkWay plans as a client does that has the old set. A content without an index comes whole.
-func (f *Folder) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source) (w Way, err error) {
+func (f *Folder) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line transfer.Link) (w Way, err error) {
 	w = Way{Bytes: fresh.lists, Asked: 2}
 	var files []*chunk.Index
 	x, fetched := &indexes{folder: f}, map[release.Object]bool{}
@@ -148,7 +135,7 @@ func (f *Folder) chunkWay(ctx context.Context, old, fresh origin, lacking []rele
 		}
 		plan.OfferIndex(i, ix)
 	}
-	for _, r := range plan.Missing(estimateGap()) {
+	for _, r := range plan.Missing(line.Gap()) {
 		w.Bytes += r.Size
 		w.Asked++
 	}

@@ -248,7 +248,7 @@ func (f *Folder) sources(h release.Head) (release.Sources, error) {
 // under another name first.
 func isPublic(name string) bool {
 	top, _, deep := strings.Cut(name, "/")
-	return deep && (top == "metadata" || top == "releases" || top == "objects") && !strings.HasSuffix(name, ".new")
+	return deep && (top == "metadata" || top == "releases" || top == "objects" || top == sequelFolder) && !strings.HasSuffix(name, ".new")
 }
 
 // walk visits the plain files below a folder, sorted by name. A folder that is not there has none.

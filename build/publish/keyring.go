@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,9 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.
 
 // Keyring is a folder of key files. Keys are encrypted unless they are development keys.
 type Keyring struct {
-	fs         platform.FS
+	fs         platform.FS // nil as long as there is no folder
+	folder     string
+	create     func() (platform.FS, error)
 	passphrase func(file string) ([]byte, error)
 }
 
@@ -43,11 +46,25 @@ func OpenKeyring(fsys platform.FS, passphrase func(file string) ([]byte, error))
 	return &Keyring{fs: fsys, passphrase: passphrase}
 }
 
+// NewKeyring is a folder of keys that does not exist yet. create makes it, when there is a first key to write, whose passphrase
+// was given; what it opens stays the caller's. folder is its absolute path.
+func NewKeyring(folder string, create func() (platform.FS, error), passphrase func(file string) ([]byte, error)) *Keyring {
+	return &Keyring{folder: folder, create: create, passphrase: passphrase}
+}
+
 // Path is the absolute path of a file of the folder, for messages.
-func (k *Keyring) Path(name string) string { return k.fs.Path(name) }
+func (k *Keyring) Path(name string) string {
+	if k.fs == nil {
+		return filepath.Join(k.folder, name)
+	}
+	return k.fs.Path(name)
+}
 
 // List describes the keys, sorted by role in the order of release.KeyRoles and number.
 func (k *Keyring) List() ([]KeyFile, error) {
+	if k.fs == nil {
+		return nil, nil
+	}
 	entries, err := k.fs.ReadDir(".")
 	if err != nil {
 		return nil, because(err, "", "list the keys")
@@ -158,41 +175,53 @@ func (k *Keyring) Add(role release.KeyRole, development bool) (KeyFile, error) {
 			n = max(n, numberOf(f.Name)+1)
 		}
 	}
-	for size(k.fs, fmt.Sprintf("%s-%d%s", role, n, keySuffix)) >= 0 {
+	for k.fs != nil && size(k.fs, fmt.Sprintf("%s-%d%s", role, n, keySuffix)) >= 0 {
 		n++ // its public half was taken away, and the number is not used again
 	}
-	key, err := release.GenerateKey(development)
+	d, err := k.draft(role, n, development)
 	if err != nil {
 		return KeyFile{}, err
 	}
-	f := KeyFile{Name: fmt.Sprintf("%s-%d", role, n), Role: role, ID: key.Public().ID(), Private: true, Development: development}
-	return f, k.write(f.Name, key)
+	return d.KeyFile, k.write(d)
+}
+
+// keyDraft is a key that was made and not written yet.
+type keyDraft struct {
+	KeyFile
+	private, public []byte
+}
+
+// draft makes a key and asks for its passphrase.
+func (k *Keyring) draft(role release.KeyRole, n int, development bool) (d keyDraft, err error) {
+	key, err := release.GenerateKey(development)
+	if err != nil {
+		return d, err
+	}
+	d.KeyFile = KeyFile{Name: fmt.Sprintf("%s-%d", role, n), Role: role, ID: key.Public().ID(), Private: true, Development: development}
+	var passphrase []byte
+	if !development {
+		if passphrase, err = k.passphrase(k.Path(d.Name + keySuffix)); err != nil {
+			return d, err
+		}
+	}
+	if d.private, err = key.Encode(passphrase); err == nil {
+		d.public, err = key.Public().Encode()
+	}
+	return d, err
 }
 
 // write saves both halves of a key, each synced, readable by nobody else.
-func (k *Keyring) write(name string, key *release.PrivateKey) error {
-	var passphrase []byte
-	var err error
-	if !key.Development() {
-		if passphrase, err = k.passphrase(k.fs.Path(name + keySuffix)); err != nil {
-			return err
+func (k *Keyring) write(d keyDraft) (err error) {
+	if k.fs == nil {
+		if k.fs, err = k.create(); err != nil {
+			return because(err, "", "make the folder of the keys")
 		}
 	}
-	private, err := key.Encode(passphrase)
-	if err != nil {
-		return err
+	if err = writeNew(k.fs, d.Name+keySuffix, d.private); err == nil {
+		err = writeNew(k.fs, d.Name+publicSuffix, d.public)
 	}
-	public, err := key.Public().Encode()
 	if err != nil {
-		return err
-	}
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{name + keySuffix, private}, {name + publicSuffix, public}} {
-		if err := writeNew(k.fs, f.name, f.data); err != nil {
-			return because(err, "", "write a key")
-		}
+		return because(err, "", "write a key")
 	}
 	return nil
 }
@@ -213,7 +242,7 @@ func writeNew(fsys platform.FS, name string, data []byte) error {
 }
 
 // Init makes the keys of a new game: so many root keys, and one for each of the other roles. A folder that has keys is left
-// alone.
+// alone. Nothing is written before all passphrases were given.
 func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
 	there, err := k.List()
 	if err != nil {
@@ -222,13 +251,18 @@ func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
 	if len(there) > 0 {
 		return nil, wrong("collet keys add makes more", "%s has keys already", k.fs.Path("."))
 	}
-	for range roots {
-		if _, err := k.Add(release.RoleRoot, development); err != nil {
-			return nil, err
+	var drafts []keyDraft
+	for _, role := range release.KeyRoles() {
+		for n := 1; n == 1 || role == release.RoleRoot && n <= roots; n++ {
+			d, err := k.draft(role, n, development)
+			if err != nil {
+				return nil, err
+			}
+			drafts = append(drafts, d)
 		}
 	}
-	for _, role := range release.KeyRoles()[1:] {
-		if _, err := k.Add(role, development); err != nil {
+	for _, d := range drafts {
+		if err := k.write(d); err != nil {
 			return nil, err
 		}
 	}

@@ -10,11 +10,14 @@ import (
 
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/platform"
 )
 
 func secret(string) ([]byte, error) { return []byte("correct horse"), nil }
 
 func TestKeyring(t *testing.T) {
+	t.Parallel()
+	withoutRace(t) // scrypt is slow on purpose
 	dir := t.TempDir()
 	ring := publish.OpenKeyring(openDir(t, dir), secret)
 	list, err := ring.Init(3, true)
@@ -71,6 +74,7 @@ func TestKeyring(t *testing.T) {
 }
 
 func TestRotateAndDrill(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	fresh, err := release.GenerateKey(false)
@@ -80,12 +84,12 @@ func TestRotateAndDrill(t *testing.T) {
 	f := s.open()
 	draft, err := f.Draft(plan, s.keys.all[:1])
 	must(t, err)
-	if err := f.Install(draft, online); err == nil {
+	if err := f.Install(context.Background(), draft, online); err == nil {
 		t.Error("one of three root keys suffices")
 	}
 	draft, err = release.SignRoot(draft, s.keys.all[1])
 	must(t, err)
-	must(t, f.Install(draft, online))
+	must(t, f.Install(context.Background(), draft, online))
 	must(t, f.Close())
 	s.wants(query("stable", linux, 0), 1, small(1).setOf(linux)) // a client with the first root follows
 	f = s.open()
@@ -120,6 +124,7 @@ func TestRotateAndDrill(t *testing.T) {
 }
 
 func TestExportRefusesWeakRoots(t *testing.T) {
+	t.Parallel()
 	fsys := openDir(t, t.TempDir())
 	ring := publish.OpenKeyring(openDir(t, t.TempDir()), secret)
 	_, err := ring.Init(1, true)
@@ -147,4 +152,39 @@ func TestExportRefusesWeakRoots(t *testing.T) {
 		t.Errorf("export by name: %v", err)
 	}
 	must(t, f.Close())
+}
+
+// TestKeysAreMadeAllOrNone: what is asked for and not given leaves no trace, not even a folder.
+func TestKeysAreMadeAllOrNone(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "deep", "keys")
+	created := 0
+	create := func() (platform.FS, error) {
+		created++
+		must(t, os.MkdirAll(folder, 0o700))
+		return openDir(t, folder), nil
+	}
+	asked, refusal := []string{}, errors.New("no passphrase")
+	never := publish.NewKeyring(folder, create, func(file string) ([]byte, error) {
+		asked = append(asked, file)
+		return nil, refusal
+	})
+	if _, err := never.Init(3, false); !errors.Is(err, refusal) || len(asked) != 1 || asked[0] != filepath.Join(folder, "root-1.key") {
+		t.Errorf("%v after asking for %q", err, asked)
+	}
+	if _, err := never.Add(release.RoleTargets, false); !errors.Is(err, refusal) {
+		t.Errorf("%v", err)
+	}
+	short := publish.NewKeyring(folder, create, func(string) ([]byte, error) { return []byte("short"), nil })
+	if _, err := short.Init(1, false); err == nil || !strings.Contains(err.Error(), "passphrase") {
+		t.Errorf("%v", err)
+	}
+	if list, err := never.List(); err != nil || len(list) != 0 || created != 0 {
+		t.Errorf("%v, %v; %d folders", list, err, created)
+	}
+	clear := publish.NewKeyring(folder, create, nil)
+	list, err := clear.Init(2, true)
+	if err != nil || len(list) != 5 || created != 1 || list[1].Name != "root-2" {
+		t.Errorf("%+v, %v; %d folders", list, err, created)
+	}
 }

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -282,10 +281,4 @@ func verifyBytes(in io.ReaderAt, o release.Object) error {
 		err = &release.ObjectError{Object: o, Reason: "has the digest " + got.Sum.String()}
 	}
 	return err
-}
-
-// equalBytes reports whether a file holds exactly these bytes.
-func equalBytes(fsys platform.FS, name string, data []byte) bool {
-	there, err := platform.ReadFile(fsys, name, int64(len(data)))
-	return err == nil && bytes.Equal(there, data)
 }

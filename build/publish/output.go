@@ -67,7 +67,7 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 		return s, because(err, "", "list the signed lists")
 	}
 	there := map[string]int64{}
-	for _, folder := range []string{"objects", "releases", "metadata"} {
+	for _, folder := range []string{"objects", "releases", "metadata", sequelFolder} {
 		list, err := out.List(ctx, folder)
 		if err != nil {
 			return s, because(err, "", "list %s of %v", folder, out)
@@ -87,10 +87,56 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 			return s, because(err, "", "finish %v", out)
 		}
 	}
-	if remove {
-		return s, f.removeFrom(ctx, out, wanted, there, &s)
+	sequels, err := f.sendSequels(ctx, out, there, &s)
+	if err != nil || !remove {
+		return s, err
 	}
-	return s, nil
+	return s, f.removeFrom(ctx, out, append(wanted, sequels), there, &s)
+}
+
+// sendSequels writes those that are not there as they are here, last of all: without the timestamp they are of no use.
+func (f *Folder) sendSequels(ctx context.Context, out Output, there map[string]int64, s *MirrorSummary) (names []string, err error) {
+	err = walk(f.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
+		if isPublic(name) {
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, because(err, "", "list %s", sequelFolder)
+	}
+	for _, name := range names {
+		same, err := f.sameThere(ctx, out, name, there)
+		if err == nil && !same {
+			err = f.sendOne(ctx, out, name, false, s)
+		}
+		if err != nil {
+			return names, err
+		}
+	}
+	if err := out.Settle(ctx); err != nil {
+		return names, because(err, "", "finish %v", out)
+	}
+	return names, nil
+}
+
+// sameThere compares a file with that of the output.
+func (f *Folder) sameThere(ctx context.Context, out Output, name string, there map[string]int64) (bool, error) {
+	if n, found := there[name]; !found || n != size(f.fs, name) {
+		return false, nil
+	}
+	theirs, err := out.Get(ctx, name, release.MaxSequel)
+	if isMissing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, because(err, "", "read %s of %v", name, out)
+	}
+	ours, err := platform.ReadFile(f.fs, name, release.MaxSequel)
+	if err != nil {
+		return false, because(err, "", "read %s", name)
+	}
+	return bytes.Equal(ours, theirs), nil
 }
 
 // timestamp is ours, as bytes.

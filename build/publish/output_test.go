@@ -30,6 +30,7 @@ func (s *stage) mirror(out publish.Output, remove bool) (sum publish.MirrorSumma
 }
 
 func TestMirrorToAFolder(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.set("Keep = 10", "Keep = 1")
 	s.publish(game(t, small(1)), publish.Request{})
@@ -78,6 +79,7 @@ func TestMirrorToAFolder(t *testing.T) {
 }
 
 func TestMirrorOrder(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	log := &loggedOutput{Output: publish.FolderOutput(memory(t))}
@@ -191,6 +193,7 @@ func (s *stage) holds(address string, env map[string]string) {
 }
 
 func TestMirrorToABucket(t *testing.T) {
+	t.Parallel()
 	fake := newFakeS3(t)
 	s := newStage(t)
 	address := "s3://games/lathe?insecure=true&region=us-east-1&endpoint=" + fake.host
@@ -200,7 +203,7 @@ func TestMirrorToABucket(t *testing.T) {
 	defer fake.mu.Unlock()
 	for name, o := range fake.objects {
 		want := "public, max-age=31536000, immutable"
-		if strings.HasSuffix(name, "timestamp.json") {
+		if strings.HasSuffix(name, "timestamp.json") || strings.HasSuffix(name, ".sequel") {
 			want = "public, max-age=0, must-revalidate"
 		}
 		if o.cache != want || !strings.HasPrefix(name, "lathe/") {
@@ -210,6 +213,7 @@ func TestMirrorToABucket(t *testing.T) {
 }
 
 func TestBucketFaultsAreNamed(t *testing.T) {
+	t.Parallel()
 	fake := newFakeS3(t)
 	env := map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 	for address, want := range map[string]string{
@@ -236,6 +240,7 @@ func TestBucketFaultsAreNamed(t *testing.T) {
 // TestMirrorToARealStore starts versitygw, a real S3 server on a folder, if it is installed: COLLET_S3_SERVER names it, or it
 // is on the path (go install github.com/versity/versitygw/cmd/versitygw@latest).
 func TestMirrorToARealStore(t *testing.T) {
+	t.Parallel()
 	program := os.Getenv("COLLET_S3_SERVER")
 	if program == "" {
 		var err error

@@ -118,7 +118,7 @@ func (p *publication) run(ctx context.Context, keys []*release.PrivateKey) error
 			return err
 		}
 	}
-	return p.plain(ctx)
+	return p.follow(ctx)
 }
 
 // commit makes everything durable and then visible.

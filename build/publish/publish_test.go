@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/app/transfer"
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform"
@@ -17,6 +18,7 @@ const (
 )
 
 func TestPublishTwoReleases(t *testing.T) {
+	t.Parallel()
 	s := newStageOn(t, openDir(t, t.TempDir()))
 	one, two := small(1), small(2)
 	sum := s.publish(game(t, one), publish.Request{})
@@ -49,6 +51,7 @@ func TestPublishTwoReleases(t *testing.T) {
 }
 
 func TestPublishAgainIsNothing(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	g := game(t, small(1))
 	s.publish(g, publish.Request{Number: 7})
@@ -67,6 +70,7 @@ func TestPublishAgainIsNothing(t *testing.T) {
 }
 
 func TestPublishRefuses(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{Number: 5})
 	for _, test := range []struct {
@@ -106,6 +110,7 @@ func TestPublishRefuses(t *testing.T) {
 }
 
 func TestPublishAnInstallFolder(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	g := tree{
 		"Resources/Core.zip": "core", "Lathe.so": "module", "Lathe.so.dbg": "symbols", "Lathe": "host", "Lathe.toml": "settings",
@@ -119,6 +124,7 @@ func TestPublishAnInstallFolder(t *testing.T) {
 }
 
 func TestPatchesFromTheLastReleases(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.set("Patches = 5", "Patches = 2")
 	var readers []reader
@@ -145,6 +151,7 @@ func TestPatchesFromTheLastReleases(t *testing.T) {
 }
 
 func TestAPatchThatSavesNothingIsNotPublished(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(game(t, tree{"PlatformBinaries/Linux-x64/a.so": noise(1, 50_000)}), publish.Request{})
 	sum := s.publish(game(t, tree{"PlatformBinaries/Linux-x64/a.so": noise(2, 50_000)}), publish.Request{})
@@ -154,11 +161,12 @@ func TestAPatchThatSavesNothingIsNotPublished(t *testing.T) {
 }
 
 func TestLargeFilesGetChunks(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.set("ChunkMinimum = 1", "ChunkMinimum = 131072")
-	big := noise(1, 1_000_000)
+	big := noise(1, 400_000)
 	one := small(1).with(tree{"Resources/Big.zip": big})
-	two := small(2).with(tree{"Resources/Big.zip": big[:400_000] + "inserted" + big[400_000:]})
+	two := small(2).with(tree{"Resources/Big.zip": big[:200_000] + "inserted" + big[200_000:]})
 	s.publish(game(t, one), publish.Request{})
 	s.publish(game(t, two), publish.Request{})
 	r := s.wants(query("stable", linux, 0), 2, two.setOf(linux))
@@ -172,19 +180,19 @@ func TestLargeFilesGetChunks(t *testing.T) {
 		t.Errorf("%d files have an index", indexed)
 	}
 	s.with(func(f *publish.Folder) error {
-		list, err := f.Estimate(context.Background(), "", linux, 1, 2)
+		list, err := f.Estimate(context.Background(), "", linux, 1, 2, transfer.Link{})
 		if err != nil {
 			return err
 		}
 		e := list[0]
-		if e.Takes != "patch" || e.Patch.Bytes > 1000 || e.Chunks.Bytes > 60_000 || e.Whole.Bytes < 1_000_000 || e.Contents != 3 || e.Files != 3 {
+		if e.Takes != transfer.Patched || e.Cost.Bytes != e.Patch.Bytes || e.By[transfer.Patched] != e.Fresh || e.Patch.Bytes > 1000 || e.Chunks.Bytes > 60_000 || e.Whole.Bytes < 400_000 || e.Contents != 3 || e.Files != 3 {
 			t.Errorf("%+v", e)
 		}
-		back, err := f.Estimate(context.Background(), "", linux, 2, 1)
+		back, err := f.Estimate(context.Background(), "", linux, 2, 1, transfer.Link{Rate: 100e3})
 		if err != nil {
 			return err
 		}
-		if e := back[0]; e.Takes != "chunks" || e.Patch.Bytes != -1 || e.Chunks.Bytes > 60_000 {
+		if e := back[0]; e.Takes != transfer.Chunked || e.Cost.Bytes > e.Chunks.Bytes+2000 || e.Patch.Bytes != -1 || e.Chunks.Bytes > 60_000 {
 			t.Errorf("%+v", e)
 		}
 		findings, _, err := f.Verify(context.Background())
@@ -196,6 +204,7 @@ func TestLargeFilesGetChunks(t *testing.T) {
 }
 
 func TestVerifyFindsDamage(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(game(t, small(1).with(tree{"Resources/Big.zip": noise(1, 300_000)})), publish.Request{})
 	r := s.wants(query("stable", linux, 0), 1, small(1).with(tree{"Resources/Big.zip": noise(1, 300_000)}).setOf(linux))
@@ -225,6 +234,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 }
 
 func TestADamagedOldReleaseDoesNotStopANewOne(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	one := s.wants(query("stable", linux, 0), 1, small(1).setOf(linux))

@@ -179,6 +179,9 @@ func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*release.Pri
 		if err := f.commit(ctx, entries, keys); err != nil {
 			return err
 		}
+		if err := f.sequels(ctx); err != nil {
+			return err
+		}
 	}
 	for _, r := range p.Remove {
 		if err := ctx.Err(); err != nil {

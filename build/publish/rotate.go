@@ -40,11 +40,11 @@ func (f *Folder) signDraft(draft []byte, keys []*release.PrivateKey) ([]byte, er
 
 // Install makes a signed draft the newest root and signs everything below it again. It is repeated with the same bytes when
 // it was interrupted.
-func (f *Folder) Install(signed []byte, keys []*release.PrivateKey) error {
+func (f *Folder) Install(ctx context.Context, signed []byte, keys []*release.PrivateKey) error {
 	if err := f.repo.InstallRoot(signed, keys); err != nil {
 		return because(err, "", "install the new root")
 	}
-	return nil
+	return f.sequels(ctx)
 }
 
 // Root is the newest root.json, which clients are built with, and what it says. It is refused if it is not fit for players.

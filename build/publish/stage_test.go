@@ -202,12 +202,12 @@ func prose(seed uint64, n int) string {
 // small is a game with two targets.
 func small(release int) tree {
 	return tree{
-		"Resources/Core.zip":                       prose(1, 6000) + fmt.Sprint(release),
-		"Resources/Maps/Town.zip":                  noise(2, 3000),
-		"Resources/Same.zip":                       noise(2, 3000),
+		"Resources/Core.zip":                       prose(1, 900) + fmt.Sprint(release),
+		"Resources/Maps/Town.zip":                  noise(2, 900),
+		"Resources/Same.zip":                       noise(2, 900),
 		"Resources/Empty.txt":                      "",
-		"PlatformBinaries/Linux-x64/Lathe.so":      prose(3, 5000) + fmt.Sprint("build ", release),
-		"PlatformBinaries/Windows-win64/Lathe.dll": prose(4, 5000) + fmt.Sprint("build ", release),
+		"PlatformBinaries/Linux-x64/Lathe.so":      prose(3, 900) + fmt.Sprint("build ", release),
+		"PlatformBinaries/Windows-win64/Lathe.dll": prose(4, 900) + fmt.Sprint("build ", release),
 		"notes/en.md":                              fmt.Sprint("release ", release),
 	}
 }
@@ -409,3 +409,11 @@ func (m *memorySink) Begin(int) (io.Writer, error) {
 }
 
 func (m *memorySink) End(int) error { return nil }
+
+// withoutRace passes a test over that is slow and has one goroutine. The second line of make test runs it.
+func withoutRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("with the race detector it takes too long")
+	}
+}

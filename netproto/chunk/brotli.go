@@ -63,6 +63,11 @@ func windowFor(n, limit int) int {
 // inflate reads what deflated made. The stream's first byte says how large a window its decoder will take, and that is
 // checked before the decoder sees it: a window above 2^limit bytes, or brotli's "large window", is refused.
 func inflate(r io.Reader, limit int) (io.Reader, error) {
+	return inflateBy(new(brotli.Reader), r, limit)
+}
+
+// inflateBy is inflate with a decoder that may have been used before.
+func inflateBy(by *brotli.Reader, r io.Reader, limit int) (io.Reader, error) {
 	var first [1]byte
 	if _, err := io.ReadFull(r, first[:]); err != nil {
 		return nil, err
@@ -70,7 +75,7 @@ func inflate(r io.Reader, limit int) (io.Reader, error) {
 	if w := windowOf(first[0]); w > limit {
 		return nil, errWindow
 	}
-	return brotli.NewReader(io.MultiReader(bytes.NewReader(first[:]), r)), nil
+	return by, by.Reset(io.MultiReader(bytes.NewReader(first[:]), r))
 }
 
 // tooLarge is the window of a stream that asks for more than brotli's 16 MiB.

@@ -42,20 +42,34 @@ func (c *contents) size() int64 {
 	return c.ends[len(c.ends)-1]
 }
 
+// part is the number of the part that has the byte at the given place, which the caller has checked.
+func (c *contents) part(at int64) int {
+	return sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > at })
+}
+
+// readPart fills b from the given place, where part i has all of it. With fewer bytes than that comes an error.
+func (c *contents) readPart(b []byte, i int, at int64) (int, error) {
+	start := c.ends[i] - c.parts[i].Size
+	n, err := c.parts[i].ReadAt(b, at-start)
+	if n == len(b) {
+		return n, nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, fmt.Errorf("read old content %d at byte %d: %w", i, at-start, err)
+}
+
 // readAt fills b from the given place, which the caller has checked. A part that is shorter than it was said to be is an error.
 func (c *contents) readAt(b []byte, at int64) error {
-	i := sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > at })
-	for ; len(b) > 0; i++ {
-		start := c.ends[i] - c.parts[i].Size
-		n := int(min(int64(len(b)), c.ends[i]-at))
-		if n == 0 {
+	for i := c.part(at); len(b) > 0; i++ {
+		want := b[:min(int64(len(b)), c.ends[i]-at)]
+		if len(want) == 0 { // an empty part
 			continue
 		}
-		if got, err := c.parts[i].ReadAt(b[:n], at-start); got < n {
-			if err == nil || err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return fmt.Errorf("read old content %d at byte %d: %w", i, at-start, err)
+		n, err := c.readPart(want, i, at)
+		if err != nil {
+			return err
 		}
 		b, at = b[n:], at+int64(n)
 	}

@@ -65,6 +65,10 @@ func newDiffReader(zeros, wrongs, bytes io.Reader) *diffReader {
 
 // correct turns expected bytes into the new ones, in place.
 func (d *diffReader) correct(b []byte) error {
+	if n := uint64(len(b)); n <= d.zero { // nearly always
+		d.zero -= n
+		return nil
+	}
 	for len(b) > 0 {
 		if d.zero == 0 && d.run == 0 {
 			if err := d.nextRun(); err != nil {

@@ -125,7 +125,7 @@ func TestCutRule(t *testing.T) {
 }
 
 func TestCutAverages(t *testing.T) {
-	data := knownBytes("average", 24<<20)
+	data := knownBytes("average", sized(24<<20, 12<<20))
 	for _, g := range []Grain{Fine, Medium, Coarse} {
 		mean := len(data) / len(cuts(g, data))
 		if off := float64(mean) / float64(g.average()); off < 0.9 || off > 1.25 {

@@ -12,7 +12,7 @@
 // packs are Missing, and Assemble builds the files from both as the ranges arrive.
 //
 // A whole object (PackObject, UnpackObject) is one file by itself, in whichever encoding is smallest; who has nothing
-// fetches that.
+// fetches that. An Unpacker unpacks many of them with the same decoders.
 //
 // Nothing here is trusted: an object from elsewhere is read within named caps, and a wrong one gives a typed error.
 // The layouts stand in docs/RELEASE-FORMAT.md.

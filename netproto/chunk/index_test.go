@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math/rand"
 	"reflect"
 	"strings"
@@ -90,6 +89,7 @@ func TestIndexRoundTrip(t *testing.T) {
 }
 
 func TestIndexSize(t *testing.T) {
+	unraced(t)
 	s := newShelf()
 	text, _ := s.publish(t, PackOptions{}, chunkProse(1, 1<<20))
 	incompressible, _ := s.publish(t, PackOptions{}, chunkNoise(1, 4<<20))
@@ -124,7 +124,7 @@ func TestGoldenIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "index.txt", strings.TrimSpace(fmt.Sprintf("%s", hex.Dump(data)))+"\n")
+	golden(t, "index.txt", strings.TrimSpace(hex.Dump(data))+"\n")
 	if ix, err := ParseIndex(data); err != nil || !reflect.DeepEqual(ix, goldenIndex()) {
 		t.Errorf("read back as %v, %v", ix, err)
 	}

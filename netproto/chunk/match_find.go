@@ -2,6 +2,7 @@ package chunk
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"sync"
 
@@ -62,10 +63,10 @@ func (m *maker) pricing() pricing {
 // smallest is the segment from which a literal's cost is measured, in bytes.
 const smallest = 32 << 10
 
-// literal is the cost of a literal in a segment that begins at a place.
-func (p *pricing) literal(quick *sizer, fresh []byte, at int) int32 {
+// literal is the cost of a literal in a segment that begins at a place, and whether the segment is noise.
+func (p *pricing) literal(quick *sizer, fresh []byte, at int) (cost int32, noisy bool) {
 	if len(fresh) < smallest {
-		return 3 * bit
+		return 3 * bit, false
 	}
 	middle := uint32(at + len(fresh)/2)
 	factor, floor := factorText, int32(bit)
@@ -75,13 +76,44 @@ func (p *pricing) literal(quick *sizer, fresh []byte, at int) int32 {
 			factor, floor = factorCode, bit
 		}
 	}
-	bits := p.scale * factor * 8 * float64(quick.size(fresh)) / float64(len(fresh))
-	return max(floor, int32(bit*min(bits, 8.25)))
+	size := quick.size(fresh)
+	bits := p.scale * factor * 8 * float64(size) / float64(len(fresh))
+	return max(floor, int32(bit*min(bits, 8.25))), size >= len(fresh)/1000*noiseShare
+}
+
+// literals is literal for each segment of the new contents.
+func (p *pricing) literals(ctx context.Context, m *maker) (costs []int32, noisy []bool, err error) {
+	at, parts := m.cuts()
+	costs, noisy = make([]int32, len(at)-1), make([]bool, len(at)-1)
+	err = m.parallel(ctx, len(parts)-1, func(part int) {
+		quick := newSizer(zstd.SpeedDefault)
+		for i := parts[part]; i < parts[part+1] && ctx.Err() == nil; i++ {
+			costs[i], noisy[i] = p.literal(quick, m.new[at[i]:at[i+1]], at[i])
+		}
+	})
+	return costs, noisy, err
 }
 
 // partSize is how many new bytes one goroutine takes at once. It does not depend on the number of cores, so that every
 // machine makes the same patch.
 const partSize = 8 << 20
+
+// cuts divides the new contents: where each segment begins, and their end; with which segment each part begins, and their
+// number. Parts are alike in size, and segments begin anew in each.
+func (m *maker) cuts() (at, parts []int) {
+	n := len(m.new)/partSize + 1
+	for i := range n {
+		parts = append(parts, len(at))
+		from, to := len(m.new)/n*i, len(m.new)/n*(i+1)
+		if i == n-1 {
+			to = len(m.new)
+		}
+		for ; from < to; from += segment {
+			at = append(at, from)
+		}
+	}
+	return append(at, len(m.new)), append(parts, len(at))
+}
 
 // match finds the stretches of the new contents that come from the old ones, in order.
 func (m *maker) match(ctx context.Context) ([]match, error) {
@@ -89,23 +121,27 @@ func (m *maker) match(ctx context.Context) ([]match, error) {
 		return nil, nil
 	}
 	old, fresh := m.masked()
+	price := m.pricing()
+	literal, noisy, err := price.literals(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	barren, err := m.barren(ctx, old, fresh, noisy)
+	if err != nil || !slices.Contains(barren, false) {
+		return nil, err
+	}
 	find := newFinder(old)
 	m.progress.add(partSort)
-	price := m.pricing()
-	parts := len(m.new)/partSize + 1
-	found := make([][]match, parts)
-	err := m.parallel(ctx, parts, func(i int) {
-		quick := newSizer(zstd.SpeedDefault)
+	at, parts := m.cuts()
+	found := make([][]match, len(parts)-1)
+	err = m.parallel(ctx, len(found), func(i int) {
 		p := &pathfinder{old: old, new: fresh, find: find, minimum: 8, costs: price.costs}
-		from, to := len(m.new)/parts*i, len(m.new)/parts*(i+1)
-		if i == parts-1 {
-			to = len(m.new)
-		}
 		shift := 0
-		for at := from; at < to && ctx.Err() == nil; at += segment {
-			p.costs.literal = price.literal(quick, m.new[at:min(at+segment, to)], at)
-			found[i] = join(found[i], p.run(at, min(at+segment, to), shift))
-			m.progress.add(partMatch * float64(min(segment, to-at)) / float64(len(m.new)))
+		for k := parts[i]; k < parts[i+1] && ctx.Err() == nil; k++ {
+			if p.costs.literal = literal[k]; !barren[k] {
+				found[i] = join(found[i], p.run(at[k], at[k+1], shift))
+			}
+			m.progress.add(partMatch * float64(at[k+1]-at[k]) / float64(len(m.new)))
 			if n := len(found[i]); n > 0 {
 				shift = found[i][n-1].shift()
 			}

@@ -77,6 +77,7 @@ func FuzzSortSuffixes(f *testing.F) {
 
 // TestSortSuffixesIsLinear: texts of one symbol or short periods take no longer than noise does, by a wide margin.
 func TestSortSuffixesIsLinear(t *testing.T) {
+	unraced(t)
 	const n = 1 << 20
 	took := map[string]time.Duration{}
 	for name, text := range suffixTexts(n) {

@@ -52,9 +52,9 @@ func brotliObject(ctx context.Context, in io.ReaderAt, size, segment int64, work
 	return object, errors.Join(errs...)
 }
 
-func brotliStream(ctx context.Context, in io.Reader) ([]byte, error) {
+func brotliStream(ctx context.Context, in *io.SectionReader) ([]byte, error) {
 	var out bytes.Buffer
-	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: brotliWindow})
+	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: windowFor(int(in.Size()), brotliWindow)})
 	if _, err := io.Copy(w, withContext(ctx, in)); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func brotliStream(ctx context.Context, in io.Reader) ([]byte, error) {
 }
 
 // unpackBrotli writes the size bytes of a file to out, which come in segments of so many bytes.
-func unpackBrotli(out io.Writer, in *objectReader, size, segment int64) error {
+func (u *Unpacker) unpackBrotli(out io.Writer, in *objectReader, size, segment int64) error {
 	for left := size; left > 0; left -= min(left, segment) {
 		var head [4]byte
 		if _, err := io.ReadFull(in, head[:]); err != nil {
@@ -74,11 +74,14 @@ func unpackBrotli(out io.Writer, in *objectReader, size, segment int64) error {
 			return in.damage("a segment of %d bytes", length)
 		}
 		stream := &io.LimitedReader{R: in, N: length}
-		r, err := inflate(stream, brotliWindow)
+		if u.brotli == nil {
+			u.brotli = new(brotli.Reader)
+		}
+		r, err := inflateBy(u.brotli, stream, brotliWindow)
 		if err != nil {
 			return in.fault(err)
 		}
-		if err := copyExactly(out, r, min(left, segment), in); err != nil {
+		if err := u.copyExactly(out, r, min(left, segment), in); err != nil {
 			return err
 		}
 		if stream.N > 0 {

@@ -49,6 +49,7 @@ func packObject(t testing.TB, data []byte, o PackObjectOptions) ([]byte, Encodin
 }
 
 func TestObjectEncodings(t *testing.T) {
+	t.Parallel()
 	deep := append(chunkProse(1, 40<<10), chunkNoise(2, 3<<10)...)
 	for _, c := range []struct {
 		name string
@@ -59,11 +60,11 @@ func TestObjectEncodings(t *testing.T) {
 		{"empty", nil, PackObjectOptions{}, Stored},
 		{"one byte", []byte{1}, PackObjectOptions{}, Stored},
 		{"noise", chunkNoise(1, 300<<10), PackObjectOptions{}, Stored},
-		{"noise that repeats far away", bytes.Repeat(chunkNoise(1, 3<<20), 2), PackObjectOptions{MaxBrotli: -1}, Zstd},
+		{"noise that repeats far away", bytes.Repeat(chunkNoise(1, sized(3<<20, 200<<10)), 2), PackObjectOptions{MaxBrotli: -1}, Zstd},
 		{"text with brotli", deep, PackObjectOptions{}, Brotli},
 		{"text without brotli", deep, PackObjectOptions{MaxBrotli: -1}, Zstd},
 		{"text too large for brotli", deep, PackObjectOptions{MaxBrotli: int64(len(deep) - 1)}, Zstd},
-		{"zeroes", make([]byte, 5<<20), PackObjectOptions{MaxBrotli: -1}, Zstd},
+		{"zeroes", make([]byte, sized(5<<20, 200<<10)), PackObjectOptions{MaxBrotli: -1}, Zstd},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			object, e := packObject(t, c.data, c.o)
@@ -78,15 +79,17 @@ func TestObjectEncodings(t *testing.T) {
 }
 
 func TestObjectOfSeveralBrotliSegments(t *testing.T) {
-	const segment = 64 << 10
+	t.Parallel()
+	segment := sized(64<<10, 16<<10)
 	data := chunkProse(1, 3*segment+1000)
 	unpack := func(object []byte, size int64) ([]byte, error) {
 		var out bytes.Buffer
-		err := unpackBrotli(&out, &objectReader{r: bufio.NewReader(bytes.NewReader(object))}, size, segment)
+		u := Unpacker{out: make([]byte, 1000)}
+		err := u.unpackBrotli(&out, &objectReader{r: bufio.NewReader(bytes.NewReader(object))}, size, int64(segment))
 		return out.Bytes(), err
 	}
 	for _, size := range []int{1, segment, segment + 1, len(data)} {
-		object, err := brotliObject(context.Background(), bytes.NewReader(data), int64(size), segment, 2)
+		object, err := brotliObject(context.Background(), bytes.NewReader(data), int64(size), int64(segment), 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +119,8 @@ func zstdOf(t testing.TB, data []byte, options ...zstd.EOption) []byte {
 }
 
 func TestUnpackRefuses(t *testing.T) {
-	text := chunkProse(3, 200<<10)
+	t.Parallel()
+	text := chunkProse(3, sized(200<<10, 40<<10))
 	good := zstdOf(t, text)
 	size := int64(len(text))
 	var unsized bytes.Buffer
@@ -200,7 +204,8 @@ type fullDisk struct{ err error }
 func (f fullDisk) Write([]byte) (int, error) { return 0, f.err }
 
 func TestObjectFaultsOfOurOwn(t *testing.T) {
-	text := chunkProse(3, 200<<10)
+	t.Parallel()
+	text := chunkProse(3, sized(200<<10, 40<<10))
 	mine := errors.New("the cable is out")
 	brotli, err := brotliObject(context.Background(), bytes.NewReader(text), int64(len(text)), brotliSegment, 1)
 	if err != nil {
@@ -254,6 +259,7 @@ func TestEncodingNames(t *testing.T) {
 
 // TestUnpackMemory holds decoding to what applying an update may take.
 func TestUnpackMemory(t *testing.T) {
+	unraced(t)
 	pattern := chunkNoise(5, 12<<20)
 	data := append(bytes.Clone(pattern), pattern...)
 	object, e := packObject(t, data, PackObjectOptions{MaxBrotli: -1})

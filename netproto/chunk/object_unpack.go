@@ -7,24 +7,49 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 )
 
 // UnpackObject writes the size bytes of a file to out, from the bytes of its whole object. It takes what is exactly an
 // object of exactly that size: anything shorter or longer, on either side, is a *DamageError and never more than size bytes
 // are written. Errors of in and out come back as they are. Memory is MaxWindow and at most 16 MB, whatever the object says.
-// The digests of the object and of the file are the caller's to check.
+// The digests of the object and of the file are the caller's to check. Who has many objects uses an Unpacker.
 func UnpackObject(ctx context.Context, out io.Writer, in io.Reader, e Encoding, size int64) error {
-	r := &objectReader{r: bufio.NewReaderSize(withContext(ctx, in), objectBuffer)}
+	return new(Unpacker).Unpack(ctx, out, in, e, size)
+}
+
+// Unpacker is UnpackObject for many objects, one after the other: it keeps decoders and buffers, about 20 MB at most,
+// which for small objects cost more to make than the decoding. The zero value is ready. One goroutine uses it at a time.
+type Unpacker struct {
+	in     *bufio.Reader
+	out    []byte
+	zstd   *zstd.Decoder
+	brotli *brotli.Reader
+}
+
+// keptObject is the largest file after which a zstd decoder is kept, in bytes: it holds the file's window and what it
+// decodes, and for larger ones its making does not count.
+const keptObject = 8 << 20
+
+// Unpack is UnpackObject.
+func (u *Unpacker) Unpack(ctx context.Context, out io.Writer, in io.Reader, e Encoding, size int64) error {
+	if u.in == nil {
+		u.in, u.out = bufio.NewReaderSize(nil, objectBuffer), make([]byte, objectBuffer)
+	}
+	u.in.Reset(withContext(ctx, in))
+	defer u.in.Reset(nil)
+	r := &objectReader{r: u.in}
 	var err error
 	switch e {
 	case Stored:
-		err = copyExactly(out, io.LimitReader(r, size), size, r)
+		err = u.copyExactly(out, io.LimitReader(r, size), size, r)
 	case Zstd:
-		err = unpackZstd(out, r, size)
+		err = u.unpackZstd(out, r, size)
 	case Brotli:
-		err = unpackBrotli(out, r, size, brotliSegment)
+		err = u.unpackBrotli(out, r, size, brotliSegment)
 	default:
 		err = r.damage("it is of %v, which this version doesn't know", e)
 	}
@@ -76,14 +101,13 @@ func (o *objectReader) fault(err error) error {
 }
 
 // copyExactly writes the size bytes that decoded has to out, and refuses what has more or fewer.
-func copyExactly(out io.Writer, decoded io.Reader, size int64, in *objectReader) error {
-	buf := make([]byte, objectBuffer)
+func (u *Unpacker) copyExactly(out io.Writer, decoded io.Reader, size int64, in *objectReader) error {
 	for left := size; ; {
-		n, err := decoded.Read(buf)
+		n, err := decoded.Read(u.out)
 		if int64(n) > left {
 			return in.damage("it holds more than the %d bytes it should", size)
 		}
-		if _, err := out.Write(buf[:n]); err != nil {
+		if _, err := out.Write(u.out[:n]); err != nil {
 			return err
 		}
 		left -= int64(n)
@@ -96,24 +120,37 @@ func copyExactly(out io.Writer, decoded io.Reader, size int64, in *objectReader)
 	}
 }
 
-// unpackZstd writes the size bytes of the one frame that in has.
-func unpackZstd(out io.Writer, in *objectReader, size int64) error {
+// unpackZstd writes the size bytes of the one frame that in has. What the frame may take is checked by openFrame.
+func (u *Unpacker) unpackZstd(out io.Writer, in *objectReader, size int64) error {
 	frame, err := openFrame(in, size)
 	if err != nil {
 		return err
 	}
-	dec, err := zstd.NewReader(frame, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(MaxWindow), zstd.WithDecoderMaxMemory(max(uint64(size), MaxWindow)))
-	if err != nil {
-		return err
+	dec := u.zstd
+	u.zstd = nil
+	if dec == nil {
+		dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(MaxWindow), zstd.WithDecoderMaxMemory(math.MaxInt64))
+		if err != nil {
+			return err
+		}
 	}
-	defer dec.Close()
-	if err := copyExactly(out, dec, size, in); err != nil {
-		return err
+	if err = dec.Reset(frame); err == nil {
+		err = u.copyExactly(out, dec, size, in)
 	}
-	if !frame.ended {
-		return in.damage("its frame goes on behind its content")
+	if err != nil || size > keptObject {
+		dec.Close()
+		return orGoesOn(err, frame)
 	}
-	return nil
+	u.zstd = dec
+	return orGoesOn(dec.Reset(nil), frame)
+}
+
+// orGoesOn is the error, or that of a frame that has more than its content.
+func orGoesOn(err error, frame *zstdFrame) error {
+	if err == nil && !frame.ended {
+		return frame.in.damage("its frame goes on behind its content")
+	}
+	return err
 }
 
 // zstdFrame gives the bytes of one frame and then io.EOF, so that a decoder doesn't go on to what lies behind it. The
@@ -121,8 +158,9 @@ func unpackZstd(out io.Writer, in *objectReader, size int64) error {
 type zstdFrame struct {
 	in       *objectReader
 	head     []byte // bytes to give before any other
-	left     int64  // bytes to give of the current block
-	checksum int64  // bytes behind the last block
+	block    [3]byte
+	left     int64 // bytes to give of the current block
+	checksum int64 // bytes behind the last block
 	last     bool
 	ended    bool
 }
@@ -201,7 +239,7 @@ func (f *zstdFrame) next() error {
 	if v>>1&3 == 1 { // one byte, repeated
 		f.left = 1
 	}
-	f.head = append([]byte(nil), b[:3]...)
+	f.head = f.block[:copy(f.block[:], b[:])]
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -8,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand"
+	"testing"
 )
 
 // shelf is a release folder in memory: packs by name.
 type shelf struct {
 	packs map[[32]byte][]byte
-	open  *bytes.Buffer
 }
 
 type shelfPack struct {
@@ -196,4 +197,16 @@ type failer interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
+}
+
+// newReaderOf reads pieces one behind the other.
+func newReaderOf(pieces ...[]byte) *bufio.Reader {
+	return bufio.NewReader(bytes.NewReader(bytes.Join(pieces, nil)))
+}
+
+// stoppedContext is a context that has ended.
+func stoppedContext(t *testing.T) context.Context {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	return ctx
 }

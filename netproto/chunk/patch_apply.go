@@ -15,10 +15,13 @@ import (
 // the patch is read once, the old contents by position, and memory stays below 64 MB whatever their size. A patch that is
 // not in order gives a *PatchError; what was written until then is worthless. A patch for other old contents of the same
 // sizes gives a *PatchError too, at the end at the latest. Faults of reading and writing come back as they are.
+//
+// The patch and the old contents are read in a goroutine of its own, which has ended when ApplyPatch returns; write and its
+// writers are called in the caller's, meanwhile.
 func ApplyPatch(ctx context.Context, patch io.Reader, old []Old, sizes []int64, write func(i int) (io.Writer, error)) error {
 	src := &source{r: patch}
 	src.b = bufio.NewReaderSize(src, 64<<10)
-	a := &applier{src: src, old: newContents(old), out: &sink{sizes: sizes, write: write}}
+	a := &applier{src: src, old: newOldPages(newContents(old)), out: &sink{sizes: sizes, write: write}}
 	err := a.run(ctx)
 	switch {
 	case err == nil:
@@ -34,15 +37,16 @@ func ApplyPatch(ctx context.Context, patch io.Reader, old []Old, sizes []int64, 
 // applier is the work of one ApplyPatch.
 type applier struct {
 	src  *source
-	old  *contents
+	old  *oldPages
 	out  *sink
 	want int64 // size of all new contents
-	buf  []byte
+	made *blocks
 }
 
-// pieceSize is how many bytes are read, corrected and written at once.
+// pieceSize is how many bytes are read and corrected at once.
 const pieceSize = 64 << 10
 
+// run makes the new bytes in a goroutine of its own and writes them in the caller's.
 func (a *applier) run(ctx context.Context) error {
 	if err := a.head(); err != nil {
 		return err
@@ -50,7 +54,30 @@ func (a *applier) run(ctx context.Context) error {
 	if err := a.out.open(); err != nil {
 		return err
 	}
-	a.buf = make([]byte, pieceSize)
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	a.made = newBlocks(a.want)
+	var err error
+	go func() {
+		defer a.made.end()
+		err = a.frames(working)
+	}()
+	for b := range a.made.full {
+		if _, err := a.out.Write(b); err != nil {
+			stop()
+			a.made.drain()
+			return err
+		}
+		a.made.free <- b
+	}
+	if err != nil {
+		return err
+	}
+	return a.finish()
+}
+
+// frames makes all new bytes.
+func (a *applier) frames(ctx context.Context) error {
 	for left := a.want; left > 0; {
 		f, err := a.frame(left)
 		if err != nil {
@@ -61,6 +88,11 @@ func (a *applier) run(ctx context.Context) error {
 		}
 		left -= int64(f.size)
 	}
+	return a.made.pass(ctx)
+}
+
+// finish reads what stands behind the frames.
+func (a *applier) finish() error {
 	var check [4]byte
 	if _, err := io.ReadFull(a.src.b, check[:]); err != nil {
 		return a.src.wrong("the check at the end is cut off", err)
@@ -253,7 +285,7 @@ func (a *applier) links(f *reading) error {
 	return nil
 }
 
-// apply writes the new bytes of a frame.
+// apply makes the new bytes of a frame.
 func (a *applier) apply(ctx context.Context, f *reading) error {
 	diff := newDiffReader(f.streams[streamZeros], f.streams[streamWrongs], f.streams[streamBytes])
 	p, err := a.predictor(f)
@@ -266,10 +298,10 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 			return err
 		}
 		for done := uint32(0); done < m.size; {
-			if err := ctx.Err(); err != nil {
+			b, err := a.made.room(ctx, int(min(m.size-done, pieceSize)))
+			if err != nil {
 				return err
 			}
-			b := a.buf[:min(m.size-done, pieceSize)]
 			if err := a.old.readAt(b, int64(m.old+done)); err != nil {
 				return err
 			}
@@ -280,9 +312,6 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 			}
 			if err != nil {
 				return a.src.wrong("the difference is damaged", err)
-			}
-			if _, err := a.out.Write(b); err != nil {
-				return err
 			}
 			done += uint32(len(b))
 		}
@@ -301,18 +330,15 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 // maxRest is how many bytes of a coded stream may follow those that its decoder needs: brotli's last block and padding.
 const maxRest = 16
 
-// extra writes bytes that come from no match.
+// extra takes bytes that come from no match.
 func (a *applier) extra(ctx context.Context, f *reading, n int64) error {
 	for n > 0 {
-		if err := ctx.Err(); err != nil {
+		b, err := a.made.room(ctx, int(min(n, pieceSize)))
+		if err != nil {
 			return err
 		}
-		b := a.buf[:min(n, pieceSize)]
 		if _, err := io.ReadFull(f.streams[streamExtra], b); err != nil {
 			return a.src.wrong("the extra bytes are damaged", err)
-		}
-		if _, err := a.out.Write(b); err != nil {
-			return err
 		}
 		n -= int64(len(b))
 	}

@@ -28,7 +28,7 @@ const (
 	blockBits = 12      // a block is 4 KiB
 	maxBases  = 64      // bases in a patch
 	maxAreas  = 1 << 11 // areas in a patch, old and new each
-	learnBits = 18      // places for targets that the matches map wrongly: 12 bytes each, 3 MiB
+	learnBits = 18      // places for targets that the matches map wrongly: 16 bytes each, 4 MiB
 )
 
 // corrector turns expected bytes of the new contents into the real ones, in place. It is called for every byte once, in order.
@@ -45,14 +45,7 @@ type predictor struct {
 	moves    *moves
 	modes    []byte // by block of the frame
 	bases    []base
-	learned  []lesson
-	shift    int // that makes a place among the lessons of a hash
-}
-
-// lesson is a target that went elsewhere than the matches say.
-type lesson struct {
-	from uint64
-	move int32
+	lessons  lessons
 }
 
 // expect turns old bytes into the real new ones. b holds the old bytes from place old on, which a match takes to place at
@@ -131,8 +124,13 @@ func (p *predictor) target(old uint64) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	if l := &p.learned[old*lessonFactor>>p.shift]; l.from == old {
-		return old + uint64(int64(l.move)), true
+	return p.inside(a, old)
+}
+
+// inside is where an old address went that lies in the area found last.
+func (p *predictor) inside(a *area, old uint64) (uint64, bool) {
+	if to, ok := p.lessons.find(old); ok {
+		return to, true
 	}
 	off := old - a.address
 	if off >= uint64(a.size) {
@@ -154,32 +152,32 @@ func (p *predictor) beyond(a *area, old uint64) (uint64, bool) {
 	return old - a.address - uint64(a.size) + n.address + uint64(n.size), true
 }
 
-// learn notes where an old address really went.
-func (p *predictor) learn(old, real uint64) {
-	if move := int64(real - old); move == int64(int32(move)) {
-		p.learned[old*lessonFactor>>p.shift] = lesson{from: old, move: int32(move)}
-	}
-}
-
-// lessonFactor spreads targets over the lessons: the upper bits of the product are a target's place.
-const lessonFactor = 0x9e3779b97f4a7c15
-
 // field4 predicts the number at b[i] as one that leads from old address from to a target, seen from new address to. It
 // reports false if there is no such target and nothing was done.
 func (w *walk) field4(i int, from, to uint64) (bool, error) {
 	f := w.b[i : i+4]
 	old := from + uint64(int64(int32(binary.LittleEndian.Uint32(f))))
-	target, ok := w.p.target(old)
+	a, ok := w.p.old.find(old)
 	if !ok {
 		return false, nil
 	}
+	return w.field4In(a, i, old, to)
+}
+
+// field4In is field4 for a target whose area has just been found.
+func (w *walk) field4In(a *area, i int, old, to uint64) (bool, error) {
+	target, ok := w.p.inside(a, old)
+	if !ok {
+		return false, nil
+	}
+	f := w.b[i : i+4]
 	expected := uint32(target - to)
 	binary.LittleEndian.PutUint32(f, expected)
 	if err := w.to(i + 4); err != nil {
 		return false, err
 	}
 	if real := binary.LittleEndian.Uint32(f); real != expected {
-		w.p.learn(old, to+uint64(int64(int32(real))))
+		w.p.lessons.learn(old, to+uint64(int64(int32(real))))
 	}
 	return true, nil
 }

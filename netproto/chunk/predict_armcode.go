@@ -135,7 +135,7 @@ func (w *walk) armBranch(i int, op uint32, bits, at uint, oldAt, newAt uint64) e
 	}
 	if real := binary.LittleEndian.Uint32(f); real != expected {
 		if b, a := armBranch(real); b == bits && a == at {
-			w.p.learn(old, newAt+uint64(i)+uint64(armDistance(real, bits, at)))
+			w.p.lessons.learn(old, newAt+uint64(i)+uint64(armDistance(real, bits, at)))
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (w *walk) armLearn(wait armWait, newAt uint64) error {
 	pages, ok := armPage(op)
 	low, _, is := armLow(binary.LittleEndian.Uint32(w.b[wait.at:]), op&31)
 	if real := wait.page + uint64(pages<<12) + low; ok && is && real != wait.expected {
-		w.p.learn(wait.from, real)
+		w.p.lessons.learn(wait.from, real)
 	}
 	return nil
 }

@@ -180,22 +180,23 @@ func parseMachO(b []byte) *image {
 	return im
 }
 
+// goTable is how the header of a Go program's function table begins on the machines that are predicted.
+const goTable = "\xf1\xff\xff\xff\x00\x00\x01\x08"
+
 // goTables adds the tables that a Go program's function table is relative to: its header says where they are.
 func (im *image) goTables(b []byte) {
 	f := fields(b)
 	for _, a := range im.areas {
-		for at := uint64(a.at); at+72 < uint64(a.at)+uint64(a.size); {
-			i := bytes.Index(b[at:uint64(a.at)+uint64(a.size)], []byte("\xf1\xff\xff\xff\x00\x00\x01\x08"))
-			if i < 0 {
-				break
-			}
-			at += uint64(i)
-			here := a.address + at - uint64(a.at)
-			im.bases["go text"] = f.u64(at + 24)
-			for i, name := range []string{"go names", "go units", "go files", "go numbers", "go functions"} {
-				im.bases[name] = here + f.u64(at+32+8*uint64(i))
-			}
-			return
+		end := uint64(a.at) + uint64(a.size)
+		i := bytes.Index(b[a.at:end], []byte(goTable))
+		if i < 0 || uint64(a.at)+uint64(i)+72 >= end {
+			continue
 		}
+		at, here := uint64(a.at)+uint64(i), a.address+uint64(i)
+		im.bases["go text"] = f.u64(at + 24)
+		for i, name := range []string{"go names", "go units", "go files", "go numbers", "go functions"} {
+			im.bases[name] = here + f.u64(at+32+8*uint64(i))
+		}
+		return
 	}
 }

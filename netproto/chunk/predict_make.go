@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 )
 
@@ -145,11 +146,14 @@ func (s *modules) within(from, to int) *modules {
 }
 
 func newPredictor(s *modules, moves *moves, bits int) *predictor {
-	return &predictor{old: newAddresses(s.old), new: newAddresses(s.new), moves: moves, bases: s.bases, learned: make([]lesson, 1<<bits), shift: 64 - bits}
+	return &predictor{old: newAddresses(s.old), new: newAddresses(s.new), moves: moves, bases: s.bases, lessons: newLessons(bits)}
 }
 
-// trialBits is how much a predictor learns while modes are tried: there are many of them.
+// trialBits is how much a predictor learns at most while modes are tried: there are many of them.
 const trialBits = 15
+
+// lessonsFor is how much that is in contents of n bytes: no more than they can hold references.
+func lessonsFor(n int) int { return min(trialBits, bits.Len(uint(n/4))) }
 
 // verdict counts what a mode gets wrong.
 type verdict struct {
@@ -217,7 +221,7 @@ func newTrial(old []byte, s *modules, moves *moves, fresh []byte) *trial {
 		t.modes = append(t.modes, byte(modeBase+k))
 	}
 	for _, mode := range t.modes {
-		p := newPredictor(s, moves, trialBits)
+		p := newPredictor(s, moves, lessonsFor(len(fresh)))
 		p.modes = make([]byte, (len(fresh)-1)>>blockBits+1)
 		for i := range p.modes {
 			p.modes[i] = mode

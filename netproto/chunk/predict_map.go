@@ -28,7 +28,20 @@ func (m *addresses) find(address uint64) (*area, bool) {
 			return a, true
 		}
 	}
-	i := sort.Search(len(m.byAddress), func(i int) bool { return m.byAddress[i].address > address }) - 1
+	return m.search(address)
+}
+
+// search is find without a look at the area found last.
+func (m *addresses) search(address uint64) (*area, bool) {
+	lo, hi := 0, len(m.byAddress) // sort.Search, for which this is too hot
+	for lo < hi {
+		if i := int(uint(lo+hi) >> 1); m.byAddress[i].address > address {
+			hi = i
+		} else {
+			lo = i + 1
+		}
+	}
+	i := lo - 1
 	if i < 0 || address-m.byAddress[i].address >= uint64(m.byAddress[i].memory) {
 		return nil, false
 	}
@@ -63,7 +76,9 @@ const movePage = 10
 // newMoves sorts the matches by old place. Where several took the same old bytes, the largest says where they went.
 func newMoves(matches []match, oldSize int64) *moves {
 	sorted := slices.Clone(matches)
-	slices.SortStableFunc(sorted, func(a, b match) int { return cmp.Compare(a.old, b.old) })
+	slices.SortFunc(sorted, func(a, b match) int { // equal ones in the order of their new places, as they came
+		return cmp.Compare(uint64(a.old)<<32|uint64(a.at), uint64(b.old)<<32|uint64(b.at))
+	})
 	m := &moves{links: sorted[:0]}
 	for _, x := range sorted {
 		m.insert(x)

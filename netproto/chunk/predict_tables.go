@@ -23,7 +23,7 @@ func (w *walk) absolute(end int, low uint) error {
 			return err
 		}
 		if real := binary.LittleEndian.Uint64(f); real != expected {
-			w.p.learn(old, real&mask+from.new)
+			w.p.lessons.learn(old, real&mask+from.new)
 		}
 	}
 	return nil
@@ -125,7 +125,7 @@ func (w *walk) back(i int, oldAt, newAt uint64) error {
 		return err
 	}
 	if real := binary.LittleEndian.Uint32(f); real != expected {
-		w.p.learn(old, newAt+uint64(i)-uint64(real))
+		w.p.lessons.learn(old, newAt+uint64(i)-uint64(real))
 	}
 	return nil
 }

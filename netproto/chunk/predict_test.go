@@ -112,9 +112,10 @@ func TestModulesAmongOthers(t *testing.T) {
 
 // TestBrokenModules: headers that lie cost prediction at most, never correctness.
 func TestBrokenModules(t *testing.T) {
+	t.Parallel()
 	whole := module(0)
 	r := rand.New(rand.NewPCG(3, 3))
-	for range 60 {
+	for range sized(60, 3) {
 		bad := bytes.Clone(module(48))
 		for range 4 {
 			bad[r.IntN(elfHead)] = byte(r.Uint32())

@@ -2,5 +2,5 @@
 
 package chunk
 
-// raceEnabled says that the race detector multiplies memory.
+// raceEnabled says that the race detector multiplies memory and time.
 const raceEnabled = false

@@ -23,6 +23,7 @@ import (
 
 // TestRollbackAttack: an old state of the folder, complete and well signed, is not taken by whoever has seen a newer one.
 func TestRollbackAttack(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	old := s.saved()
@@ -40,6 +41,7 @@ func TestRollbackAttack(t *testing.T) {
 
 // TestRollbackOfTheSnapshot: with the timestamp's stolen key the snapshot before the last can be named, and is refused.
 func TestRollbackOfTheSnapshot(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	name := s.latest("snapshot")
@@ -57,6 +59,7 @@ func TestRollbackOfTheSnapshot(t *testing.T) {
 
 // TestRollbackOfTheList: with both online keys the list before the last can be named under a newer snapshot, and is refused.
 func TestRollbackOfTheList(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	older := s.read(s.latest("targets"))
@@ -81,6 +84,7 @@ func TestRollbackOfTheList(t *testing.T) {
 
 // TestNumbersRise: even whoever holds the release key can't make players forget a number: it may be killed, not vanish.
 func TestNumbersRise(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7, 8)
 	s.wants(8)
@@ -100,6 +104,7 @@ func TestNumbersRise(t *testing.T) {
 
 // TestFreezeAttack: kept on an old state, the client stops claiming to be current, says why, and plays.
 func TestFreezeAttack(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.net.folder = s.saved()
@@ -118,6 +123,7 @@ func TestFreezeAttack(t *testing.T) {
 
 // TestExpiryOfEachRole: the first signature that ends decides.
 func TestExpiryOfEachRole(t *testing.T) {
+	t.Parallel()
 	for role, want := range map[release.KeyRole]time.Duration{
 		release.RoleRoot: 2 * time.Hour, release.RoleTargets: 3 * time.Hour, release.RoleSnapshot: 4 * time.Hour, release.RoleTimestamp: 5 * time.Hour,
 	} {
@@ -142,6 +148,7 @@ func TestExpiryOfEachRole(t *testing.T) {
 
 // TestMixAndMatchAttack: documents of different states do not go together, whoever puts them side by side.
 func TestMixAndMatchAttack(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -170,6 +177,7 @@ func TestMixAndMatchAttack(t *testing.T) {
 // TestFastForwardAttack: stolen online keys drive all numbers to the end, so that nothing newer can come. A root that
 // replaces these keys ends it.
 func TestFastForwardAttack(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -204,6 +212,7 @@ func (s *stage) refusesOldKeys(stays uint64) {
 // TestFastForwardOfNumbers: a stolen release key drives the release number to the end. A root without that key ends it,
 // although a signature that was never made stands beside the stolen one.
 func TestFastForwardOfNumbers(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	two := s.keys.with(t)
 	two[release.RoleTargets] = []*release.PrivateKey{newKey(t), newKey(t)} // either of them may sign
@@ -266,6 +275,7 @@ func (n endlessNetwork) Fetch(ctx context.Context, name string, limit int64) (re
 
 // TestEndlessDataAttack: a file that never ends is cut off at what it may have.
 func TestEndlessDataAttack(t *testing.T) {
+	t.Parallel()
 	limits := map[string]int{
 		"root.json": release.MaxRoot, "timestamp.json": release.MaxTimestamp, "snapshot.json": release.MaxSnapshot, "targets.json": release.MaxTargets,
 		".release": release.MaxHead,
@@ -313,6 +323,7 @@ func (n stuck) Fetch(ctx context.Context, name string, limit int64) (release.Unv
 
 // TestSlowRetrievalAttack: whatever never comes, Refresh ends with its context, and the client plays what it knows.
 func TestSlowRetrievalAttack(t *testing.T) {
+	t.Parallel()
 	for _, part := range []string{"root.json", "timestamp.json", "snapshot.json", "targets.json", ""} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStage(t)
@@ -335,6 +346,7 @@ func TestSlowRetrievalAttack(t *testing.T) {
 
 // TestWrongTargetAttack: a head that is well signed, but made for something else, is not taken for what it is listed as.
 func TestWrongTargetAttack(t *testing.T) {
+	t.Parallel()
 	for what, change := range map[string]func(*release.Head){
 		"product": func(h *release.Head) { h.Product = "mill" }, "channel": func(h *release.Head) { h.Channel = "beta" },
 		"target": func(h *release.Head) { h.Target = "Windows-win64" }, "number": func(h *release.Head) { h.Number = 6 },
@@ -358,6 +370,7 @@ func TestWrongTargetAttack(t *testing.T) {
 
 // TestEntryOfAnotherNumber: the signed line itself must agree with its path.
 func TestEntryOfAnotherNumber(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -382,6 +395,7 @@ func forgeList(s *stage, change func(*metadata.TargetsType)) {
 
 // TestSignedButUnfit: what the right keys signed is still held to what this program takes, and none of it stops play.
 func TestSignedButUnfit(t *testing.T) {
+	t.Parallel()
 	const path = "lathe/stable/Linux-x64/7"
 	custom := func(text string) *json.RawMessage { m := json.RawMessage(text); return &m }
 	for what, change := range map[string]func(*metadata.TargetsType){
@@ -418,6 +432,7 @@ func TestSignedButUnfit(t *testing.T) {
 
 // TestUnfitTimestamps: whoever stole the timestamp's key can't even make the client stumble.
 func TestUnfitTimestamps(t *testing.T) {
+	t.Parallel()
 	for what, meta := range map[string]map[string]*metadata.MetaFiles{
 		"nothing": {}, "another file": {"targets.json": metaFile(1, nil)}, "no digest": {"snapshot.json": {Version: 3, Length: 9}},
 		"two files": {"snapshot.json": metaFile(3, []byte("x")), "x": metaFile(1, []byte("x"))}, "no length": {"snapshot.json": metaFile(3, nil)},
@@ -433,6 +448,7 @@ func TestUnfitTimestamps(t *testing.T) {
 
 // TestKeyCompromise: fewer keys than the threshold, in whatever disguise, sign nothing.
 func TestKeyCompromise(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -485,6 +501,7 @@ func signature(t *testing.T, data []byte) string {
 
 // TestOneKeyUnderTwoIDs: a root that counts one key twice is refused, even if it is signed.
 func TestOneKeyUnderTwoIDs(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -504,6 +521,7 @@ func TestOneKeyUnderTwoIDs(t *testing.T) {
 
 // TestUnfitRoots: even a root that the root keys signed must be one that this program can live with.
 func TestUnfitRoots(t *testing.T) {
+	t.Parallel()
 	for what, change := range map[string]func(*metadata.RootType){
 		"no role":        func(m *metadata.RootType) { delete(m.Roles, "snapshot") },
 		"no keys":        func(m *metadata.RootType) { m.Roles["targets"].KeyIDs = []string{} },
@@ -538,6 +556,7 @@ func TestUnfitRoots(t *testing.T) {
 
 // TestRootOutOfTurn: roots are taken one by one.
 func TestRootOutOfTurn(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -552,6 +571,7 @@ func TestRootOutOfTurn(t *testing.T) {
 
 // TestArbitrarySoftware: what our keys did not sign is not taken, from the root down to the bytes of a file.
 func TestArbitrarySoftware(t *testing.T) {
+	t.Parallel()
 	s, evil := newStage(t), newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -576,6 +596,7 @@ func TestArbitrarySoftware(t *testing.T) {
 
 // TestExtraneousDependencies: nothing but what the list names for this very client is fetched, and nobody may delegate.
 func TestExtraneousDependencies(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	forgeList(s, func(m *metadata.TargetsType) {
@@ -607,6 +628,8 @@ func TestExtraneousDependencies(t *testing.T) {
 
 // TestDamagedMetadata: each document cut at each byte, with a bit changed at each byte, and in the shapes that trip parsers.
 func TestDamagedMetadata(t *testing.T) {
+	t.Parallel()
+	withoutRace(t)
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -659,6 +682,7 @@ func TestDamagedMetadata(t *testing.T) {
 
 // TestRefusedBytesAreKeptApart: for whoever looks into it, under a name that says what they are.
 func TestRefusedBytesAreKeptApart(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -671,6 +695,7 @@ func TestRefusedBytesAreKeptApart(t *testing.T) {
 }
 
 func TestUnverifiedBytes(t *testing.T) {
+	t.Parallel()
 	u := release.UnverifiedBytes([]byte("abc"))
 	if data, err := u.Verify(object("abc")); err != nil || string(data) != "abc" || u.Len() != 3 {
 		t.Errorf("%q, %v", data, err)

@@ -48,6 +48,7 @@ var shaVectors = []struct{ data, sum string }{
 }
 
 func TestFNVVectors(t *testing.T) {
+	t.Parallel()
 	for _, v := range fnvVectors {
 		d, err := release.FNV1a64.DigestOf(bytes.NewReader(v.data))
 		if err != nil {
@@ -70,6 +71,7 @@ func TestFNVVectors(t *testing.T) {
 }
 
 func TestSHA256Vectors(t *testing.T) {
+	t.Parallel()
 	for _, v := range shaVectors {
 		d, err := release.SHA256.DigestOf(strings.NewReader(v.data))
 		if err != nil {
@@ -90,6 +92,7 @@ func TestSHA256Vectors(t *testing.T) {
 
 // TestStreamingIsTheSame: sizes around the borders of blocks and buffers, in one piece, byte by byte and in odd pieces.
 func TestStreamingIsTheSame(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{0, 1, 3, 4, 15, 16, 17, 47, 48, 49, 63, 64, 65, 96, 97, 32_768, 32_769, 70_000} {
 		data := pattern(size, func(i int) int { return i % 251 })
 		h := fnv.New64a()
@@ -120,6 +123,7 @@ func TestStreamingIsTheSame(t *testing.T) {
 }
 
 func TestDigestOfABrokenReader(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("the disk is gone")
 	for _, a := range []release.Algorithm{release.SHA256, release.FNV1a64} {
 		d, err := a.DigestOf(io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)))
@@ -130,6 +134,7 @@ func TestDigestOfABrokenReader(t *testing.T) {
 }
 
 func TestAlgorithms(t *testing.T) {
+	t.Parallel()
 	for a, want := range map[release.Algorithm]struct {
 		number uint8
 		name   string
@@ -147,6 +152,7 @@ func TestAlgorithms(t *testing.T) {
 }
 
 func TestDigestIsAComparableValue(t *testing.T) {
+	t.Parallel()
 	var zero release.Digest
 	sha, fnvSum := release.SHA256Digest([32]byte{}), release.FNVDigest(0)
 	if !zero.IsZero() || sha.IsZero() || fnvSum.IsZero() {
@@ -171,6 +177,7 @@ var badDigests = []string{
 }
 
 func TestParseDigest(t *testing.T) {
+	t.Parallel()
 	for _, d := range []release.Digest{release.SHA256Digest(sha256.Sum256(nil)), release.FNVDigest(1), release.SHA256Digest([32]byte{31: 1})} {
 		if got, err := release.ParseDigest(d.String()); err != nil || got != d {
 			t.Errorf("%s read back as %s, %v", d, got, err)
@@ -184,6 +191,7 @@ func TestParseDigest(t *testing.T) {
 }
 
 func TestDigestInJSON(t *testing.T) {
+	t.Parallel()
 	type row struct{ A, B, C release.Digest }
 	in := row{A: release.FNVDigest(0x85944171f73967e8), B: release.SHA256Digest(sha256.Sum256(nil))}
 	text, err := json.Marshal(in)
@@ -202,6 +210,7 @@ func TestDigestInJSON(t *testing.T) {
 
 // TestFailedUnmarshalWritesNothing: a half-read digest is worse than none.
 func TestFailedUnmarshalWritesNothing(t *testing.T) {
+	t.Parallel()
 	for _, s := range badDigests[1:] { // the empty text is the zero digest
 		d := release.FNVDigest(7)
 		if err := d.UnmarshalText([]byte(s)); err == nil || d != release.FNVDigest(7) {

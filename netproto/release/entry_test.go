@@ -20,6 +20,7 @@ var buckets = []struct {
 }
 
 func TestBuckets(t *testing.T) {
+	t.Parallel()
 	for _, b := range buckets {
 		q := release.Query{Product: b.product, Channel: b.channel, Install: b.install, Target: "any", Have: 9}
 		if got := q.Bucket(); got != b.bucket {
@@ -30,6 +31,7 @@ func TestBuckets(t *testing.T) {
 
 // TestBucketsAreEven: of many installs each tenth gets about a tenth, and the same share in every channel anew.
 func TestBucketsAreEven(t *testing.T) {
+	t.Parallel()
 	const installs = 20_000
 	var tenths [10]int
 	both := 0
@@ -63,6 +65,7 @@ func at(number uint64, percent uint8, flags string) release.Entry {
 }
 
 func TestChoose(t *testing.T) {
+	t.Parallel()
 	first, last := uint8(43), uint8(44) // the install is in bucket 4366
 	for _, test := range []struct {
 		name    string
@@ -123,6 +126,7 @@ func drawEntries(t *rapid.T) []release.Entry {
 // TestChooseHolds: nobody goes down but from a killed release, nobody is offered a killed one, and asking again changes
 // nothing.
 func TestChooseHolds(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		entries, q := drawEntries(t), query(rapid.Uint64Range(0, 13).Draw(t, "have"))
 		q.Install = rapid.StringN(0, 4, 8).Draw(t, "install")
@@ -147,6 +151,7 @@ func TestChooseHolds(t *testing.T) {
 
 // TestPruneStrandsNobody: who has a dropped release is offered a higher one, and all others get what they got before.
 func TestPruneStrandsNobody(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		entries := drawEntries(t)
 		pruned := release.Prune(entries, rapid.IntRange(0, 3).Draw(t, "keep"))

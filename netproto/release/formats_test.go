@@ -110,6 +110,7 @@ func golden(t testing.TB, name string) []byte {
 }
 
 func TestGoldenDocuments(t *testing.T) {
+	t.Parallel()
 	for _, g := range goldens {
 		want := golden(t, g.file)
 		got, err := g.value.Encode()
@@ -125,6 +126,7 @@ func TestGoldenDocuments(t *testing.T) {
 
 // TestOthersAgreeOnTheForm: the canonical JSON of TUF's library gives the very bytes, so anybody can check a digest.
 func TestOthersAgreeOnTheForm(t *testing.T) {
+	t.Parallel()
 	for _, g := range goldens {
 		want := golden(t, g.file)
 		var generic any
@@ -141,6 +143,7 @@ func TestOthersAgreeOnTheForm(t *testing.T) {
 
 // TestEveryByteCounts: a document that is cut anywhere, or followed by anything, is refused with the place.
 func TestEveryByteCounts(t *testing.T) {
+	t.Parallel()
 	for _, g := range goldens {
 		data, again := golden(t, g.file), formats[g.format].again
 		for n := range len(data) {
@@ -160,9 +163,10 @@ func TestEveryByteCounts(t *testing.T) {
 
 // TestNoTwoForms: whatever single byte is changed, the document is refused or means something else that is canonical, too.
 func TestNoTwoForms(t *testing.T) {
+	t.Parallel()
 	for _, g := range goldens {
 		data, again := golden(t, g.file), formats[g.format].again
-		for i := range data {
+		for i := 0; i < len(data); i += 1 + 6*raceSkips {
 			for _, b := range []byte(" 0a\"\\{}[],:\xff\x00Z") {
 				changed := bytes.Clone(data)
 				changed[i] = b
@@ -175,6 +179,7 @@ func TestNoTwoForms(t *testing.T) {
 }
 
 func TestDocumentsAreBounded(t *testing.T) {
+	t.Parallel()
 	for _, f := range formats {
 		if _, err := f.again(bytes.Repeat([]byte("["), f.limit+1)); formatFault(err) == nil || !strings.Contains(err.Error(), "longer than") {
 			t.Errorf("%s beyond its size: %v", f.name, err)
@@ -209,6 +214,7 @@ func FuzzParseSources(f *testing.F) { fuzzFormat(f, 2) }
 
 // TestDocumentationIsComplete: every key of a document and every cap stands in docs/RELEASE-FORMAT.md, in its section.
 func TestDocumentationIsComplete(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("../../docs/RELEASE-FORMAT.md")
 	if err != nil {
 		t.Fatal(err)

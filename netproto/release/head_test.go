@@ -27,6 +27,7 @@ func pathFault(err error) *release.PathError {
 func isNewFormat(err error) bool { return errors.Is(err, release.ErrNewFormat) }
 
 func TestHeadReadsBack(t *testing.T) {
+	t.Parallel()
 	for _, h := range []release.Head{fullHead(), smallHead()} {
 		data, err := h.Encode()
 		if err != nil {
@@ -55,6 +56,7 @@ func TestHeadReadsBack(t *testing.T) {
 }
 
 func TestEncodeLeavesTheHeadAlone(t *testing.T) {
+	t.Parallel()
 	h := fullHead()
 	if h.Patches[0].From.String() < h.Patches[1].From.String() {
 		h.Patches[0], h.Patches[1] = h.Patches[1], h.Patches[0]
@@ -116,6 +118,7 @@ var badHeads = []struct{ old, with, reason string }{
 }
 
 func TestBadHeads(t *testing.T) {
+	t.Parallel()
 	for _, bad := range badHeads {
 		h, err := release.ParseHead(replaced(t, "head-full.json", bad.old, bad.with))
 		fault := formatFault(err)
@@ -129,6 +132,7 @@ func TestBadHeads(t *testing.T) {
 }
 
 func TestPatchesInOrderAndOnce(t *testing.T) {
+	t.Parallel()
 	h := fullHead()
 	h.Patches = append(h.Patches, h.Patches[0])
 	if data, err := h.Encode(); err == nil {
@@ -146,6 +150,7 @@ func TestPatchesInOrderAndOnce(t *testing.T) {
 
 // TestLaterFormat: a head of a later program is told from a broken one, whatever else it holds.
 func TestLaterFormat(t *testing.T) {
+	t.Parallel()
 	for text, later := range map[string]bool{
 		string(replaced(t, "head-full.json", `"format":1`, `"format":2`)):                true,
 		string(replaced(t, "head-full.json", `"format":1`, `"flavour":"x","format":70`)): true,
@@ -164,6 +169,7 @@ func TestLaterFormat(t *testing.T) {
 
 // TestUnwritableHeads: our own faults are not called those of a peer.
 func TestUnwritableHeads(t *testing.T) {
+	t.Parallel()
 	for reason, spoil := range map[string]func(*release.Head){
 		"product is empty":            func(h *release.Head) { h.Product = "" },
 		"version is empty":            func(h *release.Head) { h.Version = "" },
@@ -217,6 +223,7 @@ func notes(n int) map[string]release.Object {
 
 // TestLargestHead: what the caps allow together fits.
 func TestLargestHead(t *testing.T) {
+	t.Parallel()
 	h := fullHead()
 	h.Patches, h.Notes, h.Mirrors = patches(release.MaxPatches), notes(release.MaxNotes), make([]string, release.MaxMirrors)
 	for i := range h.Mirrors {
@@ -233,6 +240,7 @@ func TestLargestHead(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
+	t.Parallel()
 	several := map[string]release.Object{"de": object("de"), "en": object("en"), "pt-BR": object("pt-BR"), "zh-Hant": object("zh-Hant")}
 	exotic := map[string]release.Object{"fi": object("fi"), "eo": object("eo")}
 	for _, test := range []struct {

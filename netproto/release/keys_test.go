@@ -15,6 +15,8 @@ import (
 )
 
 func TestKeyFiles(t *testing.T) {
+	t.Parallel()
+	withoutRace(t) // scrypt is slow on purpose
 	key, passphrase := newKey(t), []byte("correct horse")
 	file, err := key.Encode(passphrase)
 	if err != nil || !release.NeedsPassphrase(file) || len(file) > release.MaxKeyFile {
@@ -37,6 +39,7 @@ func TestKeyFiles(t *testing.T) {
 }
 
 func TestDevelopmentKeys(t *testing.T) {
+	t.Parallel()
 	key, err := release.GenerateKey(true)
 	if err != nil || !key.Development() || !key.Public().Development {
 		t.Fatalf("%v", err)
@@ -66,6 +69,7 @@ func TestDevelopmentKeys(t *testing.T) {
 }
 
 func TestPublicKeyFiles(t *testing.T) {
+	t.Parallel()
 	key := newKey(t).Public()
 	text, err := key.Encode()
 	if err != nil {
@@ -80,6 +84,7 @@ func TestPublicKeyFiles(t *testing.T) {
 }
 
 func TestBadKeyFiles(t *testing.T) {
+	t.Parallel()
 	key, err := release.GenerateKey(true)
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ var badListings = []struct{ old, with, reason string }{
 }
 
 func TestBadListings(t *testing.T) {
+	t.Parallel()
 	for _, bad := range badListings {
 		l, err := release.ParseListing(replaced(t, "listing-full.json", bad.old, bad.with))
 		if fault := formatFault(err); fault == nil || fault.Document != "listing" || !strings.Contains(fault.Reason, bad.reason) || l != nil {
@@ -36,6 +37,7 @@ func TestBadListings(t *testing.T) {
 
 // TestListingsHoldToThePathRules: what CheckSet refuses is refused, reading and writing.
 func TestListingsHoldToThePathRules(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []string{"../x", "/etc/passwd", "CON", "a/../b", "A.zip ", "a~1", "~x"} {
 		l, err := release.ParseListing(replaced(t, "listing-full.json", `"Core.zip"`, `"`+bad+`"`))
 		if pathFault(err) == nil && formatFault(err) == nil || l != nil { // out of order is a fault of the form
@@ -58,6 +60,7 @@ func TestListingsHoldToThePathRules(t *testing.T) {
 }
 
 func TestUnwritableListings(t *testing.T) {
+	t.Parallel()
 	good := release.ListedFile{Path: "a", Use: release.UseResource, Mode: release.PlainMode, Sum: sha("a")}
 	for reason, spoil := range map[string]func(*release.ListedFile){
 		"neither 420 nor 493": func(f *release.ListedFile) { f.Mode = 0o4755 },
@@ -82,6 +85,7 @@ func TestUnwritableListings(t *testing.T) {
 
 // TestListingIsTheIdentityOfASet: the order in which files are found does not show; anything else does.
 func TestListingIsTheIdentityOfASet(t *testing.T) {
+	t.Parallel()
 	want, err := fullListing().Digest()
 	if err != nil || want != sha(string(golden(t, "listing-full.json"))) {
 		t.Errorf("%v, %v", want, err)
@@ -104,6 +108,7 @@ func TestListingIsTheIdentityOfASet(t *testing.T) {
 }
 
 func TestListingAsFiles(t *testing.T) {
+	t.Parallel()
 	l := fullListing()
 	ours := l.Files()
 	for i, f := range l {
@@ -129,6 +134,7 @@ func TestListingAsFiles(t *testing.T) {
 }
 
 func TestUses(t *testing.T) {
+	t.Parallel()
 	for use, role := range map[release.Use]release.Role{
 		release.UseResource: release.Resource, release.UseRuntime: release.Binary, release.UseCompanion: release.Binary, release.UseHost: release.Binary,
 	} {
@@ -153,6 +159,7 @@ func TestUses(t *testing.T) {
 }
 
 func TestPackedListing(t *testing.T) {
+	t.Parallel()
 	l := fullListing()
 	data, ref, err := l.Pack()
 	if err != nil || ref.Sum != sha(string(golden(t, "listing-full.json"))) || ref.Object != release.ObjectOf(data) {
@@ -184,6 +191,7 @@ func zstdOf(t testing.TB, data []byte, options ...zstd.EOption) []byte {
 
 // TestHostilePacks: what the head does not vouch for is not opened, and what it does is bounded all the same.
 func TestHostilePacks(t *testing.T) {
+	t.Parallel()
 	data, ref, err := fullListing().Pack()
 	if err != nil {
 		t.Fatal(err)
@@ -248,6 +256,8 @@ func manyFiles(n int) release.Listing {
 }
 
 func TestLargestListing(t *testing.T) {
+	t.Parallel()
+	withoutRace(t)
 	l := manyFiles(release.MaxSet)
 	data, err := l.Encode()
 	if err != nil {

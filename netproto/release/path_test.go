@@ -53,6 +53,7 @@ var refused = []struct{ path, reason string }{
 }
 
 func TestCheckPath(t *testing.T) {
+	t.Parallel()
 	for _, p := range accepted {
 		if err := release.CheckPath(p); err != nil {
 			t.Errorf("%q: %v", p, err)
@@ -72,6 +73,7 @@ func TestCheckPath(t *testing.T) {
 }
 
 func TestPathErrorIsPrintable(t *testing.T) {
+	t.Parallel()
 	err := &release.PathError{Path: "a\x1b[31m\nb", Reason: "is red"}
 	if got, want := err.Error(), `path "a\x1b[31m\nb": is red`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -80,6 +82,7 @@ func TestPathErrorIsPrintable(t *testing.T) {
 
 // TestEveryReservedName: each device, in each folder, case and with each extension.
 func TestEveryReservedName(t *testing.T) {
+	t.Parallel()
 	devices := []string{"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$"}
 	for _, digit := range "0123456789¹²³" {
 		devices = append(devices, "COM"+string(digit), "LPT"+string(digit))
@@ -100,6 +103,7 @@ func TestEveryReservedName(t *testing.T) {
 
 // TestFoldAgreesWithUnicode: characters that differ only by case fold to the same, all of them.
 func TestFoldAgreesWithUnicode(t *testing.T) {
+	t.Parallel()
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if !utf8.ValidRune(r) {
 			continue
@@ -135,6 +139,7 @@ func files(paths ...string) (list []release.File) {
 }
 
 func TestCheckSet(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		paths  []string
 		fault  string // the path that is refused
@@ -170,6 +175,7 @@ func TestCheckSet(t *testing.T) {
 }
 
 func TestCheckSetIsBounded(t *testing.T) {
+	t.Parallel()
 	list := make([]release.File, release.MaxSet+1)
 	for i := range list {
 		list[i].Path = fmt.Sprintf("folder%d/file%d", i%100, i)
@@ -184,6 +190,7 @@ func TestCheckSetIsBounded(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	for role, want := range map[release.Role]struct {
 		number uint8
 		word   string
@@ -196,6 +203,7 @@ func TestRoles(t *testing.T) {
 
 // TestAcceptedPathsExist makes every accepted path on this machine's disk and finds it there under the same name.
 func TestAcceptedPathsExist(t *testing.T) {
+	t.Parallel()
 	for _, p := range accepted {
 		root, err := os.OpenRoot(t.TempDir())
 		if err != nil {

@@ -271,6 +271,13 @@ func (r *Repo) Expiries() map[KeyRole]time.Time {
 	}
 }
 
+// Lists names the documents that the timestamp leads to, below the release folder, in the order in which clients read them.
+func (r *Repo) Lists() []string {
+	return []string{
+		metadataFolder + numbered(r.snapshot.Signed.Version, snapshotFile), metadataFolder + numbered(r.targets.Signed.Version, targetsFile),
+	}
+}
+
 // Root is the newest root.json, which clients are built with.
 func (r *Repo) Root() []byte { return slices.Clone(r.rootData) }
 

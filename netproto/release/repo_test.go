@@ -16,6 +16,7 @@ import (
 )
 
 func TestReleaseFolder(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.publish(8)
@@ -49,6 +50,7 @@ func TestReleaseFolder(t *testing.T) {
 
 // TestAnotherClientAgrees: the whole client of TUF's library reads the folder, so it is a TUF repository and no dialect.
 func TestAnotherClientAgrees(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.clock = time.Now().UTC() // that client has its own clock
 	s.must(s.repo.Refresh(s.keys.online()))
@@ -79,6 +81,7 @@ func (f theirs) DownloadFile(url string, limit int64, _ time.Duration) ([]byte, 
 }
 
 func TestCreateRepoRefuses(t *testing.T) {
+	t.Parallel()
 	keys := newKeyring(t)
 	dev, err := release.GenerateKey(true)
 	if err != nil {
@@ -131,6 +134,7 @@ func TestCreateRepoRefuses(t *testing.T) {
 }
 
 func TestWeakRootsAreNamed(t *testing.T) {
+	t.Parallel()
 	dev, err := release.GenerateKey(true)
 	if err != nil {
 		t.Fatal(err)
@@ -157,6 +161,7 @@ func TestWeakRootsAreNamed(t *testing.T) {
 }
 
 func TestValidityIsBounded(t *testing.T) {
+	t.Parallel()
 	keys := newKeyring(t)
 	for _, v := range []release.Validity{{Timestamp: 31 * day}, {Timestamp: time.Minute}, {Root: 11 * year}, {Snapshot: 400 * day}, {Targets: -time.Hour}} {
 		if _, err := release.CreateRepo(&release.MemoryStore{}, keys.plan(release.KeyRoles()...), keys.all(), release.RepoOptions{Validity: v}); err == nil {
@@ -166,6 +171,7 @@ func TestValidityIsBounded(t *testing.T) {
 }
 
 func TestSetEntriesRefuses(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7, 8)
 	s.edit(7, func(e *release.Entry) { e.Killed = true })
@@ -207,6 +213,7 @@ func TestSetEntriesRefuses(t *testing.T) {
 
 // TestSeveralReleaseKeys: two of three release keys are needed, and none of them may sign twice.
 func TestSeveralReleaseKeys(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	three := s.keys.with(t)
 	three[release.RoleTargets] = []*release.PrivateKey{newKey(t), newKey(t), newKey(t)}
@@ -234,6 +241,7 @@ func TestSeveralReleaseKeys(t *testing.T) {
 // TestRefreshKeepsAlive: a cron job with the online keys alone keeps clients fresh for as long as the release key's
 // signature lasts.
 func TestRefreshKeepsAlive(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	online := append(slices.Clone(s.keys[release.RoleSnapshot]), s.keys[release.RoleTimestamp]...)
@@ -265,6 +273,7 @@ func (s *stage) renewRoot() {
 
 // TestRefreshSignsWhatItCan: what has lived half of its time is signed anew if the keys for it are at hand.
 func TestRefreshSignsWhatItCan(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	online := append(slices.Clone(s.keys[release.RoleSnapshot]), s.keys[release.RoleTimestamp]...)
 	for _, step := range []struct {
@@ -287,6 +296,7 @@ func TestRefreshSignsWhatItCan(t *testing.T) {
 
 // TestStoppedPublisher: wherever a publisher is stopped, readers have the old state or the new one, and the next try works.
 func TestStoppedPublisher(t *testing.T) {
+	t.Parallel()
 	full := errors.New("no space left")
 	for left := 0; left <= 3; left++ {
 		s := newStage(t)
@@ -314,6 +324,7 @@ func TestStoppedPublisher(t *testing.T) {
 
 // TestStoppedRotation: the same for a new root. Until it is finished nothing else can be published.
 func TestStoppedRotation(t *testing.T) {
+	t.Parallel()
 	full := errors.New("no space left")
 	for left := 0; ; left++ {
 		s := newStage(t)
@@ -361,6 +372,7 @@ func TestStoppedRotation(t *testing.T) {
 }
 
 func TestInstallRootRefuses(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	root := s.keys[release.RoleRoot]
@@ -403,6 +415,7 @@ func TestInstallRootRefuses(t *testing.T) {
 
 // TestKeyRotation: every role in turn, all at once, and a client that slept through all of it.
 func TestKeyRotation(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	sleeper := copied(t, s.client)
@@ -433,6 +446,7 @@ func TestKeyRotation(t *testing.T) {
 
 // TestOldKeysAreForgotten: keys that a rotation took away sign nothing any more, for a client that knows the new root.
 func TestOldKeysAreForgotten(t *testing.T) {
+	t.Parallel()
 	for _, role := range release.KeyRoles()[1:] {
 		s := newStage(t)
 		s.publish(7)
@@ -460,6 +474,7 @@ func TestOldKeysAreForgotten(t *testing.T) {
 
 // TestLostRootKey is the drill: one of three root keys is gone, the other two replace it.
 func TestLostRootKey(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -485,6 +500,7 @@ func TestLostRootKey(t *testing.T) {
 
 // TestLostReleaseKey is the drill: the release key is gone, the root names another.
 func TestLostReleaseKey(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -496,6 +512,7 @@ func TestLostReleaseKey(t *testing.T) {
 
 // TestStolenTimestampKey is the drill: until the root names another key a thief can keep clients where they are, and no more.
 func TestStolenTimestampKey(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -513,6 +530,7 @@ func TestStolenTimestampKey(t *testing.T) {
 // TestRestoredBackup is the drill: the release folder was lost and an old copy came back. New online keys make players forget
 // what they saw; what they have installed stays until there is something higher.
 func TestRestoredBackup(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	backup := s.saved()
@@ -536,6 +554,7 @@ func TestRestoredBackup(t *testing.T) {
 
 // TestManyRoots: a client that slept for very long takes a part of the roots, says so, and comes through at the next try.
 func TestManyRoots(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -550,6 +569,7 @@ func TestManyRoots(t *testing.T) {
 
 // TestSlowRetirement: a client meets the new root before the folder is signed by it. It says so, and plays.
 func TestSlowRetirement(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -563,6 +583,7 @@ func TestSlowRetirement(t *testing.T) {
 }
 
 func TestOpenRepoRefuses(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	for _, name := range []string{"metadata/1.root.json", "metadata/timestamp.json", s.latest("snapshot"), s.latest("targets")} {
@@ -585,6 +606,7 @@ func TestOpenRepoRefuses(t *testing.T) {
 }
 
 func TestStores(t *testing.T) {
+	t.Parallel()
 	m := &release.MemoryStore{}
 	if err := m.Save("a", []byte("abc")); err != nil {
 		t.Fatal(err)

@@ -8,23 +8,23 @@ import (
 // A set patch turns one set into another. It is one object for each pair of sets and is made by the publisher. On the wire
 // (numbers are unsigned LEB128; signed ones are folded: 0, −1, 1, −2, …):
 //
-//	magic    "CS" 1
-//	from     the first 4 bytes of the SHA-256 of the old listing
-//	to       the same of the new listing
-//	raw      size of the delta
-//	coded    size of what follows<<1, plus 1 if that is the delta by brotli; else it is the delta itself
+//	magic    "CS"
+//	form     1 byte: 1 the sums are there, 2 they are to be computed
+//	coded    size of the delta as it lies there<<1, plus 1 if it is by brotli
+//	raw      size of the delta, if it is by brotli
 //	delta    see setpatch_delta.go
-//	sums     SHA-256 of each new content, in the order of the stream
+//	sums     of form 1: SHA-256 of each new content, in the order of the stream
 //	group*   for each group of the delta its bytes
 //
 // The stream is all new contents one behind the other, ordered by the extension of their file and its path. A group is so
-// many of them. Its bytes are either the size of a patch (docs/RELEASE-FORMAT.md, "Patch") and the patch, or,
-// if the group is whole, for every 64 MiB of it and for the rest: the encoding (1 byte), the size, and the whole object.
+// many of them. Its bytes are either the size of a patch and the patch (docs/RELEASE-FORMAT.md, "Patch") from its first
+// frame on, or, if the group is whole, for every 64 MiB of it and for the rest: the encoding (1 byte), the size, and the
+// whole object. A patch at the end has no size. What it is from and to is not said: the head says that and vouches for
+// these bytes, and another old listing leads to another new one.
 const (
-	setPatchMagic = "CS\x01"
-	// setCheck is how many bytes of a digest stand for a listing. They find a mistake; the head, which names this patch by
-	// its SHA-256 and says what it is from, is what vouches.
-	setCheck = 4
+	setPatchMagic = "CS"
+	formSums      = 1
+	formComputed  = 2
 	// wholePiece is how much of a whole group lies in one object: 64 MiB, made in memory by the publisher.
 	wholePiece = 64 << 20
 )
@@ -67,8 +67,10 @@ type SetSink interface {
 
 // SetContent is a new content that a set patch carries. Every file of the new listing with this digest has it.
 type SetContent struct {
-	Sum  Digest
+	Sum  Digest // zero as long as the set patch is not Known
 	Size int64
+	Path string // of the first file that has it
+	Use  Use    // of that
 }
 
 // ContentError says that a content came out of a set patch with another digest than it should: the patch is wrong, or an
@@ -82,29 +84,27 @@ func (e *ContentError) Error() string {
 	return fmt.Sprintf("content of %q does not come out as %v: an old file or the patch is damaged; fetch it another way", e.Path, e.Want)
 }
 
-// SetPatch is a set patch whose delta was read: what will be in the new set is known, and nothing was applied yet. It
-// belongs to one goroutine.
+// SetPatch is a set patch whose delta was read, and nothing was applied yet. What will be in the new set is known then, or
+// at least the sizes of it: see Known. It belongs to one goroutine.
 type SetPatch struct {
 	r       *setStream
 	old     Listing
+	to      Digest
 	listing Listing
 	delta   *setDelta
+	known   bool
+	applied bool
 }
 
 // OpenSetPatch reads the beginning of a set patch for whoever has the set old, and checks that it leads to the listing with
-// the digest to, which a verified head names. A patch that does not, or that is damaged, is a *FormatError; an error of the
-// reader comes back as it is. It holds the delta in memory: at most MaxSetDelta, beside both listings.
+// the digest to, which a verified head names, if that can be said yet. A patch that does not, or that is damaged, is a
+// *FormatError; an error of the reader comes back as it is. It holds the delta in memory: at most MaxSetDelta, beside both
+// listings.
 func OpenSetPatch(patch io.Reader, old Listing, to Digest) (*SetPatch, error) {
-	p := &SetPatch{r: newSetStream(patch), old: old}
-	from, err := old.Digest()
-	if err != nil {
-		return nil, err
-	}
-	err = p.read(from, to)
-	if err == nil {
-		if got, e := p.listing.Digest(); e != nil || got != to {
-			err = p.r.wrong("does not lead to the listing that the head names", e)
-		}
+	p := &SetPatch{r: newSetStream(patch), old: old, to: to}
+	err := p.read()
+	if err == nil && p.known {
+		err = p.settle()
 	}
 	if err != nil {
 		return nil, p.r.fault(err)
@@ -113,14 +113,14 @@ func OpenSetPatch(patch io.Reader, old Listing, to Digest) (*SetPatch, error) {
 }
 
 // read reads everything before the groups.
-func (p *SetPatch) read(from, to Digest) error {
-	head := make([]byte, len(setPatchMagic)+2*setCheck)
+func (p *SetPatch) read() error {
+	head := make([]byte, len(setPatchMagic)+1)
 	if _, err := io.ReadFull(p.r, head); err != nil || string(head[:len(setPatchMagic)]) != setPatchMagic {
-		return p.r.wrong("is no set patch, or one of another format", err)
+		return p.r.wrong("is no set patch", err)
 	}
-	head = head[len(setPatchMagic):]
-	if string(head[:setCheck]) != string(from.sum[:setCheck]) || string(head[setCheck:]) != string(to.sum[:setCheck]) {
-		return p.r.wrong("is for another pair of sets", nil)
+	form := head[len(setPatchMagic)]
+	if form != formSums && form != formComputed {
+		return p.r.wrong(fmt.Sprintf("is of form %d, which nobody knows here", form), nil)
 	}
 	raw, err := p.r.delta()
 	if err != nil {
@@ -129,28 +129,33 @@ func (p *SetPatch) read(from, to Digest) error {
 	if p.delta, p.listing, err = readDelta(raw, p.old); err != nil {
 		return p.r.wrong(err.Error(), nil)
 	}
+	if form == formComputed {
+		return p.bounded()
+	}
 	for _, c := range p.delta.stream() {
 		if _, err := io.ReadFull(p.r, p.delta.fresh[c].sum.sum[:]); err != nil {
 			return p.r.wrong("is cut off in its digests", err)
 		}
 		p.delta.fresh[c].sum.Algorithm = SHA256
 	}
-	for i := range p.listing {
-		if f := &p.listing[i]; f.Sum.IsZero() {
-			f.Sum = p.delta.fresh[p.delta.contentOf[i]].sum
-		}
-	}
+	p.known = true
 	return nil
 }
 
-// Listing is the new set. It is the caller's to read.
-func (p *SetPatch) Listing() Listing { return p.listing }
+// Listing is the new set, or nil as long as the set patch is not Known. It is the caller's to read.
+func (p *SetPatch) Listing() Listing {
+	if !p.known {
+		return nil
+	}
+	return p.listing
+}
 
 // Contents are the new contents in the order in which Apply gives them.
 func (p *SetPatch) Contents() []SetContent {
 	list := make([]SetContent, 0, len(p.delta.fresh))
 	for _, c := range p.delta.stream() {
-		list = append(list, SetContent{p.delta.fresh[c].sum, p.delta.fresh[c].size})
+		f := p.delta.fresh[c]
+		list = append(list, SetContent{f.sum, f.size, f.path, p.listing[f.file].Use})
 	}
 	return list
 }

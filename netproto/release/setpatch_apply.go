@@ -1,10 +1,12 @@
 package release
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"hash"
 	"io"
+	"math"
 
 	"collet/netproto/chunk"
 )
@@ -13,22 +15,39 @@ import (
 // Reads by position, a few open at a time, and streams: memory stays below 64 MB beside the listings. A patch that is not
 // in order is a *FormatError, a *chunk.PatchError or a *chunk.DamageError; a content that comes out as something else is a
 // *ContentError. Errors of the reader, of source and of sink come back as they are. It is called once.
-func (p *SetPatch) Apply(ctx context.Context, source SetSource, sink SetSink) (err error) {
-	if p.r == nil {
+//
+// Of a patch that is not Known nothing that sink was given may be used before Apply has returned nil: the digests are
+// computed on the way, and only all together they show, at the end, that all of it is right.
+func (p *SetPatch) Apply(ctx context.Context, source SetSource, sink SetSink) error {
+	return p.apply(ctx, source, sink, SetWish{
+		Wanted: func(int) bool { return true },
+		Failed: func(_, _ int, err error) error { return err },
+	})
+}
+
+// apply is the work of Apply and ApplySome. Nothing may follow the groups.
+func (p *SetPatch) apply(ctx context.Context, source SetSource, sink SetSink, wish SetWish) (err error) {
+	if p.applied {
 		panic("release: internal error: a set patch is applied once")
 	}
+	p.applied = true
 	a := &setApplier{patch: p, r: p.r, files: newSetFiles(source), sink: sink, open: -1}
-	p.r = nil
 	defer func() { err = errors.Join(err, a.files.close()) }()
 	for g := range p.delta.groups {
-		if err := a.group(ctx, g); err != nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := a.group(ctx, g, wish); err != nil {
 			return a.r.fault(err)
 		}
 	}
 	if _, err := a.r.buf.ReadByte(); err != io.EOF {
 		return a.r.fault(a.r.wrong("goes on behind its end", nil))
 	}
-	return nil
+	if p.known {
+		return nil
+	}
+	return p.settle()
 }
 
 // setApplier is the work of one Apply.
@@ -45,9 +64,101 @@ type setApplier struct {
 	weaver *weaver // of a long content
 }
 
-// group applies one group.
-func (a *setApplier) group(ctx context.Context, g int) error {
-	d, old := a.patch.delta, a.patch.old
+// group applies one group, if anything of it is wanted.
+func (a *setApplier) group(ctx context.Context, g int, wish SetWish) error {
+	group, wanted := &a.patch.delta.groups[g], false
+	for c := group.first; c < group.first+group.count; c++ {
+		wanted = wanted || wish.Wanted(c)
+	}
+	if group.whole {
+		return a.whole(ctx, g, wanted, wish)
+	}
+	size, last := uint64(math.MaxInt64), g == len(a.patch.delta.groups)-1
+	if !last {
+		var err error
+		if size, err = a.r.number("the size of a patch", MaxObject); err != nil {
+			return err
+		}
+	}
+	left := &io.LimitedReader{R: a.r, N: int64(size)}
+	var err error
+	if wanted {
+		if err = a.patched(ctx, g, left); err != nil && a.r.err == nil {
+			a.open = -1
+			err = wish.Failed(group.first, group.count, err)
+		}
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, left)
+	}
+	if err == nil && left.N > 0 && !last {
+		err = a.r.wrong("is cut off in a patch", nil)
+	}
+	return err
+}
+
+// patched applies the patch of a group.
+func (a *setApplier) patched(ctx context.Context, g int, patch io.Reader) error {
+	olds, sizes := setOlds(a.patch.delta, g, a.patch.old, a.files), a.sizes(g)
+	patch = io.MultiReader(bytes.NewReader(patchHead(olds, sizes)), patch)
+	begin := func(m int) (io.Writer, error) { return a.begin(&a.patch.delta.groups[g], m) }
+	if err := chunk.ApplyPatch(ctx, patch, olds, sizes, begin); err != nil {
+		return err
+	}
+	return a.end()
+}
+
+// whole applies a group that is no patch, if it is wanted. It fails only where long contents of it need an old file.
+func (a *setApplier) whole(ctx context.Context, g int, wanted bool, wish SetWish) error {
+	group, sizes := &a.patch.delta.groups[g], a.sizes(g)
+	out := &setSpread{sizes: sizes, begin: func(m int) (io.Writer, error) { return a.begin(group, m) }}
+	failed := func(err error) error {
+		if err == nil || a.r.err != nil {
+			return err
+		}
+		wanted, a.open = false, -1
+		return wish.Failed(group.first, group.count, err)
+	}
+	left := int64(0)
+	for _, size := range sizes {
+		left += size
+	}
+	for ; left > 0; left -= min(left, wholePiece) {
+		encoding, err := a.r.number("an encoding", 0x7f)
+		if err != nil {
+			return err
+		}
+		size, err := a.r.number("the size of an object", 2*wholePiece)
+		if err != nil {
+			return err
+		}
+		in := &io.LimitedReader{R: a.r, N: int64(size)}
+		if wanted {
+			err = failed(chunk.UnpackObject(ctx, out, in, chunk.Encoding(encoding), min(left, wholePiece)))
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, in)
+		}
+		if err != nil {
+			return err
+		}
+		if in.N > 0 {
+			return a.r.wrong("is cut off in an object", nil)
+		}
+	}
+	if !wanted {
+		return nil
+	}
+	err := out.open()
+	if err == nil {
+		err = a.end()
+	}
+	return failed(err)
+}
+
+// sizes are how many bytes of each content of a group are in it.
+func (a *setApplier) sizes(g int) []int64 {
+	d := a.patch.delta
 	group := &d.groups[g]
 	sizes := make([]int64, group.count)
 	for m, c := range d.members(g) {
@@ -55,29 +166,7 @@ func (a *setApplier) group(ctx context.Context, g int) error {
 			sizes[m] = group.long(m).left(sizes[m])
 		}
 	}
-	begin := func(m int) (io.Writer, error) { return a.begin(group, m) }
-	var err error
-	if group.whole {
-		err = a.whole(ctx, sizes, begin)
-	} else {
-		var size uint64
-		if size, err = a.r.number("the size of a patch", MaxObject); err != nil {
-			return err
-		}
-		left := &io.LimitedReader{R: a.r, N: int64(size)}
-		if err = chunk.ApplyPatch(ctx, left, a.olds(g, old), sizes, begin); err == nil && left.N > 0 {
-			err = a.r.wrong("has a patch that ends too early", nil)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return a.end()
-}
-
-// olds are the old contents of a group's patch.
-func (a *setApplier) olds(g int, old Listing) []chunk.Old {
-	return setOlds(a.patch.delta, g, old, a.files)
+	return sizes
 }
 
 // setOlds are the old contents of a group's patch: those of its contents in the order of the stream, then the references.
@@ -131,39 +220,15 @@ func (a *setApplier) end() error {
 			return err
 		}
 	}
-	c := a.patch.delta.fresh[a.patch.delta.stream()[a.open]]
-	if SHA256.SumOf(a.sum) != c.sum {
+	c := &a.patch.delta.fresh[a.patch.delta.stream()[a.open]]
+	if sum := SHA256.SumOf(a.sum); !a.patch.known {
+		c.sum = sum
+	} else if sum != c.sum {
 		return &ContentError{Path: c.path, Want: c.sum}
 	}
 	open := a.open
 	a.open = -1
 	return a.sink.End(open)
-}
-
-// whole reads a group that is no patch.
-func (a *setApplier) whole(ctx context.Context, sizes []int64, begin func(int) (io.Writer, error)) error {
-	out := &setSpread{sizes: sizes, begin: begin}
-	left := int64(0)
-	for _, s := range sizes {
-		left += s
-	}
-	for left > 0 {
-		piece := min(left, wholePiece)
-		encoding, err := a.r.number("an encoding", 0x7f)
-		if err != nil {
-			return err
-		}
-		size, err := a.r.number("the size of an object", 2*wholePiece)
-		if err != nil {
-			return err
-		}
-		in := &io.LimitedReader{R: a.r, N: int64(size)}
-		if err := chunk.UnpackObject(ctx, out, in, chunk.Encoding(encoding), piece); err != nil {
-			return err
-		}
-		left -= piece
-	}
-	return out.open()
 }
 
 // setSpread spreads bytes over the contents of a whole group.

@@ -56,6 +56,9 @@ func diskSide(t *testing.T, root string) release.SetSide {
 			return err
 		}
 		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
 		if rel == "." {
 			rel = "pack.zip"
 		}

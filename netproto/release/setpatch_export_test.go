@@ -4,10 +4,6 @@ import "io"
 
 // OpenAnySetPatch is OpenSetPatch for whatever listing comes out, so that hostile groups are reached.
 func OpenAnySetPatch(patch io.Reader, old Listing, to Digest) (*SetPatch, error) {
-	p := &SetPatch{r: newSetStream(patch), old: old}
-	from, err := old.Digest()
-	if err == nil {
-		err = p.read(from, to)
-	}
-	return p, err
+	p := &SetPatch{r: newSetStream(patch), old: old, to: to}
+	return p, p.read()
 }

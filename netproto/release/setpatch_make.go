@@ -22,6 +22,8 @@ type SetPatchOptions struct {
 	MaxBytes int64
 	// LongResource is the size in bytes from which a resource is compared stretch by stretch; 0 means DefaultLongResource.
 	LongResource int64
+	// Sums has the patch carry the digests of new contents also where it is small enough to leave that out.
+	Sums bool
 	// Group is how many bytes of new contents are coded together, at most; 0 means DefaultGroup.
 	Group int64
 	// Progress, if not nil, is called from one goroutine at a time with the bytes of new contents done and of all.
@@ -62,22 +64,51 @@ func MakeSetPatch(ctx context.Context, out io.Writer, old, fresh SetSide, o SetP
 	if err := m.plan(ctx); err != nil {
 		return SetPatchStats{}, err
 	}
-	if err := m.head(); err != nil {
+	if o.Sums || m.stats.Contents == 0 || m.stats.Fresh > MaxComputed {
+		err := m.head(formSums)
+		if err == nil {
+			err = m.groups(ctx)
+		}
 		return m.stats, err
 	}
+	err = m.small(ctx)
+	return m.stats, err
+}
+
+// groups writes all groups.
+func (m *setMaker) groups(ctx context.Context) error {
 	for g := range m.delta.groups {
 		if err := m.group(ctx, g); err != nil {
-			return m.stats, err
+			return err
 		}
 	}
-	return m.stats, nil
+	return nil
+}
+
+// small writes a patch that can do without digests, if it becomes small enough.
+func (m *setMaker) small(ctx context.Context) error {
+	var groups bytes.Buffer
+	out := m.out
+	m.out = &groups
+	err := m.groups(ctx)
+	if m.out = out; err != nil {
+		return err
+	}
+	form := byte(formComputed)
+	if len(m.walk.bytes())+groups.Len() > MaxComputedPatch {
+		form = formSums
+	}
+	if err := m.head(form); err != nil {
+		return err
+	}
+	_, err = m.out.Write(groups.Bytes())
+	return err
 }
 
 // setMaker is the work of one MakeSetPatch.
 type setMaker struct {
 	out        io.Writer
 	old, fresh SetSide
-	from, to   Digest
 	options    SetPatchOptions
 	olds, news *setFiles
 	walk       *deltaWriter
@@ -100,12 +131,10 @@ func newSetMaker(out io.Writer, old, fresh SetSide, o SetPatchOptions) (*setMake
 	if m.options.Progress == nil {
 		m.options.Progress = func(int64, int64) {}
 	}
-	var err error
-	if m.from, err = old.Listing.Digest(); err != nil {
-		return nil, err
-	}
-	if m.to, err = fresh.Listing.Digest(); err != nil {
-		return nil, err
+	for _, l := range []Listing{old.Listing, fresh.Listing} {
+		if _, err := l.Digest(); err != nil {
+			return nil, err
+		}
 	}
 	m.walk = compareListings(old.Listing, fresh.Listing)
 	m.delta = m.walk.delta
@@ -127,15 +156,16 @@ func (m *setMaker) write(b []byte) error {
 }
 
 // head writes everything before the groups.
-func (m *setMaker) head() error {
+func (m *setMaker) head(form byte) error {
 	raw := m.walk.bytes()
 	if len(raw) > MaxSetDelta {
 		return fmt.Errorf("write set patch: the delta has %d bytes, more than %d: %w", len(raw), MaxSetDelta, ErrPatchTooLarge)
 	}
-	b := append([]byte(setPatchMagic), m.from.sum[:setCheck]...)
-	b = codeDelta(append(b, m.to.sum[:setCheck]...), raw)
-	for _, c := range m.delta.stream() {
-		b = append(b, m.delta.fresh[c].sum.sum[:]...)
+	b := codeDelta(append([]byte(setPatchMagic), form), raw)
+	if form == formSums {
+		for _, c := range m.delta.stream() {
+			b = append(b, m.delta.fresh[c].sum.sum[:]...)
+		}
 	}
 	m.stats.Groups = len(m.delta.groups)
 	return m.write(b)
@@ -182,10 +212,19 @@ func (m *setMaker) solid(ctx context.Context, g int, news []chunk.New, report fu
 	if _, err := chunk.MakePatch(ctx, &patch, olds, news, chunk.PatchOptions{Workers: m.options.Workers, Progress: report}); err != nil {
 		return err
 	}
-	if err := m.write(binary.AppendUvarint(nil, uint64(patch.Len()))); err != nil {
-		return err
+	sizes := make([]int64, len(news))
+	for i, n := range news {
+		sizes[i] = n.Size
 	}
-	return m.write(patch.Bytes())
+	body, known := bytes.CutPrefix(patch.Bytes(), patchHead(olds, sizes))
+	if !known {
+		panic("release: internal error: a patch does not begin as patches do")
+	}
+	var size []byte
+	if g < len(m.delta.groups)-1 {
+		size = binary.AppendUvarint(nil, uint64(len(body)))
+	}
+	return m.write(append(size, body...))
 }
 
 // whole writes a group as it is, compressed.

@@ -48,29 +48,41 @@ func (h holed) Open(i int) (release.SetFile, error) {
 
 // TestApplySome: groups stand for themselves, whatever is wanted of them and whatever is wrong with the old files.
 func TestApplySome(t *testing.T) {
+	t.Parallel()
 	old := tree{}
 	changes := tree{}
 	for _, name := range []string{"a.aa", "b.bb", "c.cc"} {
 		text := ""
-		for i := range 4000 {
+		for i := range 1200 {
 			text += fmt.Sprintf("%s line %d %x\n", name, i, i*i*7919)
 		}
 		old[name], changes[name] = text, strings.Replace(text, "line 2", "LINE 2", -1)
 	}
 	fresh := old.with(changes)
-	for what, options := range map[string]release.SetPatchOptions{"patches": {Group: 1}, "long contents": {MaxMemory: 1 << 20}} {
+	for what, options := range map[string]release.SetPatchOptions{
+		"patches": {Group: 1}, "with sums": {Group: 1, Sums: true}, "long contents": {MaxMemory: 1 << 20},
+	} {
 		t.Run(what, func(t *testing.T) {
 			testSome(t, old, fresh, makePatch(t, old, fresh, options))
 		})
 	}
 }
 
+// openKnown opens a patch for who knows the new listing.
+func openKnown(patch []byte, old, fresh release.Listing) (*release.SetPatch, error) {
+	to, err := fresh.Digest()
+	if err != nil {
+		return nil, err
+	}
+	p, err := release.OpenSetPatch(bytes.NewReader(patch), old, to)
+	if err == nil {
+		err = p.Know(fresh)
+	}
+	return p, err
+}
+
 func testSome(t *testing.T, old, fresh tree, patch []byte) {
 	side := old.side()
-	to, err := fresh.listing().Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, test := range []struct {
 		name          string
 		wanted        []int
@@ -85,7 +97,7 @@ func testSome(t *testing.T, old, fresh tree, patch []byte) {
 		{"it is gone, and not wanted", []int{0, 2}, "b.bb", "", []int{0, 2}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := release.OpenSetPatch(bytes.NewReader(patch), side.Listing, to)
+			p, err := openKnown(patch, side.Listing, fresh.listing())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +123,7 @@ func testSome(t *testing.T, old, fresh tree, patch []byte) {
 		})
 	}
 	refused := errors.New("no more")
-	p, err := release.OpenSetPatch(bytes.NewReader(patch), side.Listing, to)
+	p, err := openKnown(patch, side.Listing, fresh.listing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +137,7 @@ func testSome(t *testing.T, old, fresh tree, patch []byte) {
 		if cut%97 != 0 {
 			continue
 		}
-		p, err := release.OpenSetPatch(bytes.NewReader(patch[:cut]), side.Listing, to)
+		p, err := openKnown(patch[:cut], side.Listing, fresh.listing())
 		if err != nil {
 			continue
 		}

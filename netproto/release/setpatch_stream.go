@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 
 	"github.com/andybalholm/brotli"
 )
@@ -72,16 +73,15 @@ func (s *setStream) number(what string, limit uint64) (uint64, error) {
 
 // delta reads the delta, decoded.
 func (s *setStream) delta() ([]byte, error) {
-	raw, err := s.number("the size of the delta", MaxSetDelta)
+	coded, err := s.number("the size of the delta", 2*MaxSetDelta+1)
 	if err != nil {
 		return nil, err
 	}
-	coded, err := s.number("the coded size of the delta", 2*MaxSetDelta+1)
-	if err != nil {
-		return nil, err
-	}
-	in := io.LimitReader(s, int64(coded>>1))
+	in, raw := io.LimitReader(s, int64(coded>>1)), coded>>1
 	if coded&1 == 1 {
+		if raw, err = s.number("the decoded size of the delta", MaxSetDelta); err != nil {
+			return nil, err
+		}
 		in = io.LimitReader(brotli.NewReader(in), int64(raw)+1)
 	}
 	var out bytes.Buffer
@@ -94,17 +94,17 @@ func (s *setStream) delta() ([]byte, error) {
 // codeDelta writes a delta with its sizes, by brotli if that is smaller.
 func codeDelta(out []byte, raw []byte) []byte {
 	var packed bytes.Buffer
-	w := brotli.NewWriterOptions(&packed, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: 22})
+	window := min(max(bits.Len(uint(len(raw))), 10), 22) // what it never looks back to would only cost memory
+	w := brotli.NewWriterOptions(&packed, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: window})
 	if _, err := w.Write(raw); err != nil {
 		panic("release: internal error: brotli to memory: " + err.Error())
 	}
 	if err := w.Close(); err != nil {
 		panic("release: internal error: brotli to memory: " + err.Error())
 	}
-	out = binary.AppendUvarint(out, uint64(len(raw)))
-	if packed.Len() < len(raw) {
+	if size := binary.AppendUvarint(nil, uint64(len(raw))); packed.Len()+len(size) < len(raw) {
 		out = binary.AppendUvarint(out, uint64(packed.Len())<<1|1)
-		return append(out, packed.Bytes()...)
+		return append(append(out, size...), packed.Bytes()...)
 	}
 	out = binary.AppendUvarint(out, uint64(len(raw))<<1)
 	return append(out, raw...)

@@ -19,6 +19,7 @@ var badSources = []struct{ old, with, reason string }{
 }
 
 func TestBadSources(t *testing.T) {
+	t.Parallel()
 	for _, bad := range badSources {
 		s, err := release.ParseSources(replaced(t, "sources-full.json", bad.old, bad.with))
 		if fault := formatFault(err); fault == nil || fault.Document != "sources" || !strings.Contains(fault.Reason, bad.reason) || s != nil {
@@ -43,6 +44,7 @@ func TestBadSources(t *testing.T) {
 }
 
 func TestFindSource(t *testing.T) {
+	t.Parallel()
 	s := fullSources()
 	for _, e := range s {
 		if got, found := s.Find(e.Content); !found || got != e {
@@ -57,6 +59,7 @@ func TestFindSource(t *testing.T) {
 }
 
 func TestPackedSources(t *testing.T) {
+	t.Parallel()
 	s := fullSources()
 	data, ref, err := s.Pack()
 	if err != nil {
@@ -71,6 +74,7 @@ func TestPackedSources(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
+	t.Parallel()
 	o := object("abc")
 	const digits = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 	if o.Path() != "objects/ba/"+digits || o.HeadPath() != "releases/"+digits+".release" || o.Size != 3 || o.IsZero() {

@@ -332,3 +332,11 @@ func forgeTimestamp(s *stage, keys []*release.PrivateKey) {
 
 // notFound is how the fetcher of TUF's library hears of a missing file.
 func notFound() error { return &metadata.ErrDownloadHTTP{StatusCode: 404} }
+
+// withoutRace passes a test over that is slow and has one goroutine. The second line of make test runs it.
+func withoutRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("with the race detector it takes too long")
+	}
+}

@@ -9,6 +9,7 @@ import (
 )
 
 func TestCheckJSON(t *testing.T) {
+	t.Parallel()
 	for _, good := range []string{
 		`{}`, `[]`, `1`, `"x"`, `true`, `{"a":{"a":{"a":[1,2,{"a":1}]}},"b":[]}`, ` { "a" : [ ] } `, `[{"a":1},{"a":2}]`, `{"a":"a","b":"a"}`,
 		strings.Repeat("[", 16) + strings.Repeat("]", 16),

@@ -11,6 +11,7 @@ import (
 
 // TestWhatATrustKnows compares entries and documents with what was published, at every step.
 func TestWhatATrustKnows(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	trust := s.trust()
 	if _, err := trust.Entries(); !errors.Is(err, release.ErrNothingKnown) {

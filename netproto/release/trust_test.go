@@ -14,6 +14,7 @@ import (
 )
 
 func TestFirstRefresh(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7, 8)
 	trust := s.trust()
@@ -35,6 +36,7 @@ func TestFirstRefresh(t *testing.T) {
 
 // TestNothingNew: when nothing has changed, two requests that go out together and less than 1 KiB are all.
 func TestNothingNew(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7, 8)
 	s.wants(8)
@@ -66,6 +68,7 @@ func (n together) Fetch(ctx context.Context, name string, limit int64) (release.
 }
 
 func TestTheFirstTwoRequestsGoTogether(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -82,6 +85,7 @@ func TestTheFirstTwoRequestsGoTogether(t *testing.T) {
 
 // TestRenewalCostsOneFile: a daily renewal of the timestamp changes nothing else.
 func TestRenewalCostsOneFile(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -98,6 +102,7 @@ func TestRenewalCostsOneFile(t *testing.T) {
 
 // TestWrongClock: ten years off in either direction nothing is claimed, and everything is played.
 func TestWrongClock(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	for _, first := range []bool{true, false} { // without and with something verified before
@@ -124,6 +129,7 @@ func TestWrongClock(t *testing.T) {
 }
 
 func TestClockEdges(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	for off, why := range map[time.Duration]release.Staleness{
@@ -139,6 +145,7 @@ func TestClockEdges(t *testing.T) {
 
 // TestUnreachable: without a network the client knows what it knew.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -167,6 +174,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestNoRelease(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	for _, q := range []release.Query{{Product: "lathe", Channel: "stable", Target: "Windows-win64"}, {Product: "other", Channel: "stable", Target: "Linux-x64"}, {}} {
@@ -181,6 +189,7 @@ func TestNoRelease(t *testing.T) {
 
 // TestHoldKillRollout end to end; the table of Choose is elsewhere.
 func TestHoldKillRollout(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7, 8)
 	answer := func(have uint64) release.Current {
@@ -210,6 +219,7 @@ func TestHoldKillRollout(t *testing.T) {
 
 // TestUnlistedStays: a release that was dropped from the list, without a higher one for this player, stays.
 func TestUnlistedStays(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7, 8)
 	s.edit(8, func(e *release.Entry) { e.Percent = 0 })
@@ -240,6 +250,7 @@ func (f *faulty) Save(name string, data []byte) error {
 
 // TestStopAnywhere: wherever the client stops keeping what it verified, the next start goes on from there, and never back.
 func TestStopAnywhere(t *testing.T) {
+	t.Parallel()
 	full := errors.New("no space left")
 	for left := 0; ; left++ {
 		s := newStage(t)
@@ -271,6 +282,7 @@ func TestStopAnywhere(t *testing.T) {
 
 // TestDamagedStore: whatever is broken or gone in the store, the client is told, and the next refresh mends it.
 func TestDamagedStore(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	s.rotate(s.keys[release.RoleRoot], s.keys.with(t, release.RoleTargets), release.RoleTargets)
@@ -302,6 +314,7 @@ func TestDamagedStore(t *testing.T) {
 
 // TestTogether: several callers ask while a publisher goes on; nobody sees a lower number than before.
 func TestTogether(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
 	trust := s.trust()
@@ -330,6 +343,7 @@ func TestTogether(t *testing.T) {
 
 // TestPlantedRoot: a root in the store that does not descend from the embedded one is not believed.
 func TestPlantedRoot(t *testing.T) {
+	t.Parallel()
 	s, evil := newStage(t), newStage(t)
 	s.publish(7)
 	evil.publish(66)
@@ -344,6 +358,7 @@ func TestPlantedRoot(t *testing.T) {
 }
 
 func TestBadEmbeddedRoot(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	for name, root := range map[string][]byte{
 		"nothing": nil, "text": []byte("hello"), "timestamp": s.read("metadata/timestamp.json"), "half": s.root[:len(s.root)/2],
@@ -360,6 +375,7 @@ func TestBadEmbeddedRoot(t *testing.T) {
 }
 
 func TestBrokenStore(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	broken := errors.New("input/output error")
 	if _, err := release.OpenTrust(s.root, unreadable{broken}, s.now); !errors.Is(err, broken) {

@@ -4,7 +4,6 @@
 package releasetest
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -12,8 +11,9 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
@@ -70,6 +70,15 @@ func New(dir string) (*Folder, error) {
 	return f, err
 }
 
+// Copy gives the same folder in another place, with the same keys. dir need not exist, or is empty.
+func (f *Folder) Copy(dir string) (*Folder, error) {
+	if err := os.CopyFS(dir, os.DirFS(f.Dir)); err != nil {
+		return nil, err
+	}
+	repo, err := release.OpenRepo(Store(dir), release.RepoOptions{})
+	return &Folder{Dir: dir, Repo: repo, Keys: f.Keys, entries: f.Entries()}, err
+}
+
 // Publish adds a release for each target and makes all of them visible at once.
 func (f *Folder) Publish(r Release) error {
 	for _, target := range slices.Sorted(maps.Keys(r.Files)) {
@@ -95,7 +104,38 @@ func (f *Folder) Edit(change func(e *release.Entry)) error {
 func (f *Folder) Entries() []release.Entry { return slices.Clone(f.entries) }
 
 // Sign makes what was added visible.
-func (f *Folder) Sign() error { return f.Repo.SetEntries(f.entries, f.Keys) }
+func (f *Folder) Sign() error {
+	if err := f.Repo.SetEntries(f.entries, f.Keys); err != nil {
+		return err
+	}
+	for _, e := range f.entries {
+		for _, next := range f.entries {
+			if next.Product == e.Product && next.Channel == e.Channel && next.Target == e.Target && next.Number > e.Number {
+				if err := f.sequel(e, next); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// sequel writes what one release is followed by, without a patch.
+func (f *Folder) sequel(from, to release.Entry) error {
+	var parts []release.SequelPart
+	for _, name := range append(f.Repo.Lists(), to.Head.HeadPath()) {
+		data, err := Store(f.Dir).Load(name, release.MaxTargets)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, release.SequelPart{Name: name, Data: data})
+	}
+	data, err := release.EncodeSequel(parts)
+	if err != nil {
+		return err
+	}
+	return Store(f.Dir).Save(from.SequelPath(), data)
+}
 
 // add writes everything of one release but the metadata.
 func (f *Folder) add(r Release, target string) (release.Entry, error) {
@@ -213,25 +253,22 @@ func cut(data []byte, offset int64) *chunk.Index {
 	return index
 }
 
-// whole writes the whole object of a content.
+// whole writes the whole object of a content. It is packed quickly: as small as can be takes 34 MB of tables each time,
+// which the race detector goes through byte by byte.
 func (f *Folder) whole(content []byte) (release.Source, error) {
-	out, err := os.CreateTemp(f.Dir, ".object-*")
+	const stated = 256 // bytes from which on every frame states the size of its content
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		zstd.WithZeroFrames(true), zstd.WithSingleSegment(len(content) < stated))
 	if err != nil {
 		return release.Source{}, err
 	}
-	defer os.Remove(out.Name())
-	defer out.Close()
-	encoding, _, err := chunk.PackObject(context.Background(), out, strings.NewReader(string(content)), int64(len(content)), chunk.PackObjectOptions{MaxBrotli: -1})
-	if err != nil {
-		return release.Source{}, err
-	}
-	data, err := os.ReadFile(out.Name())
-	if err != nil {
-		return release.Source{}, err
+	data, encoding := enc.EncodeAll(content, nil), release.EncodedZstd
+	if len(data) >= len(content) {
+		data, encoding = content, release.EncodedStored
 	}
 	object := release.ObjectOf(data)
-	return release.Source{Content: release.ObjectOf(content).Sum, Whole: object, Encoding: release.Encoding(encoding.String())},
-		Store(f.Dir).Save(object.Path(), data)
+	return release.Source{Content: release.ObjectOf(content).Sum, Whole: object, Encoding: encoding},
+		errors.Join(enc.Close(), Store(f.Dir).Save(object.Path(), data))
 }
 
 // PlainPath is where a file of a target lies as a plain one.

@@ -17,10 +17,29 @@ import (
 	"go.uber.org/goleak"
 
 	"collet/netproto"
+	"collet/netproto/releasetest"
 	"collet/netproto/server"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// templates are the release folders with which tests begin, by what is published in them. Each is made once: compressing
+// takes most of the time of these tests.
+var templates struct {
+	sync.Mutex
+	folder string // TestMain makes and removes it
+	made   map[string]*releasetest.Folder
+}
+
+func TestMain(m *testing.M) {
+	var err error
+	if templates.folder, err = os.MkdirTemp("", "collet-releases-"); err != nil {
+		panic(err)
+	}
+	templates.made = map[string]*releasetest.Folder{}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(templates.folder)
+		os.Exit(code)
+	}))
+}
 
 // pack lays out a package folder: path → content. It returns the folder.
 func pack(t testing.TB, files map[string]string) string {

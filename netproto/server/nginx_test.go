@@ -170,10 +170,10 @@ func nginxFile(t *testing.T, get func(name string, headers ...string) fetched, n
 	t.Helper()
 	got := get(name, "Accept-Encoding", "gzip, deflate, br, zstd")
 	cache, kind := "public, max-age=31536000, immutable", "application/octet-stream"
-	if name == "metadata/timestamp.json" {
+	if name == "metadata/timestamp.json" || strings.HasPrefix(name, "sequels/") {
 		cache = "no-cache"
 	}
-	if !strings.HasPrefix(name, "objects/") {
+	if !strings.HasPrefix(name, "objects/") && !strings.HasPrefix(name, "sequels/") {
 		kind = "application/json"
 	}
 	h := got.Header

@@ -34,7 +34,7 @@ func under(prefix, path string) (name string, is bool) {
 	}
 	name, is = strings.CutPrefix(path, prefix)
 	first, _, _ := strings.Cut(name, "/")
-	return name, is && (first == "metadata" || first == "releases" || first == "objects")
+	return name, is && (first == "metadata" || first == "releases" || first == "objects" || first == "sequels")
 }
 
 // serveFolder answers a request for a file of the release folder.

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -69,7 +70,25 @@ func (f *folder) open(name string) (blob, error) {
 	if document, is := strings.CutPrefix(name, "metadata/"); is {
 		return f.openDocument(name, document)
 	}
+	if strings.HasPrefix(name, "sequels/") {
+		return f.openSequel(name)
+	}
 	return f.openNamed(name)
+}
+
+// openSequel opens a file that is replaced with every publication, and that nobody vouches for.
+func (f *folder) openSequel(name string) (blob, error) {
+	in, info, err := openRegular(f.root, name)
+	if err != nil {
+		return blob{}, err
+	}
+	b := blob{in: in, identity: platform.IdentityOf(info), size: info.Size()}
+	if b.size > release.MaxSequel {
+		b.close()
+		return blob{}, fs.ErrNotExist
+	}
+	b.etag = fmt.Sprintf(`"%x-%x"`, info.ModTime().UnixNano(), b.size)
+	return b, nil
 }
 
 // openDocument reads a document of metadata that is older than the newest one.

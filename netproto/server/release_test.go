@@ -40,14 +40,37 @@ func standard(n int) releasetest.Release {
 		Patch: strings.Repeat("patch", 20_000), Note: "It is better."}
 }
 
-// published is a release folder with these releases.
+// published is a release folder with these releases. All of them have the same keys.
 func published(t testing.TB, releases ...releasetest.Release) *releasetest.Folder {
 	t.Helper()
-	f, err := releasetest.New(t.TempDir())
+	templates.Lock()
+	defer templates.Unlock()
+	f, err := template(t, releases).Copy(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, f, releases...)
+	return f
+}
+
+// template makes a folder, or gives the one that was made. Each is the one without its last release, and that.
+func template(t testing.TB, releases []releasetest.Release) *releasetest.Folder {
+	t.Helper()
+	key := fmt.Sprintf("%+v", releases)
+	if f := templates.made[key]; f != nil {
+		return f
+	}
+	place := func() string { return filepath.Join(templates.folder, fmt.Sprint(len(templates.made))) }
+	var f *releasetest.Folder
+	var err error
+	if last := len(releases) - 1; last < 0 {
+		f, err = releasetest.New(place())
+	} else if f, err = template(t, releases[:last]).Copy(place()); err == nil {
+		err = f.Publish(releases[last])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates.made[key] = f
 	return f
 }
 
@@ -346,7 +369,10 @@ func TestWhichReleaseIsOffered(t *testing.T) {
 
 // TestReleaseFolderFaults refuses what is not signed, not whole or no release folder, and says why.
 func TestReleaseFolderFaults(t *testing.T) {
-	stranger := published(t)
+	stranger, err := releasetest.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	rootFile := filepath.Join(t.TempDir(), "root.json")
 	if err := os.WriteFile(rootFile, stranger.Repo.Root(), 0o644); err != nil {
 		t.Fatal(err)

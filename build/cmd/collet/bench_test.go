@@ -38,7 +38,8 @@ func TestSoakCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes ten seconds, and package build/soak tries the same")
 	}
-	if err := goBuild("collet-server", "collet/netproto/cmd/collet-server"); err != nil {
+	t.Parallel()
+	if err := serverProgram(); err != nil {
 		t.Fatal(err)
 	}
 	code, out, errs := colletRun("bench", "soak", "--smoke", "--programs", programFolder, "--seed", "7", "--crowd", "16",

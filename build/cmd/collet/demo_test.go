@@ -56,8 +56,11 @@ var modules = sync.OnceValue(func() error {
 
 // programs builds the real client and server, once for all tests, with the flags of the Makefile.
 var programs = sync.OnceValue(func() error {
-	return errors.Join(modules(), goBuild("collet-client", "collet/app"), goBuild("collet-server", "collet/netproto/cmd/collet-server"))
+	return errors.Join(modules(), goBuild("collet-client", "collet/app"), serverProgram())
 })
+
+// serverProgram builds the real server alone.
+var serverProgram = sync.OnceValue(func() error { return goBuild("collet-server", "collet/netproto/cmd/collet-server") })
 
 // goBuild builds a program into programFolder.
 func goBuild(name, pkg string, tags ...string) error {

@@ -44,18 +44,6 @@ func (r roleFlag) role() (release.KeyRole, error) {
 // keysFolder is where keys are made.
 const keysFolder = "keys"
 
-// makeRing opens a folder of keys, which it makes.
-func (k keyFlags) makeRing() (*publish.Keyring, func() error, error) {
-	name := k.Keys
-	if name == "" {
-		name = keysFolder
-	}
-	if err := os.MkdirAll(name, 0o700); err != nil {
-		return nil, nil, err
-	}
-	return k.openRing(name)
-}
-
 // keysInitCommand is `collet keys init`.
 type keysInitCommand struct {
 	keyFlags
@@ -243,7 +231,7 @@ func (k keysRotateCommand) rotate(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.Folder.Install(draft, keys); err != nil {
+	if err := w.Folder.Install(ctx, draft, keys); err != nil {
 		var lacking *release.KeysError
 		var untrusted *release.TrustError
 		if k.Install || errors.As(err, &lacking) || !errors.As(err, &untrusted) || untrusted.Fault != release.FaultUnsigned {

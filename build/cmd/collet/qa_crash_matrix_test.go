@@ -31,6 +31,7 @@ func twoReleases(t *testing.T) []string {
 // TestQACrashMatrix plays a person's own releases in memory: an honest build, a broken one, and one violation of that
 // alone, by the line that the report gives.
 func TestQACrashMatrix(t *testing.T) {
+	t.Parallel()
 	flags := twoReleases(t)
 	qaCrash := func(args ...string) (code int, out, errs string) {
 		var o, e bytes.Buffer

@@ -45,6 +45,7 @@ func crashReleases(t *testing.T) (layout *demo.Layout, flags []string) {
 
 // TestQACrash kills the demo's client a few times, also while it plays.
 func TestQACrash(t *testing.T) {
+	t.Parallel()
 	crashReleases(t) // or skip
 	junit := filepath.Join(t.TempDir(), "crash.xml")
 	says(t, 0, "cases 5, violations 0, skipped 0", "", "qa", "crash", "--real", "--run", "--kills", "5", "--depth", "1",
@@ -89,6 +90,7 @@ func TestQAOwnClient(t *testing.T) {
 
 // TestQADisk runs the real client on a few disks.
 func TestQADisk(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("file systems are made on Linux only")
 	}
@@ -105,6 +107,7 @@ func TestQADisk(t *testing.T) {
 // TestCrashPoints wants a client with crash points to list what it does and to die where it is told, and the one without
 // to know nothing of that.
 func TestCrashPoints(t *testing.T) {
+	t.Parallel()
 	layout, _ := crashReleases(t)
 	server, address, err := demo.StartServer(t.Context(), layout, 0)
 	if err != nil {

@@ -45,6 +45,7 @@ func TestNetUsage(t *testing.T) {
 
 // TestNetWithTheRealClient tries some of the standard scenarios and one of a person's own with real programs.
 func TestNetWithTheRealClient(t *testing.T) {
+	t.Parallel()
 	dir, own := needs(t), t.TempDir()
 	if err := os.WriteFile(filepath.Join(own, "own.net"), []byte("name refused twice over\nrefuse forever\nexit 20\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -170,6 +170,34 @@ func (k keyFlags) openRing(name string) (*publish.Keyring, func() error, error) 
 	return publish.OpenKeyring(dir, k.passphrase), dir.Close, nil
 }
 
+// makeRing opens a folder of keys. One that is not there is made when there is something to put into it.
+func (k keyFlags) makeRing() (*publish.Keyring, func() error, error) {
+	name := k.Keys
+	if name == "" {
+		name = keysFolder
+	}
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Lstat(full); !errors.Is(err, os.ErrNotExist) {
+		return k.openRing(name)
+	}
+	done := func() error { return nil }
+	create := func() (platform.FS, error) {
+		if err := os.MkdirAll(full, 0o700); err != nil {
+			return nil, err
+		}
+		dir, err := openDir(full, "name the folder of the keys with --keys")
+		if err != nil {
+			return nil, err
+		}
+		done = dir.Close
+		return dir, nil
+	}
+	return publish.NewKeyring(full, create, k.passphrase), func() error { return done() }, nil
+}
+
 // releaseSigners opens the keys that change a list of releases.
 func (w *workshop) releaseSigners(k keyFlags) ([]*release.PrivateKey, error) {
 	return w.signers(k, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp)

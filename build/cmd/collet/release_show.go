@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"collet/app/transfer"
 	"collet/build/publish"
 	"collet/netproto/release"
 )
@@ -187,7 +188,8 @@ type releaseEstimateCommand struct {
 // Help is what --help adds to the flags.
 func (releaseEstimateCommand) Help() string {
 	return `Counts the bytes of each way from one set to the other, as a client with an undamaged old set plans them: the patch, if there
-is one; the chunks that it lacks; the whole objects of what is new. Signed lists and head, some 3 kB, are the same for all.
+is one; the chunks that it lacks; the whole objects of what is new. What a client takes it chooses for each file, by the time
+that it needs on its line; here by that of a usual home. Signed lists and head, some 3 kB, are the same for all.
 
   collet release estimate 7 8`
 }
@@ -195,7 +197,7 @@ is one; the chunks that it lacks; the whole objects of what is new. Signed lists
 // Run prints one row for each target.
 func (r releaseEstimateCommand) Run(ctx context.Context, c console) error {
 	return reading(c, r.folderFlags, func(w *workshop) error {
-		list, err := w.Estimate(ctx, r.Channel, r.Target, r.Old, r.New)
+		list, err := w.Estimate(ctx, r.Channel, r.Target, r.Old, r.New, transfer.Link{})
 		if err != nil {
 			return err
 		}
@@ -205,13 +207,12 @@ func (r releaseEstimateCommand) Run(ctx context.Context, c console) error {
 		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "target\tfiles\tnew data\tpatch\tchunks\twhole\ta client takes\tsaved")
 		for _, e := range list {
-			taken := map[string]int64{"patch": e.Patch.Bytes, "chunks": e.Chunks.Bytes, "whole": e.Whole.Bytes}[e.Takes]
 			patch := "none"
 			if e.Patch.Bytes >= 0 {
 				patch = byteText(e.Patch.Bytes)
 			}
 			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Target, e.Files, byteText(e.Fresh), patch, byteText(e.Chunks.Bytes),
-				byteText(e.Whole.Bytes), e.Takes, savedText(taken, e.Whole.Bytes))
+				byteText(e.Whole.Bytes), e.Takes, savedText(e.Cost.Bytes, e.Whole.Bytes))
 		}
 		return t.Flush()
 	})
@@ -227,13 +228,16 @@ func estimateJSON(list []publish.Estimate) any {
 		Patch    int64  `json:"patch"` // -1 if there is none
 		Chunks   int64  `json:"chunks"`
 		Whole    int64  `json:"whole"`
-		Takes    string `json:"takes"`
+		Takes    string `json:"takes"`   // by which most of it comes
+		Fetches  int64  `json:"fetches"` // bytes, where the ways are mixed
 		Requests int    `json:"requests"`
 	}
 	rows := []row{}
 	for _, e := range list {
-		asked := map[string]int{"patch": e.Patch.Asked, "chunks": e.Chunks.Asked, "whole": e.Whole.Asked}[e.Takes]
-		rows = append(rows, row{e.Target, e.Old, e.New, e.Files, e.Fresh, e.Patch.Bytes, e.Chunks.Bytes, e.Whole.Bytes, e.Takes, asked})
+		rows = append(rows, row{
+			e.Target, e.Old, e.New, e.Files, e.Fresh, e.Patch.Bytes, e.Chunks.Bytes, e.Whole.Bytes, string(e.Takes), e.Cost.Bytes,
+			e.Cost.Requests + e.Cost.RoundTrips,
+		})
 	}
 	return rows
 }

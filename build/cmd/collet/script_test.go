@@ -15,10 +15,23 @@ import (
 //	noise FILE SEED KB     write a file of that many kB (1000 bytes) that does not compress, the same for each seed
 //	damage FILE            change one byte in the middle of each file that the pattern names
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir:  filepath.Join("testdata", "script"),
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage},
+		Dir:   filepath.Join("testdata", "script"),
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage},
+		Setup: quicken,
 	})
+}
+
+// quicken keeps the race detector from sleeping for a second at every end, and from watching scrypt: the script about keys
+// is for the program as it ships. What keys do in release and publish is watched in their packages.
+func quicken(e *testscript.Env) error {
+	e.Setenv("GORACE", "atexit_sleep_ms=10")
+	if !raceEnabled || filepath.Base(e.WorkDir) != "script-keys" {
+		return nil
+	}
+	e.Setenv("PATH", programFolder+string(filepath.ListSeparator)+e.Getenv("PATH"))
+	return goBuild("collet", "collet/build/cmd/collet")
 }
 
 func writeNoise(ts *testscript.TestScript, neg bool, args []string) {

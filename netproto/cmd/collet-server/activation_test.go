@@ -34,7 +34,7 @@ func activate(ts *testscript.TestScript, neg bool, args []string) {
 	script := `LISTEN_PID=$$ exec collet-server "$@"`
 	*p = process{cmd: exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...), told: told, inherited: p.inherited, waiting: p.waiting}
 	p.cmd.Dir, p.cmd.Stderr = ts.MkAbs("."), p
-	p.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+ts.Getenv("NOTIFY"),
+	p.cmd.Env = append(os.Environ(), "GORACE="+quick, "NOTIFY_SOCKET="+ts.Getenv("NOTIFY"),
 		"LISTEN_FDS="+strconv.Itoa(len(names)), "LISTEN_FDNAMES="+ts.Getenv("NAMES"))
 	p.cmd.ExtraFiles = files
 	ts.Check(p.cmd.Start())

@@ -1,0 +1,116 @@
+package transfer_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/build/publish"
+	"collet/netproto/release"
+)
+
+// estimated holds `collet release estimate` against clients: by what each content comes, and how many bytes travel.
+func estimated(t *testing.T, p *publisher) {
+	near := transfer.Link{Rate: 6e6, RoundTrip: 20 * time.Millisecond, InFlight: 4}
+	slow := transfer.Link{Rate: 100e3, RoundTrip: 20 * time.Millisecond, InFlight: 4}
+	quick := transfer.Link{Rate: 1e9, RoundTrip: 10 * time.Millisecond, InFlight: 8}
+	seen := map[transfer.Means]bool{}
+	for _, test := range []struct {
+		name     string
+		from, to uint64
+		line     transfer.Link
+	}{
+		{"one back", 7, 8, near},
+		{"one back, on a slow line", 7, 8, slow},
+		{"two back", 6, 8, near},
+		{"many back", 2, 8, near},
+		{"many back, on a slow line", 2, 8, slow},
+		{"many back, on a quick line", 2, 8, quick},
+		{"between others", 2, 6, slow},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := p.clone(t)
+			p.disk = p.after[test.to].Clone()
+			c := newClient(t, p, p.way()).at(test.from)
+			c.change = func(o *transfer.Options) { o.Link, o.Language = test.line, "none" }
+			r := c.run()
+			c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+			c.holds(test.to)
+			var e publish.Estimate
+			p.with(func(f *publish.Folder) error {
+				list, err := f.Estimate(context.Background(), "stable", target, test.from, test.to, test.line)
+				e = list[0]
+				return err
+			})
+			most := transfer.Unneeded
+			for _, m := range []transfer.Means{transfer.Patched, transfer.Chunked, transfer.Entire} {
+				if got := r.report.Bytes[m]; got != e.By[m] {
+					t.Errorf("%s: %d bytes of contents came, %d were estimated", m, got, e.By[m])
+				}
+				if most == transfer.Unneeded || e.By[m] > e.By[most] {
+					most = m
+				}
+			}
+			if e.Takes != most || e.By[most] == 0 {
+				t.Errorf("takes %q of %v", e.Takes, e.By)
+			}
+			seen[most] = true
+			if more := r.report.Fetched - e.Cost.Bytes; more < 0 || more > 6000+e.Cost.Bytes/8 { // signed lists, head, notes; and gaps between ranges
+				t.Errorf("%d bytes came, %d were estimated", r.report.Fetched, e.Cost.Bytes)
+			}
+		})
+	}
+	if len(seen) != 3 {
+		t.Errorf("only %v were chosen at all", seen)
+	}
+}
+
+func TestAncestors(t *testing.T) {
+	file := func(name string, size int64) release.ListedFile { return release.ListedFile{Path: name, Size: size} }
+	old := release.Listing{
+		file("a.zip", 100), file("b.ZIP", 900), file("c.zip", 300), file("d.zip", 290), file("e.zip", 1), file("f.zip", 280), file("g.txt", 300), file("stays.zip", 300),
+	}
+	fresh := release.Listing{file("a.zip", 100), file("new.zip", 300), file("stays.zip", 300)}
+	for _, test := range []struct {
+		name string
+		file release.ListedFile
+		want []int
+	}{
+		{"it was there", file("a.zip", 7), []int{0}},
+		{"the nearest by size", file("new.zip", 300), []int{2, 3, 5, 4}},
+		{"nothing ends like it", file("new.bin", 300), nil},
+		{"of an old file that is gone", file("g.txt", 300), []int{6}},
+	} {
+		got := transfer.Ancestors(old, fresh, test.file)
+		if len(got) != len(test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != test.want[i] {
+				t.Errorf("%s: %v, want %v", test.name, got, test.want)
+			}
+		}
+	}
+	old[1].Size, old[2].Size = 1<<30, 300
+	if got := transfer.Ancestors(old, fresh, file("new.zip", 1<<30)); len(got) != 0 {
+		t.Errorf("more than is looked at: %v", got)
+	}
+}
+
+func TestAskListing(t *testing.T) {
+	for _, test := range []struct{ patch, listing, bytes, here int64 }{
+		{transfer.Unknown, 5000, 5000, 0},
+		{300, 5000, 300, 300},
+		{1 << 20, 500_000, 1 << 20, 1 << 20},
+		{1<<20 + 1, 5000, 5000, 0},
+		{1<<20 + 1, 500_000, 32 << 10, 0},
+	} {
+		cost, here := transfer.AskListing(test.patch, test.listing)
+		if cost.Bytes != test.bytes || here != test.here || cost.RoundTrips != 1 {
+			t.Errorf("%+v: %+v, %d", test, cost, here)
+		}
+	}
+}

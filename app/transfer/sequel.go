@@ -1,0 +1,234 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/release"
+)
+
+// sequelPatience is how long the sequel may bring nothing before everything is asked for one by one, as without it.
+const sequelPatience = 3 * time.Second
+
+// sequel is what one place says that comes after the installed release, see release.EncodeSequel. It is asked for together
+// with the timestamp, which it is of no use without, so that an update costs as many round trips as one download. Nobody has
+// vouched for its parts; each is given away once, so that whoever finds one wrong gets the file itself when it asks again.
+//
+// The goroutine of read writes; got and over change under the lock.
+type sequel struct {
+	cancel context.CancelFunc
+	log    zerolog.Logger
+	done   sync.WaitGroup
+
+	mu    sync.Mutex
+	parts []*sequelPart
+	table bool          // parts are known
+	over  bool          // nothing more comes
+	step  chan struct{} // closed when one of these changes
+	used  bool          // something was given away
+}
+
+// sequelPart is a file of it, as far as it has come.
+type sequelPart struct {
+	name  string
+	size  int64
+	data  []byte
+	taken bool
+}
+
+// askSequel begins to read the sequel to a release. nil is none: nothing asks for it, and all methods may be called.
+func askSequel(ctx context.Context, way Way, to known, log zerolog.Logger) *sequel {
+	if to.Number == 0 {
+		return nil
+	}
+	entry := release.Entry{Product: to.Product, Channel: to.Channel, Target: to.Target, Number: to.Number}
+	ctx, cancel := context.WithCancel(ctx)
+	q := &sequel{cancel: cancel, log: log, step: make(chan struct{})}
+	q.done.Go(func() {
+		err := q.read(ctx, way, entry.SequelPath())
+		q.change(func() { q.over = true })
+		if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
+			log.Info().Err(err).Str("way", way.Name()).Msg("what comes next is asked for file by file")
+		}
+	})
+	return q
+}
+
+// follow asks the first way for the sequel to the release that is probably installed. Somebody who wants the line to rest, or
+// to be used sparingly, gets everything one by one.
+func (s *Source) follow(ctx context.Context, likely known) {
+	s.setSequel(nil)
+	paused, limit := s.valve.state()
+	if paused || limit > 0 || likely.Channel != s.o.Channel || likely.Target != s.o.Target || s.o.Product != "" && likely.Product != s.o.Product {
+		return
+	}
+	s.setSequel(askSequel(context.WithoutCancel(ctx), meteredWay{s.ways[0], s}, likely, s.o.Log)) // Fetch needs it, too
+}
+
+// setSequel puts a sequel in the place of the one before, which it closes.
+func (s *Source) setSequel(next *sequel) {
+	s.mu.Lock()
+	before := s.sequel
+	s.sequel = next
+	s.mu.Unlock()
+	before.close()
+}
+
+// following is the sequel; nil without one.
+func (s *Source) following() *sequel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sequel
+}
+
+// close ends it and waits.
+func (q *sequel) close() {
+	if q != nil {
+		q.cancel()
+		q.done.Wait()
+	}
+}
+
+// change does something to the state and wakes who waits.
+func (q *sequel) change(do func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	do()
+	close(q.step)
+	q.step = make(chan struct{})
+}
+
+// read takes everything in that comes. The memory is that of release.MaxSequel.
+func (q *sequel) read(ctx context.Context, way Way, name string) error {
+	patience := time.AfterFunc(sequelPatience, q.cancel)
+	defer patience.Stop()
+	body, err := way.Get(ctx, name, 0, openEnd, release.MaxSequel)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	r := bufio.NewReaderSize(body, pageSize)
+	table, err := release.ReadSequelTable(r)
+	if err != nil {
+		return err
+	}
+	q.change(func() {
+		for _, p := range table {
+			q.parts = append(q.parts, &sequelPart{name: p.Name, size: p.Size})
+		}
+		q.table = true
+	})
+	page := make([]byte, pageSize)
+	for _, p := range q.parts {
+		for left := p.size; left > 0; {
+			n, err := r.Read(page[:min(int64(len(page)), left)])
+			left -= int64(n)
+			q.change(func() { p.data = append(p.data, page[:n]...) })
+			if err != nil && left > 0 {
+				return err
+			}
+			patience.Reset(sequelPatience)
+		}
+	}
+	return nil
+}
+
+// take waits for a part and gives it away. It is false for what is no part, was given away, or does not come; then the file is
+// to be asked for by its name. progress, which may be nil, is told how many bytes of it are there.
+func (q *sequel) take(ctx context.Context, name string, progress func(done int64)) ([]byte, bool) {
+	if q == nil {
+		return nil, false
+	}
+	for told := int64(0); ; {
+		part, here, step := q.look(name)
+		switch {
+		case part == nil && step == nil:
+			return nil, false
+		case part != nil && here == part.size:
+			return part.data, true
+		case progress != nil && here > told:
+			told = here
+			progress(here)
+		}
+		select {
+		case <-step:
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+}
+
+// look finds a part and how much of it has come; a complete one is given away. Without part and step there is nothing to wait
+// for.
+func (q *sequel) look(name string) (part *sequelPart, here int64, step <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, p := range q.parts {
+		if p.name == name && !p.taken {
+			part, here = p, int64(len(p.data))
+		}
+	}
+	switch {
+	case part != nil && here == part.size:
+		part.taken, q.used = true, true
+	case q.over, q.table && part == nil:
+		return nil, 0, nil
+	}
+	return part, here, q.step
+}
+
+// wasUsed reports whether anything was given away.
+func (q *sequel) wasUsed() bool {
+	if q == nil {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.used
+}
+
+// misled reports whether something was not believed that may have come with the sequel. Each part is given away once, so the
+// same question leads to the files themselves.
+func (s *Source) misled(err error) bool {
+	var lie *release.TrustError
+	if !errors.As(err, &lie) || !s.following().wasUsed() {
+		return false
+	}
+	s.o.Log.Warn().Err(err).Msg("what came with the sequel is not believed; it is asked for by its name")
+	return true
+}
+
+// before is a release.Fetcher that looks into a sequel first.
+type before struct {
+	sequel *sequel
+	release.Fetcher
+}
+
+// Fetch implements release.Fetcher.
+func (b before) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+	if inSequel(name) {
+		if data, is := b.sequel.take(ctx, name, nil); is && int64(len(data)) <= limit {
+			return release.UnverifiedBytes(data), nil
+		}
+	}
+	return b.Fetcher.Fetch(ctx, name, limit)
+}
+
+// inSequel reports whether a file may be part of a sequel: the timestamp and the next root, which are asked for together with
+// it, never are.
+func inSequel(name string) bool {
+	return !strings.HasSuffix(name, "/timestamp.json") && !strings.HasSuffix(name, ".root.json")
+}
+
+// fixed is an object in memory as one of the spool.
+type fixed struct{ io.ReaderAt }
+
+func (fixed) Close() error { return nil }

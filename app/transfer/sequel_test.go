@@ -1,0 +1,239 @@
+package transfer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/build/publish"
+	"collet/netproto/release"
+)
+
+// TestSequel tells what becomes of an update with a sequel in all conditions.
+func TestSequel(t *testing.T) {
+	p := newGame(t)
+	for name, story := range map[string]func(*testing.T, *publisher){
+		"one round trip":               sequelAtOnce,
+		"without a patch":              sequelLists,
+		"any byte of it is wrong":      sequelWrong,
+		"it ends early":                sequelCut,
+		"it is from yesterday":         sequelOld,
+		"it is not for a rollout":      sequelRollout,
+		"under a cap":                  sequelCapped,
+		"it never comes":               sequelSilent,
+		"somebody else's release":      sequelForeign,
+		"the way breaks for the patch": sequelThenNothing,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			story(t, p.clone(t))
+		})
+	}
+}
+
+// meet lets nobody answer before a number of requests are there: those that are sent without waiting for an answer.
+func meet(t *testing.T, way *folderWay, n int) {
+	var mu sync.Mutex
+	there, all := 0, make(chan struct{})
+	way.hurry = func(ctx context.Context, name string) error {
+		mu.Lock()
+		if there++; there == n {
+			close(all)
+		}
+		late := there > n && !strings.HasPrefix(name, "objects/")
+		mu.Unlock()
+		if late {
+			t.Errorf("%s was asked for after the first answers", name)
+		}
+		select {
+		case <-all:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func sequelAtOnce(t *testing.T, p *publisher) {
+	way := p.way()
+	c := newClient(t, p, way).at(7)
+	meet(t, way, 3)
+	r := c.run()
+	c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+	c.holds(8)
+	if r.report.Bytes[transfer.Patched] != 750_000 || c.spooled() != 0 {
+		t.Errorf("%v, %d files in the spool", r, c.spooled())
+	}
+}
+
+// sequelLists: release 2 is too far behind for a patch, and small lists come at once.
+func sequelLists(t *testing.T, p *publisher) {
+	way := p.way()
+	c := newClient(t, p, way).at(2)
+	meet(t, way, 3)
+	c.wantOutcome(c.run(), update.BinariesStaged, update.NoCause)
+	c.holds(8)
+	head := p.head(8)
+	if n := way.count(head.Listing.Object.Path()) + way.count(head.Sources.Path()); n != 0 {
+		t.Errorf("the lists were asked for %d times", n)
+	}
+}
+
+// sequelWrong changes a byte here and there. The release is never another one, and it comes in one attempt.
+func sequelWrong(t *testing.T, p *publisher) {
+	size := 0
+	look := p.way()
+	look.bend = func(name string, data []byte) []byte {
+		if strings.HasPrefix(name, "sequels/") {
+			size = len(data)
+		}
+		return data
+	}
+	newClient(t, p, look).at(7).run()
+	if size < 1000 {
+		t.Fatalf("the sequel has %d bytes", size)
+	}
+	for at := 0; at < size; at += 1 + size/24 {
+		way := p.way()
+		c := newClient(t, p, way).at(7)
+		way.bend = func(name string, data []byte) []byte {
+			if strings.HasPrefix(name, "sequels/") {
+				data[at] ^= 0x20
+			}
+			return data
+		}
+		r := c.run()
+		c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+		c.holds(8)
+		if r.status.Attempt != 1 || r.report.Bytes[transfer.Patched] != 750_000 {
+			t.Errorf("byte %d: %v, %d attempts\n%s", at, r, r.status.Attempt, c.log.String())
+		}
+	}
+}
+
+func sequelCut(t *testing.T, p *publisher) {
+	for _, left := range []int{0, 2, 3, 40, 400, 2000, 3000} {
+		way := p.way()
+		c := newClient(t, p, way).at(7)
+		way.bend = func(name string, data []byte) []byte {
+			if strings.HasPrefix(name, "sequels/") {
+				return data[:min(left, len(data)-1)]
+			}
+			return data
+		}
+		r := c.run()
+		c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+		c.holds(8)
+		if r.status.Attempt != 1 || r.report.Bytes[transfer.Patched] != 750_000 {
+			t.Errorf("%d bytes: %v, %d attempts", left, r, r.status.Attempt)
+		}
+	}
+}
+
+// sequelOld: a cache has kept it since before the newest release.
+func sequelOld(t *testing.T, p *publisher) {
+	way := p.way()
+	c := newClient(t, p, way).at(7)
+	p.publish(9, game(8).with(tree{"Core.zip": prose(77, 1000)}), publish.Request{})
+	old := p.when(8)
+	way.spoil = nil
+	way.bend = func(name string, data []byte) []byte {
+		if !strings.HasPrefix(name, "sequels/") {
+			return data
+		}
+		r, err := old.Get(t.Context(), name, 0, -1, release.MaxSequel)
+		must(t, err)
+		data, err = io.ReadAll(r)
+		must(t, err)
+		return data
+	}
+	way.fs = p.way().fs
+	r := c.run()
+	c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+	c.holds(9)
+	if r.status.Attempt != 1 {
+		t.Errorf("%v, %d attempts", r, r.status.Attempt)
+	}
+}
+
+// sequelRollout: what not everybody is offered brings no patch that most would fetch in vain.
+func sequelRollout(t *testing.T, p *publisher) {
+	p.change(8, func(e *release.Entry) { e.Percent = 1 })
+	way := p.way()
+	c := newClient(t, p, way).at(7)
+	way.forget()
+	r := c.run()
+	if way.taken() > 4000 || way.count("sequels/") != 1 {
+		t.Errorf("%d bytes, %d sequels, %v", way.taken(), way.count("sequels/"), r)
+	}
+}
+
+func sequelCapped(t *testing.T, p *publisher) {
+	way := p.way()
+	c := newClient(t, p, way).at(7)
+	c.change = func(o *transfer.Options) { o.Fetch.Cap = 1 << 30 }
+	c.wantOutcome(c.run(), update.BinariesStaged, update.NoCause)
+	c.holds(8)
+	if n := way.count("sequels/"); n != 0 {
+		t.Errorf("%d sequels were asked for", n)
+	}
+}
+
+// sequelSilent: the answer never comes, and is not waited for for ever.
+func sequelSilent(t *testing.T, p *publisher) {
+	synctest.Test(t, func(t *testing.T) {
+		p := p.clone(t)
+		way := p.way()
+		c := newClient(t, p, way).at(7)
+		way.hurry = func(ctx context.Context, name string) error {
+			if !strings.HasPrefix(name, "sequels/") {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		r := c.run()
+		c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+		c.holds(8)
+		if r.status.Attempt != 1 {
+			t.Errorf("%v, %d attempts", r, r.status.Attempt)
+		}
+	})
+}
+
+// sequelForeign: another product's install is not asked about.
+func sequelForeign(t *testing.T, p *publisher) {
+	way := p.way()
+	c := newClient(t, p, way).at(7)
+	way.forget()
+	c.change = func(o *transfer.Options) { o.Channel = "beta" }
+	c.run()
+	if n := way.count("sequels/"); n != 0 {
+		t.Errorf("%d sequels were asked for", n)
+	}
+}
+
+// sequelThenNothing: everything that is needed came with it, so it does not matter that nothing else comes.
+func sequelThenNothing(t *testing.T, p *publisher) {
+	way := p.way()
+	c := newClient(t, p, way).at(7)
+	way.spoil = func(name string, _ int64) error {
+		if strings.HasPrefix(name, "objects/") || strings.HasPrefix(name, "releases/") {
+			return &transfer.NetError{Way: way.name, Name: name, Kind: transfer.NetReset, Err: errors.New("cut")}
+		}
+		return nil
+	}
+	r := c.run()
+	c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+	c.holds(8)
+	if got := fmt.Sprint(r.report.Bytes); r.report.Bytes[transfer.Patched] != 750_000 {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,153 @@
+package publish
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"collet/app/transfer"
+	"collet/netproto/chunk"
+	"collet/netproto/release"
+)
+
+// chooser plays what a client does that goes from one release to another: it has the old set undamaged and nothing else, and
+// chooses by transfer.Choose, first with what the head says, then with the sources, then with the indexes.
+type chooser struct {
+	folder     *Folder
+	line       transfer.Link
+	old, fresh origin
+	head       release.Head
+
+	files   []release.ListedFile // the first one of each content that the old set lacks
+	sources []release.Source     // of these
+	now     transfer.Situation
+	lists   transfer.Cost // what was fetched on the way to the choice
+}
+
+// choose fills in what the client takes.
+func (c *chooser) choose(e *Estimate) error {
+	c.begin()
+	choice := transfer.Choose(c.now)
+	e.By, e.Takes = map[transfer.Means]int64{}, transfer.Unneeded
+	if len(c.files) > 0 && choice.Uses(transfer.Patched) == 0 {
+		c.learn()
+		choice = transfer.Choose(c.now)
+	}
+	if len(c.files) > 0 && choice.Uses(transfer.Patched) == 0 {
+		c.now.Patch = transfer.Unknown
+		if err := c.index(); err != nil {
+			return err
+		}
+		choice = transfer.Choose(c.now)
+	}
+	for i, m := range choice.Means {
+		e.By[m] += c.files[i].Size
+	}
+	for _, m := range slices.Sorted(maps.Keys(e.By)) {
+		if e.Takes == transfer.Unneeded || e.By[m] > e.By[e.Takes] {
+			e.Takes = m
+		}
+	}
+	e.Cost = transfer.Cost{
+		Bytes: choice.Cost.Bytes + c.lists.Bytes, Requests: choice.Cost.Requests + c.lists.Requests,
+		RoundTrips: choice.Cost.RoundTrips + c.lists.RoundTrips, CPU: choice.Cost.CPU,
+	}
+	return nil
+}
+
+// begin is what a client knows that has the head. It has the listing from the patch, or from its own object.
+func (c *chooser) begin() {
+	c.now = transfer.Situation{Link: c.line, Patch: transfer.Unknown, Sources: c.head.Sources.Size}
+	patch, found := c.head.PatchFrom(c.old.sum)
+	if found {
+		c.now.Patch = patch.Size
+	}
+	if c.old.sum != c.fresh.sum {
+		var here int64
+		c.lists, here = transfer.AskListing(c.now.Patch, c.head.Listing.Object.Size)
+		c.now.Patch -= here
+	}
+	have := setSums(c.old.listing)
+	for _, f := range c.fresh.listing {
+		if _, there := have[f.Sum]; there {
+			continue
+		}
+		have[f.Sum] = f.Size
+		c.files = append(c.files, f)
+		c.now.Contents = append(c.now.Contents, transfer.Content{
+			Size: f.Size, Lacks: max(f.Size, 1), InPatch: found, Whole: transfer.Unknown, Chunks: transfer.Unknown,
+		})
+	}
+}
+
+// learn adds what the sources say.
+func (c *chooser) learn() {
+	c.lists.Bytes += c.now.Sources
+	c.lists.RoundTrips++
+	c.now.Sources = 0
+	for i, f := range c.files {
+		s, _ := c.fresh.sources.Find(f.Sum)
+		c.sources = append(c.sources, s)
+		n := &c.now.Contents[i]
+		n.Whole, n.Packed, n.Indexed = s.Whole.Size, s.Encoding != release.EncodedStored, !s.Index.IsZero()
+	}
+}
+
+// index adds what the chunk indexes say that are worth looking at.
+func (c *chooser) index() error {
+	sets := map[release.Object][]int{}
+	for i, f := range c.files {
+		if o := c.sources[i].Index; !o.IsZero() && len(transfer.Ancestors(c.old.listing, c.fresh.listing, f)) > 0 {
+			sets[o] = append(sets[o], i)
+		}
+	}
+	objects := slices.SortedFunc(maps.Keys(sets), func(a, b release.Object) int { return cmp.Compare(a.Path(), b.Path()) })
+	for _, o := range objects {
+		var alike []transfer.Content
+		for _, i := range sets[o] {
+			alike = append(alike, c.now.Contents[i])
+		}
+		if !transfer.WorthIndex(alike, o.Size, c.line) {
+			continue
+		}
+		c.lists.Bytes += o.Size
+		c.lists.Requests++
+		for _, i := range sets[o] {
+			if err := c.plan(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// plan finds out which chunks of a content its ancestors lack.
+func (c *chooser) plan(i int) error {
+	x := &indexes{folder: c.folder}
+	ix, err := x.read(c.sources[i])
+	if err != nil {
+		return err
+	}
+	plan, err := chunk.NewPlan([]*chunk.Index{ix})
+	if err != nil {
+		return err
+	}
+	for n, at := range transfer.Ancestors(c.old.listing, c.fresh.listing, c.files[i]) {
+		s, _ := c.old.sources.Find(c.old.listing[at].Sum)
+		if s.Index.IsZero() {
+			continue // a client cuts the file and may find more
+		}
+		was, err := x.read(s)
+		if err != nil {
+			return err
+		}
+		plan.OfferIndex(n, was)
+	}
+	ranges := plan.Missing(c.line.Gap())
+	content := &c.now.Contents[i]
+	content.Chunks, content.Runs = 0, len(ranges)
+	for _, r := range ranges {
+		content.Chunks += r.Size
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package publish
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io/fs"
+	"slices"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+const (
+	// sequelFolder holds what each of the last releases is followed by, see release.EncodeSequel.
+	sequelFolder = "sequels"
+	// maxSequels is how many releases of a channel and target have one: players who come every few months are among them.
+	maxSequels = 32
+	// maxSequelPatch is the largest set patch in bytes that is put into one; of a larger one the round trip that it saves is a
+	// small part.
+	maxSequelPatch = 1 << 20
+	// maxSequelLists is the most bytes of a listing and its sources that are put into one where there is no patch.
+	maxSequelLists = 256 << 10
+)
+
+// follow brings up to date what follows from the signed list.
+func (f *Folder) follow(ctx context.Context) error {
+	if err := f.sequels(ctx); err != nil {
+		return err
+	}
+	return f.plain(ctx)
+}
+
+// sequels brings the files of sequelFolder to the signed list of this moment. Each is replaced at once, and one that is old
+// is only of no use. A run that was stopped is mended by the next command that changes something.
+func (f *Folder) sequels(ctx context.Context) error {
+	wanted, err := f.wantedSequels(ctx)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	err = walk(f.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
+		if _, stays := wanted[name]; !stays {
+			gone = append(gone, name)
+		}
+		return nil
+	})
+	for _, name := range gone {
+		if err == nil {
+			err = f.fs.Remove(name)
+		}
+	}
+	if err != nil {
+		return because(err, "", "remove what is old in %s", sequelFolder)
+	}
+	for name, data := range wanted {
+		if there, err := platform.ReadFile(f.fs, name, release.MaxSequel); err == nil && bytes.Equal(there, data) {
+			continue
+		}
+		if err := (store{f.fs}).Save(name, data); err != nil {
+			return because(err, room(err), "write %s", name)
+		}
+	}
+	return nil
+}
+
+// wantedSequels makes all sequels, by name.
+func (f *Folder) wantedSequels(ctx context.Context) (map[string][]byte, error) {
+	lists, err := f.signedLists()
+	if err != nil {
+		return nil, err
+	}
+	lines := map[release.Entry][]release.Entry{}
+	for _, e := range f.repo.Entries() {
+		line := release.Entry{Product: e.Product, Channel: e.Channel, Target: e.Target}
+		lines[line] = append(lines[line], e)
+	}
+	wanted := map[string][]byte{}
+	for _, entries := range lines {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		slices.SortFunc(entries, func(a, b release.Entry) int { return cmp.Compare(b.Number, a.Number) })
+		newest := slices.IndexFunc(entries, func(e release.Entry) bool { return !e.Hold && !e.Killed && e.Percent > 0 })
+		if newest < 0 {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(entries), func(e release.Entry) bool {
+			return e.Number >= entries[newest].Number && !e.Killed // who has one that is held keeps it
+		})
+		for _, e := range others[:min(len(others), maxSequels)] {
+			data, err := f.sequel(e, entries[newest], lists)
+			if err != nil {
+				return nil, because(err, "run collet release verify", "sequel to release %s", e.Path())
+			}
+			if data != nil {
+				wanted[e.SequelPath()] = data
+			}
+		}
+	}
+	return wanted, nil
+}
+
+// Lists names the documents of the signed list that are the newest, in the order in which clients read them.
+func (f *Folder) Lists() []string { return f.repo.Lists() }
+
+// signedLists are the documents that the timestamp leads to, in the order in which they are read.
+func (f *Folder) signedLists() (list []release.SequelPart, err error) {
+	for _, name := range f.repo.Lists() {
+		data, err := platform.ReadFile(f.fs, name, maxMetadata)
+		if err != nil {
+			return nil, because(err, "", "read %s", name)
+		}
+		list = append(list, release.SequelPart{Name: name, Data: data})
+	}
+	return list, nil
+}
+
+// sequel is what a client of one release needs to come to another: the signed lists, the head, and if they are small the set
+// patch from its set, or the lists of the new set where there is none. A patch is in it only if all clients are offered the
+// release: others would fetch it in vain. It is nil where it would be too large.
+func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]byte, error) {
+	old, err := f.head(from)
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := f.head(to)
+	if err != nil {
+		return nil, err
+	}
+	head, err := platform.ReadFile(f.fs, to.Head.HeadPath(), release.MaxHead)
+	if err != nil {
+		return nil, err
+	}
+	parts := append(slices.Clone(lists), release.SequelPart{Name: to.Head.HeadPath(), Data: head})
+	patch, patched := fresh.PatchFrom(old.Listing.Sum)
+	var more []release.Object
+	switch {
+	case to.Percent < 100, old.Listing.Sum == fresh.Listing.Sum:
+	case patched && patch.Size <= maxSequelPatch:
+		more = []release.Object{patch}
+	case !patched && fresh.Listing.Object.Size+fresh.Sources.Size <= maxSequelLists:
+		more = []release.Object{fresh.Listing.Object, fresh.Sources}
+	}
+	total := int64(0)
+	for _, o := range more {
+		data, err := f.object(o)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, release.SequelPart{Name: o.Path(), Data: data})
+	}
+	for _, p := range parts {
+		total += int64(len(p.Data) + len(p.Name) + 16)
+	}
+	if total > release.MaxSequel {
+		return nil, nil
+	}
+	return release.EncodeSequel(parts)
+}

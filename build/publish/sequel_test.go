@@ -1,0 +1,203 @@
+package publish_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"collet/build/publish"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// sequel reads the sequel to a release: the parts' names in order. Each part has to be the file of that name.
+func (s *stage) sequel(t *testing.T, number uint64) (names []string) {
+	t.Helper()
+	e := release.Entry{Product: "lathe", Channel: "stable", Target: linux, Number: number}
+	data, err := platform.ReadFile(s.fs, e.SequelPath(), release.MaxSequel)
+	if err != nil {
+		return nil
+	}
+	r := bufio.NewReader(bytes.NewReader(data))
+	table, err := release.ReadSequelTable(r)
+	must(t, err)
+	for _, p := range table {
+		part := make([]byte, p.Size)
+		_, err := io.ReadFull(r, part)
+		must(t, err)
+		file, err := platform.ReadFile(s.fs, p.Name, 1<<24)
+		must(t, err)
+		if !bytes.Equal(part, file) {
+			t.Errorf("%s is not what lies there", p.Name)
+		}
+		names = append(names, p.Name)
+	}
+	if rest, _ := io.ReadAll(r); len(rest) > 0 {
+		t.Errorf("%d bytes follow", len(rest))
+	}
+	return names
+}
+
+// wantSequel checks which parts the sequel to a release has.
+func (s *stage) wantSequel(t *testing.T, number uint64, want []string) {
+	t.Helper()
+	if got := s.sequel(t, number); !slices.Equal(got, want) {
+		t.Errorf("the sequel to %d has\n%s\nwant\n%s", number, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// following are the parts of a sequel that leads to a release: lists and head, and objects.
+func (s *stage) following(number uint64, objects ...release.Object) (names []string) {
+	s.with(func(f *publish.Folder) error {
+		list, err := f.Show(publish.Which{Target: linux, Number: number})
+		names = append(f.Lists(), list[0].Entry.Head.HeadPath())
+		return err
+	})
+	for _, o := range objects {
+		names = append(names, o.Path())
+	}
+	return names
+}
+
+func (s *stage) headOf(number uint64) (h release.Head) {
+	s.with(func(f *publish.Folder) error {
+		list, err := f.Show(publish.Which{Target: linux, Number: number})
+		h = list[0].Head
+		return err
+	})
+	return h
+}
+
+func TestSequelsFollowTheList(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.set(`Patches = 5`, `Patches = 1`)
+	s.publish(game(t, small(1)), publish.Request{})
+	s.wantSequel(t, 1, nil)
+	s.publish(game(t, small(2)), publish.Request{})
+	s.publish(game(t, small(3)), publish.Request{})
+	head := s.headOf(3)
+	if len(head.Patches) != 1 {
+		t.Fatalf("%d patches", len(head.Patches))
+	}
+	s.wantSequel(t, 3, nil)
+	s.wantSequel(t, 2, s.following(3, head.Patches[0].Object))
+	s.wantSequel(t, 1, s.following(3, head.Listing.Object, head.Sources))
+
+	change := func(change func(*release.Entry)) {
+		s.with(func(f *publish.Folder) error {
+			_, err := f.Change(context.Background(), publish.Which{Number: 3}, s.keys.online(), change)
+			return err
+		})
+	}
+	change(func(e *release.Entry) { e.Percent = 10 }) // most would fetch the patch in vain
+	s.wantSequel(t, 2, s.following(3))
+	change(func(e *release.Entry) { e.Percent, e.Hold = 100, true })
+	s.wantSequel(t, 2, nil)
+	s.wantSequel(t, 3, nil)
+	change(func(e *release.Entry) { e.Hold = false })
+	change(func(e *release.Entry) { e.Killed = true })
+	s.wantSequel(t, 1, s.following(2, s.headOf(2).Patches[0].Object))
+	s.wantSequel(t, 3, s.following(2, s.headOf(2).Listing.Object, s.headOf(2).Sources))
+}
+
+// TestSequelsStaySmall: a patch that is not worth a round trip is not stored twice.
+func TestSequelsStaySmall(t *testing.T) {
+	t.Parallel()
+	withoutRace(t)
+	s := newStage(t)
+	g := small(1)
+	g["Resources/Noise.bin"] = noise(1, 3<<20)
+	s.publish(game(t, g), publish.Request{})
+	g = maps.Clone(g)
+	g["Resources/Noise.bin"] = g["Resources/Noise.bin"][:3<<19] + noise(2, 3<<19)
+	s.publish(game(t, g), publish.Request{PatchFrom: []uint64{1}})
+	if patches := s.headOf(2).Patches; len(patches) != 1 || patches[0].Object.Size < 1<<20 {
+		t.Fatalf("%+v", patches)
+	}
+	s.wantSequel(t, 1, s.following(2))
+}
+
+// TestSequelsAreRenewed: refreshed signatures, and what was lost or damaged.
+func TestSequelsAreRenewed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.publish(game(t, small(1)), publish.Request{})
+	s.publish(game(t, small(2)), publish.Request{})
+	e := release.Entry{Product: "lathe", Channel: "stable", Target: linux, Number: 1}
+	want := s.sequel(t, 1)
+	must(t, s.fs.Remove(e.SequelPath()))
+	must(t, platform.WriteFile(s.fs, "sequels/left.new", []byte("half of one")))
+	must(t, platform.WriteFile(s.fs, "sequels/"+strings.Repeat("0", 64)+".sequel", []byte("of a release that is gone")))
+	s.with(func(f *publish.Folder) error { return f.Refresh(context.Background(), s.keys.online()) })
+	s.wantSequel(t, 1, want)
+	entries, err := s.fs.ReadDir("sequels")
+	must(t, err)
+	names := slices.Collect(func(yield func(string) bool) {
+		for _, e := range entries {
+			yield(e.Name())
+		}
+	})
+	if len(names) != 2 { // one for each target
+		t.Errorf("%q", names)
+	}
+	s.clock = s.clock.AddDate(0, 0, 80) // the snapshot is signed anew
+	s.with(func(f *publish.Folder) error { return f.Refresh(context.Background(), s.keys.online()) })
+	if got := s.sequel(t, 1); slices.Equal(got, want) || len(got) != len(want) {
+		t.Errorf("%q after %q", got, want)
+	}
+}
+
+// TestSequelsAreMirrored: an output has those of its list, and none that is old.
+func TestSequelsAreMirrored(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.publish(game(t, small(1)), publish.Request{})
+	s.publish(game(t, small(2)), publish.Request{})
+	to := memory(t)
+	mirror := func() (sum publish.MirrorSummary) {
+		s.with(func(f *publish.Folder) (err error) {
+			sum, err = f.Mirror(context.Background(), publish.FolderOutput(to), true)
+			return err
+		})
+		return sum
+	}
+	mirror()
+	same := func() {
+		t.Helper()
+		for _, fsys := range []platform.FS{s.fs, to} {
+			entries, err := fsys.ReadDir("sequels")
+			must(t, err)
+			for _, e := range entries {
+				ours, err := platform.ReadFile(s.fs, "sequels/"+e.Name(), release.MaxSequel)
+				must(t, err)
+				theirs, err := platform.ReadFile(to, "sequels/"+e.Name(), release.MaxSequel)
+				must(t, err)
+				if !bytes.Equal(ours, theirs) {
+					t.Errorf("%s differs", e.Name())
+				}
+			}
+		}
+	}
+	same()
+	if sum := mirror(); sum.Files != 0 {
+		t.Errorf("nothing has changed: %+v", sum)
+	}
+	s.publish(game(t, small(3)), publish.Request{})
+	mirror()
+	same()
+	if _, err := to.Lstat("sequels"); err != nil || isEmpty(to, "sequels") {
+		t.Errorf("no sequels: %v", err)
+	}
+}
+
+func isEmpty(fsys platform.FS, name string) bool {
+	entries, err := fsys.ReadDir(name)
+	return err != nil || len(entries) == 0 || slices.ContainsFunc(entries, fs.DirEntry.IsDir)
+}

@@ -1,0 +1,148 @@
+package release
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// A sequel is what a client of one release needs to come to the newest one, in one file whose name it can work out before it
+// has asked anybody: the signed lists behind the timestamp, the head, and a small set patch or the lists. Each part is another
+// file of the release folder, bytes and all, so a sequel is believed no more and no less than that file would be, and one that
+// is old, wrong or missing costs time and nothing else.
+//
+//	"CQ" 1 · uvarint count · count × (uvarint length · name · uvarint size) · the bytes of all, in this order
+const (
+	// MaxSequel is the largest sequel in bytes: lists of a large folder, and a set patch that comes in about the time of the
+	// round trip which it saves (1 MiB at 50 Mbit/s and 100 ms).
+	MaxSequel = 1536 << 10
+	// MaxSequelParts is how many files one has: two signed lists, a head, and at most a listing and a list of sources.
+	MaxSequelParts = 8
+	// sequelBegin is how every one begins; its last byte is the version.
+	sequelBegin = "CQ\x01"
+	// maxSequelName is the longest name of a part, as netproto.MaxObjectName has it.
+	maxSequelName = 128
+)
+
+// SequelPart is one file of a sequel. In a table that was read Data is nil.
+type SequelPart struct {
+	Name string // below the release folder
+	Size int64  // bytes
+	Data []byte
+}
+
+// SequelPath is where the sequel to an entry lies below the release folder: sequels/<64 hex>.sequel, the SHA-256 of the
+// entry's path in the signed list.
+func (e Entry) SequelPath() string { return "sequels/" + sumOf([]byte(e.Path())).digits() + ".sequel" }
+
+// EncodeSequel puts parts together. Their order is that in which a client needs them.
+func EncodeSequel(parts []SequelPart) ([]byte, error) {
+	if len(parts) > MaxSequelParts {
+		return nil, fmt.Errorf("a sequel has at most %d parts, not %d", MaxSequelParts, len(parts))
+	}
+	out := binary.AppendUvarint([]byte(sequelBegin), uint64(len(parts)))
+	for _, p := range parts {
+		if reason := sequelName(p.Name); reason != "" {
+			return nil, fmt.Errorf("part %q of a sequel %s", p.Name, reason)
+		}
+		out = binary.AppendUvarint(out, uint64(len(p.Name)))
+		out = append(out, p.Name...)
+		out = binary.AppendUvarint(out, uint64(len(p.Data)))
+	}
+	for _, p := range parts {
+		out = append(out, p.Data...)
+	}
+	if len(out) > MaxSequel {
+		return nil, fmt.Errorf("a sequel has at most %d bytes, not %d", MaxSequel, len(out))
+	}
+	return out, nil
+}
+
+// sequelName says what is wrong with the name of a part, or nothing. What a server must never hand out has no name here.
+func sequelName(name string) string {
+	switch {
+	case len(name) > maxSequelName:
+		return "has a name that is too long"
+	case strings.HasPrefix(name, "objects/"), strings.HasPrefix(name, "releases/"), strings.HasPrefix(name, metadataFolder):
+		return ""
+	default:
+		return "is no file that a sequel has"
+	}
+}
+
+// ReadSequelTable reads the names and sizes at the beginning of a sequel; what follows in r are the bytes of the parts, one
+// after the other. What makes no sense is a *FormatError, and the errors of r pass.
+func ReadSequelTable(r *bufio.Reader) ([]SequelPart, error) {
+	begin := make([]byte, len(sequelBegin))
+	if _, err := io.ReadFull(r, begin); err != nil {
+		return nil, sequelEnd(err)
+	}
+	if !bytes.Equal(begin, []byte(sequelBegin)) {
+		return nil, sequelFault("begins with %q", begin)
+	}
+	count, err := sequelNumber(r, "count", MaxSequelParts)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]SequelPart, count)
+	left := int64(MaxSequel)
+	for i := range parts {
+		if err := parts[i].read(r, left); err != nil {
+			return nil, err
+		}
+		left -= parts[i].Size
+	}
+	return parts, nil
+}
+
+func (p *SequelPart) read(r *bufio.Reader, left int64) error {
+	n, err := sequelNumber(r, "length of a name", maxSequelName)
+	if err != nil {
+		return err
+	}
+	name := make([]byte, n)
+	if _, err := io.ReadFull(r, name); err != nil {
+		return sequelEnd(err)
+	}
+	if reason := sequelName(string(name)); reason != "" {
+		return sequelFault("part %q %s", name, reason)
+	}
+	p.Name = string(name)
+	p.Size, err = sequelNumber(r, "size", left)
+	return err
+}
+
+// sequelNumber reads a uvarint in its shortest form.
+func sequelNumber(r *bufio.Reader, what string, most int64) (n int64, err error) {
+	for shift := 0; ; shift += 7 {
+		b, err := r.ReadByte()
+		if err != nil {
+			return 0, sequelEnd(err)
+		}
+		n |= int64(b&0x7f) << shift
+		switch {
+		case n > most:
+			return 0, sequelFault("%s is %d or more, and may be %d", what, n, most)
+		case b == 0 && shift > 0, shift > 21:
+			return 0, sequelFault("%s has more bytes than it needs", what)
+		case b < 0x80:
+			return n, nil
+		}
+	}
+}
+
+func sequelFault(format string, values ...any) error {
+	return &FormatError{Document: "sequel", Reason: fmt.Sprintf(format, values...)}
+}
+
+// sequelEnd turns an early end into a fault of the format.
+func sequelEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return sequelFault("ends in its table")
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package release
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"collet/netproto/chunk"
+)
+
+// A set patch of form 2 does not carry the digests of its new contents: 32 bytes each are nearly half of what a release
+// costs that changes a few lines. Whoever applies it computes them, rebuilds the new listing, and compares its digest with
+// that of the head before anything of it counts. So the contents have to wait somewhere until all of them are made, and
+// all of the patch is fetched before it is known what is in the new set. The caps keep both short.
+const (
+	// MaxComputed is how many bytes all new contents of such a patch have, at most: a quarter of a second of applying, and
+	// room that any disk has.
+	MaxComputed = 32 << 20
+	// MaxComputedPatch is how many bytes such a patch has, at most: a second at 8 Mbit/s. Beyond it the digests of even a
+	// thousand contents are 3 % of it.
+	MaxComputedPatch = 1 << 20
+)
+
+// bounded holds a patch without digests within its caps.
+func (p *SetPatch) bounded() error {
+	sum := int64(0)
+	for _, f := range p.delta.fresh {
+		sum += f.size
+	}
+	if sum > MaxComputed {
+		return p.r.wrong(fmt.Sprintf("has no digests of %d bytes of contents, the most is %d", sum, MaxComputed), nil)
+	}
+	p.known = len(p.delta.fresh) == 0
+	return nil
+}
+
+// Known reports whether the new listing is known: the patch carries digests, or it was applied, or Know was told it.
+func (p *SetPatch) Known() bool { return p.known }
+
+// Know tells a set patch the listing to which it leads, for who has it from elsewhere. A patch without digests is like any
+// other then. A listing that it does not lead to is a *FormatError.
+func (p *SetPatch) Know(listing Listing) error {
+	if got, err := listing.Digest(); err != nil || got != p.to {
+		return p.r.wrong("is not for this listing", err)
+	}
+	if p.known {
+		return nil
+	}
+	if len(listing) != len(p.listing) {
+		return p.r.wrong(fmt.Sprintf("leads to %d files, the listing has %d", len(p.listing), len(listing)), nil)
+	}
+	for i := range p.delta.fresh {
+		f := &p.delta.fresh[i]
+		f.sum = listing[f.file].Sum
+	}
+	return p.settle()
+}
+
+// settle puts the digests of the new contents into the listing and compares it with the head's.
+func (p *SetPatch) settle() error {
+	list := append(Listing(nil), p.listing...)
+	for i, c := range p.delta.contentOf {
+		list[i].Sum = p.delta.fresh[c].sum
+	}
+	if got, err := list.Digest(); err != nil || got != p.to {
+		return p.r.wrong("does not lead to the listing that the head names", err)
+	}
+	p.listing, p.known = list, true
+	return nil
+}
+
+// Damaged lists the old files, by their place in the old listing, of which Apply reads something and which are not there or
+// are not what the old listing says. It reads all of them: it is for who wants to know whether a patch that did not apply is
+// to blame. The error is that of ctx.
+func (p *SetPatch) Damaged(ctx context.Context, source SetSource) (list []int, err error) {
+	for _, i := range p.Reads() {
+		right, err := p.intact(ctx, source, i)
+		if err != nil {
+			return nil, err
+		}
+		if !right {
+			list = append(list, i)
+		}
+	}
+	return list, nil
+}
+
+func (p *SetPatch) intact(ctx context.Context, source SetSource, i int) (bool, error) {
+	file, err := source.Open(i)
+	if err != nil {
+		return false, ctx.Err()
+	}
+	defer file.Close() // it was only read
+	sum := SHA256.NewHash()
+	section, buf := io.NewSectionReader(file, 0, p.old[i].Size+1), make([]byte, 256<<10)
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		n, err := section.Read(buf)
+		sum.Write(buf[:n])
+		if err == io.EOF {
+			return SHA256.SumOf(sum) == p.old[i].Sum, nil
+		}
+		if err != nil {
+			return false, nil
+		}
+	}
+}
+
+// patchHead is how every patch of a group begins. Whoever applies it knows all of that, so it does not travel.
+func patchHead(olds []chunk.Old, news []int64) []byte {
+	var from, to int64
+	for _, o := range olds {
+		from += o.Size
+	}
+	for _, n := range news {
+		to += n
+	}
+	b := binary.AppendUvarint([]byte("CP\x01"), uint64(from))
+	return binary.AppendUvarint(b, uint64(to))
+}
