@@ -41,6 +41,8 @@ func TestSetPatchFormFollowsFromSize(t *testing.T) {
 		{"small", fresh, release.SetPatchOptions{}, 2},
 		{"small, asked for otherwise", fresh, release.SetPatchOptions{Sums: true}, 1},
 		{"without new contents", tree{"a.js": old["a.js"]}, release.SetPatchOptions{}, 1},
+		{"one content in a patch of some KB", old.with(tree{"new.bin": noise(1, 4000)}), release.SetPatchOptions{MaxMemory: 1}, 1},
+		{"one content in a patch of 2 KB", old.with(tree{"new.bin": noise(1, 1900)}), release.SetPatchOptions{MaxMemory: 1}, 2},
 		{"a large patch", old.with(tree{"new.bin": noise(1, release.MaxComputedPatch+1000)}), release.SetPatchOptions{MaxMemory: 1}, 1},
 		{"large contents", old.with(tree{"new.bin": strings.Repeat("0", release.MaxComputed+1)}), release.SetPatchOptions{MaxMemory: 1}, 1},
 		{"the largest contents", old.with(tree{"new.bin": strings.Repeat("0", release.MaxComputed)}), release.SetPatchOptions{MaxMemory: 1}, 2},

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/minio/sha256-simd"
+
 	"collet/netproto/chunk"
 )
 
@@ -85,6 +87,10 @@ func (m *setMaker) groups(ctx context.Context) error {
 	return nil
 }
 
+// computedGain is which part of a patch the digests have to be to be left out: a hundredth. Computing them first makes clients
+// write all contents twice.
+const computedGain = 100
+
 // small writes a patch that can do without digests, if it becomes small enough.
 func (m *setMaker) small(ctx context.Context) error {
 	var groups bytes.Buffer
@@ -94,8 +100,8 @@ func (m *setMaker) small(ctx context.Context) error {
 	if m.out = out; err != nil {
 		return err
 	}
-	form := byte(formComputed)
-	if len(m.walk.bytes())+groups.Len() > MaxComputedPatch {
+	form, size := byte(formComputed), len(m.walk.bytes())+groups.Len()
+	if size > MaxComputedPatch || m.stats.Contents*sha256.Size*computedGain < size {
 		form = formSums
 	}
 	if err := m.head(form); err != nil {
