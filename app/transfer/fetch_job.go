@@ -28,6 +28,9 @@ const (
 	// stuckTime is how long nothing comes on a connection, beside two round trips, before another one that is free takes over.
 	// Systems send a lost packet again after 200 ms at the earliest, and a lost first one after a second.
 	stuckTime = 200 * time.Millisecond
+	// wholeWorth is how much of a file has to be wanted for the whole of it to be taken from a place that sends nothing less,
+	// where other means are left: a quarter.
+	wholeWorth = 4
 	// tickEvery is how often requests under way are looked at.
 	tickEvery = 100 * time.Millisecond
 	// busyTries is how often in a row the only way that is left may be busy.
@@ -137,6 +140,9 @@ func (j *job) launch(ctx context.Context) error {
 			return err
 		}
 		if m.whole && !j.alone {
+			if j.o.Parts && rangeSet(j.pending).bytes() < j.o.Size/wholeWorth {
+				return &WrongError{Way: m.way.Name(), Name: j.o.Name, Kind: WrongWhole}
+			}
 			j.stream()
 		}
 		size := j.size(m, free)

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// near and far are lines of 50 Mbit/s with 20 and 100 ms, slow one of 1 Mbit/s.
+// near and far are lines of 50 Mbit/s with 20 and 100 ms, slow one of 1 Mbit/s, disk one within a machine.
 var (
 	near = Link{Rate: 6.25e6, RoundTrip: 20 * time.Millisecond, InFlight: 8}
 	far  = Link{Rate: 6.25e6, RoundTrip: 100 * time.Millisecond, InFlight: 8}
 	slow = Link{Rate: 125e3, RoundTrip: 60 * time.Millisecond, InFlight: 8}
+	disk = Link{Rate: 1e9, RoundTrip: 100 * time.Microsecond, InFlight: 8}
 )
 
 func failed(m Means, n int) map[Means]int { return map[Means]int{m: n} }
@@ -52,6 +53,15 @@ func TestChoose(t *testing.T) {
 		{"a patch that failed once", Situation{Link: near, Patch: 50_000, Contents: []Content{
 			{Size: mb, Lacks: mb, InPatch: true, Whole: 400_000, Packed: true, Chunks: Unknown, Failed: failed(Patched, 1)},
 		}}, []Means{Patched}, 50_000},
+		{"a patch on a line as fast as the disk", Situation{Link: disk, Patch: 212_000, Contents: []Content{
+			{Size: 11 * mb, Lacks: 11 * mb, InPatch: true, Whole: 3_700_000, Packed: true, Chunks: Unknown},
+		}}, []Means{Patched}, 212_000},
+		{"a large module on such a line", Situation{Link: disk, Patch: 212_000, Contents: []Content{
+			{Size: 300 * mb, Lacks: 300 * mb, InPatch: true, Whole: 100 * mb, Packed: true, Chunks: Unknown},
+		}}, []Means{Entire}, 100 * mb},
+		{"a patch with more bytes that is hardly slower", Situation{Link: disk, Patch: 2 * mb, Contents: []Content{
+			{Size: 11 * mb, Lacks: 11 * mb, InPatch: true, Whole: mb, Packed: true, Chunks: Unknown},
+		}}, []Means{Entire}, mb},
 		{"few chunks", Situation{Link: near, Patch: Unknown, Contents: []Content{
 			{Size: 50 * mb, Lacks: 50 * mb, Whole: 30 * mb, Packed: true, Chunks: mb, Runs: 20},
 		}}, []Means{Chunked}, mb},

@@ -103,6 +103,7 @@ type Object struct {
 	Name   string         // as a Way takes it, for example "objects/ab/ab…"
 	Size   int64          // bytes; below 0 is unknown
 	Digest release.Digest // SHA-256; only Whole needs it
+	Parts  bool           // Ranges gives up rather than take the whole file for a small part: there are other means
 }
 
 // ObjectAt is the object that a verified document names.

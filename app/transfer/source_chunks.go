@@ -188,7 +188,9 @@ type packs struct {
 
 // packObject is a pack as an object.
 func packObject(p chunk.PackRef) Object {
-	return ObjectAt(release.Object{Sum: release.SHA256Digest(p.Digest), Size: p.Size})
+	o := ObjectAt(release.Object{Sum: release.SHA256Digest(p.Digest), Size: p.Size})
+	o.Parts = true
+	return o
 }
 
 // open implements chunk.OpenRange. A range that was not planned is fetched by itself.

@@ -57,6 +57,7 @@ func TestSource(t *testing.T) {
 		"an old file is damaged":                  damagedOld,
 		"an old file rots unseen":                 rottenOld,
 		"the patch is not there":                  noPatch,
+		"a server of whole files":                 wholeFiles,
 		"chunks are not there":                    noChunks,
 		"whole objects are wrong":                 noWhole,
 		"nothing is known of what is there":       memoryLost,
@@ -203,6 +204,29 @@ func noPatch(t *testing.T, p *publisher) {
 	c.holds(8)
 	if r.report.Bytes[transfer.Patched] != 0 || r.report.Bytes[transfer.Chunked] == 0 || r.status.Attempt != 1 {
 		t.Errorf("%v, %d attempts", r, r.status.Attempt)
+	}
+}
+
+// wholeFiles: a server that knows no ranges is asked for whole objects, and not for all of a pack because of some chunks.
+func wholeFiles(t *testing.T, p *publisher) {
+	way := p.bareWay()
+	c := newClient(t, p, way).at(2)
+	c.change = func(o *transfer.Options) { o.Link.Rate = 100e3 }
+	way.spoil = func(name string, from int64) error {
+		if from > 0 {
+			return &transfer.WrongError{Way: way.name, Name: name, Kind: transfer.WrongWhole}
+		}
+		return nil
+	}
+	r := c.run()
+	c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+	c.holds(8)
+	var whole int64
+	for _, s := range p.sources(8) {
+		whole += s.Whole.Size
+	}
+	if r.report.Bytes[transfer.Entire] == 0 || r.report.Bytes[transfer.Chunked] != 0 || r.report.Fetched > whole || r.status.Attempt != 1 {
+		t.Errorf("%v, %d bytes of whole objects, %d attempts", r, whole, r.status.Attempt)
 	}
 }
 
