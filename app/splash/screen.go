@@ -131,8 +131,8 @@ func (s *screen) shut() {
 
 // setNotes shows the beginning of release notes, and a button for all of them.
 func (s *screen) setNotes(text string) {
-	s.notes = text
-	s.progress.setNews(firstLine(text))
+	s.notes = plainNotes(text)
+	s.progress.setNews(firstLine(s.notes))
 }
 
 // readNotes covers the progress by the release notes.
