@@ -16,25 +16,19 @@ import (
 	"collet/netproto/release"
 )
 
-// TestSequel tells what becomes of an update with a sequel in all conditions.
-func TestSequel(t *testing.T) {
-	p := newGame(t)
-	for name, story := range map[string]func(*testing.T, *publisher){
-		"one round trip":               sequelAtOnce,
-		"without a patch":              sequelLists,
-		"any byte of it is wrong":      sequelWrong,
-		"it ends early":                sequelCut,
-		"it is from yesterday":         sequelOld,
-		"it is not for a rollout":      sequelRollout,
-		"under a cap":                  sequelCapped,
-		"it never comes":               sequelSilent,
-		"somebody else's release":      sequelForeign,
-		"the way breaks for the patch": sequelThenNothing,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			story(t, p.clone(t))
-		})
+// sequels are the stories of TestSource that tell what becomes of an update with a sequel in all conditions.
+func sequels() map[string]func(*testing.T, *publisher) {
+	return map[string]func(*testing.T, *publisher){
+		"sequel at once":                        sequelAtOnce,
+		"sequel without a patch":                sequelLists,
+		"sequel with any byte wrong":            sequelWrong,
+		"sequel that ends early":                sequelCut,
+		"sequel from yesterday":                 sequelOld,
+		"sequel in a rollout":                   sequelRollout,
+		"sequel under a cap":                    sequelCapped,
+		"sequel that never comes":               sequelSilent,
+		"sequel of another channel":             sequelForeign,
+		"sequel, and nothing else that answers": sequelThenNothing,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func newGame(t testing.TB) *publisher {
 // TestSource tells the stories of one game; each has a folder of its own.
 func TestSource(t *testing.T) {
 	p := newGame(t)
-	for name, story := range map[string]func(*testing.T, *publisher){
+	stories := map[string]func(*testing.T, *publisher){
 		"fresh install":                           freshInstall,
 		"from the release before":                 fromBefore,
 		"from many releases ago":                  fromLongAgo,
@@ -80,7 +81,9 @@ func TestSource(t *testing.T) {
 		"stopped anywhere from before to the end": stoppedAnywhere,
 		"pause and cap":                           pauseAndCap,
 		"estimates are what clients choose":       estimated,
-	} {
+	}
+	maps.Copy(stories, sequels())
+	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			story(t, p.clone(t))
@@ -225,7 +228,8 @@ func wholeFiles(t *testing.T, p *publisher) {
 	for _, s := range p.sources(8) {
 		whole += s.Whole.Size
 	}
-	if r.report.Bytes[transfer.Entire] == 0 || r.report.Bytes[transfer.Chunked] != 0 || r.report.Fetched > whole || r.status.Attempt != 1 {
+	// What it answered to the first requests for chunks comes in vain, and no more.
+	if r.report.Bytes[transfer.Entire] == 0 || r.report.Fetched > whole*3/2 || r.status.Attempt != 1 {
 		t.Errorf("%v, %d bytes of whole objects, %d attempts", r, whole, r.status.Attempt)
 	}
 }
