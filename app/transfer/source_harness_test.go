@@ -123,6 +123,7 @@ func newPublisher(t testing.TB) *publisher {
 	}
 	must(t, publish.Init(p.disk.Open(faultfs.Options{}), product, plan, p.keys, p.options()))
 	p.set(`Patches = 5`, `Patches = 2`)
+	p.set(`Brotli = 32`, `Brotli = 0`) // it would take most of the tests' time
 	p.set(`Plain = true`, `Plain = false`)
 	p.with(func(f *publish.Folder) error {
 		root, _, err := f.Root()

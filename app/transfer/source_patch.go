@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"collet/app/update"
 	"collet/netproto/release"
@@ -74,7 +75,14 @@ func (f *fetching) apply(ctx context.Context, patch *Spooled) error {
 		return err
 	}
 	sink := &patchSink{f: f, contents: p.Contents()}
-	err = p.ApplySome(ctx, f.s.oldSet(ctx), sink, release.SetWish{
+	old := f.s.oldSet(ctx)
+	open := old.open
+	old.open = func(file release.File) (release.SetFile, error) {
+		sink.disk.Lock()
+		defer sink.disk.Unlock()
+		return open(file)
+	}
+	err = p.ApplySome(ctx, old, sink, release.SetWish{
 		Wanted: func(i int) bool { return len(sink.content(i).wants) > 0 },
 		Failed: func(first, count int, err error) error { return sink.failed(ctx, first, count, err) },
 	})
@@ -84,11 +92,20 @@ func (f *fetching) apply(ctx context.Context, patch *Spooled) error {
 	return errors.Join(err, sink.open.giveUp())
 }
 
-// patchSink takes new contents to the wants that lack them.
+// patchSink takes new contents to the wants that lack them. Old files are opened while new bytes are handed over, and the install
+// allows one of both at a time: whoever does holds disk.
 type patchSink struct {
 	f        *fetching
 	contents []release.SetContent
 	open     *filler
+	disk     sync.Mutex
+}
+
+// Write implements io.Writer for the content that is open.
+func (s *patchSink) Write(p []byte) (int, error) {
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	return s.open.Write(p)
 }
 
 // content finds what is known of a content; one that nobody lacks has no wants.
@@ -102,11 +119,13 @@ func (s *patchSink) content(i int) *content {
 // Begin implements release.SetSink.
 func (s *patchSink) Begin(i int) (io.Writer, error) {
 	s.open = s.f.fill(s.content(i), true)
-	return s.open, nil
+	return s, nil
 }
 
 // End implements release.SetSink.
 func (s *patchSink) End(int) error {
+	s.disk.Lock()
+	defer s.disk.Unlock()
 	open := s.open
 	s.open = nil
 	err := open.finish()

@@ -51,7 +51,8 @@ type Folder struct {
 	serial   number
 	heads    map[release.Object]release.Head
 
-	dirty dirty
+	dirty   dirty
+	packers sync.Pool // of *chunk.ObjectPacker
 
 	mu       sync.Mutex              // guards what follows, while several goroutines make objects
 	unpacked map[release.Digest]bool // contents below tmpFolder

@@ -169,10 +169,6 @@ func (f *Folder) putAs(data []byte, o release.Object, name string) error {
 	return f.finishAs(u, name, nil)
 }
 
-// maxBrotli is the largest content that is packed by brotli as well, in bytes: at 3 CPU-seconds for each MB that is a minute
-// and a half, once for each new content.
-const maxBrotli = 32 << 20
-
 // packWhole makes the whole object of a content, unless it is known and there.
 func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest) (made, error) {
 	if m, known := f.ledger.find(wholeKey(sum)); known && f.has(m.object) {
@@ -189,7 +185,12 @@ func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest)
 		return made{}, err
 	}
 	length := c.size(sum)
-	encoding, packed, err := chunk.PackObject(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: maxBrotli, Workers: 1})
+	packer, _ := f.packers.Get().(*chunk.ObjectPacker)
+	if packer == nil {
+		packer = new(chunk.ObjectPacker)
+	}
+	defer f.packers.Put(packer)
+	encoding, packed, err := packer.Pack(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: f.maxBrotli(), Workers: 1})
 	if err != nil {
 		out.drop()
 		return made{}, because(err, room(err), "pack %s", c.name(sum))
@@ -204,6 +205,14 @@ func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest)
 		return made{}, wrong("publish when nothing writes there", "%s changed while it was packed", c.name(sum))
 	}
 	return m, f.finish(out, m.object, func() error { return f.ledger.add(wholeKey(sum), m) })
+}
+
+// maxBrotli is Settings.Brotli in bytes, as chunk.PackObjectOptions has it.
+func (f *Folder) maxBrotli() int64 {
+	if f.settings.Brotli == 0 {
+		return -1
+	}
+	return f.settings.Brotli << 20
 }
 
 // unpack writes a content out of its whole object and returns the name of the file, which the next Open removes.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -33,6 +34,7 @@ type Settings struct {
 
 	ChunkMinimum int64 // bytes from which on a file is cut into chunks; a smaller one is only fetched whole
 	PatchMemory  int64 // MB of 2^20 bytes that making a patch may take
+	Brotli       int64 // MB of the largest file that is packed with brotli, too; 0 is none
 
 	Compatibility string   // of the native module
 	Logic         uint32   // logic version
@@ -46,7 +48,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Channel: "stable", Keys: "../keys", Percent: 100, Patches: 5, Keep: 10, Plain: true,
-		ChunkMinimum: 1, PatchMemory: release.DefaultPatchMemory >> 20,
+		ChunkMinimum: 1, PatchMemory: release.DefaultPatchMemory >> 20, Brotli: 32,
 	}
 }
 
@@ -74,6 +76,9 @@ Plain = true
 ChunkMinimum = 1
 # MB of memory that making a patch may take.
 PatchMemory = 1536
+# MB of the largest file that is packed with brotli, too. New players fetch a tenth less of modules and texts so, and it takes 3 seconds of
+# a processor for each MB, once for each new file. 0 is none: a first publication is quick then.
+Brotli = 32
 
 # What the game needs. An empty Compatibility is any.
 Compatibility = ""
@@ -134,6 +139,8 @@ func (s Settings) check() error {
 		fault = fmt.Sprintf("Keep is not 1 to %d", release.MaxEntries)
 	case s.ChunkMinimum < 1:
 		fault = "ChunkMinimum is not 1 or more"
+	case s.Brotli < 0 || s.Brotli > chunk.DefaultMaxBrotli>>20:
+		fault = fmt.Sprintf("Brotli is not 0 to %d MB", int64(chunk.DefaultMaxBrotli)>>20)
 	case s.PatchMemory < 128:
 		fault = "PatchMemory is less than 128 MB"
 	}

@@ -80,9 +80,20 @@ type ObjectFile interface {
 
 // PackObject writes the whole object of a file of size bytes, which in is, and returns its encoding and size. It makes
 // every encoding that is worth a try and keeps the smallest, at publish, once. A file that isn't size bytes long is an
-// error. Memory is 200 MB for zstd; for brotli see PackObjectOptions.
+// error. Memory is 200 MB for zstd; for brotli see PackObjectOptions. Who has many files uses a ObjectPacker.
 func PackObject(ctx context.Context, out ObjectFile, in io.ReaderAt, size int64, o PackObjectOptions) (Encoding, int64, error) {
-	packed, err := zstdObject(ctx, out, in, size)
+	return new(ObjectPacker).Pack(ctx, out, in, size, o)
+}
+
+// ObjectPacker is PackObject for many files, one after the other: it keeps the encoder of small ones, 40 MB of tables that would
+// have to be cleared for each. The zero value is ready; one goroutine uses it at a time.
+type ObjectPacker struct {
+	small *zstd.Encoder
+}
+
+// Pack is PackObject.
+func (k *ObjectPacker) Pack(ctx context.Context, out ObjectFile, in io.ReaderAt, size int64, o PackObjectOptions) (Encoding, int64, error) {
+	packed, err := k.zstdObject(ctx, out, in, size)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -123,34 +134,43 @@ func rewrite(ctx context.Context, out ObjectFile, in io.Reader, size int64) erro
 	return err
 }
 
-// smallContent is the size in bytes below which only a frame of a single segment can state it (RFC 8878, section 3.1.1.1.1).
-const smallContent = 256
+// smallContent is the size in bytes up to which a frame is a single segment, whose window is the content (RFC 8878, section
+// 3.1.1.1.2): one encoder makes all of them.
+const smallContent = 1 << 20
 
-// tinyContent is the size in bytes up to which the best level is not tried: its tables of 36 MB take longer to clear than
-// all else, and it saves half a percent.
-const tinyContent = 1 << 10
-
-// zstdObject writes a zstd frame at the best level that is worth it, and returns its size.
-func zstdObject(ctx context.Context, out io.Writer, in io.ReaderAt, size int64) (int64, error) {
-	window := zstd.MinWindowSize
-	for int64(window) < min(size, MaxWindow) {
-		window *= 2
-	}
-	level := zstd.SpeedBestCompression
-	if size <= tinyContent {
-		level = zstd.SpeedBetterCompression
-	}
-	count := &countingWriter{w: out}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithSingleSegment(size < smallContent))
+// zstdObject writes a zstd frame at the best level, and returns its size.
+func (k *ObjectPacker) zstdObject(ctx context.Context, out io.Writer, in io.ReaderAt, size int64) (int64, error) {
+	enc, err := k.encoder(size)
 	if err != nil {
 		return 0, err
 	}
+	count := &countingWriter{w: out}
 	enc.ResetContentSize(count, size)
 	n, err := io.Copy(enc, withContext(ctx, io.NewSectionReader(in, 0, size)))
 	if err == nil && n != size {
 		err = fmt.Errorf("file has %d bytes instead of %d: it changed while it was read", n, size)
 	}
-	return count.n, errors.Join(err, enc.Close())
+	if err = errors.Join(err, enc.Close()); err != nil {
+		k.small = nil // it may be in the middle of something
+	}
+	return count.n, err
+}
+
+// encoder gives the encoder for a file of size bytes.
+func (k *ObjectPacker) encoder(size int64) (*zstd.Encoder, error) {
+	if size <= smallContent && k.small != nil {
+		return k.small, nil
+	}
+	window := smallContent
+	for int64(window) < min(size, MaxWindow) {
+		window *= 2
+	}
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithSingleSegment(size <= smallContent))
+	if size <= smallContent {
+		k.small = enc
+	}
+	return enc, err
 }
 
 type countingWriter struct {

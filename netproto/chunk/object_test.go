@@ -301,13 +301,42 @@ func BenchmarkUnpackObject(b *testing.B) {
 	}
 }
 
+// TestObjectPackerKeepsNothing: what a packer made before shows in nothing that it makes later, whatever its size.
+func TestObjectPackerKeepsNothing(t *testing.T) {
+	var many ObjectPacker
+	for i, n := range []int{1, 255, 256, 1000, 70_000, smallContent, 2, smallContent + 1, 3000, 255} {
+		data := []byte(strings.Repeat(fmt.Sprintf("line %d of a file that repeats itself\n", i), n/30+1))[:n]
+		var once, again bytes.Buffer
+		if _, err := new(ObjectPacker).zstdObject(context.Background(), &once, bytes.NewReader(data), int64(n)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := many.zstdObject(context.Background(), &again, bytes.NewReader(data), int64(n)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(once.Bytes(), again.Bytes()) {
+			t.Errorf("%d bytes: %d and %d", n, once.Len(), again.Len())
+		}
+		var back bytes.Buffer
+		if err := UnpackObject(context.Background(), &back, &again, Zstd, int64(n)); err != nil || !bytes.Equal(back.Bytes(), data) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		if i == 4 { // a failure leaves nothing behind either
+			gone, cancel := context.WithCancel(context.Background())
+			cancel()
+			if _, err := many.zstdObject(gone, io.Discard, bytes.NewReader(data), int64(n)); !errors.Is(err, context.Canceled) {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+}
+
 // TestGoldenObjects pins how objects are read; an encoder of another version may write other ones.
 func TestGoldenObjects(t *testing.T) {
 	content := []byte(strings.Repeat("Whole objects are for who has nothing. ", 30))
 	const path = "testdata/objects.txt"
 	if *rewriteGolden {
 		packed := &bytes.Buffer{}
-		if _, err := zstdObject(context.Background(), packed, bytes.NewReader(content), int64(len(content))); err != nil {
+		if _, err := new(ObjectPacker).zstdObject(context.Background(), packed, bytes.NewReader(content), int64(len(content))); err != nil {
 			t.Fatal(err)
 		}
 		segments, err := brotliObject(context.Background(), bytes.NewReader(content), int64(len(content)), brotliSegment, 1)

@@ -27,7 +27,7 @@ func unpackings(t testing.TB) []unpacking {
 	for _, size := range []int{0, 1, 255, 256, 1000, 100_000, 300_000} {
 		content := chunkProse(int64(size), size)
 		object := &bytes.Buffer{}
-		if _, err := zstdObject(t.Context(), object, bytes.NewReader(content), int64(size)); err != nil {
+		if _, err := new(ObjectPacker).zstdObject(t.Context(), object, bytes.NewReader(content), int64(size)); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, unpacking{fmt.Sprint("stored ", size), Stored, content, content, false})
@@ -129,7 +129,7 @@ func TestUnpackerLetsGoOfLargeWindows(t *testing.T) {
 	unraced(t)
 	content := make([]byte, keptObject+1)
 	object := &bytes.Buffer{}
-	if _, err := zstdObject(t.Context(), object, bytes.NewReader(content), int64(len(content))); err != nil {
+	if _, err := new(ObjectPacker).zstdObject(t.Context(), object, bytes.NewReader(content), int64(len(content))); err != nil {
 		t.Fatal(err)
 	}
 	var u Unpacker

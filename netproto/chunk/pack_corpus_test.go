@@ -64,7 +64,7 @@ func TestCorpusObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		packed, err := zstdObject(context.Background(), io.Discard, bytes.NewReader(data), int64(len(data)))
+		packed, err := new(ObjectPacker).zstdObject(context.Background(), io.Discard, bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func measureChunks(t *testing.T, name string, old, new [][]byte) {
 	}
 	whole := int64(0)
 	for _, c := range changed {
-		n, err := zstdObject(context.Background(), io.Discard, bytes.NewReader(c), int64(len(c)))
+		n, err := (&ObjectPacker{}).zstdObject(context.Background(), io.Discard, bytes.NewReader(c), int64(len(c)))
 		if err != nil {
 			t.Fatal(err)
 		}
