@@ -20,6 +20,7 @@ import (
 func sequels() map[string]func(*testing.T, *publisher) {
 	return map[string]func(*testing.T, *publisher){
 		"sequel at once":                        sequelAtOnce,
+		"sequel with digests":                   sequelWithSums,
 		"sequel without a patch":                sequelLists,
 		"sequel with any byte wrong":            sequelWrong,
 		"sequel that ends early":                sequelCut,
@@ -64,6 +65,21 @@ func sequelAtOnce(t *testing.T, p *publisher) {
 	c.holds(8)
 	if r.report.Bytes[transfer.Patched] != 750_000 || c.spooled() != 0 {
 		t.Errorf("%v, %d files in the spool", r, c.spooled())
+	}
+}
+
+// sequelWithSums: a patch that carries digests is looked at for the listing and then for the contents, and comes once.
+func sequelWithSums(t *testing.T, p *publisher) {
+	way := p.way()
+	c := newClient(t, p, way).at(8)
+	p.publish(9, game(8).with(tree{"Core.zip": game(8)["Core.zip"][:150_000] + prose(99, 150_000)}), publish.Request{})
+	way.fs = p.way().fs
+	meet(t, way, 3)
+	r := c.run()
+	c.wantOutcome(r, update.ResourcesReady, update.NoCause)
+	c.holds(9)
+	if r.report.Bytes[transfer.Patched] != 300_000 || way.count("objects/") != 0 || r.report.Fetched > 70_000 || c.spooled() != 0 {
+		t.Errorf("%v; %q; %d files in the spool", r, way.asked, c.spooled())
 	}
 }
 

@@ -117,12 +117,13 @@ type Source struct {
 	fetcher *Fetcher
 	met     bool // somebody has answered
 
-	have     known           // what is installed
-	old      release.Listing // of that; nil is unknown
-	head     release.Head    // what is to be installed
-	listing  release.Listing // of that
-	made     *madeContents   // what a set patch made on the way to the listing; nil for nothing
-	failures map[failure]int // over all attempts
+	have     known                     // what is installed
+	old      release.Listing           // of that; nil is unknown
+	head     release.Head              // what is to be installed
+	listing  release.Listing           // of that
+	made     *madeContents             // what a set patch made on the way to the listing; nil for nothing
+	brought  map[release.Digest][]byte // the verified set patch that came with a sequel
+	failures map[failure]int           // over all attempts
 
 	valve valve
 

@@ -227,12 +227,24 @@ func (f *fetching) checkRoom() error {
 	if err := f.s.openSpool(); err != nil {
 		return err
 	}
-	if need += patch.Size - f.s.spool.here(patch); free < uint64(need) {
+	if need += patch.Size - f.s.here(patch); free < uint64(need) {
 		f.room = false
 		f.s.o.Log.Warn().Int64("need", need).Uint64("free", free).Int64("missing", need-int64(free)).Str("folder", f.s.o.FS.Path(".")).
 			Msg("there is no room for the patch; more is fetched in its place. Free the missing bytes and start anew to avoid that")
 	}
 	return nil
+}
+
+// here is how many bytes of an object don't have to come any more.
+func (s *Source) here(o release.Object) int64 {
+	switch {
+	case s.brought[o.Sum] != nil:
+		return o.Size
+	case s.spool == nil:
+		return 0
+	default:
+		return s.spool.here(o)
+	}
 }
 
 // here is how many bytes of an object the spool has.
@@ -249,9 +261,7 @@ func (f *fetching) situation() Situation {
 	s := Situation{Link: f.s.link(), Patch: Unknown, Sources: f.s.head.Sources.Size}
 	if patch, found := f.s.patch(); found && f.room {
 		s.Patch = patch.Size
-		if f.s.spool != nil {
-			s.Patch -= f.s.spool.here(patch)
-		}
+		s.Patch -= f.s.here(patch)
 	}
 	if f.sources != nil {
 		s.Sources = 0

@@ -95,8 +95,12 @@ func (s *Source) listingOf(ctx context.Context, patch io.Reader, size int64) (re
 
 // spooled has an object in the spool and opens it.
 func (s *Source) spooled(ctx context.Context, o release.Object, progress func(done int64)) (*Spooled, error) {
+	if data := s.brought[o.Sum]; data != nil {
+		return &Spooled{fixed{bytes.NewReader(data)}, o.Size}, nil
+	}
 	if data, is := s.following().take(ctx, o.Path(), progress); is {
 		if o.Verify(data) == nil {
+			s.brought = map[release.Digest][]byte{o.Sum: data} // it is asked for twice: for the listing, and for the contents
 			return &Spooled{fixed{bytes.NewReader(data)}, o.Size}, nil
 		}
 		s.o.Log.Warn().Stringer("object", o.Sum).Msg("what came with the sequel is not right; it is asked for by its name")
@@ -132,7 +136,7 @@ func (s *Source) bytes(ctx context.Context, o release.Object) ([]byte, error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return data, errors.Join(err, content.Close(), s.spool.Remove(ctx, o.Sum))
+	return data, errors.Join(err, content.Close(), s.forget(ctx, o))
 }
 
 // windows reads an object from its start, as far as somebody wants it, in pieces that grow. Nobody has vouched for what it

@@ -200,7 +200,7 @@ func computedWell(t *testing.T, p *publisher) {
 // computedElsewhere: the key's holder signed nonsense. It costs the way, and nothing of it reaches the install.
 func computedElsewhere(t *testing.T, p *publisher) {
 	p.mislead()
-	way := p.way()
+	way := p.bareWay()
 	c := newClient(t, p, way).at(1)
 	r := c.finishes()
 	if n := way.count(p.head(3).Patches[0].Object.Path()); r.report.Release.Number != 3 || r.report.Bytes[transfer.Patched] != 0 || n != 1 || r.status.Attempt != 1 {
@@ -226,7 +226,7 @@ func rotten(t *testing.T, p *publisher, way transfer.Way) *client {
 
 // computedRotten: the patch is not blamed for an old file, and what does not need that file comes by it all the same.
 func computedRotten(t *testing.T, p *publisher) {
-	way := p.way()
+	way := p.bareWay()
 	c := rotten(t, p, way)
 	r := c.finishes()
 	if n := r.report.Bytes[transfer.Entire] + r.report.Bytes[transfer.Chunked]; n < 30_000 {
@@ -239,7 +239,7 @@ func computedRotten(t *testing.T, p *publisher) {
 }
 
 func computedGone(t *testing.T, p *publisher) {
-	way := p.way()
+	way := p.bareWay()
 	c := newClient(t, p, way).at(1)
 	remove(t, c.disk, "Resources/Core.zip")
 	r := c.finishes()
@@ -250,7 +250,7 @@ func computedGone(t *testing.T, p *publisher) {
 }
 
 func computedNoRoom(t *testing.T, p *publisher) {
-	way := p.way()
+	way := p.bareWay()
 	c := newClient(t, p, way).at(1)
 	c.disk.ClaimFree(16<<20 + 110_000)
 	r := c.finishes()
@@ -262,7 +262,7 @@ func computedNoRoom(t *testing.T, p *publisher) {
 
 // breaking runs with something wrong about the file of what was made.
 func breaking(t *testing.T, p *publisher, rule faultfs.Rule, listing int) {
-	way := p.way()
+	way := p.bareWay()
 	c := newClient(t, p, way).at(1)
 	fsys := c.disk.Open(faultfs.Options{Reads: true})
 	rule.Name = madeName
@@ -285,7 +285,7 @@ func computedReadFails(t *testing.T, p *publisher) {
 
 // computedLeftover: what a stop left goes at the next start, also if that has nothing to do.
 func computedLeftover(t *testing.T, p *publisher) {
-	c := newClient(t, p, p.way()).at(2)
+	c := newClient(t, p, p.bareWay()).at(2)
 	plant(t, c.disk, madeName, "of another time")
 	c.wantOutcome(c.run(), update.ResourcesReady, update.NoCause)
 	c.clean()
@@ -293,9 +293,9 @@ func computedLeftover(t *testing.T, p *publisher) {
 
 // computedStopped stops before and inside every write of an update, and restarts.
 func computedStopped(t *testing.T, p *publisher) {
-	template := newClient(t, p, p.way()).at(1)
+	template := newClient(t, p, p.bareWay()).at(1)
 	whole := template.disk.Clone().Open(faultfs.Options{})
-	count := newClient(t, p, p.way())
+	count := newClient(t, p, p.bareWay())
 	count.disk = whole.Disk()
 	_, err := count.try(t.Context(), whole)
 	must(t, err)
@@ -305,7 +305,7 @@ func computedStopped(t *testing.T, p *publisher) {
 		if !begun || testing.Short() && k%3 != 0 {
 			continue
 		}
-		c := newClient(t, p, p.way())
+		c := newClient(t, p, p.bareWay())
 		c.disk = template.disk.Clone()
 		fsys := c.disk.Open(faultfs.Options{})
 		if k%2 == 0 {
@@ -360,7 +360,7 @@ func computedCancelled(t *testing.T, p *publisher) {
 
 // computedResumed: a stop before anything was remembered leaves the patch in the spool, from which it is made again.
 func computedResumed(t *testing.T, p *publisher) {
-	way := p.way()
+	way := p.bareWay()
 	c := newClient(t, p, way).at(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	fsys := c.disk.Open(faultfs.Options{After: func(o faultfs.Op) {

@@ -48,6 +48,7 @@ func (f *fetching) patched(ctx context.Context, list []*content) error {
 
 // forget removes an object from the spool.
 func (s *Source) forget(ctx context.Context, o release.Object) error {
+	delete(s.brought, o.Sum)
 	if err := s.openSpool(); err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (f *fetching) copied(c *content) bool { return len(c.done) > 0 }
 
 // patchProgress tells the traffic: what was in the spool before does not come again.
 func (f *fetching) patchProgress(o release.Object) func(int64) {
-	before := f.s.spool.here(o)
+	before := f.s.here(o)
 	return func(done int64) { f.carried(max(done-before, 0)) }
 }
 
