@@ -295,7 +295,11 @@ func (h *host) warmUp(ctx context.Context) {
 	if err != nil {
 		return // the update says so
 	}
-	way.Warm(ctx)
+	kept := filepath.Join(h.roots.data, h.settings.Baking.CacheResources, releaseFolder)
+	way.Warm(ctx, transfer.FirstFiles(h.signed.root, func(name string) bool {
+		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
+		return err == nil
+	})...)
 	h.warm = way
 }
 

@@ -227,6 +227,16 @@ func (w *HTTPWay) Get(ctx context.Context, name string, from, to int64, limit in
 	if !fs.ValidPath(name) || len(name) > maxName || from < 0 || to >= 0 && to <= from {
 		return nil, fmt.Errorf("mirror: internal error: bytes %d to %d of %q", from, to, name)
 	}
+	if from == 0 && to < 0 {
+		if body, err, is := w.warm.answer(ctx, name); is {
+			return body, err
+		}
+	}
+	return w.get(ctx, name, from, to, limit)
+}
+
+// get makes the request.
+func (w *HTTPWay) get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base.JoinPath(strings.Split(name, "/")...).String(), nil)
 	if err != nil {
 		return nil, err

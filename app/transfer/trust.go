@@ -23,12 +23,37 @@ type trusted struct {
 	query release.Query
 }
 
+// trustFolder is where what was verified lies, in the folder of a Source.
+const trustFolder = "trust"
+
+// maxRoots is how many stored roots are looked for: one or two come a year.
+const maxRoots = 100
+
+// FirstFiles are those that a Source with this root asks for first, whatever is installed: the timestamp, and the root behind the
+// newest one that is known. stored tells whether a file of the folder of the Source is there.
+func FirstFiles(root []byte, stored func(name string) bool) []First {
+	info, err := release.DescribeRoot(root)
+	if err != nil {
+		return nil
+	}
+	next := info.Version + 1
+	for range maxRoots {
+		if !stored(fmt.Sprintf("%s/%d.root.json", trustFolder, next)) {
+			break
+		}
+		next++
+	}
+	return []First{
+		{"metadata/timestamp.json", release.MaxTimestamp}, {fmt.Sprintf("metadata/%d.root.json", next), release.MaxRoot},
+	}
+}
+
 // openTrust reads what was verified before. It is done once.
 func (s *Source) openTrust() error {
 	if s.trust != nil {
 		return nil
 	}
-	store := &trustStore{fs: s.o.FS, folder: s.o.Folder + "/trust", log: s.o.Log}
+	store := &trustStore{fs: s.o.FS, folder: s.o.Folder + "/" + trustFolder, log: s.o.Log}
 	trust, err := release.OpenTrust(s.o.Root, store, s.o.Now)
 	if err != nil {
 		return s.fault(err)
