@@ -98,9 +98,12 @@ func TestSpreadKeepsTheOrder(t *testing.T) {
 func TestSpreadStops(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var got []int
-	qa.Spread(ctx, 2, 1000, func(_ context.Context, i int) qa.Case {
-		if i == 10 {
+	qa.Spread(ctx, 2, 1000, func(ctx context.Context, i int) qa.Case {
+		switch {
+		case i == 10:
 			cancel(errors.New("enough"))
+		case i > 10:
+			<-ctx.Done() // however late the interrupt comes
 		}
 		return qa.Case{}
 	}, func(i int, _ qa.Case) { got = append(got, i) })
