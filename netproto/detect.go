@@ -37,17 +37,6 @@ func (m *Handshake) accepted(g Generation) (own *Handshake, is bool) {
 	return &hello, true
 }
 
-// offered is the inverse of accepted.
-func (m *Handshake) offered() *Handshake {
-	if m.Offer == 0 {
-		return m
-	}
-	sent := *m
-	sent.Version, sent.Capabilities, sent.Offer = m.Offer.Version(), 0, 0
-	sent.Key = offerMark<<16 | m.Version&0xFF<<offerMinor | m.Capabilities&0xFF
-	return &sent
-}
-
 // smallestAnswerC1 is the body of a C1 answer without a compatibility version and without tags, in bytes. The answer of
 // G1 and G2a is shorter, and where C1's has its family that of G2b has a bool.
 const smallestAnswerC1 = 4 + 4 + 1 + 1 + 4 + 2 + 4

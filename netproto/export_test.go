@@ -89,8 +89,16 @@ func WithKeys(opt ClientOptions, key uint32) ClientOptions {
 	return opt
 }
 
-// Offered is the engine hello that a hello of C1 came as, or m itself.
-func Offered(m *Handshake) *Handshake { return m.offered() }
+// Offered is the engine hello that a hello of C1 came as, or m itself: the inverse of accepted.
+func Offered(m *Handshake) *Handshake {
+	if m.Offer == 0 {
+		return m
+	}
+	sent := *m
+	sent.Version, sent.Capabilities, sent.Offer = m.Offer.Version(), 0, 0
+	sent.Key = offerMark<<16 | m.Version&0xFF<<offerMinor | m.Capabilities&0xFF
+	return &sent
+}
 
 // OfferKey is the key of an offer of C1.
 func OfferKey() uint32 { return offerKey(ClientOptions{}.withDefaults().capabilities()) }

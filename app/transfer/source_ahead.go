@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -79,5 +78,3 @@ func (a *aheadRow) close() {
 		}
 	}
 }
-
-func newByteReader(data []byte) io.Reader { return bytes.NewReader(data) }

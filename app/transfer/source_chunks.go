@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -245,7 +246,7 @@ func (p *packs) single(ctx context.Context, r chunk.Range) (io.ReadCloser, error
 	if err != nil {
 		return nil, err
 	}
-	return io.NopCloser(newByteReader(data)), nil
+	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
 // wait returns when all streams have ended.

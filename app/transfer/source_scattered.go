@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -173,7 +174,7 @@ func (f *fetching) unpack(ctx context.Context, by *chunk.Unpacker, c *content, o
 	switch o := object.(type) {
 	case []byte:
 		return f.stream(ctx, c, Entire, func(w io.Writer) error {
-			return by.Unpack(ctx, w, newByteReader(o), encoding, c.size)
+			return by.Unpack(ctx, w, bytes.NewReader(o), encoding, c.size)
 		})
 	case *Spooled:
 		err := f.stream(ctx, c, Entire, func(w io.Writer) error {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"collet/build/qa"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 )
@@ -236,9 +237,9 @@ func decode(ctx context.Context, by *chunk.Unpacker, object, file string, e chun
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return 0, err
 	}
-	c := newComparer(want)
+	c := qa.NewComparer(want)
 	if err := by.Unpack(ctx, c, in, e, size); err != nil {
 		return 0, err
 	}
-	return took, c.end()
+	return took, c.End()
 }

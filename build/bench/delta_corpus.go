@@ -29,9 +29,6 @@ func (s step) kind() string {
 	return kind
 }
 
-// version is the last word of a step's name.
-func (s step) version() string { return s.name[strings.LastIndexByte(s.name, '-')+1:] }
-
 // patchRelease reports whether only the last number of the version changed. Versions are the names of the files' folders.
 func (s step) patchRelease() bool {
 	line := func(path string) string {

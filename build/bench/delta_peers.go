@@ -106,7 +106,7 @@ func (c *contest) patched(ctx context.Context, name string, do func(patch, out s
 	if err := commands(ctx, do(patch, out)...); err != nil {
 		return 0, err
 	}
-	if err := sameFile(out, c.newFile); err != nil {
+	if err := qa.SameFile(out, c.newFile); err != nil {
 		return 0, err
 	}
 	return sizeOf(patch)
@@ -168,7 +168,7 @@ func byCasync(ctx context.Context, c *contest) (int64, error) {
 	if err := commands(ctx, []string{"casync", "extract", "--store=" + store, c.path("new.caibx"), out}); err != nil {
 		return 0, err
 	}
-	return now - was + index, sameFile(out, c.newFile)
+	return now - was + index, qa.SameFile(out, c.newFile)
 }
 
 // casync puts both versions into a store and returns how large it was with the first alone.
@@ -293,7 +293,7 @@ func byZsync(ctx context.Context, c *contest) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := sameFile(out, c.newFile); err != nil {
+	if err := qa.SameFile(out, c.newFile); err != nil {
 		return 0, err
 	}
 	found := fetched.FindSubmatch(r.out)

@@ -295,7 +295,7 @@ func (f *fair) readyZsync(_ context.Context, dir string) (race, error) {
 	out := filepath.Join(dir, "out")
 	return race{
 		args:  []string{"zsync", "-q", "-i", f.contest.oldFile, "-o", out, f.web + "new.zsync"},
-		check: func(ran) error { return sameFile(out, f.contest.newFile) },
+		check: func(ran) error { return qa.SameFile(out, f.contest.newFile) },
 	}, nil
 }
 
@@ -303,6 +303,6 @@ func (f *fair) readyCasync(_ context.Context, dir string) (race, error) {
 	out := filepath.Join(dir, "out")
 	return race{
 		args:  []string{"casync", "extract", "--seed=" + f.contest.oldFile, "--store=" + f.web + "store", f.web + "new.caibx", out},
-		check: func(ran) error { return sameFile(out, f.contest.newFile) },
+		check: func(ran) error { return qa.SameFile(out, f.contest.newFile) },
 	}, nil
 }

@@ -1,11 +1,9 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,7 +26,7 @@ func (s *story) checkSwap() error {
 		{"release 1 was loaded, then swapped for release 2", func() error {
 			return s.facts.oneSwap(l.Old.Compatibility, l.New.Compatibility)
 		}},
-		{"the module on disk is that of release 2", func() error { return sameFile(l.LiveModule(), l.New.Module) }},
+		{"the module on disk is that of release 2", func() error { return qa.SameFile(l.LiveModule(), l.New.Module) }},
 		{"no staged module is left", func() error { return absent(l.LiveModule() + "-staging") }},
 		{"all packs on disk are those of release 2", l.checkPacks},
 	}
@@ -142,42 +140,11 @@ func (s *story) checkDrawn(ctx context.Context, w qa.Window) error {
 // checkPacks compares every pack of release 2 with the client's.
 func (l *Layout) checkPacks() error {
 	for _, pack := range l.New.Packs {
-		if err := sameFile(filepath.Join(l.Client(), packFolder, filepath.Base(pack)), pack); err != nil {
+		if err := qa.SameFile(filepath.Join(l.Client(), packFolder, filepath.Base(pack)), pack); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// sameFile compares two files byte for byte.
-func sameFile(got, want string) error {
-	a, err := os.Open(got)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	b, err := os.Open(want)
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	for chunkA, chunkB := make([]byte, 1<<20), make([]byte, 1<<20); ; {
-		n, errA := io.ReadFull(a, chunkA)
-		m, errB := io.ReadFull(b, chunkB)
-		switch {
-		case !bytes.Equal(chunkA[:n], chunkB[:m]):
-			return fmt.Errorf("%s differs from %s", got, want)
-		case errA != nil || errB != nil:
-			return errors.Join(unlessEnd(errA), unlessEnd(errB))
-		}
-	}
-}
-
-func unlessEnd(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
-	}
-	return err
 }
 
 // absent wants a file not to exist.

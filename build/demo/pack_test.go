@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"collet/build/qa"
 	"collet/netproto/release"
 )
 
@@ -51,7 +52,7 @@ func TestPackBytesDependOnlyOnTheEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := sameFile(first, second); err != nil {
+	if err := qa.SameFile(first, second); err != nil {
 		t.Error(err)
 	}
 	const golden = "sha256:055b3be08192594cc67a3cd209942abfbf1414bfe1ccbccbfe65a7836d7ed4f6"

@@ -68,15 +68,6 @@ type ListedFile struct {
 	Sum  Digest // SHA-256 of the content
 }
 
-// ListedOf makes an entry of a file whose digest is a SHA-256. Mode is ProgramMode for a runtime and PlainMode else.
-func ListedOf(f File, use Use) ListedFile {
-	mode := uint32(PlainMode)
-	if use == UseRuntime {
-		mode = ProgramMode
-	}
-	return ListedFile{Path: f.Path, Use: use, Size: f.Size, Mode: mode, Sum: f.Digest}
-}
-
 // Listing is what a set is: its files, sorted by the bytes of their paths. Equal sets have equal canonical bytes, so the
 // digest of these is the set's identity. See docs/RELEASE-FORMAT.md, "Listing".
 type Listing []ListedFile

@@ -117,10 +117,6 @@ func TestListingAsFiles(t *testing.T) {
 		if !known || ours[i] != want {
 			t.Errorf("%+v, want %+v", ours[i], want)
 		}
-		back := release.ListedOf(ours[i], f.Use)
-		if back != f {
-			t.Errorf("%+v, want %+v", back, f)
-		}
 		if found, ok := l.Find(f.Path); !ok || found != f {
 			t.Errorf("%s is found as %+v", f.Path, found)
 		}

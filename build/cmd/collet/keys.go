@@ -204,12 +204,7 @@ func describe(out io.Writer, info release.RootInfo) {
 }
 
 func (k keysRotateCommand) rotate(ctx context.Context, c console) (err error) {
-	w, err := k.open(c, publish.Options{Allow: k.allow()})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	ring, done, err := w.ring(k.keyFlags)
+	w, ring, done, err := k.openWithKeys(c, k.keyFlags, publish.Options{Allow: k.allow()})
 	if err != nil {
 		return err
 	}
@@ -344,12 +339,7 @@ which theirs are copied for the time.
 
 // Run rehearses.
 func (k keysDrillCommand) Run(ctx context.Context, c console) (err error) {
-	w, err := k.open(c, publish.Options{ReadOnly: true, Allow: k.allow()})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	ring, done, err := w.ring(k.keyFlags)
+	w, ring, done, err := k.openWithKeys(c, k.keyFlags, publish.Options{ReadOnly: true, Allow: k.allow()})
 	if err != nil {
 		return err
 	}

@@ -150,6 +150,18 @@ func (w *workshop) signers(k keyFlags, roles ...release.KeyRole) ([]*release.Pri
 	return keys, errors.Join(err, done())
 }
 
+// openWithKeys opens the release folder and that of its keys. done closes both.
+func (f folderFlags) openWithKeys(c console, k keyFlags, o publish.Options) (w *workshop, ring *publish.Keyring, done func() error, err error) {
+	if w, err = f.open(c, o); err != nil {
+		return nil, nil, nil, err
+	}
+	ring, closeRing, err := w.ring(k)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, w.close())
+	}
+	return w, ring, func() error { return errors.Join(closeRing(), w.close()) }, nil
+}
+
 // ring opens the folder of the keys.
 func (w *workshop) ring(k keyFlags) (*publish.Keyring, func() error, error) {
 	name := k.Keys
