@@ -9,8 +9,8 @@
 set -eu
 
 # What the client's window links against (X11 and Wayland), and the C compiler.
-build_packages="gcc libc6-dev make pkg-config libgl-dev libx11-dev libxcursor-dev libxrandr-dev libxinerama-dev
-libxi-dev libxxf86vm-dev libxkbcommon-dev libwayland-dev wayland-protocols"
+build_packages="gcc libc6-dev make pkg-config libgl-dev libegl-dev libgles-dev libx11-dev libxcursor-dev
+libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev libxkbcommon-dev libwayland-dev wayland-protocols"
 # What `make bench` compares with.
 bench_packages="nginx-light curl"
 # The same for updates between releases, and what its corpus is made with.
@@ -19,7 +19,7 @@ corpus_packages="npm tar zip"
 # What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen.
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-utils strace"
 # The same for build systems that are not Debian, by the names that pkg-config knows.
-build_modules="gl x11 xcursor xrandr xinerama xi xxf86vm xkbcommon wayland-client wayland-cursor wayland-egl"
+build_modules="gl egl glesv2 x11 xcursor xrandr xinerama xi xxf86vm xkbcommon wayland-client wayland-cursor wayland-egl"
 
 say() { printf '%s\n' "setup: $*" >&2; }
 
