@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"bytes"
 	"io"
 	"io/fs"
 	"os"
@@ -93,7 +94,13 @@ func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	size := int64(0)
+	if info, err := f.Stat(); err == nil {
+		size = min(max(info.Size(), 0), limit)
+	}
+	buffer := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // nothing is copied where the file has the size that it says
+	_, err = buffer.ReadFrom(io.LimitReader(f, limit+1))
+	data := buffer.Bytes()
 	if err == nil && int64(len(data)) > limit {
 		return data[:limit], &fs.PathError{Op: "read", Path: name, Err: ErrTooLong}
 	}

@@ -38,7 +38,7 @@ func volumeOf(path string) string {
 		return path
 	}
 	defer f.Close()
-	return mountOf(io.LimitReader(f, maxMounts), existing(path), path)
+	return mountOf(io.LimitReader(f, maxMounts), existing(path), "/") // whose mount is not told within a changed root
 }
 
 // mountOf is the mount point that is nearest above path, or otherwise if there is none.

@@ -32,9 +32,9 @@ const cacheHeader = "collet hashes 1"
 // costs one hashing of everything. The key is a digest of the full path and the algorithm, so that two folders, or two
 // files of one name, never share a line. It is not safe for concurrent use.
 type hashCache struct {
-	lines   map[string]cacheLine
-	used    map[string]bool // keys that this process asked for or stored
-	stored  map[string]bool // keys that this process stored
+	lines   map[cacheKey]cacheLine
+	used    map[cacheKey]bool // keys that this process asked for or stored
+	stored  map[cacheKey]bool // keys that this process stored
 	changed bool
 	unread  func() *hashCache // where the lines come from when they are first needed; nil when they are here
 
@@ -52,14 +52,21 @@ func lazyCache(fsys platform.FS, dir string) *hashCache {
 // known is how many files are remembered.
 func (c *hashCache) known() int {
 	if c.unread != nil {
-		c.lines, c.unread = c.unread().lines, nil
+		read := c.unread()
+		c.lines, c.used, c.unread = read.lines, read.used, nil
 	}
 	return len(c.lines)
 }
 
-func newCache() *hashCache {
-	return &hashCache{lines: map[string]cacheLine{}, used: map[string]bool{}, stored: map[string]bool{}}
+func newCache() *hashCache { return sizedCache(0) }
+
+// sizedCache has room for so many lines.
+func sizedCache(lines int) *hashCache {
+	return &hashCache{lines: make(map[cacheKey]cacheLine, lines), used: make(map[cacheKey]bool, lines), stored: map[cacheKey]bool{}}
 }
+
+// cacheKey is the beginning of a digest: 96 bits, so that two files never share one.
+type cacheKey [12]byte
 
 type cacheLine struct {
 	size     int64
@@ -70,7 +77,7 @@ type cacheLine struct {
 }
 
 // key names a file and the algorithm. One hash serves all calls, because a start asks for every file of the set.
-func (c *hashCache) key(fullPath string, a release.Algorithm) string {
+func (c *hashCache) key(fullPath string, a release.Algorithm) cacheKey {
 	if c.hash == nil {
 		c.hash = release.SHA256.NewHash()
 	}
@@ -78,7 +85,7 @@ func (c *hashCache) key(fullPath string, a release.Algorithm) string {
 	c.text = append(append(append(c.text[:0], a.String()...), 0), fullPath...)
 	_, _ = c.hash.Write(c.text) // no hash ever fails
 	c.text = c.hash.Sum(c.text[:0])
-	return hex.EncodeToString(c.text[:12])
+	return cacheKey(c.text)
 }
 
 func lineOf(id platform.Identity, d release.Digest) cacheLine {
@@ -153,7 +160,7 @@ func decodeCache(data []byte) (c *hashCache, ok bool) {
 	if string(header) != cacheTitle(body) {
 		return nil, false
 	}
-	c = newCache()
+	c = sizedCache(bytes.Count(body, []byte("\n")))
 	for text := range strings.Lines(string(body)) {
 		key, line, ok := parseLine(strings.TrimSuffix(text, "\n"))
 		if !ok {
@@ -166,9 +173,10 @@ func decodeCache(data []byte) (c *hashCache, ok bool) {
 
 func (c *hashCache) encode() []byte {
 	var body bytes.Buffer
-	for _, key := range slices.Sorted(maps.Keys(c.lines)) {
+	byBytes := func(a, b cacheKey) int { return bytes.Compare(a[:], b[:]) }
+	for _, key := range slices.SortedFunc(maps.Keys(c.lines), byBytes) {
 		l := c.lines[key]
-		fmt.Fprintf(&body, "%s %d %d %d %d %s\n", key, l.size, l.modified, l.changed, l.inode, l.digest)
+		fmt.Fprintf(&body, "%x %d %d %d %d %s\n", key, l.size, l.modified, l.changed, l.inode, l.digest)
 	}
 	return append([]byte(cacheTitle(body.Bytes())+"\n"), body.Bytes()...)
 }
@@ -178,18 +186,25 @@ func cacheTitle(body []byte) string {
 	return fmt.Sprintf("%s %08x", cacheHeader, crc32.Checksum(body, castagnoli))
 }
 
-func parseLine(text string) (key string, line cacheLine, ok bool) {
-	fields := strings.Split(text, " ")
-	if len(fields) != 6 {
-		return "", cacheLine{}, false
+func parseLine(text string) (key cacheKey, line cacheLine, ok bool) {
+	var fields [6]string
+	for i := range fields[:5] {
+		var more bool
+		if fields[i], text, more = strings.Cut(text, " "); !more {
+			return key, cacheLine{}, false
+		}
 	}
-	var errs [5]error
+	if fields[5] = text; len(fields[0]) != hex.EncodedLen(len(key)) {
+		return key, cacheLine{}, false
+	}
+	var errs [6]error
 	line.size, errs[0] = strconv.ParseInt(fields[1], 10, 64)
 	line.modified, errs[1] = strconv.ParseInt(fields[2], 10, 64)
 	line.changed, errs[2] = strconv.ParseInt(fields[3], 10, 64)
 	line.inode, errs[3] = strconv.ParseUint(fields[4], 10, 64)
 	line.digest, errs[4] = release.ParseDigest(fields[5])
-	return fields[0], line, errors.Join(errs[:]...) == nil
+	_, errs[5] = hex.Decode(key[:], []byte(fields[0]))
+	return key, line, errors.Join(errs[:]...) == nil
 }
 
 // save writes the cache if it changed, without a sync: it has a checksum. A folder that can't be written loses the saving and nothing else, so the caller

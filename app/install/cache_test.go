@@ -253,15 +253,12 @@ func TestCacheIsBounded(t *testing.T) {
 // TestLargestCacheFits keeps the two limits in step: what may be written can be read.
 func TestLargestCacheFits(t *testing.T) {
 	var c hashCache
-	c.lines = map[string]cacheLine{strings.Repeat("f", 24): {
+	c.lines = map[cacheKey]cacheLine{{0xff}: {
 		size: -1 << 63, modified: -1 << 63, changed: -1 << 63, inode: 1<<64 - 1, digest: release.SHA256Digest([32]byte{1}),
 	}}
 	line := len(c.encode()) - len(cacheTitle(nil)) - 1
 	if need := line*maxLines + len(cacheTitle(nil)) + 1; need > maxCache {
 		t.Errorf("%d lines of %d bytes need %d, the limit is %d", maxLines, line, need, maxCache)
-	}
-	if n := len(newCache().key("/a", release.SHA256)); n != 24 {
-		t.Errorf("a key has %d characters", n)
 	}
 }
 

@@ -69,6 +69,14 @@ type Journal struct {
 	size   int64          // bytes of the slot that are valid; the next record goes there
 }
 
+// journalMark tells two states of a journal apart.
+type journalMark struct {
+	number uint64
+	size   int64
+}
+
+func (j *Journal) mark() journalMark { return journalMark{j.Number, j.size} }
+
 // apply adds one record.
 func (j *Journal) apply(r record) {
 	if r.Number != 0 {

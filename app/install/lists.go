@@ -67,7 +67,7 @@ func readLists(fsys platform.FS, name string, want release.Digest) (l lists, ok 
 		return lists{}, false, err
 	}
 	got, err := release.SHA256.DigestOf(bytes.NewReader(data))
-	ok = err == nil && got == want && json.Unmarshal(data, &l) == nil
+	ok = err == nil && got == want && l.decode(data) == nil
 	return l, ok, nil
 }
 
@@ -120,30 +120,40 @@ func (l *lists) mark(library string, change func(*undo)) {
 
 // swapped turns the files of the transaction, except those that were missed, into the set, and notes what to undo.
 func (l *lists) swapped(build release.Digest, missed []string) {
-	l.Files = slices.DeleteFunc(slices.Clone(l.Files), func(e entry) bool { return slices.Contains(missed, e.Live) })
+	if len(missed) > 0 {
+		l.Files = slices.DeleteFunc(slices.Clone(l.Files), func(e entry) bool { return slices.Contains(missed, e.Live) })
+	}
 	known := l.unproven()
 	if l.Was.IsZero() && len(known) == 0 {
 		l.Was = l.Is
 	}
 	l.Is = build
-	var fresh []undo
-	replaced := map[string]bool{}
+	fresh := make([]undo, 0, len(l.Files))
 	for _, e := range l.Files {
-		if e.Repair || known[e.Live] {
-			continue
+		if !e.Repair && !known[e.Live] {
+			fresh = append(fresh, undo{Kind: e.Kind, Live: e.Live, Size: e.OldSize, Digest: e.Old, Foreign: e.Foreign})
 		}
-		replaced[e.Live] = true
-		fresh = append(fresh, undo{Kind: e.Kind, Live: e.Live, Size: e.OldSize, Digest: e.Old, Foreign: e.Foreign})
 	}
 	// What has proven itself is the backup from here on, whether the one before it is gone or not.
-	l.Undo = append(slices.DeleteFunc(slices.Clone(l.Undo), func(u undo) bool { return replaced[u.Live] }), fresh...)
+	l.Undo = slices.Concat(outside(l.Undo, fresh), fresh)
 	l.keep(slices.Concat(l.Adopted, l.Files))
-	set := l.set()
 	for i, u := range l.Undo {
-		_, live := set[u.Live]
+		_, live := slices.BinarySearchFunc(l.Set, u.Live, func(e entry, live string) int { return strings.Compare(e.Live, live) })
 		l.Undo[i].Gone = !live
 	}
 	l.Files, l.Adopted = nil, nil
+}
+
+// outside are the undos of names that others don't have.
+func outside(old, others []undo) []undo {
+	if len(old) == 0 {
+		return nil
+	}
+	names := make(map[string]bool, len(others))
+	for _, u := range others {
+		names[u.Live] = true
+	}
+	return slices.DeleteFunc(slices.Clone(old), func(u undo) bool { return names[u.Live] })
 }
 
 // rolledBack gives the set what is on its way back; what it replaces are parts again.
@@ -170,11 +180,23 @@ func (l *lists) rolledBack() {
 
 // keep gives the set files that are live; the last one of a name counts.
 func (l *lists) keep(files []entry) {
-	set := l.set()
-	for _, e := range files {
-		put(set, entry{Kind: e.Kind, Live: e.Live, Size: e.Size, Digest: e.Digest})
+	if len(files) == 0 {
+		return
 	}
-	l.setTo(set)
+	all := make([]entry, 0, len(l.Set)+len(files))
+	all = append(all, l.Set...)
+	for _, e := range files {
+		all = append(all, entry{Kind: e.Kind, Live: e.Live, Size: e.Size, Digest: e.Digest})
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return strings.Compare(a.Live, b.Live) })
+	kept := all[:0]
+	for i, e := range all {
+		last := i == len(all)-1 || all[i+1].Live != e.Live
+		if last && !e.gone() {
+			kept = append(kept, e)
+		}
+	}
+	l.Set = kept
 }
 
 // put gives a name its place in a set, or takes it away.

@@ -43,14 +43,6 @@ func (p *planning) salvageBase(ctx context.Context, c *candidate, progress func(
 	return ctx.Err()
 }
 
-// note remembers which files the offer is about.
-func (p *planning) note() {
-	p.dir.offered = make([]entry, len(p.offered))
-	for i, c := range p.offered {
-		p.dir.offered[i] = c.entry
-	}
-}
-
 // foresee says how much there is to hash, where that is known: when everything will be, or nothing is remembered. A start
 // that has little to hash does not look at every file twice.
 func (p *planning) foresee(progress func(file string, done, size int64)) {

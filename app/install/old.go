@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash"
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
-	"time"
 
 	"collet/netproto/release"
 	"collet/platform"
@@ -17,35 +14,6 @@ import (
 
 // This file is what an update that travels as differences asks of the install: which of its files hold contents that it can
 // begin with.
-
-// Identity is what the set of an offer would be called once it is live, as Set tells it: a digest over the names, digests and
-// sizes of the files that concern this install, in the order of the offer.
-func (d *Dir) Identity(offer []release.File) release.Digest {
-	identity := newSetName()
-	for _, f := range offer {
-		if e, known := d.cfg.Names.entryOf(f); known {
-			identity.add(e)
-		}
-	}
-	return identity.sum()
-}
-
-// setName sums a set up, file by file.
-type setName struct {
-	hash hash.Hash
-	line []byte
-}
-
-func newSetName() *setName { return &setName{hash: release.SHA256.NewHash()} }
-
-func (i *setName) add(e entry) {
-	i.line = append(append(i.line[:0], e.Live...), 0)
-	i.line = append(append(i.line, e.Digest.String()...), 0)
-	i.line = append(strconv.AppendInt(i.line, e.Size, 10), '\n')
-	_, _ = i.hash.Write(i.line) // no hash ever fails
-}
-
-func (i *setName) sum() release.Digest { return release.SHA256.SumOf(i.hash) }
 
 // Concerns reports whether a file of an offer belongs to this install, in one mode or the other.
 func (d *Dir) Concerns(f release.File) bool {
@@ -168,41 +136,4 @@ func (d *Dir) Bare() bool {
 	}
 	_, err := d.cfg.Base.Lstat(d.cfg.Names.Library())
 	return err != nil
-}
-
-// glanceAge is how long what Glance saw is good for. A file that changes in that time is found out at the next start, as one
-// that changes right after it was looked at.
-const glanceAge = 3 * time.Second
-
-// glance is what was there a moment ago.
-type glance struct {
-	at    time.Time
-	infos map[string]fs.FileInfo
-}
-
-// Glance looks at the files of an offer that is expected, so that a Plan that follows soon has less to do: it is for the time
-// in which a server is waited for. It may run beside whatever does not use the Dir.
-func (d *Dir) Glance(offer []release.File) {
-	glancer, can := d.fs.(platform.Glancer)
-	if !can {
-		return
-	}
-	names := make([]string, 0, len(offer))
-	for _, f := range offer {
-		if e, known := d.cfg.Names.entryOf(f); known {
-			names = append(names, e.Live)
-		}
-	}
-	d.glanced = newGlance(glancer, names)
-	d.cache.known() // reads it
-}
-
-func newGlance(glancer platform.Glancer, names []string) *glance {
-	g := &glance{at: time.Now(), infos: make(map[string]fs.FileInfo, len(names))}
-	for i, info := range glancer.LstatAll(names) {
-		if info != nil {
-			g.infos[names[i]] = info
-		}
-	}
-	return g
 }

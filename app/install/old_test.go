@@ -4,10 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"collet/app/install"
 	"collet/app/update"
@@ -111,29 +108,5 @@ func TestRestart(t *testing.T) {
 	}
 	if err := d.Restart(t.Context(), 7); err == nil {
 		t.Error("a file that is not planned began anew")
-	}
-}
-
-// TestGlance: what was seen a moment ago is used once, and changes nothing about the result.
-func TestGlance(t *testing.T) {
-	f := newFolder(t)
-	set := packs("Core.zip", "core", "A/B.zip", "b")
-	start{blobs: set, confirm: true}.must(f)
-	d := f.mustOpen()
-	defer d.Close()
-	files := offer(t, release.SHA256, set)
-	d.Glance(files)
-	plan, err := d.Plan(t.Context(), update.Resources, files, func(string, int64, int64) {})
-	if err != nil || len(plan.Wants) != 0 || plan.Matched != 2 {
-		t.Errorf("%+v, %v", plan, err)
-	}
-	later := time.Now().Add(time.Second)
-	f.write("Resources/Core.zip", "CORE")
-	if err := os.Chtimes(filepath.Join(f.dir, "Resources", "Core.zip"), later, later); err != nil {
-		t.Fatal(err)
-	}
-	plan, err = d.Plan(t.Context(), update.Resources, files, func(string, int64, int64) {})
-	if err != nil || len(plan.Wants) != 1 {
-		t.Errorf("a change behind the glance: %+v, %v", plan, err)
 	}
 }

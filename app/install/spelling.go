@@ -13,7 +13,12 @@ import (
 // takes both for one name: it is the same file, and not one that goes and one that comes. On other systems they are two.
 func (p *planning) respell() error {
 	p.spelled = map[string]string{}
-	news := slices.DeleteFunc(slices.Clone(p.offered), func(c candidate) bool { return !p.set[c.entry.Live].Digest.IsZero() })
+	var news []candidate
+	for _, c := range p.offered {
+		if p.set[c.entry.Live].Digest.IsZero() {
+			news = append(news, c)
+		}
+	}
 	if len(news) == 0 || len(p.set) == 0 {
 		return nil // nothing is spelled otherwise than it was
 	}

@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"collet/app/update"
 	"collet/netproto/release"
@@ -37,8 +36,10 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := d.Abandon(); err != nil {
 		return update.Plan{}, err
 	}
-	if err := checkOffer(offer); err != nil {
-		return update.Plan{}, err
+	if !d.glanced.isAbout(offer) {
+		if err := checkOffer(offer); err != nil {
+			return update.Plan{}, err
+		}
 	}
 	if err := d.withdraw(ctx); err != nil {
 		return update.Plan{}, err
@@ -102,9 +103,11 @@ func checkOffer(offer []release.File) error {
 
 // candidate is a file of the offer that concerns this install.
 type candidate struct {
-	file   release.File
-	entry  entry
-	offset int64 // bytes of its part that can be used
+	file    release.File
+	entry   entry
+	info    fs.FileInfo // what was seen of the live file a moment ago; nil: nothing, or nobody has looked
+	current bool        // it was the offered one then, as the hash cache has it
+	offset  int64       // bytes of its part that can be used
 
 	resumed bool           // the part was begun before this plan
 	salvage *salvage       // what can be had from the live file; nil where nothing can
@@ -127,50 +130,24 @@ type planning struct {
 	spelled map[string]string // names of the set that are spelled anew: the old name's new one
 	hides   bool              // the runtime is to be told that not all packs below count
 	work    work
-	glance  *glance // a file that is not in it is looked at by itself; nil: so is every file
-}
-
-// lookAround looks at all offered files at once, where the disk can do that, unless that was done a moment ago.
-func (p *planning) lookAround() {
-	p.glance, p.dir.glanced = p.dir.glanced, nil
-	glancer, can := p.dir.fs.(platform.Glancer)
-	if !can || p.glance != nil && time.Since(p.glance.at) < glanceAge {
-		return
-	}
-	names := make([]string, len(p.offered))
-	for i, c := range p.offered {
-		names[i] = c.entry.Live
-	}
-	p.glance = newGlance(glancer, names)
-}
-
-// lstat looks at an offered file.
-func (p *planning) lstat(live string) (fs.FileInfo, error) {
-	if p.glance != nil && p.glance.infos[live] != nil {
-		return p.glance.infos[live], nil
-	}
-	return p.dir.fs.Lstat(live)
 }
 
 // newPlanning filters the offer by mode (seed 000, "Init data"; roles that we don't know are skipped).
 func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, error) {
-	p := &planning{dir: d, mode: mode, set: d.journal.lists.set()}
-	identity := newSetName()
-	for _, f := range offer {
-		e, known := d.cfg.Names.entryOf(f)
-		if !known {
-			continue
-		}
-		identity.add(e)
-		p.packs = p.packs || e.Kind == pack
-		if d.covers(mode, e.Kind) {
-			p.symbols = p.symbols || e.Kind == module
-			p.offered = append(p.offered, candidate{file: f, entry: e})
+	g := d.sighted(offer)
+	p := &planning{dir: d, mode: mode, build: g.build, set: g.set, offered: make([]candidate, 0, len(g.files))}
+	if p.set == nil || g.about != d.journal.mark() {
+		p.set = d.journal.lists.set()
+	}
+	for _, c := range g.files {
+		p.packs = p.packs || c.entry.Kind == pack
+		if d.covers(mode, c.entry.Kind) {
+			p.symbols = p.symbols || c.entry.Kind == module
+			p.offered = append(p.offered, c)
 		} else {
-			p.others = append(p.others, e)
+			p.others = append(p.others, c.entry)
 		}
 	}
-	p.build = identity.sum()
 	// Modules come first: a damaged one is known before the packs are fetched.
 	slices.SortStableFunc(p.offered, func(a, b candidate) int { return cmp.Compare(order(a.entry.Kind), order(b.entry.Kind)) })
 	return p, p.respell()
@@ -192,20 +169,15 @@ func counts(mode update.Mode, k kind) bool {
 
 // compare finds what is missing, what the set has but does not know, and what the release dropped.
 func (p *planning) compare(ctx context.Context, progress func(file string, done, size int64)) error {
-	offered := make(map[string]bool, len(p.offered))
+	if err := p.compareSet(ctx); err != nil {
+		return err
+	}
+	p.dir.offered = p.offered
+	p.foresee(progress)
 	for _, c := range p.offered {
-		offered[c.entry.Live] = true
 		if counts(p.mode, c.entry.Kind) {
 			p.matched++
 		}
-	}
-	if err := p.compareSet(ctx, offered, progress); err != nil {
-		return err
-	}
-	p.note()
-	p.lookAround()
-	p.foresee(progress)
-	for _, c := range p.offered {
 		current, err := p.compareFile(ctx, &c, progress)
 		below := false
 		if err == nil && !current {
@@ -228,25 +200,43 @@ func (p *planning) compare(ctx context.Context, progress func(file string, done,
 }
 
 // compareSet finds files of the set that the offer lacks.
-func (p *planning) compareSet(ctx context.Context, offered map[string]bool, progress func(file string, done, size int64)) error {
-	for _, live := range slices.Sorted(maps.Keys(p.set)) {
+func (p *planning) compareSet(ctx context.Context) error {
+	for _, live := range p.notOffered() {
 		e := p.set[live]
-		dropped := e.Kind == pack && p.packs || e.Kind == companion && p.symbols && belongs(companion, live, p.dir.cfg.Names.Library())
-		if offered[live] || !dropped {
-			continue
+		if e.Kind == pack && p.packs || e.Kind == companion && p.symbols && belongs(companion, live, p.dir.cfg.Names.Library()) {
+			p.gone = append(p.gone, entry{Kind: e.Kind, Live: live, Old: e.Digest, OldSize: e.Size})
 		}
-		gone := entry{Kind: e.Kind, Live: live, Old: e.Digest, OldSize: e.Size}
-		p.gone = append(p.gone, gone)
 	}
 	return p.recheckGone(ctx)
+}
+
+// notOffered are the names of the set that are not offered, in order.
+func (p *planning) notOffered() []string {
+	known := 0
+	for _, c := range p.offered {
+		if _, is := p.set[c.entry.Live]; is {
+			known++
+		}
+	}
+	if known == len(p.set) {
+		return nil // as at nearly every start
+	}
+	rest := maps.Clone(p.set)
+	for _, c := range p.offered {
+		delete(rest, c.entry.Live)
+	}
+	return slices.Sorted(maps.Keys(rest))
 }
 
 // compareFile reports whether the live file is already what the offer says, and notes what it would replace.
 func (p *planning) compareFile(ctx context.Context, c *candidate, progress func(file string, done, size int64)) (bool, error) {
 	d, e := p.dir, &c.entry
+	if c.current && !d.cfg.Verify {
+		return true, nil
+	}
 	known, ours := p.set[e.Live]
 	e.Repair = ours && known.Digest == e.Digest
-	info, err := p.lstat(e.Live)
+	info, err := p.lstat(c)
 	switch {
 	case isNotFolder(err):
 		e.Aside = true // a file stands where its folder will be
@@ -279,6 +269,14 @@ func (p *planning) compareFile(ctx context.Context, c *candidate, progress func(
 		e.Old, e.OldSize, e.Foreign = digest, info.Size(), !ours && len(p.set) > 0
 	}
 	return false, nil
+}
+
+// lstat looks at an offered file that nobody has seen yet.
+func (p *planning) lstat(c *candidate) (fs.FileInfo, error) {
+	if c.info != nil {
+		return c.info, nil
+	}
+	return p.dir.fs.Lstat(c.entry.Live)
 }
 
 // checkBlocked refuses an offer that needs a folder where a file stands that does not go with it.

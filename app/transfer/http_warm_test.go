@@ -77,10 +77,14 @@ func readAll(t *testing.T, w *HTTPWay, name string) (string, error) {
 
 // TestWarmAsksOnce: what was asked for early is not asked for again, and the second time it is.
 func TestWarmAsksOnce(t *testing.T) {
+	never := make(chan bool, 1)
 	s := newCounted(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "gone") {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "gone"):
 			http.NotFound(w, r)
 			return
+		case strings.HasSuffix(r.URL.Path, "never/taken"):
+			never <- true
 		}
 		fmt.Fprint(w, "text of "+r.URL.Path)
 	})
@@ -95,6 +99,7 @@ func TestWarmAsksOnce(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+	<-never
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -194,6 +195,11 @@ func (c *canon) readText(field string, value *string, limit int) bool {
 		c.fail(field + " is no text")
 		return false
 	}
+	rest := c.buf[c.pos+1 : min(len(c.buf), c.pos+limit+2)]
+	if end := bytes.IndexAny(rest, `"\\`); end >= 0 && rest[end] == '"' { // as in nearly all of them
+		*value, c.pos = string(rest[:end]), c.pos+end+2
+		return true
+	}
 	var b strings.Builder
 	for at := c.pos + 1; at < len(c.buf) && b.Len() <= limit; at++ {
 		switch c.buf[at] {
@@ -253,19 +259,37 @@ func (c *canon) digits(field string, b []byte) {
 	c.mark(`"`)
 }
 
-func decodeLowerHex(dst, src []byte) bool {
-	for _, b := range src {
-		if b >= 'A' && b <= 'F' {
+// decodeLowerHex fills the beginning of dst from an even number of digits.
+func decodeLowerHex[T string | []byte](dst []byte, src T) bool {
+	for i := range len(src) / 2 {
+		high, low := hexValue(src[2*i]), hexValue(src[2*i+1])
+		if high|low > 0xf {
 			return false
 		}
+		dst[i] = high<<4 | low
 	}
-	_, err := hex.Decode(dst, src)
-	return err == nil
+	return true
 }
 
-// codeList walks an array of at most limit items. Reading it makes room as it goes.
+// hexValue is what a digit stands for; 0xff for none.
+func hexValue(b byte) byte {
+	switch {
+	case b >= '0' && b <= '9':
+		return b - '0'
+	case b >= 'a' && b <= 'f':
+		return b - 'a' + 10
+	default:
+		return 0xff
+	}
+}
+
+// codeList walks an array of at most limit items. Reading it makes room for as
+// many as there can be in what came.
 func codeList[T any](c *canon, field string, items *[]T, limit int, code func(*canon, *T)) {
 	c.mark("[")
+	if c.err == nil && c.reading {
+		*items = make([]T, 0, min(bytes.Count(c.buf[c.pos:], []byte("},{"))+1, limit))
+	}
 	for i := 0; c.err == nil; i++ {
 		if c.reading && c.next("]") || !c.reading && i == len(*items) {
 			break

@@ -7,7 +7,6 @@ import (
 	"hash"
 	"hash/fnv"
 	"io"
-	"strings"
 
 	"github.com/minio/sha256-simd"
 )
@@ -105,19 +104,25 @@ func (d Digest) FNV() (sum uint64, ok bool) {
 }
 
 // String is the text form, algorithm:hex, for example "fnv1a64:cbf29ce484222325". ParseDigest reads it back.
-func (d Digest) String() string {
-	return d.Algorithm.String() + ":" + hex.EncodeToString(d.sum[:d.Algorithm.size()])
+func (d Digest) String() string { return string(d.Append(nil)) }
+
+// Append is String behind b, for who writes many.
+func (d Digest) Append(b []byte) []byte {
+	b = append(append(b, d.Algorithm.String()...), ':')
+	return hex.AppendEncode(b, d.sum[:d.Algorithm.size()])
 }
 
 // ParseDigest reads the text form. Anything but the exact lower-case form of a known algorithm is refused.
-func ParseDigest(s string) (Digest, error) {
-	name, digits, _ := strings.Cut(s, ":")
+func ParseDigest(s string) (Digest, error) { return parseDigest(s) }
+
+func parseDigest[T string | []byte](s T) (Digest, error) {
 	for _, a := range []Algorithm{SHA256, FNV1a64} {
-		if name != a.String() || len(digits) != 2*a.size() {
+		prefix := len(a.String()) + 1
+		if len(s) != prefix+2*a.size() || string(s[:prefix-1]) != a.String() || s[prefix-1] != ':' {
 			continue
 		}
 		d := Digest{Algorithm: a}
-		if _, err := hex.Decode(d.sum[:], []byte(digits)); err != nil || d.String() != s {
+		if !decodeLowerHex(d.sum[:], s[prefix:]) {
 			break
 		}
 		return d, nil
@@ -144,7 +149,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 		*d = Digest{}
 		return nil
 	}
-	parsed, err := ParseDigest(string(text))
+	parsed, err := parseDigest(text)
 	if err == nil {
 		*d = parsed
 	}

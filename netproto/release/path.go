@@ -79,6 +79,8 @@ func elementFault(element string) string {
 
 func runeFault(r rune) string {
 	switch {
+	case r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z'):
+		return "" // nearly all are, and the rest takes longer
 	case strings.ContainsRune(`\:*?"<>|`, r):
 		return fmt.Sprintf("contains %q, which Windows refuses", r)
 	case r != ' ' && !unicode.IsPrint(r):
@@ -109,11 +111,16 @@ func hasSecondSpelling(r rune) bool {
 	return false
 }
 
+// maxDevice is the most bytes that a device's name has: six letters, of which some can be two bytes of lower case.
+const maxDevice = 12
+
 // isDevice knows the names that Windows opens as devices in any folder and with any extension.
 func isDevice(element string) bool {
-	base, _, _ := strings.Cut(strings.ToUpper(element), ".")
-	base = strings.TrimRight(base, " ")
-	switch base {
+	base, _, _ := strings.Cut(element, ".")
+	if base = strings.TrimRight(base, " "); len(base) > maxDevice {
+		return false
+	}
+	switch base = strings.ToUpper(base); base {
 	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$":
 		return true
 	}
@@ -137,6 +144,9 @@ func isShortName(element string) bool {
 // Fold is the form under which two paths are one file on a system that ignores case. The German sharp s counts as two
 // letters, as macOS has it.
 func Fold(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return strings.ToLower(path)
+	}
 	folded := strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, path)
 	return strings.ReplaceAll(folded, "ß", "ss")
 }
@@ -148,26 +158,33 @@ func CheckSet(files []File) error {
 		return &PathError{Path: files[MaxSet].Path, Reason: fmt.Sprintf("is file number %d; a list may hold %d", MaxSet+1, MaxSet)}
 	}
 	seen := make(map[string]string, len(files)) // the path of each folded one
-	for _, f := range files {
+	all := make([]string, len(files))           // folded
+	for i, f := range files {
 		if err := CheckPath(f.Path); err != nil {
 			return err
 		}
-		folded := Fold(f.Path)
-		if other, taken := seen[folded]; taken {
+		all[i] = Fold(f.Path)
+		if other, taken := seen[all[i]]; taken {
 			return &PathError{Path: f.Path, Reason: fmt.Sprintf("is the same file as %q on some systems", other)}
 		}
-		seen[folded] = f.Path
+		seen[all[i]] = f.Path
 	}
-	for _, f := range files {
-		if parent, taken := parentIn(seen, Fold(f.Path)); taken {
+	free := "" // a folder on the way to which there is no file
+	for i, f := range files {
+		folder := all[i][:strings.LastIndexByte(all[i], '/')+1]
+		if folder == free {
+			continue
+		}
+		if parent, taken := parentIn(seen, folder); taken {
 			return &PathError{Path: f.Path, Reason: fmt.Sprintf("needs a folder where %q is a file", parent)}
 		}
+		free = folder
 	}
 	return nil
 }
 
-// parentIn finds a path of seen that is a folder of the folded one. Folding keeps slashes where they are between
-// elements, so what stands before one is the folded folder.
+// parentIn finds a path of seen that is a folded folder, or one above it; folders end in a slash. Folding keeps slashes where
+// they are between elements, so what stands before one is the folded folder.
 func parentIn(seen map[string]string, folded string) (string, bool) {
 	for i := range len(folded) {
 		if folded[i] != '/' {

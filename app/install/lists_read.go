@@ -1,0 +1,200 @@
+package install
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"collet/netproto/release"
+)
+
+// decode reads what encode wrote. A set of ten thousand files is read at every start that follows an update, and the general
+// reader takes longer for it than the server for its answer: so what is exactly in the form of encode is read by hand, and
+// anything else, such as the lists of a later version, by encoding/json.
+func (l *lists) decode(data []byte) error {
+	s := &scanner{rest: data}
+	var read lists
+	if s.object(func(key string) { read.scan(s, key) }); s.odd || len(s.rest) > 0 {
+		read = lists{}
+		if err := json.Unmarshal(data, &read); err != nil {
+			return err
+		}
+	}
+	*l = read
+	return nil
+}
+
+func (l *lists) scan(s *scanner, key string) {
+	switch key {
+	case "is":
+		l.Is = s.digest()
+	case "was":
+		l.Was = s.digest()
+	case "set":
+		l.Set = s.entries()
+	case "adopted":
+		l.Adopted = s.entries()
+	case "files":
+		l.Files = s.entries()
+	case "parts":
+		l.Parts = s.entries()
+	case "undo":
+		l.Undo = scanAll(s, (*undo).scan)
+	default:
+		s.odd = true
+	}
+}
+
+func (e *entry) scan(s *scanner, key string) {
+	switch key {
+	case "kind":
+		e.Kind = s.kind()
+	case "live":
+		e.Live = s.text()
+	case "size":
+		e.Size = s.number()
+	case "digest":
+		e.Digest = s.digest()
+	case "old":
+		e.Old = s.digest()
+	case "old_size":
+		e.OldSize = s.number()
+	case "repair":
+		e.Repair = s.yes()
+	case "foreign":
+		e.Foreign = s.yes()
+	case "aside":
+		e.Aside = s.yes()
+	case "broken":
+		e.Broken = s.yes()
+	default:
+		s.odd = true
+	}
+}
+
+func (u *undo) scan(s *scanner, key string) {
+	switch key {
+	case "kind":
+		u.Kind = s.kind()
+	case "live":
+		u.Live = s.text()
+	case "size":
+		u.Size = s.number()
+	case "digest":
+		u.Digest = s.digest()
+	case "foreign":
+		u.Foreign = s.yes()
+	case "gone":
+		u.Gone = s.yes()
+	case "proven":
+		u.Proven = s.yes()
+	case "reverting":
+		u.Reverting = s.yes()
+	default:
+		s.odd = true
+	}
+}
+
+// scanner takes JSON apart that encoding/json wrote: without spaces, and with texts in which nothing is escaped. After
+// anything else odd is true, and nothing moves any more.
+type scanner struct {
+	rest []byte
+	odd  bool
+}
+
+// mark takes what has to come next.
+func (s *scanner) mark(b byte) {
+	if s.next(b) {
+		s.rest = s.rest[1:]
+	} else {
+		s.odd = true
+	}
+}
+
+func (s *scanner) next(b byte) bool { return !s.odd && len(s.rest) > 0 && s.rest[0] == b }
+
+// object takes an object, and shows each key of it to field, which takes its value.
+func (s *scanner) object(field func(key string)) {
+	s.mark('{')
+	for more := !s.next('}'); more && !s.odd; {
+		key := s.quoted()
+		s.mark(':')
+		field(string(key))
+		if more = s.next(','); more {
+			s.mark(',')
+		}
+	}
+	s.mark('}')
+}
+
+func (s *scanner) entries() []entry { return scanAll(s, (*entry).scan) }
+
+// scanAll takes a list of objects.
+func scanAll[T any](s *scanner, scan func(item *T, s *scanner, key string)) (all []T) {
+	s.mark('[')
+	all = make([]T, 0, bytes.Count(s.rest, []byte("},{"))+1)
+	for more := true; more && !s.odd; {
+		all = append(all, *new(T))
+		item := &all[len(all)-1]
+		s.object(func(key string) { scan(item, s, key) })
+		if more = s.next(','); more {
+			s.mark(',')
+		}
+	}
+	s.mark(']')
+	return all
+}
+
+// quoted takes a text whose bytes stand for themselves.
+func (s *scanner) quoted() []byte {
+	s.mark('"')
+	end := bytes.IndexByte(s.rest, '"')
+	if s.odd || end < 0 || bytes.IndexByte(s.rest[:end], '\\') >= 0 {
+		s.odd = true
+		return nil
+	}
+	text := s.rest[:end]
+	s.rest = s.rest[end+1:]
+	return text
+}
+
+func (s *scanner) text() string { return string(s.quoted()) }
+
+// kind takes a kind; the usual ones are not copied.
+func (s *scanner) kind() kind {
+	text := s.quoted()
+	for _, k := range []kind{pack, module, companion} {
+		if string(text) == string(k) {
+			return k
+		}
+	}
+	return kind(text)
+}
+
+func (s *scanner) digest() (d release.Digest) {
+	if err := d.UnmarshalText(s.quoted()); err != nil {
+		s.odd = true
+	}
+	return d
+}
+
+func (s *scanner) number() int64 {
+	n := 0
+	for n < len(s.rest) && (s.rest[n] >= '0' && s.rest[n] <= '9' || n == 0 && s.rest[n] == '-') {
+		n++
+	}
+	number, err := strconv.ParseInt(string(s.rest[:n]), 10, 64)
+	if err != nil {
+		s.odd = true
+	}
+	s.rest = s.rest[n:]
+	return number
+}
+
+// yes takes the one value that encode writes for a flag.
+func (s *scanner) yes() bool {
+	rest, is := bytes.CutPrefix(s.rest, []byte("true"))
+	s.odd = s.odd || !is
+	s.rest = rest
+	return is
+}
