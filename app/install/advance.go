@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -292,8 +293,8 @@ func (d *Dir) look(ctx context.Context) ([]Seen, error) {
 	return seen, nil
 }
 
-// content hashes one name, unless this process hashed exactly these bytes while they arrived. Nothing else is believed:
-// this runs only while a transaction is open. Either digest may be zero.
+// content hashes one name, unless this process hashed exactly these bytes while they arrived, or believed the hash cache when
+// it planned. Nothing else is believed: this runs only while a transaction is open. Either digest may be zero.
 func (d *Dir) content(ctx context.Context, name string, wanted, previous release.Digest) (Content, error) {
 	if d.work.finished(name) {
 		return Wanted, nil
@@ -309,7 +310,7 @@ func (d *Dir) content(ctx context.Context, name string, wanted, previous release
 	case !info.Mode().IsRegular():
 		return Other, nil
 	}
-	var got release.Digest
+	got := d.planned(name, info, cmp.Or(previous.Algorithm, wanted.Algorithm))
 	for _, known := range []struct {
 		digest  release.Digest
 		content Content
@@ -327,23 +328,6 @@ func (d *Dir) content(ctx context.Context, name string, wanted, previous release
 		}
 	}
 	return Other, nil
-}
-
-// remember puts what a finished transaction verified into the hash cache, so that the next start hashes nothing.
-// Companions may have stayed what they were.
-//
-// The files were renamed a moment ago, so their identities are not settled. Where there is an inode that is accepted: to
-// hide a change, somebody would have to write within the tick of our rename and to restore the time of our last write.
-func (d *Dir) remember(files []entry) {
-	for _, e := range files {
-		info, err := d.fs.Lstat(e.Live)
-		if err != nil || e.Kind == companion || e.gone() || info.Size() != e.Size {
-			continue
-		}
-		if id := platform.IdentityOf(info); id.Inode != 0 || settled(id, d.cfg.Now()) {
-			d.cache.store(d.fs.Path(e.Live), id, e.Digest)
-		}
-	}
 }
 
 // read hashes a whole file. progress may be nil.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -231,6 +232,36 @@ func (c *hashCache) bound(limit int) {
 			if len(c.lines) > limit && !(old && c.used[key]) {
 				delete(c.lines, key)
 			}
+		}
+	}
+}
+
+// planned is the digest of a file as this process's Plan had it from the hash cache; zero where it has to be hashed.
+func (d *Dir) planned(name string, info fs.FileInfo, a release.Algorithm) release.Digest {
+	if d.work == nil || a == release.NoDigest {
+		return release.Digest{}
+	}
+	full := d.fs.Path(name)
+	digest, found := d.cache.lookup(full, a, platform.IdentityOf(info))
+	if !found || d.cfg.Verify && !d.cache.fresh(full, a) {
+		return release.Digest{}
+	}
+	return digest
+}
+
+// remember puts what a finished transaction verified into the hash cache, so that the next start hashes nothing.
+// Companions may have stayed what they were.
+//
+// The files were renamed a moment ago, so their identities are not settled. Where there is an inode that is accepted: to
+// hide a change, somebody would have to write within the tick of our rename and to restore the time of our last write.
+func (d *Dir) remember(files []entry) {
+	for _, e := range files {
+		info, err := d.fs.Lstat(e.Live)
+		if err != nil || e.Kind == companion || e.gone() || info.Size() != e.Size {
+			continue
+		}
+		if id := platform.IdentityOf(info); id.Inode != 0 || settled(id, d.cfg.Now()) {
+			d.cache.store(d.fs.Path(e.Live), id, e.Digest)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type work struct {
 	begun bool            // the journal has a transaction for them, and for files that only go
 	done  map[string]bool // parts whose bytes this process hashed on their way and found right
 	open  *part
-	loose []int // items whose parts are finished and not synced
+	loose loose // finished parts that are not synced
 }
 
 func (w *work) entries() []entry {
@@ -185,7 +185,10 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 			fmt.Errorf("got %d bytes with digest %s, want %d with %s", p.size, got, c.file.Size, c.file.Digest), d.discard(c))}
 	}
 	if c.file.Size < syncAlone {
-		d.work.loose = append(d.work.loose, i)
+		d.work.loose.items = append(d.work.loose.items, i)
+		if err := d.syncEarly(); err != nil {
+			return err
+		}
 	} else if err := p.file.Sync(); err != nil {
 		// A system that failed to write bytes back may call them written the next time, so they are not asked again.
 		return errors.Join(err, d.discard(c))
@@ -202,24 +205,6 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 // are synced together: that takes a tenth of the time, because the disk's journal is written for several at once.
 const syncAlone = 1 << 20
 
-// syncLoose makes finished parts durable. If that fails none of them is believed any more.
-func (d *Dir) syncLoose() error {
-	names := make([]string, len(d.work.loose))
-	for n, i := range d.work.loose {
-		names[n] = d.work.items[i].entry.part()
-	}
-	err := platform.SyncFiles(d.fs, names)
-	if err != nil {
-		for n, i := range d.work.loose {
-			err = errors.Join(err, removeIfThere(d.fs, names[n]))
-			d.work.items[i].offset = 0
-			delete(d.work.done, names[n])
-		}
-	}
-	d.work.loose = nil
-	return err
-}
-
 // discard throws the part under way away: its bad bytes can't be told from good ones.
 func (d *Dir) discard(c candidate) error {
 	i := d.work.open.index
@@ -230,7 +215,7 @@ func (d *Dir) discard(c candidate) error {
 
 // Commit implements update.Stage. A set with a module is staged and waits for Promote; packs alone become live.
 func (d *Dir) Commit(ctx context.Context) error {
-	err := d.commit(ctx)
+	err := errors.Join(d.commit(ctx), d.endEarly())
 	d.work = nil
 	if err == nil {
 		d.cfg.Verify = false // all of it was hashed, and what was wrong is mended or waits for its swap
@@ -283,7 +268,7 @@ func (d *Dir) orLoss(err error) error {
 
 // Abandon implements update.Stage.
 func (d *Dir) Abandon() error {
-	err := d.closePart()
+	err := errors.Join(d.closePart(), d.endEarly())
 	d.work = nil
 	return d.fault(err)
 }

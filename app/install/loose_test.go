@@ -1,0 +1,160 @@
+package install_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// syncing is a disk that can sync much at once, and tells what it was asked.
+type syncing struct {
+	platform.FS
+	mu     sync.Mutex
+	asked  [][]string
+	answer func(call int, names []string) error
+}
+
+func (s *syncing) SyncFiles(names []string) error {
+	s.mu.Lock()
+	s.asked = append(s.asked, slices.Clone(names))
+	call := len(s.asked)
+	s.mu.Unlock()
+	if s.answer != nil {
+		return s.answer(call, names)
+	}
+	return nil
+}
+
+func (s *syncing) SyncDirs(names []string, pass func(error) bool) error {
+	for _, name := range names {
+		if err := s.SyncDir(name); err != nil && !pass(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// smallFiles are so many packs.
+func smallFiles(n int) []blob {
+	var pairs []string
+	for i := range n {
+		pairs = append(pairs, fmt.Sprintf("%03d.txt", i), fmt.Sprintf("text %d", i))
+	}
+	return packs(pairs...)
+}
+
+// TestSyncsMeanwhile: many small files are synced while others arrive, each once, and all of them before any is live.
+func TestSyncsMeanwhile(t *testing.T) {
+	f := newFolder(t)
+	disk := &syncing{FS: f.open()}
+	set := smallFiles(100)
+	if _, err := (start{blobs: set}).on(t, disk); err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Sorted(slices.Values(slices.Concat(disk.asked...)))
+	if len(names) != len(set) || len(slices.Compact(names)) != len(set) || len(disk.asked) < 2 {
+		t.Errorf("%d files were synced in %d calls", len(names), len(disk.asked))
+	}
+	if got := f.files()["Resources/042.txt"]; got != "text 42" {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// TestSyncMeanwhileIsWaitedFor: a commit does not begin before the disk has said that all is there.
+func TestSyncMeanwhileIsWaitedFor(t *testing.T) {
+	f := newFolder(t)
+	synced := map[string]bool{}
+	disk := &syncing{FS: f.open()}
+	disk.answer = func(_ int, names []string) error {
+		disk.mu.Lock()
+		defer disk.mu.Unlock()
+		for _, name := range names {
+			if live, _ := filepath.Glob(filepath.Join(f.dir, strings.Replace(name, "~", "", 1))); len(live) > 0 {
+				t.Errorf("%s is live already", name)
+			}
+			synced[name] = true
+		}
+		return nil
+	}
+	if _, err := (start{blobs: smallFiles(70)}).on(t, disk); err != nil || len(synced) != 70 {
+		t.Errorf("%d were synced: %v", len(synced), err)
+	}
+}
+
+// TestSyncMeanwhileFails: no file of which the disk says that it was not written is believed, whichever call fails, and the next
+// start fetches it again.
+func TestSyncMeanwhileFails(t *testing.T) {
+	set := smallFiles(100)
+	for call := 1; call <= 2; call++ {
+		f := newFolder(t)
+		var failed []string
+		disk := &syncing{FS: f.open()}
+		disk.answer = func(n int, names []string) error {
+			if n != call {
+				return nil
+			}
+			failed = names
+			return errors.New("input/output error")
+		}
+		_, err := start{blobs: set}.on(t, disk)
+		wantFault(t, "sync", err, update.DiskFault)
+		for _, name := range failed {
+			if _, err := disk.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("call %d: %s is still there", call, name)
+			}
+		}
+		if len(failed) == 0 {
+			t.Errorf("call %d: nothing was synced", call)
+		}
+		start{blobs: set}.must(f)
+		if got := f.files()["Resources/042.txt"]; got != "text 42" {
+			t.Errorf("call %d: it is %q", call, got)
+		}
+	}
+}
+
+// TestAbandonWaits: whoever lets go of a plan, or closes the install, waits for the sync under way.
+func TestAbandonWaits(t *testing.T) {
+	for name, end := range map[string]func(*install.Dir) error{"abandon": (*install.Dir).Abandon, "close": (*install.Dir).Close} {
+		f := newFolder(t)
+		over := false
+		begun, goOn := make(chan bool), make(chan bool)
+		disk := &syncing{FS: f.open(), answer: func(int, []string) error {
+			close(begun)
+			<-goOn
+			over = true
+			return nil
+		}}
+		d, err := open(disk, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := smallFiles(40)
+		if _, err := d.Plan(t.Context(), update.Resources, offer(t, release.SHA256, set), func(string, int64, int64) {}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 33 {
+			if err := errors.Join(d.Advance(t.Context(), i), d.Write(i, []byte(set[i].content)), d.Finish(t.Context(), i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-begun
+		go close(goOn)
+		if err := end(d); err != nil || !over {
+			t.Errorf("%s: %v, and the sync is over: %v", name, err, over)
+		}
+		if err := d.Close(); name == "abandon" && err != nil {
+			t.Error(err)
+		}
+	}
+}
