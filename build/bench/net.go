@@ -145,6 +145,7 @@ func (b *bench) netRace(ctx context.Context, f *fair, w wire) error {
 		return err
 	}
 	defer stop()
+	defer f.tidy()
 	all := f.runners()
 	for round := range b.Pairs {
 		for _, r := range all {
@@ -193,6 +194,7 @@ type fair struct {
 	rsyncs  bool
 	curl    bool
 	copies  int
+	used    []string // folders of runs
 	means   string // how the last client got its update
 }
 
