@@ -39,6 +39,7 @@ const (
 	prom   = "github.com/prometheus/client_golang/prometheus"
 	zstd   = "github.com/klauspost/compress"
 	brotli = "github.com/andybalholm/brotli"
+	bolt   = "go.etcd.io/bbolt"
 	minio  = "github.com/minio/minio-go/v7"
 	tuf    = "github.com/theupdateframework/go-tuf/v2/metadata"
 	sslib  = "github.com/secure-systems-lab/go-securesystemslib"
@@ -55,28 +56,30 @@ var imports = map[string]row{
 	"assets/draw":                {others: []string{image}},
 	"runtime/abi":                {},
 	"runtime/sample":             {ours: []string{"runtime/abi"}},
+	"runtime/sample/protocol":    {ours: []string{"netproto/compat"}},
 	"runtime/embedded":           {ours: []string{"runtime/abi", "runtime/sample"}},
 	"runtime/host":               {ours: []string{"runtime/abi"}, others: []string{purego, sys}},
 	"netproto":                   {ours: []string{"netproto/compat"}, others: []string{web, proxy}},
 	"netproto/transporttest":     {},
-	"netproto/compat":            {},
+	"netproto/compat":            {others: []string{sha}},
 	"netproto/releasetest":       {ours: []string{"netproto/chunk", "netproto/release"}, others: []string{zstd}},
 	"netproto/chunk":             {others: []string{sha, brotli, zstd}},
 	"netproto/release":           {ours: []string{"netproto/chunk", "netproto/compat"}, others: []string{sha, brotli, zstd, tuf, sslib, signer}},
-	"netproto/server":            {ours: []string{"netproto", "netproto/chunk", "netproto/compat", "netproto/release", "platform"}, others: []string{toml, web, prom}},
+	"netproto/server":            {ours: []string{"netproto", "netproto/chunk", "netproto/compat", "netproto/release", "platform"}, others: []string{toml, web, prom, bolt}},
 	"netproto/cmd/collet-server": {ours: []string{".", "netproto/server"}, others: []string{kong}},
 	"app/update":                 {ours: []string{"netproto/release", "netproto/compat"}},
 	"app/install":                {ours: []string{"app/update", "netproto/release", "platform"}},
 	"app/transfer":               {ours: []string{"app/update", "netproto", "netproto/chunk", "netproto/compat", "netproto/release", "platform"}, others: []string{proxy}},
 	"app/supervise":              {ours: []string{"runtime/abi", "platform"}},
-	"app/splash":                 {ours: []string{".", "app/update", "assets"}, others: []string{fyne}},
+	"app/splash":                 {ours: []string{".", "app/update", "assets", "netproto/compat"}, others: []string{fyne}},
 	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/release", "platform", "runtime/..."}, others: []string{kong, toml}},
 	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "platform/faultfs", "runtime/...", "app/install", "app/update"}, others: []string{sys, toml}},
 	"build/demo":                 {ours: []string{".", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample"}, others: []string{image, sys}},
 	"build/soak":                 {ours: []string{"build/qa", "netproto", "netproto/release", "netproto/server", "netproto/transporttest"}},
 	"build/publish":              {ours: []string{"app/transfer", "netproto", "netproto/release", "netproto/chunk", "platform"}, others: []string{toml, minio}},
-	"build/cmd/collet":           {ours: []string{".", "app/transfer", "build/demo", "build/publish", "build/qa", "build/soak", "netproto/release", "platform"}, others: []string{kong}},
+	"build/cmd/collet":           {ours: []string{".", "app/transfer", "build/demo", "build/publish", "build/qa", "build/soak", "netproto/compat", "netproto/release", "netproto/server", "platform"}, others: []string{kong}},
 	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/chunk", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
+	"build/compatgen":            {ours: []string{"netproto/compat"}, others: []string{kong, "golang.org/x/tools/go/packages"}},
 	"build/bench/minimal":        {ours: []string{".", "assets"}, others: []string{fyne}},
 }
 

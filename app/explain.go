@@ -22,6 +22,7 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 		StoreURL:   h.settings.Client.StoreUrl, WebsiteURL: h.settings.Client.WebsiteUrl,
 		Unloadable: e.unloadable, PlayOffline: e.playable, RolledBack: e.back, Remedy: h.remedy(e.fault),
 	}
+	h.verdictInfo(e, &info)
 	if e.fault == nil {
 		return info
 	}
@@ -72,6 +73,7 @@ func (h *host) report() string {
 	fmt.Fprintf(&b, "folder %s\ndata %s\nmodule %s\nserver %s\n", h.folder, h.roots.data, h.library(), h.server)
 	if last := h.last.Load(); last != nil {
 		fmt.Fprintf(&b, "outcome %s %s\n", last.outcome, last.detail)
+		h.reportVerdict(&b, last)
 		if last.fault != nil {
 			fmt.Fprintf(&b, "fault %v\n", last.fault)
 		}

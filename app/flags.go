@@ -65,9 +65,11 @@ Settings stand in <name of this program>.toml beside it: ClientNetwork.ServerHos
 ClientNetwork.Tls, ClientNetwork.TlsCa, ClientNetwork.TlsName, ClientNetwork.Proxy, ClientNetwork.ProxyOnly,
 Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Client.UserWritablePath, Client.GameName,
 Client.OfflineAfter, Release.Urls, Release.Product, Release.Channel, Release.TrustedRoot, Release.Bandwidth,
-Baking.ClientResources, Baking.CacheResources. Flags go before settings. The log is <name of this program>.log.
+Baking.ClientResources, Baking.CacheResources, Compatibility.Manifest, Compatibility.LogicVersion,
+Compatibility.ClientPatch, Compatibility.BuildTime, Compatibility.BuildNumber, Compatibility.BuildId, Compatibility.Branch,
+Compatibility.Account, Compatibility.Development. Flags go before settings. The log is <name of this program>.log.
 
-Exit codes: 0 played or current; 12 update through a store; 13 no module for this target; 14 this program is too old;
+Exit codes: 0 played or current; 10 an update that does not help; 11 the account needs a newer version; 12 update through a store; 13 no module for this target; 14 this program is too old;
 16 server inconsistent; 17 client newer than server; 18 components differ; 19 maintenance; 20 unreachable;
 21 interrupted; 22 disk full; 23 no permission; 24 locked file; 25 damaged download; 26 untrusted; 27 server fault;
 28 disk fault; 30 the game failed; 31 already running; 40 cancelled; 2 wrong usage.`

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"collet/app/splash"
 	"collet/app/transfer"
 	"collet/app/update"
 )
@@ -23,6 +24,8 @@ type front interface {
 	Notes(text string)
 	// Report shows what an update of a signed release found out and did.
 	Report(r transfer.Report)
+	// Toast shows a line beside whatever else there is for as long as it says, and reports whether more was asked for.
+	Toast(ctx context.Context, t splash.Toast) (more bool)
 	// Ask shows an end that needs a decision and returns it. A closed window and an ended ctx are Quit.
 	Ask(ctx context.Context, e ended) update.Action
 }
@@ -40,11 +43,14 @@ func (h *host) start(ctx context.Context, f front) ended {
 
 // decide asks and prepares the next attempt; it reports whether there is to be one.
 func (h *host) decide(ctx context.Context, f front, e ended) bool {
-	h.offline = false
+	h.offline, h.agreed = false, false
 	switch f.Ask(ctx, e) {
 	case update.Retry, update.Play:
 		return ctx.Err() == nil
-	case update.Offline:
+	case update.Update:
+		h.agreed = true
+		return ctx.Err() == nil
+	case update.Offline, update.Proceed:
 		h.offline = true
 		return ctx.Err() == nil
 	case update.Repair:

@@ -25,6 +25,7 @@ import (
 // so every question is answered with Quit. It is used by one goroutine at a time.
 type paper struct {
 	out  io.Writer
+	err  io.Writer // for what a window would show as a dialog or a toast
 	json bool
 	host *host
 	mu   sync.Mutex // of lines of JSON
@@ -198,6 +199,12 @@ func (p *paper) Report(r transfer.Report) {
 		"from", from, "means", cmp.Or(means(r.Bytes).String(), string(transfer.Unneeded)), "fetched", r.Fetched, "saved", saved))
 }
 
+// Toast implements front. Nobody reads along, so nothing waits.
+func (p *paper) Toast(_ context.Context, t splash.Toast) bool {
+	fmt.Fprintln(p.err, t.Text)
+	return false
+}
+
 // Ask implements front.
 func (p *paper) Ask(context.Context, ended) update.Action { return update.Quit }
 
@@ -205,6 +212,12 @@ func (p *paper) Ask(context.Context, ended) update.Action { return update.Quit }
 func (p *paper) finish(e ended) int {
 	end := e.end()
 	text := p.host.explain(e)
+	if p.host.met.popup(e.outcome) != "" {
+		fmt.Fprintln(p.err, text)
+		if !p.json {
+			text = ""
+		}
+	}
 	if p.json {
 		l := line{Outcome: end.Outcome.String(), Cause: end.Cause.String(), Text: text, Exit: &end.Exit}
 		l.Error = e.reason()
@@ -242,8 +255,8 @@ const (
 var errReloads = errors.New("the game asked for one reload after another without ever running for long")
 
 // headless is the whole client without a window.
-func (h *host) headless(ctx context.Context, out io.Writer) int {
-	p := &paper{out: out, json: h.flags.JSON, host: h}
+func (h *host) headless(ctx context.Context, out, err io.Writer) int {
+	p := &paper{out: out, err: err, json: h.flags.JSON, host: h}
 	p.Note(h.texts.Get("headless.start", "host", h.places(), "target", string(h.target), "path", h.folder))
 	if !h.roots.portable() {
 		p.Note(h.texts.Get("headless.data", "path", h.roots.data))
@@ -297,6 +310,9 @@ func (h *host) syncOnly(ctx context.Context, f front) ended {
 	}
 	if status.HeldBack {
 		f.Note(h.texts.Get("note.heldback"))
+	}
+	if toast, due := h.tolerance(); due {
+		f.Toast(ctx, toast)
 	}
 	return ended{outcome: status.Outcome, fault: status.Fault, status: status}
 }

@@ -21,6 +21,7 @@ import (
 	"collet/assets"
 	"collet/netproto"
 	"collet/platform"
+	"collet/runtime/abi"
 )
 
 // host is one start of the client: what it was asked for, what it found, and the child it supervises. One goroutine at a
@@ -40,6 +41,8 @@ type host struct {
 	route  route             // how to get there
 	locale string            // the player's language as a tag
 	signed signed            // where signed releases come from, and who vouches for them
+	before *detour           // where a redirect led away from; nil without one
+	met    meeting           // the last server
 	valve  valve             // pauses and slows what is fetched
 	warm   *transfer.HTTPWay // is being connected to for the first update; nil for none
 	target netproto.Target
@@ -57,7 +60,10 @@ type host struct {
 	offline bool             // do not ask the server
 	bell    *bell            // lets a second start bring this one forward; nil while none hangs
 	raise   atomic.Pointer[func() bool]
-	loaded  bool // this attempt had a module or the built-in client ready to run
+	meta    abi.Metadata // of the last child
+	asks    bool         // there is somebody to ask
+	agreed  bool         // who agreed to an update that the account calls for
+	loaded  bool         // this attempt had a module or the built-in client ready to run
 
 	last atomic.Pointer[ended] // how the last attempt ended; the window reads it for the report
 }

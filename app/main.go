@@ -64,7 +64,7 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
 		}
 	}()
 	if f.Headless {
-		return h.headless(ctx, stdout), nil
+		return h.headless(ctx, stdout, stderr), nil
 	}
 	return h.windowed(ctx, args, stderr)
 }

@@ -27,6 +27,7 @@ func (h *host) startRole(ctx context.Context, role, path string) (abi.Metadata, 
 	if err != nil {
 		return abi.Metadata{}, err
 	}
+	h.meta = meta
 	h.log.Info().Str("role", role).Str("file", path).Str("runtime", meta.RuntimeName).Str("build", meta.BuildHash).
 		Str("compat", meta.CompatibilityVersion).Uint32("abi", meta.ABIVersion).Msg("runtime loaded")
 	return meta, nil

@@ -68,6 +68,7 @@ func TestScripts(t *testing.T) {
 	s, readOnlyFolders := buildStage(t), canReadOnly(t)
 	commands := s.transportCommands()
 	maps.Copy(commands, s.releaseCommands())
+	maps.Copy(commands, verdictCommands())
 	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){
 		"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": wire,
 		"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone,

@@ -50,6 +50,8 @@ type settings struct {
 		CacheResources  string // folder of the hash cache, default Cache
 	}
 
+	Compatibility identitySettings // what a server is told of the module, beyond what it says itself
+
 	hasServer bool // the file names a server
 }
 
@@ -69,6 +71,9 @@ func loadSettings(name string) (settings, error) {
 	}
 	if p := s.ClientNetwork.ServerPort; p < 1 || p > 65535 {
 		return settings{}, fmt.Errorf("settings %q: ClientNetwork.ServerPort is %d; want 1 to 65535", name, p)
+	}
+	if err := s.Compatibility.check(); err != nil {
+		return settings{}, fmt.Errorf("settings %q: Compatibility.%w", name, err)
 	}
 	return s, s.checkRelease(name)
 }

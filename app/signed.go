@@ -230,13 +230,14 @@ func (h *host) updateSigned(ctx context.Context, f front, compatibility string) 
 		h.valve.hold(nil)
 		err = errors.Join(err, s.Release())
 	}()
-	u, err := update.New(update.Config{
-		Source: s, Stage: h.dir, CanSelfUpdate: h.target.CanSelfUpdate(), Server: h.places(), Log: h.log,
-	})
+	u, err := update.New(h.policy(update.Config{Source: s, Stage: h.dir, Server: h.places()}))
 	if err != nil {
 		return update.Status{}, fmt.Errorf("updater: %w", err)
 	}
 	status = h.follow(ctx, f, u, func() bool { return s.Report().Fetched > 0 })
+	if c, is := options.Server.(*connection); is {
+		h.met = c.source.met
+	}
 	f.Report(s.Report())
 	return status, nil
 }

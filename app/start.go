@@ -21,6 +21,8 @@ type ended struct {
 	detail  string // one sentence for a failed module
 	back    bool   // the last proven set was put back
 
+	tolerated bool // components differ, and the server lets us play all the same
+
 	unloadable string // the module that could not be loaded, where nothing ever ran
 	playable   bool   // there is something to play without the server
 }
@@ -86,6 +88,7 @@ func asError(f *update.Fault) error {
 
 func (h *host) rounds(ctx context.Context, f front) ended {
 	h.loaded = false
+	h.comeBack()
 	h.noteRoots(f)
 	h.warmUp(ctx)
 	if err := h.openInstall(ctx, f); errors.Is(err, platform.ErrLocked) || err != nil && !h.offline {
@@ -112,7 +115,7 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 			}
 			return h.run(ctx)
 		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:
-			return h.run(ctx)
+			return h.play(ctx, f)
 		case h.offlineNow(status):
 			f.Note(h.texts.Get("note.unreachable"))
 			return h.run(ctx)
@@ -128,17 +131,16 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 	return ended{outcome: update.ContentMismatch}
 }
 
-// update runs one Updater and lets the front follow it.
-func (h *host) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
-	if h.signed.on() {
-		return h.updateSigned(ctx, f, compatibility)
-	}
+// updatePlain is update for what a server itself vouches for.
+func (h *host) updatePlain(ctx context.Context, f front, compatibility string) (update.Status, error) {
 	s := newSource(h, compatibility)
 	u, err := h.newUpdater(s)
 	if err != nil {
 		return update.Status{}, err
 	}
-	return h.consistent(s, h.follow(ctx, f, u, func() bool { return false })), nil
+	status := h.follow(ctx, f, u, func() bool { return false })
+	h.met = s.met
+	return h.consistent(s, status), nil
 }
 
 // swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing

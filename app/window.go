@@ -44,6 +44,9 @@ func (w *window) Report(r transfer.Report) {
 	}
 }
 
+// Toast implements front.
+func (w *window) Toast(ctx context.Context, t splash.Toast) bool { return w.view.Toast(ctx, t) }
+
 // Ask implements front. A host that runs already and comes forward leaves nothing to ask.
 func (w *window) Ask(ctx context.Context, e ended) update.Action {
 	if e.outcome == update.AlreadyRunning && w.host.bringForward(ctx) {
@@ -59,6 +62,7 @@ func (w *window) Ask(ctx context.Context, e ended) update.Action {
 // windowed is the whole client with its window. It returns with again set when the window is needed once more.
 func (h *host) windowed(ctx context.Context, args []string, stderr io.Writer) (code int, again *relaunch) {
 	var e ended
+	h.asks = true
 	h.adoptWindowLog()
 	err := splash.Run(h.splashOptions(), func(closed context.Context, v *splash.View) {
 		joined, cancel := context.WithCancel(closed)

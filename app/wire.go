@@ -19,10 +19,15 @@ type source struct {
 	options  netproto.ClientOptions
 	servers  *servers // what is known of servers; nil remembers nothing
 	trustFNV bool     // take native modules that only a checksum vouches for
+	secure   bool     // somebody vouches for the server
 	client   *netproto.Client
+	met      meeting // with the server of client
 }
 
-var _ update.Source = (*source)(nil)
+var (
+	_ update.Source = (*source)(nil)
+	_ update.Teller = (*source)(nil)
+)
 
 // generationOf maps the command line's words to the wire. 0 is to be found out.
 func generationOf(word string) netproto.Generation {
@@ -32,11 +37,14 @@ func generationOf(word string) netproto.Generation {
 // newSource prepares a source for one announced compatibility version.
 func newSource(h *host, compatibility string) *source {
 	generation := generationOf(h.flags.Generation)
+	identity, manifest := h.identity(compatibility)
 	return &source{
+		secure:  h.secure(),
 		servers: &servers{fs: h.fs, name: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), serversFile), log: h.log},
 		options: netproto.ClientOptions{
 			Addr: h.route.addr, Dial: h.route.dial, Generation: generation, Auto: generation == 0,
 			Compatibility: compatibility, Target: string(h.target), Log: h.log, Stride: new(netproto.Stride),
+			Identity: identity, Manifest: manifest,
 		},
 		trustFNV: h.flags.Trust == "fnv",
 	}
@@ -56,6 +64,7 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 		return compat.Judgement{}, s.fault(err)
 	}
 	s.client = client
+	s.meet(client)
 	if options.Auto && s.servers != nil {
 		s.servers.remember(options.Addr, client.Generation())
 	}
@@ -146,10 +155,7 @@ func (s *source) fault(err error) error {
 
 // newUpdater wires one Updater that asks s.
 func (h *host) newUpdater(s *source) (*update.Updater, error) {
-	u, err := update.New(update.Config{
-		Source: s, Stage: h.dir, CanSelfUpdate: h.target.CanSelfUpdate(),
-		Server: h.server, Log: h.log,
-	})
+	u, err := update.New(h.policy(update.Config{Source: s, Stage: h.dir, Server: h.server}))
 	if err != nil {
 		return nil, fmt.Errorf("updater: %w", err)
 	}

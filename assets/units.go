@@ -54,6 +54,14 @@ func (t Texts) Span(d time.Duration) string {
 	}
 }
 
+// Age writes how far two builds are apart, in whole days from one day on: "19 d". Below that it is as Span.
+func (t Texts) Age(d time.Duration) string {
+	if days := int64(d / (24 * time.Hour)); days > 0 {
+		return t.Get("time.d", "n", days)
+	}
+	return t.Span(d)
+}
+
 // Left says how long something may still take, no more exactly than such a guess deserves: in steps of 5 s below a
 // minute, of 5 min above an hour.
 func (t Texts) Left(d time.Duration) string {

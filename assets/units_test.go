@@ -40,6 +40,19 @@ func TestAmountAndRate(t *testing.T) {
 	}
 }
 
+func TestAges(t *testing.T) {
+	for span, want := range map[time.Duration][2]string{
+		0: {"0 s", "0 с"}, time.Hour: {"1 h", "1 ч"}, 24*time.Hour - time.Minute: {"23 h 59 min", "23 ч 59 мин"},
+		24 * time.Hour: {"1 d", "1 дн."}, 19*24*time.Hour + 5*time.Hour: {"19 d", "19 дн."}, -time.Hour: {"0 s", "0 с"},
+	} {
+		for i, language := range []string{"en", "ru"} {
+			if got := assets.TextsFor(language).Age(span); got != want[i] {
+				t.Errorf("%s: %v is %q, want %q", language, span, got, want[i])
+			}
+		}
+	}
+}
+
 func TestSpans(t *testing.T) {
 	for _, c := range []struct {
 		span   time.Duration

@@ -23,21 +23,24 @@ import (
 //
 // An error other than a misuse ends the session; later calls return what ended it.
 type Client struct {
-	opt       ClientOptions
-	wire      *wire
-	conn      *Conn
-	out       *outbox
-	ledger    ledger
-	answer    *HandshakeAnswer // set before Dial returns
-	judgement compat.Judgement // the same
-	offers    []Offer          // what List returned
-	lines     []*line          // C1: the connections that Fetch uses, the first of which is this one; for Fetch alone
-	wanted    bool             // C1: the server asked for more of them; for Fetch alone
-	spreads   bool             // C1: it may ask; for the reader alone
-	request   uint32           // number of the last range asked for
-	objects   objectDesk
+	opt         ClientOptions
+	wire        *wire
+	conn        *Conn
+	out         *outbox
+	ledger      ledger
+	answer      *HandshakeAnswer   // set before Dial returns
+	judgement   compat.Judgement   // the same
+	differences compat.Differences // the same
+	transfers   bool               // the same
+	offers      []Offer            // what List returned
+	lines       []*line            // C1: the connections that Fetch uses, the first of which is this one; for Fetch alone
+	wanted      bool               // C1: the server asked for more of them; for Fetch alone
+	spreads     bool               // C1: it may ask; for the reader alone
+	request     uint32             // number of the last range asked for
+	objects     objectDesk
 
 	greeting chan arrival
+	manifest chan arrival
 	list     chan arrival
 	data     chan arrival // of all connections
 	events   chan event
@@ -68,16 +71,25 @@ type Offer struct {
 }
 
 // Dial connects and shakes hands. It returns when the server has judged; what the judgement is does not matter.
-// Errors are *UnreachableError, *ClosedError, *RefusedError, *FormatError, ctx's own, or a generation that is not spoken.
+// Errors are *UnreachableError, *ClosedError, *RefusedError, *FormatError, ctx's own, or a mistake in opt: a generation that is
+// not spoken, an identity that can't be said, a manifest that is not complete (a *compat.ManifestError).
 func Dial(ctx context.Context, opt ClientOptions) (*Client, error) {
 	opt = opt.withDefaults()
 	if err := opt.Generation.check(); err != nil {
 		return nil, err
 	}
-	if opt.Auto {
-		return probe(ctx, opt)
+	if err := opt.checkIdentity(); err != nil {
+		return nil, err
 	}
-	return open(ctx, opt)
+	attempt := open
+	if opt.Auto {
+		attempt = probe
+	}
+	c, err := attempt(ctx, opt)
+	if err == nil && opt.OnVerdict != nil {
+		opt.OnVerdict(c.judgement, c.differences)
+	}
+	return c, err
 }
 
 // open makes one attempt in the generation that opt names.
@@ -100,7 +112,7 @@ func open(ctx context.Context, opt ClientOptions) (*Client, error) {
 
 func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
 	c := &Client{opt: opt, wire: &wire{Conn: nc, idle: opt.IdleTimeout}, out: newOutbox(), done: make(chan struct{})}
-	c.greeting, c.list = make(chan arrival, 1), make(chan arrival, 1)
+	c.greeting, c.manifest, c.list = make(chan arrival, 1), make(chan arrival, 1), make(chan arrival, 1)
 	if c.data = opt.data; c.data == nil {
 		c.data = make(chan arrival, opt.Window+(opt.Lines-1)*lineRequests)
 	}
@@ -114,7 +126,14 @@ func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
 // is an offer: then it is the answer that decides how a ping is written.
 func (c *Client) shake(ctx context.Context) error {
 	c.ledger.expect(ask{id: IDHandshakeAnswer}, due{})
-	c.out.add(c.hello())
+	if c.opt.Auto && c.opt.says() {
+		c.ledger.expect(ask{id: IDAskHello}, due{})
+	}
+	hello, err := c.hello(c.opt.Generation)
+	if err != nil {
+		return err // Dial has checked it, so a bug
+	}
+	c.out.add(hello)
 	if c.opt.Generation.Engine() && !c.opt.Auto {
 		c.out.question()
 	}
@@ -127,15 +146,14 @@ func (c *Client) shake(ctx context.Context) error {
 		c.out.question()
 	}
 	c.answer = got.message.(*HandshakeAnswer)
-	c.judgement = c.answer.Judgement(g)
+	c.judgement, c.transfers = c.answer.Judgement(g), c.answer.Transfers(g)
 	c.opt.Log.Debug().Str("peer", c.opt.Addr).Str("target", c.opt.Target).Stringer("generation", g).
 		Stringer("verdict", c.judgement.Verdict).Uint8("rule", uint8(c.judgement.Rule)).Msg("server answered")
-	return nil
+	return c.exchange(ctx)
 }
 
-// hello is what this client says first.
-func (c *Client) hello() *Handshake {
-	g := c.opt.Generation
+// hello is what this client says first in g.
+func (c *Client) hello(g Generation) (*Handshake, error) {
 	hello := &Handshake{Version: g.Version(), Compatibility: c.opt.Compatibility, Target: c.opt.Target}
 	if g.Metadata() && !c.opt.Auto {
 		hello.Metadata = c.opt.Metadata
@@ -143,12 +161,15 @@ func (c *Client) hello() *Handshake {
 	switch {
 	case !g.Engine():
 		hello.Capabilities = c.opt.capabilities()
+		if c.opt.says() {
+			return hello, hello.Say(*c.opt.Identity)
+		}
 	case c.opt.Auto:
-		hello.Key = offerKey(c.opt.capabilities())
+		hello.Key = offerKey(c.opt.offered())
 	default:
 		hello.Key = c.opt.newKey()
 	}
-	return hello
+	return hello, nil
 }
 
 // Judgement is the server's verdict. A server of an engine generation gives UpdaterMismatch, UpdateBinaries,
@@ -183,9 +204,13 @@ func (c *Client) List(ctx context.Context) ([]Offer, error) {
 	return offers, nil
 }
 
+// Transfers reports whether files may be listed and fetched: after a verdict that AllowsTransfer says so of, and under
+// maintenance where the server lets its clients prefetch.
+func (c *Client) Transfers() bool { return c.transfers }
+
 // mayTransfer is the error for a call that the verdict leaves no room for.
 func (c *Client) mayTransfer() error {
-	if !AllowsTransfer(c.judgement.Verdict) {
+	if !c.Transfers() {
 		return fmt.Errorf("the server's verdict %v allows no transfer", c.judgement.Verdict)
 	}
 	return nil

@@ -24,8 +24,10 @@ type Conn struct {
 	rw   io.ReadWriteCloser
 	side Side
 	zlib bool
-	only []Generation  // what a server speaks; nil is all
-	gen  atomic.Uint32 // a Generation; 0 while a server has not read the hello
+	only []Generation    // what a server speaks; nil is all
+	asks func() bool     // whether a server asks offering clients for their tags; nil is always
+	seal <-chan struct{} // closed when a server may take hellos; nil is always
+	gen  atomic.Uint32   // a Generation; 0 while a server has not read the hello
 	in   inbound
 	out  outbound
 }
@@ -40,6 +42,14 @@ func WithZlib(on bool) Option { return func(c *Conn) { c.zlib = on } }
 // WithOnly makes a server speak only these generations, as the engine's own servers do. A hello of another one fits
 // nothing, and C1 is not taken where it is offered.
 func WithOnly(only ...Generation) Option { return func(c *Conn) { c.only = only } }
+
+// WithAsking makes a server ask clients that offer C1 for their tags only where wanted says, when the offer arrives, that it has a
+// use for them: asking costs a round trip. Without it a server always asks.
+func WithAsking(wanted func() bool) Option { return func(c *Conn) { c.asks = wanted } }
+
+// WithSeal makes a server take no hello before sealed is closed (compat.Registry.Sealed): one that arrives earlier ends the
+// connection with compat.ErrUnsealed, for it would be judged by half of the components.
+func WithSeal(sealed <-chan struct{}) Option { return func(c *Conn) { c.seal = sealed } }
 
 // NewConn makes a Conn on rw, which it closes in Close. A client calls SetGeneration before anything else. Zero fields
 // of lim stand for the defaults of side.

@@ -47,7 +47,12 @@ func (c *Conn) taken(g Generation, body []byte) Generation {
 	if !c.out.offered.Load() || len(body) < smallestAnswerC1 || binary.LittleEndian.Uint32(body)>>16 != familyC1 {
 		return g
 	}
-	c.out.mu.Lock() // free at once: an offering client has nothing to write
+	return c.own()
+}
+
+// own makes C1 of the generation in which it was offered. It is for the reader of an offering client, which has nothing to write.
+func (c *Conn) own() Generation {
+	c.out.mu.Lock() // free at once
 	defer c.out.mu.Unlock()
 	c.out.ks = keystream{}
 	c.gen.Store(uint32(C1))

@@ -34,6 +34,14 @@
 // says which names there are. A client that updates so needs no list (CapUnlisted), and learns from the server's answer
 // whether there is anything new (TagTimestamp).
 //
+// # Verdict
+//
+// A server judges every hello with package compat, and answers with what it found. In C1 a client says of its build what
+// HelloTags has, and is told what AnswerTags has; an engine generation carries what its fields have room for (NewAnswer). An
+// offer has no room for tags, so a server that wants them asks for a hello of C1 (AskHello). Where the components of the two builds
+// differ, and the server is one that shows its own, both ends show their manifests, once, and find the same differences
+// (ComponentManifest, Client.Differences); who wants to hear of it is called by Dial (ClientOptions.OnVerdict).
+//
 // # Messages
 //
 // Every message is a struct with one code method, which states its layout once for reading, writing and measuring.

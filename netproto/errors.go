@@ -67,17 +67,18 @@ func (e *ClosedError) Unwrap() error { return e.Err }
 
 // What can be wrong with a field. They are texts for FormatError.Err; a caller branches on the type.
 var (
-	errShort     = errors.New("goes beyond the end")
-	errTrailing  = errors.New("bytes are left over behind the last field")
-	errNotBool   = errors.New("a bool is 0 or 1")
-	errZeroKey   = errors.New("the key is 0")
-	errTagOrder  = errors.New("a tag is repeated or out of order")
-	errTagShort  = errors.New("a tag goes beyond the end of its tail")
-	errUnasked   = errors.New("nobody asked for it")
-	errFinished  = errors.New("the compressed stream was finished")
-	errTwice     = errors.New("comes a second time")
-	errNotHello  = errors.New("the first message must be a handshake")
-	errSignature = errors.New("is not a frame's signature")
+	errShort      = errors.New("goes beyond the end")
+	errTrailing   = errors.New("bytes are left over behind the last field")
+	errNotBool    = errors.New("a bool is 0 or 1")
+	errZeroKey    = errors.New("the key is 0")
+	errTagOrder   = errors.New("a tag is repeated or out of order")
+	errTagShort   = errors.New("a tag goes beyond the end of its tail")
+	errUnasked    = errors.New("nobody asked for it")
+	errFinished   = errors.New("the compressed stream was finished")
+	errTwice      = errors.New("comes a second time")
+	errNotHello   = errors.New("the first message must be a handshake")
+	errOtherHello = errors.New("is not what the offer said")
+	errSignature  = errors.New("is not a frame's signature")
 )
 
 // tooLarge is the error of a declared number above its cap.

@@ -309,7 +309,7 @@ func TestErrorTexts(t *testing.T) {
 // TestRefuseReasons names every reason that PROTOCOL.md lists.
 func TestRefuseReasons(t *testing.T) {
 	doc := protocolDoc(t)
-	for r := netproto.RefuseIndex; r <= netproto.RefuseTimeout; r++ {
+	for r := netproto.RefuseIndex; r <= netproto.RefuseComponents; r++ {
 		if row := fmt.Sprintf("| %d | %v |", r, r); !strings.Contains(doc, row) {
 			t.Errorf("PROTOCOL.md has no row %q", row)
 		}

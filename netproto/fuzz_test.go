@@ -2,10 +2,13 @@ package netproto_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"reflect"
 	"testing"
 	"testing/iotest"
 
 	"collet/netproto"
+	"collet/netproto/compat"
 )
 
 // fuzzLimits keep one input from taking long; what they cap is tested elsewhere.
@@ -78,8 +81,12 @@ func FuzzServer(f *testing.F) {
 		f.Add(append(v.data, readVectors(f, "vectors/c1/getrange.txt")[0].data...))
 		f.Add(append(v.data, readVectors(f, "vectors/c1/getobject.txt")[0].data...))
 	}
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
+		f.Add(append(append(frame(f, g, offerOf(g)), frame(f, netproto.C1, ownHello(f))...), frame(f, netproto.C1, shown(f, clientManifest(), compat.ManifestFull))...))
+	}
 	f.Fuzz(func(t *testing.T, input []byte) {
-		conn := netproto.NewConn(stream{Reader: bytes.NewReader(input)}, netproto.ServerSide, fuzzLimits())
+		var said bytes.Buffer
+		conn := netproto.NewConn(stream{Reader: bytes.NewReader(input), Writer: &said}, netproto.ServerSide, fuzzLimits())
 		var messages []netproto.Message
 		bounded(t, len(input), func() { messages = drain(conn) })
 		if len(messages) == 0 {
@@ -87,6 +94,9 @@ func FuzzServer(f *testing.F) {
 		}
 		var out bytes.Buffer
 		g := conn.Generation()
+		if said.Len() > 0 { // it asked for the hello that it gives, behind an offer
+			input = input[binary.LittleEndian.Uint32(input[4:]):]
+		}
 		if hello := messages[0].(*netproto.Handshake); hello.Offer != 0 {
 			out.Write(frame(t, hello.Offer, netproto.Offered(hello)))
 			messages = messages[1:]
@@ -265,5 +275,78 @@ func FuzzTags(f *testing.F) {
 		if _, err := netproto.EncodeFrame(netproto.C1, 0, 0, &netproto.FileList{Tags: changed}); err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+// FuzzHelloTags reads arbitrary tails of hellos. What is taken is said again in the same way, and what is said is the same.
+func FuzzHelloTags(f *testing.F) {
+	f.Add([]byte(helloTail(f, fullHello())))
+	f.Add([]byte(helloTail(f, fullHello()).With(300, []byte("later"))))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, tail []byte) {
+		h, err := readHello(t, tail)
+		if err != nil {
+			return
+		}
+		said := h.Said()
+		if err := h.Say(said); err != nil || h.Said() != said {
+			t.Fatalf("%+v becomes %+v, %v", said, h.Said(), err)
+		}
+		again, err := readHello(t, h.Tags)
+		if err != nil || again.Said() != said || len(h.Tags) > len(tail) {
+			t.Fatalf("%+v becomes %+v, %v", said, again, err)
+		}
+		if got := h.Hello(netproto.C1); got.Build.Logic != said.Build.Logic || got.Patch != said.Patch {
+			t.Fatalf("%+v is judged as %+v", said, got)
+		}
+	})
+}
+
+// FuzzAnswerTags reads arbitrary tails of answers. What is taken is told again in the same way, and what is told is the same.
+func FuzzAnswerTags(f *testing.F) {
+	f.Add([]byte(answerTail(f, fullAnswer())))
+	f.Add([]byte(answerTail(f, fullAnswer()).With(netproto.TagRoot, make([]byte, 8))))
+	f.Fuzz(func(t *testing.T, tail []byte) {
+		a, err := readAnswer(t, tail)
+		if err != nil {
+			return
+		}
+		told := a.Told()
+		if err := a.Tell(told); err != nil || !reflect.DeepEqual(a.Told(), told) {
+			t.Fatalf("%+v becomes %+v, %v", told, a.Told(), err)
+		}
+		again, err := readAnswer(t, a.Tags)
+		if err != nil || !reflect.DeepEqual(again.Told(), told) {
+			t.Fatalf("%+v becomes %+v, %v", told, again, err)
+		}
+	})
+}
+
+// FuzzManifest reads arbitrary manifests. What is taken passes every check, is written again to the same bytes, and can be
+// compared with any other.
+func FuzzManifest(f *testing.F) {
+	for _, mode := range []compat.ManifestMode{compat.ManifestNone, compat.ManifestHashes, compat.ManifestFull} {
+		f.Add(frame(f, netproto.C1, shown(f, serverManifest(), mode))[9:])
+		f.Add(frame(f, netproto.C1, shown(f, clientManifest(), mode))[9:])
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		input := rawFrame(netproto.IDComponentManifest, string(body))
+		var m netproto.Message
+		var err error
+		bounded(t, len(input), func() { m, err = clientOf(t, netproto.C1, input).Read() })
+		if err != nil {
+			return
+		}
+		got := &m.(*netproto.ComponentManifest).Manifest
+		if err := got.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if again := frame(t, netproto.C1, m); !bytes.Equal(again, input) {
+			t.Fatalf("%x\nbecomes\n%x", input, again)
+		}
+		if d := compat.DiffManifests(got, got); len(d.Items) != 0 {
+			t.Fatalf("it differs from itself: %+v", d)
+		}
+		compat.DiffManifests(got, serverManifest())
 	})
 }

@@ -1,8 +1,6 @@
 package netproto
 
 import (
-	"encoding/binary"
-
 	"collet/netproto/compat"
 )
 
@@ -16,12 +14,13 @@ const (
 	CapObjects uint32 = 4
 	// CapUnlisted says of a client that it needs no FileList where there are objects, and of an answer that none follows.
 	CapUnlisted uint32 = 8
+	// CapTags says of an offer that the client has tags, which an offer has no room for: a server that takes the offer asks for
+	// a hello of C1 before it judges. In a hello of C1 it means nothing.
+	CapTags uint32 = 16
 )
 
-// Tags of C1's hello and answer. The numbers 1 to 26 are reserved for the merged design of the verdict.
+// Tags of C1's answer beyond those of the verdict, which have the numbers 1 to 26 in hello and answer.
 const (
-	// TagRetryAfter is a u32 in the answer: seconds after which asking again makes sense.
-	TagRetryAfter uint16 = 13
 	// TagTimestamp is metadata/timestamp.json of the server's release folder, in the answer to a client that may ask for it:
 	// whoever is up to date learns so without another round trip.
 	TagTimestamp uint16 = 27
@@ -74,6 +73,7 @@ func (m *Handshake) code(c *coder) {
 		c.text("compatibility", &m.Compatibility)
 		c.text("target", &m.Target)
 		c.tail("tail", &m.Tags)
+		c.checkTags(m.Version, m.Tags, new(HelloTags).code)
 		return
 	}
 	c.text("compatibility", &m.Compatibility)
@@ -97,6 +97,7 @@ func (m *HandshakeAnswer) code(c *coder) {
 		c.u16("max in flight", &m.MaxInFlight)
 		c.text("compatibility", &m.Compatibility)
 		c.tail("tail", &m.Tags)
+		c.checkTags(m.Version, m.Tags, new(AnswerTags).code)
 		return
 	}
 	c.boolean("compatibility outdated", &m.CompatibilityOutdated)
@@ -108,8 +109,8 @@ func (m *HandshakeAnswer) code(c *coder) {
 	c.u32("key", &m.Key)
 }
 
-// NewAnswer is the answer that tells j in every generation. The server adds Key and calls
-// Compare, or adds MaxPortion, MaxInFlight and Capabilities.
+// NewAnswer is the answer that tells j in every generation. The server adds Key and calls Compare; or it adds MaxPortion,
+// MaxInFlight and Capabilities, and calls Tell with TagsFor, which knows more than the judgement.
 func NewAnswer(j compat.Judgement) *HandshakeAnswer {
 	m := &HandshakeAnswer{
 		CompatibilityOutdated: j.CompatibilityOutdated() && !j.UpdaterOutdated(),
@@ -119,9 +120,7 @@ func NewAnswer(j compat.Judgement) *HandshakeAnswer {
 		Rule:                  j.Rule,
 		Compatibility:         j.Compatibility,
 	}
-	if j.RetryAfter != 0 {
-		m.Tags = m.Tags.With(TagRetryAfter, binary.LittleEndian.AppendUint32(nil, j.RetryAfter))
-	}
+	_ = m.Tell(judged(j)) // an endpoint that is none is left out, and its reader knows what to make of that
 	return m
 }
 
@@ -134,7 +133,8 @@ func (m *HandshakeAnswer) Compare(hello *Handshake, compatibility, metadata stri
 }
 
 // Judgement is what the answer says in generation g. An engine's booleans become verdicts without a rule, in the order
-// in which its clients look at them; a C1 server of another minor version is an UpdaterMismatch whatever else it says.
+// in which its clients look at them; a C1 server of another minor version is an UpdaterMismatch whatever else it says. A
+// Redirect whose Endpoint is nil leads nowhere.
 func (m *HandshakeAnswer) Judgement(g Generation) compat.Judgement {
 	switch {
 	case g.Engine() && m.UpdaterOutdated:
@@ -146,17 +146,24 @@ func (m *HandshakeAnswer) Judgement(g Generation) compat.Judgement {
 	case g.Engine():
 		return compat.Judgement{Verdict: compat.Accept}
 	}
-	j := compat.Judgement{Verdict: m.Verdict, Rule: m.Rule, Compatibility: m.Compatibility}
 	if m.Version != VersionC1 {
-		j.Verdict, j.Rule = compat.UpdaterMismatch, compat.RuleUpdater
+		return compat.Judgement{Verdict: compat.UpdaterMismatch, Rule: compat.RuleUpdater, Compatibility: m.Compatibility}
 	}
-	if v, found := m.Tags.Get(TagRetryAfter); found && len(v) == 4 {
-		j.RetryAfter = binary.LittleEndian.Uint32(v)
+	t := m.Told()
+	return compat.Judgement{
+		Verdict: m.Verdict, Rule: m.Rule, Compatibility: m.Compatibility, Reasons: t.Reasons, Warnings: t.Warnings, Age: t.Age,
+		Revision: t.Revision, RetryAfter: t.RetryAfter, MinPatch: t.MinPatch, Floor: t.Floor, Endpoint: t.Redirect,
 	}
-	return j
 }
 
-// AllowsTransfer reports whether files may be listed and fetched after verdict v.
+// Transfers reports whether files may be listed and fetched behind this answer: AllowsTransfer says so, or it is one of C1 that
+// lets clients prefetch under maintenance.
+func (m *HandshakeAnswer) Transfers(g Generation) bool {
+	j := m.Judgement(g)
+	return AllowsTransfer(j.Verdict) || !g.Engine() && j.Verdict == compat.Maintenance && m.Told().Fetch
+}
+
+// AllowsTransfer reports whether files may be listed and fetched after verdict v, whatever else the answer says.
 func AllowsTransfer(v compat.Verdict) bool {
 	return v == compat.Accept || v == compat.UpdateResources || v == compat.UpdateBinaries
 }

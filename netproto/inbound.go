@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"collet/netproto/compat"
 )
 
 // bodyStep is how much of a frame's body is made room for before any of it has arrived, in bytes. Behind it the room
@@ -66,24 +68,46 @@ func (c *Conn) readFrame() (m Message, frame []byte, err error) {
 // hello reads the first frame of a client and learns the generation from it.
 func (c *Conn) hello() (Message, error) {
 	in := &c.in
-	h, err := in.header(in.lim.Hello)
+	h, body, err := in.firstFrame()
 	if err != nil {
 		return nil, err
 	}
-	if h.id != IDHandshake {
-		return nil, h.fault("id", errNotHello)
-	}
-	body, err := in.body(h)
-	if err != nil {
-		return nil, err
+	if !c.sealed() {
+		return nil, compat.ErrUnsealed
 	}
 	g, hello, err := detect(body, h.at, in.lim, c.only)
 	if err != nil {
 		return nil, err
 	}
 	c.gen.Store(uint32(g))
+	if hello.Offer != 0 && hello.Capabilities&CapTags != 0 && (c.asks == nil || c.asks()) {
+		return c.askHello(hello)
+	}
 	in.greet(g, hello)
 	return hello, nil
+}
+
+// firstFrame reads a frame that must be a hello.
+func (in *inbound) firstFrame() (header, []byte, error) {
+	h, err := in.header(in.lim.Hello)
+	if err != nil {
+		return h, nil, err
+	}
+	if h.id != IDHandshake {
+		return h, nil, h.fault("id", errNotHello)
+	}
+	body, err := in.body(h)
+	return h, body, err
+}
+
+// sealed reports whether hellos may be taken.
+func (c *Conn) sealed() bool {
+	select {
+	case <-c.seal:
+		return true
+	default:
+		return c.seal == nil
+	}
 }
 
 // message reads or passes over any other frame.
@@ -93,8 +117,13 @@ func (c *Conn) message() (Message, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.id == IDRefuse && !in.greeted && c.out.offered.Load() {
-		g = C1 // only a server that took the offer says so before its answer
+	if !in.greeted && c.out.offered.Load() {
+		switch h.id { // only a server that took the offer says so before its answer
+		case IDRefuse:
+			g = C1
+		case IDAskHello:
+			g = c.own()
+		}
 	}
 	k, known := kindFor(g, h.id, c.side.other())
 	if !known || k.skip {
@@ -102,6 +131,9 @@ func (c *Conn) message() (Message, []byte, error) {
 	}
 	if greets(h.id) && in.greeted {
 		return nil, nil, h.fault("id", errTwice)
+	}
+	if k.most > 0 && h.size > k.most {
+		return nil, nil, h.fault("length", tooLarge(uint64(h.size), uint64(k.most)))
 	}
 	body, err := in.body(h)
 	if err != nil {

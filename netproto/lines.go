@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"collet/netproto/compat"
 )
 
 // On a line that loses packets one connection is slow, whatever its window: TCP takes every loss for a full line. Several
@@ -133,7 +135,7 @@ var errOtherOffer = errors.New("another connection is offered something else")
 
 // another opens one of n connections. It is like the first, and must be offered the same.
 func (c *Client) another(ctx context.Context, n int, offers []Offer) (*Client, error) {
-	opt := c.opt
+	opt := c.opt.anonymous()
 	opt.Generation, opt.Auto, opt.Lines, opt.Stride = C1, false, 1, nil
 	opt.Window, opt.Buffer, opt.data = min(opt.Window, lineRequests), max(opt.Buffer/n, 1), c.data
 	other, err := open(ctx, opt)
@@ -141,7 +143,7 @@ func (c *Client) another(ctx context.Context, n int, offers []Offer) (*Client, e
 		return nil, err
 	}
 	theirs, err := other.List(ctx)
-	if err == nil && (other.judgement != c.judgement || other.answer.MaxPortion != c.answer.MaxPortion || !slices.Equal(theirs, offers)) {
+	if err == nil && (!sameOffer(other.judgement, c.judgement) || other.answer.MaxPortion != c.answer.MaxPortion || !slices.Equal(theirs, offers)) {
 		err = errOtherOffer
 	}
 	if err != nil {
@@ -150,6 +152,11 @@ func (c *Client) another(ctx context.Context, n int, offers []Offer) (*Client, e
 	}
 	other.offers = nil
 	return other, nil
+}
+
+// sameOffer reports whether two connections of one client were judged alike. What else they were told may differ: time passes.
+func sameOffer(a, b compat.Judgement) bool {
+	return a.Verdict == b.Verdict && a.Rule == b.Rule && a.Compatibility == b.Compatibility
 }
 
 // heed takes note of what happened to connections since the last time.

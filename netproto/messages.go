@@ -1,9 +1,13 @@
 package netproto
 
-import "fmt"
+import (
+	"fmt"
+
+	"collet/netproto/compat"
+)
 
 // MessageID is the number of a message on the wire. Below 64 and above 99 they are the engine's (fonline reference,
-// section 2.5), from 64 to 70 our own.
+// section 2.5), from 64 to 72 our own.
 type MessageID uint8
 
 // The messages that this package knows.
@@ -23,8 +27,12 @@ const (
 	IDSpread          MessageID = 68
 	IDGetObject       MessageID = 69
 	IDNoObject        MessageID = 70
-	IDTimeSync        MessageID = 107
-	IDHashList        MessageID = 122
+
+	IDComponentManifest MessageID = 71
+	IDAskHello          MessageID = 72
+
+	IDTimeSync MessageID = 107
+	IDHashList MessageID = 122
 )
 
 // Message is one of the messages of this package; no other package can add one.
@@ -72,6 +80,7 @@ type kind struct {
 	from   Side // who sends it; 0 is both
 	family family
 	skip   bool // a reader has no use for it and passes over it as if it were unknown
+	most   int  // bytes of its body; 0 is what a frame may have
 }
 
 // kinds is the one list of messages.
@@ -91,8 +100,11 @@ var kinds = map[MessageID]kind{
 	IDSpread:          {name: "Spread", create: func() Message { return new(Spread) }, from: ServerSide, family: ownOnly},
 	IDGetObject:       {name: "GetObject", create: func() Message { return new(GetObject) }, from: ClientSide, family: ownOnly},
 	IDNoObject:        {name: "NoObject", create: func() Message { return new(NoObject) }, from: ServerSide, family: ownOnly},
+	IDAskHello:        {name: "AskHello", create: func() Message { return new(AskHello) }, from: ServerSide, family: ownOnly},
 	IDTimeSync:        {name: "TimeSync", create: func() Message { return new(TimeSync) }, from: ServerSide, family: engineOnly},
 	IDHashList:        {name: "HashList", create: func() Message { return new(HashList) }, from: ServerSide, family: engineOnly, skip: true},
+
+	IDComponentManifest: {name: "ComponentManifest", create: func() Message { return new(ComponentManifest) }, family: ownOnly, most: compat.MaxManifest},
 }
 
 // String is the name with its number, for logs and errors.

@@ -60,6 +60,8 @@ const (
 	RefuseMalformed RefuseReason = 6 // a message broke the format
 	RefuseBusy      RefuseReason = 7 // the server has as many connections as it takes; it is worth trying later
 	RefuseTimeout   RefuseReason = 8 // the client was silent, or idle, for longer than the server waits
+
+	RefuseComponents RefuseReason = 9 // components differ, and both ends have shown theirs
 )
 
 // String is the name used in logs; an unknown number prints as such.
@@ -81,6 +83,8 @@ func (r RefuseReason) String() string {
 		return "server is full"
 	case RefuseTimeout:
 		return "no request or answer for too long"
+	case RefuseComponents:
+		return "components differ"
 	default:
 		return fmt.Sprintf("reason %d", uint8(r))
 	}

@@ -30,7 +30,7 @@ func (c *Client) unlisted(m *HandshakeAnswer) bool {
 // Objects reports whether the server hands out a release folder, so that Object may be called. It is false unless the
 // options asked for it.
 func (c *Client) Objects() bool {
-	return !c.Generation().Engine() && AllowsTransfer(c.judgement.Verdict) &&
+	return !c.Generation().Engine() && c.Transfers() &&
 		c.answer.Capabilities&c.opt.capabilities()&CapObjects != 0
 }
 

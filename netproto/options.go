@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"collet/netproto/compat"
 )
 
 // What a client does unless told otherwise.
@@ -47,6 +49,14 @@ type ClientOptions struct {
 	Compatibility string     // gameplay compatibility version of the client's module
 	Metadata      string     // G2b: metadata version of the client's packs; empty if it does not know. Not said with Auto: older servers would take it for lengths
 	Target        string     // see TargetFor
+
+	// Identity is what the client says of its build, in C1: without it a server knows only Compatibility. Manifest is what it shows
+	// a developer's server where components differ; it is complete and checked, and not written to. Either may be nil; a
+	// manifest alone is an identity too.
+	Identity *HelloTags
+	Manifest *compat.Manifest
+	// OnVerdict is called once by Dial, before it returns, with what Judgement and Differences are from then on; nil calls nothing.
+	OnVerdict func(compat.Judgement, compat.Differences)
 
 	// Dial makes the connection; nil is an ordinary TCP dialer. network is always "tcp".
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -103,7 +113,7 @@ func (o ClientOptions) withDefaults() ClientOptions {
 	if o.Lines <= 0 || o.Lines > MaxLines {
 		o.Lines = MaxLines
 	}
-	return o
+	return o.identified()
 }
 
 // connect dials within the time allowed.

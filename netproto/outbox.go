@@ -113,6 +113,13 @@ func (l *ledger) expect(a ask, d due) {
 	l.owed[a] = d
 }
 
+// excuse strikes out what the server may send and did not.
+func (l *ledger) excuse(a ask) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.owed, a)
+}
+
 // settle strikes out m, or says what is wrong with it. Offset in the fault counts from the start of the body.
 func (l *ledger) settle(m Message) *FormatError {
 	l.mu.Lock()

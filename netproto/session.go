@@ -153,6 +153,8 @@ func (c *Client) take(m Message, frame []byte) error {
 		return &RefusedError{Reason: m.Reason, Request: m.Request, Text: m.Text}
 	case *Disconnect:
 		return errGoodbye
+	case *AskHello:
+		return c.introduce(m, len(frame))
 	case *Spread:
 		return c.spread(m, len(frame))
 	case *TimeSync:
@@ -182,6 +184,8 @@ func (c *Client) settle(m Message, frame []byte) error {
 			return err
 		}
 		ch = c.greeting
+	case *ComponentManifest:
+		ch = c.manifest
 	case *InitData, *FileList:
 		ch = c.list
 	case *RangeData:
@@ -200,7 +204,11 @@ func (c *Client) settle(m Message, frame []byte) error {
 // greeted expects the list behind an answer that allows a transfer, and checks what such an answer must say.
 func (c *Client) greeted(m *HandshakeAnswer) error {
 	g := c.Generation()
-	if !AllowsTransfer(m.Judgement(g).Verdict) {
+	c.ledger.excuse(ask{id: IDAskHello})
+	if c.shows(m) {
+		c.ledger.expect(ask{id: IDComponentManifest}, due{})
+	}
+	if !m.Transfers(g) {
 		return nil
 	}
 	if g.Engine() {

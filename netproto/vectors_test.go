@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"collet/netproto"
+	"collet/netproto/compat"
 )
 
 // vector is one file of testdata: header lines, an empty line, hex.
@@ -161,12 +162,30 @@ func describe(t testing.TB, g netproto.Generation, m netproto.Message) []string 
 		return lines
 	case *netproto.InfoMessage:
 		return []string{f("code=%d", m.Code), f("text=%s", m.Text)}
-	case *netproto.Disconnect:
+	case *netproto.Disconnect, *netproto.AskHello:
 		return nil
+	case *netproto.ComponentManifest:
+		return describeManifest(&m.Manifest)
 	default:
 		t.Fatalf("no description of %T", m)
 		return nil
 	}
+}
+
+func describeManifest(m *compat.Manifest) []string {
+	b := m.Build
+	lines := []string{
+		fmt.Sprintf("mode=%s", m.Mode),
+		fmt.Sprintf("build logic=%d set=%016x time=%d number=%d id=%s branch=%s", b.Logic, b.Components, b.Time, b.Seq, b.ID, b.Branch),
+	}
+	for _, e := range m.Entries {
+		name := e.Name
+		if name == "" {
+			name = fmt.Sprintf("#%016x", e.NameHash)
+		}
+		lines = append(lines, fmt.Sprintf("component %s id=%d hash=%016x changed=%d since=%d", name, e.WireID, e.Hash, e.ChangedAt, e.Since))
+	}
+	return lines
 }
 
 func describeInitData(t testing.TB, m *netproto.InitData) []string {

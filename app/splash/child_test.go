@@ -85,6 +85,10 @@ func child(scene string) int {
 }
 
 func play(ctx context.Context, v *View, scene string, texts assets.Texts) string {
+	if popup, found := popups()[scene]; found {
+		action, err := v.Ask(ctx, ComposeEnd(update.EndOf(popup.outcome, update.NoCause), popup.info, texts))
+		return fmt.Sprint(action, " ", err)
+	}
 	switch scene {
 	case "quick":
 		return "done"
@@ -92,6 +96,9 @@ func play(ctx context.Context, v *View, scene string, texts assets.Texts) string
 		info := sampleInfo()
 		action, err := v.Ask(ctx, ComposeEnd(update.EndOf(update.Failed, update.Interrupted), info, texts))
 		return fmt.Sprint(action, " ", err)
+	case "toast":
+		pressed := v.Toast(ctx, ComposeToast(*sampleDifferences(), texts))
+		return fmt.Sprint("pressed ", pressed)
 	case "busy":
 		v.Follow(ctx, newFakeUpdate(update.Status{Phase: update.Connecting, Attempt: 1}))
 	case "note":

@@ -6,10 +6,8 @@ import (
 
 	"collet/app/update"
 	"collet/assets"
+	"collet/netproto/compat"
 )
-
-// maxComponents is how many differing components a dialog names; the report names them all.
-const maxComponents = 8
 
 // EndInfo is what explains one end beyond its row in the table. Everything in it may be empty. Texts of peers need not
 // be cleaned before; ComposeEnd does.
@@ -24,15 +22,24 @@ type EndInfo struct {
 	Holders      string        // who uses a locked file; empty where nobody can say
 	Vanished     bool          // a file was gone after it had been written
 	RetryAfter   time.Duration // of a maintenance; 0 while unknown
-	Components   []string      // which differ, in words of the verdict
-	Unloadable   string        // the module that could not be loaded, where the game never ran
-	RolledBack   bool          // the last good version was put back
-	Remedy       string        // the settings file that can name another folder to write to; empty where that would not help
+	Client       string        // the client's own version, as a person knows it; may be empty
+	Floor        int32         // logic version that the account needs; 0 while unknown
+	Offered      bool          // of a PlayerPinned: the server has what the account needs
+	Code         string        // of an UpdateLoop: what to report
+	ServerOlder  bool          // of an UpdaterOutdated: it is the server that is older
+	Message      string        // an operator's words, in place of ours for what happened; from the server
+	Allowed      bool          // of a ComponentsMismatch: the server lets the client play all the same
+
+	Differences *compat.Differences // of a ComponentsMismatch; nil where nothing is known of them
+
+	Unloadable string // the module that could not be loaded, where the game never ran
+	RolledBack bool   // the last good version was put back
+	Remedy     string // the settings file that can name another folder to write to; empty where that would not help
 
 	Certificate string // what is wrong with the server's: "dates", "host", "authority", or empty
 	Proxy       string // the proxy that did not connect us, without its password; empty for none
 
-	StoreURL    string // of the store page; never from a server
+	StoreURL    string // of the store page; never from a server that nobody vouches for
 	WebsiteURL  string // of the page with the full package; never from a server
 	PlayOffline bool   // there is a confirmed set that can be played without the server
 }
@@ -57,6 +64,9 @@ type Dialog struct {
 // nothing (no page to open, nothing to play offline) are left out, and the next step speaks only of what is left. The
 // last button is always there and ends it all, which is what Escape does.
 func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
+	if e.Outcome == update.UpdaterOutdated && info.ServerOlder {
+		e.Key, e.Actions = update.EndOf(update.ClientTooNew, update.NoCause).Key, []update.Action{update.Retry, update.Details, update.Quit}
+	}
 	d := Dialog{Title: t.Get(e.Key + ".title")}
 	for _, action := range e.Actions {
 		if button := compose(action, info, t); button.possible(info) {
@@ -88,6 +98,10 @@ func (b Button) possible(info EndInfo) bool {
 		return b.URL != ""
 	case update.Offline:
 		return info.PlayOffline
+	case update.Update:
+		return info.Offered
+	case update.Proceed:
+		return info.Allowed
 	default:
 		return true
 	}
@@ -130,7 +144,17 @@ func body(e update.End, info EndInfo, t assets.Texts) string {
 		key = "end.disk.vanished"
 	}
 	said := t.Get(key, args...)
-	if more := addition(e, info, t); more != "" {
+	if e.Outcome == update.PlayerPinned && info.Floor > 0 {
+		said = t.Get("end.pinned.floor", "floor", info.Floor)
+	}
+	more := addition(e, info, t)
+	if e.Outcome == update.ComponentsMismatch && more != "" {
+		said, more = more, "" // a developer has seen the title
+	}
+	if words := operatorWords(info.Message); words != "" {
+		said = words
+	}
+	if more != "" {
 		said += "\n" + more
 	}
 	return said
@@ -151,25 +175,15 @@ func addition(e update.End, info EndInfo, t assets.Texts) string {
 		return t.Get("end.unreachable.proxy", "proxy", clean(info.Proxy, maxLine))
 	case e.Outcome == update.Maintenance && info.RetryAfter > 0:
 		return t.Get("end.maintenance.back", "time", t.Span(info.RetryAfter))
-	case e.Outcome == update.ComponentsMismatch && len(info.Components) > 0:
-		return t.Get("end.components.list", "components", list(info.Components))
+	case e.Outcome == update.ComponentsMismatch && info.Differences != nil:
+		return strings.Join(differences(*info.Differences, t), "\n")
+	case e.Outcome == update.PlatformUnsupported && info.Client != "":
+		return t.Get("end.store.client", "client", clean(info.Client, maxLine))
 	case e.Outcome == update.RuntimeFailed && info.RolledBack:
 		return t.Get("end.runtime.back")
 	default:
 		return ""
 	}
-}
-
-// list names the first components.
-func list(names []string) string {
-	var clear []string
-	for _, name := range names[:min(len(names), maxComponents)] {
-		clear = append(clear, clean(name, maxLine/2))
-	}
-	if len(names) > maxComponents {
-		clear = append(clear, "…")
-	}
-	return strings.Join(clear, ", ")
 }
 
 // subject is the file or folder that an end is about.
@@ -193,12 +207,13 @@ func nextStep(e update.End, d Dialog, info EndInfo, t assets.Texts) string {
 		return ""
 	}
 	key := e.Key + ".next"
-	for _, page := range []update.Action{update.Store, update.Website} {
-		if d.Offers(page) {
-			key += "_" + string(page)
+	for _, choice := range []update.Action{update.Update, update.Store, update.Website, update.Proceed} {
+		if d.Offers(choice) {
+			key += "_" + string(choice)
+			break
 		}
 	}
-	step := t.Get(key)
+	step := t.Get(key, "code", orWord(info.Code, t.Get("word.unknown")))
 	if missing := info.Needed - info.Free; e.Cause == update.DiskFull && missing > 0 && info.Volume != "" {
 		step = t.Get("end.diskfull.free", "missing", t.Size(missing), "volume", clean(info.Volume, maxLine))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"collet/app/update"
 	"collet/assets"
+	"collet/netproto/compat"
 )
 
 // fullInfo explains an end as fully as can be, and bareInfo not at all.
@@ -17,7 +18,8 @@ func fullInfo(e update.End) EndInfo {
 		Target: "Linux-x64", Server: "play.example.org:4000", Path: "/home/ada/Games/EmberReach",
 		Needed: 412_000_000, Free: 51_000_000, Volume: "/home", RetryAfter: 20 * time.Minute,
 		Holders: "scand (process 71)", Vanished: true,
-		Components: []string{"PlayerController (server is newer)", "Inventory (client is newer)"}, RolledBack: true,
+		RolledBack: true, Client: "L5-344f237d92ca82f0", Floor: 7, Offered: true, Code: "R9-12-536c49c9",
+		Differences: sampleDifferences(), Allowed: true,
 		StoreURL: "https://store.example.org/ember", WebsiteURL: "https://example.org/get", PlayOffline: true,
 	}
 	if e.Outcome == update.Failed {
@@ -31,6 +33,8 @@ func variants(e update.End) map[string]EndInfo {
 	full, noURL := fullInfo(e), fullInfo(e)
 	noURL.Volume, noURL.Holders, noURL.Vanished = "", "", false
 	noURL.StoreURL, noURL.WebsiteURL, noURL.PlayOffline, noURL.RolledBack = "", "", false, false
+	noURL.Client, noURL.Floor, noURL.Offered, noURL.Allowed, noURL.ServerOlder = "", 0, false, false, true
+	noURL.Differences = &compat.Differences{Age: compat.ClientNewer, Untold: true}
 	noURL.Unloadable = "/home/ada/Games/EmberReach/EmberReach.so"
 	return map[string]EndInfo{"1 all is known": full, "2 no page, nothing to play": noURL, "3 nothing is known": {}}
 }
@@ -71,14 +75,16 @@ func verbs(language string) map[string][]update.Action {
 			"try again": {update.Retry}, "Try again": {update.Retry}, "play offline": {update.Offline},
 			"website": {update.Website}, "app store": anywhere, "full package": anywhere,
 			"Start it again": {update.Play}, "repair": {update.Repair}, "Copy the report": {update.Copy},
-			"Switch to": anywhere, "later": {update.Retry},
+			"Switch to": anywhere, "later": {update.Retry}, "Update to": {update.Update}, "Continue": {update.Proceed},
+			"report this code": anywhere,
 		}
 	case "ru":
 		return map[string][]update.Action{
 			"повторите попытку": {update.Retry}, "Повторите попытку": {update.Retry},
 			"играйте без сети": {update.Offline}, "с сайта": {update.Website}, "магазин": anywhere,
 			"полный пакет": anywhere, "Запустите её снова": {update.Play}, "исправьте файлы": {update.Repair},
-			"Скопируйте отчёт": {update.Copy}, "Перейдите": anywhere,
+			"Скопируйте отчёт": {update.Copy}, "Перейдите": anywhere, "Установите обновление": {update.Update}, "Продолжите": {update.Proceed},
+			"Сообщите": anywhere, "обновите игру там": anywhere,
 		}
 	default:
 		return nil
@@ -163,9 +169,13 @@ func TestButtonsFollowTheTable(t *testing.T) {
 					t.Errorf("%s: button %+v", e.Key, b)
 				}
 			}
-			want := slices.DeleteFunc(slices.Clone(e.Actions), func(a update.Action) bool {
+			actions := e.Actions
+			if e.Outcome == update.UpdaterOutdated && info.ServerOlder {
+				actions = update.EndOf(update.ClientTooNew, update.NoCause).Actions
+			}
+			want := slices.DeleteFunc(slices.Clone(actions), func(a update.Action) bool {
 				return a == update.Store && info.StoreURL == "" || a == update.Website && info.WebsiteURL == "" ||
-					a == update.Offline && !info.PlayOffline
+					a == update.Offline && !info.PlayOffline || a == update.Update && !info.Offered || a == update.Proceed && !info.Allowed
 			})
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, %s: buttons %v, want %v", e.Key, name, got, want)
@@ -202,14 +212,17 @@ func TestDialogsAreCleaned(t *testing.T) {
 	texts := assets.TextsFor("en")
 	info := EndInfo{
 		Server: nasty, Target: nasty, Path: nasty, Unloadable: nasty, Fault: &update.Fault{Subject: nasty},
-		Components: slices.Repeat([]string{nasty}, 50), RetryAfter: time.Hour, Needed: -1,
+		Differences: &compat.Differences{
+			Items: slices.Repeat([]compat.Difference{{Name: nasty, Class: compat.ClassAdded}}, 50), Client: compat.Build{ID: nasty, Branch: nasty},
+		},
+		RetryAfter: time.Hour, Needed: -1, Client: nasty, Code: nasty,
 	}
 	for _, e := range update.Ends() {
 		d := ComposeEnd(e, info, texts)
-		if strings.ContainsAny(d.Text(), "\x1b\x00\u202e") || strings.Count(d.Body, "\n") > 3 {
+		if strings.ContainsAny(d.Text(), "\x1b\x00\u202e") || strings.Count(d.Body, "\n") > 3+maxRows+3 {
 			t.Errorf("%s: %q", e.Key, d.Body)
 		}
-		if strings.Count(d.Body, "evil") > maxComponents+2 {
+		if strings.Count(d.Body, "evil") > maxRows+4 {
 			t.Errorf("%s: too long: %q", e.Key, d.Body)
 		}
 	}

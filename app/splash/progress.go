@@ -29,6 +29,7 @@ type progress struct {
 	cancel              *choice
 	steer               *steer
 	said, news          string // what the note says, and what stands there while it says nothing
+	toast               string // what stands there before both
 	size                fyne.Size
 }
 
@@ -43,7 +44,7 @@ func newProgress(title string, cancel *choice, steer *steer) *progress {
 	}
 	p.title.set(title)
 	p.steer.moved = p.arrange
-	objects := []fyne.CanvasObject{p.steer.news, p.steer.speed, p.steer.pause, p.cancel}
+	objects := []fyne.CanvasObject{p.steer.more, p.steer.news, p.steer.speed, p.steer.pause, p.cancel}
 	for _, l := range p.lines() {
 		objects = append(objects, l.Text)
 	}
@@ -128,8 +129,16 @@ func steady(pulse float64) float64 {
 // setNote shows a line under the headline, or takes it away.
 func (p *progress) setNote(text string) {
 	p.said = text
-	p.note.set(cmp.Or(p.said, p.news))
+	p.note.set(cmp.Or(p.toast, p.said, p.news))
 	p.arrange()
+}
+
+// setToast shows a line where the note stands, with a button that label names, or takes both away.
+func (p *progress) setToast(text, label string, pressed func()) {
+	p.toast, p.steer.pressed = text, pressed
+	p.steer.more.rename(label)
+	setVisible(p.steer.more, text != "")
+	p.setNote(p.said)
 }
 
 // setNews shows the beginning of release notes where the note stands, unless there is one.

@@ -87,6 +87,9 @@ func headline(s update.Status) string {
 	}
 	switch s.Phase {
 	case update.Fetching, update.Committing:
+		if s.Ahead {
+			return "phase.ahead"
+		}
 		mode := "resources"
 		switch {
 		case s.Damage != nil:

@@ -70,6 +70,7 @@ func moments() []moment {
 		{"fetching a file with a nasty name", with(fetching, func(s *update.Status) {
 			s.File = "Resources/\u202Egnp.\x1b[31m\r\nfake line\x00" + strings.Repeat("long", 100) + "/end.zip"
 		})},
+		{"fetching during a maintenance", with(fetching, func(s *update.Status) { s.Ahead = true })},
 		{"verifying", with(fetching, func(s *update.Status) { s.Phase, s.Rate = update.Verifying, 0 })},
 		{"committing resources", with(fetching, func(s *update.Status) { s.Phase, s.File, s.Rate = update.Committing, "", 0 })},
 		{"committing binaries", with(fetching, func(s *update.Status) {

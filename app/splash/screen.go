@@ -201,6 +201,13 @@ func (s *screen) finish(a update.Action) {
 	}
 }
 
+// toast shows what stays for a while; pressed is called for its button.
+func (s *screen) toast(t Toast, pressed func()) {
+	if !s.stopping {
+		s.progress.setToast(clean(t.Text, maxLine), t.Label, pressed)
+	}
+}
+
 // dismiss takes the dialog away without an answer.
 func (s *screen) dismiss() {
 	if s.dialog != nil {

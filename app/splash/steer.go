@@ -12,7 +12,7 @@ import (
 // call undisturbed; hardly anything.
 func limits() []int64 { return []int64{0, 1_200_000, 400_000, 100_000} }
 
-// steer is the row of buttons above the one that cancels: what is new, how fast it may come, and a pause. Each is shown where
+// steer is the row of buttons above the one that cancels: what a toast is about, what is new, how fast it may come, and a pause. Each is shown where
 // it is of use. All of it runs on the loop.
 type steer struct {
 	texts  assets.Texts
@@ -21,11 +21,14 @@ type steer struct {
 	paused bool
 	moved  func() // a button has another size
 
-	news, speed, pause *choice
+	pressed func() // of more
+
+	more, news, speed, pause *choice
 }
 
 func newSteer(texts assets.Texts, valve Valve, limit int64, read func(), key func(*fyne.KeyEvent)) *steer {
-	s := &steer{texts: texts, valve: valve, limit: limit, moved: func() {}}
+	s := &steer{texts: texts, valve: valve, limit: limit, moved: func() {}, pressed: func() {}}
+	s.more = newChoice("", false, func() { s.pressed() }, key)
 	s.news = newChoice(texts.Get("button.news"), false, read, key)
 	s.speed = newChoice(s.speedLabel(), false, s.slower, key)
 	s.pause = newChoice(texts.Get("button.pause"), false, s.toggle, key)
@@ -35,7 +38,7 @@ func newSteer(texts assets.Texts, valve Valve, limit int64, read func(), key fun
 	return s
 }
 
-func (s *steer) choices() []*choice { return []*choice{s.news, s.speed, s.pause} }
+func (s *steer) choices() []*choice { return []*choice{s.more, s.news, s.speed, s.pause} }
 
 // place puts what is shown in one row that ends at right.
 func (s *steer) place(right, y float32) {

@@ -150,6 +150,31 @@ func (v *View) Ask(ctx context.Context, d Dialog) (update.Action, error) {
 	}
 }
 
+// Toast shows t in the window beside the progress and returns when it was there for as long as it has to be, or when somebody
+// pressed its button, which it reports. The end of ctx and a closed window end it, too.
+func (v *View) Toast(ctx context.Context, t Toast) (pressed bool) {
+	asked := make(chan struct{}, 1)
+	v.post(func(s *screen) {
+		s.toast(t, func() {
+			select {
+			case asked <- struct{}{}:
+			default: // pressed twice
+			}
+		})
+	})
+	defer v.post(func(s *screen) { s.toast(Toast{}, func() {}) })
+	timer := time.NewTimer(t.Shown)
+	defer timer.Stop()
+	select {
+	case <-asked:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-v.gone:
+	}
+	return false
+}
+
 // Raise brings the window in front of others, as far as the desktop allows it, and gives it the keyboard. It reports
 // whether there is a window.
 func (v *View) Raise() bool {

@@ -262,7 +262,7 @@ func TestOrderIsEnforcedOnTheCaller(t *testing.T) {
 	if err := c.Leave(t.Context()); !errors.As(err, &order) || order.Error() != "leave while the child is running" {
 		t.Errorf("leave: %v", err)
 	}
-	if err := c.Run([]string{strings.Repeat("x", 300<<10)}); !errors.Is(err, supervise.ErrTooLong) {
+	if err := c.Run([]string{strings.Repeat("x", 2<<20)}); !errors.Is(err, supervise.ErrTooLong) {
 		t.Errorf("too long: %v", err)
 	}
 	select {

@@ -86,7 +86,7 @@ func TestControlGarbageEndsTheChild(t *testing.T) {
 		{"second metadata", `{"metadata":{"abi":3,"name":"","build":"","compatibility":""}}` + "\n", "1", supervise.OutOfOrder},
 		{"second ready", `{"ready":{}}` + "\n", "1", supervise.OutOfOrder},
 		{"a host's word", `{"run":{"args":[]}}` + "\n", "1", supervise.OutOfOrder},
-		{"endless", strings.Repeat("[", 4096), "100", supervise.TooLong},
+		{"endless", strings.Repeat("[", 4096), "400", supervise.TooLong},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -14,12 +14,13 @@ import (
 )
 
 // protocol is the version of the control protocol. It rises with every change.
-const protocol = 1
+const protocol = 2
 
 // Limits in bytes.
 const (
-	// maxLine caps one message: eight times the longest command line of Windows, which is the longest thing ever said.
-	maxLine = 256 << 10
+	// maxLine caps one message. The longest is about as many components as there may be, with the longest names and numbers:
+	// about 230 bytes each. The longest command line of Windows is 32 KiB.
+	maxLine = 1 << 20
 	// maxLogText caps one log entry of a module; the rest is cut off. It is the same as a line of its output.
 	maxLogText = 4096
 	// maxQuote is how much of a bad line an error quotes.
@@ -51,6 +52,8 @@ type metadata struct {
 	Name          text   `json:"name"`
 	Build         text   `json:"build"`
 	Compatibility text   `json:"compatibility"`
+
+	Components *components `json:"components,omitempty"`
 }
 
 type loadFailed struct {
@@ -86,6 +89,9 @@ func (m *message) check() error {
 	if set != 1 {
 		return fmt.Errorf("%d messages in a line", set)
 	}
+	if m.Metadata != nil && m.Metadata.Components != nil {
+		return m.Metadata.Components.check()
+	}
 	if m.Result != nil && m.Result.Fault == "" {
 		return checkResult(m.Result.abi())
 	}
@@ -120,7 +126,7 @@ func encode(m message) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// ErrTooLong says that something is too long for a control message, such as arguments of over 256 KiB.
+// ErrTooLong says that something is too long for a control message, such as arguments of over 1 MiB.
 var ErrTooLong = errors.New("longer than a control message may be")
 
 // decode parses a line without its end.

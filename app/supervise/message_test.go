@@ -15,11 +15,13 @@ var vectors = []struct {
 	line string
 	m    message
 }{
-	{`{"hello":{"protocol":1}}`, message{Hello: &hello{1}}},
+	{`{"hello":{"protocol":2}}`, message{Hello: &hello{2}}},
 	{`{"run":{"args":["--x","","/\u003c\u0026"]}}`, message{Run: &run{[]text{"--x", "", "/<&"}}}},
 	{`{"run":{"args":[{"base64":"//4="}]}}`, message{Run: &run{[]text{"\xff\xfe"}}}},
 	{`{"leave":{}}`, message{Leave: &struct{}{}}},
-	{`{"metadata":{"abi":3,"name":"n","build":"b","compatibility":"c"}}`, message{Metadata: &metadata{3, "n", "b", "c"}}},
+	{`{"metadata":{"abi":3,"name":"n","build":"b","compatibility":"c"}}`, message{Metadata: &metadata{3, "n", "b", "c", nil}}},
+	{`{"metadata":{"abi":3,"name":"n","build":"b","compatibility":"c","components":{"logic":7,"set":18446744073709551615,"time":5,"seq":6,"id":"i","branch":"m","entries":[{"n":"Camera","i":1,"h":9,"c":4,"s":6}]}}}`,
+		message{Metadata: &metadata{3, "n", "b", "c", &components{Logic: 7, Set: 1<<64 - 1, BuildTime: 5, BuildSeq: 6, BuildID: "i", Branch: "m", Entries: []component{{"Camera", 1, 9, 4, 6}}}}}},
 	{`{"load-failed":{"stage":"open","text":"no"}}`, message{LoadFailed: &loadFailed{"open", "no"}}},
 	{`{"ready":{}}`, message{Ready: &struct{}{}}},
 	{`{"log":{"level":-1,"text":"длинно"}}`, message{Log: &logEntry{-1, "длинно"}}},

@@ -141,6 +141,7 @@ func (s *server) introduce(m abi.Metadata) int {
 	s.mu.Unlock()
 	err := s.send(message{Metadata: &metadata{
 		ABI: m.ABIVersion, Name: text(m.RuntimeName), Build: text(m.BuildHash), Compatibility: text(m.CompatibilityVersion),
+		Components: componentsOf(m.Components),
 	}})
 	if errors.Is(err, ErrTooLong) {
 		return s.refuse(&LoadError{StageMetadata, err.Error()})

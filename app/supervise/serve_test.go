@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	sayHello = `{"hello":{"protocol":1}}` + "\n"
+	sayHello = `{"hello":{"protocol":2}}` + "\n"
 	sayRun   = `{"run":{"args":["a"]}}` + "\n"
 	sayLeave = `{"leave":{}}` + "\n"
 	metaLine = `{"metadata":{"abi":3,"name":"fake","build":"b1","compatibility":"C-1"}}`
@@ -117,8 +117,8 @@ func TestServe(t *testing.T) {
 		{name: "load failure", load: func(*served) error { return &supervise.LoadError{Stage: "ABI", Text: "4"} },
 			host: []string{sayHello}, says: []string{`{"load-failed":{"stage":"ABI","text":"4"}}`},
 			steps: "load", code: supervise.ExitLoadFailed},
-		{name: "another version", host: []string{`{"hello":{"protocol":2}}` + "\n"},
-			says: []string{`{"load-failed":{"stage":"protocol","text":"the host speaks version 2 of the control protocol, this program version 1"}}`},
+		{name: "another version", host: []string{`{"hello":{"protocol":3}}` + "\n"},
+			says: []string{`{"load-failed":{"stage":"protocol","text":"the host speaks version 3 of the control protocol, this program version 2"}}`},
 			code: supervise.ExitLoadFailed},
 		{name: "host gone at once", host: []string{eof}, code: supervise.ExitHostGone},
 		{name: "host gone in the middle of a word", host: []string{sayHello[:5], eof}, code: supervise.ExitHostGone},

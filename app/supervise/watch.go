@@ -146,6 +146,7 @@ func (c *Child) take(m message) error {
 		c.meta = abi.Metadata{
 			ABIVersion: m.Metadata.ABI, RuntimeName: string(m.Metadata.Name),
 			BuildHash: string(m.Metadata.Build), CompatibilityVersion: string(m.Metadata.Compatibility),
+			Components: m.Metadata.Components.abi(),
 		}
 		close(c.known)
 	case m.LoadFailed != nil && c.state == loading:

@@ -26,6 +26,22 @@ func AskListing(patch, listing int64) (cost Cost, here int64) {
 	}
 }
 
+// AskChanges says what it costs to know the new listing and the sources out of the changes of a release, which have so many
+// bytes in all and of which so many are about what follows the installed set; 0 means that this is found out in vain, and
+// size 0 that there are none.
+func AskChanges(size, reach int64) Cost {
+	switch {
+	case size == 0:
+		return Cost{}
+	case size <= WholeChanges:
+		return Cost{Bytes: size, RoundTrips: 1}
+	case reach <= firstWindow:
+		return Cost{Bytes: firstWindow, RoundTrips: 1}
+	default:
+		return Cost{Bytes: reach, RoundTrips: 2}
+	}
+}
+
 // Gap is how many bytes between two wanted pieces of an object are fetched rather than skipped.
 func (l Link) Gap() int64 {
 	l = l.known()

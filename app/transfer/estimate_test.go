@@ -114,3 +114,25 @@ func TestAskListing(t *testing.T) {
 		}
 	}
 }
+
+// TestAskChanges: small changes come whole, of large ones a window, and the rest of what matters with a second request.
+func TestAskChanges(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		size, reach, bytes int64
+		trips              int
+	}{
+		{0, 0, 0, 0},
+		{9000, 5000, 9000, 1},
+		{9000, 0, 9000, 1},
+		{transfer.WholeChanges, 1, transfer.WholeChanges, 1},
+		{transfer.WholeChanges + 1, 1, 32 << 10, 1},
+		{1 << 20, 0, 32 << 10, 1},
+		{1 << 20, 100_000, 100_000, 2},
+	} {
+		want := transfer.Cost{Bytes: c.bytes, RoundTrips: c.trips}
+		if got := transfer.AskChanges(c.size, c.reach); got != want {
+			t.Errorf("%d of %d bytes cost %+v, want %+v", c.reach, c.size, got, want)
+		}
+	}
+}

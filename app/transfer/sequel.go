@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -183,6 +184,27 @@ func (q *sequel) look(name string) (part *sequelPart, here int64, step <-chan st
 		return nil, 0, nil
 	}
 	return part, here, q.step
+}
+
+// brings waits for the table and reports whether a part can still be taken.
+func (q *sequel) brings(ctx context.Context, name string) bool {
+	for q != nil {
+		q.mu.Lock()
+		table, over, step := q.table, q.over, q.step
+		there := slices.ContainsFunc(q.parts, func(p *sequelPart) bool {
+			return p.name == name && !p.taken && (!over || int64(len(p.data)) == p.size)
+		})
+		q.mu.Unlock()
+		if table || over {
+			return there
+		}
+		select {
+		case <-step:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return false
 }
 
 // wasUsed reports whether anything was given away.

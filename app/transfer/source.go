@@ -121,6 +121,8 @@ type Source struct {
 	old      release.Listing           // of that; nil is unknown
 	head     release.Head              // what is to be installed
 	listing  release.Listing           // of that
+	near     *nearby                   // what the head says of what changed lately, once somebody asked
+	begin    *beginning                // of the same, while it is looked at
 	made     *madeContents             // what a set patch made on the way to the listing; nil for nothing
 	brought  map[release.Digest][]byte // the verified set patch that came with a sequel
 	failures map[failure]int           // over all attempts
@@ -166,7 +168,15 @@ func NewSource(o Options) (*Source, error) {
 }
 
 // List implements update.Source.
-func (s *Source) List(context.Context) ([]release.File, error) { return s.listing.Files(), nil }
+func (s *Source) List(context.Context) ([]release.File, error) {
+	if s.listing == nil {
+		return nil, errUnlisted
+	}
+	return s.listing.Files(), nil
+}
+
+// errUnlisted says that a maintenance lets nothing through.
+var errUnlisted = errors.New("no release is known of this server")
 
 // Traffic implements update.Carrier.
 func (s *Source) Traffic() update.Traffic {

@@ -52,11 +52,13 @@ func (f *fetching) indexSets(batch []*content) (sets map[release.Object][]*conte
 		}
 	}
 	sets = map[release.Object][]*content{}
+	seen := map[release.Object]bool{}
 	for _, c := range batch {
 		o := c.source.Index
-		if o.IsZero() || sets[o] != nil {
+		if o.IsZero() || seen[o] {
 			continue
 		}
+		seen[o] = true
 		var alike []Content
 		for _, c := range all[o] {
 			if n := f.contentOf(c); len(c.local) > 0 || !n.may(Entire) {

@@ -71,9 +71,24 @@ var (
 // judge puts together what the mirrors and the server said. err is that of the mirrors; without mirrors, or if they were of
 // no use, the server's own folder is looked at.
 func (s *Source) judge(ctx context.Context, d dialed, err error) (compat.Judgement, error) {
-	if d.err == nil && !transfers(d.judgement.Verdict) {
+	ahead := d.err == nil && d.judgement.Verdict == compat.Maintenance && (len(s.o.Ways) > 0 || d.way != nil)
+	if d.err == nil && !transfers(d.judgement.Verdict) && !ahead {
+		s.listing = nil
 		return d.judgement, nil
 	}
+	j, err := s.found(ctx, d, err)
+	if ahead { // what comes after the maintenance may be fetched already, if it is to be had
+		if err != nil || !transfers(j.Verdict) {
+			s.o.Log.Info().Err(err).Msg("nothing can be fetched during the maintenance")
+			s.listing = nil
+		}
+		return d.judgement, ctx.Err()
+	}
+	return j, err
+}
+
+// found is the verdict that follows from what is on offer.
+func (s *Source) found(ctx context.Context, d dialed, err error) (compat.Judgement, error) {
 	if s.o.Server != nil && d.err != nil {
 		s.o.Log.Warn().Err(d.err).Msg("the server is not there")
 	}
@@ -95,6 +110,12 @@ func (s *Source) judge(ctx context.Context, d dialed, err error) (compat.Judgeme
 		return s.refusal(err)
 	}
 	j := compat.Judgement{Verdict: compat.Accept, Compatibility: s.head.Compatibility}
+	if d.err == nil { // what the server says of its reasons goes with its verdict
+		j.Warnings, j.Age, j.Revision = d.judgement.Warnings, d.judgement.Age, d.judgement.Revision
+		if d.judgement.Verdict == compat.UpdateBinaries {
+			j.Rule, j.Reasons, j.Floor, j.MinPatch = d.judgement.Rule, d.judgement.Reasons, d.judgement.Floor, d.judgement.MinPatch
+		}
+	}
 	switch lacks, err := s.lacksModule(ctx); {
 	case err != nil:
 		return j, err

@@ -37,6 +37,7 @@ type fetching struct {
 	contents []*content // in the order of their first want
 	byDigest map[release.Digest]*content
 	sources  release.Sources // nil until it is needed
+	near     bool            // sources are what changed lately
 	room     bool            // there is room for a set patch beside the parts
 	told     string          // the choice that was logged last
 	basis    Range           // of the traffic: what was on the line before the present means
@@ -111,6 +112,8 @@ func (f *fetching) run(ctx context.Context) error {
 // perform does what the choice has of one kind, the surest and cheapest first.
 func (f *fetching) perform(ctx context.Context, choice Choice) error {
 	switch {
+	case f.doubtful(choice):
+		return f.widen(ctx)
 	case choice.Uses(Stuck) > 0:
 		return f.stuck(choice)
 	case choice.Uses(Copied) > 0:
@@ -258,7 +261,7 @@ func (s *Spool) here(o release.Object) int64 {
 
 // situation is what Choose needs to know.
 func (f *fetching) situation() Situation {
-	s := Situation{Link: f.s.link(), Patch: Unknown, Sources: f.s.head.Sources.Size}
+	s := Situation{Link: f.s.link(), Patch: Unknown, Sources: f.s.sourcesLeft()}
 	if patch, found := f.s.patch(); found && f.room {
 		s.Patch = patch.Size
 		s.Patch -= f.s.here(patch)

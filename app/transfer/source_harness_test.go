@@ -315,6 +315,7 @@ type client struct {
 
 	verify bool
 	server transfer.Server
+	ahead  bool // fetch during a maintenance
 	change func(*transfer.Options)
 	notes  string
 	log    bytes.Buffer
@@ -388,7 +389,7 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 	}
 	retry := update.DefaultRetry()
 	retry.Base, retry.Cap, retry.Transfer = time.Millisecond, 2*time.Millisecond, 3
-	u, err := update.New(update.Config{Source: s, Stage: d, CanSelfUpdate: true, Retry: retry, Log: log})
+	u, err := update.New(update.Config{Source: s, Stage: d, CanSelfUpdate: true, Retry: retry, Log: log, Prefetch: c.ahead})
 	if err != nil {
 		return r, err
 	}

@@ -12,10 +12,10 @@ import (
 const identifyLast = 3
 
 // identify finds out which release is installed where nothing of it is remembered, as after an installation from a package:
-// the last releases from which there are patches are held against the disk. It costs a head for each, asked for together,
+// the last releases from which there are patches, or which the changes follow, are held against the disk. It costs a head for each, asked for together,
 // and the listing of those that come into question; without it more of the release would be fetched than that.
 func (s *Source) identify(ctx context.Context, answer trusted) error {
-	if s.old != nil || len(s.head.Patches) == 0 || s.o.Disk.Bare() {
+	if s.old != nil || len(s.head.Patches) == 0 && s.head.Changes.IsZero() || s.o.Disk.Bare() {
 		return nil
 	}
 	entries, err := s.trust.Entries()
@@ -53,9 +53,10 @@ func (s *Source) identify(ctx context.Context, answer trusted) error {
 	return nil
 }
 
-// adopt takes a release for the installed one if there is a patch from it and the disk resembles it.
+// adopt takes a release for the installed one if there is a patch from it, or what changed since is said, and the disk
+// resembles it.
 func (s *Source) adopt(ctx context.Context, e release.Entry, head release.Head) error {
-	if _, found := s.head.PatchFrom(head.Listing.Sum); !found {
+	if !s.follows(ctx, head.Listing.Sum) {
 		return nil
 	}
 	data, err := s.bytes(ctx, head.Listing.Object)

@@ -19,8 +19,8 @@ const (
 	lastWindow  = 4 << 20
 )
 
-// findListing makes the listing of the head known, from what is here, from the beginning of a set patch, or from its own
-// object, whatever is least. It is believed because its digest is that of the head.
+// findListing makes the listing of the head known, from what is here, from the beginning of a set patch, from what changed
+// since the installed release, or from its own object, whatever is least. It is believed because its digest is that of the head.
 func (s *Source) findListing(ctx context.Context) error {
 	if s.head.Listing.Sum == s.have.Listing.Sum {
 		s.listing = s.old
@@ -42,6 +42,14 @@ func (s *Source) findListing(ctx context.Context) error {
 			s.failures[failure{patch.Sum, Patched}]++
 		}
 	}
+	if !s.following().brings(ctx, s.head.Listing.Object.Path()) {
+		if near, err := s.lately(ctx); near != nil || err != nil {
+			if near != nil {
+				s.listing = near.listing
+			}
+			return err
+		}
+	}
 	data, err := s.bytes(ctx, s.head.Listing.Object)
 	if err == nil {
 		s.listing, err = release.UnpackListing(data, s.head.Listing)
@@ -60,13 +68,8 @@ func (s *Source) patch() (release.Object, bool) {
 
 func (s *Source) listingOfPatch(ctx context.Context, o release.Object) (release.Listing, error) {
 	if o.Size > smallPatch {
-		return s.listingOf(ctx, &windows{size: o.Size, next: firstWindow, get: func(r Range) (data []byte, err error) {
-			err = s.fetcher.Ranges(ctx, ObjectAt(o), []Range{r}, func(_ int, _ int64, piece []byte) error {
-				data = append(data, piece...)
-				return nil
-			})
-			return data, err
-		}}, o.Size)
+		get := func(r Range) ([]byte, error) { return s.piece(ctx, o, r) }
+		return s.listingOf(ctx, &windows{size: o.Size, next: firstWindow, get: get}, o.Size)
 	}
 	content, err := s.spooled(ctx, o, nil)
 	if err != nil {

@@ -25,8 +25,16 @@ const (
 	aheadLarge = 2
 )
 
-// learn fetches the list of sources.
+// learn finds out where contents come from.
 func (f *fetching) learn(ctx context.Context) error {
+	if near, err := f.learnNear(ctx); near || err != nil {
+		return err
+	}
+	return f.learnAll(ctx)
+}
+
+// learnAll fetches the list of sources.
+func (f *fetching) learnAll(ctx context.Context) error {
 	err := errNoSources
 	if o := f.s.head.Sources; !o.IsZero() {
 		var data []byte

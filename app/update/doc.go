@@ -21,6 +21,11 @@
 // something changed and read a Status, which is a value: progress is a level, not a queue, so a slow screen loses
 // frames and never stalls a download.
 //
+// A verdict may hold a surprise (compat reference, sections 3.5 and 3.8): a redirect ends in Redirected, once, and the host goes
+// there; what the account's last version calls for ends in PlayerPinned where somebody is to be asked; during a maintenance
+// files may be fetched ahead into their parts, which ends in Maintenance all the same; and a module that is asked for again
+// although it was installed ends in UpdateLoop.
+//
 // How an update ended is an Outcome, with a Cause where it failed. Ends is the one table from there to the exit code,
 // the text and the next steps, for the window, the headless mode and QA alike (design 2, section 3.3).
 package update

@@ -2,7 +2,8 @@ package update
 
 import "fmt"
 
-// Outcome is how an update, or the whole start, ended. The numbers are fixed by hand (design 2, section 3.3).
+// Outcome is how an update, or the whole start, ended. The numbers are fixed by hand (design 2, section 3.3; those from
+// 13 on are for verdicts of compat reference, section 3.5).
 type Outcome uint8
 
 const (
@@ -19,6 +20,9 @@ const (
 	RuntimeFailed             Outcome = 10
 	AlreadyRunning            Outcome = 11
 	Cancelled                 Outcome = 12
+	Redirected                Outcome = 13 // another server takes this version: the host goes there, nobody is asked
+	PlayerPinned              Outcome = 14 // the account was last used with a newer version
+	UpdateLoop                Outcome = 15 // the server asks for an update that is installed already
 )
 
 // Cause says why an update Failed. It is NoCause with every other outcome. The number is the exit code.
@@ -43,10 +47,12 @@ type Action string
 const (
 	Retry   Action = "retry"
 	Offline Action = "offline" // play the confirmed set without the server
+	Update  Action = "update"  // fetch what the server offers
 	Store   Action = "store"   // open the store page
 	Website Action = "website" // open the page where the full package is
 	Copy    Action = "copy"    // copy the report
 	Play    Action = "play"    // start the game again
+	Proceed Action = "proceed" // play although client and server differ, where the server allows it
 	Repair  Action = "repair"  // hash everything and fetch what is damaged
 	Report  Action = "report"  // show the report that can be sent
 	Details Action = "details" // show the tail of the log
@@ -62,7 +68,8 @@ type End struct {
 	Exit    int
 }
 
-// Ends is the whole table of design 2, section 3.3. Every outcome has a row, Failed one for each cause.
+// Ends is the whole table of design 2, section 3.3, and behind it what the verdict adds to it (compat reference, section 3.7).
+// Every outcome has a row, Failed one for each cause.
 func Ends() []End {
 	failed := []Action{Retry, Offline, Details, Quit}
 	return []End{
@@ -82,11 +89,14 @@ func Ends() []End {
 		{Failed, DiskFault, "end.disk", failed, 28},
 		{ContentMismatch, NoCause, "end.content", []Action{Retry, Details, Quit}, 16},
 		{ClientTooNew, NoCause, "end.toonew", []Action{Retry, Details, Quit}, 17},
-		{ComponentsMismatch, NoCause, "end.components", []Action{Copy, Retry, Quit}, 18},
+		{ComponentsMismatch, NoCause, "end.components", []Action{Copy, Retry, Proceed, Quit}, 18},
 		{Maintenance, NoCause, "end.maintenance", []Action{Retry, Details, Quit}, 19},
 		{RuntimeFailed, NoCause, "end.runtime", []Action{Play, Repair, Report, Quit}, 30},
 		{AlreadyRunning, NoCause, "end.running", []Action{Quit}, 31},
 		{Cancelled, NoCause, "end.cancelled", nil, 40},
+		{Redirected, NoCause, "end.redirected", nil, 15},
+		{PlayerPinned, NoCause, "end.pinned", []Action{Update, Store, Details, Quit}, 11},
+		{UpdateLoop, NoCause, "end.loop", []Action{Copy, Details, Quit}, 10},
 	}
 }
 
@@ -118,6 +128,7 @@ var names = map[Outcome]string{
 	ServerMissingNativeUpdate: "ServerMissingNativeUpdate", UpdaterOutdated: "UpdaterOutdated", Failed: "Failed",
 	ContentMismatch: "ContentMismatch", ClientTooNew: "ClientTooNew", ComponentsMismatch: "ComponentsMismatch",
 	Maintenance: "Maintenance", RuntimeFailed: "RuntimeFailed", AlreadyRunning: "AlreadyRunning", Cancelled: "Cancelled",
+	Redirected: "Redirected", PlayerPinned: "PlayerPinned", UpdateLoop: "UpdateLoop",
 }
 
 // String is the name used in logs, JSON output and tests; an unknown number prints as such.

@@ -11,7 +11,7 @@ import (
 	"collet/app/update"
 )
 
-// exits is design 2, section 3.3, written out once more: number of the outcome, cause, exit code.
+// exits is design 2, section 3.3, and what the verdict adds to it, written out once more: number of the outcome, cause, exit code.
 var exits = []struct {
 	number  uint8
 	outcome update.Outcome
@@ -39,6 +39,9 @@ var exits = []struct {
 	{10, update.RuntimeFailed, update.NoCause, 30},
 	{11, update.AlreadyRunning, update.NoCause, 31},
 	{12, update.Cancelled, update.NoCause, 40},
+	{13, update.Redirected, update.NoCause, 15},
+	{14, update.PlayerPinned, update.NoCause, 11},
+	{15, update.UpdateLoop, update.NoCause, 10},
 }
 
 func TestEndsAreTheTableOfTheDesign(t *testing.T) {
@@ -87,7 +90,7 @@ func TestActions(t *testing.T) {
 		update.PlatformUnsupported: update.Store, update.ServerMissingNativeUpdate: update.Website, update.UpdaterOutdated: update.Website,
 		update.Failed: update.Retry, update.ContentMismatch: update.Retry, update.ClientTooNew: update.Retry,
 		update.ComponentsMismatch: update.Copy, update.Maintenance: update.Retry, update.RuntimeFailed: update.Play,
-		update.AlreadyRunning: update.Quit,
+		update.AlreadyRunning: update.Quit, update.PlayerPinned: update.Update, update.UpdateLoop: update.Copy,
 	}
 	for _, end := range update.Ends() {
 		want, shown := defaults[end.Outcome]

@@ -143,6 +143,13 @@ type Carrier interface {
 	Traffic() Traffic
 }
 
+// Teller is a Source that knows who gave the last judgement.
+type Teller interface {
+	// Server is the build of the server that answered the last Connect, or its compatibility version where it names no build;
+	// empty where it says neither.
+	Server() string
+}
+
 // Plan is what is missing.
 type Plan struct {
 	Mode    Mode

@@ -11,6 +11,20 @@ import (
 type Policy struct {
 	CanSelfUpdate bool // the platform lets the host replace its native module
 	Retry         RetryRules
+
+	Redirected bool  // another server sent us here: a second redirect is not followed
+	AskPinned  bool  // somebody is asked before an update that the account's last version calls for
+	Prefetch   bool  // what will be needed after a maintenance is fetched during it, where the server lets us
+	Applied    Offer // what the last update installed; zero is none
+}
+
+// Offer is a module that a server asked for, and on what grounds. The same one again after it was installed means that it does
+// not help (compat reference, section 3.8, loop guard). It is a comparable value; the zero value is none.
+type Offer struct {
+	Server   string `json:"server"`   // the server's build, or its compatibility version where it names no build
+	Revision uint64 `json:"revision"` // of its settings
+	Rule     uint8  `json:"rule"`
+	Hash     string `json:"hash"` // over the modules on offer, in hex
 }
 
 // State is everything that Step decides by. It is a value: Step never changes what one of its fields points to, so an
@@ -22,6 +36,9 @@ type State struct {
 	Mode      Mode             // of the last verdict that allowed a transfer
 	Met       bool             // a server has judged us during this update, so Judgement says something
 	Judgement compat.Judgement // the last one
+	Server    string           // who gave it: see Offer
+	Ahead     bool             // there is a maintenance, and what will be needed after it is fetched now and not put in place
+	Offer     Offer            // the last one in Binaries mode
 	Plan      Plan             // the last one
 	Verified  int              // of Plan.Wants, how many are complete and checked
 
@@ -44,7 +61,10 @@ type (
 	// CancelAsked says that nobody wants the update any more.
 	CancelAsked struct{}
 	// Connected ends Connect: a server took the hello and judged it.
-	Connected struct{ Judgement compat.Judgement }
+	Connected struct {
+		Judgement compat.Judgement
+		Server    string // who gave it: see Offer
+	}
 	// Judged ends Judge.
 	Judged struct{}
 	// Listed ends List. The offer belongs to the state from then on.

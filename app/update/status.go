@@ -66,6 +66,8 @@ type Status struct {
 	Outcome   Outcome // meaningful when Phase is Done
 	Fault     *Fault  // why it Failed, or until Done what the last attempt died of; nil otherwise. Never written to
 	Judgement compat.Judgement
+	Offer     Offer  // what the server asks for, from Comparing on in Binaries mode; zero where it gives no grounds
+	Ahead     bool   // there is a maintenance, and what will be needed after it is fetched
 	HeldBack  bool   // the server offers a set that was taken back after failed starts: the installed one is kept
 	Server    string // host:port as it was asked for
 

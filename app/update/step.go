@@ -3,8 +3,6 @@ package update
 import (
 	"errors"
 	"fmt"
-
-	"collet/netproto/compat"
 )
 
 // Step is the whole machine: what the state becomes when e happens, and what is to be done then. It is pure and total.
@@ -22,12 +20,12 @@ func Step(s State, e Event) (State, []Effect) {
 	case CancelAsked:
 		return s.cancel()
 	case Connected:
-		s.Phase, s.Met, s.Judgement = Judging, true, e.Judgement
-		return s, []Effect{Judge(e)}
+		s.Phase, s.Met, s.Judgement, s.Server, s.Ahead = Judging, true, e.Judgement, e.Server, false
+		return s, []Effect{Judge{e.Judgement}}
 	case Judged:
 		return s.judged()
 	case Listed:
-		s.Phase = Comparing
+		s.Phase, s.Offer = Comparing, s.offered(e.Offer)
 		return s, []Effect{Compare{s.Mode, e.Offer}}
 	case Planned:
 		return s.planned(e.Plan)
@@ -115,42 +113,6 @@ func (s State) cancel() (State, []Effect) {
 	return s, nil
 }
 
-// judged acts on the verdict: a transfer, or the end.
-func (s State) judged() (State, []Effect) {
-	mode, refused := route(s.Judgement.Verdict, s.Policy.CanSelfUpdate)
-	if mode == Undecided {
-		return s.end(refused)
-	}
-	s.Phase, s.Mode = Listing, mode
-	return s, []Effect{List{}}
-}
-
-// route says which mode a verdict asks for, or, where it asks for none, how the update ends. A verdict that this version
-// has no name for comes from a server that knows more than we do; only a newer updater can follow it.
-func route(v compat.Verdict, canSelfUpdate bool) (mode Mode, refused Outcome) {
-	switch v {
-	case compat.Accept, compat.UpdateResources:
-		return Resources, 0
-	case compat.UpdateBinaries:
-		if canSelfUpdate {
-			return Binaries, 0
-		}
-		return Undecided, PlatformUnsupported
-	case compat.UpdateViaStore:
-		return Undecided, PlatformUnsupported
-	case compat.NoNativeUpdate:
-		return Undecided, ServerMissingNativeUpdate
-	case compat.ClientTooNew, compat.Redirect: // a judgement names no place to go to, so this server is simply older
-		return Undecided, ClientTooNew
-	case compat.ComponentsMismatch:
-		return Undecided, ComponentsMismatch
-	case compat.Maintenance:
-		return Undecided, Maintenance
-	default: // UpdaterMismatch, and the unknown
-		return Undecided, UpdaterOutdated
-	}
-}
-
 // ready is how a mode ends when everything is in place.
 func (m Mode) ready() Outcome {
 	if m == Binaries {
@@ -162,8 +124,12 @@ func (m Mode) ready() Outcome {
 func (s State) planned(p Plan) (State, []Effect) {
 	s.Plan, s.Verified = p, 0
 	switch {
+	case s.Ahead && (p.HeldBack || len(p.Wants) == 0 || p.Matched == 0):
+		return s.end(Maintenance)
 	case p.HeldBack:
 		return s.end(ResourcesReady) // the installed set stays; Status.HeldBack tells why
+	case s.loops(p):
+		return s.end(UpdateLoop)
 	case s.Mode == Binaries && p.Matched == 0:
 		return s.end(ServerMissingNativeUpdate)
 	case len(p.Wants) == 0:
@@ -183,12 +149,18 @@ func (s State) fetched() (State, []Effect) {
 			Err: fmt.Errorf("transfer ended after %d of %d files", s.Verified, len(s.Plan.Wants)),
 		}})
 	}
+	if s.Ahead {
+		return s.end(Maintenance) // the parts stay where they are, and the update after it begins with them
+	}
 	s.Phase = Committing
 	return s, []Effect{Commit{}}
 }
 
 // faulted decides between another attempt and the end.
 func (s State) faulted(e Faulted) (State, []Effect) {
+	if s.Ahead { // what comes during a maintenance is a gift
+		return s.end(Maintenance)
+	}
 	s.Fault = e.Fault
 	if s.Fault == nil {
 		s.Fault = &Fault{Cause: ServerFault, Err: errors.New("no reason given")}

@@ -19,6 +19,11 @@ type Config struct {
 	CanSelfUpdate bool   // the platform lets the host replace its native module
 	Server        string // host:port as it was asked for, for Status only
 
+	Redirected bool  // another server sent us here: a second redirect is not followed
+	AskPinned  bool  // an update that the account's last version calls for ends in PlayerPinned, so that somebody is asked
+	Prefetch   bool  // fetch during a maintenance what will be needed after it
+	Applied    Offer // what the last update installed, as Status.Offer said; zero is none
+
 	Retry  RetryRules       // the zero value is DefaultRetry
 	Now    func() time.Time // for Status and rate; nil is time.Now
 	Random func() float64   // in [0, 1), called by one goroutine at a time; nil is a random source of its own
@@ -65,7 +70,10 @@ func (u *Updater) Run(ctx context.Context) Status {
 	}
 	effects, events := make(chan Effect, 1), make(chan Event)
 	l := &loop{updater: u, cfg: u.cfg, effects: effects, started: u.cfg.Now()}
-	l.state.Policy = Policy{CanSelfUpdate: u.cfg.CanSelfUpdate, Retry: u.cfg.Retry}
+	l.state.Policy = Policy{
+		CanSelfUpdate: u.cfg.CanSelfUpdate, Retry: u.cfg.Retry, Redirected: u.cfg.Redirected, AskPinned: u.cfg.AskPinned,
+		Prefetch: u.cfg.Prefetch, Applied: u.cfg.Applied,
+	}
 	w := &worker{cfg: u.cfg, meter: &l.meter, events: events}
 	var working sync.WaitGroup
 	working.Go(func() { w.run(ctx, effects) })

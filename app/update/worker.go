@@ -28,7 +28,7 @@ func (w *worker) perform(ctx context.Context, effect Effect) Event {
 	switch e := effect.(type) {
 	case Connect:
 		judgement, err := w.cfg.Source.Connect(ctx)
-		return w.answer(Connected{judgement}, asFault(err, Unreachable))
+		return w.answer(Connected{judgement, w.server()}, asFault(err, Unreachable))
 	case Judge:
 		w.judge(e)
 		return Judged{}
@@ -49,6 +49,14 @@ func (w *worker) perform(ctx context.Context, effect Effect) Event {
 		w.letGo()
 	}
 	return nil
+}
+
+// server is who gave the last judgement; empty where nobody can say.
+func (w *worker) server() string {
+	if teller, is := w.cfg.Source.(Teller); is {
+		return teller.Server()
+	}
+	return ""
 }
 
 // answer is success, unless there is a fault.
@@ -80,7 +88,8 @@ func (w *worker) judge(e Judge) {
 		line, text = w.cfg.Log.Warn(), "server gave a verdict that only a newer updater knows"
 	}
 	line.Stringer("verdict", j.Verdict).Uint8("rule", uint8(j.Rule)).Str("compatibility", j.Compatibility).
-		Uint32("retry_after", j.RetryAfter).Msg(text)
+		Uint32("reasons", uint32(j.Reasons)).Uint32("warnings", uint32(j.Warnings)).Uint64("revision", j.Revision).
+		Stringer("age", j.Age).Uint32("retry_after", j.RetryAfter).Msg(text)
 }
 
 // wait lets go first, so that no connection and no file is held while nothing happens; that time is part of the pause.

@@ -175,6 +175,11 @@ func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int
 		return s, err
 	}
 	h.Channel, h.Number = line.Channel, line.Number
+	if len(f.earlier(line)) > 0 { // else what the first channel says may help those who come over
+		if err := f.putChanges(&h, &fresh); err != nil {
+			return s, err
+		}
+	}
 	s.Files, s.Bytes = h.Count, h.Bytes
 	old := h.Patches
 	if h.Patches, s.Patches, err = f.patches(ctx, c, fresh, from); err != nil {

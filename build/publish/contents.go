@@ -91,3 +91,12 @@ type setReader struct {
 
 // Open implements release.SetSource.
 func (s setReader) Open(i int) (release.SetFile, error) { return s.open(s.listing[i].Sum) }
+
+// setSums are the contents of a set, each once.
+func setSums(l release.Listing) map[release.Digest]int64 {
+	sums := map[release.Digest]int64{}
+	for _, f := range l {
+		sums[f.Sum] = f.Size
+	}
+	return sums
+}

@@ -20,8 +20,8 @@ type Estimate struct {
 	Old, New        uint64
 	Files, Contents int   // that differ
 	Fresh           int64 // bytes of contents that are new
-	Whole           Way   // listing, sources and whole objects of what is new
-	Chunks          Way   // listing, sources, indexes and missing chunks; whole objects of what has no index
+	Whole           Way   // listing and sources, or the changes of both, and whole objects of what is new
+	Chunks          Way   // the same lists, indexes and missing chunks; whole objects of what has no index
 	Patch           Way   // the set patch
 
 	// What a client on the line chooses that has the old set undamaged: it mixes the ways.
@@ -63,6 +63,9 @@ func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line tran
 		return e, err
 	}
 	h, err := f.head(to)
+	if err == nil {
+		err = fresh.knowChanges(f, h)
+	}
 	if err != nil {
 		return e, err
 	}
@@ -81,7 +84,8 @@ func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line tran
 			e.Fresh += n
 		}
 	}
-	e.Whole = Way{Bytes: fresh.lists, Asked: 2}
+	lists := fresh.listsFrom(old.sum)
+	e.Whole = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
 	for _, s := range lacking {
 		e.Whole.Bytes += s.Whole.Size
 		e.Whole.Asked++
@@ -100,7 +104,8 @@ func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line tran
 
 // chunkWay plans as a client does that has the old set. A content without an index comes whole.
 func (f *Folder) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line transfer.Link) (w Way, err error) {
-	w = Way{Bytes: fresh.lists, Asked: 2}
+	lists := fresh.listsFrom(old.sum)
+	w = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
 	var files []*chunk.Index
 	x, fetched := &indexes{folder: f}, map[release.Object]bool{}
 	for _, s := range lacking {

@@ -11,12 +11,13 @@ import (
 )
 
 // chooser plays what a client does that goes from one release to another: it has the old set undamaged and nothing else, and
-// chooses by transfer.Choose, first with what the head says, then with the sources, then with the indexes.
+// chooses by transfer.Choose, first with what the head and the listing say, then with the sources, then with the indexes.
 type chooser struct {
 	folder     *Folder
 	line       transfer.Link
 	old, fresh origin
 	head       release.Head
+	indexes    [2]indexes // of the old and of the new release
 
 	files   []release.ListedFile // the first one of each content that the old set lacks
 	sources []release.Source     // of these
@@ -62,10 +63,19 @@ func (c *chooser) begin() {
 	if found {
 		c.now.Patch = patch.Size
 	}
-	if c.old.sum != c.fresh.sum {
+	cost := c.fresh.listsFrom(c.old.sum)
+	near := c.fresh.reach(c.old.sum) > 0 && cost.Bytes < c.fresh.lists
+	switch {
+	case c.old.sum == c.fresh.sum:
+	case near && !found: // listing and sources at once
+		c.lists, c.now.Sources = cost, 0
+	default:
 		var here int64
 		c.lists, here = transfer.AskListing(c.now.Patch, c.head.Listing.Object.Size)
 		c.now.Patch -= here
+		if near {
+			c.now.Sources = cost.Bytes
+		}
 	}
 	have := setSums(c.old.listing)
 	for _, f := range c.fresh.listing {
@@ -82,8 +92,10 @@ func (c *chooser) begin() {
 
 // learn adds what the sources say.
 func (c *chooser) learn() {
-	c.lists.Bytes += c.now.Sources
-	c.lists.RoundTrips++
+	if c.now.Sources > 0 {
+		c.lists.Bytes += c.now.Sources
+		c.lists.RoundTrips++
+	}
 	c.now.Sources = 0
 	for i, f := range c.files {
 		s, _ := c.fresh.sources.Find(f.Sum)
@@ -95,6 +107,7 @@ func (c *chooser) learn() {
 
 // index adds what the chunk indexes say that are worth looking at.
 func (c *chooser) index() error {
+	c.indexes = [2]indexes{{folder: c.folder}, {folder: c.folder}}
 	sets := map[release.Object][]int{}
 	for i, f := range c.files {
 		if o := c.sources[i].Index; !o.IsZero() && len(transfer.Ancestors(c.old.listing, c.fresh.listing, f)) > 0 {
@@ -123,8 +136,7 @@ func (c *chooser) index() error {
 
 // plan finds out which chunks of a content its ancestors lack.
 func (c *chooser) plan(i int) error {
-	x := &indexes{folder: c.folder}
-	ix, err := x.read(c.sources[i])
+	ix, err := c.indexes[1].read(c.sources[i])
 	if err != nil {
 		return err
 	}
@@ -137,7 +149,7 @@ func (c *chooser) plan(i int) error {
 		if s.Index.IsZero() {
 			continue // a client cuts the file and may find more
 		}
-		was, err := x.read(s)
+		was, err := c.indexes[0].read(s)
 		if err != nil {
 			return err
 		}

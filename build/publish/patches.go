@@ -27,7 +27,9 @@ type origin struct {
 	listing release.Listing
 	sum     release.Digest
 	sources release.Sources
-	lists   int64 // bytes of the packed listing and sources, which a patch saves, too
+	lists   int64            // bytes of the packed listing and sources, which a patch saves, too
+	changes *release.Changes // what of them changed lately; nil for none, or where nobody asks
+	object  release.Object   // in which that lies
 }
 
 // readOrigin reads what is known of an earlier release.
@@ -49,13 +51,7 @@ func (f *Folder) readOrigin(e release.Entry) (o origin, err error) {
 // origins picks the releases from which patches are made: the last few of a line, and those that are named. One whose lists
 // can't be read is passed over, unless it is named, so that damage to an old release does not stop a new one.
 func (f *Folder) origins(line release.Entry, last int, named []uint64) (chosen []origin, passed []PatchSummary, err error) {
-	var list []release.Entry
-	for _, e := range f.repo.Entries() {
-		if e.Product == line.Product && e.Channel == line.Channel && e.Target == line.Target && e.Number < line.Number {
-			list = append(list, e)
-		}
-	}
-	slices.Reverse(list)
+	list := f.earlier(line)
 	for _, n := range named {
 		if !slices.ContainsFunc(list, func(e release.Entry) bool { return e.Number == n }) {
 			return nil, nil, wrong("collet release list shows those that are", "there is no earlier release %s/%s/%s/%d to make a patch from", line.Product, line.Channel, line.Target, n)
@@ -110,9 +106,9 @@ func (f *Folder) patches(ctx context.Context, c *contents, to origin, from []ori
 	return refs, list, nil
 }
 
-// replaced is how many bytes someone with the old set fetches without a patch: whole objects and the lists of them.
+// replaced is how many bytes someone with the old set fetches without a patch: whole objects and what the lists say of them.
 func replaced(old, fresh origin) (sum int64) {
-	sum = fresh.lists
+	sum = fresh.listsFrom(old.sum).Bytes
 	have := map[release.Digest]bool{}
 	for _, f := range old.listing {
 		have[f.Sum] = true

@@ -325,15 +325,6 @@ func (p *publication) release(ctx context.Context, target string, all map[releas
 	return e, err
 }
 
-// setSums are the contents of a set, each once.
-func setSums(l release.Listing) map[release.Digest]int64 {
-	sums := map[release.Digest]int64{}
-	for _, f := range l {
-		sums[f.Sum] = f.Size
-	}
-	return sums
-}
-
 // newHead writes listing, sources and notes and begins the head.
 func (p *publication) newHead(to *origin) (release.Head, error) {
 	s, r := p.settings, p.request
@@ -371,6 +362,9 @@ func (f *Folder) putLists(h *release.Head, to *origin, notes map[string][]byte) 
 		return err
 	}
 	to.sum, to.lists = ref.Sum, ref.Object.Size+h.Sources.Size
+	if err := f.putChanges(h, to); err != nil {
+		return err
+	}
 	for _, language := range slices.Sorted(maps.Keys(notes)) {
 		if len(notes[language]) > release.MaxNote {
 			return wrong("shorten them", "release notes in %s have %d bytes, more than %d", language, len(notes[language]), release.MaxNote)

@@ -39,7 +39,7 @@ func (f *Folder) reachable(ctx context.Context, entries []release.Entry) (*reach
 			return nil, err
 		}
 		r.heads[e.Head.HeadPath()] = e.Head
-		r.add(h.Listing.Object, h.Sources)
+		r.add(h.Listing.Object, h.Sources, h.Changes)
 		for _, p := range h.Patches {
 			r.add(p.Object)
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"collet/app/transfer"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -117,7 +118,7 @@ func (f *Folder) signedLists() (list []release.SequelPart, err error) {
 }
 
 // sequel is what a client of one release needs to come to another: the signed lists, the head, and if they are small the set
-// patch from its set, or the lists of the new set where there is none. A patch is in it only if all clients are offered the
+// patch from its set, or where there is none the changes of the lists, or else the lists. A patch is in it only if all clients are offered the
 // release: others would fetch it in vain. It is nil where it would be too large.
 func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]byte, error) {
 	old, err := f.head(from)
@@ -139,7 +140,10 @@ func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]b
 	case to.Percent < 100, old.Listing.Sum == fresh.Listing.Sum:
 	case patched && patch.Size <= maxSequelPatch:
 		more = []release.Object{patch}
-	case !patched && fresh.Listing.Object.Size+fresh.Sources.Size <= maxSequelLists:
+	case patched:
+	case f.near(fresh, old.Listing.Sum):
+		more = []release.Object{fresh.Changes}
+	case fresh.Listing.Object.Size+fresh.Sources.Size <= maxSequelLists:
 		more = []release.Object{fresh.Listing.Object, fresh.Sources}
 	}
 	total := int64(0)
@@ -157,4 +161,13 @@ func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]b
 		return nil, nil
 	}
 	return release.EncodeSequel(parts)
+}
+
+// near reports whether the changes of a release lead from a set and are fetched whole.
+func (f *Folder) near(h release.Head, from release.Digest) bool {
+	if h.Changes.IsZero() || h.Changes.Size > transfer.WholeChanges {
+		return false
+	}
+	table, _, err := f.changes(h)
+	return err == nil && table.Reach(from) > 0
 }

@@ -25,6 +25,9 @@ const indexMagic = "CCI1"
 // columnWidth is the bytes of a chunk in the columns.
 const columnWidth = 4
 
+// leastFrame is the smallest zstd frame in bytes of anything: magic 4, header 2, and a block of 4.
+const leastFrame = 10
+
 // run is chunks that lie one behind the other in a pack.
 type run struct {
 	count, pack, offset uint64
@@ -85,6 +88,9 @@ func (ix *Index) appendColumns(b []byte) ([]byte, error) {
 		}
 		columns[i], columns[n+i] = byte(size), byte(size>>8)
 		columns[2*n+i], columns[3*n+i] = byte(packed), byte(packed>>8)
+	}
+	if len(columns) <= leastFrame { // as of nearly all small files; making an encoder takes longer than everything else
+		return append(binary.AppendUvarint(b, 0), columns...), nil
 	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
 	if err != nil {

@@ -37,21 +37,54 @@ func (v Verdict) String() string {
 // Known reports whether v is a verdict of this version of the table.
 func (v Verdict) Known() bool { _, known := verdictNames[v]; return known }
 
-// Rule is the number of the deciding rule.
+// Rule is the number of the deciding rule. The numbers stand on the wire and never change.
 type Rule uint8
 
 const (
 	RuleNone        Rule = 0  // no rule: the peer speaks a generation without verdicts
-	RuleUpdater     Rule = 1  // R1
+	RuleUpdater     Rule = 1  // R1: another updater generation
+	RuleRedirect    Rule = 2  // R2: too new for here, and another server takes it
 	RuleMaintenance Rule = 3  // R3
-	RuleString      Rule = 8  // R8
+	RuleTooNew      Rule = 4  // R4: above the active range
+	RuleTooOld      Rule = 5  // R5: below the active range
+	RulePatch       Rule = 6  // R6: its patch is too low
+	RuleFloor       Rule = 7  // R7: the account has played with a newer one
+	RuleString      Rule = 8  // R8: another custom compatibility version
+	RuleComponents  Rule = 9  // R9: other components
+	RuleContent     Rule = 10 // R10: other packs
 	RuleAccept      Rule = 11 // R11
 )
 
-// Judgement is a verdict with what explains it.
+// Reasons are all rules that apply to a client, whichever of them decided, as bits: for logs and tools.
+type Reasons uint32
+
+// ReasonOf is the bit of a rule.
+func ReasonOf(r Rule) Reasons { return 1 << (r - 1) }
+
+// Warnings are what a client is told beside its verdict, as bits. They stand on the wire and never change.
+type Warnings uint32
+
+const (
+	WarnComponents Warnings = 1 // components differ, which is tolerated
+	WarnNewer      Warnings = 2 // a newer version is active
+	WarnNoBaseline Warnings = 4 // nobody knows the components of the client's logic version
+)
+
+// Judgement is a verdict with what explains it. It is a comparable value; what it points to belongs to the snapshot.
 type Judgement struct {
 	Verdict       Verdict
 	Rule          Rule
+	Reasons       Reasons
+	Warnings      Warnings
 	Compatibility string // the server's own compatibility version; empty where the generation can't say it
-	RetryAfter    uint32 // seconds after which asking again makes sense; 0 is unknown
+	Age           Age
+	Revision      uint64    // of the settings that judged
+	RetryAfter    uint32    // seconds after which asking again makes sense; 0 is unknown
+	MinPatch      uint32    // what RulePatch asks for
+	Floor         int32     // what RuleFloor asks for: the logic version with which the account has played
+	Endpoint      *Endpoint // where Redirect leads
+	Payload       *Payload  // what UpdateBinaries offers; nil where the server is not versioned
 }
+
+// Pinned reports whether the account's floor is what stands in the way.
+func (j Judgement) Pinned() bool { return j.Rule == RuleFloor }

@@ -33,7 +33,7 @@ func fullHead() release.Head {
 		Published: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 		Bytes:     10_000_000_000, Count: 3,
 		Listing: release.Packed{Sum: sha("listing"), Size: 7, Object: object("packed")},
-		Sources: object("sources"),
+		Sources: object("sources"), Changes: object("changes"),
 		Patches: []release.PatchRef{{From: sha("6"), Object: object("6 to 8")}, {From: sha("7"), Object: object("7 to 8")}},
 		Notes:   map[string]release.Object{"en": object("new teeth"), "de": object("neue Zähne"), "pt-BR": object("dentes")},
 		Mirrors: []string{"https://cdn.example.org/lathe", "http://192.0.2.7:8080/"},
@@ -224,6 +224,7 @@ func TestDocumentationIsComplete(t *testing.T) {
 		"Listing": append(keysOf(t, golden(t, "listing-full.json")), "64 MiB", "200 000", "420", "493", "240 bytes", "1 TiB",
 			string(release.UseResource), string(release.UseRuntime), string(release.UseCompanion), string(release.UseHost)),
 		"Sources": append(keysOf(t, golden(t, "sources-full.json")), "64 MiB", string(release.EncodedZstd), string(release.EncodedStored), string(release.EncodedBrotli)),
+		"Changes": {"1 to 512", "8 MiB", "24 MiB", "64 KiB", "32 KiB", "half", "`stored`, 1 `zstd`, 2 `brotli`", "0 `resource`, 1 `runtime`, 2 `companion`, 3 `host`"},
 		"Trust": {"`hold`", "`killed`", "`number`", "`percent`", "64 KiB", "4 KiB", "2 MiB", "4000", "16 levels", "14 days", "x-development",
 			"numbers.json", ".unverified", "10 000", "COLLET ENCRYPTED PRIVATE KEY", "COLLET DEVELOPMENT PUBLIC KEY", "N = 2^17"},
 	} {

@@ -60,6 +60,7 @@ type Head struct {
 
 	Listing Packed            // what the set is
 	Sources Object            // where its files come from without a patch: a packed Sources
+	Changes Object            // what of both changed lately, see EncodeChanges; zero if there is none
 	Patches []PatchRef        // sorted by From; each From once
 	Notes   map[string]Object // release notes as plain text, by language tag
 	Mirrors []string          // http and https addresses of release folders, best first
@@ -140,6 +141,10 @@ func (h *Head) code(c *canon) {
 	format, count := uint64(HeadFormat), uint64(h.Count)
 	c.mark(`{"bytes":`)
 	c.size("bytes", &h.Bytes, MaxNumber)
+	if !c.reading && !h.Changes.IsZero() || c.reading && c.next(`,"changes":`) {
+		c.mark(`,"changes":`)
+		h.Changes.code(c, "changes", MaxChanges)
+	}
 	c.mark(`,"channel":`)
 	c.text("channel", &h.Channel, maxName, nameFault)
 	c.mark(`,"compatibility":`)

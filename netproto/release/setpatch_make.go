@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/andybalholm/brotli"
 	"github.com/minio/sha256-simd"
 
 	"collet/netproto/chunk"
@@ -167,7 +168,7 @@ func (m *setMaker) head(form byte) error {
 	if len(raw) > MaxSetDelta {
 		return fmt.Errorf("write set patch: the delta has %d bytes, more than %d: %w", len(raw), MaxSetDelta, ErrPatchTooLarge)
 	}
-	b := codeDelta(append([]byte(setPatchMagic), form), raw)
+	b := codeDelta(append([]byte(setPatchMagic), form), raw, brotli.BestCompression)
 	if form == formSums {
 		for _, c := range m.delta.stream() {
 			b = append(b, m.delta.fresh[c].sum.sum[:]...)

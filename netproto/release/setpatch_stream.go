@@ -91,11 +91,11 @@ func (s *setStream) delta() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// codeDelta writes a delta with its sizes, by brotli if that is smaller.
-func codeDelta(out []byte, raw []byte) []byte {
+// codeDelta writes a delta with its sizes, by brotli of a quality if that is smaller.
+func codeDelta(out []byte, raw []byte, quality int) []byte {
 	var packed bytes.Buffer
 	window := min(max(bits.Len(uint(len(raw))), 10), 22) // what it never looks back to would only cost memory
-	w := brotli.NewWriterOptions(&packed, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: window})
+	w := brotli.NewWriterOptions(&packed, brotli.WriterOptions{Quality: quality, LGWin: window})
 	if _, err := w.Write(raw); err != nil {
 		panic("release: internal error: brotli to memory: " + err.Error())
 	}

@@ -44,7 +44,9 @@ type Release struct {
 	Plain bool   // lay them out as plain files, too
 	Patch string // content of an object that stands in the place of a patch; empty: none
 	Note  string // release notes; empty: none
-	Index string // content of the set of chunk indexes; empty: the right one
+	// Changes is the content of an object that stands in the place of changes; empty: none.
+	Changes string
+	Index   string // content of the set of chunk indexes; empty: the right one
 }
 
 // New sets a release folder up in dir, which need not exist. Its signatures last as long as those of a real one, from now.
@@ -185,6 +187,10 @@ func (f *Folder) head(h release.Head, r Release, listing release.Listing, source
 	if r.Patch != "" {
 		h.Patches = []release.PatchRef{{From: release.ObjectOf([]byte("an old listing")).Sum, Object: release.ObjectOf([]byte(r.Patch))}}
 		objects = append(objects, []byte(r.Patch))
+	}
+	if r.Changes != "" {
+		h.Changes = release.ObjectOf([]byte(r.Changes))
+		objects = append(objects, []byte(r.Changes))
 	}
 	if r.Note != "" {
 		h.Notes = map[string]release.Object{"en": release.ObjectOf([]byte(r.Note))}

@@ -28,6 +28,9 @@ type Catalogue struct {
 	held          holders
 	folder        *folder // nil: no release folder is offered
 	editions      []edition
+	declared      declaration
+	standing      *standing         // by which clients are judged where no operator decides
+	bare          map[string]*offer // by target: what is offered beside native modules, where the server has logic versions
 }
 
 // Compatibility is the compatibility version that the files belong to.

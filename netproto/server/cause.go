@@ -29,7 +29,9 @@ const (
 	causeOffset     cause = "file_offset"    // behind the end of a file
 	causeChanged    cause = "file_changed"   // the file is not the one that was announced
 	causeUnreadable cause = "file_unreadable"
-	causeStopping   cause = "stopping" // the server was stopped
+	causeStopping   cause = "stopping"   // the server was stopped
+	causeComponents cause = "components" // they differ, and the client was told
+	causeKicked     cause = "kicked"     // the operator's settings let the client in no longer
 )
 
 // refusals and ends are all causes, for the metrics to begin at 0.
@@ -39,5 +41,6 @@ func ends() []cause {
 	return []cause{
 		causeClosed, causeBroken, causeTold, causeNoHello, causeBadHello, causeZeroKey, causeHandshake, causeProgress, causePing,
 		causeIdle, causeMalformed, causeInFlight, causeIndex, causeOffset, causeChanged, causeUnreadable, causeStopping,
+		causeComponents, causeKicked,
 	}
 }

@@ -112,6 +112,11 @@ func (n *named) Close() error {
 // ServeControl does what is asked for through the control socket until ctx ends, and closes the listener. Reload returns
 // when the new catalogue is offered.
 func ServeControl(ctx context.Context, listener net.Listener, reload func(context.Context) error, log zerolog.Logger) error {
+	return serveHTTP(ctx, listener, controls(ctx, reload, log), 0)
+}
+
+// controls is what can be asked of any server. Ctx is that of the server, not of a request.
+func controls(ctx context.Context, reload func(context.Context) error, log zerolog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
 		log.Info().Msg("Asked to reload through the control socket")
@@ -122,7 +127,7 @@ func ServeControl(ctx context.Context, listener net.Listener, reload func(contex
 		}
 		fmt.Fprintln(w, "reloaded")
 	})
-	return serveHTTP(ctx, listener, mux, 0)
+	return mux
 }
 
 // AskReload asks the server behind a control socket to reload and waits for the outcome. The error is a *ControlError, or

@@ -42,7 +42,10 @@ func (c *Catalogue) Describe(w io.Writer) error {
 			fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", e.Target, e.Number, e.head.Version, e.head.Compatibility, e.head.Published.Format(time.DateTime))
 		}
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return c.describePayloads(w)
 }
 
 // nativeUpdate says in a word what an outdated client of this target is told.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"errors"
 	"iter"
 	"net"
 	"net/http"
@@ -8,6 +10,8 @@ import (
 	"net/netip"
 	"net/url"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // Scan lets addresses come and go at one moment, each with a warning about it. It returns how many are remembered, how
@@ -95,3 +99,43 @@ func (s *Server) HandOut(method, path, asked string) (int, http.Header, string) 
 	}
 	return answer.Code, answer.Header(), answer.Body.String()
 }
+
+// DropOne takes the newest value out of a bucket of a store's file, and of the settings the document in force.
+func DropOne(path, bucket string) error {
+	return inStore(path, func(tx *bolt.Tx) error {
+		b := tx.Bucket([]byte(bucket))
+		key, _ := b.Cursor().Last()
+		return b.Delete(key)
+	})
+}
+
+// Tamper replaces something in one audit record, as somebody would who knows the file's format.
+func Tamper(path string, number uint64, old, changed []byte) error {
+	return inStore(path, func(tx *bolt.Tx) error {
+		line, err := unsealed(tx, bucketAudit, numberKey(number))
+		if err != nil {
+			return err
+		}
+		return put(tx, bucketAudit, numberKey(number), bytes.Replace(line, old, changed, 1))
+	})
+}
+
+func inStore(path string, change func(tx *bolt.Tx) error) error {
+	db, err := bolt.Open(path, storeMode, &bolt.Options{NoFreelistSync: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Update(change), db.Close())
+}
+
+// Sidecar reads what lies beside a module: its logic version, or what is wrong.
+func Sidecar(text []byte) (logic int32, why string) {
+	p, err := parseSidecar(text)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return p.Logic, ""
+}
+
+// Walk looks at the pages of a store's file.
+func Walk(path string) error { return walkFile(path) }

@@ -22,7 +22,7 @@ func (c *session) greet(ctx context.Context) *ending {
 		if !more {
 			return c.noHello()
 		}
-		return c.welcome(m.(*netproto.Handshake)) // Conn lets nothing else be the first
+		return c.welcome(ctx, m.(*netproto.Handshake)) // Conn lets nothing else be the first
 	case <-patience.C:
 		return c.hard(causeHandshake, netproto.RefuseTimeout, 0, "Login timeout from host '%s'", c.host)
 	case <-ctx.Done():
@@ -70,40 +70,36 @@ func blames(err error, field string) bool {
 }
 
 // welcome judges the hello and answers it with everything that follows from the judgement, in one flush.
-func (c *session) welcome(hello *netproto.Handshake) *ending {
+func (c *session) welcome(ctx context.Context, hello *netproto.Handshake) *ending {
 	c.generation, c.catalogue = c.wire.Generation(), c.server.take()
 	c.ping, c.activity = time.NewTimer(c.server.set.Limits.PingTime), time.NewTimer(c.server.set.Limits.IdleTime)
-	offer := c.catalogue.offerFor(hello.Target)
-	judgement := compat.Evaluate(
-		compat.Snapshot{Compatibility: c.catalogue.compatibility},
-		compat.Hello{
-			Compatibility: hello.Compatibility,
-			UpdaterMatch:  hello.Version == c.generation.Version(),
-			Reach:         offer.reach(netproto.Target(hello.Target)),
-		})
-	c.logHello(hello, judgement)
-	c.server.meter.greeted(c.generation, judgement.Verdict)
-	messages, last := c.reply(hello, judgement, offer)
+	m := c.meet(hello)
+	c.logHello(hello, m.verdict)
+	c.server.meter.greeted(c.generation, m.verdict.Verdict)
+	messages, last := c.reply(hello, &m)
+	if c.exchange == nil {
+		c.tell(m, compat.Differences{Server: m.snapshot.Build, Client: m.hello.Build, Age: m.verdict.Age, Untold: true})
+	}
 	if err := c.write(messages...); err != nil {
 		return c.broken(err)
 	}
-	if last {
+	switch {
+	case last && m.verdict.Verdict == compat.ComponentsMismatch:
+		return c.settle(ctx)
+	case last:
 		return &ending{cause: causeTold, level: zerolog.DebugLevel, text: "Client was told that it can't update here", linger: true}
+	default:
+		return nil
 	}
-	return nil
 }
 
-// reply is the answer and what goes with it; last says that nothing more is to come.
-func (c *session) reply(hello *netproto.Handshake, j compat.Judgement, o *offer) (messages []netproto.Message, last bool) {
-	answer := netproto.NewAnswer(j)
+// reply is the answer and what goes with it; last says that nothing more is to come but components.
+func (c *session) reply(hello *netproto.Handshake, m *meeting) (messages []netproto.Message, last bool) {
+	answer, offer := netproto.NewAnswer(m.verdict), c.catalogue.offerTo(m)
 	if c.generation.Engine() {
-		answer.Key = netproto.NewKey()
-		answer.Compare(hello, c.catalogue.compatibility, c.catalogue.metadata)
-		if j.UpdaterOutdated() {
-			return []netproto.Message{answer, &netproto.Disconnect{}}, true
-		}
-		return []netproto.Message{answer, o.initData(c.server.clock()), c.question()}, false
+		return c.replyEngine(hello, answer, m, offer)
 	}
+	shown := c.explain(answer, m)
 	answer.Capabilities = hello.Capabilities&netproto.CapPipeline | c.spreads(hello) | c.handsOut(hello)
 	c.tellRelease(answer)
 	answer.MaxPortion = uint32(max(c.server.portion, 0))
@@ -111,25 +107,46 @@ func (c *session) reply(hello *netproto.Handshake, j compat.Judgement, o *offer)
 		c.allowed.Store(1)
 	}
 	answer.MaxInFlight = uint16(c.allowed.Load())
-	if !netproto.AllowsTransfer(j.Verdict) {
-		return []netproto.Message{answer}, true
+	messages = append(messages, answer)
+	if shown != nil {
+		messages = append(messages, shown)
 	}
-	if answer.Capabilities&netproto.CapUnlisted != 0 {
-		return []netproto.Message{answer, c.question()}, false
+	if !answer.Transfers(c.generation) {
+		return messages, true
 	}
-	return []netproto.Message{answer, o.fileList(), c.question()}, false
+	if answer.Capabilities&netproto.CapUnlisted == 0 {
+		messages = append(messages, offer.fileList())
+	}
+	return append(messages, c.question()), false
 }
 
-// reach says how a client of the target can come by a new native module here.
-func (o *offer) reach(target netproto.Target) compat.Reach {
-	switch {
-	case !target.CanSelfUpdate():
-		return compat.ReachStore
-	case o.hasModule:
-		return compat.ReachSelf
-	default:
-		return compat.ReachNone
+// replyEngine is the answer to an engine's client, whose fields have room for a part of the verdict. Such a client compares
+// compatibility versions itself only where they are the game's own.
+func (c *session) replyEngine(hello *netproto.Handshake, answer *netproto.HandshakeAnswer, m *meeting, o *offer) (messages []netproto.Message, last bool) {
+	answer.Key = netproto.NewKey()
+	version := c.catalogue.compatibility
+	if m.snapshot.Versioned {
+		version = hello.Compatibility
 	}
+	answer.Compare(hello, version, c.catalogue.metadata)
+	if m.verdict.UpdaterOutdated() {
+		return []netproto.Message{answer, &netproto.Disconnect{}}, true
+	}
+	return []netproto.Message{answer, o.initData(c.server.clock()), c.question()}, false
+}
+
+// explain adds to the answer what the server says of its verdict, and returns the components that are to follow it, if any. A
+// server without an operator and without logic versions has nothing to add.
+func (c *session) explain(answer *netproto.HandshakeAnswer, m *meeting) (follows *netproto.ComponentManifest) {
+	if c.server.operator.Load() == nil && !m.snapshot.Versioned {
+		return nil
+	}
+	tags := netproto.TagsFor(m.snapshot, &m.hello, m.verdict)
+	follows = c.show(m, &tags)
+	if err := answer.Tell(tags); err != nil {
+		c.log.Error().Err(err).Msg("The settings have something that can't be told to a client")
+	}
+	return follows
 }
 
 // logHello says who came and what was made of it.

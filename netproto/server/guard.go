@@ -31,6 +31,8 @@ type origin struct {
 	conns    int // being served
 	arrivals bucket
 	told     bucket // refusals that it is told of
+	shows    bucket // manifests that it is shown
+	guesses  bucket // wrong tokens that it may try
 	lane     *lane  // bandwidth; made with the first connection
 	warned   map[cause]warned
 }
@@ -84,7 +86,8 @@ func newGuard(l Limits, now time.Time) *guard {
 
 func (g *guard) newOrigin(now time.Time) origin {
 	rate := float64(g.limits.ConnectionsPerSecondPerAddress)
-	return origin{arrivals: newBucket(rate, rate, now), told: newBucket(maxToldPerAddress, maxToldPerAddress, now)}
+	return origin{arrivals: newBucket(rate, rate, now), told: newBucket(maxToldPerAddress, maxToldPerAddress, now), shows: newBucket(showRate, showsPerAddress, now),
+		guesses: newBucket(guessRate, maxGuesses, now)}
 }
 
 // addressOf is a peer's address without its port. What is no address of the internet is the zero Addr.
@@ -257,5 +260,5 @@ func (o *origin) idle(now time.Time) bool {
 			return false
 		}
 	}
-	return o.conns == 0 && o.arrivals.full(now) && o.told.full(now)
+	return o.conns == 0 && o.arrivals.full(now) && o.told.full(now) && o.shows.full(now) && o.guesses.full(now)
 }

@@ -53,6 +53,10 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(askTime))
 		w.Header().Set("Connection", "close")
 	}
+	if v := visitorOf(r); administers(r.URL.Path) && (v == nil || v.why == "" || v.operator) {
+		m.admin(w, r)
+		return
+	}
 	if name, is := under(m.prefix(), r.URL.Path); is {
 		m.serveFolder(w, r, name)
 		return

@@ -11,6 +11,7 @@ import (
 // offer is what clients of one target are told: the common files, then the target's own. It is immutable once assembled.
 type offer struct {
 	target     string // empty for the common-only offer
+	folder     string // of a payload of another logic version; empty otherwise
 	files      []*file
 	hasModule  bool                  // a native module is among them
 	descriptor []byte                // engine: the list as it goes into InitData

@@ -59,13 +59,32 @@ func open(ctx context.Context, set Settings, before *Catalogue, log zerolog.Logg
 	if err := set.Validate(); err != nil {
 		return nil, err
 	}
+	var c *Catalogue
+	var err error
 	if set.Release.Folder != "" {
-		return openRelease(ctx, set, before, log)
+		c, err = openRelease(ctx, set, before, log)
+	} else {
+		c, err = openPlain(ctx, set, log)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.declare(ctx, set); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// openPlain builds a catalogue of Baking's folders.
+func openPlain(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue, error) {
 	packs, packsFault := findPacks(set.Baking)
 	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)
 	if err := errors.Join(packsFault, binariesFault); err != nil {
 		return nil, err
+	}
+	if set.Compat.versioned() {
+		binaries = withoutSidecars(binaries)
 	}
 	found := slices.Concat(packs, binaries)
 	load := func(ctx context.Context, i int) error {

@@ -37,7 +37,7 @@ func sets(n int) map[string]map[string]string {
 // standard is a release for everybody.
 func standard(n int) releasetest.Release {
 	return releasetest.Release{Number: uint64(n), Percent: 100, Compatibility: fmt.Sprintf("compat-%d", n), Files: sets(n), Plain: true,
-		Patch: strings.Repeat("patch", 20_000), Note: "It is better."}
+		Patch: strings.Repeat("patch", 20_000), Note: "It is better.", Changes: strings.Repeat("changes", 500)}
 }
 
 // published is a release folder with these releases. All of them have the same keys.
@@ -423,6 +423,9 @@ func TestReleaseFolderFaults(t *testing.T) {
 		}, "is not there, or not whole"},
 		"no patch": {func(f *releasetest.Folder, s *server.Settings) error {
 			return releasetest.Store(f.Dir).Remove(release.ObjectOf([]byte(standard(1).Patch)).Path())
+		}, "is not there, or not whole"},
+		"no changes": {func(f *releasetest.Folder, s *server.Settings) error {
+			return releasetest.Store(f.Dir).Remove(release.ObjectOf([]byte(standard(1).Changes)).Path())
 		}, "is not there, or not whole"},
 		"a full cache": {func(f *releasetest.Folder, s *server.Settings) error {
 			s.Release.CacheSize = 100

@@ -288,6 +288,9 @@ func (f *folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
 	add := func(o release.Object) { all[o.Sum] = o }
 	add(h.Listing.Object)
 	add(h.Sources)
+	if !h.Changes.IsZero() {
+		add(h.Changes)
+	}
 	for _, p := range h.Patches {
 		add(p.Object)
 	}

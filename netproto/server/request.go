@@ -27,6 +27,8 @@ func (c *session) handle(m netproto.Message) *ending {
 			return end
 		}
 		return c.widen()
+	case *netproto.ComponentManifest:
+		return c.replied(m)
 	default:
 		return nil // an unknown message, which is skipped
 	}

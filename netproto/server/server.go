@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/compat"
 )
 
 // Server hands out a catalogue. Make one with New; all methods are safe for concurrent use.
@@ -22,6 +23,8 @@ type Server struct {
 	portion   int      // bytes
 	started   time.Time
 	catalogue atomic.Pointer[Catalogue]
+	operator  atomic.Pointer[Operator] // nil: nothing is decided while the server runs
+	onVerdict func(compat.Meeting)     // nil: nobody wants to know
 	reloading sync.Mutex
 	guard     *guard
 	meter     *meter
@@ -50,6 +53,24 @@ func New(c *Catalogue, set Settings, log zerolog.Logger) *Server {
 	return s
 }
 
+// Govern makes an operator's settings those that clients are judged by, from the next handshake on. The operator was opened with
+// the server's catalogue, and is closed after the server. It is called once, before Serve.
+func (s *Server) Govern(o *Operator) {
+	if o == nil {
+		return
+	}
+	o.meter.join(s.meter.registry)
+	s.operator.Store(o)
+}
+
+// OnVerdict has f called for every client that was judged, once: at once, or where components are exchanged, when that is over, with
+// what they differ in. It is called by the connection's own goroutine, by several at the same time, and must be quick. It is set
+// before Serve.
+func (s *Server) OnVerdict(f func(compat.Meeting)) { s.onVerdict = f }
+
+// Operator is nil where nothing is decided while the server runs.
+func (s *Server) Operator() *Operator { return s.operator.Load() }
+
 // Catalogue is what new connections are offered now.
 func (s *Server) Catalogue() *Catalogue { return s.catalogue.Load() }
 
@@ -65,6 +86,11 @@ func (s *Server) Reload(ctx context.Context, set Settings) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	c, err := open(ctx, set, s.Catalogue(), s.log)
+	if o := s.operator.Load(); err == nil && o != nil {
+		if err = o.adopt(c); err != nil {
+			c.Close()
+		}
+	}
 	s.meter.reloaded(err)
 	if err != nil {
 		return err
@@ -88,6 +114,8 @@ func (s Settings) differs(now Settings) string {
 		return "the limits"
 	case !reflect.DeepEqual(s.Operations, now.Operations):
 		return "operations"
+	case s.Compat.Store != now.Compat.Store || s.Compat.FloorsByAPI != now.Compat.FloorsByAPI:
+		return "the compatibility store"
 	case s.Release.HTTPPrefix != now.Release.HTTPPrefix:
 		return "the release folder over HTTP"
 	default:

@@ -46,6 +46,12 @@ type session struct {
 	pingDue  time.Time
 	activity *time.Timer
 	sent     int64 // bytes of files
+
+	met      *meeting      // set with exchange
+	exchange *exchange     // nil: the client's components are not awaited
+	left     func()        // nil: not counted among those who are connected
+	kicked   chan struct{} // closed when the client would not be let in again
+	kicking  sync.Once
 	requests int
 }
 
@@ -66,6 +72,7 @@ func (v *service) serveConn(conn net.Conn, taken seat) {
 		host:     hostOf(peer),
 		inbox:    make(chan netproto.Message, s.set.Limits.RequestsInFlight),
 		leaving:  make(chan struct{}),
+		kicked:   make(chan struct{}),
 
 		congestion: tune(conn, s.set.Network.CongestionControl),
 	}
@@ -78,7 +85,8 @@ func (s *Server) wire(paced *steady) *netproto.Conn {
 	l := s.set.Limits
 	return netproto.NewConn(paced, netproto.ServerSide,
 		netproto.Limits{Hello: min(l.MessageSize, netproto.DefaultServerLimits().Hello), Frame: l.MessageSize},
-		netproto.WithZlib(!s.set.Network.DisableZlibCompression), netproto.WithBuffers(&s.writing))
+		netproto.WithZlib(!s.set.Network.DisableZlibCompression), netproto.WithBuffers(&s.writing),
+		netproto.WithAsking(s.wantsTags))
 }
 
 // hostOf drops the port.
@@ -99,9 +107,15 @@ func (c *session) run(ctx context.Context) {
 	if c.catalogue != nil {
 		defer c.catalogue.release()
 	}
+	if c.left != nil {
+		defer c.left()
+	}
 	if end == nil {
 		end = c.converse(ctx)
 		c.log.Info().Int("requests", c.requests).Int64("sent", c.sent).Dur("duration", time.Since(started)).Msg("Client is done")
+	}
+	if c.exchange != nil {
+		c.unreplied()
 	}
 	end.tell(c)
 	close(c.leaving)
@@ -191,6 +205,10 @@ func (c *session) converse(ctx context.Context) *ending {
 			}
 		case <-c.activity.C:
 			return c.hard(causeIdle, netproto.RefuseTimeout, 0, "Activity timeout from host '%s'", c.host)
+		case <-c.overdue():
+			c.unreplied()
+		case <-c.kicked:
+			return c.hard(causeKicked, netproto.RefuseGoingDown, 0, "Ended the session of host '%s': the operator's settings let it in no longer", c.host)
 		case <-stopped:
 			// What was read before is answered still; the reader closes inbox when it notices.
 			stopped = nil

@@ -35,6 +35,7 @@ type Settings struct {
 	Release       Release
 	Limits        Limits
 	Operations    Operations
+	Compat        Compat
 }
 
 // Network are the settings that both ends of a connection share in the source.

@@ -16,7 +16,7 @@ func (s Settings) Validate() error {
 	var faults []error
 	for _, check := range []func() (key, fault string){
 		s.compatibilityFault, s.metadataFault, s.portFault, s.otherPortsFault, s.portionFault, s.congestionFault, s.spreadFault, s.folderFault, s.entriesFault,
-		s.exemptFault, s.releaseFault, s.httpFault,
+		s.exemptFault, s.releaseFault, s.httpFault, s.compatFault,
 	} {
 		if key, fault := check(); fault != "" {
 			faults = append(faults, &SettingsError{Key: key, Text: fault})
@@ -31,6 +31,7 @@ func (s Settings) compatibilityFault() (key, fault string) {
 	case s.Release.Folder != "" && v != "":
 		fault = "is what the releases in Release.Folder say: leave it out"
 	case s.Release.Folder != "":
+	case v == "" && s.Compat.versioned(): // it is made of the logic version and the components
 	case v == "":
 		fault = "is not set: give the compatibility version of the client that you serve"
 	case len(v) > MaxCompatibility:

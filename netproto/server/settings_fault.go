@@ -74,6 +74,19 @@ func kinds() []kind {
 		{"Operations.MetricsFrom", aList, "(see docs)", "addresses that may ask for metrics; loopback where a release folder is handed out, else any"},
 		{"Operations.ControlSocket", aText, `""`, "path of the socket for collet-server reload; none if empty"},
 		{"Operations.WatchTime", aTime, `"0s"`, "between looks for what was published; 0 is never"},
+		{"Compat.Store", aText, `""`, "file of the operator's compatibility settings, audit log and players' floors; nothing changes live if empty"},
+		{"Compat.Supported", aText, `""`, "logic versions that this server can serve, like 5-8; only compatibility versions are compared if empty"},
+		{"Compat.Logic", aText, `""`, "the server's own logic version; that of its manifest or the newest supported one if empty"},
+		{"Compat.Manifest", aText, `""`, "manifest.json of the server's own components, from compatgen"},
+		{"Compat.Baselines", aText, `""`, "folder of the manifests of released logic versions, from compatgen release"},
+		{"Compat.Payloads", aText, `""`, "folder of native modules for older logic versions: LOGIC/TARGET/FILE, with sidecars"},
+		{"Compat.Build", aText, `""`, "name of the server's build; that of its manifest if empty"},
+		{"Compat.Branch", aText, `""`, "its branch; that of its manifest if empty"},
+		{"Compat.Content", aText, `""`, "identity of the packs that are served; clients with another one are told to fetch packs; not compared if empty"},
+		{"Compat.Development", aTruth, "false", "a developer's server: show differences, replace nobody's build"},
+		{"Compat.Lax", aTruth, "false", "let a server for players run without enforcing components"},
+		{"Compat.FloorsByAPI", aTruth, "false", "only the API pins accounts, and not that a client plays with a version"},
+		{"Compat.Hosts", aList, "[]", "host:port of this server as clients know it, to which no redirect may lead"},
 	}
 }
 

@@ -70,6 +70,7 @@ type layer struct {
 	Release    releaseLayer
 	Limits     limitsLayer
 	Operations operationsLayer
+	Compat     compatLayer
 }
 
 // overlay is one [SubConfig.<name>]: settings that replace those of the file, after those of its Parent.
@@ -121,6 +122,7 @@ func loadSettings(path, subConfig string) (Settings, sources, places, error) {
 	set.ServerNetwork.resolve(filepath.Dir(path))
 	set.Operations.resolve(filepath.Dir(path))
 	set.Release.resolve(filepath.Dir(path))
+	set.Compat.resolve(filepath.Dir(path))
 	return set, sources, places, nil
 }
 
@@ -192,6 +194,7 @@ func (s sources) apply(set *Settings, l *layer, prefix string) {
 	s.applyRelease(&set.Release, &l.Release, prefix)
 	s.applyLimits(&set.Limits, &l.Limits, prefix)
 	s.applyOperations(&set.Operations, &l.Operations, prefix)
+	s.applyCompat(&set.Compat, &l.Compat, prefix)
 }
 
 func take[T any](s sources, prefix, key string, to, from *T) {

@@ -31,6 +31,10 @@ func (s Settings) Summary(address string) string {
 	if s.Release.Folder == "" {
 		fmt.Fprintf(&b, "Compatibility version: %s\n", s.CompatibilityVersion)
 	}
+	if s.Compat.versioned() {
+		fmt.Fprintf(&b, "Logic versions:        %s\n", s.Compat.Supported)
+		fmt.Fprintf(&b, "Compatibility store:   %s\n", s.Compat.Store)
+	}
 	fmt.Fprintf(&b, "Address:               %s\n", address)
 	if s.Release.Folder == "" {
 		fmt.Fprintf(&b, "Client resources:      %s\n", s.Baking.ClientResources)

@@ -37,10 +37,11 @@ func (s Settings) Stamp() uint64 {
 
 // watched are the paths of everything that Open would look at.
 func (s Settings) watched() []string {
+	older := s.Compat.watched()
 	if r := s.Release; r.Folder != "" {
-		return []string{filepath.Join(r.Folder, "metadata", "timestamp.json"), r.rootName()}
+		return append(older, filepath.Join(r.Folder, "metadata", "timestamp.json"), r.rootName())
 	}
-	var paths []string
+	paths := older
 	entries := s.Baking.ClientResourceEntries
 	if s.Baking.ClientResourceEntries == nil {
 		entries, _ = packsIn(s.Baking.ClientResources)

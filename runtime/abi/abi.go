@@ -33,8 +33,9 @@ const (
 
 	// QuerySymbol is what every module exports (seed 000, "Runtime ABI").
 	QuerySymbol = "FO_QueryClientRuntimeExports"
-	// ServicesSymbol is what a module may export.
-	ServicesSymbol = "Collet_SetHostServices"
+	// ServicesSymbol and ComponentsSymbol are what a module may export.
+	ServicesSymbol   = "Collet_SetHostServices"
+	ComponentsSymbol = "Collet_QueryComponents"
 )
 
 // ResultKind says how Run ended. The numbers cross the ABI (fonline reference, section 3.6).
@@ -74,6 +75,9 @@ type Metadata struct {
 	RuntimeName          string // name of the game
 	BuildHash            string // which build this is
 	CompatibilityVersion string // which servers it can play on
+
+	// Components are what it shares with servers; nil: it does not say. They are not to be changed.
+	Components *Components
 }
 
 // Result is how Run ended. The zero value is a shutdown that the module does not call a success.

@@ -117,6 +117,46 @@ typedef struct ColletHostServices {
  */
 COLLET_EXPORT bool Collet_SetHostServices(const ColletHostServices* services);
 
+/* How many components a module may have, and how many bytes the strings of them may, without their zero bytes. */
+#define COLLET_MAX_COMPONENTS 4096u
+#define COLLET_MAX_COMPONENT_NAME 128u
+#define COLLET_MAX_BUILD_ID 64u
+#define COLLET_MAX_BRANCH 32u
+
+/* One component that clients and servers share. 40 bytes. */
+typedef struct ColletComponent {
+    uint64_t Hash;        /*  0: of its canonical form; never 0 */
+    int64_t ChangedAt;    /*  8: seconds since 1970 of the commit that last changed it; 0 is unknown */
+    int32_t SinceLogic;   /* 16: logic version that brought it; 0 is from the beginning */
+    uint16_t WireId;      /* 20: its number on the wire */
+    uint16_t Padding;     /* 22: 0 */
+    const char* Name;     /* 24: not null, not empty: ASCII letters, digits, '_', '.' and '-' */
+    const void* Reserved; /* 32: null */
+} ColletComponent;
+
+/* What a module was built from. The host hands it over zeroed, with StructSize set. 80 bytes. */
+typedef struct ColletComponents {
+    uint32_t StructSize;            /*  0: 80 */
+    uint32_t EntrySize;             /*  4: 40 */
+    uint32_t Count;                 /*  8: of Entries, at most COLLET_MAX_COMPONENTS */
+    int32_t LogicVersion;           /* 12: at least 0 */
+    uint64_t SetHash;               /* 16: over all components; never 0 */
+    int64_t BuildTime;              /* 24: seconds since 1970 of the build's commit; 0 is unknown */
+    uint64_t BuildSeq;              /* 32: number of commits on Branch; 0 is unknown */
+    uint32_t Patch;                 /* 40: number of this build among those of its logic version */
+    uint32_t Flags;                 /* 44: 1 is a developer's build; the others are 0 */
+    const ColletComponent* Entries; /* 48: may be null if Count is 0 */
+    const char* BuildId;            /* 56: may be null; at most COLLET_MAX_BUILD_ID bytes */
+    const char* Branch;             /* 64: may be null; at most COLLET_MAX_BRANCH bytes */
+    const void* Reserved;           /* 72: null */
+} ColletComponents;
+
+/*
+ * Optional. If a module exports it, the host calls it once, after FO_QueryClientRuntimeExports. It fills *components and
+ * returns true, or returns false if it has nothing to say. The header that compatgen generates has all that is needed for it.
+ */
+COLLET_EXPORT bool Collet_QueryComponents(ColletComponents* components);
+
 /* The layouts of 64-bit systems, checked by whatever compiler reads this. */
 #if UINTPTR_MAX == UINT64_MAX
 #ifdef __cplusplus
@@ -128,6 +168,8 @@ COLLET_ASSERT_SIZE(ClientRuntimeMetadata, 32);
 COLLET_ASSERT_SIZE(ClientRuntimeResult, 32);
 COLLET_ASSERT_SIZE(ClientRuntimeExports, 48);
 COLLET_ASSERT_SIZE(ColletHostServices, 32);
+COLLET_ASSERT_SIZE(ColletComponent, 40);
+COLLET_ASSERT_SIZE(ColletComponents, 80);
 #undef COLLET_ASSERT_SIZE
 #endif
 

@@ -105,7 +105,7 @@ func TestDocumentNamesEveryFault(t *testing.T) {
 	}
 	for _, fault := range []error{
 		abi.ErrRefused, abi.ErrStructSize, abi.ErrZeroABI, abi.ErrWrongABI, abi.ErrNullRun, abi.ErrNullString,
-		abi.ErrUnterminated, abi.ErrUnknownKind, abi.ErrNoPath,
+		abi.ErrUnterminated, abi.ErrUnknownKind, abi.ErrNoPath, abi.ErrComponents,
 	} {
 		if !strings.Contains(string(data), fault.Error()) {
 			t.Errorf("the document does not have the words %q", fault)

@@ -22,6 +22,8 @@ var structs = []struct {
 	{"ClientRuntimeResult", abi.RawResult{}, abi.ResultSize},
 	{"ClientRuntimeExports", abi.RawExports{}, abi.ExportsSize},
 	{"ColletHostServices", abi.RawServices{}, abi.ServicesSize},
+	{"ColletComponent", abi.RawComponent{}, abi.ComponentSize},
+	{"ColletComponents", abi.RawComponents{}, abi.ComponentsSize},
 }
 
 // constants pairs the header's numbers with ours, in the header's order.
@@ -39,6 +41,10 @@ var constants = []struct {
 	{"COLLET_LOG_WARN", int64(abi.LogWarn)},
 	{"COLLET_LOG_ERROR", int64(abi.LogError)},
 	{"COLLET_HOST_SERVICES_VERSION", abi.ServicesVersion},
+	{"COLLET_MAX_COMPONENTS", abi.MaxComponents},
+	{"COLLET_MAX_COMPONENT_NAME", abi.MaxComponentName},
+	{"COLLET_MAX_BUILD_ID", abi.MaxBuildID},
+	{"COLLET_MAX_BRANCH", abi.MaxBranch},
 }
 
 // claims are what has to hold for the header and the mirror to be the same, as C expressions.
@@ -122,7 +128,7 @@ func TestSizes(t *testing.T) {
 
 // TestHeaderNamesTheSymbols: the names that are looked up are those that the header declares.
 func TestHeaderNamesTheSymbols(t *testing.T) {
-	for _, name := range []string{abi.QuerySymbol, abi.ServicesSymbol} {
+	for _, name := range []string{abi.QuerySymbol, abi.ServicesSymbol, abi.ComponentsSymbol} {
 		if !strings.Contains(abi.Header, "COLLET_EXPORT bool "+name+"(") {
 			t.Errorf("the header does not declare %s", name)
 		}

@@ -16,6 +16,8 @@ static intptr_t write_log(void* context, intptr_t level, const char* message) {
 
 bool collet_embedded_query(uint32_t version, void* exports) { return FO_QueryClientRuntimeExports(version, exports); }
 
+bool collet_embedded_components(void* components) { return Collet_QueryComponents(components); }
+
 /* The struct is never freed: 32 bytes a run. A thread that the client left behind against the rules may look at it at any
  * time, and must find its own run's context there. */
 void collet_embedded_offer(uintptr_t context) {

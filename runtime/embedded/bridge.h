@@ -9,6 +9,9 @@
 /* Asks for the client's table. */
 bool collet_embedded_query(uint32_t version, void* exports);
 
+/* Asks for the client's components. */
+bool collet_embedded_components(void* components);
+
 /* Offers the services of a run. */
 void collet_embedded_offer(uintptr_t context);
 

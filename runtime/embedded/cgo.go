@@ -46,6 +46,12 @@ func Open() (*Module, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open built-in client: %w", err)
 	}
+	meta.Components, err = abi.AskComponents(func(table *abi.RawComponents) bool {
+		return bool(C.collet_embedded_components(unsafe.Pointer(table)))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open built-in client: %w", err)
+	}
 	return &Module{meta: meta, run: exports.Run}, nil
 }
 

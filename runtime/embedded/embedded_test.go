@@ -17,6 +17,7 @@ import (
 	"collet/runtime/embedded"
 	"collet/runtime/host"
 	"collet/runtime/sample"
+	"collet/runtime/sample/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,8 +56,13 @@ func TestMetadata(t *testing.T) {
 	want := abi.Metadata{
 		ABIVersion: abi.HostABIVersion, RuntimeName: "Lathe", BuildHash: "unpublished", CompatibilityVersion: "lathe-2026.1",
 	}
-	if got := open(t).Metadata(); got != want {
+	got := open(t).Metadata()
+	components := got.Components
+	if got.Components = nil; got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if components == nil || components.Set != protocol.CompatSet || components.Logic != protocol.CompatLogic || len(components.Entries) != 2 {
+		t.Errorf("its components are %+v", components)
 	}
 }
 

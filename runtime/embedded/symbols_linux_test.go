@@ -35,7 +35,7 @@ func functions(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(names, abi.QuerySymbol, abi.ServicesSymbol)
+	return append(names, abi.QuerySymbol, abi.ServicesSymbol, abi.ComponentsSymbol)
 }
 
 // TestSymbolsAreHidden: where the system's linker can't export single symbols, Go's exports every global one of a program

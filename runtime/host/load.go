@@ -16,6 +16,8 @@ const (
 	StageQuery    Stage = "query"
 	StageABI      Stage = "ABI"
 	StageMetadata Stage = "metadata"
+
+	StageComponents Stage = "components"
 )
 
 // LoadError says which module could not be loaded, and at which stage. All errors of Load are of this type.
@@ -71,6 +73,13 @@ func (m *Module) query() (Stage, error) {
 	}
 	if m.meta, err = exports.Metadata.Copy(); err != nil {
 		return StageMetadata, err
+	}
+	if address, err := symbol(m.handle, abi.ComponentsSymbol); err == nil {
+		var ask func(*abi.RawComponents) bool
+		bind(&ask, address)
+		if m.meta.Components, err = abi.AskComponents(ask); err != nil {
+			return StageComponents, err
+		}
 	}
 	bind(&m.run, exports.Run)
 	if address, err := symbol(m.handle, abi.ServicesSymbol); err == nil {

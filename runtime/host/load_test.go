@@ -34,12 +34,13 @@ var faults = map[string]struct {
 	"null_run":             {host.StageABI, abi.ErrNullRun},
 	"null_strings":         {host.StageMetadata, abi.ErrNullString},
 	"endless_string":       {host.StageMetadata, abi.ErrUnterminated},
+	"bad_components":       {host.StageComponents, abi.ErrComponents},
 	"crash_in_constructor": {host.StageOpen, nil}, // takes the process with it: TestChild
 
 	"bad_kind": {stage: loadable}, "calls_exit": {stage: loadable}, "crash_in_run": {stage: loadable},
 	"echo": {stage: loadable}, "hang": {stage: loadable}, "leaves_thread": {stage: loadable},
 	"never_unloads": {stage: loadable}, "old_abi": {stage: loadable}, "reload_without_path": {stage: loadable},
-	"replaces_handlers": {stage: loadable}, "resized_result": {stage: loadable}, "writes_beyond": {stage: loadable},
+	"silent_components": {stage: loadable}, "replaces_handlers": {stage: loadable}, "resized_result": {stage: loadable}, "writes_beyond": {stage: loadable},
 }
 
 func TestEveryFixtureHasARow(t *testing.T) {

@@ -40,6 +40,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"collet/runtime/abi"
 )
 
 //go:embed game/*.c game/*.h faults/*.c faults/*.h
@@ -47,7 +49,7 @@ var sources embed.FS
 
 // Options says which build of the game to make.
 type Options struct {
-	Release       int    // number shown by the game; at least 1
+	Release       int    // number shown by the game, and of its build among all; at least 1
 	Compatibility string // for example "demo-2"; quotes, backslashes and control characters are refused, as in BuildHash
 	BuildHash     string // which build it is
 	Output        string // path of the module; its folder must exist
@@ -65,11 +67,15 @@ func Build(ctx context.Context, o Options) error {
 			return fmt.Errorf("build the sample game: %q can't stand in a C string", text)
 		}
 	}
-	return compile(ctx, o.Compiler, o.Output, list("game"), []string{
-		fmt.Sprintf("-DGAME_RELEASE=%d", o.Release),
+	flags := []string{
+		fmt.Sprintf("-DGAME_RELEASE=%d", o.Release), fmt.Sprintf("-DCOLLET_BUILD_SEQ=%d", o.Release),
 		`-DGAME_COMPATIBILITY="` + o.Compatibility + `"`,
 		`-DGAME_BUILD_HASH="` + o.BuildHash + `"`,
-	})
+	}
+	if len(o.BuildHash) <= abi.MaxBuildID {
+		flags = append(flags, `-DCOLLET_BUILD_ID="`+o.BuildHash+`"`)
+	}
+	return compile(ctx, o.Compiler, o.Output, list("game"), flags)
 }
 
 // BuildFault compiles the faulty module of this name, for example "short_struct", with the compiler that Build takes when

@@ -27,7 +27,7 @@ func TestModuleShowsOnlyTheContract(t *testing.T) {
 		}
 	}
 	slices.Sort(exported)
-	if want := []string{abi.ServicesSymbol, abi.QuerySymbol}; !slices.Equal(exported, want) {
+	if want := []string{abi.ComponentsSymbol, abi.ServicesSymbol, abi.QuerySymbol}; !slices.Equal(exported, want) {
 		t.Errorf("exports %q, want %q", exported, want)
 	}
 	flags, err := file.DynValue(elf.DT_FLAGS)

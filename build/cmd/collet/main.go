@@ -29,6 +29,7 @@ type commands struct {
 	Modules modulesCommand `cmd:"" group:"try" help:"Compile the sample game's module in two releases."`
 	Release releaseCommand `cmd:"" group:"release" help:"Make releases of a game and say who gets them."`
 	Keys    keysCommand    `cmd:"" group:"release" help:"Make, rotate and rehearse the keys that sign releases."`
+	Compat  compatCommand  `cmd:"" group:"operate" help:"Say which versions of a game may connect, and find out why one may not."`
 	Doctor  doctorCommand  `cmd:"" group:"qa" help:"Look at an install: what state it is in and why, and what the next start will do. Changes nothing."`
 	QA      qaCommand      `cmd:"" name:"qa" group:"qa" help:"Break an update on purpose, in every way there is, and check what is left."`
 	Bench   benchCommand   `cmd:"" group:"qa" help:"Measure what is promised, beside what make bench prints."`
@@ -78,7 +79,9 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		kong.Vars{"version": "collet " + collet.Version()},
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 80}),
 		kong.ExplicitGroups([]kong.Group{
-			{Key: "try", Title: "Try it:"}, {Key: "release", Title: "Release it:"}, {Key: "qa", Title: "Test it:"},
+			{Key: "try", Title: "Try it:"}, {Key: "release", Title: "Release it:"}, {Key: "operate", Title: "Operate it:"},
+			{Key: "qa", Title: "Test it:"}, {Key: "api", Title: "The server:"}, {Key: "change", Title: "What is changed:"},
+			{Key: "consent", Title: "And:"}, {Key: "hello", Title: "The client:"},
 			{Key: "demo", Title: "The update:"}, {Key: "where", Title: "Where it happens:"},
 			{Key: "subject", Title: "What is tested:"}, {Key: "work", Title: "How:"},
 			{Key: "folder", Title: "The release folder and its keys:"}, {Key: "what", Title: "What is released:"},

@@ -164,6 +164,9 @@ func printRelease(out io.Writer, l publish.Listed) error {
 	fmt.Fprintf(t, "head\t%s\t%d bytes\n", e.Head.HeadPath(), e.Head.Size)
 	fmt.Fprintf(t, "listing\t%s\t%s\n", h.Listing.Object.Path(), byteText(h.Listing.Object.Size))
 	fmt.Fprintf(t, "sources\t%s\t%s\n", h.Sources.Path(), byteText(h.Sources.Size))
+	if !h.Changes.IsZero() {
+		fmt.Fprintf(t, "changes\t%s\t%s\n", h.Changes.Path(), byteText(h.Changes.Size))
+	}
 	for _, p := range h.Patches {
 		fmt.Fprintf(t, "patch\t%s\t%s\tfrom the set %v\n", p.Object.Path(), byteText(p.Object.Size), p.From)
 	}

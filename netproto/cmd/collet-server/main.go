@@ -69,6 +69,7 @@ func check(ctx context.Context, opt options, set server.Settings, log zerolog.Lo
 	if err := errors.Join(certificates, err); err != nil {
 		return err
 	}
+	set.CompatibilityVersion = catalogue.Compatibility()
 	fmt.Print(set.Summary(opt.address(set)))
 	return catalogue.Describe(os.Stdout)
 }

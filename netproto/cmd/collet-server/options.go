@@ -16,23 +16,24 @@ import (
 
 // options is the command line.
 type options struct {
-	Command     string           `arg:"" optional:"" default:"serve" enum:"serve,check,reload" help:"What to do: serve (default), check settings and files and print what would be offered, or make the running server reload."`
-	Config      string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file."`
-	SubConfig   string           `group:"what" placeholder:"NAME" help:"Lay the settings of [SubConfig.NAME] over those of the file."`
-	Root        string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
-	Compat      string           `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
-	Release     releases         `embed:""`
-	Metadata    string           `name:"metadata-version" group:"what" placeholder:"VERSION" help:"Metadata version for the engine's later clients, as Network.ForceMetadataVersion. Default: that of the settings file, else what the packs carry."`
-	NoZlib      bool             `name:"no-zlib" group:"what" help:"Send uncompressed to the engine's clients, as Network.DisableZlibCompression; they must be set the same way."`
-	Listen      string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of every address at Network.ServerPort; port 0 takes a free one and the log says which."`
-	Transport   transport        `embed:""`
-	HTTP        string           `name:"http" group:"where" placeholder:"ADDR" help:"Serve metrics, health and the release folder over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
-	Control     string           `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload reaches the server, as Operations.ControlSocket."`
-	Check       bool             `group:"do" help:"Check settings and files, print what would be offered, and end."`
-	PrintConfig bool             `name:"print-config" group:"do" help:"Print all settings as they take effect, each with where it came from, and end."`
-	Version     kong.VersionFlag `group:"do" help:"Print the version and end."`
-	LogFormat   string           `group:"log" enum:"console,json" default:"console" placeholder:"console|json" help:"How log lines look on standard error (default: console)."`
-	LogLevel    string           `group:"log" enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"The least important line to log: debug, info, warn or error (default: info)."`
+	Command        string           `arg:"" optional:"" default:"serve" enum:"serve,check,reload" help:"What to do: serve (default), check settings and files and print what would be offered, or make the running server reload."`
+	Config         string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file."`
+	SubConfig      string           `group:"what" placeholder:"NAME" help:"Lay the settings of [SubConfig.NAME] over those of the file."`
+	Root           string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
+	Compat         string           `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
+	Release        releases         `embed:""`
+	Metadata       string           `name:"metadata-version" group:"what" placeholder:"VERSION" help:"Metadata version for the engine's later clients, as Network.ForceMetadataVersion. Default: that of the settings file, else what the packs carry."`
+	NoZlib         bool             `name:"no-zlib" group:"what" help:"Send uncompressed to the engine's clients, as Network.DisableZlibCompression; they must be set the same way."`
+	Listen         string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of every address at Network.ServerPort; port 0 takes a free one and the log says which."`
+	Transport      transport        `embed:""`
+	HTTP           string           `name:"http" group:"where" placeholder:"ADDR" help:"Serve metrics, health and the release folder over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
+	Control        string           `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload reaches the server, as Operations.ControlSocket."`
+	AcceptRollback bool             `name:"accept-rollback" group:"what" help:"Start although logic versions were active that this server can't serve: they are shut out from now on, with a record in the audit log."`
+	Check          bool             `group:"do" help:"Check settings and files, print what would be offered, and end."`
+	PrintConfig    bool             `name:"print-config" group:"do" help:"Print all settings as they take effect, each with where it came from, and end."`
+	Version        kong.VersionFlag `group:"do" help:"Print the version and end."`
+	LogFormat      string           `group:"log" enum:"console,json" default:"console" placeholder:"console|json" help:"How log lines look on standard error (default: console)."`
+	LogLevel       string           `group:"log" enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"The least important line to log: debug, info, warn or error (default: info)."`
 }
 
 const description = `Offers a game's resource packs and native modules to its clients.

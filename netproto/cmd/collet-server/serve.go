@@ -50,6 +50,14 @@ func serve(ctx context.Context, opt options, set server.Settings, log zerolog.Lo
 	}
 	r.server = server.New(catalogue, set, log)
 	defer r.server.Close()
+	operator, err := server.OpenOperator(set, catalogue, server.OperatorOptions{AcceptRollback: opt.AcceptRollback}, log)
+	if err != nil {
+		return err
+	}
+	if operator != nil {
+		defer operator.Close()
+	}
+	r.server.Govern(operator)
 	r.monitor.Watch(r.server)
 	if err := r.control(ctx, hangup, stamp); err != nil {
 		return err
@@ -113,7 +121,7 @@ func (r *running) control(ctx context.Context, hangup <-chan os.Signal, stamp ui
 		if err != nil {
 			return err
 		}
-		r.background("serve the control socket", func() error { return server.ServeControl(ctx, listener, r.reload, r.log) })
+		r.background("serve the control socket", func() error { return server.ServeLocal(ctx, listener, r.server, r.reload, r.log) })
 	}
 	if period := r.set.Operations.WatchTime; period > 0 {
 		r.helpers.Go(func() { server.Watch(ctx, period, stamp, r.opt.settings, r.reload) })

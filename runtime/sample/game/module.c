@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../abi/client_runtime.h"
+#include "components.h"
 #include "game.h"
 #include "system.h"
 
@@ -165,6 +166,8 @@ bool FO_QueryClientRuntimeExports(uint32_t host_abi_version, ClientRuntimeExport
     exports->Run = run;
     return true;
 }
+
+bool Collet_QueryComponents(ColletComponents* components) { return collet_fill_components(components); }
 
 bool Collet_SetHostServices(const ColletHostServices* offered) {
     services = NULL;

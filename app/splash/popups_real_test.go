@@ -1,0 +1,76 @@
+//go:build cgo && linux
+
+package splash
+
+import (
+	"flag"
+	"fmt"
+	"image"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"collet/app/update"
+	"collet/assets"
+	"collet/netproto/compat"
+)
+
+var pictures = flag.String("pictures", "", "folder for pictures of every popup, to look at")
+
+// TestRealPopups shows every popup in a real window, in every language, and answers it with the keyboard.
+func TestRealPopups(t *testing.T) {
+	if keys := slices.Sorted(maps.Keys(popups())); !slices.Equal(keys, slices.Sorted(slices.Values(compat.Popups()))) {
+		t.Fatalf("popups %q, the table has %q", keys, compat.Popups())
+	}
+	d := newDisplay(t)
+	for _, language := range assets.Languages() {
+		for _, key := range compat.Popups() {
+			p := d.start(t, key, language)
+			d.keep(t, key+"."+language, d.until(t, key+" is shown", showsDialog))
+			want, press := update.Quit, "Escape"
+			if answer := popups()[key].answer; answer != "" {
+				want, press = answer, "Return"
+			}
+			d.key(t, press)
+			if code, said := p.ended(); code != 0 || !strings.Contains(said, fmt.Sprintf("answer %s <nil>", want)) {
+				t.Errorf("%s, %s: exit code %d, it said %q", language, key, code, said)
+			}
+		}
+	}
+}
+
+// TestRealToast lets one run out.
+func TestRealToast(t *testing.T) {
+	d := newDisplay(t)
+	for _, language := range assets.Languages() {
+		p := d.start(t, "toast", language)
+		d.keep(t, "toast."+language, d.until(t, "the toast is shown", func(screen *image.RGBA) bool {
+			return windowIn(screen) == wholeWindow && amberIn(screen) > 60
+		}))
+		if code, said := p.ended(); code != 0 || !strings.Contains(said, "answer pressed false, error <nil>") {
+			t.Errorf("%s: exit code %d, it said %q", language, code, said)
+		}
+	}
+}
+
+// amberIn counts pixels in the colour of notes where a note stands.
+func amberIn(screen *image.RGBA) (n int) {
+	for y := windowHeight - 131; y < windowHeight-112; y++ {
+		for x := margin; x < windowWidth/2; x++ {
+			if is(at(screen, x, y), amber) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// keep saves the window of a picture of the screen, where somebody wants to look at it.
+func (d display) keep(t *testing.T, name string, screen *image.RGBA) {
+	t.Helper()
+	if *pictures != "" {
+		savePicture(t, filepath.Join(*pictures, name+".png"), screen.SubImage(wholeWindow))
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// judging is a server of C1 that judges by a snapshot and hands out files from memory.
+type judging struct {
+	t        *testing.T
+	addr     string
+	listener net.Listener
+	work     sync.WaitGroup
+
+	mu       sync.Mutex
+	snapshot compat.Snapshot
+	floor    int32
+	files    map[string]string // by path; those that end in .so are modules
+	hellos   []netproto.HelloTags
+	sent     int // bytes of files
+	conns    []net.Conn
+}
+
+// newJudging serves until the test ends.
+func newJudging(t *testing.T, s compat.Snapshot, files map[string]string) *judging {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &judging{t: t, addr: listener.Addr().String(), listener: listener, snapshot: s, files: files}
+	j.work.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			j.mu.Lock()
+			j.conns = append(j.conns, conn)
+			j.mu.Unlock()
+			j.work.Go(func() { j.serve(conn) })
+		}
+	})
+	t.Cleanup(j.stop)
+	return j
+}
+
+func (j *judging) stop() {
+	_ = j.listener.Close()
+	j.mu.Lock()
+	for _, conn := range j.conns {
+		_ = conn.Close()
+	}
+	j.mu.Unlock()
+	j.work.Wait()
+}
+
+// endpoint is where this server is, as a redirect names it.
+func (j *judging) endpoint() *compat.Endpoint {
+	at := j.listener.Addr().(*net.TCPAddr)
+	return &compat.Endpoint{Host: at.IP.String(), Port: uint16(at.Port)}
+}
+
+// change changes what the server knows.
+func (j *judging) change(f func(s *compat.Snapshot)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f(&j.snapshot)
+}
+
+// met are the hellos so far.
+func (j *judging) met() []netproto.HelloTags {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]netproto.HelloTags{}, j.hellos...)
+}
+
+// bytesSent counts what went out of files.
+func (j *judging) bytesSent() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.sent
+}
+
+func (j *judging) serve(nc net.Conn) {
+	defer nc.Close()
+	conn := netproto.NewConn(nc, netproto.ServerSide, netproto.DefaultServerLimits())
+	message, err := conn.Read()
+	if err != nil {
+		return
+	}
+	hello, is := message.(*netproto.Handshake)
+	if !is {
+		j.t.Errorf("the first message is %T", message)
+		return
+	}
+	answers, names := j.answer(hello)
+	if conn.Write(answers...) != nil {
+		return
+	}
+	for len(answers) > 1 {
+		message, err := conn.Read()
+		if err != nil {
+			return
+		}
+		if conn.Write(j.reply(message, names)...) != nil {
+			return
+		}
+	}
+}
+
+// answer judges as the server does.
+func (j *judging) answer(said *netproto.Handshake) (answers []netproto.Message, names []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	tags := said.Said()
+	j.hellos = append(j.hellos, tags)
+	hello := said.Hello(netproto.C1)
+	hello.Floor = j.floor
+	verdict := compat.Evaluate(&j.snapshot, &hello)
+	answer := netproto.NewAnswer(verdict)
+	answer.MaxPortion, answer.MaxInFlight = 1<<16, 4
+	if err := answer.Tell(netproto.TagsFor(&j.snapshot, &hello, verdict)); err != nil {
+		j.t.Error(err)
+	}
+	answers = []netproto.Message{answer}
+	if !answer.Transfers(netproto.C1) {
+		return answers, nil
+	}
+	list := &netproto.FileList{}
+	for name, content := range j.files {
+		file := netproto.ListedFile{Index: uint32(len(names)), Path: name, Size: uint64(len(content)), SHA256: sha256.Sum256([]byte(content))}
+		if strings.HasSuffix(name, ".so") {
+			file.Role = 1
+		}
+		list.Files, names = append(list.Files, file), append(names, name)
+	}
+	return append(answers, list), names
+}
+
+// reply answers what a client asks while it fetches.
+func (j *judging) reply(m netproto.Message, names []string) []netproto.Message {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch m := m.(type) {
+	case *netproto.GetRange:
+		data := j.files[names[m.Index]][m.Offset : m.Offset+uint64(m.Length)]
+		j.sent += len(data)
+		return []netproto.Message{&netproto.RangeData{Request: m.Request, Offset: m.Offset, Data: []byte(data)}}
+	case *netproto.Ping:
+		return []netproto.Message{&netproto.Ping{Answer: true}}
+	}
+	return nil
+}
+
+// start is one start of the client without a window: its exit code, the last line of its output, and what it said aside.
+type start struct {
+	code  int
+	end   line
+	notes []string
+	aside string
+}
+
+// sync starts the client in an install, with more of the command line.
+func (j *judging) sync(dir string, more ...string) start {
+	j.t.Helper()
+	var out, aside bytes.Buffer
+	args := append([]string{"--headless", "--json", "--dir", dir, "--server", j.addr, "--generation", "c1", "--runtime-name", "Lathe",
+		"--target", "Linux-x64", "--lang", "en"}, more...)
+	code, again := run(args, &out, &aside)
+	if again != nil {
+		j.t.Error("it wants to start anew")
+	}
+	s := start{code: code, aside: aside.String()}
+	for text := range strings.Lines(out.String()) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			j.t.Fatalf("%q: %v", text, err)
+		}
+		if l.Note != "" {
+			s.notes = append(s.notes, l.Note)
+		}
+		s.end = l
+	}
+	return s
+}

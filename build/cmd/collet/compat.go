@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"collet/netproto/compat"
+	"collet/netproto/server"
+)
+
+// compatCommand is `collet compat`.
+type compatCommand struct {
+	Show     compatShowCommand     `cmd:"" help:"Tell which versions may connect, what is on offer for whom, and who is connected."`
+	Set      compatSetCommand      `cmd:"" help:"Change the settings of a running server."`
+	DryRun   compatDryRunCommand   `cmd:"" help:"Tell what a change would do to those who are connected. Changes nothing."`
+	Verdict  compatVerdictCommand  `cmd:"" help:"Tell what a client would be told, and why."`
+	History  compatHistoryCommand  `cmd:"" help:"List what was changed, when, by whom and why."`
+	Verify   compatVerifyCommand   `cmd:"" help:"Check that nobody has altered the history."`
+	Rollback compatRollbackCommand `cmd:"" help:"Go back to the settings of an earlier revision."`
+	Manifest compatManifestCommand `cmd:"" help:"List the components of a build."`
+	Diff     compatDiffCommand     `cmd:"" help:"Tell in which components two builds differ, and which one is older."`
+	Floor    compatFloorCommand    `cmd:"" help:"Tell or raise the version that a player needs at least."`
+	Token    compatTokenCommand    `cmd:"" help:"List, make and take away the tokens of those who may ask."`
+}
+
+// Help is what --help adds to the list of commands.
+func (compatCommand) Help() string {
+	return `Asks a running collet-server over its HTTP port (Compat.Store in its settings turns this on). As long as it has no token, only
+the machine that it runs on may ask:
+
+  collet compat show --server http://127.0.0.1:9400
+  collet compat dry-run --active 6-7
+  collet compat set --active 6-7 --comment "5 has the trading bug" --yes
+  collet compat history
+
+The server is --server or $COLLET_ADMIN; the token comes from $COLLET_TOKEN or --token-file.`
+}
+
+const (
+	// maxAnswer is the largest answer that is read, in bytes: a page of the history with the largest settings in each record.
+	maxAnswer = 128 << 20
+	// answerTime is how long a server may take; checking a long history reads all of it.
+	answerTime = 60 * time.Second
+)
+
+// apiFlags say which server is asked, and who asks. Embed it.
+type apiFlags struct {
+	Server    string `group:"api" env:"COLLET_ADMIN" default:"http://127.0.0.1:9400" placeholder:"URL" help:"The server's HTTP port (default: $$COLLET_ADMIN, or ${default})."`
+	TokenFile string `group:"api" type:"existingfile" placeholder:"FILE" help:"File with the token (default: $$COLLET_TOKEN)."`
+	Plain     bool   `group:"api" help:"Send the token unencrypted to another machine."`
+}
+
+// api is a server that is asked.
+type api struct {
+	base   *url.URL
+	token  string
+	client *http.Client
+}
+
+// apiError is an answer that is no success.
+type apiError struct {
+	status int
+	server.APIError
+}
+
+func (e *apiError) Error() string {
+	text := cmp.Or(e.APIError.Error, http.StatusText(e.status))
+	for _, m := range e.Mistakes {
+		if !strings.Contains(text, m.Why) {
+			text += "\n  " + m.String()
+		}
+	}
+	return cleanLines(text) + e.next()
+}
+
+// cleanLines is clean for a text of several lines.
+func cleanLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = clean(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// next is what to do about it.
+func (e *apiError) next() string {
+	switch {
+	case e.Code == "stale":
+		return "; look at it with collet compat show, and repeat the change"
+	case e.Confirm != nil && e.Confirm.Comment && e.Confirm.Confirm:
+		return "; repeat it with --yes and --comment if that is meant"
+	case e.Confirm != nil && e.Confirm.Comment:
+		return "; repeat it with --comment if that is meant"
+	case e.Confirm != nil:
+		return "; repeat it with --yes if that is meant"
+	case e.status == http.StatusUnauthorized:
+		return "; set $COLLET_TOKEN or name a file with --token-file"
+	default:
+		return ""
+	}
+}
+
+// open prepares to ask. Nothing is connected to yet.
+func (f apiFlags) open() (*api, error) {
+	base, err := url.Parse(strings.TrimSuffix(f.Server, "/"))
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" || base.User != nil {
+		return nil, usageError{fmt.Errorf("--server %q: want http://HOST:PORT or https://HOST:PORT", f.Server)}
+	}
+	token := os.Getenv("COLLET_TOKEN")
+	if f.TokenFile != "" {
+		data, err := os.ReadFile(f.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("token: %w", err)
+		}
+		token = string(data)
+	}
+	token = strings.TrimSpace(token)
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("the token has characters that no token has")
+	}
+	if token != "" && base.Scheme == "http" && !isLocal(base.Hostname()) && !f.Plain {
+		return nil, usageError{fmt.Errorf("--server %s: the token would travel unencrypted; use https://, a tunnel to the machine, or --plain", f.Server)}
+	}
+	return &api{base: base, token: token, client: &http.Client{
+		Timeout: answerTime,
+		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+			return fmt.Errorf("it sends us to %s, where nobody is asked; name that server with --server if it is the right one", clean(r.URL.Host))
+		},
+	}}, nil
+}
+
+// isLocal reports whether a host is this machine.
+func isLocal(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// ask sends a request and reads the answer into out, nil to leave it. body may be nil; revision 0 asks for no condition.
+func (a *api) ask(ctx context.Context, method, path string, body any, revision uint64, out any) error {
+	var text io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		text = bytes.NewReader(data)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, a.base.String()+path, text)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Collet-Source", compat.SourceCLI)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if revision != 0 {
+		r.Header.Set("If-Match", fmt.Sprintf(`"%d"`, revision))
+	}
+	if a.token != "" {
+		r.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	answer, err := a.client.Do(r)
+	if err != nil {
+		return a.unreachable(err)
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the answer of %s: %w", a.base.Host, err)
+	case len(data) > maxAnswer:
+		return fmt.Errorf("%s answers with more than %d bytes", a.base.Host, maxAnswer)
+	case answer.StatusCode/100 != 2:
+		fault := &apiError{status: answer.StatusCode}
+		if json.Unmarshal(data, &fault.APIError) != nil || fault.APIError.Error == "" {
+			fault.APIError = server.APIError{Error: fmt.Sprintf("%s answers %s: it is no collet-server, or has no Compat.Store", a.base.Host, answer.Status)}
+		}
+		return fault
+	}
+	return a.read(data, out)
+}
+
+// read takes an answer in.
+func (a *api) read(data []byte, out any) error {
+	switch out := out.(type) {
+	case nil:
+		return nil
+	case *[]byte:
+		*out = data
+		return nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("the answer of %s makes no sense: %w", a.base.Host, err)
+	}
+	return nil
+}
+
+// unreachable says what to do where nobody answers.
+func (a *api) unreachable(err error) error {
+	var fault *net.OpError
+	if errors.As(err, &fault) && fault.Op == "dial" {
+		return fmt.Errorf("nobody answers at %s: %w; name the HTTP port of the server with --server or $COLLET_ADMIN", a.base.Host, fault.Err)
+	}
+	var inner *url.Error
+	if errors.As(err, &inner) {
+		return fmt.Errorf("ask %s: %w", a.base.Host, inner.Err)
+	}
+	return err
+}
+
+// state asks for everything.
+func (a *api) state(ctx context.Context) (s server.State, err error) {
+	return s, a.ask(ctx, http.MethodGet, "/api/compat", nil, 0, &s)
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"collet/netproto/compat"
+	"collet/netproto/server"
+)
+
+// consentFlags are what a change needs beside itself. Embed it.
+type consentFlags struct {
+	Comment  string         `group:"consent" placeholder:"TEXT" help:"Why, for the history. Lowering an end of the active range needs one."`
+	Yes      bool           `group:"consent" help:"Lowering is meant: players who have used a newer version are locked out."`
+	Kick     *time.Duration `group:"consent" placeholder:"TIME" help:"End the sessions that would not be let in again, after so long. Otherwise they stay."`
+	Revision uint64         `group:"consent" placeholder:"N" help:"Change nothing unless the settings are at this revision (default: the one that is read first)."`
+}
+
+// seconds is the countdown as the API has it.
+func (f consentFlags) seconds() *int {
+	if f.Kick == nil {
+		return nil
+	}
+	n := int(f.Kick.Round(time.Second) / time.Second)
+	return &n
+}
+
+// base is the revision that a change is for.
+func (f consentFlags) base(ctx context.Context, a *api) (uint64, error) {
+	if f.Revision != 0 {
+		return f.Revision, nil
+	}
+	s, err := a.state(ctx)
+	return s.Settings.Revision, err
+}
+
+// compatSetCommand is `collet compat set`.
+type compatSetCommand struct {
+	settingsFlags
+	consentFlags
+	apiFlags
+	jsonFlags
+}
+
+// Help is what --help adds to the flags.
+func (compatSetCommand) Help() string {
+	return `Sessions that are under way stay. The next client that connects is judged by the new settings.
+
+  collet compat set --active 6-7 --comment "7 is out" 
+  collet compat set --maintenance on --until 30m --comment "moving the database"`
+}
+
+// Run changes the settings.
+func (s compatSetCommand) Run(ctx context.Context, c console) error {
+	doc, err := s.document(time.Now())
+	if err != nil {
+		return err
+	}
+	a, err := s.open()
+	if err != nil {
+		return err
+	}
+	revision, err := s.base(ctx, a)
+	if err != nil {
+		return err
+	}
+	settings, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	var out server.Outcome
+	ask := server.ChangeRequest{Settings: settings, Comment: s.Comment, Confirm: s.Yes, KickSeconds: s.seconds()}
+	if err := a.ask(ctx, http.MethodPut, "/api/compat", ask, revision, &out); err != nil {
+		return err
+	}
+	return tellOutcome(c.out, out, s.JSON)
+}
+
+// tellOutcome prints what a change came to.
+func tellOutcome(out io.Writer, o server.Outcome, asJSON bool) error {
+	if asJSON {
+		return printJSON(out, o)
+	}
+	if len(o.Changed) == 0 {
+		_, err := fmt.Fprintf(out, "nothing to change: the settings are like that already, at revision %d\n", o.Settings.Revision)
+		return err
+	}
+	fmt.Fprintf(out, "revision %d: changed %s\n", o.Settings.Revision, clean(strings.Join(o.Changed, ", ")))
+	tellImpact(out, o.Impact)
+	tellHints(out, o.Hints)
+	return nil
+}
+
+func tellImpact(out io.Writer, i compat.Impact) {
+	if i != (compat.Impact{}) {
+		fmt.Fprintf(out, "%d who are connected would not be let in again; %d players have played with a newer version\n", i.Sessions, i.Floors)
+	}
+}
+
+func tellHints(out io.Writer, hints []compat.Mistake) {
+	for _, h := range hints {
+		fmt.Fprintf(out, "note: %s\n", clean(h.String()))
+	}
+}
+
+// compatDryRunCommand is `collet compat dry-run`.
+type compatDryRunCommand struct {
+	settingsFlags
+	apiFlags
+	jsonFlags
+}
+
+// Help is what --help adds to the flags.
+func (compatDryRunCommand) Help() string {
+	return `  collet compat dry-run --active 7-7`
+}
+
+// Run asks what would happen.
+func (d compatDryRunCommand) Run(ctx context.Context, c console) error {
+	doc, err := d.document(time.Now())
+	if err != nil {
+		return err
+	}
+	a, err := d.open()
+	if err != nil {
+		return err
+	}
+	settings, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	var answer server.EvaluateAnswer
+	if err := a.ask(ctx, http.MethodPost, "/api/compat/evaluate", server.EvaluateRequest{Settings: settings}, 0, &answer); err != nil {
+		return err
+	}
+	if answer.Forecast == nil {
+		return fmt.Errorf("%s answers without a forecast", a.base.Host)
+	}
+	if d.JSON {
+		return printJSON(c.out, answer.Forecast)
+	}
+	return tellForecast(c.out, *answer.Forecast)
+}
+
+// tellForecast prints the verdicts of those who are connected, before and after.
+func tellForecast(out io.Writer, f server.Forecast) error {
+	if len(f.Changed) == 0 {
+		fmt.Fprintln(out, "nothing would change")
+	} else {
+		fmt.Fprintf(out, "would change %s\n", clean(strings.Join(f.Changed, ", ")))
+	}
+	verdicts := map[string]bool{}
+	for _, counts := range []map[string]int{f.Now, f.Then} {
+		for v := range counts {
+			verdicts[v] = true
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(verdicts)) {
+		fmt.Fprintf(out, "%-20s %6d now, %6d then\n", clean(v), f.Now[v], f.Then[v])
+	}
+	for _, g := range f.Groups {
+		fmt.Fprintf(out, "  %d of logic %s on %s: %s, not %s\n", g.Count, clean(g.Logic), clean(g.Target), clean(g.Then), clean(g.Now))
+	}
+	tellImpact(out, f.Impact)
+	if f.Lowers {
+		fmt.Fprintln(out, "it lowers an end of the active range: collet compat set needs --comment and --yes")
+	}
+	tellHints(out, f.Hints)
+	return nil
+}
+
+// compatRollbackCommand is `collet compat rollback`.
+type compatRollbackCommand struct {
+	To uint64 `arg:"" name:"revision" placeholder:"REV" help:"The revision to go back to."`
+	consentFlags
+	apiFlags
+	jsonFlags
+}
+
+// Help is what --help adds to the flags.
+func (compatRollbackCommand) Help() string {
+	return `Makes the settings of that revision those of a new one; nothing is lost from the history. The --revision flag names the one
+that is in force.
+
+  collet compat rollback 12 --comment "7 crashes" --yes`
+}
+
+// Run goes back.
+func (r compatRollbackCommand) Run(ctx context.Context, c console) error {
+	a, err := r.open()
+	if err != nil {
+		return err
+	}
+	revision, err := r.base(ctx, a)
+	if err != nil {
+		return err
+	}
+	var out server.Outcome
+	ask := server.RollbackRequest{Revision: r.To, Comment: r.Comment, Confirm: r.Yes, KickSeconds: r.seconds()}
+	if err := a.ask(ctx, http.MethodPost, "/api/compat/rollback", ask, revision, &out); err != nil {
+		return err
+	}
+	return tellOutcome(c.out, out, r.JSON)
+}

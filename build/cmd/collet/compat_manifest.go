@@ -1,0 +1,293 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"collet/netproto/compat"
+	"collet/netproto/server"
+)
+
+// ofServer is the word for the manifest of the server that is asked.
+const ofServer = "server"
+
+// compatManifestCommand is `collet compat manifest`.
+type compatManifestCommand struct {
+	File string `arg:"" placeholder:"FILE" help:"What compatgen wrote, or the word server for that of the server."`
+	apiFlags
+	jsonFlags
+}
+
+// Help is what --help adds to the flags.
+func (compatManifestCommand) Help() string {
+	return `  collet compat manifest manifest.json
+  collet compat manifest server`
+}
+
+// Run lists components.
+func (m compatManifestCommand) Run(ctx context.Context, c console) error {
+	manifest, err := readManifest(ctx, m.File, m.apiFlags)
+	if err != nil {
+		return err
+	}
+	if m.JSON {
+		text, err := compat.EncodeManifest(&manifest)
+		if err == nil {
+			_, err = c.out.Write(text)
+		}
+		return err
+	}
+	b := manifest.Build
+	fmt.Fprintf(c.out, "%s, %d components, built from %s\n", compat.Derived(b.Logic, b.Components), len(manifest.Entries), madeFrom(b))
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "name\tid\thash\tchanged\tsince")
+	for _, e := range manifest.Entries {
+		fmt.Fprintf(t, "%s\t%d\t%016x\t%s\t%d\n", clean(e.Name), e.WireID, e.Hash, dayText(e.ChangedAt), e.Since)
+	}
+	return t.Flush()
+}
+
+// madeFrom is a build without its version.
+func madeFrom(b compat.Build) string {
+	return buildText(server.BuildState{Logic: compat.NoLogic, Time: b.Time, Seq: b.Seq, ID: b.ID, Branch: b.Branch})
+}
+
+func dayText(at int64) string {
+	if at == 0 {
+		return "unknown"
+	}
+	return time.Unix(at, 0).UTC().Format(time.DateOnly)
+}
+
+// readManifest reads one from a file or from the server.
+func readManifest(ctx context.Context, name string, f apiFlags) (m compat.Manifest, err error) {
+	if name == ofServer {
+		a, err := f.open()
+		if err != nil {
+			return m, err
+		}
+		var text []byte
+		if err := a.ask(ctx, http.MethodGet, "/api/compat/manifest", nil, 0, &text); err != nil {
+			return m, err
+		}
+		return compat.ParseManifest(text)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return m, err
+	}
+	data, err := io.ReadAll(io.LimitReader(file, compat.MaxManifestFile+1))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return m, fmt.Errorf("manifest %s: %w", name, reason(err))
+	}
+	if m, err = compat.ParseManifest(data); err != nil {
+		return m, fmt.Errorf("manifest %s: %w", name, err)
+	}
+	return m, nil
+}
+
+// compatDiffCommand is `collet compat diff`.
+type compatDiffCommand struct {
+	A string `arg:"" placeholder:"A" help:"Manifest of the client's build, or the word server."`
+	B string `arg:"" placeholder:"B" help:"Manifest of the server's build, or the word server."`
+	apiFlags
+	jsonFlags
+}
+
+// Help is what --help adds to the flags.
+func (compatDiffCommand) Help() string {
+	return `Ends with 1 where they differ. A is taken for the client's and B for the server's build.
+
+  collet compat diff client/manifest.json server`
+}
+
+// errDiffer ends a diff that found something, which has been printed.
+var errDiffer = errors.New("the builds differ")
+
+// Run compares.
+func (d compatDiffCommand) Run(ctx context.Context, c console) error {
+	a, err := readManifest(ctx, d.A, d.apiFlags)
+	if err != nil {
+		return err
+	}
+	b, err := readManifest(ctx, d.B, d.apiFlags)
+	if err != nil {
+		return err
+	}
+	differences := compat.DiffManifests(&b, &a)
+	if d.JSON {
+		err = printJSON(c.out, diffJSON(differences))
+	} else {
+		err = tellDifferences(c.out, differences)
+	}
+	if err == nil && !differences.Equal() {
+		err = told{errDiffer}
+	}
+	return err
+}
+
+// tellDifferences prints all of them.
+func tellDifferences(out io.Writer, d compat.Differences) error {
+	if d.Equal() {
+		_, err := fmt.Fprintf(out, "%d components, all the same\n", d.Unchanged)
+		return err
+	}
+	fmt.Fprintf(out, "%s\n- %s %s\n+ %s %s\n", d.Sentence(), compat.Derived(d.Client.Logic, d.Client.Components), madeFrom(d.Client),
+		compat.Derived(d.Server.Logic, d.Server.Components), madeFrom(d.Server))
+	for _, item := range d.Items {
+		fmt.Fprintf(out, "  %s\n", item.Row())
+	}
+	_, err := fmt.Fprintf(out, "%d components are the same\n", d.Unchanged)
+	return err
+}
+
+// diffJSON is the differences for programs.
+func diffJSON(d compat.Differences) any {
+	type row struct {
+		Name          string `json:"name"`
+		Class         string `json:"class"`
+		Side          string `json:"side"`
+		Age           string `json:"age"`
+		ClientHash    string `json:"client_hash,omitempty"`
+		ServerHash    string `json:"server_hash,omitempty"`
+		ClientID      uint16 `json:"client_id"`
+		ServerID      uint16 `json:"server_id"`
+		ClientChanged int64  `json:"client_changed_at,omitempty"`
+		ServerChanged int64  `json:"server_changed_at,omitempty"`
+	}
+	rows := []row{}
+	for _, item := range d.Items {
+		rows = append(rows, row{
+			item.Name, string(item.Class), string(item.Side), item.Age.String(), hashText(item.Client.Hash), hashText(item.Server.Hash),
+			item.Client.WireID, item.Server.WireID, item.Client.ChangedAt, item.Server.ChangedAt,
+		})
+	}
+	return struct {
+		Age       string `json:"age"`
+		Client    string `json:"client"`
+		Server    string `json:"server"`
+		Unchanged int    `json:"unchanged"`
+		Items     []row  `json:"differences"`
+	}{d.Age.String(), compat.Derived(d.Client.Logic, d.Client.Components), compat.Derived(d.Server.Logic, d.Server.Components), d.Unchanged, rows}
+}
+
+func hashText(sum uint64) string {
+	if sum == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%016x", sum)
+}
+
+// compatFloorCommand is `collet compat floor`.
+type compatFloorCommand struct {
+	Account string `arg:"" placeholder:"ACCOUNT" help:"Whose floor."`
+	Floor   *int32 `arg:"" optional:"" placeholder:"N" help:"The logic version that it needs at least from now on (default: only tell)."`
+	Lower   bool   `group:"consent" help:"Lower it, which lets a player lose what an older version doesn't know."`
+	Comment string `group:"consent" placeholder:"TEXT" help:"Why, for the history."`
+	apiFlags
+	jsonFlags
+}
+
+// Help is what --help adds to the flags.
+func (compatFloorCommand) Help() string {
+	return `  collet compat floor ada
+  collet compat floor ada 7`
+}
+
+// Run tells or raises.
+func (f compatFloorCommand) Run(ctx context.Context, c console) error {
+	a, err := f.open()
+	if err != nil {
+		return err
+	}
+	path := "/api/players/" + url.PathEscape(f.Account) + "/floor"
+	var answer server.FloorAnswer
+	if f.Floor == nil {
+		err = a.ask(ctx, http.MethodGet, path, nil, 0, &answer)
+	} else {
+		err = a.ask(ctx, http.MethodPost, path, server.FloorRequest{Floor: *f.Floor, Lower: f.Lower, Comment: f.Comment}, 0, &answer)
+	}
+	if err != nil {
+		return err
+	}
+	if f.JSON {
+		return printJSON(c.out, answer)
+	}
+	text := fmt.Sprintf("%s needs logic version %d", clean(answer.Account), answer.Floor)
+	if answer.Floor <= 0 {
+		text = clean(answer.Account) + " may play with any version"
+	}
+	if f.Floor != nil && answer.Was != answer.Floor {
+		text += fmt.Sprintf("; before it was %d", answer.Was)
+	}
+	_, err = fmt.Fprintln(c.out, text)
+	return err
+}
+
+// compatTokenCommand is `collet compat token`.
+type compatTokenCommand struct {
+	Name string `arg:"" optional:"" placeholder:"NAME" help:"Make a token by this name (default: list those that there are)."`
+	Role string `group:"consent" default:"edit" enum:"view,edit" placeholder:"view|edit" help:"What it allows (default: ${default})."`
+	Drop bool   `group:"consent" help:"Take it away instead."`
+	apiFlags
+	jsonFlags
+}
+
+// Help is what --help adds to the flags.
+func (compatTokenCommand) Help() string {
+	return `A new token is printed once; the server keeps only a digest. The first one must have the role edit, and ends the time in which
+everybody on the server's machine may ask without one.
+
+  collet compat token
+  collet compat token ada > ~/.collet-token
+  collet compat token ada --drop`
+}
+
+// Run lists, makes or takes away.
+func (k compatTokenCommand) Run(ctx context.Context, c console) error {
+	a, err := k.open()
+	if err != nil {
+		return err
+	}
+	switch {
+	case k.Drop && k.Name == "":
+		return usageError{errors.New("--drop needs the name of a token")}
+	case k.Drop:
+		return a.ask(ctx, http.MethodDelete, "/api/compat/tokens/"+url.PathEscape(k.Name), nil, 0, nil)
+	case k.Name == "":
+		return k.list(ctx, a, c.out)
+	}
+	var made server.TokenAnswer
+	if err := a.ask(ctx, http.MethodPost, "/api/compat/tokens", server.TokenRequest{Name: k.Name, Role: server.Role(k.Role)}, 0, &made); err != nil {
+		return err
+	}
+	if k.JSON {
+		return printJSON(c.out, made)
+	}
+	_, err = fmt.Fprintln(c.out, clean(made.Secret))
+	return err
+}
+
+func (k compatTokenCommand) list(ctx context.Context, a *api, out io.Writer) error {
+	var answer struct {
+		Tokens []server.Token `json:"tokens"`
+	}
+	if err := a.ask(ctx, http.MethodGet, "/api/compat/tokens", nil, 0, &answer); err != nil {
+		return err
+	}
+	if k.JSON {
+		return printJSON(out, answer.Tokens)
+	}
+	for _, token := range answer.Tokens {
+		fmt.Fprintf(out, "%-20s %s\n", clean(token.Name), cmp.Or(clean(string(token.Role)), "view"))
+	}
+	return nil
+}

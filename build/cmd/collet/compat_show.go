@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"collet/netproto/compat"
+	"collet/netproto/server"
+)
+
+// compatShowCommand is `collet compat show`.
+type compatShowCommand struct {
+	apiFlags
+	jsonFlags
+}
+
+// Help is what --help adds to the flags.
+func (compatShowCommand) Help() string {
+	return `  collet compat show`
+}
+
+// Run prints the state.
+func (s compatShowCommand) Run(ctx context.Context, c console) error {
+	a, err := s.open()
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		var text []byte
+		if err := a.ask(ctx, "GET", "/api/compat", nil, 0, &text); err != nil {
+			return err
+		}
+		_, err := c.out.Write(text)
+		return err
+	}
+	state, err := a.state(ctx)
+	if err != nil {
+		return err
+	}
+	return showState(c.out, state, time.Now())
+}
+
+// showState prints everything, one table after the other, without those that are empty.
+func showState(out io.Writer, s server.State, now time.Time) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	showSettings(t, s.Settings)
+	fmt.Fprintf(t, "serves\t%s\n", clean(s.Compatibility))
+	fmt.Fprintf(t, "supported\t%s\n", rangeText(s.Supported, s.Versioned))
+	fmt.Fprintf(t, "build\t%s\n", buildText(s.Build))
+	if s.Development {
+		fmt.Fprintln(t, "development\tyes: differences are shown, and no build is replaced")
+	}
+	if !s.Secured {
+		fmt.Fprintln(t, "tokens\tnone: only this machine may ask; collet compat token NAME makes one")
+	}
+	showMaintenance(t, s.Settings.Maintenance, now)
+	showTargets(t, s)
+	showClients(t, s)
+	for _, h := range s.Hints {
+		fmt.Fprintf(t, "note\t%s\n", clean(h.String()))
+	}
+	for _, b := range s.Boot {
+		fmt.Fprintf(t, "start\t%s: %s\n", clean(b.Step), clean(b.Why))
+	}
+	return t.Flush()
+}
+
+// showSettings prints what an operator decides.
+func showSettings(out io.Writer, s compat.Settings) {
+	fmt.Fprintf(out, "revision\t%d\n", s.Revision)
+	fmt.Fprintf(out, "active\t%s\n", rangeText(s.Active(), s.ActiveMax != compat.NoLogic))
+	fmt.Fprintf(out, "components\t%s, manifest %s\n", clean(string(s.Components)), clean(string(s.Manifest)))
+	fmt.Fprintf(out, "auto-upgrade\t%s\n", onOff(s.AutoUpgrade))
+	for _, r := range s.PatchRules {
+		fmt.Fprintf(out, "patch rule\tlogic %d on %s needs patch %d\n", r.Logic, cmp.Or(clean(r.Target), "every target"), r.MinPatch)
+	}
+	if r := s.Redirect; r.Enabled {
+		scheme := "tcp"
+		if r.TLS {
+			scheme = "tls"
+		}
+		fmt.Fprintf(out, "redirect\ttoo new clients to %s://%s:%d %s\n", scheme, clean(r.Host), r.Port, clean(r.BaseURL))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.StoreURLs)) {
+		fmt.Fprintf(out, "store\t%s: %s\n", clean(name), clean(s.StoreURLs[name]))
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Messages)) {
+		fmt.Fprintf(out, "message\t%s: %s\n", clean(key), clean(s.Messages[key]))
+	}
+	if len(s.Developers) > 0 {
+		fmt.Fprintf(out, "developers\t%s\n", clean(strings.Join(s.Developers, ", ")))
+	}
+}
+
+func showMaintenance(out io.Writer, m compat.MaintenanceSettings, now time.Time) {
+	if !m.Enabled {
+		return
+	}
+	text := "on"
+	if len(m.Targets) > 0 {
+		text += " for " + clean(strings.Join(m.Targets, ", "))
+	}
+	if !m.Until.IsZero() {
+		text += fmt.Sprintf(", until %s (in %v)", m.Until.Format("2006-01-02 15:04Z"), max(m.Until.Sub(now), 0).Round(time.Minute))
+	}
+	if m.AllowDownload {
+		text += ", downloads go on"
+	}
+	fmt.Fprintf(out, "maintenance\t%s\n", text)
+}
+
+func showTargets(out io.Writer, s server.State) {
+	for _, b := range s.Baselines {
+		fmt.Fprintf(out, "logic %d\t%s\n", b.Logic, cmp.Or(b.Components, "no baseline: nothing is compared"))
+	}
+	for _, target := range s.Targets {
+		switch {
+		case target.Store:
+			fmt.Fprintf(out, "%s\ta store replaces the module\n", clean(target.Name))
+		case target.NoBinary:
+			fmt.Fprintf(out, "%s\tNOTHING that fits the active range\n", clean(target.Name))
+		}
+		for _, p := range target.Payloads {
+			fmt.Fprintf(out, "%s\t%s\n", clean(target.Name), payloadText(p))
+		}
+	}
+}
+
+func payloadText(p server.PayloadState) string {
+	text := fmt.Sprintf("logic %d patch %d %s", p.Logic, p.Patch, p.Components)
+	if p.Logic == compat.NoLogic {
+		text = "a module that nobody says anything of"
+	}
+	if !p.Active {
+		text += ", not offered"
+	}
+	if p.Why != "" {
+		text += ": " + clean(p.Why)
+	}
+	return text
+}
+
+func showClients(out io.Writer, s server.State) {
+	for _, list := range []struct {
+		name   string
+		groups []server.Group
+	}{{"connected", s.Connected}, {"last hour", s.LastHour}} {
+		for _, g := range list.groups {
+			fmt.Fprintf(out, "%s\t%d of logic %s on %s %s\n", list.name, g.Count, clean(g.Logic), clean(g.Target), clean(g.Verdict))
+		}
+	}
+	for _, f := range s.Floors {
+		fmt.Fprintf(out, "floors\t%d players need %d\n", f.Count, f.Logic)
+	}
+}
+
+func rangeText(r compat.Range, known bool) string {
+	if !known {
+		return "no logic versions: only compatibility versions are compared"
+	}
+	return r.String()
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// buildText is a build in a few words.
+func buildText(b server.BuildState) string {
+	var words []string
+	if b.Logic != compat.NoLogic {
+		words = append(words, fmt.Sprintf("logic %d", b.Logic))
+	}
+	for _, word := range []string{b.Components, b.ID, b.Branch} {
+		if word != "" {
+			words = append(words, clean(word))
+		}
+	}
+	if b.Seq != 0 {
+		words = append(words, fmt.Sprintf("#%d", b.Seq))
+	}
+	if b.Time != 0 {
+		words = append(words, time.Unix(b.Time, 0).UTC().Format("2006-01-02 15:04Z"))
+	}
+	return cmp.Or(strings.Join(words, " "), "unknown")
+}

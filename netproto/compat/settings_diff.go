@@ -1,0 +1,61 @@
+package compat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Diff are the keys whose values differ, sorted, as in the document: "active_min", "maintenance.until", "messages.P-MAINT". The
+// revision is none of them.
+func Diff(old, changed Settings) []string {
+	before, after := old.flat(), changed.flat()
+	keys := []string{}
+	for _, key := range sortedKeys(before) {
+		if !bytes.Equal(before[key], after[key]) {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range sortedKeys(after) {
+		if _, both := before[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// flat are the values by their keys. What is made of objects is taken apart, lists are not: where one rule was inserted, none of
+// those behind it were changed.
+func (s Settings) flat() map[string]json.RawMessage {
+	values := make(map[string]json.RawMessage)
+	flatten("", s.Encode(), values)
+	delete(values, "revision")
+	return values
+}
+
+// flatten cuts an object of a document of ours into values, which nest twice at most.
+func flatten(prefix string, object []byte, into map[string]json.RawMessage) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(object, &members); err != nil {
+		panic(fmt.Sprintf("compat: a document of our own: %v", err))
+	}
+	for key, value := range members {
+		if value[0] == '{' {
+			flatten(prefix+key+".", value, into)
+			continue
+		}
+		into[prefix+key] = value
+	}
+}
+
+// Lowers reports whether a change lowers an end of the active range. That needs to be confirmed: whoever has played with more than
+// the maximum can't come back with anything that is active.
+func Lowers(old, changed Settings) bool {
+	return changed.ActiveMin < old.ActiveMin || changed.ActiveMax < old.ActiveMax
+}
+
+// sortedKeys are the keys of m in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

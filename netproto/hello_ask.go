@@ -1,0 +1,59 @@
+package netproto
+
+import "fmt"
+
+// AskHello is what a server that takes an offer says in place of its answer where the client has more to say than an offer
+// holds. The client then says a hello of C1 on the same connection, and that one is answered. It has no fields.
+//
+//	client  offer, with CapTags ─>          <─ AskHello  server
+//	client  Handshake of C1     ─>   <─ HandshakeAnswer  server
+type AskHello struct{}
+
+// ID is the number of the message.
+func (*AskHello) ID() MessageID { return IDAskHello }
+
+func (m *AskHello) code(c *coder) {}
+
+// askHello asks an offering client for a hello of C1, and returns that. It writes while it reads, which is safe because a server
+// has nothing to say before the hello, and short enough for any socket to take at once.
+func (c *Conn) askHello(offer *Handshake) (*Handshake, error) {
+	if err := c.Write(&AskHello{}); err != nil {
+		return nil, err
+	}
+	in := &c.in
+	h, body, err := in.firstFrame()
+	if err != nil {
+		return nil, err
+	}
+	hello, err := tryHello(C1, body, h.at, in.lim)
+	if err != nil {
+		return nil, err
+	}
+	if hello.Compatibility != offer.Compatibility || hello.Target != offer.Target {
+		return nil, &FormatError{Message: IDHandshake, Field: "compatibility", Offset: h.at, Err: errOtherHello}
+	}
+	in.greet(C1, hello)
+	return hello, nil
+}
+
+// introduce answers AskHello. It runs on the session's reader.
+func (c *Client) introduce(m *AskHello, size int) error {
+	if fault := c.ledger.settle(m); fault != nil {
+		fault.Message, fault.Field, fault.Offset = m.ID(), "message", c.conn.in.offset-int64(size)
+		return fault
+	}
+	hello, err := c.hello(C1)
+	if err != nil {
+		return fmt.Errorf("say hello: %w", err)
+	}
+	c.out.add(hello)
+	return nil
+}
+
+// offered are the capabilities of an offer.
+func (o ClientOptions) offered() uint32 {
+	if o.says() {
+		return o.capabilities() | CapTags
+	}
+	return o.capabilities()
+}

@@ -1,0 +1,312 @@
+package netproto_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// offerOf is an offer of C1 in the layout of g, by a client that has tags.
+func offerOf(g netproto.Generation) *netproto.Handshake {
+	return &netproto.Handshake{Version: g.Version(), Compatibility: "V", Target: "Linux-x64", Key: netproto.OfferKey() | netproto.CapTags}
+}
+
+// ownHello is what the same client says when it is asked.
+func ownHello(t testing.TB) *netproto.Handshake {
+	return &netproto.Handshake{Version: netproto.VersionC1, Capabilities: netproto.CapPipeline, Compatibility: "V", Target: "Linux-x64", Tags: helloTail(t, fullHello())}
+}
+
+// TestServerAsksOfferingClient reads an offer with more behind it: the server asks once, and takes the second hello for the first.
+func TestServerAsksOfferingClient(t *testing.T) {
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
+		var out bytes.Buffer
+		input := append(frame(t, g, offerOf(g)), frame(t, netproto.C1, ownHello(t))...)
+		conn := serverConn(append(input, frame(t, netproto.C1, &netproto.Ping{})...), &out)
+		got := readAll(t, conn)
+		if len(got) != 2 || conn.Generation() != netproto.C1 {
+			t.Fatalf("%v: %d messages in %v", g, len(got), conn.Generation())
+		}
+		if h := got[0].(*netproto.Handshake); h.Said() != fullHello() || h.Offer != 0 || h.Version != netproto.VersionC1 {
+			t.Errorf("%v: hello %+v", g, h)
+		}
+		if want := frame(t, netproto.C1, &netproto.AskHello{}); !bytes.Equal(out.Bytes(), want) {
+			t.Errorf("%v: says %x, want %x", g, out.Bytes(), want)
+		}
+		plain := offerOf(g)
+		plain.Key &^= netproto.CapTags
+		out.Reset()
+		if m, err := serverConn(frame(t, g, plain), &out).Read(); err != nil || m.(*netproto.Handshake).Offer != g || out.Len() != 0 {
+			t.Errorf("%v: an offer without tags: %+v, %v, says %x", g, m, err, out.Bytes())
+		}
+		wanted := false
+		choosy := func() (netproto.Message, error) {
+			out.Reset()
+			return serverConn(input, &out, netproto.WithAsking(func() bool { return wanted })).Read()
+		}
+		if m, err := choosy(); err != nil || m.(*netproto.Handshake).Offer != g || m.(*netproto.Handshake).Said().Account != "" || out.Len() != 0 {
+			t.Errorf("%v: a server without a use for tags: %+v, %v, says %x", g, m, err, out.Bytes())
+		}
+		wanted = true
+		if m, err := choosy(); err != nil || m.(*netproto.Handshake).Said() != fullHello() || out.Len() == 0 {
+			t.Errorf("%v: a server with a use for tags: %+v, %v", g, m, err)
+		}
+		out.Reset()
+		engine := serverConn(input, &out, netproto.WithOnly(netproto.G1, netproto.G2a, netproto.G2b))
+		if m, err := engine.Read(); err != nil || m.(*netproto.Handshake).Key != offerOf(g).Key || out.Len() != 0 {
+			t.Errorf("%v: a server of the engine's: %+v, %v, says %x", g, m, err, out.Bytes())
+		}
+	}
+}
+
+// TestFaultsBehindAskHello covers what an offering client must not say when it is asked.
+func TestFaultsBehindAskHello(t *testing.T) {
+	other, target, broken := ownHello(t), ownHello(t), ownHello(t)
+	other.Compatibility, target.Target = "W", "Linux-arm64"
+	long := "\x01\x00\x4c\x43" + strings.Repeat("\x00", 12) + strings.Repeat("x", 16<<10)
+	tests := []struct {
+		name string
+		said []byte
+		id   netproto.MessageID
+		text string
+	}{
+		{"a ping", frame(t, netproto.C1, &netproto.Ping{}), netproto.IDPing, "must be a handshake"},
+		{"the offer again", frame(t, netproto.G2a, offerOf(netproto.G2a)), netproto.IDHandshake, "not of generation C1"},
+		{"another compatibility version", frame(t, netproto.C1, other), netproto.IDHandshake, "not what the offer said"},
+		{"another target", frame(t, netproto.C1, target), netproto.IDHandshake, "not what the offer said"},
+		{"more than a hello may have", rawFrame(netproto.IDHandshake, long), 0, "above the limit"},
+		{"a broken tag", bytes.Replace(frame(t, netproto.C1, broken), []byte("\x01\x00\x04\x00\x00\x00"), []byte("\x01\x00\x03\x00\x00\x00"), 1), netproto.IDHandshake, "tail"},
+		{"two hellos", append(frame(t, netproto.C1, ownHello(t)), frame(t, netproto.C1, ownHello(t))...), netproto.IDHandshake, "second time"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			conn := serverConn(append(frame(t, netproto.G2a, offerOf(netproto.G2a)), test.said...), nil)
+			_, err := conn.Read()
+			for err == nil {
+				_, err = conn.Read()
+			}
+			wantFault(t, err, test.id, test.text)
+		})
+	}
+	if _, err := serverConn(frame(t, netproto.G2a, offerOf(netproto.G2a)), nil).Read(); err == nil {
+		t.Error("a client that leaves when it is asked has said hello")
+	}
+	refusing := netproto.NewConn(stream{Reader: bytes.NewReader(frame(t, netproto.G2a, offerOf(netproto.G2a))), Writer: deaf{}}, netproto.ServerSide, netproto.Limits{})
+	if _, err := refusing.Read(); !errors.Is(err, errDeaf) {
+		t.Errorf("a client that can't be asked: %v", err)
+	}
+}
+
+var errDeaf = errors.New("deaf")
+
+// deaf is a peer that nothing can be said to.
+type deaf struct{}
+
+func (deaf) Write([]byte) (int, error) { return 0, errDeaf }
+
+// TestProbingWithTags lets clients that have much to say find out what a server speaks. Ours learns all of it, on the same
+// connection; those of the engine see what they always saw.
+func TestProbingWithTags(t *testing.T) {
+	all := []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1}
+	tests := []struct {
+		name     string
+		only     []netproto.Generation
+		remember netproto.Generation
+		want     netproto.Generation
+		hellos   string
+		faults   int
+	}{
+		{"ours", all, 0, netproto.C1, "C1 1", 0},
+		{"ours, remembered as G1", all, netproto.G1, netproto.C1, "C1 1", 0},
+		{"ours, remembered as G2b", all, netproto.G2b, netproto.C1, "C1 1", 0},
+		{"G1", all[:1], 0, netproto.G1, "G1 2, G1 1", 0},
+		{"G2a", all[1:2], 0, netproto.G2a, "G2a 2", 0},
+		{"G2b", all[2:3], 0, netproto.G2b, "G2b 2", 1},
+	}
+	for _, test := range tests {
+		bubble(t, test.name, func(t *testing.T) {
+			p := &probed{t: t, only: test.only}
+			said, told := fullHello(), 0
+			c, _ := listed(t, netproto.ClientOptions{
+				Addr: "x:1", Auto: true, Generation: test.remember, Compatibility: "compat-A", Target: "Linux-x64", Dial: p.dial,
+				Identity: &said, Manifest: clientManifest(), OnVerdict: func(compat.Judgement, compat.Differences) { told++ },
+			})
+			if c.Generation() != test.want || told != 1 {
+				t.Errorf("speaks %v, told %d times", c.Generation(), told)
+			}
+			time.Sleep(5 * netproto.DefaultPingPeriod)
+			if got := fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: 2500}}); len(got[0]) != 2500 {
+				t.Errorf("%d bytes", len(got[0]))
+			}
+			c.Close()
+			p.work.Wait()
+			if got := strings.Join(p.hellos, ", "); got != test.hellos || p.faults != test.faults {
+				t.Errorf("the server saw %s and %d others", got, p.faults)
+			}
+		})
+	}
+}
+
+// TestOfferedTagsArrive judges a client that offers by all that it says, and exchanges manifests with it.
+func TestOfferedTagsArrive(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		s := &meeting{t: t, snapshot: development(), own: serverManifest()}
+		opt, wait := play(t, 0, s.play)
+		dialled, inner := 0, opt.Dial
+		opt.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dialled++
+			return inner(ctx, network, addr)
+		}
+		said := fullHello()
+		opt.Auto, opt.Identity, opt.Manifest = true, &said, clientManifest()
+		c := dial(t, opt)
+		c.Close()
+		wait()
+		if s.hello.Said() != fullHello() || s.hello.Capabilities&netproto.CapTags != 0 || dialled != 1 {
+			t.Errorf("said %+v with capabilities %#x on %d connections", s.hello.Said(), s.hello.Capabilities, dialled)
+		}
+		if c.Judgement().Verdict != compat.ComponentsMismatch || len(c.Differences().Items) != 1 || s.reply == nil {
+			t.Errorf("judgement %+v, differences %+v", c.Judgement(), c.Differences())
+		}
+	})
+}
+
+// TestAskHelloUnasked ends sessions with servers that ask what they must not.
+func TestAskHelloUnasked(t *testing.T) {
+	said := fullHello()
+	ask := func(n int) func(p *peer) {
+		return func(p *peer) {
+			if _, err := p.conn.Read(); err != nil {
+				t.Error(err)
+			}
+			for range n {
+				p.say(&netproto.AskHello{})
+			}
+			p.waitForClient()
+		}
+	}
+	tests := []struct {
+		name string
+		opt  netproto.ClientOptions
+		n    int
+	}{
+		{"a hello of C1", netproto.ClientOptions{Identity: &said}, 1},
+		{"an offer that has no more to say", netproto.ClientOptions{Auto: true}, 1},
+	}
+	for _, test := range tests {
+		bubble(t, test.name, func(t *testing.T) {
+			opt, wait := play(t, test.opt.Generation, ask(test.n))
+			opt.Auto, opt.Identity = test.opt.Auto, test.opt.Identity
+			_, err := netproto.Dial(t.Context(), opt)
+			wantFault(t, err, netproto.IDAskHello, "nobody asked for it")
+			wait()
+		})
+	}
+	bubble(t, "twice", func(t *testing.T) {
+		opt, wait := play(t, 0, ask(1)) // our Conn asks by itself before
+		opt.Auto, opt.Identity = true, &said
+		_, err := netproto.Dial(t.Context(), opt)
+		wantFault(t, err, netproto.IDAskHello, "nobody asked for it")
+		wait()
+	})
+	bubble(t, "behind the answer", func(t *testing.T) {
+		opt, wait := play(t, 0, func(p *peer) {
+			p.greet(accept)
+			p.say(&netproto.AskHello{})
+			p.waitForClient()
+		})
+		opt.Auto, opt.Identity = true, &said
+		c := dial(t, opt)
+		_, err := c.List(t.Context())
+		wantFault(t, err, netproto.IDAskHello, "nobody asked for it")
+		c.Close()
+		wait()
+	})
+}
+
+// TestOldServerAnswersOffer is a server of C1 that does not know that it could ask: its answer is as good.
+func TestOldServerAnswersOffer(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		near, far := net.Pipe()
+		said := fullHello()
+		opt := netproto.ClientOptions{Addr: "x:1", Auto: true, Identity: &said, Compatibility: "V", Target: "Linux-x64",
+			Dial: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
+		answer := netproto.NewAnswer(accept)
+		answer.Capabilities, answer.MaxPortion, answer.MaxInFlight = netproto.CapPipeline, 1000, 4
+		const quiet = 5 * netproto.DefaultAnswerTimeout
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer far.Close()
+			offer := make([]byte, len(frame(t, netproto.G2a, offerOf(netproto.G2a))))
+			if _, err := far.Read(offer); err != nil {
+				t.Error(err)
+			}
+			said := append(frame(t, netproto.C1, answer), frame(t, netproto.C1, &netproto.FileList{})...)
+			if _, err := far.Write(said); err != nil {
+				t.Error(err)
+			}
+			go io.Copy(io.Discard, far)
+			for range quiet / netproto.DefaultPingPeriod { // nothing is owed any more
+				time.Sleep(netproto.DefaultPingPeriod)
+				if _, err := far.Write(frame(t, netproto.C1, &netproto.Ping{Answer: true})); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			if _, err := far.Write(frame(t, netproto.C1, &netproto.AskHello{})); err != nil {
+				t.Error(err)
+			}
+		}()
+		c, _ := listed(t, opt)
+		if c.Judgement().Verdict != compat.Accept || c.Generation() != netproto.C1 {
+			t.Errorf("judgement %+v in %v", c.Judgement(), c.Generation())
+		}
+		<-done
+		time.Sleep(time.Second)
+		err := c.Fetch(t.Context(), []netproto.FetchRange{{Index: 1, Size: 1}}, nil)
+		wantFault(t, err, netproto.IDAskHello, "nobody asked for it")
+		c.Close()
+	})
+}
+
+// TestRefusedOffer is a server that is full: it says so in place of asking, and also behind it.
+func TestRefusedOffer(t *testing.T) {
+	said := fullHello()
+	for name, script := range map[string]func(p *peer){
+		"in place of asking": func(p *peer) {
+			refusal := frame(t, netproto.C1, &netproto.Refuse{Reason: netproto.RefuseBusy, Text: "full"})
+			go p.waitForClient()
+			if _, err := p.net.Write(refusal); err != nil {
+				t.Error(err)
+			}
+		},
+		"behind it": func(p *peer) {
+			if _, err := p.conn.Read(); err != nil {
+				t.Error(err)
+			}
+			p.say(&netproto.Refuse{Reason: netproto.RefuseBusy, Text: "full"})
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			opt, wait := play(t, 0, script)
+			opt.Auto, opt.Identity = true, &said
+			if name == "in place of asking" {
+				opt.Identity = nil // so that our Conn, which reads what the client says, does not ask by itself
+			}
+			_, err := netproto.Dial(t.Context(), opt)
+			var refused *netproto.RefusedError
+			if !errors.As(err, &refused) || refused.Reason != netproto.RefuseBusy {
+				t.Errorf("error %v", err)
+			}
+			wait()
+		})
+	}
+}

@@ -1,0 +1,255 @@
+package release
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// The changes of a release are for whoever knows an older listing and has no set patch: one object with everything that the
+// listing and the list of sources say of files that changed lately, those that changed last at its beginning. How far one
+// reads depends on what one has, so it serves every older release at once, and no release has to be named by the head.
+//
+//	magic   "CC" 1
+//	steps   their number
+//	step*   from: first 8 bytes of the SHA-256 of an older listing; size of its block. The newest first
+//	block*  in this order: what became of the files that changed after that listing, without those of earlier blocks;
+//	        0 bytes if there are none
+//
+// Numbers are unsigned LEB128. A block is:
+//
+//	coded   size of the body as it lies there<<1, plus 1 if it is by brotli
+//	raw     size of the body, if it is by brotli
+//	body    size of the ops; op*; text
+//	sums    32 bytes each, in the order in which ops ask for them
+//
+//	op      kind, 1 byte: 1 the file is gone, and nothing but its path follows · use<<1 · 8 it is a program ·
+//	          encoding<<4: 0 stored, 1 zstd, 2 brotli, 3 it has a content of an earlier op · 64 there is a chunk index
+//	        path: bytes shared with the path of the op before; bytes behind those, which stand in text
+//	        content, of encoding 3: how many contents of ops with another encoding ago (0: the last one). Else its size,
+//	          and its digest from sums; unless it is stored, size of the whole object, and its digest from sums; if there
+//	          is an index, how many objects with indexes ago (1: the last new one), or 0 for a new one, its size and its
+//	          digest from sums; then the entry
+//
+// Paths rise within a block, and none stands in two. What a block says is how things are in the new release, whatever was
+// in between, so a maker takes from older changes nothing but which paths they name.
+const (
+	changesMagic = "CC\x01"
+	// MaxChanges is the largest object with changes in bytes: 100 000 files. It is held in memory.
+	MaxChanges = 8 << 20
+	// MaxChangeSteps is how many older listings one is for: a release a week for ten years.
+	MaxChangeSteps = 512
+	// MaxChangesTable is how many bytes the longest table has, with the magic before it.
+	MaxChangesTable = len(changesMagic) + 2 + MaxChangeSteps*(len(ChangeMark{})+4)
+	// maxChangesRaw is how many bytes all bodies of one object have, decoded: those of MaxChanges and their paths.
+	maxChangesRaw = 24 << 20
+)
+
+const (
+	changeGone  = 1
+	changeRuns  = 8
+	changeIndex = 64
+	// changeAgain is the encoding of a content that an earlier op of the block has.
+	changeAgain = 3
+)
+
+// changeEncodings is the order of encodings in a block. It never changes.
+func changeEncodings() []Encoding { return []Encoding{EncodedStored, EncodedZstd, EncodedBrotli} }
+
+// ChangeMark tells one listing from all others that a product ever had: the beginning of its digest. What is made by its
+// help is compared with a whole digest.
+type ChangeMark [8]byte
+
+// MarkOf is the mark of the listing with this digest.
+func MarkOf(listing Digest) (m ChangeMark) {
+	copy(m[:], listing.sum[:])
+	return m
+}
+
+// ChangeStep is what changed after one older listing.
+type ChangeStep struct {
+	From  ChangeMark
+	Paths []string // of files that were added, changed or removed, sorted
+}
+
+// ChangedPaths lists the files that differ between two listings, sorted.
+func ChangedPaths(old, fresh Listing) (paths []string) {
+	for len(old) > 0 || len(fresh) > 0 {
+		switch {
+		case len(fresh) == 0 || len(old) > 0 && old[0].Path < fresh[0].Path:
+			paths, old = append(paths, old[0].Path), old[1:]
+		case len(old) == 0 || fresh[0].Path < old[0].Path:
+			paths, fresh = append(paths, fresh[0].Path), fresh[1:]
+		default:
+			if old[0] != fresh[0] {
+				paths = append(paths, fresh[0].Path)
+			}
+			old, fresh = old[1:], fresh[1:]
+		}
+	}
+	return paths
+}
+
+// Changes is the table at the beginning of such an object. It is a value that is only read.
+type Changes struct {
+	steps []changeBlock
+	begin int64 // of the first block
+}
+
+// changeBlock is one step of the table.
+type changeBlock struct {
+	from ChangeMark
+	size int64
+}
+
+// ReadChangesTable reads the table out of the first bytes of the object: MaxChangesTable of them, or all of it. What makes no
+// sense is a *FormatError.
+func ReadChangesTable(data []byte) (*Changes, error) {
+	if !bytes.HasPrefix(data, []byte(changesMagic)) {
+		return nil, changesFault(0, "is no list of changes")
+	}
+	in := &setNumbers{b: data[len(changesMagic):]}
+	count := in.next("number of older listings", MaxChangeSteps)
+	c := &Changes{}
+	left := int64(MaxChanges)
+	for range count {
+		var b changeBlock
+		copy(b.from[:], in.take(int64(len(b.from))))
+		b.size = in.next("size of a block", left)
+		left -= b.size
+		if in.err != nil {
+			break
+		}
+		c.steps = append(c.steps, b)
+	}
+	c.begin = int64(len(data) - len(in.b))
+	switch {
+	case in.err != nil:
+		return nil, changesFault(len(data)-len(in.b), "%v", in.err)
+	case count == 0:
+		return nil, changesFault(int(c.begin), "is for no older listing")
+	}
+	return c, nil
+}
+
+func changesFault(at int, format string, values ...any) error {
+	return &FormatError{Document: "changes", Offset: at, Reason: fmt.Sprintf(format, values...)}
+}
+
+// Reach is how many bytes of the object, from its beginning, whoever has the listing with this digest has to read; 0 if it
+// is not for that.
+func (c *Changes) Reach(from Digest) int64 {
+	if i := c.step(from); i >= 0 {
+		return c.end(i)
+	}
+	return 0
+}
+
+// step is the newest one of a listing, or -1.
+func (c *Changes) step(from Digest) int {
+	mark := MarkOf(from)
+	return slices.IndexFunc(c.steps, func(b changeBlock) bool { return b.from == mark && from.Algorithm == SHA256 })
+}
+
+// end is where the block of a step ends.
+func (c *Changes) end(step int) int64 {
+	end := c.begin
+	for _, b := range c.steps[:step+1] {
+		end += b.size
+	}
+	return end
+}
+
+// Apply makes the listing with the digest to, which a verified head names, out of an older one with its digest, and tells the
+// sources of the contents that are new. data is the beginning of the object, Reach bytes or more. Nobody need have vouched
+// for it: the listing is right or a *FormatError comes, but what sources say may be a lie, as of any place that gives bytes.
+func (c *Changes) Apply(data []byte, old Listing, from, to Digest) (Listing, Sources, error) {
+	step := c.step(from)
+	if step < 0 || int64(len(data)) < c.end(step) {
+		return nil, nil, fmt.Errorf("changes are not for the listing %v, or less than %d bytes came", from, c.Reach(from))
+	}
+	r, err := c.read(data, step+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	list := make([]ListedFile, 0, len(old)+len(r.files))
+	for _, f := range old {
+		if !r.named[f.Path] {
+			list = append(list, f)
+		}
+	}
+	fresh := NewListing(append(list, r.files...))
+	sum, err := fresh.Digest()
+	if err != nil || sum != to {
+		return nil, nil, changesFault(int(c.end(step)), "lead to another listing than %v", to)
+	}
+	return fresh, r.sources(), nil
+}
+
+// Steps lists what the whole object says of which paths changed, for whoever makes the next one.
+func (c *Changes) Steps(object []byte) ([]ChangeStep, error) {
+	if int64(len(object)) != c.end(len(c.steps)-1) {
+		return nil, changesFault(len(object), "have %d bytes by their table", c.end(len(c.steps)-1))
+	}
+	var steps []ChangeStep
+	r := newChangesReader()
+	for i, b := range c.steps {
+		before := len(r.paths)
+		if err := r.block(object, c.end(i)-b.size, c.end(i)); err != nil {
+			return nil, err
+		}
+		steps = append(steps, ChangeStep{b.from, slices.Clone(r.paths[before:])})
+	}
+	return steps, nil
+}
+
+// read reads the first blocks.
+func (c *Changes) read(data []byte, blocks int) (*changesReader, error) {
+	r := newChangesReader()
+	for i, b := range c.steps[:blocks] {
+		if err := r.block(data, c.end(i)-b.size, c.end(i)); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// EncodeChanges makes the changes of a release from steps, the newest first. A path counts for the first step that has it.
+// Sources must have all contents of to that these need. Old steps are left out where the object would have more than limit
+// bytes, or more steps than a reader takes; nil is returned if not even the first step fits.
+func EncodeChanges(steps []ChangeStep, to Listing, sources Sources, limit int64) ([]byte, error) {
+	limit = min(limit, MaxChanges)
+	named := map[string]bool{}
+	var table, blocks []byte
+	count := uint64(0)
+	for _, s := range steps[:min(len(steps), MaxChangeSteps)] {
+		var paths []string
+		for _, p := range s.Paths {
+			if !named[p] {
+				named[p] = true
+				paths = append(paths, p)
+			}
+		}
+		slices.Sort(paths)
+		block, err := changesBlock(paths, to, sources)
+		if err != nil {
+			return nil, fmt.Errorf("write changes: %w", err)
+		}
+		more := binary.AppendUvarint(append(slices.Clone(table), s.From[:]...), uint64(len(block)))
+		if int64(len(changesMagic)+2+len(more)+len(blocks)+len(block)) > limit || len(named) > MaxSet {
+			break
+		}
+		table, blocks, count = more, append(blocks, block...), count+1
+	}
+	if count == 0 {
+		return nil, nil
+	}
+	return append(append(binary.AppendUvarint([]byte(changesMagic), count), table...), blocks...), nil
+}
+
+// sources are those that were read, each content once.
+func (r *changesReader) sources() Sources {
+	list := NewSources(r.from)
+	return slices.CompactFunc(list, func(a, b Source) bool { return a.Content == b.Content })
+}

@@ -1,0 +1,280 @@
+package release
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/andybalholm/brotli"
+)
+
+// changesWriter writes one block.
+type changesWriter struct {
+	ops, text, sums []byte
+	before          string
+	known           map[Digest]int // contents, by their number
+	indexes         []Object
+}
+
+// changesBlock writes what became of the files with these paths, which rise.
+func changesBlock(paths []string, to Listing, sources Sources) ([]byte, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	w := &changesWriter{known: map[Digest]int{}}
+	for _, p := range paths {
+		f, stays := to.Find(p)
+		s, found := sources.Find(f.Sum)
+		switch {
+		case !stays:
+			w.name(changeGone, p)
+		case !found:
+			return nil, fmt.Errorf("the sources lack the content of %q", p)
+		default:
+			w.file(f, s)
+		}
+	}
+	body := binary.AppendUvarint(nil, uint64(len(w.ops)))
+	body = append(append(body, w.ops...), w.text...)
+	return append(codeChanges(body), w.sums...), nil
+}
+
+// slowChanges is the size in bytes up to which a body is packed as well as it can be: a second of one core for 300 KB.
+const slowChanges = 512 << 10
+
+// codeChanges packs a body, as codeDelta does.
+func codeChanges(body []byte) []byte {
+	if len(body) <= slowChanges {
+		return codeDelta(nil, body, brotli.BestCompression)
+	}
+	return codeDelta(nil, body, brotli.DefaultCompression)
+}
+
+func (w *changesWriter) name(kind byte, name string) {
+	shared := sharedHead(w.before, name)
+	w.ops = append(w.ops, kind)
+	w.number(int64(shared))
+	w.number(int64(len(name) - shared))
+	w.text = append(w.text, name[shared:]...)
+	w.before = name
+}
+
+func (w *changesWriter) number(n int64) { w.ops = binary.AppendUvarint(w.ops, uint64(n)) }
+
+func (w *changesWriter) object(o Object) {
+	w.number(o.Size)
+	w.sums = append(w.sums, o.Sum.sum[:]...)
+}
+
+func (w *changesWriter) file(f ListedFile, s Source) {
+	kind := byte(slices.Index(setUses(), f.Use)) << 1
+	if f.Mode == ProgramMode {
+		kind |= changeRuns
+	}
+	if at, again := w.known[f.Sum]; again {
+		w.name(kind|changeAgain<<4, f.Path)
+		w.number(int64(len(w.known) - 1 - at))
+		return
+	}
+	w.known[f.Sum] = len(w.known)
+	kind |= byte(slices.Index(changeEncodings(), s.Encoding)) << 4
+	if !s.Index.IsZero() {
+		kind |= changeIndex
+	}
+	w.name(kind, f.Path)
+	w.object(Object{f.Sum, f.Size})
+	if s.Encoding != EncodedStored {
+		w.object(s.Whole)
+	}
+	if s.Index.IsZero() {
+		return
+	}
+	if at := slices.Index(w.indexes, s.Index); at >= 0 {
+		w.number(int64(len(w.indexes) - at))
+	} else {
+		w.number(0)
+		w.object(s.Index)
+		w.indexes = append(w.indexes, s.Index)
+	}
+	w.number(int64(s.Entry))
+}
+
+// changesReader collects what blocks say.
+type changesReader struct {
+	named map[string]bool
+	paths []string // in the order of the blocks
+	files []ListedFile
+	from  []Source
+	raw   int64 // bytes of bodies that may still come
+
+	ops, text, sums *setNumbers // of the present block
+	before          string
+	begin           int // of the block's contents, in from
+	indexes         []Object
+	sizes           []int64 // of the block's contents
+}
+
+func newChangesReader() *changesReader {
+	return &changesReader{named: map[string]bool{}, raw: maxChangesRaw}
+}
+
+// block reads the block between two places of the object.
+func (r *changesReader) block(data []byte, from, to int64) error {
+	if from == to {
+		return nil
+	}
+	body, sums, err := r.body(data[from:to])
+	if err == nil {
+		err = r.all(body, sums)
+	}
+	if err != nil {
+		return changesFault(int(from), "a block %v", err)
+	}
+	return nil
+}
+
+// body unpacks the body of a block.
+func (r *changesReader) body(block []byte) (body, sums []byte, err error) {
+	in := &setNumbers{b: block}
+	coded := in.next("size of the body", 2*maxChangesRaw+1)
+	raw := coded >> 1
+	if coded&1 == 1 {
+		raw = in.next("decoded size of the body", maxChangesRaw)
+	}
+	body = in.take(coded >> 1)
+	if in.err != nil {
+		return nil, nil, in.err
+	}
+	if r.raw -= raw; r.raw < 0 {
+		return nil, nil, fmt.Errorf("brings the bodies to more than %d bytes", maxChangesRaw)
+	}
+	if coded&1 == 0 {
+		return body, in.b, nil
+	}
+	var out bytes.Buffer
+	if _, err := io.Copy(&out, io.LimitReader(brotli.NewReader(bytes.NewReader(body)), raw+1)); err != nil || int64(out.Len()) != raw {
+		return nil, nil, fmt.Errorf("does not unpack to %d bytes: %v", raw, err)
+	}
+	return out.Bytes(), in.b, nil
+}
+
+// all reads the ops of a body.
+func (r *changesReader) all(body, sums []byte) error {
+	in := &setNumbers{b: body}
+	ops := in.take(in.next("size of the ops", maxChangesRaw))
+	r.ops, r.text, r.sums = &setNumbers{b: ops}, &setNumbers{b: in.b}, &setNumbers{b: sums}
+	r.before, r.begin, r.indexes, r.sizes = "", len(r.from), nil, nil
+	if in.err != nil {
+		return in.err
+	}
+	for r.fault() == nil && len(r.ops.b) > 0 {
+		r.op()
+	}
+	if err := r.fault(); err != nil {
+		return err
+	}
+	if len(r.text.b) > 0 || len(r.sums.b) > 0 {
+		return fmt.Errorf("has %d bytes of paths and %d of digests that nothing uses", len(r.text.b), len(r.sums.b))
+	}
+	return nil
+}
+
+func (r *changesReader) fault() error {
+	for _, in := range []*setNumbers{r.ops, r.text, r.sums} {
+		if in.err != nil {
+			return in.err
+		}
+	}
+	return nil
+}
+
+func (r *changesReader) op() {
+	kind := r.ops.next("an op", 0x7f)
+	name := r.path()
+	if r.fault() != nil {
+		return
+	}
+	if len(r.paths) == MaxSet {
+		r.ops.fail("brings the files to more than %d", MaxSet)
+		return
+	}
+	r.paths = append(r.paths, name)
+	r.named[name] = true
+	if kind&changeGone != 0 {
+		if kind != changeGone {
+			r.ops.fail("has an op that does not exist")
+		}
+		return
+	}
+	f := ListedFile{Path: name, Use: setUses()[kind>>1&3], Mode: PlainMode}
+	if kind&changeRuns != 0 {
+		f.Mode = ProgramMode
+	}
+	r.content(&f, kind>>4&3, kind&changeIndex != 0)
+	if r.fault() == nil {
+		r.files = append(r.files, f)
+	}
+}
+
+// path reads the path of an op.
+func (r *changesReader) path() string {
+	shared := r.ops.next("what a path shares", int64(len(r.before)))
+	rest := r.text.take(r.ops.next("the rest of a path", MaxPath))
+	name := r.before[:shared] + string(rest)
+	switch {
+	case r.fault() != nil:
+		return ""
+	case name <= r.before:
+		r.ops.fail("has paths that do not rise")
+	case len(name) > MaxPath:
+		r.ops.fail("has a path of %d bytes", len(name))
+	case r.named[name]:
+		r.ops.fail("names %q, as one before it does", name)
+	}
+	r.before = name
+	return name
+}
+
+// content reads what a file has, and where it comes from.
+func (r *changesReader) content(f *ListedFile, encoding int64, indexed bool) {
+	if encoding == changeAgain {
+		ago := r.ops.next("an earlier content", MaxSet)
+		at := len(r.from) - 1 - int(ago)
+		if at < r.begin || indexed {
+			r.ops.fail("repeats a content that does not exist")
+			return
+		}
+		f.Sum, f.Size = r.from[at].Content, r.sizes[at-r.begin]
+		return
+	}
+	o := r.object("a file", MaxFile)
+	f.Sum, f.Size = o.Sum, o.Size
+	s := Source{Content: o.Sum, Whole: o, Encoding: changeEncodings()[encoding]}
+	if s.Encoding != EncodedStored {
+		s.Whole = r.object("a whole object", MaxObject)
+	}
+	if indexed {
+		s.Index, s.Entry = r.index()
+	}
+	r.from, r.sizes = append(r.from, s), append(r.sizes, f.Size)
+}
+
+func (r *changesReader) index() (o Object, entry uint32) {
+	switch ago := r.ops.next("an object with indexes", int64(len(r.indexes))); {
+	case ago > 0:
+		o = r.indexes[len(r.indexes)-int(ago)]
+	default:
+		o = r.object("an object with indexes", MaxObject)
+		r.indexes = append(r.indexes, o)
+	}
+	return o, uint32(r.ops.next("an entry of an index", MaxIndexFiles-1))
+}
+
+func (r *changesReader) object(what string, limit int64) (o Object) {
+	o.Size = r.ops.next("the size of "+what, limit)
+	o.Sum.Algorithm = SHA256
+	copy(o.Sum.sum[:], r.sums.take(int64(len(o.Sum.sum))))
+	return o
+}

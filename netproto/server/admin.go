@@ -1,0 +1,321 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"collet/netproto/compat"
+)
+
+// The admin API, on the port of metrics and health, is how programs and people reach an Operator (compat reference, section 3.8):
+//
+//	GET    /api/compat                   State; its ETag is the revision
+//	PUT    /api/compat                   ChangeRequest, If-Match: "revision" → Outcome; 409 if it has another one by now
+//	POST   /api/compat/evaluate          EvaluateRequest → EvaluateAnswer: what a client would be told, or what settings would do
+//	POST   /api/compat/rollback          RollbackRequest, If-Match → Outcome
+//	GET    /api/compat/audit             ?before=N&limit=N → AuditAnswer, the newest first
+//	GET    /api/compat/audit/verify      VerifyAnswer
+//	GET    /api/compat/manifest          the server's own components, as compatgen writes them
+//	GET    /api/compat/tokens            the names of all tokens
+//	POST   /api/compat/tokens            TokenRequest → TokenAnswer, with the secret, this once
+//	DELETE /api/compat/tokens/{name}
+//	GET    /api/players/{id}/floor       FloorAnswer
+//	POST   /api/players/{id}/floor       FloorRequest → FloorAnswer
+//
+// Who asks says so with "Authorization: Bearer TOKEN". As long as there is no token, and only then, this machine may ask without one,
+// if nothing suggests that the request is another's: a proxy, a page in a browser, or a name that leads here. Bodies are JSON of at
+// most MaxAsk bytes; keys that are not known are errors. Every answer but a manifest is JSON; those that are no success are an
+// APIError. There is no state between requests. The same paths are answered on the control socket, see ServeLocal.
+const (
+	apiCompat  = "/api/compat"
+	apiPlayers = "/api/players/"
+	// MaxAsk is the largest body of a request in bytes: a document of settings, and what goes with it.
+	MaxAsk = compat.MaxSettings + 64<<10
+	// maxGuesses is how many wrong tokens an address may try at once, and guessRate how many more in a second. Tokens can't be
+	// guessed; this keeps the log and the processor free.
+	maxGuesses = 10
+	guessRate  = 0.2
+)
+
+// ChangeRequest is the body of PUT /api/compat. Settings are a document as in State; keys that are left out stay as they are.
+type ChangeRequest struct {
+	Settings    json.RawMessage `json:"settings"`
+	Comment     string          `json:"comment"`
+	Confirm     bool            `json:"confirm"`      // a lowering is meant
+	KickSeconds *int            `json:"kick_seconds"` // null: sessions stay
+}
+
+// RollbackRequest is the body of POST /api/compat/rollback.
+type RollbackRequest struct {
+	Revision    uint64 `json:"revision"` // to go back to
+	Comment     string `json:"comment"`
+	Confirm     bool   `json:"confirm"`
+	KickSeconds *int   `json:"kick_seconds"`
+}
+
+// AuditAnswer are records, and where the next page begins: 0 is the end.
+type AuditAnswer struct {
+	Records []compat.Audit `json:"records"`
+	Before  uint64         `json:"before"`
+}
+
+// VerifyAnswer says whether the audit log is as it was written.
+type VerifyAnswer struct {
+	Good    bool   `json:"good"`
+	Records int    `json:"records"`
+	Why     string `json:"why,omitempty"`
+}
+
+// TokenRequest is the body of POST /api/compat/tokens, and TokenAnswer what comes back.
+type TokenRequest struct {
+	Name string `json:"name"`
+	Role Role   `json:"role"`
+}
+
+// TokenAnswer has the secret, which is not to be had again.
+type TokenAnswer struct {
+	Name   string `json:"name"`
+	Role   Role   `json:"role"`
+	Secret string `json:"secret"`
+}
+
+// FloorRequest is the body of POST /api/players/{id}/floor.
+type FloorRequest struct {
+	Floor   int32  `json:"floor"`
+	Lower   bool   `json:"lower"` // lowering is meant; otherwise it is refused
+	Comment string `json:"comment"`
+}
+
+// FloorAnswer is an account's floor.
+type FloorAnswer struct {
+	Account string `json:"account"`
+	Floor   int32  `json:"floor"`
+	Was     int32  `json:"was"` // before this request
+}
+
+// APIError is the body of an answer that is no success.
+type APIError struct {
+	Error    string           `json:"error"`
+	Code     string           `json:"code"` // stable: "stale", "invalid", "confirm", "forbidden", "unauthorized", "unknown", "failed"
+	Revision uint64           `json:"revision,omitempty"`
+	Mistakes []compat.Mistake `json:"mistakes,omitempty"`
+	Confirm  *ConfirmNeeds    `json:"confirm,omitempty"`
+}
+
+// ConfirmNeeds says what a lowering lacks.
+type ConfirmNeeds struct {
+	Impact  compat.Impact `json:"impact"`
+	Comment bool          `json:"comment"`
+	Confirm bool          `json:"confirm"`
+}
+
+// administers reports whether a path belongs to the admin API.
+func administers(path string) bool {
+	return path == apiCompat || strings.HasPrefix(path, apiCompat+"/") || strings.HasPrefix(path, apiPlayers)
+}
+
+// admin answers a request to the admin API.
+func (m *Monitor) admin(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	s := m.server.Load()
+	if s == nil || s.Operator() == nil {
+		answerError(w, http.StatusNotFound, noStore())
+		return
+	}
+	by, fault := s.admit(r)
+	if fault != nil {
+		answerError(w, fault.status, APIError{Code: fault.code, Error: fault.text})
+		return
+	}
+	s.Operator().routes().ServeHTTP(w, withActor(r, by))
+}
+
+// accessFault is why somebody may not ask.
+type accessFault struct {
+	status     int
+	code, text string
+}
+
+// admit finds out who asks.
+func (s *Server) admit(r *http.Request) (Actor, *accessFault) {
+	o := s.Operator()
+	from := addressOf(r.RemoteAddr)
+	if !o.Secured() {
+		if why := Foreign(r); why != "" {
+			return Actor{}, &accessFault{http.StatusForbidden, "forbidden", "as long as there is no token only this machine may ask: " + why}
+		}
+		return Actor{Name: localActor, Role: RoleEdit, Source: sourceOf(r), Remote: remoteOf(from)}, nil
+	}
+	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if bearer {
+		if by, known := o.Authenticate(strings.TrimSpace(secret)); known {
+			by.Source, by.Remote = sourceOf(r), remoteOf(from)
+			return by, nil
+		}
+	}
+	if !s.guard.mayGuess(originOf(from), time.Now()) {
+		return Actor{}, &accessFault{http.StatusTooManyRequests, "unauthorized", "too many wrong tokens from this address: wait a minute"}
+	}
+	if bearer {
+		s.warn(originOf(from), causeToken, warnClient).Str("peer", r.RemoteAddr).Msg("Refused a wrong token")
+	}
+	return Actor{}, &accessFault{http.StatusUnauthorized, "unauthorized", "say who you are with: Authorization: Bearer TOKEN"}
+}
+
+// localActor is who asks from this machine while there is no token.
+const localActor = "local"
+
+// causeToken counts warnings about wrong tokens.
+const causeToken cause = "token"
+
+// mayGuess takes one of the wrong tokens that an address may try.
+func (g *guard) mayGuess(from netip.Prefix, now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.origin(from, now).guesses.take(now)
+}
+
+// remoteOf is an address for the audit log.
+func remoteOf(from netip.Addr) string {
+	if !from.IsValid() {
+		return ""
+	}
+	return from.String()
+}
+
+// sourceHeader is how a program says what it is: nothing more than a word in the audit log.
+const sourceHeader = "Collet-Source"
+
+func sourceOf(r *http.Request) string {
+	if r.Header.Get(sourceHeader) == compat.SourceCLI {
+		return compat.SourceCLI
+	}
+	return compat.SourceAPI
+}
+
+// Foreign says why a request, which has no token, does not come from a person or a program on this machine; empty if it does. A
+// proxy on this machine says whom it speaks for; a page in a browser says where it is from; a name that an attacker lets lead here
+// is not one of this machine.
+func Foreign(r *http.Request) string {
+	host := r.Host
+	if u, err := url.Parse("//" + host); err == nil {
+		host = u.Hostname()
+	}
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case !addressOf(r.RemoteAddr).IsLoopback():
+		return "the request comes from another machine"
+	case r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("X-Real-Ip") != "" || r.Header.Get("Via") != "":
+		return "the request comes through a proxy"
+	case !strings.EqualFold(host, "localhost") && (err != nil || !addr.IsLoopback()):
+		return fmt.Sprintf("the request is for host %s", quote(host))
+	case crossSite(r):
+		return "the request comes from a page of another site"
+	default:
+		return ""
+	}
+}
+
+// crossSite reports whether a browser says that a page of another site made a request.
+func crossSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if origin := r.Header.Get("Origin"); origin != "" {
+		u, err := url.Parse(origin)
+		return err != nil || u.Host != r.Host || site == "cross-site"
+	}
+	return site != "" && site != "same-origin" && site != "none"
+}
+
+// readAsk reads a body.
+func readAsk(w http.ResponseWriter, r *http.Request, into any) error {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return &InputError{Field: "Content-Type", Why: "must be application/json"}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxAsk))
+	if err != nil {
+		return &InputError{Field: "body", Why: err.Error()}
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return &InputError{Field: "body", Why: err.Error()}
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return &InputError{Field: "body", Why: "something follows the document"}
+	}
+	return nil
+}
+
+// answerJSON answers with a document.
+func answerJSON(w http.ResponseWriter, status int, document any) {
+	text, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		status, text = http.StatusInternalServerError, []byte(`{"error": "the answer can't be written", "code": "failed"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // whoever asked may have gone
+}
+
+func answerError(w http.ResponseWriter, status int, e APIError) {
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="collet-server"`)
+	}
+	answerJSON(w, status, e)
+}
+
+// fail answers with what an operator's method said.
+func fail(w http.ResponseWriter, err error) {
+	var stale *StaleError
+	var confirm *ConfirmError
+	var forbidden *ForbiddenError
+	var input *InputError
+	var settings *compat.SettingsError
+	switch {
+	case errors.As(err, &stale):
+		answerError(w, http.StatusConflict, APIError{Code: "stale", Error: err.Error(), Revision: stale.Current})
+	case errors.As(err, &settings):
+		answerError(w, http.StatusUnprocessableEntity, APIError{Code: "invalid", Error: err.Error(), Mistakes: settings.Mistakes})
+	case errors.As(err, &confirm):
+		needs := ConfirmNeeds{Impact: confirm.Impact, Comment: confirm.NeedsComment, Confirm: confirm.NeedsConfirm}
+		answerError(w, http.StatusUnprocessableEntity, APIError{Code: "confirm", Error: err.Error(), Confirm: &needs})
+	case errors.As(err, &forbidden):
+		answerError(w, http.StatusForbidden, APIError{Code: "forbidden", Error: err.Error()})
+	case errors.As(err, &input):
+		answerError(w, http.StatusBadRequest, APIError{Code: "invalid", Error: err.Error(), Mistakes: []compat.Mistake{{Field: input.Field, Why: input.Why}}})
+	case errors.Is(err, ErrUnknown):
+		answerError(w, http.StatusNotFound, APIError{Code: "unknown", Error: err.Error()})
+	default:
+		answerError(w, http.StatusInternalServerError, APIError{Code: "failed", Error: err.Error()})
+	}
+}
+
+// matched is the revision that a request was made for: If-Match, with or without quotes.
+func matched(r *http.Request) (uint64, error) {
+	text := strings.Trim(r.Header.Get("If-Match"), `"`)
+	revision, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, &InputError{Field: "If-Match", Why: `must be the revision that you have looked at, like "12"`}
+	}
+	return revision, nil
+}
+
+// countdown is a number of seconds as a Change has it.
+func countdown(seconds *int) *time.Duration {
+	if seconds == nil {
+		return nil
+	}
+	d := time.Duration(min(max(*seconds, -1), int(MaxKick/time.Second)+1)) * time.Second
+	return &d
+}

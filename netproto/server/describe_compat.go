@@ -1,0 +1,31 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+)
+
+// describePayloads writes which native modules there are for whom: one line for each, and why nobody is offered it. Where the server has no
+// logic versions there is nothing to tell.
+func (c *Catalogue) describePayloads(w io.Writer) error {
+	if !c.declared.Versioned {
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nNATIVE MODULE FOR\tLOGIC\tPATCH\tCOMPONENTS\tBUILD")
+	for _, target := range slices.Sorted(maps.Keys(c.declared.payloads)) {
+		for _, p := range c.declared.payloads[target] {
+			if p.Undeclared {
+				fmt.Fprintf(table, "%s\t-\t-\t-\toffered to nobody: %s\n", target, p.why)
+				continue
+			}
+			fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", target, strconv.Itoa(int(p.Logic)), p.Patch, cmp.Or(hexSum(p.Components), "-"), cmp.Or(p.build.ID, "-"))
+		}
+	}
+	return table.Flush()
+}

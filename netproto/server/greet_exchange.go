@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+const (
+	// exchangeTime is how long a client may take to show its components (compat reference, section 3.6).
+	exchangeTime = 2 * time.Second
+	// showsPerAddress is how many manifests an address is shown at once, and showRate how many more in a second: a developer builds
+	// and connects again in minutes, with a few machines behind one address.
+	showsPerAddress = 10
+	showRate        = 10.0 / 60
+)
+
+// exchange is one that is under way: once on a connection, and gone with it.
+type exchange struct {
+	shown *compat.Manifest // to the client
+	timer *time.Timer
+}
+
+// show prepares the message in which a client is shown the server's components, where tags says so. It takes the promise back
+// where there is nothing to show, or the address had its share.
+func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.ComponentManifest {
+	if !tags.Manifest {
+		return nil
+	}
+	tags.Manifest = false
+	ours := m.standing.declared.manifestFor(logicOf(m.hello))
+	if ours == nil {
+		return nil
+	}
+	o := c.server.operator.Load()
+	if !c.server.guard.mayShow(c.seat, time.Now()) {
+		o.exchanged(exchangeLimited)
+		return nil
+	}
+	mode := m.snapshot.Manifest
+	if mode == "" {
+		mode = compat.ManifestNone
+	}
+	shown, err := netproto.NewComponentManifest(ours, mode)
+	if err != nil {
+		c.log.Error().Err(err).Msg("The server's components can't be shown to a client")
+		return nil
+	}
+	tags.Manifest, c.met = true, m
+	c.exchange = &exchange{shown: ours, timer: time.NewTimer(exchangeTime)}
+	return shown
+}
+
+// manifestFor is what clients of a logic version are compared with: its baseline, or the server's own where it is of that version or there is none. It is nil where there
+// is none.
+func (d *declaration) manifestFor(logic int32) *compat.Manifest {
+	if m := d.released[logic]; m != nil && (d.manifest == nil || logic != d.Build.Logic) {
+		return m
+	}
+	return d.manifest
+}
+
+// mayShow takes one of the manifests that an address may be shown.
+func (g *guard) mayShow(s seat, now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return s.own == nil || s.own.shows.take(now)
+}
+
+// replied is what comes of a client's manifest. One that was not asked for, or is the second, ends the connection.
+func (c *session) replied(m *netproto.ComponentManifest) *ending {
+	if c.exchange == nil {
+		return c.hard(causeMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': components that nobody asked for", c.host)
+	}
+	c.compared(compat.DiffManifests(c.exchange.shown, &m.Manifest), exchangeReplied)
+	return nil
+}
+
+// unreplied is what comes of waiting in vain.
+func (c *session) unreplied() {
+	d := compat.Differences{Server: c.exchange.shown.Build, Client: c.met.hello.Build, Age: c.met.verdict.Age, Untold: true}
+	c.compared(d, exchangeTimeout)
+}
+
+// compared ends the exchange with its one line in the log.
+func (c *session) compared(d compat.Differences, result string) {
+	c.exchange.timer.Stop()
+	c.exchange = nil
+	if o := c.server.operator.Load(); o != nil {
+		o.exchanged(result)
+	}
+	line := c.tell(*c.met, d).Line()
+	c.server.warn(c.seat.from, causeComponents, warnClient).Str("peer", c.conn.RemoteAddr().String()).Str("result", result).Msg(line)
+}
+
+// tell gives a judgement to whoever wants to know.
+func (c *session) tell(m meeting, d compat.Differences) compat.Meeting {
+	told := compat.Meeting{Judgement: m.verdict, Peer: c.host, Target: clip(m.hello.Target), Differences: d}
+	if f := c.server.onVerdict; f != nil {
+		f(told)
+	}
+	return told
+}
+
+// exchanged counts an exchange. A server without an operator counts none.
+func (o *Operator) exchanged(result string) {
+	if o != nil {
+		o.meter.exchanges.WithLabelValues(result).Inc()
+	}
+}
+
+// settle waits, after a verdict that lets nobody play, for the client's components, if they were asked for, and is the end.
+func (c *session) settle(ctx context.Context) *ending {
+	for c.exchange != nil {
+		select {
+		case m, more := <-c.inbox:
+			if !more {
+				end := c.endOfInput(ctx)
+				c.unreplied()
+				return end
+			}
+			if theirs, is := m.(*netproto.ComponentManifest); is {
+				c.replied(theirs)
+			}
+		case <-c.exchange.timer.C:
+			c.unreplied()
+		case <-ctx.Done():
+			c.unreplied()
+			return c.goingDown()
+		}
+	}
+	reason := netproto.RefuseComponents
+	return &ending{
+		cause: causeComponents, level: zerolog.InfoLevel, text: "Client was told that its components differ", linger: true,
+		farewell: &netproto.Refuse{Reason: reason, Text: reason.String()},
+	}
+}
+
+// overdue is when the client's components are awaited no longer; nil where nobody waits.
+func (c *session) overdue() <-chan time.Time {
+	if c.exchange == nil {
+		return nil
+	}
+	return c.exchange.timer.C
+}

@@ -1,0 +1,266 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/compat"
+	"collet/netproto/release"
+)
+
+// A native module says which logic version it is of in a file beside it, its sidecar (compat reference, section 3.8, B7):
+//
+//	FoGame.so                {"logic": 7, "patch": 2, "set_hash": "4c37681f163b1204",
+//	FoGame.so.compat.json     "build": {"id": "v1.7.2", "branch": "main", "time": 1772460300, "seq": 841}}
+//
+// A manifest.json of compatgen is one, too; what else it says is passed over. A module without one is offered to nobody where the
+// server has logic versions: an update that does not fit would be asked for again and again. Older logic versions lie in
+// Compat.Payloads, in folders like PlatformBinaries in folders of their number.
+const sidecarExt = ".compat.json"
+
+// sidecar is what one says.
+type sidecar struct {
+	Logic int32  `json:"logic"`
+	Patch uint32 `json:"patch"`
+	Set   string `json:"set_hash"`
+	Build struct {
+		Time   int64  `json:"time"`
+		Seq    uint64 `json:"seq"`
+		ID     string `json:"id"`
+		Branch string `json:"branch"`
+	} `json:"build"`
+}
+
+// maxLogicFolders is how many logic versions are kept payloads of.
+const maxLogicFolders = 100
+
+// withoutSidecars takes from a target's files those that clients have no use for.
+func withoutSidecars(found []*file) []*file {
+	return slices.DeleteFunc(found, func(f *file) bool { return f.Target != "" && strings.HasSuffix(f.Path, sidecarExt) })
+}
+
+// declare completes a catalogue with what its settings bring to compatibility: the server's own build, and which logic version each
+// module is of. It loads the modules of older versions.
+func (c *Catalogue) declare(ctx context.Context, set Settings) error {
+	set.CompatibilityVersion = c.compatibility
+	if _, _, derived := compat.ParseDerived(c.compatibility); derived && set.Release.Folder != "" && set.Compat.versioned() {
+		set.CompatibilityVersion = ""
+	}
+	d, err := set.declare()
+	if err != nil {
+		return err
+	}
+	payloads := map[string][]payload{}
+	for target, o := range c.offers {
+		payloads[target] = nil
+		if o.hasModule {
+			payloads[target] = []payload{c.payloadOf(o)}
+		}
+	}
+	if set.Compat.Payloads != "" {
+		if err := c.addOlder(ctx, set, payloads); err != nil {
+			return err
+		}
+	}
+	d.offerTo(payloads)
+	c.declared = d
+	c.standing = configured(c)
+	if !d.Versioned {
+		return nil
+	}
+	c.compatibility, _ = d.CompatibilityVersion()
+	c.bare = map[string]*offer{"": c.common}
+	for target := range c.offers {
+		c.bare[target] = c.resources(target)
+		if err := c.bare[target].encode(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configured is by what clients are judged where no operator decides: everything that the build supports may connect.
+func configured(c *Catalogue) *standing {
+	st := &standing{settings: compat.Defaults(c.declared.Declared), declared: c.declared, catalogue: c}
+	st.snapshot = c.declared.Snapshot(st.settings, time.Time{})
+	st.snapshot.Revision = 0
+	return st
+}
+
+// bareFor is what is offered to clients of a target for whom there is no native module here.
+func (c *Catalogue) bareFor(target string) *offer {
+	if o, known := c.bare[target]; known {
+		return o
+	}
+	return c.common
+}
+
+// payloadOf finds out what an offer's module is.
+func (c *Catalogue) payloadOf(o *offer) payload {
+	p := payload{Payload: compat.Payload{Logic: compat.NoLogic, Undeclared: true}, build: compat.Build{Logic: compat.NoLogic}, offer: o}
+	for _, f := range o.files {
+		if f.Role != release.Binary || !strings.HasSuffix(f.Path, netproto.Target(o.target).LibraryExt()) {
+			continue
+		}
+		one, err := f.sidecar(o)
+		if errors.Is(err, fs.ErrNotExist) && c.folder != nil && o.folder == "" {
+			one, err = c.ofRelease(o.target)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("%s has no %s", f.Path, f.Path+sidecarExt)
+			return p
+		case err != nil:
+			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("%s: %v", f.Path+sidecarExt, reason(err))
+			return p
+		case !p.Undeclared && one.Payload != p.Payload:
+			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("its modules are of logic versions %d and %d", p.Logic, one.Logic)
+			return p
+		}
+		p.Payload, p.build = one.Payload, one.build
+	}
+	return p
+}
+
+// sidecar reads what lies beside a module: on disk, or in the same offer of a release.
+func (f *file) sidecar(o *offer) (payload, error) {
+	path := f.path + sidecarExt
+	for _, other := range o.files {
+		if other.Path == f.Path+sidecarExt && other.Target == f.Target {
+			if other.inMemory {
+				return parseSidecar(other.data)
+			}
+			path = other.path
+		}
+	}
+	data, err := readBounded(path, compat.MaxManifestFile)
+	if err != nil {
+		return payload{}, err
+	}
+	return parseSidecar(data)
+}
+
+// ofRelease is what a release says of its module by its compatibility version, if that is a derived one.
+func (c *Catalogue) ofRelease(target string) (payload, error) {
+	for _, e := range c.editions {
+		if logic, sum, derived := compat.ParseDerived(e.head.Compatibility); derived && e.Target == target {
+			p := compat.Payload{Logic: logic, Components: sum}
+			return payload{Payload: p, build: compat.Build{Logic: logic, Components: sum, ID: clip(e.head.Version)}}, nil
+		}
+	}
+	return payload{}, fs.ErrNotExist
+}
+
+func parseSidecar(data []byte) (payload, error) {
+	var s sidecar
+	s.Logic = compat.NoLogic
+	if err := json.Unmarshal(data, &s); err != nil {
+		return payload{}, err
+	}
+	sum := uint64(0)
+	if s.Set != "" {
+		var err error
+		if sum, err = strconv.ParseUint(s.Set, 16, 64); err != nil || len(s.Set) != 16 {
+			return payload{}, fmt.Errorf("set_hash %s is not 16 hex digits", quote(s.Set))
+		}
+	}
+	if s.Logic < 0 {
+		return payload{}, errors.New("it says no logic version")
+	}
+	return payload{
+		Payload: compat.Payload{Logic: s.Logic, Patch: s.Patch, Components: sum},
+		build:   compat.Build{Logic: s.Logic, Components: sum, Time: s.Build.Time, Seq: s.Build.Seq, ID: clip(s.Build.ID), Branch: clip(s.Build.Branch)},
+	}, nil
+}
+
+// addOlder loads the modules of Compat.Payloads and makes an offer of each folder.
+func (c *Catalogue) addOlder(ctx context.Context, set Settings, payloads map[string][]payload) error {
+	folders, err := logicFolders(set.Compat.Payloads)
+	if err != nil {
+		return err
+	}
+	var found []*file
+	var offers []*offer
+	for _, folder := range folders {
+		files, err := findBinaries(folder)
+		if err != nil {
+			return err
+		}
+		for _, f := range withoutSidecars(files) {
+			if len(offers) == 0 || offers[len(offers)-1].folder != filepath.Dir(f.path) {
+				offers = append(offers, c.olderOffer(f.Target, filepath.Dir(f.path)))
+			}
+			offers[len(offers)-1].add(f)
+			found = append(found, f)
+		}
+	}
+	first := len(c.files)
+	load := func(ctx context.Context, i int) error {
+		return found[i].load(ctx, set.ServerNetwork.UpdateFilesInMemory, first+i)
+	}
+	err = loadAll(ctx, found, load)
+	c.files = append(c.files, found...)
+	for i, f := range c.files[first:] {
+		f.Index = uint32(first + i)
+	}
+	if err != nil {
+		return err
+	}
+	for _, o := range offers {
+		if err := errors.Join(o.check(), o.encode()); err != nil {
+			return err
+		}
+		p := c.payloadOf(o)
+		if logic := filepath.Base(filepath.Dir(o.folder)); !p.Undeclared && strconv.Itoa(int(p.Logic)) != logic {
+			return &CatalogueError{Subject: "payload", Path: o.folder, Err: fmt.Errorf("is of logic version %d by its sidecar", p.Logic), Hint: "move it to the folder of that number"}
+		}
+		payloads[o.target] = append(payloads[o.target], p)
+	}
+	return nil
+}
+
+// olderOffer begins an offer with what clients of the target have in common, whatever module they have.
+func (c *Catalogue) olderOffer(target, folder string) *offer {
+	o := c.resources(target)
+	return &offer{target: target, folder: folder, files: o.files}
+}
+
+// resources is what is offered to clients of a target beside native modules.
+func (c *Catalogue) resources(target string) *offer {
+	o := &offer{target: target}
+	for _, f := range c.offerFor(target).files {
+		if f.Role != release.Binary {
+			o.files = append(o.files, f)
+		}
+	}
+	return o
+}
+
+// logicFolders are the folders of logic versions in a folder of payloads, by number.
+func logicFolders(folder string) ([]string, error) {
+	children, err := os.ReadDir(folder)
+	if err == nil && len(children) > maxLogicFolders {
+		err = fmt.Errorf("has %d entries, at most %d are allowed", len(children), maxLogicFolders)
+	}
+	var found []string
+	for _, child := range children {
+		if n, bad := strconv.ParseInt(child.Name(), 10, 32); err == nil && (bad != nil || n < 0 || strconv.FormatInt(n, 10) != child.Name()) {
+			err = fmt.Errorf("has %q in it, which is no logic version", child.Name())
+		}
+		found = append(found, filepath.Join(folder, child.Name()))
+	}
+	if err != nil {
+		return nil, &CatalogueError{Subject: "payloads", Path: folder, Err: err, Hint: "it holds folders like 7/Linux-x64 with the modules of logic version 7"}
+	}
+	return found, nil
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"collet/netproto/compat"
+)
+
+// visitorOfLogic is somebody who is connected.
+func visitorOfLogic(logic int32, target string) *guest {
+	return &guest{hello: compat.Hello{Tagged: true, Target: target, Build: compat.Build{Logic: logic}}, leave: func() {}}
+}
+
+// testClamp knows 5 to 8, and one target that no other server has.
+func testClamp() clamp {
+	return clamp{versions: compat.Range{Min: 5, Max: 8}, ranged: true, targets: map[string]compat.Target{"Console-x": {}}}
+}
+
+// TestClamp lets nothing become a label that the server does not know.
+func TestClamp(t *testing.T) {
+	for _, c := range []struct {
+		hello         compat.Hello
+		logic, target string
+	}{
+		{compat.Hello{Tagged: true, Build: compat.Build{Logic: 5}, Target: "Linux-x64"}, "5", "Linux-x64"},
+		{compat.Hello{Tagged: true, Build: compat.Build{Logic: 8}, Target: "Console-x"}, "8", "Console-x"},
+		{compat.Hello{Tagged: true, Build: compat.Build{Logic: 9}, Target: "Linux-x65"}, "other", "other"},
+		{compat.Hello{Tagged: true, Build: compat.Build{Logic: compat.NoLogic}, Target: ""}, "none", "other"},
+		{compat.Hello{Tagged: true, Build: compat.Build{Logic: -77}, Target: "Windows-win64"}, "none", "Windows-win64"},
+		{compat.Hello{Build: compat.Build{Logic: 6, Compatibility: compat.Derived(7, 1)}, Target: "Web-wasm"}, "7", "Web-wasm"},
+		{compat.Hello{Build: compat.Build{Logic: 6, Compatibility: "spring"}, Target: "macOS-arm64"}, "none", "macOS-arm64"},
+		{compat.Hello{Build: compat.Build{Compatibility: compat.Derived(4, 1)}, Target: "iOS-arm64"}, "other", "iOS-arm64"},
+	} {
+		if got := testClamp().group(c.hello); got.Logic != c.logic || got.Target != c.target {
+			t.Errorf("%+v counts as %+v", c.hello, got)
+		}
+	}
+	if got := (clamp{}).logic(7); got != otherGroup {
+		t.Errorf("without versions 7 is %q", got)
+	}
+}
+
+// TestCrowdCounts who is there, and forgets who has gone.
+func TestCrowdCounts(t *testing.T) {
+	c, known := newCrowd(), testClamp()
+	var left []func()
+	for _, g := range []*guest{visitorOfLogic(5, "Linux-x64"), visitorOfLogic(5, "Linux-x64"), visitorOfLogic(6, "Linux-x64"), visitorOfLogic(99, "Toaster")} {
+		left = append(left, c.enter(g, compat.Accept, known.group(g.hello), time.Now()))
+	}
+	want := []Group{{Logic: "5", Target: "Linux-x64", Count: 2}, {Logic: "6", Target: "Linux-x64", Count: 1}, {Logic: "other", Target: "other", Count: 1}}
+	if got := c.groups(known); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := c.byTarget(); got["Linux-x64"] != 3 || got["Toaster"] != 1 {
+		t.Errorf("by target %v", got)
+	}
+	left[0]()
+	left[0]() // a second time changes nothing
+	left[3]()
+	if got := len(c.all()); got != 2 {
+		t.Errorf("%d are left", got)
+	}
+	if got := c.lastHour(time.Now()); len(got) != 3 || got[0].Count != 2 || got[0].Verdict != "ACCEPT" {
+		t.Errorf("the last hour has %v", got)
+	}
+}
+
+// TestLastHour forgets handshakes after an hour, minute by minute, also when nobody came for a day.
+func TestLastHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, known := newCrowd(), testClamp()
+		come := func() {
+			g := visitorOfLogic(5, "Linux-x64")
+			c.enter(g, compat.Accept, known.group(g.hello), time.Now())()
+		}
+		count := func() (n int) {
+			for _, g := range c.lastHour(time.Now()) {
+				n += g.Count
+			}
+			return n
+		}
+		come()
+		time.Sleep(30 * time.Minute)
+		come()
+		come()
+		for _, step := range []struct {
+			wait time.Duration
+			want int
+		}{{0, 3}, {29 * time.Minute, 3}, {time.Minute, 2}, {29 * time.Minute, 2}, {2 * time.Minute, 0}} {
+			time.Sleep(step.wait)
+			if got := count(); got != step.want {
+				t.Errorf("%v later there are %d, want %d", step.wait, got, step.want)
+			}
+		}
+		time.Sleep(25 * time.Hour)
+		come()
+		if got := count(); got != 1 {
+			t.Errorf("after a day there are %d", got)
+		}
+	})
+}
+
+// TestKindsOfClientsAreBounded counts what is too diverse together.
+func TestKindsOfClientsAreBounded(t *testing.T) {
+	c, now := newCrowd(), time.Now()
+	const many = maxGroups + 500
+	for i := range many {
+		g := visitorOfLogic(5, "Linux-x64")
+		c.enter(g, compat.Accept, Group{Logic: fmt.Sprint(i), Target: "Linux-x64"}, now)()
+	}
+	got, sum := c.lastHour(now), 0
+	for _, g := range got {
+		sum += g.Count
+	}
+	if len(got) > maxGroups+1 || sum != many {
+		t.Errorf("%d kinds with %d clients", len(got), sum)
+	}
+}
+
+// TestSealsBelongToTheirPlace can't be moved to another key or bucket, nor shortened.
+func TestSealsBelongToTheirPlace(t *testing.T) {
+	bucket, key, value := []byte("floors"), []byte("ann"), []byte{0, 0, 0, 7}
+	sealed := append(seal(bucket, key, value), value...)
+	if got, err := unseal(bucket, key, sealed); err != nil || floorOf(got) != 7 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for name, try := range map[string]struct{ bucket, key, sealed []byte }{
+		"another account":  {bucket, []byte("bob"), sealed},
+		"another bucket":   {[]byte("tokens"), key, sealed},
+		"shifted":          {[]byte("floorsa"), []byte("nn"), sealed},
+		"cut":              {bucket, key, sealed[:len(sealed)-1]},
+		"nothing":          {bucket, key, nil},
+		"only a hash":      {bucket, key, sealed[:sumSize]},
+		"another value":    {bucket, key, append(append([]byte{}, sealed[:sumSize]...), 0, 0, 0, 8)},
+		"a byte too many":  {bucket, key, append(append([]byte{}, sealed...), 0)},
+		"less than a hash": {bucket, key, sealed[:7]},
+	} {
+		if _, err := unseal(try.bucket, try.key, try.sealed); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}
+
+// TestNumbersOfKeys are 0 for what is none.
+func TestNumbersOfKeys(t *testing.T) {
+	for _, n := range []uint64{0, 1, 255, 256, 1<<63 + 5} {
+		if got := numberOf(numberKey(n)); got != n {
+			t.Errorf("%d became %d", n, got)
+		}
+	}
+	if numberOf(nil) != 0 || numberOf([]byte{1, 2}) != 0 || floorOf(nil) != 0 || floorOf([]byte{1}) != 0 {
+		t.Error("something is made of nothing")
+	}
+}

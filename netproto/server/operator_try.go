@@ -1,0 +1,109 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// Forecast says what would become of those who are connected now.
+type Forecast struct {
+	Now     map[string]int   `json:"now"`     // clients by the verdict that they would get if they came again
+	Then    map[string]int   `json:"then"`    // the same under the proposed settings
+	Changed []string         `json:"changed"` // keys
+	Lowers  bool             `json:"lowers"`  // the change needs a comment and a confirmation
+	Impact  compat.Impact    `json:"impact"`  // who could not come back, and who has played with a newer version than will be active
+	Groups  []ForecastGroup  `json:"groups"`  // who would get another verdict
+	Hints   []compat.Mistake `json:"hints"`   // what to know of the proposal
+}
+
+// ForecastGroup are clients who have logic version, target and change of verdict in common.
+type ForecastGroup struct {
+	Logic  string `json:"logic"`
+	Target string `json:"target"`
+	Now    string `json:"now"`
+	Then   string `json:"then"`
+	Count  int    `json:"count"`
+}
+
+// DryRun says what proposed settings would do, and does nothing. Their revision is ignored. The error is a *compat.SettingsError.
+func (o *Operator) DryRun(proposed compat.Settings) (Forecast, error) {
+	now := o.standing.Load()
+	proposed.Revision = now.settings.Revision + 1
+	if err := proposed.Check(now.declared.Declared); err != nil {
+		return Forecast{}, err
+	}
+	f := o.forecast(now, proposed)
+	f.Changed, f.Lowers = compat.Diff(now.settings, proposed), compat.Lowers(now.settings, proposed)
+	f.Hints = hints(proposed, now.declared.Declared)
+	return f, nil
+}
+
+// impact is whom a change affects.
+func (o *Operator) impact(now *standing, then compat.Settings) compat.Impact {
+	return o.forecast(now, then).Impact
+}
+
+// forecast judges everybody who is connected as if they came again, now and under other settings.
+func (o *Operator) forecast(now *standing, then compat.Settings) Forecast {
+	f := Forecast{Now: map[string]int{}, Then: map[string]int{}, Groups: []ForecastGroup{}}
+	next, known := now.declared.Snapshot(then, time.Now()), now.clamp()
+	groups := map[ForecastGroup]int{}
+	for _, g := range o.crowd.all() {
+		before, after := o.again(now.snapshot, g), o.again(next, g)
+		f.Now[before.Verdict.String()]++
+		f.Then[after.Verdict.String()]++
+		if g.plays && !after.Plays() {
+			f.Impact.Sessions++
+		}
+		if before.Verdict != after.Verdict {
+			group := known.group(g.hello)
+			groups[ForecastGroup{Logic: group.Logic, Target: group.Target, Now: before.Verdict.String(), Then: after.Verdict.String()}]++
+		}
+	}
+	for g, n := range groups {
+		g.Count = n
+		f.Groups = append(f.Groups, g)
+	}
+	slices.SortFunc(f.Groups, func(a, b ForecastGroup) int {
+		return cmp.Or(cmp.Compare(a.Logic, b.Logic), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Now, b.Now), cmp.Compare(a.Then, b.Then))
+	})
+	for floor, count := range o.store.Floors() {
+		if floor > then.ActiveMax {
+			f.Impact.Floors += count
+		}
+	}
+	return f
+}
+
+// again judges a guest as if it came again. Its packs are left aside: it is here to fetch them.
+func (o *Operator) again(s *compat.Snapshot, g *guest) compat.Judgement {
+	h := g.hello
+	h.Developer, h.Now, h.Content = s.Developers[g.account], time.Now(), s.Content
+	return compat.Evaluate(s, &h)
+}
+
+// Evaluate says what a client would be told now. The floor and the rights of the account are looked up; an empty account has
+// none. A connection that says the same is told the same. The error is the store's.
+func (o *Operator) Evaluate(h compat.Hello, account string) (compat.Judgement, error) {
+	st := o.standing.Load()
+	if err := o.know(st.snapshot, &h, account); err != nil {
+		return compat.Judgement{}, err
+	}
+	return compat.Evaluate(st.snapshot, &h), nil
+}
+
+// know adds to a hello what a server knows of its target and its account.
+func (o *Operator) know(s *compat.Snapshot, h *compat.Hello, account string) (err error) {
+	h.Now, h.Store = time.Now(), !netproto.Target(h.Target).CanSelfUpdate()
+	h.Floor, h.Developer = 0, false
+	if account == "" || len(account) > MaxAccount {
+		return nil
+	}
+	h.Developer = s.Developers[account]
+	h.Floor, err = o.store.Floor(account)
+	return err
+}

@@ -1,0 +1,338 @@
+package netproto_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// production is a server that tells no more than it must.
+func production() *compat.Snapshot {
+	return &compat.Snapshot{
+		Revision: 12, Compatibility: "L7-4c37681f163b1204", Versioned: true, Supported: compat.Range{Min: 5, Max: 8}, Active: compat.Range{Min: 6, Max: 7},
+		Components: serverSet, Baselines: map[int32]uint64{6: 66, 7: serverSet}, Build: serverManifest().Build, Policy: compat.PolicyEnforce,
+		Manifest: compat.ManifestNone, Targets: map[string]compat.Target{"Windows-win64": {Payloads: []compat.Payload{{Logic: 7, Components: serverSet}}}},
+		StoreURLs: map[string]string{"Android-*": "https://store.example/game"}, Messages: map[string]string{compat.PopupStore: "Get it there.", compat.PopupMaintenance: "At noon."},
+	}
+}
+
+// development is a developer's.
+func development() *compat.Snapshot {
+	s := production()
+	s.Development, s.Manifest = true, compat.ManifestFull
+	return s
+}
+
+// clientHello is a hello of the client whose Camera differs.
+func clientHello(target string) *compat.Hello {
+	return &compat.Hello{Build: clientManifest().Build, Target: target, Tagged: true, Flags: compat.FlagManifest | compat.FlagDevelopment}
+}
+
+// TestTagsFor is what clients are told of all that there is to tell.
+func TestTagsFor(t *testing.T) {
+	// A production server keeps its build to itself where the client can do nothing with it.
+	identity := []uint16{21, 22, 23, 24, 25}
+	tests := []struct {
+		name   string
+		s      func() *compat.Snapshot
+		h      func(*compat.Hello)
+		target string
+		want   compat.Verdict
+		tags   []uint16
+	}{
+		{"accepted", production, func(h *compat.Hello) { h.Build.Components = serverSet }, "Windows-win64", compat.Accept, []uint16{5, 6, 12, 14, 20}},
+		{"has to fetch a module", production, nil, "Windows-win64", compat.UpdateBinaries, append([]uint16{3, 5, 6, 12, 14, 20}, identity...)},
+		{"has to go to a store", production, nil, "Android-arm64", compat.UpdateViaStore, []uint16{3, 5, 6, 10, 11, 12, 14, 20}},
+		{"no module", production, nil, "Linux-x64", compat.NoNativeUpdate, []uint16{3, 5, 6, 12, 14, 20}},
+		{"too new", production, func(h *compat.Hello) { h.Build.Logic = 9 }, "Windows-win64", compat.ClientTooNew, []uint16{3, 5, 6, 12, 14, 20}},
+		{"sent on", func() *compat.Snapshot {
+			s := production()
+			s.Redirect = &compat.Endpoint{Host: "next.example", Port: 4000}
+			return s
+		}, func(h *compat.Hello) { h.Build.Logic = 9 }, "Windows-win64", compat.Redirect, []uint16{3, 5, 6, 9, 12, 14, 20}},
+		{"maintenance", func() *compat.Snapshot {
+			s := production()
+			s.Maintenance, s.RetryAfter = true, 600
+			return s
+		}, nil, "Windows-win64", compat.Maintenance, []uint16{3, 5, 6, 11, 12, 13, 14, 20}},
+		{"maintenance with files", func() *compat.Snapshot {
+			s := production()
+			s.Maintenance, s.AllowFetch = true, true
+			return s
+		}, nil, "Windows-win64", compat.Maintenance, []uint16{3, 5, 6, 11, 12, 14, 16, 20}},
+		{"patch", func() *compat.Snapshot {
+			s := production()
+			s.PatchRules = []compat.PatchRule{{Logic: 7, MinPatch: 4}}
+			return s
+		}, nil, "Android-arm64", compat.UpdateViaStore, []uint16{3, 5, 6, 8, 10, 11, 12, 14, 20}},
+		{"pinned", production, func(h *compat.Hello) { h.Floor = 8 }, "Android-arm64", compat.ClientTooNew, []uint16{3, 5, 6, 7, 10, 12, 14, 20}},
+		{"a developer's", development, nil, "Windows-win64", compat.ComponentsMismatch, append([]uint16{3, 5, 6, 12, 14, 15, 20}, identity...)},
+		{"another updater", development, func(h *compat.Hello) { h.Updater = compat.UpdaterOlder }, "Windows-win64", compat.UpdaterMismatch, nil},
+		{"without a logic version", func() *compat.Snapshot { return &compat.Snapshot{Compatibility: "V", Custom: true} },
+			func(h *compat.Hello) { h.Build = compat.Build{Logic: compat.NoLogic, Compatibility: "V"} }, "Linux-x64", compat.Accept, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s, h := test.s(), clientHello(test.target)
+			if test.h != nil {
+				test.h(h)
+			}
+			h.Store = !netproto.Target(h.Target).CanSelfUpdate()
+			j := compat.Evaluate(s, h)
+			if j.Verdict != test.want {
+				t.Fatalf("verdict %v, want %v", j.Verdict, test.want)
+			}
+			answer := netproto.NewAnswer(j)
+			if err := answer.Tell(netproto.TagsFor(s, h, j)); err != nil {
+				t.Fatal(err)
+			}
+			if got := numbers(answer.Tags); !slices.Equal(got, test.tags) {
+				t.Errorf("tags %v, want %v", got, test.tags)
+			}
+			j.Payload = nil // the client gets it as a file
+			if got := answer.Judgement(netproto.C1); !test.want.Known() || got.Endpoint == nil != (j.Endpoint == nil) || got.Endpoint != nil && *got.Endpoint != *j.Endpoint {
+				t.Errorf("endpoint %+v, want %+v", got.Endpoint, j.Endpoint)
+			} else if got.Endpoint = j.Endpoint; got != withoutReasons(j) {
+				t.Errorf("judgement %+v becomes %+v", j, got)
+			}
+		})
+	}
+}
+
+// withoutReasons is what of a judgement travels to a client of another updater generation, and the whole to any other.
+func withoutReasons(j compat.Judgement) compat.Judgement {
+	if j.UpdaterOutdated() {
+		j.Reasons, j.Warnings, j.Age, j.Revision = 0, 0, 0, 0
+	}
+	return j
+}
+
+// TestExchanges checks that it takes the server's own wish to show anything, and a difference, and a client that can show it.
+func TestExchanges(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*compat.Snapshot, *compat.Hello)
+		want   bool
+	}{
+		{"a developer's server", func(s *compat.Snapshot, _ *compat.Hello) { s.Development = true }, true},
+		{"that warns", func(s *compat.Snapshot, _ *compat.Hello) { s.Development, s.Policy = true, compat.PolicyWarn }, true},
+		{"that does not compare", func(s *compat.Snapshot, _ *compat.Hello) { s.Development, s.Policy = true, compat.PolicyOff }, false},
+		{"a client that can't show it", func(s *compat.Snapshot, h *compat.Hello) { s.Development, h.Flags = true, compat.FlagDevelopment }, false},
+		{"the same components", func(s *compat.Snapshot, h *compat.Hello) { s.Development, h.Build.Components = true, serverSet }, false},
+		{"production that enforces", func(s *compat.Snapshot, _ *compat.Hello) { s.Manifest = compat.ManifestFull }, false}, // it updates
+		{"production that warns", func(s *compat.Snapshot, _ *compat.Hello) {
+			s.Policy, s.Manifest = compat.PolicyWarn, compat.ManifestHashes
+		}, true},
+		{"production that warns and tells nothing", func(s *compat.Snapshot, _ *compat.Hello) { s.Policy = compat.PolicyWarn }, false},
+		{"production, whatever the client says", func(s *compat.Snapshot, h *compat.Hello) { s.Policy, h.Flags = compat.PolicyWarn, 0xFFFFFFFF }, false},
+		{"a client that does not play for another reason", func(s *compat.Snapshot, h *compat.Hello) {
+			s.Development, s.Policy, s.PatchRules = true, compat.PolicyWarn, []compat.PatchRule{{Logic: 7, MinPatch: 9}}
+		}, false},
+		{"no logic version", func(s *compat.Snapshot, h *compat.Hello) { s.Development, s.Versioned = true, false }, false},
+	}
+	for _, test := range tests {
+		s, h := production(), clientHello("Windows-win64")
+		test.change(s, h)
+		j := compat.Evaluate(s, h)
+		if got := netproto.Exchanges(s, h, j); got != test.want {
+			t.Errorf("%s: %t after %v with warnings %d", test.name, got, j.Verdict, j.Warnings)
+		}
+	}
+}
+
+// TestT3OtherGenerations puts everything that C1 could say behind the hellos and answers of the engine's generations: their bytes
+// are exactly those that engines send, which for an answer of G1 are the three fields, and the connection closes cleanly.
+func TestT3OtherGenerations(t *testing.T) {
+	said, judged := fullHello(), compat.Judgement{
+		Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor, Reasons: 0x7FF, Warnings: 7, Compatibility: "L7-4c37681f163b1204", Age: compat.ClientOlder,
+		Revision: 12, RetryAfter: 600, MinPatch: 3, Floor: 7, Endpoint: &compat.Endpoint{Host: "h", Port: 1},
+	}
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
+		bubble(t, g.String(), func(t *testing.T) {
+			var seen *peer
+			opt, wait := play(t, g, func(p *peer) {
+				seen = p
+				m, err := p.conn.Read()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				p.hello = m.(*netproto.Handshake)
+				answer := netproto.NewAnswer(judged)
+				if err := answer.Tell(fullAnswer()); err != nil {
+					t.Error(err)
+				}
+				answer.Key = 0xdeadbeef
+				p.say(answer)
+				p.list(nil)
+				p.waitForClient()
+			})
+			var verdicts []compat.Verdict
+			opt.Identity, opt.Manifest = &said, clientManifest()
+			opt.OnVerdict = func(j compat.Judgement, d compat.Differences) {
+				if verdicts = append(verdicts, j.Verdict); !d.Untold || d.Client.Components != clientSet {
+					t.Errorf("differences %+v", d)
+				}
+			}
+			c := dial(t, netproto.WithKeys(opt, 0x12345678))
+			if c.Judgement() != (compat.Judgement{Verdict: compat.UpdateBinaries}) || !reflect.DeepEqual(verdicts, []compat.Verdict{compat.UpdateBinaries}) {
+				t.Errorf("judgement %+v, told %v", c.Judgement(), verdicts)
+			}
+			if told := c.Told(); told.Versioned || told.Redirect != nil || told.Server.Logic != compat.NoLogic {
+				t.Errorf("told %+v", told)
+			}
+			c.Close()
+			wait()
+			if got, want := frame(t, g, seen.hello), frame(t, g, hello(g)); !bytes.Equal(got, want) {
+				t.Errorf("hello\n%x\nwant\n%x", got, want)
+			}
+		})
+		answer := netproto.NewAnswer(judged)
+		if err := answer.Tell(fullAnswer()); err != nil {
+			t.Fatal(err)
+		}
+		want := "\x22\x94\x1e\x01\x0f\x00\x00\x00\x03\x01\x00\xef\xbe\xad\xde"
+		if g.Metadata() {
+			want = "\x22\x94\x1e\x01\x14\x00\x00\x00\x03\x01\x00\x00\x00\x00\x00\x00\xef\xbe\xad\xde"
+		}
+		if answer.Key = 0xdeadbeef; string(frame(t, g, answer)) != want {
+			t.Errorf("%v: %x", g, frame(t, g, answer))
+		}
+	}
+}
+
+// TestT3OldServers points a client that has much to say at servers that know nothing of it.
+func TestT3OldServers(t *testing.T) {
+	said := fullHello()
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
+		bubble(t, "C1 at "+g.String(), func(t *testing.T) {
+			p := &probed{t: t, only: []netproto.Generation{g}}
+			_, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: "x:1", Compatibility: "V", Target: "Linux-x64", Dial: p.dial, Identity: &said})
+			var closed *netproto.ClosedError
+			if !errors.As(err, &closed) || closed.Answered {
+				t.Errorf("error %v", err)
+			}
+			if p.work.Wait(); p.faults != 1 {
+				t.Errorf("%d hellos fitted nothing", p.faults)
+			}
+		})
+	}
+	bubble(t, "a later minor version of C1", func(t *testing.T) {
+		opt, wait := play(t, netproto.C1, func(p *peer) {
+			if _, err := p.conn.Read(); err != nil {
+				t.Error(err)
+			}
+			later := netproto.NewAnswer(compat.Judgement{Verdict: compat.Accept})
+			if err := later.Tell(fullAnswer()); err != nil {
+				t.Error(err)
+			}
+			later.Version, later.Tags = netproto.VersionC1+1, later.Tags.With(netproto.TagServerBranch, make([]byte, 99)) // in another layout
+			p.say(later)
+		})
+		started := time.Now()
+		opt.Identity, opt.Manifest = &said, clientManifest()
+		c := dial(t, opt)
+		if want := (compat.Judgement{Verdict: compat.UpdaterMismatch, Rule: compat.RuleUpdater}); c.Judgement() != want || c.Told().Manifest || c.Told().Revision != 0 || !time.Now().Equal(started) {
+			t.Errorf("judgement %+v, told %+v, after %v", c.Judgement(), c.Told(), time.Since(started))
+		}
+		c.Close()
+		wait()
+	})
+}
+
+// TestMaintenanceWithFiles lists and fetches under maintenance where the server lets its clients, and does not where it does not.
+func TestMaintenanceWithFiles(t *testing.T) {
+	for name, fetch := range map[string]bool{"files": true, "no files": false} {
+		bubble(t, name, func(t *testing.T) {
+			files := testFiles()
+			opt, wait := play(t, netproto.C1, func(p *peer) {
+				if _, err := p.conn.Read(); err != nil {
+					t.Error(err)
+				}
+				answer := &netproto.HandshakeAnswer{Version: netproto.VersionC1, Capabilities: 1, Verdict: compat.Maintenance, Rule: compat.RuleMaintenance, MaxPortion: 1000, MaxInFlight: 4}
+				if err := answer.Tell(netproto.AnswerTags{RetryAfter: 60, Fetch: fetch}); err != nil {
+					t.Error(err)
+				}
+				if p.say(answer); fetch {
+					p.list(files)
+					p.serve(files, 1000)
+				}
+			})
+			c := dial(t, opt)
+			if c.Transfers() != fetch || c.Judgement().Verdict != compat.Maintenance || c.Judgement().RetryAfter != 60 {
+				t.Errorf("transfers %t, judgement %+v", c.Transfers(), c.Judgement())
+			}
+			offers, err := c.List(t.Context())
+			if (err == nil) != fetch || fetch && len(offers) == 0 {
+				t.Errorf("%d offers, %v", len(offers), err)
+			}
+			if fetch {
+				if got := fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: 100_123}}); !bytes.Equal(got[0], files[0].data) {
+					t.Errorf("%d bytes", len(got[0]))
+				}
+			}
+			time.Sleep(time.Second)
+			c.Close()
+			wait()
+		})
+	}
+}
+
+// TestProtocolNamesTags checks that every tag of the verdict, every cap and every mode stands in the document as it is here.
+func TestProtocolNamesTags(t *testing.T) {
+	_, section, found := strings.Cut(protocolDoc(t), "### What a verdict is made of")
+	if section, _, _ = strings.Cut(section, "\n## "); !found {
+		t.Fatal("PROTOCOL.md has no section about the verdict")
+	}
+	hello, answer, _ := strings.Cut(section, "Tags of the answer.")
+	for part, tail := range map[string]netproto.Tags{hello: helloTail(t, fullHello()), answer: answerTail(t, fullAnswer())} {
+		for number := range tail.All() {
+			row := fmt.Sprintf("\n| %d | ", number)
+			if number > netproto.TagServerLogic {
+				row = "\n| 21 to 25 | "
+			}
+			if !strings.Contains(part, row) {
+				t.Errorf("PROTOCOL.md has no row %q", row)
+			}
+		}
+	}
+	for _, text := range []string{
+		fmt.Sprintf("build id | text, at most %d bytes", compat.MaxBuildID), fmt.Sprintf("branch | text, at most %d bytes", compat.MaxBranch),
+		fmt.Sprintf("text, at most %d bytes |\n| 10 |", netproto.MaxContent), fmt.Sprintf("text, at most %d bytes |\n| 11 |", netproto.MaxAccount),
+	} {
+		if !strings.Contains(hello, text) {
+			t.Errorf("PROTOCOL.md does not say %q of a hello", text)
+		}
+	}
+	for _, text := range []string{
+		fmt.Sprintf("| body of a ComponentManifest | %d KiB |", compat.MaxManifest>>10), fmt.Sprintf("| its components | %d |", compat.MaxEntries),
+	} {
+		if !strings.Contains(protocolDoc(t), text) {
+			t.Errorf("PROTOCOL.md does not say %q", text)
+		}
+	}
+}
+
+// BenchmarkVerdictOnTheWire is what a handshake costs a server beside its rules: reading a hello that says everything, and
+// writing an answer that tells all that it has to.
+func BenchmarkVerdictOnTheWire(b *testing.B) {
+	s, h := development(), clientHello("Windows-win64")
+	j := compat.Evaluate(s, h)
+	hello := &netproto.Handshake{Version: netproto.VersionC1, Compatibility: "L7-536c49c90dc3ebf0", Target: "Windows-win64", Tags: helloTail(b, fullHello())}
+	b.ReportAllocs()
+	for b.Loop() {
+		judged := hello.Hello(netproto.C1)
+		answer := netproto.NewAnswer(j)
+		if err := answer.Tell(netproto.TagsFor(s, &judged, j)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

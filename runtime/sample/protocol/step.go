@@ -1,0 +1,155 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxSteps is how many steps a server takes from one client: a day of sixty in a second.
+const maxSteps = 60 * 60 * 60 * 24
+
+// The bits of a step's steering.
+const (
+	bitLeft  = 1
+	bitRight = 2
+	bitUp    = 4
+	bitDown  = 8
+	bitEnd   = 128 // the last step: the player leaves
+)
+
+// greeting is what a client says first; step is what it says each time, and verdict what the server answers to that.
+type (
+	greeting struct {
+		Logic  int32
+		Seed   uint32
+		Pieces uint16
+	}
+	step struct {
+		Steer uint8
+		Sum   uint64 // of the client's state after the step
+	}
+	verdict struct {
+		Parted bool
+		Step   uint32
+		Sum    uint64 // of the server's
+	}
+)
+
+// PartedError says that the states of both ends came apart.
+type PartedError struct {
+	Logic          int32 // version that both counted with
+	Step           uint32
+	Client, Server uint64
+}
+
+func (e *PartedError) Error() string {
+	return fmt.Sprintf("step %d in logic version %d: the client's state has the checksum %016x, the server's %016x: a rule or a since= or until= differs", e.Step, e.Logic, e.Client, e.Server)
+}
+
+// LogicError says that a client's logic version is not one that the server has.
+type LogicError struct{ Logic int32 }
+
+func (e *LogicError) Error() string {
+	return fmt.Sprintf("logic version %d is not one from %d to %d", e.Logic, CompatSupportedMin, CompatLogic)
+}
+
+// Serve plays one client's game in step with it until that leaves, which is nil, or the states come apart (*PartedError). The
+// client's word counts for nothing but its steering. Closing the connection ends it; that is the caller's business.
+func Serve(conn io.ReadWriter) error {
+	var hello greeting
+	if err := binary.Read(conn, binary.LittleEndian, &hello); err != nil {
+		return fmt.Errorf("read greeting: %w", err)
+	}
+	if hello.Logic < CompatSupportedMin || hello.Logic > CompatLogic {
+		return &LogicError{hello.Logic}
+	}
+	state := NewState(hello.Seed, int(hello.Pieces))
+	for n := range uint32(maxSteps) {
+		var told step
+		if err := binary.Read(conn, binary.LittleEndian, &told); err != nil {
+			return fmt.Errorf("read step %d: %w", n, err)
+		}
+		if told.Steer&bitEnd != 0 {
+			return nil
+		}
+		state.Step(unpack(told.Steer), hello.Logic)
+		sum, err := state.Sum(hello.Logic)
+		if err != nil {
+			return err
+		}
+		answer := verdict{Parted: sum != told.Sum, Step: n, Sum: sum}
+		if err := binary.Write(conn, binary.LittleEndian, answer); err != nil {
+			return fmt.Errorf("answer step %d: %w", n, err)
+		}
+		if answer.Parted {
+			return &PartedError{hello.Logic, n, told.Sum, sum}
+		}
+	}
+	return errors.New("the game has no end")
+}
+
+// Game is the client's end of a game. Begin makes one; it is for one goroutine.
+type Game struct {
+	State *State
+	Logic int32
+
+	conn  io.ReadWriter
+	steps uint32
+}
+
+// Begin greets the server and sets up the first state.
+func Begin(conn io.ReadWriter, logic int32, seed uint32, pieces uint16) (*Game, error) {
+	if err := binary.Write(conn, binary.LittleEndian, greeting{logic, seed, pieces}); err != nil {
+		return nil, fmt.Errorf("greet: %w", err)
+	}
+	return &Game{State: NewState(seed, int(pieces)), Logic: logic, conn: conn}, nil
+}
+
+// Step does a step and has the server compare. The error is a *PartedError if the states came apart.
+func (g *Game) Step(steer Steer) error {
+	g.State.Step(steer, g.Logic)
+	sum, err := g.State.Sum(g.Logic)
+	if err != nil {
+		return err
+	}
+	if err := binary.Write(g.conn, binary.LittleEndian, step{pack(steer), sum}); err != nil {
+		return fmt.Errorf("send step %d: %w", g.steps, err)
+	}
+	var answer verdict
+	if err := binary.Read(g.conn, binary.LittleEndian, &answer); err != nil {
+		return fmt.Errorf("read answer to step %d: %w", g.steps, err)
+	}
+	if answer.Parted {
+		return &PartedError{g.Logic, answer.Step, sum, answer.Sum}
+	}
+	g.steps++
+	return nil
+}
+
+// End tells the server that the player leaves.
+func (g *Game) End() error {
+	return binary.Write(g.conn, binary.LittleEndian, step{Steer: bitEnd})
+}
+
+// steering pairs the bits with the members, so that both directions are one table.
+func steering(s *Steer) []*bool { return []*bool{&s.Left, &s.Right, &s.Up, &s.Down} }
+
+var bits = []uint8{bitLeft, bitRight, bitUp, bitDown}
+
+func pack(s Steer) (packed uint8) {
+	for i, on := range steering(&s) {
+		if *on {
+			packed |= bits[i]
+		}
+	}
+	return packed
+}
+
+func unpack(packed uint8) (s Steer) {
+	for i, on := range steering(&s) {
+		*on = packed&bits[i] != 0
+	}
+	return s
+}
