@@ -157,6 +157,42 @@ func TestUpdateLoop(t *testing.T) {
 	}
 }
 
+// TestUpdateLoopForgetsWhatWasTakenBack: where the set before an update is back, that update has not helped nor failed.
+func TestUpdateLoopForgetsWhatWasTakenBack(t *testing.T) {
+	j := newJudging(t, production(), packsAndModule())
+	dir := t.TempDir()
+	const old = "L5-0000000000000005"
+	for _, want := range []int{0, 10} {
+		if got := j.sync(dir, "--compat", old); got.code != want {
+			t.Fatalf("%+v", got)
+		}
+	}
+	installed := ""
+	for _, note := range j.sync(dir, "--offline").notes {
+		if _, set, found := strings.Cut(note, "of set "); found {
+			installed, _, _ = strings.Cut(set, ",")
+		}
+	}
+	name := filepath.Join(dir, "Cache", guardFile)
+	data, err := os.ReadFile(name)
+	if err != nil || installed == "" {
+		t.Fatalf("set %q, %v", installed, err)
+	}
+	putFile(t, name, []byte(strings.Replace(string(data), `"before":""`, `"before":"another"`, 1)))
+	if got := j.sync(dir, "--compat", old); got.code != 10 {
+		t.Errorf("another set before: %+v", got)
+	}
+	kept, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(kept), `"before":"`)
+	putFile(t, name, []byte(string(kept[:at])+`"before":"`+installed+`"}`))
+	if got := j.sync(dir, "--compat", old); got.code != 0 {
+		t.Errorf("the set before is back: %+v", got)
+	}
+}
+
 // TestUpdateLoopLetsDamageBeRepaired: what was installed and is gone is fetched, whatever was applied.
 func TestUpdateLoopLetsDamageBeRepaired(t *testing.T) {
 	j := newJudging(t, production(), packsAndModule())

@@ -229,7 +229,6 @@ func TestToastIsPressed(t *testing.T) {
 		t.Errorf("the note says %q", s.progress.note.whole)
 	}
 	s.progress.steer.more.press()
-	s.progress.steer.more.press()
 	if !<-result {
 		t.Error("the press was not noticed")
 	}

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"slices"
 	"testing"
+	"time"
 
 	"collet/app/transfer"
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/faultfs"
 )
 
 // many is a game with so many small files that its lists are large. No patches are made of it.
@@ -37,13 +39,25 @@ func (f tree) edited(from, to int, word string) tree {
 	return f.with(changes)
 }
 
+// planted is a game folder on no disk. No two have files of the same time: the publisher would not look at them.
+func (s *stage) planted(files tree) platform.FS {
+	s.t.Helper()
+	s.clock = s.clock.Add(time.Hour)
+	saved := s.clock
+	disk := faultfs.New(faultfs.Config{Now: func() time.Time { return saved }})
+	for name, content := range files {
+		must(s.t, disk.Plant(name, content))
+	}
+	return disk.Open(faultfs.Options{})
+}
+
 func newManyStage(t *testing.T, games ...tree) *stage {
 	t.Helper()
 	s := newStage(t)
 	s.set("Patches = 5", "Patches = 0")
 	s.set("Brotli = 32", "Brotli = 0")
 	for _, g := range games {
-		s.publish(game(t, g), publish.Request{})
+		s.publish(s.planted(g), publish.Request{})
 	}
 	return s
 }
@@ -165,13 +179,13 @@ func TestChangesPassDamageBy(t *testing.T) {
 	}
 	s := newManyStage(t, games[:3]...)
 	must(t, s.fs.Remove(s.headOf(3).Changes.Path()))
-	s.publish(game(t, games[3]), publish.Request{})
+	s.publish(s.planted(games[3]), publish.Request{})
 	if a, b := s.comes(3, 4), s.comes(1, 4); a == 0 || b == 0 { // the releases are compared one by one
 		t.Errorf("%d bytes from the release before, %d from the first", a, b)
 	}
 	lost := s.headOf(4).Changes
 	must(t, platform.WriteFile(s.fs, lost.Path(), make([]byte, lost.Size)))
-	s.publish(game(t, games[4]), publish.Request{})
+	s.publish(s.planted(games[4]), publish.Request{})
 	if a, b := s.comes(4, 5), s.comes(1, 5); a == 0 || b == 0 {
 		t.Errorf("%d bytes from the release before, %d from the first", a, b)
 	}
@@ -227,8 +241,8 @@ func TestChangesOfAnotherChannel(t *testing.T) {
 	one := many(900)
 	two, three := one.edited(0, 10, "two"), one.edited(0, 15, "three")
 	s := newManyStage(t, one)
-	s.publish(game(t, two), publish.Request{Channel: "beta"})
-	s.publish(game(t, three), publish.Request{Channel: "beta"})
+	s.publish(s.planted(two), publish.Request{Channel: "beta"})
+	s.publish(s.planted(three), publish.Request{Channel: "beta"})
 	promote := func(to string) release.Head {
 		var h release.Head
 		s.with(func(f *publish.Folder) error {

@@ -248,9 +248,14 @@ func TestSentenceSpans(t *testing.T) {
 			t.Errorf("%d, %d: %q, want %q", row.client, row.server, d.Sentence(), row.want)
 		}
 	}
-	extreme := compat.Differences{Server: compat.Build{Time: -1 << 63}, Client: compat.Build{Time: 1<<63 - 1}}
+	extreme := compat.Differences{Age: compat.ClientNewer, Server: compat.Build{Time: -1 << 63}, Client: compat.Build{Time: 1<<63 - 1}}
 	if by := extreme.By(); by != 36500*24*time.Hour {
 		t.Errorf("the ends of time are apart by %v", by)
+	}
+	for _, age := range []compat.Age{compat.AgeUnknown, compat.AgeSame, compat.ClientOlder} {
+		if extreme.Age = age; extreme.By() != 0 {
+			t.Errorf("the times say otherwise, or nothing, and %s is by %v", age, extreme.By())
+		}
 	}
 	d := compat.DiffManifests(sealed(t, compat.Build{Branch: "a", Seq: 5}), sealed(t, compat.Build{Branch: "a", Seq: 4}))
 	if got := d.Sentence(); got != "Client is older, rebuild the client." {

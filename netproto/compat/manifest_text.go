@@ -67,13 +67,17 @@ func (b Build) stamp() (s string) {
 	return s
 }
 
-// By is how far the builds are apart in time; 0 where a time is unknown.
+// By is how much older the older build is. It is 0 where a time is unknown, where nobody knows which is older, and where the times
+// say the opposite of the numbers that decided it: then they measure nothing.
 func (d Differences) By() time.Duration {
-	if d.Client.Time == 0 || d.Server.Time == 0 {
+	older, newer := d.Client.Time, d.Server.Time
+	if d.Age == ClientNewer {
+		older, newer = newer, older
+	}
+	if older == 0 || newer == 0 || older >= newer || d.Age != ClientOlder && d.Age != ClientNewer {
 		return 0
 	}
-	least, most := min(d.Client.Time, d.Server.Time), max(d.Client.Time, d.Server.Time)
-	if span := most - least; span >= 0 && span <= int64(maxSpan/time.Second) {
+	if span := newer - older; span >= 0 && span <= int64(maxSpan/time.Second) {
 		return time.Duration(span) * time.Second
 	}
 	return maxSpan
@@ -98,19 +102,22 @@ func (d Differences) Sentence() string {
 	}
 }
 
-// inWords is a span in its largest whole unit.
+// inWords is a span of at least a second in its largest whole unit.
 func inWords(span time.Duration) string {
-	for _, unit := range [...]struct {
+	unit, size := "second", time.Second
+	for _, larger := range [...]struct {
 		name string
 		size time.Duration
-	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
-		if n := int64(span / unit.size); n == 1 {
-			return "1 " + unit.name
-		} else if n > 1 {
-			return fmt.Sprintf("%d %ss", n, unit.name)
+	}{{"minute", time.Minute}, {"hour", time.Hour}, {"day", 24 * time.Hour}} {
+		if span >= larger.size {
+			unit, size = larger.name, larger.size
 		}
 	}
-	return "less than a second"
+	n := int64(span / size)
+	if n != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf("%d %s", n, unit)
 }
 
 // Body is the text for a developer, in English: who is older, both builds, at most 12 differences, how many more there are. It

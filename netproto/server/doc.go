@@ -64,6 +64,23 @@
 // Bandwidth is handed out in small pieces, first by address, then in turn. Warnings about an address are counted by their
 // cause; those above a few in a minute become lines for those who debug. What is remembered about addresses is bounded.
 //
+// # Compatibility
+//
+// Every hello is judged by compat.Evaluate against one snapshot. Without more it says what the configuration does: one compatibility
+// version. With Settings.Compat.Store there is an Operator, who changes what is in the snapshot while clients are connected:
+//
+//	store ─ settings, revisions, audit ─┐
+//	catalogue ─ what the build declares ┼→ snapshot (one atomic pointer) → handshake, dry run, dashboard, metrics
+//	operator ─ Change, Rollback ────────┘
+//
+// A change is checked against what the build declares, written to the store with its record in one transaction, and then is what the
+// next handshake sees; sessions stay. OpenOperator reconciles a store with a build by the boot rules of package compat and refuses to
+// start where it must; Reload refuses a catalogue for which the settings in force make no sense.
+//
+// With logic versions a client is listed what helps it and nothing else: the module of the judgement's payload, or one of its own
+// version that is not older than its own, or only packs. Which version a module is of is said by its sidecar. Where components
+// differ and both ends may show theirs, a ComponentManifest goes each way, once, within 2 s, and one line in the log has the result.
+//
 // # Operations
 //
 // Monitor serves metrics, health and readiness, and the files of a release folder (RFC 9110: GET, HEAD, one range, strong

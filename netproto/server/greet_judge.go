@@ -62,7 +62,7 @@ func (c *session) meet(hello *netproto.Handshake) meeting {
 // kick makes the session end because its client would not be let in again. It may be called at any time by anybody.
 func (c *session) kick() { c.kicking.Do(func() { close(c.kicked) }) }
 
-// offerFor is what a client is told that there is for it. One that is to fetch a module is told of that one; one that plays is told
+// offerTo is what a client is told that there is for it. One that is to fetch a module is told of that one; one that plays is told
 // of a module only if that is the same or a newer one for its own logic version; any other sees the packs alone, so that it never
 // fetches a module that can't help. A server without logic versions tells everybody of everything.
 func (c *Catalogue) offerTo(m *meeting) *offer {

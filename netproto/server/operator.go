@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -35,8 +34,8 @@ type Operator struct {
 	changing sync.Mutex    // one change at a time
 	last     *compat.Audit // the newest record; nil for none. Guarded by changing
 	helpers  sync.WaitGroup
-	alive    context.Context // ended by Close: breaks off countdowns. It belongs to the helpers
-	end      context.CancelFunc
+	closing  chan struct{} // closed by Close: breaks off countdowns
+	ending   sync.Once
 }
 
 // standing is what is decided now, with what it was decided for.

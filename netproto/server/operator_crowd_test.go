@@ -155,3 +155,47 @@ func TestNumbersOfKeys(t *testing.T) {
 		t.Error("something is made of nothing")
 	}
 }
+
+// TestKickCountsDown ends sessions when the time is over, unless the settings were changed once more, or the server was stopped.
+func TestKickCountsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			meanwhile func(o *Operator)
+			ended     bool
+		}{
+			"nothing happens": {func(*Operator) {}, true},
+			"another change":  {func(o *Operator) { o.stands(3, 5) }, false},
+			"the end":         {func(o *Operator) { close(o.closing); o.helpers.Wait() }, false},
+		} {
+			o := &Operator{crowd: newCrowd(), meter: newCompatMeter(), closing: make(chan struct{})}
+			o.stands(2, 6)
+			gone := make(chan struct{}, 2)
+			for _, logic := range []int32{5, 6} {
+				g := visitorOfLogic(logic, "Linux-x64")
+				g.plays, g.leave = true, func() { gone <- struct{}{} }
+				o.crowd.enter(g, compat.Accept, Group{}, time.Now())
+			}
+			o.kick(5*time.Minute, 2)
+			time.Sleep(4 * time.Minute)
+			synctest.Wait()
+			if len(gone) != 0 {
+				t.Errorf("%s: ended too early", name)
+			}
+			c.meanwhile(o)
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if want := map[bool]int{true: 1}[c.ended]; len(gone) != want {
+				t.Errorf("%s: %d were ended, want %d", name, len(gone), want)
+			}
+			o.helpers.Wait()
+		}
+	})
+}
+
+// stands makes an operator judge by a revision in which a version and those above it are active.
+func (o *Operator) stands(revision uint64, from int32) {
+	c := &Catalogue{declared: declaration{Declared: compat.Declared{Versioned: true, Supported: compat.Range{Min: 5, Max: 8}}}}
+	s := compat.Defaults(c.declared.Declared)
+	s.Revision, s.ActiveMin = revision, from
+	o.stand(s, c)
+}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -20,7 +19,7 @@ func OpenOperator(set Settings, c *Catalogue, opt OperatorOptions, log zerolog.L
 	if set.Compat.Store == "" {
 		return nil, nil
 	}
-	store, err := OpenStore(set.Compat.Store)
+	store, err := OpenStore(set.Compat.Store, log)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +32,7 @@ func OpenOperator(set Settings, c *Catalogue, opt OperatorOptions, log zerolog.L
 
 // NewOperator is OpenOperator for another store, which it owns from now on unless there is an error.
 func NewOperator(store Store, c *Catalogue, opt OperatorOptions, log zerolog.Logger) (*Operator, error) {
-	o := &Operator{log: log, store: store, crowd: newCrowd(), meter: newCompatMeter()}
+	o := &Operator{log: log, store: store, crowd: newCrowd(), meter: newCompatMeter(), closing: make(chan struct{})}
 	tokens, err := store.Tokens()
 	if err != nil {
 		return nil, err
@@ -49,16 +48,18 @@ func NewOperator(store Store, c *Catalogue, opt OperatorOptions, log zerolog.Log
 	if err := o.boot(c, opt); err != nil {
 		return nil, err
 	}
-	o.alive, o.end = context.WithCancel(context.Background())
+	if !o.Secured() {
+		log.Info().Msg("There is no token for the admin API: only this machine may see and change compatibility settings")
+	}
 	if changed := store.Changed(); changed != nil {
 		o.helpers.Go(func() { o.follow(changed) })
 	}
 	return o, nil
 }
 
-// Close ends what the operator does by itself, and closes the store. The server must have ended.
+// Close ends what the operator does by itself, and closes the store. The server must have ended. A second call does nothing.
 func (o *Operator) Close() error {
-	o.end()
+	o.ending.Do(func() { close(o.closing) })
 	o.helpers.Wait()
 	return o.store.Close()
 }
@@ -134,7 +135,7 @@ func (o *Operator) adopt(c *Catalogue) error {
 func (o *Operator) follow(changed <-chan struct{}) {
 	for {
 		select {
-		case <-o.alive.Done():
+		case <-o.closing:
 			return
 		case _, more := <-changed:
 			if !more {
@@ -177,7 +178,11 @@ func (o *Operator) refresh() error {
 // kick ends, after a countdown, the sessions that would not be let in again, unless the settings have changed once more by then.
 func (o *Operator) kick(after time.Duration, revision uint64) {
 	o.helpers.Go(func() {
-		if !pause(o.alive, after) {
+		countdown := time.NewTimer(after)
+		defer countdown.Stop()
+		select {
+		case <-countdown.C:
+		case <-o.closing:
 			return
 		}
 		st := o.standing.Load()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
@@ -44,6 +45,7 @@ const (
 // are only over that last page.
 type boltStore struct {
 	path    string
+	log     zerolog.Logger
 	db      *bolt.DB
 	backups sync.WaitGroup
 	copying sync.Mutex // one backup at a time
@@ -53,15 +55,15 @@ type boltStore struct {
 }
 
 // OpenStore opens the store in a file, which is made if it is not there. The errors are *StoreError: a file that is damaged is
-// never replaced by an empty one. The caller closes the store.
-func OpenStore(path string) (Store, error) {
-	s := &boltStore{path: path, floors: map[int32]int{}}
+// never replaced by an empty one. The caller closes the store. The log has what is wrong with its copy later on, which stops nothing.
+func OpenStore(path string, log zerolog.Logger) (Store, error) {
+	s := &boltStore{path: path, log: log, floors: map[int32]int{}}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
 	if err := s.backup(); err != nil {
 		s.db.Close()
-		return nil, &StoreError{Path: path, Err: fmt.Errorf("its copy can't be written: %w", err), Hint: "make its folder writable for the server"}
+		return nil, &StoreError{Path: path, Err: err, Hint: fmt.Sprintf("its copy %q can't be written: make that place free and the folder writable for the server", Backup(path))}
 	}
 	return s, nil
 }
@@ -253,7 +255,11 @@ func (s *boltStore) Commit(document []byte, revision uint64, record compat.Audit
 			appendRecord(tx, record))
 	})
 	if err == nil {
-		s.backups.Go(func() { _ = s.backup() }) // the next one, or the next start, tells what is wrong with the disk
+		s.backups.Go(func() {
+			if err := s.backup(); err != nil {
+				s.log.Error().Err(err).Str("copy", Backup(s.path)).Msg("The copy of the compatibility store can't be written; the store itself is whole")
+			}
+		})
 	}
 	return err
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"collet/netproto/compat"
 	"collet/netproto/server"
 )
@@ -18,7 +20,7 @@ import (
 // stored opens a store in a folder of the test.
 func stored(t testing.TB, path string) server.Store {
 	t.Helper()
-	s, err := server.OpenStore(path)
+	s, err := server.OpenStore(path, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,12 +149,12 @@ func TestStoreIsOneServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "compat.db")
 	s := stored(t, path)
 	defer closed(t, s)
-	_, err := server.OpenStore(path)
+	_, err := server.OpenStore(path, zerolog.Nop())
 	var fault *server.StoreError
 	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second one: %v", err)
 	}
-	_, err = server.OpenStore(filepath.Join(t.TempDir(), "missing", "compat.db"))
+	_, err = server.OpenStore(filepath.Join(t.TempDir(), "missing", "compat.db"), zerolog.Nop())
 	if !errors.As(err, &fault) || fault.Backup != "" || !strings.Contains(err.Error(), "folder") {
 		t.Errorf("without a folder: %v", err)
 	}
@@ -192,7 +194,7 @@ func opens(t testing.TB, image []byte) (revision int, fault error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "compat.db")
 	put(t, path, string(image))
-	s, err := server.OpenStore(path)
+	s, err := server.OpenStore(path, zerolog.Nop())
 	if err != nil {
 		return 0, err
 	}
@@ -379,7 +381,7 @@ func TestLostValuesAreNoticed(t *testing.T) {
 		if err := server.DropOne(path, bucket); err != nil {
 			t.Fatal(err)
 		}
-		s, err := server.OpenStore(path)
+		s, err := server.OpenStore(path, zerolog.Nop())
 		var fault *server.StoreError
 		if !errors.As(err, &fault) {
 			t.Errorf("%s: opened, %v", bucket, err)
@@ -408,5 +410,31 @@ func TestTamperedLog(t *testing.T) {
 	var chain *compat.ChainError
 	if !errors.As(err, &chain) || chain.Line != 2 {
 		t.Errorf("verified %d records, %v", records, err)
+	}
+}
+
+// TestCopyThatCantBeWritten is told of, and the change it was for holds all the same; at a start it is a reason to stop.
+func TestCopyThatCantBeWritten(t *testing.T) {
+	path, log := filepath.Join(t.TempDir(), "compat.db"), &logBook{}
+	s, err := server.OpenStore(path, zerolog.New(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(server.Backup(path)+".part", 0o700); err != nil { // in its way
+		t.Fatal(err)
+	}
+	fill(t, s, 1, 1)
+	closed(t, s)
+	log.has(t, "error", "copy of the compatibility store")
+	if _, err := server.OpenStore(path, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "copy") {
+		t.Errorf("a start without a copy: %v", err)
+	}
+	if err := os.Remove(server.Backup(path) + ".part"); err != nil {
+		t.Fatal(err)
+	}
+	s = stored(t, path)
+	defer closed(t, s)
+	if document, _, err := s.Settings(); err != nil || !bytes.Equal(document, documentOf(1)) {
+		t.Errorf("%.40s, %v", document, err)
 	}
 }

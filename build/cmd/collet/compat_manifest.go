@@ -46,7 +46,7 @@ func (m compatManifestCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	b := manifest.Build
-	fmt.Fprintf(c.out, "%s, %d components, built from %s\n", compat.Derived(b.Logic, b.Components), len(manifest.Entries), madeFrom(b))
+	fmt.Fprintf(c.out, "%s, %d components, build %s\n", compat.Derived(b.Logic, b.Components), len(manifest.Entries), madeFrom(b))
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "name\tid\thash\tchanged\tsince")
 	for _, e := range manifest.Entries {

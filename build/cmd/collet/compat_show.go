@@ -108,7 +108,7 @@ func showMaintenance(out io.Writer, m compat.MaintenanceSettings, now time.Time)
 		text += " for " + clean(strings.Join(m.Targets, ", "))
 	}
 	if !m.Until.IsZero() {
-		text += fmt.Sprintf(", until %s (in %v)", m.Until.Format("2006-01-02 15:04Z"), max(m.Until.Sub(now), 0).Round(time.Minute))
+		text += fmt.Sprintf(", until %s (in %.0f min)", m.Until.Format("2006-01-02 15:04Z"), max(m.Until.Sub(now), 0).Minutes())
 	}
 	if m.AllowDownload {
 		text += ", downloads go on"
