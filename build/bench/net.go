@@ -195,7 +195,7 @@ type fair struct {
 	curl    bool
 	copies  int
 	used    []string // folders of runs
-	means   string // how the last client got its update
+	means   string   // how the last client got its update
 }
 
 // www is the folder that the web server offers.
