@@ -24,7 +24,10 @@ func scripts(n int) tree {
 	return set
 }
 
-func script(i int) string { return fmt.Sprintf("lib/part%02d/script%04d.js", i%40, i) }
+// script is a path of two hundred bytes, half of which is noise, so that few files make large lists.
+func script(i int) string {
+	return fmt.Sprintf("lib/part%02d/script%04d-%x.js", i%40, i, noise(uint64(i), 90))
+}
 
 // rewritten changes files of a set, from one number to another; every tenth becomes one that is worth packing.
 func (f tree) rewritten(from, to int, word string) tree {
@@ -54,7 +57,7 @@ func newScripts(t testing.TB, files, first int) *publisher {
 
 // TestChanges is about updates without a set patch of a release whose lists are large.
 func TestChanges(t *testing.T) {
-	small, large := newScripts(t, 1000, 60), newScripts(t, 3400, 1850)
+	small, large := newScripts(t, 500, 60), newScripts(t, 1000, 600)
 	for name, story := range map[string]struct {
 		p    *publisher
 		tell func(*testing.T, *publisher)
@@ -69,8 +72,8 @@ func TestChanges(t *testing.T) {
 		"as estimated, of small ones":       {small, changesEstimated},
 		"as estimated, of large ones":       {large, changesEstimated},
 		"missing":                           {small, changesMissing},
-		"any byte wrong":                    {small, func(t *testing.T, p *publisher) { changesWrong(t, p, 7) }},
-		"any byte of a part wrong":          {large, func(t *testing.T, p *publisher) { changesWrong(t, p, 2) }},
+		"any byte wrong":                    {small, func(t *testing.T, p *publisher) { changesWrong(t, p, 30) }},
+		"any byte of a part wrong":          {large, func(t *testing.T, p *publisher) { changesWrong(t, p, 12) }},
 		"signed, and leads elsewhere":       {small, changesElsewhere},
 		"signed, and lies about sources":    {small, changesWrongSources},
 		"signed, and no such object":        {small, changesNoObject},
@@ -153,7 +156,7 @@ func changesInPart(t *testing.T, p *publisher) {
 // changesTooFar: a release in which nearly everything changed is where changes end.
 func changesTooFar(t *testing.T, p *publisher) {
 	fourth := tree{}
-	for i := range 990 {
+	for i := range 490 {
 		fourth[script(i)] = prose(uint64(i), 200)
 	}
 	p.publish(4, p.sets[3].with(fourth), publish.Request{Patches: new(int)})
@@ -213,7 +216,7 @@ func changesOfPackage(t *testing.T, p *publisher) {
 	if n := way.count(p.head(2).Listing.Object.Path()); r.report.From != 2 || n != 1 {
 		t.Errorf("%v; the listing of the installed release was asked for %d times", r, n)
 	}
-	remove(t, c.disk, "Resources/"+script(999)) // release 3 has it no more, and nobody knows whose it is
+	remove(t, c.disk, "Resources/"+script(499)) // release 3 has it no more, and nobody knows whose it is
 	c.holds(3)
 }
 
@@ -352,7 +355,7 @@ func changesWrongTable(t *testing.T, p *publisher) {
 func changesDamaged(t *testing.T, p *publisher) {
 	way := p.bareWay()
 	c := newClient(t, p, way).at(2)
-	remove(t, c.disk, "Resources/"+script(800))
+	remove(t, c.disk, "Resources/"+script(400))
 	c.wantOutcome(c.run(), update.ResourcesReady, update.NoCause)
 	c.holds(3)
 	wantLists(t, way, p.head(3), 1, 0, 1)

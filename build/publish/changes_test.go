@@ -25,7 +25,10 @@ func many(n int) tree {
 	return g
 }
 
-func resource(i int) string { return fmt.Sprintf("Resources/lib/part%02d/script%04d.js", i%40, i) }
+// resource is a path of two hundred bytes, half of which is noise, so that few files make large lists.
+func resource(i int) string {
+	return fmt.Sprintf("Resources/lib/part%02d/script%04d-%x.js", i%40, i, noise(uint64(i), 90))
+}
 
 // edited changes files of a game, every fifth to something that is packed.
 func (f tree) edited(from, to int, word string) tree {
@@ -108,10 +111,10 @@ func missing(old, fresh release.Listing) map[release.Digest]bool {
 // the release before are the least.
 func TestChangesLeadFromEveryRelease(t *testing.T) {
 	t.Parallel()
-	one := many(900)
+	one := many(400)
 	two := one.edited(0, 40, "two")
-	three := two.edited(20, 60, "three").with(tree{"Resources/new.txt": "new"}, resource(800))
-	four := three.with(tree{resource(800): "back"})
+	three := two.edited(20, 60, "three").with(tree{"Resources/new.txt": "new"}, resource(350))
+	four := three.with(tree{resource(350): "back"})
 	s := newManyStage(t, one, two, three, three, four)
 	if h := s.headOf(1); !h.Changes.IsZero() {
 		t.Errorf("the first release has changes: %+v", h.Changes)
@@ -141,7 +144,7 @@ func TestChangesLeadFromEveryRelease(t *testing.T) {
 // TestChangesOfSmallLists: they are not worth it, and a release that grows catches up with those before it.
 func TestChangesOfSmallLists(t *testing.T) {
 	t.Parallel()
-	s := newManyStage(t, many(5), many(9), many(900), many(900).edited(0, 9, "y"))
+	s := newManyStage(t, many(170), many(190), many(370), many(370).edited(0, 9, "y"))
 	for n := uint64(1); n <= 2; n++ {
 		if h := s.headOf(n); !h.Changes.IsZero() {
 			t.Errorf("release %d has changes of %d bytes", n, h.Changes.Size)
@@ -158,10 +161,10 @@ func TestChangesOfSmallLists(t *testing.T) {
 func TestChangesEnd(t *testing.T) {
 	t.Parallel()
 	all := tree{}
-	for i := range 900 {
+	for i := range 400 {
 		all[resource(i)] = prose(uint64(i), 200)
 	}
-	s := newManyStage(t, many(900), many(900).with(all), many(900).with(all).edited(0, 9, "y"))
+	s := newManyStage(t, many(400), many(400).with(all), many(400).with(all).edited(0, 9, "y"))
 	if h := s.headOf(2); !h.Changes.IsZero() {
 		t.Errorf("changes of %d bytes where everything is new", h.Changes.Size)
 	}
@@ -173,7 +176,7 @@ func TestChangesEnd(t *testing.T) {
 // TestChangesPassDamageBy: what can't be read of earlier releases is left out, and the next release is made.
 func TestChangesPassDamageBy(t *testing.T) {
 	t.Parallel()
-	games := []tree{many(900)}
+	games := []tree{many(400)}
 	for i := range 4 {
 		games = append(games, games[i].edited(10*i, 10*i+10, fmt.Sprint("release", i)))
 	}
@@ -214,7 +217,7 @@ func (s *stage) headOfIn(f *publish.Folder, number uint64) release.Head {
 // TestChangesAreKeptAndCollected: gc leaves those of releases that stay, also what they say of releases that are gone.
 func TestChangesAreKeptAndCollected(t *testing.T) {
 	t.Parallel()
-	one := many(900)
+	one := many(400)
 	two := one.edited(0, 10, "two")
 	s := newManyStage(t, one, two, two.edited(5, 20, "three"))
 	gone, stays, old := s.headOf(2).Changes, s.headOf(3).Changes, s.headOf(1)
@@ -238,7 +241,7 @@ func TestChangesAreKeptAndCollected(t *testing.T) {
 // TestChangesOfAnotherChannel: they are about the releases of the channel.
 func TestChangesOfAnotherChannel(t *testing.T) {
 	t.Parallel()
-	one := many(900)
+	one := many(400)
 	two, three := one.edited(0, 10, "two"), one.edited(0, 15, "three")
 	s := newManyStage(t, one)
 	s.publish(s.planted(two), publish.Request{Channel: "beta"})
@@ -268,7 +271,7 @@ func TestChangesOfAnotherChannel(t *testing.T) {
 // TestSequelsWithChanges: they are in the sequel of a release without a patch, and the lists are not.
 func TestSequelsWithChanges(t *testing.T) {
 	t.Parallel()
-	one := many(900)
+	one := many(400)
 	s := newManyStage(t, one, one.edited(0, 10, "two"), one.edited(0, 30, "three"))
 	for from := uint64(1); from <= 2; from++ {
 		s.wantSequel(t, from, s.following(3, s.headOf(3).Changes))
@@ -278,7 +281,7 @@ func TestSequelsWithChanges(t *testing.T) {
 // TestEstimateCountsChanges: without a patch a client has the changes in the place of both lists.
 func TestEstimateCountsChanges(t *testing.T) {
 	t.Parallel()
-	one := many(900)
+	one := many(400)
 	two := one.edited(0, 40, "two")
 	s := newManyStage(t, one, two)
 	h := s.headOf(2)

@@ -140,7 +140,7 @@ func (f *Folder) settle() error {
 // sumFile is the object that a file would be.
 func sumFile(file io.ReaderAt, size int64) (release.Object, error) {
 	h := release.SHA256.NewHash()
-	if _, err := io.CopyBuffer(h, io.NewSectionReader(file, 0, size), make([]byte, hashBuffer)); err != nil {
+	if _, err := io.CopyBuffer(h, io.NewSectionReader(file, 0, size), pageFor(size)); err != nil {
 		return release.Object{}, err
 	}
 	return release.Object{Sum: release.SHA256.SumOf(h), Size: size}, nil

@@ -282,7 +282,7 @@ func (o *folderOutput) Put(ctx context.Context, name string, data io.ReaderAt, s
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyBuffer(struct{ io.Writer }{out}, &stopReader{ctx, io.NewSectionReader(data, 0, size)}, make([]byte, hashBuffer))
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, &stopReader{ctx, io.NewSectionReader(data, 0, size)}, pageFor(size))
 	if err == nil {
 		err = out.Sync()
 	}

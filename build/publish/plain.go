@@ -89,7 +89,7 @@ func (f *Folder) plainFile(ctx context.Context, c *contents, name string, file r
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, make([]byte, hashBuffer))
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, pageFor(file.Size))
 	if err == nil {
 		err = f.fs.Chmod(out.name, os.FileMode(file.Mode))
 	}

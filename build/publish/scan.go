@@ -27,6 +27,9 @@ const (
 // hashBuffer is how many bytes are read at a time for hashing: what stays in a core's own cache between reading and hashing.
 const hashBuffer = 128 << 10
 
+// pageFor is a buffer to read a file of a size with: packs have thousands of files that are much smaller than hashBuffer.
+func pageFor(size int64) []byte { return make([]byte, min(max(size, 0)+1, hashBuffer)) }
+
 // found is one file of a game folder.
 type found struct {
 	name string // in the game folder
@@ -238,7 +241,7 @@ func (f *Folder) hashFile(ctx context.Context, fsys platform.FS, file *found) (r
 		return release.Digest{}, because(err, "", "read %s", fsys.Path(file.name))
 	}
 	defer in.Close()
-	sum, h, buf := int64(0), release.SHA256.NewHash(), make([]byte, hashBuffer)
+	sum, h, buf := int64(0), release.SHA256.NewHash(), pageFor(file.info.Size())
 	for {
 		n, err := in.Read(buf)
 		h.Write(buf[:n])
