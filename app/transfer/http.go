@@ -253,10 +253,23 @@ func (w *HTTPWay) get(ctx context.Context, name string, from, to int64, limit in
 	}
 	body, err := q.judge(ctx, answer)
 	if err != nil {
-		_ = answer.Body.Close() // nothing of it is wanted
+		refused(answer)
 		return nil, err
 	}
 	return body, nil
+}
+
+// shortRefusal is the most bytes of an answer that nobody wants which are read all the same: the text that web servers send with
+// a 404 has a few hundred, and came with its header.
+const shortRefusal = 4 << 10
+
+// refused lets go of an answer of which nothing is wanted. Where that is short it is read to its end, because then its connection
+// serves the next request; otherwise that would have to make one.
+func refused(answer *http.Response) {
+	if answer.ContentLength > 0 && answer.ContentLength <= shortRefusal {
+		_, _ = io.CopyN(io.Discard, answer.Body, answer.ContentLength+1) // that it ends is all that counts
+	}
+	_ = answer.Body.Close() // nothing of it is wanted
 }
 
 // ask makes the request, and once more without the proxy if that is what fails.

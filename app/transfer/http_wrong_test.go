@@ -465,3 +465,40 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalKeepsTheConnection: the text of a 404 is read, so that what is asked for next needs no new connection; a long one is
+// not, because it would cost more than that.
+func TestRefusalKeepsTheConnection(t *testing.T) {
+	const asked = 4
+	for length, again := range map[int]bool{0: true, 300: true, 1 << 20: false} {
+		var conns atomic.Int32
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(length))
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write(make([]byte, length))
+		}))
+		server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+			if s == http.StateNew {
+				conns.Add(1)
+			}
+		}
+		server.Start()
+		way, err := transfer.NewHTTPWay(server.URL, transfer.HTTPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range asked {
+			var missing *transfer.MissingError
+			if _, err := way.Get(t.Context(), "nothing", 0, -1, 100); !errors.As(err, &missing) {
+				t.Errorf("%v", err)
+			}
+		}
+		if n := int(conns.Load()); again && n > asked/2 || !again && n < asked { // on a busy machine one may not be there in time
+			t.Errorf("%d refusals of %d bytes took %d connections", asked, length, n)
+		}
+		if err := way.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	}
+}
