@@ -16,8 +16,9 @@ bench_packages="nginx-light curl"
 # The same for updates between releases, and what its corpus is made with.
 peer_packages="rsync zsync casync bsdiff xdelta3 zstd nginx-light curl iproute2"
 corpus_packages="npm tar zip"
-# What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen.
-run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-utils strace"
+# What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen; and the browser
+# that the server's dashboard is tested in.
+run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-utils strace chromium"
 # The same for build systems that are not Debian, by the names that pkg-config knows.
 build_modules="gl egl glesv2 x11 xcursor xrandr xinerama xi xxf86vm xkbcommon wayland-client wayland-cursor wayland-egl"
 

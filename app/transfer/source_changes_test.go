@@ -72,7 +72,7 @@ func TestChanges(t *testing.T) {
 		"as estimated, of small ones":       {small, changesEstimated},
 		"as estimated, of large ones":       {large, changesEstimated},
 		"missing":                           {small, changesMissing},
-		"any byte wrong":                    {small, func(t *testing.T, p *publisher) { changesWrong(t, p, 30) }},
+		"any byte wrong":                    {small, func(t *testing.T, p *publisher) { changesWrong(t, p, 8) }},
 		"any byte of a part wrong":          {large, func(t *testing.T, p *publisher) { changesWrong(t, p, 12) }},
 		"signed, and leads elsewhere":       {small, changesElsewhere},
 		"signed, and lies about sources":    {small, changesWrongSources},

@@ -63,7 +63,11 @@ func (a *applier) run(ctx context.Context) error {
 		err = a.frames(working)
 	}()
 	for b := range a.made.full {
-		if _, err := a.out.Write(b); err != nil {
+		_, err := a.out.Write(b)
+		if err == nil {
+			err = ctx.Err() // all of it may have been made already
+		}
+		if err != nil {
 			stop()
 			a.made.drain()
 			return err

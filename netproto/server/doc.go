@@ -85,7 +85,8 @@
 //
 // Monitor serves metrics, health and readiness, and the files of a release folder (RFC 9110: GET, HEAD, one range, strong
 // ETags, immutable but for timestamp.json), whose connections have seats and bandwidth like any other; ListenControl and ServeControl make a running server reload, AskReload asks
-// it to; Watch notices a release. docs/OPERATING.md is for who uses them.
+// it to; Watch notices a release. Monitor also has the admin API (/api/compat), by which programs reach an Operator, and the dashboard
+// (/admin), by which people do: pages made here, which need no script. docs/OPERATING.md is for who uses them.
 //
 // # Goroutines
 //

@@ -35,6 +35,7 @@ const (
 // release folder, see Configure. It may be asked before there is a server. The zero value is ready to use.
 type Monitor struct {
 	server atomic.Pointer[Server]
+	board  board
 
 	// Set by Configure, then fixed.
 	set    *Settings
@@ -55,6 +56,10 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if v := visitorOf(r); administers(r.URL.Path) && (v == nil || v.why == "" || v.operator) {
 		m.admin(w, r)
+		return
+	}
+	if v := visitorOf(r); boards(r.URL.Path) && (v == nil || v.why == "" || v.operator) {
+		m.dashboard(w, r)
 		return
 	}
 	if name, is := under(m.prefix(), r.URL.Path); is {

@@ -1,0 +1,116 @@
+// What happens on the dashboard while somebody looks at it or types. Every page works without it.
+"use strict";
+(() => {
+	const every = 5000; // milliseconds between two looks at who is connected
+	const pause = 350; // milliseconds without a key before a change is tried
+	const $ = (selector, root = document) => root.querySelector(selector);
+	const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+	// Times are shown as they are where the reader is.
+	const localTimes = root => {
+		for (const t of $$("time[datetime]", root)) {
+			const at = new Date(t.dateTime);
+			if (!isNaN(at)) {
+				t.title = t.textContent;
+				t.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+			}
+		}
+	};
+
+	// The number line shows the range that is being typed.
+	const drawDraft = () => {
+		const form = $("#range form");
+		if (!form) return;
+		const [min, max] = [form.elements.active_min, form.elements.active_max].map(i => [Number(i.value), i.value !== i.defaultValue]);
+		const changed = min[1] || max[1];
+		for (const li of $$(".ruler li")) {
+			const logic = Number(li.dataset.logic);
+			li.classList.toggle("draft", changed && min[0] <= logic && logic <= max[0]);
+		}
+	};
+
+	// What a change would do is asked for while it is typed.
+	const tryForm = form => {
+		const place = $(".trial", form);
+		let timer = 0, asked = 0;
+		const ask = async () => {
+			const mine = ++asked;
+			try {
+				const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)), headers: { "Collet-Fragment": "1" }, redirect: "error" });
+				if (mine === asked && answer.ok) place.innerHTML = await answer.text();
+			} catch { /* the server is away: the button tells more */ }
+		};
+		form.addEventListener("input", () => {
+			clearTimeout(timer);
+			timer = setTimeout(ask, pause);
+			drawDraft();
+		});
+	};
+
+	// Lists of rules grow and shrink.
+	const rows = form => {
+		const body = $(".rows tbody", form);
+		if (!body) return;
+		const changed = () => form.dispatchEvent(new Event("input"));
+		const drop = row => {
+			const next = $("input", row.nextElementSibling || row.previousElementSibling || row);
+			if (body.rows.length > 1) row.remove();
+			else for (const i of $$("input", row)) i.value = "";
+			if (next.isConnected) next.focus();
+			changed();
+		};
+		body.addEventListener("click", e => { if (e.target.closest("[data-drop]")) drop(e.target.closest("tr")); });
+		for (const b of $$("[data-drop]", body)) b.hidden = false;
+		const more = $("[data-more]", form);
+		more.hidden = false;
+		more.addEventListener("click", () => {
+			const row = body.rows[body.rows.length - 1].cloneNode(true);
+			for (const i of $$("input", row)) i.value = "";
+			body.append(row);
+			$("input", row).focus();
+		});
+	};
+
+	// Who is connected changes by itself.
+	const follow = live => setInterval(async () => {
+		if (document.hidden || live.contains(document.activeElement)) return;
+		try {
+			const answer = await fetch("/admin/live", { redirect: "error" });
+			if (answer.ok) {
+				const at = $$(".scroll", live).map(s => s.scrollLeft);
+				live.innerHTML = await answer.text();
+				$$(".scroll", live).forEach((s, i) => { s.scrollLeft = at[i] || 0; });
+				drawDraft();
+			}
+		} catch { /* the server is away for a moment */ }
+	}, every);
+
+	// A version on the number line becomes the nearer end of the range.
+	const pick = e => {
+		const li = e.target.closest(".ruler li"), form = $("#range form");
+		if (!li || !form) return;
+		const [min, max, at] = [form.elements.active_min, form.elements.active_max, Number(li.dataset.logic)];
+		const end = Math.abs(at - min.value) < Math.abs(at - max.value) || at < min.value ? min : max;
+		end.value = at;
+		$("#range").open = true;
+		end.focus({ preventScroll: true });
+		form.dispatchEvent(new Event("input"));
+	};
+
+	localTimes(document);
+	for (const form of $$("form[data-try]")) tryForm(form);
+	for (const form of $$("form")) rows(form);
+	const live = $("#live");
+	if (live) {
+		follow(live);
+		live.addEventListener("click", pick);
+	}
+	for (const b of $$("[data-sure]")) b.addEventListener("click", e => { if (!confirm(b.dataset.sure)) e.preventDefault(); });
+	for (const b of $$("[data-copy]")) {
+		b.hidden = !navigator.clipboard;
+		b.addEventListener("click", async () => {
+			await navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent);
+			b.textContent = "Copied";
+		});
+	}
+})();

@@ -1,0 +1,130 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"collet/netproto/compat"
+)
+
+// auditRow is a record of the audit log for people.
+type auditRow struct {
+	compat.Audit
+	Revision uint64 // that it made; 0 where it was not about settings
+	Current  bool   // it is the one in force
+	Changes  []changedKey
+}
+
+func auditRows(records []compat.Audit, current uint64) []auditRow {
+	rows := make([]auditRow, len(records))
+	for i, a := range records {
+		rows[i] = auditRow{Audit: a}
+		var after struct {
+			Revision uint64 `json:"revision"`
+		}
+		if json.Unmarshal(a.After, &after) == nil && after.Revision > 0 {
+			rows[i].Revision, rows[i].Current = after.Revision, after.Revision == current
+			rows[i].Changes = changes(a.Keys, a.Before, a.After)
+		} else {
+			for _, key := range a.Keys {
+				rows[i].Changes = append(rows[i].Changes, changedKey{Key: key, Before: plain(a.Before), After: plain(a.After)})
+			}
+		}
+	}
+	return rows
+}
+
+// plain is a small document as people read it.
+func plain(document json.RawMessage) string {
+	if text := strings.Trim(string(document), `{}"`); text != "" && text != "null" {
+		return strings.ReplaceAll(text, `"`, "")
+	}
+	return "—"
+}
+
+// auditPage is the audit log.
+type auditPage struct {
+	frame
+	Rows     []auditRow
+	Before   uint64 // where the next page begins; 0 is the end
+	Verified *VerifyAnswer
+}
+
+func (d *desk) audit(w http.ResponseWriter, r *http.Request) {
+	const rows = 25 // of a page
+	before, err := number(r, "before", 0)
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	records, err := d.op.Audit(before, rows)
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	p := auditPage{frame: d.frame("History", "audit"), Rows: auditRows(records, d.op.Settings().Revision)}
+	if n := len(records); n > 0 && records[n-1].Seq > 1 {
+		p.Before = records[n-1].Seq
+	}
+	if r.URL.Query().Has("verify") {
+		count, err := d.op.Verify()
+		p.Verified = &VerifyAnswer{Good: err == nil, Records: count}
+		if err != nil {
+			p.Verified.Why = err.Error()
+		}
+	}
+	d.page(w, http.StatusOK, "audit.html", p)
+}
+
+// accessPage is who may ask.
+type accessPage struct {
+	frame
+	Tokens []Token
+	Made   *TokenAnswer // with its secret, this once
+	Fault  string
+}
+
+func (d *desk) access(w http.ResponseWriter, _ *http.Request) {
+	d.showAccess(w, http.StatusOK, nil, "")
+}
+
+func (d *desk) showAccess(w http.ResponseWriter, status int, made *TokenAnswer, fault string) {
+	d.page(w, status, "access.html", accessPage{frame: d.frame("Access", "access"), Tokens: d.op.Tokens(), Made: made, Fault: fault})
+}
+
+// newToken makes a token. With the first one this browser is logged in: a moment later it would be a stranger.
+func (d *desk) newToken(w http.ResponseWriter, r *http.Request) {
+	first := !d.op.Secured()
+	name, role := strings.TrimSpace(r.PostForm.Get("name")), Role(r.PostForm.Get("role"))
+	secret, err := d.op.NewToken(d.by, name, role)
+	if err != nil {
+		d.failAccess(w, err)
+		return
+	}
+	if first {
+		d.visit = d.visits.fresh()
+		d.visit.keep(w, r)
+		d.visits.enter(d.visit.id, Token{Name: name, Sum: sumOf(secret)}, time.Now())
+		d.by.Name = name
+	}
+	d.showAccess(w, http.StatusCreated, &TokenAnswer{Name: name, Role: role, Secret: secret}, "")
+}
+
+func (d *desk) dropToken(w http.ResponseWriter, r *http.Request) {
+	if err := d.op.DropToken(d.by, r.PostForm.Get("name")); err != nil {
+		d.failAccess(w, err)
+		return
+	}
+	http.Redirect(w, r, boardPath+"/access", http.StatusSeeOther)
+}
+
+// failAccess shows the page again with what was wrong, or says why it is not to be had.
+func (d *desk) failAccess(w http.ResponseWriter, err error) {
+	if input, is := err.(*InputError); is {
+		d.showAccess(w, http.StatusUnprocessableEntity, nil, input.Error())
+		return
+	}
+	d.fail(w, err)
+}

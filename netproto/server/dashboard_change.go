@@ -1,0 +1,342 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"collet/netproto/compat"
+)
+
+// fragmentHeader is set by the script, which wants a part of a page.
+const fragmentHeader = "Collet-Fragment"
+
+// reviewPage shows a change before it is made.
+type reviewPage struct {
+	frame
+	Section   string // whose form it is; empty for going back
+	Document  string
+	Rollback  uint64 // the revision to go back to; 0 for none
+	Changes   []changedKey
+	Forecast  *Forecast // nil: the settings are not valid
+	Bars      []outcomeBar
+	Mistakes  []compat.Mistake
+	Fault     string
+	Asked     uint64     // the revision that somebody looked at, where it is not the current one any more
+	Meanwhile []auditRow // what has happened since
+	Comment   string
+	Kick      string
+}
+
+// Lowers reports whether an end of the active range comes down.
+func (p reviewPage) Lowers() bool { return p.Forecast != nil && p.Forecast.Lowers }
+
+// changedKey is one key with what it says before and after.
+type changedKey struct{ Key, Before, After string }
+
+// outcomeBar is how many of those who are connected get a verdict, now and then. Widths are percent of all.
+type outcomeBar struct {
+	Name                string
+	Now, Then           int
+	NowWidth, ThenWidth int
+	Kind                string // how it looks: "good", "wait", "bad"
+}
+
+// review shows what a form would change.
+func (d *desk) review(w http.ResponseWriter, r *http.Request) {
+	p, err := propose(r.PostForm, d.op.Settings())
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	asked, err := strconv.ParseUint(r.PostForm.Get("revision"), 10, 64)
+	if err != nil {
+		d.fail(w, &InputError{Field: "revision", Why: "the form has none"})
+		return
+	}
+	page := d.reviewOf(sections()[p.section].title, p.settings, asked)
+	page.Section, page.Document = p.section, p.document
+	page.Mistakes = append(p.mistakes, page.Mistakes...)
+	if len(p.mistakes) > 0 {
+		page.Forecast = nil
+	}
+	switch {
+	case r.Header.Get(fragmentHeader) != "":
+		d.page(w, http.StatusOK, "forecast", page)
+	case len(page.Mistakes) > 0:
+		d.homeWith(w, http.StatusUnprocessableEntity, p.section, p.settings, page.Mistakes)
+	default:
+		d.showReview(w, http.StatusOK, page)
+	}
+}
+
+// showReview shows a review; that of settings which have changed meanwhile is a conflict.
+func (d *desk) showReview(w http.ResponseWriter, status int, p reviewPage) {
+	if p.Asked != 0 {
+		status = http.StatusConflict
+	}
+	d.page(w, status, "review.html", p)
+}
+
+// reviewOf compares settings with those in force.
+func (d *desk) reviewOf(title string, then compat.Settings, asked uint64) reviewPage {
+	p := reviewPage{frame: d.frame(title, "")}
+	now := d.op.Settings()
+	p.Revision = now.Revision
+	if asked != now.Revision {
+		p.Asked, p.Meanwhile = asked, d.since(asked)
+	}
+	f, err := d.op.DryRun(then)
+	var wrong *compat.SettingsError
+	switch {
+	case errors.As(err, &wrong):
+		p.Mistakes = wrong.Mistakes
+		return p
+	case err != nil:
+		p.Fault = err.Error()
+		return p
+	}
+	p.Forecast, p.Bars = &f, outcomeBars(f)
+	p.Changes = changes(f.Changed, now.Encode(), then.Encode())
+	return p
+}
+
+// since are the records of changes of settings after a revision, the newest first.
+func (d *desk) since(revision uint64) []auditRow {
+	records, err := d.op.Audit(0, maxRecords)
+	if err != nil {
+		return nil
+	}
+	rows := auditRows(records, d.op.Settings().Revision)
+	return slices.DeleteFunc(rows, func(r auditRow) bool { return r.Revision <= revision })
+}
+
+// changes are keys with their values before and after.
+func changes(keys []string, before, after []byte) []changedKey {
+	all := make([]changedKey, 0, len(keys))
+	for _, key := range keys {
+		all = append(all, changedKey{Key: key, Before: valueOf(before, key), After: valueOf(after, key)})
+	}
+	return all
+}
+
+// valueOf is what a document says for a key of compat.Diff, as people read it; "—" for nothing.
+func valueOf(document []byte, key string) string {
+	const nothing = "—"
+	members := decoded(document)
+	value, direct := members[key]
+	if outer, inner, nested := strings.Cut(key, "."); !direct && nested {
+		value = decoded(members[outer])[inner]
+	}
+	var text string
+	switch {
+	case len(value) == 0 || bytes.Equal(value, []byte("null")):
+		return nothing
+	case json.Unmarshal(value, &text) == nil:
+		return cmp.Or(text, nothing)
+	}
+	var rules []compat.PatchRule
+	if key == "patch_rules" && json.Unmarshal(value, &rules) == nil {
+		parts := make([]string, len(rules))
+		for i, r := range rules {
+			parts[i] = fmt.Sprintf("%d on %s ≥ %d", r.Logic, cmp.Or(r.Target, "*"), r.MinPatch)
+		}
+		return cmp.Or(strings.Join(parts, ", "), nothing)
+	}
+	var list []string
+	if json.Unmarshal(value, &list) == nil {
+		return cmp.Or(strings.Join(list, ", "), nothing)
+	}
+	return string(value)
+}
+
+// outcomeBars are the verdicts of a forecast, those that let people play first.
+func outcomeBars(f Forecast) []outcomeBar {
+	names, total := map[string]int{}, 0
+	maps.Copy(names, f.Now)
+	for name, n := range f.Then {
+		names[name] += 0
+		total += n
+	}
+	bars := make([]outcomeBar, 0, len(names))
+	for name := range names {
+		bars = append(bars, outcomeBar{
+			Name: name, Now: f.Now[name], Then: f.Then[name], Kind: verdictKind(name),
+			NowWidth: percent(f.Now[name], total), ThenWidth: percent(f.Then[name], total),
+		})
+	}
+	order := map[string]int{kindGood: 1, kindWait: 2, kindBad: 3}
+	slices.SortFunc(bars, func(a, b outcomeBar) int {
+		return cmp.Or(cmp.Compare(order[a.Kind], order[b.Kind]), cmp.Compare(a.Name, b.Name))
+	})
+	return bars
+}
+
+// percent is a part of a whole; something is never nothing.
+func percent(part, whole int) int {
+	if part == 0 || whole == 0 {
+		return 0
+	}
+	return max(1, part*100/whole)
+}
+
+// How a verdict looks.
+const (
+	kindGood = "good" // plays
+	kindWait = "wait" // can play after something
+	kindBad  = "bad"  // can't
+)
+
+func verdictKind(name string) string {
+	switch name {
+	case compat.Accept.String(), compat.UpdateResources.String():
+		return kindGood
+	case compat.UpdateBinaries.String(), compat.UpdateViaStore.String(), compat.Redirect.String(), compat.Maintenance.String():
+		return kindWait
+	default:
+		return kindBad
+	}
+}
+
+// wish is what the form of a review says beside the settings.
+func wish(r *http.Request) (Change, error) {
+	c := Change{Comment: strings.TrimSpace(r.PostForm.Get("comment")), Confirm: r.PostForm.Has("confirm")}
+	var err error
+	if c.Revision, err = strconv.ParseUint(r.PostForm.Get("revision"), 10, 64); err != nil {
+		return c, &InputError{Field: "revision", Why: "the form has none"}
+	}
+	if kick := r.PostForm.Get("kick"); kick != "" {
+		seconds, err := strconv.Atoi(kick)
+		if err != nil {
+			return c, &InputError{Field: "kick", Why: fmt.Sprintf("%s is no number of seconds", quote(kick))}
+		}
+		c.Kick = countdown(&seconds)
+	}
+	return c, nil
+}
+
+// apply makes a change that was reviewed.
+func (d *desk) apply(w http.ResponseWriter, r *http.Request) {
+	c, err := wish(r)
+	document := r.PostForm.Get("document")
+	if err == nil {
+		c.Settings, err = d.op.proposed(json.RawMessage(document))
+	}
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	_, err = d.op.Change(r.Context(), d.by, c)
+	name := r.PostForm.Get("section")
+	d.done(w, r, err, func() reviewPage {
+		page := d.reviewOf(sections()[name].title, c.Settings, c.Revision)
+		page.Section, page.Document = name, document
+		return page
+	})
+}
+
+// done sends a browser back to the overview, or shows the review again with what the change lacks.
+func (d *desk) done(w http.ResponseWriter, r *http.Request, err error, again func() reviewPage) {
+	var stale *StaleError
+	var confirm *ConfirmError
+	var wrong *compat.SettingsError
+	var input *InputError
+	if err == nil {
+		http.Redirect(w, r, boardPath+"?saved="+strconv.FormatUint(d.op.Settings().Revision, 10), http.StatusSeeOther)
+		return
+	}
+	if !errors.As(err, &stale) && !errors.As(err, &confirm) && !errors.As(err, &wrong) && !errors.As(err, &input) {
+		d.fail(w, err)
+		return
+	}
+	p := again()
+	p.Comment, p.Kick = r.PostForm.Get("comment"), r.PostForm.Get("kick")
+	if stale == nil {
+		p.Fault = err.Error()
+	}
+	d.showReview(w, http.StatusUnprocessableEntity, p)
+}
+
+// fail says what went wrong, with the status that the admin API has for it.
+func (d *desk) fail(w http.ResponseWriter, err error) {
+	var forbidden *ForbiddenError
+	var input *InputError
+	switch {
+	case errors.As(err, &forbidden):
+		d.sorry(w, http.StatusForbidden, "You may only look", "Your token has the role “view”. Changing anything needs the role “edit”.")
+	case errors.As(err, &input):
+		d.sorry(w, http.StatusBadRequest, "That can’t be meant", err.Error())
+	case errors.Is(err, ErrUnknown):
+		d.sorry(w, http.StatusNotFound, "There is none", err.Error())
+	default:
+		d.server.log.Error().Err(err).Msg("The dashboard can't do what was asked")
+		d.sorry(w, http.StatusInternalServerError, "That did not work", err.Error())
+	}
+}
+
+// earlier are the settings of a revision.
+func (d *desk) earlier(text string) (revision uint64, s compat.Settings, err error) {
+	if revision, err = strconv.ParseUint(text, 10, 64); err != nil {
+		return 0, s, &InputError{Field: "to", Why: fmt.Sprintf("%s is no revision", quote(text))}
+	}
+	document, err := d.op.store.Revision(revision)
+	if err == nil {
+		s, err = compat.ParseSettings(document, compat.Settings{})
+	}
+	if err != nil {
+		return 0, s, fmt.Errorf("revision %d: %w", revision, err)
+	}
+	return revision, s, nil
+}
+
+func (d *desk) reviewRollback(w http.ResponseWriter, r *http.Request) {
+	to, s, err := d.earlier(r.URL.Query().Get("to"))
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	d.showReview(w, http.StatusOK, d.rollbackPage(to, s, d.op.Settings().Revision))
+}
+
+func (d *desk) rollbackPage(to uint64, s compat.Settings, asked uint64) reviewPage {
+	p := d.reviewOf("Go back to revision "+strconv.FormatUint(to, 10), s, asked)
+	p.Rollback = to
+	return p
+}
+
+func (d *desk) rollback(w http.ResponseWriter, r *http.Request) {
+	to, s, err := d.earlier(r.PostForm.Get("to"))
+	var c Change
+	if err == nil {
+		c, err = wish(r)
+	}
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	_, err = d.op.Rollback(r.Context(), d.by, to, c)
+	d.done(w, r, err, func() reviewPage { return d.rollbackPage(to, s, c.Revision) })
+}
+
+// kickChoices are the countdowns that a form offers, in seconds.
+func kickChoices() []struct {
+	Seconds, Text string
+} {
+	all := []struct{ Seconds, Text string }{{"", "Let them finish: sessions stay"}}
+	for _, after := range []time.Duration{0, time.Minute, 5 * time.Minute, 15 * time.Minute, MaxKick} {
+		text := "End those that would not be let in again after " + strings.TrimSuffix(strings.TrimSuffix(after.String(), "0s"), "0m")
+		if after == 0 {
+			text = "End those that would not be let in again at once"
+		}
+		all = append(all, struct{ Seconds, Text string }{strconv.Itoa(int(after / time.Second)), text})
+	}
+	return all
+}
