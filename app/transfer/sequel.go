@@ -26,7 +26,6 @@ const sequelPatience = 3 * time.Second
 // The goroutine of read writes; got and over change under the lock.
 type sequel struct {
 	cancel context.CancelFunc
-	log    zerolog.Logger
 	done   sync.WaitGroup
 
 	mu    sync.Mutex
@@ -52,7 +51,7 @@ func askSequel(ctx context.Context, way Way, to known, log zerolog.Logger) *sequ
 	}
 	entry := release.Entry{Product: to.Product, Channel: to.Channel, Target: to.Target, Number: to.Number}
 	ctx, cancel := context.WithCancel(ctx)
-	q := &sequel{cancel: cancel, log: log, step: make(chan struct{})}
+	q := &sequel{cancel: cancel, step: make(chan struct{})}
 	q.done.Go(func() {
 		err := q.read(ctx, way, entry.SequelPath())
 		q.change(func() { q.over = true })
