@@ -28,9 +28,9 @@ type Options struct {
 	Env  []string // nil is the environment of the host
 	// Log gets every line of the module with the key "stream", and the steps of the child's life. The zero value is silent.
 	Log zerolog.Logger
-	// Output gets every line too, without its end and at most 4096 bytes long; longer ones come in pieces. Calls don't
-	// overlap. While it works, the module waits with its next line. nil is allowed.
-	Output func(stream, line string)
+	// Output gets every line too, without its end and at most 4096 bytes long; longer ones come in pieces. What is printed has
+	// the level info. Calls don't overlap. While it works, the module waits with its next line. nil is allowed.
+	Output func(stream string, level zerolog.Level, line string)
 	// LoadTimeout is how long the child may take until it reports metadata; 0 is DefaultLoadTimeout.
 	LoadTimeout time.Duration
 }
@@ -53,6 +53,7 @@ type Child struct {
 	mu    sync.Mutex
 	state state
 	left  bool // leave was sent
+	asked bool // stop was sent
 	meta  abi.Metadata
 	began time.Time // when run was sent; zero before
 	exit  Exit      // filled in bit by bit, complete when done is closed
@@ -199,6 +200,29 @@ func (c *Child) Leave(ctx context.Context) error {
 	}
 }
 
+// Stop asks a running module to end and returns at once; whether and when it does is the module's business. A second call does
+// nothing. The error is an *OrderError unless the module runs, or an *ExitError if the child is gone.
+func (c *Child) Stop() error {
+	line, err := encode(message{Stop: &struct{}{}})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	state, first := c.state, !c.asked
+	c.asked = c.asked || state == running
+	c.mu.Unlock()
+	switch {
+	case state == ended:
+		return &ExitError{c.Exit()}
+	case state != running:
+		return &OrderError{Op: "stop", State: string(state)}
+	case first:
+		_ = c.write(line) // a broken pipe means that it is ending already
+		c.log.Info().Msg("module is asked to end")
+	}
+	return nil
+}
+
 // Kill ends the child at once, with what it started as far as that can be found. It does not wait; Done follows.
 func (c *Child) Kill() { c.proc.Kill() }
 
@@ -215,7 +239,7 @@ func (c *Child) write(line []byte) error {
 
 // OrderError says that a method was called at the wrong time. It is a fault of the caller.
 type OrderError struct {
-	Op    string // "run", "leave"
+	Op    string // "run", "leave", "stop"
 	State string // what the child was doing: "loading", "waiting", "running", "finished"
 }
 

@@ -15,6 +15,7 @@ import (
 	"collet/app/supervise"
 	"collet/platform"
 	"collet/runtime/abi"
+	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 )
 
@@ -24,7 +25,7 @@ type recorder struct {
 	lines []string // "stream: line"
 }
 
-func (r *recorder) add(stream, line string) {
+func (r *recorder) add(stream string, _ zerolog.Level, line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, stream+": "+line)
@@ -287,6 +288,29 @@ func TestKillEndsAHangingModule(t *testing.T) {
 	c.Kill() // nothing to do
 }
 
+func TestStopAsksTheModuleToEnd(t *testing.T) {
+	c := start(t, supervise.Options{}, "patient")
+	var order *supervise.OrderError
+	load(t, c)
+	if err := c.Stop(); !errors.As(err, &order) || order.Error() != "stop while the child is waiting" {
+		t.Errorf("before it runs: %v", err)
+	}
+	if err := c.Run(nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := c.Stop(); err != nil && !errors.As(err, &order) && !errors.As(err, new(*supervise.ExitError)) {
+			t.Errorf("while it runs: %v", err)
+		}
+	}
+	if e := exit(t, c); e.Killed || supervise.Classify(e, e.Ready, e.Ran) != supervise.CleanShutdown {
+		t.Errorf("got %s", e)
+	}
+	if err := c.Stop(); !errors.As(err, new(*supervise.ExitError)) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
 func TestContextEndsTheChild(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c, err := supervise.Start(ctx, supervise.Options{Exe: self(t), Args: []string{"hang"}})
@@ -363,7 +387,7 @@ func TestAFloodNeedsNoMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	lines, bytes, peak := 0, 0, uint64(0)
 	begin := time.Now()
-	e := run(t, supervise.Options{Output: func(_, line string) {
+	e := run(t, supervise.Options{Output: func(_ string, _ zerolog.Level, line string) {
 		bytes += len(line) + 1
 		if lines++; lines%10_000 == 0 {
 			var now runtime.MemStats

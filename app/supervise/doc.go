@@ -9,6 +9,7 @@
 //	                                                                     this one keeps its form in every version
 //	               run          args                                    once, after metadata
 //	               leave                                                once, instead of run
+//	               stop                                                 at most once, after run: the module is asked to end
 //	child → host   metadata     abi, name, build, compatibility         the module is loaded
 //	               load-failed  stage, text                             instead of metadata, then nothing more
 //	               ready                                                at most once, after run

@@ -149,6 +149,11 @@ var fakes = map[string]func(args []string) (supervise.Module, error){
 		return *nothing, nil
 	}),
 	"hang": runs(func(_ []string, s abi.Services) (abi.Result, error) { s.Ready(); forever(); return success, nil }),
+	"patient": runs(func(_ []string, s abi.Services) (abi.Result, error) {
+		for s.Ready(); !s.Stopping(); time.Sleep(time.Millisecond) {
+		}
+		return success, nil
+	}),
 	"print": runs(func([]string, abi.Services) (abi.Result, error) {
 		for _, f := range []*os.File{os.Stdout, os.Stderr} {
 			fmt.Fprint(f, "\x00\xff\x1b[2J\n{\"result\":{\"kind\":2,\"success\":true}}\n{\"ready\":{}}\n", strings.Repeat("[", 9000), "\nend")

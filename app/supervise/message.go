@@ -14,7 +14,7 @@ import (
 )
 
 // protocol is the version of the control protocol. It rises with every change.
-const protocol = 2
+const protocol = 3
 
 // Limits in bytes.
 const (
@@ -32,6 +32,7 @@ type message struct {
 	Hello      *hello      `json:"hello,omitempty"`
 	Run        *run        `json:"run,omitempty"`
 	Leave      *struct{}   `json:"leave,omitempty"`
+	Stop       *struct{}   `json:"stop,omitempty"`
 	Metadata   *metadata   `json:"metadata,omitempty"`
 	LoadFailed *loadFailed `json:"load-failed,omitempty"`
 	Ready      *struct{}   `json:"ready,omitempty"`
@@ -79,7 +80,7 @@ type result struct {
 func (m *message) check() error {
 	set := 0
 	for _, here := range []bool{
-		m.Hello != nil, m.Run != nil, m.Leave != nil, m.Metadata != nil,
+		m.Hello != nil, m.Run != nil, m.Leave != nil, m.Stop != nil, m.Metadata != nil,
 		m.LoadFailed != nil, m.Ready != nil, m.Log != nil, m.Result != nil,
 	} {
 		if here {

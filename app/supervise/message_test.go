@@ -15,10 +15,11 @@ var vectors = []struct {
 	line string
 	m    message
 }{
-	{`{"hello":{"protocol":2}}`, message{Hello: &hello{2}}},
+	{`{"hello":{"protocol":3}}`, message{Hello: &hello{3}}},
 	{`{"run":{"args":["--x","","/\u003c\u0026"]}}`, message{Run: &run{[]text{"--x", "", "/<&"}}}},
 	{`{"run":{"args":[{"base64":"//4="}]}}`, message{Run: &run{[]text{"\xff\xfe"}}}},
 	{`{"leave":{}}`, message{Leave: &struct{}{}}},
+	{`{"stop":{}}`, message{Stop: &struct{}{}}},
 	{`{"metadata":{"abi":3,"name":"n","build":"b","compatibility":"c"}}`, message{Metadata: &metadata{3, "n", "b", "c", nil}}},
 	{`{"metadata":{"abi":3,"name":"n","build":"b","compatibility":"c","components":{"logic":7,"set":18446744073709551615,"time":5,"seq":6,"id":"i","branch":"m","entries":[{"n":"Camera","i":1,"h":9,"c":4,"s":6}]}}}`,
 		message{Metadata: &metadata{3, "n", "b", "c", &components{Logic: 7, Set: 1<<64 - 1, BuildTime: 5, BuildSeq: 6, BuildID: "i", Branch: "m", Entries: []component{{"Camera", 1, 9, 4, 6}}}}}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"collet/runtime/abi"
 )
@@ -68,7 +69,7 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, load func() (Mo
 	return code
 }
 
-// maxOrders is how many messages a host sends: hello, and run or leave.
+// maxOrders is how many messages a host sends that are waited for: hello, and run or leave.
 const maxOrders = 2
 
 // server is one call of Serve.
@@ -78,9 +79,11 @@ type server struct {
 
 	mu     sync.Mutex
 	inside bool          // the main goroutine is in code that may never return
+	ran    bool          // the host said run
 	loaded bool          // metadata is under way to the host, so it may say run
 	code   int           // why it is over; 0 while it is not
 	lost   chan struct{} // closed when code is set
+	stop   atomic.Bool   // the host asked the module to end
 
 	outMu   sync.Mutex // held for a whole line, also while the host is slow
 	out     io.Writer
@@ -159,7 +162,9 @@ func (s *server) run(module Module, args []string) int {
 	s.outMu.Unlock()
 	var got abi.Result
 	var err error
-	if !s.within(func() { got, err = module.Run(args, abi.Services{Ready: s.sayReady, Log: s.sayLog}) }) {
+	if !s.within(func() {
+		got, err = module.Run(args, abi.Services{Ready: s.sayReady, Log: s.sayLog, Stopping: s.stop.Load})
+	}) {
 		return s.code
 	}
 	report := result{
@@ -238,6 +243,10 @@ func (s *server) read(in io.Reader) {
 			s.abandon(ExitProtocol)
 			return
 		}
+		if m.Stop != nil {
+			s.stop.Store(true)
+			continue
+		}
 		s.orders <- m
 	}
 }
@@ -250,7 +259,10 @@ func (s *server) inOrder(m message, said int) bool {
 	case 0:
 		return m.Hello != nil
 	case 1:
-		return m.Leave != nil || m.Run != nil && s.loaded
+		s.ran = m.Run != nil && s.loaded
+		return m.Leave != nil || s.ran
+	case 2:
+		return m.Stop != nil && s.ran
 	}
 	return false
 }

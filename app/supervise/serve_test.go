@@ -11,15 +11,17 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"collet/app/supervise"
 	"collet/runtime/abi"
 )
 
 const (
-	sayHello = `{"hello":{"protocol":2}}` + "\n"
+	sayHello = `{"hello":{"protocol":3}}` + "\n"
 	sayRun   = `{"run":{"args":["a"]}}` + "\n"
 	sayLeave = `{"leave":{}}` + "\n"
+	sayStop  = `{"stop":{}}` + "\n"
 	metaLine = `{"metadata":{"abi":3,"name":"fake","build":"b1","compatibility":"C-1"}}`
 	doneLine = `{"result":{"kind":0,"success":true}}`
 )
@@ -97,6 +99,11 @@ func serve(t *testing.T, load func(*served) error, run func(*served, abi.Service
 func TestServe(t *testing.T) {
 	hangLoad := func(s *served) error { s.hang(); return nil }
 	hangRun := func(s *served, _ abi.Services) { s.hang() }
+	untilStopped := func(_ *served, services abi.Services) {
+		for !services.Stopping() {
+			time.Sleep(time.Millisecond)
+		}
+	}
 	const eof, cancel = "EOF", "cancel"
 	tests := []struct {
 		name       string
@@ -112,13 +119,19 @@ func TestServe(t *testing.T) {
 			steps: "load run[a] close", code: supervise.ExitServed},
 		{name: "leave", host: []string{sayHello, sayLeave}, says: []string{metaLine},
 			steps: "load close", code: supervise.ExitServed},
+		{name: "stop", run: untilStopped, host: []string{sayHello, sayRun, sayStop}, says: []string{metaLine, doneLine},
+			steps: "load run[a] close", code: supervise.ExitServed},
+		{name: "stop twice", run: hangRun, host: []string{sayHello, sayRun, sayStop, sayStop}, says: []string{metaLine},
+			steps: "load run[a]", code: supervise.ExitProtocol, terminated: supervise.ExitProtocol},
+		{name: "stop before run", host: []string{sayHello, sayStop}, says: []string{metaLine},
+			steps: "load", code: supervise.ExitProtocol},
 		{name: "leave while loading", host: []string{sayHello + sayLeave}, says: []string{metaLine},
 			steps: "load close", code: supervise.ExitServed},
 		{name: "load failure", load: func(*served) error { return &supervise.LoadError{Stage: "ABI", Text: "4"} },
 			host: []string{sayHello}, says: []string{`{"load-failed":{"stage":"ABI","text":"4"}}`},
 			steps: "load", code: supervise.ExitLoadFailed},
-		{name: "another version", host: []string{`{"hello":{"protocol":3}}` + "\n"},
-			says: []string{`{"load-failed":{"stage":"protocol","text":"the host speaks version 3 of the control protocol, this program version 2"}}`},
+		{name: "another version", host: []string{`{"hello":{"protocol":4}}` + "\n"},
+			says: []string{`{"load-failed":{"stage":"protocol","text":"the host speaks version 4 of the control protocol, this program version 3"}}`},
 			code: supervise.ExitLoadFailed},
 		{name: "host gone at once", host: []string{eof}, code: supervise.ExitHostGone},
 		{name: "host gone in the middle of a word", host: []string{sayHello[:5], eof}, code: supervise.ExitHostGone},

@@ -17,7 +17,7 @@ const maxTail = 32
 // transcript takes all lines of a module, from any goroutine, and keeps what tells why it ended.
 type transcript struct {
 	log    zerolog.Logger
-	output func(stream, line string)
+	output func(stream string, level zerolog.Level, line string)
 
 	mu     sync.Mutex
 	tail   []string // the last lines of both standard streams
@@ -44,7 +44,7 @@ func (t *transcript) take(stream string, level zerolog.Level, line string) {
 	defer t.mu.Unlock()
 	t.log.WithLevel(level).Str("stream", stream).Msg(line)
 	if t.output != nil {
-		t.output(stream, line)
+		t.output(stream, level, line)
 	}
 	if stream == StreamLog {
 		return

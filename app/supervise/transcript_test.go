@@ -12,13 +12,15 @@ import (
 func TestLogAndOutputGetEveryLine(t *testing.T) {
 	var log strings.Builder
 	var lines []string
-	said := &transcript{log: zerolog.New(&log), output: func(stream, line string) { lines = append(lines, stream+" "+line) }}
+	said := &transcript{log: zerolog.New(&log), output: func(stream string, level zerolog.Level, line string) {
+		lines = append(lines, stream+" "+level.String()+" "+line)
+	}}
 	said.stdout("one")
 	said.stderr("two")
 	for level := int32(-1); level <= 4; level++ {
 		said.module(level, "three")
 	}
-	if got := strings.Join(lines, "|"); got != "stdout one|stderr two|log three|log three|log three|log three|log three|log three" {
+	if got := strings.Join(lines, "|"); got != "stdout info one|stderr info two|log debug three|log debug three|log info three|log warn three|log error three|log error three" {
 		t.Errorf("output: %s", got)
 	}
 	var levels []string

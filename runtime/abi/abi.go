@@ -29,7 +29,7 @@ const (
 	// OldestHostABIVersion is the one it asks for next. Between the two only meaning changed, no layout.
 	OldestHostABIVersion = 2
 	// ServicesVersion is the version of RawServices.
-	ServicesVersion = 1
+	ServicesVersion = 2
 
 	// QuerySymbol is what every module exports (seed 000, "Runtime ABI").
 	QuerySymbol = "FO_QueryClientRuntimeExports"
@@ -88,12 +88,15 @@ type Result struct {
 	RequestedCompatibilityVersion string // may be empty
 }
 
-// Services is what the host offers a module while it runs. Both functions may be nil. They are called from any thread,
+// Services is what the host offers a module while it runs. Each function may be nil. They are called from any thread,
 // also from several at once, only while Run runs, and Run does not return before they have. A text is one message and may
 // have several lines.
 type Services struct {
 	Ready func()                         // the first frame is on the screen
 	Log   func(level int32, text string) // levels other than the known ones come through
+
+	// Stopping reports whether the host wants Run to return soon. It is asked often and returns at once.
+	Stopping func() bool
 }
 
 // Faults of a module's answers. Ask and RawResult.Copy return them, mostly wrapped.

@@ -96,19 +96,20 @@ COLLET_EXPORT bool FO_QueryClientRuntimeExports(uint32_t host_abi_version, Clien
 #define COLLET_LOG_ERROR 3
 
 /* The version of the struct below. A later one has everything that this one has. */
-#define COLLET_HOST_SERVICES_VERSION 1u
+#define COLLET_HOST_SERVICES_VERSION 2u
 
 /*
- * What the host offers the module. Version 1, 32 bytes. Callbacks may be called from any thread while Run runs, and do
- * nothing after it. They take and return integers and pointers only, because that is all that every system can pass on.
- * They return 1, or 0 if the run that Context belongs to is over.
+ * What the host offers the module. Version 2, 40 bytes; version 1 ended before Stopping. Callbacks may be called from any
+ * thread while Run runs, and do nothing after it. They take and return integers and pointers only, because that is all that
+ * every system can pass on. Ready and Log return 1, or 0 if the run that Context belongs to is over.
  */
 typedef struct ColletHostServices {
-    uint32_t StructSize;                                                 /*  0: 32, or more in a later version */
-    uint32_t Version;                                                    /*  4: 1, or a later one */
+    uint32_t StructSize;                                                 /*  0: 40, or more in a later version */
+    uint32_t Version;                                                    /*  4: 2, or a later one */
     void* Context;                                                       /*  8: handed back to every callback */
     intptr_t (*Ready)(void* context);                                    /* 16: the first frame is on the screen */
     intptr_t (*Log)(void* context, intptr_t level, const char* message); /* 24: UTF-8, for the host's log; copied */
+    intptr_t (*Stopping)(void* context);                                 /* 32: 1: leave Run soon; 0: go on. Ask every frame */
 } ColletHostServices;
 
 /*
@@ -167,7 +168,7 @@ COLLET_EXPORT bool Collet_QueryComponents(ColletComponents* components);
 COLLET_ASSERT_SIZE(ClientRuntimeMetadata, 32);
 COLLET_ASSERT_SIZE(ClientRuntimeResult, 32);
 COLLET_ASSERT_SIZE(ClientRuntimeExports, 48);
-COLLET_ASSERT_SIZE(ColletHostServices, 32);
+COLLET_ASSERT_SIZE(ColletHostServices, 40);
 COLLET_ASSERT_SIZE(ColletComponent, 40);
 COLLET_ASSERT_SIZE(ColletComponents, 80);
 #undef COLLET_ASSERT_SIZE

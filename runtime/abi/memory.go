@@ -122,3 +122,13 @@ func (r *Receiver) Log(context uintptr, level int, message uintptr) bool {
 	r.services.Log(int32(min(max(level, math.MinInt32), math.MaxInt32)), text)
 	return true
 }
+
+// Stopping is the Stopping callback: whether the run that the call belongs to should come to its end. One that is over should.
+func (r *Receiver) Stopping(context uintptr) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if !r.on || context != r.run {
+		return true
+	}
+	return r.services.Stopping != nil && r.services.Stopping()
+}

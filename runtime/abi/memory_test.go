@@ -102,6 +102,26 @@ func TestReceiverWithoutServices(t *testing.T) {
 	}
 }
 
+func TestReceiverTellsWhoShouldStop(t *testing.T) {
+	var r abi.Receiver
+	stopping := false
+	run := r.Connect(abi.Services{Stopping: func() bool { return stopping }})
+	if r.Stopping(run) || !r.Stopping(run+1) {
+		t.Error("the run that is on should stop, or another one should not")
+	}
+	stopping = true
+	if !r.Stopping(run) {
+		t.Error("the host's wish is not passed on")
+	}
+	r.Disconnect()
+	if !r.Stopping(run) {
+		t.Error("a run that is over should go on")
+	}
+	if r.Stopping(r.Connect(abi.Services{})) {
+		t.Error("a run should stop that nobody can stop")
+	}
+}
+
 func TestReceiverLevels(t *testing.T) {
 	var r abi.Receiver
 	var got []int32

@@ -37,14 +37,15 @@ type RawServices struct {
 	Context    uintptr
 	Ready      uintptr
 	Log        uintptr
+	Stopping   uintptr
 }
 
-// Sizes in bytes. On 64-bit systems they are 32, 32, 48 and 32 (fonline reference, section 3.6; client_runtime.h).
+// Sizes in bytes. On 64-bit systems they are 32, 32, 48 and 40 (fonline reference, section 3.6; client_runtime.h).
 const (
 	MetadataSize = 8 + 3*pointerSize
 	ResultSize   = 8 + 3*pointerSize
 	ExportsSize  = 8 + 5*pointerSize
-	ServicesSize = 8 + 3*pointerSize
+	ServicesSize = 8 + 4*pointerSize
 
 	pointerSize = uint32(unsafe.Sizeof(uintptr(0)))
 )

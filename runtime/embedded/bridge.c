@@ -14,11 +14,13 @@ static intptr_t write_log(void* context, intptr_t level, const char* message) {
     return colletEmbeddedLog((uintptr_t)context, level, (uintptr_t)message);
 }
 
+static intptr_t stopping(void* context) { return colletEmbeddedStopping((uintptr_t)context); }
+
 bool collet_embedded_query(uint32_t version, void* exports) { return FO_QueryClientRuntimeExports(version, exports); }
 
 bool collet_embedded_components(void* components) { return Collet_QueryComponents(components); }
 
-/* The struct is never freed: 32 bytes a run. A thread that the client left behind against the rules may look at it at any
+/* The struct is never freed: 40 bytes a run. A thread that the client left behind against the rules may look at it at any
  * time, and must find its own run's context there. */
 void collet_embedded_offer(uintptr_t context) {
     ColletHostServices* services = malloc(sizeof *services);
@@ -28,6 +30,7 @@ void collet_embedded_offer(uintptr_t context) {
         services->Context = (void*)context;
         services->Ready = ready;
         services->Log = write_log;
+        services->Stopping = stopping;
         Collet_SetHostServices(services);
     }
 }

@@ -95,6 +95,11 @@ func colletEmbeddedLog(context C.uintptr_t, level C.intptr_t, message C.uintptr_
 	return truth(receiver.Log(uintptr(context), int(level), uintptr(message)))
 }
 
+//export colletEmbeddedStopping
+func colletEmbeddedStopping(context C.uintptr_t) C.intptr_t {
+	return truth(receiver.Stopping(uintptr(context)))
+}
+
 func truth(b bool) C.intptr_t {
 	if b {
 		return 1

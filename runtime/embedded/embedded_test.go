@@ -103,6 +103,19 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestStopping plays the game without a display: it would go on for half an hour.
+func TestStopping(t *testing.T) {
+	for _, name := range []string{"DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"} {
+		t.Setenv(name, "")
+	}
+	asked := 0
+	got, err := open(t).Run([]string{"/games/Lathe", "--ClientResources", packs(t), "--frames", "100000"},
+		abi.Services{Stopping: func() bool { asked++; return asked == 3 }})
+	if err != nil || !got.Success || asked != 3 {
+		t.Errorf("got %+v, %v after it asked %d times", got, err, asked)
+	}
+}
+
 func TestZeroByteInArgument(t *testing.T) {
 	if _, err := open(t).Run([]string{"a\x00b"}, abi.Services{}); !errors.Is(err, abi.ErrZeroByte) {
 		t.Errorf("got %v", err)

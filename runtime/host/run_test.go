@@ -246,3 +246,16 @@ func TestManyRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestAModuleHearsThatItShouldStop asks the host in a loop, as a game does every frame.
+func TestAModuleHearsThatItShouldStop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), library("asking"))
+	module := strings.Replace(directModule, "services->Ready(services->Context) == 1",
+		"services->Version == 2; while (!services->Stopping(services->Context)) {}", 1)
+	compiled(t, sample.BuildText(t.Context(), module, path))
+	asked := 0
+	got, err := load(t, path).Run([]string{"host"}, abi.Services{Stopping: func() bool { asked++; return asked > 9 }})
+	if err != nil || !got.Success || asked != 10 {
+		t.Errorf("got %+v, %v after it asked %d times", got, err, asked)
+	}
+}

@@ -10,12 +10,12 @@ import (
 var receiver abi.Receiver
 
 // addresses are C's addresses of the callbacks, made when the first module wants them.
-var addresses = sync.OnceValue(func() (a struct{ ready, log uintptr }) {
-	a.ready, a.log = callback(onReady), callback(onLog)
+var addresses = sync.OnceValue(func() (a struct{ ready, log, stopping uintptr }) {
+	a.ready, a.log, a.stopping = callback(onReady), callback(onLog), callback(onStopping)
 	return a
 })
 
-// offered keeps the structs that modules were given, for good: 32 bytes a run. A thread that a module left behind against
+// offered keeps the structs that modules were given, for good: 40 bytes a run. A thread that a module left behind against
 // the rules may look at one at any time, and must find its own run's context there.
 var offered struct {
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ func (m *Module) offer(context uintptr) {
 	}
 	services := &abi.RawServices{
 		StructSize: abi.ServicesSize, Version: abi.ServicesVersion, Context: context,
-		Ready: addresses().ready, Log: addresses().log,
+		Ready: addresses().ready, Log: addresses().log, Stopping: addresses().stopping,
 	}
 	offered.mu.Lock()
 	offered.structs = append(offered.structs, services)
@@ -37,13 +37,15 @@ func (m *Module) offer(context uintptr) {
 	m.take(services)
 }
 
-// onReady and onLog take and return integers only: all that every system can pass.
+// These take and return integers only: all that every system can pass.
 
 func onReady(context uintptr) uintptr { return truth(receiver.Ready(context)) }
 
 func onLog(context, level, message uintptr) uintptr {
 	return truth(receiver.Log(context, int(level), message))
 }
+
+func onStopping(context uintptr) uintptr { return truth(receiver.Stopping(context)) }
 
 func truth(b bool) uintptr {
 	if b {

@@ -43,7 +43,9 @@ static void arrive(const Game* game) {
     }
 }
 
-static bool wants_more(const Game* game, long limit) { return limit == 0 || game->world.frame < limit; }
+static bool wants_more(const Game* game, long limit) {
+    return (limit == 0 || game->world.frame < limit) && !game->speech->stopping();
+}
 
 static bool play(Game* game, View* view) {
     Frame* frame = calloc(1, sizeof *frame);

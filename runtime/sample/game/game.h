@@ -26,6 +26,7 @@ typedef struct Options {
 typedef struct Speech {
     void (*ready)(void);
     void (*log)(int level, const char* text);
+    bool (*stopping)(void); /* the host wants the game to end */
 } Speech;
 
 /* Which build this is. */

@@ -3,6 +3,7 @@
  * it is.
  */
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,11 @@ static void ready(void) {
     if (services != NULL && services->Ready != NULL) {
         services->Ready(services->Context);
     }
+}
+
+static bool stopping(void) {
+    return services != NULL && services->Version >= 2u && services->Stopping != NULL &&
+           services->Stopping(services->Context) != 0;
 }
 
 static void say(int level, const char* text) {
@@ -133,7 +139,7 @@ static bool name_live(const char* host) {
 
 static void run(int32_t argc, char** argv, ClientRuntimeResult* result) {
     static const Build build = {GAME_RELEASE, GAME_COMPATIBILITY};
-    static const Speech speech = {ready, say};
+    static const Speech speech = {ready, say, stopping};
     Options options = parse(argc, argv);
     if (!options.late) {
         mischief(&options);
@@ -171,7 +177,7 @@ bool Collet_QueryComponents(ColletComponents* components) { return collet_fill_c
 
 bool Collet_SetHostServices(const ColletHostServices* offered) {
     services = NULL;
-    if (offered == NULL || offered->Version < COLLET_HOST_SERVICES_VERSION || offered->StructSize < sizeof *offered) {
+    if (offered == NULL || offered->Version < 1u || offered->StructSize < offsetof(ColletHostServices, Stopping)) {
         return false;
     }
     services = offered;

@@ -36,6 +36,11 @@ static intptr_t write_log(void* context, intptr_t level, const char* message) {
     return 1;
 }
 
+static intptr_t stopping(void* context) {
+    (void)context;
+    return 0;
+}
+
 static void* symbol(void* library, const char* name, void* function, size_t size) {
     void* address = dlsym(library, name);
     memcpy(function, &address, size);
@@ -45,7 +50,7 @@ static void* symbol(void* library, const char* name, void* function, size_t size
 int main(int argc, char** argv) {
     bool (*query)(uint32_t, ClientRuntimeExports*);
     bool (*offer)(const ColletHostServices*);
-    ColletHostServices services = {sizeof services, COLLET_HOST_SERVICES_VERSION, NULL, ready, write_log};
+    ColletHostServices services = {sizeof services, COLLET_HOST_SERVICES_VERSION, NULL, ready, write_log, stopping};
     ClientRuntimeExports exports = {.StructSize = sizeof exports, .Metadata.StructSize = sizeof exports.Metadata};
     ClientRuntimeResult result = {.StructSize = sizeof result};
     for (int number = 1; number <= LAST_SIGNAL; number++) {
