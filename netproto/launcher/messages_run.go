@@ -1,0 +1,52 @@
+package launcher
+
+// The codes of the messages about the application (Remote launcher protocol, section 3.1).
+const (
+	CodeStartApplication uint8 = 15
+	CodeStopApplication  uint8 = 16
+	CodeLogs             uint8 = 17
+)
+
+// StartApplication starts the game. There is no answer: the run state becomes running, or log lines say why not.
+type StartApplication struct {
+	GameConfig  string // text of a .degame file; at most MaxText bytes
+	ProfileName string // empty: the default profile; at most MaxName bytes
+	Arguments   string // appended to those of the profile; at most MaxText bytes
+}
+
+// Code implements Message.
+func (m *StartApplication) Code() uint8 { return CodeStartApplication }
+func (m *StartApplication) code(c *coder) {
+	c.text16("GameConfig", &m.GameConfig)
+	c.text8("ProfileName", &m.ProfileName)
+	c.text16("Arguments", &m.Arguments)
+}
+
+// StopApplication stops the game. There is no answer but the run state.
+type StopApplication struct {
+	Mode StopMode
+}
+
+// Code implements Message.
+func (m *StopApplication) Code() uint8   { return CodeStopApplication }
+func (m *StopApplication) code(c *coder) { c.u8("Mode", (*uint8)(&m.Mode)) }
+
+// Logs is one line of a log.
+type Logs struct {
+	Level     LogLevel
+	Source    string // Released: who says it; at most MaxName bytes
+	Timestamp string // Draft: when, in any form; at most MaxName bytes
+	Message   string // at most MaxText bytes
+}
+
+// Code implements Message.
+func (m *Logs) Code() uint8 { return CodeLogs }
+func (m *Logs) code(c *coder) {
+	c.u8("Level", (*uint8)(&m.Level))
+	if c.dialect == Draft {
+		c.text8("Timestamp", &m.Timestamp)
+	} else {
+		c.text8("Source", &m.Source)
+	}
+	c.text16("Message", &m.Message)
+}
