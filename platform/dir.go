@@ -15,8 +15,19 @@ import (
 
 // Dir is an FS on the disk. Use OpenDir to make one.
 type Dir struct {
-	root *os.Root
-	path string // absolute
+	root  *os.Root
+	names names  // does what is done to many files
+	path  string // absolute
+}
+
+// names looks names up below a folder, as os.Root does; *os.Root is one. Nothing leads out of the folder.
+type names interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	Lstat(name string) (fs.FileInfo, error)
+	Stat(name string) (fs.FileInfo, error)
+	Rename(oldName, newName string) error
+	Remove(name string) error
+	Close() error
 }
 
 var _ FS = (*Dir)(nil)
@@ -31,12 +42,12 @@ func OpenDir(name string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{root: root, path: abs}, nil
+	return &Dir{root: root, names: quickNames(root), path: abs}, nil
 }
 
 // OpenFile implements FS.
 func (d *Dir) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := d.root.OpenFile(filepath.FromSlash(name), flag, perm)
+	f, err := d.names.OpenFile(filepath.FromSlash(name), flag, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +56,7 @@ func (d *Dir) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 
 // Rename implements FS.
 func (d *Dir) Rename(oldName, newName string) error {
-	return d.root.Rename(filepath.FromSlash(oldName), filepath.FromSlash(newName))
+	return d.names.Rename(filepath.FromSlash(oldName), filepath.FromSlash(newName))
 }
 
 // Exchange implements FS. Both folders are opened through the root, and the system call names files in them, so that
@@ -61,12 +72,12 @@ func (d *Dir) exchange(a, b string) error {
 	if !isFile(a) || !isFile(b) {
 		return fs.ErrInvalid
 	}
-	dirA, err := d.root.Open(filepath.FromSlash(path.Dir(a)))
+	dirA, err := d.names.OpenFile(filepath.FromSlash(path.Dir(a)), os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer dirA.Close()
-	dirB, err := d.root.Open(filepath.FromSlash(path.Dir(b)))
+	dirB, err := d.names.OpenFile(filepath.FromSlash(path.Dir(b)), os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -78,7 +89,7 @@ func (d *Dir) exchange(a, b string) error {
 func isFile(name string) bool { return path.Base(name) != "." && path.Base(name) != ".." }
 
 // Remove implements FS.
-func (d *Dir) Remove(name string) error { return d.root.Remove(filepath.FromSlash(name)) }
+func (d *Dir) Remove(name string) error { return d.names.Remove(filepath.FromSlash(name)) }
 
 // MkdirAll implements FS.
 func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
@@ -87,7 +98,7 @@ func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
 
 // ReadDir implements FS.
 func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
-	f, err := d.root.Open(filepath.FromSlash(name))
+	f, err := d.names.OpenFile(filepath.FromSlash(name), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +109,10 @@ func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // Stat implements FS.
-func (d *Dir) Stat(name string) (fs.FileInfo, error) { return d.root.Stat(filepath.FromSlash(name)) }
+func (d *Dir) Stat(name string) (fs.FileInfo, error) { return d.names.Stat(filepath.FromSlash(name)) }
 
 // Lstat implements FS.
-func (d *Dir) Lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(filepath.FromSlash(name)) }
+func (d *Dir) Lstat(name string) (fs.FileInfo, error) { return d.names.Lstat(filepath.FromSlash(name)) }
 
 // Chmod implements FS.
 func (d *Dir) Chmod(name string, mode fs.FileMode) error {
@@ -110,7 +121,7 @@ func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 
 // SyncDir implements FS.
 func (d *Dir) SyncDir(name string) error {
-	f, err := d.root.Open(filepath.FromSlash(name))
+	f, err := d.names.OpenFile(filepath.FromSlash(name), os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -161,4 +172,4 @@ func (d *Dir) makeLock(name string) error {
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
 
 // Close implements FS.
-func (d *Dir) Close() error { return d.root.Close() }
+func (d *Dir) Close() error { return d.names.Close() }
