@@ -91,7 +91,7 @@ func (h *host) identity(compatibility string) (*netproto.HelloTags, *compat.Mani
 	if said.Flags&abi.FlagDevelopment != 0 {
 		flags |= compat.FlagDevelopment
 	}
-	return &netproto.HelloTags{Build: build, Patch: first(s.ClientPatch, said.Patch), Account: s.Account, Flags: flags}, manifest
+	return &netproto.HelloTags{Build: build, Patch: first(s.ClientPatch, said.Patch), Content: h.content(), Account: s.Account, Flags: flags}, manifest
 }
 
 // ownManifest is what the module itself says of its components, nil where it says nothing, or nothing that holds together.

@@ -238,6 +238,9 @@ func (h *host) updateSigned(ctx context.Context, f front, compatibility string) 
 	if c, is := options.Server.(*connection); is {
 		h.met = c.source.met
 	}
+	if files, err := s.List(ctx); err == nil {
+		status = h.settleContent(files, status)
+	}
 	f.Report(s.Report())
 	return status, nil
 }

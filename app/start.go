@@ -140,7 +140,7 @@ func (h *host) updatePlain(ctx context.Context, f front, compatibility string) (
 	}
 	status := h.follow(ctx, f, u, func() bool { return false })
 	h.met = s.met
-	return h.consistent(s, status), nil
+	return h.settleContent(s.offered, h.consistent(s, status)), nil
 }
 
 // swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing

@@ -163,10 +163,11 @@ func (j *judging) reply(m netproto.Message, names []string) []netproto.Message {
 
 // start is one start of the client without a window: its exit code, the last line of its output, and what it said aside.
 type start struct {
-	code  int
-	end   line
-	notes []string
-	aside string
+	code    int
+	verdict string // the last one that let it go on
+	end     line
+	notes   []string
+	aside   string
 }
 
 // sync starts the client in an install, with more of the command line.
@@ -187,6 +188,9 @@ func (j *judging) sync(dir string, more ...string) start {
 		}
 		if l.Note != "" {
 			s.notes = append(s.notes, l.Note)
+		}
+		if l.Verdict != "" {
+			s.verdict = l.Verdict
 		}
 		s.end = l
 	}

@@ -21,7 +21,8 @@ type source struct {
 	trustFNV bool     // take native modules that only a checksum vouches for
 	secure   bool     // somebody vouches for the server
 	client   *netproto.Client
-	met      meeting // with the server of client
+	met      meeting        // with the server of client
+	offered  []release.File // by the last server that listed anything
 }
 
 var (
@@ -88,6 +89,7 @@ func (s *source) List(ctx context.Context) ([]release.File, error) {
 			return nil, &update.Fault{Cause: update.Untrusted, Subject: o.Path, Err: errOnlyChecksum}
 		}
 	}
+	s.offered = files
 	return files, nil
 }
 

@@ -22,7 +22,7 @@ const (
 	TagFlags      uint16 = 11 // u32, compat.Flags
 )
 
-// Tags of C1's answer that explain its verdict. 1, 2 and 26 of the reference are fields of the answer, and 7 and 16 are not in it.
+// Tags of C1's answer that explain its verdict. 1, 2 and 26 of the reference are fields of the answer, and 7, 16 and 17 are not in it.
 const (
 	TagReasons          uint16 = 3  // u32, compat.Reasons
 	TagWarnings         uint16 = 4  // u32, compat.Warnings
@@ -38,6 +38,7 @@ const (
 	TagAge              uint16 = 14 // u8, compat.Age
 	TagManifest         uint16 = 15 // bool: a ComponentManifest follows the answer
 	TagFetch            uint16 = 16 // bool: files may be fetched under maintenance
+	TagServed           uint16 = 17 // bytes, identity of the packs that are served
 	TagServerLogic      uint16 = 20 // i32
 	TagServerComponents uint16 = 21 // u64
 	TagServerTime       uint16 = 22 // i64
@@ -88,6 +89,7 @@ type AnswerTags struct {
 	Age        compat.Age
 	Manifest   bool         // a ComponentManifest follows the answer at once, and one is awaited
 	Fetch      bool         // with compat.Maintenance: files may be listed and fetched, though nobody plays
+	Content    string       // identity of the packs that are served here, for who may fetch them; at most MaxContent bytes, empty is unknown
 	Server     compat.Build // what the server tells of its own; without Compatibility, which is the answer's own field
 }
 
@@ -179,6 +181,9 @@ func TagsFor(s *compat.Snapshot, h *compat.Hello, j compat.Judgement) AnswerTags
 	}
 	t.Versioned, t.Supported, t.Active = s.Versioned, s.Supported, s.Active
 	t.Manifest, t.Fetch = Exchanges(s, h, j), s.AllowFetch && j.Verdict == compat.Maintenance
+	if j.Plays() || j.Verdict == compat.UpdateBinaries || t.Fetch {
+		t.Content = s.ContentFor(h.Target)
+	}
 	if j.Verdict == compat.UpdateViaStore || j.Pinned() {
 		t.StoreURL = s.StoreURL(h.Target)
 	}

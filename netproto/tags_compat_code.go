@@ -179,6 +179,7 @@ func (t *AnswerTags) code(c *tagCoder) error {
 	c.u8(TagAge, "age", (*uint8)(&t.Age))
 	c.boolean(TagManifest, "manifest follows", &t.Manifest)
 	c.boolean(TagFetch, "files may be fetched", &t.Fetch)
+	c.text(TagServed, "content version served", &t.Content, MaxContent)
 	c.i32(TagServerLogic, "server's logic version", &t.Server.Logic, compat.NoLogic)
 	c.u64(TagServerComponents, "server's components hash", &t.Server.Components)
 	c.i64(TagServerTime, "server's build time", &t.Server.Time)

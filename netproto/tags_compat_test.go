@@ -60,7 +60,7 @@ func fullAnswer() netproto.AnswerTags {
 		Versioned: true, Supported: compat.Range{Min: 5, Max: 8}, Active: compat.Range{Min: 6, Max: 7}, Floor: 7, MinPatch: 3,
 		Redirect: &compat.Endpoint{Host: "next.example", Port: 4000, TLS: true, BaseURL: "https://packs.example/8/"},
 		StoreURL: "https://store.example/game", MessageKey: compat.PopupMaintenance, Message: "Back at noon.", Revision: 12,
-		RetryAfter: 600, Age: compat.ClientOlder, Manifest: true, Fetch: true, Server: serverManifest().Build,
+		RetryAfter: 600, Age: compat.ClientOlder, Manifest: true, Fetch: true, Content: "packs-12", Server: serverManifest().Build,
 	}
 }
 
@@ -189,9 +189,10 @@ func TestAnswerTags(t *testing.T) {
 		{"age", tell(func(a *netproto.AnswerTags) { a.Age = compat.AgeSame }), []uint16{14}},
 		{"manifest", tell(func(a *netproto.AnswerTags) { a.Manifest = true }), []uint16{15}},
 		{"fetch", tell(func(a *netproto.AnswerTags) { a.Fetch = true }), []uint16{16}},
+		{"packs", tell(func(a *netproto.AnswerTags) { a.Content = strings.Repeat("c", netproto.MaxContent) }), []uint16{17}},
 		{"server's logic version", tell(func(a *netproto.AnswerTags) { a.Server.Logic = 0 }), []uint16{20}},
 		{"server's build", tell(func(a *netproto.AnswerTags) { a.Server = serverManifest().Build }), []uint16{20, 21, 22, 23, 24, 25}},
-		{"everything", fullAnswer(), []uint16{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 21, 22, 23, 24, 25}},
+		{"everything", fullAnswer(), []uint16{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 22, 23, 24, 25}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -221,7 +222,7 @@ func TestT4KnownTagsAreStrict(t *testing.T) {
 		{"hello", helloTail(t, fullHello()), netproto.IDHandshake, func(tail netproto.Tags) error { _, err := readHello(t, tail); return err }},
 		{"answer", answerTail(t, fullAnswer()), netproto.IDHandshakeAnswer, func(tail netproto.Tags) error { _, err := readAnswer(t, tail); return err }},
 	}
-	texts := map[string][]uint16{"hello": {7, 8, 9, 10}, "answer": {10, 24, 25}} // they may have any length up to their cap
+	texts := map[string][]uint16{"hello": {7, 8, 9, 10}, "answer": {10, 17, 24, 25}} // they may have any length up to their cap
 	for _, r := range reads {
 		if err := r.read(r.full); err != nil {
 			t.Fatal(err)
@@ -250,7 +251,7 @@ func TestT4UnknownTagsAreSkipped(t *testing.T) {
 			t.Errorf("hello with tag %d: %+v, %v", unknown, h, err)
 		}
 	}
-	for _, unknown := range []uint16{0, 1, 2, 17, 18, 19, 26, 29, 300, math.MaxUint16} {
+	for _, unknown := range []uint16{0, 1, 2, 18, 19, 26, 29, 300, math.MaxUint16} {
 		a, err := readAnswer(t, answerTail(t, fullAnswer()).With(unknown, []byte("later")))
 		if err != nil || !reflect.DeepEqual(a.Told(), fullAnswer()) {
 			t.Errorf("answer with tag %d: %+v, %v", unknown, a, err)

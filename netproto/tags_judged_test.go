@@ -76,6 +76,20 @@ func TestTagsFor(t *testing.T) {
 		{"pinned", production, func(h *compat.Hello) { h.Floor = 8 }, "Android-arm64", compat.ClientTooNew, []uint16{3, 5, 6, 7, 10, 12, 14, 20}},
 		{"a developer's", development, nil, "Windows-win64", compat.ComponentsMismatch, append([]uint16{3, 5, 6, 12, 14, 15, 20}, identity...)},
 		{"another updater", development, func(h *compat.Hello) { h.Updater = compat.UpdaterOlder }, "Windows-win64", compat.UpdaterMismatch, nil},
+		{"packs", func() *compat.Snapshot {
+			return &compat.Snapshot{Compatibility: "V", Custom: true, Content: "packs-12"}
+		},
+			func(h *compat.Hello) { h.Build = compat.Build{Logic: compat.NoLogic, Compatibility: "V"} }, "Linux-x64", compat.UpdateResources, []uint16{3, 17}},
+		{"packs, and nothing to fetch", func() *compat.Snapshot {
+			s := production()
+			s.Content = "packs-12"
+			return s
+		}, func(h *compat.Hello) { h.Floor = 8 }, "Android-arm64", compat.ClientTooNew, []uint16{3, 5, 6, 7, 10, 12, 14, 20}},
+		{"packs ahead of the end of a maintenance", func() *compat.Snapshot {
+			s := production()
+			s.Maintenance, s.AllowFetch, s.Content = true, true, "packs-12"
+			return s
+		}, nil, "Windows-win64", compat.Maintenance, []uint16{3, 5, 6, 11, 12, 14, 16, 17, 20}},
 		{"without a logic version", func() *compat.Snapshot { return &compat.Snapshot{Compatibility: "V", Custom: true} },
 			func(h *compat.Hello) { h.Build = compat.Build{Logic: compat.NoLogic, Compatibility: "V"} }, "Linux-x64", compat.Accept, nil},
 	}

@@ -140,10 +140,16 @@ func (v *view) fails(r Rule) bool {
 	case RuleComponents:
 		return v.hashed && v.differs()
 	case RuleContent:
-		return v.Tagged && v.Snapshot.Content != "" && v.Hello.Content != v.Snapshot.Content
+		return v.Tagged && v.otherContent()
 	default:
 		return false
 	}
+}
+
+// otherContent reports whether the client has not the packs that are served to it. Where those are unknown nobody knows.
+func (v *view) otherContent() bool {
+	served := v.ContentFor(v.Target)
+	return served != "" && v.Hello.Content != served
 }
 
 func (v *view) underMaintenance() bool {

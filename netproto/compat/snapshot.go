@@ -60,6 +60,7 @@ type Payload struct {
 // Target is what a server has for the clients of one target.
 type Target struct {
 	Store    bool      // only a store can replace a module there (Android, iOS, Web)
+	Content  string    // identity of the packs that are served to them, where it is not the snapshot's; empty where it is
 	Payloads []Payload // the newest logic version first
 }
 

@@ -27,13 +27,13 @@ func (c *Catalogue) Describe(w io.Writer) error {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%016x\t%x\n", e.Index, target, e.Path, e.Size, e.FNV, sum)
 	}
 	fmt.Fprintln(table)
-	fmt.Fprintln(table, "CLIENTS OF\tFILES\tBYTES\tNATIVE UPDATE")
+	fmt.Fprintln(table, "CLIENTS OF\tFILES\tBYTES\tNATIVE UPDATE\tPACKS")
 	for _, o := range c.all() {
 		name := o.target
 		if name == "" {
 			name = "any other target"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", name, len(o.files), o.bytes(), o.nativeUpdate())
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\n", name, len(o.files), o.bytes(), o.nativeUpdate(), o.content())
 	}
 	if len(c.editions) > 0 {
 		fmt.Fprintln(table)

@@ -136,9 +136,9 @@ func (c *session) replyEngine(hello *netproto.Handshake, answer *netproto.Handsh
 }
 
 // explain adds to the answer what the server says of its verdict, and returns the components that are to follow it, if any. A
-// server without an operator and without logic versions has nothing to add.
+// server without an operator, without logic versions and without an identity of its packs has nothing to add.
 func (c *session) explain(answer *netproto.HandshakeAnswer, m *meeting) (follows *netproto.ComponentManifest) {
-	if c.server.operator.Load() == nil && !m.snapshot.Versioned {
+	if c.server.operator.Load() == nil && !m.snapshot.Versioned && m.snapshot.Content == "" {
 		return nil
 	}
 	tags := netproto.TagsFor(m.snapshot, &m.hello, m.verdict)

@@ -73,6 +73,9 @@ func (c *Catalogue) declare(ctx context.Context, set Settings) error {
 		}
 	}
 	d.offerTo(payloads)
+	if set.Compat.Content == ContentOfPacks {
+		c.identify(&d)
+	}
 	c.declared = d
 	c.standing = configured(c)
 	if !d.Versioned {

@@ -73,6 +73,7 @@ func open(ctx context.Context, set Settings, before *Catalogue, log zerolog.Logg
 		c.Close()
 		return nil, err
 	}
+	c.warnContent(log)
 	return c, nil
 }
 

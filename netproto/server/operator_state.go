@@ -14,10 +14,11 @@ import (
 // number would lose bits in other programs.
 type State struct {
 	Settings      compat.Settings  `json:"settings"`
-	Versioned     bool             `json:"versioned"`     // there are ranges
-	Supported     compat.Range     `json:"supported"`     // what the build can serve; meaningless where not versioned
-	Compatibility string           `json:"compatibility"` // what clients are compared with
-	Custom        bool             `json:"custom"`        // it is the game's own
+	Versioned     bool             `json:"versioned"`         // there are ranges
+	Supported     compat.Range     `json:"supported"`         // what the build can serve; meaningless where not versioned
+	Compatibility string           `json:"compatibility"`     // what clients are compared with
+	Custom        bool             `json:"custom"`            // it is the game's own
+	Content       string           `json:"content,omitempty"` // identity of the packs that are served; empty: nobody compares
 	Development   bool             `json:"development"`
 	Build         BuildState       `json:"build"`
 	Baselines     []Baseline       `json:"baselines"` // of every supported version, the oldest first
@@ -95,7 +96,7 @@ func (o *Operator) Show() State {
 	d := st.declared
 	s := State{
 		Settings: st.settings, Versioned: d.Versioned, Supported: d.Supported, Development: d.Development,
-		Compatibility: st.snapshot.Compatibility, Custom: st.snapshot.Custom, Build: buildState(d.Build),
+		Compatibility: st.snapshot.Compatibility, Custom: st.snapshot.Custom, Content: st.snapshot.Content, Build: buildState(d.Build),
 		Connected: o.crowd.groups(st.clamp()), LastHour: o.crowd.lastHour(time.Now()), Floors: floorCounts(o.store.Floors()),
 		Hints: hints(st.settings, d.Declared), Boot: bootStates(o.booted), Secured: o.Secured(),
 	}

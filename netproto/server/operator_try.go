@@ -82,7 +82,7 @@ func (o *Operator) forecast(now *standing, then compat.Settings) Forecast {
 // again judges a guest as if it came again. Its packs are left aside: it is here to fetch them.
 func (o *Operator) again(s *compat.Snapshot, g *guest) compat.Judgement {
 	h := g.hello
-	h.Developer, h.Now, h.Content = s.Developers[g.account], time.Now(), s.Content
+	h.Developer, h.Now, h.Content = s.Developers[g.account], time.Now(), s.ContentFor(g.hello.Target)
 	return compat.Evaluate(s, &h)
 }
 

@@ -31,8 +31,8 @@ type Compat struct {
 	Build string
 	// Branch is its branch, at most compat.MaxBranch bytes.
 	Branch string
-	// Content is the identity of the packs that are served, at most netproto.MaxContent bytes. Clients that name another one, or none,
-	// are told to fetch packs first. Empty: nobody compares.
+	// Content is the identity of the packs that are served, at most netproto.MaxContent bytes; ContentOfPacks is what they are by
+	// themselves. Clients that name another one, or none, are told to fetch packs first. Empty: nobody compares.
 	Content string
 	// Development says that this is a developer's server: differences are shown, and nobody's build is replaced.
 	Development bool

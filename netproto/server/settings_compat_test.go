@@ -114,3 +114,87 @@ func TestContentIsCompared(t *testing.T) {
 		}
 	}
 }
+
+// TestContentOfPacks compares clients with what the packs on offer are by themselves, before and after a publication.
+func TestContentOfPacks(t *testing.T) {
+	set := versioned(t)
+	set.Compat.Content = server.ContentOfPacks
+	core := filepath.Join(set.Baking.ClientResources, "Core.zip")
+	h, o := govern(t, set)
+	judged := func(content string, verdict compat.Verdict) string {
+		t.Helper()
+		p := h.dial(t, netproto.C1)
+		p.send(client(7, "Linux-x64", func(s *netproto.HelloTags) { s.Content = content }))
+		answer := nextAnswer(p)
+		if answer.Verdict != verdict {
+			t.Errorf("%q: %v", content, answer.Verdict)
+		}
+		var packs []compat.Pack
+		for _, f := range next[*netproto.FileList](p).Files {
+			if f.Role == 0 {
+				packs = append(packs, compat.Pack{Path: f.Path, Size: int64(f.Size), Sum: f.SHA256})
+			}
+		}
+		told := answer.Told().Content
+		if len(packs) == 0 || told != compat.DerivedContent(packs) || told != o.Snapshot().ContentFor("Linux-x64") {
+			t.Errorf("it tells %q of %v", told, packs)
+		}
+		return told
+	}
+	before := judged("", compat.UpdateResources)
+	judged(before, compat.Accept)
+	put(t, core+".new", "another pack")
+	if err := os.Rename(core+".new", core); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	after := judged(before, compat.UpdateResources)
+	if judged(after, compat.Accept); after == before {
+		t.Error("another pack, and the same identity")
+	}
+}
+
+// TestContentWithoutLogicVersions is compared, too, and told; who says nothing of itself is let alone.
+func TestContentWithoutLogicVersions(t *testing.T) {
+	set := settings(t)
+	set.Compat.Content = "packs-12"
+	h := start(t, set)
+	for content, verdict := range map[string]compat.Verdict{"packs-12": compat.Accept, "packs-11": compat.UpdateResources} {
+		m := hello(netproto.C1)
+		if err := m.Say(netproto.HelloTags{Build: compat.Build{Logic: 1}, Content: content}); err != nil {
+			t.Fatal(err)
+		}
+		p := h.dial(t, netproto.C1)
+		p.send(m)
+		if answer := nextAnswer(p); answer.Verdict != verdict || answer.Told().Content != "packs-12" {
+			t.Errorf("%q: %v, %+v", content, answer.Verdict, answer.Told())
+		}
+	}
+	p := h.dial(t, netproto.C1)
+	p.send(hello(netproto.C1))
+	if answer := nextAnswer(p); answer.Verdict != compat.Accept {
+		t.Errorf("nothing said: %v", answer.Verdict)
+	}
+}
+
+// TestContentThatCantBe warns of an identity that the packs on offer don't have, and of no other.
+func TestContentThatCantBe(t *testing.T) {
+	for content, warned := range map[string]bool{compat.DerivedContent(nil): true, "packs-12": false, server.ContentOfPacks: false, "": false} {
+		set := versioned(t)
+		set.Compat.Content = content
+		h, o := govern(t, set)
+		if got := strings.Contains(h.log.String(), "the packs on offer are others"); got != warned {
+			t.Errorf("%q: warned %t", content, got)
+		}
+		if content == server.ContentOfPacks {
+			set := versioned(t)
+			set.Compat.Content = o.Snapshot().Content // of the same packs
+			h, _ := govern(t, set)
+			if strings.Contains(h.log.String(), "the packs on offer are others") {
+				t.Error("warned of what is right")
+			}
+		}
+	}
+}

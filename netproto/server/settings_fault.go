@@ -82,7 +82,7 @@ func kinds() []kind {
 		{"Compat.Payloads", aText, `""`, "folder of native modules for older logic versions: LOGIC/TARGET/FILE, with sidecars"},
 		{"Compat.Build", aText, `""`, "name of the server's build; that of its manifest if empty"},
 		{"Compat.Branch", aText, `""`, "its branch; that of its manifest if empty"},
-		{"Compat.Content", aText, `""`, "identity of the packs that are served; clients with another one are told to fetch packs; not compared if empty"},
+		{"Compat.Content", aText, `""`, "identity of the packs that are served, \"packs\" for what they are by themselves; clients with another one are told to fetch packs; not compared if empty"},
 		{"Compat.Development", aTruth, "false", "a developer's server: show differences, replace nobody's build"},
 		{"Compat.Lax", aTruth, "false", "let a server for players run without enforcing components"},
 		{"Compat.FloorsByAPI", aTruth, "false", "only the API pins accounts, and not that a client plays with a version"},

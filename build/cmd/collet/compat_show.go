@@ -52,6 +52,9 @@ func showState(out io.Writer, s server.State, now time.Time) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	showSettings(t, s.Settings)
 	fmt.Fprintf(t, "serves\t%s\n", clean(s.Compatibility))
+	if s.Content != "" {
+		fmt.Fprintf(t, "packs\t%s\n", clean(s.Content))
+	}
 	fmt.Fprintf(t, "supported\t%s\n", rangeText(s.Supported, s.Versioned))
 	fmt.Fprintf(t, "build\t%s\n", buildText(s.Build))
 	if s.Development {

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"github.com/rs/zerolog"
+
+	"collet/netproto/compat"
+	"collet/netproto/release"
+)
+
+// ContentOfPacks as Compat.Content stands for the identity that the packs on offer have by themselves (compat.DerivedContent).
+const ContentOfPacks = "packs"
+
+// identify finds out the identities of the packs that are offered: that for everybody, and those of the targets whose are others.
+func (c *Catalogue) identify(d *declaration) {
+	d.Content = c.common.content()
+	for name, o := range c.offers {
+		if own := o.content(); own != d.Content {
+			t := d.Targets[name]
+			t.Content = own
+			d.Targets[name] = t
+		}
+	}
+}
+
+// content is the identity of the packs of an offer.
+func (o *offer) content() string {
+	var packs []compat.Pack
+	for _, f := range o.files {
+		if sum, known := f.Digest.SHA256(); f.Role == release.Resource && known {
+			packs = append(packs, compat.Pack{Path: f.Path, Size: f.Size, Sum: sum})
+		}
+	}
+	return compat.DerivedContent(packs)
+}
+
+// warnContent tells of an identity in the settings that the packs on offer can't have: clients would fetch them, find that out, and not
+// play.
+func (c *Catalogue) warnContent(log zerolog.Logger) {
+	named := c.declared.Content
+	if !compat.IsDerivedContent(named) {
+		return
+	}
+	for _, o := range c.all() {
+		if is := o.content(); is != named && c.declared.Targets[o.target].Content != is {
+			log.Warn().Str("target", o.target).Str("packs", is).Msgf("Compat.Content is %s, and the packs on offer are others: clients will not play with them", named)
+			return
+		}
+	}
+}
