@@ -62,6 +62,7 @@ var imports = map[string]row{
 	"netproto":                   {ours: []string{"netproto/compat"}, others: []string{web, proxy}},
 	"netproto/transporttest":     {},
 	"netproto/compat":            {others: []string{sha}},
+	"netproto/dentest":           {},
 	"netproto/releasetest":       {ours: []string{"netproto/chunk", "netproto/release"}, others: []string{zstd}},
 	"netproto/chunk":             {others: []string{sha, brotli, zstd}},
 	"netproto/release":           {ours: []string{"netproto/chunk", "netproto/compat"}, others: []string{sha, brotli, zstd, tuf, sslib, signer}},
