@@ -143,6 +143,9 @@ type Hash [32]byte
 // String is the 64 lowercase hexadecimal digits that go over the wire.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
+// MarshalText is String, for JSON and the like.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
 // ParseHash reads 64 hexadecimal digits of either case.
 func ParseHash(text string) (h Hash, err error) {
 	if len(text) != hexHash {

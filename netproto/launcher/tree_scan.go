@@ -1,0 +1,294 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+
+	"collet/platform"
+)
+
+// maxDepth is how many folders may lie in each other: more than any project has, and the end of a loop of links where the
+// system has no inodes to see it by.
+const maxDepth = 64
+
+// ErrTooManyFiles says that a tree has more than MaxFiles files.
+var ErrTooManyFiles = fmt.Errorf("the folder holds more than %d files: leave some out", MaxFiles)
+
+// found is one file that a scan takes.
+type found struct {
+	File
+	id    platform.Identity
+	known bool // Hash is
+}
+
+// folder is one folder to be looked into.
+type folder struct {
+	path   string   // "." is the root
+	inodes []uint64 // of the folders above and its own, as far as links were followed
+	depth  int
+}
+
+// walker looks into folders beside each other.
+type walker struct {
+	tree *Tree
+	ctx  context.Context
+
+	mu       sync.Mutex
+	wake     *sync.Cond
+	queue    []folder
+	busy     int
+	files    []found
+	problems []PathProblem
+	err      error
+}
+
+// walk lists the files of the tree. The walker lives as long as this call, so it may hold the context.
+func (t *Tree) walk(ctx context.Context) ([]found, []PathProblem, error) {
+	w := &walker{tree: t, ctx: ctx, queue: []folder{{path: "."}}}
+	w.wake = sync.NewCond(&w.mu)
+	var walking sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		walking.Go(w.work)
+	}
+	walking.Wait()
+	return w.files, w.problems, w.err
+}
+
+func (w *walker) work() {
+	for {
+		f, ok := w.next()
+		if !ok {
+			return
+		}
+		files, folders, problems, err := w.look(f)
+		w.add(files, folders, problems, err)
+	}
+}
+
+// next waits for a folder to look into, or for the end: no folder and nobody who might find one.
+func (w *walker) next() (folder, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.queue) == 0 && w.busy > 0 && w.err == nil {
+		w.wake.Wait()
+	}
+	if len(w.queue) == 0 || w.err != nil {
+		return folder{}, false
+	}
+	last := len(w.queue) - 1
+	f := w.queue[last]
+	w.queue = w.queue[:last]
+	w.busy++
+	return f, true
+}
+
+func (w *walker) add(files []found, folders []folder, problems []PathProblem, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy--
+	w.files = append(w.files, files...)
+	w.problems = append(w.problems, problems...)
+	w.queue = append(w.queue, folders...)
+	if err == nil && len(w.files) > MaxFiles {
+		err = ErrTooManyFiles
+	}
+	if w.err == nil {
+		w.err = err
+	}
+	w.wake.Broadcast()
+}
+
+// look lists one folder. Only a fault of the root is an error.
+func (w *walker) look(f folder) (files []found, folders []folder, problems []PathProblem, err error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, nil, nil, err
+	}
+	entries, err := w.tree.fsys.ReadDir(f.path)
+	switch {
+	case err != nil && f.path == ".":
+		return nil, nil, nil, err
+	case isGone(err):
+		return nil, nil, nil, nil
+	case err != nil:
+		return nil, nil, []PathProblem{{Path: f.path, Err: err}}, nil
+	}
+	names, kinds, problems := w.wanted(f, entries)
+	infos := lstatAll(w.tree.fsys, names)
+	for i, name := range names {
+		one, sub, err := w.sort(f, name, kinds[i], infos[i])
+		switch {
+		case err != nil:
+			problems = append(problems, PathProblem{Path: name, Err: err})
+		case sub != nil:
+			folders = append(folders, *sub)
+		case one != nil:
+			files = append(files, *one)
+		}
+	}
+	return files, folders, problems, nil
+}
+
+// wanted are the entries that are to be looked at, as paths.
+func (w *walker) wanted(f folder, entries []fs.DirEntry) (names []string, kinds []fs.FileMode, problems []PathProblem) {
+	for _, e := range entries {
+		name := path.Join(f.path, e.Name())
+		if f.path == "." && strings.EqualFold(name, StateFolder) || w.tree.skip(name, e.IsDir()) {
+			continue
+		}
+		if err := CheckPath(name); err != nil {
+			problems = append(problems, PathProblem{Path: name, Err: err})
+			continue
+		}
+		names, kinds = append(names, name), append(kinds, e.Type())
+	}
+	return names, kinds, problems
+}
+
+var (
+	errLink    = errors.New("is a symbolic link: replace it by what it points to, or leave it out")
+	errOutside = errors.New("is a symbolic link that leads out of the folder, or nowhere: replace it, or leave it out")
+	errLoop    = errors.New("is a symbolic link to a folder that it lies in: remove it, or leave it out")
+	errSpecial = errors.New("is no regular file: leave it out")
+	errDeep    = fmt.Errorf("lies more than %d folders deep: move it up", maxDepth)
+)
+
+// sort says what a name is: a file to take, a folder to look into, or nothing when it has gone meanwhile.
+func (w *walker) sort(f folder, name string, kind fs.FileMode, info fs.FileInfo) (*found, *folder, error) {
+	if kind&fs.ModeSymlink != 0 {
+		if w.tree.links == LinksLeftOut {
+			return nil, nil, errLink
+		}
+		target, err := w.tree.fsys.Stat(name)
+		if err != nil {
+			return nil, nil, errOutside
+		}
+		if w.tree.skip(name, target.IsDir()) {
+			return nil, nil, nil
+		}
+		info = target
+	}
+	switch {
+	case info == nil:
+		_, err := w.tree.fsys.Lstat(name)
+		if isGone(err) {
+			err = nil
+		}
+		return nil, nil, err
+	case info.IsDir():
+		sub, err := f.below(name, platform.IdentityOf(info).Inode)
+		return nil, sub, err
+	case !info.Mode().IsRegular():
+		return nil, nil, errSpecial
+	}
+	id := platform.IdentityOf(info)
+	return &found{File: File{Path: name, Size: uint64(id.Size)}, id: id}, nil, nil
+}
+
+// below is a folder in this one, unless it is this one or one above it.
+func (f folder) below(name string, inode uint64) (*folder, error) {
+	if f.depth >= maxDepth {
+		return nil, errDeep
+	}
+	sub := &folder{path: name, depth: f.depth + 1, inodes: f.inodes}
+	if inode == 0 {
+		return sub, nil
+	}
+	for _, above := range f.inodes {
+		if above == inode {
+			return nil, errLoop
+		}
+	}
+	sub.inodes = append(f.inodes[:len(f.inodes):len(f.inodes)], inode)
+	return sub, nil
+}
+
+// lstatAll is Lstat for each name; what can't be told is nil.
+func lstatAll(fsys platform.FS, names []string) []fs.FileInfo {
+	if g, can := fsys.(platform.Glancer); can && len(names) > 1 {
+		return g.LstatAll(names)
+	}
+	infos := make([]fs.FileInfo, len(names))
+	for i, name := range names {
+		if info, err := fsys.Lstat(name); err == nil {
+			infos[i] = info
+		}
+	}
+	return infos
+}
+
+// hashAll fills in the hashes: from the cache, or by reading. Largest files come first, so that no core waits at the end.
+func (t *Tree) hashAll(ctx context.Context, files []found) ([]PathProblem, error) {
+	missing := t.cache.fill(files)
+	t.done.Store(0)
+	total := uint64(0)
+	for _, i := range missing {
+		total += files[i].Size
+	}
+	t.total.Store(total)
+	problems := make([]error, len(missing))
+	err := atOnce(ctx, len(missing), func(ctx context.Context, n int, buf []byte) error {
+		f := &files[missing[n]]
+		if problems[n] = t.hashFile(ctx, f, buf); problems[n] == nil || isGone(problems[n]) {
+			problems[n] = nil
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []PathProblem
+	for n, err := range problems {
+		if err != nil {
+			list = append(list, PathProblem{Path: files[missing[n]].Path, Err: err})
+		}
+	}
+	return list, nil
+}
+
+// hashTries is how often a file that changes while it is read is begun again.
+const hashTries = 3
+
+// hashFile reads a file until it stays the same meanwhile.
+func (t *Tree) hashFile(ctx context.Context, f *found, buf []byte) error {
+	for range hashTries {
+		same, err := t.hashOnce(ctx, f, buf)
+		if err != nil || same {
+			return err
+		}
+	}
+	return ErrKeepsChanging
+}
+
+// hashOnce reads a file and reports whether it stayed the same meanwhile.
+func (t *Tree) hashOnce(ctx context.Context, f *found, buf []byte) (same bool, err error) {
+	file, err := t.Open(f.Path)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	f.id, f.Size = platform.IdentityOf(info), uint64(info.Size())
+	started := t.now()
+	hash, err := hashRange(ctx, file, 0, info.Size(), buf, func(n int) { t.done.Add(uint64(n)) })
+	if err != nil {
+		return false, err
+	}
+	after, err := file.Stat()
+	if err != nil || !sameIdentity(platform.IdentityOf(after), f.id) {
+		return false, err
+	}
+	f.Hash, f.known = hash, true
+	if t.unchanged(file, f.id, started) {
+		t.cache.put(f.Path, f.id, hash)
+	}
+	return true, nil
+}
