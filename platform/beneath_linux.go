@@ -72,7 +72,7 @@ func (b *beneath) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, e
 	fd, err := b.open(name, flag, perm)
 	switch err {
 	case nil:
-		return os.NewFile(uintptr(fd), name), nil
+		return os.NewFile(uintptr(fd), path.Join(b.Root.Name(), name)), nil
 	case unix.ENOENT, unix.EEXIST:
 		return nil, &fs.PathError{Op: "openat", Path: name, Err: err}
 	default:

@@ -98,7 +98,7 @@ func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
 
 // ReadDir implements FS.
 func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
-	f, err := d.names.OpenFile(filepath.FromSlash(name), os.O_RDONLY, 0)
+	f, err := d.root.Open(filepath.FromSlash(name)) // so that entries know where they lie
 	if err != nil {
 		return nil, err
 	}

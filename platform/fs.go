@@ -36,7 +36,7 @@ type FS interface {
 	Remove(name string) error
 	// MkdirAll makes a folder and those above it; one that is there already is no error.
 	MkdirAll(name string, perm fs.FileMode) error
-	// ReadDir lists a folder, sorted by name. "." is the folder itself.
+	// ReadDir lists a folder, sorted by name. "." is the folder itself. The entries can be asked for their Info.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// Stat follows symbolic links as long as they stay inside; Lstat does not follow.
 	Stat(name string) (fs.FileInfo, error)

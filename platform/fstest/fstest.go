@@ -91,7 +91,7 @@ func Get(t *testing.T, fsys platform.FS, name string) string {
 	return string(data)
 }
 
-// Listing is the names in a folder, folders with a slash behind.
+// Listing is the names in a folder, folders with a slash behind. Each entry has to tell its Info.
 func Listing(t *testing.T, fsys platform.FS, name string) string {
 	t.Helper()
 	entries, err := fsys.ReadDir(name)
@@ -100,6 +100,9 @@ func Listing(t *testing.T, fsys platform.FS, name string) string {
 	}
 	var names []string
 	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Name() != e.Name() || info.IsDir() != e.IsDir() {
+			t.Errorf("%s in %s: %v, %v", e.Name(), name, info, err)
+		}
 		if e.IsDir() {
 			names = append(names, e.Name()+"/")
 		} else {
