@@ -295,3 +295,31 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// TestShortestEntries: lists of entries without any text pass the check of how many can follow.
+func TestShortestEntries(t *testing.T) {
+	for _, c := range []struct {
+		from launcher.Side
+		m    launcher.Message
+	}{
+		{launcher.FromDevice, &launcher.ResponseFileLayout{Files: make([]launcher.File, 2)}},
+		{launcher.FromDevice, &launcher.ResponseFileBlockHashes{Hashes: make([]launcher.Hash, 2)}},
+		{launcher.FromDesk, &launcher.RequestTree{Known: make([]launcher.Hash, launcher.MaxDigests)}},
+		{launcher.FromDevice, &launcher.ResponseTree{Removed: make([]string, 2)}},
+		{launcher.FromDevice, &launcher.ResponseTree{Files: make([]launcher.File, 2)}},
+		{launcher.FromDevice, &launcher.ResponseTree{Parts: make([]launcher.FilePart, 2)}},
+		{launcher.FromDesk, &launcher.PutFiles{Files: make([]launcher.PutFile, 2)}},
+		{launcher.FromDesk, &launcher.DeleteFiles{Paths: make([]string, 2)}},
+		{launcher.FromDevice, &launcher.BatchReport{Failures: make([]launcher.BatchFailure, 2)}},
+		{launcher.FromDevice, &launcher.ResponseBlocks{Hashes: make([]launcher.Hash, 2)}},
+		{launcher.FromDevice, &launcher.LogLines{Lines: make([]launcher.TimedLine, 2)}},
+	} {
+		data, err := launcher.Encode(launcher.Released, c.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := launcher.Decode(launcher.Released, c.from, data); err != nil || fields(t, got) == "" {
+			t.Errorf("%T: %v", c.m, err)
+		}
+	}
+}

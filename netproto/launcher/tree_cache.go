@@ -153,7 +153,7 @@ type savedEntry struct {
 func (s *savedCache) code(c *coder) {
 	c.text8("Boot", &s.boot)
 	c.i64("When", &s.when)
-	list(c, "Entries", &s.entries, MaxFiles, 2+5*8+len(Hash{})+4, func(e *savedEntry) {
+	list(c, "Entries", &s.entries, MaxFiles, 2+4*8+len(Hash{})+4, func(e *savedEntry) {
 		c.text16("Path", &e.path)
 		c.i64("Size", &e.id.Size)
 		c.time("Modified", &e.id.Modified)
