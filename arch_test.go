@@ -34,6 +34,7 @@ const (
 	kong   = "github.com/alecthomas/kong"
 	toml   = "github.com/pelletier/go-toml/v2"
 	image  = "golang.org/x/image"
+	words  = "golang.org/x/text"
 	web    = "github.com/coder/websocket"
 	proxy  = "golang.org/x/net/http/httpproxy"
 	prom   = "github.com/prometheus/client_golang/prometheus"
@@ -62,11 +63,13 @@ var imports = map[string]row{
 	"netproto":                   {ours: []string{"netproto/compat"}, others: []string{web, proxy}},
 	"netproto/transporttest":     {},
 	"netproto/compat":            {others: []string{sha}},
+	"netproto/den":               {others: []string{sys, "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"}},
 	"netproto/dentest":           {},
 	"netproto/releasetest":       {ours: []string{"netproto/chunk", "netproto/release"}, others: []string{zstd}},
 	"netproto/chunk":             {others: []string{sha, brotli, zstd}},
 	"netproto/release":           {ours: []string{"netproto/chunk", "netproto/compat"}, others: []string{sha, brotli, zstd, tuf, sslib, signer}},
-	"netproto/server":            {ours: []string{"netproto", "netproto/chunk", "netproto/compat", "netproto/release", "platform"}, others: []string{toml, web, prom, bolt}},
+	"netproto/launcher":          {ours: []string{"netproto/den", "netproto/release", "platform"}, others: []string{sha, "github.com/fsnotify/fsnotify"}},
+	"netproto/server":            {ours: []string{"netproto", "netproto/chunk", "netproto/compat", "netproto/release", "platform"}, others: []string{toml, web, prom, bolt, words}},
 	"netproto/cmd/collet-server": {ours: []string{".", "netproto/server"}, others: []string{kong}},
 	"app/update":                 {ours: []string{"netproto/release", "netproto/compat"}},
 	"app/install":                {ours: []string{"app/update", "netproto/release", "platform"}},

@@ -1,0 +1,31 @@
+package den
+
+// burnt are the numbers that were sent more than once. A released receiver keeps a copy that comes after its number was
+// delivered, and hands it out one lap later instead of what has the number then; and it keeps that again in its place
+// (reference 2.4). So a burnt number stays burnt, and carries something harmless from then on.
+type burnt struct {
+	bits  [(numbers + 63) / 64]uint64
+	count int
+}
+
+func (b *burnt) has(n uint16) bool { return b.bits[n/64]&(1<<(n%64)) != 0 }
+
+func (b *burnt) add(n uint16) {
+	if !b.has(n) {
+		b.bits[n/64] |= 1 << (n % 64)
+		b.count++
+	}
+}
+
+// within reports whether one of the count numbers from n on is burnt.
+func (b *burnt) within(n uint16, count int) bool {
+	if b.count == 0 {
+		return false
+	}
+	for i := range min(count, numbers) {
+		if b.has(ahead(n, i)) {
+			return true
+		}
+	}
+	return false
+}

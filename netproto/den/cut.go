@@ -1,0 +1,86 @@
+package den
+
+import "time"
+
+// cut gives the next number to the next part of what is queued, or to something harmless where the number is burnt or
+// the path is to be tried. It reports false if nothing is queued.
+func (s *sender) cut(now time.Time) bool {
+	if len(s.queue) == 0 {
+		return false
+	}
+	if s.cutAt > 0 {
+		s.part()
+		return true
+	}
+	m := &s.queue[0]
+	switch size := s.sizes.probe(len(m.payload), now); {
+	case s.blocked(m):
+		s.detour++
+		s.fill(0)
+	case size > 0 && !s.burnt.has(s.number()):
+		s.fill(size)
+	case m.link != nil:
+		s.add(&entry{kind: cmdLinkState, link: m.link})
+		s.pop()
+	case len(m.payload) <= s.sizes.size():
+		s.add(&entry{kind: cmdReliable, body: m.payload})
+		s.pop()
+	default:
+		s.part()
+	}
+	return true
+}
+
+// blocked reports whether m would cover a burnt number. There may be so many of them that nothing long fits between;
+// then a message is sent all the same, since the application's digests find what comes out wrong.
+func (s *sender) blocked(m *outgoing) bool {
+	count := max(1, (len(m.payload)+s.sizes.size()-1)/s.sizes.size())
+	return s.detour < maxDetour && s.burnt.within(s.number(), count)
+}
+
+// part gives the next number to the next part of the message under way.
+func (s *sender) part() {
+	m := &s.queue[0]
+	e := &entry{kind: cmdReliableLong}
+	if s.cutAt == 0 {
+		e.flags |= partFirst
+	}
+	end := min(s.cutAt+s.sizes.size(), len(m.payload))
+	e.body = m.payload[s.cutAt:end:end]
+	s.cutAt = end
+	if end == len(m.payload) {
+		e.flags |= partLast
+		s.pop()
+	}
+	s.add(e)
+}
+
+// fill gives the next number to something harmless of at least size bytes.
+func (s *sender) fill(size int) {
+	body := s.harmless
+	if size > len(body) {
+		body = make([]byte, size)
+		copy(body, s.harmless)
+	}
+	e := &entry{kind: cmdReliable, body: body, filler: true, probe: size}
+	if len(s.harmless) == 0 {
+		e.kind = cmdReliableLong // a part that belongs to nothing
+	}
+	s.fillers++
+	s.add(e)
+}
+
+// number is the next number.
+func (s *sender) number() uint16 { return ahead(s.base, len(s.window)) }
+
+func (s *sender) add(e *entry) {
+	e.number = s.number()
+	s.window = append(s.window, e)
+}
+
+// pop drops the message at the front of the queue, all of which has numbers.
+func (s *sender) pop() {
+	s.queue[0] = outgoing{}
+	s.queue = s.queue[1:]
+	s.cutAt, s.detour = 0, 0
+}

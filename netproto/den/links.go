@@ -1,0 +1,286 @@
+package den
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"time"
+)
+
+// ErrLinkRefused says that the peer does not know what a link's message means.
+var ErrLinkRefused = errors.New("the peer refused the link; it does not share this state")
+
+// In protocol 0 everything about links but the first request gets lost without notice (reference 2.7), so each thing is
+// said several times, with growing gaps. A peer ignores what it knows already.
+const (
+	linkRepeats   = 3 // times after the first
+	linkRepeatGap = 100 * time.Millisecond
+	linkRepeatMul = 3
+
+	// linkRetry is how long a link stays pending until it is asked for again under another id.
+	linkRetry   = 1500 * time.Millisecond
+	linkRetries = 3
+
+	// maxLinks is how many links a peer may make on one connection; the Remote Launcher needs one.
+	maxLinks = 1024
+)
+
+// repeat is something that is said several times.
+type repeat struct {
+	left int
+	gap  time.Duration
+	at   time.Time
+}
+
+// start begins at now; a reliable connection says things once.
+func (r *repeat) start(now time.Time, reliable bool) {
+	*r = repeat{left: 1 + linkRepeats, gap: linkRepeatGap, at: now}
+	if reliable {
+		r.left = 1
+	}
+}
+
+// due reports whether it is to be said at now, and if so counts it as said.
+func (r *repeat) due(now time.Time) bool {
+	if r.left == 0 || now.Before(r.at) {
+		return false
+	}
+	r.left--
+	r.at = now.Add(r.gap)
+	r.gap *= linkRepeatMul
+	return true
+}
+
+// Link is a State shared over one Conn.
+type Link struct {
+	conn    *Conn
+	state   *State
+	message []byte
+	flags   uint8
+	types   []ValueType
+
+	// Guarded by conn.mu.
+	id      uint16
+	mine    bool // we asked for it
+	up      bool
+	err     error
+	asked   time.Time // when it was last asked for
+	tries   int
+	said    repeat // linkUp
+	changes map[uint16]*repeat
+	done    chan struct{}
+	settled bool // done is closed
+}
+
+// Up reports whether the peer has agreed, so that changes reach it.
+func (l *Link) Up() bool {
+	l.conn.mu.Lock()
+	defer l.conn.mu.Unlock()
+	return l.up
+}
+
+// Done is closed when the link is up, was refused, or its connection is over.
+func (l *Link) Done() <-chan struct{} { return l.done }
+
+// Err is nil while the link is pending or up, ErrLinkRefused, or why the connection is over.
+func (l *Link) Err() error {
+	l.conn.mu.Lock()
+	defer l.conn.mu.Unlock()
+	return l.err
+}
+
+// mark notes that value i is to be sent.
+func (l *Link) mark(i int) {
+	c := l.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.err != nil || i < 0 || i >= len(l.types) {
+		return
+	}
+	r := l.changes[uint16(i)]
+	if r == nil {
+		r = &repeat{}
+		l.changes[uint16(i)] = r
+	}
+	r.start(c.now(), c.reliableLinks())
+	c.wakeUp()
+}
+
+// settle ends the wait for the peer's answer.
+func (l *Link) settle(up bool, err error) {
+	l.up = up
+	if err != nil {
+		l.err = err
+	}
+	if !l.settled {
+		l.settled = true
+		close(l.done)
+	}
+}
+
+// links are those of one connection, guarded by its lock.
+type links struct {
+	byID   map[uint16]*Link // a link that was asked for again has several ids
+	all    []*Link
+	next   uint16
+	accept func(message []byte) *State
+	denied []uint16 // to be refused
+}
+
+func (ls *links) add(l *Link) {
+	if ls.byID == nil {
+		ls.byID = map[uint16]*Link{}
+	}
+	ls.byID[l.id] = l
+	ls.all = append(ls.all, l)
+}
+
+// free is the lowest id from the counter on that no link has.
+func (ls *links) free() (uint16, bool) {
+	for range math.MaxUint16 {
+		id := ls.next
+		ls.next++
+		if _, taken := ls.byID[id]; !taken {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// request is what asks for l.
+func (l *Link) request() linkState {
+	return linkState{Link: l.id, Flags: l.flags, Message: l.message, Values: l.state.snapshot()}
+}
+
+// again asks for links that stayed without answer, under new ids. ask sends a request.
+func (ls *links) again(now time.Time, ask func(linkState)) {
+	for _, l := range ls.all {
+		if !l.mine || l.up || l.err != nil || l.tries >= linkRetries || now.Sub(l.asked) < linkRetry {
+			continue
+		}
+		id, free := ls.free()
+		if !free {
+			return
+		}
+		l.id, l.asked, l.tries = id, now, l.tries+1
+		ls.byID[id] = l
+		ask(l.request())
+	}
+}
+
+// flush says what is due. send sends one packet, which is not repeated by anybody else.
+func (ls *links) flush(now time.Time, send func(packet)) {
+	for _, id := range ls.denied {
+		send(&linkDown{Link: id})
+	}
+	ls.denied = ls.denied[:0]
+	var updates []linkValues
+	for _, l := range ls.all {
+		if l.said.due(now) {
+			send(&linkUp{Link: l.id})
+		}
+		if values := l.due(now); len(values) > 0 {
+			updates = append(updates, linkValues{Link: l.id, Values: values})
+		}
+	}
+	for _, u := range pack(updates) {
+		send(&u)
+	}
+}
+
+// due are the changed values that the peer is to be told at now.
+func (l *Link) due(now time.Time) []indexedValue {
+	if !l.up || l.err != nil || len(l.changes) == 0 {
+		return nil
+	}
+	var values []indexedValue
+	for i := range l.types {
+		if r := l.changes[uint16(i)]; r != nil && r.due(now) {
+			values = append(values, indexedValue{Index: uint16(i), Value: l.state.Get(i)})
+			if r.left == 0 {
+				delete(l.changes, uint16(i))
+			}
+		}
+	}
+	return values
+}
+
+// pack puts updates into as few packets as their limits allow: 255 links, 255 values a link, and a datagram.
+func pack(updates []linkValues) []linkUpdate {
+	var out []linkUpdate
+	size := 0
+	add := func(l linkValues, n int) {
+		if last := len(out) - 1; last < 0 || len(out[last].Links) == math.MaxUint8 || size+n > maxSend {
+			out = append(out, linkUpdate{})
+			size = 2
+		}
+		last := &out[len(out)-1]
+		last.Links = append(last.Links, l)
+		size += n
+	}
+	for _, u := range updates {
+		for len(u.Values) > 0 {
+			n, bytes := fitting(u.Values)
+			add(linkValues{Link: u.Link, Values: u.Values[:n]}, bytes)
+			u.Values = u.Values[n:]
+		}
+	}
+	return out
+}
+
+// fitting is how many of values go into one entry of an update, and how many bytes that is. It is at least one.
+func fitting(values []indexedValue) (n, bytes int) {
+	bytes = 3
+	for n < min(len(values), math.MaxUint8) {
+		v := values[n].Value
+		s := v.kind.shape()
+		size := 4 + s.width*s.lanes + len(v.bytes)
+		if n > 0 && bytes+size > maxSend/2 {
+			break
+		}
+		bytes += size
+		n++
+	}
+	return n, bytes
+}
+
+// deadline is when something is due next; zero if nothing is.
+func (ls *links) deadline() time.Time {
+	var next time.Time
+	if len(ls.denied) > 0 {
+		return time.Unix(0, 1)
+	}
+	for _, l := range ls.all {
+		if l.err != nil {
+			continue
+		}
+		if l.said.left > 0 {
+			next = earlier(next, l.said.at)
+		}
+		if l.mine && !l.up && l.tries < linkRetries {
+			next = earlier(next, l.asked.Add(linkRetry))
+		}
+		for _, r := range l.changes {
+			if l.up {
+				next = earlier(next, r.at)
+			}
+		}
+	}
+	return next
+}
+
+// earlier is the earlier of two times, of which zero means never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+// known is the live link that the peer asked for under id with the same message.
+func (ls *links) known(req linkState) *Link {
+	if l := ls.byID[req.Link]; l != nil && !l.mine && bytes.Equal(l.message, req.Message) {
+		return l
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package den
+
+// DefaultPort is the UDP port of the Remote Launcher (Remote launcher reference, section 2.8).
+const DefaultPort = 3413
+
+// Protocol numbers for connectionRequest.
+const (
+	ProtocolRelease uint16 = 0      // the only one of the released programs
+	ProtocolCollet  uint16 = 0xC011 // our own; released programs skip it
+)
+
+// MaxUnreliable is the longest unreliable message in bytes: released programs refuse datagrams above 65500
+// (reference 2.5), of which the command takes one byte and our own protocol's header five.
+const MaxUnreliable = 65490
+
+// Commands, the first byte of a datagram (reference 2.1).
+const (
+	cmdRequest       byte = 0
+	cmdAck           byte = 1
+	cmdClose         byte = 2
+	cmdMessage       byte = 3
+	cmdReliable      byte = 4
+	cmdLinkState     byte = 5
+	cmdReliableAck   byte = 6
+	cmdLinkUp        byte = 7
+	cmdLinkDown      byte = 8
+	cmdLinkUpdate    byte = 9
+	cmdReliableLong  byte = 10
+	cmdLinkStateLong byte = 11
+)
+
+// Results in connectionAck.
+const (
+	ackAccepted   uint8 = 0
+	ackRejected   uint8 = 1
+	ackNoProtocol uint8 = 2
+)
+
+// Codes in reliableAck.
+const (
+	receivedWell   uint8 = 0
+	receivedBroken uint8 = 1 // send it again now
+)
+
+// Flags of a part in reliableMessageLong.
+const (
+	partFirst uint8 = 1
+	partLast  uint8 = 2
+)
+
+// Flags of a link in reliableLinkState and reliableLinkStateLong.
+const (
+	linkReadOnly uint8 = 1
+	linkFirst    uint8 = 2
+	linkLast     uint8 = 4
+)
+
+// The row of numbers (reference 2.3, 2.4).
+const (
+	numbers    = 65535 // how many there are; 65535 itself never occurs
+	windowSize = 10    // numbers that may be under way, counted from the oldest one
+	oldNumbers = 32767 // numbers before the expected one that count as old
+)
+
+// Caps on what is put into or taken out of one datagram.
+const (
+	maxDatagram  = 65507 // UDP over IPv4
+	maxSend      = 65500 // released programs refuse to send more (reference 2.5)
+	maxProtocols = 64    // offered in one request; released programs offer one
+)
+
+// distance is how many numbers n lies ahead of base.
+func distance(base, n uint16) int { return (int(n) - int(base) + numbers) % numbers }
+
+// ahead is the number i places ahead of n.
+func ahead(n uint16, i int) uint16 { return uint16((int(n) + i) % numbers) }

@@ -1,0 +1,83 @@
+package den
+
+import "errors"
+
+var errTooLong = errors.New("is longer than the limit")
+
+// arrival is what a receiver makes of a number.
+type arrival uint8
+
+const (
+	arrivedNow   arrival = 1 // the next one: acknowledge, deliver
+	arrivedEarly arrival = 2 // inside the window: acknowledge, keep
+	arrivedAgain arrival = 3 // known: acknowledge, forget
+	arrivedWrong arrival = 4 // neither: say nothing
+)
+
+// receiver is the receiving half of protocol 0 (reference 2.4, rules for our receiver).
+type receiver struct {
+	next uint16             // the next number to be delivered
+	kept [windowSize][]byte // datagrams that came early, by number modulo windowSize; a copy each
+	have [windowSize]bool
+	at   int // place of next in kept
+}
+
+// judge says what number n is now.
+func (r *receiver) judge(n uint16) arrival {
+	switch d := distance(r.next, n); {
+	case d == 0:
+		return arrivedNow
+	case d < windowSize && r.have[(r.at+d)%windowSize]:
+		return arrivedAgain
+	case d < windowSize:
+		return arrivedEarly
+	case d >= numbers-oldNumbers:
+		return arrivedAgain
+	default:
+		return arrivedWrong
+	}
+}
+
+// keep stores a datagram that came early, whose number is n.
+func (r *receiver) keep(n uint16, datagram []byte) {
+	i := (r.at + distance(r.next, n)) % windowSize
+	r.kept[i], r.have[i] = append([]byte(nil), datagram...), true
+}
+
+// step moves on to the next number and gives the datagram that was kept for it, if any.
+func (r *receiver) step() ([]byte, bool) {
+	r.next = ahead(r.next, 1)
+	r.at = (r.at + 1) % windowSize
+	datagram, have := r.kept[r.at], r.have[r.at]
+	r.kept[r.at], r.have[r.at] = nil, false
+	return datagram, have
+}
+
+// assembly puts the parts of a long message together.
+type assembly struct {
+	buf     []byte
+	started bool
+}
+
+// add takes a part. It returns the message if that was the last one. Parts without a first one are dropped.
+func (a *assembly) add(flags uint8, part []byte, limit int) ([]byte, error) {
+	if flags&partFirst != 0 {
+		a.buf, a.started = nil, true
+	}
+	if !a.started {
+		return nil, nil
+	}
+	if len(a.buf)+len(part) > limit {
+		return nil, errTooLong
+	}
+	a.buf = append(a.buf, part...)
+	if flags&partLast == 0 {
+		return nil, nil
+	}
+	whole := a.buf
+	if whole == nil {
+		whole = []byte{}
+	}
+	a.buf, a.started = nil, false
+	return whole, nil
+}

@@ -1,0 +1,142 @@
+package den
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// packetConn is a UDP socket. write may be called from several goroutines at once, read from one.
+type packetConn interface {
+	// read waits for datagrams from one peer. They lie one behind the other in buf, n bytes together, each segment bytes
+	// but the last, which may be shorter.
+	read(buf []byte) (n, segment int, from netip.AddrPort, err error)
+	// write sends the datagrams of buf, each segment bytes but the last, which may be shorter.
+	write(buf []byte, segment int, to netip.AddrPort) error
+	// segments reports whether write takes more than one datagram at once.
+	segments() bool
+	local() netip.AddrPort
+	Close() error
+}
+
+// readBuffer holds what one read gives: a datagram, or several at once.
+const readBuffer = 1 << 16
+
+// maxReadFaults is how many reads in a row may fail until a socket counts as broken. Single ones are news of a peer that
+// has no socket, which is no fault of ours.
+const maxReadFaults = 100
+
+// socket is a packetConn with the goroutine that reads it.
+type socket struct {
+	conn     packetConn
+	own      bool // one connection has it for itself
+	finished chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	single bool // the system refused several datagrams at once
+}
+
+func newSocket(conn packetConn, own bool) *socket {
+	return &socket{conn: conn, own: own, finished: make(chan struct{})}
+}
+
+// run shows take every datagram, until the socket is closed. The datagram is valid during the call.
+func (s *socket) run(take func(from netip.AddrPort, datagram []byte, now time.Time)) {
+	defer close(s.finished)
+	buf := make([]byte, readBuffer)
+	for faults := 0; faults < maxReadFaults; {
+		n, segment, from, err := s.conn.read(buf)
+		if err != nil {
+			if s.isClosed() || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			faults++
+			continue
+		}
+		faults = 0
+		now := time.Now()
+		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+		for rest := buf[:n]; ; rest = rest[segment:] {
+			if segment <= 0 || segment >= len(rest) {
+				take(from, rest, now)
+				break
+			}
+			take(from, rest[:segment:segment], now)
+		}
+	}
+}
+
+// send writes a batch: datagrams of one size together where the system can. What can't be sent is lost, as it might be
+// on the way.
+func (s *socket) send(to netip.AddrPort, b *batch) {
+	for start, i := 0, 0; i < len(b.ends); {
+		n := 1
+		if s.together() {
+			n = run(b.ends[i:], start)
+		}
+		end := b.ends[i+n-1]
+		size := b.ends[i] - start
+		if err := s.conn.write(b.buf[start:end], size, to); err != nil && n > 1 && !s.isClosed() {
+			s.apart()
+			continue
+		}
+		i += n
+		start = end
+	}
+}
+
+// run is how many of the datagrams, which end at ends and begin at start, can be sent at once: all have one size, but
+// the last may be shorter.
+func run(ends []int, start int) int {
+	size := ends[0] - start
+	for n := 1; n < len(ends); n++ {
+		switch next := ends[n] - ends[n-1]; {
+		case next > size:
+			return n
+		case next < size:
+			return n + 1
+		}
+	}
+	return len(ends)
+}
+
+func (s *socket) together() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.single && s.conn.segments()
+}
+
+// apart notes that datagrams must be sent one by one.
+func (s *socket) apart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.single = true
+}
+
+func (s *socket) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// close ends the reading. It does not wait.
+func (s *socket) close() error {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if again {
+		return nil
+	}
+	return s.conn.Close()
+}
+
+// wait waits for the reading goroutine, if the connection has it for itself.
+func (s *socket) wait() {
+	if s.own {
+		<-s.finished
+	}
+}
