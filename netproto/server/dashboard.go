@@ -1,12 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"embed"
-	"html/template"
 	"net/http"
 	"strings"
 	"sync"
+
+	"golang.org/x/text/language"
 
 	"collet/netproto/compat"
 )
@@ -20,15 +20,21 @@ import (
 //	GET  /admin/rollback?to=N   the review of going back to a revision
 //	POST /admin/rollback        goes back
 //	GET  /admin/audit?before=N  what was changed, and whether the log is as it was written
+//	GET  /admin/players         how many players have each floor, and which accounts
+//	GET  /admin/player?id=X     the floor of an account; POST /admin/player/review and /admin/player/apply change it, 409 as above
+//	GET  /admin/try             a client that somebody makes up; POST /admin/try what it would be told, and by which rules
 //	GET  /admin/access          tokens
 //	POST /admin/access          makes one, and shows its secret once; POST /admin/access/drop takes one away
 //	GET  /admin/login           asks for a token; POST /admin/login takes it, POST /admin/logout ends a session
-//	GET  /admin/style.css, /admin/script.js
+//	POST /admin/language        keeps a language for this browser
+//	GET  /admin/style.css, /admin/script.js, /admin/icon.svg
 //
 // Pages are made here and need no script: it adds what happens while somebody types. Nothing is loaded from elsewhere, and the
 // content security policy lets nothing be. Who may do what is as with the admin API: as long as there is no token this machine may do
 // everything, directly; from then on whoever has logged in with a token may do what its role allows. Each form carries a token of the
-// browser's cookie, and a request from a page of another site is refused.
+// browser's cookie, and a request from a page of another site is refused. A form that arrives when its session has ended changes
+// nothing, and is shown for review after the next login. Whatever clients, players and operators have written is text: the templates
+// escape it, and nothing of it becomes a link that is not one of ours.
 const (
 	boardPath = "/admin"
 	// maxForm is the largest form in bytes: a document of settings with every byte escaped.
@@ -43,8 +49,9 @@ var boardFiles embed.FS
 // board is the dashboard of a monitor. The zero value is ready to use.
 type board struct {
 	visits
-	once  sync.Once
-	pages *template.Template // set by once, then fixed
+	once      sync.Once
+	languages []*words         // set by once, then fixed
+	matcher   language.Matcher // the same
 }
 
 // boards reports whether a path belongs to the dashboard.
@@ -60,58 +67,80 @@ type desk struct {
 	by     Actor
 	visit  visit
 	known  bool // somebody is recognised: by is set
+	words  *words
+	back   string // the page that is shown, where it can be shown again
+	again  bool   // a form that was kept over a login is shown
 }
 
 // handler is what answers a request at a desk.
 type handler func(*desk, http.ResponseWriter, *http.Request)
 
-// route is where a handler is, and whether strangers may ask.
+// route is where a handler is, whether strangers may ask, and whether a form that comes too late is kept for after the login.
 type route struct {
-	answer handler
-	open   bool
+	answer      handler
+	open, keeps bool
 }
 
 // boardRoutes are the dashboard's, by method and path.
 func boardRoutes() map[string]route {
 	return map[string]route{
-		"GET /admin":              {answer: (*desk).home},
-		"GET /admin/live":         {answer: (*desk).live},
-		"POST /admin/review":      {answer: (*desk).review},
-		"POST /admin/apply":       {answer: (*desk).apply},
-		"GET /admin/rollback":     {answer: (*desk).reviewRollback},
-		"POST /admin/rollback":    {answer: (*desk).rollback},
-		"GET /admin/audit":        {answer: (*desk).audit},
-		"GET /admin/access":       {answer: (*desk).access},
-		"POST /admin/access":      {answer: (*desk).newToken},
-		"POST /admin/access/drop": {answer: (*desk).dropToken},
-		"GET /admin/login":        {answer: (*desk).askLogin, open: true},
-		"POST /admin/login":       {answer: (*desk).login, open: true},
-		"POST /admin/logout":      {answer: (*desk).logout, open: true},
+		"GET /admin":                {answer: (*desk).home},
+		"GET /admin/live":           {answer: (*desk).live},
+		"POST /admin/review":        {answer: (*desk).review, keeps: true},
+		"POST /admin/apply":         {answer: (*desk).apply, keeps: true},
+		"GET /admin/rollback":       {answer: (*desk).reviewRollback},
+		"POST /admin/rollback":      {answer: (*desk).rollback, keeps: true},
+		"GET /admin/audit":          {answer: (*desk).audit},
+		"GET /admin/players":        {answer: (*desk).players},
+		"GET /admin/player":         {answer: (*desk).player},
+		"POST /admin/player/review": {answer: (*desk).reviewPlayer, keeps: true},
+		"POST /admin/player/apply":  {answer: (*desk).applyPlayer, keeps: true},
+		"GET /admin/try":            {answer: (*desk).askTry},
+		"POST /admin/try":           {answer: (*desk).try, keeps: true},
+		"GET /admin/access":         {answer: (*desk).access},
+		"POST /admin/access":        {answer: (*desk).newToken},
+		"POST /admin/access/drop":   {answer: (*desk).dropToken},
+		"GET /admin/login":          {answer: (*desk).askLogin, open: true},
+		"POST /admin/login":         {answer: (*desk).login, open: true},
+		"POST /admin/logout":        {answer: (*desk).logout, open: true},
+		"POST /admin/language":      {answer: (*desk).speak, open: true},
 	}
 }
 
-// dashboard answers a request to the dashboard.
-func (m *Monitor) dashboard(w http.ResponseWriter, r *http.Request) {
-	m.board.prepare()
-	header := w.Header()
+// boardAsset is one of the files of the pages, which are the same for everybody.
+func boardAsset(path string) (name string, is bool) {
+	name = strings.TrimPrefix(path, boardPath)
+	return "dashboard" + name, name == "/style.css" || name == "/script.js" || name == "/icon.svg"
+}
+
+// guarded are the headers of every answer: nothing is kept, framed, or taken for something else.
+func guarded(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
 	header.Set("Referrer-Policy", "same-origin") // with none at all browsers say that a form comes from nowhere
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Content-Security-Policy", boardPolicy)
+	header.Set("Vary", "Accept-Language, Cookie")
+}
+
+// dashboard answers a request to the dashboard.
+func (m *Monitor) dashboard(w http.ResponseWriter, r *http.Request) {
+	m.board.prepare()
+	guarded(w.Header())
 	path := r.URL.Path
 	if path == boardPath+"/" {
 		http.Redirect(w, r, boardPath, http.StatusSeeOther)
 		return
 	}
-	if path == boardPath+"/style.css" || path == boardPath+"/script.js" {
-		http.ServeFileFS(w, r, boardFiles, "dashboard"+strings.TrimPrefix(path, boardPath))
+	if name, is := boardAsset(path); is {
+		http.ServeFileFS(w, r, boardFiles, name)
 		return
 	}
-	d := &desk{board: &m.board, server: m.server.Load()}
+	d := &desk{board: &m.board, server: m.server.Load(), words: m.board.wordsOf(r)}
 	if d.server == nil || d.server.Operator() == nil {
-		d.sorry(w, http.StatusNotFound, "There is nothing to decide here", noStore().Error)
+		d.sorry(w, http.StatusNotFound, "sorry.store", noStore().Error)
 		return
 	}
 	d.op = d.server.Operator()
@@ -126,27 +155,42 @@ func (d *desk) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	found, there := boardRoutes()[method+" "+r.URL.Path]
 	if !there {
-		d.sorry(w, http.StatusNotFound, "There is nothing here", "The dashboard has no such page.")
+		d.sorry(w, http.StatusNotFound, "sorry.nowhere", d.words.text("sorry.nowhere.about"))
 		return
 	}
 	if !d.op.Secured() {
 		if why := Foreign(r); why != "" {
-			d.sorry(w, http.StatusForbidden, "Only this machine may ask", "As long as there is no token only this machine may ask: "+why+". Make one with “collet compat”, the control socket, or this page on the server itself.")
+			d.sorry(w, http.StatusForbidden, "sorry.local", d.words.text("sorry.local.about", "why", d.words.why(why)))
 			return
 		}
 	}
 	d.recognise(w, r)
-	if method == http.MethodPost {
-		if fault := d.readForm(w, r); fault != "" {
-			d.sorry(w, http.StatusForbidden, "This form is not valid any more", fault)
-			return
+	if method == http.MethodGet {
+		d.back = r.URL.RequestURI()
+		if found.open {
+			d.back = r.URL.Path // what strangers write behind it is none of ours
 		}
+	} else if fault := d.readForm(w, r); fault != "" {
+		d.sorry(w, http.StatusForbidden, "sorry.form", fault)
+		return
 	}
 	if !d.known && !found.open {
-		http.Redirect(w, r, boardPath+"/login", http.StatusSeeOther)
+		d.stranger(w, r, found.keeps)
 		return
 	}
 	found.answer(d, w, r)
+}
+
+// stranger sends somebody to the login. A script is told instead, and a form is kept for after it.
+func (d *desk) stranger(w http.ResponseWriter, r *http.Request, keeps bool) {
+	switch {
+	case r.Header.Get(fragmentHeader) != "":
+		http.Error(w, "log in again", http.StatusUnauthorized)
+	case keeps:
+		d.loginPage(w, r, http.StatusUnauthorized, "", pendingOf(r))
+	default:
+		http.Redirect(w, r, boardPath+"/login", http.StatusSeeOther)
+	}
 }
 
 // readForm reads a form, and says why it is not one that we have given to this browser; empty if it is.
@@ -154,73 +198,20 @@ func (d *desk) readForm(w http.ResponseWriter, r *http.Request) (fault string) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	switch err := r.ParseForm(); {
 	case err != nil:
-		return "It can’t be read: " + err.Error()
+		return d.words.text("sorry.form.unread", "why", err)
 	case crossSite(r):
-		return "It comes from a page of another site."
+		return d.words.text("sorry.form.foreign")
 	case !d.visit.sealed(r.PostForm.Get("csrf")):
-		return "The page was opened before you logged in, or this browser keeps no cookies. Open it again."
+		return d.words.text("sorry.form.old")
 	default:
 		return ""
 	}
 }
 
-// prepare reads the pages, once. They are part of the program, and a mistake in one ends the first test.
+// prepare reads the texts and the pages, once. They are part of the program, and a mistake in one ends the first test.
 func (b *board) prepare() {
 	b.once.Do(func() {
-		b.pages = template.Must(template.New("").Funcs(boardFuncs()).ParseFS(boardFiles, "dashboard/*.html"))
+		b.languages, b.matcher = readWords()
 		b.visits.begin()
 	})
-}
-
-// page answers with a page, or a part of one, if it can be made wholly.
-func (d *desk) page(w http.ResponseWriter, status int, name string, content any) {
-	var text bytes.Buffer
-	if err := d.pages.ExecuteTemplate(&text, name, content); err != nil {
-		if d.server != nil {
-			d.server.log.Error().Err(err).Str("page", name).Msg("A page of the dashboard can't be made")
-		}
-		http.Error(w, "this page can't be made; the log says why", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes()) // whoever asked may have gone
-}
-
-// frame is what every page shows.
-type frame struct {
-	Title    string
-	Page     string // which of the menu's
-	User     string // who is logged in; empty is a stranger
-	CanEdit  bool
-	Secured  bool // there is a token
-	CSRF     string
-	Revision uint64
-	Build    string
-	Clear    bool // what is typed travels in the clear to another machine
-}
-
-// frame is that of a page.
-func (d *desk) frame(title, page string) frame {
-	f := frame{Title: title, Page: page, CSRF: d.visit.seal}
-	if d.op == nil {
-		return f
-	}
-	f.Secured = d.op.Secured()
-	if d.known {
-		f.User, f.CanEdit = d.by.Name, d.by.Role == RoleEdit
-		f.Revision, f.Build = d.op.Settings().Revision, d.op.Snapshot().Build.ID
-	}
-	return f
-}
-
-// notice is a page with nothing but a message.
-type notice struct {
-	frame
-	Text string
-}
-
-// sorry says that something is not to be had.
-func (d *desk) sorry(w http.ResponseWriter, status int, title, text string) {
-	d.page(w, status, "notice.html", notice{frame: d.frame(title, ""), Text: text})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -49,6 +50,7 @@ type auditPage struct {
 	frame
 	Rows     []auditRow
 	Before   uint64 // where the next page begins; 0 is the end
+	Paged    bool   // it is not the first page
 	Verified *VerifyAnswer
 }
 
@@ -64,7 +66,7 @@ func (d *desk) audit(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, err)
 		return
 	}
-	p := auditPage{frame: d.frame("History", "audit"), Rows: auditRows(records, d.op.Settings().Revision)}
+	p := auditPage{frame: d.frame(d.words.text("nav.audit"), "audit"), Rows: auditRows(records, d.op.Settings().Revision), Paged: before != 0}
 	if n := len(records); n > 0 && records[n-1].Seq > 1 {
 		p.Before = records[n-1].Seq
 	}
@@ -84,14 +86,16 @@ type accessPage struct {
 	Tokens []Token
 	Made   *TokenAnswer // with its secret, this once
 	Fault  string
+	Name   string // that was typed
 }
 
 func (d *desk) access(w http.ResponseWriter, _ *http.Request) {
-	d.showAccess(w, http.StatusOK, nil, "")
+	d.showAccess(w, http.StatusOK, accessPage{})
 }
 
-func (d *desk) showAccess(w http.ResponseWriter, status int, made *TokenAnswer, fault string) {
-	d.page(w, status, "access.html", accessPage{frame: d.frame("Access", "access"), Tokens: d.op.Tokens(), Made: made, Fault: fault})
+func (d *desk) showAccess(w http.ResponseWriter, status int, p accessPage) {
+	p.frame, p.Tokens = d.frame(d.words.text("nav.access"), "access"), d.op.Tokens()
+	d.page(w, status, "access.html", p)
 }
 
 // newToken makes a token. With the first one this browser is logged in: a moment later it would be a stranger.
@@ -100,7 +104,7 @@ func (d *desk) newToken(w http.ResponseWriter, r *http.Request) {
 	name, role := strings.TrimSpace(r.PostForm.Get("name")), Role(r.PostForm.Get("role"))
 	secret, err := d.op.NewToken(d.by, name, role)
 	if err != nil {
-		d.failAccess(w, err)
+		d.failAccess(w, err, name)
 		return
 	}
 	if first {
@@ -109,21 +113,21 @@ func (d *desk) newToken(w http.ResponseWriter, r *http.Request) {
 		d.visits.enter(d.visit.id, Token{Name: name, Sum: sumOf(secret)}, time.Now())
 		d.by.Name = name
 	}
-	d.showAccess(w, http.StatusCreated, &TokenAnswer{Name: name, Role: role, Secret: secret}, "")
+	d.showAccess(w, http.StatusCreated, accessPage{Made: &TokenAnswer{Name: name, Role: role, Secret: secret}})
 }
 
 func (d *desk) dropToken(w http.ResponseWriter, r *http.Request) {
 	if err := d.op.DropToken(d.by, r.PostForm.Get("name")); err != nil {
-		d.failAccess(w, err)
+		d.failAccess(w, err, "")
 		return
 	}
 	http.Redirect(w, r, boardPath+"/access", http.StatusSeeOther)
 }
 
 // failAccess shows the page again with what was wrong, or says why it is not to be had.
-func (d *desk) failAccess(w http.ResponseWriter, err error) {
-	if input, is := err.(*InputError); is {
-		d.showAccess(w, http.StatusUnprocessableEntity, nil, input.Error())
+func (d *desk) failAccess(w http.ResponseWriter, err error, name string) {
+	if input := (*InputError)(nil); errors.As(err, &input) {
+		d.showAccess(w, http.StatusUnprocessableEntity, accessPage{Fault: d.words.fault(err), Name: name})
 		return
 	}
 	d.fail(w, err)

@@ -34,6 +34,7 @@ type reviewPage struct {
 	Meanwhile []auditRow // what has happened since
 	Comment   string
 	Kick      string
+	Again     bool // it was kept over a login
 }
 
 // Lowers reports whether an end of the active range comes down.
@@ -62,7 +63,7 @@ func (d *desk) review(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, &InputError{Field: "revision", Why: "the form has none"})
 		return
 	}
-	page := d.reviewOf(sections()[p.section].title, p.settings, asked)
+	page := d.reviewOf(d.titleOf(p.section), p.settings, asked)
 	page.Section, page.Document = p.section, p.document
 	page.Mistakes = append(p.mistakes, page.Mistakes...)
 	if len(p.mistakes) > 0 {
@@ -83,7 +84,23 @@ func (d *desk) showReview(w http.ResponseWriter, status int, p reviewPage) {
 	if p.Asked != 0 {
 		status = http.StatusConflict
 	}
+	p.Again = d.again
 	d.page(w, status, "review.html", p)
+}
+
+// titleOf is the name of a form.
+func (d *desk) titleOf(section string) string {
+	if _, known := sections()[section]; !known {
+		return d.words.text("settings")
+	}
+	return d.words.text("form." + section)
+}
+
+// sectionPage is the review of a part of the settings that was proposed as a document.
+func (d *desk) sectionPage(section, document string, c Change) reviewPage {
+	page := d.reviewOf(d.titleOf(section), c.Settings, c.Revision)
+	page.Section, page.Document = section, document
+	return page
 }
 
 // reviewOf compares settings with those in force.
@@ -235,12 +252,7 @@ func (d *desk) apply(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, err = d.op.Change(r.Context(), d.by, c)
-	name := r.PostForm.Get("section")
-	d.done(w, r, err, func() reviewPage {
-		page := d.reviewOf(sections()[name].title, c.Settings, c.Revision)
-		page.Section, page.Document = name, document
-		return page
-	})
+	d.done(w, r, err, func() reviewPage { return d.sectionPage(r.PostForm.Get("section"), document, c) })
 }
 
 // done sends a browser back to the overview, or shows the review again with what the change lacks.
@@ -260,7 +272,7 @@ func (d *desk) done(w http.ResponseWriter, r *http.Request, err error, again fun
 	p := again()
 	p.Comment, p.Kick = r.PostForm.Get("comment"), r.PostForm.Get("kick")
 	if stale == nil {
-		p.Fault = err.Error()
+		p.Fault = d.words.fault(err)
 	}
 	d.showReview(w, http.StatusUnprocessableEntity, p)
 }
@@ -271,14 +283,14 @@ func (d *desk) fail(w http.ResponseWriter, err error) {
 	var input *InputError
 	switch {
 	case errors.As(err, &forbidden):
-		d.sorry(w, http.StatusForbidden, "You may only look", "Your token has the role “view”. Changing anything needs the role “edit”.")
+		d.sorry(w, http.StatusForbidden, "sorry.view", d.words.text("sorry.view.about"))
 	case errors.As(err, &input):
-		d.sorry(w, http.StatusBadRequest, "That can’t be meant", err.Error())
+		d.sorry(w, http.StatusBadRequest, "sorry.input", d.words.fault(err))
 	case errors.Is(err, ErrUnknown):
-		d.sorry(w, http.StatusNotFound, "There is none", err.Error())
+		d.sorry(w, http.StatusNotFound, "sorry.unknown", err.Error())
 	default:
 		d.server.log.Error().Err(err).Msg("The dashboard can't do what was asked")
-		d.sorry(w, http.StatusInternalServerError, "That did not work", err.Error())
+		d.sorry(w, http.StatusInternalServerError, "sorry.failed", err.Error())
 	}
 }
 
@@ -307,7 +319,7 @@ func (d *desk) reviewRollback(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *desk) rollbackPage(to uint64, s compat.Settings, asked uint64) reviewPage {
-	p := d.reviewOf("Go back to revision "+strconv.FormatUint(to, 10), s, asked)
+	p := d.reviewOf(d.words.text("rollback.title", "revision", to), s, asked)
 	p.Rollback = to
 	return p
 }
@@ -326,17 +338,18 @@ func (d *desk) rollback(w http.ResponseWriter, r *http.Request) {
 	d.done(w, r, err, func() reviewPage { return d.rollbackPage(to, s, c.Revision) })
 }
 
-// kickChoices are the countdowns that a form offers, in seconds.
-func kickChoices() []struct {
-	Seconds, Text string
-} {
-	all := []struct{ Seconds, Text string }{{"", "Let them finish: sessions stay"}}
-	for _, after := range []time.Duration{0, time.Minute, 5 * time.Minute, 15 * time.Minute, MaxKick} {
-		text := "End those that would not be let in again after " + strings.TrimSuffix(strings.TrimSuffix(after.String(), "0s"), "0m")
-		if after == 0 {
-			text = "End those that would not be let in again at once"
-		}
-		all = append(all, struct{ Seconds, Text string }{strconv.Itoa(int(after / time.Second)), text})
+// kickChoice is a countdown that a form offers.
+type kickChoice struct {
+	Seconds string // as the form sends it; empty is none
+	Minutes int    // of the countdown
+	Text    string // the key of its text, where there are no minutes to count
+}
+
+// kickChoices are the countdowns that a form offers.
+func kickChoices() []kickChoice {
+	all := []kickChoice{{Text: "kick.none"}, {Seconds: "0", Text: "kick.now"}}
+	for _, after := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, MaxKick} {
+		all = append(all, kickChoice{Seconds: strconv.Itoa(int(after / time.Second)), Minutes: int(after / time.Minute)})
 	}
 	return all
 }

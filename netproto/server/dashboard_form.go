@@ -22,22 +22,21 @@ type formReader struct {
 
 // section is a form of the dashboard: the part of the settings that it changes.
 type section struct {
-	title string
-	read  func(*formReader, *compat.Settings) // replaces that part by what the form says
-	keys  []string                            // of the document, that it replaces
+	read func(*formReader, *compat.Settings) // replaces that part by what the form says
+	keys []string                            // of the document, that it replaces
 }
 
-// sections are all forms by name.
+// sections are all forms by name; their titles are the texts "form.NAME".
 func sections() map[string]section {
 	return map[string]section{
-		"range":       {"Active range", (*formReader).ranges, []string{"active_min", "active_max", "auto_upgrade"}},
-		"patch":       {"Patch rules", (*formReader).patchRules, []string{"patch_rules"}},
-		"redirect":    {"Redirect", (*formReader).redirect, []string{"redirect"}},
-		"maintenance": {"Maintenance", (*formReader).maintenance, []string{"maintenance"}},
-		"policy":      {"Policy", (*formReader).policy, []string{"components", "manifest"}},
-		"stores":      {"Store links", (*formReader).stores, []string{"store_urls"}},
-		"messages":    {"Messages", (*formReader).messages, []string{"messages"}},
-		"developers":  {"Developers", (*formReader).developers, []string{"developers"}},
+		"range":       {(*formReader).ranges, []string{"active_min", "active_max", "auto_upgrade"}},
+		"patch":       {(*formReader).patchRules, []string{"patch_rules"}},
+		"redirect":    {(*formReader).redirect, []string{"redirect"}},
+		"maintenance": {(*formReader).maintenance, []string{"maintenance"}},
+		"policy":      {(*formReader).policy, []string{"components", "manifest"}},
+		"stores":      {(*formReader).stores, []string{"store_urls"}},
+		"messages":    {(*formReader).messages, []string{"messages"}},
+		"developers":  {(*formReader).developers, []string{"developers"}},
 	}
 }
 

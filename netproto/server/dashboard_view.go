@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"html/template"
 	"maps"
 	"net/http"
 	"slices"
@@ -24,6 +23,7 @@ type homePage struct {
 	Ruler    ruler
 	Flow     []flowLane
 	Grid     grid
+	HourGrid grid // of handshakes
 	Hour     []outcomeBar
 	HourAll  int
 	Recent   []auditRow
@@ -46,6 +46,14 @@ func (p homePage) Warned() (all []BootState) {
 	return all
 }
 
+// Known are the components of versions, as far as somebody may want to read them.
+func (p homePage) Known() []Baseline {
+	if !p.Now.Versioned {
+		return nil
+	}
+	return p.Now.Baselines[max(0, len(p.Now.Baselines)-maxCells):]
+}
+
 // Hint is what to know of a field.
 func (p homePage) Hint(prefix string) []compat.Mistake { return starting(p.Now.Hints, prefix) }
 
@@ -60,7 +68,7 @@ func starting(all []compat.Mistake, prefix string) (some []compat.Mistake) {
 }
 
 // popupText is a message that an operator may put in the place of ours.
-type popupText struct{ Key, When, Text string }
+type popupText struct{ Key, Text string }
 
 // storeLink is where the players of a target get another version.
 type storeLink struct{ Target, Link string }
@@ -122,98 +130,11 @@ func rulerOf(s State) (r ruler) {
 	return r
 }
 
-// flowLane is a column of the flow card: what becomes of clients that are older than the active range, in it, or newer.
-type flowLane struct {
-	Kind, Title, Range string
-	Count              int
-	Steps              []flowStep
-}
-
-// flowStep is what some of them get.
-type flowStep struct {
-	Kind, Title, Detail string
-	Targets             []string
-}
-
-// flowOf is the flow card.
-func flowOf(s State) []flowLane {
-	active := s.Settings.Active()
-	older := flowLane{Kind: "older", Title: "Older", Range: "below " + strconv.Itoa(int(active.Min)), Steps: olderSteps(s)}
-	within := flowLane{Kind: "active", Title: "Active", Range: strings.ReplaceAll(active.String(), "-", "–"), Steps: activeSteps(s)}
-	newer := flowLane{Kind: "newer", Title: "Newer", Range: "above " + strconv.Itoa(int(active.Max))}
-	if r := s.Settings.Redirect; r.Enabled {
-		newer.Steps = []flowStep{{Kind: kindWait, Title: "Sent elsewhere", Detail: "to " + r.Host + ":" + strconv.Itoa(int(r.Port)) + ", once"}}
-	} else {
-		newer.Steps = []flowStep{{Kind: kindBad, Title: "Asked to wait", Detail: "This server is older than they are. Nothing to download can help."}}
-	}
-	for _, g := range s.Connected {
-		logic, err := strconv.ParseInt(g.Logic, 10, 32)
-		switch {
-		case g.Logic == noLogic || err == nil && int32(logic) < active.Min:
-			older.Count += g.Count
-		case err != nil || int32(logic) > active.Max:
-			newer.Count += g.Count
-		default:
-			within.Count += g.Count
-		}
-	}
-	return []flowLane{older, within, newer}
-}
-
-// olderSteps sort targets by what their players can do.
-func olderSteps(s State) (steps []flowStep) {
-	update := flowStep{Kind: kindGood, Title: "Update in place", Detail: "They get the newest module that is active."}
-	store := flowStep{Kind: kindWait, Title: "Sent to the store", Detail: "Only a store can replace the game there."}
-	stuck := flowStep{Kind: kindBad, Title: "Can’t be helped", Detail: "There is no active module for them here."}
-	for _, t := range s.Targets {
-		to := &update
-		switch {
-		case t.Store:
-			to = &store
-		case t.NoBinary:
-			to = &stuck
-		}
-		to.Targets = append(to.Targets, t.Name)
-	}
-	for _, step := range []flowStep{update, store, stuck} {
-		if len(step.Targets) > 0 {
-			steps = append(steps, step)
-		}
-	}
-	if len(steps) == 0 {
-		steps = append(steps, flowStep{Kind: kindBad, Title: "Turned away", Detail: "This server offers no modules."})
-	}
-	return steps
-}
-
-// activeSteps are what clients of an active version have to pass.
-func activeSteps(s State) (steps []flowStep) {
-	set := s.Settings
-	if set.Maintenance.Enabled {
-		detail := "Nobody plays, and nothing may be fetched."
-		if set.Maintenance.AllowDownload {
-			detail = "Nobody plays. Files may be fetched meanwhile."
-		}
-		steps = append(steps, flowStep{Kind: kindWait, Title: "Wait: maintenance", Detail: detail, Targets: set.Maintenance.Targets})
-	} else {
-		steps = append(steps, flowStep{Kind: kindGood, Title: "Play"})
-	}
-	if n := len(set.PatchRules); n > 0 {
-		steps = append(steps, flowStep{Kind: kindWait, Title: "If their patch is high enough", Detail: plural(n, "rule", "rules") + " to pass"})
-	}
-	switch set.Components {
-	case compat.PolicyEnforce:
-		steps = append(steps, flowStep{Kind: kindWait, Title: "If their components are equal", Detail: "to those of their own version"})
-	case compat.PolicyWarn:
-		steps = append(steps, flowStep{Kind: kindGood, Title: "Other components are told", Detail: "and play all the same"})
-	}
-	return steps
-}
-
 // grid is who is connected, by target and logic version.
 type grid struct {
 	Versions []string
 	Rows     []gridRow
+	Totals   []int // by version
 	Total    int
 }
 
@@ -223,7 +144,7 @@ type gridRow struct {
 	Total  int
 }
 
-type gridCell struct{ Count, Width, Shade int } // Shade is 0 to 4
+type gridCell struct{ Count, Shade int } // Shade is 0 to 4
 
 func gridOf(groups []Group) (g grid) {
 	counts, rows, columns := map[[2]string]int{}, map[string]int{}, map[string]int{}
@@ -239,11 +160,14 @@ func gridOf(groups []Group) (g grid) {
 	g.Versions = slices.SortedFunc(maps.Keys(columns), func(a, b string) int {
 		return cmp.Or(cmp.Compare(versionOrder(a), versionOrder(b)), cmp.Compare(a, b))
 	})
+	for _, v := range g.Versions {
+		g.Totals = append(g.Totals, columns[v])
+	}
 	for _, target := range slices.Sorted(maps.Keys(rows)) {
 		row := gridRow{Target: target, Total: rows[target]}
 		for _, v := range g.Versions {
 			n := counts[[2]string{target, v}]
-			row.Counts = append(row.Counts, gridCell{Count: n, Width: percent(n, most), Shade: (percent(n, most) + 24) / 25})
+			row.Counts = append(row.Counts, gridCell{Count: n, Shade: (percent(n, most) + 24) / 25})
 		}
 		g.Rows = append(g.Rows, row)
 	}
@@ -298,13 +222,13 @@ func (d *desk) homeWith(w http.ResponseWriter, status int, open string, draft co
 // overview is the state of this moment.
 func (d *desk) overview() homePage {
 	const recent = 5 // records
-	p := homePage{frame: d.frame("Overview", "home"), Now: d.op.Show()}
+	p := homePage{frame: d.frame(d.words.text("nav.home"), "home"), Now: d.op.Show()}
 	p.Draft, p.Revision = p.Now.Settings, p.Now.Settings.Revision
 	p.Ruler = rulerOf(p.Now)
 	if p.Now.Versioned {
 		p.Flow = flowOf(p.Now)
 	}
-	p.Grid = gridOf(p.Now.Connected)
+	p.Grid, p.HourGrid = gridOf(p.Now.Connected), gridOf(p.Now.LastHour)
 	p.Hour, p.HourAll = hourOf(p.Now.LastHour)
 	if records, err := d.op.Audit(0, recent); err == nil {
 		p.Recent = auditRows(records, p.Revision)
@@ -317,32 +241,10 @@ func (d *desk) overview() homePage {
 func (p *homePage) fill() {
 	p.Popups, p.Links = nil, nil
 	for _, key := range compat.Popups() {
-		p.Popups = append(p.Popups, popupText{Key: key, When: popupWhen(key), Text: p.Draft.Messages[key]})
+		p.Popups = append(p.Popups, popupText{Key: key, Text: p.Draft.Messages[key]})
 	}
 	for _, target := range slices.Sorted(maps.Keys(p.Draft.StoreURLs)) {
 		p.Links = append(p.Links, storeLink{target, p.Draft.StoreURLs[target]})
-	}
-}
-
-// popupWhen says when a client shows a popup.
-func popupWhen(key string) string {
-	return map[string]string{
-		compat.PopupStore: "A store has to update it", compat.PopupNoBinary: "There is no module for it", compat.PopupNewer: "It is newer than the server",
-		compat.PopupUpdater: "Its updater is too old", compat.PopupPinned: "The account played a newer version", compat.PopupMaintenance: "Maintenance",
-		compat.PopupLoop: "An update did not help", compat.PopupDeveloper: "A developer’s components differ",
-	}[key]
-}
-
-// boardFuncs are what pages call.
-func boardFuncs() template.FuncMap {
-	return template.FuncMap{
-		"plural": plural, "kicks": kickChoices,
-		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"when":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
-		"input": inputTime,
-		"join":  strings.Join,
-		"rest":  func(height int) int { return 100 - height },
-		"short": func(s string) string { return s[:min(len(s), 8)] },
 	}
 }
 
@@ -352,12 +254,4 @@ func inputTime(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format(formTime)
-}
-
-// plural is a number with its noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }

@@ -147,14 +147,20 @@ func (d *desk) recognise(w http.ResponseWriter, r *http.Request) {
 func (v visit) keep(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{
 		Name: visitCookie, Value: v.id, Path: boardPath, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"),
+		Secure: byTLS(r),
 	})
+}
+
+// byTLS reports whether a request came by TLS, to us or to a proxy that says so.
+func byTLS(r *http.Request) bool {
+	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
 // loginPage asks for a token.
 type loginPage struct {
 	frame
-	Fault string
+	Fault   string
+	Pending string // a form that came too late, for after the login
 }
 
 func (d *desk) askLogin(w http.ResponseWriter, r *http.Request) {
@@ -162,43 +168,50 @@ func (d *desk) askLogin(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, boardPath, http.StatusSeeOther)
 		return
 	}
-	d.loginPage(w, r, http.StatusOK, "")
+	d.loginPage(w, r, http.StatusOK, "", "")
 }
 
-func (d *desk) loginPage(w http.ResponseWriter, r *http.Request, status int, fault string) {
-	p := loginPage{frame: d.frame("Log in", ""), Fault: fault}
+func (d *desk) loginPage(w http.ResponseWriter, r *http.Request, status int, fault, pending string) {
+	p := loginPage{frame: d.frame(d.words.text("login"), ""), Pending: pending}
+	if fault != "" {
+		p.Fault = d.words.text(fault)
+	}
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host
 	}
-	p.Clear = r.TLS == nil && !strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") && host != "localhost" && !net.ParseIP(strings.Trim(host, "[]")).IsLoopback()
+	p.Clear = !byTLS(r) && host != "localhost" && !net.ParseIP(strings.Trim(host, "[]")).IsLoopback()
 	d.page(w, status, "login.html", p)
 }
 
-// login lets somebody in who has a token, under a new cookie. Wrong tokens are counted with those that are said to the admin API.
+// login lets somebody in who has a token, under a new cookie. Wrong tokens are counted with those that are said to the admin API. A
+// right one is let in even then: at 256 random bits the count is there for the log and the processor, and one that shut out the
+// right ones too would let anybody behind the same address lock the operators out.
 func (d *desk) login(w http.ResponseWriter, r *http.Request) {
 	if !d.op.Secured() {
 		http.Redirect(w, r, boardPath, http.StatusSeeOther)
 		return
 	}
-	secret := strings.TrimSpace(r.PostForm.Get("token"))
+	secret, pending := strings.TrimSpace(r.PostForm.Get("token")), r.PostForm.Get("pending")
 	if by, known := d.op.Authenticate(secret); known {
 		d.visits.leave(d.visit.id)
 		d.visit = d.visits.fresh()
 		d.visit.keep(w, r)
 		d.visits.enter(d.visit.id, Token{Name: by.Name, Sum: sumOf(secret)}, time.Now())
 		d.server.log.Info().Str("actor", by.Name).Str("peer", r.RemoteAddr).Msg("Logged in to the dashboard")
-		http.Redirect(w, r, boardPath, http.StatusSeeOther)
+		by.Source, by.Remote = compat.SourceDashboard, remoteOf(addressOf(r.RemoteAddr))
+		d.by, d.known = by, true
+		d.resume(w, r, pending)
 		return
 	}
 	from := originOf(addressOf(r.RemoteAddr))
 	if !d.server.guard.mayGuess(from, time.Now()) {
 		w.Header().Set("Retry-After", "60")
-		d.loginPage(w, r, http.StatusTooManyRequests, "Too many wrong tokens from this address. Wait a minute.")
+		d.loginPage(w, r, http.StatusTooManyRequests, "login.slow", pending)
 		return
 	}
 	d.server.warn(from, causeToken, warnClient).Str("peer", r.RemoteAddr).Msg("Refused a wrong token")
-	d.loginPage(w, r, http.StatusUnauthorized, "That token is not known here.")
+	d.loginPage(w, r, http.StatusUnauthorized, "login.wrong", pending)
 }
 
 // logout forgets a login and its cookie.

@@ -141,13 +141,13 @@ func TestFlow(t *testing.T) {
 		}
 		return all
 	}
-	if got, want := titles(s), "older 3: Update in placeA Sent to the storeB Can’t be helpedC; active 4: Play Other components are told; newer 24: Asked to wait; "; got != want {
+	if got, want := titles(s), "older 3: flow.updateA flow.storeB flow.stuckC; active 4: flow.play flow.told; newer 24: flow.wait; "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	s.Targets, s.Connected = nil, nil
 	s.Settings.Components, s.Settings.Maintenance.Enabled, s.Settings.Redirect.Enabled = compat.PolicyEnforce, true, true
 	s.Settings.PatchRules = make([]compat.PatchRule, 2)
-	if got, want := titles(s), "older 0: Turned away; active 0: Wait: maintenance If their patch is high enough If their components are equal; newer 0: Sent elsewhere; "; got != want {
+	if got, want := titles(s), "older 0: flow.away; active 0: flow.maintenance flow.patch flow.equal; newer 0: flow.elsewhere; "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

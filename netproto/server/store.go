@@ -36,6 +36,9 @@ type Store interface {
 	SetFloor(account string, floor int32, lower bool) (was int32, err error)
 	// Floors is how many accounts have each floor. The caller owns it.
 	Floors() map[int32]int
+	// Accounts are those that have a floor, by name, as far as a query wants them. The next page begins behind the account that it
+	// returns, empty at the end; there may be one even where nobody is listed.
+	Accounts(q AccountQuery) (accounts []AccountFloor, next string, err error)
 	// Tokens are all tokens, and SetTokens replaces them.
 	Tokens() ([]Token, error)
 	SetTokens(tokens []Token) error

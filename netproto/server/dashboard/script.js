@@ -12,7 +12,7 @@
 			const at = new Date(t.dateTime);
 			if (!isNaN(at)) {
 				t.title = t.textContent;
-				t.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+				t.textContent = at.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
 			}
 		}
 	};
@@ -29,22 +29,52 @@
 		}
 	};
 
-	// What a change would do is asked for while it is typed.
+	// What is shown may be old: the server does not answer, or nobody is logged in any more.
+	let fresh = new Date();
+	const tell = status => {
+		const note = $("#away");
+		if (!note) return;
+		const ended = status === 401;
+		note.hidden = status === 200;
+		$("span", note).textContent = (ended ? note.dataset.ended : note.dataset.away) + " " + fresh.toLocaleTimeString(document.documentElement.lang) + ".";
+		$("a", note).hidden = !ended;
+	};
+
+	// A part of a page, or null where there is none now.
+	const part = async (path, options) => {
+		try {
+			const answer = await fetch(path, { headers: { "Collet-Fragment": "1" }, redirect: "error", ...options });
+			tell(answer.status === 401 ? 401 : 200);
+			return answer.ok ? await answer.text() : null;
+		} catch {
+			tell(0);
+			return null;
+		}
+	};
+
+	// What a form would come to is asked for while it is typed.
 	const tryForm = form => {
-		const place = $(".trial", form);
+		const place = form.dataset.try ? $(form.dataset.try) : $(".trial", form);
 		let timer = 0, asked = 0;
 		const ask = async () => {
 			const mine = ++asked;
-			try {
-				const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)), headers: { "Collet-Fragment": "1" }, redirect: "error" });
-				if (mine === asked && answer.ok) place.innerHTML = await answer.text();
-			} catch { /* the server is away: the button tells more */ }
+			const text = await part(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+			if (mine === asked && text !== null) place.innerHTML = text;
 		};
 		form.addEventListener("input", () => {
 			clearTimeout(timer);
 			timer = setTimeout(ask, pause);
 			drawDraft();
 		});
+	};
+
+	// A field that only counts with one choice of another is shown with it alone.
+	const depend = field => {
+		const [name, value] = field.dataset.when.split("=");
+		const other = field.closest("form").elements[name];
+		const show = () => { field.hidden = other.value !== value; };
+		other.addEventListener("change", show);
+		show();
 	};
 
 	// Lists of rules grow and shrink.
@@ -71,18 +101,18 @@
 		});
 	};
 
-	// Who is connected changes by itself.
+	// Who is connected changes by itself, unless somebody is reading there with the keyboard.
 	const follow = live => setInterval(async () => {
 		if (document.hidden || live.contains(document.activeElement)) return;
-		try {
-			const answer = await fetch("/admin/live", { redirect: "error" });
-			if (answer.ok) {
-				const at = $$(".scroll", live).map(s => s.scrollLeft);
-				live.innerHTML = await answer.text();
-				$$(".scroll", live).forEach((s, i) => { s.scrollLeft = at[i] || 0; });
-				drawDraft();
-			}
-		} catch { /* the server is away for a moment */ }
+		const text = await part("/admin/live");
+		if (text === null || live.contains(document.activeElement)) return;
+		const at = $$(".scroll", live).map(s => s.scrollLeft), open = $$("details", live).map(d => d.open);
+		live.innerHTML = text;
+		$$(".scroll", live).forEach((s, i) => { s.scrollLeft = at[i] || 0; });
+		$$("details", live).forEach((d, i) => { d.open = open[i] || false; });
+		fresh = new Date();
+		tell(200);
+		drawDraft();
 	}, every);
 
 	// A version on the number line becomes the nearer end of the range.
@@ -100,6 +130,7 @@
 	localTimes(document);
 	for (const form of $$("form[data-try]")) tryForm(form);
 	for (const form of $$("form")) rows(form);
+	for (const field of $$("[data-when]")) depend(field);
 	const live = $("#live");
 	if (live) {
 		follow(live);
@@ -110,7 +141,7 @@
 		b.hidden = !navigator.clipboard;
 		b.addEventListener("click", async () => {
 			await navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent);
-			b.textContent = "Copied";
+			b.textContent = b.dataset.copied;
 		});
 	}
 })();

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// A form that arrives when its session has ended is kept in the login page, so that nothing that was typed is lost. After the login
+// it is shown for review: what is kept never changes anything by itself, whoever put it there.
+
+// pendingPath is the field of a kept form that says where it was going. Forms of ours have no such field.
+const pendingPath = "pending_path"
+
+// pendingOf is a form as the login page keeps it.
+func pendingOf(r *http.Request) string {
+	form := url.Values{}
+	for name, values := range r.PostForm {
+		form[name] = values
+	}
+	for _, name := range []string{"csrf", "confirm", "pending"} { // a confirmation is given anew, to what is seen then
+		form.Del(name)
+	}
+	form.Set(pendingPath, r.URL.Path)
+	return form.Encode()
+}
+
+// resume shows what was kept, or the overview.
+func (d *desk) resume(w http.ResponseWriter, r *http.Request, pending string) {
+	form, err := url.ParseQuery(pending)
+	shown := map[string]handler{
+		boardPath + "/review": (*desk).review, boardPath + "/apply": (*desk).reviewAgain, boardPath + "/rollback": (*desk).rollbackAgain,
+		boardPath + "/player/review": (*desk).reviewPlayer, boardPath + "/player/apply": (*desk).reviewPlayer, boardPath + "/try": (*desk).try,
+	}[form.Get(pendingPath)]
+	if err != nil || shown == nil {
+		http.Redirect(w, r, boardPath, http.StatusSeeOther)
+		return
+	}
+	r.PostForm, d.again = form, true
+	shown(d, w, r)
+}
+
+// reviewAgain shows a change that was reviewed before, with what was typed.
+func (d *desk) reviewAgain(w http.ResponseWriter, r *http.Request) {
+	c, err := wish(r)
+	document := r.PostForm.Get("document")
+	if err == nil {
+		c.Settings, err = d.op.proposed([]byte(document))
+	}
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	d.showTyped(w, r, d.sectionPage(r.PostForm.Get("section"), document, c))
+}
+
+// rollbackAgain is the same for going back.
+func (d *desk) rollbackAgain(w http.ResponseWriter, r *http.Request) {
+	to, s, err := d.earlier(r.PostForm.Get("to"))
+	var c Change
+	if err == nil {
+		c, err = wish(r)
+	}
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	d.showTyped(w, r, d.rollbackPage(to, s, c.Revision))
+}
+
+// showTyped shows a review with what was typed into it.
+func (d *desk) showTyped(w http.ResponseWriter, r *http.Request, p reviewPage) {
+	p.Comment, p.Kick = r.PostForm.Get("comment"), r.PostForm.Get("kick")
+	d.showReview(w, http.StatusOK, p)
+}
