@@ -49,7 +49,7 @@ func (h *host) keepContent(identity string) {
 	}
 	err := h.fs.MkdirAll(path.Dir(h.contentName()), 0o755)
 	if err == nil {
-		err = platform.WriteFile(h.fs, h.contentName(), []byte(identity+"\n"))
+		err = platform.WriteHint(h.fs, h.contentName(), []byte(identity+"\n"))
 	}
 	if err != nil {
 		h.log.Debug().Err(err).Msg("which packs are here can't be written")

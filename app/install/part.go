@@ -67,6 +67,7 @@ type part struct {
 	file  platform.File
 	bothHashes
 	size   int64
+	ahead  int64         // up to here the disk was told to begin
 	source platform.File // what is good of the live file comes from there; nil before the first of it
 	broken error         // a write that failed: the hashes may be ahead of the bytes, and nothing is appended any more
 }
@@ -86,8 +87,16 @@ func (p *part) append(data []byte) error {
 	hashing.Wait()
 	p.size += int64(n)
 	p.broken = err
+	if p.size-p.ahead >= writeAhead {
+		platform.WriteAhead(p.file, p.ahead, p.size)
+		p.ahead = p.size
+	}
 	return err
 }
+
+// writeAhead is how many bytes are collected before the disk is told to begin with them: syncing a module at its end takes a third
+// of the time then.
+const writeAhead = 1 << 20
 
 // item finds a planned file. Asking for one that was not planned is a bug of the caller.
 func (d *Dir) item(i int) (candidate, error) {
@@ -135,7 +144,7 @@ func (d *Dir) openPart(ctx context.Context, i int, c candidate) error {
 	if p.size, err = d.drain(ctx, p.bothHashes, f, nil); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	d.work.open = p
+	d.work.open, p.ahead = p, p.size
 	if p.size != c.offset {
 		return errors.Join(&update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path,
 			Err: fmt.Errorf("%q has %d bytes, and had %d a moment ago", c.entry.part(), p.size, c.offset)}, d.discard(c))
