@@ -1,0 +1,460 @@
+package launcher
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// smallFile is the size in bytes up to which a file is sent whole among others: one block.
+	smallFile = 64 << 10
+	// perFile is what a file adds to a PutFiles beside path and data, in bytes, generously.
+	perFile = 64
+	// maxOpenOwn is how many files are open at once in our own mode.
+	maxOpenOwn = MaxOpenFiles / 2
+)
+
+// batchEffect reads small files and sends them in one PutFiles. A readEvent comes for each that is left out, before the
+// message is sent.
+type batchEffect struct {
+	run   int
+	batch uint32
+	files []File
+}
+
+// bulker does a plan with the messages of our own mode. Unlike syncer it goes on when a file fails: the device looks at
+// its disk again anyway. It is pure.
+type bulker struct {
+	run      int
+	times    DeskTimes
+	room     map[string]uint64 // parts that the device has: hash → bytes
+	last     []string          // deletes for when everything is written: bases of others
+	queue    []*ownJob
+	asked    []*ownJob
+	open     []*ownJob
+	current  *ownJob
+	batches  map[uint32]*ownBatch
+	order    []uint32 // of batches, oldest first
+	number   uint32   // of the last batch
+	under    int
+	failures []failure
+	tally    tally
+}
+
+// ownJob is one large file under way, or one batch of small ones that waits.
+type ownJob struct {
+	job
+	base      string
+	start     uint64 // bytes that a part on the device has
+	handle    uint32
+	confirmed int    // blocks
+	small     []File // a batch, and nothing else
+	failed    error  // of ours
+	held      []int  // lengths of the blocks handed out, in order
+}
+
+// ownBatch is one batch that was sent.
+type ownBatch struct {
+	files   []File   // of a PutFiles
+	deletes []string // of a DeleteFiles
+	bytes   int
+}
+
+// ownPlan is what planning for our own mode adds to a plan.
+type ownPlan struct {
+	plan
+	bases map[string]string // path of ours → path of theirs with the same content
+	parts map[Hash]FilePart // what interrupted pushes left there
+}
+
+// newBulker makes the machine and its first effects.
+func newBulker(run int, p ownPlan, times DeskTimes) (*bulker, []effect) {
+	b := &bulker{run: run, times: times, batches: make(map[uint32]*ownBatch)}
+	used := make(map[string]bool, len(p.bases))
+	for _, base := range p.bases {
+		used[base] = true
+	}
+	var first []string
+	for _, path := range p.deletes {
+		if used[path] {
+			b.last = append(b.last, path)
+		} else {
+			first = append(first, path)
+		}
+	}
+	out := b.deleteAll(first)
+	for _, w := range p.writes {
+		out = append(out, b.plan(w, p)...)
+	}
+	return b, append(out, b.pump()...)
+}
+
+// plan queues one file, or asks about it.
+func (b *bulker) plan(w fileWrite, p ownPlan) []effect {
+	b.tally.filesTotal++
+	j := &ownJob{job: job{write: w}}
+	switch base, part := p.bases[w.file.Path], p.parts[w.file.Hash]; {
+	case base != "":
+		j.base, j.write.blocks = base, []uint32{}
+	case part.Size == w.file.Size && part.Have >= uint64(w.block):
+		// What is there of this very content is better than what a comparison with older content could find.
+		j.start = min(part.Have, w.file.Size) / uint64(w.block) * uint64(w.block)
+		j.write.blocks = blocksFrom(uint32(j.start/uint64(w.block)), w.count())
+	case w.ask:
+		b.tally.bytesTotal += w.bytes()
+		b.asked = append(b.asked, j)
+		return []effect{sendEffect{&RequestBlocks{Path: w.file.Path, BlockSize: w.block}, b.run},
+			hashEffect{run: b.run, file: w.file, block: w.block}}
+	case w.file.Size <= smallFile:
+		b.tally.bytesTotal += w.bytes()
+		b.addSmall(w.file)
+		return nil
+	}
+	b.tally.bytesTotal += j.write.bytes()
+	b.queue = append(b.queue, j)
+	return nil
+}
+
+// blocksFrom are the numbers from first to before end.
+func blocksFrom(first, end uint32) []uint32 {
+	blocks := []uint32{}
+	for index := first; index < end; index++ {
+		blocks = append(blocks, index)
+	}
+	return blocks
+}
+
+// addSmall puts a file into the last batch that waits, or a new one if that is full.
+func (b *bulker) addSmall(f File) {
+	if n := len(b.queue); n > 0 && b.queue[n-1].small != nil {
+		j := b.queue[n-1]
+		if j.weigh(f) {
+			return
+		}
+	}
+	j := &ownJob{small: []File{}}
+	j.weigh(f)
+	b.queue = append(b.queue, j)
+}
+
+// weigh takes a file into a batch if it has room, counting its bytes in next.
+func (j *ownJob) weigh(f File) bool {
+	size := int(f.Size) + len(f.Path) + perFile
+	if len(j.small) > 0 && j.next+size > MaxBulk-(4<<10) {
+		return false
+	}
+	j.small, j.next = append(j.small, f), j.next+size
+	return true
+}
+
+// deleteAll sends deletes in as few messages as they fit.
+func (b *bulker) deleteAll(paths []string) (out []effect) {
+	for len(paths) > 0 {
+		n, size := 0, 0
+		for n < len(paths) && n < MaxList && size < MaxBulk-MaxText {
+			size += 2 + len(paths[n])
+			n++
+		}
+		b.number++
+		b.batches[b.number] = &ownBatch{deletes: paths[:n]}
+		b.order = append(b.order, b.number)
+		out = append(out, sendEffect{&DeleteFiles{Batch: b.number, Paths: paths[:n]}, b.run})
+		paths = paths[n:]
+	}
+	return out
+}
+
+// done reports whether all answers are in.
+func (b *bulker) done() bool {
+	return len(b.last)+len(b.queue)+len(b.asked)+len(b.open)+len(b.batches) == 0
+}
+
+// pump hands out batches, files and blocks as long as not too much is under way, and the deletes of bases at the end.
+func (b *bulker) pump() (out []effect) {
+	for b.under < MaxUnconfirmed {
+		switch {
+		case b.current != nil:
+			out = append(out, b.handOut(b.current)...)
+		case len(b.queue) > 0 && b.queue[0].small != nil:
+			out = append(out, b.sendBatch())
+		case len(b.queue) > 0 && len(b.open) < maxOpenOwn:
+			out = append(out, b.openNext())
+		case len(b.queue)+len(b.asked)+len(b.open) == 0 && len(b.last) > 0:
+			last := b.last
+			b.last = nil
+			return append(out, b.deleteAll(last)...)
+		default:
+			return out
+		}
+	}
+	return out
+}
+
+func (b *bulker) sendBatch() effect {
+	j := b.queue[0]
+	b.queue = b.queue[1:]
+	b.number++
+	b.batches[b.number] = &ownBatch{files: j.small, bytes: j.next}
+	b.order = append(b.order, b.number)
+	b.under += j.next
+	for _, f := range j.small {
+		b.tally.blocks++
+		b.tally.sent += int64(f.Size)
+	}
+	return batchEffect{run: b.run, batch: b.number, files: slices.Clone(j.small)}
+}
+
+func (b *bulker) openNext() effect {
+	j := b.queue[0]
+	b.queue = b.queue[1:]
+	for j.handle = 0; slices.ContainsFunc(b.open, func(o *ownJob) bool { return o.handle == j.handle }); j.handle++ {
+	}
+	b.open = append(b.open, j)
+	b.current = j
+	w := j.write
+	return sendEffect{&OpenFile{File: j.handle, Path: w.file.Path, Size: w.file.Size, BlockSize: w.block,
+		Hash: w.file.Hash, Base: j.base, Start: j.start}, b.run}
+}
+
+// handOut is the next block of a file, or its end.
+func (b *bulker) handOut(j *ownJob) []effect {
+	if j.next >= j.blocks() || j.failed != nil {
+		b.current, j.finishing = nil, true
+		return []effect{sendEffect{&CloseFile{File: j.handle}, b.run}}
+	}
+	index := j.nextBlock()
+	j.next++
+	length := j.write.length(index)
+	j.held = append(j.held, length)
+	b.under += length + perBlock
+	b.tally.blocks++
+	b.tally.sent += int64(length)
+	return []effect{blockEffect{run: b.run, write: j.write, index: index, last: j.next == j.blocks(), own: true, handle: j.handle}}
+}
+
+// take is one message of the device; heard says that something awaited came.
+func (b *bulker) take(m Message) (out []effect, heard bool) {
+	switch m := m.(type) {
+	case *BatchReport:
+		heard = b.takeReport(m)
+	case *ResponseBlocks:
+		heard = b.takeBlocks(m)
+	case *BlocksWritten:
+		heard = b.takeWritten(m)
+	case *FileClosed:
+		heard = b.takeClosed(m)
+	}
+	if !heard {
+		return nil, false
+	}
+	return b.pump(), true
+}
+
+func (b *bulker) takeReport(m *BatchReport) bool {
+	batch := b.batches[m.Batch]
+	if batch == nil {
+		return false
+	}
+	delete(b.batches, m.Batch)
+	b.order = slices.DeleteFunc(b.order, func(n uint32) bool { return n == m.Batch })
+	b.under -= batch.bytes
+	failed := make(map[uint32]bool, len(m.Failures))
+	for _, f := range m.Failures {
+		op, path := batch.entry(f.Index)
+		if path == "" || failed[f.Index] {
+			continue
+		}
+		failed[f.Index] = true
+		b.failures = append(b.failures, failure{op: op, path: path, text: refusal(f.Result, f.Text)})
+	}
+	for i, f := range batch.files {
+		if !failed[uint32(i)] {
+			b.tally.files++
+			b.tally.bytes += int64(f.Size)
+		}
+	}
+	b.tally.deleted += len(batch.deletes)
+	if batch.deletes != nil {
+		b.tally.deleted -= len(failed)
+	}
+	return true
+}
+
+// entry is what a report is about.
+func (b *ownBatch) entry(index uint32) (op, path string) {
+	switch {
+	case int64(index) < int64(len(b.files)):
+		return "write", b.files[index].Path
+	case int64(index) < int64(len(b.deletes)):
+		return "delete", b.deletes[index]
+	}
+	return "", ""
+}
+
+// refusal is what a device says about one file, for people.
+func refusal(r Result, text string) string {
+	switch {
+	case text != "":
+		return text
+	case r == HashMismatch:
+		return mismatchText
+	default:
+		return "it said " + r.String() + ": look at its log for the reason"
+	}
+}
+
+func findOwn(jobs []*ownJob, is func(*ownJob) bool) *ownJob {
+	if i := slices.IndexFunc(jobs, is); i >= 0 {
+		return jobs[i]
+	}
+	return nil
+}
+
+func (b *bulker) takeBlocks(m *ResponseBlocks) bool {
+	j := findOwn(b.asked, func(j *ownJob) bool { return j.write.file.Path == m.Path })
+	if j == nil || j.theirsIn || m.BlockSize != j.write.block {
+		return false
+	}
+	switch room := int(j.write.count()) - len(j.theirs); {
+	case m.Flags&BlocksFailed != 0 || int64(m.First) != int64(len(j.theirs)):
+		j.theirs, j.theirsIn = nil, true
+	default:
+		j.theirs = append(j.theirs, m.Hashes[:min(len(m.Hashes), max(room, 0))]...)
+		j.theirsIn = m.Flags&BlocksLast != 0
+	}
+	b.compare(j)
+	return true
+}
+
+// hashed is what a hashEffect led to.
+func (b *bulker) hashed(e hashEvent) []effect {
+	j := findOwn(b.asked, func(j *ownJob) bool { return j.write.file.Path == e.path })
+	if e.run != b.run || j == nil || j.oursIn {
+		return nil
+	}
+	j.ours, j.oursIn = e.hashes, true
+	if e.err != nil {
+		j.failed, j.theirsIn = e.err, true
+		b.failures = append(b.failures, failure{path: e.path, err: e.err})
+	}
+	b.compare(j)
+	return b.pump()
+}
+
+// compare queues a file once the hashes of both are there.
+func (b *bulker) compare(j *ownJob) {
+	if !j.oursIn || !j.theirsIn {
+		return
+	}
+	b.asked = slices.DeleteFunc(b.asked, func(o *ownJob) bool { return o == j })
+	b.tally.bytesTotal -= j.write.bytes()
+	if j.failed != nil {
+		return
+	}
+	j.base = j.write.file.Path
+	j.write.blocks = differing(j.ours, j.theirs)
+	b.tally.bytesTotal += j.write.bytes()
+	j.ours, j.theirs = nil, nil
+	b.queue = append(b.queue, j)
+}
+
+func (b *bulker) takeWritten(m *BlocksWritten) bool {
+	j := findOwn(b.open, func(j *ownJob) bool { return j.handle == m.File })
+	if j == nil || int64(m.Count) > int64(len(j.held)) || int(m.Count) <= j.confirmed {
+		return false
+	}
+	b.confirm(j, int(m.Count))
+	return true
+}
+
+// confirm gives back what blocks up to count held.
+func (b *bulker) confirm(j *ownJob, count int) {
+	for _, length := range j.held[j.confirmed:count] {
+		b.under -= length + perBlock
+		b.tally.bytes += int64(length)
+	}
+	j.confirmed = count
+}
+
+func (b *bulker) takeClosed(m *FileClosed) bool {
+	j := findOwn(b.open, func(j *ownJob) bool { return j.handle == m.File })
+	if j == nil {
+		return false
+	}
+	b.confirm(j, len(j.held))
+	b.open = slices.DeleteFunc(b.open, func(o *ownJob) bool { return o == j })
+	if b.current == j {
+		b.current = nil
+	}
+	switch {
+	case j.failed != nil: // said already
+	case m.Result == Success && j.finishing:
+		b.tally.files++
+	default:
+		b.failures = append(b.failures, failure{op: "write", path: j.write.file.Path, text: refusal(m.Result, m.Text)})
+	}
+	return true
+}
+
+// unreadable is what a readEvent says: the file is left out of its batch, or ended with what was sent, which its hash
+// will not be right for.
+func (b *bulker) unreadable(e readEvent) []effect {
+	if e.run != b.run {
+		return nil
+	}
+	b.failures = append(b.failures, failure{path: e.path, err: e.err})
+	if batch := b.batches[e.batch]; e.batch != 0 && batch != nil {
+		batch.files = slices.DeleteFunc(batch.files, func(f File) bool { return f.Path == e.path })
+		return nil
+	}
+	j := findOwn(b.open, func(j *ownJob) bool { return j.write.file.Path == e.path })
+	if j == nil || j.failed != nil {
+		return nil
+	}
+	j.failed = e.err
+	return b.pump()
+}
+
+// waits is the answer that takes longest of those that the device owes.
+func (b *bulker) waits() (a awaited, any bool) {
+	consider := func(what, path string, limit time.Duration) {
+		if limit > a.limit {
+			a = awaited{what: what, path: path, limit: limit}
+		}
+	}
+	if len(b.order) > 0 {
+		consider("report about a batch", "", b.times.Answer+b.times.Finish)
+	}
+	for _, j := range b.asked {
+		if !j.theirsIn {
+			consider("block hashes", j.write.file.Path, b.times.Hashes+b.times.toHash(j.write.file.Size))
+			break
+		}
+	}
+	for _, j := range b.open {
+		consider("end of a file", j.write.file.Path, b.times.Finish+b.times.toHash(j.write.file.Size))
+	}
+	return a, a.limit > 0
+}
+
+// progress fills in what a snapshot says of the attempt.
+func (b *bulker) progress(p *PushProgress) {
+	p.Phase = PushWriting
+	switch {
+	case len(b.open) > 0:
+		p.Current = b.open[0].write.file.Path
+	case len(b.order) > 0 && len(b.batches[b.order[0]].files) > 0:
+		p.Current = b.batches[b.order[0]].files[0].Path
+	case len(b.asked) > 0:
+		p.Phase, p.Current = PushHashing, b.asked[0].write.file.Path
+	}
+	b.tally.progress(p)
+}
+
+// announce is what the window of the device shows.
+func (b *bulker) announce(deletes int) *PushPlan {
+	return &PushPlan{Files: uint32(b.tally.filesTotal), Bytes: uint64(b.tally.bytesTotal), Deletes: uint32(deletes)}
+}
+
+// outcome is what was done, and what failed.
+func (b *bulker) outcome() (tally, []failure) { return b.tally, b.failures }

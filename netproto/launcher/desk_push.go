@@ -1,0 +1,393 @@
+package launcher
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxTries bounds the attempts of one push to one device, each of which got further than the one before. A device on
+// which that many files fail one after another has a trouble that no further attempt ends.
+const maxTries = 20
+
+type (
+	// scanEffect scans the working copy; scanEvent follows. A scan that began after the given time will do.
+	scanEffect struct {
+		run   int
+		after time.Time
+	}
+	// scanEvent is the working copy.
+	scanEvent struct {
+		run int
+		scanned
+		err error
+	}
+)
+
+// scanned is the working copy at one moment.
+type scanned struct {
+	layout   *Layout
+	problems []PathProblem
+}
+
+// pushTask is one push to one device. It outlives connections: what was tried is remembered when the device comes back.
+type pushTask struct {
+	options PushOptions
+	began   time.Time
+	attempt int
+	stuck   int                // attempts in a row that got nothing done
+	strikes map[string]int     // failures of each path
+	blocked map[string]bool    // see planInput
+	without map[string]failure // paths that are given up
+	result  DeviceResult
+	ours    *scanned // the last one
+	scanErr error    // why the working copy could not be read
+}
+
+func newPushTask(o PushOptions, began time.Time) *pushTask {
+	return &pushTask{options: o, began: began, strikes: make(map[string]int), blocked: make(map[string]bool),
+		without: make(map[string]failure)}
+}
+
+// doing is a machine that does a plan.
+type doing interface {
+	take(Message) (out []effect, heard bool)
+	hashed(hashEvent) []effect
+	unreadable(readEvent) []effect
+	waits() (awaited, bool)
+	done() bool
+	progress(*PushProgress)
+	outcome() (tally, []failure)
+}
+
+// pusher leads one task over one connection through its attempts. It is pure.
+//
+//	begin → ours and theirs awaited → planned → doing → ended
+//	  ↑_____________________a failure____________│
+type pusher struct {
+	id     string
+	own    bool
+	draft  bool
+	times  DeskTimes
+	keep   func(path string) bool
+	known  *layouts // of our own mode
+	doubts *doubts  // of released devices
+	task   *pushTask
+	run    int
+	heard  time.Time // of the last answer, or the question
+	asked  bool      // for theirs
+	ours   *scanned
+	theirs *theirTree
+	doing  doing
+	plan   plan
+	ended  bool
+	err    error
+}
+
+// begin starts an attempt.
+func (p *pusher) begin(now time.Time) []effect {
+	p.run++
+	p.task.attempt++
+	p.heard, p.ours, p.doing, p.asked = now, nil, nil, false
+	p.theirs = &theirTree{}
+	out := []effect{scanEffect{run: p.run, after: p.after(now)}}
+	if !p.own || p.known.last(p.id) != (Hash{}) {
+		out = append(out, p.ask(now))
+	}
+	return out
+}
+
+// after is how old a scan may be: the first attempts of all devices share one.
+func (p *pusher) after(now time.Time) time.Time {
+	if p.task.attempt == 1 {
+		return p.task.began
+	}
+	return now
+}
+
+// ask asks for the tree of the device.
+func (p *pusher) ask(now time.Time) effect {
+	p.asked, p.heard = true, now
+	if p.own {
+		return sendEffect{message: &RequestTree{Known: p.known.digests(p.id)}}
+	}
+	return sendEffect{message: &RequestFileLayout{}}
+}
+
+// scanned is what scanEffect led to.
+func (p *pusher) scanned(e scanEvent, now time.Time) []effect {
+	if e.run != p.run || p.ended {
+		return nil
+	}
+	p.task.scanErr = e.err
+	if e.err != nil {
+		return p.end(e.err)
+	}
+	p.ours, p.task.ours = &e.scanned, &e.scanned
+	if p.own {
+		p.known.add(e.layout)
+	}
+	if !p.asked {
+		return []effect{p.ask(now)}
+	}
+	return p.start(now)
+}
+
+// take is one message of the device.
+func (p *pusher) take(m Message, now time.Time) []effect {
+	switch {
+	case p.ended:
+		return nil
+	case p.doing != nil:
+		out, heard := p.doing.take(m)
+		if heard {
+			p.heard = now
+		}
+		return append(out, p.check(now)...)
+	case p.asked && p.theirs.layout == nil:
+		return p.takeTree(m, now)
+	}
+	return nil
+}
+
+// takeTree collects the tree of the device.
+func (p *pusher) takeTree(m Message, now time.Time) []effect {
+	heard, err := p.theirs.take(m, p.known)
+	if err != nil {
+		if errors.Is(err, errUnknownBase) {
+			p.known.forget(p.id)
+			p.theirs = &theirTree{}
+			return p.retry(now, failure{op: "layout", text: err.Error()})
+		}
+		return p.end(&DeviceError{Device: p.id, Op: "layout", Reason: err.Error()})
+	}
+	if heard {
+		p.heard = now
+	}
+	return p.start(now)
+}
+
+// broken is a message of the device that could not be read. If it was the tree, waiting for it is of no use.
+func (p *pusher) broken(err error) []effect {
+	var format *FormatError
+	if p.ended || p.doing != nil || !p.asked || p.theirs.layout != nil || !errors.As(err, &format) {
+		return nil
+	}
+	if format.Code != CodeResponseFileLayout && format.Code != CodeResponseTree {
+		return nil
+	}
+	return p.end(&DeviceError{Device: p.id, Op: "layout", Reason: err.Error()})
+}
+
+// start plans once both trees are there.
+func (p *pusher) start(now time.Time) []effect {
+	if p.ours == nil || p.theirs.layout == nil {
+		return nil
+	}
+	p.heard = now
+	in := planInput{ours: p.ours.layout.Files(), theirs: p.theirs.layout.Files(), own: p.own, keep: p.keep,
+		doubtful: p.doubts.of(), blocked: p.task.blocked, without: given(p.task.without)}
+	if p.task.options.DeleteIgnored {
+		in.keep = nil
+	}
+	p.plan = makePlan(in)
+	var out []effect
+	if p.own {
+		out = p.startOwn(in)
+	} else {
+		p.doing, out = newSyncer(p.run, p.draft, p.plan, p.times)
+	}
+	return append(out, p.check(now)...)
+}
+
+// startOwn tells the device what comes, and begins.
+func (p *pusher) startOwn(in planInput) []effect {
+	own := ownPlan{plan: p.plan, parts: p.theirs.parts, bases: findBases(in, p.plan)}
+	b, out := newBulker(p.run, own, p.times)
+	p.doing = b
+	if b.done() {
+		return nil
+	}
+	p.known.forget(p.id) // what it has is known again at the end
+	return append([]effect{sendEffect{message: b.announce(len(p.plan.deletes))}}, out...)
+}
+
+// hashed and unreadable hand on what effects led to.
+func (p *pusher) hashed(e hashEvent, now time.Time) []effect {
+	if p.doing == nil || p.ended {
+		return nil
+	}
+	p.heard = now
+	return append(p.doing.hashed(e), p.check(now)...)
+}
+
+func (p *pusher) unreadable(e readEvent, now time.Time) []effect {
+	if p.doing == nil || p.ended {
+		return nil
+	}
+	return append(p.doing.unreadable(e), p.check(now)...)
+}
+
+// check ends the attempt when there is nothing more to do in it.
+func (p *pusher) check(now time.Time) []effect {
+	if p.doing == nil || !p.doing.done() {
+		return nil
+	}
+	failures := p.settle()
+	var out []effect
+	if p.own && len(p.plan.deletes)+len(p.plan.writes) > 0 {
+		out = append(out, sendEffect{message: &PushPlan{}})
+	}
+	if len(failures) > 0 {
+		return append(out, p.retry(now, failures...)...)
+	}
+	p.remember()
+	return append(out, p.end(p.verdict())...)
+}
+
+// settle counts what an attempt did, and what it leaves in doubt.
+func (p *pusher) settle() []failure {
+	if p.doing == nil {
+		return nil
+	}
+	t, failures := p.doing.outcome()
+	r := &p.task.result
+	r.Written += t.files
+	r.Deleted += t.deleted
+	r.Blocks += t.blocks
+	r.BytesSent += t.sent
+	if t.files+t.deleted > 0 {
+		p.task.stuck = 0
+	}
+	if s, is := p.doing.(*syncer); is {
+		p.doubts.add(s.began())
+	}
+	return failures
+}
+
+// remember is what a good end tells about the device.
+func (p *pusher) remember() {
+	if p.own {
+		if len(p.task.without) == 0 {
+			p.known.set(p.id, p.ours.layout.With(nil, p.plan.kept))
+		}
+		return
+	}
+	for _, w := range p.plan.writes {
+		p.doubts.remove(w.file.Path)
+	}
+}
+
+// retry begins another attempt, unless that is hopeless.
+func (p *pusher) retry(now time.Time, failures ...failure) []effect {
+	p.task.stuck++
+	for _, f := range failures {
+		if f.path == "" {
+			continue
+		}
+		p.task.strikes[f.path]++
+		p.task.blocked[f.path] = f.err == nil
+		if p.task.strikes[f.path] >= MaxAttempts {
+			p.task.without[f.path] = f
+		}
+	}
+	if p.task.stuck > MaxAttempts || p.task.attempt >= maxTries {
+		return p.end(p.errorOf(failures[0]))
+	}
+	return p.begin(now)
+}
+
+// verdict is nil if nothing was given up.
+func (p *pusher) verdict() error {
+	var all []error
+	for _, path := range slices.Sorted(maps.Keys(p.task.without)) {
+		all = append(all, p.errorOf(p.task.without[path]))
+	}
+	return errors.Join(all...)
+}
+
+func (p *pusher) errorOf(f failure) error {
+	if f.err != nil {
+		return &FileError{Path: f.path, Err: f.err}
+	}
+	return &DeviceError{Device: p.id, Op: f.op, Path: f.path, Reason: f.text}
+}
+
+// end stops the machine. What it had handed out is of no use any more.
+func (p *pusher) end(err error) []effect {
+	p.ended, p.err = true, err
+	p.run++
+	return nil
+}
+
+// abandon is the end of the connection: what was under way is in doubt.
+func (p *pusher) abandon() {
+	if !p.ended {
+		p.settle()
+	}
+}
+
+// waits is what is awaited now.
+func (p *pusher) waits() (awaited, bool) {
+	switch {
+	case p.ended:
+		return awaited{}, false
+	case p.doing != nil:
+		return p.doing.waits()
+	case p.asked && p.theirs.layout == nil:
+		return awaited{what: "file layout", limit: p.times.Layout}, true
+	}
+	return awaited{}, false
+}
+
+// tick ends an attempt in which an answer is owed for too long.
+func (p *pusher) tick(now time.Time) []effect {
+	a, any := p.waits()
+	if !any || now.Sub(p.heard) < a.limit {
+		return nil
+	}
+	wait := &WaitError{Device: p.id, For: a.what, Path: a.path, After: a.limit}
+	p.settle()
+	if p.doing == nil || p.task.stuck >= 1 {
+		return p.end(wait)
+	}
+	return p.retry(now, failure{op: "wait", text: wait.Error()})
+}
+
+// wake is when tick has to be called, zero for never.
+func (p *pusher) wake() time.Time {
+	if a, any := p.waits(); any {
+		return p.heard.Add(a.limit)
+	}
+	return time.Time{}
+}
+
+// progress is a snapshot.
+func (p *pusher) progress() PushProgress {
+	s := PushProgress{Phase: PushScanning, Attempt: p.task.attempt, Began: p.task.began}
+	if p.doing != nil {
+		p.doing.progress(&s)
+	}
+	if p.ended {
+		s.Phase, s.Current = PushDone, ""
+		if p.err != nil {
+			s.Phase, s.Problem = PushFailed, firstLine(p.err)
+		}
+	}
+	return s
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+func given(without map[string]failure) map[string]bool {
+	paths := make(map[string]bool, len(without))
+	for path := range without {
+		paths[path] = true
+	}
+	return paths
+}

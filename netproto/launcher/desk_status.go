@@ -1,0 +1,94 @@
+package launcher
+
+import (
+	"net/netip"
+	"time"
+)
+
+// DeviceInfo is a snapshot of one device that is connected, or that a push waits for. It is a value; nothing in it changes.
+type DeviceInfo struct {
+	ID             string // name@address, and #2 and so on for others of that name there; stays when the device comes back
+	Name           string // as the device calls itself, cut to printable characters
+	Address        netip.AddrPort
+	Connected      bool
+	Since          time.Time // of the connection, or of its end
+	Own            bool      // speaks our own messages
+	Properties     []string  // properties.names; nil until answered
+	Profiles       []string  // profiles.names; nil until answered
+	DefaultProfile string
+	Running        bool      // value 0 of the run-state link
+	RunningSince   time.Time // zero if it does not run
+	Push           PushProgress
+	LogsDropped    uint64 // lines over MaxLogRate
+}
+
+// PushPhase is where the push to one device is.
+type PushPhase string
+
+// The phases. After PushDone, PushFailed and PushIdle nothing is under way.
+const (
+	PushIdle     PushPhase = "idle"     // none since the device is known
+	PushWaiting  PushPhase = "waiting"  // for the device to come back
+	PushScanning PushPhase = "scanning" // here and on the device
+	PushHashing  PushPhase = "hashing"  // block hashes of changed files are awaited
+	PushWriting  PushPhase = "writing"
+	PushDone     PushPhase = "done"
+	PushFailed   PushPhase = "failed"
+)
+
+// PushProgress is how far the push to one device is. Files and bytes count what is confirmed, not what was sent.
+type PushProgress struct {
+	Phase      PushPhase
+	Current    string // a file under way; the first of several
+	Files      int    // files confirmed in this attempt
+	FilesTotal int    // files that the attempt has to write
+	Bytes      int64  // bytes of file data confirmed in this attempt
+	BytesTotal int64  // bytes of file data that the attempt has to send, as far as known: hashes that come lower it
+	Deleted    int
+	Attempt    int // counted from 1
+	Began      time.Time
+	Problem    string // why it failed or what it waits for
+}
+
+// PushResult is the end of a push to all devices it went to.
+type PushResult struct {
+	Devices  []DeviceResult
+	Problems []PathProblem // what of the working copy could not be sent, and why
+	Files    int           // files of the working copy
+	Bytes    int64         // of these files
+}
+
+// DeviceResult is the end of a push to one device. Counts are over all its attempts.
+type DeviceResult struct {
+	Device    string // DeviceInfo.ID
+	Err       error  // nil if the trees were the same at the end, up to what is ignored; else *DeviceError, *WaitError, …
+	Written   int    // files
+	Deleted   int    // files
+	Blocks    int    // blocks sent
+	BytesSent int64  // file bytes sent
+	Attempts  int
+	Took      time.Duration
+	Started   bool // the game was started afterwards
+}
+
+// PathProblem names a file of the working copy that was left out.
+type PathProblem struct {
+	Path string // relative, with slashes
+	Err  error
+}
+
+// Outcome is what Start and Stop say about one device.
+type Outcome struct {
+	Device string // DeviceInfo.ID
+	Err    error  // nil, *StartTimeoutError, *DeviceError, *WaitError, …
+}
+
+// LogLine is one line that a device sent, or a word of the desk about it.
+type LogLine struct {
+	Device string // DeviceInfo.ID
+	Time   time.Time
+	Level  LogLevel
+	Source string // free text of the device; empty for the desk's own words
+	Text   string
+	Lost   uint64 // lines of this device that were dropped before this one, for this reader
+}

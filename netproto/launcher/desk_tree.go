@@ -1,0 +1,225 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+)
+
+// errUnknownBase says that a device named a layout as the base of its own that we don't know, or that leads to another
+// digest than it said. Asking without one helps.
+var errUnknownBase = errors.New("it named a layout that is not known here")
+
+// theirTree collects the tree of a device out of its answers.
+type theirTree struct {
+	layout  *Layout // nil until the answer is complete
+	files   []File
+	base    Hash
+	removed []string
+	begun   bool
+	parts   map[Hash]FilePart
+}
+
+// take is one message; heard says that it belongs to the answer. Errors are faults of the device.
+func (t *theirTree) take(m Message, known *layouts) (heard bool, err error) {
+	switch m := m.(type) {
+	case *ResponseFileLayout:
+		t.layout = NewLayout(m.Files)
+	case *DraftFileLayout:
+		return true, t.takeDraft(m)
+	case *ResponseTree:
+		return true, t.takeOwn(m, known)
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+func (t *theirTree) takeDraft(m *DraftFileLayout) error {
+	if m.Flags&DraftEmpty == 0 {
+		if len(t.files) == MaxFiles {
+			return fmt.Errorf("it has more than %d files: clear its folder", MaxFiles)
+		}
+		t.files = append(t.files, m.File)
+	}
+	if m.Flags&(DraftLast|DraftEmpty) != 0 {
+		t.layout = NewLayout(t.files)
+	}
+	return nil
+}
+
+// takeOwn takes one message of the answer in our own mode.
+func (t *theirTree) takeOwn(m *ResponseTree, known *layouts) error {
+	if !t.begun {
+		t.begun, t.base, t.parts = true, m.Base, make(map[Hash]FilePart)
+	}
+	if len(t.files)+len(m.Files) > MaxFiles || len(t.removed)+len(m.Removed) > MaxFiles {
+		return fmt.Errorf("it has more than %d files: clear its folder", MaxFiles)
+	}
+	t.files = append(t.files, m.Files...)
+	t.removed = append(t.removed, m.Removed...)
+	if m.Flags&TreeLast == 0 {
+		return nil
+	}
+	for _, part := range m.Parts {
+		t.parts[part.Hash] = part
+	}
+	return t.finish(m.Digest, known)
+}
+
+// finish puts the answer onto its base.
+func (t *theirTree) finish(digest Hash, known *layouts) error {
+	base := new(Layout)
+	if t.base != (Hash{}) {
+		if base = known.get(t.base); base == nil {
+			return errUnknownBase
+		}
+	}
+	layout := base
+	if len(t.files)+len(t.removed) > 0 || t.base == (Hash{}) {
+		layout = base.With(t.removed, t.files)
+	}
+	if layout.Digest() != digest {
+		return errUnknownBase
+	}
+	t.layout = layout
+	return nil
+}
+
+// layouts are trees that were seen, by digest, and which one each device has. Safe for concurrent use.
+type layouts struct {
+	mu      sync.Mutex
+	trees   map[Hash]*Layout
+	order   []Hash          // oldest first
+	devices map[string]Hash // of each device, as far as known
+}
+
+func newLayouts() *layouts {
+	return &layouts{trees: make(map[Hash]*Layout), devices: make(map[string]Hash)}
+}
+
+// maxLayouts is how many trees are kept: each is some ten megabytes at the most files. One question names them all.
+const maxLayouts = MaxDigests
+
+func (l *layouts) add(tree *Layout) {
+	digest := tree.Digest()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trees[digest] != nil {
+		return
+	}
+	l.trees[digest] = tree
+	if l.order = append(l.order, digest); len(l.order) > maxLayouts {
+		delete(l.trees, l.order[0])
+		l.order = l.order[1:]
+	}
+}
+
+// set says what a device has now.
+func (l *layouts) set(device string, tree *Layout) {
+	l.add(tree)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.devices[device] = tree.Digest()
+}
+
+// forget says that nobody knows what a device has now.
+func (l *layouts) forget(device string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.devices, device)
+}
+
+// get is nil for a tree that is not known.
+func (l *layouts) get(digest Hash) *Layout {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.trees[digest]
+}
+
+// last is what a device had last, if that is still known, or zero.
+func (l *layouts) last(device string) Hash {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if digest := l.devices[device]; l.trees[digest] != nil {
+		return digest
+	}
+	return Hash{}
+}
+
+// digests are all that are known, what the device had last first, then the newest.
+func (l *layouts) digests(device string) []Hash {
+	last := l.last(device)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var digests []Hash
+	if last != (Hash{}) {
+		digests = append(digests, last)
+	}
+	for i := len(l.order) - 1; i >= 0; i-- {
+		if l.order[i] != last {
+			digests = append(digests, l.order[i])
+		}
+	}
+	return digests
+}
+
+// doubts are the files on one released device that may not be what its layout says, with the size of the write that did
+// not end. Safe for concurrent use, because a device can come back while its old connection has not ended yet.
+type doubts struct {
+	mu    sync.Mutex
+	paths map[string]uint64
+}
+
+func (d *doubts) add(paths map[string]uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.paths == nil {
+		d.paths = make(map[string]uint64)
+	}
+	maps.Copy(d.paths, paths)
+}
+
+func (d *doubts) remove(path string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.paths, path)
+}
+
+func (d *doubts) of() map[string]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.paths)
+}
+
+// findBases are files of theirs that have the content of a file that has to be written: renamed, moved or copied here.
+// Only such count that this push leaves or deletes at its end, and only where copying beats sending.
+func findBases(in planInput, p plan) map[string]string {
+	bases := make(map[string]string)
+	wanted := make(map[Hash]bool)
+	for _, w := range p.writes {
+		if w.file.Size > smallFile && !in.blocked[w.file.Path] {
+			wanted[w.file.Hash] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return bases
+	}
+	written := make(map[string]bool, len(p.writes))
+	for _, w := range p.writes {
+		written[w.file.Path] = true
+	}
+	byHash := make(map[Hash]File)
+	for _, f := range in.theirs {
+		if wanted[f.Hash] && !written[f.Path] {
+			byHash[f.Hash] = f
+		}
+	}
+	for _, w := range p.writes {
+		if f, is := byHash[w.file.Hash]; is && f.Size == w.file.Size && w.file.Size > smallFile && !in.blocked[w.file.Path] {
+			bases[w.file.Path] = f.Path
+		}
+	}
+	return bases
+}
