@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"text/template"
+
+	"collet/netproto/compat"
 )
 
 // cSource is the header for native modules. A module includes client_runtime.h before it, and Collet_QueryComponents is one
@@ -28,7 +30,15 @@ var cSource = template.Must(template.New("components.h").Parse(`/* Code generate
 {{- range .Components}}
 #define COLLET_ID_{{.Symbol}} {{.ID}}u
 {{- end}}
+{{if .Spans}}
+/* Members that are there in some logic versions only, from which on and until which, for collet_visible; 0 is no bound. */
+{{- range .Spans}}
+#define COLLET_SPAN_{{.Symbol}} {{.Since}}, {{.Until}}
+{{- end}}
 
+/* Whether a logic version has a member: collet_visible(COLLET_SPAN_…, logic). */
+static inline bool collet_visible(int32_t since, int32_t until, int32_t logic) { return since <= logic && (until == 0 || logic < until); }
+{{end}}
 /* Which build this is: the build says so, with -D. Zero and empty are unknown. */
 #ifndef COLLET_BUILD_TIME
 #define COLLET_BUILD_TIME 0
@@ -90,8 +100,38 @@ func (t *table) header() ([]byte, error) {
 		}
 		symbols[r.Symbol] = r.Name
 	}
+	spans, err := t.spans()
+	if err != nil {
+		return nil, err
+	}
 	shared := len(slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ServerOnly }))
 	var b bytes.Buffer
-	err := cSource.Execute(&b, map[string]any{"Logic": t.project.Logic, "Set": hexHash(t.manifest.Build.Components), "Shared": shared, "Components": rows})
+	err = cSource.Execute(&b, map[string]any{"Logic": t.project.Logic, "Set": hexHash(t.manifest.Build.Components), "Shared": shared, "Components": rows, "Spans": spans})
 	return b.Bytes(), err
+}
+
+// span is a member that is not in every version.
+type span struct {
+	Symbol string
+	compat.Span
+}
+
+// spans are those of all components, in the order of their declarations: a game in C that counts its state asks them, as one in Go asks
+// the tags.
+func (t *table) spans() (all []span, err error) {
+	taken := make(map[string]string)
+	for _, c := range t.components {
+		for _, m := range c.members {
+			if m.span == (compat.Span{}) {
+				continue
+			}
+			s := span{symbol(string(m.kind) + "." + c.name + "." + m.name), m.span}
+			what := fmt.Sprintf("%s %s of %s", m.kind, m.name, c.name)
+			if other, is := taken[s.Symbol]; is {
+				return nil, fmt.Errorf("%s and %s would both be COLLET_SPAN_%s in C", other, what, s.Symbol)
+			}
+			taken[s.Symbol], all = what, append(all, s)
+		}
+	}
+	return all, nil
 }

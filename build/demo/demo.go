@@ -54,6 +54,7 @@ type story struct {
 	layout  *Layout
 	screen  *qa.Screen // nil on a real display
 	server  *qa.Process
+	game    *gameServer
 	link    *qa.Proxy
 	client  *qa.Process
 	printed *qa.Tail // what the client prints beside its log
@@ -83,6 +84,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if err := s.play(ctx); err != nil {
+		return s.explain(ctx, err)
+	}
+	if err := s.together(ctx); err != nil {
 		return s.explain(ctx, err)
 	}
 	return nil
@@ -116,7 +120,7 @@ func (s *story) introduce() {
 		l.New.Compatibility, l.Target, l.New.packNames())
 }
 
-// start starts server, link, display and client, in that order.
+// start starts server, link, game server, display and client, in that order.
 func (s *story) start(ctx context.Context) (err error) {
 	var address string
 	if s.server, address, err = StartServer(ctx, s.layout, 0); err != nil {
@@ -129,6 +133,13 @@ func (s *story) start(ctx context.Context) (err error) {
 	}
 	s.tell.say("link", "%s", s.describeLink())
 	if err := s.layout.Point(s.link.Port(), s.options.Lang); err != nil {
+		return err
+	}
+	if s.game, err = startGameServer(); err != nil {
+		return err
+	}
+	s.tell.say("game", "a game server on %s plays along, step by step", s.game.host.Addr())
+	if err := s.prepareGuest(); err != nil {
 		return err
 	}
 	if err := s.openScreen(ctx); err != nil {
@@ -174,10 +185,10 @@ func (s *story) shotFolder() (string, error) {
 	}
 }
 
-// startClient starts the installed host as a player would: without arguments.
+// startClient starts the installed host as a player would: without arguments of its own. The game is told where to play.
 func (s *story) startClient() (err error) {
 	s.printed = qa.NewTail()
-	o := qa.ProcessOptions{Path: s.layout.Host(), Dir: s.layout.Client(), Output: s.printed}
+	o := qa.ProcessOptions{Path: s.layout.Host(), Args: s.game.args(), Dir: s.layout.Client(), Output: s.printed}
 	if s.screen != nil {
 		o.Env = s.screen.Environ()
 	}
@@ -197,6 +208,11 @@ func (s *story) stop() {
 	}
 	if s.link != nil {
 		s.link.Close()
+	}
+	if s.game != nil {
+		if err := s.game.host.Close(); err != nil {
+			s.tell.say("game", "%v", err)
+		}
 	}
 	if s.screen != nil {
 		if err := s.screen.Close(); err != nil {

@@ -65,6 +65,9 @@ type Layout struct {
 // Client is the install folder.
 func (l *Layout) Client() string { return filepath.Join(l.Root, "client") }
 
+// Guest is a second install, of a player who stays with release 1.
+func (l *Layout) Guest() string { return filepath.Join(l.Root, "guest") }
+
 // Server is the package folder of the server.
 func (l *Layout) Server() string { return filepath.Join(l.Root, "server") }
 

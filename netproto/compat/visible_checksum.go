@@ -51,6 +51,14 @@ func Checksum(v any, logic int32) (uint64, error) {
 	return first64(c.sum.Sum(nil)), nil
 }
 
+// kinds are what stands before a value, by its type. The numbers are in games' own code and never change (docs/COMPATIBILITY.md,
+// "Members that come and go").
+var kinds = map[reflect.Kind]uint64{
+	reflect.Bool: 1, reflect.Int8: 3, reflect.Int16: 4, reflect.Int32: 5, reflect.Int64: 6,
+	reflect.Uint8: 8, reflect.Uint16: 9, reflect.Uint32: 10, reflect.Uint64: 11, reflect.Float32: 13, reflect.Float64: 14,
+	reflect.Array: 17, reflect.Map: 21, reflect.Pointer: 22, reflect.Slice: 23, reflect.String: 24, reflect.Struct: 25,
+}
+
 // checksum is one under way. Each piece begins with what it is and how much follows, so that no two values have one text.
 type checksum struct {
 	logic   int32
@@ -74,7 +82,7 @@ func (c *checksum) add(v reflect.Value, depth int) *ValueError {
 	if depth > maxDepth {
 		return &ValueError{Why: fmt.Sprintf("it is nested deeper than %d", maxDepth)}
 	}
-	c.number(uint64(v.Kind()))
+	c.number(kinds[v.Kind()])
 	switch v.Kind() {
 	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
 		c.number(bits(v))

@@ -1,9 +1,12 @@
 package compat_test
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -273,5 +276,39 @@ func BenchmarkChecksum(b *testing.B) {
 		if _, err := compat.Checksum(h, 7); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestChecksumAsWritten computes a checksum by the table of the document: games in other languages do.
+func TestChecksumAsWritten(t *testing.T) {
+	type inner struct {
+		On bool `wire:"1"`
+	}
+	type value struct {
+		Back  int16           `wire:"2"`
+		Name  string          `wire:"7"`
+		Late  uint8           `wire:"3,since=9"`
+		List  []uint32        `wire:"4"`
+		Pair  [1]float32      `wire:"5"`
+		Map   map[uint8]int64 `wire:"6"`
+		Inner *inner          `wire:"8"`
+		None  *inner          `wire:"9"`
+	}
+	numbers := func(ns ...uint64) (text []byte) {
+		for _, n := range ns {
+			text = binary.BigEndian.AppendUint64(text, n)
+		}
+		return text
+	}
+	pair := sha256.Sum256(numbers(8, 3, 6, 0xFFFFFFFFFFFFFFFB))
+	text := slices.Concat(
+		numbers(15), []byte("compat/value/1\n"), numbers(25, 7),
+		numbers(2, 4, 0xFFFFFFFFFFFFFFFE), numbers(4, 23, 2, 10, 5, 10, 6), numbers(5, 17, 1, 13, 0x3FF8000000000000),
+		numbers(6, 21, 1), pair[:], numbers(7, 24, 2), []byte("ab"), numbers(8, 22, 1, 25, 1, 1, 1, 1), numbers(9, 22, 0),
+	)
+	want := sha256.Sum256(text)
+	got, err := compat.Checksum(value{Back: -2, Name: "ab", Late: 9, List: []uint32{5, 6}, Pair: [1]float32{1.5}, Map: map[uint8]int64{3: -5}, Inner: &inner{true}}, 8)
+	if err != nil || got != binary.BigEndian.Uint64(want[:]) {
+		t.Errorf("%016x, %v; want %x", got, err, want[:8])
 	}
 }

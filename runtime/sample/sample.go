@@ -20,6 +20,8 @@
 //	--ClientResources DIR   where the packs are; wanted
 //	--ClientResourcesPatched DIR    packs that take precedence over those of their names there
 //	--ClientResourcesList FILE      which of the packs there count, one name a line; without it all do
+//	--server ADDRESS:PORT           a game server that does each step, too (package protocol); without one the game plays alone
+//	--logic N               play by the rules of an older logic version, as a build of that time would
 //	--headless              draw nothing: read the packs, print one line about them, say ready, end
 //	--frames N              end after N frames
 //	--ask-reload            after the first frame ask for the live module: the host's name without .exe, with .so or the like

@@ -105,6 +105,8 @@ func TestDemo(t *testing.T) {
 	for _, claim := range []string{
 		"one host process from start to now", "release 1 was loaded, then swapped for release 2", "the module on disk is that of release 2",
 		"all packs on disk are those of release 2", "the splash was there during the download", "a window is up", "ended with exit code 0",
+		"the game of release 2 and the game server had the same world", "logic version 2, checksum",
+		"the game of release 1 and the game server had the same world in each of 50 steps: logic version 1, checksum",
 	} {
 		if !strings.Contains(out.String(), claim) {
 			t.Errorf("nothing was said of: %s\n%s", claim, out.String())

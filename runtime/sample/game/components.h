@@ -18,6 +18,14 @@
 #define COLLET_ID_LATHE_WEALTH 3u
 #define COLLET_ID_LATHE_WORLD 1u
 
+/* Members that are there in some logic versions only, from which on and until which, for collet_visible; 0 is no bound. */
+#define COLLET_SPAN_PROP_LATHE_PLAYER_STREAK 2, 0
+#define COLLET_SPAN_PROP_LATHE_WORLD_STILL 0, 2
+#define COLLET_SPAN_PROP_LATHE_WORLD_WIND 2, 0
+
+/* Whether a logic version has a member: collet_visible(COLLET_SPAN_…, logic). */
+static inline bool collet_visible(int32_t since, int32_t until, int32_t logic) { return since <= logic && (until == 0 || logic < until); }
+
 /* Which build this is: the build says so, with -D. Zero and empty are unknown. */
 #ifndef COLLET_BUILD_TIME
 #define COLLET_BUILD_TIME 0

@@ -1,11 +1,13 @@
 /* game.c: the game from its packs to its end, in a window, as text, or with nothing but a look at the packs. */
 #include "game.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../../abi/client_runtime.h"
 #include "art.h"
+#include "link.h"
 #include "scene.h"
 #include "system.h"
 #include "view.h"
@@ -25,6 +27,7 @@ typedef struct Game {
     const Speech* speech;
     Art art;
     World world;
+    Link link; /* to a game server, if there is one */
 } Game;
 
 static void say(const Game* game, int level, const char* text, const char* detail) {
@@ -40,6 +43,38 @@ static void arrive(const Game* game) {
     }
     if (game->options->late) {
         mischief(game->options);
+    }
+}
+
+/* One step, here and on the game server. Where that sees another world the game goes on by itself, and says so. */
+static void step(Game* game, Steer steer) {
+    char error[LINK_ERROR_SIZE];
+    world_step(&game->world, steer);
+    if (!link_step(&game->link, &game->world, steer, error)) {
+        say(game, COLLET_LOG_ERROR, "out of step with the game server: ", error);
+    }
+}
+
+static void greet(Game* game) {
+    char error[LINK_ERROR_SIZE], line[MAX_LINE];
+    if (game->options->server == NULL) {
+        return;
+    }
+    if (!link_open(&game->link, game->options->server, &game->world, error)) {
+        say(game, COLLET_LOG_WARN, "no game server, the game plays alone: ", error);
+        return;
+    }
+    snprintf(line, sizeof line, "%.100s, logic version %d", game->options->server, (int)game->world.logic);
+    say(game, COLLET_LOG_INFO, "plays in step with the game server ", line);
+}
+
+/* Says how far the game server went along. */
+static void leave(Game* game) {
+    char line[MAX_LINE];
+    if (game->link.open) {
+        snprintf(line, sizeof line, "%lu steps, logic version %d, checksum %016" PRIx64, (unsigned long)game->link.steps, (int)game->world.logic, game->link.sum);
+        say(game, COLLET_LOG_INFO, "in step with the game server to the end: ", line);
+        link_close(&game->link);
     }
 }
 
@@ -63,7 +98,7 @@ static bool play(Game* game, View* view) {
             arrive(game);
         }
         view_input(view, &input);
-        world_step(&game->world, input.steer);
+        step(game, input.steer);
     }
     free(frame);
     return shown;
@@ -78,7 +113,7 @@ static bool play_text(Game* game) {
     fflush(stdout);
     arrive(game);
     while (wants_more(game, limit)) {
-        world_step(world, legs[world->frame / TEXT_LEG % 4]);
+        step(game, legs[world->frame / TEXT_LEG % 4]);
         system_sleep(TEXT_FRAME_TIME);
         if (world->frame % TEXT_LEG == 0 || world->frame == limit) {
             printf("the tool stands at %d, %d and has %d of %d pieces\n", world->x, world->y, world->taken, world->count);
@@ -125,8 +160,11 @@ bool game_run(const Options* options, const Build* build, const Speech* speech) 
     }
     say(&game, COLLET_LOG_INFO, "packs read, title ", game.art.title);
     scene_measure(&game.world, &game.art);
+    game.world.logic = options->logic;
     world_start(&game.world);
+    greet(&game);
     well = options->headless ? look_only(&game) : play_somewhere(&game);
+    leave(&game);
     art_free(&game.art);
     return well;
 }

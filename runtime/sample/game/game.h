@@ -9,6 +9,8 @@
 /* What the command line asks for. Everything that ends the game in a bad way is there to test hosts with. */
 typedef struct Options {
     const char* host;  /* argv[0] */
+    const char* server; /* --server ADDRESS:PORT: a game server that plays along; NULL for none */
+    int logic;         /* --logic N: play by the rules of an older logic version; from 1 to the build's own */
     Packs packs;       /* --ClientResources DIR, --ClientResourcesPatched DIR, --ClientResourcesList FILE */
     bool headless;     /* --headless: read the packs, say what is in them, end */
     bool never_ready;  /* --never-ready: do not tell the host that the first frame is on the screen */

@@ -91,6 +91,10 @@ static bool take_value(Options* o, const char* name, const char* value) {
         o->packs.patched = value;
     } else if (strcmp(name, "--ClientResourcesList") == 0) {
         o->packs.list = value;
+    } else if (strcmp(name, "--server") == 0) {
+        o->server = value;
+    } else if (strcmp(name, "--logic") == 0) {
+        o->logic = number(name, value, COLLET_LOGIC_VERSION);
     } else if (strcmp(name, "--frames") == 0) {
         o->frames = number(name, value, 0);
     } else if (strcmp(name, "--call-exit") == 0) {
@@ -102,7 +106,7 @@ static bool take_value(Options* o, const char* name, const char* value) {
 }
 
 static Options parse(int argc, char** argv) {
-    Options o = {.call_exit = -1, .host = argc > 0 ? argv[0] : ""};
+    Options o = {.call_exit = -1, .logic = COLLET_LOGIC_VERSION, .host = argc > 0 ? argv[0] : ""};
     for (int i = 1; i < argc; i++) {
         if (take_switch(&o, argv[i])) {
             continue;
@@ -112,6 +116,10 @@ static Options parse(int argc, char** argv) {
         } else {
             complain(argv[i], "means nothing to the game");
         }
+    }
+    if (o.logic < 1 || o.logic > COLLET_LOGIC_VERSION) {
+        complain("--logic", "names rules that this build does not have");
+        o.logic = COLLET_LOGIC_VERSION;
     }
     if ((o.ask_reload || o.fatal) && o.frames == 0) {
         o.frames = 1;

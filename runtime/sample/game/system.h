@@ -3,6 +3,8 @@
 #define SAMPLE_SYSTEM_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* The ending of a native library's name, with its dot. */
@@ -21,5 +23,14 @@ void* system_symbol(void* library, const char* name);
 
 /* Calls work on a thread of its own and waits for the thread to end. */
 void system_run_thread(void (*work)(void));
+
+/* Connects over TCP to an IPv4 address in digits. Sending and receiving wait for 2 seconds at most. */
+bool system_connect(const char* address, uint16_t port, intptr_t* socket);
+
+/* Sends or receives all of it, or returns false. */
+bool system_send(intptr_t socket, const void* bytes, size_t n);
+bool system_receive(intptr_t socket, void* bytes, size_t n);
+
+void system_hang_up(intptr_t socket);
 
 #endif

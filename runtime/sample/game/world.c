@@ -4,7 +4,9 @@
 enum {
     SPEED = 5,   /* of the player, in pixels a frame */
     MARGIN = 20, /* between pieces and the field's edges, in pixels */
-    TRIES = 40   /* places that are looked at for a piece before it may cover another */
+    TRIES = 40,  /* places that are looked at for a piece before it may cover another */
+    WIND = 2,    /* logic version from which on there is wind */
+    WINDS = 3    /* it is one pixel stronger in each round, and still again after so many */
 };
 
 /* A fixed sequence, so that every start of a release looks the same. */
@@ -38,7 +40,7 @@ static bool touches_player(const World* world, const Piece* piece) {
 }
 
 static void scatter(World* world) {
-    unsigned state = 7u + (unsigned)world->rounds;
+    unsigned state = WORLD_SEED + (unsigned)world->rounds;
     for (int i = 0; i < world->count; i++) {
         Piece* piece = &world->pieces[i];
         for (int tries = 0; tries < TRIES; tries++) {
@@ -59,10 +61,12 @@ static void pick_up(World* world) {
         if (!piece->taken && touches_player(world, piece)) {
             piece->taken = true;
             world->taken++;
+            world->found++;
         }
     }
     if (world->taken == world->count) {
         world->rounds++;
+        world->wind_x = world->rounds % WINDS;
         scatter(world);
     }
 }
@@ -71,13 +75,26 @@ void world_start(World* world) {
     world->x = (world->left + world->right - world->player_width) / 2;
     world->y = (world->top + world->bottom - world->player_height) / 2;
     world->rounds = 0;
+    world->wind_x = world->wind_y = 0;
+    world->found = 0;
+    world->streak = world->still = 0;
     world->frame = 0;
     scatter(world);
 }
 
 void world_step(World* world, Steer steer) {
-    world->x = clamp(world->x + SPEED * (steer.right - steer.left), world->left, world->right - world->player_width);
-    world->y = clamp(world->y + SPEED * (steer.down - steer.up), world->top, world->bottom - world->player_height);
+    int wind_x = world->logic >= WIND ? world->wind_x : 0, wind_y = world->logic >= WIND ? world->wind_y : 0;
+    uint32_t before = world->found;
+    world->x = clamp(world->x + wind_x + SPEED * (steer.right - steer.left), world->left, world->right - world->player_width);
+    world->y = clamp(world->y + wind_y + SPEED * (steer.down - steer.up), world->top, world->bottom - world->player_height);
     pick_up(world);
+    world->still++;
+    if (world->found != before) {
+        world->still = 0;
+        world->streak++;
+    }
+    if (!steer.left && !steer.right && !steer.up && !steer.down) {
+        world->streak = 0;
+    }
     world->frame++;
 }

@@ -1,6 +1,8 @@
 package protocol_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"net"
 	"os"
@@ -42,13 +44,31 @@ func TestT15Generated(t *testing.T) {
 	}
 }
 
+// field is that of a release: what the sample game's packs make of its window.
+func field() protocol.Field {
+	return protocol.Field{Top: 60, Right: 640, Bottom: 340, PlayerWidth: 96, PlayerHeight: 96, PieceWidth: 40, PieceHeight: 40, Pieces: 20}
+}
+
+// state is the first one of a game on that field.
+func state(t *testing.T, pieces uint16) *protocol.State {
+	t.Helper()
+	f := field()
+	f.Pieces = pieces
+	s, err := protocol.NewState(f, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // playAll plays some steps of a game against a server and returns what both ends said. before is called before each step.
 func playAll(t *testing.T, logic int32, before func(n int, g *protocol.Game)) (client, server error) {
 	t.Helper()
 	near, far := net.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- protocol.Serve(far)
+		_, err := protocol.Serve(far)
+		done <- err
 		far.Close()
 	}()
 	defer func() {
@@ -57,7 +77,7 @@ func playAll(t *testing.T, logic int32, before func(n int, g *protocol.Game)) (c
 			t.Logf("the server says %v", server)
 		}
 	}()
-	g, err := protocol.Begin(near, logic, 7, 20)
+	g, err := protocol.Begin(near, logic, field(), 7)
 	if err != nil {
 		return err, nil
 	}
@@ -132,17 +152,20 @@ func TestVersionsThatNobodyHas(t *testing.T) {
 func TestBrokenConnections(t *testing.T) {
 	near, far := net.Pipe()
 	near.Close()
-	if err := protocol.Serve(far); err == nil || !strings.Contains(err.Error(), "read greeting") {
+	if _, err := protocol.Serve(far); err == nil || !strings.Contains(err.Error(), "read greeting") {
 		t.Errorf("%v", err)
 	}
-	if _, err := protocol.Begin(far, 1, 1, 1); err == nil || !strings.Contains(err.Error(), "greet") {
+	if _, err := protocol.Begin(far, 1, field(), 1); err == nil || !strings.Contains(err.Error(), "greet") {
 		t.Errorf("%v", err)
 	}
 	far.Close()
 	near, far = net.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- protocol.Serve(far) }()
-	if _, err := protocol.Begin(near, 1, 1, 1); err != nil {
+	go func() {
+		_, err := protocol.Serve(far)
+		done <- err
+	}()
+	if _, err := protocol.Begin(near, 1, field(), 1); err != nil {
 		t.Fatal(err)
 	}
 	near.Close()
@@ -152,28 +175,143 @@ func TestBrokenConnections(t *testing.T) {
 	far.Close()
 }
 
+// TestFields refuses games that can't be played, whichever end wants them.
+func TestFields(t *testing.T) {
+	for name, change := range map[string]func(*protocol.Field){
+		"no pieces": func(f *protocol.Field) { f.Pieces = 0 }, "too many": func(f *protocol.Field) { f.Pieces = protocol.MaxPieces + 1 },
+		"no width": func(f *protocol.Field) { f.Left, f.Right = 640, 0 }, "no room for the player": func(f *protocol.Field) { f.PlayerHeight = 281 },
+		"no room for a piece": func(f *protocol.Field) { f.PieceWidth = 65535 }, "outside": func(f *protocol.Field) { f.Top = -1 },
+	} {
+		f := field()
+		change(&f)
+		var none *protocol.FieldError
+		if _, err := protocol.NewState(f, 7); !errors.As(err, &none) || none.Field != f {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := protocol.Begin(nil, 1, f, 7); !errors.As(err, &none) {
+			t.Errorf("%s, at the client: %v", name, err)
+		}
+		var hello bytes.Buffer
+		if err := binary.Write(&hello, binary.LittleEndian, struct {
+			Logic int32
+			Seed  uint32
+			Field protocol.Field
+		}{2, 7, f}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := protocol.Serve(&hello); !errors.As(err, &none) {
+			t.Errorf("%s, at the server: %v", name, err)
+		}
+	}
+}
+
 // TestRules pins the game's rules: who changes them changes every version.
 func TestRules(t *testing.T) {
-	s := protocol.NewState(7, 1000)
-	if len(s.World.Pieces) != 64 {
-		t.Errorf("%d pieces", len(s.World.Pieces))
+	s := state(t, 20)
+	if s.Player.At != (protocol.Point{X: 272, Y: 152}) {
+		t.Errorf("the player begins at %+v", s.Player.At)
+	}
+	for i, p := range s.World.Pieces {
+		if p.Taken || p.At.X < 20 || p.At.X >= 580 || p.At.Y < 80 || p.At.Y >= 280 {
+			t.Errorf("piece %d: %+v", i, p)
+		}
 	}
 	for range 1000 {
 		s.Step(protocol.Steer{Right: true, Down: true}, 2)
 	}
-	if s.Player.At != (protocol.Point{X: protocol.Width, Y: protocol.Height}) {
-		t.Errorf("the player left the field: %+v", s.Player.At)
+	if s.Player.At != (protocol.Point{X: 544, Y: 244}) || s.World.Still < 900 {
+		t.Errorf("the player left the field: %+v, %+v", s.Player, s.World.Still)
 	}
 	s.World.Wind = protocol.Point{X: -2}
 	s.Step(protocol.Steer{}, 1)
 	s.Step(protocol.Steer{}, 2)
-	if s.Player.At.X != protocol.Width-2 || s.Player.Streak != 0 {
+	if s.Player.At.X != 542 || s.Player.Streak != 0 {
 		t.Errorf("%+v", s.Player)
 	}
-	s = protocol.NewState(7, 1)
-	s.Player.At = s.World.Pieces[0].At
-	s.Step(protocol.Steer{Up: true, Down: true}, 2)
-	if s.Player.Found != 1 || s.World.Round != 1 || s.World.Pieces[0].Taken || s.Player.Streak != 1 {
-		t.Errorf("%+v", s)
+	s = state(t, 1)
+	for round := range uint32(5) {
+		before := s.World.Pieces[0].At
+		s.Player.At = before
+		s.Step(protocol.Steer{Up: true, Down: true}, 2)
+		if s.Player.Found != round+1 || s.World.Round != round+1 || s.World.Pieces[0].Taken || s.Player.Streak != uint16(round+1) || s.World.Still != 0 {
+			t.Errorf("round %d: %+v", round, s)
+		}
+		if wind := s.World.Wind; wind != (protocol.Point{X: int16((round + 1) % 3)}) || s.World.Pieces[0].At == before {
+			t.Errorf("round %d: wind %+v, the piece lies at %+v", round, wind, s.World.Pieces[0].At)
+		}
+	}
+}
+
+// TestHost plays on a server as it is started for real: several games at once, one that has come apart, one that is no game, and one
+// that is under way when the server ends.
+func TestHost(t *testing.T) {
+	type end struct {
+		protocol.Played
+		err error
+	}
+	ends := make(chan end, 10)
+	host, err := protocol.Open("127.0.0.1:0", func(p protocol.Played, err error) { ends <- end{p, err} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	join := func(logic int32) (*protocol.Game, net.Conn) {
+		conn, err := net.Dial("tcp", host.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		g, err := protocol.Begin(conn, logic, field(), 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g, conn
+	}
+	old, _ := join(1)
+	young, _ := join(2)
+	for range 50 {
+		if err := errors.Join(old.Step(protocol.Steer{Left: true}), young.Step(protocol.Steer{Right: true})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for logic, g := range map[int32]*protocol.Game{1: old, 2: young} {
+		if err := g.End(); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := g.State.Sum(logic)
+		if e := <-ends; err != nil || e.err != nil || e.Logic != logic || e.Steps != 50 || e.Sum != sum || e.State.Player != g.State.Player {
+			t.Errorf("version %d: %+v, %v", logic, e, err)
+		}
+	}
+	apart, _ := join(2)
+	apart.State.Player.Found++
+	var parted *protocol.PartedError
+	if err := apart.Step(protocol.Steer{}); !errors.As(err, &parted) {
+		t.Error(err)
+	}
+	if e := <-ends; !errors.As(e.err, &parted) || e.Steps != 0 {
+		t.Errorf("%+v", e)
+	}
+	scan, err := net.Dial("tcp", host.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scan.Close()
+	left, conn := join(1)
+	if err := left.Step(protocol.Steer{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if e := <-ends; e.err == nil || e.Steps != 1 || len(ends) > 0 {
+		t.Errorf("%+v, and %d more", e, len(ends))
+	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the server is closed and its game goes on")
+	}
+	if _, err := protocol.Open(host.Addr()+"0", nil); err == nil || !strings.Contains(err.Error(), "game server") {
+		t.Errorf("an address that is none: %v", err)
 	}
 }

@@ -3,7 +3,14 @@
 //
 // Both ends hold the same State and do the same Steps. The client sends what its player steers, and with each step the checksum
 // of its state; the server does the step too, and compares. Neither sends the state itself, so a difference would stay hidden
-// without the checksum.
+// without the checksum. The client is the game itself, in C (world.c, sum.c and link.c of package sample); Game is one in Go. Host is
+// the server.
+//
+//	client  i32 logic version · u32 seed · field: i16 left, top, right, bottom, u16 width and height of player and piece · u16 pieces ─>
+//	client  u8 steering: 1 left, 2 right, 4 up, 8 down, 128 the player leaves · u64 checksum ─>
+//	        <─ u8 1 if the states have come apart, else 0 · u32 step, from 0 · u64 the server's checksum                 server
+//
+// All numbers are little-endian. The answer to a step comes before the next one.
 //
 // The declarations have versions: members with since= and until= are there for some logic versions only. An end that speaks
 // with an older one counts what that one has (compat.Checksum), so that builds of different versions stay in step as long as
@@ -11,20 +18,13 @@
 package protocol
 
 import (
+	"fmt"
 	"slices"
 
 	"collet/netproto/compat"
 )
 
 //go:generate go run collet/build/compatgen gen .
-
-// The field, in pixels, and how far a player comes in one step.
-const (
-	Width  = 640
-	Height = 360
-	Speed  = 5
-	reach  = 20 // how near a piece has to be to be picked up
-)
 
 // Point is a place in the field, from its upper left corner.
 type Point struct {
@@ -86,24 +86,103 @@ type Wealth struct {
 type State struct {
 	World  World  `wire:"1"`
 	Player Player `wire:"2"`
+
+	field Field // where; it never changes
+	seed  uint32
 }
 
-// NewState is the first state of a game. The same seed gives the same state.
-func NewState(seed uint32, pieces int) *State {
-	s := &State{Player: Player{At: Point{Width / 2, Height / 2}}}
-	for range min(pieces, maxPieces) {
-		s.World.Pieces = append(s.World.Pieces, Piece{At: Point{int16(scatter(&seed, Width)), int16(scatter(&seed, Height))}})
+// Field is where a game is played, in pixels: what the player can reach, the sizes of the pictures, and how many pieces lie there. A
+// client's packs say so, and it tells the server.
+type Field struct {
+	Left, Top, Right, Bottom  int16
+	PlayerWidth, PlayerHeight uint16
+	PieceWidth, PieceHeight   uint16
+	Pieces                    uint16
+}
+
+// FieldError says that a game can't be played on a field.
+type FieldError struct{ Field Field }
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("a game on the field %+v: it has no room for its player, or not 1 to %d pieces", e.Field, MaxPieces)
+}
+
+// check is nil or a *FieldError.
+func (f Field) check() error {
+	wide, high := int(f.Right)-int(f.Left), int(f.Bottom)-int(f.Top)
+	fits := int(f.PlayerWidth) <= wide && int(f.PlayerHeight) <= high && int(f.PieceWidth) <= wide && int(f.PieceHeight) <= high
+	if !fits || f.Pieces < 1 || f.Pieces > MaxPieces || f.Left < 0 || f.Top < 0 {
+		return &FieldError{f}
 	}
-	return s
+	return nil
 }
 
-// maxPieces is how many pieces a field has at most, as in the game's packs.
-const maxPieces = 64
+// MaxPieces is how many pieces a field has at most, as in the game's packs.
+const MaxPieces = 64
 
-// scatter is the next number of a fixed sequence.
-func scatter(seed *uint32, below uint32) uint32 {
-	*seed = *seed*1103515245 + 12345
-	return (*seed >> 16) % below
+// The rules, in pixels; those of the game's world.c.
+const (
+	speed  = 5  // how far a player comes in one step
+	margin = 20 // between pieces and the field's edges
+	tries  = 40 // places that are looked at for a piece before it may cover another
+	windy  = 2  // logic version from which on there is wind
+	winds  = 3  // it is one pixel stronger in each round, and still again after so many
+)
+
+// NewState is the first state of a game. The same field and seed give the same state. The error is a *FieldError.
+func NewState(f Field, seed uint32) (*State, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	s := &State{field: f, seed: seed, World: World{Pieces: make([]Piece, f.Pieces)}}
+	s.Player.At = Point{(f.Left + f.Right - int16(f.PlayerWidth)) / 2, (f.Top + f.Bottom - int16(f.PlayerHeight)) / 2}
+	s.scatter()
+	return s, nil
+}
+
+// sequence is a fixed sequence of numbers, the same in every build.
+type sequence uint32
+
+func (q *sequence) between(low, high int) int16 {
+	if high <= low {
+		return int16(low)
+	}
+	*q = *q*1103515245 + 12345
+	return int16(low + int(*q>>16&0x7FFF)%(high-low))
+}
+
+// scatter lays all pieces out for a round.
+func (s *State) scatter() {
+	numbers, f := sequence(s.seed+s.World.Round), s.field
+	for i := range s.World.Pieces {
+		piece := &s.World.Pieces[i]
+		for range tries {
+			piece.At.X = numbers.between(int(f.Left)+margin, int(f.Right)-margin-int(f.PieceWidth))
+			piece.At.Y = numbers.between(int(f.Top)+margin, int(f.Bottom)-margin-int(f.PieceHeight))
+			if !s.covers(i) && !s.touches(piece) {
+				break
+			}
+		}
+		piece.Taken = false
+	}
+}
+
+// covers reports whether a piece lies over one before it.
+func (s *State) covers(i int) bool {
+	at, w, h := s.World.Pieces[i].At, s.field.PieceWidth, s.field.PieceHeight
+	return slices.ContainsFunc(s.World.Pieces[:i], func(other Piece) bool {
+		return overlap(at.X, w, other.At.X, w) && overlap(at.Y, h, other.At.Y, h)
+	})
+}
+
+// touches reports whether the player stands at a piece.
+func (s *State) touches(p *Piece) bool {
+	f, at := s.field, s.Player.At
+	return overlap(at.X, f.PlayerWidth, p.At.X, f.PieceWidth) && overlap(at.Y, f.PlayerHeight, p.At.Y, f.PieceHeight)
+}
+
+func overlap(a int16, sizeA uint16, b int16, sizeB uint16) bool {
+	return int(a) < int(b)+int(sizeB) && int(b) < int(a)+int(sizeA)
 }
 
 // Sum is the checksum of what a logic version has of the state.
@@ -111,25 +190,14 @@ func (s *State) Sum(logic int32) (uint64, error) { return compat.Checksum(s, log
 
 // Step goes on by one step, as a logic version does it: an older one has no wind.
 func (s *State) Step(steer Steer, logic int32) {
-	p, before := &s.Player, s.Player.Found
+	p, f, before := &s.Player, s.field, s.Player.Found
 	wind := s.World.Wind
-	if logic < 2 {
+	if logic < windy {
 		wind = Point{}
 	}
-	p.At.X = min(max(p.At.X+wind.X+Speed*(one(steer.Right)-one(steer.Left)), 0), Width)
-	p.At.Y = min(max(p.At.Y+wind.Y+Speed*(one(steer.Down)-one(steer.Up)), 0), Height)
-	for i := range s.World.Pieces {
-		if piece := &s.World.Pieces[i]; !piece.Taken && near(piece.At.X, p.At.X) && near(piece.At.Y, p.At.Y) {
-			piece.Taken = true
-			p.Found++
-		}
-	}
-	if left := slices.ContainsFunc(s.World.Pieces, func(p Piece) bool { return !p.Taken }); !left {
-		s.World.Round++
-		for i := range s.World.Pieces {
-			s.World.Pieces[i].Taken = false
-		}
-	}
+	p.At.X = moved(p.At.X+wind.X+speed*(one(steer.Right)-one(steer.Left)), f.Left, f.Right-int16(f.PlayerWidth))
+	p.At.Y = moved(p.At.Y+wind.Y+speed*(one(steer.Down)-one(steer.Up)), f.Top, f.Bottom-int16(f.PlayerHeight))
+	s.pickUp()
 	s.World.Still++
 	if p.Found != before {
 		s.World.Still = 0
@@ -140,7 +208,28 @@ func (s *State) Step(steer Steer, logic int32) {
 	}
 }
 
-func near(a, b int16) bool { return a-b < reach && b-a < reach }
+// moved is a place that stays within the field.
+func moved(to, least, most int16) int16 { return min(max(to, least), most) }
+
+// pickUp takes every piece that the player stands at. Behind the last one the next round begins.
+func (s *State) pickUp() {
+	left := 0
+	for i := range s.World.Pieces {
+		piece := &s.World.Pieces[i]
+		if !piece.Taken && s.touches(piece) {
+			piece.Taken = true
+			s.Player.Found++
+		}
+		if !piece.Taken {
+			left++
+		}
+	}
+	if left == 0 {
+		s.World.Round++
+		s.World.Wind.X = int16(s.World.Round % winds)
+		s.scatter()
+	}
+}
 
 func one(b bool) int16 {
 	if b {

@@ -22,9 +22,9 @@ const (
 // greeting is what a client says first; step is what it says each time, and verdict what the server answers to that.
 type (
 	greeting struct {
-		Logic  int32
-		Seed   uint32
-		Pieces uint16
+		Logic int32
+		Seed  uint32
+		Field Field
 	}
 	step struct {
 		Steer uint8
@@ -55,39 +55,59 @@ func (e *LogicError) Error() string {
 	return fmt.Sprintf("logic version %d is not one from %d to %d", e.Logic, CompatSupportedMin, CompatLogic)
 }
 
-// Serve plays one client's game in step with it until that leaves, which is nil, or the states come apart (*PartedError). The
-// client's word counts for nothing but its steering. Closing the connection ends it; that is the caller's business.
-func Serve(conn io.ReadWriter) error {
+// Played is what a server knows of a game at its end.
+type Played struct {
+	Logic int32
+	Steps uint32 // in which both ends had the same state
+	Sum   uint64 // of the state after the last of them
+	State *State // the server's
+}
+
+// Serve plays one client's game in step with it until that leaves, which is no error, or the states come apart (*PartedError). Other
+// errors are *LogicError, *FieldError, and those of the connection. The client's word counts for nothing but its field and its
+// steering. Closing the connection ends it; that is the caller's business.
+func Serve(conn io.ReadWriter) (p Played, err error) {
 	var hello greeting
 	if err := binary.Read(conn, binary.LittleEndian, &hello); err != nil {
-		return fmt.Errorf("read greeting: %w", err)
+		return p, fmt.Errorf("read greeting: %w", err)
 	}
-	if hello.Logic < CompatSupportedMin || hello.Logic > CompatLogic {
-		return &LogicError{hello.Logic}
+	if p.Logic = hello.Logic; hello.Logic < CompatSupportedMin || hello.Logic > CompatLogic {
+		return p, &LogicError{hello.Logic}
 	}
-	state := NewState(hello.Seed, int(hello.Pieces))
-	for n := range uint32(maxSteps) {
+	if p.State, err = NewState(hello.Field, hello.Seed); err != nil {
+		return p, err
+	}
+	for p.Steps < maxSteps {
 		var told step
 		if err := binary.Read(conn, binary.LittleEndian, &told); err != nil {
-			return fmt.Errorf("read step %d: %w", n, err)
+			return p, fmt.Errorf("read step %d: %w", p.Steps, err)
 		}
 		if told.Steer&bitEnd != 0 {
-			return nil
+			return p, nil
 		}
-		state.Step(unpack(told.Steer), hello.Logic)
-		sum, err := state.Sum(hello.Logic)
-		if err != nil {
-			return err
-		}
-		answer := verdict{Parted: sum != told.Sum, Step: n, Sum: sum}
-		if err := binary.Write(conn, binary.LittleEndian, answer); err != nil {
-			return fmt.Errorf("answer step %d: %w", n, err)
-		}
-		if answer.Parted {
-			return &PartedError{hello.Logic, n, told.Sum, sum}
+		if err := p.step(conn, told); err != nil {
+			return p, err
 		}
 	}
-	return errors.New("the game has no end")
+	return p, errors.New("the game has no end")
+}
+
+// step does one step and answers.
+func (p *Played) step(conn io.Writer, told step) error {
+	p.State.Step(unpack(told.Steer), p.Logic)
+	sum, err := p.State.Sum(p.Logic)
+	if err != nil {
+		return err
+	}
+	answer := verdict{Parted: sum != told.Sum, Step: p.Steps, Sum: sum}
+	if err := binary.Write(conn, binary.LittleEndian, answer); err != nil {
+		return fmt.Errorf("answer step %d: %w", p.Steps, err)
+	}
+	if answer.Parted {
+		return &PartedError{p.Logic, p.Steps, told.Sum, sum}
+	}
+	p.Steps, p.Sum = p.Steps+1, sum
+	return nil
 }
 
 // Game is the client's end of a game. Begin makes one; it is for one goroutine.
@@ -99,12 +119,16 @@ type Game struct {
 	steps uint32
 }
 
-// Begin greets the server and sets up the first state.
-func Begin(conn io.ReadWriter, logic int32, seed uint32, pieces uint16) (*Game, error) {
-	if err := binary.Write(conn, binary.LittleEndian, greeting{logic, seed, pieces}); err != nil {
+// Begin greets the server and sets up the first state. The error is a *FieldError or the connection's.
+func Begin(conn io.ReadWriter, logic int32, f Field, seed uint32) (*Game, error) {
+	state, err := NewState(f, seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := binary.Write(conn, binary.LittleEndian, greeting{logic, seed, f}); err != nil {
 		return nil, fmt.Errorf("greet: %w", err)
 	}
-	return &Game{State: NewState(seed, int(pieces)), Logic: logic, conn: conn}, nil
+	return &Game{State: state, Logic: logic, conn: conn}, nil
 }
 
 // Step does a step and has the server compare. The error is a *PartedError if the states came apart.

@@ -21,6 +21,7 @@ static void draw(const Art* art) {
         abort();
     }
     scene_measure(&world, art);
+    world.logic = 2;
     world_start(&world);
     for (int i = 0; i < FRAMES; i++) {
         scene_draw(frame, &world, art, &build);

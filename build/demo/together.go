@@ -1,0 +1,135 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"collet/build/qa"
+	"collet/runtime/sample/protocol"
+)
+
+const (
+	// guestSteps is how long the player on release 1 plays, in steps of 20 ms.
+	guestSteps = 50
+	// guestLimit is how long that may take with everything around it, and endLimit how long a game server may take to notice an end.
+	guestLimit, endLimit = time.Minute, 10 * time.Second
+	// guestLogic is by which rules that player's release plays.
+	guestLogic = 1
+)
+
+// played is the end of a game as the game server knows it.
+type played struct {
+	protocol.Played
+	err error
+}
+
+// gameServer plays along with the sample game, step by step, and remembers what came of each game.
+type gameServer struct {
+	host *protocol.Host
+	ends chan played
+}
+
+// startGameServer starts one on the loopback interface.
+func startGameServer() (g *gameServer, err error) {
+	g = &gameServer{ends: make(chan played, 2)} // this story has two games
+	g.host, err = protocol.Open("127.0.0.1:0", func(p protocol.Played, err error) {
+		select {
+		case g.ends <- played{p, err}:
+		default: // somebody else plays, too
+		}
+	})
+	return g, err
+}
+
+// args are what the game is told of it, behind the host's own arguments.
+func (g *gameServer) args(more ...string) []string {
+	return append([]string{"--", "--server", g.host.Addr()}, more...)
+}
+
+// next is the end of the next game.
+func (g *gameServer) next(ctx context.Context) (p played, err error) {
+	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	select {
+	case p = <-g.ends:
+		return p, nil
+	case <-ctx.Done():
+		return p, fmt.Errorf("the game server has seen no game to its end: %w", ctx.Err())
+	}
+}
+
+// checkTogether wants a game that has ended to have been in step to its end: by the server's word, and by the game's own in the log of
+// its host.
+func (s *story) checkTogether(ctx context.Context, who, log string, logic int32) error {
+	p, err := s.game.next(ctx)
+	switch {
+	case err != nil:
+		return err
+	case p.err != nil:
+		return fmt.Errorf("the game of %s: %w", who, p.err)
+	case p.Logic != logic || p.Steps == 0:
+		return fmt.Errorf("the game of %s was played for %d steps in logic version %d, want some in %d", who, p.Steps, p.Logic, logic)
+	}
+	said := fmt.Sprintf("in step with the game server to the end: %d steps, logic version %d, checksum %016x", p.Steps, p.Logic, p.Sum)
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(text), said) {
+		return fmt.Errorf("the game of %s does not say %q; see %s", who, said, log)
+	}
+	s.tell.say("check", "the game of %s and the game server had the same world in each of %d steps: logic version %d, checksum %016x in the end", who, p.Steps, p.Logic, p.Sum)
+	return nil
+}
+
+// prepareGuest installs release 1 a second time, for a player who does not update.
+func (s *story) prepareGuest() error {
+	l := s.layout
+	if err := os.CopyFS(filepath.Join(l.Guest(), packFolder), os.DirFS(filepath.Join(l.Client(), packFolder))); err != nil {
+		return err
+	}
+	return copyFile(filepath.Join(l.Guest(), l.Library()), l.LiveModule(), 0o644)
+}
+
+// playGuest plays release 1 on the same game server, by the rules of its time, without a window.
+func (s *story) playGuest(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, guestLimit)
+	defer cancel()
+	printed := qa.NewTail()
+	args := []string{"--headless", "--run", "--offline", "--dir", s.layout.Guest(), "--runtime-name", game}
+	args = append(args, s.game.args("--logic", fmt.Sprint(guestLogic), "--frames", fmt.Sprint(guestSteps))...)
+	guest, err := qa.StartProcess(qa.ProcessOptions{
+		Path: s.layout.Host(), Args: args, Dir: s.layout.Guest(), Output: printed,
+		Env: append(os.Environ(), "SDL_VIDEODRIVER=dummy"), // a driver that shows nothing: the game plays as text
+	})
+	if err != nil {
+		return err
+	}
+	defer guest.Stop(politeEnd)
+	s.tell.say("guest", "still has release 1, and plays on the same game server as process %d", guest.PID())
+	select {
+	case <-guest.Done():
+	case <-ctx.Done():
+		err = fmt.Errorf("release 1 does not end: %w", ctx.Err())
+	}
+	if code := guest.Code(); err == nil && code != 0 {
+		err = fmt.Errorf("release 1 ended with code %d, want 0", code)
+	}
+	if err == nil {
+		err = s.checkTogether(ctx, "release 1", filepath.Join(s.layout.Guest(), game+".log"), guestLogic)
+	}
+	if err != nil {
+		s.tell.quote("guest's output", []byte(printed.String()))
+	}
+	return err
+}
+
+// together ends the story: both releases were in step with one game server, each by its own rules.
+func (s *story) together(ctx context.Context) error {
+	return errors.Join(s.checkTogether(ctx, "release 2", s.layout.Log(), protocol.CompatLogic), s.playGuest(ctx))
+}
