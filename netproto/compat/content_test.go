@@ -35,7 +35,7 @@ func TestDerivedContent(t *testing.T) {
 	for name, other := range map[string][]compat.Pack{
 		"a pack less": two[:1], "a pack twice": append(slices.Clone(two), two[1]), "another name": packsOf("Core.zip", "core", "maps.zip", "maps"),
 		"another content": packsOf("Core.zip", "core", "Maps.zip", "MAPS"), "contents swapped": packsOf("Core.zip", "maps", "Maps.zip", "core"),
-		"another size": {two[0], {Path: "Maps.zip", Size: 5, Sum: two[1].Sum}},
+		"another size":       {two[0], {Path: "Maps.zip", Size: 5, Sum: two[1].Sum}},
 		"one name with both": {{Path: "Core.zip" + string(two[0].Sum[:]) + "Maps.zip", Size: two[1].Size, Sum: two[1].Sum}},
 	} {
 		got := compat.DerivedContent(other)
