@@ -30,6 +30,7 @@ type plan struct {
 	writes  []fileWrite
 	kept    []File // of theirs, that stay although we don't have them
 	same    int    // files
+	room    int    // deletes that make room and may find nothing
 }
 
 // fileWrite is one file that has to be written.
@@ -148,6 +149,7 @@ func (p *plan) makeRoom(clear []string, folders map[string]bool) {
 		}
 		slices.SortFunc(below, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 		p.deletes = append(append(p.deletes, below...), name)
+		p.room += len(below) + 1
 	}
 }
 

@@ -258,7 +258,7 @@ func (p *pusher) settle() []failure {
 	r.Deleted += t.deleted
 	r.Blocks += t.blocks
 	r.BytesSent += t.sent
-	if t.files+t.deleted > 0 {
+	if t.files > 0 || t.deleted > p.plan.room {
 		p.task.stuck = 0
 	}
 	if s, is := p.doing.(*syncer); is {

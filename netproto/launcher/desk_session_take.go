@@ -1,0 +1,86 @@
+package launcher
+
+import (
+	"strings"
+	"time"
+)
+
+func (s *session) takeProperty(m *ResponseSystemProperty) {
+	switch m.Property {
+	case PropertyNames:
+		s.info.Properties = names(m.Value)
+	case PropertyProfiles:
+		s.info.Profiles = names(m.Value)
+	case PropertyDefaultProfile:
+		s.info.DefaultProfile = printable(m.Value)
+	}
+}
+
+// names are the lines of a list.
+func names(value string) []string {
+	list := []string{}
+	for line := range strings.Lines(value) {
+		if line = printable(strings.TrimRight(line, "\r\n")); line != "" && len(list) < maxProperties {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// log hands on a line, if not too many came in this second.
+func (s *session) log(now, stamp time.Time, level LogLevel, source, text string) []effect {
+	if !s.rate.take(now) {
+		s.info.LogsDropped++
+		return nil
+	}
+	line := LogLine{Device: s.id, Time: stamp, Level: min(level, LevelError+1), Source: printable(source), Text: printable(text)}
+	if line.Level > LevelError {
+		line.Level = LevelInfo
+	}
+	s.run.logged(line)
+	return []effect{logEffect{line}}
+}
+
+func (s *session) takeLines(m *LogLines, now time.Time) (out []effect) {
+	if !s.own {
+		return nil
+	}
+	for _, l := range m.Lines {
+		out = append(out, s.log(now, time.UnixMilli(l.Time), l.Level, l.Source, l.Message)...)
+	}
+	return out
+}
+
+// linked is a change of the run state; values that nobody knows are read as stopped.
+func (s *session) linked(state uint8, now time.Time) []effect {
+	s.setRunning(state == RunRunning, now)
+	return s.run.tick(now)
+}
+
+func (s *session) setRunning(running bool, now time.Time) {
+	if running && !s.run.running {
+		s.info.RunningSince = now
+	}
+	if !running {
+		s.info.RunningSince = time.Time{}
+	}
+	s.run.running, s.info.Running = running, running
+}
+
+// takeReport is what our own devices say about the game, beside the link.
+func (s *session) takeReport(m *RunReport, now time.Time) []effect {
+	if !s.own {
+		return nil
+	}
+	switch m.Event {
+	case RunStarted:
+		s.setRunning(true, now)
+	case RunRefused:
+		return s.run.refused(&DeviceError{Device: s.id, Op: "start", Reason: printable(m.Text)})
+	case RunEnded:
+		s.setRunning(false, now)
+		out := s.log(now, now, LevelInfo, "", "the game ended: "+m.Text)
+		return append(append(out, s.run.over(printable(m.Text))...), s.run.tick(now)...)
+	}
+	return s.run.tick(now)
+}
