@@ -2,6 +2,7 @@ package den
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"time"
@@ -53,10 +54,11 @@ type Conn struct {
 	wake     chan struct{} // there may be something to send
 	done     chan struct{} // closed when err is set
 	finished chan struct{} // closed when the goroutine ended
-	release  func([]byte)
+	release  func([]byte)  // of messages; nil if their memory is not used again
 
 	mu       sync.Mutex
 	engine   engine
+	pool     buffers
 	links    links
 	inbox    []Message
 	unread   int    // bytes in inbox
@@ -72,14 +74,35 @@ type Conn struct {
 }
 
 // newConn makes a connection; run must be called.
-func newConn(o *Options, s *socket, remote netip.AddrPort, protocol uint16, now time.Time) *Conn {
+func newConn(o *Options, s *socket, remote netip.AddrPort, protocol uint16, client bool, now time.Time) *Conn {
 	c := &Conn{
 		options: o, remote: remote, protocol: protocol, socket: s,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), finished: make(chan struct{}),
 		opened: now, message: now,
 	}
-	c.engine = newRelease(c, o)
+	c.engine = c.newEngine(client, now)
 	return c
+}
+
+// newEngine makes what speaks the protocol that was agreed.
+func (c *Conn) newEngine(client bool, now time.Time) engine {
+	if c.protocol != ProtocolCollet {
+		return newRelease(c, c.options)
+	}
+	c.release = c.reuse
+	var token uint32
+	for client && token == 0 {
+		token = rand.Uint32()
+	}
+	near := c.remote.Addr().IsLoopback() || c.remote.Addr() == c.socket.conn.local().Addr()
+	return newStream(c, c.options, &c.pool, token, near, c.socket.conn.room(), now)
+}
+
+// reuse takes the memory of a message back.
+func (c *Conn) reuse(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pool.put(b)
 }
 
 // now is the time.
@@ -140,8 +163,8 @@ func (c *Conn) Receive(ctx context.Context) (m Message, err error) {
 			c.inbox = nil
 		}
 		c.unread -= len(m.Payload)
-		if c.err == nil {
-			c.engine.released(len(m.Payload), c.now())
+		if c.engine.released(len(m.Payload)) {
+			c.wakeUp()
 		}
 		return true, nil
 	})

@@ -132,7 +132,7 @@ func (c *caller) answer(datagram []byte, now time.Time) {
 	case !offered:
 		c.err = &PeerError{Addr: c.to, Command: "connectionAck", Err: errProtocol}
 	default:
-		c.conn = newConn(c.options, c.socket, c.to, p.Protocol, now)
+		c.conn = newConn(c.options, c.socket, c.to, p.Protocol, true, now)
 		c.conn.verified = true
 		c.conn.ended = func(*Conn) { _ = c.socket.close() }
 		go c.conn.run()

@@ -14,16 +14,16 @@ type engine interface {
 	// silent is since when an answer is missing; zero if none is.
 	silent() time.Time
 
-	send(payload []byte)               // queues a reliable message, of which it keeps a copy
-	unreliable(payload []byte)         // queues an unreliable message, of which it keeps a copy
-	link(request linkState)            // queues a request for a link
-	tell(p packet)                     // queues a linkUp, linkDown or linkUpdate
-	farewell(out *batch, how uint8)    // writes the close
-	pending() int                      // bytes queued and not acknowledged
-	idle() bool                        // nothing is queued and everything was acknowledged
-	reliableLinks() bool               // what tell says arrives
-	stats(s *Stats)                    // fills in what it knows
-	released(bytes int, now time.Time) // the application read that many bytes
+	send(payload []byte)            // queues a reliable message, of which it keeps a copy
+	unreliable(payload []byte)      // queues an unreliable message, of which it keeps a copy
+	link(request linkState)         // queues a request for a link
+	tell(p packet)                  // queues a linkUp, linkDown or linkUpdate
+	farewell(out *batch)            // writes the close
+	pending() int                   // bytes queued and not acknowledged
+	idle() bool                     // nothing is queued and everything was acknowledged
+	reliableLinks() bool            // what tell says arrives
+	stats(s *Stats)                 // fills in what it knows
+	released(bytes int) (tell bool) // the application read that many bytes; tell: the peer should hear of it
 }
 
 // sink is where an engine hands out what arrived, in order. Its methods are called with the connection locked.

@@ -15,14 +15,13 @@ func (c *Conn) take(datagram []byte, now time.Time) {
 	c.verified = true
 	c.counts.Received++
 	c.counts.ReceivedBytes += uint64(len(datagram))
-	if datagram[0] == cmdClose {
-		c.endLocked(&ClosedError{Addr: c.remote, Remote: true})
-		return
-	}
 	before := c.engine.pending()
 	if err := c.engine.input(datagram, now); err != nil {
-		if peer, is := err.(*PeerError); is {
-			peer.Addr = c.remote
+		switch e := err.(type) {
+		case *PeerError:
+			e.Addr = c.remote
+		case *ClosedError:
+			e.Addr = c.remote
 		}
 		c.endLocked(err)
 		return

@@ -133,7 +133,7 @@ func (l *Listener) welcome(from netip.AddrPort, datagram []byte, now time.Time) 
 	if l.closed {
 		return
 	}
-	c := newConn(l.options, l.socket, from, protocol, now)
+	c := newConn(l.options, l.socket, from, protocol, false, now)
 	c.ended = l.forget
 	l.conns[from] = c
 	l.backlog = append(l.backlog, c)

@@ -107,7 +107,7 @@ func (c *Conn) farewell() {
 		return
 	}
 	for range farewells {
-		c.engine.farewell(&c.out, 0)
+		c.engine.farewell(&c.out)
 	}
 }
 

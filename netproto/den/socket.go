@@ -18,6 +18,8 @@ type packetConn interface {
 	// segments reports whether write takes more than one datagram at once.
 	segments() bool
 	local() netip.AddrPort
+	// room is how many bytes of datagrams the system keeps until they are read.
+	room() int
 	Close() error
 }
 

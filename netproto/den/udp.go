@@ -46,6 +46,11 @@ func (u *udpConn) local() netip.AddrPort {
 	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }
 
+// defaultRoom is half of what systems have if nobody asks: datagrams of common size take twice their bytes.
+const defaultRoom = 100 << 10
+
+func (u *udpConn) room() int { return max(u.fast.room/2, defaultRoom) }
+
 func (u *udpConn) segments() bool { return u.fast.sends }
 
 func (u *udpConn) read(buf []byte) (n, segment int, from netip.AddrPort, err error) {

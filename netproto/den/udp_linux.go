@@ -16,6 +16,7 @@ const controlRoom = 64
 // The system cuts and joins them, so peers see nothing of it.
 type offload struct {
 	sends   bool
+	room    int    // bytes of the receive buffer, with what the system needs for itself
 	control []byte // room for what comes with received datagrams; nil if they come one by one
 }
 
@@ -28,6 +29,7 @@ func newOffload(conn *net.UDPConn) offload {
 	_ = raw.Control(func(fd uintptr) {
 		_, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT)
 		o.sends = err == nil
+		o.room, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF)
 		if unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil {
 			o.control = make([]byte, controlRoom)
 		}

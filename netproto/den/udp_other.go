@@ -10,6 +10,7 @@ const controlRoom = 1
 // offload is sending and receiving several datagrams with one call, which only Linux offers to portable programs.
 type offload struct {
 	sends   bool
+	room    int // not known
 	control []byte
 }
 

@@ -1,0 +1,181 @@
+package den
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// helloRepeat is how often a client says who it is until the server answers.
+const helloRepeat = 250 * time.Millisecond
+
+// stream is ProtocolCollet. Both directions carry a row of records: u32 length, u8 command, fields. The client chooses a
+// token, which every datagram carries; what has another one is dropped.
+type stream struct {
+	out   streamOut
+	in    streamIn
+	pool  *buffers
+	token uint32
+	known bool // the token is agreed
+	hello time.Time
+	room  uint32
+	loose [][]byte
+	bytes int     // of loose
+	note  receipt // of output
+	heard receipt // of input
+	wrong uint64  // datagrams that were dropped
+}
+
+// newStream makes the engine. token is 0 for a server, which learns it. room is what the own socket holds, near whether
+// the peer is on the same machine.
+func newStream(s sink, o *Options, pool *buffers, token uint32, near bool, room int, now time.Time) *stream {
+	window := uint64(min(streamWindow, o.ReceiveBytes))
+	return &stream{
+		out:   newStreamOut(near, now),
+		in:    streamIn{sink: s, maxMessage: o.MaxMessage, window: window, limit: max(window, firstLimit), pool: pool},
+		pool:  pool,
+		token: token,
+		room:  uint32(room),
+	}
+}
+
+// client reports whether this end chose the token.
+func (s *stream) client() bool { return !s.hello.IsZero() }
+
+// input takes one datagram.
+func (s *stream) input(datagram []byte, now time.Time) error {
+	c := coder{buf: datagram}
+	var kind uint8
+	var token uint32
+	c.u8(&kind)
+	c.u32(&token)
+	if c.err != nil || kind < kindSegment || kind > kindEnd || !s.agree(token) {
+		s.wrong++
+		return nil
+	}
+	switch kind {
+	case kindSegment:
+		var p segment
+		if decode(datagram, &p) == nil {
+			return s.in.take(&p, now)
+		}
+	case kindReceipt:
+		if decode(datagram, &s.heard) == nil {
+			s.out.receipt(&s.heard, now)
+			return nil
+		}
+	case kindLoose:
+		if s.in.sink.room() {
+			s.in.unread += len(c.buf)
+			s.in.sink.deliver(append([]byte{}, c.buf...), false)
+		}
+		return nil
+	case kindEnd:
+		return &ClosedError{Remote: true}
+	}
+	s.wrong++
+	return nil
+}
+
+// agree reports whether token is the connection's. A server takes the first one that it sees, and answers it.
+func (s *stream) agree(token uint32) bool {
+	if !s.known && token != 0 && (s.token == 0 || s.token == token) {
+		s.known = true
+		s.in.ackSoon = s.in.ackSoon || s.token == 0
+		s.token = token
+	}
+	return s.known && s.token == token
+}
+
+func (s *stream) output(now time.Time, out *batch) (more bool) {
+	if s.token == 0 {
+		return false
+	}
+	if s.in.ackSoon || s.helloDue(now) {
+		s.in.receipt(&s.note, now)
+		s.note.Token, s.note.Room = s.token, s.room
+		out.add(&s.note)
+	}
+	for len(s.loose) > 0 {
+		if !out.add(&loose{Token: s.token, Payload: s.loose[0]}) {
+			return true
+		}
+		s.loose = s.loose[1:]
+	}
+	s.loose, s.bytes = nil, 0
+	return s.out.output(now, s.token, out)
+}
+
+// helloDue reports whether the server has to hear of the token.
+func (s *stream) helloDue(now time.Time) bool {
+	if s.known || now.Before(s.hello) {
+		return false
+	}
+	s.hello = now.Add(helloRepeat)
+	return true
+}
+
+func (s *stream) deadline() time.Time {
+	if s.token == 0 {
+		return time.Time{}
+	}
+	next := s.out.deadline(s.out.began)
+	if !s.known {
+		next = earlier(next, s.hello)
+	}
+	return next
+}
+
+func (s *stream) silent() time.Time { return s.out.silent() }
+
+// record writes the header of a record with a body of n bytes.
+func (s *stream) record(command byte, n int) {
+	var header [recordHeader]byte
+	binary.LittleEndian.PutUint32(header[:], uint32(n+1))
+	header[4] = command
+	s.out.buf.write(header[:])
+}
+
+func (s *stream) send(payload []byte) {
+	s.record(cmdReliable, len(payload))
+	s.out.buf.write(payload)
+}
+
+func (s *stream) unreliable(payload []byte) {
+	if s.bytes+len(payload) > maxLoose {
+		return
+	}
+	s.bytes += len(payload)
+	s.loose = append(s.loose, append([]byte{}, payload...))
+}
+
+func (s *stream) link(request linkState) {
+	body, err := encode(nil, &request)
+	if err != nil {
+		return // refused when the application asked
+	}
+	s.record(cmdLinkState, len(body))
+	s.out.buf.write(body)
+}
+
+func (s *stream) tell(p packet) {
+	body, err := encode(nil, p)
+	if err != nil {
+		return
+	}
+	s.record(body[0], len(body)-1)
+	s.out.buf.write(body[1:])
+}
+
+func (s *stream) farewell(out *batch)        { out.add(&end{Token: s.token}) }
+func (s *stream) pending() int               { return s.out.buf.held() }
+func (s *stream) idle() bool                 { return s.out.buf.held() == 0 }
+func (s *stream) reliableLinks() bool        { return true }
+func (s *stream) released(n int) (tell bool) { return s.in.read(n) }
+
+func (s *stream) stats(st *Stats) {
+	st.RTT = s.out.rtt.mean
+	st.PartSize = s.out.segment
+	st.Window = s.out.window()
+	st.Resent = s.out.resent
+	st.Duplicates, st.Dropped = s.in.duplicates, s.in.dropped+s.wrong
+}

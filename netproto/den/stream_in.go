@@ -1,0 +1,262 @@
+package den
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sort"
+	"time"
+)
+
+// streamWindow is how many bytes of a stream may lie ahead of what the application has read. It fills 100 MB/s over
+// 160 ms.
+const streamWindow = 16 << 20
+
+// maxEarly is how many segments may wait for an earlier one: a window of those of a common path.
+const maxEarly = 1 << 14
+
+// firstGrab is the memory that a message gets on its peer's word alone.
+const firstGrab = 1 << 20
+
+var (
+	errRecord = errors.New("is no record that has a meaning")
+	errEmpty  = errors.New("has no command")
+)
+
+// piece is a part of the stream that came early.
+type piece struct {
+	offset uint64
+	bytes  []byte
+}
+
+// streamIn is the receiving half of ProtocolCollet.
+type streamIn struct {
+	sink       sink
+	maxMessage int
+	window     uint64
+
+	numbers spans  // that arrived; the lowest are dropped when there are too many
+	floor   uint64 // numbers below are not noted any more
+	highest time.Time
+	ackSoon bool
+	next    uint64 // offset of the next byte
+	early   []piece
+	limit   uint64 // offset that the peer was told
+	unread  int    // bytes of messages that the application has not read
+	pool    *buffers
+
+	header   []byte // of the record under way
+	command  byte
+	want     int // bytes of the record still to come; the header is complete
+	inRecord bool
+	body     []byte
+
+	duplicates, dropped uint64
+}
+
+// arrived notes a number.
+func (s *streamIn) arrived(number uint64, now time.Time) {
+	s.ackSoon = true
+	if number < s.floor {
+		return
+	}
+	if n := len(s.numbers); n == 0 || number >= s.numbers[n-1].end {
+		s.highest = now
+	}
+	s.numbers.add(span{number, number + 1})
+	if len(s.numbers) > maxRanges {
+		s.floor = s.numbers[0].end
+		s.numbers = s.numbers[1:]
+	}
+}
+
+// take handles a segment.
+func (s *streamIn) take(p *segment, now time.Time) error {
+	end := p.Offset + uint64(len(p.Bytes))
+	if end < p.Offset || end > s.limit {
+		s.dropped++
+		return nil // not acknowledged: there is no room
+	}
+	s.arrived(p.Number, now)
+	switch {
+	case len(p.Bytes) == 0:
+		return nil
+	case end <= s.next:
+		s.duplicates++
+		return nil
+	case p.Offset > s.next:
+		s.keep(p)
+		return nil
+	}
+	if err := s.feed(p.Bytes[s.next-p.Offset:]); err != nil {
+		return err
+	}
+	return s.drain()
+}
+
+// keep stores a segment that came early.
+func (s *streamIn) keep(p *segment) {
+	i := sort.Search(len(s.early), func(i int) bool { return s.early[i].offset >= p.Offset })
+	if i < len(s.early) && s.early[i].offset == p.Offset && len(s.early[i].bytes) >= len(p.Bytes) {
+		s.duplicates++
+		return
+	}
+	if len(s.early) >= maxEarly {
+		s.dropped++
+		return
+	}
+	s.early = slices.Insert(s.early, i, piece{p.Offset, append(s.pool.get(len(p.Bytes)), p.Bytes...)})
+}
+
+// drain feeds what came early and is next now.
+func (s *streamIn) drain() error {
+	for len(s.early) > 0 && s.early[0].offset <= s.next {
+		e := s.early[0]
+		s.early[0] = piece{}
+		s.early = s.early[1:]
+		if skip := s.next - e.offset; skip < uint64(len(e.bytes)) {
+			if err := s.feed(e.bytes[skip:]); err != nil {
+				return err
+			}
+		}
+		s.pool.put(e.bytes)
+	}
+	if len(s.early) == 0 {
+		s.early = nil
+	}
+	return nil
+}
+
+// feed reads the next bytes of the stream.
+func (s *streamIn) feed(b []byte) error {
+	s.next += uint64(len(b))
+	for len(b) > 0 {
+		if !s.inRecord {
+			n := min(recordHeader-len(s.header), len(b))
+			s.header = append(s.header, b[:n]...)
+			b = b[n:]
+			if len(s.header) < recordHeader {
+				return nil
+			}
+			if err := s.begin(); err != nil {
+				return err
+			}
+		}
+		n := min(s.want, len(b))
+		s.body = append(s.body, b[:n]...)
+		s.want -= n
+		b = b[n:]
+		if s.want == 0 {
+			if err := s.finish(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin starts a record whose header is complete.
+func (s *streamIn) begin() error {
+	n := int(binary.LittleEndian.Uint32(s.header))
+	s.command = s.header[4]
+	s.header = s.header[:0]
+	switch {
+	case n < 1:
+		return &PeerError{Command: "record", Err: errEmpty}
+	case n-1 > s.maxMessage:
+		return &PeerError{Command: "record", Err: errTooLong}
+	}
+	s.want, s.inRecord = n-1, true
+	s.body = s.pool.get(min(s.want, firstGrab))
+	return nil
+}
+
+// finish hands out a record that is complete.
+func (s *streamIn) finish() error {
+	body := s.body
+	s.body, s.inRecord = nil, false
+	switch s.command {
+	case cmdReliable:
+		s.unread += len(body)
+		s.sink.deliver(body, true)
+		return nil
+	case cmdLinkState:
+		var p linkState
+		c := coder{buf: body}
+		if p.code(&c); c.err != nil {
+			return &PeerError{Command: "link record", Err: c.err}
+		}
+		s.sink.asked(p)
+	case cmdLinkUp, cmdLinkDown:
+		if len(body) < 2 {
+			return &PeerError{Command: "link record", Err: errShort}
+		}
+		s.sink.answered(binary.LittleEndian.Uint16(body), s.command == cmdLinkUp)
+	case cmdLinkUpdate:
+		if err := s.sink.updated(append([]byte{cmdLinkUpdate}, body...)); err != nil {
+			return &PeerError{Command: "link record", Err: err}
+		}
+	default:
+		// A command of a later version.
+	}
+	s.pool.put(body)
+	return nil
+}
+
+// mayReach is the offset that the peer may be told now.
+func (s *streamIn) mayReach() uint64 {
+	room := s.window - min(s.window, uint64(s.unread))
+	return max(s.limit, s.next+room)
+}
+
+// read notes that the application read n bytes, and reports whether the peer should hear of it: when a quarter of the
+// window is free again.
+func (s *streamIn) read(n int) bool {
+	s.unread -= n
+	if s.mayReach()-s.limit >= s.window/4 {
+		s.ackSoon = true
+	}
+	return s.ackSoon
+}
+
+// receipt is what is to be told now.
+func (s *streamIn) receipt(p *receipt, now time.Time) {
+	s.ackSoon = false
+	s.limit = s.mayReach()
+	p.Limit = s.limit
+	p.Delay = uint32(min(max(0, now.Sub(s.highest)/time.Microsecond), 1<<31))
+	p.Ranges = p.Ranges[:0]
+	for i := len(s.numbers) - 1; i >= 0; i-- {
+		p.Ranges = append(p.Ranges, numberRange{s.numbers[i].start, s.numbers[i].end - 1})
+	}
+}
+
+// buffers are pieces of memory that are used again. The connection's lock guards them.
+type buffers struct{ free [][]byte }
+
+// Bounds of what buffers keeps: many small messages are cheaper to make than to find, and nothing large stays for long.
+const (
+	leastKept = 4 << 10
+	mostKept  = 4 << 20
+	maxKept   = 32
+)
+
+// get gives an empty slice with room for n bytes.
+func (p *buffers) get(n int) []byte {
+	for i := len(p.free) - 1; i >= 0 && n >= leastKept; i-- {
+		if b := p.free[i]; cap(b) >= n {
+			last := len(p.free) - 1
+			p.free[i] = p.free[last]
+			p.free = p.free[:last]
+			return b[:0]
+		}
+	}
+	return make([]byte, 0, n)
+}
+
+// put takes a slice back.
+func (p *buffers) put(b []byte) {
+	if cap(b) >= leastKept && cap(b) <= mostKept && len(p.free) < maxKept {
+		p.free = append(p.free, b)
+	}
+}

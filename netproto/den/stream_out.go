@@ -1,0 +1,337 @@
+package den
+
+import "time"
+
+// How ProtocolCollet sends.
+const (
+	// nearSegment is what one datagram carries to a peer on the same machine, where a datagram costs as much as its
+	// bytes up to its limit; farSegment fits every common path, tunnels included (1372 bytes with its header).
+	nearSegment = 64000
+	farSegment  = 1351
+	leastNear   = 8000 // to which nearSegment shrinks when such datagrams get lost
+
+	// firstLimit and firstRoom are what the peer takes before it said what it takes.
+	firstLimit = 256 << 10
+	firstRoom  = 128 << 10
+
+	// leastProbe and mostProbe bound how long an acknowledgement may be missing until something is sent to provoke one.
+	leastProbe = 20 * time.Millisecond
+	mostProbe  = time.Second
+	firstProbe = 300 * time.Millisecond
+	// leastReorder is how much later than its successors a datagram may come, at least, before it counts as lost.
+	leastReorder = 500 * time.Microsecond
+	// pingAfter is after how long without anything under way a peer is asked whether it is still there.
+	pingAfter = 5 * time.Second
+)
+
+// flight is one transmission.
+type flight struct {
+	span                 // of the stream; empty for a ping
+	sent   time.Duration // since the connection began, like all times here
+	lostAt time.Duration // when it was given up; 0 if it was not
+	acked  bool
+	sample rateSample // what had been delivered when it was sent
+}
+
+// streamOut is the sending half of ProtocolCollet.
+type streamOut struct {
+	buf     streamBuffer
+	began   time.Time
+	segment int // bytes of one segment
+	near    bool
+
+	fresh   uint64   // offset of the first byte that was never sent
+	again   spans    // bytes to be sent again
+	acked   spans    // bytes that arrived, from buf.base on
+	flights []flight // from number first on
+	first   uint64
+	unseen  int           // index of the first flight that is neither acknowledged nor lost
+	under   int           // bytes under way
+	highest uint64        // number above every one that was acknowledged
+	newest  time.Duration // when the newest one that was acknowledged was sent
+
+	limit   uint64 // that the peer set
+	room    int
+	rtt     rtt
+	reorder time.Duration
+	control congestion
+	heard   time.Duration // last acknowledgement of something new
+	last    time.Duration // last transmission
+	probes  int           // since then without an acknowledgement
+	urgent  int           // transmissions that ask nobody
+	mute    time.Duration // since when nothing new was acknowledged while something was under way; 0 if nothing is
+
+	resent, spurious uint64
+}
+
+func newStreamOut(near bool, now time.Time) streamOut {
+	s := streamOut{began: now, near: near, segment: farSegment, limit: firstLimit, room: firstRoom}
+	if near {
+		s.segment = nearSegment
+	}
+	s.control = newCongestion(s.segment)
+	return s
+}
+
+func (s *streamOut) at(now time.Time) time.Duration { return now.Sub(s.began) }
+
+// window is how many bytes may be under way.
+func (s *streamOut) window() int { return min(s.control.window(), max(s.room, s.segment)) }
+
+// receipt takes the peer's receipt.
+func (s *streamOut) receipt(p *receipt, wall time.Time) {
+	now := s.at(wall)
+	s.limit = max(s.limit, p.Limit)
+	s.room = int(p.Room)
+	var newest *flight
+	bytes := 0
+	for _, r := range p.Ranges {
+		next := s.first + uint64(len(s.flights))
+		for n := max(r.First, s.first); n <= r.Last && n < next; n++ {
+			f := &s.flights[n-s.first]
+			if f.acked {
+				continue
+			}
+			bytes += s.arrived(f, now)
+			if n >= s.highest {
+				s.highest = n + 1
+				s.newest, newest = f.sent, f
+			}
+		}
+	}
+	if newest != nil {
+		s.learn(p, newest, bytes, now)
+	}
+	s.settle(now)
+}
+
+// learn takes what the newest transmission that arrived tells.
+func (s *streamOut) learn(p *receipt, newest *flight, bytes int, now time.Duration) {
+	trip := max(now-newest.sent-time.Duration(p.Delay)*time.Microsecond, time.Microsecond)
+	s.rtt.sample(trip)
+	s.heard, s.probes, s.urgent, s.mute = now, 0, 0, 0
+	if s.under > 0 {
+		s.mute = now
+	}
+	s.control.acked(ackSample{bytes: bytes, sent: newest.sent, then: newest.sample, now: now, trip: trip, under: s.under})
+}
+
+// arrived marks f, and gives how many bytes of the way it frees.
+func (s *streamOut) arrived(f *flight, now time.Duration) int {
+	f.acked = true
+	if f.lostAt > 0 { // it was late, not lost
+		s.spurious++
+		s.reorder = min(max(2*s.reorder, now-f.sent-s.rtt.mean), max(s.rtt.mean, leastReorder))
+	} else {
+		s.under -= f.size()
+	}
+	if f.end > f.start {
+		s.acked.add(f.span)
+	}
+	return f.size()
+}
+
+// size is what a flight counts for.
+func (f *flight) size() int { return int(f.end-f.start) + segmentHeader }
+
+// settle gives up what is lost, and forgets what is over.
+func (s *streamOut) settle(now time.Duration) {
+	s.lose(now)
+	if len(s.acked) > 0 && s.acked[0].start <= s.buf.base {
+		s.buf.release(s.acked[0].end)
+		s.acked.trim(s.buf.base)
+		s.again.trim(s.buf.base)
+	}
+	for len(s.flights) > 0 {
+		f := &s.flights[0]
+		if !f.acked && (f.lostAt == 0 || now-f.lostAt < 2*s.rtt.mean) {
+			break
+		}
+		s.flights = s.flights[1:]
+		s.first++
+		s.unseen--
+	}
+	s.unseen = max(s.unseen, 0)
+}
+
+// patience is how long after its successors a datagram may come.
+func (s *streamOut) patience() time.Duration {
+	return max(s.rtt.mean, s.rtt.least) + max(s.reorder, s.rtt.least/4, leastReorder)
+}
+
+// lose gives up what was sent before something that arrived, and should have arrived by now itself.
+func (s *streamOut) lose(now time.Duration) {
+	lost := 0
+	patience := s.patience()
+	skipping := true
+	for i := s.unseen; i < len(s.flights) && s.first+uint64(i) < s.highest; i++ {
+		f := &s.flights[i]
+		if f.acked || f.lostAt > 0 {
+			if skipping {
+				s.unseen = i + 1
+			}
+			continue
+		}
+		if now-f.sent < patience {
+			break
+		}
+		if skipping {
+			s.unseen = i + 1
+		}
+		lost += s.giveUp(f, now)
+	}
+	if lost > 0 {
+		s.control.lost(lost, s.under, now)
+	}
+}
+
+// giveUp has the bytes of f sent again.
+func (s *streamOut) giveUp(f *flight, now time.Duration) int {
+	f.lostAt = max(now, 1)
+	s.under -= f.size()
+	if f.end > f.start {
+		s.again.add(f.span)
+	}
+	return f.size()
+}
+
+// next is what is to be sent now: bytes to be sent again, then new ones.
+func (s *streamOut) next() (one span, again bool) {
+	for len(s.again) > 0 {
+		one = s.again[0]
+		one.end = min(one.end, one.start+uint64(s.segment))
+		s.again.trim(one.end)
+		if !s.acked.covers(one) && one.start >= s.buf.base {
+			return one, true
+		}
+	}
+	end := min(s.buf.end, s.limit, s.fresh+uint64(s.segment))
+	if end <= s.fresh {
+		return span{}, false
+	}
+	one = span{s.fresh, end}
+	s.fresh = end
+	return one, false
+}
+
+// waiting reports whether there are bytes that may be sent as far as the peer is concerned.
+func (s *streamOut) waiting() bool {
+	return len(s.again) > 0 || min(s.buf.end, s.limit) > s.fresh
+}
+
+// output writes segments until the batch is full, the window is, or the rate is exceeded.
+func (s *streamOut) output(wall time.Time, token uint32, out *batch) (more bool) {
+	now := s.at(wall)
+	s.lose(now)
+	s.provoke(now)
+	for s.urgent > 0 || (s.waiting() && s.under < s.window() && s.control.ready(now)) {
+		if !out.fits(s.segment + segmentHeader) {
+			return true
+		}
+		one, again := s.next()
+		if one.end == one.start && s.urgent == 0 {
+			break
+		}
+		s.transmit(one, now, token, out)
+		if again {
+			s.resent++
+		}
+	}
+	if !s.waiting() && s.under < s.window() {
+		s.control.starved(s.under)
+	}
+	return false
+}
+
+// transmit writes one segment.
+func (s *streamOut) transmit(one span, now time.Duration, token uint32, out *batch) {
+	n := len(s.flights)
+	p := segment{Token: token, Number: s.first + uint64(n), Offset: one.start}
+	if one.end == one.start {
+		p.Offset = s.buf.base
+	}
+	c := coder{writing: true, buf: out.buf}
+	p.code(&c)
+	out.buf = s.buf.read(c.buf, one.start, int(one.end-one.start))
+	out.close()
+	f := flight{span: one, sent: now}
+	f.sample = s.control.sent(f.size(), s.under, now)
+	s.flights = append(s.flights, f)
+	s.under += f.size()
+	s.last = now
+	s.urgent = max(0, s.urgent-1)
+	if s.mute == 0 {
+		s.mute = max(now, 1)
+	}
+}
+
+// provoke sends something where nothing else would bring an acknowledgement: the oldest bytes under way, or a ping.
+func (s *streamOut) provoke(now time.Duration) {
+	due := s.provokeAt()
+	if due == 0 || now < due {
+		return
+	}
+	s.probes++
+	s.urgent = 1
+	for i := s.unseen; i < len(s.flights); i++ {
+		if f := &s.flights[i]; !f.acked && f.lostAt == 0 {
+			s.giveUp(f, now)
+			break
+		}
+	}
+	if s.probes >= 2 {
+		s.control.collapsed()
+		if s.near {
+			s.segment = max(leastNear, s.segment/2)
+		}
+	}
+}
+
+// provokeAt is when something is to be provoked; 0 for never. A growing pause follows each attempt.
+func (s *streamOut) provokeAt() time.Duration {
+	from := max(s.last, s.heard)
+	blocked := s.buf.end > s.fresh && s.fresh >= s.limit
+	switch {
+	case s.under > 0 || blocked:
+		wait := min(s.rtt.wait(leastProbe, firstProbe)+s.reorder, mostProbe)
+		return from + min(wait<<min(s.probes, 6), mostProbe)
+	case !s.waiting():
+		return from + pingAfter
+	}
+	return 0
+}
+
+// deadline is when output has something to do though nothing happened.
+func (s *streamOut) deadline(wall time.Time) time.Time {
+	now := s.at(wall)
+	next := s.provokeAt()
+	if s.waiting() && s.under < s.window() {
+		next = sooner(next, s.control.readyAt(now))
+	}
+	for i := s.unseen; i < len(s.flights) && s.first+uint64(i) < s.highest; i++ {
+		if f := &s.flights[i]; !f.acked && f.lostAt == 0 {
+			next = sooner(next, f.sent+s.patience())
+			break
+		}
+	}
+	if next == 0 {
+		return time.Time{}
+	}
+	return s.began.Add(next)
+}
+
+// sooner is the earlier of two times, of which 0 means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+// silent is since when an acknowledgement is missing.
+func (s *streamOut) silent() time.Time {
+	if s.mute == 0 {
+		return time.Time{}
+	}
+	return s.began.Add(s.mute)
+}

@@ -1,0 +1,84 @@
+package den
+
+// Datagrams of ProtocolCollet, the first byte of each. They keep away from the commands of protocol 0.
+const (
+	kindSegment byte = 0x20
+	kindReceipt byte = 0x21
+	kindLoose   byte = 0x22
+	kindEnd     byte = 0x23
+)
+
+// Sizes and caps of ProtocolCollet.
+const (
+	segmentHeader = 1 + 4 + 8 + 8
+	looseHeader   = 1 + 4
+	recordHeader  = 4 + 1 // of a message
+
+	// maxRanges is how many ranges a receipt has. Each is a gap; older gaps come with later receipts, or are sent
+	// again.
+	maxRanges = 32
+)
+
+// segment carries bytes of the stream. Every transmission has its own number; the bytes have the offset.
+type segment struct {
+	Token  uint32
+	Number uint64
+	Offset uint64
+	Bytes  []byte // none: only to be acknowledged
+}
+
+func (p *segment) code(c *coder) {
+	c.command(kindSegment)
+	c.u32(&p.Token)
+	c.u64(&p.Number)
+	c.u64(&p.Offset)
+	c.rest(&p.Bytes)
+}
+
+// receipt says what arrived, and what may be sent.
+type receipt struct {
+	Token  uint32
+	Limit  uint64        // offset before which bytes are taken
+	Room   uint32        // bytes that the receiver's socket holds
+	Delay  uint32        // microseconds since the highest number of Ranges arrived
+	Ranges []numberRange // of numbers that arrived, highest first
+}
+
+// numberRange is from First to Last, both included.
+type numberRange struct{ First, Last uint64 }
+
+func (p *receipt) code(c *coder) {
+	c.command(kindReceipt)
+	c.u32(&p.Token)
+	c.u64(&p.Limit)
+	c.u32(&p.Room)
+	c.u32(&p.Delay)
+	n := c.count(1, len(p.Ranges), maxRanges, 16)
+	if !c.writing {
+		p.Ranges = append(p.Ranges[:0], make([]numberRange, n)...)
+	}
+	for i := range p.Ranges[:n] {
+		c.u64(&p.Ranges[i].First)
+		c.u64(&p.Ranges[i].Last)
+	}
+}
+
+// loose is an unreliable message.
+type loose struct {
+	Token   uint32
+	Payload []byte
+}
+
+func (p *loose) code(c *coder) {
+	c.command(kindLoose)
+	c.u32(&p.Token)
+	c.rest(&p.Payload)
+}
+
+// end ends the connection.
+type end struct{ Token uint32 }
+
+func (p *end) code(c *coder) {
+	c.command(kindEnd)
+	c.u32(&p.Token)
+}
