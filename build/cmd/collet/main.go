@@ -27,6 +27,7 @@ const (
 type commands struct {
 	Demo    demoCommand    `cmd:"" group:"try" help:"Play a whole update through on this machine and check it."`
 	Modules modulesCommand `cmd:"" group:"try" help:"Compile the sample game's module in two releases."`
+	Remote  remoteCommand  `cmd:"" group:"device" help:"Put a working copy of a game on test devices, start it there, and watch its log."`
 	Release releaseCommand `cmd:"" group:"release" help:"Make releases of a game and say who gets them."`
 	Keys    keysCommand    `cmd:"" group:"release" help:"Make, rotate and rehearse the keys that sign releases."`
 	Compat  compatCommand  `cmd:"" group:"operate" help:"Say which versions of a game may connect, and find out why one may not."`
@@ -79,13 +80,15 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		kong.Vars{"version": "collet " + collet.Version()},
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 80}),
 		kong.ExplicitGroups([]kong.Group{
-			{Key: "try", Title: "Try it:"}, {Key: "release", Title: "Release it:"}, {Key: "operate", Title: "Operate it:"},
+			{Key: "try", Title: "Try it:"}, {Key: "device", Title: "Try it on devices:"}, {Key: "release", Title: "Release it:"}, {Key: "operate", Title: "Operate it:"},
 			{Key: "qa", Title: "Test it:"}, {Key: "api", Title: "The server:"}, {Key: "change", Title: "What is changed:"},
 			{Key: "consent", Title: "And:"}, {Key: "hello", Title: "The client:"},
 			{Key: "demo", Title: "The update:"}, {Key: "where", Title: "Where it happens:"},
 			{Key: "subject", Title: "What is tested:"}, {Key: "work", Title: "How:"},
 			{Key: "folder", Title: "The release folder and its keys:"}, {Key: "what", Title: "What is released:"},
 			{Key: "who", Title: "Who gets it:"}, {Key: "out", Title: "What is printed:"},
+			{Key: "target", Title: "The devices:"}, {Key: "copy", Title: "The working copy:"}, {Key: "game", Title: "The game:"},
+			{Key: "desk", Title: "The desk:"},
 			{Key: "matrix", Title: "The matrix in memory:"}, {Key: "report", Title: "Reports:"},
 		}),
 	)
@@ -109,9 +112,15 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 // exitCode tells what was not told yet.
 func exitCode(err error, stderr io.Writer) int {
 	var usage usageError
+	var own coded
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &own):
+		if !errors.As(err, &told{}) {
+			fmt.Fprintf(stderr, "collet: %v\n", err)
+		}
+		return own.code
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "collet: %v\ncollet --help tells more\n", err)
 		return exitUsage

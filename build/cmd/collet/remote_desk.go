@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"collet/build/remote"
+)
+
+// do does a request with the desk that runs, or else with one of its own that serves dir, and shows what happens.
+func (f deskFlags) do(ctx context.Context, c console, copy copyFlags, dir string, r remote.Request) error {
+	home, err := remote.OpenHome(f.State)
+	if err != nil {
+		return err
+	}
+	if r.Root, err = absolute(dir); err != nil {
+		return err
+	}
+	show := newShow(c, f.JSON)
+	doer, closer, err := f.find(c, home, copy, r, show)
+	if err != nil {
+		return show.finish(err)
+	}
+	err = doer.Do(ctx, r, show.event)
+	show.rest()
+	return show.finish(errors.Join(err, closer()))
+}
+
+// find finds the desk that runs, or opens one.
+func (f deskFlags) find(c console, home remote.Home, copy copyFlags, r remote.Request, show *show) (remote.Doer, func() error, error) {
+	socket, err := home.Socket(f.Listen)
+	if err != nil {
+		return nil, nil, err
+	}
+	if line, err := remote.Dial(socket, f.Listen); err == nil {
+		return line, func() error { return nil }, nil
+	}
+	root := r.Root
+	switch {
+	case root == "" && (r.Do == remote.VerbPush || r.Do == remote.VerbWatch):
+		return nil, nil, usageError{fmt.Errorf("no desk serves %s: name the working copy, or start collet remote serve DIR", f.Listen)}
+	case root == "":
+		root = "."
+	}
+	station, err := f.open(c, home, copy, root, show, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	return station, station.Close, nil
+}
+
+// open opens a desk in this process.
+func (f deskFlags) open(c console, home remote.Home, copy copyFlags, root string, show *show, own bool) (*remote.Station, error) {
+	o := remote.Options{
+		Root: root, Home: home, Address: f.Listen, Network: f.Network, Own: own, Dialect: copy.dialect(),
+		ReleasedOnly: copy.ReleasedOnly, Ignore: copy.Ignore, Note: show.note, Log: zerolog.Nop(),
+	}
+	if f.Verbose {
+		o.Log = zerolog.New(zerolog.ConsoleWriter{Out: c.err, NoColor: true, TimeFormat: "15:04:05.000"}).With().Timestamp().Logger()
+	}
+	if in := terminalInput(); in != nil && !f.JSON {
+		o.Ask = (&gatekeeper{in: in, show: show}).ask
+	}
+	return remote.Open(o)
+}
+
+// gatekeeper answers questions at the terminal. One goroutine, which ends with the process because nothing else ends a read of a
+// terminal, reads lines; it begins with the first question.
+type gatekeeper struct {
+	in    io.Reader
+	show  *show
+	lines chan string // nil before the first question
+}
+
+// ask asks whether a device may come in. Only a clear yes is one. It is called for one device at a time.
+func (p *gatekeeper) ask(ctx context.Context, name string, address netip.Addr) bool {
+	if p.lines == nil {
+		p.lines = make(chan string)
+		go func() {
+			defer close(p.lines)
+			for lines := bufio.NewScanner(p.in); lines.Scan(); {
+				p.lines <- lines.Text()
+			}
+		}()
+	}
+	p.show.note(fmt.Sprintf("A device that was never here wants in: %q at %s. It could read the whole working copy.", name, address))
+	p.show.note("Is it yours? Type yes to let it in, now and from now on; anything else turns it away.")
+	select {
+	case line := <-p.lines:
+		return strings.EqualFold(strings.TrimSpace(line), "yes")
+	case <-ctx.Done():
+		p.show.note(fmt.Sprintf("%q waits no longer for an answer", name))
+		return false
+	}
+}
+
+// coded is an error with an exit code of its own.
+type coded struct {
+	error
+	code int
+}
+
+// Unwrap gives the reason.
+func (e coded) Unwrap() error { return e.error }
+
+// codeOf is the exit code of a failed request.
+func codeOf(err error) int {
+	var f *remote.Failure
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return exitUsage
+	case !errors.As(err, &f):
+		return exitFailed
+	}
+	switch f.Fault {
+	case remote.FaultUsage:
+		return exitUsage
+	case remote.FaultNoDevice:
+		return exitNoDevice
+	case remote.FaultNotStarted:
+		return exitNotStarted
+	}
+	return exitFailed
+}
+
+// remoteServeCommand is `collet remote serve`.
+type remoteServeCommand struct {
+	Dir string `arg:"" type:"existingdir" help:"The working copy."`
+	copyFlags
+	deskFlags
+}
+
+// Help is what --help adds to the flags.
+func (remoteServeCommand) Help() string {
+	return `Devices connect and stay. push, watch, start, stop, logs and devices find this desk by --listen and --state and use it, so that
+nobody waits for devices to come back, and hashes are kept. What happens to devices, and what games log, is printed here.
+
+Ctrl-C ends the connections. Games go on running on the devices; collet remote stop stops them before.`
+}
+
+// Run serves.
+func (s remoteServeCommand) Run(ctx context.Context, c console) error {
+	home, err := remote.OpenHome(s.State)
+	if err != nil {
+		return err
+	}
+	socket, err := home.Socket(s.Listen)
+	if err != nil {
+		return err
+	}
+	root, err := absolute(s.Dir)
+	if err != nil {
+		return err
+	}
+	show := newShow(c, s.JSON)
+	station, err := s.open(c, home, s.copyFlags, root, show, false)
+	if err != nil {
+		return show.finish(err)
+	}
+	err = attend(ctx, station, socket, show)
+	show.rest()
+	return show.finish(errors.Join(orderly(ctx, err), station.Close()))
+}
+
+// attend serves the control socket and shows what happens, until ctx ends.
+func attend(ctx context.Context, station *remote.Station, socket string, show *show) error {
+	control, err := station.Attend(socket)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		defer cancel() // a desk that can't be reached is none
+		served <- control.Serve(ctx)
+	}()
+	err = station.Do(ctx, remote.Request{Do: remote.VerbLogs, Follow: true}, show.event)
+	cancel()
+	return errors.Join(<-served, control.Close(), err)
+}

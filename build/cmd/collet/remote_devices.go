@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"collet/build/remote"
+)
+
+// remoteDevicesCommand is `collet remote devices`.
+type remoteDevicesCommand struct {
+	Wait   time.Duration `group:"target" default:"3s" placeholder:"TIME" help:"How long to wait for the first device where no collet remote serve runs (default: ${default})."`
+	Follow bool          `group:"out" short:"f" help:"Go on with what changes, until Ctrl-C."`
+	copyFlags
+	deskFlags
+}
+
+// Run lists devices.
+func (d remoteDevicesCommand) Run(ctx context.Context, c console) error {
+	home, err := remote.OpenHome(d.State)
+	if err != nil {
+		return err
+	}
+	show := newShow(c, d.JSON)
+	r := remote.Request{Do: remote.VerbDevices, Follow: d.Follow}
+	doer, closer, err := d.find(c, home, d.copyFlags, r, show)
+	if err != nil {
+		return show.finish(err)
+	}
+	var there []remote.Device
+	emit := show.event
+	if !d.Follow {
+		if _, own := doer.(*remote.Station); own {
+			r.Wait = d.Wait
+		}
+		emit = func(e remote.Event) {
+			if e.Info != nil {
+				there = append(there, *e.Info)
+			}
+		}
+	}
+	err = orderly(ctx, doer.Do(ctx, r, emit))
+	show.rest()
+	if closed := closer(); err == nil {
+		err = closed
+	}
+	if err != nil && codeOf(err) != exitNoDevice || d.Follow {
+		return show.finish(err)
+	}
+	pairs, err := remote.OpenPairs(home.Pairs()).List()
+	if err != nil {
+		return err
+	}
+	return d.print(c, there, pairs)
+}
+
+// print prints both lists.
+func (d remoteDevicesCommand) print(c console, there []remote.Device, pairs []remote.Pair) error {
+	if d.JSON {
+		return printJSON(c.out, struct {
+			Devices []remote.Device `json:"devices"`
+			Paired  []remote.Pair   `json:"paired"`
+		}{append([]remote.Device{}, there...), append([]remote.Pair{}, pairs...)})
+	}
+	if len(there) == 0 {
+		fmt.Fprintln(c.out, "No device is there. On a device: collet-client --remote-launcher ADDRESS --name NAME")
+	}
+	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	if len(there) > 0 {
+		fmt.Fprintln(table, "DEVICE\tSTATE\tGAME\tPROFILES")
+	}
+	for _, t := range there {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", clean(t.ID), stateText(t), gameText(t), profilesText(t))
+	}
+	if len(pairs) > 0 {
+		fmt.Fprintln(table, "PAIRED\tADDRESS\tSINCE\t")
+	}
+	for _, p := range pairs {
+		fmt.Fprintf(table, "%s\t%s\t%s\t\n", clean(p.Name), p.Address, p.Since.Local().Format(time.DateTime))
+	}
+	return table.Flush()
+}
+
+func stateText(d remote.Device) string {
+	if !d.Connected {
+		return "gone since " + d.Since.Local().Format(time.TimeOnly)
+	}
+	return "here since " + d.Since.Local().Format(time.TimeOnly)
+}
+
+func gameText(d remote.Device) string {
+	if !d.Running {
+		return "stopped"
+	}
+	return "runs since " + d.RunningSince.Local().Format(time.TimeOnly)
+}
+
+func profilesText(d remote.Device) string {
+	names := make([]string, len(d.Profiles))
+	for i, name := range d.Profiles {
+		names[i] = clean(name)
+		if name == d.DefaultProfile {
+			names[i] += "*"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// remotePairCommand is `collet remote pair`.
+type remotePairCommand struct {
+	Name    string     `arg:"" help:"Name of the device, as its --name says."`
+	Address netip.Addr `arg:"" help:"Its address, without a port."`
+	State   string     `group:"desk" env:"COLLET_REMOTE_STATE" placeholder:"DIR" help:"Folder of what the desk remembers (default: $$COLLET_REMOTE_STATE, or one in the user's configuration)."`
+}
+
+// Run remembers a device.
+func (p remotePairCommand) Run(c console) error {
+	home, err := remote.OpenHome(p.State)
+	if err != nil {
+		return err
+	}
+	if err := remote.OpenPairs(home.Pairs()).Add(p.Name, p.Address); err != nil {
+		return usageError{err}
+	}
+	fmt.Fprintf(c.out, "%q at %s may come. A desk that turned it away before has to be started again.\n", clean(p.Name), p.Address)
+	return nil
+}
+
+// remoteUnpairCommand is `collet remote unpair`.
+type remoteUnpairCommand struct {
+	Name    string     `arg:"" help:"Name of the device."`
+	Address netip.Addr `arg:"" optional:"" help:"Its address (default: every address that it came from)."`
+	State   string     `group:"desk" env:"COLLET_REMOTE_STATE" placeholder:"DIR" help:"Folder of what the desk remembers (default: $$COLLET_REMOTE_STATE, or one in the user's configuration)."`
+}
+
+// Run forgets a device.
+func (u remoteUnpairCommand) Run(c console) error {
+	home, err := remote.OpenHome(u.State)
+	if err != nil {
+		return err
+	}
+	removed, err := remote.OpenPairs(home.Pairs()).Remove(u.Name, u.Address)
+	if err != nil {
+		return err
+	}
+	if removed == 0 {
+		return fmt.Errorf("no device %q was paired; collet remote devices lists those that are", u.Name)
+	}
+	fmt.Fprintf(c.out, "%q may come no longer. One that is connected stays until it goes.\n", clean(u.Name))
+	return nil
+}

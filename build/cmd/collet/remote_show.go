@@ -1,0 +1,270 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"collet/build/remote"
+	"collet/netproto/launcher"
+)
+
+// barWidth is how many characters a bar has.
+const barWidth = 16
+
+// show shows the events of a request: as text, on a terminal with a bar for each device below everything else, or as JSON.
+// Logs of games go to standard output, everything else to standard error. It is safe for concurrent use.
+type show struct {
+	console  console
+	json     bool
+	terminal bool // bars can be drawn anew
+	now      func() time.Time
+
+	mu    sync.Mutex
+	bars  map[string]*bar
+	drawn int // lines of bars that stand on the terminal
+	last  time.Time
+}
+
+// bar is a push to one device.
+type bar struct {
+	name  string // for people
+	p     remote.Progress
+	moved time.Time // when a line about it was printed, where bars can't be drawn
+}
+
+func newShow(c console, json bool) *show {
+	f, is := c.err.(*os.File)
+	return &show{console: c, json: json, terminal: is && isTerminal(f), now: time.Now, bars: map[string]*bar{}}
+}
+
+// event shows one event.
+func (s *show) event(e remote.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.json {
+		s.object(e)
+		return
+	}
+	switch e.Kind {
+	case remote.KindDesk:
+		s.say("%s is served on %s", clean(e.Desk.Root), e.Desk.Address)
+	case remote.KindDevice:
+		s.device(*e.Info)
+	case remote.KindProgress:
+		s.progress(e.Device, *e.Progress)
+	case remote.KindProblem:
+		s.say("left out: %s: %s", clean(e.Path), clean(e.Error))
+	case remote.KindResult:
+		delete(s.bars, e.Device)
+		s.say("%s: %s", clean(e.Device), resultText(e))
+	case remote.KindPushed:
+		if e.Error != "" {
+			s.say("push: %s", clean(e.Error))
+		}
+	case remote.KindLog:
+		s.log(e)
+	case remote.KindNote:
+		s.say("%s", clean(e.Text))
+	}
+}
+
+// note shows what is no event.
+func (s *show) note(text string) {
+	s.event(remote.Event{Kind: remote.KindNote, Time: s.now(), Text: text})
+}
+
+// rest takes the bars away: nothing more comes.
+func (s *show) rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	clear(s.bars)
+}
+
+// finish tells how a request ended, and gives the error for the exit code.
+func (s *show) finish(err error) error {
+	code := codeOf(err)
+	var f *remote.Failure
+	if s.json {
+		end := struct {
+			remote.Event
+			Exit int `json:"exit"`
+		}{remote.Event{Kind: remote.KindEnd, Time: s.now()}, code}
+		if err != nil {
+			end.Error, end.Fault = err.Error(), remote.FaultOther
+		}
+		if errors.As(err, &f) {
+			end.Fault = f.Fault
+		}
+		s.object(end)
+		if err == nil {
+			return nil
+		}
+		return coded{told{err}, code}
+	}
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, &f) && f.Fault == remote.FaultCancelled {
+		err = errors.New("interrupted: what arrived on devices stays, and the next push goes on from there")
+	}
+	return coded{err, code}
+}
+
+// object needs mu, except at the end.
+func (s *show) object(v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		text = fmt.Appendf(nil, `{"event":"end","error":%q}`, err)
+	}
+	fmt.Fprintf(s.console.out, "%s\n", text)
+}
+
+// say prints a line above the bars. It needs mu, as all below.
+func (s *show) say(format string, args ...any) {
+	s.erase()
+	fmt.Fprintf(s.console.err, format+"\n", args...)
+	s.draw()
+}
+
+func (s *show) device(d remote.Device) {
+	switch {
+	case !d.Connected:
+		s.say("%s went away", clean(d.ID))
+	case d.Running:
+		s.say("%s: the game runs", clean(d.ID))
+	case d.Collet:
+		s.say("%s is here", clean(d.ID))
+	default:
+		s.say("%s is here, a launcher of the engine", clean(d.ID))
+	}
+}
+
+func (s *show) log(e remote.Event) {
+	s.erase()
+	if e.Log.Lost > 0 {
+		fmt.Fprintf(s.console.err, "%s: lines that came too fast and are lost: %d\n", clean(nameOf(e.Device)), e.Log.Lost)
+	}
+	level := ""
+	if e.Log.Level != launcher.LevelInfo.String() {
+		level = e.Log.Level + ": "
+	}
+	source := clean(e.Log.Source)
+	if source != "" {
+		source += " "
+	}
+	fmt.Fprintf(s.console.out, "%s %s | %s%s%s\n", e.Time.Local().Format("15:04:05.000"), clean(nameOf(e.Device)), source, level, clean(e.Log.Text))
+	s.draw()
+}
+
+// nameOf is the name in an id, which is name@address.
+func nameOf(id string) string {
+	if at := strings.LastIndexByte(id, '@'); at > 0 {
+		return id[:at]
+	}
+	return id
+}
+
+func (s *show) progress(device string, p remote.Progress) {
+	b := s.bars[device]
+	if b == nil {
+		b = &bar{name: nameOf(device), moved: s.now()}
+		s.bars[device] = b
+	}
+	changed := b.p.Phase != p.Phase
+	b.p = p
+	if p.Phase == launcher.PushDone || p.Phase == launcher.PushFailed {
+		delete(s.bars, device)
+		s.erase()
+		s.draw()
+		return
+	}
+	switch now := s.now(); {
+	case !s.terminal && now.Sub(b.moved) >= lineEvery:
+		b.moved = now
+		fmt.Fprintln(s.console.err, b.text(now))
+	case s.terminal && (changed || now.Sub(s.last) >= rewriteEvery):
+		s.last = now
+		s.erase()
+		s.draw()
+	}
+}
+
+// erase takes the bars off the terminal.
+func (s *show) erase() {
+	if s.drawn > 0 {
+		fmt.Fprintf(s.console.err, "\x1b[%dA\r\x1b[J", s.drawn)
+		s.drawn = 0
+	}
+}
+
+// draw puts them back.
+func (s *show) draw() {
+	if !s.terminal {
+		return
+	}
+	bars := make([]*bar, 0, len(s.bars))
+	for _, b := range s.bars {
+		bars = append(bars, b)
+	}
+	slices.SortFunc(bars, func(a, b *bar) int { return cmp.Compare(a.name, b.name) })
+	for _, b := range bars {
+		line := []rune(b.text(s.now()))
+		fmt.Fprintln(s.console.err, string(line[:min(len(line), progressWidth)]))
+	}
+	s.drawn = len(bars)
+}
+
+// text is the bar in one line.
+func (b *bar) text(now time.Time) string {
+	text := fmt.Sprintf("%-12s ", clean(b.name))
+	switch b.p.Phase {
+	case launcher.PushWriting:
+	case launcher.PushWaiting:
+		return text + "waits: " + clean(cmp.Or(b.p.Problem, "for the device to come back"))
+	default:
+		return text + string(b.p.Phase)
+	}
+	if b.p.BytesTotal > 0 {
+		done := min(float64(b.p.Bytes)/float64(b.p.BytesTotal), 1)
+		full := int(done * barWidth)
+		text += fmt.Sprintf("[%s%s] %3d %% %s of %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), int(done*100),
+			byteText(b.p.Bytes), byteText(b.p.BytesTotal))
+	}
+	if passed := now.Sub(b.p.Began).Seconds(); !b.p.Began.IsZero() && passed >= 1 {
+		text += fmt.Sprintf(", %s/s", byteText(int64(float64(b.p.Bytes)/passed)))
+	}
+	return text + fmt.Sprintf(", file %d of %d %s", min(b.p.Files+1, b.p.FilesTotal), b.p.FilesTotal, clean(b.p.Current))
+}
+
+// resultText says how something ended on one device.
+func resultText(e remote.Event) string {
+	r := e.Result
+	switch {
+	case e.Error != "":
+		return clean(e.Error)
+	case r.Do == remote.VerbStart:
+		return "the game runs"
+	case r.Do == remote.VerbStop:
+		return "the game is stopped"
+	}
+	text := "nothing had changed"
+	if r.Written+r.Deleted > 0 {
+		text = fmt.Sprintf("files written %d (%s sent in %d blocks), deleted %d", r.Written, byteText(r.BytesSent), r.Blocks, r.Deleted)
+	}
+	if r.Attempts > 1 {
+		text += fmt.Sprintf(", attempts %d", r.Attempts)
+	}
+	text += fmt.Sprintf(", %.1f s", r.Took.Seconds())
+	if r.Started {
+		text += "; the game runs"
+	}
+	return text
+}

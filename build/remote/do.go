@@ -1,0 +1,302 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"collet/netproto/launcher"
+)
+
+const (
+	// gather is how long a station that has just begun waits for more devices after the first one came: as long as a device
+	// takes at most to notice that there is a desk.
+	gather = 1500 * time.Millisecond
+	// lastWords is how long the logs are listened to after the last game ended: what it said may still be on its way.
+	lastWords = 400 * time.Millisecond
+	// stopTime is how long games may take to end after an interrupt: what the desk gives them, and a little more.
+	stopTime = 20 * time.Second
+)
+
+// teller hands events to one request's listener, one at a time.
+type teller struct {
+	mu   sync.Mutex
+	emit func(Event)
+}
+
+func (t *teller) tell(e Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	t.emit(e)
+}
+
+func (t *teller) note(format string, args ...any) {
+	t.tell(Event{Kind: KindNote, Text: fmt.Sprintf(format, args...)})
+}
+
+// Do implements Doer.
+func (s *Station) Do(ctx context.Context, r Request, emit func(Event)) error {
+	if err := s.check(r); err != nil {
+		return err
+	}
+	t := &teller{emit: emit}
+	t.tell(Event{Kind: KindDesk, Desk: &Desk{s.options.Root, s.address.String(), s.options.Own}})
+	switch r.Do {
+	case VerbDevices:
+		return fail(s.devices(ctx, r, t))
+	case VerbLogs:
+		return fail(s.logs(ctx, r, t))
+	}
+	if err := s.describe(&r); err != nil {
+		return fail(err)
+	}
+	ids, err := s.await(ctx, r, t)
+	if err != nil {
+		return fail(err)
+	}
+	r.Devices = ids
+	switch r.Do {
+	case VerbPush:
+		err = s.push(ctx, r, t)
+	case VerbWatch:
+		err = s.watch(ctx, r, t)
+	case VerbStart:
+		err = s.start(ctx, r, t)
+	case VerbStop:
+		err = s.stop(ctx, r, t)
+	}
+	return fail(err)
+}
+
+// check refuses requests that make no sense here.
+func (s *Station) check(r Request) error {
+	switch {
+	case !slices.Contains([]Verb{VerbPush, VerbWatch, VerbStart, VerbStop, VerbLogs, VerbDevices}, r.Do):
+		return failure(FaultUsage, "this desk does not know %q; start it again with this version of collet", r.Do)
+	case r.Root != "" && r.Root != s.options.Root:
+		return failure(FaultUsage, "the desk on %s serves %s and not %s; end it, or take another address with --listen", s.options.Address, s.options.Root, r.Root)
+	case r.Do == VerbStart && r.Launch == nil:
+		return failure(FaultUsage, "a start that does not say how")
+	}
+	return nil
+}
+
+// describe gives a start without a description the working copy's own.
+func (s *Station) describe(r *Request) error {
+	if r.Launch == nil || r.Launch.Config != "" {
+		return nil
+	}
+	launch := *r.Launch
+	text, _, err := GameConfig(s.options.Root, "")
+	if err != nil {
+		return failure(FaultUsage, "%v", err)
+	}
+	launch.Config, r.Launch = text, &launch
+	return nil
+}
+
+// watcher begins to watch and returns what goes on until ctx ends.
+type watcher func(ctx context.Context) (run func())
+
+// beside lets watchers watch before work begins and until it is done, also while it ends after an interrupt.
+func beside(ctx context.Context, work func() error, watchers ...watcher) error {
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	for _, w := range watchers {
+		all.Go(w(inner))
+	}
+	err := work()
+	cancel()
+	all.Wait()
+	return err
+}
+
+// push makes devices the same as the working copy and starts the game where that is wished.
+func (s *Station) push(ctx context.Context, r Request, t *teller) error {
+	work := func() error {
+		begun := time.Now()
+		result, err := s.desk.Push(ctx, r.pushOptions(r.Launch != nil))
+		s.pushed(result, err, time.Since(begun), t)
+		if err == nil {
+			err = unpushed(result)
+		}
+		if r.Launch == nil {
+			return err
+		}
+		return errors.Join(err, s.follow(ctx, r, started(result), t))
+	}
+	return beside(ctx, work, s.watchers(r, r.Launch != nil, t)...)
+}
+
+// watchers tell of devices, and of their logs where games run.
+func (s *Station) watchers(r Request, logs bool, t *teller) []watcher {
+	watchers := []watcher{func(ctx context.Context) func() {
+		changes := s.desk.Changes(ctx)
+		return func() { s.tellDevices(ctx, changes, r.Devices, t) }
+	}}
+	if logs {
+		watchers = append(watchers, func(ctx context.Context) func() {
+			lines := s.desk.Logs(ctx, r.Devices...)
+			return func() { tellLogs(lines, t) }
+		})
+	}
+	return watchers
+}
+
+// watch pushes after every change until it is cancelled, which is its orderly end.
+func (s *Station) watch(ctx context.Context, r Request, t *teller) error {
+	first := true
+	each := func(result launcher.PushResult, err error) {
+		s.pushed(result, err, 0, t)
+		if first && r.Launch != nil && !r.Restart {
+			s.startOnce(ctx, r, result, t)
+		}
+		first = false
+	}
+	work := func() error {
+		options := launcher.WatchOptions{Push: r.pushOptions(r.Restart && r.Launch != nil), Each: each}
+		if err := s.desk.Watch(ctx, options); err != nil {
+			return err
+		}
+		return s.stopAtEnd(ctx, r, r.Devices, t)
+	}
+	return beside(ctx, work, s.watchers(r, true, t)...)
+}
+
+// startOnce starts the game on the devices that have everything, after the first push of a watch.
+func (s *Station) startOnce(ctx context.Context, r Request, result launcher.PushResult, t *teller) {
+	var ids []string
+	for _, d := range result.Devices {
+		if d.Err == nil {
+			ids = append(ids, d.Device)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	r.Devices = ids
+	if _, err := s.launch(ctx, r, t); err != nil && ctx.Err() == nil {
+		t.note("the game is not started: %v", err)
+	}
+}
+
+// start starts the game.
+func (s *Station) start(ctx context.Context, r Request, t *teller) error {
+	work := func() error {
+		ids, err := s.launch(ctx, r, t)
+		return errors.Join(err, s.follow(ctx, r, ids, t))
+	}
+	return beside(ctx, work, s.watchers(r, true, t)...)
+}
+
+// launch starts the game on r.Devices and says on which it runs now.
+func (s *Station) launch(ctx context.Context, r Request, t *teller) (running []string, err error) {
+	options := r.startOptions()
+	options.Devices = r.Devices
+	outcomes, err := s.desk.Start(ctx, *options)
+	var failed []string
+	for _, o := range outcomes {
+		t.tell(resultOf(VerbStart, o))
+		if o.Err != nil {
+			failed = append(failed, o.Device)
+			continue
+		}
+		running = append(running, o.Device)
+	}
+	if err == nil && len(failed) > 0 {
+		err = failure(FaultNotStarted, "the game did not start on %s", strings.Join(failed, ", "))
+	}
+	return running, err
+}
+
+// stop stops the game.
+func (s *Station) stop(ctx context.Context, r Request, t *teller) error {
+	return beside(ctx, func() error {
+		outcomes, err := s.desk.Stop(ctx, launcher.StopOptions{Devices: r.Devices, Force: r.Force})
+		return errors.Join(err, stopped(outcomes, t))
+	}, s.watchers(r, true, t)...)
+}
+
+// stopped tells how stops went.
+func stopped(outcomes []launcher.Outcome, t *teller) error {
+	var failed []string
+	for _, o := range outcomes {
+		t.tell(resultOf(VerbStop, o))
+		if o.Err != nil {
+			failed = append(failed, o.Device)
+		}
+	}
+	if len(failed) > 0 {
+		return failure(FaultDevice, "the game may still run on %s", strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// follow waits until the games on devices have ended, or stops them when ctx ends, as the request says.
+func (s *Station) follow(ctx context.Context, r Request, ids []string, t *teller) error {
+	if !r.Follow || len(ids) == 0 {
+		return nil
+	}
+	for range s.desk.Changes(ctx) {
+		if !s.anyRuns(ids) {
+			sleep(ctx, lastWords)
+			return nil
+		}
+	}
+	return s.stopAtEnd(ctx, r, ids, t)
+}
+
+func (s *Station) anyRuns(ids []string) bool {
+	return slices.ContainsFunc(s.desk.Devices(), func(d launcher.DeviceInfo) bool { return d.Running && slices.Contains(ids, d.ID) })
+}
+
+// stopAtEnd is what happens to games when somebody interrupts the request that started them.
+func (s *Station) stopAtEnd(ctx context.Context, r Request, ids []string, t *teller) error {
+	if r.Launch == nil || !s.anyRuns(ids) {
+		return ctx.Err()
+	}
+	if !r.StopAtEnd {
+		t.note("the game goes on on the devices; stop it with collet remote stop, or by hand there")
+		return ctx.Err()
+	}
+	t.note("stopping the game")
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	outcomes, err := s.desk.Stop(late, launcher.StopOptions{Devices: ids})
+	if err := errors.Join(err, stopped(outcomes, t)); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// sleep waits, or for the end of ctx.
+func sleep(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// pushOptions are those of a request.
+func (r Request) pushOptions(start bool) launcher.PushOptions {
+	o := launcher.PushOptions{Devices: r.Devices, DeleteIgnored: r.DeleteIgnored}
+	if start {
+		o.Start = r.startOptions()
+	}
+	return o
+}
+
+func (r Request) startOptions() *launcher.StartOptions {
+	return &launcher.StartOptions{
+		GameConfig: r.Launch.Config, Profile: r.Launch.Profile, Arguments: r.Launch.Arguments, Restart: r.Restart, Force: r.Force,
+	}
+}

@@ -1,0 +1,125 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/netproto/launcher"
+)
+
+// door is doors with a person who answers, and what was said.
+type door struct {
+	doors
+	asked []string
+	said  []string
+}
+
+func newDoor(t *testing.T, answer func(name string) bool) *door {
+	d := &door{}
+	d.doors = doors{pairs: OpenPairs(filepath.Join(t.TempDir(), "devices.json")), turned: map[Pair]bool{}, note: func(text string) { d.said = append(d.said, text) }}
+	if answer != nil {
+		d.ask = func(_ context.Context, name string, address netip.Addr) bool {
+			d.asked = append(d.asked, fmt.Sprint(name, " ", address))
+			return answer(name)
+		}
+	}
+	return d
+}
+
+func (d *door) comes(name, from string) launcher.Decision {
+	return d.admit(context.Background(), name, netip.MustParseAddrPort(from))
+}
+
+func TestThisMachineIsAlwaysLetIn(t *testing.T) {
+	d := newDoor(t, nil)
+	for _, from := range []string{"127.0.0.1:9", "[::1]:9", "[::ffff:127.0.0.1]:9", "127.8.8.8:9"} {
+		if d.comes("any\x00thing", from) != launcher.Admit {
+			t.Errorf("%s was refused", from)
+		}
+	}
+	if len(d.said) != 0 {
+		t.Errorf("said %q", d.said)
+	}
+}
+
+func TestStrangersAreAskedAboutOnce(t *testing.T) {
+	d := newDoor(t, func(name string) bool { return name == "Phone" })
+	for range 3 { // they come back from other ports
+		if d.comes("Phone", "192.168.1.5:1000") != launcher.Admit {
+			t.Error("Phone was refused")
+		}
+		if d.comes("Spy", "192.168.1.9:1000") != launcher.Refuse {
+			t.Error("Spy was let in")
+		}
+	}
+	if got := strings.Join(d.asked, "|"); got != "Phone 192.168.1.5|Spy 192.168.1.9" {
+		t.Errorf("asked about %s", got)
+	}
+	d.comes("Phone", "192.168.1.9:1000")
+	if len(d.asked) != 3 {
+		t.Errorf("another address is another device, and was not asked about: %q", d.asked)
+	}
+	if len(d.said) != 1 || !strings.Contains(d.said[0], `collet remote pair "Spy" 192.168.1.9`) {
+		t.Errorf("said %q", d.said)
+	}
+}
+
+func TestWithoutAnybodyToAsk(t *testing.T) {
+	d := newDoor(t, nil)
+	if d.comes("Phone", "192.168.1.5:1000") != launcher.Refuse || d.comes("Phone", "192.168.1.5:1001") != launcher.Refuse {
+		t.Error("a stranger was let in")
+	}
+	if len(d.said) != 1 || !strings.Contains(d.said[0], "collet remote pair") {
+		t.Errorf("said %q", d.said)
+	}
+	if err := d.pairs.Add("Tablet", netip.MustParseAddr("192.168.1.6")); err != nil {
+		t.Fatal(err)
+	}
+	if d.comes("Tablet", "192.168.1.6:1000") != launcher.Admit {
+		t.Error("a paired device was refused")
+	}
+}
+
+func TestNobodyAnswersInTime(t *testing.T) {
+	d := newDoor(t, nil)
+	d.ask = func(ctx context.Context, _ string, _ netip.Addr) bool { <-ctx.Done(); return false }
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if d.admit(ctx, "Phone", netip.MustParseAddrPort("192.168.1.5:1")) != launcher.Refuse {
+		t.Error("let in without an answer")
+	}
+	d.ask = func(context.Context, string, netip.Addr) bool { return true }
+	if d.comes("Phone", "192.168.1.5:2") != launcher.Admit {
+		t.Error("not asked about again when it came back")
+	}
+}
+
+func TestManyStrangersAreNotAskedAbout(t *testing.T) {
+	d := newDoor(t, func(string) bool { return false })
+	for i := range maxTurned + 20 {
+		d.comes(fmt.Sprint("Spy", i), "192.168.1.9:1000")
+	}
+	if len(d.asked) != maxTurned || !strings.Contains(d.said[len(d.said)-1], "no more strangers") {
+		t.Errorf("asked %d times, said %q last", len(d.asked), d.said[len(d.said)-1])
+	}
+}
+
+func TestNamesThatCantBeShown(t *testing.T) {
+	d := newDoor(t, func(string) bool { return true })
+	if d.comes("a\x1b[2Jb", "192.168.1.9:1000") != launcher.Refuse || len(d.asked) != 0 {
+		t.Error("somebody was asked about a name that can't be shown")
+	}
+}
+
+func TestBrokenListRefusesAndSaysWhy(t *testing.T) {
+	d := newDoor(t, func(string) bool { return false })
+	d.pairs = OpenPairs(t.TempDir()) // a folder is no list
+	if d.comes("Phone", "192.168.1.5:1000") != launcher.Refuse || !strings.Contains(strings.Join(d.said, "|"), "is a directory") {
+		t.Errorf("said %q", d.said)
+	}
+}

@@ -1,0 +1,181 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"collet/netproto/launcher"
+	"collet/platform"
+)
+
+const (
+	// maxPairs is how many devices are remembered: more than any studio has on one desk.
+	maxPairs = 1000
+	// maxPairsFile is the largest list of pairs in bytes: maxPairs with the longest names, escaped.
+	maxPairsFile = 2 << 20
+)
+
+// Pair is one device that may come. Name and address together make it.
+type Pair struct {
+	Name    string     `json:"name"`
+	Address netip.Addr `json:"address"`
+	Since   time.Time  `json:"since"`
+}
+
+// Pairs is the list of the devices that may come, kept in a file. Every method reads the file anew, so that what another
+// process adds counts at once. It is safe for concurrent use.
+type Pairs struct {
+	mu   sync.Mutex
+	path string
+	now  func() time.Time
+}
+
+// OpenPairs names the file. It need not exist.
+func OpenPairs(path string) *Pairs { return &Pairs{path: path, now: time.Now} }
+
+// pairsFile is the file.
+type pairsFile struct {
+	Devices []Pair `json:"devices"`
+}
+
+// List gives all pairs in the order in which they were made.
+func (p *Pairs) List() ([]Pair, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.read()
+}
+
+// Knows reports whether a device was let in before.
+func (p *Pairs) Knows(name string, address netip.Addr) (bool, error) {
+	pairs, err := p.List()
+	return slices.ContainsFunc(pairs, func(known Pair) bool { return known.is(name, address) }), err
+}
+
+func (p Pair) is(name string, address netip.Addr) bool {
+	return p.Name == name && p.Address == address.Unmap().WithZone("")
+}
+
+// Add remembers a device. One that is known stays as it is.
+func (p *Pairs) Add(name string, address netip.Addr) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if !address.IsValid() || address.IsUnspecified() || address.IsMulticast() {
+		return fmt.Errorf("%q is no address of a device; give the one that collet remote serve shows", address)
+	}
+	return p.change(func(pairs []Pair) ([]Pair, error) {
+		if slices.ContainsFunc(pairs, func(known Pair) bool { return known.is(name, address) }) {
+			return pairs, nil
+		}
+		if len(pairs) == maxPairs {
+			return nil, fmt.Errorf("%d devices are remembered already; forget one with collet remote unpair", maxPairs)
+		}
+		return append(pairs, Pair{name, address.Unmap().WithZone(""), p.now().UTC().Truncate(time.Second)}), nil
+	})
+}
+
+// Remove forgets the devices of a name, at one address or, if that is not valid, at any. It returns how many there were.
+func (p *Pairs) Remove(name string, address netip.Addr) (removed int, err error) {
+	err = p.change(func(pairs []Pair) ([]Pair, error) {
+		kept := slices.DeleteFunc(slices.Clone(pairs), func(known Pair) bool {
+			return known.is(name, address) || !address.IsValid() && known.Name == name
+		})
+		removed = len(pairs) - len(kept)
+		return kept, nil
+	})
+	return removed, err
+}
+
+// checkName refuses what can't be told apart on a terminal.
+func checkName(name string) error {
+	switch {
+	case name == "" || len(name) > launcher.MaxName:
+		return fmt.Errorf("name %q: want 1 to %d bytes", name, launcher.MaxName)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("name %q is not UTF-8; give the device another name", name)
+	}
+	for _, r := range name {
+		if !unicode.IsPrint(r) {
+			return fmt.Errorf("name %q has characters that can't be shown; give the device another name", name)
+		}
+	}
+	return nil
+}
+
+// read needs mu.
+func (p *Pairs) read() ([]Pair, error) {
+	f, err := os.Open(p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxPairsFile+1))
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := decodePairs(data)
+	if err != nil {
+		return nil, fmt.Errorf("list of devices %q: %w; repair the file, or remove it and pair the devices again", p.path, err)
+	}
+	return pairs, nil
+}
+
+// decodePairs reads the file's content.
+func decodePairs(data []byte) ([]Pair, error) {
+	if len(data) > maxPairsFile {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxPairsFile)
+	}
+	var file pairsFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	if len(file.Devices) > maxPairs {
+		return nil, fmt.Errorf("it has more than %d devices", maxPairs)
+	}
+	for _, pair := range file.Devices {
+		if err := checkName(pair.Name); err != nil {
+			return nil, err
+		}
+		if !pair.Address.IsValid() {
+			return nil, fmt.Errorf("the device %q has no address", pair.Name)
+		}
+	}
+	return file.Devices, nil
+}
+
+// change replaces the file by what change makes of it, as a whole. Two processes that do so at once may lose one change of
+// the two, and never the file.
+func (p *Pairs) change(change func([]Pair) ([]Pair, error)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pairs, err := p.read()
+	if err != nil {
+		return err
+	}
+	if pairs, err = change(pairs); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(pairsFile{pairs}, "", "  ")
+	if err != nil {
+		return err
+	}
+	dir, err := platform.OpenDir(filepath.Dir(p.path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(platform.WriteFile(dir, filepath.Base(p.path), append(text, '\n')), dir.Close())
+}

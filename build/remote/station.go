@@ -1,0 +1,187 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/den"
+	"collet/netproto/launcher"
+)
+
+// DefaultAddress is where a station listens when nobody says otherwise: this machine only, on the protocol's port.
+const DefaultAddress = "localhost:3413"
+
+// Options say what a Station serves and whom. Root and Home are needed.
+type Options struct {
+	Root    string // the working copy
+	Home    Home
+	Address string // where it listens, in a form of den.Listen; empty is DefaultAddress
+	Network bool   // Address may be one that other machines reach
+
+	Dialect      launcher.Dialect
+	ReleasedOnly bool     // speaks to our own devices as to those of others
+	Ignore       []string // lines as in the ignore file
+	Times        launcher.DeskTimes
+
+	// Ask asks a person whether a device that was never here may come in. ctx ends when the device waits no longer. nil:
+	// there is nobody to ask, and such devices are refused.
+	Ask func(ctx context.Context, name string, address netip.Addr) bool
+	// Note is told what a person should know and what is no answer to a request. nil is nobody. It may be called from any
+	// goroutine.
+	Note func(text string)
+	Log  zerolog.Logger
+	Own  bool // it lives for one request only
+}
+
+// desk is what a Station needs of launcher.Desk.
+type desk interface {
+	Devices() []launcher.DeviceInfo
+	Changes(ctx context.Context) <-chan struct{}
+	Push(ctx context.Context, o launcher.PushOptions) (launcher.PushResult, error)
+	Start(ctx context.Context, o launcher.StartOptions) ([]launcher.Outcome, error)
+	Stop(ctx context.Context, o launcher.StopOptions) ([]launcher.Outcome, error)
+	Logs(ctx context.Context, devices ...string) <-chan launcher.LogLine
+	LogTail(device string) []launcher.LogLine
+	Watch(ctx context.Context, o launcher.WatchOptions) error
+}
+
+var _ desk = (*launcher.Desk)(nil)
+
+// Doer does requests: a Station, or a Link to one in another process.
+type Doer interface {
+	// Do does a request and returns when it is done or ctx has ended. emit is told what happens, from one goroutine at a
+	// time, and not after Do has returned. The error is a *Failure.
+	Do(ctx context.Context, r Request, emit func(Event)) error
+}
+
+var (
+	_ Doer = (*Station)(nil)
+	_ Doer = (*Link)(nil)
+)
+
+// Station serves a working copy. Open makes one; its methods may be called from any goroutine.
+type Station struct {
+	options Options
+	desk    desk
+	doors   doors
+	address netip.AddrPort // where it listens
+	close   func() error
+}
+
+// Open opens the working copy, listens and lets devices in. The error is a *Failure.
+func Open(o Options) (*Station, error) {
+	if o.Address == "" {
+		o.Address = DefaultAddress
+	}
+	if !o.Network && !IsLocal(o.Address) {
+		return nil, failure(FaultUsage, "other machines reach %q, and whoever reaches it can read the working copy; add --network if that is meant", o.Address)
+	}
+	root, err := filepath.Abs(o.Root)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return nil, fail(fmt.Errorf("working copy: %w", err))
+	}
+	s := &Station{options: o}
+	s.options.Root = root
+	s.doors = doors{pairs: OpenPairs(o.Home.Pairs()), ask: o.Ask, note: s.note, turned: map[Pair]bool{}}
+	d, err := launcher.NewDesk(launcher.DeskOptions{
+		Root: root, Dialect: o.Dialect, Ignore: o.Ignore, CacheFile: o.Home.Hashes(root),
+		Admit: s.doors.admit, ReleasedOnly: o.ReleasedOnly, Times: o.Times, Log: o.Log,
+	})
+	if err != nil {
+		return nil, fail(err)
+	}
+	if err := s.listen(d); err != nil {
+		return nil, fail(errors.Join(err, d.Close()))
+	}
+	s.desk = d
+	return s, nil
+}
+
+// listen lets devices reach the desk until close is called.
+func (s *Station) listen(d *launcher.Desk) error {
+	listener, err := den.Listen(s.options.Address, launcher.DeskTransport(den.Options{Log: s.options.Log}))
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w; end what listens there, or take another address with --listen", s.options.Address, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.address = listener.Addr()
+	var served sync.WaitGroup
+	served.Go(func() {
+		if err := d.Serve(ctx, listener); err != nil && ctx.Err() == nil {
+			s.note(fmt.Sprintf("no more devices are let in: %v", err))
+		}
+	})
+	s.close = sync.OnceValue(func() error {
+		cancel()
+		served.Wait()
+		return errors.Join(listener.Close(), d.Close())
+	})
+	return nil
+}
+
+// IsLocal reports whether an address in a form of den.Listen is one that only this machine reaches.
+func IsLocal(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = strings.Trim(address, "[]")
+	}
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+}
+
+// Root is the working copy, an absolute path.
+func (s *Station) Root() string { return s.options.Root }
+
+// Addr is where the station listens.
+func (s *Station) Addr() netip.AddrPort { return s.address }
+
+// Close ends all connections in order and lets go of the working copy. Call it when every Do has returned.
+func (s *Station) Close() error { return s.close() }
+
+func (s *Station) note(text string) {
+	if s.options.Note != nil {
+		s.options.Note(text)
+	}
+}
+
+// Failure is how a request failed. Its text is for a person, and says what to do.
+type Failure struct {
+	Fault Fault
+	Text  string
+}
+
+func (f *Failure) Error() string { return f.Text }
+
+func failure(fault Fault, format string, args ...any) *Failure {
+	return &Failure{fault, fmt.Sprintf(format, args...)}
+}
+
+// fail makes a Failure of any error.
+func fail(err error) error {
+	var known *Failure
+	var option *launcher.OptionError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, context.Canceled):
+		return &Failure{FaultCancelled, "interrupted"}
+	case errors.Is(err, launcher.ErrNoDevice):
+		return &Failure{FaultNoDevice, err.Error()}
+	case errors.As(err, &option):
+		return &Failure{FaultUsage, err.Error()}
+	}
+	return &Failure{FaultOther, err.Error()}
+}
