@@ -249,8 +249,8 @@ func (m *FileBlock) code(c *coder) {
 	c.rest("Data", &m.Data)
 }
 
-// BlocksWritten says how many blocks of an open file were written so far. It comes at least once for each 8 blocks or MiB,
-// whatever is more, and is what a desk counts on to send on.
+// BlocksWritten says how many blocks of an open file were written since it was opened. It comes at the latest after 8 blocks or
+// 1 MiB, whichever is first, and is what a desk counts on to send on.
 type BlocksWritten struct {
 	File  uint32
 	Count uint32

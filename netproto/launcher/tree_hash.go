@@ -33,9 +33,17 @@ const readSize = 256 << 10
 // hashRange hashes the n bytes of f from off on. Fewer are io.ErrUnexpectedEOF: somebody cut the file.
 func hashRange(ctx context.Context, f io.ReaderAt, off, n int64, buf []byte, done func(int)) (Hash, error) {
 	d := newDigester()
+	if err := readInto(ctx, d, f, off, n, buf, done); err != nil {
+		return Hash{}, err
+	}
+	return d.sum(), nil
+}
+
+// readInto feeds the n bytes of f from off on to a digester, by way of buf.
+func readInto(ctx context.Context, d digester, f io.ReaderAt, off, n int64, buf []byte, done func(int)) error {
 	for n > 0 {
 		if err := ctx.Err(); err != nil {
-			return Hash{}, err
+			return err
 		}
 		piece := buf[:min(int64(len(buf)), n)]
 		got, err := f.ReadAt(piece, off)
@@ -43,13 +51,13 @@ func hashRange(ctx context.Context, f io.ReaderAt, off, n int64, buf []byte, don
 			if err == nil || err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return Hash{}, err
+			return err
 		}
 		d.Write(piece)
 		done(got)
 		off, n = off+int64(got), n-int64(got)
 	}
-	return d.sum(), nil
+	return nil
 }
 
 // blockCount is how many blocks a file has. An empty file has one, of no bytes.

@@ -1,0 +1,55 @@
+package launcher
+
+import "errors"
+
+// draftBlock is a block of which parts have come. Parts may be sent unreliably (seed 003 says so in one place), so any of
+// them can be missing or come twice.
+type draftBlock struct {
+	came spans // bytes of the block
+}
+
+var errLostParts = errors.New("parts of a block did not arrive: push again")
+
+// takePart writes one Draft part. The last of a batch and of a block are answered: with success only if everything before
+// in the block is there.
+func (f *fileWriting) takePart(m *SendFileData) (answer bool, err error) {
+	answer = m.Flags&(PartFinish|PartBatch) != 0
+	if f.part.failed != nil {
+		return answer, f.part.failed
+	}
+	length, off := uint64(0), uint64(m.Part)*PartSize
+	if m.Block < f.count && f.part.size > 0 {
+		length = f.length(m.Block)
+	}
+	if off > length || uint64(len(m.Data)) > length-off {
+		return true, f.part.fail(errBeyond)
+	}
+	if err := f.part.write(uint64(m.Block)*f.blockSize+off, m.Data, uint64(len(m.Data))); err != nil {
+		return true, err
+	}
+	block := f.block(m.Block)
+	block.came.add(off, off+uint64(len(m.Data)), maxSpans)
+	if !answer {
+		return false, nil
+	}
+	end := off + uint64(len(m.Data))
+	if m.Flags&PartFinish != 0 {
+		end = length
+		defer delete(f.parts, m.Block)
+	}
+	for range block.came.gaps(end) {
+		return true, errLostParts
+	}
+	return true, nil
+}
+
+// block is what is known of a block.
+func (f *fileWriting) block(index uint32) *draftBlock {
+	if f.parts == nil {
+		f.parts = map[uint32]*draftBlock{}
+	}
+	if f.parts[index] == nil {
+		f.parts[index] = &draftBlock{}
+	}
+	return f.parts[index]
+}

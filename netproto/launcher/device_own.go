@@ -1,0 +1,280 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ownFile is one file that a desk writes in our own mode.
+type ownFile struct {
+	part      *part
+	hash      Hash
+	blockSize uint64
+	written   uint32 // blocks since it was opened
+	told      uint32 // of these, in BlocksWritten
+	untold    int    // bytes since then
+}
+
+var (
+	errHandle = errors.New("its handle is taken: the desk is broken")
+	errOpen   = fmt.Errorf("more than %d files are open: the desk is broken", MaxOpenFiles)
+)
+
+// worthKeeping is the size in bytes from which a file that is sent from its beginning can be gone on with after a break.
+const worthKeeping = 4 << 20
+
+// doOwn does one request of our own mode. Without the feature such requests are unknown.
+func (w *deviceWork) doOwn(ctx context.Context, m Message) error {
+	if !w.own {
+		return nil
+	}
+	switch m := m.(type) {
+	case *RequestTree:
+		return w.tellTree(ctx, m)
+	case *RequestBlocks:
+		return w.tellBlocks(ctx, m)
+	case *PutFiles:
+		return w.putFiles(ctx, m)
+	case *DeleteFiles:
+		return w.deleteFiles(ctx, m)
+	case *OpenFile:
+		return w.openOwn(ctx, m)
+	case *FileBlock:
+		return w.block(ctx, m)
+	case *CloseFile:
+		return w.closeOwn(ctx, m)
+	}
+	return nil
+}
+
+// tellTree answers RequestTree with as little as the desk's knowledge allows.
+func (w *deviceWork) tellTree(ctx context.Context, m *RequestTree) error {
+	layout, err := w.scan(ctx)
+	if err != nil {
+		w.complain("look at", ".", err)
+	}
+	base := new(Layout)
+	last := w.device.told
+	switch {
+	case slices.Contains(m.Known, layout.Digest()):
+		base = layout
+	case last != nil && slices.Contains(m.Known, last.Digest()):
+		base = last
+	}
+	w.device.told = layout
+	removed, changed := layout.Since(base)
+	answer := &ResponseTree{Digest: layout.Digest(), Flags: TreeLast}
+	if len(base.Files()) > 0 || layout == base {
+		answer.Base = base.Digest()
+	}
+	if answer.Parts, _, err = w.disk.kept(); err != nil {
+		answer.Parts = nil // then everything is sent
+	}
+	return w.sendTree(ctx, answer, removed, changed)
+}
+
+// sendTree sends the lists in pieces of at most MaxBulk bytes; what answer has already goes with the last one.
+func (w *deviceWork) sendTree(ctx context.Context, answer *ResponseTree, removed []string, changed []File) error {
+	piece := &ResponseTree{Base: answer.Base, Digest: answer.Digest}
+	size := 0
+	next := func(n int) error {
+		if size += n; size < MaxBulk/2 {
+			return nil
+		}
+		size = 0
+		err := w.send(ctx, piece)
+		piece = &ResponseTree{Base: answer.Base, Digest: answer.Digest}
+		return err
+	}
+	for _, path := range removed {
+		piece.Removed = append(piece.Removed, path)
+		if err := next(2 + len(path)); err != nil {
+			return err
+		}
+	}
+	for _, f := range changed {
+		piece.Files = append(piece.Files, f)
+		if err := next(42 + len(f.Path)); err != nil {
+			return err
+		}
+	}
+	piece.Flags, piece.Parts = answer.Flags, answer.Parts
+	return w.send(ctx, piece)
+}
+
+// hashesPerPiece is how many block hashes go into one message.
+const hashesPerPiece = MaxBulk / 2 / len(Hash{})
+
+// tellBlocks answers RequestBlocks.
+func (w *deviceWork) tellBlocks(ctx context.Context, m *RequestBlocks) error {
+	hashes, err := w.blocks(ctx, m.Path, m.BlockSize)
+	if ctx.Err() != nil {
+		return nil
+	}
+	answer := &ResponseBlocks{Path: m.Path, BlockSize: m.BlockSize, Flags: BlocksLast}
+	if err == nil {
+		info, statErr := w.device.fsys.Stat(m.Path)
+		if err = statErr; err == nil {
+			answer.Size = uint64(info.Size())
+		}
+	}
+	if err != nil {
+		w.device.o.Log.Info().Err(err).Str("file", m.Path).Msg("no block hashes")
+		answer.Flags |= BlocksFailed
+		return w.send(ctx, answer)
+	}
+	for len(hashes) > hashesPerPiece {
+		piece := *answer
+		piece.Flags, piece.Hashes = 0, hashes[:hashesPerPiece]
+		if err := w.send(ctx, &piece); err != nil {
+			return err
+		}
+		answer.First += uint32(hashesPerPiece)
+		hashes = hashes[hashesPerPiece:]
+	}
+	answer.Hashes = hashes
+	return w.send(ctx, answer)
+}
+
+// putFiles writes a batch of small files.
+func (w *deviceWork) putFiles(ctx context.Context, m *PutFiles) error {
+	answer := &BatchReport{Batch: m.Batch}
+	done, bytes := 0, uint64(0)
+	for i, f := range m.Files {
+		if ctx.Err() != nil {
+			return nil
+		}
+		result, err := w.disk.put(ctx, f.Path, f.Hash, f.Data)
+		if err != nil {
+			w.complain("write", f.Path, err)
+			answer.add(i, result, err)
+			continue
+		}
+		done, bytes = done+1, bytes+uint64(len(f.Data))
+	}
+	w.device.board.change(func(b *DeviceStatus) {
+		b.Activity, b.Files, b.Bytes = ActivityReceiving, b.Files+done, b.Bytes+bytes
+		if len(m.Files) > 0 {
+			b.File = m.Files[len(m.Files)-1].Path
+		}
+	})
+	return w.send(ctx, answer)
+}
+
+// add notes a failure.
+func (m *BatchReport) add(index int, result Result, err error) {
+	text := cutText(inWords(err), maxFailureText)
+	m.Failures = append(m.Failures, BatchFailure{Index: uint32(index), Result: result, Text: text})
+}
+
+// maxFailureText is how many bytes the reason of one failure may have, so that a report of many stays below MaxBulk.
+const maxFailureText = 200
+
+func (w *deviceWork) deleteFiles(ctx context.Context, m *DeleteFiles) error {
+	answer := &BatchReport{Batch: m.Batch}
+	for i, path := range m.Paths {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := w.deleteFile(ctx, path); err != nil {
+			answer.add(i, Failure, err)
+		}
+	}
+	return w.send(ctx, answer)
+}
+
+// openOwn is OpenFile. It is answered only if it fails.
+func (w *deviceWork) openOwn(ctx context.Context, m *OpenFile) error {
+	if w.open[m.File] != nil {
+		return w.closed(ctx, m.File, m.Path, Failure, errHandle)
+	}
+	f := &ownFile{part: w.disk.begin(m.Path, m.Size, m.Base), hash: m.Hash, blockSize: uint64(m.BlockSize)}
+	if err := w.tryOpen(ctx, f, m); err != nil {
+		w.disk.drop(f.part)
+		return w.closed(ctx, m.File, m.Path, Failure, err)
+	}
+	w.open[m.File] = f
+	w.receiving(m.Path, 0, m.Size)
+	return nil
+}
+
+func (w *deviceWork) tryOpen(ctx context.Context, f *ownFile, m *OpenFile) error {
+	if err := CheckPath(m.Path); err != nil {
+		return err
+	}
+	if m.Base != "" {
+		if err := CheckPath(m.Base); err != nil {
+			return err
+		}
+	}
+	switch {
+	case m.BlockSize == 0 || m.BlockSize > MaxBlock || m.Start%uint64(m.BlockSize) != 0:
+		return errBlocks
+	case len(w.open) >= MaxOpenFiles:
+		return errOpen
+	}
+	if err := w.disk.plainParents(m.Path); err != nil {
+		return err
+	}
+	if m.Start > 0 || m.Base == "" && m.Size >= worthKeeping {
+		return f.part.resume(ctx, m.Hash, m.Start)
+	}
+	return nil
+}
+
+// block is FileBlock.
+func (w *deviceWork) block(ctx context.Context, m *FileBlock) error {
+	f := w.open[m.File]
+	if f == nil {
+		return nil
+	}
+	off := uint64(m.Index) * f.blockSize
+	err := error(errBlocks)
+	if off < f.part.size && uint64(len(m.Data)) == min(f.blockSize, f.part.size-off) {
+		err = f.part.write(off, m.Data, uint64(len(m.Data)))
+	} else if f.part.size == 0 && m.Index == 0 && len(m.Data) == 0 {
+		err = nil
+	}
+	if err != nil {
+		_ = f.part.fail(err) // told below
+		delete(w.open, m.File)
+		return w.closed(ctx, m.File, f.part.path, Failure, err)
+	}
+	w.receiving(f.part.path, len(m.Data), f.part.size)
+	f.written++
+	f.untold += len(m.Data)
+	if f.written-f.told < creditBlocks && f.untold < creditBytes {
+		return nil
+	}
+	f.told, f.untold = f.written, 0
+	return w.send(ctx, &BlocksWritten{File: m.File, Count: f.written})
+}
+
+// closeOwn is CloseFile.
+func (w *deviceWork) closeOwn(ctx context.Context, m *CloseFile) error {
+	f := w.open[m.File]
+	if f == nil {
+		return nil
+	}
+	w.device.board.change(func(b *DeviceStatus) { b.Activity, b.File = ActivityVerifying, f.part.path })
+	result, err := f.part.finish(ctx, f.hash)
+	if ctx.Err() != nil {
+		return nil
+	}
+	delete(w.open, m.File)
+	return w.closed(ctx, m.File, f.part.path, result, err)
+}
+
+// closed tells how a file ended.
+func (w *deviceWork) closed(ctx context.Context, handle uint32, path string, result Result, err error) error {
+	answer := &FileClosed{File: handle, Result: result}
+	if err != nil {
+		w.complain("write", path, err)
+		answer.Text = cutText(inWords(err), maxFailureText)
+	} else {
+		w.device.board.change(func(b *DeviceStatus) { b.Files++ })
+	}
+	return w.send(ctx, answer)
+}

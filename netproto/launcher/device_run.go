@@ -1,0 +1,190 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// RunPhase is what the application of a device does.
+type RunPhase string
+
+// The phases. The linked run state is RunRunning in PhaseRunning and PhaseStopping.
+const (
+	PhaseStopped  RunPhase = "stopped"
+	PhaseStarting RunPhase = "starting"
+	PhaseRunning  RunPhase = "running"
+	PhaseStopping RunPhase = "stopping" // asked to close
+)
+
+var (
+	// ErrBusy says that an application runs, starts or is about to end.
+	ErrBusy = errors.New("an application runs already: stop it first")
+	// ErrNoLauncher says that the device was made without a Launcher.
+	ErrNoLauncher = errors.New("this device can't start applications: give it a runtime")
+)
+
+// appRunner runs one application at a time. Safe for concurrent use.
+//
+//	stopped ─start→ starting ─Launcher→ running ─stop→ stopping ─end→ stopped        starting ─refused, stop→ stopped
+type appRunner struct {
+	launcher Launcher
+	out      func(Line)
+	report   func(RunReport)
+	changed  func() // phase is another; called without mu
+
+	mu      sync.Mutex
+	phase   RunPhase
+	app     Application        // from running to stopped
+	cancel  context.CancelFunc // of the attempt, in starting
+	last    *StartRequest
+	closed  bool
+	working sync.WaitGroup
+}
+
+// now is the phase.
+func (r *appRunner) now() RunPhase {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.phase
+}
+
+// lastStart is the last request.
+func (r *appRunner) lastStart() (StartRequest, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil {
+		return StartRequest{}, false
+	}
+	return *r.last, true
+}
+
+// start begins an attempt and returns. What becomes of it shows in the phase, in the log and in a report.
+func (r *appRunner) start(request StartRequest) error {
+	err := r.begin(request)
+	if err != nil {
+		r.refuse(err)
+		return err
+	}
+	r.changed()
+	return nil
+}
+
+func (r *appRunner) begin(request StartRequest) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.launcher == nil:
+		return ErrNoLauncher
+	case r.phase != PhaseStopped || r.closed:
+		return ErrBusy
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.phase, r.cancel, r.last = PhaseStarting, cancel, &request
+	r.working.Go(func() {
+		defer cancel()
+		r.run(ctx, request)
+	})
+	return nil
+}
+
+// refuse tells why nothing starts.
+func (r *appRunner) refuse(err error) {
+	r.out(Line{Level: LevelError, Source: SourceDevice, Text: "start: " + err.Error()})
+	r.report(RunReport{Event: RunRefused, Exit: -1, Text: err.Error()})
+}
+
+// run is the life of one application.
+func (r *appRunner) run(ctx context.Context, request StartRequest) {
+	app, err := r.launcher.Start(ctx, request, r.out)
+	if err != nil {
+		r.enter(PhaseStopped, nil)
+		r.refuse(err)
+		return
+	}
+	if ctx.Err() != nil {
+		_ = app.Kill() // it was stopped while it started; its end is awaited below
+	}
+	r.enter(PhaseRunning, app)
+	r.report(RunReport{Event: RunStarted})
+	<-app.Done()
+	end := app.End()
+	r.enter(PhaseStopped, nil)
+	level := LevelInfo
+	if end.Exit != 0 {
+		level = LevelWarning
+	}
+	r.out(Line{Level: level, Source: SourceDevice, Text: "ended: " + end.Text})
+	r.report(RunReport{Event: RunEnded, Exit: int32(end.Exit), Text: end.Text})
+}
+
+func (r *appRunner) enter(phase RunPhase, app Application) {
+	r.mu.Lock()
+	r.phase, r.app = phase, app
+	r.mu.Unlock()
+	r.changed()
+}
+
+// stop ends what starts or runs. Unknown modes and a stopped application are left alone.
+func (r *appRunner) stop(mode StopMode) {
+	if mode != StopAsk && mode != StopKill {
+		return
+	}
+	r.mu.Lock()
+	app := r.app
+	switch r.phase {
+	case PhaseStarting:
+		r.cancel()
+	case PhaseRunning:
+		r.phase = PhaseStopping
+	}
+	r.mu.Unlock()
+	if app == nil {
+		return
+	}
+	r.changed()
+	end, word := app.Ask, "ask it to close: "
+	if mode == StopKill {
+		end, word = app.Kill, "kill it: "
+	}
+	if err := end(); err != nil {
+		r.out(Line{Level: LevelError, Source: SourceDevice, Text: word + err.Error()})
+	}
+}
+
+// stopPatiently asks, and kills what has not ended after stopGrace.
+func (r *appRunner) stopPatiently() {
+	r.mu.Lock()
+	app := r.app
+	r.mu.Unlock()
+	r.stop(StopAsk)
+	if app == nil {
+		return
+	}
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	select {
+	case <-app.Done():
+	case <-timer.C:
+		r.stop(StopKill)
+	}
+}
+
+// stopByHand is stopPatiently without waiting for it.
+func (r *appRunner) stopByHand() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.working.Go(r.stopPatiently)
+	}
+}
+
+// close ends the application, and everything else that goes on, for good.
+func (r *appRunner) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.stopPatiently()
+	r.working.Wait()
+}
