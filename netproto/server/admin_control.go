@@ -18,7 +18,7 @@ func ServeLocal(ctx context.Context, listener net.Listener, s *Server, reload fu
 		if o := s.Operator(); o == nil {
 			answerError(w, http.StatusNotFound, noStore())
 		} else {
-			o.routes().ServeHTTP(w, withActor(r, Actor{Name: localActor, Role: RoleEdit, Source: sourceOf(r)}))
+			o.LocalHandler(Actor{Name: localActor, Role: RoleEdit, Source: sourceOf(r)}).ServeHTTP(w, r)
 		}
 	})
 	return serveHTTP(ctx, listener, mux, 0)

@@ -30,6 +30,7 @@ type Catalogue struct {
 	editions      []edition
 	declared      declaration
 	standing      *standing         // by which clients are judged where no operator decides
+	idle          bool              // no file was read, and none is handed out
 	bare          map[string]*offer // by target: what is offered beside native modules, where the server has logic versions
 }
 

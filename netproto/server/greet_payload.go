@@ -208,10 +208,11 @@ func (c *Catalogue) addOlder(ctx context.Context, set Settings, payloads map[str
 		}
 	}
 	first := len(c.files)
-	load := func(ctx context.Context, i int) error {
-		return found[i].load(ctx, set.ServerNetwork.UpdateFilesInMemory, first+i)
+	if !c.idle {
+		err = loadAll(ctx, found, func(ctx context.Context, i int) error {
+			return found[i].load(ctx, set.ServerNetwork.UpdateFilesInMemory, first+i)
+		})
 	}
-	err = loadAll(ctx, found, load)
 	c.files = append(c.files, found...)
 	for i, f := range c.files[first:] {
 		f.Index = uint32(first + i)

@@ -36,6 +36,7 @@ type Operator struct {
 	helpers  sync.WaitGroup
 	closing  chan struct{} // closed by Close: breaks off countdowns
 	ending   sync.Once
+	idle     *Catalogue // that nobody else closes; nil where a server does
 }
 
 // standing is what is decided now, with what it was decided for.
@@ -49,6 +50,7 @@ type standing struct {
 
 // OperatorOptions are what the one who starts a server says.
 type OperatorOptions struct {
+	asStored       bool // nothing is reconciled and nothing written: the store is looked at
 	AcceptRollback bool // an older server than the last one is meant: boot rule B4 lowers the active range
 }
 

@@ -61,6 +61,9 @@ func NewOperator(store Store, c *Catalogue, opt OperatorOptions, log zerolog.Log
 func (o *Operator) Close() error {
 	o.ending.Do(func() { close(o.closing) })
 	o.helpers.Wait()
+	if o.idle != nil {
+		o.idle.Close()
+	}
 	return o.store.Close()
 }
 
@@ -77,6 +80,13 @@ func (o *Operator) boot(c *Catalogue, opt OperatorOptions) error {
 			return fmt.Errorf("what the compatibility store holds: %w", err)
 		}
 		stored = &s
+	}
+	if opt.asStored {
+		if stored == nil {
+			return errNeverStarted
+		}
+		o.stand(*stored, c)
+		return nil
 	}
 	s, changes, err := compat.Boot(stored, c.declared.Declared, compat.BootOptions{AcceptRollback: opt.AcceptRollback, LastBuild: build})
 	if err != nil {

@@ -69,6 +69,7 @@ type StoreError struct {
 	Backup string // a good copy of it; empty for none
 	Err    error
 	Hint   string
+	Held   bool // another process has it open
 }
 
 func (e *StoreError) Error() string {

@@ -23,6 +23,13 @@ const (
 // Backup is where the copy of the store in a file lies.
 func Backup(path string) string { return path + copySuffix }
 
+// storedAt reports whether there is a store in a file, or was: what is damaged is told of when it is opened.
+func storedAt(path string) bool {
+	s := &boltStore{path: path}
+	_, err := os.Stat(path)
+	return err == nil || s.hasBackup()
+}
+
 func (s *boltStore) hasBackup() bool {
 	_, err := os.Stat(Backup(s.path))
 	return err == nil

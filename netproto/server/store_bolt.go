@@ -87,7 +87,7 @@ func (s *boltStore) open() error {
 	})
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return &StoreError{Path: s.path, Err: errors.New("another process has it open"), Hint: "one server has one store: stop the other, or set Compat.Store to another file"}
+		return &StoreError{Path: s.path, Held: true, Err: errors.New("another process has it open"), Hint: "one server has one store: stop the other, or set Compat.Store to another file"}
 	case errors.Is(err, os.ErrPermission), errors.Is(err, os.ErrNotExist):
 		return &StoreError{Path: s.path, Err: err, Hint: "its folder must be there and writable for the server"}
 	case err != nil:

@@ -38,12 +38,14 @@ type compatCommand struct {
 // Help is what --help adds to the list of commands.
 func (compatCommand) Help() string {
 	return `Asks a running collet-server over its HTTP port (Compat.Store in its settings turns this on). As long as it has no token, only
-the machine that it runs on may ask:
+the machine that it runs on may ask. With --config the server of that settings file is asked over its control socket, or, where
+it does not run, its store is looked at and changed, under the lock that a running server has:
 
   collet compat show --server http://127.0.0.1:9400
   collet compat dry-run --active 6-7
   collet compat set --active 6-7 --comment "5 has the trading bug" --yes
   collet compat history
+  collet compat set --config /etc/collet-server.toml --maintenance on --comment "moving the database"
 
 The server is --server or $COLLET_ADMIN; the token comes from $COLLET_TOKEN or --token-file.`
 }
@@ -60,13 +62,16 @@ type apiFlags struct {
 	Server    string `group:"api" env:"COLLET_ADMIN" default:"http://127.0.0.1:9400" placeholder:"URL" help:"The server's HTTP port (default: $$COLLET_ADMIN, or ${default})."`
 	TokenFile string `group:"api" type:"existingfile" placeholder:"FILE" help:"File with the token (default: $$COLLET_TOKEN)."`
 	Plain     bool   `group:"api" help:"Send the token unencrypted to another machine."`
+	localFlags
 }
 
 // api is a server that is asked.
 type api struct {
 	base   *url.URL
+	name   string // for people
 	token  string
 	client *http.Client
+	closer io.Closer // nil for none
 }
 
 // apiError is an answer that is no success.
@@ -112,8 +117,11 @@ func (e *apiError) next() string {
 	}
 }
 
-// open prepares to ask. Nothing is connected to yet.
-func (f apiFlags) open() (*api, error) {
+// open prepares to ask. Of a server on another machine nothing is connected to yet. The caller closes it.
+func (f apiFlags) open(ctx context.Context) (*api, error) {
+	if f.given() {
+		return f.localFlags.open(ctx)
+	}
 	base, err := url.Parse(strings.TrimSuffix(f.Server, "/"))
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" || base.User != nil {
 		return nil, usageError{fmt.Errorf("--server %q: want http://HOST:PORT or https://HOST:PORT", f.Server)}
@@ -133,7 +141,7 @@ func (f apiFlags) open() (*api, error) {
 	if token != "" && base.Scheme == "http" && !isLocal(base.Hostname()) && !f.Plain {
 		return nil, usageError{fmt.Errorf("--server %s: the token would travel unencrypted; use https://, a tunnel to the machine, or --plain", f.Server)}
 	}
-	return &api{base: base, token: token, client: &http.Client{
+	return &api{base: base, name: base.Host, token: token, client: &http.Client{
 		Timeout: answerTime,
 		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 			return fmt.Errorf("it sends us to %s, where nobody is asked; name that server with --server if it is the right one", clean(r.URL.Host))
@@ -179,13 +187,13 @@ func (a *api) ask(ctx context.Context, method, path string, body any, revision u
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("read the answer of %s: %w", a.base.Host, err)
+		return fmt.Errorf("read the answer of %s: %w", a.name, err)
 	case len(data) > maxAnswer:
-		return fmt.Errorf("%s answers with more than %d bytes", a.base.Host, maxAnswer)
+		return fmt.Errorf("%s answers with more than %d bytes", a.name, maxAnswer)
 	case answer.StatusCode/100 != 2:
 		fault := &apiError{status: answer.StatusCode}
 		if json.Unmarshal(data, &fault.APIError) != nil || fault.APIError.Error == "" {
-			fault.APIError = server.APIError{Error: fmt.Sprintf("%s answers %s: it is no collet-server, or has no Compat.Store", a.base.Host, answer.Status)}
+			fault.APIError = server.APIError{Error: fmt.Sprintf("%s answers %s: it is no collet-server, or has no Compat.Store", a.name, answer.Status)}
 		}
 		return fault
 	}
@@ -202,20 +210,23 @@ func (a *api) read(data []byte, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("the answer of %s makes no sense: %w", a.base.Host, err)
+		return fmt.Errorf("the answer of %s makes no sense: %w", a.name, err)
 	}
 	return nil
 }
 
 // unreachable says what to do where nobody answers.
 func (a *api) unreachable(err error) error {
+	if fault := unreachableSocket(a.name, err); fault != nil {
+		return fault
+	}
 	var fault *net.OpError
 	if errors.As(err, &fault) && fault.Op == "dial" {
-		return fmt.Errorf("nobody answers at %s: %w; name the HTTP port of the server with --server or $COLLET_ADMIN", a.base.Host, fault.Err)
+		return fmt.Errorf("nobody answers at %s: %w; name the HTTP port of the server with --server or $COLLET_ADMIN", a.name, fault.Err)
 	}
 	var inner *url.Error
 	if errors.As(err, &inner) {
-		return fmt.Errorf("ask %s: %w", a.base.Host, inner.Err)
+		return fmt.Errorf("ask %s: %w", a.name, inner.Err)
 	}
 	return err
 }

@@ -43,11 +43,12 @@ func (compatVerdictCommand) Help() string {
 }
 
 // Run asks.
-func (v compatVerdictCommand) Run(ctx context.Context, c console) error {
-	a, err := v.open()
+func (v compatVerdictCommand) Run(ctx context.Context, c console) (err error) {
+	a, err := v.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer a.close(&err)
 	hello, err := v.hello()
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (v compatVerdictCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	if answer.Verdict == nil {
-		return fmt.Errorf("%s answers without a verdict", a.base.Host)
+		return fmt.Errorf("%s answers without a verdict", a.name)
 	}
 	if v.JSON {
 		return printJSON(c.out, answer.Verdict)
@@ -157,14 +158,15 @@ func (compatHistoryCommand) Help() string {
 }
 
 // Run lists records.
-func (h compatHistoryCommand) Run(ctx context.Context, c console) error {
+func (h compatHistoryCommand) Run(ctx context.Context, c console) (err error) {
 	if h.Limit < 0 {
 		return usageError{fmt.Errorf("--limit %d: want 0 or more", h.Limit)}
 	}
-	a, err := h.open()
+	a, err := h.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer a.close(&err)
 	records, err := a.history(ctx, h.Limit)
 	if err != nil {
 		return err
@@ -208,7 +210,7 @@ func (a *api) history(ctx context.Context, limit int) (records []compat.Audit, e
 			return records, nil
 		}
 		if before != 0 && page.Before >= before {
-			return nil, fmt.Errorf("%s lists the same records twice", a.base.Host)
+			return nil, fmt.Errorf("%s lists the same records twice", a.name)
 		}
 		before = page.Before
 	}
@@ -250,10 +252,11 @@ func (v compatVerifyCommand) Run(ctx context.Context, c console) error {
 // check asks the server, or reads the file.
 func (v compatVerifyCommand) check(ctx context.Context) (answer server.VerifyAnswer, last string, err error) {
 	if v.File == "" {
-		a, err := v.open()
-		if err != nil {
-			return answer, "", err
+		a, fault := v.open(ctx)
+		if fault != nil {
+			return answer, "", fault
 		}
+		defer a.close(&err)
 		return answer, "", a.ask(ctx, http.MethodGet, "/api/compat/audit/verify", nil, 0, &answer)
 	}
 	f, err := os.Open(v.File)

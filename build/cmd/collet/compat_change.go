@@ -58,15 +58,16 @@ func (compatSetCommand) Help() string {
 }
 
 // Run changes the settings.
-func (s compatSetCommand) Run(ctx context.Context, c console) error {
+func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 	doc, err := s.document(time.Now())
 	if err != nil {
 		return err
 	}
-	a, err := s.open()
+	a, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer a.close(&err)
 	revision, err := s.base(ctx, a)
 	if err != nil {
 		return err
@@ -123,15 +124,16 @@ func (compatDryRunCommand) Help() string {
 }
 
 // Run asks what would happen.
-func (d compatDryRunCommand) Run(ctx context.Context, c console) error {
+func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 	doc, err := d.document(time.Now())
 	if err != nil {
 		return err
 	}
-	a, err := d.open()
+	a, err := d.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer a.close(&err)
 	settings, err := json.Marshal(doc)
 	if err != nil {
 		return err
@@ -141,7 +143,7 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	if answer.Forecast == nil {
-		return fmt.Errorf("%s answers without a forecast", a.base.Host)
+		return fmt.Errorf("%s answers without a forecast", a.name)
 	}
 	if d.JSON {
 		return printJSON(c.out, answer.Forecast)
@@ -193,11 +195,12 @@ that is in force.
 }
 
 // Run goes back.
-func (r compatRollbackCommand) Run(ctx context.Context, c console) error {
-	a, err := r.open()
+func (r compatRollbackCommand) Run(ctx context.Context, c console) (err error) {
+	a, err := r.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer a.close(&err)
 	revision, err := r.base(ctx, a)
 	if err != nil {
 		return err

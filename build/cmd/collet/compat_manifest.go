@@ -70,15 +70,7 @@ func dayText(at int64) string {
 // readManifest reads one from a file or from the server.
 func readManifest(ctx context.Context, name string, f apiFlags) (m compat.Manifest, err error) {
 	if name == ofServer {
-		a, err := f.open()
-		if err != nil {
-			return m, err
-		}
-		var text []byte
-		if err := a.ask(ctx, http.MethodGet, "/api/compat/manifest", nil, 0, &text); err != nil {
-			return m, err
-		}
-		return compat.ParseManifest(text)
+		return manifestOfServer(ctx, f)
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -92,6 +84,20 @@ func readManifest(ctx context.Context, name string, f apiFlags) (m compat.Manife
 		return m, fmt.Errorf("manifest %s: %w", name, err)
 	}
 	return m, nil
+}
+
+// manifestOfServer asks for one.
+func manifestOfServer(ctx context.Context, f apiFlags) (m compat.Manifest, err error) {
+	a, err := f.open(ctx)
+	if err != nil {
+		return m, err
+	}
+	defer a.close(&err)
+	var text []byte
+	if err := a.ask(ctx, http.MethodGet, "/api/compat/manifest", nil, 0, &text); err != nil {
+		return m, err
+	}
+	return compat.ParseManifest(text)
 }
 
 // compatDiffCommand is `collet compat diff`.
@@ -203,11 +209,12 @@ func (compatFloorCommand) Help() string {
 }
 
 // Run tells or raises.
-func (f compatFloorCommand) Run(ctx context.Context, c console) error {
-	a, err := f.open()
+func (f compatFloorCommand) Run(ctx context.Context, c console) (err error) {
+	a, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer a.close(&err)
 	path := "/api/players/" + url.PathEscape(f.Account) + "/floor"
 	var answer server.FloorAnswer
 	if f.Floor == nil {
@@ -252,11 +259,12 @@ everybody on the server's machine may ask without one.
 }
 
 // Run lists, makes or takes away.
-func (k compatTokenCommand) Run(ctx context.Context, c console) error {
-	a, err := k.open()
+func (k compatTokenCommand) Run(ctx context.Context, c console) (err error) {
+	a, err := k.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer a.close(&err)
 	switch {
 	case k.Drop && k.Name == "":
 		return usageError{errors.New("--drop needs the name of a token")}

@@ -27,11 +27,12 @@ func (compatShowCommand) Help() string {
 }
 
 // Run prints the state.
-func (s compatShowCommand) Run(ctx context.Context, c console) error {
-	a, err := s.open()
+func (s compatShowCommand) Run(ctx context.Context, c console) (err error) {
+	a, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer a.close(&err)
 	if s.JSON {
 		var text []byte
 		if err := a.ask(ctx, "GET", "/api/compat", nil, 0, &text); err != nil {

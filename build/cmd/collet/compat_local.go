@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/user"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/compat"
+	"collet/netproto/server"
+)
+
+// localFlags say which server of this machine is asked without its HTTP port, whether it runs or not. Embed it.
+type localFlags struct {
+	Config    string `group:"api" type:"existingfile" placeholder:"FILE" help:"Settings file of a server on this machine: while it runs its control socket is asked, and while it doesn't its store is opened."`
+	SubConfig string `group:"api" placeholder:"NAME" help:"Settings of [SubConfig.NAME] go before those of the file, as with collet-server."`
+	Control   string `group:"api" placeholder:"PATH" help:"Control socket of a running server."`
+}
+
+// given reports whether any of them is.
+func (f localFlags) given() bool { return f.Config != "" || f.Control != "" || f.SubConfig != "" }
+
+// open prepares to ask. The server is tried first: only one that does not run has left its store to us.
+func (f localFlags) open(ctx context.Context) (*api, error) {
+	switch {
+	case f.Config == "" && f.SubConfig != "":
+		return nil, usageError{errors.New("--sub-config goes with --config")}
+	case f.Config != "" && f.Control != "":
+		return nil, usageError{errors.New("--config and --control: name one of them; the settings have the socket")}
+	case f.Control != "":
+		return overSocket(f.Control), nil
+	}
+	set, err := server.LoadSettings(f.Config, f.SubConfig)
+	if err != nil {
+		return nil, err
+	}
+	socket := set.Operations.ControlSocket
+	if socket != "" && answers(ctx, socket) {
+		return overSocket(socket), nil
+	}
+	o, err := server.OpenIdle(ctx, set, zerolog.Nop())
+	var held *server.StoreError
+	switch {
+	case errors.As(err, &held) && held.Held && socket == "":
+		return nil, fmt.Errorf("the server runs and has %s: ask it with --server, or set Operations.ControlSocket so that this works beside it", set.Compat.Store)
+	case errors.As(err, &held) && held.Held:
+		return nil, fmt.Errorf("a server has %s, and does not answer at its control socket %s: ask it with --server, or --control where it listens", set.Compat.Store, socket)
+	case err != nil:
+		return nil, err
+	}
+	return overStore(o, set.Compat.Store), nil
+}
+
+// answers reports whether somebody listens on a socket. That of a server which is gone is no longer listened on.
+func answers(ctx context.Context, path string) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		return errors.Is(err, fs.ErrPermission) // somebody's whom we may not ask: that is told, and the store left alone
+	}
+	_ = conn.Close() // nothing was said on it
+	return true
+}
+
+// overSocket asks a running server.
+func overSocket(path string) *api {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}
+	return &api{
+		base: &url.URL{Scheme: "http", Host: "local"}, name: path,
+		client: &http.Client{Timeout: answerTime, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}},
+	}
+}
+
+// overStore asks what a server would answer that had this store.
+func overStore(o *server.Operator, path string) *api {
+	by := server.Actor{Name: person(), Role: server.RoleEdit, Source: compat.SourceCLI}
+	return &api{
+		base: &url.URL{Scheme: "http", Host: "local"}, name: path,
+		client: &http.Client{Transport: within{o.LocalHandler(by)}}, closer: o,
+	}
+}
+
+// person is who runs this program, for the history.
+func person() string {
+	name := "local"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = clean(u.Username)
+	}
+	return name[:min(len(name), server.MaxActor)]
+}
+
+// within answers requests in this process.
+type within struct{ handler http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	defer r.Body.Close()
+	a := &answered{header: http.Header{}, status: http.StatusOK}
+	w.handler.ServeHTTP(a, r)
+	return &http.Response{
+		Status: http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: a.header, Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len()), Request: r,
+	}, nil
+}
+
+// answered keeps an answer.
+type answered struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (a *answered) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answered) WriteHeader(status int) { a.status = status }
+
+// Write implements http.ResponseWriter.
+func (a *answered) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// close lets go of what was opened, and adds to the error of what was done with it.
+func (a *api) close(err *error) {
+	if a.closer != nil {
+		*err = errors.Join(*err, a.closer.Close())
+	}
+}
+
+// unreachableSocket says what to do where nobody answers at a control socket; nil for other errors.
+func unreachableSocket(path string, err error) error {
+	var fault *net.OpError
+	if !errors.As(err, &fault) || !strings.HasPrefix(fault.Net, "unix") {
+		return nil
+	}
+	var reason error = fault
+	if inner := new(os.SyscallError); errors.As(fault, &inner) {
+		reason = inner.Err
+	}
+	return fmt.Errorf("control socket %s: %w; is the server running, with this socket, and are you its user?", path, reason)
+}
