@@ -94,7 +94,8 @@ func (b *bulker) plan(w fileWrite, p ownPlan) []effect {
 	case base != "":
 		j.base, j.write.blocks = base, []uint32{}
 	case part.Size == w.file.Size && part.Have >= uint64(w.block):
-		// What is there of this very content is better than what a comparison with older content could find.
+		// What is there of this very content is better than what a comparison with older content could find. It serves once.
+		delete(p.parts, w.file.Hash)
 		j.start = min(part.Have, w.file.Size) / uint64(w.block) * uint64(w.block)
 		j.write.blocks = blocksFrom(uint32(j.start/uint64(w.block)), w.count())
 	case w.ask:

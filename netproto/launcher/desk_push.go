@@ -204,7 +204,12 @@ func (p *pusher) start(now time.Time) []effect {
 
 // startOwn tells the device what comes, and begins.
 func (p *pusher) startOwn(in planInput) []effect {
-	own := ownPlan{plan: p.plan, parts: p.theirs.parts, bases: findBases(in, p.plan)}
+	own := ownPlan{plan: p.plan, parts: maps.Clone(p.theirs.parts), bases: findBases(in, p.plan)}
+	for _, w := range p.plan.writes {
+		if in.blocked[w.file.Path] { // what is there may be what is wrong
+			delete(own.parts, w.file.Hash)
+		}
+	}
 	b, out := newBulker(p.run, own, p.times)
 	p.doing = b
 	if b.done() {

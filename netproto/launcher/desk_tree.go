@@ -194,7 +194,7 @@ func (d *doubts) of() map[string]uint64 {
 }
 
 // findBases are files of theirs that have the content of a file that has to be written: renamed, moved or copied here.
-// Only such count that this push leaves or deletes at its end, and only where copying beats sending.
+// Only such count that this push leaves or can delete at its end, and only where copying beats sending.
 func findBases(in planInput, p plan) map[string]string {
 	bases := make(map[string]string)
 	wanted := make(map[Hash]bool)
@@ -211,8 +211,9 @@ func findBases(in planInput, p plan) map[string]string {
 		written[w.file.Path] = true
 	}
 	byHash := make(map[Hash]File)
+	folders := foldersOf(in.ours)
 	for _, f := range in.theirs {
-		if wanted[f.Hash] && !written[f.Path] {
+		if wanted[f.Hash] && !written[f.Path] && !folders[f.Path] && !anyAbove(f.Path, written) {
 			byHash[f.Hash] = f
 		}
 	}
@@ -222,4 +223,14 @@ func findBases(in planInput, p plan) map[string]string {
 		}
 	}
 	return bases
+}
+
+// anyAbove reports whether a set has the path of a folder above a path.
+func anyAbove(path string, set map[string]bool) bool {
+	for at, c := range []byte(path) {
+		if c == '/' && set[path[:at]] {
+			return true
+		}
+	}
+	return false
 }
