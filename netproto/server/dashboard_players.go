@@ -31,7 +31,7 @@ type floorBar struct {
 // floorRow is an account.
 type floorRow struct {
 	AccountFloor
-	Kind string // what its floor means: kindGood comes in, kindBad doesn't
+	Kind string // as floorKind says
 }
 
 const (
@@ -41,6 +41,9 @@ const (
 	playerLooks = 50_000
 )
 
+// kindSome is the kind of a floor that is within the active range: the account plays, though not with every active version.
+const kindSome = "some"
+
 // floorKind is how a floor stands to the active range.
 func (d *desk) floorKind(floor int32) string {
 	active := d.op.Settings().Active()
@@ -48,7 +51,7 @@ func (d *desk) floorKind(floor int32) string {
 	case !d.op.Snapshot().Versioned || floor <= active.Min:
 		return kindGood
 	case floor <= active.Max:
-		return kindWait
+		return kindSome
 	default:
 		return kindBad
 	}

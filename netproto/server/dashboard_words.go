@@ -132,12 +132,24 @@ func pluralNames() map[plural.Form]string {
 	return map[plural.Form]string{plural.Other: "other", plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many"}
 }
 
-// why is a reason in this language; one that is not in the table stays as it is.
+// why is a reason in this language, with the reasons that stand in it one after the other; one that is not in the table stays as it is.
 func (w *words) why(text string) string {
 	for _, r := range w.reasons {
-		if at := r.is.FindStringSubmatchIndex(text); at != nil {
-			return string(r.is.ExpandString(nil, r.text, text, at))
+		found := r.is.FindStringSubmatch(text)
+		if found == nil {
+			continue
 		}
+		pairs := make([]string, 0, 2*len(found))
+		for i := len(found) - 1; i > 0; i-- {
+			parts := strings.Split(found[i], ", ")
+			for j, part := range parts {
+				if part != text { // a pattern of nothing but a place would never end
+					parts[j] = w.why(part)
+				}
+			}
+			pairs = append(pairs, fmt.Sprintf("$%d", i), strings.Join(parts, ", "))
+		}
+		return strings.NewReplacer(pairs...).Replace(r.text)
 	}
 	return text
 }

@@ -262,7 +262,8 @@ func TestReasons(t *testing.T) {
 		{"99 is not in the supported range 5-8", "99 не входит в поддерживаемый диапазон 5-8"},
 		{`"a\nb" is there twice`, `"a\nb" указано дважды`},
 		{"it is empty", "пусто"},
-		{"clients of A can't be updated: of its modules 1 without a sidecar", "клиентов A не обновить: of its modules 1 without a sidecar"},
+		{"clients of A can't be updated: of its modules 1 without a sidecar", "клиентов A не обновить: из его модулей 1 без файла описания"},
+		{"of its modules 2 of a logic version that is not active, 1 without a sidecar", "из его модулей 2 неактивной логической версии, 1 без файла описания"},
 		{"nobody has thought of this", "nobody has thought of this"},
 		{"", ""},
 	} {

@@ -127,7 +127,14 @@
 		form.dispatchEvent(new Event("input"));
 	};
 
+	// The number line begins with what is active, where not all of it can be seen.
+	const showActive = () => {
+		const first = $(".ruler .first");
+		if (first) first.closest(".scroll").scrollLeft = first.offsetLeft - 1.5 * first.offsetWidth;
+	};
+
 	localTimes(document);
+	showActive();
 	for (const form of $$("form[data-try]")) tryForm(form);
 	for (const form of $$("form")) rows(form);
 	for (const field of $$("[data-when]")) depend(field);

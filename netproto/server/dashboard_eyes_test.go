@@ -1,0 +1,192 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"collet/netproto/compat"
+	"collet/netproto/server"
+)
+
+// quiet fails the test at its end if a page has broken the content security policy or a script of ours has thrown. That answers have
+// the statuses of failures is what tests ask for.
+func quiet(t *testing.T, ctx context.Context) {
+	t.Helper()
+	var mu sync.Mutex
+	var all []string
+	note := func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, text)
+	}
+	err := chromedp.Listen(ctx, func(ev any) {
+		switch e := ev.(type) {
+		case *log.EventEntryAdded:
+			if e.Entry.Source != "network" {
+				note(fmt.Sprintf("%s: %s", e.Entry.Source, e.Entry.Text))
+			}
+		case *runtime.EventExceptionThrown:
+			note("exception: " + e.ExceptionDetails.Text)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(all) > 0 {
+			t.Errorf("the console says %q", all)
+		}
+	})
+}
+
+// faint are the texts of a page that are hard to read: whose contrast is below what WCAG 2.2 asks for in 1.4.3, 4.5 or 3 where they
+// are large. Colours are painted, so that every way to write one counts, and what is behind them is put together.
+const faint = `(() => {
+	const canvas = document.createElement("canvas"), pen = canvas.getContext("2d", { willReadFrequently: true });
+	canvas.width = canvas.height = 1;
+	const paint = layers => {
+		pen.clearRect(0, 0, 1, 1);
+		for (const c of layers) { pen.fillStyle = c; pen.fillRect(0, 0, 1, 1); }
+		return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3).map(v => v / 255);
+	};
+	const light = rgb => rgb.map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+	const behind = e => {
+		const layers = [];
+		for (; e; e = e.parentElement) layers.unshift(getComputedStyle(e).backgroundColor);
+		return ["Canvas", ...layers];
+	};
+	const found = [];
+	for (const e of document.querySelectorAll("body *")) {
+		const text = [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent.trim()).join(" ").trim();
+		const style = getComputedStyle(e), box = e.getBoundingClientRect();
+		if (!text || e.closest(".hide, .zero, .skip, [hidden]") || !box.width || !box.height || style.visibility === "hidden" || !e.checkVisibility()) continue;
+		const back = behind(e), a = light(paint([...back, style.color])), b = light(paint(back));
+		const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05), size = parseFloat(style.fontSize);
+		const large = size >= 24 || size >= 18.66 && Number(style.fontWeight) >= 700;
+		if (ratio < (large ? 3 : 4.5)) found.push(text.slice(0, 30) + ": " + ratio.toFixed(2) + " " + style.color + " on " + behind(e).pop());
+	}
+	return found;
+})()`
+
+// nameless are the controls of a page that no screen reader can name, and the words that two pieces of a page share.
+const nameless = `[
+	...[...document.querySelectorAll("input:not([type=hidden]),select,textarea,button,a,summary")].filter(e => !(e.labels && e.labels.length) && !e.ariaLabel && !e.textContent.trim()).map(e => e.outerHTML),
+	...[...document.querySelectorAll("[id]")].filter(e => document.querySelectorAll("#" + CSS.escape(e.id)).length > 1).map(e => "twice: " + e.id),
+	...[...document.querySelectorAll("[style],[onclick],script:not([src])")].map(e => e.outerHTML),
+]`
+
+// spilled are the pieces of a page that reach out of the card in which they are, and that cannot be scrolled to.
+const spilled = `[...document.querySelectorAll(".card *, .lane *")].filter(e => {
+	const card = e.closest(".lane") || e.closest(".card"), box = e.getBoundingClientRect();
+	return box.width && e.checkVisibility() && !e.closest(".scroll, .hide, summary .state, [hidden]") && box.right > card.getBoundingClientRect().right + 1;
+}).map(e => e.tagName + "." + e.className + ": " + e.textContent.trim().slice(0, 40))`
+
+// crowded is a server with a long history, odd names and as many clients as are wanted, of many versions on many targets.
+func crowded(t *testing.T, clients int) (*house, *server.Operator, string) {
+	t.Helper()
+	set := versioned(t)
+	set.Compat.Supported = "5-40"
+	h, o := govern(t, set)
+	targets := []string{"Linux-x64", "Windows-win64", "Android-arm64", "macOS-arm64", "iOS-arm64", `<img src=x onerror=alert(1)>`}
+	for i := range clients {
+		logic := int32(5 + i*i%37) // the last one is not supported
+		p, _ := h.ask(t, client(logic, targets[i%11%len(targets)], account(fmt.Sprintf("player-%04d", i))))
+		stays(t, p)
+	}
+	change(t, o, func(s *compat.Settings) {
+		s.ActiveMin, s.ActiveMax = 20, 38
+		s.Redirect = compat.RedirectSettings{Enabled: true, Host: strings.Repeat("very-long-name.", 12) + "example", Port: 65000, BaseURL: "https://next.example/" + strings.Repeat("p", 300)}
+		s.PatchRules = []compat.PatchRule{{Logic: 30, Target: "Windows-*", MinPatch: 2}, {Logic: 31, MinPatch: 4000000000}}
+		s.Developers = []string{"ann", strings.Repeat("w", 64)}
+	})
+	s := o.Settings()
+	s.Messages = map[string]string{compat.PopupMaintenance: strings.Repeat("Back soon. ", 80)}
+	for _, comment := range []string{strings.Repeat("no-blank-anywhere", 50), strings.Repeat("A long story about why. ", 30) + `<script>alert("x")</script>`} {
+		s.AutoUpgrade = !s.AutoUpgrade
+		out, err := o.Change(t.Context(), server.Actor{Name: strings.Repeat("operator", 8), Role: server.RoleEdit, Source: compat.SourceAPI, Remote: "2001:db8:1234:5678:9abc:def0:1234:5678"},
+			server.Change{Revision: s.Revision, Settings: s, Comment: comment, Confirm: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = out.Settings
+	}
+	floors(t, o, map[string]int32{strings.Repeat("long", 16): 20, `"><b>odd</b>`: 21})
+	return h, o, monitored(t, h, set)
+}
+
+// TestDashboardIsReadable in both languages, light and dark, on a screen and a phone, with nobody there and with a thousand: nothing
+// is faint, nothing is wider than the screen, and everything has a name.
+func TestDashboardIsReadable(t *testing.T) {
+	every := map[string]string{"home": "", "players": "/players", "player": "/player?id=%22%3E%3Cb%3Eodd%3C/b%3E", "history": "/audit", "try": "/try", "access": "/access", "nothing": "/nothing"}
+	for name, clients := range map[string]int{"empty": 0, "crowded": 1000} {
+		pages := maps.Clone(every)
+		if clients > 0 { // these look the same whoever is there
+			for _, same := range []string{"try", "access", "nothing"} {
+				delete(pages, same)
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			ctx := chromium(t)
+			quiet(t, ctx)
+			var at string
+			if clients == 0 {
+				set := versioned(t)
+				h, _ := govern(t, set)
+				at = monitored(t, h, set)
+			} else {
+				_, _, at = crowded(t, clients)
+			}
+			for _, language := range []string{"en", "ru"} {
+				does(t, ctx, chromedp.Navigate(at+"/admin"), chromedp.Click(chromedp.CSS(`footer button[value="`+language+`"]`)), chromedp.WaitVisible(chromedp.CSS(`html[lang="`+language+`"] #live`)))
+				for page, path := range pages {
+					for _, width := range []int64{1280, 390} {
+						looks(t, ctx, at+"/admin"+path, fmt.Sprintf("%s-%s-%s-%d", name, language, page, width), width)
+					}
+				}
+			}
+		})
+	}
+}
+
+// looks looks at one page.
+func looks(t *testing.T, ctx context.Context, url, name string, width int64) {
+	t.Helper()
+	size := chromedp.EmulateViewport(width, 900)
+	if width < 600 {
+		size = chromedp.EmulateViewport(width, 844, chromedp.EmulateMobile)
+	}
+	does(t, ctx, size, chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS("main")))
+	for _, shade := range []string{"light", "dark"} {
+		var hard, unnamed, out []string
+		var wide int
+		does(t, ctx, scheme(shade), script(faint, &hard), script(nameless, &unnamed), script(fmt.Sprintf(`document.documentElement.scrollWidth - %d`, width), &wide), script(spilled, &out), picture(name+"-"+shade))
+		if len(hard) > 0 || len(unnamed) > 0 || len(out) > 0 || wide > 0 {
+			t.Errorf("%s, %s: %d too wide; hard to read: %q; without a name: %q; outside of their cards: %q", name, shade, wide, hard, unnamed, out)
+		}
+	}
+}
+
+// TestFaintFindsFaintText: a check of readability that finds nothing says nothing.
+func TestFaintFindsFaintText(t *testing.T) {
+	ctx := chromium(t)
+	var found []string
+	does(t, ctx, chromedp.Navigate(`data:text/html,<body style="background:white"><p style="color:%23777">grey</p><p style="color:%23757575">dark</p><p style="color:%23999;font-size:30px">large</p><p style="color:%23888;font-size:30px">fine</p><div style="background:rgb(0 0 0 / 50%)"><p style="color:color-mix(in srgb, white 50%, transparent)">mixed</p></div>`), script(faint, &found))
+	names := ""
+	for _, f := range found {
+		name, _, _ := strings.Cut(f, ":")
+		names += name + " "
+	}
+	if names != "grey large mixed " {
+		t.Errorf("found %q", found)
+	}
+}

@@ -1,0 +1,192 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"collet/netproto/compat"
+	"collet/netproto/server"
+)
+
+// tabTo goes on with the Tab key until something has the focus, as somebody without a mouse does.
+func tabTo(selector string) step {
+	const most = 120 // stops of a page
+	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		for range most {
+			if _, err := chromedp.KeyEvent(kb.Tab)(ctx, tab); err != nil {
+				return err
+			}
+			there, err := chromedp.Evaluate[bool](`document.activeElement.matches(`+"`"+selector+"`"+`)`)(ctx, tab)
+			if there || err != nil {
+				return err
+			}
+		}
+		return fmt.Errorf("the Tab key does not lead to %s", selector)
+	})
+}
+
+// TestDashboardByKeyboard lowers the range, raises a floor and tries a client without a mouse; what has the focus can be seen.
+func TestDashboardByKeyboard(t *testing.T) {
+	ctx := chromium(t)
+	quiet(t, ctx)
+	_, o, at := busy(t)
+	floors(t, o, map[string]int32{"ann": 6})
+	var outline, skipped, told string
+	does(t, ctx,
+		chromedp.EmulateViewport(1280, 900), chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS("#range")),
+		chromedp.KeyEvent(kb.Tab), script(`document.activeElement.className`, &skipped), picture("keyboard-skip"), chromedp.KeyEvent(kb.Enter), // to the content
+		tabTo("#range input[name=active_max]"), script(`getComputedStyle(document.activeElement).outlineStyle`, &outline), chromedp.KeyEvent(kb.ArrowDown),
+		tabTo("#range button.primary"), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS("form.lowers")),
+		tabTo("form.lowers textarea"), chromedp.KeyEvent("8 loses items"), tabTo("form.lowers select"), chromedp.KeyEvent(kb.ArrowDown), tabTo("form.lowers [name=confirm]"), chromedp.KeyEvent(" "),
+		picture("keyboard-lowering"),
+		tabTo("form.lowers button.danger"), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(".note.good")),
+	)
+	if s := o.Settings(); s.ActiveMax != 7 || skipped != "skip" || outline == "none" {
+		t.Fatalf("%+v; first %q, outline %q", s, skipped, outline)
+	}
+	does(t, ctx,
+		tabTo(`nav a[href="/admin/players"]`), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(".list")),
+		tabTo(`a[href^="/admin/player?id=ann"]`), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS("input[name=floor]:not([type=hidden])")),
+		tabTo("input[name=floor]"), chromedp.KeyEvent(kb.ArrowUp+kb.Enter), chromedp.WaitVisible(chromedp.CSS("form.apply")),
+		tabTo("form.apply button"), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(".note.good")),
+		tabTo(`nav a[href="/admin/try"]`), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS("#try")),
+		tabTo("input[name=logic]"), chromedp.KeyEvent(kb.ArrowUp), chromedp.WaitVisible(chromedp.CSS("#answer .verdict.bad")), into(&told, chromedp.Text(chromedp.CSS("#answer h2"))), picture("try-answer"),
+	)
+	if floor, err := o.Floor("ann"); floor != 7 || err != nil || !strings.Contains(told, "Newer than this server") {
+		t.Errorf("%d, %v; told %q", floor, err, told)
+	}
+}
+
+// TestDashboardTwoOperators change the same thing at once in two browsers: one is told what the other has done, and nothing is lost.
+func TestDashboardTwoOperators(t *testing.T) {
+	first := chromium(t)
+	_, o, at := busy(t)
+	second, closeTab := chromedp.NewContext(first, chromedp.WithNewBrowserContext())
+	defer closeTab()
+	if err := chromedp.Do(second); err != nil { // it starts here, so that it outlives the first step
+		t.Fatal(err)
+	}
+	var conflict, comment string
+	for _, who := range []struct {
+		ctx     context.Context
+		key     string
+		comment string
+	}{{first, kb.ArrowDown, "mine, from the first"}, {second, kb.ArrowUp, "mine, from the second"}} {
+		field := chromedp.CSS("#range input[name=active_min]")
+		does(t, who.ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(field), chromedp.Focus(field), chromedp.KeyEvent(who.key+kb.Enter),
+			chromedp.WaitVisible(chromedp.CSS("form.apply textarea")), chromedp.SendKeys(chromedp.CSS("form.apply textarea"), who.comment))
+	}
+	does(t, second, chromedp.Click(chromedp.CSS("form.apply button")), chromedp.WaitVisible(chromedp.CSS(".note.good")))
+	does(t, first, chromedp.Click(chromedp.CSS("form.apply [name=confirm]")), chromedp.Click(chromedp.CSS("form.apply button")), chromedp.WaitVisible(chromedp.CSS(".conflict")),
+		into(&conflict, chromedp.Text(chromedp.CSS(".conflict"))), into(&comment, chromedp.Value(chromedp.CSS("form.apply textarea"))), picture("conflict"))
+	if s := o.Settings(); s.ActiveMin != 7 || s.Revision != 3 || !strings.Contains(conflict, "mine, from the second") || comment != "mine, from the first" {
+		t.Fatalf("%+v; told %q, kept %q", s, conflict, comment)
+	}
+	does(t, first, chromedp.Click(chromedp.CSS("form.apply [name=confirm]")), chromedp.Click(chromedp.CSS("form.apply button")), chromedp.WaitVisible(chromedp.CSS(".note.good")))
+	if s := o.Settings(); s.ActiveMin != 5 || s.Revision != 4 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestDashboardSessionEnds while somebody looks and types: it is told, and what was typed is there again after the login.
+func TestDashboardSessionEnds(t *testing.T) {
+	ctx := chromium(t)
+	_, o, at := busy(t)
+	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var away, again, comment string
+	does(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS("input[name=token]")), chromedp.KeyEvent(secret+kb.Enter),
+		chromedp.WaitVisible(chromedp.CSS("#range")))
+	secret = ends(t, o)
+	does(t, ctx, chromedp.Focus(chromedp.CSS("#range input[name=active_min]")), chromedp.KeyEvent(kb.ArrowUp), chromedp.WaitVisible(chromedp.CSS("#away a")),
+		into(&away, chromedp.Text(chromedp.CSS("#away"))), picture("session-ended"),
+		chromedp.Focus(chromedp.CSS("#range input[name=active_min]")), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS("input[name=token]")), picture("session-login"),
+		chromedp.KeyEvent(secret+kb.Enter), chromedp.WaitVisible(chromedp.CSS("form.apply textarea")), into(&again, chromedp.Text(chromedp.CSS("main"))),
+		chromedp.SendKeys(chromedp.CSS("form.apply textarea"), "after a break"))
+	if !strings.Contains(away, "not logged in any more") || !strings.Contains(again, "You are logged in again") || o.Settings().ActiveMin != 6 {
+		t.Fatalf("told %q, then %q", away, again)
+	}
+	if _, err := o.NewToken(editor(), "third", server.RoleEdit); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.DropToken(editor(), "ops"); err != nil {
+		t.Fatal(err)
+	}
+	if secret, err = o.NewToken(editor(), "ops", server.RoleEdit); err != nil {
+		t.Fatal(err)
+	}
+	does(t, ctx, chromedp.Click(chromedp.CSS("form.apply button")), chromedp.WaitVisible(chromedp.CSS("input[name=token]")), chromedp.KeyEvent(secret+kb.Enter),
+		chromedp.WaitVisible(chromedp.CSS("form.apply textarea")), into(&comment, chromedp.Value(chromedp.CSS("form.apply textarea"))),
+		chromedp.Click(chromedp.CSS("form.apply button")), chromedp.WaitVisible(chromedp.CSS("#range")))
+	if s := o.Settings(); comment != "after a break" || s.ActiveMin != 7 {
+		t.Errorf("kept %q; %+v", comment, s)
+	}
+}
+
+// TestDashboardGuessedAt slows somebody down who tries tokens in a browser, and says so.
+func TestDashboardGuessedAt(t *testing.T) {
+	ctx := chromium(t)
+	_, o, at := busy(t)
+	if _, err := o.NewToken(editor(), "ops", server.RoleEdit); err != nil {
+		t.Fatal(err)
+	}
+	var told string
+	does(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(at+"/admin/login"), chromedp.WaitVisible(chromedp.CSS("input[name=token]")))
+	for i := range 15 {
+		does(t, ctx, script(`document.querySelector("h1").id = "before"`, new(string)), chromedp.SendKeys(chromedp.CSS("input[name=token]"), fmt.Sprintf("collet_guess-%d", i)+kb.Enter),
+			chromedp.WaitVisible(chromedp.CSS(".note.bad")), chromedp.WaitNotPresent(chromedp.CSS("#before")), into(&told, chromedp.Text(chromedp.CSS(".note.bad"))))
+		if strings.Contains(told, "Too many wrong tokens") {
+			if i < 9 {
+				t.Errorf("slowed down after %d", i)
+			}
+			does(t, ctx, picture("login-slowed"))
+			return
+		}
+	}
+	t.Errorf("15 guesses, and told %q", told)
+}
+
+// TestDashboardSpeaksRussian to a browser that asks for it, and what is refused too.
+func TestDashboardSpeaksRussian(t *testing.T) {
+	_, o, b := governed(t)
+	b.do(200, "GET", "/admin", nil, "Accept-Language", "ru-RU,ru;q=0.9")
+	b.shows(`lang="ru"`, "Подключаются версии с 5 по 8", "Активный диапазон")
+	b.lacks("Active range", "This build supports")
+	if b.head.Get("Content-Language") != "ru" || !strings.Contains(b.head.Get("Vary"), "Accept-Language") {
+		t.Error(b.head)
+	}
+	b.send(303, "/admin/language", "language", "ru", "back", "/admin/audit?verify=1")
+	if where := b.head.Get("Location"); where != "/admin/audit?verify=1" {
+		t.Error(where)
+	}
+	b.get(200, "/admin/audit?verify=1")
+	b.shows("Единственная из 1 записи цела", "История")
+	b.get(200, "/admin")
+	b.send(422, "/admin/review", "section", "range", "active_min", "8", "active_max", "6")
+	b.shows("8 больше active_max 6")
+	b.get(200, "/admin")
+	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "7")
+	b.shows("Это понижает активный диапазон", "Комментарий (обязательно)")
+	b.lacks(`name="language"`) // a form would be lost
+	b.apply(422)
+	b.shows("нет подтверждения и комментария")
+	b.get(200, "/admin")
+	b.send(400, "/admin/language", "language", "xx")
+	b.get(200, "/admin")
+	b.send(303, "/admin/language", "language", "en", "back", "https://evil.example/")
+	if where := b.head.Get("Location"); where != "/admin" {
+		t.Errorf("sent to %s", where)
+	}
+	b.get(200, "/admin")
+	b.shows("Versions 5 to 8 may connect")
+	change(t, o, func(s *compat.Settings) { s.ActiveMax = 5 })
+	b.get(200, "/admin")
+	b.shows("Version 5 may connect")
+}
