@@ -25,8 +25,8 @@ const (
 // of characters that take six bytes there.
 const MaxAuditLine = 2 << 20
 
-// MaxComment is how many bytes an operator's comment may have: a paragraph.
-const MaxComment = 1_000
+// MaxComment is how many bytes an operator's comment may have: a long paragraph, in any script.
+const MaxComment = 2_000
 
 // Audit is one record of what was changed, when, and by whom. Records are lines of JSON in a chain: each has the hash of the one
 // before it, so that none can be altered, left out or put elsewhere without VerifyChain telling. That the last ones are missing

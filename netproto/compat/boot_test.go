@@ -130,6 +130,12 @@ func TestBootRefuses(t *testing.T) {
 	if _, _, err = compat.Boot(lax, allowed, compat.BootOptions{}); err != nil {
 		t.Errorf("one that was allowed to: %v", err)
 	}
+	nowhere := stored(6, 7, func(s *compat.Settings) {
+		s.Redirect = compat.RedirectSettings{Enabled: true, Host: "next.example", Port: 4000}
+	})
+	if _, _, err = compat.Boot(nowhere, declared(), compat.BootOptions{}); !slices.Equal(mistakes(err), []string{"redirect.base_url"}) || !strings.Contains(err.Error(), "redirect.base_url: it is empty") {
+		t.Errorf("a redirect to a server whose packs nobody names: %v", err)
+	}
 	odd := declared()
 	odd.Build.Logic = 12
 	if _, _, err = compat.Boot(nil, odd, compat.BootOptions{}); !slices.Equal(mistakes(err), []string{"logic"}) {

@@ -69,7 +69,8 @@ func Defaults(d Declared) Settings {
 }
 
 // ParseSettings reads a document that Encode wrote or an operator did. Keys that it doesn't know are an error, so that a typing
-// mistake is never a silent default; keys that are missing keep the value that base has.
+// mistake is never a silent default; keys that are missing keep the value that base has. A list or a map takes the place of that of
+// base; in a map an entry without a text, "" or null, is as if it were left out.
 func ParseSettings(document []byte, base Settings) (Settings, error) {
 	if len(document) > MaxSettings {
 		return Settings{}, fmt.Errorf("settings: %d bytes, at most %d are read", len(document), MaxSettings)
@@ -83,6 +84,9 @@ func ParseSettings(document []byte, base Settings) (Settings, error) {
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return Settings{}, errors.New("settings: there is more than one document")
+	}
+	for _, texts := range []map[string]string{s.StoreURLs, s.Messages} {
+		maps.DeleteFunc(texts, func(_, text string) bool { return text == "" })
 	}
 	return s.filled(base), nil
 }

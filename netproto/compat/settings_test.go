@@ -129,6 +129,10 @@ func TestParseSettings(t *testing.T) {
 	if !reflect.DeepEqual(base, everything()) {
 		t.Error("what stays as it is was written to")
 	}
+	got, err = compat.ParseSettings([]byte(`{"store_urls": {"Web-*": "https://game.example/", "iOS-*": null}, "messages": {"P-NEWER": ""}}`), base)
+	if err != nil || len(got.StoreURLs) != 1 || got.StoreURLs["Web-*"] == "" || len(got.Messages) != 0 {
+		t.Errorf("entries that are taken away: %v, %+v", err, got)
+	}
 	got, err = compat.ParseSettings([]byte(`{"patch_rules": [], "store_urls": {}, "messages": {}, "developers": [], "maintenance": {"targets": []}}`), base)
 	if err != nil || len(got.PatchRules)+len(got.StoreURLs)+len(got.Messages)+len(got.Developers)+len(got.Maintenance.Targets) != 0 {
 		t.Errorf("%v: emptied lists are %+v", err, got)

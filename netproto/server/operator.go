@@ -73,7 +73,7 @@ type Actor struct {
 // MaxActor is the longest name of an actor or a token in bytes, and MaxComment the longest comment.
 const (
 	MaxActor   = 64
-	MaxComment = 2000
+	MaxComment = compat.MaxComment
 )
 
 // ForbiddenError says that an actor's role does not allow what it wanted.

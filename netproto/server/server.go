@@ -25,6 +25,7 @@ type Server struct {
 	catalogue atomic.Pointer[Catalogue]
 	operator  atomic.Pointer[Operator] // nil: nothing is decided while the server runs
 	onVerdict func(compat.Meeting)     // nil: nobody wants to know
+	sealed    <-chan struct{}          // closed when hellos may be taken; nil is always
 	reloading sync.Mutex
 	guard     *guard
 	meter     *meter
@@ -67,6 +68,11 @@ func (s *Server) Govern(o *Operator) {
 // what they differ in. It is called by the connection's own goroutine, by several at the same time, and must be quick. It is set
 // before Serve.
 func (s *Server) OnVerdict(f func(compat.Meeting)) { s.onVerdict = f }
+
+// Seal keeps the server from taking a hello before sealed is closed (compat.Registry.Sealed): a connection that says one earlier ends
+// without an answer, and comes again. It is for programs whose components are registered by themselves while they start; one
+// that reads them from a manifest, as collet-server does, listens to nobody before it has. It is called once, before Serve.
+func (s *Server) Seal(sealed <-chan struct{}) { s.sealed = sealed }
 
 // Operator is nil where nothing is decided while the server runs.
 func (s *Server) Operator() *Operator { return s.operator.Load() }

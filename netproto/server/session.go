@@ -86,7 +86,7 @@ func (s *Server) wire(paced *steady) *netproto.Conn {
 	return netproto.NewConn(paced, netproto.ServerSide,
 		netproto.Limits{Hello: min(l.MessageSize, netproto.DefaultServerLimits().Hello), Frame: l.MessageSize},
 		netproto.WithZlib(!s.set.Network.DisableZlibCompression), netproto.WithBuffers(&s.writing),
-		netproto.WithAsking(s.wantsTags))
+		netproto.WithAsking(s.wantsTags), netproto.WithSeal(s.sealed))
 }
 
 // hostOf drops the port.

@@ -32,13 +32,21 @@ func (f consentFlags) seconds() *int {
 	return &n
 }
 
+// of is the revision that a change of what was read is for.
+func (f consentFlags) of(s server.State) uint64 {
+	if f.Revision != 0 {
+		return f.Revision
+	}
+	return s.Settings.Revision
+}
+
 // base is the revision that a change is for.
 func (f consentFlags) base(ctx context.Context, a *api) (uint64, error) {
 	if f.Revision != 0 {
 		return f.Revision, nil
 	}
 	s, err := a.state(ctx)
-	return s.Settings.Revision, err
+	return f.of(s), err
 }
 
 // compatSetCommand is `collet compat set`.
@@ -59,8 +67,7 @@ func (compatSetCommand) Help() string {
 
 // Run changes the settings.
 func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
-	doc, err := s.document(time.Now())
-	if err != nil {
+	if _, err := s.document(time.Now(), compat.Settings{}); err != nil { // before anybody is asked
 		return err
 	}
 	a, err := s.open(ctx)
@@ -68,7 +75,11 @@ func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	defer a.close(&err)
-	revision, err := s.base(ctx, a)
+	state, err := a.state(ctx)
+	if err != nil {
+		return err
+	}
+	doc, err := s.document(time.Now(), state.Settings)
 	if err != nil {
 		return err
 	}
@@ -78,7 +89,7 @@ func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 	}
 	var out server.Outcome
 	ask := server.ChangeRequest{Settings: settings, Comment: s.Comment, Confirm: s.Yes, KickSeconds: s.seconds()}
-	if err := a.ask(ctx, http.MethodPut, "/api/compat", ask, revision, &out); err != nil {
+	if err := a.ask(ctx, http.MethodPut, "/api/compat", ask, s.of(state), &out); err != nil {
 		return err
 	}
 	return tellOutcome(c.out, out, s.JSON)
@@ -125,8 +136,7 @@ func (compatDryRunCommand) Help() string {
 
 // Run asks what would happen.
 func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
-	doc, err := d.document(time.Now())
-	if err != nil {
+	if _, err := d.document(time.Now(), compat.Settings{}); err != nil { // before anybody is asked
 		return err
 	}
 	a, err := d.open(ctx)
@@ -134,6 +144,14 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	defer a.close(&err)
+	state, err := a.state(ctx)
+	if err != nil {
+		return err
+	}
+	doc, err := d.document(time.Now(), state.Settings)
+	if err != nil {
+		return err
+	}
 	settings, err := json.Marshal(doc)
 	if err != nil {
 		return err

@@ -27,14 +27,15 @@ type settingsFlags struct {
 	Until       string   `group:"change" placeholder:"TIME" help:"When it will be over: 15:04, 2026-11-21 15:04, RFC 3339, or a time from now such as 30m. Players are told; nothing ends by itself."`
 	Download    string   `group:"change" placeholder:"on|off" enum:",on,off" default:"" help:"Let players fetch files during maintenance."`
 	For         []string `group:"change" placeholder:"TARGET" help:"Maintenance for these targets only, such as Windows-*; all is every target."`
-	StoreURL    []string `group:"change" placeholder:"TARGET=URL" sep:"none" help:"Where players of a target get another version."`
-	Message     []string `group:"change" placeholder:"POPUP=TEXT" sep:"none" help:"Own words for a popup, such as P-NEWER; without a text the built-in ones."`
+	StoreURL    []string `group:"change" placeholder:"TARGET=URL" sep:"none" help:"Where players of a target get another version; without a URL nowhere. The other links stay."`
+	Message     []string `group:"change" placeholder:"POPUP=TEXT" sep:"none" help:"Own words for a popup, such as P-NEWER; without a text the built-in ones. The other words stay."`
 	Developers  []string `group:"change" placeholder:"ACCOUNT" help:"Accounts that pass maintenance and floors. Replaces all; none removes them."`
 	File        string   `group:"change" type:"existingfile" placeholder:"FILE" help:"A document of settings, as show --json has it. Flags go before it."`
 }
 
-// document is what the flags and the file say, and nothing else, as JSON.
-func (f settingsFlags) document(now time.Time) (map[string]any, error) {
+// document is what the flags and the file say, and nothing else, as JSON. Links and words are told wholly: those that are in force, with
+// what is changed of them.
+func (f settingsFlags) document(now time.Time, inForce compat.Settings) (map[string]any, error) {
 	doc := map[string]any{}
 	if f.File != "" {
 		data, err := os.ReadFile(f.File)
@@ -57,7 +58,8 @@ func (f settingsFlags) document(now time.Time) (map[string]any, error) {
 	setWord(doc, "manifest", f.Manifest)
 	setSwitch(doc, "auto_upgrade", f.AutoUpgrade)
 	for _, part := range []func(map[string]any) error{
-		f.patchRules, f.redirect, f.texts, func(doc map[string]any) error { return f.maintenance(doc, now) },
+		f.patchRules, f.redirect, func(doc map[string]any) error { return f.maintenance(doc, now) },
+		func(doc map[string]any) error { return f.texts(doc, inForce) },
 	} {
 		if err := part(doc); err != nil {
 			return nil, usageError{err}
@@ -209,18 +211,30 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 	return day, nil
 }
 
-// texts reads links and words.
-func (f settingsFlags) texts(doc map[string]any) error {
+// texts reads links and words. One without a text is taken away.
+func (f settingsFlags) texts(doc map[string]any, inForce compat.Settings) error {
 	for _, list := range []struct {
 		flag, key string
 		pairs     []string
-	}{{"--store-url", "store_urls", f.StoreURL}, {"--message", "messages", f.Message}} {
+		now       map[string]string
+	}{{"--store-url", "store_urls", f.StoreURL, inForce.StoreURLs}, {"--message", "messages", f.Message, inForce.Messages}} {
+		if len(list.pairs) == 0 {
+			continue
+		}
+		if _, told := doc[list.key]; !told {
+			for name, text := range list.now {
+				inner(doc, list.key)[name] = text
+			}
+		}
 		for _, pair := range list.pairs {
 			name, text, found := strings.Cut(pair, "=")
 			if !found || name == "" {
-				return fmt.Errorf("%s %q: want NAME=TEXT", list.flag, pair)
+				return fmt.Errorf("%s %q: want NAME=TEXT, or NAME= to take it away", list.flag, pair)
 			}
 			inner(doc, list.key)[name] = text
+			if text == "" {
+				delete(inner(doc, list.key), name)
+			}
 		}
 	}
 	return nil

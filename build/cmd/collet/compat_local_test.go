@@ -104,7 +104,16 @@ func TestCompatWithoutAServer(t *testing.T) {
 	s.says(0, "verdict --logic 5 --target Linux-x64", "UPDATE_BINARIES", "logic 7 patch 2")
 	s.says(0, "floor player-1 7")
 	s.says(0, "verdict --logic 6 --target Linux-x64 --account player-1", "UPDATE_BINARIES", "logic version 7")
-	s.says(0, "rollback 1 --comment back --yes", "revision 5")
+	s.says(0, "set --store-url Android-*=https://store.example/a --message P-NEWER=Come_back.")
+	s.says(0, "set --store-url iOS-*=https://store.example/i --message P-MAINT=Soon.")
+	s.says(0, "show", "Android-*: https://store.example/a", "iOS-*: https://store.example/i", "P-NEWER: Come back.", "P-MAINT: Soon.")
+	s.says(0, "dry-run --message P-NEWER=", "would change messages.P-NEWER")
+	s.says(0, "set --store-url Android-*= --message P-NEWER=", "changed messages.P-NEWER, store_urls.Android-*")
+	if out := s.says(0, "show", "iOS-*", "P-MAINT"); strings.Contains(out, "Android-*:") || strings.Contains(out, "P-NEWER") {
+		t.Errorf("what was taken away is there:\n%s", out)
+	}
+	s.says(2, "set --message P-NEWER", "want NAME=TEXT, or NAME= to take it away")
+	s.says(0, "rollback 1 --comment back --yes", "revision 8")
 	s.says(0, "history", "moving", person()+" ", " cli ")
 	s.says(0, "history --json --limit 0", `"source":"cli"`, `"actor":"`+person()+`"`)
 	s.says(0, "verify", " records, as they were written")
@@ -114,7 +123,7 @@ func TestCompatWithoutAServer(t *testing.T) {
 	}
 	s.says(0, "show --json", `"secured": true`)
 	s.run(func(r *server.Server, _ server.Settings) {
-		if got := r.Operator().Settings(); got.Revision != 5 || got.Active() != (compat.Range{Min: 5, Max: 8}) {
+		if got := r.Operator().Settings(); got.Revision != 8 || got.Active() != (compat.Range{Min: 5, Max: 8}) {
 			t.Errorf("the next start finds %+v", got)
 		}
 		if r.Operator().Snapshot().Content == "" {
