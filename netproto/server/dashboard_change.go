@@ -35,6 +35,7 @@ type reviewPage struct {
 	Comment   string
 	Kick      string
 	Again     bool // it was kept over a login
+	Shuts     bool // the upper end comes down, which shuts out who has played with more
 }
 
 // Lowers reports whether an end of the active range comes down.
@@ -121,7 +122,7 @@ func (d *desk) reviewOf(title string, then compat.Settings, asked uint64) review
 		p.Fault = err.Error()
 		return p
 	}
-	p.Forecast, p.Bars = &f, outcomeBars(f)
+	p.Forecast, p.Bars, p.Shuts = &f, outcomeBars(f), then.ActiveMax < now.ActiveMax
 	p.Changes = changes(f.Changed, now.Encode(), then.Encode())
 	return p
 }

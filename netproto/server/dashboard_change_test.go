@@ -89,6 +89,11 @@ func TestDashboardLowering(t *testing.T) {
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "8")
 	b.lacks("This lowers")
+	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
+	b.get(200, "/admin")
+	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "7")
+	b.shows("This lowers the active range", "Clients of older versions may connect again", `name="confirm" value="1" required`)
+	b.lacks("Players who have played with a newer version can’t")
 }
 
 // TestDashboardStale shows what has changed since somebody looked, and changes nothing before it was seen.
