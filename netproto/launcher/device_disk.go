@@ -58,10 +58,15 @@ func (d *disk) partName() string {
 // worthAsking is the size in bytes from which a file that does not fit is refused before it fills the disk.
 const worthAsking = 1 << 20
 
-// room reports when a new file can't fit.
+// room reports when a new file can't fit. What builds on another may share its blocks, so only the disk can tell.
 func (d *disk) room(p *part) error {
-	if p.size < worthAsking || p.base != "" {
+	if p.size < worthAsking {
 		return nil
+	}
+	if p.base != "" {
+		if _, err := d.fsys.Lstat(p.base); err == nil {
+			return nil
+		}
 	}
 	free, err := d.fsys.Free()
 	if err == nil && free < p.size {

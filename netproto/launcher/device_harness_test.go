@@ -3,6 +3,7 @@ package launcher_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 	"reflect"
@@ -73,6 +74,7 @@ type deskEnd struct {
 	dialect launcher.Dialect
 	device  *launcher.Device
 	stop    func()
+	dead    bool // the disk is gone, so that Close may fail
 }
 
 // setting is what a test wants of its device.
@@ -92,17 +94,22 @@ func connectDevice(t testing.TB, o setting) *deskEnd {
 		t.Fatal(err)
 	}
 	desk := &deskEnd{t: t, conn: newMemConn(o.protocol), dialect: o.dialect, device: device}
+	desk.runWith(dialOnce(desk.conn))
+	return desk
+}
+
+// dialOnce connects once; then the desk is away.
+func dialOnce(conn *memConn) func(ctx context.Context) (launcher.DeviceConn, error) {
 	first := make(chan *memConn, 1)
-	first <- desk.conn
-	desk.runWith(func(ctx context.Context) (launcher.DeviceConn, error) {
+	first <- conn
+	return func(context.Context) (launcher.DeviceConn, error) {
 		select {
 		case conn := <-first:
 			return conn, nil
 		default:
 			return nil, errors.New("no desk there")
 		}
-	})
-	return desk
+	}
 }
 
 // runWith runs the device until the test ends, or stop is called.
@@ -118,7 +125,7 @@ func (d *deskEnd) runWith(dial func(ctx context.Context) (launcher.DeviceConn, e
 			if err := <-ended; !errors.Is(err, context.Canceled) {
 				d.t.Errorf("Run returned %v", err)
 			}
-			if err := d.device.Close(); err != nil {
+			if err := d.device.Close(); err != nil && !d.dead {
 				d.t.Error(err)
 			}
 		})
@@ -202,7 +209,7 @@ func (d *deskEnd) answers(m, want launcher.Message) {
 	d.t.Helper()
 	d.say(m)
 	if got := d.hear(); !reflect.DeepEqual(got, want) {
-		d.t.Fatalf("%T %+v was answered\n     %T %+v\nwant %T %+v", m, m, got, got, want, want)
+		d.t.Fatalf("%T %.300s was answered\n     %T %.300s\nwant %T %.300s", m, fmt.Sprint(m), got, fmt.Sprint(got), want, fmt.Sprint(want))
 	}
 }
 
