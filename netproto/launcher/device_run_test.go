@@ -1,0 +1,376 @@
+package launcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"collet/netproto/den"
+	"collet/netproto/launcher"
+	"collet/platform/faultfs"
+)
+
+// fakeLauncher starts applications that run until they are told to end.
+type fakeLauncher struct {
+	mu       sync.Mutex
+	refuse   error
+	requests []launcher.StartRequest
+	apps     []*fakeApp
+	says     []launcher.Line
+	stubborn bool // does not close when it is asked to
+}
+
+type fakeApp struct {
+	stubborn bool
+	out      func(launcher.Line)
+	once     sync.Once
+	done     chan struct{}
+	end      launcher.RunEnd
+	asked    int
+}
+
+func (l *fakeLauncher) Profiles() ([]string, string) { return []string{"Default", "Low"}, "Default" }
+
+func (l *fakeLauncher) Start(_ context.Context, r launcher.StartRequest, out func(launcher.Line)) (launcher.Application, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests = append(l.requests, r)
+	if l.refuse != nil {
+		return nil, l.refuse
+	}
+	app := &fakeApp{done: make(chan struct{}), out: out, stubborn: l.stubborn}
+	l.apps = append(l.apps, app)
+	for _, line := range l.says {
+		out(line)
+	}
+	return app, nil
+}
+
+func (l *fakeLauncher) last() *fakeApp {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.apps[len(l.apps)-1]
+}
+
+func (a *fakeApp) Done() <-chan struct{} { return a.done }
+func (a *fakeApp) End() launcher.RunEnd  { return a.end }
+func (a *fakeApp) finish(exit int, text string) {
+	a.once.Do(func() { a.end = launcher.RunEnd{Exit: exit, Text: text}; close(a.done) })
+}
+
+func (a *fakeApp) Ask() error {
+	a.asked++
+	if !a.stubborn {
+		a.finish(0, "closed")
+	}
+	return nil
+}
+
+func (a *fakeApp) Kill() error { a.finish(-1, "killed"); return nil }
+
+// bubble runs a test in a bubble of time, with a device on a volume in memory.
+func bubble(t *testing.T, o setting, test func(t *testing.T, o setting)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		o.fsys = faultfs.New(faultfs.Config{}).Open(faultfs.Options{})
+		if o.name == "" {
+			o.name = "Lab"
+		}
+		test(t, o)
+	})
+}
+
+// link links the run state as a desk does, with its initial value, and returns the value the device shares.
+func (d *deskEnd) link() *den.State {
+	d.conn.mu.Lock()
+	defer d.conn.mu.Unlock()
+	return d.conn.accept([]byte{launcher.LinkRunState})
+}
+
+func TestGreeting(t *testing.T) {
+	bubble(t, setting{}, func(t *testing.T, o setting) {
+		desk := connectDevice(t, o)
+		if m := expectMessage[*launcher.ConnectRequest](desk); *m != (launcher.ConnectRequest{Name: "Lab"}) {
+			t.Errorf("the device greets with %+v", m)
+		}
+		desk.say(&launcher.KeepAlive{}, &launcher.RequestFileLayout{})
+		if m := desk.hearAny(2 * time.Minute); m != nil {
+			t.Errorf("before it was accepted the device says %T", m)
+		}
+		if s := desk.device.Status(); s.Connection != launcher.ConnectionGreeting {
+			t.Errorf("status %+v", s)
+		}
+		desk.say(&launcher.ConnectAccepted{}, &launcher.RequestFileLayout{})
+		expectMessage[*launcher.ResponseFileLayout](desk)
+		if s := desk.device.Status(); s.Connection != launcher.ConnectionUp || s.Desk != "127.0.0.1:3413" || s.Own {
+			t.Errorf("status %+v", s)
+		}
+	})
+}
+
+func TestGreetingOfAnotherProgram(t *testing.T) {
+	for name, answer := range map[string]string{"another signature": "\x02DERemLaunchSrv-1\x00\x00\x00\x00", "too short": "\x02DERemLaunchSrv-0"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, setting{}, func(t *testing.T, o setting) {
+				desk := connectDevice(t, o)
+				expectMessage[*launcher.ConnectRequest](desk)
+				desk.conn.toDevice <- []byte(answer)
+				<-desk.conn.over
+				synctest.Wait()
+				if s := desk.device.Status(); s.Connection == launcher.ConnectionUp || !strings.Contains(s.Problem, "no remote launcher desk") {
+					t.Errorf("status %+v", s)
+				}
+			})
+		})
+	}
+}
+
+func TestGreetingThatNobodyAnswers(t *testing.T) {
+	bubble(t, setting{}, func(t *testing.T, o setting) {
+		desk := connectDevice(t, o)
+		begun := time.Now()
+		<-desk.conn.over
+		if took := time.Since(begun); took != 3*time.Minute {
+			t.Errorf("the device waited for %v", took)
+		}
+	})
+}
+
+// TestFeatures: our own mode needs the transport, the dialect and both features.
+func TestFeatures(t *testing.T) {
+	for _, c := range []struct {
+		protocol uint16
+		dialect  launcher.Dialect
+		want     launcher.Features
+	}{
+		{den.ProtocolRelease, launcher.Released, 0},
+		{den.ProtocolCollet, launcher.Released, launcher.FeatureCollet},
+		{den.ProtocolCollet, launcher.Draft, 0},
+	} {
+		bubble(t, setting{protocol: c.protocol, dialect: c.dialect}, func(t *testing.T, o setting) {
+			desk := connectDevice(t, o)
+			if m := expectMessage[*launcher.ConnectRequest](desk); m.SupportedFeatures != c.want {
+				t.Errorf("%+v: features %x", c, m.SupportedFeatures)
+			}
+			desk.say(&launcher.ConnectAccepted{EnabledFeatures: 1<<32 - 1})
+			synctest.Wait()
+			if own := desk.device.Status().Own; own != (c.want != 0) {
+				t.Errorf("%+v: own mode %v", c, own)
+			}
+		})
+	}
+}
+
+// TestKeepAlive: ten seconds after the last message of the desk, whatever the device says itself.
+func TestKeepAlive(t *testing.T) {
+	bubble(t, setting{}, func(t *testing.T, o setting) {
+		desk := greeted(t, o)
+		begun := time.Now()
+		next := func() time.Duration {
+			for {
+				if _, is := desk.hearAny(time.Hour).(*launcher.KeepAlive); is {
+					return time.Since(begun)
+				}
+			}
+		}
+		for want := 10 * time.Second; want < time.Minute; want += 10 * time.Second {
+			if at := next(); at != want {
+				t.Errorf("keep-alive after %v, want %v", at, want)
+			}
+		}
+		time.Sleep(4 * time.Second)
+		desk.say(&launcher.KeepAlive{})
+		desk.device.Say(launcher.Line{Text: "own words do not count"})
+		begun = time.Now()
+		if at := next(); at != 10*time.Second {
+			t.Errorf("keep-alive %v after a message", at)
+		}
+	})
+}
+
+// TestReconnect: for ever, and never more than two seconds apart.
+func TestReconnect(t *testing.T) {
+	bubble(t, setting{}, func(t *testing.T, o setting) {
+		device, err := launcher.NewDevice(launcher.DeviceOptions{FS: o.fsys, Name: "d"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		desk := &deskEnd{t: t, device: device}
+		var at []time.Time
+		conns := make(chan *memConn, 1)
+		away := errors.New("the desk is away")
+		desk.runWith(func(context.Context) (launcher.DeviceConn, error) {
+			if at = append(at, time.Now()); len(at)%8 != 0 {
+				return nil, away
+			}
+			conn := newMemConn(0)
+			conns <- conn
+			return conn, nil
+		})
+		for range 3 {
+			desk.conn = <-conns
+			desk.greet()
+			time.Sleep(time.Minute)
+			if s := device.Status(); s.Connection != launcher.ConnectionUp || s.Problem != "" {
+				t.Errorf("status %+v", s)
+			}
+			desk.conn.Abort()
+			time.Sleep(time.Second / 2)
+			if s := device.Status(); s.Connection != launcher.ConnectionAway || s.Problem == "" {
+				t.Errorf("status %+v", s)
+			}
+		}
+		if err := device.Run(t.Context(), nil); !errors.Is(err, launcher.ErrBusy) {
+			t.Errorf("a second Run: %v", err)
+		}
+		desk.stop()
+		for i := 1; i < len(at); i++ {
+			if pause := at[i].Sub(at[i-1]); pause > 2*time.Second && i%8 != 0 {
+				t.Errorf("attempt %d came after %v", i, pause)
+			}
+		}
+		if first := at[1].Sub(at[0]); first > 100*time.Millisecond {
+			t.Errorf("the second attempt came after %v", first)
+		}
+		if s := device.Status(); s.Connection != launcher.ConnectionStopped {
+			t.Errorf("status %+v", s)
+		}
+	})
+}
+
+// TestRunState: the link tells the truth after linkUp, after each change, and again.
+func TestRunState(t *testing.T) {
+	apps := &fakeLauncher{says: []launcher.Line{{Source: "FakeApp", Text: "log line 0"}}}
+	bubble(t, setting{launcher: apps}, func(t *testing.T, o setting) {
+		desk := greeted(t, o)
+		state := desk.link()
+		value := func() uint64 { return state.Get(0).Unsigned(0) }
+		settle := func() { time.Sleep(5 * time.Second) }
+		if settle(); value() != 0 {
+			t.Error("stopped is not 0")
+		}
+		desk.say(&launcher.StartApplication{GameConfig: "<degame/>", ProfileName: "Low", Arguments: "-x 1"})
+		if m, is := desk.hearAny(time.Second).(*launcher.Logs); !is || m.Source != "FakeApp" || m.Message != "log line 0" || m.Level != launcher.LevelInfo {
+			t.Errorf("the line is %+v", m)
+		}
+		if settle(); value() != 1 {
+			t.Error("running is not 1")
+		}
+		if want := []launcher.StartRequest{{GameConfig: "<degame/>", Profile: "Low", Arguments: "-x 1"}}; !reflect.DeepEqual(apps.requests, want) {
+			t.Errorf("started %+v", apps.requests)
+		}
+		again := desk.link() // the desk's initial value 0 overwrote ours
+		if settle(); again.Get(0).Unsigned(0) != 1 {
+			t.Error("a new link does not learn that it runs")
+		}
+		state = again
+		desk.say(&launcher.StartApplication{})
+		if settle(); len(apps.requests) != 1 {
+			t.Error("a second application was started")
+		}
+		desk.say(&launcher.StopApplication{Mode: launcher.StopAsk})
+		if settle(); value() != 0 || apps.last().asked != 1 {
+			t.Errorf("after stop the value is %d", value())
+		}
+		apps.stubborn = true
+		desk.say(&launcher.StartApplication{})
+		settle()
+		desk.say(&launcher.StopApplication{Mode: launcher.StopAsk})
+		if settle(); value() != 1 || desk.device.Status().Run != launcher.PhaseStopping {
+			t.Errorf("a stubborn one: value %d, %s", value(), desk.device.Status().Run)
+		}
+		desk.say(&launcher.StopApplication{Mode: launcher.StopKill})
+		if settle(); value() != 0 || desk.device.Status().Run != launcher.PhaseStopped {
+			t.Error("a killed one runs")
+		}
+	})
+}
+
+// TestStartThatFails shows in the log, and the run state stays.
+func TestStartThatFails(t *testing.T) {
+	apps := &fakeLauncher{refuse: errors.New("no pathConfig: add it to the game")}
+	for _, l := range []launcher.Launcher{apps, nil} {
+		bubble(t, setting{launcher: l}, func(t *testing.T, o setting) {
+			desk := greeted(t, o)
+			state := desk.link()
+			desk.say(&launcher.StartApplication{})
+			m, is := desk.hearAny(time.Second).(*launcher.Logs)
+			if !is || m.Level != launcher.LevelError || !strings.HasPrefix(m.Message, "start: ") {
+				t.Errorf("told as %+v", m)
+			}
+			if time.Sleep(time.Second); state.Get(0).Unsigned(0) != 0 {
+				t.Error("it runs")
+			}
+		})
+	}
+}
+
+// TestStopByHand asks, and kills after five seconds; the end of the device does so, too.
+func TestStopByHand(t *testing.T) {
+	apps := &fakeLauncher{stubborn: true}
+	bubble(t, setting{launcher: apps}, func(t *testing.T, o setting) {
+		desk := greeted(t, o)
+		for _, stop := range []func(){desk.device.Stop, desk.stop} {
+			if err := desk.device.Start(launcher.StartRequest{Profile: "Low"}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if err := desk.device.Start(launcher.StartRequest{}); !errors.Is(err, launcher.ErrBusy) {
+				t.Errorf("a second one: %v", err)
+			}
+			begun := time.Now()
+			stop()
+			<-apps.last().done
+			if took := time.Since(begun); took != 5*time.Second || apps.last().asked != 1 {
+				t.Errorf("ended after %v, asked %d times", took, apps.last().asked)
+			}
+			synctest.Wait()
+		}
+		if r, known := desk.device.LastStart(); !known || r.Profile != "Low" {
+			t.Errorf("last start %+v", r)
+		}
+		if err := desk.device.Start(launcher.StartRequest{}); err == nil {
+			t.Error("a device that ended starts something")
+		}
+	})
+}
+
+func TestPropertiesOfProfiles(t *testing.T) {
+	bubble(t, setting{launcher: &fakeLauncher{}}, func(t *testing.T, o setting) {
+		desk := greeted(t, o)
+		for property, value := range map[string]string{"profiles.names": "Default\nLow", "profiles.default": "Default", "else": ""} {
+			desk.answers(&launcher.RequestSystemProperty{Property: property}, &launcher.ResponseSystemProperty{Property: property, Value: value})
+		}
+	})
+}
+
+// TestHashAnswersAreHeldBack: until a desk of protocol 0 has asked for nothing for 100 ms.
+func TestHashAnswersAreHeldBack(t *testing.T) {
+	for _, protocol := range []uint16{den.ProtocolRelease, den.ProtocolCollet} {
+		bubble(t, setting{protocol: protocol}, func(t *testing.T, o setting) {
+			desk := greeted(t, o)
+			for i := range 400 {
+				desk.say(&launcher.RequestFileBlockHashes{Path: fmt.Sprint(i), BlockSize: 1_024_000})
+				if i%100 == 99 {
+					time.Sleep(60 * time.Millisecond)
+				}
+			}
+			last := time.Now().Add(-60 * time.Millisecond)
+			for i := range 400 {
+				m := expectMessage[*launcher.ResponseFileBlockHashes](desk)
+				if m.Path != fmt.Sprint(i) {
+					t.Fatalf("answer %d is about %q", i, m.Path)
+				}
+			}
+			if held := time.Since(last); (held < 100*time.Millisecond) == (protocol == den.ProtocolRelease) || held > 110*time.Millisecond {
+				t.Errorf("protocol %x: the answers came after %v", protocol, held)
+			}
+		})
+	}
+}
