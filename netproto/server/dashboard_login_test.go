@@ -14,11 +14,13 @@ import (
 // TestDashboardHeaders keeps a browser from anything that the page did not bring.
 func TestDashboardHeaders(t *testing.T) {
 	_, _, b := governed(t)
-	for path, kind := range map[string]string{"/admin": "text/html; charset=utf-8", "/admin/style.css": "text/css; charset=utf-8", "/admin/script.js": "text/javascript; charset=utf-8"} {
-		b.get(200, path)
+	for path, kind := range map[string]string{"/admin": "text/html; charset=utf-8", "/admin/style.css": "text/css; charset=utf-8", "/admin/script.js": "text/javascript; charset=utf-8", "/admin/icon.svg": "image/svg+xml", "/admin/login": "text/html; charset=utf-8", "/admin/nothing": "text/html; charset=utf-8"} {
+		status := map[string]int{"/admin/login": 303, "/admin/nothing": 404}[path]
+		b.get(max(status, 200), path)
 		policy := b.head.Get("Content-Security-Policy")
 		if b.head.Get("Content-Type") != kind || b.head.Get("X-Content-Type-Options") != "nosniff" || b.head.Get("Cache-Control") != "no-store" ||
-			!strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") {
+			!strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") || b.head.Get("X-Frame-Options") != "DENY" ||
+			b.head.Get("Cross-Origin-Resource-Policy") != "same-origin" || b.head.Get("Cross-Origin-Opener-Policy") != "same-origin" || b.head.Get("Referrer-Policy") != "same-origin" {
 			t.Errorf("%s: %v", path, b.head)
 		}
 	}

@@ -29,7 +29,7 @@ func TestDashboardListsPlayers(t *testing.T) {
 	floors(t, o, map[string]int32{"ann": 8, "anton": 6, "bob": 5, "zoë & <b>": 8, "1": 7})
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 6, 7 })
 	b.get(200, "/admin/players")
-	b.shows("ann", "anton", "bob", "zoë & <b>", "above the active range", "shut out", "any active version", "not every active version", "/admin/player?id=zo%c3%ab%20%26%20%3cb%3e")
+	b.shows("ann", "anton", "bob", "zoë & <b>", "above the active range", "shut out", "any active version", "only from its floor on", "/admin/player?id=zo%c3%ab%20%26%20%3cb%3e")
 	if strings.Contains(b.last, "& <b>") || strings.Index(b.last, ">ann<") > strings.Index(b.last, ">bob<") {
 		t.Error("names are not text, or not in order")
 	}

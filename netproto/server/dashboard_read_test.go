@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"html"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -114,5 +116,36 @@ func TestDashboardHistoryPages(t *testing.T) {
 	}
 	if len(seen) != changes+1 || pages != 3 {
 		t.Errorf("%d records on %d pages", len(seen), pages)
+	}
+}
+
+// TestDashboardShowsNothingOfClients but what it knows itself: names of targets, builds and branches that a client makes up are
+// counted as others, and the account that it plays with is text.
+func TestDashboardShowsNothingOfClients(t *testing.T) {
+	h, o, b := governed(t)
+	const evil = `</td><script>alert(1)</script>"'`
+	said := func(s *netproto.HelloTags) {
+		s.Build.ID, s.Build.Branch, s.Content, s.Account = evil, evil[:32], evil, evil
+	}
+	m := client(7, evil, said)
+	m.Compatibility = evil
+	p, _ := h.ask(t, m)
+	stays(t, p)
+	stays(t, h.expect(t, client(7, "Linux-x64", said), compat.Accept, compat.RuleAccept))
+	for _, path := range []string{"/admin", "/admin/live", "/admin/audit", "/admin/players", "/admin/players?prefix=" + url.QueryEscape(evil), "/admin/player?id=" + url.QueryEscape(evil), "/admin/try"} {
+		b.get(200, path)
+		b.lacks("<script>alert", "</td><script")
+	}
+	b.get(200, "/admin")
+	b.send(200, "/admin/review", "section", "range", "active_min", "8", "active_max", "8")
+	b.lacks("<script>alert")
+	b.shows("other", "Linux-x64")
+	if strings.Count(html.UnescapeString(b.last), evil) != 0 {
+		t.Error("the review shows what a client has made up")
+	}
+	b.get(200, "/admin/players")
+	b.shows(evil)
+	if floor, err := o.Floor(evil); floor != 7 || err != nil {
+		t.Errorf("the account's floor is %d, %v", floor, err)
 	}
 }

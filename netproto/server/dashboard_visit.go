@@ -103,8 +103,9 @@ func (v *visits) leave(id string) {
 	delete(v.all, sumOf(id))
 }
 
-// who is whose token a browser has logged in with, if it is still one of tokens.
-func (v *visits) who(id string, tokens []Token, now time.Time) (Token, bool) {
+// who is whose token a browser has logged in with, if it is still one of tokens. What a page asks for by itself is no reason to stay
+// logged in: then nobody is there.
+func (v *visits) who(id string, tokens []Token, now time.Time, byItself bool) (Token, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	l := v.all[sumOf(id)]
@@ -116,7 +117,9 @@ func (v *visits) who(id string, tokens []Token, now time.Time) (Token, bool) {
 		delete(v.all, sumOf(id))
 		return Token{}, false
 	}
-	l.seen = now
+	if !byItself {
+		l.seen = now
+	}
 	return tokens[at], true
 }
 
@@ -138,7 +141,7 @@ func (d *desk) recognise(w http.ResponseWriter, r *http.Request) {
 		d.by, d.known = Actor{Name: localActor, Role: RoleEdit, Source: compat.SourceDashboard, Remote: remote}, true
 		return
 	}
-	if t, is := d.visits.who(d.visit.id, *d.op.tokens.Load(), time.Now()); is {
+	if t, is := d.visits.who(d.visit.id, *d.op.tokens.Load(), time.Now(), r.URL.Path == boardPath+"/live"); is {
 		d.by, d.known = Actor{Name: t.Name, Role: t.Role, Source: compat.SourceDashboard, Remote: remote}, true
 	}
 }

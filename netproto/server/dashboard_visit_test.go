@@ -22,7 +22,7 @@ func TestVisitsEnd(t *testing.T) {
 		return v, b
 	}
 	is := func(v *visits, b visit, tokens []Token, after time.Duration) bool {
-		_, known := v.who(b.id, tokens, at.Add(after))
+		_, known := v.who(b.id, tokens, at.Add(after), false)
 		return known
 	}
 	tokens := []Token{{Name: "other"}, token}
@@ -47,12 +47,21 @@ func TestVisitsEnd(t *testing.T) {
 		v.enter(b.id, token, at)
 	}
 	role := Token{Name: "ops", Role: RoleView, Sum: token.Sum}
-	if got, known := v.who(b.id, []Token{role}, at); !known || got.Role != RoleView {
+	if got, known := v.who(b.id, []Token{role}, at, false); !known || got.Role != RoleView {
 		t.Errorf("the role is that of the login, not of the token: %v", got)
 	}
 	v.leave(b.id)
 	if is(v, b, tokens, 0) {
 		t.Error("logged out")
+	}
+	v, b = logged()
+	for after := time.Minute; after <= visitIdle; after += time.Minute {
+		if _, known := v.who(b.id, tokens, at.Add(after), true); !known {
+			t.Errorf("a page that asks by itself is a stranger after %v", after)
+		}
+	}
+	if _, known := v.who(b.id, tokens, at.Add(visitIdle+time.Second), true); known {
+		t.Error("a page that nobody looks at stays logged in")
 	}
 }
 
@@ -68,7 +77,7 @@ func TestVisitsAreBounded(t *testing.T) {
 	}
 	end := at.Add(time.Duration(len(all)) * time.Second)
 	for i, b := range all {
-		if _, known := v.who(b.id, []Token{token}, end); known != (i >= 3) {
+		if _, known := v.who(b.id, []Token{token}, end, false); known != (i >= 3) {
 			t.Errorf("browser %d: %v", i, known)
 		}
 	}
