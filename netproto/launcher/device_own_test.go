@@ -1,0 +1,340 @@
+package launcher_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"collet/netproto/den"
+	"collet/netproto/launcher"
+)
+
+// ownData is newData for a desk of our own mode.
+func ownData(t testing.TB, files map[string]string) (root string, desk *deskEnd) {
+	t.Helper()
+	root, o := newData(t, files)
+	o.protocol = den.ProtocolCollet
+	return root, greeted(t, o)
+}
+
+// tree asks for the layout, telling what is known, and puts it together from what comes.
+func (d *deskEnd) tree(known ...*launcher.Layout) (layout *launcher.Layout, messages int, parts []launcher.FilePart) {
+	d.t.Helper()
+	request := &launcher.RequestTree{}
+	bases := map[launcher.Hash]*launcher.Layout{{}: new(launcher.Layout)}
+	for _, l := range known {
+		request.Known = append(request.Known, l.Digest())
+		bases[l.Digest()] = l
+	}
+	d.say(request)
+	var removed []string
+	var files []launcher.File
+	for {
+		m := expectMessage[*launcher.ResponseTree](d)
+		if size, _ := launcher.Size(launcher.Released, m); size > launcher.MaxBulk {
+			d.t.Errorf("a message of %d bytes", size)
+		}
+		messages++
+		removed, files = append(removed, m.Removed...), append(files, m.Files...)
+		if m.Flags&launcher.TreeLast == 0 {
+			continue
+		}
+		base := bases[m.Base]
+		if base == nil {
+			d.t.Fatalf("the base %v is not known here", m.Base)
+		}
+		if layout = base.With(removed, files); layout.Digest() != m.Digest {
+			d.t.Fatal("what came does not have the digest that was told")
+		}
+		return layout, messages, m.Parts
+	}
+}
+
+func TestOwnTree(t *testing.T) {
+	files := map[string]string{"a": "1", "b/c": "2"}
+	root, desk := ownData(t, files)
+	first, n, _ := desk.tree()
+	if expect(t, first, files); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+	desk.say(&launcher.RequestTree{Known: []launcher.Hash{{1}, first.Digest()}})
+	want := &launcher.ResponseTree{Flags: launcher.TreeLast, Base: first.Digest(), Digest: first.Digest(), Removed: []string{}, Files: []launcher.File{}, Parts: []launcher.FilePart{}}
+	if got := expectMessage[*launcher.ResponseTree](desk); !reflect.DeepEqual(got, want) {
+		t.Errorf("a layout that is known was answered %+v", got)
+	}
+	plant(t, root, map[string]string{"d": "4"})
+	if err := os.Remove(filepath.Join(root, "a")); err != nil {
+		t.Fatal(err)
+	}
+	desk.say(&launcher.RequestTree{Known: []launcher.Hash{first.Digest()}})
+	got := expectMessage[*launcher.ResponseTree](desk)
+	if got.Base != first.Digest() || !slices.Equal(got.Removed, []string{"a"}) || len(got.Files) != 1 || got.Files[0].Path != "d" {
+		t.Errorf("a change was answered %+v", got)
+	}
+	expect(t, first.With(got.Removed, got.Files), map[string]string{"b/c": "2", "d": "4"})
+}
+
+// TestOwnTreeOfMany comes in pieces of a bounded size.
+func TestOwnTreeOfMany(t *testing.T) {
+	files := map[string]string{}
+	for i := range 3000 {
+		files[fmt.Sprintf("%s/%d", strings.Repeat("long", 40), i)] = ""
+	}
+	root, desk := ownData(t, files)
+	layout, n, _ := desk.tree()
+	if expect(t, layout, files); n < 3 {
+		t.Errorf("%d messages", n)
+	}
+	if err := os.RemoveAll(filepath.Join(root, strings.Repeat("long", 40))); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, func() *launcher.Layout { l, _, _ := desk.tree(layout); return l }(), nil)
+}
+
+func TestOwnBatches(t *testing.T) {
+	root, desk := ownData(t, map[string]string{"old": "o", "dir/x": "x"})
+	put := func(path, content string) launcher.PutFile {
+		return launcher.PutFile{Path: path, Hash: sha256.Sum256([]byte(content)), Data: []byte(content)}
+	}
+	wrong := put("wrong", "w")
+	wrong.Data = []byte("v")
+	desk.say(&launcher.PutFiles{Batch: 7, Files: []launcher.PutFile{put("a", "1"), put("../b", "2"), wrong, put("sub/deep/c", ""), put("old", "new")}})
+	got := expectMessage[*launcher.BatchReport](desk)
+	if got.Batch != 7 || len(got.Failures) != 2 || got.Failures[0].Index != 1 || got.Failures[0].Result != launcher.Failure ||
+		got.Failures[1].Index != 2 || got.Failures[1].Result != launcher.HashMismatch || got.Failures[0].Text == "" {
+		t.Errorf("report %+v", got)
+	}
+	desk.answers(&launcher.DeleteFiles{Batch: 8, Paths: []string{"gone", "dir/x"}}, &launcher.BatchReport{Batch: 8, Failures: []launcher.BatchFailure{}})
+	desk.say(&launcher.DeleteFiles{Batch: 9, Paths: []string{"a", "/etc"}})
+	if got := expectMessage[*launcher.BatchReport](desk); len(got.Failures) != 1 || got.Failures[0].Index != 1 {
+		t.Errorf("report %+v", got)
+	}
+	expectDisk(t, root, map[string]string{"old": "new", "sub/": "", "sub/deep/": "", "sub/deep/c": ""})
+	expectNoParts(t, root)
+	if s := desk.device.Status(); s.Files != 3 || s.Deleted != 3 || s.Failed != 3 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// send sends blocks of an open file.
+func (d *deskEnd) send(handle uint32, content string, size int, blocks ...int) {
+	for _, i := range blocks {
+		d.say(&launcher.FileBlock{File: handle, Index: uint32(i), Data: []byte(content[i*size : min(len(content), (i+1)*size)])})
+	}
+}
+
+// closes ends a file and returns how, with the blocks that were confirmed before.
+func (d *deskEnd) closes(handle uint32) (result launcher.Result, text string, confirmed uint32) {
+	d.t.Helper()
+	d.say(&launcher.CloseFile{File: handle})
+	for {
+		switch m := d.hear().(type) {
+		case *launcher.BlocksWritten:
+			confirmed = m.Count
+		case *launcher.FileClosed:
+			if m.File != handle {
+				d.t.Fatalf("%+v, want the end of %d", m, handle)
+			}
+			return m.Result, m.Text, confirmed
+		default:
+			d.t.Fatalf("%T", m)
+		}
+	}
+}
+
+// opening is an OpenFile for a content.
+func opening(handle uint32, path, content string, size int) *launcher.OpenFile {
+	return &launcher.OpenFile{File: handle, Path: path, Size: uint64(len(content)), BlockSize: uint32(size), Hash: sha256.Sum256([]byte(content))}
+}
+
+func TestOwnFiles(t *testing.T) {
+	old := strings.Repeat("0123456789", 400)
+	root, desk := ownData(t, map[string]string{"f": old, "src": old})
+	content := strings.Repeat("abcdefgh", 10_000)
+	desk.say(opening(1, "new", content, 1000), opening(2, "empty", "", 1000))
+	for i := range 80 {
+		desk.send(1, content, 1000, i)
+	}
+	if r, text, confirmed := desk.closes(1); r != launcher.Success || confirmed != 80 {
+		t.Errorf("%v %s, %d blocks confirmed", r, text, confirmed)
+	}
+	if r, text, _ := desk.closes(2); r != launcher.Success {
+		t.Errorf("an empty file: %v %s", r, text)
+	}
+	changed := old[:1000] + strings.Repeat("x", 1000) + old[2000:] + "longer"
+	delta := opening(1, "f", changed, 1000)
+	delta.Base = "f"
+	desk.say(delta)
+	desk.send(1, changed, 1000, 4, 1)
+	if r, text, _ := desk.closes(1); r != launcher.Success {
+		t.Errorf("a delta: %v %s", r, text)
+	}
+	renamed := opening(3, "dst/renamed", old, 1000)
+	renamed.Base = "src"
+	desk.say(renamed)
+	if r, text, _ := desk.closes(3); r != launcher.Success {
+		t.Errorf("another name: %v %s", r, text)
+	}
+	expectDisk(t, root, map[string]string{"f": changed, "src": old, "new": content, "empty": "", "dst/": "", "dst/renamed": old})
+	expectNoParts(t, root)
+}
+
+// TestOwnFilesThatFail: the desk hears it once, as soon as it is known, with a reason.
+func TestOwnFilesThatFail(t *testing.T) {
+	root, desk := ownData(t, map[string]string{"f": "old"})
+	content := strings.Repeat("x", 2500)
+	fails := func(what string, m *launcher.OpenFile) {
+		t.Helper()
+		desk.say(m)
+		got := expectMessage[*launcher.FileClosed](desk)
+		if got.File != m.File || got.Result != launcher.Failure || got.Text == "" {
+			t.Errorf("%s: %+v", what, got)
+		}
+		desk.send(m.File, content, 1000, 0, 1)
+		desk.say(&launcher.CloseFile{File: m.File})
+	}
+	with := func(change func(*launcher.OpenFile)) *launcher.OpenFile {
+		m := opening(9, "f", content, 1000)
+		change(m)
+		return m
+	}
+	fails("path", with(func(m *launcher.OpenFile) { m.Path = "../f" }))
+	fails("base", with(func(m *launcher.OpenFile) { m.Base = "/etc/passwd" }))
+	fails("block size", with(func(m *launcher.OpenFile) { m.BlockSize = 0 }))
+	fails("large block", with(func(m *launcher.OpenFile) { m.BlockSize = launcher.MaxBlock + 1 }))
+	fails("odd start", with(func(m *launcher.OpenFile) { m.Start = 1 }))
+	fails("no part", with(func(m *launcher.OpenFile) { m.Start = 1000 }))
+	desk.say(opening(1, "f", content, 1000), opening(1, "g", content, 1000))
+	if got := expectMessage[*launcher.FileClosed](desk); got.File != 1 || got.Result != launcher.Failure {
+		t.Errorf("a handle that is taken: %+v", got)
+	}
+	desk.send(1, content, 1000, 0, 2)
+	if r, text, _ := desk.closes(1); r != launcher.Failure || !strings.Contains(text, "never sent") {
+		t.Errorf("a block too few: %v %q", r, text)
+	}
+	desk.say(opening(1, "f", content, 1000))
+	desk.send(1, strings.ToUpper(content), 1000, 0, 1, 2)
+	if r, _, _ := desk.closes(1); r != launcher.HashMismatch {
+		t.Errorf("other bytes: %v", r)
+	}
+	for _, m := range []*launcher.FileBlock{{File: 1, Index: 3}, {File: 1, Index: 0, Data: []byte("x")}, {File: 1, Index: 2, Data: []byte(content[:501])}} {
+		desk.say(opening(1, "f", content, 1000), m)
+		if got := expectMessage[*launcher.FileClosed](desk); got.Result != launcher.Failure {
+			t.Errorf("block %d of %d bytes: %+v", m.Index, len(m.Data), got)
+		}
+	}
+	expectDisk(t, root, map[string]string{"f": "old"})
+	expectNoParts(t, root)
+}
+
+// TestOpenFilesAreBounded: one more than the cap is refused.
+func TestOpenFilesAreBounded(t *testing.T) {
+	_, desk := ownData(t, nil)
+	for i := range launcher.MaxOpenFiles + 1 {
+		desk.say(opening(uint32(i), fmt.Sprint(i), "x", 1))
+	}
+	if got := expectMessage[*launcher.FileClosed](desk); got.File != launcher.MaxOpenFiles || got.Result != launcher.Failure {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestInterruptedFile: the beginning of a large file outlives the connection and the process, and is not sent again.
+func TestInterruptedFile(t *testing.T) {
+	const block = 1 << 20
+	content := strings.Repeat("0123456789abcdef", 6*block/16) + "tail"
+	root, desk := ownData(t, nil)
+	desk.say(opening(1, "big", content, block), opening(2, "twin", content, block), opening(3, "small", "s", block))
+	desk.send(1, content, block, 0, 1, 2, 3)
+	desk.send(2, content, block, 0, 1)
+	for confirmed := uint32(0); confirmed < 4; {
+		if m := expectMessage[*launcher.BlocksWritten](desk); m.File == 1 {
+			confirmed = m.Count
+		}
+	}
+	desk.stop()
+	plant(t, root, map[string]string{launcher.StateFolder + "/parts/w9": "half", launcher.StateFolder + "/parts/else": "?"})
+	again := greeted(t, setting{fsys: open(t, root), protocol: den.ProtocolCollet, name: "d"})
+	_, _, parts := again.tree()
+	want := []launcher.FilePart{{Hash: sha256.Sum256([]byte(content)), Size: uint64(len(content)), Have: 4 * block}}
+	if !slices.Equal(parts, want) {
+		t.Fatalf("parts %+v", parts)
+	}
+	m := opening(1, "big", content, block)
+	m.Start = 3 * block
+	again.say(m)
+	again.send(1, content, block, 3, 4, 5, 6)
+	if r, text, confirmed := again.closes(1); r != launcher.Success || confirmed != 3 {
+		t.Errorf("%v %s, %d confirmed", r, text, confirmed)
+	}
+	if got := onDisk(t, root); len(got) != 1 || got["big"] != content {
+		t.Errorf("%d files", len(got))
+	}
+	expectNoParts(t, root)
+}
+
+// TestDamagedPart: what was kept is verified like everything else.
+func TestDamagedPart(t *testing.T) {
+	const block = 1 << 20
+	content := strings.Repeat("0123456789abcdef", 5*block/16)
+	root, desk := ownData(t, nil)
+	desk.say(opening(1, "big", content, block))
+	desk.send(1, content, block, 0, 1, 2)
+	for expectMessage[*launcher.BlocksWritten](desk).Count < 3 {
+	}
+	desk.stop()
+	entries, err := os.ReadDir(filepath.Join(root, launcher.StateFolder, "parts"))
+	if err != nil || len(entries) != 1 {
+		t.Fatal(entries, err)
+	}
+	name := filepath.Join(root, launcher.StateFolder, "parts", entries[0].Name())
+	if err := os.WriteFile(name, []byte(strings.Repeat("!", 3*block)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again := greeted(t, setting{fsys: open(t, root), protocol: den.ProtocolCollet, name: "d"})
+	m := opening(1, "big", content, block)
+	m.Start = 3 * block
+	again.say(m)
+	again.send(1, content, block, 3, 4)
+	if r, _, _ := again.closes(1); r != launcher.HashMismatch {
+		t.Error(r)
+	}
+	expectDisk(t, root, map[string]string{})
+	expectNoParts(t, root)
+}
+
+func TestOwnBlocks(t *testing.T) {
+	data := strings.Repeat("0123456789", 100_000)
+	_, desk := ownData(t, map[string]string{"f": data})
+	desk.say(&launcher.RequestBlocks{Path: "f", BlockSize: 100})
+	var got []launcher.Hash
+	for {
+		m := expectMessage[*launcher.ResponseBlocks](desk)
+		if m.Path != "f" || m.BlockSize != 100 || m.Size != 1_000_000 || int(m.First) != len(got) {
+			t.Fatalf("after %d hashes: %+v", len(got), m.First)
+		}
+		if got = append(got, m.Hashes...); m.Flags&launcher.BlocksLast != 0 {
+			break
+		}
+	}
+	if !slices.Equal(got, blocksOf(data, 100)) {
+		t.Errorf("%d hashes", len(got))
+	}
+	for _, m := range []*launcher.RequestBlocks{{Path: "f"}, {Path: "gone", BlockSize: 9}, {Path: "../f", BlockSize: 9}} {
+		desk.answers(m, &launcher.ResponseBlocks{Path: m.Path, BlockSize: m.BlockSize, Flags: launcher.BlocksLast | launcher.BlocksFailed, Hashes: []launcher.Hash{}})
+	}
+}
+
+func TestPlanIsShown(t *testing.T) {
+	_, desk := ownData(t, nil)
+	desk.tree()
+	desk.say(&launcher.PushPlan{Files: 3, Bytes: 500, Deletes: 1}, opening(1, "f", "x", 1))
+	desk.closes(1)
+	if s := desk.device.Status(); s.FilesTotal != 3 || s.BytesTotal != 500 || s.File != "f" {
+		t.Errorf("status %+v", s)
+	}
+}
