@@ -42,12 +42,40 @@ type EvaluateAnswer struct {
 	Forecast *Forecast      `json:"forecast,omitempty"`
 }
 
+// Rules are numbers of rules. As JSON they are a list of numbers: a plain []uint8 would be base64.
+type Rules []uint8
+
+// MarshalJSON implements json.Marshaler.
+func (r Rules) MarshalJSON() ([]byte, error) {
+	numbers := make([]int, len(r))
+	for i, rule := range r {
+		numbers[i] = int(rule)
+	}
+	return json.Marshal(numbers)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Rules) UnmarshalJSON(text []byte) error {
+	var numbers []uint16 // which is no text of bytes to package json
+	if err := json.Unmarshal(text, &numbers); err != nil {
+		return err
+	}
+	*r = make(Rules, len(numbers))
+	for i, n := range numbers {
+		if n > 255 {
+			return fmt.Errorf("there is no rule %d", n)
+		}
+		(*r)[i] = uint8(n)
+	}
+	return nil
+}
+
 // VerdictAnswer is a compat.Judgement for people and other programs.
 type VerdictAnswer struct {
 	Verdict    string           `json:"verdict"`
 	Code       uint8            `json:"code"`
 	Rule       uint8            `json:"rule"`
-	Reasons    []uint8          `json:"reasons"` // rules that apply, each by itself
+	Reasons    Rules            `json:"reasons"` // rules that apply, each by itself
 	Warnings   uint32           `json:"warnings"`
 	Pinned     bool             `json:"pinned"`
 	Age        string           `json:"age"`
@@ -201,7 +229,7 @@ func (o *Operator) verdict(ask HelloRequest) (*VerdictAnswer, error) {
 func (o *Operator) Explain(h compat.Hello, j compat.Judgement) *VerdictAnswer {
 	s := o.Snapshot()
 	a := &VerdictAnswer{
-		Verdict: j.Verdict.String(), Code: uint8(j.Verdict), Rule: uint8(j.Rule), Reasons: []uint8{}, Warnings: uint32(j.Warnings),
+		Verdict: j.Verdict.String(), Code: uint8(j.Verdict), Rule: uint8(j.Rule), Reasons: Rules{}, Warnings: uint32(j.Warnings),
 		Pinned: j.Pinned(), Age: j.Age.String(), Revision: j.Revision, RetryAfter: j.RetryAfter, MinPatch: j.MinPatch, Floor: j.Floor,
 		Redirect: j.Endpoint,
 	}
