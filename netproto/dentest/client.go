@@ -20,6 +20,7 @@ type ClientOptions struct {
 	Properties map[string]string // system properties; the two profile ones when nil
 	Order      []string          // files a layout answer lists first; the rest follows by name
 	KeepAlive  time.Duration     // 10 s when zero (3.8)
+	Mute       []byte            // codes of messages that are never sent, for the watchdogs of the other side
 	Start      func(c *ReferenceClient, m Message)
 	Stop       func(c *ReferenceClient, mode byte)
 }
@@ -183,7 +184,9 @@ func (c *ReferenceClient) send(to *Conn, payload []byte) {
 	select {
 	case <-to.ended:
 	default:
-		to.Send(payload)
+		if !slices.Contains(c.options.Mute, payload[0]) {
+			to.Send(payload)
+		}
 	}
 }
 

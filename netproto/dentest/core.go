@@ -66,6 +66,7 @@ type Core struct {
 
 	partial  []byte
 	started  bool
+	tainted  bool   // the message under way has a stored copy of an older one in it
 	biggest  []byte // what pooled buffers have grown to, when slow
 	wedged   bool
 	closed   bool
@@ -113,6 +114,9 @@ func (c *Core) Send(now time.Time, payload []byte) {
 func (c *Core) SendUnreliable(payload []byte) {
 	c.emit(append([]byte{CmdMessage}, payload...))
 }
+
+// Raw sends a datagram as it is, for tests of what no released program sends.
+func (c *Core) Raw(datagram []byte) { c.emit(datagram) }
 
 // push gives an entry the next number and sends it when it is among the first ten.
 func (c *Core) push(now time.Time, command byte, body []byte) {

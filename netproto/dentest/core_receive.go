@@ -105,11 +105,12 @@ func (c *Core) part(now time.Time, body []byte, stale bool) {
 	}
 	flags, data := body[0], body[1:]
 	if flags&partFirst != 0 {
-		if c.started && !stale {
+		if c.started && !stale && !c.tainted {
 			c.journal.violate("2.5", "a long message starts inside another, of which %d bytes have come", len(c.partial))
 		}
-		c.partial, c.started = nil, true
+		c.partial, c.started, c.tainted = nil, true, false
 	}
+	c.tainted = c.tainted || stale
 	if !c.started {
 		c.journal.note(NoteIgnored, "long part without a first part")
 		return
@@ -126,7 +127,7 @@ func (c *Core) part(now time.Time, body []byte, stale bool) {
 	if c.slow && len(whole) > len(c.biggest) {
 		c.biggest = make([]byte, len(whole))
 	}
-	c.app.Receive(now, whole, true, stale)
+	c.app.Receive(now, whole, true, c.tainted)
 }
 
 // longLink is code 11 as the released receiver reads it: it looks at the wrong bit for "last" and finishes on the first

@@ -192,7 +192,7 @@ func (e *Endpoint) tick() {
 	for _, c := range e.conns {
 		c.core.Tick(now)
 	}
-	if e.only != nil && e.only.asking != nil {
+	if e.only != nil && e.only.core == nil {
 		e.repeat(now, e.only)
 	}
 }

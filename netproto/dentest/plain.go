@@ -14,18 +14,19 @@ type Plain struct {
 
 	mu       sync.Mutex
 	messages [][]byte
-	stale    int
+	stale    [][]byte
 	changes  int
 	woken    chan struct{}
 }
 
-// Receive keeps the message.
+// Receive keeps the message, stored copies of old ones apart from the others.
 func (p *Plain) Receive(_ time.Time, payload []byte, _, stale bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.messages = append(p.messages, payload)
 	if stale {
-		p.stale++
+		p.stale = append(p.stale, payload)
+	} else {
+		p.messages = append(p.messages, payload)
 	}
 	p.wake()
 }
@@ -58,7 +59,14 @@ func (p *Plain) wake() {
 	p.woken = nil
 }
 
-// Messages are all that arrived so far.
+// Stale are the stored copies that came out a lap late (2.4).
+func (p *Plain) Stale() [][]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([][]byte(nil), p.stale...)
+}
+
+// Messages are all that arrived so far, without stored copies that came out a lap late.
 func (p *Plain) Messages() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -123,8 +123,8 @@ type Session struct {
 	sync       *synchronisation
 	inProgress int // files being written; not reset after a failure (4.2 #5)
 	changed    chan struct{}
-	sizes      map[byte]int // largest message by code
-	runs       []byte       // values of the run state as they came
+	overheard  *Overheard
+	runs       []byte // values of the run state as they came
 }
 
 // Name is what the device calls itself.

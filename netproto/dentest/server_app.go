@@ -43,6 +43,7 @@ func (d *Session) Receive(now time.Time, payload []byte, _, stale bool) {
 	case !d.accepted:
 		d.welcome(now, m)
 	default:
+		d.overheard.add(m)
 		d.answer(now, m, stale)
 	}
 }

@@ -1,0 +1,106 @@
+package dentest_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"collet/netproto/dentest"
+)
+
+// bad is a network of the issue: one per cent lost, two per cent out of order, one per cent doubled.
+func bad(delay time.Duration) dentest.Impairment {
+	return dentest.Impairment{Drop: 0.01, Reorder: 0.02, ReorderBy: 3 * time.Millisecond, Duplicate: 0.01, Delay: delay}
+}
+
+// TestDenTrapTwoLapsUnderLoss sends more than two laps to a reference receiver on a bad network. Every resend plants a
+// copy and every doubled datagram does; nothing may come twice, change or be missing.
+func TestDenTrapTwoLapsUnderLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two laps take a while")
+	}
+	const n = 2*65535 + 900
+	lossy := dentest.Impairment{Drop: 0.002, Reorder: 0.002, ReorderBy: time.Millisecond}
+	for seed := range uint64(2) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			p := denServes(t, dentest.ProxyOptions{Seed: seed, ToServer: lossy, ToClient: lossy}, nil)
+			must(t, p.pour(within(t, 4*time.Minute), 0, n))
+			p.whole(t, n)
+			p.clean(t)
+		})
+	}
+}
+
+// TestDenLongMessagesUnderLoss sends messages of all sizes to the reference on a bad network; probes for larger parts and
+// fillers must not tear a long message.
+func TestDenLongMessagesUnderLoss(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			p := denServes(t, dentest.ProxyOptions{Seed: seed, ToServer: bad(time.Millisecond), ToClient: bad(time.Millisecond)}, nil)
+			p.longs(t)
+		})
+	}
+}
+
+// TestDenPartsOnANarrowPath loses every datagram above 1500 bytes, as a path without fragments does; parts must come back
+// to a size that passes (5.1).
+func TestDenPartsOnANarrowPath(t *testing.T) {
+	wide := func(g *dentest.Datagram) bool { return len(g.Data) > 1472 }
+	p := denServes(t, dentest.ProxyOptions{Rules: []dentest.Rule{dentest.Drop(wide)}}, nil)
+	p.longs(t)
+}
+
+// TestDenPartsBecomeNarrow takes away what was possible in the middle of a connection.
+func TestDenPartsBecomeNarrow(t *testing.T) {
+	wide := func(g *dentest.Datagram) bool { return len(g.Data) > 1472 && g.At > 300*time.Millisecond }
+	p := denServes(t, dentest.ProxyOptions{Rules: []dentest.Rule{dentest.Drop(wide)}, ToClient: dentest.Impairment{Delay: time.Millisecond}}, nil)
+	p.longs(t)
+}
+
+// longs sends long and short messages for a while and compares them.
+func (p *pairing) longs(t *testing.T) {
+	t.Helper()
+	ctx := within(t, time.Minute)
+	var want [][]byte
+	for i, size := range []int{1, 1357, 1358, 2714, 65_000, 3, 200_000, 5000, 1, 40_000, 1_024_000, 9, 300_000, 61_000, 61_000, 61_000} {
+		m := dentest.Noise(uint64(i), size)
+		m[0] = 'm'
+		want = append(want, m)
+		must(t, p.den.Send(ctx, m))
+	}
+	must(t, p.den.Flush(ctx))
+	next := 0
+	for _, m := range p.genuine(t, len(want)) {
+		if m[0] == dentest.KeepAlive {
+			continue
+		}
+		if next == len(want) || !bytes.Equal(m, want[next]) {
+			t.Fatalf("message %d arrived with %d bytes, changed", next, len(m))
+		}
+		next++
+	}
+	t.Log(p.notes())
+	p.clean(t)
+}
+
+// TestDenReceivesUnderLoss takes messages of a reference sender on a bad network.
+func TestDenReceivesUnderLoss(t *testing.T) {
+	for seed := range uint64(2) {
+		p := denConnects(t, dentest.ProxyOptions{Seed: seed + 3, ToServer: bad(time.Millisecond), ToClient: bad(time.Millisecond)}, nil)
+		const n = 1000
+		p.ref.Do(func(now time.Time, core *dentest.Core) {
+			for i := range n {
+				core.Send(now, fmt.Append(nil, i))
+			}
+			core.Send(now, make([]byte, 50_000))
+		})
+		ctx := within(t, time.Minute)
+		must(t, p.draw(ctx, 0, n))
+		m, err := p.den.Receive(ctx)
+		if must(t, err); len(m.Payload) != 50_000 {
+			t.Errorf("the long message came with %d bytes", len(m.Payload))
+		}
+		p.clean(t)
+	}
+}
