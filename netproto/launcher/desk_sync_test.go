@@ -93,7 +93,7 @@ func TestSynchronises(t *testing.T) {
 // rule of the protocol is broken.
 func TestRandomTrees(t *testing.T) {
 	for _, dialect := range []Dialect{Released, Draft} {
-		for seed := range uint64(150) {
+		for seed := range uint64(100) {
 			t.Run(fmt.Sprint(dialect, "/", seed), func(t *testing.T) { randomTree(t, dialect, seed) })
 		}
 	}

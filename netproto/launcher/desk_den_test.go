@@ -1,0 +1,535 @@
+package launcher_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"collet/netproto/den"
+	"collet/netproto/dentest"
+	"collet/netproto/launcher"
+)
+
+// tree is what lies in a folder, by path.
+type tree map[string]string
+
+// big is content that is not the same twice.
+func big(seed uint64, size int) string {
+	random := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	data := make([]byte, size)
+	_, _ = random.Read(data)
+	return string(data)
+}
+
+func (tr tree) write(t *testing.T, root string) {
+	t.Helper()
+	for path, text := range tr {
+		name := filepath.Join(root, filepath.FromSlash(path))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// expectTree compares a folder with what should lie in it.
+func expectTree(t *testing.T, root string, want tree) {
+	t.Helper()
+	got := tree{}
+	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.Name() == launcher.StateFolder {
+			return fs.SkipDir
+		}
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return nil
+		}
+		data, err := os.ReadFile(name)
+		path, _ := filepath.Rel(root, name)
+		got[filepath.ToSlash(path)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(want)) {
+		if text, there := got[path]; !there || text != want[path] {
+			t.Errorf("%q: there %v, %d bytes, want %d", path, there, len(text), len(want[path]))
+		}
+		delete(got, path)
+	}
+	if len(got) > 0 {
+		t.Errorf("too much: %v", slices.Sorted(maps.Keys(got)))
+	}
+}
+
+// deskBench is a desk on a loopback socket.
+type deskBench struct {
+	t    *testing.T
+	desk *launcher.Desk
+	root string
+	addr netip.AddrPort
+	stop func() // of serving
+}
+
+func newDeskBench(t *testing.T, o launcher.DeskOptions, files tree) *deskBench {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
+	b := &deskBench{t: t, root: t.TempDir()}
+	files.write(t, b.root)
+	o.Root = b.root
+	b.serve(o, "127.0.0.1:0")
+	return b
+}
+
+func (b *deskBench) serve(o launcher.DeskOptions, address string) {
+	b.t.Helper()
+	listener, err := den.Listen(address, launcher.DeskTransport(den.Options{}))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	desk, err := launcher.NewDesk(o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.t.Context())
+	served := make(chan error, 1)
+	go func() { served <- desk.Serve(ctx, listener) }()
+	b.desk, b.addr = desk, listener.Addr()
+	stopped := false
+	b.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := errors.Join(<-served, listener.Close(), desk.Close()); err != nil {
+			b.t.Error(err)
+		}
+	}
+	b.t.Cleanup(b.stop)
+}
+
+// until waits for a state of the devices.
+func (b *deskBench) until(what string, is func([]launcher.DeviceInfo) bool) []launcher.DeviceInfo {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	defer cancel()
+	for range b.desk.Changes(ctx) {
+		if devices := b.desk.Devices(); is(devices) {
+			return devices
+		}
+	}
+	b.t.Fatalf("never: %s: %+v", what, b.desk.Devices())
+	return nil
+}
+
+func (b *deskBench) untilConnected(n int) []launcher.DeviceInfo {
+	b.t.Helper()
+	return b.until("connected", func(devices []launcher.DeviceInfo) bool {
+		connected := 0
+		for _, d := range devices {
+			if d.Connected {
+				connected++
+			}
+		}
+		return connected == n
+	})
+}
+
+// push pushes and wants every device to have everything.
+func (b *deskBench) push(o launcher.PushOptions) launcher.PushResult {
+	b.t.Helper()
+	result, err := b.desk.Push(b.t.Context(), o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, d := range result.Devices {
+		if d.Err != nil {
+			b.t.Fatalf("%s: %v", d.Device, d.Err)
+		}
+	}
+	return result
+}
+
+// reference connects a device that behaves as released ones do.
+func (b *deskBench) reference(o dentest.ClientOptions) *dentest.ReferenceClient {
+	b.t.Helper()
+	c := dentest.NewReferenceClient(o)
+	b.t.Cleanup(c.Close)
+	if err := c.Connect(b.t.Context(), b.addr.String()); err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
+// own connects a device of ours; the function ends it.
+func (b *deskBench) own(o launcher.DeviceOptions, protocols ...uint16) func() {
+	b.t.Helper()
+	device, err := launcher.NewDevice(o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.t.Context())
+	ran := make(chan error, 1)
+	dial := launcher.DialDesk(b.addr.String(), den.Options{Protocols: protocols})
+	go func() { ran <- device.Run(ctx, dial) }()
+	ended := false
+	end := func() {
+		if !ended {
+			ended = true
+			cancel()
+			<-ran
+			if err := device.Close(); err != nil {
+				b.t.Error(err)
+			}
+		}
+	}
+	b.t.Cleanup(end)
+	return end
+}
+
+var story = []tree{
+	{"a.txt": "hello\n", "empty.dat": "", "sub/part.bin": big(1, 1500), "big.pak": big(2, 300_000), "x/y/z": "1"},
+	{"a.txt": "HELLO\n", "sub/part.bin": big(1, 1500), "big.pak": big(2, 300_000)[:299_999] + "!", "x": "now a file", "new": ""},
+}
+
+// become changes the working copy to the next part of the story.
+func (b *deskBench) become(files tree) {
+	b.t.Helper()
+	entries, err := os.ReadDir(b.root)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(b.root, e.Name())); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	files.write(b.t, b.root)
+}
+
+// TestDeskWithReferenceDevice: what released devices do, over the real transport.
+func TestDeskWithReferenceDevice(t *testing.T) {
+	b := newDeskBench(t, launcher.DeskOptions{}, story[0])
+	data := t.TempDir()
+	tree{"a.txt": "jello\n", "old.txt": "x"}.write(t, data)
+	c := b.reference(dentest.ClientOptions{Root: data, Name: "Lab"})
+	b.untilConnected(1)
+	b.until("profiles", func(devices []launcher.DeviceInfo) bool {
+		return slices.Equal(devices[0].Profiles, []string{"Default", "Low"}) && devices[0].DefaultProfile == "Default"
+	})
+	for n, files := range story {
+		b.become(files)
+		before := c.FileBytes()
+		b.push(launcher.PushOptions{})
+		expectTree(t, data, files)
+		if sent := c.FileBytes() - before; n == 1 && sent > 80_000 {
+			t.Errorf("%d bytes for a change of one byte in a block of 60 KiB", sent)
+		}
+	}
+	before := c.FileBytes()
+	if again := b.push(launcher.PushOptions{}).Devices[0]; again.Written+again.Deleted+again.Blocks > 0 || c.FileBytes() != before {
+		t.Errorf("an unchanged push: %+v", again)
+	}
+	if c.Largest() > 64<<10 {
+		t.Errorf("a message of %d bytes", c.Largest())
+	}
+	if c.Crashed() {
+		t.Error("the desk did what ends a released device")
+	}
+}
+
+// TestDeskWithOwnDevice in our own mode, and with our device as a released one.
+func TestDeskWithOwnDevice(t *testing.T) {
+	for name, protocols := range map[string][]uint16{"own": nil, "released": {den.ProtocolRelease}} {
+		t.Run(name, func(t *testing.T) {
+			b := newDeskBench(t, launcher.DeskOptions{}, story[0])
+			data := t.TempDir()
+			tree{"a.txt": "jello\n", "old.txt": "x"}.write(t, data)
+			b.own(launcher.DeviceOptions{Root: data, Name: "Own"}, protocols...)
+			if got := b.untilConnected(1)[0].Own; got != (name == "own") {
+				t.Errorf("own mode: %v", got)
+			}
+			for _, files := range story {
+				b.become(files)
+				b.push(launcher.PushOptions{})
+				expectTree(t, data, files)
+			}
+			if again := b.push(launcher.PushOptions{}).Devices[0]; again.Written+again.Deleted+again.Blocks > 0 {
+				t.Errorf("an unchanged push: %+v", again)
+			}
+		})
+	}
+}
+
+// TestDraftOverDen: both ends in the dialect of seed 003.
+func TestDraftOverDen(t *testing.T) {
+	b := newDeskBench(t, launcher.DeskOptions{Dialect: launcher.Draft}, story[0])
+	data := t.TempDir()
+	b.own(launcher.DeviceOptions{Root: data, Name: "Draft", Dialect: launcher.Draft})
+	b.untilConnected(1)
+	for _, files := range story {
+		b.become(files)
+		b.push(launcher.PushOptions{})
+		expectTree(t, data, files)
+	}
+}
+
+// TestStartStopAndLogs with a released device: run state, lines, and a start that leads nowhere.
+func TestStartStopAndLogs(t *testing.T) {
+	b := newDeskBench(t, launcher.DeskOptions{Times: launcher.DeskTimes{Start: 500 * time.Millisecond, Stop: 100 * time.Millisecond}}, nil)
+	starts := 0
+	c := b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: "Lab",
+		Start: func(c *dentest.ReferenceClient, _ dentest.Message) {
+			c.Log(2, "Game", "starting")
+			if starts++; starts < 3 {
+				c.SetRunning(true)
+			}
+		},
+		Stop: func(c *dentest.ReferenceClient, mode byte) {
+			if mode == 1 { // it does not listen to requests
+				c.SetRunning(false)
+			}
+		}})
+	id := b.untilConnected(1)[0].ID
+	ctx, cancel := context.WithCancel(t.Context())
+	lines := b.desk.Logs(ctx, "Lab")
+	outcome := func(outcomes []launcher.Outcome, err error) error {
+		t.Helper()
+		if err != nil || len(outcomes) != 1 || outcomes[0].Device != id {
+			t.Fatalf("%+v %v", outcomes, err)
+		}
+		return outcomes[0].Err
+	}
+	if err := outcome(b.desk.Start(ctx, launcher.StartOptions{GameConfig: "<degame/>", Profile: "Low"})); err != nil {
+		t.Fatal(err)
+	}
+	if line := <-lines; line.Text != "starting" || line.Level != launcher.LevelError || line.Source != "Game" || line.Device != id {
+		t.Errorf("%+v", line)
+	}
+	if err := outcome(b.desk.Start(ctx, launcher.StartOptions{})); !errors.Is(err, launcher.ErrRunning) {
+		t.Errorf("a second start: %v", err)
+	}
+	if err := outcome(b.desk.Start(ctx, launcher.StartOptions{Restart: true})); err != nil {
+		t.Fatal(err)
+	}
+	if err := outcome(b.desk.Stop(ctx, launcher.StopOptions{Devices: []string{id}})); err != nil {
+		t.Fatal(err)
+	}
+	var late *launcher.StartTimeoutError
+	if err := outcome(b.desk.Start(ctx, launcher.StartOptions{})); !errors.As(err, &late) || len(late.Lines) != 1 {
+		t.Errorf("a start that leads nowhere: %v", err)
+	}
+	cancel()
+	for range lines { // it is closed
+	}
+	if len(c.Starts()) != 3 || len(b.desk.LogTail(id)) < 3 {
+		t.Errorf("%d starts, log %v", len(c.Starts()), b.desk.LogTail(id))
+	}
+}
+
+// TestSeveralDevices at their own pace: a slow one does not hold up the others, and each gets everything.
+func TestSeveralDevices(t *testing.T) {
+	files := tree{}
+	for n := range 40 {
+		files["f"+strings.Repeat("x", n)] = big(uint64(n), 20_000)
+	}
+	b := newDeskBench(t, launcher.DeskOptions{}, files)
+	var roots []string
+	for n := range 3 {
+		roots = append(roots, t.TempDir())
+		if n == 0 {
+			b.own(launcher.DeviceOptions{Root: roots[n], Name: "Same"})
+			continue
+		}
+		b.reference(dentest.ClientOptions{Root: roots[n], Name: "Same", Slow: n == 2})
+	}
+	devices := b.untilConnected(3)
+	if devices[0].ID != "Same@127.0.0.1" || devices[2].ID != "Same@127.0.0.1#3" {
+		t.Errorf("%+v", devices)
+	}
+	result := b.push(launcher.PushOptions{})
+	for _, root := range roots {
+		expectTree(t, root, files)
+	}
+	if len(result.Devices) != 3 || result.Files != len(files) || result.Bytes != 40*20_000 {
+		t.Errorf("%+v", result)
+	}
+	if _, err := b.desk.Push(t.Context(), launcher.PushOptions{Devices: []string{"Other"}}); !errors.Is(err, launcher.ErrNoDevice) {
+		t.Errorf("a push to nobody: %v", err)
+	}
+}
+
+// TestComesBack: a device that vanishes in the middle of a push and comes back gets the rest by itself.
+func TestComesBack(t *testing.T) {
+	files := tree{"a": big(1, 3<<20), "b": big(2, 3<<20), "c": "small"}
+	for _, own := range []bool{false, true} {
+		b := newDeskBench(t, launcher.DeskOptions{}, files)
+		data := t.TempDir()
+		var away, back func()
+		if own {
+			end := b.own(launcher.DeviceOptions{Root: data, Name: "Lab"})
+			away, back = end, func() { b.own(launcher.DeviceOptions{Root: data, Name: "Lab"}) }
+		} else {
+			c := b.reference(dentest.ClientOptions{Root: data, Name: "Lab"})
+			away = c.Drop
+			back = func() {
+				if err := c.Connect(t.Context(), b.addr.String()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		b.untilConnected(1)
+		pushed := make(chan launcher.PushResult, 1)
+		go func() {
+			result, err := b.desk.Push(t.Context(), launcher.PushOptions{})
+			if err != nil {
+				t.Error(err)
+			}
+			pushed <- result
+		}()
+		b.until("half", func(devices []launcher.DeviceInfo) bool {
+			return len(devices) > 0 && devices[0].Push.Bytes > 1<<20
+		})
+		away()
+		back()
+		result := <-pushed
+		if len(result.Devices) != 1 || result.Devices[0].Err != nil {
+			t.Errorf("own %v: %+v", own, result)
+		}
+		expectTree(t, data, files)
+		b.stop()
+	}
+}
+
+// TestDeskIsKilled in the middle of a push: the next desk's push ends with the same trees.
+func TestDeskIsKilled(t *testing.T) {
+	files := tree{"a": big(1, 3<<20), "b": big(2, 3<<20)}
+	b := newDeskBench(t, launcher.DeskOptions{}, files)
+	data, other := t.TempDir(), t.TempDir()
+	c := b.reference(dentest.ClientOptions{Root: data, Name: "Lab"})
+	b.own(launcher.DeviceOptions{Root: other, Name: "Own"})
+	b.untilConnected(2)
+	ctx, cancel := context.WithCancel(t.Context())
+	pushed := make(chan error, 1)
+	go func() {
+		_, err := b.desk.Push(ctx, launcher.PushOptions{})
+		pushed <- err
+	}()
+	b.until("begun", func(devices []launcher.DeviceInfo) bool {
+		return slices.ContainsFunc(devices, func(d launcher.DeviceInfo) bool { return d.Push.Bytes > 100_000 })
+	})
+	cancel()
+	if err := <-pushed; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	b.stop()
+	c.Drop()
+	b.serve(launcher.DeskOptions{Root: b.root}, b.addr.String())
+	if err := c.Connect(t.Context(), b.addr.String()); err != nil {
+		t.Fatal(err)
+	}
+	b.untilConnected(2)
+	b.push(launcher.PushOptions{})
+	expectTree(t, data, files)
+	expectTree(t, other, files)
+}
+
+// TestAdmission: who is not let in is told nothing, and too many are turned away.
+func TestAdmission(t *testing.T) {
+	asked := make(chan string, 10)
+	b := newDeskBench(t, launcher.DeskOptions{MaxDevices: 2, Admit: func(_ context.Context, name string, address netip.AddrPort) launcher.Decision {
+		asked <- name
+		if strings.HasPrefix(name, "good") && address.Addr().IsLoopback() {
+			return launcher.Admit
+		}
+		return launcher.Refuse
+	}}, tree{"secret": "x"})
+	data := t.TempDir()
+	bad := b.reference(dentest.ClientOptions{Root: data, Name: "bad"})
+	if name := <-asked; name != "bad" {
+		t.Errorf("asked about %q", name)
+	}
+	for _, name := range []string{"good 1", "good 2"} {
+		b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: name})
+	}
+	b.untilConnected(2)
+	b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: "good 3"})
+	b.push(launcher.PushOptions{})
+	if len(b.desk.Devices()) != 2 {
+		t.Errorf("%+v", b.desk.Devices())
+	}
+	expectTree(t, data, tree{})
+	if bad.FileBytes() != 0 {
+		t.Error("a device that was not let in got files")
+	}
+}
+
+// TestWatch pushes after changes, once for several, and not for what is left out.
+func TestWatch(t *testing.T) {
+	b := newDeskBench(t, launcher.DeskOptions{}, tree{"a": "1", ".colletignore": "tmp/\n"})
+	data := t.TempDir()
+	b.own(launcher.DeviceOptions{Root: data, Name: "Own"})
+	b.untilConnected(1)
+	pushes := make(chan launcher.PushResult, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := make(chan error, 1)
+	go func() {
+		watched <- b.desk.Watch(ctx, launcher.WatchOptions{Settle: 100 * time.Millisecond, Each: func(r launcher.PushResult, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			pushes <- r
+		}})
+	}()
+	<-pushes
+	want := tree{"a": "1"}
+	for n := range 3 {
+		for i := range 20 {
+			path := "new/deep/" + strings.Repeat("dd/", n) + string(rune('a'+i))
+			want[path] = strings.Repeat("x", n+i)
+			tree{path: want[path]}.write(t, b.root)
+		}
+		for !sameTree(data, want) {
+			<-pushes
+		}
+	}
+	for len(pushes) > 0 {
+		<-pushes
+	}
+	tree{"tmp/x": "1"}.write(t, b.root)
+	select {
+	case r := <-pushes:
+		t.Errorf("a push for what is left out: %+v", r)
+	case <-time.After(400 * time.Millisecond):
+	}
+	cancel()
+	if err := <-watched; err != nil {
+		t.Error(err)
+	}
+}
+
+func sameTree(root string, want tree) bool {
+	for path, text := range want {
+		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+		if err != nil || !bytes.Equal(data, []byte(text)) {
+			return false
+		}
+	}
+	return true
+}
