@@ -87,9 +87,13 @@ func (v *view) know() {
 
 // minPatch is the strictest of the rules for a target and a logic version.
 func (s *Snapshot) minPatch(target string, logic int32) (least uint32) {
+	if len(s.PatchRules) == 0 {
+		return 0
+	}
+	plain := isPlain(target)
 	for i := range s.PatchRules {
 		r := &s.PatchRules[i]
-		if r.Logic == logic && r.MinPatch > least && matches(r.Target, target) {
+		if r.Logic == logic && r.MinPatch > least && matchesPlain(r.Target, target, plain) {
 			least = r.MinPatch
 		}
 	}
@@ -99,9 +103,23 @@ func (s *Snapshot) minPatch(target string, logic int32) (least uint32) {
 // matches reports whether a pattern stands for a target. One that is no pattern, which no settings have, stands for none. What
 // nearly all patterns are, a name or the beginning of one, takes no more than comparing it: the dozens that settings may have are
 // looked through for each handshake.
-func matches(pattern, target string) bool {
-	if prefix, open := strings.CutSuffix(pattern, "*"); open && strings.HasPrefix(target, prefix) && strings.IndexByte(prefix, '[') < 0 && strings.IndexByte(prefix, '\\') < 0 {
-		return strings.IndexByte(target[len(prefix):], '/') < 0 // a star or a question mark in the prefix stands for itself, too
+func matches(pattern, target string) bool { return matchesPlain(pattern, target, isPlain(target)) }
+
+// isPlain reports whether nothing in a target's name has a meaning in patterns or paths, as in all that there are.
+func isPlain(target string) bool {
+	for i := range len(target) {
+		if c := target[i]; c == '[' || c == '\\' || c == '/' {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesPlain is matches for a target of which it is known whether it is plain: then what begins with the beginning of a pattern that
+// ends in a star matches it, because a star or a question mark in there stands for itself, too.
+func matchesPlain(pattern, target string, plain bool) bool {
+	if n := len(pattern) - 1; plain && n >= 0 && pattern[n] == '*' && strings.HasPrefix(target, pattern[:n]) {
+		return true
 	}
 	for i := range len(pattern) {
 		switch c := pattern[i]; {
@@ -153,8 +171,9 @@ func (v *view) otherContent() bool {
 }
 
 func (v *view) underMaintenance() bool {
+	plain := isPlain(v.Target)
 	for _, pattern := range v.Targeted {
-		if matches(pattern, v.Target) {
+		if matchesPlain(pattern, v.Target, plain) {
 			return true
 		}
 	}
