@@ -54,14 +54,17 @@ type outcomeBar struct {
 
 // review shows what a form would change.
 func (d *desk) review(w http.ResponseWriter, r *http.Request) {
-	p, err := propose(r.PostForm, d.op.Settings())
-	if err != nil {
-		d.fail(w, err)
-		return
-	}
 	asked, err := strconv.ParseUint(r.PostForm.Get("revision"), 10, 64)
 	if err != nil {
 		d.fail(w, &InputError{Field: "revision", Why: "the form has none"})
+		return
+	}
+	p, err := propose(r.PostForm, d.lookedAt(asked))
+	if err == nil && len(p.mistakes) == 0 {
+		p.settings, err = d.op.proposed(json.RawMessage(p.document))
+	}
+	if err != nil {
+		d.fail(w, err)
 		return
 	}
 	page := d.reviewOf(d.titleOf(p.section), p.settings, asked)
@@ -78,6 +81,24 @@ func (d *desk) review(w http.ResponseWriter, r *http.Request) {
 	default:
 		d.showReview(w, http.StatusOK, page)
 	}
+}
+
+// lookedAt are the settings that somebody has filled a form in for, so that what is theirs can be told from what was there; those in
+// force where nobody knows them any more.
+func (d *desk) lookedAt(revision uint64) compat.Settings {
+	now := d.op.Settings()
+	if revision == now.Revision {
+		return now
+	}
+	document, err := d.op.store.Revision(revision)
+	if err != nil {
+		return now
+	}
+	then, err := compat.ParseSettings(document, compat.Settings{})
+	if err != nil {
+		return now
+	}
+	return then
 }
 
 // showReview shows a review; that of settings which have changed meanwhile is a conflict.

@@ -118,6 +118,22 @@ func TestDashboardStale(t *testing.T) {
 	b.apply(303)
 }
 
+// TestDashboardKeepsBothChanges: a form takes back nothing that somebody else has changed in the same part of the settings.
+func TestDashboardKeepsBothChanges(t *testing.T) {
+	_, o, b := governed(t)
+	b.get(200, "/admin")
+	change(t, o, func(s *compat.Settings) { s.AutoUpgrade, s.ActiveMin = true, 6 })
+	b.send(409, "/admin/review", "section", "range", "active_min", "5", "active_max", "7")
+	b.shows("<dt>active_max</dt>")
+	if changes := b.last[strings.Index(b.last, "changes big"):]; strings.Contains(changes, "auto_upgrade") || strings.Contains(changes, "active_min") {
+		t.Error("it would take back what the other has changed")
+	}
+	b.apply(303, "comment", "both", "confirm", "1")
+	if s := o.Settings(); !s.AutoUpgrade || s.ActiveMin != 6 || s.ActiveMax != 7 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestDashboardMistakes shows each one at its form, with what was typed.
 func TestDashboardMistakes(t *testing.T) {
 	_, o, b := governed(t)

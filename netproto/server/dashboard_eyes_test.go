@@ -11,13 +11,14 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
 )
 
 // quiet fails the test at its end if a page has broken the content security policy or a script of ours has thrown. That answers have
-// the statuses of failures is what tests ask for.
+// the statuses of failures is what tests ask for, and a browser's advice is none of a policy.
 func quiet(t *testing.T, ctx context.Context) {
 	t.Helper()
 	var mu sync.Mutex
@@ -30,7 +31,7 @@ func quiet(t *testing.T, ctx context.Context) {
 	err := chromedp.Listen(ctx, func(ev any) {
 		switch e := ev.(type) {
 		case *log.EventEntryAdded:
-			if e.Entry.Source != "network" {
+			if e.Entry.Source != "network" && e.Entry.Source != "recommendation" {
 				note(fmt.Sprintf("%s: %s", e.Entry.Source, e.Entry.Text))
 			}
 		case *runtime.EventExceptionThrown:
@@ -166,6 +167,12 @@ func looks(t *testing.T, ctx context.Context, url, name string, width int64) {
 		size = chromedp.EmulateViewport(width, 844, chromedp.EmulateMobile)
 	}
 	does(t, ctx, size, chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS("main")))
+	checks(t, ctx, name, width)
+}
+
+// checks looks at the page that is shown, light and dark.
+func checks(t *testing.T, ctx context.Context, name string, width int64) {
+	t.Helper()
 	for _, shade := range []string{"light", "dark"} {
 		var hard, unnamed, out []string
 		var wide int
@@ -174,6 +181,32 @@ func looks(t *testing.T, ctx context.Context, url, name string, width int64) {
 			t.Errorf("%s, %s: %d too wide; hard to read: %q; without a name: %q; outside of their cards: %q", name, shade, wide, hard, unnamed, out)
 		}
 	}
+}
+
+// TestDashboardDecisionsAreReadable: what a lowering would do to hundreds of clients of many versions, a conflict, and the login.
+func TestDashboardDecisionsAreReadable(t *testing.T) {
+	ctx := chromium(t)
+	quiet(t, ctx)
+	_, o, at := crowded(t, 300)
+	for _, width := range []int64{1280, 390} {
+		for _, language := range []string{"en", "ru"} {
+			size := chromedp.EmulateViewport(width, 844)
+			if width < 600 {
+				size = chromedp.EmulateViewport(width, 844, chromedp.EmulateMobile)
+			}
+			does(t, ctx, size, chromedp.Navigate(at+"/admin"), chromedp.Click(chromedp.CSS(`footer button[value="`+language+`"]`)), chromedp.WaitVisible(chromedp.CSS(`html[lang="`+language+`"] #range`)),
+				chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS("#range")), chromedp.Focus(chromedp.CSS("#range input[name=active_max]")), chromedp.KeyEvent(kb.ArrowDown+kb.ArrowDown+kb.ArrowDown+kb.Enter), chromedp.WaitVisible(chromedp.CSS("form.lowers textarea")))
+			checks(t, ctx, fmt.Sprintf("lowering-%s-%d", language, width), width)
+			change(t, o, func(s *compat.Settings) { s.AutoUpgrade = !s.AutoUpgrade })
+			does(t, ctx, chromedp.SendKeys(chromedp.CSS("form.lowers textarea"), "why"), chromedp.Click(chromedp.CSS("form.lowers [name=confirm]")), chromedp.Click(chromedp.CSS("form.lowers .danger")), chromedp.WaitVisible(chromedp.CSS(".conflict")))
+			checks(t, ctx, fmt.Sprintf("conflict-%s-%d", language, width), width)
+		}
+	}
+	if _, err := o.NewToken(editor(), "ops", server.RoleEdit); err != nil {
+		t.Fatal(err)
+	}
+	looks(t, ctx, at+"/admin/login", "login-ru-1280", 1280)
+	looks(t, ctx, at+"/admin/login", "login-ru-390", 390)
 }
 
 // TestFaintFindsFaintText: a check of readability that finds nothing says nothing.

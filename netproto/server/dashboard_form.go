@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,8 +44,8 @@ func sections() map[string]section {
 // proposal is what a form wants.
 type proposal struct {
 	section  string
-	settings compat.Settings  // in force, with what the form says in place of its part
-	document string           // that part alone, so that it can be proposed again when the rest has changed
+	settings compat.Settings  // those that somebody has looked at, with what the form says in place of its part
+	document string           // what of that part is new, so that it can be proposed again when the rest has changed
 	mistakes []compat.Mistake // what could not be read
 }
 
@@ -58,8 +59,19 @@ func propose(form url.Values, base compat.Settings) (proposal, error) {
 	f := formReader{Values: form}
 	s.read(&f, &p.settings)
 	p.mistakes = f.mistakes
-	p.document = documentOf(p.settings, s.keys)
+	p.document = documentOf(p.settings, changedOf(base, p.settings, s.keys))
 	return p, nil
+}
+
+// changedOf are those of some keys of a document that two settings differ in.
+func changedOf(before, after compat.Settings, keys []string) (changed []string) {
+	all := compat.Diff(before, after)
+	for _, key := range keys {
+		if slices.ContainsFunc(all, func(k string) bool { outer, _, _ := strings.Cut(k, "."); return outer == key }) {
+			changed = append(changed, key)
+		}
+	}
+	return changed
 }
 
 // documentOf are some keys of settings.

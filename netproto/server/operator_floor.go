@@ -74,7 +74,26 @@ func (o *Operator) setFloor(by Actor, account string, floor int32, comment strin
 	if _, err := o.store.SetFloor(account, floor, floor < was); err != nil {
 		return was, err
 	}
+	if floor > was {
+		o.unseat(account, floor)
+	}
 	return was, o.note(by, comment, "floors."+account, map[string]int32{"floor": was}, map[string]int32{"floor": floor})
+}
+
+// unseat ends the sessions of an account that a floor would not let in again: what its player is about to be given an older version can't
+// play with. Who comes again is told of the floor (compat reference, section 3.8, player floor).
+func (o *Operator) unseat(account string, floor int32) {
+	st := o.standing.Load()
+	for _, g := range o.crowd.all() {
+		if g.account != account || !g.plays {
+			continue
+		}
+		raised := *g
+		raised.hello.Floor = floor
+		if !o.again(st.snapshot, &raised).Plays() {
+			g.leave()
+		}
+	}
 }
 
 // raise pins an account to the logic version with which it begins to play.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	bolt "go.etcd.io/bbolt"
 )
 
 // TestAccounts goes through all accounts in pages of every size, and finds each one that is wanted once.
@@ -59,6 +60,31 @@ func TestAccounts(t *testing.T) {
 		q.Want, q.Limit, q.Looks = any, 9, 9
 		if got, next, err := opened.Accounts(q); len(got) != 0 || next != "" || err != nil {
 			t.Errorf("%+v: %v, %q, %v", q, got, next, err)
+		}
+	}
+}
+
+// BenchmarkAccounts looks through as many accounts as one page may, of which none is wanted.
+func BenchmarkAccounts(b *testing.B) {
+	opened, err := OpenStore(filepath.Join(b.TempDir(), "compat.db"), zerolog.Nop())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer opened.Close()
+	err = opened.(*boltStore).db.Update(func(tx *bolt.Tx) error {
+		for i := range playerLooks {
+			if err := put(tx, bucketFloors, fmt.Appendf(nil, "player-%08d", i), []byte{0, 0, 0, 7}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if found, _, err := opened.Accounts(AccountQuery{Want: func(int32) bool { return false }, Limit: playerRows, Looks: playerLooks}); len(found) != 0 || err != nil {
+			b.Fatal(found, err)
 		}
 	}
 }
