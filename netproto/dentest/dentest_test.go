@@ -6,11 +6,7 @@ import (
 	"time"
 
 	"collet/netproto/dentest"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // within is a context for one step of a test.
 func within(t testing.TB, d time.Duration) context.Context {

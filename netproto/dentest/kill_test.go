@@ -1,0 +1,271 @@
+package dentest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"collet/netproto/den"
+	"collet/netproto/dentest"
+	"collet/netproto/launcher"
+)
+
+// Roles of a child process that is there to be killed.
+const (
+	roleVariable = "DENTEST_ROLE"
+	roleDevice   = "device" // follows ADDRESS with FOLDER
+	roleDesk     = "desk"   // serves FOLDER at ADDRESS and pushes to whoever comes
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case roleDevice:
+		childDevice(os.Getenv("FOLDER"), os.Getenv("ADDRESS"), os.Getenv("RELEASED") != "")
+	case roleDesk:
+		childDesk(os.Getenv("FOLDER"), os.Getenv("ADDRESS"), os.Getenv("RELEASED") != "")
+	default:
+		goleak.VerifyTestMain(m)
+	}
+}
+
+func childDevice(folder, address string, released bool) {
+	d, err := launcher.NewDevice(launcher.DeviceOptions{Root: folder, Name: "child", ReleasedOnly: released})
+	if err != nil {
+		panic(err)
+	}
+	_ = d.Run(context.Background(), launcher.DialDesk(address, den.Options{}))
+}
+
+func childDesk(folder, address string, released bool) {
+	d, err := launcher.NewDesk(launcher.DeskOptions{Root: folder, ReleasedOnly: released})
+	if err != nil {
+		panic(err)
+	}
+	l, err := den.Listen(address, launcher.DeskTransport(den.Options{}))
+	if err != nil {
+		panic(err)
+	}
+	go func() { _ = d.Serve(context.Background(), l) }()
+	for {
+		_, _ = d.Push(context.Background(), launcher.PushOptions{}) // until it is killed
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// child starts this test program in a role; the returned function kills it, as kill -9 does, and waits.
+func child(t *testing.T, role, folder, address string, released bool) (kill func()) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleVariable+"="+role, "FOLDER="+folder, "ADDRESS="+address)
+	if released {
+		cmd.Env = append(cmd.Env, "RELEASED=1")
+	}
+	cmd.Stderr = os.Stderr
+	must(t, cmd.Start())
+	return func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	}
+}
+
+// freeAddress is a loopback address nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	must(t, err)
+	defer socket.Close()
+	return socket.LocalAddr().String()
+}
+
+// killTree is a tree whose push takes long enough to be interrupted, and what a device has of an earlier version of it.
+func killTree(seed uint64) (tree, old map[string][]byte) {
+	tree, old = dentest.SmallTree(150, 400), map[string][]byte{}
+	for i := range 3 {
+		name := fmt.Sprint("big ", i)
+		tree[name] = dentest.Noise(seed+uint64(i), 3_000_000)
+		switch i {
+		case 0:
+			old[name] = flipped(tree[name], 10)
+		case 1:
+			old[name] = tree[name][:1_000_000]
+		}
+	}
+	tree["empty"], old["old/file"], old["d000/f00001.txt"] = nil, []byte("x"), []byte("other")
+	return tree, old
+}
+
+// TestKillOurDevice kills a device process again and again at any moment of a push; the next push ends with identical
+// trees.
+func TestKillOurDevice(t *testing.T) {
+	for name, released := range map[string]bool{"own": false, "released": true} {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, 2))
+			tree, old := killTree(50)
+			root, device := folder(t, tree), folder(t, old)
+			d := ourDesk(t, launcher.DeskOptions{Root: root, ReleasedOnly: released, Times: launcher.DeskTimes{Return: time.Minute}}, "")
+			cut := 0
+			for round := range 5 {
+				tree["big 0"] = flipped(tree["big 0"], 1000*round)
+				must(t, dentest.WriteTree(root, map[string][]byte{"big 0": tree["big 0"], "big 2": dentest.Noise(uint64(round), 3_000_000)}))
+				kill := child(t, roleDevice, device, d.address.String(), released)
+				d.device(t, "child")
+				ctx, cancel := context.WithCancel(t.Context())
+				pushed := make(chan struct{})
+				go func() {
+					defer close(pushed)
+					_, _ = d.Push(ctx, launcher.PushOptions{}) // is interrupted
+				}()
+				time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
+				kill()
+				cancel()
+				<-pushed
+				cut += half(root, device)
+			}
+			t.Logf("%d pushes were cut off in the middle", cut)
+			kill := child(t, roleDevice, device, d.address.String(), released)
+			defer kill()
+			finish(t, d, "child", root, device)
+		})
+	}
+}
+
+// half is 1 when a device's folder isn't yet what the desk has.
+func half(root, device string) int {
+	if dentest.SameTrees(root, device, launcher.StateFolder) != nil {
+		return 1
+	}
+	return 0
+}
+
+// finish pushes until a push reaches the device and compares. A killed device may be listed until its silence is noticed.
+func finish(t *testing.T, d *ours, name, root, device string) {
+	t.Helper()
+	eventually(t, "push after the kill", time.Minute, func() bool {
+		d.device(t, name)
+		result, err := d.Push(within(t, 30*time.Second), launcher.PushOptions{})
+		for _, r := range result.Devices {
+			if r.Err == nil && err == nil && dentest.SameTrees(root, device, launcher.StateFolder) == nil {
+				return true
+			}
+		}
+		return false
+	})
+	same(t, root, device)
+}
+
+// TestKillOurDesk kills a desk process at any moment of a push; another one on the same address finishes.
+func TestKillOurDesk(t *testing.T) {
+	for name, released := range map[string]bool{"own": false, "released": true} {
+		t.Run(name, func(t *testing.T) {
+			tree, old := killTree(60)
+			root, device, address := folder(t, tree), folder(t, old), freeAddress(t)
+			ourDevice(t, launcher.DeviceOptions{Root: device, Name: "steady", ReleasedOnly: released}, address)
+			random := rand.New(rand.NewPCG(3, 4))
+			cut := 0
+			for range 2 {
+				kill := child(t, roleDesk, root, address, released)
+				time.Sleep(time.Duration(30+random.IntN(200)) * time.Millisecond)
+				kill()
+				cut += half(root, device)
+			}
+			t.Logf("%d pushes were cut off in the middle", cut)
+			d := ourDesk(t, launcher.DeskOptions{Root: root, ReleasedOnly: released}, address)
+			finish(t, d, "steady", root, device)
+		})
+	}
+}
+
+// TestKillReferenceDevice kills a reference device at any moment of our push; the next one, which scans its folder anew,
+// gets everything.
+func TestKillReferenceDevice(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	tree, old := killTree(70)
+	root, device := folder(t, tree), folder(t, old)
+	d := ourDesk(t, launcher.DeskOptions{Root: root}, "")
+	cut := 0
+	for round := range 6 {
+		c := client(t, dentest.ClientOptions{Root: device, Name: fmt.Sprint("ref ", round)})
+		must(t, c.Connect(within(t, 10*time.Second), d.address.String()))
+		d.device(t, fmt.Sprint("ref ", round))
+		ctx, cancel := context.WithCancel(t.Context())
+		pushed := make(chan struct{})
+		go func() {
+			defer close(pushed)
+			_, _ = d.Push(ctx, launcher.PushOptions{Devices: []string{fmt.Sprint("ref ", round)}}) // is interrupted
+		}()
+		time.Sleep(time.Duration(random.IntN(40)) * time.Millisecond)
+		c.Kill()
+		cancel()
+		<-pushed
+		cut += half(root, device)
+		c.MustBeClean(t)
+	}
+	t.Logf("%d pushes were cut off in the middle", cut)
+	c := client(t, dentest.ClientOptions{Root: device, Name: "last"})
+	must(t, c.Connect(within(t, 10*time.Second), d.address.String()))
+	d.device(t, "last")
+	d.push(within(t, time.Minute), t, launcher.PushOptions{Devices: []string{"last"}})
+	same(t, root, device)
+	c.MustBeClean(t)
+}
+
+// TestKillReferenceServer kills a reference server at any moment of its synchronisation with our device; another one on the
+// same address finishes.
+func TestKillReferenceServer(t *testing.T) {
+	tree, old := killTree(80)
+	root, device, address := folder(t, tree), folder(t, old), freeAddress(t)
+	ourDevice(t, launcher.DeviceOptions{Root: device, Name: "steady"}, address)
+	random := rand.New(rand.NewPCG(7, 8))
+	cut := 0
+	for range 2 {
+		s, err := dentest.NewReferenceServer(dentest.ServerOptions{Root: root, Address: address, BlockSize: 65536})
+		must(t, err)
+		session, err := s.Device(within(t, 30*time.Second), 0)
+		must(t, err)
+		result := async(t, session, 30*time.Second)
+		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+		s.Kill()
+		<-result // it was killed
+		cut += half(root, device)
+		s.MustBeClean(t)
+	}
+	t.Logf("%d synchronisations were cut off in the middle", cut)
+	s := server(t, dentest.ServerOptions{Root: root, Address: address, BlockSize: 65536})
+	session, err := s.Device(within(t, 30*time.Second), 0)
+	must(t, err)
+	_, err = session.Synchronise(within(t, time.Minute))
+	must(t, err)
+	same(t, root, device)
+	s.MustBeClean(t)
+}
+
+// TestReferenceDeviceSurvivesOurEnd ends our desk in the middle of a push; the reference device, which keeps its layout
+// over connections, gets everything from the next one.
+func TestReferenceDeviceSurvivesOurEnd(t *testing.T) {
+	tree, old := killTree(90)
+	root, device, address := folder(t, tree), folder(t, old), freeAddress(t)
+	c := client(t, dentest.ClientOptions{Root: device, Name: "ref"})
+	cut := 0
+	for _, pause := range []time.Duration{3, 8, 15, 30, 60} {
+		kill := child(t, roleDesk, root, address, false)
+		must(t, c.Connect(within(t, 10*time.Second), address))
+		time.Sleep(pause * time.Millisecond)
+		kill()
+		c.Drop()
+		cut += half(root, device)
+	}
+	t.Logf("%d pushes were cut off in the middle", cut)
+	d := ourDesk(t, launcher.DeskOptions{Root: root}, address)
+	must(t, c.Connect(within(t, 10*time.Second), address))
+	d.device(t, "ref")
+	d.push(within(t, time.Minute), t, launcher.PushOptions{})
+	same(t, root, device)
+	c.MustBeClean(t)
+}
