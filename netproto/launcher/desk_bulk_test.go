@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 const ownUnit = 64 << 10 // bytes of a block of small trees in our own mode
@@ -199,4 +200,61 @@ func TestOwnAsksAgainWithoutABase(t *testing.T) {
 		t.Fatalf("%v %v", done, err)
 	}
 	m.check(t, map[string][]byte{"a": {1}})
+}
+
+// TestOwnPushIsGivenUp at every moment: the next push over the same connection works, and goes on with parts.
+func TestOwnPushIsGivenUp(t *testing.T) {
+	ours := map[string][]byte{"a": noise(1, 8*ownUnit), "b": {1}, "c": noise(2, 8*ownUnit), "d": noise(3, 3*ownUnit)}
+	for moment := range 60 {
+		l, m := ownLab(t, ours, map[string][]byte{"old": {1}, "d": with(ours["d"], 7)})
+		l.step(pushCommand{ticket: 1, task: newPushTask(PushOptions{}, l.now)})
+		for n := range moment {
+			_ = n%3 == 0 && l.deliver() || l.work() || l.deliver()
+		}
+		l.step(cancelCommand{1})
+		delete(l.results, 1)
+		if _, err := l.push(PushOptions{}); err != nil {
+			t.Fatalf("given up at %d: %v", moment, err)
+		}
+		m.check(t, ours)
+	}
+}
+
+// silentOwn is a device of our own mode that does not answer one kind of message.
+type silentOwn struct {
+	*ownModel
+	code  uint8
+	times int
+}
+
+func (s *silentOwn) take(m Message, size int) {
+	if m.Code() == s.code && s.times > 0 {
+		s.times--
+		return
+	}
+	s.ownModel.take(m, size)
+}
+
+// TestOwnWatchdogs: each answer that never comes is noticed and another attempt made; a second one ends the push.
+func TestOwnWatchdogs(t *testing.T) {
+	ours := map[string][]byte{"a": noise(1, 3*ownUnit), "b": {1}}
+	for code, name := range map[uint8]string{CodeRequestTree: "file layout", CodePutFiles: "report about a batch",
+		CodeDeleteFiles: "report about a batch", CodeRequestBlocks: "block hashes", CodeCloseFile: "end of a file"} {
+		for _, times := range []int{1, 1000} {
+			l := newLab(t, DeskOptions{Times: DeskTimes{Layout: 20 * time.Second}}, ours)
+			m := &silentOwn{newOwnModel(map[string][]byte{"a": with(ours["a"], 5), "old": {1}}), code, times}
+			l.connect(m, true)
+			_, err := l.push(PushOptions{})
+			var wait *WaitError
+			switch {
+			case times == 1 && code != CodeRequestTree:
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				m.check(t, ours)
+			case !errors.As(err, &wait) || wait.For != name:
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
 }

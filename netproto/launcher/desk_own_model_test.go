@@ -65,11 +65,15 @@ func (m *ownModel) deliver() Message {
 
 // lost is the end of a connection: what is open becomes parts.
 func (m *ownModel) lost() {
+	m.reset()
+	m.answers = nil
+}
+
+func (m *ownModel) reset() {
 	for _, w := range m.open {
 		m.parts[w.open.Hash] = ownPart{data: w.data[:w.prefix], size: w.open.Size}
 	}
 	clear(m.open)
-	m.answers = nil
 }
 
 func (m *ownModel) layout() *Layout {
@@ -107,6 +111,7 @@ func (m *ownModel) take(message Message, size int) {
 }
 
 func (m *ownModel) takeTree(r *RequestTree) {
+	m.reset()
 	layout := m.layout()
 	last := &ResponseTree{Flags: TreeLast, Digest: layout.Digest()}
 	for hash, p := range m.parts {

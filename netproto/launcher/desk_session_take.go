@@ -61,8 +61,8 @@ func (s *session) setRunning(running bool, now time.Time) {
 	if running && !s.run.running {
 		s.info.RunningSince = now
 	}
-	if !running {
-		s.info.RunningSince = time.Time{}
+	if !running && s.run.running {
+		s.info.RunningSince, s.info.EndedAt, s.info.End = time.Time{}, now, RunEnd{Exit: -1}
 	}
 	s.run.running, s.info.Running = running, running
 }
@@ -79,6 +79,7 @@ func (s *session) takeReport(m *RunReport, now time.Time) []effect {
 		return s.run.refused(&DeviceError{Device: s.id, Op: "start", Reason: printable(m.Text)})
 	case RunEnded:
 		s.setRunning(false, now)
+		s.info.EndedAt, s.info.End = now, RunEnd{Exit: int(m.Exit), Text: printable(m.Text)}
 		out := s.log(now, now, LevelInfo, "", "the game ended: "+m.Text)
 		return append(append(out, s.run.over(printable(m.Text))...), s.run.tick(now)...)
 	}

@@ -233,8 +233,8 @@ func TestStart(t *testing.T) {
 			t.Errorf("%v %v", done, err)
 		}
 		l.step(runEvent{77})
-		if l.session.info.Running {
-			t.Error("an unknown state counts as running")
+		if l.session.info.Running || l.session.info.End.Exit != -1 || !l.session.info.EndedAt.Equal(l.now) {
+			t.Errorf("an unknown state counts as %+v", l.session.info)
 		}
 	})
 	t.Run("too late, with the log", func(t *testing.T) {
@@ -286,6 +286,9 @@ func TestStart(t *testing.T) {
 			var fault *DeviceError
 			if err := l.results[5]; !errors.As(err, &fault) || !strings.Contains(fault.Reason, report.Text) {
 				t.Errorf("%v", err)
+			}
+			if end := l.session.info.End; report.Event == RunEnded && (end.Exit != 3 || end.Text != report.Text || l.session.info.EndedAt.IsZero()) {
+				t.Errorf("it ended with %+v", end)
 			}
 		}
 	})

@@ -18,6 +18,8 @@ type DeviceInfo struct {
 	DefaultProfile string
 	Running        bool      // value 0 of the run-state link
 	RunningSince   time.Time // zero if it does not run
+	EndedAt        time.Time // when the last game of this connection ended; zero if none did
+	End            RunEnd    // how, as far as the device says it: others than ours don't, then it is -1 and empty
 	Push           PushProgress
 	LogsDropped    uint64 // lines over MaxLogRate
 }
