@@ -10,7 +10,7 @@ type engine interface {
 	// output writes what is to be sent at now, until the batch is full. more reports that there was more.
 	output(now time.Time, out *batch) (more bool)
 	// deadline is when output should be called though nothing happened; zero means never.
-	deadline() time.Time
+	deadline(now time.Time) time.Time
 	// silent is since when an answer is missing; zero if none is.
 	silent() time.Time
 

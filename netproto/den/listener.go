@@ -169,14 +169,21 @@ func (l *Listener) room() bool {
 // stranger answers what belongs to no connection: a peer that still believes in one may know at once that it is over,
 // instead of after its time-out.
 func (l *Listener) stranger(from netip.AddrPort, datagram []byte) {
+	if l.options.Admit != nil && !l.options.Admit(from) {
+		return
+	}
+	var b batch
 	switch datagram[0] {
 	case cmdReliable, cmdReliableLong, cmdLinkState, cmdLinkStateLong:
-		if l.options.Admit == nil || l.options.Admit(from) {
-			var b batch
-			b.add(&connectionClose{})
-			l.socket.send(from, &b)
+		b.add(&connectionClose{})
+	case kindSegment, kindReceipt:
+		var p end
+		c := coder{buf: datagram[1:]}
+		if c.u32(&p.Token); c.err == nil {
+			b.add(&p)
 		}
 	}
+	l.socket.send(from, &b)
 }
 
 // forget drops a connection that is over.

@@ -9,8 +9,8 @@ import (
 
 // Defaults and caps of Options.
 const (
-	// DefaultQueueBytes is how much Send takes before it blocks. Enough to fill a gigabit over 60 ms.
-	DefaultQueueBytes = 8 << 20
+	// DefaultQueueBytes is how much Send takes before it blocks. Enough to fill a gigabit over 130 ms.
+	DefaultQueueBytes = 16 << 20
 	// DefaultReceiveBytes is how much may lie unread. A released server has two blocks of 1,024,000 bytes under way
 	// (reference 3.5); 32 of those are a device that does not read at all.
 	DefaultReceiveBytes = 64 << 20
@@ -31,8 +31,9 @@ const (
 	DefaultGiveUp = 3 * time.Second
 	// DefaultKeepAlive is after how long without a message from the peer Options.Harmless is sent (reference 3.8).
 	DefaultKeepAlive = 10 * time.Second
-	// DefaultUnverifiedExpiry is how long a connection may stay unverified.
-	DefaultUnverifiedExpiry = 10 * time.Second
+	// DefaultUnverifiedExpiry is how long a connection may stay unverified: longer than until the first keep-alive of a
+	// client that says nothing.
+	DefaultUnverifiedExpiry = 30 * time.Second
 	// DefaultLinger is how long Close waits for what is still under way.
 	DefaultLinger = time.Second
 

@@ -4,7 +4,8 @@ import "time"
 
 // How part sizes are tried towards protocol 0. Receivers take any size (reference 2.5); paths may not.
 const (
-	// middleSize is tried before the largest size: on a path that loses fragments it is the smaller loss.
+	// Sizes that are tried before the largest one: a path with a small buffer may take ten of them, but not of that.
+	smallSize  = 4096
 	middleSize = 8192
 	// sizeTrust is how many parts of one size must arrive before a larger one is tried.
 	sizeTrust = 32
@@ -23,17 +24,16 @@ type sizer struct {
 	sizes []int // rising
 	at    int   // index of the size in use
 
-	trusted      int // parts of this size that arrived in a row, up to sizeTrust
-	sent, lost   int // of the current sample
-	probing      bool
-	next         time.Time // no probe before
-	pause        time.Duration
-	probesFailed int
+	trusted    int // parts of this size that arrived in a row, up to sizeTrust
+	sent, lost int // of the current sample
+	probing    bool
+	next       time.Time // no probe before
+	pause      time.Duration
 }
 
 func newSizer(least, most int) sizer {
 	s := sizer{sizes: []int{least}, pause: sizePause}
-	for _, size := range []int{middleSize, most} {
+	for _, size := range []int{smallSize, middleSize, most} {
 		if size > s.sizes[len(s.sizes)-1] && size <= most {
 			s.sizes = append(s.sizes, size)
 		}
@@ -60,7 +60,6 @@ func (s *sizer) probed(arrived bool, now time.Time) {
 		s.move(s.at + 1)
 		return
 	}
-	s.probesFailed++
 	s.later(now)
 }
 

@@ -63,7 +63,7 @@ func (c *Conn) turn() (more bool, next time.Time, over bool) {
 	more = c.engine.output(now, &c.out)
 	c.counts.Sent += uint64(len(c.out.ends))
 	c.counts.SentBytes += uint64(len(c.out.buf))
-	return more, c.deadline(), false
+	return more, c.deadline(now), false
 }
 
 // age does what the time asks for: giving up, and the keep-alive.
@@ -86,8 +86,8 @@ func (c *Conn) keepsAlive() bool {
 }
 
 // deadline is when turn should be called though nothing happened.
-func (c *Conn) deadline() time.Time {
-	next := earlier(c.engine.deadline(), c.links.deadline())
+func (c *Conn) deadline(now time.Time) time.Time {
+	next := earlier(c.engine.deadline(now), c.links.deadline())
 	if !c.verified {
 		next = earlier(next, c.opened.Add(c.options.UnverifiedExpiry))
 	}

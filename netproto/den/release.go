@@ -165,15 +165,15 @@ func (r *release) unreliable(payload []byte) {
 	r.loose = append(r.loose, &message{Payload: slices.Clone(payload)})
 }
 
-func (r *release) link(request linkState)   { r.out.push(outgoing{link: &request}) }
-func (r *release) tell(p packet)            { r.loose = append(r.loose, p) }
-func (r *release) farewell(out *batch)      { out.add(&connectionClose{}) }
-func (r *release) pending() int             { return r.out.bytes }
-func (r *release) idle() bool               { return r.out.idle() }
-func (r *release) reliableLinks() bool      { return false }
-func (r *release) released(int) (tell bool) { return false }
-func (r *release) deadline() time.Time      { return r.out.deadline() }
-func (r *release) silent() time.Time        { return r.out.silent() }
+func (r *release) link(request linkState)       { r.out.push(outgoing{link: &request}) }
+func (r *release) tell(p packet)                { r.loose = append(r.loose, p) }
+func (r *release) farewell(out *batch)          { out.add(&connectionClose{}) }
+func (r *release) pending() int                 { return r.out.bytes }
+func (r *release) idle() bool                   { return r.out.idle() }
+func (r *release) reliableLinks() bool          { return false }
+func (r *release) released(int) (tell bool)     { return false }
+func (r *release) deadline(time.Time) time.Time { return r.out.deadline() }
+func (r *release) silent() time.Time            { return r.out.silent() }
 
 func (r *release) stats(s *Stats) {
 	s.RTT = r.out.rtt.mean

@@ -134,7 +134,7 @@ func (s *sender) advance() {
 		s.window = s.window[1:]
 		s.base = ahead(s.base, 1)
 		if s.asked != nil && missing && !s.asked.acked {
-			s.asked.sends = 0 // dropped unseen
+			s.asked.urgent = true // most likely dropped unseen
 		}
 		s.asked = nil
 	}

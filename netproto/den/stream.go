@@ -43,6 +43,9 @@ func (s *stream) client() bool { return !s.hello.IsZero() }
 
 // input takes one datagram.
 func (s *stream) input(datagram []byte, now time.Time) error {
+	if datagram[0] == cmdClose && !s.known {
+		return &ClosedError{Remote: true} // of a client that did not get the answer to its request
+	}
 	c := coder{buf: datagram}
 	var kind uint8
 	var token uint32
@@ -114,11 +117,11 @@ func (s *stream) helloDue(now time.Time) bool {
 	return true
 }
 
-func (s *stream) deadline() time.Time {
+func (s *stream) deadline(now time.Time) time.Time {
 	if s.token == 0 {
 		return time.Time{}
 	}
-	next := s.out.deadline(s.out.began)
+	next := s.out.deadline(now)
 	if !s.known {
 		next = earlier(next, s.hello)
 	}

@@ -75,8 +75,13 @@ func newStreamOut(near bool, now time.Time) streamOut {
 
 func (s *streamOut) at(now time.Time) time.Duration { return now.Sub(s.began) }
 
-// window is how many bytes may be under way.
-func (s *streamOut) window() int { return min(s.control.window(), max(s.room, s.segment)) }
+// window is how many bytes may be under way. On a short path they may all lie in the peer's socket at once.
+func (s *streamOut) window() int {
+	if s.control.short() {
+		return min(s.control.window(), max(s.room, s.segment))
+	}
+	return s.control.window()
+}
 
 // receipt takes the peer's receipt.
 func (s *streamOut) receipt(p *receipt, wall time.Time) {

@@ -1,0 +1,71 @@
+package den
+
+import "testing"
+
+var keepAlive = []byte{20}
+
+// TestLapsOverCleanPath goes round the numbers three times.
+func TestLapsOverCleanPath(t *testing.T) {
+	l := newLap(t, keepAlive, 64)
+	l.run(3*numbers, 30)
+	if l.out.resent != 0 || l.out.fillers != 0 {
+		t.Errorf("%d resent, %d fillers on a clean path", l.out.resent, l.out.fillers)
+	}
+}
+
+// TestLostAcknowledgementsPlantFewCopies loses acknowledgements only. What was delivered is sent again, so that a stale
+// copy comes one lap later, only where two acknowledgements in a row that say the same are lost.
+func TestLostAcknowledgementsPlantFewCopies(t *testing.T) {
+	for _, harmless := range [][]byte{keepAlive, nil} {
+		l := newLap(t, harmless, 64)
+		l.lossAck = 0.02
+		stale := l.run(3*numbers, 30)
+		if l.out.implicit < 20*l.out.resent || l.out.resent == 0 {
+			t.Errorf("%d acknowledged implicitly, %d sent again, %d stale copies", l.out.implicit, l.out.resent, stale)
+		}
+		t.Logf("%d resent, %d fillers, %d implicit", l.out.resent, l.out.fillers, l.out.implicit)
+	}
+}
+
+// TestLapsOverLossyPath loses both ways: numbers that were sent twice carry nothing that matters on later laps.
+func TestLapsOverLossyPath(t *testing.T) {
+	for name, most := range map[string]int{"short": 30, "long": 500} {
+		t.Run(name, func(t *testing.T) {
+			l := newLap(t, keepAlive, 64)
+			l.lossData, l.lossAck = 0.01, 0.01
+			l.run(2*numbers*30/most, most)
+			t.Logf("%d resent, %d fillers, %d implicit, %d burnt", l.out.resent, l.out.fillers, l.out.implicit, l.out.burnt.count)
+		})
+	}
+}
+
+// TestLostAcknowledgementAtTheWrap loses the acknowledgement of each number near the wrap in turn, which ends the
+// connection of a released sender (reference 2.4).
+func TestLostAcknowledgementAtTheWrap(t *testing.T) {
+	for number := numbers - 12; number <= numbers+3; number++ {
+		lost := uint16(number % numbers)
+		l := newLap(t, keepAlive, 64)
+		once := true
+		l.lose = func(n uint16, ack bool) bool {
+			if ack && n == lost && l.out.base > 100 && once {
+				once = false
+				return true
+			}
+			return false
+		}
+		l.run(numbers+1000, 30)
+		if once && number < numbers {
+			t.Errorf("the acknowledgement of %d was not lost", lost)
+		}
+	}
+}
+
+// TestLastAcknowledgementAtTheWrap ends the messages just where an acknowledgement is lost.
+func TestLastAcknowledgementAtTheWrap(t *testing.T) {
+	for number := numbers - 12; number < numbers; number++ {
+		l := newLap(t, keepAlive, 64)
+		l.lose = func(n uint16, ack bool) bool { return ack && n == uint16(number) }
+		l.run(number+1, 30)
+		l.run(0, 30)
+	}
+}
