@@ -149,23 +149,46 @@ func (p *part) isThere(want Hash) bool {
 	return known && f.Hash == want && f.Size == p.size
 }
 
-// complete fills in what was not sent and hashes what was not hashed yet.
+// complete fills in what was not sent and hashes what was not hashed yet, one behind the other.
 func (p *part) complete(ctx context.Context) (Hash, error) {
 	if err := p.open(); err != nil {
 		return Hash{}, err
 	}
-	if err := p.fillGaps(ctx); err != nil {
+	ready := make(chan uint64)
+	hashed := make(chan error, 1)
+	go func() {
+		var err error
+		for to := range ready {
+			err = errors.Join(err, p.hashTo(ctx, to))
+		}
+		hashed <- err
+	}()
+	err := p.fillGaps(ctx, ready)
+	close(ready)
+	if err = errors.Join(err, <-hashed); err == nil {
+		err = p.file.Truncate(int64(p.size))
+	}
+	if err == nil {
+		err = p.hashTo(ctx, p.size)
+	}
+	if err != nil {
 		return Hash{}, err
 	}
-	if err := p.file.Truncate(int64(p.size)); err != nil {
-		return Hash{}, err
-	}
-	err := readInto(ctx, p.fed, p.file, int64(p.hashed), int64(p.size-p.hashed), p.disk.buffer(), func(int) {})
-	return p.fed.sum(), err
+	return p.fed.sum(), nil
 }
 
-// fillGaps copies from the base what nobody sent.
-func (p *part) fillGaps(ctx context.Context) error {
+// hashTo hashes what is below an offset and was not hashed yet.
+func (p *part) hashTo(ctx context.Context, to uint64) error {
+	if to <= p.hashed {
+		return ctx.Err()
+	}
+	err := readInto(ctx, p.fed, p.file, int64(p.hashed), int64(to-p.hashed), p.disk.buffer(), func(int) {})
+	p.hashed = to
+	return err
+}
+
+// fillGaps copies from the base what nobody sent, and says up to where the file is complete.
+func (p *part) fillGaps(ctx context.Context, ready chan<- uint64) error {
 	var base platform.File
 	for gap := range p.spans.gaps(p.size) {
 		if base == nil {
@@ -176,7 +199,7 @@ func (p *part) fillGaps(ctx context.Context) error {
 			defer f.Close()
 			base = f
 		}
-		if err := p.copyFrom(ctx, base, gap); err != nil {
+		if err := p.copyFrom(ctx, base, gap, ready); err != nil {
 			return err
 		}
 	}
@@ -201,7 +224,7 @@ func (p *part) openBase() (platform.File, error) {
 // copyPiece is how many bytes are copied between two looks at the context.
 const copyPiece = 16 << 20
 
-func (p *part) copyFrom(ctx context.Context, base platform.File, gap span) error {
+func (p *part) copyFrom(ctx context.Context, base platform.File, gap span, ready chan<- uint64) error {
 	info, err := base.Stat()
 	if err != nil {
 		return err
@@ -219,6 +242,7 @@ func (p *part) copyFrom(ctx context.Context, base platform.File, gap span) error
 			return err
 		}
 		gap.from += n
+		ready <- gap.from
 	}
 	return nil
 }
