@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"collet/netproto/den"
 	"collet/netproto/launcher"
@@ -334,7 +336,31 @@ func TestPlanIsShown(t *testing.T) {
 	desk.tree()
 	desk.say(&launcher.PushPlan{Files: 3, Bytes: 500, Deletes: 1}, opening(1, "f", "x", 1))
 	desk.closes(1)
-	if s := desk.device.Status(); s.FilesTotal != 3 || s.BytesTotal != 500 || s.File != "f" {
+	if s := desk.device.Status(); s.FilesTotal != 3 || s.BytesTotal != 500 || s.Activity != launcher.ActivityReceiving && s.Activity != launcher.ActivityNone {
 		t.Errorf("status %+v", s)
+	}
+}
+
+// TestNothingIsShownInTheEnd: after the last answer the device does nothing, and says so.
+func TestNothingIsShownInTheEnd(t *testing.T) {
+	for _, m := range modes {
+		bubble(t, setting{protocol: m.protocol}, func(t *testing.T, o setting) {
+			desk := greeted(t, o)
+			for _, want := range []map[string]string{after, after} {
+				m.push(desk, want)
+				synctest.Wait()
+				if s := desk.device.Status(); s.Activity != launcher.ActivityNone || s.File != "" {
+					t.Errorf("%s: %q %q", m.name, s.Activity, s.File)
+				}
+			}
+			ticks := desk.device.Watch(t.Context())
+			<-ticks
+			time.Sleep(time.Minute)
+			select {
+			case <-ticks:
+				t.Errorf("%s: an idle device changes", m.name)
+			default:
+			}
+		})
 	}
 }

@@ -76,6 +76,13 @@ func (q *diskQueue) take(ctx context.Context, idle time.Duration) (j diskJob, an
 	}
 }
 
+// empty reports whether nothing waits.
+func (q *diskQueue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.jobs) == 0
+}
+
 func (q *diskQueue) tryTake() (diskJob, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -44,12 +44,19 @@ func (s *deviceSession) work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		w.rest()
+	}
+}
+
+// rest shows that nothing is done, when that is so.
+func (w *deviceWork) rest() {
+	if w.queue.empty() && len(w.writes)+len(w.open) == 0 {
+		w.device.board.change(func(b *DeviceStatus) { b.Activity, b.File = ActivityNone, "" })
 	}
 }
 
 // idle is for what has time.
 func (w *deviceWork) idle() {
-	w.device.board.change(func(b *DeviceStatus) { b.Activity, b.File = ActivityNone, "" })
 	if err := w.disk.save(false); err != nil {
 		w.device.o.Log.Warn().Err(err).Msg("the cache of hashes was not saved")
 	}
