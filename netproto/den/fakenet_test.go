@@ -64,10 +64,34 @@ func (n *fakeNet) open(addr netip.AddrPort) *fakeConn {
 	return c
 }
 
+// losing sets the rate of loss.
+func (n *fakeNet) losing(rate float64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.path.loss = rate
+}
+
+// dropping sets what else is lost.
+func (n *fakeNet) dropping(drop func(data []byte) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.path.drop = drop
+}
+
+// watch sets who sees each datagram.
+func (n *fakeNet) watch(seen func(from, to netip.AddrPort, data []byte)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.seen = seen
+}
+
 // dial opens a socket at a new port.
 func (n *fakeNet) dial(netip.AddrPort) (packetConn, error) {
+	n.mu.Lock()
 	n.port++
-	return n.open(netip.AddrPortFrom(netip.MustParseAddr("192.0.2.2"), n.port)), nil
+	addr := netip.AddrPortFrom(netip.MustParseAddr("192.0.2.2"), n.port)
+	n.mu.Unlock()
+	return n.open(addr), nil
 }
 
 func (c *fakeConn) read(buf []byte) (int, int, netip.AddrPort, error) {
@@ -163,9 +187,9 @@ func bubble(t *testing.T, p path, o Options, test func(t *testing.T, n *fakeNet,
 			t.Fatal(err)
 		}
 		defer func() {
-			n.mu.Lock()
-			n.path.drop, n.path.loss, n.seen = nil, 0, nil
-			n.mu.Unlock()
+			n.dropping(nil)
+			n.watch(nil)
+			n.losing(0)
 			_ = client.Close()
 		}()
 		server, err := l.Accept(t.Context())

@@ -3,6 +3,7 @@ package den
 import (
 	"errors"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -30,8 +31,8 @@ func TestLinkCarriesEveryType(t *testing.T) {
 			if err := theirs.Set(1, Uint8(9)); err != nil {
 				t.Fatal(err)
 			}
-			heard := map[int]int{}
-			ours.OnChange(func(i int) { heard[i]++ })
+			var heard [64]atomic.Int32
+			ours.OnChange(func(i int) { heard[i].Add(1) })
 			l := linked(t, server, client, ours, theirs)
 			<-l.Done()
 			if !l.Up() || l.Err() != nil || theirs.Get(1) != Uint8(200) {
@@ -44,8 +45,8 @@ func TestLinkCarriesEveryType(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 			for _, v := range allChanged() {
-				if got := ours.Get(int(v.Index)); got != v.Value || heard[int(v.Index)] != 1 {
-					t.Errorf("%v: %+v was heard %d times, want %+v once", v.Value.kind, got, heard[int(v.Index)], v.Value)
+				if got, n := ours.Get(int(v.Index)), heard[v.Index].Load(); got != v.Value || n != 1 {
+					t.Errorf("%v: %+v was heard %d times, want %+v once", v.Value.kind, got, n, v.Value)
 				}
 			}
 		})
@@ -89,12 +90,12 @@ func TestLostNewsOfLinks(t *testing.T) {
 	for _, command := range []byte{cmdLinkUp, cmdLinkUpdate} {
 		bubble(t, quick, Options{Protocols: []uint16{ProtocolRelease}}, func(t *testing.T, n *fakeNet, client, server *Conn) {
 			lost := 0
-			n.path.drop = func(d []byte) bool {
+			n.dropping(func(d []byte) bool {
 				if d[0] == command {
 					lost++
 				}
 				return d[0] == command && lost <= 2
-			}
+			})
 			ours, theirs := NewState(Uint8(0)), NewState(Uint8(0))
 			l := linked(t, server, client, ours, theirs)
 			<-l.Done()
@@ -112,7 +113,7 @@ func TestLostNewsOfLinks(t *testing.T) {
 // TestLinkThatStaysPendingIsAskedForAgain has a peer whose linkUp never arrives under the first id.
 func TestLinkThatStaysPendingIsAskedForAgain(t *testing.T) {
 	bubble(t, quick, Options{Protocols: []uint16{ProtocolRelease}}, func(t *testing.T, n *fakeNet, client, server *Conn) {
-		n.path.drop = func(d []byte) bool { return d[0] == cmdLinkUp && d[1] == 0 }
+		n.dropping(func(d []byte) bool { return d[0] == cmdLinkUp && d[1] == 0 })
 		ours, theirs := NewState(Uint8(0)), NewState(Uint8(0))
 		start := time.Now()
 		l := linked(t, server, client, ours, theirs)
@@ -133,7 +134,7 @@ func TestLinkThatStaysPendingIsAskedForAgain(t *testing.T) {
 // TestUpdateOfAPendingLinkRaisesIt loses every linkUp.
 func TestUpdateOfAPendingLinkRaisesIt(t *testing.T) {
 	bubble(t, quick, Options{Protocols: []uint16{ProtocolRelease}}, func(t *testing.T, n *fakeNet, client, server *Conn) {
-		n.path.drop = func(d []byte) bool { return d[0] == cmdLinkUp }
+		n.dropping(func(d []byte) bool { return d[0] == cmdLinkUp })
 		ours, theirs := NewState(Uint8(0)), NewState(Uint8(0))
 		l := linked(t, server, client, ours, theirs)
 		time.Sleep(time.Second)
@@ -154,25 +155,25 @@ func TestEqualValuesSendNothing(t *testing.T) {
 		l := linked(t, server, client, ours, theirs)
 		<-l.Done()
 		time.Sleep(10 * time.Second)
-		updates := 0
-		n.seen = func(_, _ netip.AddrPort, d []byte) {
+		var updates atomic.Int32
+		n.watch(func(_, _ netip.AddrPort, d []byte) {
 			if d[0] == cmdLinkUpdate {
-				updates++
+				updates.Add(1)
 			}
-		}
+		})
 		for _, err := range []error{ours.Set(0, Uint8(3)), ours.Set(1, TypeFloat64.Float(1+1e-16)), theirs.Set(0, Uint8(3))} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(10 * time.Second)
-		if updates != 0 {
-			t.Errorf("%d updates", updates)
+		if n := updates.Load(); n != 0 {
+			t.Errorf("%d updates", n)
 		}
 		ours.Resend(0)
 		time.Sleep(10 * time.Second)
-		if updates != 1+linkRepeats {
-			t.Errorf("%d updates of a value that is sent again", updates)
+		if n := updates.Load(); n != 1+linkRepeats {
+			t.Errorf("%d updates of a value that is sent again", n)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func TestEverythingArrivesOverBadPaths(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %#x", name, protocol), func(t *testing.T) {
 				total := 4 << 20
 				if protocol == ProtocolCollet {
-					total = 16 << 20
+					total = 12 << 20
 				}
 				bubble(t, p, Options{Protocols: []uint16{protocol}}, func(t *testing.T, n *fakeNet, client, server *Conn) {
 					took := flood(t, client, server, total, 64<<10)

@@ -24,7 +24,7 @@ var quick = path{delay: time.Millisecond}
 func TestSilenceEndsAConnection(t *testing.T) {
 	protocols(t, func(t *testing.T, o Options) {
 		bubble(t, quick, o, func(t *testing.T, n *fakeNet, client, server *Conn) {
-			n.path.loss = 1
+			n.losing(1)
 			start := time.Now()
 			if err := client.Send(t.Context(), []byte("x")); err != nil {
 				t.Fatal(err)
@@ -33,7 +33,7 @@ func TestSilenceEndsAConnection(t *testing.T) {
 			if took := time.Since(start); !errors.Is(err, ErrTimeout) || took < DefaultGiveUp || took > DefaultGiveUp+100*time.Millisecond {
 				t.Errorf("after %v: %v", took, err)
 			}
-			n.path.loss = 0
+			n.losing(0)
 		})
 	})
 }
@@ -44,12 +44,12 @@ func TestQuietConnectionIsResentAsSeldomAsReleased(t *testing.T) {
 	bubble(t, quick, Options{Protocols: []uint16{ProtocolRelease}}, func(t *testing.T, n *fakeNet, client, server *Conn) {
 		var at []time.Duration
 		start := time.Now()
-		n.seen = func(from, _ netip.AddrPort, data []byte) {
+		n.watch(func(from, _ netip.AddrPort, data []byte) {
 			if from != fakeServer && data[0] == cmdReliable {
 				at = append(at, time.Since(start).Round(50*time.Millisecond))
 			}
-		}
-		n.path.loss = 1
+		})
+		n.losing(1)
 		if err := client.Send(t.Context(), []byte("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,8 @@ func TestQuietConnectionIsResentAsSeldomAsReleased(t *testing.T) {
 		if !reflect.DeepEqual(at, want) {
 			t.Errorf("sent at %v, want %v", at, want)
 		}
-		n.seen, n.path.loss = nil, 0
+		n.watch(nil)
+		n.losing(0)
 	})
 }
 
@@ -86,13 +87,13 @@ func TestKeepAliveProvesLife(t *testing.T) {
 			if d := time.Since(start); d < DefaultKeepAlive-time.Second || d > DefaultKeepAlive+time.Second {
 				t.Errorf("the first keep-alive came after %v", d)
 			}
-			n.path.loss = 1
+			n.losing(1)
 			<-server.Done()
 			<-client.Done()
 			if d := time.Since(start); d > 2*DefaultKeepAlive+DefaultGiveUp+time.Second {
 				t.Errorf("a dead path was found after %v", d)
 			}
-			n.path.loss = 0
+			n.losing(0)
 		})
 	})
 }
@@ -103,14 +104,14 @@ func TestOwnProtocolNoticesADeadPathByItself(t *testing.T) {
 		if client.Err() != nil || server.Err() != nil {
 			t.Fatalf("an idle connection ended: %v, %v", client.Err(), server.Err())
 		}
-		n.path.loss = 1
+		n.losing(1)
 		start := time.Now()
 		<-client.Done()
 		<-server.Done()
 		if d := time.Since(start); d > pingAfter+DefaultGiveUp+time.Second {
 			t.Errorf("a dead path was found after %v", d)
 		}
-		n.path.loss = 0
+		n.losing(0)
 	})
 }
 
@@ -120,12 +121,12 @@ func TestLostAnswerOfTheServer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			lost := 0
 			n := newFakeNet(1, quick)
-			n.path.drop = func(d []byte) bool {
+			n.dropping(func(d []byte) bool {
 				if d[0] == cmdAck {
 					lost++
 				}
 				return d[0] == cmdAck && lost == 1
-			}
+			})
 			l := listenOn(n.open(fakeServer), o)
 			start := time.Now()
 			c, err := dialWith(t.Context(), []netip.AddrPort{fakeServer}, o, n.dial)
@@ -146,7 +147,7 @@ func TestLostAnswerOfTheServer(t *testing.T) {
 func TestSilentServerIsAskedFromAnotherPort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newFakeNet(1, quick)
-		n.path.drop = func(d []byte) bool { return d[0] == cmdAck && n.port == 40001 }
+		n.dropping(func(d []byte) bool { return d[0] == cmdAck && n.port == 40001 })
 		l := listenOn(n.open(fakeServer), Options{})
 		start := time.Now()
 		c, err := dialWith(t.Context(), []netip.AddrPort{fakeServer}, Options{}, n.dial)
@@ -231,10 +232,10 @@ func TestForgedAddressesAreLimitedAndForgotten(t *testing.T) {
 func TestLostServerIsNoticed(t *testing.T) {
 	protocols(t, func(t *testing.T, o Options) {
 		bubble(t, quick, o, func(t *testing.T, n *fakeNet, client, server *Conn) {
-			n.path.drop = func(d []byte) bool { return d[0] == cmdClose || d[0] == kindEnd }
+			n.dropping(func(d []byte) bool { return d[0] == cmdClose || d[0] == kindEnd })
 			server.Abort()
 			<-server.finished
-			n.path.drop = nil
+			n.dropping(nil)
 			start := time.Now()
 			if err := client.Send(t.Context(), []byte("x")); err != nil {
 				t.Fatal(err)
@@ -268,7 +269,7 @@ func TestSendBlocksWhenTheQueueIsFull(t *testing.T) {
 	protocols(t, func(t *testing.T, o Options) {
 		o.QueueBytes, o.GiveUp = 1000, time.Hour
 		bubble(t, quick, o, func(t *testing.T, n *fakeNet, client, server *Conn) {
-			n.path.loss = 1
+			n.losing(1)
 			if err := client.Send(t.Context(), make([]byte, 5000)); err != nil {
 				t.Fatalf("a long message on an empty queue: %v", err)
 			}
@@ -277,7 +278,7 @@ func TestSendBlocksWhenTheQueueIsFull(t *testing.T) {
 			if err := client.Send(ctx, make([]byte, 1)); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a message on a full queue: %v", err)
 			}
-			n.path.loss = 0
+			n.losing(0)
 			if err := client.Send(t.Context(), make([]byte, 1)); err != nil {
 				t.Error(err)
 			}
