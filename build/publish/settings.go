@@ -74,7 +74,8 @@ Plain = true
 # Files of so many bytes and more are cut into chunks, the second way for clients that no patch fits. Small files share packs, so
 # that thousands of them are few requests.
 ChunkMinimum = 1
-# MB of memory that making a patch may take.
+# MB of memory that making a patch may take: 60 and 14 for each MB of the largest module, old and new together. Larger modules are compared
+# stretch by stretch, and their patches are several times as large.
 PatchMemory = 1536
 # MB of the largest file that is packed with brotli, too. New players fetch a tenth less of modules and texts so, and it takes 3 seconds of
 # a processor for each MB, once for each new file. 0 is none: a first publication is quick then.

@@ -34,7 +34,7 @@ type SetPatchOptions struct {
 }
 
 const (
-	// DefaultPatchMemory is 1.5 GiB: patches of modules of 120 MB, on the machine of a small studio.
+	// DefaultPatchMemory is 1.5 GiB: patches of modules of 110 MB, on the machine of a small studio.
 	DefaultPatchMemory = 1536 << 20
 	// DefaultLongResource is 128 MiB. A smaller pack gains a percent by being matched as a whole, and a patch of a larger
 	// one takes minutes.
