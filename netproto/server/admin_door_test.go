@@ -220,8 +220,8 @@ func TestEverythingAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n, err := o.Verify(); n != int(o.Settings().Revision) || err != nil {
-		t.Errorf("%d records of %d revisions, %v", n, o.Settings().Revision, err)
+	if n, err := o.Verify(); n != int(o.Settings().Revision)+rounds || err != nil {
+		t.Errorf("%d records of %d revisions and %d floors, %v", n, o.Settings().Revision, rounds, err)
 	}
 	floors := 0
 	for _, f := range o.Show().Floors {
