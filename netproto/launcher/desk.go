@@ -85,9 +85,14 @@ func (d *Desk) scan(ctx context.Context) (scanned, error) {
 	if err := d.loadRules(); err != nil {
 		return scanned{}, err
 	}
+	stop := d.registry.tickEvery(scanTick)
+	defer stop()
 	layout, problems, err := d.tree.Scan(ctx)
 	return scanned{layout: layout, problems: problems}, err
 }
+
+// scanTick is how often the progress of a scan is told.
+const scanTick = 250 * time.Millisecond
 
 // Serve lets devices in until ctx ends or the listener does, and returns when all their sessions have ended. It may be
 // called for several listeners. The listener stays the caller's; its options should come from DeskTransport.
@@ -117,10 +122,7 @@ func (d *Desk) serve(ctx context.Context, accept func(context.Context) (wire, er
 			w.Abort()
 			continue
 		}
-		group.Go(func() {
-			defer d.sessions.Add(-1)
-			newRunner(d, w).run(ctx)
-		})
+		group.Go(func() { newRunner(d, w).run(ctx) })
 	}
 }
 
@@ -134,7 +136,16 @@ func (d *Desk) Close() error {
 }
 
 // Devices are snapshots of all devices that are connected or awaited, sorted by ID.
-func (d *Desk) Devices() []DeviceInfo { return d.registry.snapshot() }
+func (d *Desk) Devices() []DeviceInfo {
+	infos := d.registry.snapshot()
+	hashed, total := d.tree.Progress()
+	for i := range infos {
+		if p := &infos[i].Push; p.Phase == PushScanning {
+			p.Hashed, p.HashTotal = int64(hashed), int64(total)
+		}
+	}
+	return infos
+}
 
 // Changes ticks when Devices would return something else: level-triggered, so a slow reader loses ticks and never news.
 // The first tick is in it at once. It is closed when ctx ends.

@@ -49,7 +49,7 @@ func collect(ctx context.Context, tasks []*pushTask) (PushResult, error) {
 		result.Devices = append(result.Devices, t.result)
 		err = errors.Join(err, t.scanErr)
 		if t.ours != nil && t.ours.layout != nil {
-			result.Problems = t.ours.problems
+			result.Problems, result.digest = t.ours.problems, t.ours.layout.Digest()
 			result.Files, result.Bytes = len(t.ours.layout.Files()), int64(t.ours.layout.Bytes())
 		}
 	}
@@ -76,21 +76,31 @@ func (d *Desk) follow(ctx context.Context, id string, t *pushTask) error {
 		if err != nil {
 			return err
 		}
-		err = r.call(ctx, func(ticket int) any { return pushCommand{ticket: ticket, task: t} })
+		err = d.pushOver(ctx, r, t)
 		r.pushing <- struct{}{}
-		switch {
-		case errors.Is(err, ErrDeviceGone):
-			d.registry.setPush(id, func(p *PushProgress) { p.Phase, p.Problem = PushWaiting, "waiting for the device to come back" })
-			continue
-		case err == nil && t.options.Start != nil:
-			start := *t.options.Start
-			start.Restart = true
-			err = d.startOn(ctx, r, start)
-			t.result.Started = err == nil
+		if !errors.Is(err, ErrDeviceGone) {
+			return err
 		}
-		return err
+		d.registry.setPush(id, func(p *PushProgress) { p.Phase, p.Problem = PushWaiting, "waiting for the device to come back" })
 	}
 	return ErrDeviceGone
+}
+
+// pushOver does a task over one connection: stop, push, start.
+func (d *Desk) pushOver(ctx context.Context, r *runner, t *pushTask) error {
+	start := t.options.Start
+	if start != nil {
+		if err := r.operate(ctx, &runOp{force: start.Force}); err != nil {
+			return err
+		}
+	}
+	err := r.call(ctx, func(ticket int) any { return pushCommand{ticket: ticket, task: t} })
+	if err != nil || start == nil {
+		return err
+	}
+	err = d.startOn(ctx, r, *start)
+	t.result.Started = err == nil
+	return err
 }
 
 // check refuses what the protocol can't carry.

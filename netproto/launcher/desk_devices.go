@@ -51,6 +51,30 @@ func (g *registry) tick() {
 	}
 }
 
+// tickEvery ticks until the function that it returns is called.
+func (g *registry) tickEvery(pause time.Duration) (stop func()) {
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		ticker := time.NewTicker(pause)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			g.mu.Lock()
+			g.tick()
+			g.mu.Unlock()
+		}
+	})
+	return func() {
+		close(done)
+		group.Wait()
+	}
+}
+
 // watch is a channel of ticks until ctx ends.
 func (g *registry) watch(ctx context.Context) <-chan struct{} {
 	w := make(chan struct{}, 1)
@@ -171,6 +195,19 @@ func (g *registry) find(wanted []string) ([]string, error) {
 		return nil, ErrNoDevice
 	}
 	return slices.Sorted(maps.Keys(ids)), nil
+}
+
+// present are the devices that are connected, and since when.
+func (g *registry) present() map[string]time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	here := make(map[string]time.Time)
+	for _, r := range g.records {
+		if r.ready {
+			here[r.id] = r.info.Since
+		}
+	}
+	return here
 }
 
 // connected is the runner of an id, or nil.

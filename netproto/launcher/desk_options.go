@@ -89,7 +89,8 @@ type PushOptions struct {
 	// DeleteIgnored removes files from devices that the ignore rules leave out here. Without it they stay: games keep
 	// saves and settings there.
 	DeleteIgnored bool
-	// Start starts the game on each device that got everything; a running one is stopped first. nil starts nothing.
+	// Start starts the game on each device that got everything. One that runs is stopped before anything is written: systems
+	// refuse to write what is open, and released devices write in place. nil starts and stops nothing.
 	Start *StartOptions
 }
 
@@ -111,6 +112,7 @@ type StopOptions struct {
 
 // WatchOptions are for Desk.Watch.
 type WatchOptions struct {
+	// Push is each push; its Devices may be such that come later. Its Start restarts the game after each change.
 	Push PushOptions
 	// Settle is how long nothing may have changed before a push begins; 0 is DefaultSettle. A push begins at the latest
 	// after MaxSettle even if changes go on.

@@ -12,7 +12,7 @@ type planInput struct {
 	theirs []File // sorted by path, each path once
 	// own plans for our own messages: blocks of files whose size differs are compared as well, and small files are not.
 	own bool
-	// keep says which of their files stay although we don't have them; nil is none.
+	// keep says which of their files stay although we don't have them.
 	keep func(path string) bool
 	// doubtful are paths whose bytes on the device may be others than its layout says, and the size with which a write of
 	// them began that never ended well: released devices don't look at the disk again (Remote launcher protocol,
@@ -69,7 +69,7 @@ func makePlan(in planInput) plan {
 	for ours, theirs := range pairs(in.ours, in.theirs) {
 		switch {
 		case ours == nil && in.without[theirs.Path]:
-		case ours == nil && in.keep != nil && in.keep(theirs.Path):
+		case ours == nil && in.keep(theirs.Path):
 			p.kept = append(p.kept, *theirs)
 		case ours == nil:
 			p.deletes = append(p.deletes, theirs.Path)

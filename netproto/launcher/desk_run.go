@@ -95,11 +95,6 @@ func (r *runState) refused(err error) []effect {
 	return r.end(err)
 }
 
-// over says that the game has ended, so early perhaps that nobody saw it run.
-func (r *runState) over(text string) []effect {
-	return r.refused(&DeviceError{Device: r.id, Op: "start", Reason: "the game ended at once: " + text})
-}
-
 func (r *runState) end(err error) []effect {
 	ticket := r.ticket
 	r.op, r.ticket = nil, 0

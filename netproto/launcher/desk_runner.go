@@ -57,6 +57,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 	r.wire.Abort()
 	r.group.Wait()
+	r.desk.sessions.Add(-1)
 	r.desk.gone(r, context.Cause(ctx))
 }
 

@@ -80,8 +80,9 @@ func (s *session) takeReport(m *RunReport, now time.Time) []effect {
 	case RunEnded:
 		s.setRunning(false, now)
 		s.info.EndedAt, s.info.End = now, RunEnd{Exit: int(m.Exit), Text: printable(m.Text)}
+		// A start under way is not that of this run: a device tells a run's start before its end.
 		out := s.log(now, now, LevelInfo, "", "the game ended: "+m.Text)
-		return append(append(out, s.run.over(printable(m.Text))...), s.run.tick(now)...)
+		return append(out, s.run.tick(now)...)
 	}
 	return s.run.tick(now)
 }

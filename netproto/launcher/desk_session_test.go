@@ -279,17 +279,28 @@ func TestStart(t *testing.T) {
 			t.Errorf("%v %v", done, err)
 		}
 	})
-	t.Run("refused and crashed in our own mode", func(t *testing.T) {
-		for _, report := range []*RunReport{{Event: RunRefused, Text: "no such profile"}, {Event: RunEnded, Exit: 3, Text: "exited with code 3"}} {
-			l, _ := begin(true, options)
-			l.step(messageEvent{report})
-			var fault *DeviceError
-			if err := l.results[5]; !errors.As(err, &fault) || !strings.Contains(fault.Reason, report.Text) {
-				t.Errorf("%v", err)
-			}
-			if end := l.session.info.End; report.Event == RunEnded && (end.Exit != 3 || end.Text != report.Text || l.session.info.EndedAt.IsZero()) {
-				t.Errorf("it ended with %+v", end)
-			}
+	t.Run("refused in our own mode", func(t *testing.T) {
+		l, _ := begin(true, options)
+		l.step(messageEvent{&RunReport{Event: RunRefused, Text: "no such profile"}})
+		var fault *DeviceError
+		if err := l.results[5]; !errors.As(err, &fault) || fault.Reason != "no such profile" {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("the end of the run before comes late", func(t *testing.T) {
+		l, _ := greeted(t, Released, true)
+		l.step(messageEvent{&RunReport{Event: RunStarted}})
+		again := *options
+		again.Restart = true
+		l.step(runCommand{ticket: 5, op: &runOp{start: &again}})
+		l.step(runEvent{RunStopped})
+		l.step(messageEvent{&RunReport{Event: RunEnded, Exit: 3, Text: "exited with code 3"}})
+		if _, done := l.results[5]; done || l.session.info.End != (RunEnd{3, "exited with code 3"}) || !l.session.info.EndedAt.Equal(l.now) {
+			t.Fatalf("done %v, %+v", done, l.session.info)
+		}
+		l.step(messageEvent{&RunReport{Event: RunStarted}})
+		if err, done := l.results[5]; !done || err != nil || !l.session.info.Running {
+			t.Errorf("%v %v", done, err)
 		}
 	})
 	t.Run("given up", func(t *testing.T) {

@@ -47,7 +47,9 @@ type PushProgress struct {
 	Bytes      int64  // bytes of file data confirmed in this attempt
 	BytesTotal int64  // bytes of file data that the attempt has to send, as far as known: hashes that come lower it
 	Deleted    int
-	Attempt    int // counted from 1
+	Hashed     int64 // while scanning: bytes of the working copy that were hashed, of HashTotal
+	HashTotal  int64 // that its cache did not know; 0 when nothing has to be hashed
+	Attempt    int   // counted from 1
 	Began      time.Time
 	Problem    string // why it failed or what it waits for
 }
@@ -58,6 +60,7 @@ type PushResult struct {
 	Problems []PathProblem // what of the working copy could not be sent, and why
 	Files    int           // files of the working copy
 	Bytes    int64         // of these files
+	digest   Hash          // of the working copy
 }
 
 // DeviceResult is the end of a push to one device. Counts are over all its attempts.

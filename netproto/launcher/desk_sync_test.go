@@ -309,3 +309,25 @@ func TestIgnoredStays(t *testing.T) {
 		})
 	}
 }
+
+// TestUnreadableStays: a file that is here and can't be read is named, and that on the device stays as it is.
+func TestUnreadableStays(t *testing.T) {
+	ours := map[string][]byte{"a": {1}, "dir/b": {2}, "link/c": {3}}
+	l := newLab(t, DeskOptions{}, ours)
+	for _, name := range []string{"a", "link"} {
+		name = filepath.Join(l.root, name)
+		if err := errors.Join(os.RemoveAll(name), os.Symlink("dir", name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	m := newModelDevice(Released, map[string][]byte{"a": {9}, "link/x": {8}, "gone": {7}})
+	l.connect(m, false)
+	task, err := l.push(PushOptions{DeleteIgnored: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameFiles(t, m.files, map[string][]byte{"a": {9}, "link/x": {8}, "dir/b": {2}})
+	if len(task.ours.problems) != 2 {
+		t.Errorf("%v", task.ours.problems)
+	}
+}

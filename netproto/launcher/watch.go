@@ -4,31 +4,29 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch pushes at once and then after every change of the working copy, until ctx ends. A push that fails is told to
-// Each, and the next change tries again. The error is about watching itself; ctx's end is none.
+// Watch pushes at once and then after every change of the working copy, and when a device comes, until ctx ends. A push that
+// fails is told to Each, and the next change tries again. The error is about watching itself; ctx's end is none.
 func (d *Desk) Watch(ctx context.Context, o WatchOptions) error {
 	if o.Settle <= 0 {
 		o.Settle = DefaultSettle
 	}
-	w, err := d.newTreeWatch()
+	w, err := d.newTreeWatch(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.notify.Close()
 	for {
-		result, err := d.Push(ctx, o.Push)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if o.Each != nil {
-			o.Each(result, err)
+		if err := w.push(ctx, o); err != nil {
+			return err
 		}
 		if err := w.wait(ctx, o.Settle); err != nil {
 			if ctx.Err() != nil {
@@ -39,18 +37,75 @@ func (d *Desk) Watch(ctx context.Context, o WatchOptions) error {
 	}
 }
 
-// treeWatch hears about changes below the working copy: inotify, kqueue or ReadDirectoryChangesW, each folder for itself.
-type treeWatch struct {
-	desk   *Desk
-	notify *fsnotify.Watcher
+// push pushes what changed to the devices that are wanted, or everything to those that came since the last push.
+func (w *treeWatch) push(ctx context.Context, o WatchOptions) error {
+	came, here := w.newcomers(), w.desk.registry.present()
+	now, err := w.desk.scans.after(ctx, time.Now(), w.desk.scan)
+	changed := err != nil || now.layout.Digest() != w.last
+	if !changed && len(came) == 0 {
+		return nil
+	}
+	push := o.Push
+	if !changed {
+		if push.Devices = chosen(came, o.Push.Devices); len(push.Devices) == 0 {
+			w.served = here
+			return nil
+		}
+	} else if len(push.Devices) > 0 {
+		push.Devices = chosen(slices.Collect(maps.Keys(here)), o.Push.Devices)
+	}
+	var result PushResult
+	err = ErrNoDevice
+	if len(o.Push.Devices) == 0 || len(push.Devices) > 0 {
+		result, err = w.desk.Push(ctx, push)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	w.last, w.served = Hash{}, here
+	if err == nil && allFine(result) {
+		w.last = result.digest
+	}
+	if o.Each != nil {
+		o.Each(result, err)
+	}
+	return nil
 }
 
-func (d *Desk) newTreeWatch() (*treeWatch, error) {
+// chosen are those ids that are wanted by id or name; no wish is a wish for all.
+func chosen(ids, wanted []string) (list []string) {
+	for _, id := range ids {
+		if len(wanted) == 0 || slices.Contains(wanted, id) || slices.Contains(wanted, nameOf(id)) {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+func allFine(r PushResult) bool {
+	for _, d := range r.Devices {
+		if d.Err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// treeWatch hears about changes below the working copy: inotify, kqueue or ReadDirectoryChangesW, each folder for itself.
+type treeWatch struct {
+	desk    *Desk
+	notify  *fsnotify.Watcher
+	devices <-chan struct{}      // ticks when something about devices changed
+	served  map[string]time.Time // connections that were there before the last push
+	last    Hash                 // of the working copy that every device got; zero if not every one did
+}
+
+func (d *Desk) newTreeWatch(ctx context.Context) (*treeWatch, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	w := &treeWatch{desk: d, notify: notify}
+	w := &treeWatch{desk: d, notify: notify, devices: d.Changes(ctx)}
 	if err := w.add("."); err != nil {
 		return nil, errors.Join(err, notify.Close())
 	}
@@ -81,6 +136,16 @@ func (w *treeWatch) add(dir string) error {
 	return nil
 }
 
+// newcomers are devices that came since the last push, or came back.
+func (w *treeWatch) newcomers() (ids []string) {
+	for id, since := range w.desk.registry.present() {
+		if served, known := w.served[id]; !known || !served.Equal(since) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // wait returns when something changed and nothing did for settle, or after MaxSettle.
 func (w *treeWatch) wait(ctx context.Context, settle time.Duration) error {
 	var quiet, latest <-chan time.Time
@@ -92,6 +157,10 @@ func (w *treeWatch) wait(ctx context.Context, settle time.Duration) error {
 			return nil
 		case <-latest:
 			return nil
+		case <-w.devices:
+			if quiet != nil || len(w.newcomers()) == 0 {
+				continue
+			}
 		case e, open := <-w.notify.Events:
 			if !open {
 				return fsnotify.ErrClosed
