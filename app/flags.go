@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"collet"
+	"collet/netproto/launcher"
 )
 
 // flags is the command line. Names in CamelCase are those of the source (seed 000, "Host CLI surface").
@@ -39,6 +40,10 @@ type flags struct {
 	ClientLibCompatibilityVersion string `name:"ClientLibCompatibilityVersion" group:"Runtime" placeholder:"VERSION" help:"Accept only a module of this compatibility version; the built-in client stands in only if it has it too."`
 	ForceEmbeddedRuntime          bool   `name:"ForceEmbeddedRuntime" group:"Runtime" help:"Run the built-in client and load no module, unless --ClientLibPath names one."`
 
+	RemoteLauncher string `name:"remote-launcher" group:"Device" placeholder:"HOST[:PORT]" help:"Be a device of the desk there (collet remote): take its working copy, start it when the desk says so, and send it the log. In a window, or with --headless. Not in a player's program."`
+	DeviceName     string `name:"name" group:"Device" placeholder:"NAME" help:"What the desk calls this device. Default: the name of this machine."`
+	Dialect        string `name:"dialect" group:"Device" default:"released" enum:"released,draft" help:"What the desk speaks if it is not ours: ${enum}. draft is from before the protocol's first release."`
+
 	Headless bool `group:"Headless" help:"No window: synchronise, print phases, files and the outcome, and end."`
 	JSON     bool `name:"json" group:"Headless" help:"With --headless: one JSON object a line."`
 	Run      bool `group:"Headless" help:"With --headless: swap in staged modules and run the game as the window would."`
@@ -67,7 +72,7 @@ Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Client.UserWr
 Client.OfflineAfter, Release.Urls, Release.Product, Release.Channel, Release.TrustedRoot, Release.Bandwidth,
 Baking.ClientResources, Baking.CacheResources, Compatibility.Manifest, Compatibility.LogicVersion,
 Compatibility.ClientPatch, Compatibility.BuildTime, Compatibility.BuildNumber, Compatibility.BuildId, Compatibility.Branch,
-Compatibility.Account, Compatibility.Development. Flags go before settings. The log is <name of this program>.log.
+Compatibility.Account, Compatibility.Development, Remote.Profile, Remote.Profiles. Flags go before settings. The log is <name of this program>.log.
 
 Exit codes: 0 played or current; 10 an update that does not help; 11 the account needs a newer version; 12 update through a store; 13 no module for this target; 14 this program is too old;
 16 server inconsistent; 17 client newer than server; 18 components differ; 19 maintenance; 20 unreachable;
@@ -89,7 +94,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
 		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(stop{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{{Key: "Update", Title: "Update:"}, {Key: "Runtime", Title: "Runtime:"},
-			{Key: "Headless", Title: "Headless:"}, {Key: "Protocol", Title: "Protocol:"}, {Key: "Other", Title: "Other:"}}))
+			{Key: "Device", Title: "Device of a remote launcher:"}, {Key: "Headless", Title: "Headless:"}, {Key: "Protocol", Title: "Protocol:"}, {Key: "Other", Title: "Other:"}}))
 	if err != nil {
 		return f, err
 	}
@@ -139,6 +144,12 @@ func (f flags) check() error {
 		return errors.New("--proxy-only and --proxy direct exclude each other")
 	case proxyFault(f.Proxy) != nil:
 		return fmt.Errorf("--proxy: %w", proxyFault(f.Proxy))
+	case f.RemoteLauncher == "" && (f.DeviceName != "" || f.Dialect == launcher.Draft.String()):
+		return errors.New("--name and --dialect go with --remote-launcher")
+	case f.RemoteLauncher != "" && (f.Run || f.Offline || f.Verify || f.Server != "" || len(f.Release) > 0 || f.ForceEmbeddedRuntime):
+		return errors.New("--remote-launcher excludes --run, --offline, --verify, --server, --release and --ForceEmbeddedRuntime: the desk says what comes and what runs")
+	case len(f.DeviceName) > launcher.MaxName:
+		return fmt.Errorf("--name is longer than %d bytes", launcher.MaxName)
 	case f.Role != "host" && f.Control == "":
 		return errors.New("--role is how this program starts itself; it is of no use by hand")
 	}

@@ -7,6 +7,8 @@
 //	runtime   maps one native module, reports its metadata, runs it on the main thread when told to
 //	embedded  the same with the client that is linked into this program
 //
+// With --remote-launcher the host is a device of a desk instead: it takes a working copy and runs its module in the same way.
+//
 // The host never loads native code itself, so a module can neither crash it nor keep an old copy of itself in memory:
 // a new module is a new child under the same host process. When the game shows itself the host ends its window and stays
 // as a plain supervisor; where it needs a window again it starts itself anew in place.
@@ -63,6 +65,9 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
 			fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		}
 	}()
+	if f.RemoteLauncher != "" {
+		return h.remote(ctx, stdout, stderr), nil
+	}
 	if f.Headless {
 		return h.headless(ctx, stdout, stderr), nil
 	}

@@ -69,6 +69,7 @@ func TestScripts(t *testing.T) {
 	commands := s.transportCommands()
 	maps.Copy(commands, s.releaseCommands())
 	maps.Copy(commands, verdictCommands())
+	maps.Copy(commands, remoteCommands())
 	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){
 		"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": wire,
 		"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone,
@@ -89,6 +90,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("NEW_MODULE", s.layout.New.Module)
 			e.Setenv("OLD_MODULE", s.layout.Old.Module)
 			e.Setenv("COLLET", filepath.Join(s.programs, "collet"))
+			e.Setenv("COLLET_CLIENT", filepath.Join(s.programs, "collet-client"))
 			e.Setenv("COLLET_SERVER", filepath.Join(s.programs, "collet-server"))
 			e.Setenv("OLD_COMPAT", s.layout.Old.Compatibility)
 			e.Setenv("NEW_COMPAT", s.layout.New.Compatibility)

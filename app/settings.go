@@ -52,6 +52,8 @@ type settings struct {
 
 	Compatibility identitySettings // what a server is told of the module, beyond what it says itself
 
+	Remote remoteProfiles // ways to start the game that a remote launcher's desk may choose from
+
 	hasServer bool // the file names a server
 }
 

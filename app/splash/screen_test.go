@@ -304,6 +304,7 @@ func TestContrast(t *testing.T) {
 		{"headline", bright, ground, 4.5}, {"text", text, ground, 4.5}, {"quiet", quiet, ground, 4.5}, {"note", amber, ground, 4.5},
 		{"dialog", text, veil, 4.5}, {"log", text, board, 4.5}, {"default button", ink, amber, 4.5},
 		{"default button, hot", ink, amberHot, 4.5}, {"button", bright, plain, 4.5}, {"button, hot", bright, plainHot, 4.5},
+		{"an error in a log", alarm, board, 4.5}, {"a warning in a log", amberHot, board, 4.5}, {"a lamp", fine, ground, 3},
 		{"bar", amber, track, 3}, {"focus", bright, veil, 3}, {"focus round the default button", bright, ground, 3},
 		{"brightest steel under the veil", text, over(veil, color.NRGBA{0xE8, 0xEE, 0xF4, 0xFF}), 4.5},
 	} {

@@ -21,6 +21,8 @@ var (
 	bright    = color.NRGBA{0xF1, 0xF4, 0xF8, 0xFF} // headlines; the ring round what has the focus
 	text      = color.NRGBA{0xD3, 0xDA, 0xE3, 0xFF}
 	quiet     = color.NRGBA{0x9D, 0xA8, 0xB6, 0xFF} // what is less important
+	fine      = color.NRGBA{0x5F, 0xC9, 0x86, 0xFF} // a lamp: all is well
+	alarm     = color.NRGBA{0xFF, 0x8F, 0x80, 0xFF} // an error in a log
 	invisible = color.NRGBA{}
 )
 

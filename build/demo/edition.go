@@ -89,6 +89,23 @@ func BuildModules(ctx context.Context, dir string) (paths []string, err error) {
 	return paths, nil
 }
 
+// BuildPacks writes the packs of both releases beside their modules, into dir/release-1/Resources and dir/release-2/Resources, so
+// that each folder is a whole game, and returns their paths.
+func BuildPacks(dir string) (paths []string, err error) {
+	for _, e := range []edition{edition1(), edition2()} {
+		folder := filepath.Join(filepath.Dir(e.prebuilt(dir, game)), packFolder)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return nil, err
+		}
+		packs, err := e.writePacks(folder, 1)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, packs...)
+	}
+	return paths, nil
+}
+
 func (e edition) compile(ctx context.Context, output string) error {
 	return sample.Build(ctx, sample.Options{
 		Release: e.number, Compatibility: e.compatibility, BuildHash: e.build, Output: output,
@@ -119,6 +136,13 @@ func build(ctx context.Context, e edition, modules, module, packs string, levels
 	if err := e.module(ctx, modules, module); err != nil {
 		return Release{}, err
 	}
+	paths, err := e.writePacks(packs, levelsMB)
+	r.Packs = paths
+	return r, err
+}
+
+// writePacks writes the packs of an edition into a folder and returns their paths. levelsMB is the size of Levels.zip; 0 makes none.
+func (e edition) writePacks(folder string, levelsMB int) (paths []string, err error) {
 	for _, pack := range []struct {
 		name    string
 		entries []entry
@@ -126,13 +150,13 @@ func build(ctx context.Context, e edition, modules, module, packs string, levels
 		if len(pack.entries) == 0 {
 			continue
 		}
-		path := filepath.Join(packs, pack.name)
+		path := filepath.Join(folder, pack.name)
 		if err := writePack(path, pack.entries); err != nil {
-			return Release{}, err
+			return nil, err
 		}
-		r.Packs = append(r.Packs, path)
+		paths = append(paths, path)
 	}
-	return r, nil
+	return paths, nil
 }
 
 // core is the pack of texts and numbers.

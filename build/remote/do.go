@@ -247,10 +247,24 @@ func (s *Station) follow(ctx context.Context, r Request, ids []string, t *teller
 	for range s.desk.Changes(ctx) {
 		if !s.anyRuns(ids) {
 			sleep(ctx, lastWords)
-			return nil
+			return s.ended(ids)
 		}
 	}
 	return s.stopAtEnd(ctx, r, ids, t)
+}
+
+// ended is the failure of games that did not end well, where their devices say how they ended.
+func (s *Station) ended(ids []string) error {
+	var failed []string
+	for _, d := range s.desk.Devices() {
+		if slices.Contains(ids, d.ID) && d.End.Exit > 0 {
+			failed = append(failed, d.ID+": it "+d.End.Text)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return failure(FaultGame, "the game did not end well on %s; its log is above", strings.Join(failed, "; "))
 }
 
 func (s *Station) anyRuns(ids []string) bool {

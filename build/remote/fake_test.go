@@ -24,6 +24,7 @@ type fakeDesk struct {
 	started func(id string) error
 	stopped func(id string) error
 	changes chan struct{} // each makes Watch push once more
+	end     launcher.RunEnd
 }
 
 // newFake makes a station around a fake desk with devices that are connected.
@@ -57,6 +58,9 @@ func (d *fakeDesk) run(id string, running bool) {
 		for i := range infos {
 			if infos[i].ID == id {
 				infos[i].Running = running
+				if !running {
+					infos[i].End = d.end
+				}
 			}
 		}
 		return infos

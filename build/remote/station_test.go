@@ -117,6 +117,27 @@ func TestPushStartsAndFollows(t *testing.T) {
 	})
 }
 
+func TestGameThatEndsBadly(t *testing.T) {
+	for _, test := range []struct {
+		end   launcher.RunEnd
+		fault Fault
+	}{
+		{launcher.RunEnd{Exit: 1, Text: "crashed after 1s"}, FaultGame}, {launcher.RunEnd{Exit: -1, Text: "was stopped"}, FaultNone}, {launcher.RunEnd{}, FaultNone},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, d := newFake(t, "a", "b")
+			d.end = test.end
+			go func() {
+				time.Sleep(time.Minute)
+				d.run("a@10.0.0.1", false)
+				d.change(func(infos []launcher.DeviceInfo) []launcher.DeviceInfo { infos[1].Running = false; return infos })
+			}()
+			err := s.Do(t.Context(), Request{Do: VerbPush, Launch: &Launch{}, Follow: true}, func(Event) {})
+			faultIs(t, err, test.fault, "did not end well on a@10.0.0.1: it crashed after 1s;")
+		})
+	}
+}
+
 func TestInterruptedPushStopsWhatItStarted(t *testing.T) {
 	for _, stop := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

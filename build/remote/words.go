@@ -82,6 +82,7 @@ const (
 	FaultNone       Fault = ""
 	FaultNoDevice   Fault = "no-device"   // none came in time
 	FaultNotStarted Fault = "not-started" // a game did not start
+	FaultGame       Fault = "game"        // a game that was followed crashed, or said that it failed
 	FaultDevice     Fault = "device"      // something failed on a device
 	FaultUsage      Fault = "usage"       // the request makes no sense
 	FaultCancelled  Fault = "cancelled"
@@ -105,6 +106,9 @@ type Device struct {
 	Collet         bool           `json:"collet"` // speaks our own messages
 	Running        bool           `json:"running"`
 	RunningSince   time.Time      `json:"running_since,omitzero"`
+	EndedAt        time.Time      `json:"ended_at,omitzero"` // of the last game, where there was one
+	Exit           int            `json:"exit,omitempty"`    // of the last game: 0 well, above 0 badly, -1 unknown or stopped
+	End            string         `json:"end,omitempty"`     // of the last game, in words
 	Profiles       []string       `json:"profiles,omitempty"`
 	DefaultProfile string         `json:"default_profile,omitempty"`
 }
@@ -147,7 +151,7 @@ type Line struct {
 func deviceOf(i launcher.DeviceInfo) Device {
 	return Device{
 		ID: i.ID, Name: i.Name, Address: i.Address, Connected: i.Connected, Since: i.Since, Collet: i.Own,
-		Running: i.Running, RunningSince: i.RunningSince, Profiles: i.Profiles, DefaultProfile: i.DefaultProfile,
+		Running: i.Running, RunningSince: i.RunningSince, EndedAt: i.EndedAt, Exit: i.End.Exit, End: i.End.Text, Profiles: i.Profiles, DefaultProfile: i.DefaultProfile,
 	}
 }
 

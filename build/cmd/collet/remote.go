@@ -16,6 +16,7 @@ import (
 const (
 	exitNoDevice   = 3 // no device came in time
 	exitNotStarted = 4 // everything is there, and the game did not start
+	exitGame       = 5 // the game was followed, and crashed or said that it failed
 )
 
 // remoteCommand is `collet remote`.
@@ -47,7 +48,7 @@ Without --network only devices on this machine can come. With it, each device is
 five-minute walk-through.
 
 Exit codes: 0 done, 1 something failed on a device or here, 2 wrong usage, 3 no device came in time, 4 everything is there and
-the game did not start.`
+the game did not start, 5 the game did not end well.`
 }
 
 // deskFlags say where the desk is. Embed it.

@@ -129,6 +129,8 @@ func codeOf(err error) int {
 		return exitNoDevice
 	case remote.FaultNotStarted:
 		return exitNotStarted
+	case remote.FaultGame:
+		return exitGame
 	}
 	return exitFailed
 }

@@ -93,7 +93,10 @@ func stateText(d remote.Device) string {
 }
 
 func gameText(d remote.Device) string {
-	if !d.Running {
+	switch {
+	case !d.Running && d.End != "":
+		return clean(d.End) // "shut down after 3 s"
+	case !d.Running:
 		return "stopped"
 	}
 	return "runs since " + d.RunningSince.Local().Format(time.TimeOnly)

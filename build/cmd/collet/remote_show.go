@@ -28,7 +28,8 @@ type show struct {
 
 	mu    sync.Mutex
 	bars  map[string]*bar
-	drawn int // lines of bars that stand on the terminal
+	known map[string]remote.Device // as they were told of last
+	drawn int                      // lines of bars that stand on the terminal
 	last  time.Time
 }
 
@@ -41,7 +42,7 @@ type bar struct {
 
 func newShow(c console, json bool) *show {
 	f, is := c.err.(*os.File)
-	return &show{console: c, json: json, terminal: is && isTerminal(f), now: time.Now, bars: map[string]*bar{}}
+	return &show{console: c, json: json, terminal: is && isTerminal(f), now: time.Now, bars: map[string]*bar{}, known: map[string]remote.Device{}}
 }
 
 // event shows one event.
@@ -62,8 +63,7 @@ func (s *show) event(e remote.Event) {
 	case remote.KindProblem:
 		s.say("left out: %s: %s", clean(e.Path), clean(e.Error))
 	case remote.KindResult:
-		delete(s.bars, e.Device)
-		s.say("%s: %s", clean(e.Device), resultText(e))
+		s.result(e)
 	case remote.KindPushed:
 		if e.Error != "" {
 			s.say("push: %s", clean(e.Error))
@@ -135,19 +135,37 @@ func (s *show) say(format string, args ...any) {
 }
 
 func (s *show) device(d remote.Device) {
+	before, known := s.known[d.ID]
+	s.known[d.ID] = d
 	switch {
 	case !d.Connected:
 		s.say("%s went away", clean(d.ID))
-	case d.Running:
-		s.say("%s: the game runs", clean(d.ID))
-	case d.Collet:
+	case d.Collet && (!known || !before.Connected):
 		s.say("%s is here", clean(d.ID))
-	default:
+	case !known || !before.Connected:
 		s.say("%s is here, a launcher of the engine", clean(d.ID))
+	}
+	switch {
+	case d.Connected && d.Running && !before.Running:
+		s.say("%s: the game runs", clean(d.ID))
+	case d.Connected && !d.Running && before.Running:
+		s.say("%s: the game has ended", clean(d.ID))
 	}
 }
 
+// result tells the end of something on one device. That a game runs, or does not, is told with the device.
+func (s *show) result(e remote.Event) {
+	delete(s.bars, e.Device)
+	if e.Error == "" && e.Result.Do == remote.VerbStart {
+		return
+	}
+	s.say("%s: %s", clean(e.Device), resultText(e))
+}
+
 func (s *show) log(e remote.Event) {
+	if e.Log.Source == "" && s.known[e.Device].Collet {
+		return // the desk's own words, of what our devices tell themselves
+	}
 	s.erase()
 	if e.Log.Lost > 0 {
 		fmt.Fprintf(s.console.err, "%s: lines that came too fast and are lost: %d\n", clean(nameOf(e.Device)), e.Log.Lost)
@@ -250,8 +268,6 @@ func resultText(e remote.Event) string {
 	switch {
 	case e.Error != "":
 		return clean(e.Error)
-	case r.Do == remote.VerbStart:
-		return "the game runs"
 	case r.Do == remote.VerbStop:
 		return "the game is stopped"
 	}
@@ -262,9 +278,5 @@ func resultText(e remote.Event) string {
 	if r.Attempts > 1 {
 		text += fmt.Sprintf(", attempts %d", r.Attempts)
 	}
-	text += fmt.Sprintf(", %.1f s", r.Took.Seconds())
-	if r.Started {
-		text += "; the game runs"
-	}
-	return text
+	return text + fmt.Sprintf(", %.1f s", r.Took.Seconds())
 }

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/app/supervise"
+	"collet/netproto"
+	"collet/netproto/launcher"
+	"collet/platform"
+)
+
+// What a game is told by its environment: docs/REMOTE.md, "What the game gets".
+const (
+	envCopy    = "COLLET_REMOTE_COPY"    // the folder of the working copy
+	envConfig  = "COLLET_REMOTE_CONFIG"  // the file with the game's description, as the desk sent it
+	envProfile = "COLLET_REMOTE_PROFILE" // the profile's name
+	envOwn     = "COLLET_REMOTE_OWN"     // the folder for what the game writes
+)
+
+// gameConfigFile is the description's name in the folder of the runs.
+const gameConfigFile = "game.degame"
+
+// binariesFolder is where a working copy for several systems has its modules, as an update server does: one folder a target.
+const binariesFolder = "PlatformBinaries"
+
+// remoteGames is launcher.Launcher: it runs the module of a working copy in a child of this program.
+type remoteGames struct {
+	exe      string // this program
+	copy     string // the folder of the working copy
+	own      string // the folder for what is not the desk's: the description, and whatever the game writes
+	module   string // --ClientLibPath: a path in the working copy or an absolute one; empty: found
+	base     string // --RuntimeName: the module's name; empty: the only one that is there
+	target   netproto.Target
+	packs    string // Baking.ClientResources
+	args     []string
+	profiles remoteProfiles
+	log      zerolog.Logger
+}
+
+var _ launcher.Launcher = (*remoteGames)(nil)
+
+// remoteProfiles is [Remote] of the settings file: ways to start a game that a desk can choose from.
+type remoteProfiles struct {
+	Profile  string // the one to take when the desk names none; default: standard
+	Profiles map[string]remoteProfile
+}
+
+// remoteProfile is one way to start a game.
+type remoteProfile struct {
+	Arguments   []string
+	Environment map[string]string
+}
+
+// standardProfile is the profile that is always there.
+const standardProfile = "standard"
+
+// Profiles implements launcher.Launcher.
+func (g *remoteGames) Profiles() (names []string, standard string) {
+	names = slices.Sorted(maps.Keys(g.profiles.Profiles))
+	if !slices.Contains(names, standardProfile) {
+		names = slices.Insert(names, 0, standardProfile)
+	}
+	if g.profiles.Profile != "" {
+		return names, g.profiles.Profile
+	}
+	return names, standardProfile
+}
+
+// profile finds a profile by its name, of which an empty one is the standard.
+func (g *remoteGames) profile(name string) (string, remoteProfile, error) {
+	names, standard := g.Profiles()
+	if name == "" {
+		name = standard
+	}
+	if !slices.Contains(names, name) {
+		return "", remoteProfile{}, fmt.Errorf("profile %q is not known here; there are %s", name, strings.Join(names, ", "))
+	}
+	return name, g.profiles.Profiles[name], nil
+}
+
+// Start implements launcher.Launcher.
+func (g *remoteGames) Start(ctx context.Context, r launcher.StartRequest, out func(launcher.Line)) (launcher.Application, error) {
+	name, profile, err := g.profile(r.Profile)
+	if err != nil {
+		return nil, err
+	}
+	args, err := splitWords(r.Arguments)
+	if err != nil {
+		return nil, fmt.Errorf("arguments %q: %w", r.Arguments, err)
+	}
+	module, err := g.find()
+	if err != nil {
+		return nil, err
+	}
+	config, err := g.writeConfig(r.GameConfig)
+	if err != nil {
+		return nil, err
+	}
+	run := &remoteRun{out: out, log: g.log, ended: make(chan struct{})}
+	env := g.environment(profile, map[string]string{envCopy: g.copy, envConfig: config, envProfile: name, envOwn: g.own})
+	run.child, err = supervise.Start(context.WithoutCancel(ctx), supervise.Options{
+		Exe: g.exe, Args: []string{"--role=runtime", "--ClientLibPath=" + module}, Dir: g.own, Env: env, Log: g.log, Output: run.output,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := run.bring(ctx, g.arguments(module, profile, args)); err != nil {
+		return nil, err
+	}
+	go run.watch()
+	return run, nil
+}
+
+// arguments is the command line of the game: the host's name, what was said at the device, by the profile and by the desk, and
+// where the packs are.
+func (g *remoteGames) arguments(module string, profile remoteProfile, args []string) []string {
+	base := strings.TrimSuffix(filepath.Base(module), g.target.LibraryExt())
+	all := slices.Concat([]string{filepath.Join(g.copy, base)}, g.args, profile.Arguments, args)
+	return append(all, "--ClientResources", filepath.Join(g.copy, g.packs))
+}
+
+// environment is that of this program, of the profile, and what the game is told, each before the one before it.
+func (g *remoteGames) environment(profile remoteProfile, told map[string]string) []string {
+	// What the Go runtime of the child would add to a crash in the module is of no use to the module's author.
+	env := platform.SetVariable(os.Environ(), "GOTRACEBACK", "none")
+	for _, more := range []map[string]string{profile.Environment, told} {
+		for _, name := range slices.Sorted(maps.Keys(more)) {
+			env = platform.SetVariable(env, name, more[name])
+		}
+	}
+	return env
+}
+
+// find finds the module of the working copy: the named one, or the one of the runtime's name, or the only one; in its root, or
+// among the binaries of this target.
+func (g *remoteGames) find() (string, error) {
+	ext := g.target.LibraryExt()
+	if g.module != "" {
+		path := g.module
+		if !strings.EqualFold(filepath.Ext(path), ext) {
+			path += ext
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(g.copy, path)
+		}
+		return path, g.within(path)
+	}
+	folders := []string{g.copy, filepath.Join(g.copy, binariesFolder, string(g.target))}
+	var found []string
+	for _, folder := range folders {
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() && strings.EqualFold(filepath.Ext(e.Name()), ext) && (g.base == "" || e.Name() == g.base+ext) {
+				found = append(found, filepath.Join(folder, e.Name()))
+			}
+		}
+	}
+	return g.only(found)
+}
+
+// within refuses a module that is named and not there.
+func (g *remoteGames) within(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	if err != nil {
+		return fmt.Errorf("the module that --ClientLibPath names: %w; push a working copy that has it", err)
+	}
+	return nil
+}
+
+// only takes the one module that was found.
+func (g *remoteGames) only(found []string) (string, error) {
+	wanted := "*" + g.target.LibraryExt()
+	if g.base != "" {
+		wanted = g.base + g.target.LibraryExt()
+	}
+	switch {
+	case len(found) == 0:
+		return "", fmt.Errorf("the working copy has no module: no %s in its root or in %s/%s; build one for this system and push it", wanted, binariesFolder, g.target)
+	case len(found) > 1 && g.base == "":
+		names := make([]string, len(found))
+		for i, path := range found {
+			names[i] = filepath.Base(path)
+		}
+		return "", fmt.Errorf("the working copy has %d modules: %s; say which one with --RuntimeName at the device", len(found), strings.Join(names, ", "))
+	}
+	return found[0], nil
+}
+
+// writeConfig puts the description where the game can read it.
+func (g *remoteGames) writeConfig(text string) (path string, err error) {
+	dir, err := platform.OpenDir(g.own)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	return filepath.Join(g.own, gameConfigFile), platform.WriteHint(dir, gameConfigFile, []byte(text))
+}
+
+// remoteRun is launcher.Application: one run of a game.
+type remoteRun struct {
+	child *supervise.Child
+	out   func(launcher.Line)
+	log   zerolog.Logger
+	ended chan struct{}
+
+	mu  sync.Mutex
+	end launcher.RunEnd
+}
+
+var _ launcher.Application = (*remoteRun)(nil)
+
+// output takes a line of the module.
+func (r *remoteRun) output(_ string, level zerolog.Level, line string) {
+	r.out(launcher.Line{Time: time.Now(), Level: remoteLevel(level), Source: launcher.SourceGame, Text: line})
+}
+
+// remoteLevel is a level as the protocol has it.
+func remoteLevel(level zerolog.Level) launcher.LogLevel {
+	switch {
+	case level >= zerolog.ErrorLevel:
+		return launcher.LevelError
+	case level == zerolog.WarnLevel:
+		return launcher.LevelWarning
+	}
+	return launcher.LevelInfo
+}
+
+// say tells the desk, the window and the log what the host has to say.
+func (r *remoteRun) say(level zerolog.Level, text string) {
+	r.log.WithLevel(level).Msg(text)
+	r.out(launcher.Line{Time: time.Now(), Level: remoteLevel(level), Source: launcher.SourceDevice, Text: text})
+}
+
+// bring waits for the module and lets it run. Where that fails no child is left.
+func (r *remoteRun) bring(ctx context.Context, args []string) error {
+	meta, err := r.child.Metadata(ctx)
+	if err == nil {
+		r.say(zerolog.InfoLevel, fmt.Sprintf("module %s, build %s, compatibility %s", meta.RuntimeName, meta.BuildHash, meta.CompatibilityVersion))
+		err = r.child.Run(args)
+	}
+	if err != nil {
+		r.child.Kill()
+		<-r.child.Done()
+		return fmt.Errorf("the game's module: %w", err)
+	}
+	return nil
+}
+
+// watch waits for the end, says how it was, and is the goroutine that ends the run. The device tells of the end itself; a crash
+// gets a line of its own, because it is an error.
+func (r *remoteRun) watch() {
+	defer close(r.ended)
+	exit := r.child.Exit()
+	end, crash := remoteEnd(exit)
+	if crash != "" {
+		r.say(zerolog.ErrorLevel, crash)
+	}
+	r.mu.Lock()
+	r.end = end
+	r.mu.Unlock()
+}
+
+// Exit codes of a run where the system's own code says nothing about the game.
+const (
+	runWell    = 0
+	runBadly   = 1  // it ended in order and said that it had no success, or failed
+	runUnknown = -1 // it was ended from outside
+)
+
+// remoteEnd is how a run ended, in words, and why that is a crash; empty if it is none.
+func remoteEnd(exit supervise.Exit) (end launcher.RunEnd, crash string) {
+	after := " after " + exit.Ran.Round(time.Millisecond).String()
+	end = launcher.RunEnd{Exit: runBadly, Text: exit.String() + after}
+	switch supervise.Classify(exit, exit.Ready, exit.Ran) {
+	case supervise.CleanShutdown, supervise.Reload:
+		end.Exit = runWell
+	case supervise.Killed, supervise.Left:
+		end.Exit = runUnknown
+	case supervise.Unsuccessful:
+	case supervise.Fatal:
+		return end, "the game " + exit.String()
+	default:
+		return launcher.RunEnd{Exit: runBadly, Text: "crashed" + after}, "the game crashed: it " + exit.String()
+	}
+	return end, ""
+}
+
+// Done implements launcher.Application.
+func (r *remoteRun) Done() <-chan struct{} { return r.ended }
+
+// End implements launcher.Application.
+func (r *remoteRun) End() launcher.RunEnd {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.end
+}
+
+// Ask implements launcher.Application.
+func (r *remoteRun) Ask() error {
+	err := r.child.Stop()
+	if errors.As(err, new(*supervise.ExitError)) || errors.As(err, new(*supervise.OrderError)) {
+		return nil // it is ending, or has ended
+	}
+	return err
+}
+
+// Kill implements launcher.Application.
+func (r *remoteRun) Kill() error {
+	r.child.Kill()
+	return nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"collet/app/splash"
+	"collet/netproto/launcher"
+)
+
+// rateSpan is how long bytes are counted until they make a rate.
+const rateSpan = time.Second
+
+// deviceWatcher is a device as its window sees it. It is safe for concurrent use.
+type deviceWatcher struct {
+	device interface {
+		Status() launcher.DeviceStatus
+		Watch(ctx context.Context) <-chan struct{}
+		shown() (name, address string)
+	}
+	now func() time.Time
+
+	mu    sync.Mutex
+	lines lineCounter
+	rate  rateMeter
+}
+
+var _ splash.RemoteWatcher = (*deviceWatcher)(nil)
+
+// shown is what does not change about a device.
+func (d *device) shown() (name, address string) { return d.name, d.address }
+
+// Watch implements splash.RemoteWatcher.
+func (w *deviceWatcher) Watch(ctx context.Context) <-chan struct{} { return w.device.Watch(ctx) }
+
+// Status implements splash.RemoteWatcher.
+func (w *deviceWatcher) Status() splash.RemoteStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.device.Status()
+	w.lines.count(s.Log)
+	name, address := w.device.shown()
+	r := remoteStatus(s, name, address)
+	r.Seen, r.Rate = w.lines.seen, w.rate.of(s.Bytes, w.now())
+	return r
+}
+
+// remoteStatus says what a device does in the words of the window.
+func remoteStatus(s launcher.DeviceStatus, name, address string) splash.RemoteStatus {
+	r := splash.RemoteStatus{
+		Name: name, Desk: address, Link: remoteLink(s), Why: s.Problem,
+		Checking: s.Activity == launcher.ActivityScanning || s.Activity == launcher.ActivityHashing || s.Activity == launcher.ActivityVerifying,
+		File:     s.File, Done: int64(s.FileDone), Size: int64(s.FileTotal), Files: s.Files, Bytes: int64(s.Bytes),
+		FilesAll: s.FilesTotal, BytesAll: int64(s.BytesTotal),
+		Run: splash.RemoteRun(s.Run), RunSince: s.RunSince, Startable: true,
+	}
+	r.Lines = make([]splash.RemoteLine, len(s.Log))
+	for i, l := range s.Log {
+		r.Lines[i] = splash.RemoteLine{Time: l.Time, Level: splash.RemoteLevel(min(l.Level, launcher.LevelError)), Source: l.Source, Text: l.Text}
+	}
+	return r
+}
+
+// remoteLink is where device and desk are with each other. A device that dials again after a failure is still away: nobody wants
+// to see that change every other second.
+func remoteLink(s launcher.DeviceStatus) splash.RemoteLink {
+	switch s.Connection {
+	case launcher.ConnectionUp:
+		return splash.RemoteConnected
+	case launcher.ConnectionGreeting:
+		return splash.RemoteGreeting
+	case launcher.ConnectionStopped:
+		return splash.RemoteEnding
+	}
+	if s.Problem != "" {
+		return splash.RemoteAway
+	}
+	return splash.RemoteDialing
+}
+
+// lineCounter counts the lines of a log of which only the end is seen.
+type lineCounter struct {
+	seen uint64
+	last launcher.Line
+}
+
+// count takes the log as it is now and gives the lines that were not in it before. Where more came than it holds, all of it is new.
+func (c *lineCounter) count(log []launcher.Line) (fresh []launcher.Line) {
+	first := 0
+	for i := len(log) - 1; i >= 0 && c.seen > 0; i-- {
+		if log[i] == c.last {
+			first = i + 1
+			break
+		}
+	}
+	fresh = log[first:]
+	c.seen += uint64(len(fresh))
+	if len(log) > 0 {
+		c.last = log[len(log)-1]
+	}
+	return fresh
+}
+
+// rateMeter measures bytes a second.
+type rateMeter struct {
+	since time.Time
+	bytes uint64
+	rate  int64
+}
+
+// of is the rate when there are so many bytes now. A count that begins anew begins a new measure.
+func (m *rateMeter) of(bytes uint64, now time.Time) int64 {
+	switch passed := now.Sub(m.since); {
+	case bytes < m.bytes || m.since.IsZero():
+		*m = rateMeter{since: now, bytes: bytes}
+	case passed >= rateSpan:
+		*m = rateMeter{since: now, bytes: bytes, rate: int64(float64(bytes-m.bytes) / passed.Seconds())}
+	}
+	return m.rate
+}

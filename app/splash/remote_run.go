@@ -1,0 +1,171 @@
+package splash
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"fyne.io/fyne/v2"
+
+	"collet/assets"
+)
+
+// RemoteWatcher is a device as the window sees it.
+type RemoteWatcher interface {
+	// Status is a snapshot.
+	Status() RemoteStatus
+	// Watch returns a channel that holds a tick when Status has changed since the last one was taken, the first one at once.
+	// It is closed when nothing will change any more, and when ctx ends.
+	Watch(ctx context.Context) <-chan struct{}
+}
+
+// RemoteOptions is what the window of a remote launcher needs to know. Watcher and Actions are needed; Actions.Quit ends the
+// context of the work besides.
+type RemoteOptions struct {
+	Title   string
+	Texts   assets.Texts
+	Watcher RemoteWatcher
+	Actions RemoteActions
+}
+
+// RunRemote shows the window of a remote launcher and runs work beside it, as Run does for an update: on the main goroutine, at
+// most once in a process, until work has returned and the window is gone. ctx ends when the window is closed or the system
+// tells the program to end; what goes on stays in view until work returns. The error is ErrNoWindow with the reason.
+func RunRemote(opt RemoteOptions, work func(ctx context.Context)) error {
+	return runRemote(opt, work, newApp)
+}
+
+// runRemote is RunRemote with a way to make the application.
+func runRemote(opt RemoteOptions, work func(context.Context), create func() (fyne.App, error)) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	v := &remoteView{watcher: opt.Watcher, texts: opt.Texts}
+	done, ended := make(chan struct{}), func(*screen) {}
+	application, err := create()
+	if err == nil {
+		ended = quitter(application, done)
+		err = openRemote(application, opt.complete(cancel), v)
+	}
+	watching, stopWatching := context.WithCancel(context.Background())
+	defer stopWatching()
+	var all sync.WaitGroup
+	all.Go(func() {
+		work(ctx)
+		close(done)
+		v.post(func() { ended(nil) })
+	})
+	if err == nil {
+		all.Go(func() { v.follow(watching) })
+		application.Run()
+	}
+	v.leave()
+	cancel()
+	stopWatching()
+	all.Wait()
+	return err
+}
+
+// complete lets Quit end the work, too.
+func (o RemoteOptions) complete(cancel func()) RemoteOptions {
+	quit := o.Actions.Quit
+	o.Actions.Quit = func() {
+		quit()
+		cancel()
+	}
+	return o
+}
+
+// openRemote puts the first frame on the screen.
+func openRemote(a fyne.App, opt RemoteOptions, v *remoteView) (err error) {
+	defer func() {
+		reason := recover()
+		if fault, is := reason.(error); is && !errors.As(fault, new(runtime.Error)) {
+			err = fmt.Errorf("%w: %w", ErrNoWindow, fault)
+		} else if reason != nil {
+			panic(reason)
+		}
+	}()
+	a.Settings().SetTheme(newLook())
+	w := a.NewWindow(cmp.Or(clean(opt.Title, maxLine), a.Metadata().Name))
+	w.SetPadded(false)
+	v.screen = newRemoteScreen(opt.Texts, opt.Actions)
+	v.screen.show(ComposeRemote(opt.Watcher.Status(), time.Now(), opt.Texts))
+	w.SetContent(v.screen.root)
+	w.Resize(fyne.NewSize(windowWidth, windowHeight))
+	w.CenterOnScreen()
+	w.SetCloseIntercept(opt.Actions.Quit)
+	v.screen.attach(w.Canvas())
+	w.Show()
+	if !isOpen(w) {
+		return fmt.Errorf("%w: the system gave none", ErrNoWindow)
+	}
+	w.SetIcon(fyne.NewStaticResource("icon.png", assets.IconPNG))
+	return nil
+}
+
+// remoteView brings scenes to the screen. A frame that has not been painted when the next one is ready is replaced by it.
+type remoteView struct {
+	watcher RemoteWatcher
+	texts   assets.Texts
+	screen  *remoteScreen // of the loop
+
+	mu     sync.Mutex
+	gone   bool // the loop has ended
+	next   RemoteScene
+	queued bool
+}
+
+// follow shows what changes until ctx ends.
+func (v *remoteView) follow(ctx context.Context) {
+	changed := v.watcher.Watch(ctx)
+	for {
+		scene := ComposeRemote(v.watcher.Status(), time.Now(), v.texts)
+		v.show(scene)
+		if !pause(ctx, framePeriod) || !wait(ctx, changed, scene.lasts()) {
+			return
+		}
+	}
+}
+
+func (v *remoteView) show(scene RemoteScene) {
+	v.mu.Lock()
+	v.next = scene
+	post := !v.queued
+	v.queued = true
+	v.mu.Unlock()
+	if post {
+		v.post(v.paint)
+	}
+}
+
+// paint runs on the loop.
+func (v *remoteView) paint() {
+	v.mu.Lock()
+	scene := v.next
+	v.queued = false
+	v.mu.Unlock()
+	v.screen.show(scene)
+}
+
+// post has f run on the loop.
+func (v *remoteView) post(f func()) {
+	v.mu.Lock()
+	gone := v.gone
+	v.mu.Unlock()
+	if gone {
+		return
+	}
+	defer ignoreClosedLoop()
+	fyne.Do(f)
+}
+
+// leave lets nothing more through to the loop, which has ended.
+func (v *remoteView) leave() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.gone = true
+}
