@@ -24,6 +24,7 @@ type disk struct {
 	tree    *Tree
 	plain   map[string]bool // folders that are there and no links
 	inUse   map[string]bool // names of parts that can be gone on with, as long as they are open
+	folds   bool            // names that differ in case are one file
 	number  int             // of the last part
 	buf     []byte
 	written time.Time // last change of a file; zero when the cache was saved since
@@ -38,6 +39,7 @@ func openDisk(fsys platform.FS, tree *Tree, now func() time.Time) (*disk, error)
 	if err := fsys.MkdirAll(partsFolder, 0o755); err != nil {
 		return nil, err
 	}
+	d.folds = d.foldsCase()
 	return d, d.sweep()
 }
 
@@ -145,6 +147,10 @@ func (d *disk) tryReplace(ctx context.Context, name, target string) error {
 			return err
 		}
 		clear(d.plain)
+	case d.otherSpelling(target):
+		if err := d.fsys.Remove(target); err != nil {
+			return err
+		}
 	case info.Mode().IsRegular() && info.Mode().Perm() != 0o644:
 		if err := d.fsys.Chmod(name, info.Mode().Perm()); err != nil {
 			return err
@@ -229,7 +235,7 @@ func (d *disk) delete(ctx context.Context, name string) error {
 		return err
 	}
 	_, err := d.fsys.Lstat(name)
-	if err != nil && (isGone(err) || d.behindFile(name)) {
+	if err != nil && (isGone(err) || d.behindFile(name)) || d.otherSpelling(name) {
 		return nil
 	}
 	if err == nil {
