@@ -134,12 +134,17 @@ func (c *congestion) gain() float64 {
 	}
 }
 
-// pace is the rate to send with, in bytes a second; 0 is any.
+// pace is the rate to send with, in bytes a second; 0 is any. Until the rate of the path was found, what little was sent
+// so far does not hold back more: the first window may go out each round trip.
 func (c *congestion) pace() float64 {
-	if c.short() {
+	switch {
+	case c.short() || c.rate() == 0:
 		return 0
+	case !c.full:
+		return c.gain() * max(c.rate(), firstWindow/c.trip.Seconds())
+	default:
+		return c.gain() * c.rate()
 	}
-	return c.gain() * c.rate()
 }
 
 // ready reports whether the rate allows to send at now.
@@ -169,7 +174,7 @@ func (c *congestion) sent(size, under int, now time.Duration) rateSample {
 		c.began, c.deliveredAt = now, now
 	}
 	c.credit -= float64(size)
-	return rateSample{delivered: c.delivered, at: c.deliveredAt, began: c.began, limited: c.delivered < c.limitedTo}
+	return rateSample{delivered: c.delivered, at: c.deliveredAt, began: c.began, limited: c.delivered <= c.limitedTo}
 }
 
 // starved notes that there is not enough to send, so that rates measured now say nothing about the path.
