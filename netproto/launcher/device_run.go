@@ -109,21 +109,31 @@ func (r *appRunner) run(ctx context.Context, request StartRequest) {
 	r.enter(PhaseRunning, app)
 	r.report(RunReport{Event: RunStarted})
 	<-app.Done()
-	end := app.End()
-	r.enter(PhaseStopped, nil)
+	r.tellEnd(app.End())
+}
+
+// tellEnd ends the life of an application. The report goes out before the run state, so that a desk that starts the next one as
+// soon as this one is over does not take the report for that of the next.
+func (r *appRunner) tellEnd(end RunEnd) {
+	r.set(PhaseStopped, nil)
 	level := LevelInfo
 	if end.Exit != 0 {
 		level = LevelWarning
 	}
 	r.out(Line{Level: level, Source: SourceDevice, Text: "ended: " + end.Text})
 	r.report(RunReport{Event: RunEnded, Exit: int32(end.Exit), Text: end.Text})
+	r.changed()
 }
 
 func (r *appRunner) enter(phase RunPhase, app Application) {
-	r.mu.Lock()
-	r.phase, r.app = phase, app
-	r.mu.Unlock()
+	r.set(phase, app)
 	r.changed()
+}
+
+func (r *appRunner) set(phase RunPhase, app Application) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phase, r.app = phase, app
 }
 
 // stop ends what starts or runs. Unknown modes and a stopped application are left alone.
