@@ -16,7 +16,7 @@ import (
 // not in order gives a *PatchError; what was written until then is worthless. A patch for other old contents of the same
 // sizes gives a *PatchError too, at the end at the latest. Faults of reading and writing come back as they are.
 //
-// The patch and the old contents are read in a goroutine of its own, which has ended when ApplyPatch returns; write and its
+// The patch and the old contents are read in goroutines of its own, which have ended when ApplyPatch returns; write and its
 // writers are called in the caller's, meanwhile.
 func ApplyPatch(ctx context.Context, patch io.Reader, old []Old, sizes []int64, write func(i int) (io.Writer, error)) error {
 	src := &source{r: patch}
@@ -141,6 +141,13 @@ type reading struct {
 	raw         [streamCount]uint64
 	streams     [streamCount]io.Reader
 	rest        io.Reader // what is not yet decoded of the last stream
+	ahead       *ahead    // reads the last stream, if it is long
+}
+
+// wrong is the peer's fault, found while a frame is applied.
+func (a *applier) wrong(f *reading, what string, err error) error {
+	f.ahead.close() // it reads the source
+	return a.src.wrong(what, err)
 }
 
 // frame reads a frame up to its last stream, which it leaves in the patch.
@@ -296,6 +303,11 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 	if err != nil {
 		return err
 	}
+	if f.raw[streamExtra] >= aheadFrom {
+		f.ahead = newAhead(f.streams[streamExtra])
+		f.streams[streamExtra] = f.ahead
+		defer f.ahead.close()
+	}
 	at := uint32(0)
 	for _, m := range f.matches {
 		if err := a.extra(ctx, f, int64(m.at-at)); err != nil {
@@ -315,7 +327,7 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 				err = p.expect(b, m.old+done, m.at+done, diff)
 			}
 			if err != nil {
-				return a.src.wrong("the difference is damaged", err)
+				return a.wrong(f, "the difference is damaged", err)
 			}
 			done += uint32(len(b))
 		}
@@ -324,6 +336,7 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 	if err := a.extra(ctx, f, int64(f.size)-int64(at)); err != nil || f.rest == nil {
 		return err
 	}
+	f.ahead.close()
 	// A decoder may leave the end mark of its stream unread.
 	if n, err := io.CopyN(io.Discard, f.rest, maxRest+1); err != io.EOF || n > maxRest {
 		return a.src.wrong("the extra bytes go on behind their end", err)
@@ -342,7 +355,7 @@ func (a *applier) extra(ctx context.Context, f *reading, n int64) error {
 			return err
 		}
 		if _, err := io.ReadFull(f.streams[streamExtra], b); err != nil {
-			return a.src.wrong("the extra bytes are damaged", err)
+			return a.wrong(f, "the extra bytes are damaged", err)
 		}
 		n -= int64(len(b))
 	}
