@@ -11,7 +11,7 @@ PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok =
 
 comma := ,
 
-.PHONY: help run test build qa bench bench-delta bench-net lint clean setup gofmt vet cross-windows cross-darwin
+.PHONY: help run test build qa bench bench-delta bench-net bench-remote lint clean setup gofmt vet cross-windows cross-darwin
 
 help: # list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -51,13 +51,12 @@ bench: setup build ## first frame, file opens, peak memory, throughput; prints r
 # STEPS="native-esbuild loose-three-0.187.0" chooses steps, ALL=1 takes all; the corpus lies in COLLET_CORPUS.
 STEPFLAGS = $(foreach step,$(STEPS),--steps $(step)) $(if $(ALL),--all)
 
-bench-delta: setup build ## bytes of updates against bsdiff, xdelta3, zstd, casync, rsync, zsync; making, applying, publishing
+bench-delta: ## bytes of updates against bsdiff, xdelta3, zstd, casync, rsync, zsync; making, applying, publishing
+bench-net: ## time of updates over slow and lossy links against curl, rsync, zsync, casync; needs root
+bench-remote: ## pushes of the remote launcher against a released device, rsync and a stream of TCP; the last needs root
+bench-delta bench-net bench-remote: setup build
 	@build/setup.sh peers
-	$(GO) run $(FLAGS) ./build/bench --bin bin --pairs 3 $(STEPFLAGS) delta
-
-bench-net: setup build ## time of updates over slow and lossy links against curl, rsync, zsync, casync; needs root
-	@build/setup.sh peers
-	$(GO) run $(FLAGS) ./build/bench --bin bin --pairs 3 $(STEPFLAGS) net
+	$(GO) run $(FLAGS) ./build/bench --bin bin --pairs 3 $(STEPFLAGS) $(@:bench-%=%)
 
 lint: setup gofmt vet cross-windows cross-darwin ## format, vet and staticcheck, without the tests
 	$(GO) tool staticcheck $(if $(TAGS),-tags $(TAGS)) ./...

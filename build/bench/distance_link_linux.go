@@ -71,6 +71,10 @@ type linkOptions struct {
 	queue time.Duration // what fits into the queue before the line, as time at that rate
 	loss  float64       // share of packets
 	seed  uint64
+
+	reorder   float64       // share of packets that others overtake
+	late      time.Duration // how much later those come
+	duplicate float64       // share of packets that come twice
 }
 
 // startLink makes a link between two new spaces.
@@ -201,7 +205,18 @@ func carry(from, to *os.File, o linkOptions, random *rand.Rand) {
 			continue
 		}
 		free = free.Add(time.Duration(float64(n) / o.rate * float64(time.Second)))
-		way <- packet{free.Add(o.delay), data[:n]}
+		p := packet{free.Add(o.delay), data[:n]}
+		if o.reorder > 0 && random.Float64() < o.reorder {
+			deliver.Go(func() {
+				time.Sleep(time.Until(p.due.Add(o.late)))
+				to.Write(p.data)
+			})
+			continue
+		}
+		way <- p
+		if o.duplicate > 0 && random.Float64() < o.duplicate {
+			way <- p
+		}
 	}
 }
 

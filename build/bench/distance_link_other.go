@@ -27,6 +27,10 @@ type linkOptions struct {
 	queue time.Duration
 	loss  float64
 	seed  uint64
+
+	reorder   float64
+	late      time.Duration
+	duplicate float64
 }
 
 func startLink(linkOptions) (*link, error) { return nil, errors.ErrUnsupported }

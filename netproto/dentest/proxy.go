@@ -98,9 +98,13 @@ func enlarge(socket *net.UDPConn) {
 // Addr is where clients connect to.
 func (p *Proxy) Addr() netip.AddrPort { return unmap(p.socket.LocalAddr().(*net.UDPAddr).AddrPort()) }
 
-// Close ends the proxy and waits for its goroutines. What is still delayed is lost.
+// Close ends the proxy and waits for its goroutines. What is still delayed is lost. A second Close does nothing.
 func (p *Proxy) Close() {
 	p.mu.Lock()
+	if p.ended {
+		p.mu.Unlock()
+		return
+	}
 	p.ended = true
 	_ = p.socket.Close()
 	for _, f := range p.flows {
