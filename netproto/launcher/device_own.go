@@ -141,7 +141,7 @@ func (w *deviceWork) tellBlocks(ctx context.Context, m *RequestBlocks) error {
 // putFiles writes a batch of small files.
 func (w *deviceWork) putFiles(ctx context.Context, m *PutFiles) error {
 	answer := &BatchReport{Batch: m.Batch}
-	done, bytes := 0, uint64(0)
+	done, bytes, last := 0, uint64(0), ""
 	for i, f := range m.Files {
 		if ctx.Err() != nil {
 			return nil
@@ -152,13 +152,10 @@ func (w *deviceWork) putFiles(ctx context.Context, m *PutFiles) error {
 			answer.add(i, result, err)
 			continue
 		}
-		done, bytes = done+1, bytes+uint64(len(f.Data))
+		done, bytes, last = done+1, bytes+uint64(len(f.Data)), f.Path
 	}
 	w.device.board.change(func(b *DeviceStatus) {
-		b.Activity, b.Files, b.Bytes = ActivityReceiving, b.Files+done, b.Bytes+bytes
-		if len(m.Files) > 0 {
-			b.File = m.Files[len(m.Files)-1].Path
-		}
+		b.Activity, b.File, b.Files, b.Bytes = ActivityReceiving, last, b.Files+done, b.Bytes+bytes
 	})
 	return w.send(ctx, answer)
 }

@@ -112,7 +112,7 @@ func (p *part) fail(err error) error {
 }
 
 // finish completes the part with what its base has, verifies it and puts it in the place of the file. The part is gone
-// afterwards, one way or the other.
+// afterwards, one way or the other, unless ctx ended.
 func (p *part) finish(ctx context.Context, want Hash) (Result, error) {
 	if p.failed != nil {
 		return Failure, p.failed
@@ -122,7 +122,10 @@ func (p *part) finish(ctx context.Context, want Hash) (Result, error) {
 		return Success, nil
 	}
 	got, err := p.complete(ctx)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return Failure, ctx.Err()
+	case err != nil:
 		return Failure, p.fail(err)
 	}
 	if got != want {

@@ -158,13 +158,13 @@ func (w *deviceWork) layout(ctx context.Context) error {
 
 // blocks hashes the blocks of a file, as far as it is there and behind no link.
 func (w *deviceWork) blocks(ctx context.Context, path string, size uint32) ([]Hash, error) {
-	w.device.board.change(func(b *DeviceStatus) { b.Activity, b.File = ActivityHashing, path })
 	if err := CheckPath(path); err != nil {
 		return nil, err
 	}
 	if err := w.disk.plainParents(path); err != nil {
 		return nil, err
 	}
+	w.device.board.change(func(b *DeviceStatus) { b.Activity, b.File = ActivityHashing, path })
 	return w.device.tree.Blocks(ctx, path, size)
 }
 
@@ -317,13 +317,14 @@ func (w *deviceWork) finishFile(ctx context.Context, m *RequestFinishWriteFile) 
 		w.complain("finish", m.Path, errNotBegun)
 		return w.send(ctx, &ResponseFinishWriteFile{Path: m.Path, Result: Failure})
 	}
-	delete(w.writes, m.Path)
 	w.device.board.change(func(b *DeviceStatus) { b.Activity, b.File = ActivityVerifying, m.Path })
 	failed := f.part.failed
 	result, err := f.part.finish(ctx, m.Hash)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil
+	}
+	delete(w.writes, m.Path)
+	switch {
 	case err == nil:
 		w.device.board.change(func(b *DeviceStatus) { b.Files++ })
 	case failed == nil:

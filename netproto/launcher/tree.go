@@ -71,23 +71,24 @@ func NewTree(fsys platform.FS, o TreeOptions) *Tree {
 // Progress is how many bytes the scan under way, or the last one, has to hash and has hashed.
 func (t *Tree) Progress() (done, total uint64) { return t.done.Load(), t.total.Load() }
 
-// Open opens a file for reading. Links are followed as Scan does, within the tree.
+// Open opens a regular file for reading. Links are followed as Scan does, within the tree. Anything else is not even opened: a
+// pipe would wait for its writer.
 func (t *Tree) Open(path string) (platform.File, error) {
 	if err := CheckPath(path); err != nil {
 		return nil, err
 	}
-	f, err := t.fsys.OpenFile(path, os.O_RDONLY, 0)
+	look := t.fsys.Lstat
+	if t.links == LinksInside {
+		look = t.fsys.Stat
+	}
+	info, err := look(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &PathError{Path: path, Reason: "is not a regular file"}
+	if !info.Mode().IsRegular() {
+		return nil, &PathError{Path: path, Reason: "is not a regular file"}
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return t.fsys.OpenFile(path, os.O_RDONLY, 0)
 }
 
 // Scan looks at every file and hashes those that the cache does not know. Problems are files that are left out and why: they
