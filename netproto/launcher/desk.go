@@ -19,17 +19,18 @@ import (
 // Desk is the server role: it owns the working copy, and devices connect to it. Make one with NewDesk, give it listeners
 // with Serve, and call the rest from any goroutine.
 type Desk struct {
-	options  DeskOptions
-	settings sessionSettings
-	root     *platform.Dir
-	cache    *platform.Dir // nil without CacheFile
-	tree     *Tree
-	rules    atomic.Pointer[IgnoreRules]
-	scans    scans
-	hashing  queue
-	logs     logHub
-	registry *registry
-	sessions atomic.Int64
+	options    DeskOptions
+	settings   sessionSettings
+	root       *platform.Dir
+	cache      *platform.Dir // nil without CacheFile
+	doubtsName string        // in cache
+	tree       *Tree
+	rules      atomic.Pointer[IgnoreRules]
+	scans      scans
+	hashing    queue
+	logs       logHub
+	registry   *registry
+	sessions   atomic.Int64
 }
 
 // NewDesk checks the options and opens the working copy. Close lets go of it. The error is an *OptionError, an
@@ -55,6 +56,8 @@ func NewDesk(o DeskOptions) (*Desk, error) {
 			return nil, errors.Join(err, root.Close())
 		}
 		tree.Cache, tree.CacheName = d.cache, filepath.Base(o.CacheFile)
+		d.doubtsName = tree.CacheName + doubtsSuffix
+		d.loadDoubts()
 	}
 	d.tree = NewTree(root, tree)
 	d.settings = sessionSettings{times: o.Times.withDefaults(), dialect: o.Dialect, known: newLayouts(),

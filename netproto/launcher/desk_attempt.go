@@ -23,21 +23,15 @@ func (p *pusher) settle() []failure {
 		p.task.stuck = 0
 	}
 	if s, is := p.doing.(*syncer); is {
-		p.doubts.add(s.began())
+		p.doubts.end(s.whole)
 	}
 	return failures
 }
 
 // remember is what a good end tells about the device.
 func (p *pusher) remember() {
-	if p.own {
-		if len(p.task.without) == 0 {
-			p.known.set(p.id, p.ours.layout.With(nil, p.plan.kept))
-		}
-		return
-	}
-	for _, w := range p.plan.writes {
-		p.doubts.remove(w.file.Path)
+	if p.own && len(p.task.without) == 0 {
+		p.known.set(p.id, p.ours.layout.With(nil, p.plan.kept))
 	}
 }
 

@@ -258,3 +258,33 @@ func TestOwnWatchdogs(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnHostileAnswers: counts, handles and batches of a device that lies lead nowhere, at any moment.
+func TestOwnHostileAnswers(t *testing.T) {
+	ours := map[string][]byte{"a": noise(1, 3*ownUnit), "b": noise(2, 5*ownUnit), "c": {1}}
+	lies := []Message{
+		&BlocksWritten{File: 0, Count: 1 << 31}, &BlocksWritten{File: 0, Count: 2}, &BlocksWritten{File: 99, Count: 1},
+		&BatchReport{Batch: 1, Failures: []BatchFailure{{Index: 1 << 31}, {Index: 0}, {Index: 0}}}, &BatchReport{Batch: 77},
+		&FileClosed{File: 1}, &FileClosed{File: 1 << 31, Result: Failure}, &ResponseBlocks{Path: "a", BlockSize: ownUnit, First: 1 << 31},
+		&ResponseBlocks{Path: "a", BlockSize: 1, Hashes: make([]Hash, 9)}, &ResponseBlocks{Path: "a", BlockSize: ownUnit, Hashes: make([]Hash, 5000), Flags: BlocksLast},
+		&ResponseTree{Flags: TreeLast}, &ResponseFileLayout{}, &ResponseWriteFile{Path: "a", Result: Failure},
+	}
+	for n := range lies {
+		l, m := ownLab(t, ours, map[string][]byte{"a": with(ours["a"], 1), "old": {1}})
+		l.step(pushCommand{ticket: 1, task: newPushTask(PushOptions{}, l.now)})
+		for l.work() || l.deliver() {
+			if p := l.session.push; p != nil && p.doing != nil {
+				l.step(messageEvent{lies[n]})
+			}
+			if p := l.session.push; p != nil && p.doing != nil && p.doing.(*bulker).under < 0 {
+				t.Fatalf("%+v: less than nothing is under way", lies[n])
+			}
+		}
+		if _, done := l.results[1]; !done && l.session.wake().IsZero() {
+			t.Errorf("%+v: the push neither ends nor waits", lies[n])
+		}
+		for _, b := range m.broken {
+			t.Errorf("%+v: %s", lies[n], b)
+		}
+	}
+}

@@ -114,6 +114,19 @@ func (g *registry) register(r *runner, name string, address netip.Addr) (*device
 	return record, g.doubts[base]
 }
 
+// allDoubts are the doubts about all devices of which there are any.
+func (g *registry) allDoubts() map[string]map[string]uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make(map[string]map[string]uint64)
+	for base, d := range g.doubts {
+		if paths := d.of(); len(paths) > 0 {
+			all[base] = paths
+		}
+	}
+	return all
+}
+
 // update takes the snapshot of a session.
 func (g *registry) update(record *deviceRecord, info DeviceInfo, ready bool) {
 	g.mu.Lock()
@@ -148,7 +161,8 @@ func (g *registry) prune() (forgotten []string) {
 		}
 		delete(g.records, oldest.id)
 		forgotten = append(forgotten, oldest.id)
-		if !slices.ContainsFunc(slices.Collect(maps.Values(g.records)), func(r *deviceRecord) bool { return r.base == oldest.base }) {
+		another := slices.ContainsFunc(slices.Collect(maps.Values(g.records)), func(r *deviceRecord) bool { return r.base == oldest.base })
+		if !another && len(g.doubts[oldest.base].of()) == 0 {
 			delete(g.doubts, oldest.base)
 		}
 	}

@@ -118,6 +118,8 @@ func (l *lab) perform(effects []effect) {
 		case dropEffect:
 			l.oldest = e.run
 			l.box.drop(e.run)
+		case doubtEffect:
+			l.desk.saveDoubts()
 		case admitEffect:
 			l.posted = append(l.posted, admittedEvent{decision: Admit, id: "Lab@192.0.2.7", doubts: l.doubts()})
 		case logEffect:

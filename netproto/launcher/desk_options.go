@@ -18,8 +18,9 @@ type DeskOptions struct {
 	Ignore []string
 	// Links is what happens to symbolic links; those that are left out are named in PushResult.Problems.
 	Links LinkPolicy
-	// CacheFile keeps the hashes of the working copy over the life of a Desk; empty keeps them in memory only. A file that
-	// can't be read or written costs time and nothing else.
+	// CacheFile keeps the hashes of the working copy over the life of a Desk, and a file beside it, NAME.unfinished, which
+	// files of released devices a push had not finished when the desk was killed; empty keeps both in memory only. A cache
+	// that can't be read or written costs time and nothing else. Its folder must exist.
 	CacheFile string
 	// Admit decides about each device before it is told anything, after its first message. It may ask a person: the
 	// device waits for Times.Admission at most. It is called from several goroutines. nil lets everybody in, which is for

@@ -24,6 +24,9 @@ type (
 	}
 )
 
+// doubtEffect keeps the doubts about devices on the disk, before anything behind it is sent.
+type doubtEffect struct{}
+
 // scanned is the working copy at one moment.
 type scanned struct {
 	layout   *Layout
@@ -193,6 +196,10 @@ func (p *pusher) start(now time.Time) []effect {
 		out = p.startOwn(in)
 	} else {
 		p.doing, out = newSyncer(p.run, p.draft, p.plan, p.times)
+		if len(p.plan.writes) > 0 {
+			p.doubts.begin(p.plan.writes)
+			out = append([]effect{doubtEffect{}}, out...)
+		}
 	}
 	return append(out, p.check(now)...)
 }
@@ -249,6 +256,9 @@ func (p *pusher) check(now time.Time) []effect {
 	}
 	failures := p.settle()
 	var out []effect
+	if !p.own && len(p.plan.writes) > 0 {
+		out = append(out, doubtEffect{})
+	}
 	if p.own && len(p.plan.deletes)+len(p.plan.writes) > 0 {
 		out = append(out, sendEffect{message: &PushPlan{}})
 	}

@@ -122,6 +122,8 @@ func (r *runner) perform(ctx context.Context, cancel context.CancelCauseFunc, ef
 		case dropEffect:
 			r.oldest.Store(int64(e.run))
 			r.box.drop(e.run)
+		case doubtEffect:
+			r.desk.saveDoubts()
 		case scanEffect:
 			r.group.Go(func() { r.post(ctx, r.scan(ctx, e)) })
 		case hashEffect:

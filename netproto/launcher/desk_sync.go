@@ -112,11 +112,12 @@ type syncer struct {
 	draft   bool
 	times   DeskTimes
 	deleted map[string]bool
-	queue   []*job // to open, in order
-	asked   []*job // in order of the questions
-	open    []*job // in order of opening
-	current *job   // the last of open, while it has blocks to send
-	under   int    // what is unconfirmed of all
+	queue   []*job   // to open, in order
+	asked   []*job   // in order of the questions
+	open    []*job   // in order of opening
+	current *job     // the last of open, while it has blocks to send
+	under   int      // what is unconfirmed of all
+	whole   []string // paths of files that ended well
 	failed  *failure
 	tally   tally
 }

@@ -154,6 +154,7 @@ func (s *syncer) takeFinished(m *ResponseFinishWriteFile) bool {
 	}
 	if s.check("finish", m.Path, m.Result) {
 		s.open = slices.DeleteFunc(s.open, func(other *job) bool { return other == j })
+		s.whole = append(s.whole, m.Path)
 		s.tally.files++
 	}
 	return true
@@ -216,15 +217,6 @@ func (s *syncer) waits() (a awaited, any bool) {
 		}
 	}
 	return a, a.limit > 0
-}
-
-// began are the paths of writes that began and have not ended, with the size they would have got.
-func (s *syncer) began() map[string]uint64 {
-	paths := make(map[string]uint64)
-	for _, j := range s.open {
-		paths[j.write.file.Path] = j.write.file.Size
-	}
-	return paths
 }
 
 // progress fills in what a snapshot says of the attempt.

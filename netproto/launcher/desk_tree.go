@@ -3,7 +3,6 @@ package launcher
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 )
 
@@ -163,34 +162,6 @@ func (l *layouts) digests(device string) []Hash {
 		}
 	}
 	return digests
-}
-
-// doubts are the files on one released device that may not be what its layout says, with the size of the write that did
-// not end. Safe for concurrent use, because a device can come back while its old connection has not ended yet.
-type doubts struct {
-	mu    sync.Mutex
-	paths map[string]uint64
-}
-
-func (d *doubts) add(paths map[string]uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.paths == nil {
-		d.paths = make(map[string]uint64)
-	}
-	maps.Copy(d.paths, paths)
-}
-
-func (d *doubts) remove(path string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.paths, path)
-}
-
-func (d *doubts) of() map[string]uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return maps.Clone(d.paths)
 }
 
 // findBases are files of theirs that have the content of a file that has to be written: renamed, moved or copied here.
