@@ -120,8 +120,11 @@ func (c *Conn) wakeUp() {
 
 // Send queues a reliable message, which arrives in order behind everything sent before. It copies payload, which may be
 // reused at once. It blocks while Options.QueueBytes are waiting; a message longer than that is taken when the queue is
-// empty. It returns the error of ctx, or that of the connection once it is over.
+// empty. It returns the error of ctx, that of the connection once it is over, or ErrTooLong above MaxReliable bytes.
 func (c *Conn) Send(ctx context.Context, payload []byte) error {
+	if len(payload) > MaxReliable {
+		return ErrTooLong
+	}
 	return c.await(ctx, &c.writable, func() (bool, error) {
 		if c.closing {
 			return true, &ClosedError{Addr: c.remote}

@@ -14,7 +14,7 @@ const (
 	sizeSample = 64
 	sizeLosses = sizeSample / 8
 	// A size that failed is tried again after sizePause, then after twice as long, up to maxSizePause.
-	sizePause    = 10 * time.Second
+	sizePause    = 5 * time.Second
 	maxSizePause = 2 * time.Minute
 )
 
@@ -81,8 +81,8 @@ func (s *sizer) arrived(n int) {
 	}
 }
 
-// resent counts a part of n bytes that is sent for the times-th time. One that is lost again goes straight to the
-// smallest size.
+// resent counts a part of n bytes that is sent for the times-th time. One that is lost a third time goes straight to the
+// smallest size: the path does not take this one.
 func (s *sizer) resent(n, times int, now time.Time) {
 	if n <= s.sizes[0] || s.at == 0 {
 		return
@@ -90,7 +90,7 @@ func (s *sizer) resent(n, times int, now time.Time) {
 	s.trusted = 0
 	s.count(1)
 	switch {
-	case times > 2:
+	case times > 3:
 		s.move(0)
 	case s.lost >= sizeLosses:
 		s.move(s.at - 1)

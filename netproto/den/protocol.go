@@ -13,6 +13,10 @@ const (
 // (reference 2.5), of which the command takes one byte and our own protocol's header five.
 const MaxUnreliable = 65490
 
+// MaxReliable is the longest reliable message in bytes, a gigabyte. Receivers of ours take DefaultMaxMessage if they are
+// not told otherwise, and released ones should get no more than 64 KiB at once (reference 4.1 #8).
+const MaxReliable = 1 << 30
+
 // Commands, the first byte of a datagram (reference 2.1).
 const (
 	cmdRequest       byte = 0

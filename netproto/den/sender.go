@@ -6,8 +6,9 @@ import "time"
 const (
 	// resendAfter is when something is sent again without evidence that it was lost (reference 2.6).
 	resendAfter = 500 * time.Millisecond
-	// doubtAfter is when something that has no answer is asked about; longer where the path is slow.
-	doubtAfter = 100 * time.Millisecond
+	// doubtAfter is when something that has no answer is asked about; longer where the path is slow. Asking costs a few
+	// bytes, and harms nobody if the answer was only late.
+	doubtAfter = 40 * time.Millisecond
 	// passedEnough is how many acknowledgements of later datagrams make a number doubtful: fewer are common on paths
 	// that change the order.
 	passedEnough = 3
@@ -37,7 +38,8 @@ type entry struct {
 	first, last time.Time
 	serial      uint64 // of the last transmission
 	passed      int    // acknowledgements of later transmissions since then
-	urgent      bool   // the peer asked for it again
+	urgent      bool   // to be sent again at once
+	unseen      bool   // a probe that the receiver most likely dropped for want of an earlier number
 	acked       bool
 }
 
@@ -134,7 +136,7 @@ func (s *sender) advance() {
 		s.window = s.window[1:]
 		s.base = ahead(s.base, 1)
 		if s.asked != nil && missing && !s.asked.acked {
-			s.asked.urgent = true // most likely dropped unseen
+			s.asked.urgent, s.asked.unseen = true, true
 		}
 		s.asked = nil
 	}
@@ -161,11 +163,14 @@ func (s *sender) output(now time.Time, emit func(packet) bool) {
 // doubtful reports whether it is time to find out about the front of the window.
 func (s *sender) doubtful(now time.Time) bool {
 	e := s.window[0]
-	return e.passed >= passedEnough || now.Sub(e.last) >= s.patience()
+	return e.passed >= passedEnough || now.Sub(e.last) >= s.patience(e)
 }
 
-// patience is how long an acknowledgement may take until its number is doubtful.
-func (s *sender) patience() time.Duration {
+// patience is how long e's acknowledgement may take until its number is doubtful: less when a later one came.
+func (s *sender) patience(e *entry) time.Duration {
+	if e.passed > 0 {
+		return min(s.rtt.wait(probeWait, resendAfter), resendAfter)
+	}
 	return min(s.rtt.wait(doubtAfter, resendAfter), resendAfter)
 }
 
@@ -220,12 +225,13 @@ func (s *sender) transmit(e *entry, now time.Time, emit func(packet) bool) bool 
 	} else {
 		s.resent++
 		s.burnt.add(e.number)
-		if !e.filler {
+		if !e.filler && !e.unseen {
 			s.sizes.resent(len(e.body), e.sends, now)
 		}
 	}
 	s.serial++
 	e.serial, e.last, e.passed, e.urgent = s.serial, now, 0, false
+	e.unseen = false
 	return true
 }
 
@@ -253,7 +259,7 @@ func (s *sender) deadline() time.Time {
 	}
 	next := e.last.Add(max(resendAfter, s.rtt.mean+4*s.rtt.dev))
 	if s.asked == nil && s.canAsk() {
-		return earlier(next, e.last.Add(s.patience()))
+		return earlier(next, e.last.Add(s.patience(e)))
 	}
 	if e.passed >= passedEnough && s.asked != nil {
 		next = earlier(next, s.asked.last.Add(s.rtt.wait(probeWait, resendAfter)))

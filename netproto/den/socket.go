@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -26,8 +27,8 @@ type packetConn interface {
 // readBuffer holds what one read gives: a datagram, or several at once.
 const readBuffer = 1 << 16
 
-// maxReadFaults is how many reads in a row may fail until a socket counts as broken. Single ones are news of a peer that
-// has no socket, which is no fault of ours.
+// maxReadFaults is how many reads in a row may fail until a socket counts as broken. The news that a peer has no socket is
+// no fault of ours.
 const maxReadFaults = 100
 
 // socket is a packetConn with the goroutine that reads it.
@@ -55,7 +56,9 @@ func (s *socket) run(take func(from netip.AddrPort, datagram []byte, now time.Ti
 			if s.isClosed() || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			faults++
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				faults++
+			}
 			continue
 		}
 		faults = 0

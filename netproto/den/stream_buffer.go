@@ -4,7 +4,7 @@ package den
 const chunkSize = 256 << 10
 
 // maxFreeChunks is how many are kept for later.
-const maxFreeChunks = 8
+const maxFreeChunks = 32
 
 // streamBuffer holds the bytes of a stream from base, the oldest that is not acknowledged, to end.
 type streamBuffer struct {

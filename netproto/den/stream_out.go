@@ -10,6 +10,8 @@ const (
 	farSegment  = 1351
 	leastNear   = 8000 // to which nearSegment shrinks when such datagrams get lost
 
+	growAfter = 16 // receipts in a row without a break, after which it grows again
+
 	// firstLimit and firstRoom are what the peer takes before it said what it takes.
 	firstLimit = 256 << 10
 	firstRoom  = 128 << 10
@@ -58,6 +60,7 @@ type streamOut struct {
 	heard   time.Duration // last acknowledgement of something new
 	last    time.Duration // last transmission
 	probes  int           // since then without an acknowledgement
+	well    int           // acknowledgements since it was two or more
 	urgent  int           // transmissions that ask nobody
 	mute    time.Duration // since when nothing new was acknowledged while something was under way; 0 if nothing is
 
@@ -115,6 +118,9 @@ func (s *streamOut) learn(p *receipt, newest *flight, bytes int, now time.Durati
 	trip := max(now-newest.sent-time.Duration(p.Delay)*time.Microsecond, time.Microsecond)
 	s.rtt.sample(trip)
 	s.heard, s.probes, s.urgent, s.mute = now, 0, 0, 0
+	if s.well++; s.near && s.well%growAfter == 0 {
+		s.segment = min(2*s.segment, nearSegment)
+	}
 	if s.under > 0 {
 		s.mute = now
 	}
@@ -286,6 +292,7 @@ func (s *streamOut) provoke(now time.Duration) {
 	}
 	if s.probes >= 2 {
 		s.control.collapsed()
+		s.well = 0
 		if s.near {
 			s.segment = max(leastNear, s.segment/2)
 		}
