@@ -86,7 +86,11 @@ func (r *runner) loop(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		}
 		r.desk.update(r)
-		timer.Reset(max(0, r.session.wake().Sub(now)))
+		if wake := r.session.wake(); wake.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(max(0, wake.Sub(now)))
+		}
 	}
 }
 

@@ -310,16 +310,21 @@ func (s *session) limit() time.Duration {
 	return s.times.Admission
 }
 
-// wake is when tick has to be called next.
+// wake is when tick has to be called next, zero for never. It lies after the last tick.
 func (s *session) wake() time.Time {
 	if s.phase != phaseReady {
 		return s.changed.Add(s.limit())
 	}
-	times := []time.Time{s.alive.Add(s.times.KeepAlive), s.run.wake()}
+	times := []time.Time{s.run.wake()}
+	if s.dialect == Released {
+		times = append(times, s.alive.Add(s.times.KeepAlive))
+	}
 	if s.push != nil {
 		times = append(times, s.push.wake())
 	}
-	times = slices.DeleteFunc(times, time.Time.IsZero)
+	if times = slices.DeleteFunc(times, time.Time.IsZero); len(times) == 0 {
+		return time.Time{}
+	}
 	return slices.MinFunc(times, time.Time.Compare)
 }
 

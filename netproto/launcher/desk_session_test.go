@@ -179,8 +179,9 @@ func TestKeepAlive(t *testing.T) {
 	}
 	d := newRaw(Draft, false)
 	d.greet(0)
-	if out := d.later(); len(out) != 0 {
-		t.Errorf("in Draft: %v", out)
+	d.now = d.now.Add(time.Hour)
+	if out := d.step(d.now, tickEvent{}); len(out) != 0 || !d.wake().IsZero() {
+		t.Errorf("in Draft: %v, then %v", out, d.wake())
 	}
 }
 
