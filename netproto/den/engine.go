@@ -59,7 +59,7 @@ func (b *batch) fits(n int) bool {
 	return len(b.ends) == 0 || (len(b.buf)+n <= batchBytes && len(b.ends) < batchDatagrams)
 }
 
-// last is the length of the datagrams so far without the one that is being written.
+// close ends the datagram that is being written.
 func (b *batch) close() { b.ends = append(b.ends, len(b.buf)) }
 
 // add encodes p as one datagram. It reports false, and adds nothing, if there is no room. What can't be encoded was
@@ -77,16 +77,4 @@ func (b *batch) add(p packet) bool {
 	b.buf = buf
 	b.close()
 	return true
-}
-
-// each shows f every datagram.
-func (b *batch) each(f func(datagram []byte) error) error {
-	start := 0
-	for _, end := range b.ends {
-		if err := f(b.buf[start:end]); err != nil {
-			return err
-		}
-		start = end
-	}
-	return nil
 }

@@ -38,9 +38,6 @@ func newStream(s sink, o *Options, pool *buffers, token uint32, near bool, room 
 	}
 }
 
-// client reports whether this end chose the token.
-func (s *stream) client() bool { return !s.hello.IsZero() }
-
 // input takes one datagram.
 func (s *stream) input(datagram []byte, now time.Time) error {
 	if datagram[0] == cmdClose && !s.known {

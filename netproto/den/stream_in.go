@@ -18,10 +18,7 @@ const maxEarly = 1 << 14
 // firstGrab is the memory that a message gets on its peer's word alone.
 const firstGrab = 1 << 20
 
-var (
-	errRecord = errors.New("is no record that has a meaning")
-	errEmpty  = errors.New("has no command")
-)
+var errEmpty = errors.New("has no command")
 
 // piece is a part of the stream that came early.
 type piece struct {

@@ -47,10 +47,9 @@ type streamOut struct {
 	acked   spans    // bytes that arrived, from buf.base on
 	flights []flight // from number first on
 	first   uint64
-	unseen  int           // index of the first flight that is neither acknowledged nor lost
-	under   int           // bytes under way
-	highest uint64        // number above every one that was acknowledged
-	newest  time.Duration // when the newest one that was acknowledged was sent
+	unseen  int    // index of the first flight that is neither acknowledged nor lost
+	under   int    // bytes under way
+	highest uint64 // number above every one that was acknowledged
 
 	limit   uint64 // that the peer set
 	room    int
@@ -103,7 +102,7 @@ func (s *streamOut) receipt(p *receipt, wall time.Time) {
 			bytes += s.arrived(f, now)
 			if n >= s.highest {
 				s.highest = n + 1
-				s.newest, newest = f.sent, f
+				newest = f
 			}
 		}
 	}
