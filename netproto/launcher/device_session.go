@@ -87,7 +87,8 @@ func (s *deviceSession) greet(ctx context.Context) error {
 		}
 		decoded, wrong := Decode(s.dialect, FromDesk, m.Payload)
 		m.Release()
-		if wrong != nil && len(m.Payload) > 0 && m.Payload[0] == CodeConnectAccepted {
+		var fault *FormatError
+		if errors.As(wrong, &fault) && fault.Code == CodeConnectAccepted {
 			return errors.Join(errNotDesk, wrong)
 		}
 		if accepted, is := decoded.(*ConnectAccepted); is {
