@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"os"
 	"path"
 	"slices"
@@ -64,6 +65,17 @@ func (d *disk) sweep() error {
 		}
 	}
 	return nil
+}
+
+// discardKept removes the parts that nobody has open.
+func (d *disk) discardKept() error {
+	parts, _, err := d.kept()
+	for _, p := range parts {
+		if name := keptName(p.Hash, p.Size); !d.inUse[name] {
+			err = errors.Join(err, d.fsys.Remove(name))
+		}
+	}
+	return err
 }
 
 // resume opens the part that is kept for this content, with at least its first start bytes, or makes one if start is 0.

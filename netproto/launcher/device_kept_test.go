@@ -84,6 +84,16 @@ func TestWhatIsKept(t *testing.T) {
 	if n := len(volume.Files()); n != maxKeptParts+2 { // and the two folders
 		t.Errorf("%d files and folders", n)
 	}
+	open := d.begin("again", 10<<20, "")
+	if err := open.resume(t.Context(), parts[3].Hash, leastKeptPart); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.discardKept(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _, _ := d.kept(); len(left) != 1 || left[0].Hash != parts[3].Hash {
+		t.Errorf("after a push %v are left", left)
+	}
 }
 
 // TestReasonsInWords: what a person reads has no path of the device's machine, and ends in something to do.

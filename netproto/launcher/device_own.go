@@ -45,8 +45,21 @@ func (w *deviceWork) doOwn(ctx context.Context, m Message) error {
 		return w.block(ctx, m)
 	case *CloseFile:
 		return w.closeOwn(ctx, m)
+	case *PushPlan:
+		w.plan(m)
 	}
 	return nil
+}
+
+// plan notes what a push is going to do. At its end nobody needs what earlier ones left: this one would have used it.
+func (w *deviceWork) plan(m *PushPlan) {
+	w.device.board.change(func(b *DeviceStatus) { b.FilesTotal, b.BytesTotal = int(m.Files), m.Bytes })
+	if *m != (PushPlan{}) {
+		return
+	}
+	if err := w.disk.discardKept(); err != nil {
+		w.device.o.Log.Warn().Err(err).Msg("files that were interrupted stay")
+	}
 }
 
 // tellTree answers RequestTree with as little as the desk's knowledge allows.

@@ -156,9 +156,6 @@ func (s *deviceSession) sort(ctx context.Context, m Message, raw den.Message) er
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-	case *PushPlan:
-		s.device.board.change(func(b *DeviceStatus) { b.FilesTotal, b.BytesTotal = int(m.Files), m.Bytes })
-		return nil
 	case *RequestFileBlockHashes:
 		s.held.asked()
 	}
