@@ -71,8 +71,12 @@ func (d *Desk) pushTo(ctx context.Context, id string, t *pushTask) {
 }
 
 func (d *Desk) follow(ctx context.Context, id string, t *pushTask) error {
+	limit := d.settings.times.Return
+	if t.options.leave {
+		limit = 0
+	}
 	for range maxReturns {
-		r, err := d.registry.claim(ctx, id, d.settings.times.Return)
+		r, err := d.registry.claim(ctx, id, limit)
 		if err != nil {
 			return err
 		}

@@ -333,6 +333,22 @@ func TestWatch(t *testing.T) {
 	if starts < 4 || len(two.Starts()) < 4 {
 		t.Errorf("%d and %d starts", starts, len(two.Starts()))
 	}
+	starts = len(one.Starts())
+	two.Drop() // and comes back: its game is left alone, since it has everything
+	tree{"b": "2"}.write(t, b.root)
+	if p := <-pushes; p.err != nil || len(p.Devices) == 0 || p.Devices[0].Err != nil || p.Devices[0].Written != 1 {
+		t.Fatalf("one of them went away: %+v", p)
+	}
+	b.until("gone", func(devices []launcher.DeviceInfo) bool { return len(devices) == 1 })
+	if err := two.Connect(t.Context(), b.addr.String()); err != nil {
+		t.Fatal(err)
+	}
+	for !sameTree(other, tree{"b": "2"}) {
+		<-pushes
+	}
+	if got := len(one.Starts()); got != starts+1 {
+		t.Errorf("the other came back, and the game of this one was started %d times more", got-starts)
+	}
 	tree{"tmp/x": "1", "a": "1"}.write(t, b.root)
 	select {
 	case r := <-pushes:

@@ -93,6 +93,8 @@ type PushOptions struct {
 	// Start starts the game on each device that got everything. One that runs is stopped before anything is written: systems
 	// refuse to write what is open, and released devices write in place. nil starts and stops nothing.
 	Start *StartOptions
+
+	leave bool // a device that goes away is not waited for
 }
 
 // StartOptions are what startApplication carries.

@@ -13,21 +13,21 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch pushes at once and then after every change of the working copy, and when a device comes, until ctx ends. A push that
-// fails is told to Each, and the next change tries again. The error is about watching itself; ctx's end is none.
+// Watch pushes at once and then after every change of the working copy, and when a device comes, until ctx ends. A device
+// that goes away is not waited for: it gets everything when it comes back, and its game is left alone then unless files
+// changed. A push that fails is told to Each, and the next change tries again. The error is about watching itself; ctx's
+// end is none.
 func (d *Desk) Watch(ctx context.Context, o WatchOptions) error {
 	if o.Settle <= 0 {
 		o.Settle = DefaultSettle
 	}
-	w, err := d.newTreeWatch(ctx)
+	w, err := d.newTreeWatch(ctx, o.Push.Devices)
 	if err != nil {
 		return err
 	}
 	defer w.notify.Close()
 	for {
-		if err := w.push(ctx, o); err != nil {
-			return err
-		}
+		w.push(ctx, o)
 		if err := w.wait(ctx, o.Settle); err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -37,75 +37,89 @@ func (d *Desk) Watch(ctx context.Context, o WatchOptions) error {
 	}
 }
 
-// push pushes what changed to the devices that are wanted, or everything to those that came since the last push.
-func (w *treeWatch) push(ctx context.Context, o WatchOptions) error {
-	came, here := w.newcomers(), w.desk.registry.present()
+// push pushes to those wanted devices that did not get what lies in the folder now, or that came back since.
+func (w *treeWatch) push(ctx context.Context, o WatchOptions) {
 	now, err := w.desk.scans.after(ctx, time.Now(), w.desk.scan)
-	changed := err != nil || now.layout.Digest() != w.last
-	if !changed && len(came) == 0 {
-		return nil
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		tell(o, PushResult{}, err)
+	default:
+		w.pushOf(ctx, o, now.layout.Digest())
 	}
+}
+
+func (w *treeWatch) pushOf(ctx context.Context, o WatchOptions, digest Hash) {
+	var fresh, back []string
+	for id, since := range w.wanted() {
+		switch {
+		case w.got[id] != digest:
+			fresh = append(fresh, id)
+		case !w.served[id].Equal(since):
+			back = append(back, id)
+		}
+	}
+	if len(w.wanted()) == 0 && w.alone != digest {
+		w.alone = digest
+		tell(o, PushResult{}, ErrNoDevice)
+	}
+	w.serve(ctx, o, fresh, o.Push.Start)
+	w.serve(ctx, o, back, nil)
+}
+
+// serve pushes to some devices and remembers who got what.
+func (w *treeWatch) serve(ctx context.Context, o WatchOptions, ids []string, start *StartOptions) {
+	if len(ids) == 0 || ctx.Err() != nil {
+		return
+	}
+	slices.Sort(ids)
 	push := o.Push
-	if !changed {
-		if push.Devices = chosen(came, o.Push.Devices); len(push.Devices) == 0 {
-			w.served = here
-			return nil
-		}
-	} else if len(push.Devices) > 0 {
-		push.Devices = chosen(slices.Collect(maps.Keys(here)), o.Push.Devices)
-	}
-	var result PushResult
-	err = ErrNoDevice
-	if len(o.Push.Devices) == 0 || len(push.Devices) > 0 {
-		result, err = w.desk.Push(ctx, push)
-	}
+	push.Devices, push.Start, push.leave = ids, start, true
+	result, err := w.desk.Push(ctx, push)
 	if ctx.Err() != nil {
-		return nil
+		return
 	}
-	w.last, w.served = Hash{}, here
-	if err == nil && allFine(result) {
-		w.last = result.digest
+	w.alone = Hash{}
+	here := w.desk.registry.present()
+	for _, d := range result.Devices {
+		w.served[d.Device] = here[d.Device]
+		if delete(w.got, d.Device); d.Err == nil {
+			w.got[d.Device] = result.digest
+		}
 	}
+	for id := range w.served { // what went away is not remembered without end
+		if _, there := here[id]; !there && len(w.served) > keptRecords {
+			delete(w.served, id)
+			delete(w.got, id)
+		}
+	}
+	tell(o, result, err)
+}
+
+func tell(o WatchOptions, r PushResult, err error) {
 	if o.Each != nil {
-		o.Each(result, err)
+		o.Each(r, err)
 	}
-	return nil
-}
-
-// chosen are those ids that are wanted by id or name; no wish is a wish for all.
-func chosen(ids, wanted []string) (list []string) {
-	for _, id := range ids {
-		if len(wanted) == 0 || slices.Contains(wanted, id) || slices.Contains(wanted, nameOf(id)) {
-			list = append(list, id)
-		}
-	}
-	return list
-}
-
-func allFine(r PushResult) bool {
-	for _, d := range r.Devices {
-		if d.Err != nil {
-			return false
-		}
-	}
-	return true
 }
 
 // treeWatch hears about changes below the working copy: inotify, kqueue or ReadDirectoryChangesW, each folder for itself.
 type treeWatch struct {
 	desk    *Desk
 	notify  *fsnotify.Watcher
+	names   []string             // ids or names of wanted devices; none is all
 	devices <-chan struct{}      // ticks when something about devices changed
-	served  map[string]time.Time // connections that were there before the last push
-	last    Hash                 // of the working copy that every device got; zero if not every one did
+	served  map[string]time.Time // by id, since when the connection is that was pushed over last
+	got     map[string]Hash      // by id, the working copy that a device has
+	alone   Hash                 // the working copy for which nobody was there, as was told already
 }
 
-func (d *Desk) newTreeWatch(ctx context.Context) (*treeWatch, error) {
+func (d *Desk) newTreeWatch(ctx context.Context, names []string) (*treeWatch, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	w := &treeWatch{desk: d, notify: notify, devices: d.Changes(ctx)}
+	w := &treeWatch{desk: d, notify: notify, names: names, devices: d.Changes(ctx),
+		served: make(map[string]time.Time), got: make(map[string]Hash)}
 	if err := w.add("."); err != nil {
 		return nil, errors.Join(err, notify.Close())
 	}
@@ -136,14 +150,23 @@ func (w *treeWatch) add(dir string) error {
 	return nil
 }
 
-// newcomers are devices that came since the last push, or came back.
-func (w *treeWatch) newcomers() (ids []string) {
-	for id, since := range w.desk.registry.present() {
-		if served, known := w.served[id]; !known || !served.Equal(since) {
-			ids = append(ids, id)
+// wanted are the wanted devices that are connected, and since when.
+func (w *treeWatch) wanted() map[string]time.Time {
+	here := w.desk.registry.present()
+	maps.DeleteFunc(here, func(id string, _ time.Time) bool {
+		return len(w.names) > 0 && !slices.Contains(w.names, id) && !slices.Contains(w.names, nameOf(id))
+	})
+	return here
+}
+
+// came reports whether a device came since the last push, or came back.
+func (w *treeWatch) came() bool {
+	for id, since := range w.wanted() {
+		if !w.served[id].Equal(since) {
+			return true
 		}
 	}
-	return ids
+	return false
 }
 
 // wait returns when something changed and nothing did for settle, or after MaxSettle.
@@ -158,7 +181,7 @@ func (w *treeWatch) wait(ctx context.Context, settle time.Duration) error {
 		case <-latest:
 			return nil
 		case <-w.devices:
-			if quiet != nil || len(w.newcomers()) == 0 {
+			if quiet != nil || !w.came() {
 				continue
 			}
 		case e, open := <-w.notify.Events:
