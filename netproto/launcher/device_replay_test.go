@@ -1,12 +1,12 @@
 package launcher_test
 
 import (
+	"context"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"collet/netproto/launcher"
 )
@@ -56,11 +56,12 @@ func TestRecordedSession(t *testing.T) {
 		t.Errorf("started %+v", apps.requests)
 	}
 	<-apps.last().done
-	for range 100 {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range desk.device.Watch(ctx) {
 		if desk.device.Status().Run == launcher.PhaseStopped {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Error("the application runs on")
 }

@@ -279,7 +279,7 @@ func TestOneDeviceAFolder(t *testing.T) {
 // TestCacheOfADevice: what was written is not read again, by the next device neither.
 func TestCacheOfADevice(t *testing.T) {
 	root := t.TempDir()
-	dir := &watched{Dir: open(t, root)}
+	dir := &watched{FS: open(t, root)}
 	desk := greeted(t, setting{fsys: dir, name: "Lab"})
 	desk.layout()
 	desk.write("f", "content", 100)

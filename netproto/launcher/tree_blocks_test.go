@@ -66,8 +66,7 @@ func TestBlocks(t *testing.T) {
 func TestBlocksAreCached(t *testing.T) {
 	root := t.TempDir()
 	plant(t, root, map[string]string{"a": strings.Repeat("x", 5000)})
-	age(t)
-	tree := launcher.NewTree(open(t, root), launcher.TreeOptions{})
+	tree := launcher.NewTree(open(t, root), launcher.TreeOptions{Now: later})
 	first, err := tree.Blocks(t.Context(), "a", 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +76,7 @@ func TestBlocksAreCached(t *testing.T) {
 		t.Errorf("computed again: %v", err)
 	}
 	changed := strings.Repeat("x", 4999) + "y"
+	tick(t, filepath.Join(root, "a"))
 	plant(t, root, map[string]string{"a": changed})
 	if got, err := tree.Blocks(t.Context(), "a", 1000); err != nil || !slices.Equal(got, blocksOf(changed, 1000)) {
 		t.Errorf("a change is not seen: %v", err)

@@ -17,6 +17,7 @@ import (
 
 	"collet/netproto/launcher"
 	"collet/platform"
+	"collet/platform/faultfs"
 )
 
 // plant writes files below a folder. A value that begins with "->" is a symbolic link.
@@ -39,8 +40,25 @@ func plant(t testing.TB, root string, files map[string]string) {
 	}
 }
 
-// age makes everything below a folder old enough for its hashes to be cached.
-func age(t testing.TB) { time.Sleep(70 * time.Millisecond) }
+// later is a clock by which everything on the disk is old enough for its hashes to be cached.
+func later() time.Time { return time.Now().Add(time.Minute) }
+
+// tick waits until the clock of the file system shows that what is written from now on came later than a file.
+func tick(t testing.TB, name string) {
+	t.Helper()
+	then, err := os.Stat(name)
+	probe := filepath.Join(t.TempDir(), "probe")
+	for err == nil {
+		var now os.FileInfo
+		if err = os.WriteFile(probe, nil, 0o644); err == nil {
+			now, err = os.Stat(probe)
+		}
+		if err == nil && now.ModTime().After(then.ModTime()) {
+			return
+		}
+	}
+	t.Fatal(err)
+}
 
 // open opens a folder until the end of the test.
 func open(t testing.TB, root string) *platform.Dir {
@@ -59,7 +77,7 @@ func open(t testing.TB, root string) *platform.Dir {
 
 // watched is a folder that notes what is opened, and can fail.
 type watched struct {
-	*platform.Dir
+	platform.FS
 	mu     sync.Mutex
 	opened []string
 	fail   func(name string) error
@@ -74,7 +92,7 @@ func (w *watched) OpenFile(name string, flag int, perm fs.FileMode) (platform.Fi
 			return nil, err
 		}
 	}
-	return w.Dir.OpenFile(name, flag, perm)
+	return w.FS.OpenFile(name, flag, perm)
 }
 
 // take returns what was opened since the last call, sorted.
@@ -150,9 +168,8 @@ func TestScanOfNothing(t *testing.T) {
 func TestCacheIsUsedAndInvalidated(t *testing.T) {
 	root := t.TempDir()
 	plant(t, root, sample)
-	age(t)
-	dir := &watched{Dir: open(t, root)}
-	tree := launcher.NewTree(dir, launcher.TreeOptions{})
+	dir := &watched{FS: open(t, root)}
+	tree := launcher.NewTree(dir, launcher.TreeOptions{Now: later})
 	scan(t, tree)
 	if got := dir.take(); len(got) != len(sample) {
 		t.Fatalf("the first scan opened %q", got)
@@ -165,11 +182,11 @@ func TestCacheIsUsedAndInvalidated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tick(t, filepath.Join(root, "a.txt"))
 	plant(t, root, map[string]string{"a.txt": "jello\n"})
 	if err := os.Chtimes(filepath.Join(root, "a.txt"), info.ModTime(), info.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	age(t)
 	if f, _ := scan(t, tree).Find("a.txt"); f.Hash != sha256.Sum256([]byte("jello\n")) && platform.IdentityOf(info).Inode != 0 {
 		t.Error("a change behind the old time was not seen")
 	}
@@ -180,17 +197,18 @@ func TestCacheIsUsedAndInvalidated(t *testing.T) {
 
 // TestYoungFilesAreReadAgain: a change within the same tick of the clock could not be told.
 func TestYoungFilesAreReadAgain(t *testing.T) {
-	root := t.TempDir()
-	plant(t, root, map[string]string{"old": "1"})
-	age(t)
-	plant(t, root, map[string]string{"new": "2"})
-	dir := &watched{Dir: open(t, root)}
-	info, err := os.Stat(filepath.Join(root, "new"))
-	if err != nil {
-		t.Fatal(err)
+	now := time.Unix(1_700_000_000, 0)
+	clock := func() time.Time { return now }
+	disk := faultfs.New(faultfs.Config{Now: clock})
+	for _, name := range []string{"old", "new"} {
+		now = now.Add(time.Second)
+		if err := disk.Plant(name, name); err != nil {
+			t.Fatal(err)
+		}
 	}
-	now := info.ModTime().Add(time.Millisecond)
-	tree := launcher.NewTree(dir, launcher.TreeOptions{Now: func() time.Time { return now }})
+	now = now.Add(time.Millisecond)
+	dir := &watched{FS: disk.Open(faultfs.Options{})}
+	tree := launcher.NewTree(dir, launcher.TreeOptions{Now: clock})
 	scan(t, tree)
 	dir.take()
 	scan(t, tree)
@@ -208,7 +226,7 @@ func TestYoungFilesAreReadAgain(t *testing.T) {
 func TestRecord(t *testing.T) {
 	root := t.TempDir()
 	plant(t, root, map[string]string{"a": "1"})
-	dir := &watched{Dir: open(t, root)}
+	dir := &watched{FS: open(t, root)}
 	tree := launcher.NewTree(dir, launcher.TreeOptions{})
 	if err := tree.Record("a", launcher.HashOf([]byte("1"))); err != nil {
 		t.Fatal(err)
@@ -246,7 +264,7 @@ func TestProblems(t *testing.T) {
 	}
 	defer listener.Close()
 	denied := &fs.PathError{Op: "open", Path: "locked", Err: fs.ErrPermission}
-	dir := &watched{Dir: open(t, root), fail: func(name string) error {
+	dir := &watched{FS: open(t, root), fail: func(name string) error {
 		if name == "locked" {
 			return denied
 		}
@@ -314,7 +332,7 @@ func TestScanIsCancelled(t *testing.T) {
 	root := t.TempDir()
 	plant(t, root, sample)
 	ctx, cancel := context.WithCancel(t.Context())
-	dir := &watched{Dir: open(t, root), fail: func(string) error { cancel(); return nil }}
+	dir := &watched{FS: open(t, root), fail: func(string) error { cancel(); return nil }}
 	if _, _, err := launcher.NewTree(dir, launcher.TreeOptions{}).Scan(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled scan returned %v", err)
 	}
