@@ -51,6 +51,7 @@ type ackSample struct {
 // congestion decides how much may be under way. Times count from the beginning of the connection.
 type congestion struct {
 	segment int
+	room    int // bytes that the peer's socket holds; 0 is not known
 
 	// On a short path.
 	near      int
@@ -153,7 +154,11 @@ func (c *congestion) ready(now time.Duration) bool {
 	if pace == 0 {
 		return true
 	}
-	most := max(pace*burst.Seconds(), float64(2*c.segment))
+	most := pace * burst.Seconds()
+	if c.room > 0 {
+		most = min(most, float64(c.room/4))
+	}
+	most = max(most, float64(2*c.segment))
 	c.credit = min(c.credit+pace*(now-c.creditAt).Seconds(), most)
 	c.creditAt = now
 	return c.credit > 0

@@ -109,7 +109,7 @@ func (c *caller) ask(ctx context.Context) bool {
 // take handles one datagram. The socket hears the server alone.
 func (c *caller) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	switch {
-	case from != c.to || len(datagram) == 0 || c.err != nil:
+	case !same(from, c.to) || len(datagram) == 0 || c.err != nil:
 	case c.conn != nil:
 		if datagram[0] != cmdAck {
 			c.conn.take(datagram, now)
@@ -117,6 +117,11 @@ func (c *caller) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	case datagram[0] == cmdAck:
 		c.answer(datagram, now)
 	}
+}
+
+// same reports whether two addresses are one; zones have several names.
+func same(a, b netip.AddrPort) bool {
+	return a.Port() == b.Port() && a.Addr().WithZone("") == b.Addr().WithZone("")
 }
 
 // answer takes the server's answer.

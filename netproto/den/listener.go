@@ -119,12 +119,15 @@ func (l *Listener) welcome(from netip.AddrPort, datagram []byte, now time.Time) 
 	if decode(datagram, &p) != nil || (l.options.Admit != nil && !l.options.Admit(from)) {
 		return
 	}
+	log := l.options.Log.With().Stringer("peer", from).Logger()
 	protocol, common := choose(l.options.Protocols, p.Protocols)
 	if !common {
+		log.Debug().Uints16("protocols", p.Protocols).Msg("refused: no common protocol")
 		l.answer(from, connectionAck{Result: ackNoProtocol})
 		return
 	}
 	if !l.room() {
+		log.Warn().Msg("refused: too many connections")
 		l.answer(from, connectionAck{Result: ackRejected})
 		return
 	}

@@ -8,6 +8,9 @@ func (c *Conn) run() {
 	defer close(c.finished)
 	defer c.ended(c)
 	defer c.detach()
+	log := c.options.Log.With().Stringer("peer", c.remote).Uint16("protocol", c.protocol).Logger()
+	log.Debug().Msg("connected")
+	defer func() { log.Debug().AnErr("reason", c.Err()).Msg("disconnected") }()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -131,13 +131,13 @@ func (r *release) open(datagram []byte) error {
 }
 
 func (r *release) output(now time.Time, out *batch) (more bool) {
-	for len(r.acks) > 0 {
-		if !out.add(&r.acks[0]) {
+	for i := range r.acks {
+		if !out.add(&r.acks[i]) {
+			r.acks = r.acks[:copy(r.acks, r.acks[i:])]
 			return true
 		}
-		r.acks = r.acks[1:]
 	}
-	r.acks = nil
+	r.acks = r.acks[:0]
 	for len(r.loose) > 0 {
 		if !out.add(r.loose[0]) {
 			return true

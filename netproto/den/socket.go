@@ -39,11 +39,15 @@ type socket struct {
 
 	mu     sync.Mutex
 	closed bool
-	single bool // the system refused several datagrams at once
+	most   int // bytes of one datagram, above which the system refuses several at once
 }
 
 func newSocket(conn packetConn, own bool) *socket {
-	return &socket{conn: conn, own: own, finished: make(chan struct{})}
+	s := &socket{conn: conn, own: own, finished: make(chan struct{})}
+	if conn.segments() {
+		s.most = maxDatagram
+	}
+	return s
 }
 
 // run shows take every datagram, until the socket is closed. The datagram is valid during the call.
@@ -78,14 +82,13 @@ func (s *socket) run(take func(from netip.AddrPort, datagram []byte, now time.Ti
 // on the way.
 func (s *socket) send(to netip.AddrPort, b *batch) {
 	for start, i := 0, 0; i < len(b.ends); {
-		n := 1
-		if s.together() {
+		n, size := 1, b.ends[i]-start
+		if s.together(size) {
 			n = run(b.ends[i:], start)
 		}
 		end := b.ends[i+n-1]
-		size := b.ends[i] - start
 		if err := s.conn.write(b.buf[start:end], size, to); err != nil && n > 1 && !s.isClosed() {
-			s.apart()
+			s.apart(size)
 			continue
 		}
 		i += n
@@ -108,17 +111,19 @@ func run(ends []int, start int) int {
 	return len(ends)
 }
 
-func (s *socket) together() bool {
+// together reports whether several datagrams of size bytes can be sent at once. The system refuses what the line would
+// have to break in pieces.
+func (s *socket) together(size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.single && s.conn.segments()
+	return size <= s.most
 }
 
-// apart notes that datagrams must be sent one by one.
-func (s *socket) apart() {
+// apart notes that datagrams of size bytes must be sent one by one.
+func (s *socket) apart(size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.single = true
+	s.most = min(s.most, size-1)
 }
 
 func (s *socket) isClosed() bool {

@@ -1,9 +1,6 @@
 package den
 
-import (
-	"encoding/binary"
-	"time"
-)
+import "time"
 
 // helloRepeat is how often a client says who it is until the server answers.
 const helloRepeat = 250 * time.Millisecond
@@ -129,9 +126,7 @@ func (s *stream) silent() time.Time { return s.out.silent() }
 
 // record writes the header of a record with a body of n bytes.
 func (s *stream) record(command byte, n int) {
-	var header [recordHeader]byte
-	binary.LittleEndian.PutUint32(header[:], uint32(n+1))
-	header[4] = command
+	header := putRecord(command, n)
 	s.out.buf.write(header[:])
 }
 

@@ -154,16 +154,15 @@ func (s *streamIn) feed(b []byte) error {
 
 // begin starts a record whose header is complete.
 func (s *streamIn) begin() error {
-	n := int(binary.LittleEndian.Uint32(s.header))
-	s.command = s.header[4]
+	command, n := parseRecord(s.header)
 	s.header = s.header[:0]
 	switch {
-	case n < 1:
+	case n < 0:
 		return &PeerError{Command: "record", Err: errEmpty}
-	case n-1 > s.maxMessage:
+	case n > s.maxMessage:
 		return &PeerError{Command: "record", Err: errTooLong}
 	}
-	s.want, s.inRecord = n-1, true
+	s.command, s.want, s.inRecord = command, n, true
 	s.body = s.pool.get(min(s.want, firstGrab))
 	return nil
 }

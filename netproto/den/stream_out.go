@@ -90,6 +90,7 @@ func (s *streamOut) receipt(p *receipt, wall time.Time) {
 	now := s.at(wall)
 	s.limit = max(s.limit, p.Limit)
 	s.room = int(p.Room)
+	s.control.room = s.room
 	var newest *flight
 	bytes := 0
 	for _, r := range p.Ranges {

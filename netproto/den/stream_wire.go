@@ -1,5 +1,7 @@
 package den
 
+import "encoding/binary"
+
 // Datagrams of ProtocolCollet, the first byte of each. They keep away from the commands of protocol 0.
 const (
 	kindSegment byte = 0x20
@@ -18,6 +20,18 @@ const (
 	// again.
 	maxRanges = 32
 )
+
+// putRecord and parseRecord are the header of a record: u32 length of what follows it, u8 command, of which the length
+// counts the latter.
+func putRecord(command byte, body int) (header [recordHeader]byte) {
+	binary.LittleEndian.PutUint32(header[:], uint32(body+1))
+	header[4] = command
+	return header
+}
+
+func parseRecord(header []byte) (command byte, body int) {
+	return header[4], int(binary.LittleEndian.Uint32(header)) - 1
+}
 
 // segment carries bytes of the stream. Every transmission has its own number; the bytes have the offset.
 type segment struct {
