@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -132,8 +133,7 @@ func (g *remoteGames) arguments(module string, profile remoteProfile, args []str
 
 // environment is that of this program, of the profile, and what the game is told, each before the one before it.
 func (g *remoteGames) environment(profile remoteProfile, told map[string]string) []string {
-	// What the Go runtime of the child would add to a crash in the module is of no use to the module's author.
-	env := platform.SetVariable(os.Environ(), "GOTRACEBACK", "none")
+	env := os.Environ()
 	for _, more := range []map[string]string{profile.Environment, told} {
 		for _, name := range slices.Sorted(maps.Keys(more)) {
 			env = platform.SetVariable(env, name, more[name])
@@ -219,6 +219,7 @@ type remoteRun struct {
 	out   func(launcher.Line)
 	log   zerolog.Logger
 	ended chan struct{}
+	trace bool // the Go runtime of the child tells where its goroutines are; of output
 
 	mu  sync.Mutex
 	end launcher.RunEnd
@@ -226,8 +227,17 @@ type remoteRun struct {
 
 var _ launcher.Application = (*remoteRun)(nil)
 
-// output takes a line of the module.
-func (r *remoteRun) output(_ string, level zerolog.Level, line string) {
+// traceBegins is how the Go runtime begins to tell where goroutines are when a module has crashed: hundreds of lines about the
+// host, which are of no use to the module's author. They are in the host's own log.
+var traceBegins = regexp.MustCompile(`^goroutine \d+ .*\[.+\]:$`)
+
+// output takes a line of the module. Calls don't overlap.
+func (r *remoteRun) output(stream string, level zerolog.Level, line string) {
+	if stream == supervise.StreamErr {
+		if r.trace = r.trace || traceBegins.MatchString(line); r.trace {
+			return
+		}
+	}
 	r.out(launcher.Line{Time: time.Now(), Level: remoteLevel(level), Source: launcher.SourceGame, Text: line})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/supervise"
 	"collet/netproto/launcher"
 )
 
@@ -142,6 +143,20 @@ func TestGameThatCantBeStarted(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(g.own, gameConfigFile)); err != nil || string(text) != test.r.GameConfig {
 			t.Errorf("the description is %q, %v", text, err)
 		}
+	}
+}
+
+func TestTraceOfTheHostIsNoLogOfTheGame(t *testing.T) {
+	var said []string
+	run := &remoteRun{out: func(l launcher.Line) { said = append(said, l.Text) }}
+	for _, line := range []string{
+		"goroutine of our own", "SIGSEGV: segmentation violation", "", "goroutine 1 gp=0x1 m=0 mp=0x2 [syscall, locked to thread]:", "runtime.cgocall(0x1)", "rax 0x0",
+	} {
+		run.output(supervise.StreamErr, zerolog.InfoLevel, line)
+	}
+	run.output(supervise.StreamOut, zerolog.InfoLevel, "goroutine 1 [running]:")
+	if want := []string{"goroutine of our own", "SIGSEGV: segmentation violation", "", "goroutine 1 [running]:"}; !slices.Equal(said, want) {
+		t.Errorf("said %q, want %q", said, want)
 	}
 }
 

@@ -4,10 +4,12 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,8 +21,16 @@ import (
 //	desk            set DESK to a free address of this machine, and let collet remote use it and a folder of its own
 //	waitdesk        wait until a collet remote serve can be reached
 //	sametree A B    both folders have the same files, apart from the device's own folder
+//	noise FILE KB   write a file of so many kB (1000 bytes) that does not compress
+//	waitpart DIR    wait until a file is on its way to the device in DIR
+//	waitlog NAME P  wait until a device has logged what the pattern P fits
+//	waitexists F, waitgonefile F
 func remoteCommands() map[string]func(*testscript.TestScript, bool, []string) {
-	return map[string]func(*testscript.TestScript, bool, []string){"desk": desk, "waitdesk": waitDesk, "sametree": sameTree}
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"desk": desk, "waitdesk": waitDesk, "sametree": sameTree, "noise": writeNoise, "waitpart": waitPart, "waitlog": waitLog,
+		"waitexists":   func(ts *testscript.TestScript, _ bool, args []string) { waitThere(ts, args[0], true) },
+		"waitgonefile": func(ts *testscript.TestScript, _ bool, args []string) { waitThere(ts, args[0], false) },
+	}
 }
 
 func desk(ts *testscript.TestScript, _ bool, _ []string) {
@@ -44,6 +54,37 @@ func waitDesk(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 		return false
 	})
+}
+
+func waitThere(ts *testscript.TestScript, name string, there bool) {
+	wait(ts, fmt.Sprintf("%s there: %v", name, !there), func() bool {
+		_, err := os.Stat(ts.MkAbs(name))
+		return (err == nil) == there
+	})
+}
+
+func waitPart(ts *testscript.TestScript, _ bool, args []string) {
+	wait(ts, "nothing is on its way to "+args[0], func() bool {
+		parts, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "Remote", "copy", ".collet-remote", "parts", "*"))
+		check(ts, err)
+		return len(parts) > 0
+	})
+}
+
+func waitLog(ts *testscript.TestScript, _ bool, args []string) {
+	pattern := regexp.MustCompile(args[1])
+	wait(ts, fmt.Sprintf("%s logs no %q", args[0], args[1]), func() bool {
+		return ts.Exec(ts.Getenv("COLLET"), "remote", "logs", "--tail", "3", "--device", args[0]) == nil && pattern.MatchString(ts.ReadFile("stdout"))
+	})
+}
+
+func writeNoise(ts *testscript.TestScript, _ bool, args []string) {
+	size, err := strconv.Atoi(args[1])
+	check(ts, err)
+	data := make([]byte, size*1000)
+	random := rand.NewChaCha8([32]byte{byte(size)})
+	_, _ = random.Read(data) // never fails
+	check(ts, os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
 }
 
 // sameTree compares all files but those of the device itself.

@@ -115,6 +115,7 @@ func (s *remoteScreen) show(scene RemoteScene) {
 	if scene.Speed != "" {
 		s.amount.set(scene.Bar.Amount + " · " + scene.Speed)
 	}
+	s.placeDetail()
 	s.bar.show(scene.Bar.Shown || scene.Busy)
 	if scene.Busy {
 		s.bar.set(steady(scene.Pulse), true)
@@ -159,7 +160,7 @@ func (s *remoteScreen) place(size fyne.Size) {
 	s.name.put(margin+width*0.64, margin+2, width*0.36)
 	s.headline.put(margin, 60, width*0.62)
 	s.count.put(margin+width*0.62, 66, width*0.38)
-	s.detail.put(margin, 90, width*0.58)
+	s.placeDetail()
 	s.amount.put(margin+width*0.58, 90, width*0.42)
 	s.bar.put(margin, 114, width)
 	s.placeGame(width)
@@ -168,6 +169,15 @@ func (s *remoteScreen) place(size fyne.Size) {
 	s.quit.Move(fyne.NewPos(size.Width-margin-quit.Width+ringGap, size.Height-margin-quit.Height+8))
 	s.tail.Move(fyne.NewPos(margin, 194))
 	s.tail.Resize(fyne.NewSize(width, max(size.Height-194-margin-quit.Height, 3*rowHeight)))
+}
+
+// placeDetail gives the file that arrives, or what is wrong, the room that the amount leaves.
+func (s *remoteScreen) placeDetail() {
+	if width := s.size.Width - 2*margin; s.amount.whole != "" {
+		s.detail.put(margin, 90, width*0.58)
+	} else if width > 0 {
+		s.detail.put(margin, 90, width)
+	}
 }
 
 // placeGame puts what the game does, and the button that changes it at the right.

@@ -175,6 +175,17 @@ func TestStart(t *testing.T) {
 	})
 }
 
+func TestFaultsOfDevices(t *testing.T) {
+	for err, want := range map[error]Fault{
+		&launcher.StartTimeoutError{}: FaultNotStarted, &launcher.DeviceError{Op: "start"}: FaultNotStarted, launcher.ErrRunning: FaultNotStarted,
+		&launcher.DeviceError{Op: "write"}: FaultDevice, launcher.ErrDeviceGone: FaultDevice,
+	} {
+		if got := faultOf(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
+}
+
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := newFake(t, "a", "b")

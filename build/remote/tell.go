@@ -222,9 +222,13 @@ func started(result launcher.PushResult) (ids []string) {
 	return ids
 }
 
+// opStart is launcher.DeviceError.Op of a start.
+const opStart = "start"
+
 func faultOf(err error) Fault {
 	var late *launcher.StartTimeoutError
-	if errors.As(err, &late) {
+	var told *launcher.DeviceError
+	if errors.As(err, &late) || errors.Is(err, launcher.ErrRunning) || errors.As(err, &told) && told.Op == opStart {
 		return FaultNotStarted
 	}
 	return FaultDevice

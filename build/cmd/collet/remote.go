@@ -170,7 +170,7 @@ func (w remoteWatchCommand) Run(ctx context.Context, c console) error {
 		}
 		r.Launch, r.Restart, r.StopAtEnd = launch, w.Restart, !w.LeaveRunning
 	}
-	return orderly(ctx, w.do(ctx, c, w.copyFlags, w.Dir, r))
+	return w.do(ctx, c, w.copyFlags, w.Dir, r)
 }
 
 // remoteStartCommand is `collet remote start`.
@@ -224,7 +224,7 @@ type remoteLogsCommand struct {
 func (l remoteLogsCommand) Run(ctx context.Context, c console) error {
 	r := l.request(remote.VerbLogs)
 	r.Follow, r.Tail = l.Follow, l.Tail
-	return orderly(ctx, l.do(ctx, c, l.copyFlags, "", r))
+	return l.do(ctx, c, l.copyFlags, "", r)
 }
 
 // orderly is the end of what goes on until Ctrl-C: being interrupted is no failure.

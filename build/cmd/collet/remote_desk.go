@@ -29,6 +29,9 @@ func (f deskFlags) do(ctx context.Context, c console, copy copyFlags, dir string
 		return show.finish(err)
 	}
 	err = doer.Do(ctx, r, show.event)
+	if r.Do == remote.VerbWatch || r.Do == remote.VerbLogs {
+		err = orderly(ctx, err)
+	}
 	show.rest()
 	return show.finish(errors.Join(err, closer()))
 }
