@@ -69,6 +69,8 @@ func TestDraftWrites(t *testing.T) {
 	desk.answers(&launcher.RequestWriteFile{Path: "wrong", FileSize: 1, BlockSize: 1, BlockCount: 1}, &launcher.ResponseWriteFile{Path: "wrong"})
 	desk.answers(&launcher.SendFileData{Path: "wrong", Flags: launcher.PartFinish, Data: []byte("x")}, &launcher.FileDataReceived{Path: "wrong"})
 	desk.answers(&launcher.RequestFinishWriteFile{Path: "wrong", Hash: launcher.HashOf([]byte("y"))}, &launcher.ResponseFinishWriteFile{Path: "wrong", Result: launcher.Failure})
+	desk.say(&launcher.SendFileData{Path: "nowhere", Data: []byte("x")}) // no flag, no answer
+	desk.answers(&launcher.SendFileData{Path: "nowhere", Part: 1, Flags: launcher.PartBatch, Data: []byte("x")}, &launcher.FileDataReceived{Path: "nowhere", Result: launcher.Failure})
 	desk.answers(&launcher.RequestWriteFile{Path: "beyond", FileSize: 9, BlockSize: 9, BlockCount: 1}, &launcher.ResponseWriteFile{Path: "beyond"})
 	desk.answers(&launcher.SendFileData{Path: "beyond", Part: 1, Data: []byte("x")}, &launcher.FileDataReceived{Path: "beyond", Result: launcher.Failure})
 }

@@ -277,6 +277,9 @@ func (f *fileWriting) length(block uint32) uint64 {
 // fileData is sendFileData. Whatever is wrong with it is answered.
 func (w *deviceWork) fileData(ctx context.Context, m *SendFileData) error {
 	f := w.writes[m.Path]
+	if f == nil && w.dialect == Draft && m.Flags == 0 {
+		return nil
+	}
 	if f == nil {
 		return w.send(ctx, &FileDataReceived{Path: m.Path, Block: m.Block, Result: Failure})
 	}
