@@ -50,8 +50,9 @@ func partsOf(disk *faultfs.Disk) (names []string) {
 	return names
 }
 
-// pushReleased makes the device's files those of want, as a released desk would. It reports whether all went well.
-func pushReleased(desk *deskEnd, want map[string]string) (ok bool) {
+// pushReleased makes the device's files those of want, as a released desk would that remembers what it sent before: have. It
+// reports whether all went well.
+func pushReleased(desk *deskEnd, have, want map[string]string) (ok bool) {
 	ok = true
 	layout := desk.layout()
 	for _, f := range layout.Files() {
@@ -67,7 +68,7 @@ func pushReleased(desk *deskEnd, want map[string]string) (ok bool) {
 			continue
 		}
 		only := []int(nil)
-		if old := before[path]; there && f.Hash == launcher.HashOf([]byte(old)) && len(old) == len(content) {
+		if old := have[path]; there && f.Hash == launcher.HashOf([]byte(old)) && len(old) == len(content) {
 			only = differing(old, content, 100)
 		}
 		ok = desk.writeBlocks(path, content, 100, only) == launcher.Success && ok
@@ -88,7 +89,7 @@ func differing(a, b string, size int) []int {
 }
 
 // pushOwn is pushReleased in our own mode.
-func pushOwn(desk *deskEnd, want map[string]string) (ok bool) {
+func pushOwn(desk *deskEnd, have, want map[string]string) (ok bool) {
 	desk.say(&launcher.RequestTree{})
 	layout := launcher.NewLayout(expectMessage[*launcher.ResponseTree](desk).Files)
 	var deletes []string
@@ -108,11 +109,15 @@ func pushOwn(desk *deskEnd, want map[string]string) (ok bool) {
 		case len(content) < 100:
 			put.Files = append(put.Files, launcher.PutFile{Path: path, Hash: hash, Data: content})
 		default:
-			begin := &launcher.OpenFile{File: 5, Path: path, Size: uint64(len(content)), BlockSize: 150, Hash: hash, Base: path}
-			if desk.say(begin); f.Hash != launcher.HashOf([]byte(before[path])) {
-				desk.say(&launcher.FileBlock{File: 5, Data: content[:150]})
+			desk.say(&launcher.OpenFile{File: 5, Path: path, Size: uint64(len(content)), BlockSize: 150, Hash: hash, Base: path})
+			var blocks []int
+			if old := have[path]; f.Hash == launcher.HashOf([]byte(old)) && len(old) == len(content) {
+				blocks = differing(old, string(content), 150)
+			} else {
+				blocks = differing(strings.Repeat("\x00", len(content)), string(content), 150)
 			}
-			desk.say(&launcher.FileBlock{File: 5, Index: 1, Data: content[150:]}, &launcher.CloseFile{File: 5})
+			desk.send(5, string(content), 150, blocks...)
+			desk.say(&launcher.CloseFile{File: 5})
 			ok = expectMessage[*launcher.FileClosed](desk).Result == launcher.Success && ok
 		}
 	}
@@ -124,7 +129,7 @@ func pushOwn(desk *deskEnd, want map[string]string) (ok bool) {
 var modes = []struct {
 	name     string
 	protocol uint16
-	push     func(desk *deskEnd, want map[string]string) bool
+	push     func(desk *deskEnd, have, want map[string]string) bool
 }{
 	{"released", den.ProtocolRelease, pushReleased},
 	{"own", den.ProtocolCollet, pushOwn},
@@ -140,7 +145,7 @@ func try(t *testing.T, mode int, fsys platform.FS) (ok bool) {
 	desk := &deskEnd{t: t, conn: newMemConn(modes[mode].protocol), device: probe, dead: true}
 	desk.runWith(dialOnce(desk.conn))
 	desk.greet()
-	ok = modes[mode].push(desk, after)
+	ok = modes[mode].push(desk, before, after)
 	desk.stop()
 	return ok
 }
@@ -238,7 +243,7 @@ func TestDiskFull(t *testing.T) {
 			disk := planted(t)
 			desk := greeted(t, setting{fsys: disk.Open(faultfs.Options{}), protocol: m.protocol, name: "d"})
 			disk.SetFree(5)
-			if m.push(desk, after) {
+			if m.push(desk, before, after) {
 				t.Fatal("a push into a full disk succeeded")
 			}
 			if err := whole(filesOf(disk)); err != nil {
@@ -252,7 +257,7 @@ func TestDiskFull(t *testing.T) {
 				t.Errorf("parts %q take room", parts)
 			}
 			disk.SetFree(1 << 20)
-			if !m.push(desk, after) || !maps.Equal(filesOf(disk), after) {
+			if !m.push(desk, before, after) || !maps.Equal(filesOf(disk), after) {
 				t.Errorf("with room the push led to %q", filesOf(disk))
 			}
 		})

@@ -347,7 +347,7 @@ func TestNothingIsShownInTheEnd(t *testing.T) {
 		bubble(t, setting{protocol: m.protocol}, func(t *testing.T, o setting) {
 			desk := greeted(t, o)
 			for _, want := range []map[string]string{after, after} {
-				m.push(desk, want)
+				m.push(desk, nil, want)
 				synctest.Wait()
 				if s := desk.device.Status(); s.Activity != launcher.ActivityNone || s.File != "" {
 					t.Errorf("%s: %q %q", m.name, s.Activity, s.File)
