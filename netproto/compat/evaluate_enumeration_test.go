@@ -1,6 +1,7 @@
 package compat_test
 
 import (
+	"path"
 	"reflect"
 	"testing"
 
@@ -232,6 +233,8 @@ func invariants(s *compat.Snapshot, h *compat.Hello, j compat.Judgement) string 
 		return "it plays in spite of its updater or maintenance"
 	case j.Plays() && h.Tagged && s.Versioned && (!s.Active.Has(logic) || !h.Developer && h.Floor > 0 && h.Floor > logic):
 		return "it plays in spite of its logic version or its floor"
+	case j.Plays() && h.Tagged && s.Versioned && h.Patch < patchWanted(s, h):
+		return "it plays in spite of its patch"
 	case j.Plays() && s.Policy == compat.PolicyEnforce && differs:
 		return "it plays with components that are enforced to be others"
 	case j.Plays() && s.Custom && h.Build.Compatibility != s.Compatibility:
@@ -259,6 +262,16 @@ func invariants(s *compat.Snapshot, h *compat.Hello, j compat.Judgement) string 
 		return why
 	}
 	return helps(s, h, j, newer)
+}
+
+// patchWanted is the strictest patch that the rules ask of a client, found in the plainest way.
+func patchWanted(s *compat.Snapshot, h *compat.Hello) (least uint32) {
+	for _, r := range s.PatchRules {
+		if is, err := path.Match(r.Target, h.Target); r.Logic == h.Build.Logic && (r.Target == "" || is && err == nil) {
+			least = max(least, r.MinPatch)
+		}
+	}
+	return least
 }
 
 // reasonsFit wants the deciding rule to be the first of all that apply; components that are tolerated don't decide.
