@@ -33,9 +33,10 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 	if err := c.Settings.Check(now.declared.Declared); err != nil {
 		return Outcome{}, err
 	}
+	f := o.forecast(now, c.Settings)
 	out := Outcome{
 		Settings: now.settings, Changed: compat.Diff(now.settings, c.Settings),
-		Impact: o.impact(now, c.Settings), Hints: hints(c.Settings, now.declared.Declared),
+		Impact: f.Impact, Hints: hints(c.Settings, now.declared.Declared),
 	}
 	if len(out.Changed) == 0 {
 		return out, nil
@@ -45,7 +46,7 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 	}
 	record := compat.Audit{
 		Actor: by.Name, Source: by.Source, Remote: by.Remote, Comment: c.Comment,
-		Before: now.settings.Encode(), After: c.Settings.Encode(), Keys: out.Changed, Impact: out.Impact,
+		Before: now.settings.Encode(), After: c.Settings.Encode(), Keys: out.Changed, Impact: f.shut,
 	}
 	if err := o.commit(c.Settings, now.catalogue, record); err != nil {
 		return Outcome{}, err

@@ -18,6 +18,8 @@ type Forecast struct {
 	Impact  compat.Impact    `json:"impact"`  // who could not come back, and who has played with a newer version than will be active
 	Groups  []ForecastGroup  `json:"groups"`  // who would get another verdict
 	Hints   []compat.Mistake `json:"hints"`   // what to know of the proposal
+
+	shut compat.Impact // of those the ones whom this very change shuts out, for the record
 }
 
 // ForecastGroup are clients who have logic version, target and change of verdict in common.
@@ -42,11 +44,6 @@ func (o *Operator) DryRun(proposed compat.Settings) (Forecast, error) {
 	return f, nil
 }
 
-// impact is whom a change affects.
-func (o *Operator) impact(now *standing, then compat.Settings) compat.Impact {
-	return o.forecast(now, then).Impact
-}
-
 // forecast judges everybody who is connected as if they came again, now and under other settings.
 func (o *Operator) forecast(now *standing, then compat.Settings) Forecast {
 	f := Forecast{Now: map[string]int{}, Then: map[string]int{}, Groups: []ForecastGroup{}}
@@ -58,6 +55,9 @@ func (o *Operator) forecast(now *standing, then compat.Settings) Forecast {
 		f.Then[after.Verdict.String()]++
 		if g.plays && !after.Plays() {
 			f.Impact.Sessions++
+			if before.Plays() {
+				f.shut.Sessions++
+			}
 		}
 		if before.Verdict != after.Verdict {
 			group := known.group(g.hello)
@@ -74,6 +74,9 @@ func (o *Operator) forecast(now *standing, then compat.Settings) Forecast {
 	for floor, count := range o.store.Floors() {
 		if floor > then.ActiveMax {
 			f.Impact.Floors += count
+			if floor <= now.settings.ActiveMax {
+				f.shut.Floors += count
+			}
 		}
 	}
 	return f
