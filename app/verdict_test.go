@@ -113,9 +113,9 @@ func TestPrefetchSavesTheUpdate(t *testing.T) {
 	}
 }
 
-// TestUpdateLoop is T11 in the client: one update is applied, and the same demand after it ends in P-LOOP without a byte, start
+// TestT11UpdateLoop is the loop guard of T11 from end to end: one update is applied, and the same demand after it ends in P-LOOP without a byte, start
 // after start, until the server asks for something else.
-func TestUpdateLoop(t *testing.T) {
+func TestT11UpdateLoop(t *testing.T) {
 	j := newJudging(t, production(), packsAndModule())
 	dir := t.TempDir()
 	const old = "L5-0000000000000005" // what the module says of itself, whatever was installed
@@ -213,8 +213,8 @@ func TestUpdateLoopLetsDamageBeRepaired(t *testing.T) {
 	}
 }
 
-// TestRedirectOnce is T12 in the client: one redirect is followed and told with flag 4, a second one is not.
-func TestRedirectOnce(t *testing.T) {
+// TestT12RedirectOnce is the client of T12: one redirect is followed and told with flag 4, a second one is not.
+func TestT12RedirectOnce(t *testing.T) {
 	const newer = "L9-0000000000000009"
 	staging := newJudging(t, with(production(), func(s *compat.Snapshot) {
 		s.Active, s.Supported = compat.Range{Min: 9, Max: 9}, compat.Range{Min: 9, Max: 9}

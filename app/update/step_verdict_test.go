@@ -158,8 +158,8 @@ func listed(t *testing.T, j compat.Judgement, server string, files []release.Fil
 
 var outdated = compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleComponents, Revision: 12}
 
-// TestLoopGuard is the client's half of T11: the module that was installed is asked for again on the same grounds.
-func TestLoopGuard(t *testing.T) {
+// TestT11LoopGuard is the client's half: the module that was installed is asked for again on the same grounds.
+func TestT11LoopGuard(t *testing.T) {
 	first := listed(t, outdated, "b841", modules(""), update.Offer{}).Offer
 	if first.Server != "b841" || first.Revision != 12 || first.Rule != 9 || len(first.Hash) != 64 {
 		t.Fatalf("offer %+v", first)
