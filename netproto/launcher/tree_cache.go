@@ -239,10 +239,20 @@ func (t *Tree) Save() error {
 		return nil
 	}
 	data, err := formatCache(saved)
-	if err != nil {
-		return err
+	if err == nil {
+		err = platform.WriteHint(t.store, t.name, data)
 	}
-	return platform.WriteHint(t.store, t.name, data)
+	if err != nil {
+		t.cache.unsaved()
+	}
+	return err
+}
+
+// unsaved has the next Save try again.
+func (c *treeCache) unsaved() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dirty = true
 }
 
 // take copies the cache if it is to be saved.
