@@ -82,11 +82,12 @@ func (p *devicePaper) show(s launcher.DeviceStatus) {
 		p.line(line)
 	}
 	before := p.last
-	same := before.Connection == s.Connection && before.Run == s.Run && before.Problem == s.Problem && before.Activity == s.Activity && before.Files == s.Files && before.Deleted == s.Deleted
-	if same && before.File == s.File {
+	// A device that looks for its desk dials every other second; that is told once.
+	told := remoteLink(before) != remoteLink(s) || before.Run != s.Run || before.Problem != s.Problem || p.printed.IsZero()
+	moved := before.Activity != s.Activity || before.Files != s.Files || before.Deleted != s.Deleted || before.File != s.File
+	if !told && !moved {
 		return
 	}
-	told := before.Connection != s.Connection || before.Run != s.Run || before.Problem != s.Problem
 	if !told && p.now().Sub(p.printed) < time.Second && (s.Activity != launcher.ActivityNone || before.Activity == s.Activity) {
 		return
 	}

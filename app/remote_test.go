@@ -163,6 +163,18 @@ func TestDeviceOnPaper(t *testing.T) {
 	}
 }
 
+func TestLookingForADeskIsToldOnce(t *testing.T) {
+	var out bytes.Buffer
+	p := &devicePaper{device: &device{host: &host{texts: assets.TextsFor("en")}, address: "desk:1"}, out: &out, now: time.Now}
+	for range 20 {
+		p.show(launcher.DeviceStatus{Connection: launcher.ConnectionDialing, Problem: "no answer", Run: launcher.PhaseStopped})
+		p.show(launcher.DeviceStatus{Connection: launcher.ConnectionAway, Problem: "no answer", Run: launcher.PhaseStopped})
+	}
+	if n := strings.Count(out.String(), "\n"); n != 1 {
+		t.Errorf("%d lines:\n%s", n, &out)
+	}
+}
+
 func TestEndsOfRuns(t *testing.T) {
 	result := func(kind abi.ResultKind, success bool) *abi.Result { return &abi.Result{Kind: kind, Success: success} }
 	for _, test := range []struct {

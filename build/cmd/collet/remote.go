@@ -262,8 +262,13 @@ func absolute(dir string) (string, error) {
 
 // terminalInput is standard input where a person sits at it, else nil.
 func terminalInput() *os.File {
-	if isTerminal(os.Stdin) {
-		return os.Stdin
+	if !isTerminal(os.Stdin) {
+		return nil
 	}
-	return nil
+	in, errIn := os.Stdin.Stat()
+	none, errNone := os.Stat(os.DevNull) // a character device as a terminal is, and nobody sits at it
+	if errIn == nil && errNone == nil && os.SameFile(in, none) {
+		return nil
+	}
+	return os.Stdin
 }

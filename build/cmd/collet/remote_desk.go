@@ -96,7 +96,10 @@ func (p *gatekeeper) ask(ctx context.Context, name string, address netip.Addr) b
 	p.show.note(fmt.Sprintf("A device that was never here wants in: %q at %s. It could read the whole working copy.", name, address))
 	p.show.note("Is it yours? Type yes to let it in, now and from now on; anything else turns it away.")
 	select {
-	case line := <-p.lines:
+	case line, open := <-p.lines:
+		if !open {
+			p.show.note("nobody can answer here any more")
+		}
 		return strings.EqualFold(strings.TrimSpace(line), "yes")
 	case <-ctx.Done():
 		p.show.note(fmt.Sprintf("%q waits no longer for an answer", name))
