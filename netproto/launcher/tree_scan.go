@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"runtime"
 	"strings"
 	"sync"
@@ -118,10 +117,9 @@ func (w *walker) look(f folder) (files []found, folders []folder, problems []Pat
 	case err != nil:
 		return nil, nil, []PathProblem{{Path: f.path, Err: err}}, nil
 	}
-	names, kinds, problems := w.wanted(f, entries)
-	infos := lstatAll(w.tree.fsys, names)
-	for i, name := range names {
-		one, sub, err := w.sort(f, name, kinds[i], infos[i])
+	for _, e := range entries {
+		one, sub, err := w.entry(f, e)
+		name := f.join(e)
 		switch {
 		case err != nil:
 			problems = append(problems, PathProblem{Path: name, Err: err})
@@ -134,20 +132,32 @@ func (w *walker) look(f folder) (files []found, folders []folder, problems []Pat
 	return files, folders, problems, nil
 }
 
-// wanted are the entries that are to be looked at, as paths.
-func (w *walker) wanted(f folder, entries []fs.DirEntry) (names []string, kinds []fs.FileMode, problems []PathProblem) {
-	for _, e := range entries {
-		name := path.Join(f.path, e.Name())
-		if f.path == "." && strings.EqualFold(name, StateFolder) || w.tree.skip(name, e.IsDir()) {
-			continue
-		}
-		if err := CheckPath(name); err != nil {
-			problems = append(problems, PathProblem{Path: name, Err: err})
-			continue
-		}
-		names, kinds = append(names, name), append(kinds, e.Type())
+// join is the path of an entry.
+func (f folder) join(e fs.DirEntry) string {
+	if f.path == "." {
+		return e.Name()
 	}
-	return names, kinds, problems
+	return f.path + "/" + e.Name()
+}
+
+// entry says what an entry is, see sort, unless it is left out. What there is to know about it was read with its name: asking
+// again would double the time of a scan that finds nothing new.
+func (w *walker) entry(f folder, e fs.DirEntry) (*found, *folder, error) {
+	name := f.join(e)
+	if f.path == "." && strings.EqualFold(name, StateFolder) || w.tree.skip(name, e.IsDir()) {
+		return nil, nil, nil
+	}
+	if err := CheckPath(name); err != nil {
+		return nil, nil, err
+	}
+	info, err := e.Info()
+	switch {
+	case isGone(err):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return w.sort(f, name, info)
 }
 
 var (
@@ -158,9 +168,9 @@ var (
 	errDeep    = fmt.Errorf("lies more than %d folders deep: move it up", maxDepth)
 )
 
-// sort says what a name is: a file to take, a folder to look into, or nothing when it has gone meanwhile.
-func (w *walker) sort(f folder, name string, kind fs.FileMode, info fs.FileInfo) (*found, *folder, error) {
-	if kind&fs.ModeSymlink != 0 {
+// sort says what a name is: a file to take, a folder to look into, or nothing when it is left out.
+func (w *walker) sort(f folder, name string, info fs.FileInfo) (*found, *folder, error) {
+	if info.Mode()&fs.ModeSymlink != 0 {
 		if w.tree.links == LinksLeftOut {
 			return nil, nil, errLink
 		}
@@ -174,12 +184,6 @@ func (w *walker) sort(f folder, name string, kind fs.FileMode, info fs.FileInfo)
 		info = target
 	}
 	switch {
-	case info == nil:
-		_, err := w.tree.fsys.Lstat(name)
-		if isGone(err) {
-			err = nil
-		}
-		return nil, nil, err
 	case info.IsDir():
 		sub, err := f.below(name, platform.IdentityOf(info).Inode)
 		return nil, sub, err
@@ -206,20 +210,6 @@ func (f folder) below(name string, inode uint64) (*folder, error) {
 	}
 	sub.inodes = append(f.inodes[:len(f.inodes):len(f.inodes)], inode)
 	return sub, nil
-}
-
-// lstatAll is Lstat for each name; what can't be told is nil.
-func lstatAll(fsys platform.FS, names []string) []fs.FileInfo {
-	if g, can := fsys.(platform.Glancer); can && len(names) > 1 {
-		return g.LstatAll(names)
-	}
-	infos := make([]fs.FileInfo, len(names))
-	for i, name := range names {
-		if info, err := fsys.Lstat(name); err == nil {
-			infos[i] = info
-		}
-	}
-	return infos
 }
 
 // hashAll fills in the hashes: from the cache, or by reading. Largest files come first, so that no core waits at the end.
