@@ -175,7 +175,7 @@ func TestOneGoroutineForEachConnection(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		// The client has one more for its socket.
-		if got := runtime.NumGoroutine() - before; got != 3*count {
+		if got := runtime.NumGoroutine() - before; got > 3*count || got < 2*count {
 			t.Errorf("%d goroutines for %d connections at both ends", got, count)
 		}
 	})

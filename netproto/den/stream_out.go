@@ -8,9 +8,14 @@ const (
 	// bytes up to its limit; farSegment fits every common path, tunnels included (1372 bytes with its header).
 	nearSegment = 64000
 	farSegment  = 1351
-	leastNear   = 8000 // to which nearSegment shrinks when such datagrams get lost
 
-	growAfter = 16 // receipts in a row without a break, after which it grows again
+	// A peer may seem to be on the same machine while a proxy sends its datagrams on. manyLost long segments in a row,
+	// or silence twice, and farSegment is the size, until after growAfter receipts and a pause, which doubles each time
+	// up to mostPause, it grows again.
+	manyLost   = 4
+	growAfter  = 16
+	leastPause = time.Second
+	mostPause  = 2 * time.Minute
 
 	// firstLimit and firstRoom are what the peer takes before it said what it takes.
 	firstLimit = 256 << 10
@@ -59,7 +64,10 @@ type streamOut struct {
 	heard   time.Duration // last acknowledgement of something new
 	last    time.Duration // last transmission
 	probes  int           // since then without an acknowledgement
-	well    int           // acknowledgements since it was two or more
+	well    int           // receipts since the segments shrank
+	vanish  int           // long segments that were lost since one arrived
+	growAt  time.Duration // when segments may grow again
+	pause   time.Duration // before the next growth
 	urgent  int           // transmissions that ask nobody
 	mute    time.Duration // since when nothing new was acknowledged while something was under way; 0 if nothing is
 
@@ -118,7 +126,7 @@ func (s *streamOut) learn(p *receipt, newest *flight, bytes int, now time.Durati
 	trip := max(now-newest.sent-time.Duration(p.Delay)*time.Microsecond, time.Microsecond)
 	s.rtt.sample(trip)
 	s.heard, s.probes, s.urgent, s.mute = now, 0, 0, 0
-	if s.well++; s.near && s.well%growAfter == 0 {
+	if s.well++; s.near && s.well%growAfter == 0 && now >= s.growAt {
 		s.segment = min(2*s.segment, nearSegment)
 	}
 	if s.under > 0 {
@@ -139,11 +147,27 @@ func (s *streamOut) arrived(f *flight, now time.Duration) int {
 	if f.end > f.start {
 		s.acked.add(f.span)
 	}
+	if f.long() {
+		s.vanish = 0
+	}
 	return f.size()
 }
 
 // size is what a flight counts for.
 func (f *flight) size() int { return int(f.end-f.start) + segmentHeader }
+
+// long reports whether f may be too long for the path.
+func (f *flight) long() bool { return f.end-f.start > farSegment }
+
+// shrink makes segments short enough for every path.
+func (s *streamOut) shrink(now time.Duration) {
+	if s.segment == farSegment {
+		return
+	}
+	s.segment, s.well, s.vanish = farSegment, 0, 0
+	s.pause = min(max(2*s.pause, leastPause), mostPause)
+	s.growAt = now + s.pause
+}
 
 // settle gives up what is lost, and forgets what is over.
 func (s *streamOut) settle(now time.Duration) {
@@ -202,6 +226,11 @@ func (s *streamOut) giveUp(f *flight, now time.Duration) int {
 	s.under -= f.size()
 	if f.end > f.start {
 		s.again.add(f.span)
+	}
+	if f.long() {
+		if s.vanish++; s.vanish >= manyLost {
+			s.shrink(now)
+		}
 	}
 	return f.size()
 }
@@ -292,10 +321,7 @@ func (s *streamOut) provoke(now time.Duration) {
 	}
 	if s.probes >= 2 {
 		s.control.collapsed()
-		s.well = 0
-		if s.near {
-			s.segment = max(leastNear, s.segment/2)
-		}
+		s.shrink(now)
 	}
 }
 

@@ -190,20 +190,21 @@ func TestSegmentsShrinkWhereLongOnesVanish(t *testing.T) {
 	if got := l.step(); len(got) != 2 || len(got[0].Bytes) != nearSegment {
 		t.Fatalf("sent %d segments", len(got))
 	}
-	for range 5 {
+	for range 2 {
 		l.now = l.out.deadline(l.now)
 		l.step()
 	}
-	if n := len(l.sent[len(l.sent)-1].Bytes); n > nearSegment/4 {
-		t.Errorf("still sends %d bytes", n)
+	if n := l.out.segment; n != farSegment || l.now.Sub(testTime) > time.Second {
+		t.Errorf("still sends %d bytes after %v", n, l.now.Sub(testTime))
 	}
 	small := l.out.segment
+	l.wait(mostPause)
 	for range 3 * growAfter {
 		l.full(1000)
 		l.step()
 		l.wait(time.Millisecond)
 		last := l.sent[len(l.sent)-1].Number
-		l.ack(last, last)
+		l.ack(0, last)
 	}
 	if l.out.segment <= small {
 		t.Errorf("segments stay at %d bytes on a path that is well again", l.out.segment)
