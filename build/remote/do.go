@@ -61,7 +61,9 @@ func (s *Station) Do(ctx context.Context, r Request, emit func(Event)) error {
 	if err != nil {
 		return fail(err)
 	}
-	r.Devices = ids
+	if r.Do != VerbWatch || len(r.Devices) > 0 {
+		r.Devices = ids // a watch without names is for whoever comes, too
+	}
 	switch r.Do {
 	case VerbPush:
 		err = s.push(ctx, r, t)
@@ -152,30 +154,40 @@ func (s *Station) watchers(r Request, logs bool, t *teller) []watcher {
 
 // watch pushes after every change until it is cancelled, which is its orderly end.
 func (s *Station) watch(ctx context.Context, r Request, t *teller) error {
-	first := true
+	started := map[string]bool{}
 	each := func(result launcher.PushResult, err error) {
 		s.pushed(result, err, 0, t)
-		if first && r.Launch != nil && !r.Restart {
-			s.startOnce(ctx, r, result, t)
+		if r.Launch != nil && !r.Restart {
+			s.startOnce(ctx, r, result, started, t)
 		}
-		first = false
 	}
 	work := func() error {
 		options := launcher.WatchOptions{Push: r.pushOptions(r.Restart && r.Launch != nil), Each: each}
 		if err := s.desk.Watch(ctx, options); err != nil {
 			return err
 		}
-		return s.stopAtEnd(ctx, r, r.Devices, t)
+		return s.stopAtEnd(ctx, r, s.running(r.Devices), t)
 	}
 	return beside(ctx, work, s.watchers(r, true, t)...)
 }
 
-// startOnce starts the game on the devices that have everything, after the first push of a watch.
-func (s *Station) startOnce(ctx context.Context, r Request, result launcher.PushResult, t *teller) {
+// running are the devices among ids, of which none is all, on which a game runs.
+func (s *Station) running(ids []string) (running []string) {
+	for _, d := range s.desk.Devices() {
+		if d.Running && (len(ids) == 0 || slices.Contains(ids, d.ID)) {
+			running = append(running, d.ID)
+		}
+	}
+	return running
+}
+
+// startOnce starts the game on the devices that have everything for the first time in a watch.
+func (s *Station) startOnce(ctx context.Context, r Request, result launcher.PushResult, started map[string]bool, t *teller) {
 	var ids []string
 	for _, d := range result.Devices {
-		if d.Err == nil {
+		if d.Err == nil && !started[d.Device] {
 			ids = append(ids, d.Device)
+			started[d.Device] = true
 		}
 	}
 	if len(ids) == 0 {
@@ -273,7 +285,7 @@ func (s *Station) anyRuns(ids []string) bool {
 
 // stopAtEnd is what happens to games when somebody interrupts the request that started them.
 func (s *Station) stopAtEnd(ctx context.Context, r Request, ids []string, t *teller) error {
-	if r.Launch == nil || !s.anyRuns(ids) {
+	if r.Launch == nil || len(ids) == 0 || !s.anyRuns(ids) {
 		return ctx.Err()
 	}
 	if !r.StopAtEnd {

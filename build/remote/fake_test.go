@@ -143,6 +143,11 @@ func (d *fakeDesk) Logs(ctx context.Context, _ ...string) <-chan launcher.LogLin
 func (d *fakeDesk) LogTail(string) []launcher.LogLine { return d.tail }
 
 func (d *fakeDesk) Push(_ context.Context, o launcher.PushOptions) (launcher.PushResult, error) {
+	if len(o.Devices) == 0 {
+		for _, info := range d.Devices() {
+			o.Devices = append(o.Devices, info.ID)
+		}
+	}
 	d.note("push", o.Devices)
 	if d.pushed != nil {
 		return d.pushed(o)

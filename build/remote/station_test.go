@@ -301,6 +301,30 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// A device that comes while a watch goes on gets everything, too, and its game is started once.
+func TestWatchServesWhoComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := newFake(t, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			time.Sleep(time.Minute)
+			d.change(func(infos []launcher.DeviceInfo) []launcher.DeviceInfo {
+				return append(infos, launcher.DeviceInfo{ID: "b@10.0.0.1", Name: "b", Connected: true})
+			})
+			for range 2 {
+				d.changes <- struct{}{}
+				time.Sleep(time.Minute)
+			}
+			cancel()
+		}()
+		faultIs(t, s.Do(ctx, Request{Do: VerbWatch, Launch: &Launch{}, StopAtEnd: true}, func(Event) {}), FaultCancelled, "interrupted")
+		want := []string{"push a@10.0.0.1", "start a@10.0.0.1", "push a@10.0.0.1 b@10.0.0.1", "start b@10.0.0.1", "push a@10.0.0.1 b@10.0.0.1", "stop a@10.0.0.1 b@10.0.0.1"}
+		if got := d.calls(); !slices.Equal(got, want) {
+			t.Errorf("did %q, want %q", got, want)
+		}
+	})
+}
+
 func TestLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := newFake(t, "a")

@@ -121,6 +121,8 @@ type Progress struct {
 	FilesTotal int                `json:"files"`
 	Bytes      int64              `json:"bytes_done"`
 	BytesTotal int64              `json:"bytes"`
+	Hashed     int64              `json:"bytes_hashed,omitempty"` // of the working copy, while it is read
+	HashTotal  int64              `json:"bytes_to_hash,omitempty"`
 	Attempt    int                `json:"attempt,omitempty"`
 	Began      time.Time          `json:"began,omitzero"`
 	Problem    string             `json:"problem,omitempty"`
@@ -159,6 +161,6 @@ func deviceOf(i launcher.DeviceInfo) Device {
 func progressOf(p launcher.PushProgress) Progress {
 	return Progress{
 		Phase: p.Phase, Current: p.Current, Files: p.Files, FilesTotal: p.FilesTotal, Bytes: p.Bytes, BytesTotal: p.BytesTotal,
-		Attempt: p.Attempt, Began: p.Began, Problem: p.Problem,
+		Hashed: p.Hashed, HashTotal: p.HashTotal, Attempt: p.Attempt, Began: p.Began, Problem: p.Problem,
 	}
 }

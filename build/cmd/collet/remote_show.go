@@ -248,7 +248,11 @@ func (b *bar) text(now time.Time) string {
 	case launcher.PushWaiting:
 		return text + "waits: " + clean(cmp.Or(b.p.Problem, "for the device to come back"))
 	default:
-		return text + string(b.p.Phase)
+		text += string(b.p.Phase)
+		if b.p.HashTotal > 0 && b.p.Hashed < b.p.HashTotal {
+			text += fmt.Sprintf(" %s of %s", byteText(b.p.Hashed), byteText(b.p.HashTotal))
+		}
+		return text
 	}
 	if b.p.BytesTotal > 0 {
 		done := min(float64(b.p.Bytes)/float64(b.p.BytesTotal), 1)
