@@ -30,7 +30,10 @@ func (p *pusher) settle() []failure {
 
 // remember is what a good end tells about the device.
 func (p *pusher) remember() {
-	if p.own && len(p.task.without) == 0 {
+	switch {
+	case !p.own:
+		p.doubts.end(p.plan.swept)
+	case len(p.task.without) == 0:
 		p.known.set(p.id, p.ours.layout.With(nil, p.plan.kept))
 	}
 }

@@ -102,6 +102,9 @@ func TestOwnRandomTrees(t *testing.T) {
 					break
 				}
 				m.lost()
+				if random.IntN(2) == 0 {
+					ours = l.become(randomFiles(random))
+				}
 			}
 			m.check(t, ours)
 		})

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -28,9 +29,10 @@ type planInput struct {
 type plan struct {
 	deletes []string // in order: files, then the folders that a file of ours needs the name of, deepest first
 	writes  []fileWrite
-	kept    []File // of theirs, that stay although we don't have them
-	same    int    // files
-	room    int    // deletes that make room and may find nothing
+	kept    []File   // of theirs, that stay although we don't have them
+	same    int      // files
+	room    int      // deletes that make room, or sweep, and may find nothing
+	swept   []string // doubtful paths of which nothing is left after the deletes
 }
 
 // fileWrite is one file that has to be written.
@@ -64,8 +66,8 @@ func (w fileWrite) bytes() (n int64) {
 // makePlan compares two trees.
 func makePlan(in planInput) plan {
 	var p plan
-	folders := foldersOf(in.theirs)
-	var clear []string // files of ours whose name is a folder there
+	listed, folders := in.folders()
+	var clear []string // names that are a folder there, or may be
 	for ours, theirs := range pairs(in.ours, in.theirs) {
 		switch {
 		case ours == nil && in.without[theirs.Path]:
@@ -84,8 +86,47 @@ func makePlan(in planInput) plan {
 			p.writes = append(p.writes, in.write(ours, theirs))
 		}
 	}
+	clear = append(clear, p.sweep(in, listed, folders)...)
 	p.makeRoom(clear, folders)
 	return p
+}
+
+// folders are those that their files lie in, and these with those that a broken write may have made.
+func (in planInput) folders() (listed, all map[string]bool) {
+	listed = foldersOf(in.theirs)
+	broken := make([]File, 0, len(in.doubtful))
+	for path := range in.doubtful {
+		broken = append(broken, File{Path: path})
+	}
+	all = foldersOf(broken)
+	maps.Copy(all, listed)
+	return listed, all
+}
+
+// sweep deletes what a broken write may have left of files that we don't have any more and that no layout lists, the
+// longest paths first. It returns those that may be folders by now.
+func (p *plan) sweep(in planInput, listed, all map[string]bool) (clear []string) {
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(in.doubtful))) {
+		if hasPath(in.ours, path) {
+			continue
+		}
+		p.swept = append(p.swept, path)
+		switch {
+		case hasPath(in.theirs, path) || listed[path] || in.keep(path):
+		case all[path]:
+			clear = append(clear, path)
+		default:
+			p.deletes = append(p.deletes, path)
+			p.room++
+		}
+	}
+	return clear
+}
+
+// hasPath looks for a path in sorted files.
+func hasPath(files []File, path string) bool {
+	_, found := slices.BinarySearchFunc(files, path, func(f File, path string) int { return strings.Compare(f.Path, path) })
+	return found
 }
 
 func (in planInput) doubts(path string) bool {
@@ -132,6 +173,7 @@ func ownBlock(size uint64) uint32 {
 // and released ones never remove an empty one (Remote launcher protocol, section 5.2). Deleting what is not there is a
 // success.
 func (p *plan) makeRoom(clear []string, folders map[string]bool) {
+	slices.SortFunc(clear, func(a, b string) int { return len(b) - len(a) }) // what lies in another goes first
 	for _, name := range clear {
 		inside := func(other string) bool { return strings.HasPrefix(other, name+"/") }
 		p.kept = slices.DeleteFunc(p.kept, func(f File) bool {

@@ -255,8 +255,11 @@ func (p *pusher) check(now time.Time) []effect {
 		return nil
 	}
 	failures := p.settle()
+	if len(failures) == 0 {
+		p.remember()
+	}
 	var out []effect
-	if !p.own && len(p.plan.writes) > 0 {
+	if !p.own && len(p.plan.writes)+len(p.plan.swept) > 0 {
 		out = append(out, doubtEffect{})
 	}
 	if p.own && len(p.plan.deletes)+len(p.plan.writes) > 0 {
@@ -265,7 +268,6 @@ func (p *pusher) check(now time.Time) []effect {
 	if len(failures) > 0 {
 		return append(out, p.retry(now, failures...)...)
 	}
-	p.remember()
 	return append(out, p.end(p.verdict())...)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -157,13 +156,25 @@ func randomTree(t *testing.T, dialect Dialect, seed uint64) {
 		}
 		l.session.abandon()
 		m.answers, m.parts = nil, map[string][]byte{}
-		maps.DeleteFunc(m.open, func(string, *modelWrite) bool { return true })
+		clear(m.open)
 		l.posted = nil
+		if random.IntN(2) == 0 {
+			ours = l.become(randomFiles(random))
+		}
 	}
 	sameFiles(t, m.files, ours)
 	for _, b := range m.broken {
 		t.Error(b)
 	}
+}
+
+// become changes the working copy to other files.
+func (l *lab) become(files map[string][]byte) map[string][]byte {
+	for _, name := range []string{"a", "b", "c"} {
+		l.must(os.RemoveAll(filepath.Join(l.root, name)))
+	}
+	writeFiles(l.t, l.root, files)
+	return files
 }
 
 // TestFailuresAreTriedAgain: each kind of failure asks for the layout again and goes on.
@@ -329,38 +340,5 @@ func TestUnreadableStays(t *testing.T) {
 	sameFiles(t, m.files, map[string][]byte{"a": {9}, "link/x": {8}, "dir/b": {2}})
 	if len(task.ours.problems) != 2 {
 		t.Errorf("%v", task.ours.problems)
-	}
-}
-
-// TestKilledDeskRemembers what it had begun on a released device, which does not look at its disk again: the file goes back
-// to what the layout of the device says, and still is written.
-func TestKilledDeskRemembers(t *testing.T) {
-	was, became := noise(1, 3*block), noise(2, 3*block)
-	for name, size := range map[string]int{"same size": 3 * block, "longer": 3*block + 9, "shorter": block} {
-		t.Run(name, func(t *testing.T) {
-			o := DeskOptions{CacheFile: filepath.Join(t.TempDir(), "cache"), Root: t.TempDir()}
-			l := newLab(t, o, map[string][]byte{"a": append(bytes.Clone(became), 1, 2, 3, 4, 5, 6, 7, 8, 9)[:size], "b": {1}})
-			m := newModelDevice(Released, map[string][]byte{"a": was})
-			l.connect(m, false)
-			l.step(pushCommand{ticket: 1, task: newPushTask(PushOptions{}, l.now)})
-			for bytes.Equal(m.files["a"], was) && (l.work() || l.deliver()) {
-			}
-			m.answers = nil
-			clear(m.open)
-
-			next := newLab(t, o, map[string][]byte{"a": was, "b": {1}}) // the first desk never ends anything
-			next.connect(m, false)
-			if _, err := next.push(PushOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			sameFiles(t, m.files, map[string][]byte{"a": was, "b": {1}})
-			if all := next.desk.registry.allDoubts(); len(all) != 0 {
-				t.Errorf("still in doubt: %v", all)
-			}
-			last := newLab(t, o, nil)
-			if all := last.desk.registry.allDoubts(); len(all) != 0 {
-				t.Errorf("the next desk doubts %v", all)
-			}
-		})
 	}
 }
