@@ -175,12 +175,19 @@ func (w *deviceWork) putFiles(ctx context.Context, m *PutFiles) error {
 
 // add notes a failure.
 func (m *BatchReport) add(index int, result Result, err error) {
-	text := cutText(inWords(err), maxFailureText)
+	text := ""
+	if len(m.Failures) < maxFailureTexts {
+		text = cutText(inWords(err), maxFailureText)
+	}
 	m.Failures = append(m.Failures, BatchFailure{Index: uint32(index), Result: result, Text: text})
 }
 
-// maxFailureText is how many bytes the reason of one failure may have, so that a report of many stays below MaxBulk.
-const maxFailureText = 200
+// maxFailureText is how many bytes the reason of one failure may have, and maxFailureTexts how many failures of a batch have
+// one, so that a report of many stays below MaxBulk.
+const (
+	maxFailureText  = 200
+	maxFailureTexts = 500
+)
 
 func (w *deviceWork) deleteFiles(ctx context.Context, m *DeleteFiles) error {
 	answer := &BatchReport{Batch: m.Batch}

@@ -123,6 +123,20 @@ func TestOwnBatches(t *testing.T) {
 	}
 }
 
+// TestReportOfManyFailures stays a message of a bounded size, and says of each what became of it.
+func TestReportOfManyFailures(t *testing.T) {
+	_, desk := ownData(t, nil)
+	m := &launcher.DeleteFiles{Batch: 1}
+	for range 12_000 {
+		m.Paths = append(m.Paths, "../"+strings.Repeat("x", 10))
+	}
+	desk.say(m)
+	got := expectMessage[*launcher.BatchReport](desk)
+	if size, _ := launcher.Size(launcher.Released, got); size > launcher.MaxBulk || len(got.Failures) != len(m.Paths) || got.Failures[0].Text == "" {
+		t.Errorf("%d failures in %d bytes", len(got.Failures), size)
+	}
+}
+
 // send sends blocks of an open file.
 func (d *deskEnd) send(handle uint32, content string, size int, blocks ...int) {
 	for _, i := range blocks {

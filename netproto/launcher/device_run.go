@@ -163,30 +163,33 @@ func (r *appRunner) stop(mode StopMode) {
 	}
 }
 
-// stopPatiently asks, and kills what has not ended after stopGrace.
-func (r *appRunner) stopPatiently() {
+// running is the application that runs now, or nil.
+func (r *appRunner) running() Application {
 	r.mu.Lock()
-	app := r.app
-	r.mu.Unlock()
-	r.stop(StopAsk)
-	if app == nil {
-		return
-	}
+	defer r.mu.Unlock()
+	return r.app
+}
+
+// await waits until an application has ended, and kills it when it has not after stopGrace.
+func (r *appRunner) await(app Application) {
 	timer := time.NewTimer(stopGrace)
 	defer timer.Stop()
 	select {
 	case <-app.Done():
 	case <-timer.C:
 		r.stop(StopKill)
+		<-app.Done()
 	}
 }
 
-// stopByHand is stopPatiently without waiting for it.
+// stopByHand asks what runs to close, and sees to it that it does. It does not wait.
 func (r *appRunner) stopByHand() {
+	app := r.running()
+	r.stop(StopAsk)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.closed {
-		r.working.Go(r.stopPatiently)
+	if app != nil && !r.closed {
+		r.working.Go(func() { r.await(app) })
 	}
 }
 
@@ -195,6 +198,9 @@ func (r *appRunner) close() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.stopPatiently()
+	app := r.running()
+	if r.stop(StopAsk); app != nil {
+		r.await(app)
+	}
 	r.working.Wait()
 }

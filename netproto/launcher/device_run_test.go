@@ -341,6 +341,25 @@ func TestStopByHand(t *testing.T) {
 	})
 }
 
+// TestKillByHand ends what runs at once, and leaves what does not run alone.
+func TestKillByHand(t *testing.T) {
+	apps := &fakeLauncher{stubborn: true}
+	bubble(t, setting{launcher: apps}, func(t *testing.T, o setting) {
+		desk := greeted(t, o)
+		desk.device.Kill()
+		desk.device.Stop()
+		if err := desk.device.Start(launcher.StartRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		desk.device.Kill()
+		synctest.Wait()
+		if s := desk.device.Status(); s.Run != launcher.PhaseStopped || apps.last().asked != 0 {
+			t.Errorf("%s, asked %d times", s.Run, apps.last().asked)
+		}
+	})
+}
+
 func TestPropertiesOfProfiles(t *testing.T) {
 	bubble(t, setting{launcher: &fakeLauncher{}}, func(t *testing.T, o setting) {
 		desk := greeted(t, o)
