@@ -134,6 +134,15 @@ func TestOwnLogs(t *testing.T) {
 	})
 }
 
+func TestPropertiesOfProfiles(t *testing.T) {
+	bubble(t, setting{launcher: &fakeLauncher{}}, func(t *testing.T, o setting) {
+		desk := greeted(t, o)
+		for property, value := range map[string]string{"profiles.names": "Default\nLow", "profiles.default": "Default", "else": ""} {
+			desk.answers(&launcher.RequestSystemProperty{Property: property}, &launcher.ResponseSystemProperty{Property: property, Value: value})
+		}
+	})
+}
+
 // TestWatchIsALevel: slow watchers miss ticks, not the last state; channels end with the context and with Run.
 func TestWatchIsALevel(t *testing.T) {
 	bubble(t, setting{}, func(t *testing.T, o setting) {

@@ -21,6 +21,8 @@ const (
 var (
 	// ErrBusy says that an application runs, starts or is about to end.
 	ErrBusy = errors.New("an application runs already: stop it first")
+	// errStoppedEarly is what becomes of an attempt that was stopped.
+	errStoppedEarly = errors.New("it was stopped before it ran: start it again")
 	// ErrNoLauncher says that the device was made without a Launcher.
 	ErrNoLauncher = errors.New("this device can't start applications: give it a runtime")
 )
@@ -98,6 +100,9 @@ func (r *appRunner) refuse(err error) {
 // run is the life of one application.
 func (r *appRunner) run(ctx context.Context, request StartRequest) {
 	app, err := r.launcher.Start(ctx, request, r.out)
+	if err != nil && ctx.Err() != nil {
+		err = errStoppedEarly
+	}
 	if err != nil {
 		r.enter(PhaseStopped, nil)
 		r.refuse(err)

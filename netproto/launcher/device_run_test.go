@@ -3,7 +3,6 @@ package launcher_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ type fakeLauncher struct {
 	apps     []*fakeApp
 	says     []launcher.Line
 	stubborn bool // does not close when it is asked to
+	slow     bool // Start waits until it is stopped
 }
 
 type fakeApp struct {
@@ -37,7 +37,11 @@ type fakeApp struct {
 
 func (l *fakeLauncher) Profiles() ([]string, string) { return []string{"Default", "Low"}, "Default" }
 
-func (l *fakeLauncher) Start(_ context.Context, r launcher.StartRequest, out func(launcher.Line)) (launcher.Application, error) {
+func (l *fakeLauncher) Start(ctx context.Context, r launcher.StartRequest, out func(launcher.Line)) (launcher.Application, error) {
+	if l.slow {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = append(l.requests, r)
@@ -360,36 +364,13 @@ func TestKillByHand(t *testing.T) {
 	})
 }
 
-func TestPropertiesOfProfiles(t *testing.T) {
-	bubble(t, setting{launcher: &fakeLauncher{}}, func(t *testing.T, o setting) {
+// TestStopWhileStarting gives the attempt up, and says so.
+func TestStopWhileStarting(t *testing.T) {
+	bubble(t, setting{launcher: &fakeLauncher{slow: true}}, func(t *testing.T, o setting) {
 		desk := greeted(t, o)
-		for property, value := range map[string]string{"profiles.names": "Default\nLow", "profiles.default": "Default", "else": ""} {
-			desk.answers(&launcher.RequestSystemProperty{Property: property}, &launcher.ResponseSystemProperty{Property: property, Value: value})
+		desk.say(&launcher.StartApplication{}, &launcher.StopApplication{})
+		if m, is := desk.hearAny(time.Second).(*launcher.Logs); !is || m.Message != "start: it was stopped before it ran: start it again" {
+			t.Errorf("told as %+v", m)
 		}
 	})
-}
-
-// TestHashAnswersAreHeldBack: until a desk of protocol 0 has asked for nothing for 100 ms.
-func TestHashAnswersAreHeldBack(t *testing.T) {
-	for _, protocol := range []uint16{den.ProtocolRelease, den.ProtocolCollet} {
-		bubble(t, setting{protocol: protocol}, func(t *testing.T, o setting) {
-			desk := greeted(t, o)
-			for i := range 400 {
-				desk.say(&launcher.RequestFileBlockHashes{Path: fmt.Sprint(i), BlockSize: 1_024_000})
-				if i%100 == 99 {
-					time.Sleep(60 * time.Millisecond)
-				}
-			}
-			last := time.Now().Add(-60 * time.Millisecond)
-			for i := range 400 {
-				m := expectMessage[*launcher.ResponseFileBlockHashes](desk)
-				if m.Path != fmt.Sprint(i) {
-					t.Fatalf("answer %d is about %q", i, m.Path)
-				}
-			}
-			if held := time.Since(last); (held < 100*time.Millisecond) == (protocol == den.ProtocolRelease) || held > 110*time.Millisecond {
-				t.Errorf("protocol %x: the answers came after %v", protocol, held)
-			}
-		})
-	}
 }
