@@ -25,7 +25,7 @@ func TestParseFlags(t *testing.T) {
 		{"--remote-launcher desk --run --headless", 2, "the desk says what comes"},
 		{"--remote-launcher desk --name " + strings.Repeat("x", 256), 2, "longer than 255 bytes"},
 		{"--remote-launcher desk --dialect other", 2, "--dialect"},
-		{"--remote-launcher desk:1 --name box --dialect draft --headless --json --ClientLibPath x --RuntimeName y -- --frames 5", -1, ""},
+		{"--remote-launcher desk:1 --name box --dialect draft --headless --json --ClientLibPath x --runtime-name y -- --frames 5", -1, ""},
 		{"--server here", 2, "has no port"},
 		{"--role=runtime", 2, "starts itself"},
 		{"--generation=g9", 2, "--generation"},

@@ -41,7 +41,7 @@ type remoteGames struct {
 	copy     string // the folder of the working copy
 	own      string // the folder for what is not the desk's: the description, and whatever the game writes
 	module   string // --ClientLibPath: a path in the working copy or an absolute one; empty: found
-	base     string // --RuntimeName: the module's name; empty: the only one that is there
+	base     string // --runtime-name: the module's name; empty: the only one that is there
 	target   netproto.Target
 	packs    string // Baking.ClientResources
 	args     []string
@@ -198,7 +198,7 @@ func (g *remoteGames) only(found []string) (string, error) {
 		for i, path := range found {
 			names[i] = filepath.Base(path)
 		}
-		return "", fmt.Errorf("the working copy has %d modules: %s; say which one with --RuntimeName at the device", len(found), strings.Join(names, ", "))
+		return "", fmt.Errorf("the working copy has %d modules: %s; say which one with --runtime-name at the device", len(found), strings.Join(names, ", "))
 	}
 	return found[0], nil
 }

@@ -68,7 +68,7 @@ func TestModuleOfAWorkingCopy(t *testing.T) {
 		{name: "named, root before binaries", base: "Mill", files: []string{"Mill.so", inner + "Mill.so"}, want: "Mill.so"},
 		{name: "none", files: []string{"readme"}, fault: "no *.so in its root or in PlatformBinaries/Linux-x64"},
 		{name: "none of that base", base: "Mill", files: []string{"Lathe.so"}, fault: "no Mill.so in its root"},
-		{name: "two", files: []string{"Lathe.so", "Mill.so"}, fault: "has 2 modules: Lathe.so, Mill.so; say which one with --RuntimeName"},
+		{name: "two", files: []string{"Lathe.so", "Mill.so"}, fault: "has 2 modules: Lathe.so, Mill.so; say which one with --runtime-name"},
 		{name: "by path", module: "bin/Lathe.so", files: []string{"bin/Lathe.so", "a.so", "b.so"}, want: "bin/Lathe.so"},
 		{name: "by path without its ending", module: "bin/Lathe", files: []string{"bin/Lathe.so"}, want: "bin/Lathe.so"},
 		{name: "by a path that is not there", module: "bin/Lathe.so", fault: "push a working copy that has it"},

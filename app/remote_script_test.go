@@ -3,7 +3,9 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -106,7 +108,7 @@ func sameTree(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// tree has the content of every file below a folder.
+// tree has the SHA-256 of every file below a folder.
 func tree(ts *testscript.TestScript, root string) map[string]string {
 	files := map[string]string{}
 	check(ts, filepath.WalkDir(root, func(name string, entry os.DirEntry, err error) error {
@@ -119,9 +121,14 @@ func tree(ts *testscript.TestScript, root string) map[string]string {
 		if !entry.Type().IsRegular() {
 			return nil
 		}
-		data, err := os.ReadFile(name)
-		rel, _ := filepath.Rel(root, name)
-		files[rel] = string(data)
+		rel, err := filepath.Rel(root, name)
+		check(ts, err)
+		f, err := os.Open(name)
+		check(ts, err)
+		defer f.Close()
+		sum := sha256.New()
+		_, err = io.Copy(sum, f)
+		files[rel] = string(sum.Sum(nil))
 		return err
 	}))
 	return files
