@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -263,6 +264,9 @@ func TestDeviceGoldenSession(t *testing.T) {
 	must(t, c.session.WaitRunning(ctx, true))
 	c.session.Stop(0)
 	must(t, c.session.WaitRunning(ctx, false))
+	eventually(t, "the log line", 5*time.Second, func() bool {
+		return slices.Contains(c.session.Logs(), dentest.Line{Source: "FakeApp", Text: "log line 0"})
+	})
 	c.server.Close()
 	golden, err := dentest.Golden()
 	must(t, err)
@@ -278,18 +282,13 @@ func TestDeviceGoldenSession(t *testing.T) {
 			t.Errorf("datagram %d: %x, recorded %x", i, got[i], want[i])
 		}
 	}
+	c.app.mu.Lock()
+	defer c.app.mu.Unlock()
 	if len(c.app.asked) != 1 || c.app.asked[0] != (launcher.StartRequest{GameConfig: "<degame/>", Profile: "Low", Arguments: "-x 1"}) {
 		t.Errorf("started with %+v", c.app.asked)
 	}
 	if value, _ := c.session.Property("profiles.names"); value != "Default\nLow" {
 		t.Errorf("profiles.names %q", value)
-	}
-	found := false
-	for _, line := range c.session.Logs() {
-		found = found || line == dentest.Line{Source: "FakeApp", Text: "log line 0"}
-	}
-	if !found {
-		t.Errorf("logs %+v", c.session.Logs())
 	}
 }
 
@@ -323,7 +322,9 @@ func TestDeviceKeepsTheConnection(t *testing.T) {
 // TestDeviceFailedStart: a start that fails shows as log lines of level error, and the run state stays 0 (3.7).
 func TestDeviceFailedStart(t *testing.T) {
 	c := deviceAndReference(t, nil, nil, dentest.ProxyOptions{})
+	c.app.mu.Lock()
 	c.app.fail = errors.New("profile \"No\" is unknown: choose another")
+	c.app.mu.Unlock()
 	must(t, c.session.WaitLinked(within(t, 5*time.Second)))
 	c.session.Start("<degame/>", "No", "")
 	eventually(t, "an error line", 5*time.Second, func() bool {

@@ -148,10 +148,14 @@ type oursCase struct {
 	proxy        *dentest.Proxy
 }
 
-func pairOurs(t testing.TB, tree, old map[string][]byte, released bool, o dentest.ProxyOptions) *oursCase {
+func pairOurs(t testing.TB, tree, old map[string][]byte, released bool, o dentest.ProxyOptions, more ...func(*launcher.DeskOptions)) *oursCase {
 	t.Helper()
 	p := &oursCase{root: folder(t, tree), folder: folder(t, old)}
-	p.desk = ourDesk(t, launcher.DeskOptions{Root: p.root, ReleasedOnly: released}, "")
+	options := launcher.DeskOptions{Root: p.root, ReleasedOnly: released}
+	for _, m := range more {
+		m(&options)
+	}
+	p.desk = ourDesk(t, options, "")
 	p.proxy = watched(t, p.desk.address, o)
 	p.device = ourDevice(t, launcher.DeviceOptions{Root: p.folder, Name: "ours", ReleasedOnly: released, Launcher: &app{}}, p.proxy.Addr().String())
 	p.desk.device(t, "ours")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"collet/netproto/dentest"
-	"collet/netproto/launcher"
 )
 
 // TestPathsOfManyKinds pushes over lines that are slow, have short queues, lose a lot, reorder almost everything or go
@@ -69,31 +68,4 @@ func onPath(t *testing.T, tree map[string][]byte, o dentest.ProxyOptions, refere
 	began := time.Now()
 	push()
 	return time.Since(began)
-}
-
-// TestBitErrors changes single bits of one datagram in fifty, which UDP checksums keep from happening; nothing may panic,
-// no path may be left, and when the line is clean again a push ends with identical trees.
-func TestBitErrors(t *testing.T) {
-	for name, released := range map[string]bool{"own": false, "released": true} {
-		t.Run(name, func(t *testing.T) {
-			tree := dentest.SmallTree(60, 300)
-			tree["big"] = dentest.Noise(1, 2_000_000)
-			broken := dentest.Corrupt(50)
-			p := pairOurs(t, tree, dentest.GoldenDeviceTree(), released, dentest.ProxyOptions{Rules: []dentest.Rule{broken}, Quiet: true})
-			for range 3 {
-				_, _ = p.desk.Push(within(t, 4*time.Second), launcher.PushOptions{}) // may fail
-			}
-			if broken.Met() == 0 {
-				t.Error("nothing was broken")
-			}
-			broken.End()
-			eventually(t, "push on a clean line", time.Minute, func() bool {
-				p.desk.device(t, "ours")
-				result, err := p.desk.Push(within(t, 20*time.Second), launcher.PushOptions{})
-				return err == nil && len(result.Devices) > 0 && result.Devices[0].Err == nil &&
-					dentest.SameTrees(p.root, p.folder, launcher.StateFolder) == nil
-			})
-			same(t, p.root, p.folder)
-		})
-	}
 }
