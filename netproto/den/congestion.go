@@ -107,6 +107,9 @@ func (c *congestion) rate() float64 {
 // product is what the path itself holds.
 func (c *congestion) product() float64 { return c.rate() * c.trip.Seconds() }
 
+// holds is how many bytes under way leave nothing in queues, but for the few that are always allowed.
+func (c *congestion) holds() int { return max(int(c.product()), leastWindow*c.segment) }
+
 // window is how many bytes may be under way.
 func (c *congestion) window() int {
 	if c.short() || c.rate() == 0 {
@@ -272,14 +275,14 @@ func (c *congestion) cycle(a ackSample) {
 		return
 	}
 	if !c.drained {
-		if c.drained = float64(a.under) <= c.product(); c.drained {
+		if c.drained = a.under <= c.holds(); c.drained {
 			c.phase, c.phaseAt = 2, a.now
 		}
 		return
 	}
 	over := a.now-c.phaseAt > c.trip
 	if cycle[c.phase] < 1 {
-		over = over || float64(a.under) <= c.product()
+		over = over || a.under <= c.holds()
 	}
 	if over {
 		c.phase, c.phaseAt = (c.phase+1)%len(cycle), a.now
