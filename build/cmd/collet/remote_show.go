@@ -143,7 +143,7 @@ func (s *show) device(d remote.Device) {
 	case d.Collet && (!known || !before.Connected):
 		s.say("%s is here", clean(d.ID))
 	case !known || !before.Connected:
-		s.say("%s is here, a launcher of the engine", clean(d.ID))
+		s.say("%s is here (plain protocol)", clean(d.ID))
 	}
 	switch {
 	case d.Connected && d.Running && !before.Running:

@@ -55,7 +55,7 @@ func TestEventsAsText(t *testing.T) {
 	}
 	want := []string{
 		"/game is served on 127.0.0.1:3413", box + " is here", box + ": the game runs", box + ": the game has ended", box + " went away",
-		box + " is here, a launcher of the engine", "left out: link [2J: leads out", box + ": nothing had changed, 1.5 s",
+		box + " is here (plain protocol)", "left out: link [2J: leads out", box + ": nothing had changed, 1.5 s",
 		box + ": files written 3 (12.3 MB sent in 7 blocks), deleted 1, attempts 2, 1.0 s", box + ": disk full", box + ": the game is stopped",
 		"push: the working copy is gone", "a word",
 	}
