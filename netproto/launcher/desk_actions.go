@@ -70,21 +70,28 @@ func (d *Desk) pushTo(ctx context.Context, id string, t *pushTask) {
 	}
 }
 
+// follow goes on where a connection ended. One that hung is ended by the session, and the next one is tried, once.
 func (d *Desk) follow(ctx context.Context, id string, t *pushTask) error {
 	limit := d.settings.times.Return
 	if t.options.leave {
 		limit = 0
 	}
+	var hung *WaitError
 	for range maxReturns {
 		r, err := d.registry.claim(ctx, id, limit)
-		if err != nil {
+		switch {
+		case hung != nil && errors.Is(err, ErrDeviceGone):
+			return hung
+		case err != nil:
 			return err
 		}
 		err = d.pushOver(ctx, r, t)
 		r.pushing <- struct{}{}
-		if !errors.Is(err, ErrDeviceGone) {
+		again := hung == nil && errors.As(err, &hung)
+		if !again && !errors.Is(err, ErrDeviceGone) {
 			return err
 		}
+		t.stuck = 0
 		d.registry.setPush(id, func(p *PushProgress) { p.Phase, p.Problem = PushWaiting, "waiting for the device to come back" })
 	}
 	return ErrDeviceGone

@@ -1,12 +1,9 @@
 package launcher_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -244,6 +241,45 @@ func TestDeskIsKilled(t *testing.T) {
 	expectTree(t, other, files)
 }
 
+// TestHungDevice: one that answers nothing gets a new connection and another try, and then the push says what was awaited.
+func TestHungDevice(t *testing.T) {
+	b := newDeskBench(t, launcher.DeskOptions{Times: launcher.DeskTimes{Layout: 200 * time.Millisecond, Return: 5 * time.Second}}, tree{"a": "1"})
+	greeting, err := launcher.Encode(launcher.Released, &launcher.ConnectRequest{Name: "mute"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		connections := 0
+		for ctx.Err() == nil {
+			conn, err := den.Dial(ctx, b.addr.String(), den.Options{Protocols: []uint16{den.ProtocolRelease}})
+			if err != nil {
+				break
+			}
+			connections++
+			if err = conn.Send(ctx, greeting); err == nil {
+				select {
+				case <-conn.Done():
+				case <-ctx.Done():
+				}
+			}
+			conn.Abort()
+		}
+		ended <- connections
+	}()
+	b.untilConnected(1)
+	result, err := b.desk.Push(t.Context(), launcher.PushOptions{})
+	var wait *launcher.WaitError
+	if err != nil || !errors.As(result.Devices[0].Err, &wait) || wait.For != "file layout" {
+		t.Errorf("%+v %v", result, err)
+	}
+	cancel()
+	if n := <-ended; n < 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
 // TestAdmission: who is not let in is told nothing.
 func TestAdmission(t *testing.T) {
 	asked := make(chan string, 10)
@@ -283,90 +319,4 @@ func TestTooManyDevices(t *testing.T) {
 	b.untilConnected(1)
 	b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: "4"})
 	b.untilConnected(2)
-}
-
-// TestWatch pushes after changes, to devices that come, and not for what is left out; a game is started again.
-func TestWatch(t *testing.T) {
-	b := newDeskBench(t, launcher.DeskOptions{}, tree{"a": "1", ".colletignore": "tmp/\n"})
-	type push struct {
-		launcher.PushResult
-		err error
-	}
-	pushes := make(chan push, 100)
-	ctx, cancel := context.WithCancel(t.Context())
-	watched := make(chan error, 1)
-	go func() {
-		watched <- b.desk.Watch(ctx, launcher.WatchOptions{Settle: 100 * time.Millisecond, Push: launcher.PushOptions{Start: &launcher.StartOptions{}},
-			Each: func(r launcher.PushResult, err error) { pushes <- push{r, err} }})
-	}()
-	if p := <-pushes; !errors.Is(p.err, launcher.ErrNoDevice) {
-		t.Errorf("with nobody there: %+v", p)
-	}
-	data, other := t.TempDir(), t.TempDir()
-	device := func(root, name string) *dentest.ReferenceClient {
-		return b.reference(dentest.ClientOptions{Root: root, Name: name,
-			Start: func(c *dentest.ReferenceClient, _ dentest.Message) { c.SetRunning(true) },
-			Stop:  func(c *dentest.ReferenceClient, _ byte) { c.SetRunning(false) }})
-	}
-	one := device(data, "one")
-	if p := <-pushes; p.err != nil || len(p.Devices) != 1 || p.Devices[0].Written != 1 || !p.Devices[0].Started {
-		t.Fatalf("a device came: %+v", p)
-	}
-	two := device(other, "two")
-	if p := <-pushes; p.err != nil || len(p.Devices) != 1 || p.Devices[0].Device != "two@127.0.0.1" {
-		t.Fatalf("another came: %+v", p)
-	}
-	want := tree{"a": "1"}
-	for n := range 3 {
-		for i := range 20 {
-			path := "new/deep/" + strings.Repeat("dd/", n) + string(rune('a'+i))
-			want[path] = strings.Repeat("x", n+i)
-			tree{path: want[path]}.write(t, b.root)
-		}
-		for !sameTree(data, want) || !sameTree(other, want) {
-			if p := <-pushes; p.err != nil || len(p.Devices) != 2 {
-				t.Fatalf("files changed: %+v", p)
-			}
-		}
-	}
-	starts := len(one.Starts())
-	if starts < 4 || len(two.Starts()) < 4 {
-		t.Errorf("%d and %d starts", starts, len(two.Starts()))
-	}
-	starts = len(one.Starts())
-	two.Drop() // and comes back: its game is left alone, since it has everything
-	tree{"b": "2"}.write(t, b.root)
-	if p := <-pushes; p.err != nil || len(p.Devices) == 0 || p.Devices[0].Err != nil || p.Devices[0].Written != 1 {
-		t.Fatalf("one of them went away: %+v", p)
-	}
-	b.until("gone", func(devices []launcher.DeviceInfo) bool { return len(devices) == 1 })
-	if err := two.Connect(t.Context(), b.addr.String()); err != nil {
-		t.Fatal(err)
-	}
-	for !sameTree(other, tree{"b": "2"}) {
-		<-pushes
-	}
-	if got := len(one.Starts()); got != starts+1 {
-		t.Errorf("the other came back, and the game of this one was started %d times more", got-starts)
-	}
-	tree{"tmp/x": "1", "a": "1"}.write(t, b.root)
-	select {
-	case r := <-pushes:
-		t.Errorf("a push for what is left out, or did not change: %+v", r)
-	case <-time.After(600 * time.Millisecond):
-	}
-	cancel()
-	if err := <-watched; err != nil {
-		t.Error(err)
-	}
-}
-
-func sameTree(root string, want tree) bool {
-	for path, text := range want {
-		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
-		if err != nil || !bytes.Equal(data, []byte(text)) {
-			return false
-		}
-	}
-	return true
 }

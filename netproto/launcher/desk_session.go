@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -252,8 +253,13 @@ func (s *session) pushed(out []effect) []effect {
 	}
 	s.info.Push = s.push.progress()
 	if s.push.ended {
-		out = append(out, doneEffect{ticket: s.pushing, err: s.push.err})
+		err := s.push.err
+		out = append(out, doneEffect{ticket: s.pushing, err: err})
 		s.push, s.pushing = nil, 0
+		if wait := (*WaitError)(nil); errors.As(err, &wait) {
+			// It is alive for the transport and answers nothing: only a new connection can help.
+			out = append(out, s.close(err)...)
+		}
 	}
 	return out
 }
