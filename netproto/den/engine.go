@@ -48,7 +48,7 @@ type batch struct {
 
 // How much one batch takes: what one call of the system can send at once (UDP_SEGMENT: 64 datagrams, 64 KiB).
 const (
-	batchBytes     = maxDatagram
+	batchBytes     = maxSend // so that a seal has room behind it
 	batchDatagrams = 64
 )
 

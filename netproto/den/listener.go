@@ -181,9 +181,10 @@ func (l *Listener) stranger(from netip.AddrPort, datagram []byte) {
 		b.add(&connectionClose{})
 	case kindSegment, kindReceipt:
 		var p end
-		c := coder{buf: datagram[1:]}
-		if c.u32(&p.Token); c.err == nil {
-			b.add(&p)
+		whole, is := unseal(datagram)
+		c := coder{buf: whole[min(1, len(whole)):]}
+		if c.u32(&p.Token); is && c.err == nil {
+			b.addSealed(&p)
 		}
 	}
 	l.socket.send(from, &b)

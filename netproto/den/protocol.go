@@ -10,7 +10,7 @@ const (
 )
 
 // MaxUnreliable is the longest unreliable message in bytes: released programs refuse datagrams above 65500
-// (reference 2.5), of which the command takes one byte and our own protocol's header five.
+// (reference 2.5), of which the command takes one byte, and our own protocol nine.
 const MaxUnreliable = 65490
 
 // MaxReliable is the longest reliable message in bytes, a gigabyte. Receivers of ours take DefaultMaxMessage if they are

@@ -40,12 +40,13 @@ func (s *stream) input(datagram []byte, now time.Time) error {
 	if datagram[0] == cmdClose && !s.known {
 		return &ClosedError{Remote: true} // of a client that did not get the answer to its request
 	}
+	datagram, whole := unseal(datagram)
 	c := coder{buf: datagram}
 	var kind uint8
 	var token uint32
 	c.u8(&kind)
 	c.u32(&token)
-	if c.err != nil || kind < kindSegment || kind > kindEnd || !s.agree(token) {
+	if !whole || c.err != nil || kind < kindSegment || kind > kindEnd || !s.agree(token) {
 		s.wrong++
 		return nil
 	}
@@ -90,10 +91,10 @@ func (s *stream) output(now time.Time, out *batch) (more bool) {
 	if s.in.ackSoon || s.helloDue(now) {
 		s.in.receipt(&s.note, now)
 		s.note.Token, s.note.Room = s.token, s.room
-		out.add(&s.note)
+		out.addSealed(&s.note)
 	}
 	for len(s.loose) > 0 {
-		if !out.add(&loose{Token: s.token, Payload: s.loose[0]}) {
+		if !out.addSealed(&loose{Token: s.token, Payload: s.loose[0]}) {
 			return true
 		}
 		s.loose = s.loose[1:]
@@ -161,7 +162,7 @@ func (s *stream) tell(p packet) {
 	s.out.buf.write(body[1:])
 }
 
-func (s *stream) farewell(out *batch)        { out.add(&end{Token: s.token}) }
+func (s *stream) farewell(out *batch)        { out.addSealed(&end{Token: s.token}) }
 func (s *stream) pending() int               { return s.out.buf.held() }
 func (s *stream) idle() bool                 { return s.out.buf.held() == 0 }
 func (s *stream) reliableLinks() bool        { return true }

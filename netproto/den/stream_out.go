@@ -7,7 +7,7 @@ const (
 	// nearSegment is what one datagram carries to a peer on the same machine, where a datagram costs as much as its
 	// bytes up to its limit; farSegment fits every common path, tunnels included (1372 bytes with its header).
 	nearSegment = 64000
-	farSegment  = 1351
+	farSegment  = 1347
 
 	// A peer may seem to be on the same machine while a proxy sends its datagrams on. manyLost long segments in a row,
 	// or silence twice, and farSegment is the size, until after growAfter receipts and a pause, which doubles each time
@@ -290,9 +290,10 @@ func (s *streamOut) transmit(one span, now time.Duration, token uint32, out *bat
 	if one.end == one.start {
 		p.Offset = s.buf.base
 	}
+	start := len(out.buf)
 	c := coder{writing: true, buf: out.buf}
 	p.code(&c)
-	out.buf = s.buf.read(c.buf, one.start, int(one.end-one.start))
+	out.buf = seal(s.buf.read(c.buf, one.start, int(one.end-one.start)), start)
 	out.close()
 	f := flight{span: one, sent: now}
 	f.sample = s.control.sent(f.size(), s.under, now)

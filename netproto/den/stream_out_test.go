@@ -29,8 +29,9 @@ func (l *line) step() []segment {
 		start := 0
 		for _, end := range b.ends {
 			var p segment
-			if err := decode(b.buf[start:end], &p); err != nil {
-				l.t.Fatal(err)
+			d, whole := unseal(b.buf[start:end])
+			if err := decode(d, &p); err != nil || !whole {
+				l.t.Fatal(err, whole)
 			}
 			l.sent = append(l.sent, p)
 			start = end
@@ -245,7 +246,7 @@ func TestServerTakesTheFirstToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.input(d, testTime); err != nil {
+		if err := s.input(seal(d, 0), testTime); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -263,7 +264,7 @@ func TestServerTakesTheFirstToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.input(d, testTime); err == nil {
+	if err := s.input(seal(d, 0), testTime); err == nil {
 		t.Error("the end is none")
 	}
 }
@@ -284,7 +285,7 @@ func TestClientSaysHelloUntilItIsHeard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.input(d, testTime); err != nil {
+	if err := s.input(seal(d, 0), testTime); err != nil {
 		t.Fatal(err)
 	}
 	var out batch

@@ -29,8 +29,13 @@ func TestStreamDatagrams(t *testing.T) {
 			t.Errorf("nobody says what %q is", name)
 			continue
 		}
-		if got, err := encode(nil, p); err != nil || !bytes.Equal(got, want) {
+		got, err := encode(nil, p)
+		if got = seal(got, 0); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: encoded as %x, %v; want %x", name, got, err, want)
+		}
+		want, whole := unseal(want)
+		if !whole {
+			t.Errorf("%s: the seal is wrong", name)
 		}
 		back := reflect.New(reflect.TypeOf(p).Elem()).Interface().(packet)
 		if err := decode(want, back); err != nil || !reflect.DeepEqual(back, p) {
@@ -216,7 +221,7 @@ func FuzzStreamInput(f *testing.F) {
 			n := 1 + int(cut%97)
 			cut = cut*6364136223846793005 + 1
 			end := min(at+n, len(data))
-			if s.input(data[at:end], testTime) != nil {
+			if s.input(seal(bytes.Clone(data[at:end]), 0), testTime) != nil {
 				return
 			}
 			at = end
@@ -224,4 +229,22 @@ func FuzzStreamInput(f *testing.F) {
 		out.reset()
 		s.output(testTime, &out)
 	})
+}
+
+// TestBrokenDatagramsAreDropped changes each bit of a datagram in turn.
+func TestBrokenDatagramsAreDropped(t *testing.T) {
+	for _, line := range lines(t, "stream.txt") {
+		d := unhex(t, line[1])
+		for bit := range 8 * len(d) {
+			var got inbox
+			s := newStream(&got, Options{}.filled(), &buffers{}, 0, false, 1<<20, testTime)
+			d[bit/8] ^= 1 << (bit % 8)
+			if d[0] != cmdClose {
+				if err := s.input(d, testTime); err != nil || s.known || len(got.messages) > 0 || s.in.next > 0 {
+					t.Errorf("%s with bit %d changed was taken: %v", line[0], bit, err)
+				}
+			}
+			d[bit/8] ^= 1 << (bit % 8)
+		}
+	}
 }

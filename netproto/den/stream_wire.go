@@ -1,6 +1,9 @@
 package den
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
 
 // Datagrams of ProtocolCollet, the first byte of each. They keep away from the commands of protocol 0.
 const (
@@ -12,14 +15,40 @@ const (
 
 // Sizes and caps of ProtocolCollet.
 const (
-	segmentHeader = 1 + 4 + 8 + 8
-	looseHeader   = 1 + 4
-	recordHeader  = 4 + 1 // of a message
+	segmentHeader = 1 + 4 + 8 + 8 + sealSize // with the seal
+	recordHeader  = 4 + 1                    // of a message
+	sealSize      = 4
 
 	// maxRanges is how many ranges a receipt has. Each is a gap; older gaps come with later receipts, or are sent
 	// again.
 	maxRanges = 32
 )
+
+// seal appends the CRC-32C of the datagram that begins at start. The checksum of UDP misses one broken datagram in 65536,
+// and a stream does not recover from a wrong length or offset.
+func seal(buf []byte, start int) []byte {
+	return binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf[start:], crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// unseal gives what a datagram says without its seal, and whether that is right.
+func unseal(datagram []byte) ([]byte, bool) {
+	n := len(datagram) - sealSize
+	if n < 0 {
+		return nil, false
+	}
+	return datagram[:n:n], crc32.Checksum(datagram[:n], crc32.MakeTable(crc32.Castagnoli)) == binary.LittleEndian.Uint32(datagram[n:])
+}
+
+// addSealed is add for a datagram of ProtocolCollet.
+func (b *batch) addSealed(p packet) bool {
+	start := len(b.buf)
+	if !b.add(p) {
+		return false
+	}
+	b.buf = seal(b.buf, start)
+	b.ends[len(b.ends)-1] = len(b.buf)
+	return true
+}
 
 // putRecord and parseRecord are the header of a record: u32 length of what follows it, u8 command, of which the length
 // counts the latter.
