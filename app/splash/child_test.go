@@ -68,6 +68,9 @@ func (f *fakeUpdate) asks() int {
 // child is a program with a window that plays one scene. What the test needs to know it prints.
 func child(scene string) int {
 	texts := assets.TextsFor(os.Getenv(childLang))
+	if scene == "remote" {
+		return remoteChild(texts)
+	}
 	begun := time.Now()
 	opt := Options{
 		Title: "Ember Reach", Texts: texts, LogTail: func() string { return sampleLog },

@@ -223,3 +223,17 @@ func TestRealWindowWithoutADisplay(t *testing.T) {
 		}
 	}
 }
+
+// The window of a remote launcher for real: it shows that the game runs, and the keyboard stops it and ends the window.
+func TestRealRemoteWindow(t *testing.T) {
+	d := newDisplay(t)
+	p := d.start(t, "remote", "en")
+	d.until(t, "the device is shown", func(screen *image.RGBA) bool {
+		return windowIn(screen) == wholeWindow && is(at(screen, margin+lampSize/2, margin+6+lampSize/2), fine)
+	})
+	d.key(t, "F6", "Tab", "Return", "Escape")
+	if code, said := p.ended(); code != 0 || said != "stop\nstop\nquit\n" {
+		t.Errorf("exit code %d, it said %q", code, said)
+	}
+	d.until(t, "the window is gone", func(screen *image.RGBA) bool { return windowIn(screen).Empty() })
+}

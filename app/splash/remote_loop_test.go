@@ -3,6 +3,7 @@ package splash
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -155,4 +156,20 @@ func TestRemoteWithoutAWindow(t *testing.T) {
 	if !errors.Is(err, ErrNoWindow) || !ended {
 		t.Errorf("%v, ended %v", err, ended)
 	}
+}
+
+// remoteChild is a program with a real window of a remote launcher, in which a game runs. What is done by hand it prints.
+func remoteChild(texts assets.Texts) int {
+	device := newFakeDevice()
+	device.set(func(r *RemoteStatus) {
+		r.Link, r.Run, r.RunSince = RemoteConnected, RemoteRunning, time.Now()
+		r.Lines, r.Seen = []RemoteLine{{Time: time.Now(), Source: "Game", Text: "hello"}}, 1
+	})
+	say := func(word string) func() { return func() { fmt.Println(word) } }
+	opt := RemoteOptions{Title: "Box", Texts: texts, Watcher: device, Actions: RemoteActions{Start: say("start"), Stop: say("stop"), Force: say("force"), Quit: say("quit")}}
+	if err := RunRemote(opt, func(ctx context.Context) { <-ctx.Done() }); err != nil {
+		fmt.Println(err)
+		return 3
+	}
+	return 0
 }

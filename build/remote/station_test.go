@@ -178,7 +178,7 @@ func TestStart(t *testing.T) {
 func TestFaultsOfDevices(t *testing.T) {
 	for err, want := range map[error]Fault{
 		&launcher.StartTimeoutError{}: FaultNotStarted, &launcher.DeviceError{Op: "start"}: FaultNotStarted, launcher.ErrRunning: FaultNotStarted,
-		&launcher.DeviceError{Op: "write"}: FaultDevice, launcher.ErrDeviceGone: FaultDevice,
+		context.Canceled: FaultCancelled, &launcher.DeviceError{Op: "write"}: FaultDevice, launcher.ErrDeviceGone: FaultDevice,
 	} {
 		if got := faultOf(err); got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)

@@ -182,7 +182,7 @@ func (s *Station) pushed(result launcher.PushResult, err error, took time.Durati
 			Attempts: d.Attempts, Took: d.Took, Started: d.Started,
 		}}
 		if d.Err != nil {
-			e.Error, e.Fault = d.Err.Error(), faultOf(d.Err)
+			e.Error, e.Fault = inWords(d.Err), faultOf(d.Err)
 		}
 		t.tell(e)
 	}
@@ -222,12 +222,23 @@ func started(result launcher.PushResult) (ids []string) {
 	return ids
 }
 
+// inWords is an error for a person.
+func inWords(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "interrupted"
+	}
+	return err.Error()
+}
+
 // opStart is launcher.DeviceError.Op of a start.
 const opStart = "start"
 
 func faultOf(err error) Fault {
 	var late *launcher.StartTimeoutError
 	var told *launcher.DeviceError
+	if errors.Is(err, context.Canceled) {
+		return FaultCancelled
+	}
 	if errors.As(err, &late) || errors.Is(err, launcher.ErrRunning) || errors.As(err, &told) && told.Op == opStart {
 		return FaultNotStarted
 	}
@@ -237,7 +248,7 @@ func faultOf(err error) Fault {
 func resultOf(do Verb, o launcher.Outcome) Event {
 	e := Event{Kind: KindResult, Device: o.Device, Result: &Result{Do: do, OK: o.Err == nil}}
 	if o.Err != nil {
-		e.Error, e.Fault = o.Err.Error(), faultOf(o.Err)
+		e.Error, e.Fault = inWords(o.Err), faultOf(o.Err)
 	}
 	return e
 }
