@@ -96,10 +96,11 @@ func (t *table) checkBaselines() (problems []string, err error) {
 
 // problem is one difference between the source and a baseline, and what to do about it.
 func (t *table) problem(logic int32, item compat.Difference) string {
-	what := map[compat.Side]string{compat.OnServer: "is new", compat.OnClient: "is gone", compat.OnBoth: "changed"}[item.Side]
 	if item.Class == compat.ClassRenumbered {
-		what = fmt.Sprintf("has the id %d, and had %d", item.Server.WireID, item.Client.WireID)
+		return fmt.Sprintf("component %s, as logic version %d sees it, has the id %d, and had %d: give it back, because clients of that version know it by that",
+			item.Name, logic, item.Server.WireID, item.Client.WireID)
 	}
+	what := map[compat.Side]string{compat.OnServer: "is new", compat.OnClient: "is gone", compat.OnBoth: "changed"}[item.Side]
 	if logic == t.project.Logic {
 		return fmt.Sprintf("component %s %s, but logic version %d is released: set \"logic\" to %d and mark what is new with since=%d and what goes with until=%d",
 			item.Name, what, logic, logic+1, logic+1, logic+1)

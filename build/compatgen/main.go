@@ -19,9 +19,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -111,12 +113,26 @@ func (c *explainCommand) Run(ctx context.Context, o out) error {
 	if err != nil {
 		return err
 	}
-	form, known := forms[c.Name]
+	form, known := forms[plain(c.Name)]
 	if !known {
-		return fmt.Errorf("explain %q: logic version %d has no such component", c.Name, logic)
+		return fmt.Errorf("explain %q: logic version %d has no such component; %s", c.Name, logic, suggest(plain(c.Name), slices.Sorted(maps.Keys(forms))))
 	}
 	_, err = fmt.Fprintf(o.text, "%s\n%016x\n", lines(form), compat.ComponentHash(form))
 	return err
+}
+
+// suggest names what somebody may have meant: names that have the word in them, or else all.
+func suggest(word string, names []string) string {
+	if len(names) == 0 {
+		return "it has none"
+	}
+	like := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !strings.Contains(strings.ToLower(name), strings.ToLower(word))
+	})
+	if len(like) == 0 {
+		like = names
+	}
+	return "it has " + strings.Join(like, ", ")
 }
 
 type releaseCommand struct {

@@ -178,7 +178,7 @@ func TestLostLock(t *testing.T) {
 		}
 		must(t, "gen", dir)
 		said, _, err := compatgen(t, "check", dir)
-		renumbered := strings.Contains(said, "Boat has the id") || strings.Contains(said, "Crane has the id")
+		renumbered := strings.Contains(said, "component Boat, as logic version 3 sees it, has the id") || strings.Contains(said, "component Crane, as logic version 3 sees it, has the id")
 		if err == nil || renumbered != (ids[0] == 0) {
 			t.Errorf("ids %s: %v\n%s", name, err, said)
 		}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program is compatgen as people and build servers run it.
+func program(t *testing.T) func(dir string, args ...string) (code int, text, notes string) {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("the go command is not here, so nothing can be built")
+	}
+	path := filepath.Join(t.TempDir(), "compatgen.exe")
+	if said, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	return func(dir string, args ...string) (int, string, string) {
+		t.Helper()
+		var text, notes bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), path, args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &text, &notes
+		err := cmd.Run()
+		var ended *exec.ExitError
+		if err != nil && !errors.As(err, &ended) {
+			t.Fatal(err)
+		}
+		return cmd.ProcessState.ExitCode(), text.String(), notes.String()
+	}
+}
+
+// TestT14Program goes through a release as a build server does, in the folder and from elsewhere: what it prints where, and its exit
+// codes, which are all that such a server looks at.
+func TestT14Program(t *testing.T) {
+	at(t, "1770802200")
+	run, dir := program(t), harbour(t)
+	elsewhere := t.TempDir()
+	boat := filepath.Join(dir, "components", "Boat.AutoComponent.xml")
+	for i, step := range []struct {
+		do    func()
+		in    string
+		args  []string
+		code  int
+		text  []string // standard output has these; none: it is empty
+		notes []string // standard error, likewise
+	}{
+		{nil, dir, []string{"check"}, 1, []string{"compat.lock is missing: run compatgen gen", "manifest.json is missing"}, []string{"compatgen: the declarations can't be shipped"}},
+		{nil, dir, []string{"gen"}, 0, []string{"wrote compat.lock", "wrote compat_gen.go", "wrote components.h", "wrote manifest.json"}, nil},
+		{nil, dir, []string{"gen"}, 0, nil, nil},
+		{nil, elsewhere, []string{"check", dir}, 0, nil, nil},
+		{nil, elsewhere, []string{"release", dir, "--build-id", "b7", "--branch", "main"}, 0, []string{"logic version 7 is released", "7.json"}, nil},
+		{nil, dir, []string{"check"}, 0, nil, nil},
+		{func() { change(t, boat, `Name="Collide"`, `Name="Crash"`) }, dir, []string{"check"}, 1, []string{"Harbour.BoatComponent changed, but logic version 7 is released", "is stale"}, []string{"can't be shipped"}},
+		{nil, dir, []string{"release"}, 1, nil, []string{"nothing was released: component Harbour.BoatComponent changed"}},
+		{func() { change(t, boat, `Name="Crash"`, `Name="Collide"`) }, dir, []string{"check"}, 0, nil, nil},
+		{nil, dir, []string{"explain", "Harbour::TideComponent"}, 0, []string{`(component "Harbour.TideComponent"`, `"Level" f32`}, nil},
+		{nil, dir, []string{"explain", "tide"}, 1, nil, []string{`explain "tide": logic version 7 has no such component; it has Harbour.TideComponent`}},
+		{nil, elsewhere, []string{"check"}, 1, nil, []string{"compatgen.json"}},
+		{nil, dir, []string{"generate"}, 1, nil, []string{"generate"}},
+		{nil, dir, nil, 1, nil, []string{"compatgen: expected one of"}},
+		{nil, dir, []string{"check", "--help"}, 0, []string{"Name everything that is stale"}, nil},
+	} {
+		if step.do != nil {
+			step.do()
+		}
+		code, text, notes := run(step.in, step.args...)
+		what := fmt.Sprintf("step %d, %q: code %d\n%s\n%s", i, step.args, code, text, notes)
+		if code != step.code || len(step.text) == 0 && text != "" || len(step.notes) == 0 && notes != "" {
+			t.Fatal(what)
+		}
+		for _, want := range step.text {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s\nno %q on standard output", what, want)
+			}
+		}
+		for _, want := range step.notes {
+			if !strings.Contains(notes, want) {
+				t.Errorf("%s\nno %q on standard error", what, want)
+			}
+		}
+	}
+}
+
+// TestSuggestions is what somebody is told who did not hit a name.
+func TestSuggestions(t *testing.T) {
+	names := []string{"Harbour.Boat", "Harbour.Buoy", "Sea.Boat"}
+	for word, want := range map[string]string{
+		"boat": "it has Harbour.Boat, Sea.Boat", "HARBOUR": "it has Harbour.Boat, Harbour.Buoy", "Crane": "it has Harbour.Boat, Harbour.Buoy, Sea.Boat", "": "it has Harbour.Boat, Harbour.Buoy, Sea.Boat",
+	} {
+		if got := suggest(word, names); got != want {
+			t.Errorf("%q: %s, want %s", word, got, want)
+		}
+	}
+	if got := suggest("boat", nil); got != "it has none" {
+		t.Error(got)
+	}
+	at(t, "1770802200")
+	dir := layOut(t, map[string]string{"a.xml": `<Component Name="A" Since="8"/>`, projectFile: `{"logic": 7, "declarations": ["*.xml"]}`})
+	if _, _, err := compatgen(t, "explain", "A", dir); err == nil || !strings.Contains(err.Error(), "logic version 7 has no such component; it has none") {
+		t.Errorf("%v", err)
+	}
+	if said := must(t, "explain", "A", dir, "--logic", "8"); !strings.HasPrefix(said, `(component "A")`) {
+		t.Error(said)
+	}
+}
