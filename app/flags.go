@@ -32,7 +32,7 @@ type flags struct {
 
 	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1,g2a,g2b" help:"Wire generation: ${enum}. auto finds it out, with one more connection at a server of g1 or g2b that was not met before; all but c1 are what the engine's servers speak."`
 	Trust       string `group:"Protocol" default:"auto" enum:"auto,release,sha256,fnv" help:"What vouches for the files: ${enum}. release takes what the game's keys signed and nothing else; sha256 takes what the server vouches for; engine generations know only FNV-1a checksums, which anybody can forge, and fnv takes modules from them all the same. auto is release if there is a trusted root, else sha256."`
-	Compat      string `group:"Protocol" placeholder:"VERSION" help:"Compatibility version to announce. Default: that of the installed module."`
+	Compat      string `group:"Protocol" placeholder:"VERSION" help:"With --headless: compatibility version to announce. Default: that of the installed module."`
 	Target      string `group:"Protocol" placeholder:"TARGET" help:"Binary target to announce, for example Linux-x64. Default: this system."`
 	RuntimeName string `group:"Protocol" placeholder:"NAME" help:"Base name of the module. Default: the name of this program."`
 
