@@ -47,7 +47,8 @@ type Audit struct {
 	Sum     string          `json:"sha256"`      // of this record's line with this field empty, in hex
 }
 
-// Impact is whom a change affects, as far as it is known when it is made.
+// Impact is whom settings shut out, as far as it is known when they are changed. A forecast counts all of them, the record of a change
+// those whom that change shuts out and the settings before did not.
 type Impact struct {
 	Sessions int `json:"sessions"` // connected now, who would not be let in again
 	Floors   int `json:"floors"`   // players who have played with more than the new maximum
