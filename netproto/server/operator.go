@@ -134,8 +134,8 @@ const MaxKick = time.Hour
 type Outcome struct {
 	Settings compat.Settings  `json:"settings"`
 	Changed  []string         `json:"changed"` // keys; none if the settings were the same already, and then there is no new revision
-	Impact   compat.Impact    `json:"impact"` // of all that the settings mean, as a dry run tells it
-	Hints    []compat.Mistake `json:"hints"`  // what to know of settings that are valid
+	Impact   compat.Impact    `json:"impact"`  // of all that the settings mean, as a dry run tells it
+	Hints    []compat.Mistake `json:"hints"`   // what to know of settings that are valid
 }
 
 // Settings are those in force. The lists and maps in them must not be written to.
