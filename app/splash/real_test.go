@@ -94,6 +94,26 @@ func (p *program) ended() (int, string) {
 	}
 }
 
+// pressAgain is how long a window may take to answer a key before it is pressed once more.
+const pressAgain = 10 * time.Second
+
+// endedBy presses a key until the program ends: a window that has just been shown may not have the keyboard yet, and a person
+// would press again.
+func (p *program) endedBy(d display, key string) (int, string) {
+	p.t.Helper()
+	for begun := time.Now(); time.Since(begun) < realPatience; {
+		d.key(p.t, key)
+		select {
+		case err := <-p.exited:
+			p.exited <- err
+			return p.ended()
+		case <-time.After(pressAgain):
+			p.t.Logf("%s had no effect; pressed again", key)
+		}
+	}
+	return p.ended()
+}
+
 // until waits until the screen looks as is says, and returns it.
 func (d display) until(t *testing.T, what string, is func(*image.RGBA) bool) *image.RGBA {
 	t.Helper()
