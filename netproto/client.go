@@ -118,7 +118,7 @@ func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
 	}
 	c.events, c.widen = make(chan event, maxEvents), make(chan []Offer, 1)
 	c.conn = NewConn(c.wire, ClientSide, opt.Limits)
-	c.conn.in.spare.keep = opt.Window
+	c.conn.in.spare.keep, c.conn.in.offering = opt.Window, opt.Auto && opt.Generation.Engine()
 	return c, c.conn.SetGeneration(opt.Generation)
 }
 

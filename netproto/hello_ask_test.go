@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -308,5 +309,41 @@ func TestRefusedOffer(t *testing.T) {
 			}
 			wait()
 		})
+	}
+}
+
+// early is a connection on which the peer spoke before it was heard.
+type early struct {
+	net.Conn
+	said *bytes.Reader
+}
+
+func (e early) Read(p []byte) (int, error) {
+	if e.said.Len() > 0 {
+		return e.said.Read(p)
+	}
+	return e.Conn.Read(p)
+}
+
+// TestRefusedBeforeTheOffer: a server that is full says so at once, and is heard whether our hello has been said by then or not.
+func TestRefusedBeforeTheOffer(t *testing.T) {
+	refusal := frame(t, netproto.C1, &netproto.Refuse{Reason: netproto.RefuseBusy, Text: "full"})
+	for range 300 {
+		var peers sync.WaitGroup
+		opt := netproto.ClientOptions{Addr: "update.example:4000", Compatibility: "compat-A", Target: "Linux-x64", Auto: true}
+		opt.Dial = func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			peers.Go(func() {
+				defer far.Close()
+				_, _ = io.Copy(io.Discard, far) // until the client is gone
+			})
+			return early{near, bytes.NewReader(refusal)}, nil
+		}
+		_, err := netproto.Dial(t.Context(), opt)
+		var refused *netproto.RefusedError
+		if !errors.As(err, &refused) || refused.Reason != netproto.RefuseBusy {
+			t.Fatalf("error %v", err)
+		}
+		peers.Wait()
 	}
 }

@@ -26,14 +26,15 @@ type header struct {
 
 // inbound is the receiving half of a Conn.
 type inbound struct {
-	from    *bufio.Reader
-	r       io.Reader // what is parsed: from, or what it inflates to; nil before the first frame
-	lim     Limits
-	ks      keystream
-	offset  int64 // bytes parsed
-	greeted bool  // the hello, or its answer, was read
-	err     error // what ended it
-	spare   spare
+	from     *bufio.Reader
+	r        io.Reader // what is parsed: from, or what it inflates to; nil before the first frame
+	lim      Limits
+	ks       keystream
+	offset   int64 // bytes parsed
+	greeted  bool  // the hello, or its answer, was read
+	offering bool  // our hello is an offer, or will be: a refusal may come before it is said
+	err      error // what ended it
+	spare    spare
 }
 
 // Read returns the next message. A message with an unknown id, or of no use to this side, was passed over and arrives as
@@ -117,11 +118,11 @@ func (c *Conn) message() (Message, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !in.greeted && c.out.offered.Load() {
-		switch h.id { // only a server that took the offer says so before its answer
-		case IDRefuse:
+	if !in.greeted {
+		switch { // only a server that took the offer says so before its answer; one that is full may refuse before it came
+		case h.id == IDRefuse && (in.offering || c.out.offered.Load()):
 			g = C1
-		case IDAskHello:
+		case h.id == IDAskHello && c.out.offered.Load():
 			g = c.own()
 		}
 	}
