@@ -148,7 +148,9 @@ func TestDashboardIsReadable(t *testing.T) {
 				_, _, at = crowded(t, clients)
 			}
 			for _, language := range []string{"en", "ru"} {
-				does(t, ctx, chromedp.Navigate(at+"/admin"), chromedp.Click(chromedp.CSS(`footer button[value="`+language+`"]`)), chromedp.WaitVisible(chromedp.CSS(`html[lang="`+language+`"] #live`)))
+				does(t, ctx, chromedp.Navigate(at+"/admin"))
+				speaks(t, ctx, language)
+				does(t, ctx, chromedp.WaitVisible(chromedp.CSS(`html[lang="`+language+`"] #live`)))
 				for page, path := range pages {
 					for _, width := range []int64{1280, 390} {
 						looks(t, ctx, at+"/admin"+path, fmt.Sprintf("%s-%s-%s-%d", name, language, page, width), width)
@@ -194,8 +196,9 @@ func TestDashboardDecisionsAreReadable(t *testing.T) {
 			if width < 600 {
 				size = chromedp.EmulateViewport(width, 844, chromedp.EmulateMobile)
 			}
-			does(t, ctx, size, chromedp.Navigate(at+"/admin"), chromedp.Click(chromedp.CSS(`footer button[value="`+language+`"]`)), chromedp.WaitVisible(chromedp.CSS(`html[lang="`+language+`"] #range`)),
-				chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS("#range")), chromedp.Focus(chromedp.CSS("#range input[name=active_max]")), chromedp.KeyEvent(kb.ArrowDown+kb.ArrowDown+kb.ArrowDown+kb.Enter), chromedp.WaitVisible(chromedp.CSS("form.lowers textarea")))
+			does(t, ctx, size, chromedp.Navigate(at+"/admin"))
+			speaks(t, ctx, language)
+			does(t, ctx, chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS(`html[lang="`+language+`"] #range`)), chromedp.Focus(chromedp.CSS("#range input[name=active_max]")), chromedp.KeyEvent(kb.ArrowDown+kb.ArrowDown+kb.ArrowDown+kb.Enter), chromedp.WaitVisible(chromedp.CSS("form.lowers textarea")))
 			checks(t, ctx, fmt.Sprintf("lowering-%s-%d", language, width), width)
 			change(t, o, func(s *compat.Settings) { s.AutoUpgrade = !s.AutoUpgrade })
 			does(t, ctx, chromedp.SendKeys(chromedp.CSS("form.lowers textarea"), "why"), chromedp.Click(chromedp.CSS("form.lowers [name=confirm]")), chromedp.Click(chromedp.CSS("form.lowers .danger")), chromedp.WaitVisible(chromedp.CSS(".conflict")))
@@ -207,6 +210,14 @@ func TestDashboardDecisionsAreReadable(t *testing.T) {
 	}
 	looks(t, ctx, at+"/admin/login", "login-ru-1280", 1280)
 	looks(t, ctx, at+"/admin/login", "login-ru-390", 390)
+}
+
+// speaks switches the language at the foot of a page, and waits for the page that answers, also where it speaks it already.
+func speaks(t *testing.T, ctx context.Context, language string) {
+	t.Helper()
+	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(`footer button[value="`+language+`"]`))); err != nil {
+		t.Fatalf("switch to %s: %v", language, err)
+	}
 }
 
 // TestFaintFindsFaintText: a check of readability that finds nothing says nothing.
