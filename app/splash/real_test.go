@@ -94,24 +94,23 @@ func (p *program) ended() (int, string) {
 	}
 }
 
-// pressAgain is how long a window may take to answer a key before it is pressed once more.
-const pressAgain = 10 * time.Second
+// endTime is how long a window may take to end after it was answered, on a busy machine.
+const endTime = 15 * time.Second
 
-// endedBy presses a key until the program ends: a window that has just been shown may not have the keyboard yet, and a person
-// would press again.
-func (p *program) endedBy(d display, key string) (int, string) {
+// endedBy presses a key and waits for the program. Now and then the toolkit's loop waits for ever for an event that it queued for
+// itself after it had emptied its queue; then ended is false, and the program is no more.
+func (p *program) endedBy(d display, key string) (code int, said string, ended bool) {
 	p.t.Helper()
-	for begun := time.Now(); time.Since(begun) < realPatience; {
-		d.key(p.t, key)
-		select {
-		case err := <-p.exited:
-			p.exited <- err
-			return p.ended()
-		case <-time.After(pressAgain):
-			p.t.Logf("%s had no effect; pressed again", key)
-		}
+	d.key(p.t, key)
+	select {
+	case err := <-p.exited:
+		p.exited <- err
+		code, said = p.ended()
+		return code, said, true
+	case <-time.After(endTime):
+		_ = p.cmd.Process.Kill()
+		return 0, "", false
 	}
-	return p.ended()
 }
 
 // until waits until the screen looks as is says, and returns it.
