@@ -94,25 +94,6 @@ func (p *program) ended() (int, string) {
 	}
 }
 
-// endTime is how long a window may take to end after it was answered, on a busy machine.
-const endTime = 15 * time.Second
-
-// endedBy presses a key and waits for the program. Now and then the toolkit's loop waits for ever for an event that it queued for
-// itself after it had emptied its queue; then ended is false, and the program is no more.
-func (p *program) endedBy(d display, key string) (code int, said string, ended bool) {
-	p.t.Helper()
-	d.key(p.t, key)
-	select {
-	case err := <-p.exited:
-		p.exited <- err
-		code, said = p.ended()
-		return code, said, true
-	case <-time.After(endTime):
-		_ = p.cmd.Process.Kill()
-		return 0, "", false
-	}
-}
-
 // until waits until the screen looks as is says, and returns it.
 func (d display) until(t *testing.T, what string, is func(*image.RGBA) bool) *image.RGBA {
 	t.Helper()

@@ -60,7 +60,7 @@ func runRemote(opt RemoteOptions, work func(context.Context), create func() (fyn
 	})
 	if err == nil {
 		all.Go(func() { v.follow(watching) })
-		application.Run()
+		loop(application)
 	}
 	v.leave()
 	cancel()

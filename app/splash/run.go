@@ -75,12 +75,29 @@ func run(opt Options, work func(context.Context, *View), create func() (fyne.App
 		err = openWindow(application, opt, v, cancel)
 	}
 	if err == nil {
-		application.Run()
+		loop(application)
 	}
 	close(v.gone)
 	cancel()
 	<-done
 	return err
+}
+
+// loop runs the toolkit's loop and, behind it, what the toolkit has to do at its end. Left to itself it (2.8.1) hands that to another
+// goroutine just before it empties its queue for the last time; where that goroutine comes too late, what it queues is never
+// done, and the loop waits for it for ever.
+func loop(application fyne.App) {
+	life, is := application.Lifecycle().(interface {
+		OnStopped() func()
+		SetOnStoppedHookExecuted(f func())
+	})
+	if is {
+		if last := life.OnStopped(); last != nil {
+			life.SetOnStoppedHookExecuted(nil)
+			defer last()
+		}
+	}
+	application.Run()
 }
 
 // quitter returns what ends the loop when work is done. Quitting before the loop runs would leave the window open and
