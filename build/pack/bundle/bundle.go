@@ -1,0 +1,119 @@
+// Package bundle is what the makers of packages share: what a game is called, and which files one package holds.
+//
+// A Bundle is complete and final: its programs are patched and signed, its paths checked. Every maker of a format takes the
+// same Bundle and gives a file whose bytes depend on nothing else: not on the clock, the user, the umask, the locale, the order
+// in which folders are read, or where the project lies. Files are read where they are used, so a Bundle is small.
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/release"
+)
+
+// The permissions that a file of a package can have. What the file has on the disk where it was made means nothing.
+const (
+	Plain   fs.FileMode = 0o644
+	Program fs.FileMode = 0o755
+)
+
+// Product is what installers and systems show of a game. Texts are UTF-8 without control characters.
+type Product struct {
+	Name        string    // of folders and packages: letters, digits, "-", "_"; for example "Lathe"
+	NiceName    string    // what people read: "The Lathe"
+	ID          string    // reverse domain name: "org.example.lathe"
+	Version     string    // two to four numbers up to 65535, with dots: "1.4.2"
+	Publisher   string    // "Example Games"
+	Maintainer  string    // "Name <mail@example.org>"
+	Summary     string    // one line
+	Description string    // paragraphs, separated by an empty line
+	Homepage    string    // a web address; may be empty
+	License     string    // SPDX expression: "LicenseRef-proprietary"
+	Icon        string    // path of a square PNG, 256 pixels or more
+	URIScheme   string    // "lathe" for lathe://…, which the game is started with; may be empty
+	UpgradeCode string    // GUID in upper case without braces, the same for ever; may be empty without Windows installers
+	Categories  []string  // of the freedesktop.org menu specification: "Game"
+	Time        time.Time // of everything inside packages, in whole seconds, UTC, 1980 or later
+}
+
+// Entry is one file, or one symbolic link where Link is set.
+type Entry struct {
+	Path string      // slash-separated, as release.CheckPath wants it
+	Mode fs.FileMode // Plain or Program
+	From string      // path of the file with its bytes; Data has them where it is empty
+	Data []byte
+	Link string // target of a symbolic link, relative to its folder, inside the tree
+}
+
+// Open gives the bytes and their number. The caller closes it.
+func (e Entry) Open() (io.ReadCloser, int64, error) {
+	if e.From == "" {
+		return io.NopCloser(bytes.NewReader(e.Data)), int64(len(e.Data)), nil
+	}
+	f, err := os.Open(e.From)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", e.From)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// Tree is the files of a package, sorted by path. NewTree makes one.
+type Tree []Entry
+
+// NewTree sorts and checks entries: paths are portable, and no two are the same on a system that ignores case.
+func NewTree(entries ...Entry) (Tree, error) {
+	t := slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	seen := map[string]string{}
+	for _, e := range t {
+		if err := release.CheckPath(e.Path); err != nil {
+			return nil, err
+		}
+		key := strings.ToLower(e.Path)
+		if other, twice := seen[key]; twice {
+			return nil, fmt.Errorf("%s and %s have one name where case does not count", other, e.Path)
+		}
+		seen[key] = e.Path
+		if e.Link == "" && e.Mode != Plain && e.Mode != Program {
+			return nil, fmt.Errorf("%s: mode %v is neither %v nor %v", e.Path, e.Mode, Plain, Program)
+		}
+	}
+	return t, nil
+}
+
+// With is the tree with more files.
+func (t Tree) With(more ...Entry) (Tree, error) { return NewTree(slices.Concat(t, more)...) }
+
+// Below is the same tree in a folder.
+func (t Tree) Below(folder string) Tree {
+	moved := slices.Clone(t)
+	for i := range moved {
+		moved[i].Path = folder + "/" + moved[i].Path
+	}
+	return moved
+}
+
+// Bundle is one package before it has a format.
+type Bundle struct {
+	Product Product
+	Target  netproto.Target // which system and processor it is for
+	Name    string          // base name of the package's file, without version and extension: "Lathe-Client-Windows-win64_OpenGL"
+	Base    string          // base name of the host and of its module: "Lathe_OpenGL"
+	Tree    Tree            // the portable layout: what lies in the folder that the player unpacks
+}
