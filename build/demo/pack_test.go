@@ -55,7 +55,7 @@ func TestPackBytesDependOnlyOnTheEntries(t *testing.T) {
 	if err := qa.SameFile(first, second); err != nil {
 		t.Error(err)
 	}
-	const golden = "sha256:055b3be08192594cc67a3cd209942abfbf1414bfe1ccbccbfe65a7836d7ed4f6"
+	const golden = "sha256:10a6f434a9958d4d15f799f32b0dd8f36bd405146fc494f85a711f525840be73"
 	if got := digest(t, first); got != golden {
 		t.Errorf("digest %s, want %s", got, golden)
 	}

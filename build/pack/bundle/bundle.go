@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -77,24 +78,37 @@ func (e Entry) Open() (io.ReadCloser, int64, error) {
 // Tree is the files of a package, sorted by path. NewTree makes one.
 type Tree []Entry
 
-// NewTree sorts and checks entries: paths are portable, and no two are the same on a system that ignores case.
+// NewTree sorts and checks entries: paths are portable, no two are the same on a system that ignores case, none is the folder of
+// another, and links stay inside.
 func NewTree(entries ...Entry) (Tree, error) {
-	t := slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
-	seen := map[string]string{}
-	for _, e := range t {
-		if err := release.CheckPath(e.Path); err != nil {
+	t := slices.SortedStableFunc(slices.Values(entries), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	files := make([]release.File, len(t))
+	for i, e := range t {
+		files[i].Path = e.Path
+		if err := e.check(); err != nil {
 			return nil, err
 		}
-		key := strings.ToLower(e.Path)
-		if other, twice := seen[key]; twice {
-			return nil, fmt.Errorf("%s and %s have one name where case does not count", other, e.Path)
-		}
-		seen[key] = e.Path
-		if e.Link == "" && e.Mode != Plain && e.Mode != Program {
-			return nil, fmt.Errorf("%s: mode %v is neither %v nor %v", e.Path, e.Mode, Plain, Program)
-		}
+	}
+	if err := release.CheckSet(files); err != nil {
+		return nil, err
 	}
 	return t, nil
+}
+
+// check looks at what an entry is, beside its path.
+func (e Entry) check() error {
+	switch {
+	case e.Link == "" && e.Mode != Plain && e.Mode != Program:
+		return fmt.Errorf("%s: mode %v is neither %v nor %v", e.Path, e.Mode, Plain, Program)
+	case e.Link == "":
+		return nil
+	case strings.HasPrefix(e.Link, "/") || strings.Contains(e.Link, `\`) || path.Clean(e.Link) != e.Link:
+		return fmt.Errorf("%s: link to %q is not relative, with slashes and without detours", e.Path, e.Link)
+	}
+	if to := path.Join(path.Dir(e.Path), e.Link); to == ".." || strings.HasPrefix(to, "../") {
+		return fmt.Errorf("%s: link to %q leaves the package", e.Path, e.Link)
+	}
+	return nil
 }
 
 // With is the tree with more files.
