@@ -8,12 +8,12 @@ type Target string
 
 // The operating systems, as a target begins.
 const (
-	osWindows = "Windows"
-	osLinux   = "Linux"
-	osMacOS   = "macOS"
-	osAndroid = "Android"
-	osIOS     = "iOS"
-	osWeb     = "Web"
+	Windows = "Windows"
+	Linux   = "Linux"
+	MacOS   = "macOS"
+	Android = "Android"
+	IOS     = "iOS"
+	Web     = "Web"
 )
 
 // TargetFor names the target of a Go system and architecture. It is total: a processor for which the engine has no name
@@ -30,32 +30,32 @@ func TargetFor(goos, goarch string) Target {
 func targetNames(goos string) (system string, processors map[string]string) {
 	switch goos {
 	case "windows":
-		return osWindows, map[string]string{"amd64": "win64", "386": "win32", "arm64": "arm64"}
+		return Windows, map[string]string{"amd64": "win64", "386": "win32", "arm64": "arm64"}
 	case "linux":
-		return osLinux, map[string]string{"amd64": "x64", "arm64": "arm64", "386": "x86", "arm": "arm"}
+		return Linux, map[string]string{"amd64": "x64", "arm64": "arm64", "386": "x86", "arm": "arm"}
 	case "darwin":
-		return osMacOS, map[string]string{"arm64": "arm64", "amd64": "x64"}
+		return MacOS, map[string]string{"arm64": "arm64", "amd64": "x64"}
 	case "android":
-		return osAndroid, map[string]string{"arm64": "arm64", "arm": "arm32", "386": "x86"}
+		return Android, map[string]string{"arm64": "arm64", "arm": "arm32", "386": "x86"}
 	case "ios": // Go builds ios/amd64 for the simulator only
-		return osIOS, map[string]string{"arm64": "arm64", "amd64": "simulator"}
+		return IOS, map[string]string{"arm64": "arm64", "amd64": "simulator"}
 	case "js":
-		return osWeb, map[string]string{"wasm": "wasm"}
+		return Web, map[string]string{"wasm": "wasm"}
 	default:
 		return goos, nil
 	}
 }
 
-// system is the part before the first dash.
-func (t Target) system() string {
+// System is the part before the first dash: Windows, Linux and so on.
+func (t Target) System() string {
 	system, _, _ := strings.Cut(string(t), "-")
 	return system
 }
 
 // CanSelfUpdate reports whether a client of this target may replace its own native module: on Windows, Linux and macOS.
 func (t Target) CanSelfUpdate() bool {
-	switch t.system() {
-	case osWindows, osLinux, osMacOS:
+	switch t.System() {
+	case Windows, Linux, MacOS:
 		return true
 	default:
 		return false
@@ -64,10 +64,10 @@ func (t Target) CanSelfUpdate() bool {
 
 // LibraryExt is the extension of a native module, with its dot.
 func (t Target) LibraryExt() string {
-	switch t.system() {
-	case osWindows:
+	switch t.System() {
+	case Windows:
 		return ".dll"
-	case osMacOS, osIOS:
+	case MacOS, IOS:
 		return ".dylib"
 	default:
 		return ".so"
@@ -76,6 +76,14 @@ func (t Target) LibraryExt() string {
 
 // LibraryName is the file name of the native module called base.
 func (t Target) LibraryName(base string) string { return base + t.LibraryExt() }
+
+// ProgramName is the file name of the program called base.
+func (t Target) ProgramName(base string) string {
+	if t.System() == Windows {
+		return base + exeSuffix
+	}
+	return base
+}
 
 // exeSuffix is the one extension that a program's name has on its own account.
 const exeSuffix = ".exe"

@@ -1,0 +1,216 @@
+package netproto
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// Profiling says how a build of a game measures itself.
+type Profiling string
+
+// The ways of profiling, as a description of packages spells them.
+const (
+	NoProfiling       Profiling = ""
+	TotalProfiling    Profiling = "total"     // from the first moment on
+	OnDemandProfiling Profiling = "on-demand" // from when a profiler asks
+)
+
+// Variant is one of the builds in which a game is given to players side by side. Host, module and symbols of a variant
+// share one base name, a server offers all variants of a target in one folder, and a client takes the files that begin
+// with its own base name and a dot. So packer, server and client have to name a variant alike: all of them call Base and
+// ParseVariant, and nobody else puts such a name together. The zero value is the plain build.
+type Variant struct {
+	Headless  bool      // has no window
+	Profiling Profiling // measures itself
+	OpenGL    bool      // draws with OpenGL where another way is usual; on Windows only
+	Postfix   string    // of a build for one shop or partner, such as "Steam": letters, digits and dashes; empty for none
+}
+
+// The words of a base name, in their order. The engine writes Headless before Profiling in packages of clients and behind
+// it in what its server offers, so that these two never meet, and gives both ways of profiling one name, of which the first
+// built one wins (fonline reference, section 5.5). Here the order is that of the clients everywhere, and profiling on
+// demand has a name of its own; total profiling keeps the engine's.
+const (
+	wordSeparator = "_"
+	wordHeadless  = "Headless"
+	wordProfiling = "Profiling"
+	wordOnDemand  = "ProfilingOnDemand"
+	wordOpenGL    = "OpenGL"
+)
+
+// MaxPostfix is the longest postfix in bytes: base names with all words stay far below the 127 bytes of the area for the
+// name in a program.
+const MaxPostfix = 32
+
+// Base is the base name of a variant's files: game[_Headless][_Profiling][_OpenGL][_Postfix], for example
+// "Lathe_Profiling_OpenGL". game is the base name of the plain build. The variant has to be one that Check accepts.
+func (v Variant) Base(game string) string {
+	return strings.Join(append([]string{game}, v.words()...), wordSeparator)
+}
+
+// words are what follows the game's name.
+func (v Variant) words() (words []string) {
+	if v.Headless {
+		words = append(words, wordHeadless)
+	}
+	switch v.Profiling {
+	case TotalProfiling:
+		words = append(words, wordProfiling)
+	case OnDemandProfiling:
+		words = append(words, wordOnDemand)
+	}
+	if v.OpenGL {
+		words = append(words, wordOpenGL)
+	}
+	if v.Postfix != "" {
+		words = append(words, v.Postfix)
+	}
+	return words
+}
+
+// ParseVariant is the inverse of Base: which variant of a game has this base name. ok is false for the name of anything
+// else, another spelling of a variant included.
+func ParseVariant(game, base string) (v Variant, ok bool) {
+	rest, ok := strings.CutPrefix(base, game)
+	if !ok || game == "" {
+		return Variant{}, false
+	}
+	take := func(word string) bool {
+		after, is := strings.CutPrefix(rest, wordSeparator+word)
+		if is = is && (after == "" || strings.HasPrefix(after, wordSeparator)); is {
+			rest = after
+		}
+		return is
+	}
+	v.Headless = take(wordHeadless)
+	switch {
+	case take(wordProfiling):
+		v.Profiling = TotalProfiling
+	case take(wordOnDemand):
+		v.Profiling = OnDemandProfiling
+	}
+	v.OpenGL = take(wordOpenGL)
+	if rest != "" {
+		v.Postfix = rest[len(wordSeparator):]
+	}
+	if v.Check() != nil || v.Base(game) != base {
+		return Variant{}, false
+	}
+	return v, true
+}
+
+// Check says why there is no such variant: a way of profiling that nobody knows, or a postfix that is not one word of
+// letters, digits and dashes or could be taken for another word.
+func (v Variant) Check() error {
+	switch v.Profiling {
+	case NoProfiling, TotalProfiling, OnDemandProfiling:
+	default:
+		return fmt.Errorf("profiling %q; want %q or %q", v.Profiling, TotalProfiling, OnDemandProfiling)
+	}
+	return checkPostfix(v.Postfix)
+}
+
+func checkPostfix(postfix string) error {
+	if len(postfix) > MaxPostfix {
+		return fmt.Errorf("postfix %q is longer than %d bytes", postfix, MaxPostfix)
+	}
+	for _, r := range postfix {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' {
+			return fmt.Errorf("postfix %q has %q; want letters, digits and dashes", postfix, r)
+		}
+	}
+	for _, word := range []string{wordHeadless, wordProfiling, wordOnDemand, wordOpenGL} {
+		if strings.EqualFold(postfix, word) {
+			return fmt.Errorf("postfix %q is a word that names have already; want another one", postfix)
+		}
+	}
+	return nil
+}
+
+// On says why a target has no such variant.
+func (v Variant) On(t Target) error {
+	if v.OpenGL && t.System() != Windows {
+		return fmt.Errorf("OpenGL is a variant on Windows only: on %s it is what the plain build draws with", t)
+	}
+	return nil
+}
+
+// String names the variant for people: "plain", or "headless, profiling, OpenGL, Steam".
+func (v Variant) String() string {
+	var words []string
+	if v.Headless {
+		words = append(words, "headless")
+	}
+	switch v.Profiling {
+	case TotalProfiling:
+		words = append(words, "profiling")
+	case OnDemandProfiling:
+		words = append(words, "profiling on demand")
+	}
+	if v.OpenGL {
+		words = append(words, "OpenGL")
+	}
+	if v.Postfix != "" {
+		words = append(words, v.Postfix)
+	}
+	if len(words) == 0 {
+		return "plain"
+	}
+	return strings.Join(words, ", ")
+}
+
+// VariantsOf lists every variant that can be on a target, with each of the postfixes and without one, plain first.
+func VariantsOf(t Target, postfixes ...string) iter.Seq[Variant] {
+	return func(yield func(Variant) bool) {
+		for _, postfix := range append([]string{""}, postfixes...) {
+			for _, headless := range []bool{false, true} {
+				for _, profiling := range []Profiling{NoProfiling, TotalProfiling, OnDemandProfiling} {
+					for _, opengl := range []bool{false, true} {
+						v := Variant{headless, profiling, opengl, postfix}
+						if v.On(t) == nil && !yield(v) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// PayloadBase is the base name that a file of a target's binaries belongs to: "Lathe_OpenGL" for the module
+// "Lathe_OpenGL.dll", its symbols "Lathe_OpenGL.dll.pdb" and those of the host, "Lathe_OpenGL.pdb". It is empty for a
+// file that is none of these.
+func (t Target) PayloadBase(file string) string {
+	ends := []string{t.LibraryExt()}
+	if t.System() == Windows {
+		ends = []string{t.LibraryExt() + symbolsExt, t.LibraryExt(), symbolsExt}
+	}
+	for _, end := range ends {
+		if base, is := strings.CutSuffix(file, end); is {
+			return base
+		}
+	}
+	return ""
+}
+
+// symbolsExt is how files with symbols for Windows end.
+const symbolsExt = ".pdb"
+
+// GameOf guesses the game's name from the base names of what a server offers: the one of which most of them are variants,
+// and of those the shortest. It is empty where there are none.
+func GameOf(bases []string) string {
+	best, most := "", 0
+	for _, game := range bases {
+		n := 0
+		for _, base := range bases {
+			if _, is := ParseVariant(game, base); is {
+				n++
+			}
+		}
+		if n > most || n == most && (len(game) < len(best) || len(game) == len(best) && game < best) {
+			best, most = game, n
+		}
+	}
+	return best
+}
