@@ -86,6 +86,7 @@ var imports = map[string]row{
 	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/chunk", "netproto/den", "netproto/dentest", "netproto/launcher", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
 	"build/pack":                 {ours: []string{"build/pack/bundle", "netproto", "netproto/release"}, others: []string{toml}},
 	"build/pack/bundle":          {ours: []string{"netproto", "netproto/release"}},
+	"build/pack/pe":              {},
 	"build/pack/archive":         {ours: []string{"build/pack/bundle"}, others: []string{zstd}},
 	"build/compatgen":            {ours: []string{"netproto/compat"}, others: []string{kong, "golang.org/x/tools/go/packages"}},
 	"build/bench/minimal":        {ours: []string{".", "assets"}, others: []string{fyne}},
