@@ -58,6 +58,8 @@ var imports = map[string]row{
 	"runtime/abi":                {},
 	"runtime/sample":             {ours: []string{"runtime/abi"}},
 	"runtime/sample/protocol":    {ours: []string{"netproto/compat"}},
+	"runtime/area":               {},
+	"runtime/area/own":           {ours: []string{"runtime/area"}},
 	"runtime/embedded":           {ours: []string{"runtime/abi", "runtime/sample"}},
 	"runtime/host":               {ours: []string{"runtime/abi"}, others: []string{purego, sys}},
 	"netproto":                   {ours: []string{"netproto/compat"}, others: []string{web, proxy}},

@@ -23,6 +23,11 @@ import (
 //go:embed client_runtime.h
 var Header string
 
+// AreasHeader is the text of client_areas.h, for modules that packaging fills in (docs/ABI.md, "Areas").
+//
+//go:embed client_areas.h
+var AreasHeader string
+
 const (
 	// HostABIVersion is the version of the contract that the host asks for first (fonline reference, section 1).
 	HostABIVersion = 3

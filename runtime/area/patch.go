@@ -1,0 +1,202 @@
+package area
+
+import (
+	"bytes"
+	"debug/macho"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Contents is what the areas of a program hold. The zero value is what a program has that was not packaged.
+type Contents struct {
+	Resources []byte // a zip; empty for none
+	Config    string // settings in TOML, UTF-8; may be empty
+	Name      string // what the package calls the program, 1 to MaxName bytes; not empty means that it was packaged
+}
+
+// With is the contents with more lines behind the config, such as "ForceOpenGL = 1". They are for the top of the settings, so
+// the config must not open a table of TOML: its names are written out, as in ClientNetwork.ServerHost = "…".
+func (c Contents) With(lines ...string) Contents {
+	for _, line := range lines {
+		if c.Config != "" && !strings.HasSuffix(c.Config, "\n") {
+			c.Config += "\n"
+		}
+		c.Config += line + "\n"
+	}
+	return c
+}
+
+// Patch fills all three areas of a program, in place. Either all are filled or, with an error, none. Its errors name the
+// area: ErrMissing (also where the program was filled before), ErrTooLong, ErrMalformed, ErrContent.
+//
+// A universal Mach-O is filled for each processor. A program for macOS must be signed anew afterwards.
+func Patch(program []byte, c Contents) error {
+	writes, err := plan(program, c)
+	for _, w := range writes {
+		copy(program[w.offset:], w.bytes)
+	}
+	return err
+}
+
+// PatchFile is Patch for a file. Only the areas are written, and only when all of them were found; the file keeps its size
+// and its permissions. A fault of the disk in the middle leaves a file to throw away.
+func PatchFile(name string, c Contents) (err error) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = fmt.Errorf("package %s: %w", name, err)
+		}
+	}()
+	program, err := read(f)
+	if err != nil {
+		return err
+	}
+	writes, err := plan(program, c)
+	if err != nil {
+		return err
+	}
+	for _, w := range writes {
+		if _, err := f.WriteAt(w.bytes, int64(w.offset)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func read(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > MaxProgram {
+		return nil, fmt.Errorf("has %d bytes; programs of more than %d are not packaged", info.Size(), MaxProgram)
+	}
+	program := make([]byte, info.Size())
+	_, err = io.ReadFull(f, program)
+	return program, err
+}
+
+// write is bytes to put somewhere.
+type write struct {
+	offset int
+	bytes  []byte
+}
+
+// plan says what to write where, or why nothing can be.
+func plan(program []byte, c Contents) ([]write, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	parts, err := programs(program)
+	if err != nil {
+		return nil, err
+	}
+	var writes []write
+	for _, part := range parts {
+		for _, kind := range Kinds {
+			a, err := Find(program[part.from:part.to], kind)
+			if err != nil {
+				return nil, withWanted(err, c.size(kind))
+			}
+			filled := c.fill(a)
+			if filled == nil {
+				return nil, &Error{Kind: kind, Wanted: c.size(kind), Capacity: a.Capacity, Err: ErrTooLong}
+			}
+			writes = append(writes, write{part.from + a.Offset, filled})
+		}
+	}
+	return writes, nil
+}
+
+func withWanted(err error, wanted int) error {
+	if e := new(Error); errors.As(err, &e) {
+		e.Wanted = wanted
+	}
+	return err
+}
+
+// span is a part of a file.
+type span struct{ from, to int }
+
+// programs are the parts of a file that each are one: the whole, or in a universal Mach-O several.
+func programs(program []byte) ([]span, error) {
+	if !bytes.HasPrefix(program, []byte{0xCA, 0xFE, 0xBA, 0xBE}) {
+		return []span{{0, len(program)}}, nil
+	}
+	fat, err := macho.NewFatFile(bytes.NewReader(program))
+	if err != nil {
+		return nil, fmt.Errorf("universal program: %w", err)
+	}
+	var parts []span
+	for _, arch := range fat.Arches {
+		from, to := uint64(arch.Offset), uint64(arch.Offset)+uint64(arch.Size)
+		if to > uint64(len(program)) {
+			return nil, fmt.Errorf("universal program: the part for %v ends at %d, behind the end of the file", arch.Cpu, to)
+		}
+		parts = append(parts, span{int(from), int(to)})
+	}
+	return parts, nil
+}
+
+// size is how many bytes an area needs for its contents.
+func (c Contents) size(kind Kind) int {
+	switch kind {
+	case Resources:
+		return lengthSize + len(c.Resources)
+	case Config:
+		return len(c.Config)
+	default:
+		return len(c.Name) + 1
+	}
+}
+
+// fill makes the bytes of a whole area; nil where they don't fit.
+func (c Contents) fill(a Area) []byte {
+	if c.size(a.Kind) > a.Capacity {
+		return nil
+	}
+	b := make([]byte, 0, a.Capacity)
+	rest := byte(filler)
+	switch a.Kind {
+	case Resources:
+		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(c.Resources))), c.Resources...)
+	case Config:
+		b = append(b, c.Config...)
+	case Name:
+		b, rest = append(b, c.Name...), 0
+	}
+	return append(b, bytes.Repeat([]byte{rest}, a.Capacity-len(b))...)
+}
+
+// check refuses what could be written but not read back.
+func (c Contents) check() error {
+	refuse := func(kind Kind, detail string) error {
+		return &Error{Kind: kind, Wanted: c.size(kind), Err: ErrContent, Detail: detail}
+	}
+	switch {
+	case c.Name == "":
+		return refuse(Name, "a package has a name")
+	case !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, unicode.IsControl):
+		return refuse(Name, fmt.Sprintf("%q is not text of one line", c.Name))
+	case strings.Contains(c.Name, notPackaged()):
+		return refuse(Name, "a name can't hold the marker")
+	case len(c.Name) > MaxName:
+		return &Error{Kind: Name, Wanted: c.size(Name), Capacity: NameSize, Err: ErrTooLong}
+	case !utf8.ValidString(c.Config) || strings.ContainsRune(c.Config, 0):
+		return refuse(Config, "settings are UTF-8 without zeros")
+	case strings.Contains(c.Config, configStart()):
+		return refuse(Config, "settings can't hold the marker")
+	case len(c.Resources) > MaxProgram:
+		return &Error{Kind: Resources, Wanted: c.size(Resources), Err: ErrTooLong}
+	}
+	return nil
+}

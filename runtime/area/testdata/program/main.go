@@ -1,0 +1,18 @@
+// Command program says what its own areas hold, one line each.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"collet/runtime/area/own"
+)
+
+func main() {
+	c, packaged, err := own.Read()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Printf("packaged %v\nname %s\nconfig %q\nresources %q\n", packaged, c.Name, c.Config, c.Resources)
+}
