@@ -133,10 +133,12 @@ func (d *Dir) mark() error {
 
 // goOn goes on where the journal says that another process stopped.
 func (d *Dir) goOn(ctx context.Context) error {
-	switch d.journal.State {
-	case RollingBack:
+	switch state := d.journal.State; {
+	case state == RollingBack:
 		return d.goBack(ctx)
-	case Prepared:
+	case d.cfg.Names.Program && (state == Prepared || state == Swapped):
+		return d.goOnProgram(ctx)
+	case state == Prepared:
 		return d.swapUnlessUsed(ctx)
 	}
 	return nil

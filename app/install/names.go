@@ -34,6 +34,8 @@ const (
 	cacheFile = "hashes"
 	// symbolsExt is the extension of debug symbols (seed 000, "Packaging").
 	symbolsExt = ".pdb"
+	// programExt is the extension of programs, where they have one.
+	programExt = ".exe"
 )
 
 // kind says how a file of a transaction becomes live. The words stand in the journal.
@@ -62,7 +64,13 @@ func (e entry) places() []string {
 	return []string{beside.part(), aside.part()}
 }
 
-func (e entry) staged() string { return e.Live + StagingSuffix }
+// staged is where the complete file waits. A program keeps its extension, without which Windows does not start it.
+func (e entry) staged() string {
+	if ext := path.Ext(e.Live); e.Kind == module && strings.EqualFold(ext, programExt) {
+		return strings.TrimSuffix(e.Live, ext) + StagingSuffix + ext
+	}
+	return e.Live + StagingSuffix
+}
 
 // ready is where the complete file waits for the swap.
 func (e entry) ready() string {
@@ -87,6 +95,8 @@ type Names struct {
 	Ext       string // extension of modules on this target: ".so"
 	Resources string // folder of the packs, relative to the install folder: "Resources"
 	Cache     string // folder of the hash cache, relative to the install folder: "Cache"
+	// Program says that all of this is about the program itself and nothing else: see ProgramNames.
+	Program bool `json:",omitempty"`
 }
 
 // Library is the live module's name.
@@ -96,7 +106,7 @@ func (n Names) Library() string { return n.Runtime + n.Ext }
 // ours: packs have a folder of their own, in which nothing else of the install lies. The error is for whoever wrote the
 // settings.
 func (n Names) checked() (Names, error) {
-	if n.Runtime == "" || n.Ext == "" || strings.ContainsAny(n.Library(), `/\`) {
+	if n.Runtime == "" || n.Ext == "" && !n.Program || strings.ContainsAny(n.Library(), `/\`) {
 		return n, fmt.Errorf("module %q: want a plain file name with an extension", n.Library())
 	}
 	n.Resources, n.Cache = path.Clean(filepath.ToSlash(n.Resources)), path.Clean(filepath.ToSlash(n.Cache))
@@ -125,7 +135,7 @@ func nested(inner, outer string) bool {
 func (n Names) entryOf(f release.File) (e entry, ok bool) {
 	switch f.Role {
 	case release.Resource:
-		return n.packEntry(f), true
+		return n.packEntry(f), !n.Program
 	case release.Binary:
 		return n.binaryEntry(f)
 	default:
@@ -156,6 +166,8 @@ func (n Names) binaryEntry(f release.File) (e entry, ok bool) {
 		return entry{}, false
 	case rest == n.Ext:
 		e.Kind = module
+	case n.Program:
+		return entry{}, false
 	case rest == symbolsExt, strings.HasPrefix(rest, n.Ext+".") && !reserved(rest):
 		e.Kind = companion
 	default:

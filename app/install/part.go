@@ -193,6 +193,11 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 		return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: errors.Join(
 			fmt.Errorf("got %d bytes with digest %s, want %d with %s", p.size, got, c.file.Size, c.file.Digest), d.discard(c))}
 	}
+	if d.cfg.Names.Program {
+		if err := d.fs.Chmod(c.entry.part(), d.programMode()); err != nil {
+			return err
+		}
+	}
 	if c.file.Size < syncAlone {
 		d.work.loose.items = append(d.work.loose.items, i)
 		if err := d.syncEarly(); err != nil {
