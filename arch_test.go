@@ -90,6 +90,7 @@ var imports = map[string]row{
 	"build/pack/bundle":          {ours: []string{"netproto", "netproto/release"}},
 	"build/pack/pe":              {},
 	"build/pack/archive":         {ours: []string{"build/pack/bundle"}, others: []string{zstd}},
+	"build/pack/verify":          {others: []string{zstd}},
 	"build/compatgen":            {ours: []string{"netproto/compat"}, others: []string{kong, "golang.org/x/tools/go/packages"}},
 	"build/bench/minimal":        {ours: []string{".", "assets"}, others: []string{fyne}},
 }
