@@ -15,7 +15,7 @@
 // and libraries of its own processes only, but some scanners take a wrong one for a sign of tampering, while 0 means "not set"
 // and is never looked at. Everything else that changes bytes of a program calls FixChecksum for the same reason.
 //
-// Programs made by Go have no RSDS record at all, and those of GNU ld have one without a path at best. So symbols of a host are
+// Go's own linker writes no RSDS record, and GNU ld one without a path unless it is given --pdb. So symbols of a host are
 // optional, but only as long as the description of the packages names none: what is named has to be there, to be patched, and to
 // belong to its program (CheckPair), or packaging stops.
 //
@@ -23,9 +23,7 @@
 // use does not depend on what a file says.
 package pe
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Fault is a reason for which a file is refused; errors.Is tells which one is behind an error.
 type Fault string

@@ -49,8 +49,11 @@ func ReadPDB(r io.ReaderAt, size int64) (ID, error) {
 	}
 	id := ID{GUID: [16]byte(info[infoGUIDAt:]), Age: binary.LittleEndian.Uint32(info[infoAgeAt:])}
 	dbi, err := m.stream(dbiStream, minDBI)
-	if err != nil || dbi == nil {
-		return id, err
+	if err != nil {
+		return ID{}, err
+	}
+	if dbi == nil {
+		return id, nil
 	}
 	id.Age = binary.LittleEndian.Uint32(dbi[dbiAgeAt:])
 	return id, nil
