@@ -88,7 +88,7 @@ var imports = map[string]row{
 	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/chunk", "netproto/den", "netproto/dentest", "netproto/launcher", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
 	"build/pack":                 {ours: []string{"build/pack/bundle", "netproto", "netproto/release"}, others: []string{toml}},
 	"build/pack/bundle":          {ours: []string{"netproto", "netproto/release"}},
-	"build/pack/pe":              {},
+	"build/pack/pe":              {others: []string{"github.com/tc-hib/winres"}},
 	"build/pack/archive":         {ours: []string{"build/pack/bundle"}, others: []string{zstd}},
 	"build/pack/verify":          {others: []string{zstd}},
 	"build/compatgen":            {ours: []string{"netproto/compat"}, others: []string{kong, "golang.org/x/tools/go/packages"}},

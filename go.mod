@@ -22,6 +22,7 @@ require (
 	github.com/rs/zerolog v1.35.1
 	github.com/secure-systems-lab/go-securesystemslib v0.11.0
 	github.com/sigstore/sigstore v1.10.6
+	github.com/tc-hib/winres v0.3.1
 	github.com/theupdateframework/go-tuf/v2 v2.4.2
 	go.etcd.io/bbolt v1.5.0
 	go.uber.org/goleak v1.3.0
