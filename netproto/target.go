@@ -85,6 +85,13 @@ func (t Target) ProgramName(base string) string {
 	return base
 }
 
+// HostOf is the name of the host that loads a native module, as both lie beside each other: "Lathe.exe" for "Lathe.dll". It is
+// false for a name that is not that of a module.
+func (t Target) HostOf(module string) (name string, ok bool) {
+	base, ok := strings.CutSuffix(module, t.LibraryExt())
+	return t.ProgramName(base), ok && base != ""
+}
+
 // exeSuffix is the one extension that a program's name has on its own account.
 const exeSuffix = ".exe"
 

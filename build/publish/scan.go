@@ -121,7 +121,7 @@ func (g *game) readResources() error {
 }
 
 func (g *game) readBinaries() error {
-	return g.below(binaries, func(name, rel string, info fs.FileInfo) error {
+	err := g.below(binaries, func(name, rel string, info fs.FileInfo) error {
 		target, file, deep := strings.Cut(rel, "/")
 		if !deep {
 			g.ignored = append(g.ignored, name)
@@ -130,6 +130,25 @@ func (g *game) readBinaries() error {
 		g.targets[target] = append(g.targets[target], &found{name: name, path: file, use: release.UseOf(release.Binary, file), info: info})
 		return nil
 	})
+	g.findHosts()
+	return err
+}
+
+// findHosts tells the programs among the binaries: those beside a module of their name.
+func (g *game) findHosts() {
+	for target, files := range g.targets {
+		hosts := map[string]bool{}
+		for _, f := range files {
+			if name, ok := netproto.Target(target).HostOf(f.path); ok {
+				hosts[name] = true
+			}
+		}
+		for _, f := range files {
+			if hosts[f.path] {
+				f.use = release.UseHost
+			}
+		}
+	}
 }
 
 // readInstall takes the modules of an install folder and what is named after them.
@@ -265,7 +284,7 @@ func (g *game) setOf(target string) (release.Listing, error) {
 	var files []release.ListedFile
 	for _, f := range g.files(target) {
 		mode := uint32(release.PlainMode)
-		if f.use == release.UseRuntime {
+		if f.use == release.UseRuntime || f.use == release.UseHost {
 			mode = release.ProgramMode
 		}
 		files = append(files, release.ListedFile{Path: f.path, Use: f.use, Size: f.info.Size(), Mode: mode, Sum: f.sum})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/andybalholm/brotli"
 	"github.com/minio/sha256-simd"
@@ -67,7 +68,7 @@ func MakeSetPatch(ctx context.Context, out io.Writer, old, fresh SetSide, o SetP
 	if err := m.plan(ctx); err != nil {
 		return SetPatchStats{}, err
 	}
-	if o.Sums || m.stats.Contents == 0 || m.stats.Fresh > MaxComputed {
+	if o.Sums || slices.ContainsFunc(m.delta.fresh, m.isHost) || m.stats.Contents == 0 || m.stats.Fresh > MaxComputed {
 		err := m.head(formSums)
 		if err == nil {
 			err = m.groups(ctx)

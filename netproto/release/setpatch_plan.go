@@ -23,7 +23,7 @@ func (m *setMaker) plan(ctx context.Context) error {
 			}
 			fresh, old := m.needs(c, l)
 			memory := chunk.PatchOptions{}.Memory(olds+old, cost+fresh)
-			if g.count > 0 && (cost+fresh > m.options.Group || memory > m.options.MaxMemory) {
+			if g.count > 0 && (cost+fresh > m.options.Group || memory > m.options.MaxMemory || m.parted(stream[first], stream[first+g.count])) {
 				break
 			}
 			g.whole = memory > m.options.MaxMemory // it is alone, then
@@ -44,6 +44,14 @@ func (m *setMaker) plan(ctx context.Context) error {
 	}
 	return nil
 }
+
+// parted reports whether two contents belong to groups of their own: one is a host's and the other is not. A client that keeps
+// its host as it is has no old host either, which would cost it the whole group.
+func (m *setMaker) parted(a, b int) bool {
+	return m.isHost(m.delta.fresh[a]) != m.isHost(m.delta.fresh[b])
+}
+
+func (m *setMaker) isHost(c freshContent) bool { return m.fresh.Listing[c.file].Use == UseHost }
 
 // needs is how many bytes of new and old contents a content adds to a patch.
 func (m *setMaker) needs(c freshContent, l *longContent) (fresh, old int64) {
@@ -105,8 +113,12 @@ func (m *setMaker) refer(g int, finder *kin, spare int64) {
 	for _, i := range m.delta.references(g, m.old.Listing) {
 		seen[m.old.Listing[i].Sum] = true
 	}
+	hosts := m.isHost(m.delta.fresh[m.delta.members(g)[0]])
 	add := func(i int) {
 		f := m.old.Listing[i]
+		if f.Use == UseHost && !hosts {
+			return // not everybody has it
+		}
 		if !seen[f.Sum] && f.Size > 0 && f.Size <= spare {
 			seen[f.Sum] = true
 			spare -= f.Size

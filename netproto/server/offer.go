@@ -43,13 +43,27 @@ func (o *offer) check() error {
 	return &CatalogueError{Subject: subject, Path: path, Err: err, Hint: "rename the file; clients would refuse the whole list"}
 }
 
-// encode lays the list out for both generations, once.
+// hosts are the names of programs among the files: those that load a module of the offer.
+func (o *offer) hosts() map[string]bool {
+	names := map[string]bool{}
+	for _, f := range o.files {
+		if name, ok := netproto.Target(o.target).HostOf(f.Path); ok && f.Role == release.Binary {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// encode lays the list out for both generations, once. An engine's client takes every file whose name begins with that of its
+// module and a dot, its own program too, and has nothing but a checksum to tell it by: it is not told of programs.
 func (o *offer) encode() error {
-	entries := make([]netproto.Entry, len(o.files))
+	entries, hosts := make([]netproto.Entry, 0, len(o.files)), o.hosts()
 	o.list = make([]netproto.ListedFile, len(o.files))
 	for i, f := range o.files {
 		sum, _ := f.Digest.SHA256()
-		entries[i] = netproto.Entry{Name: f.Path, Size: uint64(f.Size), Hash: f.FNV, Role: uint8(f.Role), Index: f.Index}
+		if f.Role != release.Binary || !hosts[f.Path] {
+			entries = append(entries, netproto.Entry{Name: f.Path, Size: uint64(f.Size), Hash: f.FNV, Role: uint8(f.Role), Index: f.Index})
+		}
 		o.list[i] = netproto.ListedFile{Path: f.Path, Size: uint64(f.Size), SHA256: sum, Role: uint8(f.Role), Index: f.Index}
 	}
 	var err error
