@@ -76,6 +76,7 @@ var imports = map[string]row{
 	"app/update":                 {ours: []string{"netproto/release", "netproto/compat"}},
 	"app/install":                {ours: []string{"app/update", "netproto/release", "platform"}},
 	"app/transfer":               {ours: []string{"app/update", "netproto", "netproto/chunk", "netproto/compat", "netproto/release", "platform"}, others: []string{proxy}},
+	"app/settings":               {ours: []string{"netproto", "netproto/compat"}, others: []string{toml}},
 	"app/supervise":              {ours: []string{"runtime/abi", "platform"}},
 	"app/splash":                 {ours: []string{".", "app/update", "assets", "netproto/compat"}, others: []string{fyne}},
 	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/den", "netproto/launcher", "netproto/release", "platform", "runtime/..."}, others: []string{kong, toml}},

@@ -1,0 +1,116 @@
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// faults are what could not be used later. said tells where each setting was said last.
+func (s Settings) faults(said map[string]*Error) (faults []error) {
+	refuse := func(key string, err error) {
+		if err == nil {
+			return
+		}
+		e := &Error{Place: "defaults", Key: key}
+		if at := said[strings.ToLower(key)]; at != nil {
+			*e = *at
+		}
+		e.Key, e.Text = key, err.Error()
+		faults = append(faults, e)
+	}
+	if p := s.ClientNetwork.ServerPort; p < 1 || p > 65535 {
+		refuse("ClientNetwork.ServerPort", fmt.Errorf("it is %d; want 1 to 65535", p))
+	}
+	refuse("Release.Urls", ReleaseFault(s.Release.Urls))
+	refuse("Release.Bandwidth", errorOf(ParseRate(s.Release.Bandwidth)))
+	refuse("Release.Root", rootFault(s.Release.Root))
+	refuse("Client.OfflineAfter", errorOf(ParseOfflineAfter(s.Client.OfflineAfter, 0)))
+	s.Compatibility.faults(refuse)
+	return faults
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+// faults are what could not be said to a server.
+func (c Compatibility) faults(refuse func(key string, err error)) {
+	if c.LogicVersion != nil && *c.LogicVersion < 0 {
+		refuse("Compatibility.LogicVersion", fmt.Errorf("it is %d; want 0 or more", *c.LogicVersion))
+	}
+	for key, told := range map[string]struct {
+		text string
+		max  int
+	}{
+		"BuildId": {c.BuildId, compat.MaxBuildID}, "Branch": {c.Branch, compat.MaxBranch}, "Account": {c.Account, netproto.MaxAccount},
+	} {
+		if len(told.text) > told.max {
+			refuse("Compatibility."+key, fmt.Errorf("it has %d bytes, at most %d can be told", len(told.text), told.max))
+		}
+	}
+}
+
+// rootFault looks at the form alone: who vouches for what is found out by whoever uses it.
+func rootFault(text string) error {
+	switch {
+	case text == "":
+		return nil
+	case len(text) > MaxRoot:
+		return fmt.Errorf("a trusted root has at most %d bytes", MaxRoot)
+	case !json.Valid([]byte(text)):
+		return errors.New("it is no JSON; want the text of root.json between '''")
+	default:
+		return nil
+	}
+}
+
+// ReleaseFault checks addresses of release folders.
+func ReleaseFault(urls []string) error {
+	for _, address := range urls {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+			return errors.New("want http://HOST/PATH or https://HOST/PATH, without a query") // the text may hold a password
+		}
+	}
+	return nil
+}
+
+// ParseOfflineAfter reads how long to try; 0 asks the player. Empty is the fallback.
+func ParseOfflineAfter(text string, fallback time.Duration) (time.Duration, error) {
+	switch text {
+	case "":
+		return fallback, nil
+	case "never":
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf(`%q is no time; want something like "3s", or "never"`, text)
+	}
+	return d, nil
+}
+
+// ParseRate reads bytes a second: a number, and K, M or G for thousands, millions and billions. Empty is no limit, 0.
+func ParseRate(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	number, factor := text, 1.0
+	for suffix, f := range map[string]float64{"K": 1e3, "M": 1e6, "G": 1e9} {
+		if rest, found := strings.CutSuffix(strings.ToUpper(text), suffix); found {
+			number, factor = rest, f
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(n*factor >= 1) || n*factor > math.MaxInt32*1000.0 {
+		return 0, fmt.Errorf("%q is no rate; want bytes a second such as 500K or 2M", text)
+	}
+	return int64(n * factor), nil
+}
