@@ -44,6 +44,8 @@ const (
 	BadName    Fault = "not a plain file name"
 	TooLong    Fault = "the name does not fit the CodeView record"
 	Foreign    Fault = "the symbols are those of another build"
+	Unsigned   Fault = "there is no signature"
+	Changed    Fault = "signing has changed more than it may"
 )
 
 // next says what to do about a fault; what can only be a damaged file is to be built again.
@@ -57,6 +59,8 @@ func (f Fault) next() string {
 		return "link it with a longer name for the PDB (/pdbaltpath:…)"
 	case Foreign:
 		return "give the program and the PDB of one and the same link"
+	case Unsigned, Changed:
+		return "see what the tool does that signs it"
 	case BadName:
 		return "give a name without folders"
 	}

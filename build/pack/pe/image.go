@@ -28,11 +28,12 @@ const (
 
 // header is what the headers say as far as it matters here.
 type header struct {
-	checksum int // offset of the field
-	size     int // bytes of all headers
-	debug    pe.DataDirectory
-	security pe.DataDirectory
-	sections []pe.SectionHeader32
+	checksum   int // offset of the field
+	size       int // bytes of all headers
+	debug      pe.DataDirectory
+	security   pe.DataDirectory
+	securityAt int // offset of its entry; 0: there is none
+	sections   []pe.SectionHeader32
 }
 
 // parse reads the headers of an image.
@@ -58,6 +59,9 @@ func parse(image []byte) (header, error) {
 	h := header{checksum: int(at) + checksumAt}
 	if err := h.optional(optional); err != nil {
 		return header{}, err
+	}
+	if h.securityAt != 0 {
+		h.securityAt += int(at)
 	}
 	return h, h.readSections(image, at+int64(len(optional)), int64(file.NumberOfSections))
 }
@@ -96,6 +100,7 @@ func (h *header) optional(data []byte) error {
 	}
 	if count > pe.IMAGE_DIRECTORY_ENTRY_SECURITY {
 		h.security = directories[pe.IMAGE_DIRECTORY_ENTRY_SECURITY]
+		h.securityAt = fixed + pe.IMAGE_DIRECTORY_ENTRY_SECURITY*8
 	}
 	return nil
 }
