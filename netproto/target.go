@@ -1,6 +1,9 @@
 package netproto
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Target names an operating system and a processor as the engine does, for example "Linux-x64" (fonline reference,
 // section 3.1). It travels in the hello and names the folder of PlatformBinaries with the modules for it.
@@ -44,6 +47,18 @@ func targetNames(goos string) (system string, processors map[string]string) {
 	default:
 		return goos, nil
 	}
+}
+
+// Targets are all names that TargetFor gives for the systems and processors that it knows.
+func Targets() (targets []Target) {
+	for _, system := range []string{"windows", "linux", "darwin", "android", "ios", "js"} {
+		for _, processor := range []string{"amd64", "arm64", "386", "arm", "wasm", "unknown"} {
+			if t := TargetFor(system, processor); !slices.Contains(targets, t) {
+				targets = append(targets, t)
+			}
+		}
+	}
+	return targets
 }
 
 // System is the part before the first dash: Windows, Linux and so on.

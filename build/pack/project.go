@@ -15,6 +15,7 @@ type Project struct {
 	Dir  string // absolute path of the folder that it lies in
 
 	time   time.Time
+	root   string // the bytes of Client.TrustedRoot; empty for none
 	builds []Build
 }
 

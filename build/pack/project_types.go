@@ -40,6 +40,7 @@ type Client struct {
 	Channel     string         `toml:"channel"`      // Channel of the releases. Default: the client's, `stable`.
 	Product     string         `toml:"product"`      // The game's name in the releases. Default: the only one that they have.
 	TrustedRoot string         `toml:"trusted-root"` // File that `collet keys export` writes; goes into the program.
+	WeakRoot    bool           `toml:"weak-root"`    // Take a root of development keys, or of one person, too: for trying things out.
 	Website     string         `toml:"website"`      // Web address of the newest full package. Default: `game.homepage`.
 	Store       string         `toml:"store"`        // Address of the game in a store.
 	Settings    map[string]any `toml:"settings"`     // Any other setting of the client by its name: `Client.OfflineAfter = "3s"`.
@@ -107,7 +108,7 @@ type Linux struct {
 	DebDepends      []string `toml:"deb-depends"`      // Packages that the `.deb` depends on, as in its control file. Default: what the host needs.
 	RPMRequires     []string `toml:"rpm-requires"`     // What the `.rpm` requires. Default: what the host needs.
 	MIMETypes       []string `toml:"mime-types"`       // Types of files that the game opens, such as `application/x-lathe-save`.
-	AppImageRuntime string   `toml:"appimage-runtime"` // File with the run-time that AppImages begin with. Required with `appimage`.
+	AppImageRuntime string   `toml:"appimage-runtime"` // File with the run-time that AppImages begin with. Default: Collet's own, where it has one for the target.
 }
 
 // MacOS is how clients for macOS are packed.

@@ -78,16 +78,10 @@ func (c *Catalogue) warn(log zerolog.Logger) {
 	}
 }
 
-// targetNames are all names that TargetFor gives for the systems and processors it knows.
-func targetNames() []string {
-	var names []string
-	for _, system := range []string{"windows", "linux", "darwin", "android", "ios", "js"} {
-		for _, processor := range []string{"amd64", "arm64", "386", "arm", "wasm", "unknown"} {
-			name := string(netproto.TargetFor(system, processor))
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
+// targetNames are the names of all targets.
+func targetNames() (names []string) {
+	for _, t := range netproto.Targets() {
+		names = append(names, string(t))
 	}
 	return names
 }

@@ -1,0 +1,138 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"collet/netproto"
+)
+
+// The formats of each system, and scopes of installers.
+var (
+	windowsFormats = []string{"zip", "nsis", "msi"}
+	linuxFormats   = []string{"tar.gz", "tar.zst", "deb", "rpm", "appdir", "appimage"}
+	macOSFormats   = []string{"app-zip"}
+	serverFormats  = []string{"tar.gz", "tar.zst", "deb", "container"}
+	scopes         = []string{ScopeAsk, ScopeUser, ScopeMachine}
+)
+
+// For whom installers install.
+const (
+	ScopeAsk     = "ask"
+	ScopeUser    = "user"
+	ScopeMachine = "machine"
+)
+
+var (
+	guidForm     = regexp.MustCompile(`^[0-9A-F]{8}-([0-9A-F]{4}-){3}[0-9A-F]{12}$`)
+	mimeForm     = regexp.MustCompile(`^[a-z]+/[a-z0-9][a-z0-9.+-]*$`)
+	systemForm   = regexp.MustCompile(`^[1-9][0-9]?(\.[0-9]{1,2}){0,2}$`)
+	categoryName = regexp.MustCompile(`^public\.app-category\.[a-z-]+$`)
+)
+
+const noGUID = "00000000-0000-0000-0000-000000000000"
+
+// maxMSI is the largest of the first two numbers of a version that MSI compares (ProductVersion in its reference).
+const maxMSI = 255
+
+// orDefault fills in formats that nobody named. An empty list that was written is none.
+func orDefault(formats []string, fallback string) []string {
+	if formats == nil {
+		return []string{fallback}
+	}
+	return formats
+}
+
+func (c *checker) windows() {
+	w := &c.p.Windows
+	w.Formats = orDefault(w.Formats, "zip")
+	c.words("windows.formats", w.Formats, windowsFormats)
+	w.UpgradeCode = strings.ToUpper(w.UpgradeCode)
+	c.upgradeCode(w)
+	w.Scope = cmp.Or(w.Scope, ScopeAsk)
+	c.words("windows.scope", []string{w.Scope}, scopes)
+	if slices.Contains(w.Formats, "msi") && c.hasSystem(netproto.Windows) {
+		for i, number := range strings.Split(c.p.Game.Version, ".") {
+			if n, _ := strconv.Atoi(number); i < 2 && n > maxMSI {
+				c.add("game.version", fmt.Sprintf("keep the first two numbers at %d or less, or leave msi out of windows.formats", maxMSI), "MSI can't have %d there", n)
+			}
+		}
+	}
+}
+
+func (c *checker) upgradeCode(w *Windows) {
+	const key, want = "windows.upgrade-code", "collet pack init makes one; never change it afterwards"
+	code := w.UpgradeCode
+	if bare := strings.Trim(code, "{}"); bare != code && guidForm.MatchString(bare) {
+		c.add(key, "write "+bare, "has braces")
+	}
+	switch {
+	case code == "" && (slices.Contains(w.Formats, "nsis") || slices.Contains(w.Formats, "msi")):
+		c.missing(key, want)
+	case code != "" && (!guidForm.MatchString(code) || code == noGUID):
+		c.add(key, want, "%q is no GUID", code)
+	}
+}
+
+func (c *checker) linux() {
+	s := &c.p.Linux
+	s.Formats = orDefault(s.Formats, "tar.zst")
+	c.words("linux.formats", s.Formats, linuxFormats)
+	c.lines("linux.deb-depends", s.DebDepends)
+	c.lines("linux.rpm-requires", s.RPMRequires)
+	for i, name := range s.MIMETypes {
+		c.must(element("linux.mime-types", i), name, mimeForm, `want small letters, such as "application/x-lathe-save"`)
+	}
+	c.path("linux.appimage-runtime", &s.AppImageRuntime, aFile)
+}
+
+// lines checks a list of texts.
+func (c *checker) lines(key string, list []string) {
+	c.few(key, len(list), maxCompanions)
+	for i, text := range list {
+		c.must(element(key, i), text, anyForm, "take it out")
+	}
+}
+
+func (c *checker) macOS() {
+	m := &c.p.MacOS
+	m.Formats = orDefault(m.Formats, "app-zip")
+	c.words("macos.formats", m.Formats, macOSFormats)
+	c.may("macos.bundle-id", m.BundleID, idForm, `want a reverse domain name, such as "org.example.lathe"`)
+	m.BundleID = cmp.Or(m.BundleID, c.p.Game.ID)
+	m.MinimumSystem = cmp.Or(m.MinimumSystem, "11.0")
+	c.may("macos.minimum-system", m.MinimumSystem, systemForm, `want a version, such as "11.0"`)
+	m.Category = cmp.Or(m.Category, "public.app-category.games")
+	c.may("macos.category", m.Category, categoryName, `want "public.app-category.games" or another one of Apple's`)
+}
+
+func (c *checker) server() {
+	s := &c.p.Server
+	c.words("server.formats", s.Formats, serverFormats)
+	c.path("server.settings", &s.Settings, aFile)
+	if len(s.Formats) > 0 && len(s.Programs) == 0 {
+		c.missing("server.program", "add a table [[server.program]] with target and from")
+	}
+	c.few("server.program", len(s.Programs), maxTargets)
+	for i := range s.Programs {
+		p, key := &s.Programs[i], element("server.program", i)
+		known := knownTargets()
+		switch {
+		case p.Target == "":
+			c.missing(key+".target", "want "+oneOf(known))
+		case !slices.Contains(known, p.Target):
+			c.add(key+".target", didYouMean(p.Target, known), "%q is unknown", p.Target)
+		case slices.ContainsFunc(s.Programs[:i], func(o Program) bool { return o.Target == p.Target }):
+			c.add(key+".target", "take one out", "%q is there twice", p.Target)
+		}
+		if p.From == "" {
+			c.missing(key+".from", "name the built collet-server")
+		} else if c.path(key+".from", &p.From, aFile) {
+			c.format(key+".from", p.From, netproto.Target(p.Target))
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package pack
+
+import (
+	"slices"
+
+	"collet/netproto"
+)
+
+func (c *checker) variants() {
+	c.few("variant", len(c.p.Variants), maxVariants)
+	seen := map[string]bool{folded(c.p.Game.Name): true}
+	for i := range c.p.Variants {
+		v, key := &c.p.Variants[i], element("variant", i)
+		c.variant(key, v)
+		base := folded(v.variant().Base(c.p.Game.Name))
+		switch {
+		case v.variant() == netproto.Variant{}:
+			c.add(key, "give it profiling, opengl, headless or postfix", "is the plain build, which is there without saying so")
+		case seen[base]:
+			c.add(key, "give one of them another postfix", "is the second one that is called %s", v.variant().Base(c.p.Game.Name))
+		}
+		seen[base] = true
+		c.variantTargets(key, v)
+		c.variantBuilds(key, v)
+		c.settings(key+".settings", v.Settings)
+	}
+}
+
+func (c *checker) variant(key string, v *Variant) {
+	ways := []string{string(netproto.TotalProfiling), string(netproto.OnDemandProfiling)}
+	if v.Profiling != "" && !slices.Contains(ways, v.Profiling) {
+		c.add(key+".profiling", didYouMean(v.Profiling, ways), "%q is unknown", v.Profiling)
+		return
+	}
+	if err := v.variant().Check(); err != nil {
+		c.add(key+".postfix", "", "%v", err)
+	}
+}
+
+// variantTargets checks which targets have a variant, and fills them in.
+func (c *checker) variantTargets(key string, v *Variant) {
+	for i, name := range v.Targets {
+		at := element(key+".targets", i)
+		if !c.hasTarget(name) {
+			c.add(at, didYouMean(name, c.targetNames()), "%q has no table [[target]]", name)
+		} else if err := v.variant().On(netproto.Target(name)); err != nil {
+			c.add(at, "take it out", "%v", err)
+		}
+	}
+	if len(v.Targets) > 0 {
+		return
+	}
+	for _, name := range c.targetNames() {
+		if v.variant().On(netproto.Target(name)) == nil && !slices.Contains(v.Targets, name) {
+			v.Targets = append(v.Targets, name)
+		}
+	}
+	if len(v.Targets) == 0 && len(c.p.Targets) > 0 {
+		c.add(key, "take it out, or add a target that can", "no target can have it")
+	}
+}
+
+func (c *checker) variantBuilds(key string, v *Variant) {
+	c.few(key+".build", len(v.Builds), maxTargets)
+	for i := range v.Builds {
+		b, at := &v.Builds[i], element(key+".build", i)
+		switch {
+		case b.Name == "":
+			c.missing(at+".name", "want "+oneOf(v.Targets))
+		case !slices.Contains(v.Targets, b.Name):
+			c.add(at+".name", didYouMean(b.Name, v.Targets), "the variant has no target %q", b.Name)
+		case slices.ContainsFunc(v.Builds[:i], func(o Target) bool { return o.Name == b.Name }):
+			c.add(at+".name", "put both into one table", "%q is there twice", b.Name)
+		}
+		c.files(at, b, netproto.Target(b.Name))
+		if isWindows(b.Name) && b.Module != "" && b.ModulePDB == "" && !b.NoSymbols {
+			c.missing(at+".module-pdb", "name the symbols of the variant's own module, or say no-symbols = true")
+		}
+	}
+	if v.Profiling == "" && !v.Headless {
+		return
+	}
+	for _, name := range v.Targets {
+		if !slices.ContainsFunc(v.Builds, func(b Target) bool { return b.Name == name && (b.Module != "" || b.Host != "") }) {
+			c.add(key+".build", "add [[variant.build]] with name and module, or name the targets that have it in targets",
+				"nothing was built for the variant %s on %s: it would be the plain one under another name", v.variant(), name)
+		}
+	}
+}
+
+// builds puts together what every variant consists of on every target. A description with mistakes has builds, too, some of
+// them useless; their companions are checked here.
+func (c *checker) builds() (list []Build) {
+	for i, t := range c.p.Targets {
+		plain := c.build(t, Variant{}, Target{})
+		c.beside(element("target", i)+".companions", plain)
+		list = append(list, plain)
+		for j, v := range c.p.Variants {
+			if !slices.Contains(v.Targets, t.Name) {
+				continue
+			}
+			own, key := Target{}, element("target", i)
+			for k, b := range v.Builds {
+				if b.Name == t.Name {
+					if own = b; len(b.Companions) > 0 {
+						key = element(element("variant", j)+".build", k)
+					}
+				}
+			}
+			b := c.build(t, v, own)
+			c.beside(key+".companions", b)
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// build is one build: the variant's own files, else those of the target. Symbols belong to the file that they were made with.
+func (c *checker) build(t Target, v Variant, own Target) Build {
+	b := Build{
+		Target: netproto.Target(t.Name), Variant: v.variant(), Base: v.variant().Base(c.p.Game.Name),
+		Host: t.Host, HostPDB: t.HostPDB, Module: t.Module, ModulePDB: t.ModulePDB, Companions: t.Companions, Config: c.p.config(v),
+	}
+	if own.Host != "" {
+		b.Host, b.HostPDB = own.Host, own.HostPDB
+	}
+	if own.Module != "" {
+		b.Module, b.ModulePDB = own.Module, own.ModulePDB
+	}
+	if len(own.Companions) > 0 {
+		b.Companions = own.Companions
+	}
+	return b
+}

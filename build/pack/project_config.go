@@ -1,0 +1,95 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// setting is one setting of the client by its full name.
+type setting struct {
+	name  string // such as Client.Title
+	key   string // where it stands in the table
+	value any    // string, bool, int64, float64 or a list
+}
+
+// maxDepth is how deep settings lie: a client has two levels.
+const maxDepth = 8
+
+// flatten lists settings by their full names, sorted: Client.OfflineAfter may be written in quotes, with a dot, or in a
+// table of its own.
+func flatten(values map[string]any) []setting {
+	var list []setting
+	var walk func(prefix, key string, values map[string]any, depth int)
+	walk = func(prefix, key string, values map[string]any, depth int) {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			at := join(key, name)
+			if table, is := values[name].(map[string]any); is && depth < maxDepth {
+				walk(prefix+name+".", at, table, depth+1)
+				continue
+			}
+			list = append(list, setting{prefix + name, at, values[name]})
+		}
+	}
+	walk("", "", values, 0)
+	slices.SortStableFunc(list, func(a, b setting) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+// config is the text of the config area: what the client is told by the description, a variant's own settings over it. Names
+// are dotted and on one level, so that more lines can follow.
+func (p *Project) config(v Variant) string {
+	values := map[string]any{
+		"Client.Title": p.Game.NiceName, "Client.GameName": p.Game.Name,
+		"Client.WebsiteUrl": p.Client.Website, "Client.StoreUrl": p.Client.Store,
+		"Release.Urls": p.Client.URLs, "Release.Channel": p.Client.Channel, "Release.Product": p.Client.Product,
+		"Release.Root": p.root,
+	}
+	if host, port := hostPort(p.Client.Server); port != 0 {
+		values["ClientNetwork.ServerHost"], values["ClientNetwork.ServerPort"] = host, int64(port)
+	} else {
+		values["ClientNetwork.ServerHost"] = host
+	}
+	for _, list := range [][]setting{flatten(p.Client.Settings), flatten(v.Settings)} {
+		for _, s := range list {
+			values[s.name] = s.value
+		}
+	}
+	if v.OpenGL {
+		values["ForceOpenGL"] = int64(1)
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if value := valueText(values[name]); value != "" {
+			fmt.Fprintf(&text, "%s = %s\n", name, value)
+		}
+	}
+	return text.String()
+}
+
+// valueText is a value as TOML; empty for what says nothing. Texts of several lines without three quotes stay as they are,
+// which is shorter: the area is small, and a trusted root is most of it.
+func valueText(value any) string {
+	switch v := value.(type) {
+	case string:
+		if v == "" {
+			return ""
+		}
+		if strings.Contains(v, "\n") && !strings.Contains(v, "'''") && !strings.Contains(v, "\r") {
+			return "'''\n" + v + "'''"
+		}
+	case []string:
+		if len(v) == 0 {
+			return ""
+		}
+	}
+	text, err := toml.Marshal(map[string]any{"v": value})
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(string(text), "v = "), "\n")
+}

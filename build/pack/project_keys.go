@@ -1,0 +1,58 @@
+package pack
+
+import "reflect"
+
+// Key is one key that a description can have.
+type Key struct {
+	Table string // such as game or variant.build; empty for none
+	Name  string
+	Kind  string // text, yes or no, list, table, tables
+	Type  string // name of the Go type that has it, and of the field in it
+	Field string
+	Many  bool // there can be several of the table
+}
+
+// Keys are all keys that a description can have: tables in their order, each with its own keys in theirs.
+func Keys() (keys []Key) {
+	eachKey(func(k Key) { keys = append(keys, k) })
+	return keys
+}
+
+// eachKey visits all keys.
+func eachKey(visit func(Key)) { visitKeys(reflect.TypeFor[Description](), "", false, visit) }
+
+func visitKeys(t reflect.Type, table string, many bool, visit func(Key)) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := f.Tag.Get("toml")
+		visit(Key{Table: table, Name: name, Kind: keyKind(f.Type), Type: t.Name(), Field: f.Name, Many: many})
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := f.Tag.Get("toml")
+		switch keyKind(f.Type) {
+		case "table":
+			if f.Type.Kind() == reflect.Struct {
+				visitKeys(f.Type, join(table, name), many, visit)
+			}
+		case "tables":
+			visitKeys(f.Type.Elem(), join(table, name), true, visit)
+		}
+	}
+}
+
+func keyKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "table"
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Struct {
+			return "tables"
+		}
+		return "list"
+	case reflect.Bool:
+		return "yes or no"
+	default:
+		return "text"
+	}
+}

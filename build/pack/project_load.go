@@ -1,0 +1,86 @@
+package pack
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// DescriptionFile is the usual name of a description.
+const DescriptionFile = "collet.toml"
+
+// maxDescription is the largest description in bytes; one that was written by hand has some thousands.
+const maxDescription = 256 << 10
+
+// Load reads and checks a description. getenv gives the environment, of which only SOURCE_DATE_EPOCH is read; nil is an
+// empty one.
+//
+// Errors are Mistakes, of which each can be put right in the file or beside it, or that the file can't be read.
+func Load(file string, getenv func(string) string) (*Project, error) {
+	data, err := readDescription(file)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	if getenv == nil {
+		getenv = func(string) string { return "" }
+	}
+	d, l := parse(file, data)
+	p := &Project{Description: d, File: file, Dir: dir}
+	if !l.broken[""] {
+		newChecker(p, l, getenv).check()
+	}
+	if err := l.err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func readDescription(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no %s: make one with collet pack init, or name it with --file", file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxDescription+1))
+	if err == nil && len(data) > maxDescription {
+		err = fmt.Errorf("%s is longer than %d bytes: is it a description?", file, maxDescription)
+	}
+	return data, err
+}
+
+// parse reads what fits the types and notes what does not. Where the file is no TOML, the whole of it is broken.
+func parse(file string, data []byte) (d Description, l *ledger) {
+	l = &ledger{file: file, broken: map[string]bool{}}
+	tree := map[string]any{}
+	if err := toml.Unmarshal(data, &tree); err != nil {
+		l.broken[""] = true
+		l.list = Mistakes{syntaxMistake(file, err)}
+		return d, l
+	}
+	l.lines = placesOf(data)
+	shaper{l}.fill(reflect.ValueOf(&d).Elem(), tree, "")
+	return d, l
+}
+
+// syntaxMistake tells where a file ceases to be TOML.
+func syntaxMistake(file string, err error) Mistake {
+	m := Mistake{File: file, Line: 1, What: err.Error(), Want: "mistakes behind it are found when it is right"}
+	var fault *toml.DecodeError
+	if errors.As(err, &fault) {
+		m.Line, _ = fault.Position()
+	}
+	return m
+}

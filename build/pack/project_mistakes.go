@@ -1,0 +1,135 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxMistakes is how many mistakes are told: more than that come of one cause.
+const maxMistakes = 200
+
+// Mistake is one thing in a description that can't stay as it is.
+type Mistake struct {
+	File string `json:"file"`           // as it was given to Load
+	Line int    `json:"line"`           // from 1; of the key, or of the table that lacks it
+	Key  string `json:"key,omitempty"`  // such as game.version or target[0].host, counted from 0; empty for the whole file
+	What string `json:"what"`           // what is wrong, without a dot
+	Want string `json:"want,omitempty"` // what would be right, or what to do
+}
+
+// String is the mistake in one line.
+func (m Mistake) String() string {
+	text := fmt.Sprintf("%s:%d: ", m.File, m.Line)
+	if m.Key != "" {
+		text += m.Key + ": "
+	}
+	text += m.What
+	if m.Want != "" {
+		text += "; " + m.Want
+	}
+	return text
+}
+
+// Mistakes are all that is wrong with a description, in the order of its lines.
+type Mistakes []Mistake
+
+// Error lists them, one a line.
+func (m Mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i, one := range m {
+		lines[i] = one.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ledger gathers mistakes.
+type ledger struct {
+	file   string
+	lines  places
+	list   Mistakes
+	broken map[string]bool // keys with a mistake: nothing else is said about them
+}
+
+// isBroken reports whether a key or a table that it lies in has a mistake already.
+func (l *ledger) isBroken(key string) bool {
+	for cut := len(key); cut >= 0; cut = strings.LastIndexAny(key[:cut], ".[") {
+		if l.broken[key[:cut]] {
+			return true
+		}
+	}
+	return false
+}
+
+// add notes that the value of a key is wrong. The first mistake of a key is the one that is told.
+func (l *ledger) add(key, want, what string, args ...any) {
+	if l.isBroken(key) {
+		return
+	}
+	l.broken[key] = true
+	l.list = append(l.list, Mistake{File: l.file, Line: l.lines.of(key), Key: key, What: fmt.Sprintf(what, args...), Want: want})
+}
+
+// err is all mistakes, nil for none.
+func (l *ledger) err() error {
+	if len(l.list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(l.list, func(a, b Mistake) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key)) })
+	if more := len(l.list) - maxMistakes; more > 0 {
+		l.list = append(l.list[:maxMistakes:maxMistakes], Mistake{File: l.file, Line: l.list[maxMistakes].Line, What: fmt.Sprintf("%d more mistakes follow", more)})
+	}
+	return l.list
+}
+
+// nearest is the known word that a mistyped one is most like, empty where none is near: a third of it may differ.
+func nearest(word string, known []string) string {
+	best, least := "", len(word)
+	for _, candidate := range known {
+		d := distance(strings.ToLower(word), strings.ToLower(candidate))
+		if d < least && 3*d <= max(len(word), len(candidate), 3) {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// didYouMean is nearest as advice; where nothing is near it lists what is known.
+func didYouMean(word string, known []string) string {
+	if best := nearest(word, known); best != "" {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	return "want " + oneOf(known)
+}
+
+// oneOf joins words with commas and "or".
+func oneOf(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// maxWord is how many bytes of a word are compared: names are shorter, and the work grows with the square.
+const maxWord = 64
+
+// distance counts the bytes to insert, delete or replace to turn a into b.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), maxWord)], b[:min(len(b), maxWord)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			if a[i] != b[j] {
+				diagonal++
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

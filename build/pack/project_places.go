@@ -1,0 +1,138 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// places are the lines on which keys stand: game.version, target[0].companions[2].
+type places map[string]int
+
+// of is the line of a key, or of the nearest table above it; 1 where there is none.
+func (p places) of(key string) int {
+	for key != "" {
+		if line, known := p[key]; known {
+			return line
+		}
+		cut := strings.LastIndexAny(key, ".[")
+		if cut < 0 {
+			break
+		}
+		key = key[:cut]
+	}
+	return 1
+}
+
+// first notes a line unless an earlier one is known.
+func (p places) first(key string, line int) {
+	if _, known := p[key]; !known {
+		p[key] = line
+	}
+}
+
+// join adds a name to a key, quoted where TOML asks for it.
+func join(key, name string) string {
+	if !isBare(name) {
+		name = strconv.Quote(name)
+	}
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}
+
+func isBare(name string) bool {
+	return name != "" && strings.IndexFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	}) < 0
+}
+
+// element is the key of one element of an array.
+func element(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
+
+// placesOf finds the keys of a document that is good TOML. Of another one it finds those before the fault.
+func placesOf(data []byte) places {
+	m := mapper{places: places{}, counts: map[string]int{}}
+	for i, b := range data {
+		if b == '\n' {
+			m.ends = append(m.ends, i)
+		}
+	}
+	m.parser.Reset(data)
+	table := ""
+	for m.parser.NextExpression() {
+		e := m.parser.Expression()
+		switch e.Kind {
+		case unstable.Table:
+			table = m.header(e, false)
+		case unstable.ArrayTable:
+			table = m.header(e, true)
+		case unstable.KeyValue:
+			m.keyValue(table, e)
+		}
+	}
+	return m.places
+}
+
+// mapper walks a document.
+type mapper struct {
+	parser unstable.Parser
+	places places
+	counts map[string]int // elements so far of arrays of tables
+	ends   []int          // offsets of the ends of lines; the parser counts from the beginning each time
+}
+
+func (m *mapper) line(n *unstable.Node) int {
+	before, _ := slices.BinarySearch(m.ends, int(n.Raw.Offset))
+	return before + 1
+}
+
+// header is the key of a table; an array gets one more element.
+func (m *mapper) header(e *unstable.Node, array bool) string {
+	key, line := "", 0
+	for it := e.Key(); it.Next(); {
+		key, line = join(key, string(it.Node().Data)), m.line(it.Node())
+		if n := m.counts[key]; n > 0 && !(array && it.IsLast()) {
+			key = element(key, n-1)
+		}
+	}
+	if array {
+		m.places.first(key, line)
+		m.counts[key]++
+		key = element(key, m.counts[key]-1)
+	}
+	m.places.first(key, line)
+	return key
+}
+
+func (m *mapper) keyValue(table string, e *unstable.Node) {
+	key, line := table, 0
+	for it := e.Key(); it.Next(); {
+		key, line = join(key, string(it.Node().Data)), m.line(it.Node())
+		m.places.first(key, line)
+	}
+	m.value(key, line, e.Value())
+}
+
+// value notes what lies inside of a value. Lines of elements that have none of their own are that of the key.
+func (m *mapper) value(key string, line int, v *unstable.Node) {
+	switch v.Kind {
+	case unstable.InlineTable:
+		for it := v.Children(); it.Next(); {
+			m.keyValue(key, it.Node())
+		}
+	case unstable.Array:
+		i := 0
+		for it := v.Children(); it.Next(); i++ {
+			if n := it.Node(); n.Raw.Length > 0 {
+				line = m.line(n)
+			}
+			m.places.first(element(key, i), line)
+			m.value(element(key, i), line, it.Node())
+		}
+	}
+}
