@@ -92,6 +92,9 @@ var imports = map[string]row{
 	"build/pack/pe":              {others: []string{"github.com/tc-hib/winres"}},
 	"build/pack/archive":         {ours: []string{"build/pack/bundle"}, others: []string{zstd}},
 	"build/pack/verify":          {others: []string{zstd}},
+	"build/pack/icon":            {others: []string{image}},
+	"build/pack/linux":           {ours: []string{"build/pack/bundle", "build/pack/icon", "netproto"}, others: []string{"github.com/goreleaser/nfpm/v2"}},
+	"build/pack/macos":           {ours: []string{"build/pack/bundle", "build/pack/icon", "netproto/release"}},
 	"build/compatgen":            {ours: []string{"netproto/compat"}, others: []string{kong, "golang.org/x/tools/go/packages"}},
 	"build/bench/minimal":        {ours: []string{".", "assets"}, others: []string{fyne}},
 }

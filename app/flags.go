@@ -39,6 +39,7 @@ type flags struct {
 	ClientLibPath                 string `name:"ClientLibPath" group:"Runtime" placeholder:"PATH" help:"Load this module instead of the one beside the program."`
 	ClientLibCompatibilityVersion string `name:"ClientLibCompatibilityVersion" group:"Runtime" placeholder:"VERSION" help:"Accept only a module of this compatibility version; the built-in client stands in only if it has it too."`
 	ForceEmbeddedRuntime          bool   `name:"ForceEmbeddedRuntime" group:"Runtime" help:"Run the built-in client and load no module, unless --ClientLibPath names one."`
+	DeepLinkUri                   string `name:"DeepLinkUri" group:"Runtime" placeholder:"LINK" help:"Link that the game was opened with, as installers register it; the game gets it under the same name."`
 
 	RemoteLauncher string `name:"remote-launcher" group:"Device" placeholder:"HOST[:PORT]" help:"Be a device of the desk there (collet remote): take its working copy, start it when the desk says so, and send it the log. In a window, or with --headless. Not in a player's program."`
 	DeviceName     string `name:"name" group:"Device" placeholder:"NAME" help:"What the desk calls this device. Default: the name of this machine."`
@@ -150,6 +151,8 @@ func (f flags) check() error {
 		return errors.New("--remote-launcher excludes --run, --offline, --verify, --server, --release and --ForceEmbeddedRuntime: the desk says what comes and what runs")
 	case len(f.DeviceName) > launcher.MaxName:
 		return fmt.Errorf("--name is longer than %d bytes", launcher.MaxName)
+	case f.DeepLinkUri != "" && linkFault(f.DeepLinkUri) != nil:
+		return fmt.Errorf("--DeepLinkUri %q %w", f.DeepLinkUri, linkFault(f.DeepLinkUri))
 	case f.Role != "host" && f.Control == "":
 		return errors.New("--role is how this program starts itself; it is of no use by hand")
 	}

@@ -77,7 +77,7 @@ func newHost(f flags) (*host, error) {
 	h := &host{flags: f, exe: exe, verify: f.Verify, offline: f.Offline}
 	h.target = netproto.Target(cmp.Or(f.Target, string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH))))
 	h.base = cmp.Or(f.RuntimeName, netproto.RuntimeBase(exe))
-	if h.folder, err = filepath.Abs(cmp.Or(f.Dir, filepath.Dir(exe))); err != nil {
+	if h.folder, err = filepath.Abs(cmp.Or(f.Dir, installFolder(runtime.GOOS, exe))); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(h.folder, 0o755); err != nil {

@@ -1,0 +1,106 @@
+// Package linux makes what players and operators install on Linux: .deb and .rpm packages of a client, an AppDir and an
+// AppImage of it, and a .deb of the server.
+//
+// # Where files lie
+//
+// A client is one folder with a program, its module and its packs, and finds them beside itself. That folder is
+//
+//	/usr/lib/games/<package>/            the portable layout, and INSTALLED, which sends what is written to the player's data
+//	/usr/games/<package>                 a link to the program (.deb); /usr/bin/<package> in an .rpm
+//	/usr/share/applications/<id>.desktop             the menu; <id>.link.desktop opens <scheme>:// links
+//	/usr/share/icons/hicolor/<n>x<n>/apps/<id>.png   scaled from the product's icon, never enlarged
+//	/usr/share/metainfo/<id>.metainfo.xml            AppStream: what software centres show
+//	/usr/share/doc/<package>, /usr/share/man/man6    copyright, changelog, manual page
+//
+// This is what games in Debian do (bsdgames, nethack): FHS gives /usr/games to their programs and /usr/lib to what depends
+// on the processor, and Fedora's "filesystem" package owns /usr/lib/games, too. /opt, the other place for packages from
+// elsewhere, needs a link in /usr all the same and is on volumes of its own that are mounted noexec on some machines.
+// /usr/games is not on Fedora's and openSUSE's path, hence /usr/bin there. The link may be a link: a client asks the system
+// for its own file, which is the one at the end of it.
+//
+// A package is called as the base name of its program, in lower case and with "-" for "_": variants ("lathe", "lathe-opengl")
+// are packages of their own and go beside each other.
+//
+// # What is not there
+//
+// No maintainer scripts in client packages: menus, icons and link handlers are refreshed by triggers of the packages that own
+// their caches. No MIME type beside that of links, because games have no files that a desktop opens. Nothing below a player's
+// home is touched, by removal or purge either: what a client downloaded is the player's.
+//
+// # Bytes
+//
+// The same Bundle gives the same bytes. All times are Product.Time, all owners root, the host that packs is "localhost".
+// Both formats are made in memory: see maxDeb and maxRPM.
+package linux
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/goreleaser/nfpm/v2"
+	"github.com/goreleaser/nfpm/v2/deb"
+	"github.com/goreleaser/nfpm/v2/rpm"
+
+	"collet/build/pack/bundle"
+)
+
+// Deb writes a .deb package of a client for Debian, Ubuntu and their relatives.
+func Deb(ctx context.Context, b bundle.Bundle, out string) error {
+	return pack(ctx, b, debian, out)
+}
+
+// RPM writes an .rpm package of a client for every distribution with rpm 4.14 or newer.
+func RPM(ctx context.Context, b bundle.Bundle, out string) error {
+	return pack(ctx, b, redhat, out)
+}
+
+// DebName is the file name by Debian's convention: "lathe_1.4.2_amd64.deb".
+func DebName(b bundle.Bundle) (string, error) { return fileName(b, debian) }
+
+// RPMName is the file name by the convention of rpm: "lathe-1.4.2-1.x86_64.rpm".
+func RPMName(b bundle.Bundle) (string, error) { return fileName(b, redhat) }
+
+// family is what differs between the two formats.
+type family struct {
+	nfpm.Packager
+	links    string // folder of programs on the path
+	max      int64  // largest sum of files, in bytes
+	synopsis bool   // a description begins with the summary
+	requires func(needs) (depends, recommends []string)
+}
+
+var (
+	debian = family{deb.Default, "usr/games", maxDeb, true, needs.debian}
+	redhat = family{rpm.DefaultRPM, "usr/bin", maxRPM, false, needs.rpm}
+)
+
+const (
+	// maxDeb is the largest package in bytes, less something for its head: sizes in a .deb have ten decimal digits.
+	maxDeb = 9_999_000_000
+	// maxRPM is the same for .rpm: beyond, sizes need tags that nfpm does not write, and there are some copies in memory.
+	maxRPM = 2 << 30
+)
+
+// pack writes a package of a client.
+func pack(ctx context.Context, b bundle.Bundle, f family, out string) error {
+	p, err := client(b, f)
+	if err == nil {
+		err = p.write(ctx, f, out)
+	}
+	if err != nil {
+		return fmt.Errorf("make the package %s: %w", out, err)
+	}
+	return nil
+}
+
+func fileName(b bundle.Bundle, f family) (string, error) {
+	n, err := namesOf(b)
+	if err != nil {
+		return "", err
+	}
+	info, err := about(b, n.pkg)
+	if err != nil {
+		return "", err
+	}
+	return f.ConventionalFileName(info), nil
+}
