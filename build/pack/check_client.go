@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"collet/app/settings"
 	"collet/netproto/release"
 )
 
@@ -40,8 +42,8 @@ func (c *checker) client() {
 	if s.WeakRoot && s.TrustedRoot == "" {
 		c.add("client.weak-root", "leave it out", "goes with trusted-root")
 	}
-	s.Website = cmp.Or(s.Website, c.p.Game.Homepage)
 	c.web("client.website", s.Website)
+	s.Website = cmp.Or(s.Website, c.p.Game.Homepage)
 	c.store(s.Store)
 	c.settings("client.settings", s.Settings)
 }
@@ -121,22 +123,72 @@ var ownSettings = map[string]string{
 	"Client.Title": "game.nice-name", "Client.GameName": "game.name",
 }
 
-// settings checks further settings of the client. All of them come under key.
+// settingForm is a name as the client's settings have them, with their tables; one without a table is the game's own.
+var settingForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*$`)
+
+// settings checks further settings of the client, which stand in the table of this key, each on its own.
 func (c *checker) settings(key string, values map[string]any) {
 	for _, s := range flatten(values) {
 		at := key + "." + s.key
-		if own, is := ownSettings[s.name]; is && key == "client.settings" {
-			c.add(at, "give it as "+own, "has a key of its own")
-			continue
-		}
-		if reason := settingFault(s.name, s.value); reason != "" {
-			c.add(at, "", "%s", reason)
-		}
-		if text, is := s.value.(string); is && strings.Contains(text, "://") {
-			if u, err := url.Parse(text); err == nil && u.User != nil {
-				c.add(at, "take them out: everybody who has the package can read them", "has a user name or password")
+		c.setting(at, s)
+		for own, instead := range ownSettings {
+			if strings.EqualFold(own, s.name) && key == "client.settings" {
+				c.add(at, "give it as "+instead, "has a key of its own")
 			}
 		}
+	}
+}
+
+func (c *checker) setting(key string, s setting) {
+	if !settingForm.MatchString(s.name) {
+		c.add(key, `want a name such as Client.OfflineAfter, or one word for a setting of the game`, "%q is no name of a setting", s.name)
+		return
+	}
+	if text, is := s.value.(string); is && strings.Contains(text, "://") {
+		if u, err := url.Parse(text); err == nil && u.User != nil {
+			c.add(key, "take them out: everybody who has the package can read them", "has a user name or password")
+		}
+	}
+	known := settings.Names()
+	if isKnown := slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, s.name) }); !isKnown && strings.Contains(s.name, ".") {
+		c.add(key, cmp.Or(advice(s.name, known), "collet-client --help lists them"), "the client has no setting %s", s.name)
+		return
+	}
+	if _, err := settings.Parse("", s.name+" = "+valueText(s.value)); err != nil {
+		c.add(key, "", "%s", settingFault(err))
+	}
+}
+
+// advice is didYouMean without the list of what is known.
+func advice(word string, known []string) string {
+	if best := nearest(word, known); best != "" {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	return ""
+}
+
+// settingFault is what the client says of a setting, in one line.
+func settingFault(err error) string {
+	text := err.Error()
+	var fault *settings.Error
+	if errors.As(err, &fault) {
+		text = fault.Text
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	return text
+}
+
+// config checks what all settings of a build say together, as its client will read them.
+func (c *checker) config(key, text string) {
+	if len(c.list) > 0 {
+		return // they were told one by one
+	}
+	s, err := settings.Parse(key, text)
+	if err == nil {
+		err = s.Check()
+	}
+	if err != nil {
+		c.add(key, "", "clients would not take it: %s", settingFault(err))
 	}
 }
 
@@ -154,16 +206,4 @@ func hostPort(address string) (host string, port int) {
 		return address, 0
 	}
 	return host, port
-}
-
-// settingFault says what is wrong with a setting of the client, as far as a description can tell.
-func settingFault(name string, value any) string {
-	switch value.(type) {
-	case string, bool, int64, float64:
-		return ""
-	case []any:
-		return ""
-	default:
-		return fmt.Sprintf("%s can't be a setting", kindOf(value))
-	}
 }

@@ -16,6 +16,8 @@ func (c *checker) variants() {
 		switch {
 		case v.variant() == netproto.Variant{}:
 			c.add(key, "give it profiling, opengl, headless or postfix", "is the plain build, which is there without saying so")
+		case c.isBroken(key+".profiling"), c.isBroken(key+".postfix"):
+			continue // nobody knows which one it is
 		case seen[base]:
 			c.add(key, "give one of them another postfix", "is the second one that is called %s", v.variant().Base(c.p.Game.Name))
 		}
@@ -41,7 +43,9 @@ func (c *checker) variant(key string, v *Variant) {
 func (c *checker) variantTargets(key string, v *Variant) {
 	for i, name := range v.Targets {
 		at := element(key+".targets", i)
-		if !c.hasTarget(name) {
+		if c.misnamed() && !c.hasTarget(name) {
+			continue // it may be the one that is misspelt
+		} else if !c.hasTarget(name) {
 			c.add(at, didYouMean(name, c.targetNames()), "%q has no table [[target]]", name)
 		} else if err := v.variant().On(netproto.Target(name)); err != nil {
 			c.add(at, "take it out", "%v", err)
@@ -58,6 +62,16 @@ func (c *checker) variantTargets(key string, v *Variant) {
 	if len(v.Targets) == 0 && len(c.p.Targets) > 0 {
 		c.add(key, "take it out, or add a target that can", "no target can have it")
 	}
+}
+
+// misnamed reports whether a target has a name that is none.
+func (c *checker) misnamed() bool {
+	for i := range c.p.Targets {
+		if c.isBroken(element("target", i) + ".name") {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *checker) variantBuilds(key string, v *Variant) {
@@ -93,6 +107,7 @@ func (c *checker) variantBuilds(key string, v *Variant) {
 func (c *checker) builds() (list []Build) {
 	for i, t := range c.p.Targets {
 		plain := c.build(t, Variant{}, Target{})
+		c.config("client.settings", plain.Config)
 		c.beside(element("target", i)+".companions", plain)
 		list = append(list, plain)
 		for j, v := range c.p.Variants {
@@ -109,6 +124,7 @@ func (c *checker) builds() (list []Build) {
 			}
 			b := c.build(t, v, own)
 			c.beside(key+".companions", b)
+			c.config(element("variant", j)+".settings", b.Config)
 			list = append(list, b)
 		}
 	}

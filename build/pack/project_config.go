@@ -54,6 +54,7 @@ func (p *Project) config(v Variant) string {
 	} else {
 		values["ClientNetwork.ServerHost"] = host
 	}
+	maps.DeleteFunc(values, func(_ string, v any) bool { return isNothing(v) })
 	for _, list := range [][]setting{flatten(p.Client.Settings), flatten(v.Settings)} {
 		for _, s := range list {
 			values[s.name] = s.value
@@ -64,32 +65,28 @@ func (p *Project) config(v Variant) string {
 	}
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if value := valueText(values[name]); value != "" {
-			fmt.Fprintf(&text, "%s = %s\n", name, value)
-		}
+		fmt.Fprintf(&text, "%s = %s\n", name, valueText(values[name]))
 	}
 	return text.String()
 }
 
-// valueText is a value as TOML; empty for what says nothing. Texts of several lines without three quotes stay as they are,
-// which is shorter: the area is small, and a trusted root is most of it.
+// isNothing reports whether a description left a value out.
+func isNothing(value any) bool {
+	if list, is := value.([]string); is {
+		return len(list) == 0
+	}
+	return value == ""
+}
+
+// valueText is a value as TOML. Texts of several lines without three quotes stay as they are, which is shorter: the area is
+// small, and a trusted root is most of it.
 func valueText(value any) string {
-	switch v := value.(type) {
-	case string:
-		if v == "" {
-			return ""
-		}
-		if strings.Contains(v, "\n") && !strings.Contains(v, "'''") && !strings.Contains(v, "\r") {
-			return "'''\n" + v + "'''"
-		}
-	case []string:
-		if len(v) == 0 {
-			return ""
-		}
+	if text, is := value.(string); is && strings.Contains(text, "\n") && !strings.Contains(text, "'''") && !strings.Contains(text, "\r") {
+		return "'''\n" + text + "'''"
 	}
 	text, err := toml.Marshal(map[string]any{"v": value})
 	if err != nil {
-		return ""
+		return `""` // a value of TOML can always be written; a check refuses this one
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(string(text), "v = "), "\n")
 }
