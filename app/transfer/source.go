@@ -64,6 +64,9 @@ type Options struct {
 	Product, Channel, Target string // an empty product is the only one that the list has; an empty channel is DefaultChannel
 	HostABI                  uint32 // of this program
 	HostBuild                uint64
+	// Renew reports whether the install takes the program itself from a release, when the release or the server needs a newer
+	// one; nil is never.
+	Renew func() bool
 
 	Language string            // of release notes
 	Notes    func(text string) // is told the release notes of what is fetched, from a goroutine of Fetch; nil for nobody
@@ -125,6 +128,7 @@ type Source struct {
 	begin    *beginning                // of the same, while it is looked at
 	made     *madeContents             // what a set patch made on the way to the listing; nil for nothing
 	brought  map[release.Digest][]byte // the verified set patch that came with a sequel
+	renewing bool                      // the program comes alone
 	failures map[failure]int           // over all attempts
 
 	valve valve
@@ -171,6 +175,9 @@ func NewSource(o Options) (*Source, error) {
 func (s *Source) List(context.Context) ([]release.File, error) {
 	if s.listing == nil {
 		return nil, errUnlisted
+	}
+	if s.renewing {
+		return s.hosts(), nil
 	}
 	return s.listing.Files(), nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"sync"
@@ -28,6 +27,7 @@ func (s *Source) Connect(ctx context.Context) (compat.Judgement, error) {
 	if err := s.Close(); err != nil {
 		return compat.Judgement{}, s.fault(err)
 	}
+	s.renewing = false
 	judgement, err := s.connect(ctx)
 	if err != nil || !transfers(judgement.Verdict) || judgement.Verdict == compat.Accept {
 		s.setSequel(nil)
@@ -71,6 +71,9 @@ var (
 // judge puts together what the mirrors and the server said. err is that of the mirrors; without mirrors, or if they were of
 // no use, the server's own folder is looked at.
 func (s *Source) judge(ctx context.Context, d dialed, err error) (compat.Judgement, error) {
+	if j, renewed := s.refusedAsOld(ctx, d, err); renewed {
+		return j, nil
+	}
 	ahead := d.err == nil && d.judgement.Verdict == compat.Maintenance && (len(s.o.Ways) > 0 || d.way != nil)
 	if d.err == nil && !transfers(d.judgement.Verdict) && !ahead {
 		s.listing = nil
@@ -119,6 +122,8 @@ func (s *Source) found(ctx context.Context, d dialed, err error) (compat.Judgeme
 	switch lacks, err := s.lacksModule(ctx); {
 	case err != nil:
 		return j, err
+	case s.renewing:
+		j.Verdict = compat.UpdateResources
 	case lacks || d.err == nil && d.judgement.Verdict == compat.UpdateBinaries:
 		j.Verdict = compat.UpdateBinaries
 	case s.head.Listing.Sum != s.have.Listing.Sum:
@@ -171,6 +176,9 @@ func (s *Source) look(ctx context.Context) error {
 		return err
 	}
 	s.note(func(r *Report) { r.Release = s.head })
+	if s.renewing {
+		return nil // what is installed stays what it is
+	}
 	s.memory.remember(known{
 		Identity: s.o.Disk.Identity(s.listing.Files()), Product: answer.query.Product, Channel: s.o.Channel, Target: s.o.Target,
 		Number: s.head.Number, Head: object(s.present(answer).Head), Listing: object{s.head.Listing.Sum, s.head.Listing.Size},
@@ -324,15 +332,18 @@ func (s *Source) choose(ctx context.Context, answer trusted) error {
 		s.listing = s.old
 		return nil
 	}
-	if s.head.HostABI > s.o.HostABI || s.head.HostBuild > s.o.HostBuild {
-		return fmt.Errorf("%w: host ABI %d and build %d, this has %d and %d", errHostTooOld, s.head.HostABI, s.head.HostBuild, s.o.HostABI, s.o.HostBuild)
+	if err := s.checkHost(); err != nil {
+		return err
 	}
 	s.o.Log.Info().Uint64("from", s.have.Number).Uint64("to", s.head.Number).Str("version", s.head.Version).Bool("down", answer.Down).
 		Bool("fresh", answer.Fresh).Msg("another release is for us")
 	if err := s.identify(ctx, answer); err != nil {
 		return err
 	}
-	return s.findListing(ctx)
+	if err := s.findListing(ctx); err != nil {
+		return err
+	}
+	return s.renewed(ctx)
 }
 
 // lacksModule reports whether a native module of the listing is not on the disk as it should be.
