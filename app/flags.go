@@ -71,7 +71,7 @@ Settings stand in <name of this program>.toml beside it: ClientNetwork.ServerHos
 ClientNetwork.Tls, ClientNetwork.TlsCa, ClientNetwork.TlsName, ClientNetwork.Proxy, ClientNetwork.ProxyOnly,
 Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Client.UserWritablePath, Client.GameName,
 Client.OfflineAfter, Release.Urls, Release.Product, Release.Channel, Release.TrustedRoot, Release.Bandwidth,
-Baking.ClientResources, Baking.CacheResources, Compatibility.Manifest, Compatibility.LogicVersion,
+Update.Host, Baking.ClientResources, Baking.CacheResources, Compatibility.Manifest, Compatibility.LogicVersion,
 Compatibility.ClientPatch, Compatibility.BuildTime, Compatibility.BuildNumber, Compatibility.BuildId, Compatibility.Branch,
 Compatibility.Account, Compatibility.Development, Remote.Profile, Remote.Profiles. Flags go before settings. The log is <name of this program>.log.
 

@@ -45,6 +45,9 @@ type settings struct {
 		TrustedRoot string   // root.json that they lead back to, relative to the install folder; default: the one built in
 		Bandwidth   string   // bytes a second that they may take, such as "2M"; default: no limit
 	}
+	Update struct {
+		Host bool // the program itself is updated with the game, where it can be; default: it stays as it is
+	}
 	Baking struct {
 		ClientResources string // folder of the packs, default Resources
 		CacheResources  string // folder of the hash cache, default Cache
