@@ -82,6 +82,7 @@ var imports = map[string]row{
 	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/den", "netproto/launcher", "netproto/release", "platform", "runtime/..."}, others: []string{kong, toml}},
 	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "platform/faultfs", "runtime/...", "app/install", "app/update"}, others: []string{sys, toml}},
 	"build/demo":                 {ours: []string{".", "build/pack/archive", "build/pack/bundle", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample", "runtime/sample/protocol"}, others: []string{image, sys}},
+	"build/wine":                 {ours: []string{"build/qa", "platform"}},
 	"build/soak":                 {ours: []string{"build/qa", "netproto", "netproto/release", "netproto/server", "netproto/transporttest"}},
 	"build/remote":               {ours: []string{"netproto/den", "netproto/launcher", "platform"}},
 	"build/publish":              {ours: []string{"app/transfer", "netproto", "netproto/release", "netproto/chunk", "platform"}, others: []string{toml, minio}},

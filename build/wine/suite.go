@@ -1,0 +1,34 @@
+package wine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Build is `go build` or, with flags that say so, `go test -c` of a package for Windows, without cgo, as output. dir is a
+// folder of the module.
+func Build(ctx context.Context, dir, pkg, output string, flags ...string) error {
+	args := append(flags[:len(flags):len(flags)], "-buildvcs=false", "-o", output, pkg)
+	if len(flags) == 0 || flags[0] != "test" {
+		args = append([]string{"build"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=windows", "GOARCH=amd64")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s for Windows: %w\n%s", args[0], err, said)
+	}
+	return nil
+}
+
+// Compile makes a Windows program or library of C sources with the C compiler's flags.
+func Compile(ctx context.Context, output string, args ...string) error {
+	cmd := exec.CommandContext(ctx, Compiler, append([]string{"-std=c11", "-O2", "-Wall", "-Wextra", "-s", "-o", output}, args...)...)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("compile %s for Windows: %w\n%s", filepath.Base(output), err, said)
+	}
+	return nil
+}
