@@ -4,9 +4,11 @@
 #
 # On Debian and its relatives missing packages are installed when this user may do so without being asked for a password,
 # otherwise the command to run is printed. On other systems it says what is needed. Exit code 1: the build can't work.
-# With the argument "bench" it also sees to the programs that `make bench` compares with, with "peers" to those of
+# Tools for packages and for other systems are installed, too; of these what can't be had is named, and the tests that need
+# it are skipped. With the argument "bench" it also sees to the programs that `make bench` compares with, with "peers" to those of
 # `make bench-delta` and `make bench-net`; of the latter what can't be installed is named, and not compared with.
 set -eu
+# shellcheck disable=SC2086 # lists of packages are words
 
 # What the client's window links against (X11 and Wayland), and the C compiler.
 build_packages="gcc libc6-dev make pkg-config libgl-dev libegl-dev libgles-dev libx11-dev libxcursor-dev
@@ -19,6 +21,10 @@ corpus_packages="npm tar zip"
 # What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen; and the browser
 # that the server's dashboard is tested in.
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-utils strace chromium"
+# What builds programs for other systems and runs those for Windows; what makes packages, signs them and reads them back.
+other_systems="gcc-mingw-w64-x86-64 wine wine64 gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
+package_tools="nsis wixl msitools osslsigncode minisign gnupg openssh-client openssl rpm cpio zip unzip zstd lintian man-db
+desktop-file-utils appstream squashfs-tools icnsutils imagemagick"
 # The same for build systems that are not Debian, by the names that pkg-config knows.
 build_modules="gl egl glesv2 x11 xcursor xrandr xinerama xi xxf86vm xkbcommon wayland-client wayland-cursor wayland-egl"
 
@@ -60,28 +66,36 @@ as_root() {
 	fi
 }
 
-# peers installs one after the other what updates are compared with, so that one that does not exist takes no other with it.
+# peers installs what updates are compared with.
 peers() {
 	wanted=""
 	without_commands rsync zsync casync bsdiff xdelta3 zstd nginx curl ip && wanted=$peer_packages
 	without_commands npm tar zip && wanted="$wanted $corpus_packages"
-	[ -n "$wanted" ] || return 0
-	# shellcheck disable=SC2086
-	wanted=$(missing_packages $wanted)
+	without_commands nginx && fresh_nginx=yes || fresh_nginx=""
+	optional "it is not compared with" $wanted
+	quiet_nginx
+}
+
+# optional CONSEQUENCE PACKAGE…: installs those that are missing, together if that works, otherwise one after the other, so
+# that one that does not exist takes no other with it. Of each that can't be installed it says what follows from that.
+optional() {
+	consequence=$1
+	shift
+	[ $# -gt 0 ] || return 0
+	wanted=$(missing_packages "$@")
 	[ -n "$wanted" ] || return 0
 	if ! as_root; then
-		say "these are missing, and what they make is not compared with; to get them:"
-		say "  sudo apt-get update && sudo apt-get install -y --no-install-recommends $wanted"
+		for package in $wanted; do say "$package is MISSING: $consequence"; done
+		say "to get them: sudo apt-get update && sudo apt-get install -y --no-install-recommends $wanted"
 		return 0
 	fi
-	without_commands nginx && fresh_nginx=yes || fresh_nginx=""
+	say "installing $wanted"
 	$root apt-get update -qq || say "the package lists could not be refreshed; trying with those at hand"
+	install="$root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends"
+	$install $wanted >/dev/null 2>&1 && return
 	for package in $wanted; do
-		say "installing $package"
-		$root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package" >/dev/null ||
-			say "$package can't be installed; it is not compared with"
+		$install "$package" >/dev/null || say "$package CAN'T BE INSTALLED: $consequence"
 	done
-	quiet_nginx
 }
 
 # quiet_nginx stops a web server that came with the program: only the program is wanted.
@@ -92,11 +106,9 @@ quiet_nginx() {
 }
 
 debian() {
-	# shellcheck disable=SC2086 # the lists are words
 	missing=$(missing_packages $build_packages $run_packages)
 	fresh_nginx=""
 	if [ "${1:-}" = bench ] && without_commands nginx curl; then
-		# shellcheck disable=SC2086
 		missing="$missing$(missing_packages $bench_packages)"
 		without_commands nginx && fresh_nginx=yes
 	fi
@@ -104,7 +116,12 @@ debian() {
 		peers
 		return 0
 	fi
-	[ -n "$missing" ] || return 0
+	[ -z "$missing" ] || required
+	optional "the tests that need it are SKIPPED" $other_systems $package_tools
+}
+
+# required installs what is in $missing, or ends this with what to do.
+required() {
 	install="apt-get install -y --no-install-recommends $missing"
 	if ! as_root; then
 		say "packages are missing and this user can't install them without a password. Run:"
@@ -112,7 +129,6 @@ debian() {
 		exit 1
 	fi
 	say "installing $missing"
-	# shellcheck disable=SC2086
 	$root apt-get update -qq || say "the package lists could not be refreshed; trying with those at hand"
 	if ! $root env DEBIAN_FRONTEND=noninteractive $install >/dev/null; then
 		say "the installation did not work. Run it by hand to see why:"
@@ -132,7 +148,7 @@ other_unix() {
 			pkg-config --exists "$module" || missing="$missing $module"
 		done
 	fi
-	for tool in Xvfb xdotool xmessage strace; do
+	for tool in Xvfb xdotool xmessage strace wine x86_64-w64-mingw32-gcc makensis wixl osslsigncode clang; do
 		have "$tool" || say "$tool is missing: the tests and benches that need it will say so and be skipped"
 	done
 	[ -n "$missing" ] || return 0
