@@ -91,6 +91,7 @@ var imports = map[string]row{
 	"build/pack":                 {ours: []string{"app/settings", "build/pack/bundle", "netproto", "netproto/release"}, others: []string{toml}},
 	"build/pack/bundle":          {ours: []string{"netproto", "netproto/release"}},
 	"build/pack/pe":              {others: []string{"github.com/tc-hib/winres"}},
+	"build/pack/sign":            {ours: []string{"build/pack/pe"}, others: []string{sha}},
 	"build/pack/archive":         {ours: []string{"build/pack/bundle"}, others: []string{zstd}},
 	"build/pack/verify":          {others: []string{zstd}},
 	"build/pack/icon":            {others: []string{image}},

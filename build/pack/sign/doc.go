@@ -1,0 +1,134 @@
+// Package sign puts signatures on what a release is made of, and keeps keys for tests out of it.
+//
+// Three systems want three things:
+//
+//	Windows   Authenticode inside each program, library and installer: by osslsigncode with a certificate and its key or a
+//	          PKCS #12 file, or by a command of one's own (a signing service, a hardware token). Sign replaces the file.
+//	Linux     an OpenPGP signature in a file of its own beside a package, <package>.asc, or what a command writes to
+//	          <package>.sig. The package itself keeps every byte.
+//	macOS     codesign, notarytool and stapler, which exist on a Mac only; here their command lines are shown.
+//
+// A file is signed once: after everything else that changes it, before anything is packed that holds it. It is signed beside
+// itself, looked at, and only then takes its own name, so that a file with a fault keeps what it had. Looked at means: nothing
+// changed but what signing changes (package pe), the signature names a certificate that players can be shown, and, where an
+// authority is given, osslsigncode verifies all of it.
+//
+// Refused, unless test signatures are asked for by name (Options.Test), is a certificate that
+//
+//   - is signed by itself, or is that of an authority,
+//   - says in its common name or unit, or in those of its authority, that it is for tests: one of the words test, tests,
+//     testing, development, dummy, snakeoil, untrusted,
+//   - has expired or is not valid yet,
+//   - is not for signing code (extended key usage), or has an RSA key of less than 2048 bits.
+//
+// An OpenPGP key is refused for the words in its user's name, for having expired, and for being revoked. With test signatures,
+// Signed says why they are no others, and packagers add TestMark to the names of what they make.
+//
+// Secrets come from the environment only: a description names variables. A command sees the usual variables and those that are
+// named for it, and no others; passwords are handed to osslsigncode in a file that only this user can read, never in arguments,
+// which everybody can list. Whatever a tool prints is shown without secrets, in the usual encodings too (Secrets). Tools have no
+// terminal to ask at, and end with the context, together with what they have started.
+//
+// With an RSA key and without a timestamp server, equal files get equal signatures: Options.Time is the time that is signed
+// where osslsigncode can be told one. ECDSA keys, timestamps and OpenPGP make each signature another.
+package sign
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// TestMark goes into the names of files whose signatures are for tests.
+const TestMark = "TEST-SIGNED"
+
+// Options are what all signers have in common. The zero value takes the environment and the clock of this process.
+type Options struct {
+	Look func(variable string) (value string, there bool) // the environment; nil: that of this process
+	Now  func() time.Time                                 // nil: the clock
+	Test bool                                             // take certificates and keys that are for tests
+	Name string                                           // what is signed, as Windows shows it in questions: the game's nice name
+	URL  string                                           // its web address; may be empty
+	Time time.Time                                        // signing time that programs state; zero: the clock
+	Temp string                                           // folder for temporary files; empty: the system's
+	Log  zerolog.Logger                                   // every tool, with its arguments and what it prints; the zero value discards
+}
+
+func (o Options) look(variable string) (string, bool) {
+	if o.Look == nil {
+		return os.LookupEnv(variable)
+	}
+	return o.Look(variable)
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// Signed says what was signed and by whom.
+type Signed struct {
+	File      string
+	Unsigned  [32]byte // SHA-256 of the file as it was before
+	Signer    string   // subject of the certificate, or the key's user
+	Reasons   []string // why this is a test signature; empty for a proper one
+	Unchecked string   // why nobody looked at the signature; empty where somebody did
+}
+
+// Test reports whether the signature is good for tests only.
+func (s Signed) Test() bool { return len(s.Reasons) > 0 }
+
+// Error is a fault that a person can do something about.
+type Error struct {
+	What string // what went wrong, and where
+	Next string // what to do about it; may be empty
+	Err  error  // why; may be nil
+}
+
+func (e *Error) Error() string {
+	text := e.What
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	if e.Next != "" {
+		text += "; " + e.Next
+	}
+	return text
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+func wrong(next, what string, args ...any) error {
+	return &Error{What: fmt.Sprintf(what, args...), Next: next}
+}
+
+func because(err error, next, what string, args ...any) error {
+	return &Error{What: fmt.Sprintf(what, args...), Next: next, Err: err}
+}
+
+// TestKeyError says why a release is not signed with a certificate or key.
+type TestKeyError struct {
+	Signer  string
+	Reasons []string
+}
+
+func (e *TestKeyError) Error() string {
+	text := fmt.Sprintf("%q is not fit to sign a release", e.Signer)
+	for i, reason := range e.Reasons {
+		text += map[bool]string{true: ": ", false: ", "}[i == 0] + reason
+	}
+	return text + "; to try packages out with it, ask for test signatures (--test-signing)"
+}
+
+// admit refuses what is for tests, unless that is wanted.
+func (o Options) admit(signer string, reasons []string) error {
+	if len(reasons) == 0 || o.Test {
+		return nil
+	}
+	return &TestKeyError{Signer: signer, Reasons: reasons}
+}

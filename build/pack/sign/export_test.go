@@ -1,0 +1,4 @@
+package sign
+
+// Probe is the program that Check signs.
+var Probe = probe

@@ -1,0 +1,211 @@
+package sign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	// maxOutput is how many bytes of what a tool prints are kept, of the end: there tools say what went wrong.
+	maxOutput = 64 << 10
+	// maxLines is how many lines of that an error repeats.
+	maxLines = 20
+	// outputGrace is how long the output of a tool that was ended is waited for.
+	outputGrace = 2 * time.Second
+)
+
+// usual are the variables that every tool gets: what programs need to find their files, their user, and the network. The
+// rest of the environment is nobody's business, as it may hold secrets that are meant for others.
+var usual = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+	"SystemRoot", "SystemDrive", "windir", "ComSpec", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "USERNAME", "APPDATA", "LOCALAPPDATA",
+	"ProgramData", "ProgramFiles", "ProgramFiles(x86)", "ProgramW6432", "PROCESSOR_ARCHITECTURE",
+}
+
+// tool is one call of another program.
+type tool struct {
+	program string
+	args    []string
+	env     []string // names of variables that it gets beside the usual ones
+	install string   // what to do when it is missing
+}
+
+// run calls a tool and gives what it printed, masked. An error holds the end of it.
+func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, error) {
+	path, err := exec.LookPath(t.program)
+	if err != nil {
+		return "", because(err, t.install, "%s is missing", t.program)
+	}
+	env, err := o.environment(t.env)
+	if err != nil {
+		return "", err
+	}
+	var out tail
+	cmd := exec.CommandContext(ctx, path, t.args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &out, outputGrace
+	contain(cmd)
+	if err = cmd.Run(); errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it ended well and left something running, which nobody waits for
+	}
+	text := out.masked(secrets)
+	line := secrets.Mask(shellLine(append([]string{t.program}, t.args...)))
+	o.Log.Debug().Str("command", line).Str("output", text).AnErr("error", err).Msg("tool")
+	if ctx.Err() != nil {
+		return text, because(context.Cause(ctx), "", "%s was stopped", t.program)
+	}
+	if err != nil {
+		return text, &Error{What: fmt.Sprintf("%s: %v", line, err), Next: lastLines(text)}
+	}
+	return text, nil
+}
+
+// environment is the usual variables and those that are named, which have to be there.
+func (o Options) environment(names []string) ([]string, error) {
+	var env []string
+	for _, name := range usual {
+		if value, there := o.look(name); there {
+			env = append(env, name+"="+value)
+		}
+	}
+	for _, name := range names {
+		value, there := o.look(name)
+		if !there {
+			return nil, missingVariable(name)
+		}
+		env = append(env, name+"="+value)
+	}
+	return env, nil
+}
+
+func missingVariable(name string) error {
+	return wrong("set it, or leave it out of the description of the packages", "the variable %s is not set", name)
+}
+
+// need gives the value of a variable that a description names.
+func (o Options) need(name string) (string, error) {
+	value, there := o.look(name)
+	if !there || value == "" {
+		return "", missingVariable(name)
+	}
+	return value, nil
+}
+
+// lastLines is the end of what a tool has said, for the end of an error.
+func lastLines(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "it said nothing"
+	}
+	lines := strings.Split(text, "\n")
+	return "it said:\n" + strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	data []byte
+	cut  bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.data = append(t.data, p...)
+	if len(t.data) > 4*maxOutput {
+		t.data = append(t.data[:0], t.data[len(t.data)-2*maxOutput:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+// masked is the text without secrets; where its beginning was cut off, without as much as the rest of a secret could be.
+// Secrets are looked for in what was printed, and again in what is left of it without control characters.
+func (t *tail) masked(secrets *Secrets) string {
+	text, mark := string(t.data), ""
+	if t.cut {
+		text, mark = text[min(len(text), 2*secrets.longest()):], "…"
+	}
+	text = secrets.Mask(printable(secrets.Mask(text)))
+	return mark + text[max(0, len(text)-maxOutput):]
+}
+
+// shellLine is a command as one would type it.
+func shellLine(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = arg
+		if arg == "" || strings.ContainsFunc(arg, needsQuotes) {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func needsQuotes(r rune) bool {
+	return r <= ' ' || strings.ContainsRune("\"'`$&|;<>()*?[]#~!{}\\", r)
+}
+
+// command is a program of a packager's own. Placeholders in its arguments are replaced, none of them by a shell.
+type command struct {
+	line []string
+	env  []string
+}
+
+// newCommand takes the line and the variables of a description.
+func newCommand(line, env []string, secrets *Secrets, o Options) (*command, error) {
+	if line[0] == "" {
+		return nil, wrong("name the program first", "the command to sign with is empty")
+	}
+	for _, name := range env {
+		value, err := o.need(name)
+		if err != nil {
+			return nil, err
+		}
+		secrets.Add(value)
+	}
+	return &command{line: line, env: env}, nil
+}
+
+// tool is the call with values for the placeholders, {file} and so on. A line without {file} gets it as its last argument.
+func (c *command) tool(values map[string]string) tool {
+	args := make([]string, 0, len(c.line))
+	named := false
+	for _, arg := range c.line[1:] {
+		named = named || strings.Contains(arg, "{file}")
+		args = append(args, fill(arg, values))
+	}
+	if !named {
+		args = append(args, values["file"])
+	}
+	return tool{program: c.line[0], args: args, env: c.env, install: "install it, or name another one to sign with"}
+}
+
+// fill replaces every placeholder once, so that a value which looks like one stays as it is.
+func fill(text string, values map[string]string) string {
+	var pairs []string
+	for name, value := range values {
+		pairs = append(pairs, "{"+name+"}", value)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// look says whether the program of a command can be found.
+func (c *command) look() error {
+	if _, err := exec.LookPath(c.line[0]); err != nil && !errors.Is(err, exec.ErrDot) {
+		return because(err, "install it, or name another one to sign with", "%s is missing", c.line[0])
+	}
+	return nil
+}
+
+// inFolder calls do with a temporary folder of this user alone, and removes it.
+func (o Options) inFolder(do func(dir string) error) (err error) {
+	dir, err := os.MkdirTemp(o.Temp, "sign-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	return do(dir)
+}
