@@ -138,7 +138,7 @@ func TestSignWithPKCS12(t *testing.T) {
 	}
 	alone(t, file, temp)
 
-	env["PASSWORD"] = "another password"
+	env["PASSWORD"], file = "another password", programFile(t)
 	before, _ := os.ReadFile(file)
 	a := signer(t, spec, sign.Options{Look: env.look, Temp: temp})
 	for name, try := range map[string]func() error{
