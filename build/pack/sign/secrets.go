@@ -81,7 +81,10 @@ func withoutLines(text []byte) []byte {
 }
 
 // Mask gives a text without secrets. A secret that is broken into lines is found, too.
-func (s *Secrets) Mask(text string) string {
+func (s *Secrets) Mask(text string) string { return s.maskEnd(text, 0) }
+
+// maskEnd masks a text whose beginning was cut off. Its first bytes may be the rest of a secret: they are hidden in any case.
+func (s *Secrets) maskEnd(text string, first int) string {
 	if s == nil || text == "" {
 		return text
 	}
@@ -95,6 +98,9 @@ func (s *Secrets) Mask(text string) string {
 		}
 	}
 	hidden := make([]bool, len(text))
+	for i := range min(first, len(text)) {
+		hidden[i] = true
+	}
 	for _, form := range s.forms {
 		for at := 0; ; {
 			found := bytes.Index(plain[at:], form)

@@ -124,12 +124,12 @@ func (t *tail) Write(p []byte) (int, error) {
 // masked is the text without secrets; where its beginning was cut off, without as much as the rest of a secret could be.
 // Secrets are looked for in what was printed, and again in what is left of it without control characters.
 func (t *tail) masked(secrets *Secrets) string {
-	text, mark := string(t.data), ""
+	first := 0
 	if t.cut {
-		text, mark = text[min(len(text), 2*secrets.longest()):], "…"
+		first = 3 * secrets.longest() // with an end of line, of two bytes, behind each character
 	}
-	text = secrets.Mask(printable(secrets.Mask(text)))
-	return mark + text[max(0, len(text)-maxOutput):]
+	text := secrets.Mask(printable(secrets.maskEnd(string(t.data), first)))
+	return text[max(0, len(text)-maxOutput):]
 }
 
 // shellLine is a command as one would type it.
