@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -194,7 +193,7 @@ func (c *checker) near(name, full string) string {
 	folder := filepath.Dir(full)
 	f, err := os.Open(folder)
 	if err != nil {
-		return fmt.Sprintf("there is no folder %s either", cmp.Or(path.Dir(name), "."))
+		return fmt.Sprintf("there is no folder %s either: build it first, or correct the path", path.Dir(name))
 	}
 	defer f.Close()
 	siblings, _ := f.Readdirnames(maxSiblings) // it is only for advice

@@ -16,7 +16,7 @@ func (c *checker) variants() {
 		switch {
 		case v.variant() == netproto.Variant{}:
 			c.add(key, "give it profiling, opengl, headless or postfix", "is the plain build, which is there without saying so")
-		case c.isBroken(key+".profiling"), c.isBroken(key+".postfix"):
+		case c.isBroken(key + ".profiling"), c.isBroken(key + ".postfix"):
 			continue // nobody knows which one it is
 		case seen[base]:
 			c.add(key, "give one of them another postfix", "is the second one that is called %s", v.variant().Base(c.p.Game.Name))

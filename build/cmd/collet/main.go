@@ -29,6 +29,7 @@ type commands struct {
 	Modules modulesCommand `cmd:"" group:"try" help:"Compile the sample game's module in two releases."`
 	Remote  remoteCommand  `cmd:"" group:"device" help:"Put a working copy of a game on test devices, start it there, and watch its log."`
 	Release releaseCommand `cmd:"" group:"release" help:"Make releases of a game and say who gets them."`
+	Pack    packCommand    `cmd:"" group:"release" help:"Make what players and operators download, and check how it is described."`
 	Keys    keysCommand    `cmd:"" group:"release" help:"Make, rotate and rehearse the keys that sign releases."`
 	Compat  compatCommand  `cmd:"" group:"operate" help:"Say which versions of a game may connect, and find out why one may not."`
 	Doctor  doctorCommand  `cmd:"" group:"qa" help:"Look at an install: what state it is in and why, and what the next start will do. Changes nothing."`

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"collet/build/pack"
+)
+
+// packInitCommand is `collet pack init`.
+type packInitCommand struct {
+	Dir  string `arg:"" default:"." placeholder:"DIR" help:"The project's folder (default: ${default})."`
+	Name string `group:"what" placeholder:"NAME" help:"The game's name in files and folders (default: that of the folder)."`
+}
+
+// Help is what --help adds to the flags.
+func (packInitCommand) Help() string {
+	return `Writes collet.toml with a fresh upgrade code, by which Windows installers know earlier versions of this game for ever, and
+with what it finds in the folder: programs and modules that can be packed, their symbols and libraries, resource packs, a
+square picture for the icon, a splash, a root of signed releases, the server. A file that is there already stays as it is.
+
+  collet pack init
+  collet pack init ../lathe --name Lathe`
+}
+
+// Run writes the description.
+func (p packInitCommand) Run(c console) error {
+	found, err := pack.Look(p.Dir)
+	if err != nil {
+		return err
+	}
+	if p.Name != "" {
+		found.Name = p.Name
+	}
+	text, err := found.Text(rand.Reader, time.Now())
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(p.Dir, pack.DescriptionFile)
+	if err := writeNew(file, text); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "wrote %s\n", file)
+	tellFound(c.out, found)
+	fmt.Fprintf(c.out, "go through it, then: collet pack check%s\n", fileFlag(file))
+	return nil
+}
+
+// fileFlag is what a command needs to find a description.
+func fileFlag(file string) string {
+	if file == pack.DescriptionFile {
+		return ""
+	}
+	return " --file " + file
+}
+
+// writeNew writes a file that must not be there yet.
+func writeNew(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already, and its upgrade code must not change; move it away to begin anew", file)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
+}
+
+// tellFound says what the description names already.
+func tellFound(out io.Writer, s pack.Survey) {
+	for _, t := range s.Targets {
+		fmt.Fprintf(out, "  target %s: module %s%s\n", t.Name, t.Module, after(", host ", t.Host))
+	}
+	for _, k := range s.Packs {
+		fmt.Fprintf(out, "  pack %s: %s\n", k.Name, k.From)
+	}
+	for _, p := range s.Programs {
+		fmt.Fprintf(out, "  server %s: %s\n", p.Target, p.From)
+	}
+	for _, one := range []struct{ what, name string }{
+		{"icon", s.Icon}, {"splash", s.Splash}, {"trusted root", s.TrustedRoot}, {"server's settings", s.ServerSettings},
+	} {
+		if one.name != "" {
+			fmt.Fprintf(out, "  %s: %s\n", one.what, one.name)
+		}
+	}
+	if len(s.Targets) == 0 {
+		fmt.Fprintln(out, "  no programs that can be packed: the targets in it are examples")
+	}
+}
+
+// after puts a text behind another one, unless it is empty.
+func after(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}

@@ -1,0 +1,73 @@
+package pack
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+)
+
+// initText is a new description. Prose begins with "# ", and a key that is left out with "#" alone: without it the line is
+// good. A test holds it to the types.
+//
+//go:embed init.toml
+var initText string
+
+// start is what a new description is made of.
+type start struct {
+	Survey
+	Lower       string // the name in small letters
+	UpgradeCode string
+	Time        string
+}
+
+// Text is a new description with what was found, every other key explained and left out. random gives the upgrade code, and now
+// the day that packages are dated.
+func (s Survey) Text(random io.Reader, now time.Time) (string, error) {
+	code, err := newGUID(random)
+	if err != nil {
+		return "", err
+	}
+	tmpl, err := template.New("").Funcs(template.FuncMap{"q": quote, "list": quoteAll}).Parse(initText)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	err = tmpl.Execute(&text, start{
+		Survey: s, Lower: strings.ToLower(s.Name), UpgradeCode: code,
+		Time: now.UTC().Truncate(24 * time.Hour).Format(time.RFC3339),
+	})
+	return text.String(), err
+}
+
+// quote is text in the quotes that people write.
+func quote(text string) string {
+	quoted := strconv.Quote(text)
+	for _, foreign := range []string{`\x`, `\a`, `\v`} {
+		if strings.Contains(quoted, foreign) {
+			return valueText(text) // TOML spells these otherwise
+		}
+	}
+	return quoted
+}
+
+func quoteAll(list []string) string {
+	quoted := make([]string, len(list))
+	for i, text := range list {
+		quoted[i] = quote(text)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// newGUID is a random one: version 4 of RFC 9562.
+func newGUID(random io.Reader) (string, error) {
+	var b [16]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("make an upgrade code: %w", err)
+	}
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%X-%X-%X-%X-%X", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
+}

@@ -1,0 +1,231 @@
+package pack
+
+import (
+	"cmp"
+	"errors"
+	"image"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"collet/netproto"
+	"collet/netproto/release"
+	"collet/runtime/area"
+)
+
+// Survey is what lies in a project's folder and seems to belong into its description. Paths are relative to the folder, with
+// slashes; what was not found is empty.
+type Survey struct {
+	Name           string
+	Icon, Splash   string
+	TrustedRoot    string
+	ServerSettings string
+	Packs          []Pack
+	Targets        []Target
+	Programs       []Program
+}
+
+// caps of a survey: it gives advice, and nobody waits for it.
+const (
+	maxSurvey      = 20_000    // names that are looked at
+	maxSurveyDepth = 6         // folders below the project's
+	maxProgram     = 512 << 20 // bytes of a program
+)
+
+// Look surveys a folder. It follows no links, and passes over what can't be read and over names that begin with a dot.
+func Look(dir string) (Survey, error) {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return Survey{}, err
+	}
+	s := surveyor{dir: full}
+	s.Name = nameFrom(filepath.Base(full))
+	seen := 0
+	err = filepath.WalkDir(full, func(file string, e fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(full, file)
+		if relErr != nil || err != nil && rel == "." {
+			return errors.Join(err, relErr)
+		}
+		seen++
+		switch name := filepath.ToSlash(rel); {
+		case seen > maxSurvey:
+			return fs.SkipAll
+		case err != nil || name == ".":
+			return nil
+		case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || strings.Count(name, "/") >= maxSurveyDepth):
+			return fs.SkipDir
+		case e.IsDir():
+			return s.folder(name)
+		case e.Type().IsRegular():
+			s.file(name)
+		}
+		return nil
+	})
+	s.finish()
+	return s.Survey, err
+}
+
+// surveyor gathers a Survey.
+type surveyor struct {
+	Survey
+	dir       string
+	libraries []string // native libraries that are no modules
+	symbols   []string // .pdb
+}
+
+// nameFrom makes a name for a game out of that of a folder.
+func nameFrom(folder string) string {
+	name := strings.Map(func(r rune) rune {
+		if nameForm.MatchString("a" + string(r)) {
+			return r
+		}
+		return -1
+	}, folder)
+	name = strings.TrimLeft(name, "0123456789-_")
+	name = name[:min(len(name), maxName)]
+	if name == "" {
+		return "Game"
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// packFolders are where resources lie.
+var packFolders = []string{"resources", "packs"}
+
+// folder takes a folder of resources; what lies in it is not looked at.
+func (s *surveyor) folder(name string) error {
+	if !slices.Contains(packFolders, strings.ToLower(path.Base(path.Dir(name)))) {
+		return nil
+	}
+	s.Packs = append(s.Packs, Pack{Name: path.Base(name), From: name})
+	return fs.SkipDir
+}
+
+func (s *surveyor) file(name string) {
+	base := strings.ToLower(path.Base(name))
+	switch ext := path.Ext(base); {
+	case ext == ".png":
+		s.picture(name, base)
+	case base == "root.json" && s.TrustedRoot == "":
+		if data, err := os.ReadFile(s.full(name)); err == nil && len(data) <= release.MaxRoot {
+			if _, err := release.InspectRoot(data); err == nil {
+				s.TrustedRoot = name
+			}
+		}
+	case base == "collet-server.toml" || base == "server.toml":
+		s.ServerSettings = cmp.Or(s.ServerSettings, name)
+	case ext == ".zip" && slices.Contains(packFolders, strings.ToLower(path.Base(path.Dir(name)))):
+		s.Packs = append(s.Packs, Pack{Name: strings.TrimSuffix(path.Base(name), path.Ext(name)), From: name})
+	case ext == pdbExt:
+		s.symbols = append(s.symbols, name)
+	default:
+		s.program(name, base)
+	}
+}
+
+func (s *surveyor) full(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
+
+// picture takes the first square one for the icon, and one that says so for the splash.
+func (s *surveyor) picture(name, base string) {
+	if strings.HasPrefix(base, "splash") && s.Splash == "" {
+		s.Splash = name
+		return
+	}
+	f, err := os.Open(s.full(name))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	c, _, err := image.DecodeConfig(f)
+	if err == nil && c.Width == c.Height && c.Width >= minIcon && c.Width <= maxIcon && (s.Icon == "" || strings.HasPrefix(base, "icon") && !strings.HasPrefix(path.Base(s.Icon), "icon")) {
+		s.Icon = name
+	}
+}
+
+// program sorts programs and libraries of all systems: those with an area for settings are hosts and modules.
+func (s *surveyor) program(name, base string) {
+	targets := builtFor(s.full(name))
+	for _, t := range targets {
+		switch library := strings.EqualFold(path.Ext(base), t.LibraryExt()); {
+		case strings.HasPrefix(base, "collet-server") && !library:
+			s.Programs = append(s.Programs, Program{Target: string(t), From: name})
+		case !s.hasAreas(name) && library:
+			s.libraries = append(s.libraries, name)
+		case !s.hasAreas(name):
+		case library:
+			s.target(t).Module = cmp.Or(s.target(t).Module, name)
+		default:
+			s.target(t).Host = cmp.Or(s.target(t).Host, name)
+		}
+	}
+}
+
+// hasAreas reports whether packaging can fill a program.
+func (s *surveyor) hasAreas(name string) bool {
+	info, err := os.Stat(s.full(name))
+	if err != nil || info.Size() > maxProgram {
+		return false
+	}
+	data, err := os.ReadFile(s.full(name))
+	if err != nil {
+		return false
+	}
+	_, err = area.Find(data, area.Config)
+	return err == nil
+}
+
+// target is the one of this name, made if it is new.
+func (s *surveyor) target(t netproto.Target) *Target {
+	i := slices.IndexFunc(s.Targets, func(o Target) bool { return o.Name == string(t) })
+	if i < 0 {
+		i, s.Targets = len(s.Targets), append(s.Targets, Target{Name: string(t)})
+	}
+	return &s.Targets[i]
+}
+
+// finish gives targets their symbols and companions, and leaves out those without a module.
+func (s *surveyor) finish() {
+	s.Targets = slices.DeleteFunc(s.Targets, func(t Target) bool { return t.Module == "" })
+	slices.SortFunc(s.Targets, func(a, b Target) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Programs, func(a, b Program) int { return cmp.Compare(a.Target, b.Target) })
+	s.Programs = slices.CompactFunc(s.Programs, func(a, b Program) bool { return a.Target == b.Target })
+	s.Packs = distinct(s.Packs)
+	for i := range s.Targets {
+		t := &s.Targets[i]
+		if netproto.Target(t.Name).System() == netproto.Windows {
+			t.HostPDB, t.ModulePDB = s.symbolsOf(t.Host), s.symbolsOf(t.Module)
+			t.NoSymbols = t.ModulePDB == ""
+		}
+		for _, l := range s.libraries {
+			if path.Dir(l) == path.Dir(cmp.Or(t.Host, t.Module)) && slices.Contains(builtFor(s.full(l)), netproto.Target(t.Name)) {
+				t.Companions = append(t.Companions, l)
+			}
+		}
+	}
+}
+
+// symbolsOf finds game.pdb or game.dll.pdb beside game.dll.
+func (s *surveyor) symbolsOf(program string) string {
+	bare := strings.TrimSuffix(program, path.Ext(program))
+	for _, name := range s.symbols {
+		if program != "" && (strings.EqualFold(name, program+pdbExt) || strings.EqualFold(name, bare+pdbExt)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// distinct leaves out packs whose name another one has.
+func distinct(packs []Pack) (list []Pack) {
+	seen := map[string]bool{}
+	for _, p := range packs {
+		if !seen[folded(p.Name)] && len(list) < maxPacks {
+			list = append(list, p)
+		}
+		seen[folded(p.Name)] = true
+	}
+	return list
+}
