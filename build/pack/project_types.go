@@ -83,9 +83,10 @@ type Variant struct {
 
 // Server is what operators get.
 type Server struct {
-	Formats  []string  `toml:"formats"`  // Of `tar.gz`, `tar.zst`, `deb`, `container` (a folder with a Containerfile). Default: none.
-	Settings string    `toml:"settings"` // The server's settings file, packed as `collet-server.toml`.
-	Programs []Program `toml:"program"`  // The built server for each target that it is packed for. Required with `formats`.
+	Formats       []string  `toml:"formats"`       // Of `tar.gz`, `tar.zst`, `deb`, `container` (a folder with a Containerfile). Default: none.
+	Settings      string    `toml:"settings"`      // The server's settings file, packed as `collet-server.toml`.
+	Compatibility string    `toml:"compatibility"` // Compatibility version of the module, for the settings that are made where `settings` names none. Required then, with `formats`.
+	Programs      []Program `toml:"program"`       // The built server for each target that it is packed for. Required with `formats`.
 }
 
 // Program is the server's program for one target.

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"collet/build/pack"
+)
+
+// packMakeFlags say what to make of a description, and where.
+type packMakeFlags struct {
+	File string   `default:"collet.toml" placeholder:"FILE" help:"The description (default: ${default})."`
+	Out  string   `default:"packages" placeholder:"DIR" help:"Folder for what is made (default: ${default})."`
+	Only []string `placeholder:"TARGET/FORMAT" help:"Make these alone, such as Linux-x64/deb, 'Windows-*' or '*/zip'. May be repeated."`
+	Jobs int      `default:"0" placeholder:"N" help:"How many packages are made at a time (default: one for each processor)."`
+}
+
+// packAllCommand is `collet pack all`.
+type packAllCommand struct{ packMakeFlags }
+
+// Help is what --help adds to the flags.
+func (packAllCommand) Help() string {
+	return `Fills in and signs every program once, writes the resource packs, and makes every package that the description asks for. Each appears when
+it is complete; an interrupt leaves those that are. SHA256SUMS has the digests of them all.
+
+The same project gives the same bytes, whenever and wherever it is packed, as long as the description has a time or SOURCE_DATE_EPOCH is
+set. Signatures with a timestamp differ.
+
+  collet pack all
+  collet pack all --only 'Linux-*' --out /tmp/packages
+  collet pack verify packages /tmp/packages`
+}
+
+// Run makes everything.
+func (p packAllCommand) Run(ctx context.Context, c console) error { return p.make(ctx, c, true, true) }
+
+// packClientCommand is `collet pack client`.
+type packClientCommand struct{ packMakeFlags }
+
+// Help is what --help adds to the flags.
+func (packClientCommand) Help() string {
+	return `Makes the packages for players alone: archives and installers of every build that has a host. See collet pack all.`
+}
+
+// Run makes the packages for players.
+func (p packClientCommand) Run(ctx context.Context, c console) error {
+	return p.make(ctx, c, true, false)
+}
+
+// packServerCommand is `collet pack server`.
+type packServerCommand struct{ packMakeFlags }
+
+// Help is what --help adds to the flags.
+func (packServerCommand) Help() string {
+	return `Makes the packages for operators, and <game>-Release-<version>, the folder that collet release publish takes. A client that was packed
+from the same project downloads nothing from either. See collet pack all.
+
+  collet pack server --only release
+  collet release publish packages/Lathe-Release-1.4.2`
+}
+
+// Run makes the packages for operators.
+func (p packServerCommand) Run(ctx context.Context, c console) error {
+	return p.make(ctx, c, false, true)
+}
+
+func (p packMakeFlags) make(ctx context.Context, c console, clients, servers bool) error {
+	if p.Jobs < 0 {
+		return usageError{fmt.Errorf("--jobs %d: want 1 or more", p.Jobs)}
+	}
+	jobs := p.Jobs
+	if jobs == 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	project, err := pack.Load(p.File, os.Getenv)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	made, err := project.Make(ctx, pack.MakeOptions{
+		Out: p.Out, Clients: clients, Servers: servers, Only: p.Only, Jobs: jobs,
+		Report: func(a pack.Artefact) { printArtefact(c.out, a) },
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.out, "%d artefacts in %s; digests in %s; done in %v\n",
+		len(made), p.Out, filepath.Join(p.Out, pack.SumsFile), time.Since(begun).Round(10*time.Millisecond))
+	return err
+}
+
+// printArtefact tells of one that is done.
+func printArtefact(out io.Writer, a pack.Artefact) {
+	fmt.Fprintf(out, "%-60s %10s  %6.1f s\n", clean(a.Name), byteText(a.Size), a.Took.Seconds())
+}

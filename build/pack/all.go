@@ -1,0 +1,278 @@
+package pack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"collet/build/pack/bundle"
+	"collet/netproto"
+	"collet/netproto/release"
+)
+
+// MakeOptions is what to make.
+type MakeOptions struct {
+	Out     string   // folder of the artefacts; made if it is missing
+	Clients bool     // packages for players
+	Servers bool     // packages for operators, and the folder that releases are published from
+	Only    []string // patterns of <target>/<format> or <target>, as path.Match has them; empty for all
+	Jobs    int      // how many packages are made at a time; 0 is one
+
+	// Report is told of every artefact when it is done; never twice at a time. May be nil.
+	Report func(Artefact)
+}
+
+// Artefact is one package that was made.
+type Artefact struct {
+	Name  string // in the folder of the artefacts; that of a folder ends in a slash
+	Size  int64  // bytes, of a folder those of its files
+	Took  time.Duration
+	files []string // in the folder of the artefacts, with slashes: what SumsFile has of it
+}
+
+// workPrefix begins the name of the folder that everything grows in. It lies among the artefacts, so that they only have to be
+// renamed when they are done.
+const workPrefix = ".collet-pack-"
+
+// Make makes packages. Each is written whole or not at all. An error or the end of ctx stops the rest, leaves nothing half-done
+// behind, and leaves no SumsFile of what is not complete.
+func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err error) {
+	jobs, err := p.plan(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Out, 0o755); err != nil {
+		return nil, err
+	}
+	work, err := os.MkdirTemp(o.Out, workPrefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	sums, err := takeSums(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	m := &making{out: o.Out, work: work, report: o.Report}
+	if m.composition, err = p.compose(ctx, filepath.Join(work, "composed"), wantedTargets(jobs)); err != nil {
+		return nil, err
+	}
+	if err := m.run(ctx, jobs, max(1, o.Jobs)); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(m.made, func(a, b Artefact) int { return strings.Compare(a.Name, b.Name) })
+	return m.made, sums.write(ctx, o.Out, m.made)
+}
+
+// job makes one artefact.
+type job struct {
+	target netproto.Target
+	format string
+	all    bool // of all targets together
+	make   func(ctx context.Context, m *making) (Artefact, error)
+}
+
+// pattern is how --only sees it.
+func (j job) pattern() string { return string(j.target) + "/" + j.format }
+
+// plan lists the jobs, in the order of the description, and refuses patterns that choose none.
+func (p *Project) plan(o MakeOptions) ([]job, error) {
+	var all []job
+	if o.Clients {
+		all = append(all, p.clientJobs()...)
+	}
+	if o.Servers {
+		all = append(all, p.serverJobs()...)
+	}
+	if len(o.Only) == 0 {
+		return all, p.some(all)
+	}
+	used := make([]bool, len(o.Only))
+	var chosen []job
+	for _, j := range all {
+		take := false
+		for i, pattern := range o.Only {
+			is, err := matches(pattern, j)
+			if err != nil {
+				return nil, fmt.Errorf("%q: %w; want <target>/<format>, where * stands for anything", pattern, err)
+			}
+			take, used[i] = take || is, used[i] || is
+		}
+		if take {
+			chosen = append(chosen, j)
+		}
+	}
+	if i := slices.Index(used, false); i >= 0 {
+		return nil, fmt.Errorf("nothing is called %q; %s has %s", o.Only[i], p.File, patterns(all))
+	}
+	return chosen, nil
+}
+
+// some refuses to make nothing and call it done.
+func (p *Project) some(all []job) error {
+	if len(all) == 0 {
+		return fmt.Errorf("%s asks for no package of this kind: name hosts of targets, and formats", p.File)
+	}
+	return nil
+}
+
+func matches(pattern string, j job) (bool, error) {
+	if !strings.Contains(pattern, "/") {
+		return path.Match(pattern, string(j.target))
+	}
+	return path.Match(pattern, j.pattern())
+}
+
+func patterns(all []job) string {
+	var names []string
+	for _, j := range all {
+		if !slices.Contains(names, j.pattern()) {
+			names = append(names, j.pattern())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// wantedTargets says whose builds are needed; nil is all.
+func wantedTargets(jobs []job) func(netproto.Target) bool {
+	for _, j := range jobs {
+		if j.all {
+			return nil
+		}
+	}
+	return func(t netproto.Target) bool {
+		return slices.ContainsFunc(jobs, func(j job) bool { return j.target == t })
+	}
+}
+
+// making is one call of Make.
+type making struct {
+	*composition
+	out, work string
+
+	mu       sync.Mutex // guards what follows
+	report   func(Artefact)
+	made     []Artefact
+	offered  bundle.Tree // what servers offer, once a server has accepted it
+	settings settingsFile
+}
+
+// run does the jobs, some at a time. The first error stops the others, and is the one that is told.
+func (m *making) run(ctx context.Context, jobs []job, most int) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	slots := make(chan struct{}, most)
+	var group sync.WaitGroup
+	for _, j := range jobs {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() {
+			defer func() { <-slots }()
+			if err := m.one(ctx, j); err != nil {
+				stop(err)
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+func (m *making) one(ctx context.Context, j job) error {
+	begun := time.Now()
+	a, err := j.make(ctx, m)
+	if err != nil {
+		return fmt.Errorf("%s: %w", j.pattern(), err)
+	}
+	a.Took = time.Since(begun)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made = append(m.made, a)
+	if m.report != nil {
+		m.report(a)
+	}
+	return nil
+}
+
+// file makes an artefact that is one file: make gets a path to write to, and the file takes its name when it is complete.
+func (m *making) file(name string, make func(out string) error) (Artefact, error) {
+	a := Artefact{Name: name, files: []string{name}}
+	dir, err := os.MkdirTemp(m.work, "job-*")
+	if err != nil {
+		return a, err
+	}
+	grown := filepath.Join(dir, name)
+	if err := make(grown); err != nil {
+		return a, err
+	}
+	info, err := os.Stat(grown)
+	if err != nil {
+		return a, err
+	}
+	a.Size = info.Size()
+	beside, err := os.ReadDir(dir) // signatures stand beside what they sign
+	if err != nil {
+		return a, err
+	}
+	for _, e := range beside {
+		if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(m.out, e.Name())); err != nil {
+			return a, err
+		}
+		if e.Name() != name {
+			a.files = append(a.files, e.Name())
+		}
+	}
+	return a, nil
+}
+
+// folder makes an artefact that is a folder. What had its name before goes first: old files among new ones would be published.
+func (m *making) folder(name string, make func(dir string) error) (Artefact, error) {
+	a := Artefact{Name: name + "/"}
+	dir, err := os.MkdirTemp(m.work, "job-*")
+	if err != nil {
+		return a, err
+	}
+	grown, final := filepath.Join(dir, name), filepath.Join(m.out, name)
+	if err := errors.Join(os.Mkdir(grown, 0o755), os.Chmod(grown, 0o755)); err != nil {
+		return a, err
+	}
+	if err := make(grown); err != nil {
+		return a, err
+	}
+	err = filepath.WalkDir(grown, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, errRel := filepath.Rel(dir, file)
+		info, err := e.Info()
+		if err = errors.Join(err, errRel); err == nil {
+			a.Size += info.Size()
+			a.files = append(a.files, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err := errors.Join(err, os.RemoveAll(final)); err != nil {
+		return a, err
+	}
+	return a, os.Rename(grown, final)
+}
+
+// sumOf is the SHA-256 of a file in hexadecimal.
+func sumOf(ctx context.Context, name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	sum, err := release.SHA256.DigestOf(counted{ctx: ctx, r: f})
+	_, hex, _ := strings.Cut(sum.String(), ":")
+	return hex, errors.Join(err, f.Close())
+}

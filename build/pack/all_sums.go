@@ -1,0 +1,75 @@
+package pack
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"collet/build/pack/archive"
+)
+
+// SumsFile has the SHA-256 of every file that was made, as sha256sum writes and checks it.
+const SumsFile = "SHA256SUMS"
+
+// maxSums is the largest SumsFile in bytes that is read.
+const maxSums = 16 << 20
+
+// sums are digests in hexadecimal, by file.
+type sums map[string]string
+
+// takeSums reads the digests of what earlier calls made, and takes their file away until it is true again.
+func takeSums(out string) (sums, error) {
+	s, name := sums{}, filepath.Join(out, SumsFile)
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxSums)
+	for lines.Scan() {
+		if hex, file, is := strings.Cut(lines.Text(), "  "); is {
+			s[file] = hex
+		}
+	}
+	if err := errors.Join(lines.Err(), f.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, os.Remove(name)
+}
+
+// write puts the new artefacts in the place of those that had their names, drops what is not there any more, and writes the file.
+func (s sums) write(ctx context.Context, out string, made []Artefact) error {
+	for _, a := range made {
+		if folder, is := strings.CutSuffix(a.Name, "/"); is {
+			maps.DeleteFunc(s, func(file, _ string) bool { return strings.HasPrefix(file, folder+"/") })
+		}
+		for _, file := range a.files {
+			hex, err := sumOf(ctx, filepath.Join(out, filepath.FromSlash(file)))
+			if err != nil {
+				return err
+			}
+			s[file] = hex
+		}
+	}
+	maps.DeleteFunc(s, func(file, _ string) bool {
+		_, err := os.Lstat(filepath.Join(out, filepath.FromSlash(file)))
+		return err != nil
+	})
+	return archive.File(ctx, filepath.Join(out, SumsFile), func(f *os.File) error {
+		w := bufio.NewWriter(f)
+		for _, file := range slices.Sorted(maps.Keys(s)) {
+			fmt.Fprintf(w, "%s  %s\n", s[file], file)
+		}
+		return w.Flush()
+	})
+}

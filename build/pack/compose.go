@@ -1,0 +1,171 @@
+package pack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"collet/build/pack/bundle"
+	"collet/netproto"
+)
+
+// composition is what packages are made of: every program filled in and signed, every pack written, each once. Packages for players and
+// for servers are made of the same files, so a client that is as new as its server finds every byte that it is offered.
+type composition struct {
+	project *Project
+	dir     string // of the files that were made
+	sign    signers
+	client  []bundle.Entry // packs that clients have, in the order of the description
+	server  []bundle.Entry // packs that servers have beside them
+	builds  []composed
+
+	companions map[string]string // signed ones, by the path of the unsigned
+}
+
+// composed is a build whose files are ready.
+type composed struct {
+	Build
+	programs []bundle.Entry // what lies in a player's folder, without packs; nothing of a build without a host
+	payload  []bundle.Entry // what a server offers: the module and symbols, by their names
+}
+
+// compose fills an empty folder. wanted says which targets are needed; nil is all.
+func (p *Project) compose(ctx context.Context, dir string, wanted func(netproto.Target) bool) (*composition, error) {
+	s, err := p.signers()
+	if err != nil {
+		return nil, err
+	}
+	c := &composition{project: p, dir: dir, sign: s, companions: map[string]string{}}
+	if err := c.writePacks(ctx); err != nil {
+		return nil, err
+	}
+	for _, b := range p.Builds() {
+		if wanted != nil && !wanted(b.Target) {
+			continue
+		}
+		made, err := c.build(ctx, b)
+		if err != nil {
+			return nil, fmt.Errorf("%s for %s: %w", b.Base, b.Target, err)
+		}
+		c.builds = append(c.builds, made)
+	}
+	return c, nil
+}
+
+func (c *composition) writePacks(ctx context.Context) error {
+	for _, p := range c.project.Resources.Packs {
+		out := filepath.Join(c.dir, filepath.FromSlash(p.path()))
+		if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+			return err
+		}
+		if err := p.Write(ctx, out, nil); err != nil {
+			return err
+		}
+		e := bundle.Entry{Path: p.path(), Mode: bundle.Plain, From: out}
+		if p.ServerOnly {
+			c.server = append(c.server, e)
+		} else {
+			c.client = append(c.client, e)
+		}
+	}
+	return nil
+}
+
+// build makes the programs of one build. Module and host are programs to a file system alike: what an update puts in the module's
+// place may be run, too.
+func (c *composition) build(ctx context.Context, b Build) (composed, error) {
+	made := composed{Build: b}
+	folder := filepath.Join(c.dir, binariesFolder, string(b.Target))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return made, err
+	}
+	module, err := c.program(ctx, program{Build: b, from: b.Module, to: filepath.Join(folder, b.ModuleName()), pdb: b.ModulePDB, symbols: b.ModulePDBName()})
+	if err != nil {
+		return made, fmt.Errorf("module: %w", err)
+	}
+	made.payload = append(symbols(b.ModulePDBName(), b.ModulePDB), symbols(b.HostPDBName(), b.HostPDB)...)
+	made.payload = append(made.payload, module)
+	if b.Host == "" {
+		return made, nil
+	}
+	host, err := c.program(ctx, program{Build: b, from: b.Host, to: filepath.Join(c.dir, string(b.Target), b.Base, b.HostName()), pdb: b.HostPDB, symbols: b.HostPDBName(), host: true})
+	if err != nil {
+		return made, fmt.Errorf("host: %w", err)
+	}
+	made.programs = append([]bundle.Entry{host}, made.payload...)
+	for _, from := range b.Companions {
+		e, err := c.companion(ctx, b, from)
+		if err != nil {
+			return made, fmt.Errorf("companion: %w", err)
+		}
+		made.programs = append(made.programs, e)
+	}
+	return made, nil
+}
+
+// symbols is the file with symbols under the name that its program says; nothing where there are none.
+func symbols(name, from string) []bundle.Entry {
+	if from == "" {
+		return nil
+	}
+	return []bundle.Entry{{Path: name, Mode: bundle.Plain, From: from}}
+}
+
+// companion is another file beside the host, signed where it has to be. Builds that share one share the signed one.
+func (c *composition) companion(ctx context.Context, b Build, from string) (bundle.Entry, error) {
+	e := bundle.Entry{Path: filepath.Base(from), Mode: bundle.Plain, From: from}
+	if info, err := os.Stat(from); err != nil {
+		return e, err
+	} else if info.Mode()&0o111 != 0 {
+		e.Mode = bundle.Program
+	}
+	if !c.sign.wants(b.Target, from) {
+		return e, nil
+	}
+	if signed, known := c.companions[from]; known {
+		e.From = signed
+		return e, nil
+	}
+	e.From = filepath.Join(c.dir, "companions", fmt.Sprint(len(c.companions)), e.Path)
+	err := errors.Join(os.MkdirAll(filepath.Dir(e.From), 0o755), copyFile(ctx, e.From, from, bundle.Program, nil))
+	if err == nil {
+		err = c.sign.program(ctx, b.Target, e.From)
+	}
+	c.companions[from] = e.From
+	return e, err
+}
+
+// clientName is the base name of a client package's file: "Lathe-Client-Windows-win64_OpenGL".
+func (p *Project) clientName(b Build) string {
+	return p.Game.Name + "-Client-" + string(b.Target) + b.Base[len(p.Game.Name):]
+}
+
+// bundle is the package of a build for players.
+func (c *composition) bundle(of Build) (bundle.Bundle, error) {
+	for _, b := range c.builds {
+		if b.Target != of.Target || b.Base != of.Base {
+			continue
+		}
+		tree, err := bundle.NewTree(slices.Concat(b.programs, c.client)...)
+		return bundle.Bundle{
+			Product: c.project.Product(), Target: b.Target, Name: c.project.clientName(b.Build), Base: b.Base, Tree: tree,
+		}, err
+	}
+	return bundle.Bundle{}, fmt.Errorf("%s for %s was not composed", of.Base, of.Target)
+}
+
+// payload is what servers offer, and what releases are published from: Resources and PlatformBinaries.
+func (c *composition) payload() (bundle.Tree, error) {
+	entries := slices.Clone(c.client)
+	for _, b := range c.builds {
+		for _, e := range b.payload {
+			e.Path = path.Join(binariesFolder, string(b.Target), e.Path)
+			entries = append(entries, e)
+		}
+	}
+	return bundle.NewTree(entries...)
+}

@@ -1,0 +1,265 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/rs/zerolog"
+
+	"collet/build/pack/archive"
+	"collet/build/pack/bundle"
+	"collet/netproto"
+	"collet/netproto/server"
+)
+
+// Names in packages for servers.
+const (
+	serverProgram  = "collet-server"
+	serverSettings = "collet-server.toml" // beside the program; folders in it are relative to it
+	containerFile  = "Containerfile"
+	releaseTarget  = "release" // how --only calls the folder that releases are published from
+)
+
+// serverFormat is one way to pack a server.
+type serverFormat struct {
+	name    string
+	systems []string // that have it
+	make    func(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error)
+}
+
+var serverTable = []serverFormat{
+	{"tar.gz", []string{netproto.Linux, netproto.Windows, netproto.MacOS}, serverArchive("tar.gz", archive.TarGz)},
+	{"tar.zst", []string{netproto.Linux, netproto.Windows, netproto.MacOS}, serverArchive("tar.zst", archive.TarZst)},
+	{"container", []string{netproto.Linux}, serverContainer},
+}
+
+// serverJobs are the packages for operators: each program in every format that its system has. The folder for releases comes
+// with them.
+func (p *Project) serverJobs() (jobs []job) {
+	for _, program := range p.Server.Programs {
+		for _, f := range serverTable {
+			if !slices.Contains(p.Server.Formats, f.name) || !slices.Contains(f.systems, netproto.Target(program.Target).System()) {
+				continue
+			}
+			jobs = append(jobs, job{target: netproto.Target(program.Target), format: f.name, all: true, make: func(ctx context.Context, m *making) (Artefact, error) {
+				b, err := m.serverBundle(ctx, program)
+				if err != nil {
+					return Artefact{}, err
+				}
+				return f.make(ctx, m, b)
+			}})
+		}
+	}
+	return append(jobs, job{target: releaseTarget, format: "folder", all: true, make: releaseFolder})
+}
+
+// serverBundle is a package for operators before it has a format.
+func (m *making) serverBundle(ctx context.Context, program Program) (b bundle.Bundle, err error) {
+	offered, settings, err := m.offer(ctx)
+	if err != nil {
+		return b, err
+	}
+	target := netproto.Target(program.Target)
+	exe := bundle.Entry{Path: target.ProgramName(serverProgram), Mode: bundle.Program}
+	if exe.From, err = m.serverExe(ctx, target, program.From); err != nil {
+		return b, err
+	}
+	tree, err := offered.With(append(m.server, exe, bundle.Entry{Path: serverSettings, Mode: bundle.Plain, Data: settings.text})...)
+	if err == nil && target.System() == netproto.Linux {
+		tree, err = tree.With(bundle.Entry{Path: containerFile, Mode: bundle.Plain, Data: settings.container()})
+	}
+	name := m.project.Game.Name + "-Server"
+	return bundle.Bundle{Product: m.project.Product(), Target: target, Name: name + "-" + string(target), Base: name, Tree: tree}, err
+}
+
+// serverExe is the server's program, signed where programs of its system are.
+func (m *making) serverExe(ctx context.Context, target netproto.Target, from string) (string, error) {
+	dir, err := os.MkdirTemp(m.work, "server-*")
+	if err != nil {
+		return "", err
+	}
+	exe := filepath.Join(dir, target.ProgramName(serverProgram))
+	if err := copyFile(ctx, exe, from, bundle.Program, nil); err != nil {
+		return "", fmt.Errorf("server's program: %w", err)
+	}
+	return exe, m.sign.program(ctx, target, exe)
+}
+
+// settingsFile is what a server package's settings say.
+type settingsFile struct {
+	text  []byte
+	ports []int // on which the server listens
+}
+
+// offer is what servers offer, and the settings for it, which a server has accepted together.
+func (m *making) offer(ctx context.Context) (bundle.Tree, settingsFile, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.offered != nil {
+		return m.offered, m.settings, nil
+	}
+	tree, err := m.payload()
+	if err != nil {
+		return nil, settingsFile{}, err
+	}
+	text, err := m.project.serverSettings()
+	if err != nil {
+		return nil, settingsFile{}, err
+	}
+	dir := filepath.Join(m.work, "offered")
+	withSettings, err := tree.With(bundle.Entry{Path: serverSettings, Mode: bundle.Plain, Data: text})
+	if err == nil {
+		err = m.lay(ctx, withSettings, dir)
+	}
+	if err != nil {
+		return nil, settingsFile{}, err
+	}
+	ports, err := tryServer(ctx, filepath.Join(dir, serverSettings))
+	if err != nil {
+		return nil, settingsFile{}, fmt.Errorf("the server refuses %s: %w", m.project.settingsName(), err)
+	}
+	m.offered, m.settings = tree, settingsFile{text, ports}
+	return m.offered, m.settings, nil
+}
+
+func (p *Project) settingsName() string {
+	if p.Server.Settings == "" {
+		return "the settings made of server.compatibility"
+	}
+	return p.Server.Settings
+}
+
+// tryServer does what `collet-server check` does, as far as it can be done away from the server's machine: certificates, the
+// operator's store and a release folder of its own are there and not here.
+func tryServer(ctx context.Context, settings string) (ports []int, err error) {
+	set, err := server.LoadSettings(settings, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, port := range []int{set.Network.ServerPort, set.Network.TlsPort, set.Network.WebSocketPort} {
+		if port != 0 {
+			ports = append(ports, port)
+		}
+	}
+	if set.Release.Folder != "" {
+		return ports, nil
+	}
+	set.Compat = server.Defaults().Compat
+	catalogue, err := server.Open(ctx, set, zerolog.Nop())
+	if err != nil {
+		return nil, err
+	}
+	catalogue.Close()
+	return ports, nil
+}
+
+// serverSettings is the settings file of server packages: the given one, or one that says what can't be left out.
+func (p *Project) serverSettings() ([]byte, error) {
+	if p.Server.Settings != "" {
+		return os.ReadFile(p.Server.Settings)
+	}
+	if p.Server.Compatibility == "" {
+		return nil, fmt.Errorf("%s: name the server's settings in server.settings, or the module's compatibility version in server.compatibility", p.File)
+	}
+	var file struct {
+		CompatibilityVersion string
+		Baking               struct{ ClientResourceEntries []string }
+	}
+	file.CompatibilityVersion = p.Server.Compatibility
+	file.Baking.ClientResourceEntries = []string{}
+	for _, pack := range p.Resources.Packs {
+		if !pack.ServerOnly {
+			file.Baking.ClientResourceEntries = append(file.Baking.ClientResourceEntries, pack.Name)
+		}
+	}
+	text, err := toml.Marshal(file)
+	head := fmt.Sprintf("# Settings of the update server of %s %s. collet-server --help lists all of them.\n", p.Game.NiceName, p.Game.Version)
+	return append([]byte(head), text...), err
+}
+
+// containerText is the recipe of a container, for what lies beside it. The base can be another one; it needs a C library.
+var containerText = template.Must(template.New(containerFile).Parse(`# Build: podman build -t collet-server .        Run: podman run -p {{index . 0}}:{{index . 0}} collet-server
+ARG BASE=debian:stable-slim
+FROM ${BASE}
+WORKDIR /srv/collet
+COPY . .
+USER 65534:65534
+{{range .}}EXPOSE {{.}}
+{{end}}STOPSIGNAL SIGTERM
+ENTRYPOINT ["/srv/collet/collet-server", "--config", "/srv/collet/collet-server.toml"]
+`))
+
+func (s settingsFile) container() []byte {
+	var text bytes.Buffer
+	if err := containerText.Execute(&text, s.ports); err != nil {
+		panic(fmt.Sprintf("pack: internal error: %v", err)) // every server has a port
+	}
+	return text.Bytes()
+}
+
+// serverArchive packs a folder that is called as the server.
+func serverArchive(extension string, write func(context.Context, bundle.Tree, string, archive.Options) error) func(context.Context, *making, bundle.Bundle) (Artefact, error) {
+	return func(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error) {
+		return m.file(b.Name+"-"+b.Product.Version+"."+extension, func(out string) error {
+			err := write(ctx, b.Tree.Below(b.Base), out, archive.Options{Time: b.Product.Time})
+			if err == nil {
+				err = m.sign.artefact(ctx, b.Target, out)
+			}
+			return err
+		})
+	}
+}
+
+// serverContainer is the folder from which a container is built.
+func serverContainer(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error) {
+	return m.folder(b.Name+"-"+b.Product.Version+"-container", func(dir string) error { return m.lay(ctx, b.Tree, dir) })
+}
+
+// releaseFolder is what `collet release publish` takes.
+func releaseFolder(ctx context.Context, m *making) (Artefact, error) {
+	tree, err := m.payload()
+	if err != nil {
+		return Artefact{}, err
+	}
+	return m.folder(m.project.Game.Name+"-Release-"+m.project.Game.Version, func(dir string) error { return m.lay(ctx, tree, dir) })
+}
+
+// lay puts a tree into a folder. Files that were made for these packages are shared, since nobody writes to them any more;
+// others are copied.
+func (m *making) lay(ctx context.Context, tree bundle.Tree, dir string) error {
+	for _, e := range tree {
+		to := filepath.Join(dir, filepath.FromSlash(e.Path))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := m.layFile(ctx, e, to); err != nil {
+			return err
+		}
+	}
+	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(name, 0o755)
+		}
+		return err
+	})
+}
+
+func (m *making) layFile(ctx context.Context, e bundle.Entry, to string) error {
+	switch {
+	case e.Link != "":
+		return os.Symlink(filepath.FromSlash(e.Link), to)
+	case e.From == "":
+		return errors.Join(os.WriteFile(to, e.Data, e.Mode), os.Chmod(to, e.Mode))
+	case strings.HasPrefix(e.From, m.work+string(filepath.Separator)) && os.Link(e.From, to) == nil:
+		return nil
+	}
+	return copyFile(ctx, to, e.From, e.Mode, nil)
+}
