@@ -54,14 +54,14 @@ func (e entry) desktop() []byte {
 		"Exec", e.command)
 }
 
-// linkDesktop is what opens links to the game. It is one of its own, because a link goes behind a flag: Exec can't have the
-// flag only where there is a link.
+// linkDesktop is what opens links to the game. It is one of its own, because a link goes behind arguments: Exec can't have
+// them only where there is a link.
 func (e entry) linkDesktop() []byte {
 	return e.group(
 		"NoDisplay", "true",
 		"StartupNotify", "true",
 		"MimeType", "x-scheme-handler/"+e.product.URIScheme+";",
-		"Exec", e.command+" --DeepLinkUri %u")
+		"Exec", e.command+" "+strings.Join(bundle.LinkArgs(), " ")+" %u")
 }
 
 func (e entry) group(more ...string) []byte {

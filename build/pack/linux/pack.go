@@ -19,13 +19,6 @@ import (
 	"collet/build/pack/bundle"
 )
 
-// markerFile beside a client says that an installer put it there, so that it writes to the player's data folder. Only its
-// name counts; the text is for whoever looks into it.
-const (
-	markerFile = "INSTALLED"
-	markerText = "Installed by a package. What the game writes goes to the data folder of each player.\n"
-)
-
 // parcel is a package before it has a format: what it says of itself, and its files.
 type parcel struct {
 	info    *nfpm.Info
@@ -56,7 +49,7 @@ func client(b bundle.Bundle, f family) (parcel, error) {
 	if !f.synopsis {
 		_, info.Description, _ = strings.Cut(info.Description, "\n")
 	}
-	tree, err := b.Tree.With(bundle.Entry{Path: markerFile, Mode: bundle.Plain, Data: []byte(markerText)})
+	tree, err := b.Tree.Installed()
 	if err != nil {
 		return parcel{}, err
 	}
@@ -77,7 +70,7 @@ func surroundings(b bundle.Bundle, n names, f family) ([]bundle.Entry, error) {
 	}
 	target := strings.Repeat("../", strings.Count(f.links, "/")+1) + n.home() + "/" + b.Base
 	all = append(all, bundle.Entry{Path: link, Link: strings.Replace(target, "../../usr/", "../", 1)})
-	return append(all, papers(b.Product, n.pkg, n.title, 6)...), nil
+	return append(all, papers(b.Product, n.pkg, paper{n.pkg, summary(b.Product), gamesSection})...), nil
 }
 
 // about is what every package of a product says of itself.

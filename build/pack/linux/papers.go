@@ -11,15 +11,21 @@ import (
 	"collet/build/pack/bundle"
 )
 
-// papers are what a package has to be read: whose it is, what changed, and a manual page of the section.
-func papers(p bundle.Product, pkg, title string, section int) []bundle.Entry {
+// paper is a manual page: of what, in a few words, and in which section.
+type paper struct {
+	name, words string
+	section     int
+}
+
+// papers are what a package has to be read: whose it is, what changed, and a manual page.
+func papers(p bundle.Product, pkg string, page paper) []bundle.Entry {
 	plain := func(name string, data []byte) bundle.Entry {
 		return bundle.Entry{Path: path.Join("usr/share", name), Mode: bundle.Plain, Data: data}
 	}
 	return []bundle.Entry{
 		plain("doc/"+pkg+"/copyright", copyright(p)),
 		plain("doc/"+pkg+"/changelog.gz", squeezed(changelog(p, pkg))),
-		plain(fmt.Sprintf("man/man%d/%s.%d.gz", section, pkg, section), squeezed(manual(p, pkg, title, section))),
+		plain(fmt.Sprintf("man/man%d/%s.%d.gz", page.section, page.name, page.section), squeezed(page.text(p))),
 	}
 }
 
@@ -47,23 +53,26 @@ func changelog(p bundle.Product, pkg string) []byte {
 		pkg, version, p.Version, p.NiceName, p.Maintainer, p.Time.UTC().Format(time.RFC1123Z))
 }
 
-// manual is a page for man.
-func manual(p bundle.Product, pkg, title string, section int) []byte {
+// text is the page for man.
+func (m paper) text(p bundle.Product) []byte {
 	var text strings.Builder
-	fmt.Fprintf(&text, ".TH %s %d %s \"%s %s\"\n", roff(strings.ToUpper(pkg)), section, p.Time.UTC().Format("2006-01-02"), roff(p.NiceName), p.Version)
-	fmt.Fprintf(&text, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n[\\fIoption\\fR ...] [\\-\\- \\fIargument\\fR ...]\n.SH DESCRIPTION\n", roff(pkg), roff(summary(p)), roff(pkg))
-	for i, paragraph := range paragraphs(p) {
-		if i > 0 {
-			text.WriteString(".PP\n")
+	name := roff(m.name)
+	fmt.Fprintf(&text, ".TH %s %d %s \"%s %s\"\n", roff(strings.ToUpper(m.name)), m.section, p.Time.UTC().Format("2006-01-02"), roff(p.NiceName), p.Version)
+	fmt.Fprintf(&text, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n[\\fIoption\\fR ...]\n.SH DESCRIPTION\n", name, roff(m.words), name)
+	if m.section == gamesSection {
+		for _, paragraph := range paragraphs(p) {
+			text.WriteString(roff(paragraph) + "\n.PP\n")
 		}
-		text.WriteString(roff(paragraph) + "\n")
 	}
-	fmt.Fprintf(&text, ".PP\nWhat is installed is kept current when it starts. \\fB%s \\-\\-help\\fR lists all options.\n", roff(pkg))
+	fmt.Fprintf(&text, "\\fB%s \\-\\-help\\fR lists all options.\n", name)
 	if p.Homepage != "" {
-		fmt.Fprintf(&text, ".SH SEE ALSO\n%s: %s\n", roff(title), roff(p.Homepage))
+		fmt.Fprintf(&text, ".SH SEE ALSO\n%s\n", roff(p.Homepage))
 	}
 	return []byte(text.String())
 }
+
+// gamesSection is the manual's section of games.
+const gamesSection = 6
 
 // roff is a text that troff takes for nothing else: no requests, no escapes, and dashes that can be copied.
 func roff(text string) string {

@@ -39,9 +39,6 @@ import (
 	"collet/netproto/release"
 )
 
-// markerText stands in INSTALLED, of which only the name counts.
-const markerText = "Part of a program that must not change. What the game writes goes to the data folder of each player.\n"
-
 // App is the tree of a client's .app; the folder itself is the first element of every path. The tree of the bundle is the
 // portable layout, without INSTALLED.
 func App(b bundle.Bundle) (bundle.Tree, error) {
@@ -60,7 +57,6 @@ func App(b bundle.Bundle) (bundle.Tree, error) {
 	entries := []bundle.Entry{
 		{Path: "Info.plist", Mode: bundle.Plain, Data: plist},
 		{Path: "PkgInfo", Mode: bundle.Plain, Data: []byte("APPL????")},
-		{Path: "INSTALLED", Mode: bundle.Plain, Data: []byte(markerText)},
 		{Path: "Resources/" + b.Base + ".icns", Mode: bundle.Plain, Data: pictures},
 	}
 	host := false
@@ -76,6 +72,9 @@ func App(b bundle.Bundle) (bundle.Tree, error) {
 		return fail(fmt.Errorf("the files have no host %q", b.Base))
 	}
 	tree, err := bundle.NewTree(entries...)
+	if err == nil {
+		tree, err = tree.Installed()
+	}
 	if err != nil {
 		return fail(err)
 	}

@@ -177,11 +177,13 @@ func TestRefuses(t *testing.T) {
 		spoil func(*bundle.Bundle)
 		want  string
 	}{
-		"other system":  {func(b *bundle.Bundle) { b.Target = "Linux-x64" }, "no macOS"},
-		"no host":       {func(b *bundle.Bundle) { b.Tree = b.Tree[1:] }, "no host"},
-		"signature":     {func(b *bundle.Bundle) { *b = lathe(t, "Lathe", bundle.Entry{Path: "_CodeSignature/x", Mode: bundle.Plain}) }, "not for files of a game"},
+		"other system": {func(b *bundle.Bundle) { b.Target = "Linux-x64" }, "no macOS"},
+		"no host":      {func(b *bundle.Bundle) { b.Tree = b.Tree[1:] }, "no host"},
+		"signature": {func(b *bundle.Bundle) {
+			*b = lathe(t, "Lathe", bundle.Entry{Path: "_CodeSignature/x", Mode: bundle.Plain})
+		}, "not for files of a game"},
 		"code":          {func(b *bundle.Bundle) { *b = lathe(t, "Lathe", bundle.Entry{Path: "macos/x", Mode: bundle.Plain}) }, "not for files of a game"},
-		"own plist":     {func(b *bundle.Bundle) { *b = lathe(t, "Lathe", bundle.Entry{Path: "info.plist", Mode: bundle.Plain}) }, "case does not count"},
+		"own plist":     {func(b *bundle.Bundle) { *b = lathe(t, "Lathe", bundle.Entry{Path: "info.plist", Mode: bundle.Plain}) }, "Info.plist"},
 		"no icon":       {func(b *bundle.Bundle) { b.Product.Icon = "none" }, "icon"},
 		"no identifier": {func(b *bundle.Bundle) { b.Product.ID = "lathe game" }, "identifier"},
 		"no version":    {func(b *bundle.Bundle) { b.Product.Version = "new" }, "version"},

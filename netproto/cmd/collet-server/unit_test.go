@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"collet/netproto/cmd/systemd"
 	"collet/netproto/server"
 )
 
@@ -19,7 +20,7 @@ const installed = "/usr/bin/collet-server"
 // unit reads a unit file: name → values, in order.
 func unit(t *testing.T, file string) map[string][]string {
 	t.Helper()
-	in, err := os.Open(file)
+	in, err := os.Open(filepath.Join("..", "systemd", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestSocketUnits(t *testing.T) {
 			t.Errorf("%s has the name %q, which the program does not know", file, want.name)
 		}
 	}
-	found, err := filepath.Glob("*.socket")
+	found, err := filepath.Glob("../systemd/*.socket")
 	if err != nil || len(found) != 4 {
 		t.Errorf("units of sockets: %v, %v", found, err)
 	}
@@ -99,7 +100,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	folder := t.TempDir()
 	units := []string{"collet-server.service", "collet-server.socket", "collet-server-tls.socket", "collet-server-ws.socket", "collet-server-wss.socket"}
 	for _, name := range units {
-		text, err := os.ReadFile(name)
+		text, err := systemd.Units.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}

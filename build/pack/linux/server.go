@@ -1,0 +1,152 @@
+package linux
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/goreleaser/nfpm/v2/deb"
+
+	"collet/build/pack/bundle"
+	"collet/netproto/cmd/systemd"
+)
+
+const (
+	serverProgram = "collet-server"
+	// serverSettings is where the unit looks.
+	serverSettings = "etc/collet/server.toml"
+)
+
+// scripts run around the installation of a server. A client has none.
+//
+//go:embed server/postinst server/prerm server/postrm
+var scripts embed.FS
+
+// ServerDeb writes a .deb of the server with everything that it offers. The tree of the bundle is what runs in a folder: the
+// program collet-server, one settings file NAME.toml, Resources and PlatformBinaries. In the package
+//
+//	/usr/bin/collet-server       the program
+//	/etc/collet/server.toml      the settings; the administrator's from then on, with folders as they are below
+//	/usr/lib/<game>-server/      everything else: a package may not put files into /srv, and /var/lib is for what changes
+//	/usr/lib/systemd/system/     the units; the service and its socket are enabled and started, other sockets wait
+//
+// A newer package replaces files by renaming, which is how a running server wants it, and restarts it behind its open socket.
+// The program and its units have one name for all games, so only one such package can be installed on a machine; dpkg says so.
+// Purging removes the settings, and what the service kept below /var.
+func ServerDeb(ctx context.Context, b bundle.Bundle, out string) error {
+	p, err := serverParcel(b)
+	if err == nil {
+		err = p.write(ctx, family{Packager: deb.Default, max: maxDeb}, out)
+	}
+	if err != nil {
+		return fmt.Errorf("make the package %s: %w", out, err)
+	}
+	return nil
+}
+
+// ServerDebName is the file name by Debian's convention: "lathe-server_1.4.2_amd64.deb".
+func ServerDebName(b bundle.Bundle) (string, error) {
+	info, err := about(b, serverPackage(b))
+	if err != nil {
+		return "", err
+	}
+	return deb.Default.ConventionalFileName(info), nil
+}
+
+func serverPackage(b bundle.Bundle) string { return kebab(b.Product.Name) + "-server" }
+
+// serverParcel lays the package out.
+func serverParcel(b bundle.Bundle) (parcel, error) {
+	pkg := serverPackage(b)
+	info, err := about(b, pkg)
+	if err != nil {
+		return parcel{}, err
+	}
+	info.Section, info.Description = "net", serverDescription(b.Product)
+	info.Provides, info.Conflicts = []string{serverProgram}, []string{serverProgram}
+	cpu, err := processorOf(b.Target)
+	if err != nil {
+		return parcel{}, err
+	}
+	p := parcel{info: info, config: map[string]bool{serverSettings: true}, scripts: map[string]string{}}
+	var own bundle.Tree
+	for _, e := range b.Tree {
+		moved, err := placed(e, "usr/lib/"+pkg)
+		if err != nil {
+			return parcel{}, err
+		}
+		if e.Path == serverProgram {
+			own = append(own, e)
+		}
+		p.files = append(p.files, moved)
+	}
+	if !p.has("usr/bin/"+serverProgram) || !p.has(serverSettings) {
+		return parcel{}, fmt.Errorf("want a program %s and one settings file *.toml beside it among the files", serverProgram)
+	}
+	wants, err := needsOf(own, cpu)
+	if err != nil {
+		return parcel{}, err
+	}
+	info.Depends, _ = wants.debian()
+	p.files = append(p.files, papers(b.Product, pkg, paper{serverProgram, "update server of " + b.Product.NiceName, 8})...)
+	return p, p.addUnits()
+}
+
+func (p parcel) has(path string) bool {
+	for _, e := range p.files {
+		if e.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// placed is where a file of the server's folder goes.
+func placed(e bundle.Entry, home string) (bundle.Entry, error) {
+	switch {
+	case e.Path == serverProgram:
+		e.Path, e.Mode = "usr/bin/"+serverProgram, bundle.Program
+	case path.Ext(e.Path) == ".toml" && !strings.Contains(e.Path, "/"):
+		text, err := settled(e, "/"+home)
+		if err != nil {
+			return e, fmt.Errorf("%s: %w", e.Path, err)
+		}
+		e = bundle.Entry{Path: serverSettings, Mode: bundle.Plain, Data: text}
+	default:
+		e.Path = home + "/" + e.Path
+	}
+	return e, nil
+}
+
+// addUnits adds what starts the server, and the scripts.
+func (p *parcel) addUnits() error {
+	names, err := fs.Glob(systemd.Units, "*.*")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := systemd.Units.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		p.files = append(p.files, bundle.Entry{Path: "usr/lib/systemd/system/" + name, Mode: bundle.Plain, Data: text})
+	}
+	for _, name := range []string{"postinst", "prerm", "postrm"} {
+		text, err := scripts.ReadFile("server/" + name)
+		if err != nil {
+			return err
+		}
+		p.scripts[name] = string(text)
+	}
+	return nil
+}
+
+func serverDescription(p bundle.Product) string {
+	lines := []string{"update server of " + p.NiceName}
+	lines = append(lines, wrapped("Keeps the clients of "+p.NiceName+" current: it offers the files of version "+p.Version+
+		", which are in this package, to everybody who connects. Its settings are in /"+serverSettings+".", 79)...)
+	return strings.Join(lines, "\n")
+}
