@@ -93,9 +93,11 @@ func (n *needs) read(text []byte, p processor) error {
 			n.needed[name] = map[string]bool{}
 		}
 	}
-	versions, err := f.DynamicVersionNeeds()
-	if err != nil {
-		return fmt.Errorf("list of symbol versions: %w", err)
+	var versions []elf.DynamicVersionNeed
+	if f.SectionByType(elf.SHT_GNU_VERNEED) != nil {
+		if versions, err = f.DynamicVersionNeeds(); err != nil {
+			return fmt.Errorf("list of symbol versions: %w", err)
+		}
 	}
 	for _, from := range versions {
 		for _, v := range from.Needs {
