@@ -80,7 +80,7 @@ var imports = map[string]row{
 	"app/settings":               {ours: []string{"netproto", "netproto/compat"}, others: []string{toml}},
 	"app/supervise":              {ours: []string{"runtime/abi", "platform"}},
 	"app/splash":                 {ours: []string{".", "app/update", "assets", "netproto/compat"}, others: []string{fyne}},
-	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/den", "netproto/launcher", "netproto/release", "platform", "runtime/..."}, others: []string{kong, toml}},
+	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/den", "netproto/launcher", "netproto/release", "platform", "runtime/..."}, others: []string{kong}},
 	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "platform/faultfs", "runtime/...", "app/install", "app/update"}, others: []string{sys, toml}},
 	"build/demo":                 {ours: []string{".", "build/pack/archive", "build/pack/bundle", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample", "runtime/sample/protocol"}, others: []string{image, sys}},
 	"build/wine":                 {ours: []string{"build/qa", "platform"}},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 
+	"collet/app/settings"
 	"collet/netproto/compat"
 )
 
@@ -27,15 +28,15 @@ func (h *host) takeDetour(f front, to *compat.Endpoint) error {
 	if err != nil {
 		return err
 	}
-	flags, settings := h.flags, h.settings
-	flags.TlsName, settings.ClientNetwork.TlsName = "", "" // the name in the certificate of the server that sent us
-	r := newRoute(server, flags, settings, h.folder, os.Getenv, h.log)
+	flags, set := h.flags, h.settings
+	flags.TlsName, set.ClientNetwork.TlsName = "", "" // the name in the certificate of the server that sent us
+	r := newRoute(server, flags, set, h.folder, os.Getenv, h.log)
 	if r.err != nil {
 		return r.err
 	}
 	urls := h.signed.urls
 	if packs := to.BaseURL; packs != "" && h.signed.on() {
-		if err := releaseFault([]string{packs}); err != nil {
+		if err := settings.ReleaseFault([]string{packs}); err != nil {
 			return fmt.Errorf("its packs: %w", err)
 		}
 		urls = []string{packs}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/settings"
 	"collet/assets"
 	"collet/netproto"
 	"collet/netproto/compat"
@@ -54,7 +55,7 @@ func parseServerOrNone(text string) (addr string, err error) {
 	if text == "" {
 		return "", nil
 	}
-	addr, _, _, err = parseServer(text)
+	addr, _, _, err = settings.ParseServer(text)
 	return addr, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"collet"
+	"collet/app/settings"
 	"collet/netproto/launcher"
 )
 
@@ -67,13 +68,9 @@ const description = `Keeps a game current and runs it.
 Double-click it, or start it without arguments: it loads the module beside it, asks the server, fetches what changed,
 swaps a new module in and starts the game. What stands after -- goes to the game.
 
-Settings stand in <name of this program>.toml beside it: ClientNetwork.ServerHost, ClientNetwork.ServerPort,
-ClientNetwork.Tls, ClientNetwork.TlsCa, ClientNetwork.TlsName, ClientNetwork.Proxy, ClientNetwork.ProxyOnly,
-Client.Title, Client.WebsiteUrl, Client.StoreUrl, Client.Language, Client.UserWritablePath, Client.GameName,
-Client.OfflineAfter, Release.Urls, Release.Product, Release.Channel, Release.TrustedRoot, Release.Bandwidth,
-Update.Host, Baking.ClientResources, Baking.CacheResources, Compatibility.Manifest, Compatibility.LogicVersion,
-Compatibility.ClientPatch, Compatibility.BuildTime, Compatibility.BuildNumber, Compatibility.BuildId, Compatibility.Branch,
-Compatibility.Account, Compatibility.Development, Remote.Profile, Remote.Profiles. Flags go before settings. The log is <name of this program>.log.
+Flags go before settings, and of settings those in <name of this program>.toml beside it before those that packaging put into this
+program. Their names: %s. What stands in no table, such as ForceOpenGL = 1, goes to the game: --ForceOpenGL 1.
+The log is <name of this program>.log.
 
 Exit codes: 0 played or current; 10 an update that does not help; 11 the account needs a newer version; 12 update through a store; 13 no module for this target; 14 this program is too old;
 16 server inconsistent; 17 client newer than server; 18 components differ; 19 maintenance; 20 unreachable;
@@ -91,7 +88,7 @@ func (s stop) Error() string { return fmt.Sprintf("stop with code %d", s.code) }
 // parseFlags reads the command line. A stop error carries the exit code of --help, --version or a usage error, whose
 // text has been written.
 func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
-	parser, err := kong.New(&f, kong.Name("collet-client"), kong.Description(description), kong.UsageOnError(),
+	parser, err := kong.New(&f, kong.Name("collet-client"), kong.Description(fmt.Sprintf(description, strings.Join(settings.Names(), ", "))), kong.UsageOnError(),
 		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(stop{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{{Key: "Update", Title: "Update:"}, {Key: "Runtime", Title: "Runtime:"},
@@ -135,16 +132,16 @@ func (f flags) check() error {
 		return fmt.Errorf("--server %q has no port; want HOST:PORT", f.Server)
 	case f.Server != "" && serverFault(f.Server) != nil:
 		return fmt.Errorf("--server %q: %w", f.Server, serverFault(f.Server))
-	case releaseFault(f.Release) != nil:
-		return fmt.Errorf("--release: %w", releaseFault(f.Release))
+	case settings.ReleaseFault(f.Release) != nil:
+		return fmt.Errorf("--release: %w", settings.ReleaseFault(f.Release))
 	case len(f.Release) > 0 && (f.Trust == "sha256" || f.Trust == "fnv"):
 		return fmt.Errorf("--release and --trust %s exclude each other: signed releases are the only thing that a web server gives", f.Trust)
 	case rateFault(f.Bandwidth) != nil:
 		return fmt.Errorf("--bandwidth: %w", rateFault(f.Bandwidth))
-	case f.ProxyOnly && f.Proxy == directly:
+	case f.ProxyOnly && f.Proxy == settings.Direct:
 		return errors.New("--proxy-only and --proxy direct exclude each other")
-	case proxyFault(f.Proxy) != nil:
-		return fmt.Errorf("--proxy: %w", proxyFault(f.Proxy))
+	case settings.ProxyFault(f.Proxy) != nil:
+		return fmt.Errorf("--proxy: %w", settings.ProxyFault(f.Proxy))
 	case f.RemoteLauncher == "" && (f.DeviceName != "" || f.Dialect == launcher.Draft.String()):
 		return errors.New("--name and --dialect go with --remote-launcher")
 	case f.RemoteLauncher != "" && (f.Run || f.Offline || f.Verify || f.Server != "" || len(f.Release) > 0 || f.ForceEmbeddedRuntime):

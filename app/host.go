@@ -15,6 +15,7 @@ import (
 
 	"collet"
 	"collet/app/install"
+	"collet/app/settings"
 	"collet/app/splash"
 	"collet/app/supervise"
 	"collet/app/transfer"
@@ -28,7 +29,8 @@ import (
 // time uses it: first the one that drives the window's work, then the one that supervises.
 type host struct {
 	flags    flags
-	settings settings
+	settings settings.Settings
+	packed   packed // what packaging put into this program
 	texts    assets.Texts
 	log      zerolog.Logger
 	logs     *logFile
@@ -83,15 +85,18 @@ func newHost(f flags) (*host, error) {
 	if err := os.MkdirAll(h.folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the install folder: %w", err)
 	}
-	if h.settings, err = loadSettings(filepath.Join(h.folder, h.base+".toml")); err != nil {
+	if h.packed, err = readPacked(); err != nil {
+		return nil, err
+	}
+	if h.settings, err = h.packed.settings(filepath.Join(h.folder, h.base+".toml")); err != nil {
 		return nil, err
 	}
 	h.roots = findRoots(rootsQuery{
 		goos: runtime.GOOS, install: h.folder, packs: h.settings.Baking.ClientResources, marked: isMarked(h.folder),
 		asked: cmp.Or(f.UserWritablePath, h.settings.Client.UserWritablePath),
-		game:  cmp.Or(h.settings.Client.GameName, h.base), folder: func() (string, error) { return platform.DataFolder(os.Getenv) },
+		game:  cmp.Or(h.settings.Client.GameName, h.packed.Name, h.base), folder: func() (string, error) { return platform.DataFolder(os.Getenv) },
 	})
-	h.server = cmp.Or(f.Server, h.settings.server())
+	h.server = cmp.Or(f.Server, h.settings.Server())
 	locale := cmp.Or(f.Lang, h.settings.Client.Language, splash.SystemLocale())
 	h.texts, h.locale = assets.TextsFor(locale), languageTag(locale)
 	if err := h.startLog(); err != nil {
@@ -119,7 +124,7 @@ func (h *host) startLog() error {
 	h.logs = logs
 	h.log = zerolog.New(logs).Level(logLevel(h.flags.LogLevel)).With().Timestamp().Logger()
 	h.log.Info().Str("version", collet.Version()).Str("target", string(h.target)).
-		Int("pid", os.Getpid()).Str("exe", h.exe).Str("folder", h.folder).Str("data", h.roots.data).Str("server", h.server).
+		Int("pid", os.Getpid()).Str("exe", h.exe).Str("folder", h.folder).Str("data", h.roots.data).Str("server", h.server).Str("packaged", h.packed.Name).
 		Int("relaunched", h.flags.Relaunched).Msg("collet-client starts")
 	if h.roots.refused != nil {
 		h.log.Warn().Err(h.roots.refused).Msg("everything is written to the install folder")
@@ -153,7 +158,7 @@ func (h *host) openInstall(ctx context.Context, f front) error {
 		FS: watched(fsys), Base: base, Log: h.log, Verify: h.verify,
 		OnWait: func() { f.Note(h.texts.Get("note.waiting")) },
 		Names: install.Names{
-			Runtime: h.base, Ext: h.target.LibraryExt(),
+			Runtime: h.base, Server: h.packed.Name, Ext: h.target.LibraryExt(),
 			Resources: h.settings.Baking.ClientResources, Cache: h.settings.Baking.CacheResources,
 		},
 	})

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"collet/app/update"
 	"collet/netproto"
@@ -19,36 +18,6 @@ import (
 // manifestExt ends the name of the manifest beside a module, "Lathe.so.manifest.json": what compatgen wrote for that build. Being
 // named after the module it is a companion, which comes and goes with it.
 const manifestExt = ".manifest.json"
-
-// identitySettings say what the module does not say of itself. All of it may be left out: a derived compatibility version
-// already has the logic version and the hash over all components in it.
-type identitySettings struct {
-	Manifest     string    // what compatgen wrote, relative to the install folder; default: <module>.manifest.json beside the module, such as Lathe.so.manifest.json, where there is one
-	LogicVersion *int32    // default: that of the manifest, or of a derived compatibility version
-	ClientPatch  uint32    // fixes within a logic version
-	BuildTime    time.Time // of the commit; default: that of the manifest, as all that follow
-	BuildNumber  uint64    // commits on Branch
-	BuildId      string    // default: what the module calls its build
-	Branch       string
-	Account      string // whose last version a server asks for
-	Development  bool   // this is a developer's build: differences are shown even if the server tells nothing of its components
-}
-
-// check refuses what could not be said to a server.
-func (i identitySettings) check() error {
-	switch {
-	case i.LogicVersion != nil && *i.LogicVersion < 0:
-		return fmt.Errorf("LogicVersion is %d; want 0 or more", *i.LogicVersion)
-	case len(i.BuildId) > compat.MaxBuildID:
-		return fmt.Errorf("BuildId has %d bytes, at most %d can be told", len(i.BuildId), compat.MaxBuildID)
-	case len(i.Branch) > compat.MaxBranch:
-		return fmt.Errorf("Branch has %d bytes, at most %d can be told", len(i.Branch), compat.MaxBranch)
-	case len(i.Account) > netproto.MaxAccount:
-		return fmt.Errorf("Account has %d bytes, at most %d can be told", len(i.Account), netproto.MaxAccount)
-	default:
-		return nil
-	}
-}
 
 // identity is what a server is told of the module with this compatibility version, and the manifest that it may be shown. Both
 // are nil where nothing is known beyond the version: a server that has logic versions would take anything said for a client

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/settings"
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/runtime/abi"
@@ -58,31 +59,31 @@ func TestIdentityOfWhatIsKnown(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		meta     abi.Metadata
-		set      identitySettings
+		set      settings.Compatibility
 		beside   bool // the manifest lies beside the module
 		announce string
 		want     *netproto.HelloTags
 		manifest bool
 	}{
 		{name: "a custom version alone", meta: meta("summer", nil), announce: "summer"},
-		{"a derived version", meta(version6, nil), identitySettings{}, false, version6,
+		{"a derived version", meta(version6, nil), settings.Compatibility{}, false, version6,
 			&netproto.HelloTags{Build: compat.Build{Logic: 6, Components: sumOf6, ID: "b77"}}, false},
-		{"a derived version that the command line names", meta("summer", nil), identitySettings{}, false, version6,
+		{"a derived version that the command line names", meta("summer", nil), settings.Compatibility{}, false, version6,
 			&netproto.HelloTags{Build: compat.Build{Logic: 6, Components: sumOf6}}, false},
-		{"settings", meta("summer", nil), identitySettings{
+		{"settings", meta("summer", nil), settings.Compatibility{
 			LogicVersion: &six, ClientPatch: 2, BuildTime: time.Unix(77, 0), BuildNumber: 8, BuildId: "id", Branch: "beta", Account: "ada", Development: true,
 		}, false, "summer", &netproto.HelloTags{
 			Build: compat.Build{Logic: 6, Time: 77, Seq: 8, ID: "id", Branch: "beta"}, Patch: 2, Account: "ada", Flags: compat.FlagDevelopment,
 		}, false},
-		{"a manifest beside the module", meta(version, nil), identitySettings{}, true, version, &netproto.HelloTags{Build: full.Build}, true},
-		{"a manifest of another build", meta(version6, nil), identitySettings{}, true, version6,
+		{"a manifest beside the module", meta(version, nil), settings.Compatibility{}, true, version, &netproto.HelloTags{Build: full.Build}, true},
+		{"a manifest of another build", meta(version6, nil), settings.Compatibility{}, true, version6,
 			&netproto.HelloTags{Build: compat.Build{Logic: 6, Components: sumOf6, ID: "b77"}}, false},
-		{"a manifest and a custom version", meta("summer", nil), identitySettings{}, true, "summer", &netproto.HelloTags{Build: full.Build}, true},
-		{"what the module says", meta(version, componentsOf(full)), identitySettings{}, false, version,
+		{"a manifest and a custom version", meta("summer", nil), settings.Compatibility{}, true, "summer", &netproto.HelloTags{Build: full.Build}, true},
+		{"what the module says", meta(version, componentsOf(full)), settings.Compatibility{}, false, version,
 			&netproto.HelloTags{Build: full.Build, Patch: 4, Flags: compat.FlagDevelopment}, true},
-		{"the settings know the patch better", meta(version, componentsOf(full)), identitySettings{ClientPatch: 9, Branch: "beta"}, false, version,
+		{"the settings know the patch better", meta(version, componentsOf(full)), settings.Compatibility{ClientPatch: 9, Branch: "beta"}, false, version,
 			&netproto.HelloTags{Build: with1(full.Build, func(b *compat.Build) { b.Branch = "beta" }), Patch: 9, Flags: compat.FlagDevelopment}, true},
-		{"a module that contradicts itself", meta(version6, componentsOf(full)), identitySettings{}, false, version6,
+		{"a module that contradicts itself", meta(version6, componentsOf(full)), settings.Compatibility{}, false, version6,
 			&netproto.HelloTags{Build: compat.Build{Logic: 6, Components: sumOf6, ID: "b77"}}, false},
 	} {
 		h := knownHost(t, test.meta)
@@ -152,7 +153,7 @@ func TestIdentitySettings(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "Lathe.toml")
 	putFile(t, name, []byte("[Compatibility]\nManifest = \"m.json\"\nLogicVersion = 0\nClientPatch = 3\nBuildTime = 2026-03-02T14:05:00Z\nBuildNumber = 841\nBuildId = \"b\"\nBranch = \"main\"\nAccount = \"ada\"\nDevelopment = true\n"))
-	s, err := loadSettings(name)
+	s, err := (packed{}).settings(name)
 	if got := s.Compatibility; err != nil || got.LogicVersion == nil || *got.LogicVersion != 0 || got.BuildTime.Unix() != 1_772_460_300 || got.ClientPatch != 3 || !got.Development {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -162,10 +163,10 @@ func TestIdentitySettings(t *testing.T) {
 		"Branch = \"" + strings.Repeat("x", 33) + "\"":  "Branch",
 		"Account = \"" + strings.Repeat("x", 65) + "\"": "Account",
 		"LogicVersion = \"seven\"":                      "LogicVersion",
-		"Logic = 7":                                     "unknown name",
+		"Logic = 7":                                     "no such setting",
 	} {
 		putFile(t, name, []byte("[Compatibility]\n"+text+"\n"))
-		if _, err := loadSettings(name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (packed{}).settings(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -56,10 +56,11 @@ func (h *host) dropChild() {
 	h.child, h.running = nil, false
 }
 
-// gameArgs is what the game gets: the host's name in the install folder, the link that opened it, the player's arguments, and
-// where its packs are.
+// gameArgs is what the game gets: the host's name in the install folder, what is known of its package, the link that opened it,
+// the player's arguments, and where its packs are.
 func (h *host) gameArgs() []string {
-	return slices.Concat([]string{filepath.Join(h.folder, h.base)}, h.flags.linkArgs(), h.flags.Args, h.packArgs())
+	return slices.Concat([]string{filepath.Join(h.folder, h.base)}, packedArgs(h.packed, h.settings.Game), h.flags.linkArgs(),
+		h.flags.Args, h.packArgs())
 }
 
 // run tells the child to run and waits until the game shows itself, or has had a second to, or is over already.

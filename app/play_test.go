@@ -27,7 +27,7 @@ func playing(t *testing.T, program string, game ...string) *host {
 		texts: assets.TextsFor("en"), flags: flags{Args: append([]string{"--headless"}, game...), Generation: "c1"},
 	}
 	var err error
-	if h.settings, err = loadSettings(filepath.Join(dir, "Lathe.toml")); err != nil {
+	if h.settings, err = h.packed.settings(filepath.Join(dir, "Lathe.toml")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.startEmbedded(t.Context()); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/settings"
 	"collet/app/supervise"
 	"collet/netproto"
 	"collet/netproto/launcher"
@@ -45,23 +46,11 @@ type remoteGames struct {
 	target   netproto.Target
 	packs    string // Baking.ClientResources
 	args     []string
-	profiles remoteProfiles
+	profiles settings.Profiles
 	log      zerolog.Logger
 }
 
 var _ launcher.Launcher = (*remoteGames)(nil)
-
-// remoteProfiles is [Remote] of the settings file: ways to start a game that a desk can choose from.
-type remoteProfiles struct {
-	Profile  string // the one to take when the desk names none; default: standard
-	Profiles map[string]remoteProfile
-}
-
-// remoteProfile is one way to start a game.
-type remoteProfile struct {
-	Arguments   []string
-	Environment map[string]string
-}
 
 // standardProfile is the profile that is always there.
 const standardProfile = "standard"
@@ -79,13 +68,13 @@ func (g *remoteGames) Profiles() (names []string, standard string) {
 }
 
 // profile finds a profile by its name, of which an empty one is the standard.
-func (g *remoteGames) profile(name string) (string, remoteProfile, error) {
+func (g *remoteGames) profile(name string) (string, settings.Profile, error) {
 	names, standard := g.Profiles()
 	if name == "" {
 		name = standard
 	}
 	if !slices.Contains(names, name) {
-		return "", remoteProfile{}, fmt.Errorf("profile %q is not known here; there are %s", name, strings.Join(names, ", "))
+		return "", settings.Profile{}, fmt.Errorf("profile %q is not known here; there are %s", name, strings.Join(names, ", "))
 	}
 	return name, g.profiles.Profiles[name], nil
 }
@@ -125,14 +114,14 @@ func (g *remoteGames) Start(ctx context.Context, r launcher.StartRequest, out fu
 
 // arguments is the command line of the game: the host's name, what was said at the device, by the profile and by the desk, and
 // where the packs are.
-func (g *remoteGames) arguments(module string, profile remoteProfile, args []string) []string {
+func (g *remoteGames) arguments(module string, profile settings.Profile, args []string) []string {
 	base := strings.TrimSuffix(filepath.Base(module), g.target.LibraryExt())
 	all := slices.Concat([]string{filepath.Join(g.copy, base)}, g.args, profile.Arguments, args)
 	return append(all, "--ClientResources", filepath.Join(g.copy, g.packs))
 }
 
 // environment is that of this program, of the profile, and what the game is told, each before the one before it.
-func (g *remoteGames) environment(profile remoteProfile, told map[string]string) []string {
+func (g *remoteGames) environment(profile settings.Profile, told map[string]string) []string {
 	env := os.Environ()
 	for _, more := range []map[string]string{profile.Environment, told} {
 		for _, name := range slices.Sorted(maps.Keys(more)) {

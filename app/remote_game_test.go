@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/settings"
 	"collet/app/supervise"
 	"collet/netproto/launcher"
 )
@@ -96,7 +97,7 @@ func TestProfiles(t *testing.T) {
 	if names, standard := g.Profiles(); !slices.Equal(names, []string{"standard"}) || standard != "standard" {
 		t.Errorf("without settings: %q, %q", names, standard)
 	}
-	g.profiles = remoteProfiles{Profile: "small", Profiles: map[string]remoteProfile{
+	g.profiles = settings.Profiles{Profile: "small", Profiles: map[string]settings.Profile{
 		"small": {Arguments: []string{"--frames", "5"}, Environment: map[string]string{"GAME_SIZE": "small"}}, "big": {},
 	}}
 	names, standard := g.Profiles()

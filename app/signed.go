@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"collet"
+	"collet/app/settings"
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/assets"
@@ -24,8 +23,8 @@ import (
 )
 
 const (
-	// maxRootFile is the largest trusted root in bytes that is read; real ones have some 3000.
-	maxRootFile = 256 << 10
+	// maxRootFile is the largest trusted root in bytes that is read.
+	maxRootFile = settings.MaxRoot
 	// defaultOfflineAfter is how long a player waits before the installed game starts without an answer, where updates come
 	// as signed releases: longer, and it feels broken (issue 5, item 6).
 	defaultOfflineAfter = 3 * time.Second
@@ -53,15 +52,15 @@ func (s signed) on() bool { return len(s.root) > 0 }
 func (s signed) announces() bool { return !s.on() || s.server }
 
 // newSigned puts flags, settings and what is built in together.
-func newSigned(f flags, set settings, folder string, env func(string) string) (signed, error) {
+func newSigned(f flags, set settings.Settings, folder string, env func(string) string) (signed, error) {
 	s := signed{
 		urls: f.Release, product: set.Release.Product, channel: cmp.Or(f.Channel, set.Release.Channel, transfer.DefaultChannel),
 	}
 	if len(s.urls) == 0 {
 		s.urls = set.Release.Urls
 	}
-	s.server = f.Server != "" || set.hasServer || len(s.urls) == 0
-	s.bandwidth, _ = parseRate(cmp.Or(f.Bandwidth, set.Release.Bandwidth)) // both were checked
+	s.server = f.Server != "" || set.NamesServer || len(s.urls) == 0
+	s.bandwidth, _ = settings.ParseRate(cmp.Or(f.Bandwidth, set.Release.Bandwidth)) // both were checked
 	var err error
 	if s.root, err = trustedRoot(f, set, folder); err != nil {
 		return signed{}, err
@@ -70,28 +69,32 @@ func newSigned(f flags, set settings, folder string, env func(string) string) (s
 	case f.Trust == "sha256" || f.Trust == "fnv":
 		s.root = nil
 	case len(s.root) == 0 && (f.Trust == "release" || len(s.urls) > 0):
-		return signed{}, errors.New("signed releases need a trusted root: name its file with --trusted-root or Release.TrustedRoot")
+		return signed{}, errors.New("signed releases need a trusted root: name its file with --trusted-root or Release.TrustedRoot, or give its text in Release.Root")
 	}
 	fallback := time.Duration(0)
 	if s.on() {
 		fallback = defaultOfflineAfter
 	}
-	if s.offline, err = offlineAfter(set.Client.OfflineAfter, fallback); err != nil {
+	if s.offline, err = settings.ParseOfflineAfter(set.Client.OfflineAfter, fallback); err != nil {
 		return signed{}, err
 	}
 	s.plain, s.plainErr = transfer.PlainProxy(cmp.Or(f.Proxy, set.ClientNetwork.Proxy), env)
 	return s, nil
 }
 
-// trustedRoot reads the root: that of the command line goes before that of the settings, and both before the one built in.
-func trustedRoot(f flags, set settings, folder string) ([]byte, error) {
+// trustedRoot reads the root: that of the command line goes before that of the settings, where a file goes before a text, and
+// all before the one built in.
+func trustedRoot(f flags, set settings.Settings, folder string) ([]byte, error) {
 	name := f.TrustedRoot
 	if name == "" && set.Release.TrustedRoot != "" {
 		if name = set.Release.TrustedRoot; !filepath.IsAbs(name) {
 			name = filepath.Join(folder, name)
 		}
 	}
-	if name == "" {
+	switch {
+	case name == "" && set.Release.Root != "":
+		return []byte(set.Release.Root), nil
+	case name == "":
 		return assets.TrustedRoot(), nil
 	}
 	info, err := os.Stat(name)
@@ -108,53 +111,9 @@ func trustedRoot(f flags, set settings, folder string) ([]byte, error) {
 	return root, nil
 }
 
-// releaseFault checks addresses of release folders.
-func releaseFault(urls []string) error {
-	for _, address := range urls {
-		u, err := url.Parse(address)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-			return errors.New("want http://HOST/PATH or https://HOST/PATH, without a query") // the text may hold a password
-		}
-	}
-	return nil
-}
-
-// offlineAfter reads how long to try; 0 asks the player.
-func offlineAfter(text string, fallback time.Duration) (time.Duration, error) {
-	switch text {
-	case "":
-		return fallback, nil
-	case "never":
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf(`%q is no time; want something like "3s", or "never"`, text)
-	}
-	return d, nil
-}
-
 func rateFault(text string) error {
-	_, err := parseRate(text)
+	_, err := settings.ParseRate(text)
 	return err
-}
-
-// parseRate reads bytes a second: a number, and K, M or G for thousands, millions and billions. Empty is no limit, 0.
-func parseRate(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	number, factor := text, 1.0
-	for suffix, f := range map[string]float64{"K": 1e3, "M": 1e6, "G": 1e9} {
-		if rest, found := strings.CutSuffix(strings.ToUpper(text), suffix); found {
-			number, factor = rest, f
-		}
-	}
-	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(n*factor >= 1) || n*factor > math.MaxInt32*1000.0 {
-		return 0, fmt.Errorf("%q is no rate; want bytes a second such as 500K or 2M", text)
-	}
-	return int64(n * factor), nil
 }
 
 // languageTag turns a locale such as "pt_BR.UTF-8" into a tag such as "pt-BR"; of several the first.

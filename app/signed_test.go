@@ -8,36 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"collet/app/settings"
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/netproto"
 )
-
-func TestParseRate(t *testing.T) {
-	for text, want := range map[string]int64{"": 0, "1": 1, "500K": 500_000, "500k": 500_000, "2M": 2_000_000, "1.5M": 1_500_000, "1G": 1_000_000_000} {
-		if got, err := parseRate(text); err != nil || got != want {
-			t.Errorf("%q: %d, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"0", "-1", "fast", "M", "0.1", "NaN", "1e30", "2MB", "Inf"} {
-		if got, err := parseRate(text); err == nil {
-			t.Errorf("%q is %d", text, got)
-		}
-	}
-}
-
-func TestOfflineAfter(t *testing.T) {
-	for text, want := range map[string]time.Duration{"": time.Minute, "never": 0, "3s": 3 * time.Second, "250ms": 250 * time.Millisecond} {
-		if got, err := offlineAfter(text, time.Minute); err != nil || got != want {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"3", "soon", "-1s", "0s"} {
-		if got, err := offlineAfter(text, 0); err == nil {
-			t.Errorf("%q is %v", text, got)
-		}
-	}
-}
 
 func TestLanguageTag(t *testing.T) {
 	for locale, want := range map[string]string{"ru_RU.UTF-8": "ru-RU", "pt-BR": "pt-BR", "de:ru": "de", "C": "C", "": "", "en_US@euro": "en-US"} {
@@ -61,7 +36,7 @@ func TestSigned(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		f      flags
-		set    func(*settings)
+		set    func(*settings.Settings)
 		on     bool
 		server bool
 		fault  string
@@ -69,9 +44,9 @@ func TestSigned(t *testing.T) {
 		{"nothing", flags{Trust: "auto"}, nil, false, true, ""},
 		{"a web server", flags{Trust: "auto", Release: []string{web}, TrustedRoot: root}, nil, true, false, ""},
 		{"and a server", flags{Trust: "auto", Release: []string{web}, TrustedRoot: root, Server: "x:1"}, nil, true, true, ""},
-		{"a server of the settings", flags{Trust: "auto", TrustedRoot: root}, func(s *settings) { s.hasServer = true }, true, true, ""},
-		{"both of the settings", flags{Trust: "auto"}, func(s *settings) {
-			s.Release.Urls, s.Release.TrustedRoot, s.hasServer = []string{web}, "root.json", true
+		{"a server of the settings", flags{Trust: "auto", TrustedRoot: root}, func(s *settings.Settings) { s.NamesServer = true }, true, true, ""},
+		{"both of the settings", flags{Trust: "auto"}, func(s *settings.Settings) {
+			s.Release.Urls, s.Release.TrustedRoot, s.NamesServer = []string{web}, "root.json", true
 		}, true, true, ""},
 		{"told otherwise", flags{Trust: "sha256", TrustedRoot: root}, nil, false, true, ""},
 		{"no root", flags{Trust: "auto", Release: []string{web}}, nil, false, false, "need a trusted root"},
@@ -79,7 +54,7 @@ func TestSigned(t *testing.T) {
 		{"a root that is not there", flags{Trust: "auto", TrustedRoot: filepath.Join(dir, "gone")}, nil, false, false, "trusted root"},
 		{"a root that is none", flags{Trust: "auto", TrustedRoot: filepath.Join(dir, "large")}, nil, false, false, "more than"},
 	} {
-		var set settings
+		var set settings.Settings
 		if test.set != nil {
 			test.set(&set)
 		}
@@ -114,28 +89,6 @@ func TestReleaseFlags(t *testing.T) {
 	f, err := parseFlags(strings.Fields("--release http://a/x,y --release https://b/z --channel beta --bandwidth 2M"), &out, &out)
 	if err != nil || len(f.Release) != 2 || f.Release[0] != "http://a/x,y" || f.Channel != "beta" {
 		t.Errorf("%+v, %v, %s", f.Release, err, out.String())
-	}
-}
-
-func TestReleaseSettings(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "game.toml")
-	for text, fault := range map[string]string{
-		"[Release]\nUrls = [\"https://a/b\"]\nProduct = \"p\"\nChannel = \"beta\"\nBandwidth = \"2M\"\n[Client]\nOfflineAfter = \"never\"": "",
-		"[Release]\nUrls = [\"here\"]":            "Release.Urls",
-		"[Release]\nBandwidth = \"x\"":            "Release.Bandwidth",
-		"[Client]\nOfflineAfter = \"3\"":          "Client.OfflineAfter",
-		"[ClientNetwork]\nServerHost = \"a.org\"": "",
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		s, err := loadSettings(name)
-		if (err != nil) != (fault != "") || err != nil && !strings.Contains(err.Error(), fault) {
-			t.Errorf("%s: %v", text, err)
-		}
-		if err == nil && s.hasServer != strings.Contains(text, "ServerHost") {
-			t.Errorf("%s: names a server: %t", text, s.hasServer)
-		}
 	}
 }
 

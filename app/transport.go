@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"path/filepath"
-	"strings"
 
 	"github.com/rs/zerolog"
 
+	"collet/app/settings"
 	"collet/netproto"
 )
 
@@ -38,25 +37,11 @@ func (r route) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return r.dialer.DialContext(ctx, network, addr)
 }
 
-// schemes are the ways to connect that a server's address may begin with, and their usual ports.
-var schemes = map[string]struct {
-	port           string
-	secure, socket bool
-}{
-	"tcp": {port: "4000"}, "tls": {port: "4000", secure: true},
-	"ws": {port: "80", socket: true}, "wss": {port: "443", secure: true, socket: true},
-}
-
-var errServerForm = errors.New("want HOST:PORT, tls://HOST:PORT, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH")
-
 var errProxyOnly = errors.New("a direct connection is forbidden (--proxy-only or ClientNetwork.ProxyOnly), and --proxy or ClientNetwork.Proxy is \"direct\"")
 
-// directly is the word for no proxy.
-const directly = "direct"
-
 // newRoute reads where the server is and how to get there: flags go before settings, settings before the environment.
-func newRoute(server string, f flags, s settings, folder string, env func(string) string, log zerolog.Logger) route {
-	addr, secure, path, err := parseServer(server)
+func newRoute(server string, f flags, s settings.Settings, folder string, env func(string) string, log zerolog.Logger) route {
+	addr, secure, path, err := settings.ParseServer(server)
 	if err != nil {
 		return route{addr: server, err: fmt.Errorf("server %q: %w", server, err)}
 	}
@@ -77,7 +62,7 @@ func newRoute(server string, f flags, s settings, folder string, env func(string
 
 // clientTLS reads the authorities. The file of the settings is relative to the install folder, that of the command line
 // to the working folder.
-func clientTLS(f flags, s settings, folder string) (*tls.Config, error) {
+func clientTLS(f flags, s settings.Settings, folder string) (*tls.Config, error) {
 	file := f.TlsCa
 	if file == "" && s.ClientNetwork.TlsCa != "" {
 		if file = s.ClientNetwork.TlsCa; !filepath.IsAbs(file) {
@@ -92,7 +77,7 @@ func chooseProxy(text string, env func(string) string) (func(addr string) (*netp
 	switch text {
 	case "":
 		return netproto.ProxyFromEnvironment(env), nil
-	case directly:
+	case settings.Direct:
 		return nil, nil
 	}
 	proxy, err := netproto.ParseProxy(text)
@@ -102,36 +87,8 @@ func chooseProxy(text string, env func(string) string) (func(addr string) (*netp
 	return netproto.FixedProxy(proxy), nil
 }
 
-// proxyFault checks the word of the command line.
-func proxyFault(text string) error {
-	if text == "" || text == directly {
-		return nil
-	}
-	_, err := netproto.ParseProxy(text)
-	return err
-}
-
 // serverFault checks the address of the command line.
 func serverFault(text string) error {
-	_, _, _, err := parseServer(text)
+	_, _, _, err := settings.ParseServer(text)
 	return err
-}
-
-// parseServer takes an address apart. path is that of a WebSocket, empty where none is wanted.
-func parseServer(text string) (addr string, secure bool, path string, err error) {
-	if !strings.Contains(text, "://") {
-		text = "tcp://" + text
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", false, "", errServerForm
-	}
-	scheme, known := schemes[strings.ToLower(u.Scheme)]
-	if !known || !scheme.socket && u.Path != "" {
-		return "", false, "", errServerForm
-	}
-	if scheme.socket {
-		path = cmp.Or(u.EscapedPath(), "/")
-	}
-	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.port)), scheme.secure, path, nil
 }

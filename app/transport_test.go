@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/settings"
 	"collet/app/update"
 	"collet/assets"
 	"collet/netproto"
@@ -43,7 +44,7 @@ func TestParseServer(t *testing.T) {
 		{"game test:1", "", false, ""},
 	}
 	for _, test := range tests {
-		addr, secure, path, err := parseServer(test.text)
+		addr, secure, path, err := settings.ParseServer(test.text)
 		if addr != test.addr || secure != test.secure || path != test.path || (err == nil) != (test.addr != "") {
 			t.Errorf("%q: %q %v %q, %v", test.text, addr, secure, path, err)
 		}
@@ -65,7 +66,7 @@ func TestRoutes(t *testing.T) {
 		name   string
 		server string
 		flags  flags
-		set    func(*settings)
+		set    func(*settings.Settings)
 		env    map[string]string
 		tls    string // name in the certificate, "-" for no TLS
 		proxy  string
@@ -74,22 +75,22 @@ func TestRoutes(t *testing.T) {
 		{"plain", "game.test:1", flags{}, nil, nil, "-", "", ""},
 		{"by address", "tls://game.test:1", flags{}, nil, nil, "", "", ""},
 		{"by flag", "game.test:1", flags{Tls: true, TlsName: "a.test"}, nil, nil, "a.test", "", ""},
-		{"by settings", "game.test:1", flags{}, func(s *settings) { s.ClientNetwork.Tls, s.ClientNetwork.TlsName = true, "b.test" }, nil, "b.test", "", ""},
-		{"flag before settings", "game.test:1", flags{TlsName: "a.test"}, func(s *settings) { s.ClientNetwork.Tls, s.ClientNetwork.TlsName = true, "b.test" }, nil, "a.test", "", ""},
-		{"authorities beside the program", "tls://game.test:1", flags{}, func(s *settings) { s.ClientNetwork.TlsCa = "ca.pem" }, nil, "", "", ""},
-		{"no such authorities", "tls://game.test:1", flags{}, func(s *settings) { s.ClientNetwork.TlsCa = "gone.pem" }, nil, "", "", "gone.pem"},
+		{"by settings", "game.test:1", flags{}, func(s *settings.Settings) { s.ClientNetwork.Tls, s.ClientNetwork.TlsName = true, "b.test" }, nil, "b.test", "", ""},
+		{"flag before settings", "game.test:1", flags{TlsName: "a.test"}, func(s *settings.Settings) { s.ClientNetwork.Tls, s.ClientNetwork.TlsName = true, "b.test" }, nil, "a.test", "", ""},
+		{"authorities beside the program", "tls://game.test:1", flags{}, func(s *settings.Settings) { s.ClientNetwork.TlsCa = "ca.pem" }, nil, "", "", ""},
+		{"no such authorities", "tls://game.test:1", flags{}, func(s *settings.Settings) { s.ClientNetwork.TlsCa = "gone.pem" }, nil, "", "", "gone.pem"},
 		{"environment", "game.test:1", flags{}, nil, env, "-", "socks5://env.test:1080", ""},
 		{"not the environment", "game.test:1", flags{Proxy: "direct"}, nil, env, "-", "", ""},
-		{"settings before environment", "game.test:1", flags{}, func(s *settings) { s.ClientNetwork.Proxy = "set.test:1" }, env, "-", "http://set.test:1", ""},
-		{"flag before settings", "game.test:1", flags{Proxy: "flag.test:1"}, func(s *settings) { s.ClientNetwork.Proxy = "direct" }, env, "-", "http://flag.test:1", ""},
+		{"settings before environment", "game.test:1", flags{}, func(s *settings.Settings) { s.ClientNetwork.Proxy = "set.test:1" }, env, "-", "http://set.test:1", ""},
+		{"flag before settings", "game.test:1", flags{Proxy: "flag.test:1"}, func(s *settings.Settings) { s.ClientNetwork.Proxy = "direct" }, env, "-", "http://flag.test:1", ""},
 		{"for this machine too", "127.0.0.1:1", flags{Proxy: "flag.test:1"}, nil, nil, "-", "http://flag.test:1", ""},
-		{"bad proxy", "game.test:1", flags{}, func(s *settings) { s.ClientNetwork.Proxy = "gopher://me:secret@x" }, nil, "-", "", "ClientNetwork.Proxy"},
-		{"contradiction", "game.test:1", flags{Proxy: "direct"}, func(s *settings) { s.ClientNetwork.ProxyOnly = true }, nil, "-", "", "ProxyOnly"},
+		{"bad proxy", "game.test:1", flags{}, func(s *settings.Settings) { s.ClientNetwork.Proxy = "gopher://me:secret@x" }, nil, "-", "", "ClientNetwork.Proxy"},
+		{"contradiction", "game.test:1", flags{Proxy: "direct"}, func(s *settings.Settings) { s.ClientNetwork.ProxyOnly = true }, nil, "-", "", "ProxyOnly"},
 		{"bad server", "gopher://game.test", flags{}, nil, nil, "-", "", "want HOST:PORT"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var s settings
+			var s settings.Settings
 			if test.set != nil {
 				test.set(&s)
 			}

@@ -95,7 +95,8 @@ func (h *host) adoptWindowLog() {
 }
 
 func (h *host) splashOptions() splash.Options {
-	return splash.Options{Title: h.title(), Texts: h.texts, LogTail: h.logTail, Report: h.report, Valve: &h.valve, Cap: h.signed.bandwidth}
+	return splash.Options{Title: h.title(), Texts: h.texts, LogTail: h.logTail, Report: h.report, Valve: &h.valve, Cap: h.signed.bandwidth,
+		Picture: h.picture, Icon: h.icon}
 }
 
 // begin shows a crash of the process before this one first, and then starts as usual.

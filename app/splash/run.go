@@ -36,6 +36,9 @@ type Options struct {
 	Valve Valve // pauses and slows what is fetched; nil: nothing can
 	Cap   int64 // bytes a second that it allows at the beginning; 0: no limit
 
+	Picture func() image.Image // the picture of the window, made on a goroutine of its own; nil, or giving nil: the product's
+	Icon    func() []byte      // PNG of the window's icon; nil, or giving nil: the product's
+
 	// FirstFrame, if not nil, is called once, on the main goroutine, when the first frame has been handed to the screen.
 	FirstFrame func()
 }
@@ -157,6 +160,26 @@ func decode(data []byte) image.Image {
 	return picture
 }
 
+// picture is what the window shows.
+func (o Options) picture() image.Image {
+	if o.Picture != nil {
+		if picture := o.Picture(); picture != nil {
+			return picture
+		}
+	}
+	return decode(assets.SplashPNG)
+}
+
+// icon is what the system shows of the window.
+func (o Options) icon() []byte {
+	if o.Icon != nil {
+		if icon := o.Icon(); icon != nil {
+			return icon
+		}
+	}
+	return assets.IconPNG
+}
+
 // openWindow puts the first frame on the screen. The toolkit panics where it finds no display, with an error that is no
 // runtime error.
 func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
@@ -169,7 +192,7 @@ func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
 		}
 	}()
 	pictures := make(chan image.Image, 1)
-	go func() { pictures <- decode(assets.SplashPNG) }() // while the window is being made
+	go func() { pictures <- opt.picture() }() // while the window is being made
 	a.Settings().SetTheme(newLook())
 	w := newWindow(a, opt.Title)
 	s := newScreen(opt.Title, <-pictures, opt.Texts, actions{
@@ -191,7 +214,7 @@ func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
 	if opt.FirstFrame != nil {
 		opt.FirstFrame()
 	}
-	w.SetIcon(fyne.NewStaticResource("icon.png", assets.IconPNG)) // decoding it can wait for the first frame
+	w.SetIcon(fyne.NewStaticResource("icon.png", opt.icon())) // decoding it can wait for the first frame
 	return nil
 }
 

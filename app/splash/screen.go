@@ -57,6 +57,9 @@ func newScreen(title string, picture image.Image, texts assets.Texts, do actions
 func newPicture(picture image.Image) *canvas.Image {
 	img := canvas.NewImageFromImage(picture)
 	img.FillMode = canvas.ImageFillStretch // place keeps the proportions
+	if size := picture.Bounds().Size(); size.X*pictureHeight != size.Y*windowWidth {
+		img.FillMode = canvas.ImageFillCover // of other ones the middle is shown
+	}
 	img.ScaleMode = canvas.ImageScaleFastest
 	return img
 }
