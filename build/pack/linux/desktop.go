@@ -18,6 +18,7 @@ type entry struct {
 	names
 	command string // how it is started: an absolute path, or a name on the path
 	product bundle.Product
+	opens   []string // MIME types of files that the game opens
 }
 
 // files are everything that desktops look for below a prefix like "usr".
@@ -48,10 +49,15 @@ func (e entry) files(prefix string) ([]bundle.Entry, error) {
 
 // desktop is the menu's entry (Desktop Entry Specification 1.0; nothing newer is needed).
 func (e entry) desktop() []byte {
+	command, types := e.command, ""
+	if len(e.opens) > 0 {
+		command, types = command+" -- %f", list(e.opens)
+	}
 	return e.group(
 		"Categories", list(e.product.Categories),
 		"StartupNotify", "true",
-		"Exec", e.command)
+		"MimeType", types,
+		"Exec", command)
 }
 
 // linkDesktop is what opens links to the game. It is one of its own, because a link goes behind arguments: Exec can't have
@@ -137,8 +143,9 @@ func (e entry) metainfo() ([]byte, error) {
 	if p.Homepage != "" {
 		component.Homepage = &page{"homepage", p.Homepage}
 	}
+	component.Mediatypes = append(component.Mediatypes, e.opens...)
 	if p.URIScheme != "" {
-		component.Mediatypes = []string{"x-scheme-handler/" + p.URIScheme}
+		component.Mediatypes = append(component.Mediatypes, "x-scheme-handler/"+p.URIScheme)
 	}
 	text, err := xml.MarshalIndent(component, "", "  ")
 	return append([]byte(xml.Header), append(text, '\n')...), err

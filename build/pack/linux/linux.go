@@ -24,7 +24,7 @@
 // # What is not there
 //
 // No maintainer scripts in client packages: menus, icons and link handlers are refreshed by triggers of the packages that own
-// their caches. No MIME type beside that of links, because games have no files that a desktop opens. Nothing below a player's
+// their caches. No description of MIME types: those that a game opens are for its own package to describe. Nothing below a player's
 // home is touched, by removal or purge either: what a client downloaded is the player's.
 //
 // # Bytes
@@ -44,15 +44,28 @@ import (
 	"collet/build/pack/bundle"
 )
 
+// Options are what a game may decide about its packages beyond its Product. The zero value is right for most.
+type Options struct {
+	DebDepends  []string // relations as in a control file, in place of those that the programs' own lists of libraries say
+	RPMRequires []string // the same for .rpm
+	MIMETypes   []string // of files that the game opens: it is started with the path of one behind "--"
+}
+
 // Deb writes a .deb package of a client for Debian, Ubuntu and their relatives.
-func Deb(ctx context.Context, b bundle.Bundle, out string) error {
-	return pack(ctx, b, debian, out)
+func (o Options) Deb(ctx context.Context, b bundle.Bundle, out string) error {
+	return o.pack(ctx, b, debian, out)
 }
 
 // RPM writes an .rpm package of a client for every distribution with rpm 4.14 or newer.
-func RPM(ctx context.Context, b bundle.Bundle, out string) error {
-	return pack(ctx, b, redhat, out)
+func (o Options) RPM(ctx context.Context, b bundle.Bundle, out string) error {
+	return o.pack(ctx, b, redhat, out)
 }
+
+// Deb is the Deb of no Options.
+func Deb(ctx context.Context, b bundle.Bundle, out string) error { return Options{}.Deb(ctx, b, out) }
+
+// RPM is the RPM of no Options.
+func RPM(ctx context.Context, b bundle.Bundle, out string) error { return Options{}.RPM(ctx, b, out) }
 
 // DebName is the file name by Debian's convention: "lathe_1.4.2_amd64.deb".
 func DebName(b bundle.Bundle) (string, error) { return fileName(b, debian) }
@@ -63,15 +76,16 @@ func RPMName(b bundle.Bundle) (string, error) { return fileName(b, redhat) }
 // family is what differs between the two formats.
 type family struct {
 	nfpm.Packager
-	links    string // folder of programs on the path
-	max      int64  // largest sum of files, in bytes
-	synopsis bool   // a description begins with the summary
+	links    string                 // folder of programs on the path
+	max      int64                  // largest sum of files, in bytes
+	says     func(Options) []string // what the game itself says that it depends on
+	synopsis bool                   // a description begins with the summary
 	requires func(needs) (depends, recommends []string)
 }
 
 var (
-	debian = family{deb.Default, "usr/games", maxDeb, true, needs.debian}
-	redhat = family{rpm.DefaultRPM, "usr/bin", maxRPM, false, needs.rpm}
+	debian = family{deb.Default, "usr/games", maxDeb, func(o Options) []string { return o.DebDepends }, true, needs.debian}
+	redhat = family{rpm.DefaultRPM, "usr/bin", maxRPM, func(o Options) []string { return o.RPMRequires }, false, needs.rpm}
 )
 
 const (
@@ -82,8 +96,8 @@ const (
 )
 
 // pack writes a package of a client.
-func pack(ctx context.Context, b bundle.Bundle, f family, out string) error {
-	p, err := client(b, f)
+func (o Options) pack(ctx context.Context, b bundle.Bundle, f family, out string) error {
+	p, err := o.client(b, f)
 	if err == nil {
 		err = p.write(ctx, f, out)
 	}

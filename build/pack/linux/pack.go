@@ -28,7 +28,7 @@ type parcel struct {
 }
 
 // client is the parcel of a client.
-func client(b bundle.Bundle, f family) (parcel, error) {
+func (o Options) client(b bundle.Bundle, f family) (parcel, error) {
 	n, err := namesOf(b)
 	if err != nil {
 		return parcel{}, err
@@ -46,6 +46,9 @@ func client(b bundle.Bundle, f family) (parcel, error) {
 		return parcel{}, err
 	}
 	info.Depends, info.Recommends = f.requires(wants)
+	if said := f.says(o); len(said) > 0 {
+		info.Depends = said
+	}
 	if !f.synopsis {
 		_, info.Description, _ = strings.Cut(info.Description, "\n")
 	}
@@ -53,7 +56,7 @@ func client(b bundle.Bundle, f family) (parcel, error) {
 	if err != nil {
 		return parcel{}, err
 	}
-	around, err := surroundings(b, n, f)
+	around, err := surroundings(b, n, f, o.MIMETypes)
 	if err != nil {
 		return parcel{}, err
 	}
@@ -61,9 +64,9 @@ func client(b bundle.Bundle, f family) (parcel, error) {
 }
 
 // surroundings are the files of a client outside of its folder.
-func surroundings(b bundle.Bundle, n names, f family) ([]bundle.Entry, error) {
+func surroundings(b bundle.Bundle, n names, f family, opens []string) ([]bundle.Entry, error) {
 	link := path.Join(f.links, n.pkg)
-	desktop := entry{command: "/" + link, names: n, product: b.Product}
+	desktop := entry{command: "/" + link, names: n, product: b.Product, opens: opens}
 	all, err := desktop.files("usr")
 	if err != nil {
 		return nil, err

@@ -39,14 +39,24 @@ import (
 	"collet/netproto/release"
 )
 
+// Options are what a game may decide about its .app beyond its Product.
+type Options struct {
+	BundleID      string // identifier; Product.ID if empty
+	MinimumSystem string // oldest macOS; that of the Go that builds hosts if empty
+	Category      string // LSApplicationCategoryType; that of games if empty
+}
+
+// App is the App of no Options.
+func App(b bundle.Bundle) (bundle.Tree, error) { return Options{}.App(b) }
+
 // App is the tree of a client's .app; the folder itself is the first element of every path. The tree of the bundle is the
 // portable layout, without INSTALLED.
-func App(b bundle.Bundle) (bundle.Tree, error) {
+func (o Options) App(b bundle.Bundle) (bundle.Tree, error) {
 	fail := func(err error) (bundle.Tree, error) { return nil, fmt.Errorf("make the .app of %s: %w", b.Base, err) }
 	if !strings.HasPrefix(string(b.Target), "macOS-") {
 		return fail(fmt.Errorf("target %q is no macOS; want macOS-arm64 or macOS-x64", b.Target))
 	}
-	plist, err := infoPlist(b)
+	plist, err := infoPlist(b, o)
 	if err != nil {
 		return fail(err)
 	}

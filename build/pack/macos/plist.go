@@ -2,6 +2,7 @@ package macos
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/xml"
 	"fmt"
@@ -22,9 +23,9 @@ var (
 )
 
 // infoPlist is what the system wants to know of an .app (Information Property List Key Reference).
-func infoPlist(b bundle.Bundle) ([]byte, error) {
+func infoPlist(b bundle.Bundle, o Options) ([]byte, error) {
 	p := b.Product
-	id := strings.ReplaceAll(strings.Join(append([]string{p.ID}, variant(b)...), "."), "_", "-")
+	id := strings.ReplaceAll(strings.Join(append([]string{cmp.Or(o.BundleID, p.ID)}, variant(b)...), "."), "_", "-")
 	if !identifier.MatchString(id) {
 		return nil, fmt.Errorf("%q can't be the identifier of an .app: want letters, digits and - with dots between", id)
 	}
@@ -51,8 +52,8 @@ func infoPlist(b bundle.Bundle) ([]byte, error) {
 	}
 	keys = append(keys,
 		"CFBundleVersion", version,
-		"LSApplicationCategoryType", "public.app-category.games",
-		"LSMinimumSystemVersion", minimumSystem,
+		"LSApplicationCategoryType", cmp.Or(o.Category, "public.app-category.games"),
+		"LSMinimumSystemVersion", cmp.Or(o.MinimumSystem, minimumSystem),
 		"NSHighResolutionCapable", true,
 		"NSHumanReadableCopyright", fmt.Sprintf("© %d %s", p.Time.UTC().Year(), p.Publisher),
 	)
