@@ -6,7 +6,7 @@ import "reflect"
 type Key struct {
 	Table string // such as game or variant.build; empty for none
 	Name  string
-	Kind  string // text, yes or no, list, table, tables
+	Kind  string // text, true or false, list, table, tables
 	Type  string // name of the Go type that has it, and of the field in it
 	Field string
 	Many  bool // there can be several of the table
@@ -51,7 +51,7 @@ func keyKind(t reflect.Type) string {
 		}
 		return "list"
 	case reflect.Bool:
-		return "yes or no"
+		return "true or false"
 	default:
 		return "text"
 	}

@@ -70,7 +70,8 @@ type Target struct {
 	Companions []string `toml:"companions"` // Other files that lie beside the program, such as libraries. They keep their names.
 }
 
-// Variant is one more build of the game, beside the plain one, which always is. See netproto.Variant for its name.
+// Variant is one more build of the game, beside the plain one, which is always there. Its files are called
+// `<name>[_Headless][_Profiling][_OpenGL][_Postfix]`, with `_ProfilingOnDemand` for profiling on demand (netproto.Variant).
 type Variant struct {
 	Profiling string         `toml:"profiling"` // `total` or `on-demand`.
 	OpenGL    bool           `toml:"opengl"`    // Draws with OpenGL. Windows only; the client gets `ForceOpenGL = 1`.
