@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"collet/build/pack/pe"
 )
 
 const (
@@ -109,7 +111,7 @@ func (a *Authenticode) Sign(ctx context.Context, file string) (Signed, error) {
 	signed := Signed{File: file}
 	kind, err := kindOf(file)
 	if err == nil {
-		err = unsigned(kind, file)
+		err = a.unsigned(ctx, kind, file)
 	}
 	if err == nil {
 		signed.Unsigned, err = digest(ctx, file)
@@ -235,7 +237,7 @@ func (a *Authenticode) extract(ctx context.Context, file string) (content []byte
 		out := filepath.Join(dir, "signature")
 		args := []string{"extract-signature", "-in", file, "-out", out}
 		if _, err := a.options.run(ctx, tool{program: osslsigncode, args: args}, &a.secrets); err != nil {
-			return err
+			return because(err, "", "the MSI file has no signature that can be read")
 		}
 		content, err = os.ReadFile(out)
 		return err
@@ -263,7 +265,31 @@ func (a *Authenticode) verify(ctx context.Context, file string, certificate *x50
 	if certificate != nil && a.options.Test && a.options.now().After(certificate.NotAfter) {
 		args = append(args, "-time", strconv.FormatInt(certificate.NotAfter.Unix()-1, 10))
 	}
-	_, err := a.options.run(ctx, tool{program: osslsigncode, args: append(args, "-in", file), install: installOSSL}, &a.secrets)
+	said, err := a.options.run(ctx, tool{program: osslsigncode, args: append(args, "-in", file), install: installOSSL}, &a.secrets)
+	if err != nil || a.spec.TimestampURL == "" || a.spec.TimestampAuthority == "" {
+		return err
+	}
+	for _, bad := range []string{"Timestamp Server Signature verification: failed", "Timestamp is not available"} {
+		if strings.Contains(said, bad) { // for osslsigncode a signature is good without, as long as its certificate lasts
+			return wrong("see that the timestamp server is one of the timestamp authority's", "the timestamp can't be verified: %s", bad)
+		}
+	}
+	return nil
+}
+
+// unsigned refuses a file that has a signature: signing it again would replace that.
+func (a *Authenticode) unsigned(ctx context.Context, kind, file string) error {
+	var signed bool
+	var err error
+	if kind == magicPE {
+		signed, err = IsSigned(file)
+	} else {
+		_, none := a.extract(ctx, file)
+		signed, err = none == nil, context.Cause(ctx)
+	}
+	if err == nil && signed {
+		err = &pe.Error{Fault: pe.Signed}
+	}
 	return err
 }
 

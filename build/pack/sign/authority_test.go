@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"math/big"
 	"os"
@@ -107,4 +108,14 @@ func signer(t *testing.T, s sign.AuthenticodeSpec, o sign.Options) *sign.Authent
 		t.Fatal(err)
 	}
 	return a
+}
+
+// timestamping makes a certificate that of a timestamp server: that is all it may be for.
+func timestamping(c *x509.Certificate) {
+	c.ExtKeyUsage = nil
+	value, err := asn1.Marshal([]asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 8}})
+	if err != nil {
+		panic(err)
+	}
+	c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: value}}
 }

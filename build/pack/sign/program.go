@@ -52,18 +52,6 @@ func IsSigned(program string) (bool, error) {
 	return err == nil, err
 }
 
-// unsigned refuses a program that has a signature: signing it again would replace that.
-func unsigned(kind, file string) error {
-	if kind != magicPE {
-		return nil
-	}
-	signed, err := IsSigned(file)
-	if err == nil && signed {
-		err = &pe.Error{Fault: pe.Signed}
-	}
-	return err
-}
-
 // probe is the smallest program that can be signed: headers, and a section with nothing to run.
 func probe() []byte {
 	const headers, section = 0x200, 0x200
