@@ -26,6 +26,8 @@ type MakeOptions struct {
 	Only    []string // patterns of <target>/<format> or <target>, as path.Match has them; empty for all
 	Jobs    int      // how many packages are made at a time; 0 is one
 
+	TestSigning bool // take certificates and keys that are for tests; names of what they sign say so
+
 	// Report is told of every artefact when it is done; never twice at a time. May be nil.
 	Report func(Artefact)
 }
@@ -62,7 +64,11 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 		return nil, err
 	}
 	m := &making{out: o.Out, work: work, report: o.Report}
-	if m.composition, err = p.compose(ctx, filepath.Join(work, "composed"), wantedTargets(jobs)); err != nil {
+	s, err := p.signers(ctx, wantedTargets(jobs), o.TestSigning)
+	if err != nil {
+		return nil, err
+	}
+	if m.composition, err = p.compose(ctx, filepath.Join(work, "composed"), wantedTargets(jobs), s); err != nil {
 		return nil, err
 	}
 	if err := m.run(ctx, jobs, max(1, o.Jobs)); err != nil {

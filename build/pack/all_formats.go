@@ -7,6 +7,8 @@ import (
 
 	"collet/build/pack/archive"
 	"collet/build/pack/bundle"
+	"collet/build/pack/linux"
+	"collet/build/pack/macos"
 	"collet/netproto"
 )
 
@@ -26,6 +28,9 @@ var formats = []format{
 	{name: "zip", systems: []string{netproto.Windows}, file: ownName("zip"), maker: archived(archive.Zip)},
 	{name: "tar.gz", systems: []string{netproto.Linux}, file: ownName("tar.gz"), maker: archived(archive.TarGz)},
 	{name: "tar.zst", systems: []string{netproto.Linux}, file: ownName("tar.zst"), maker: archived(archive.TarZst)},
+	{name: "deb", systems: []string{netproto.Linux}, file: linux.DebName, maker: same(linux.Deb)},
+	{name: "rpm", systems: []string{netproto.Linux}, file: linux.RPMName, maker: same(linux.RPM)},
+	{name: "app-zip", systems: []string{netproto.MacOS}, file: ownName("app.zip"), maker: app},
 }
 
 // ownName gives files the names that are Collet's own: "Lathe-Client-Linux-x64-1.4.2.tar.zst".
@@ -39,6 +44,20 @@ func archived(write func(context.Context, bundle.Tree, string, archive.Options) 
 		return func(ctx context.Context, b bundle.Bundle, out string) error {
 			return write(ctx, b.Tree.Below(b.Base), out, archive.Options{Time: b.Product.Time})
 		}
+	}
+}
+
+// same is a maker that asks nothing of the description.
+func same(m maker) func(*Project) maker { return func(*Project) maker { return m } }
+
+// app packs the folder that a Mac shows as one program.
+func app(*Project) maker {
+	return func(ctx context.Context, b bundle.Bundle, out string) error {
+		tree, err := macos.App(b)
+		if err != nil {
+			return err
+		}
+		return archive.Zip(ctx, tree, out, archive.Options{Time: b.Product.Time, Deflate: true})
 	}
 }
 

@@ -34,11 +34,7 @@ type composed struct {
 }
 
 // compose fills an empty folder. wanted says which targets are needed; nil is all.
-func (p *Project) compose(ctx context.Context, dir string, wanted func(netproto.Target) bool) (*composition, error) {
-	s, err := p.signers()
-	if err != nil {
-		return nil, err
-	}
+func (p *Project) compose(ctx context.Context, dir string, wanted func(netproto.Target) bool, s signers) (*composition, error) {
 	c := &composition{project: p, dir: dir, sign: s, companions: map[string]string{}}
 	if err := c.writePacks(ctx); err != nil {
 		return nil, err
@@ -123,8 +119,8 @@ func (c *composition) companion(ctx context.Context, b Build, from string) (bund
 	} else if info.Mode()&0o111 != 0 {
 		e.Mode = bundle.Program
 	}
-	if !c.sign.wants(b.Target, from) {
-		return e, nil
+	if wanted, err := c.sign.wants(b.Target, from); err != nil || !wanted {
+		return e, err
 	}
 	if signed, known := c.companions[from]; known {
 		e.From = signed
@@ -140,8 +136,9 @@ func (c *composition) companion(ctx context.Context, b Build, from string) (bund
 }
 
 // clientName is the base name of a client package's file: "Lathe-Client-Windows-win64_OpenGL".
-func (p *Project) clientName(b Build) string {
-	return p.Game.Name + "-Client-" + string(b.Target) + b.Base[len(p.Game.Name):]
+func (c *composition) clientName(b Build) string {
+	game := c.project.Game.Name
+	return game + "-Client-" + string(b.Target) + b.Base[len(game):] + c.sign.mark(b.Target)
 }
 
 // bundle is the package of a build for players.
@@ -152,7 +149,7 @@ func (c *composition) bundle(of Build) (bundle.Bundle, error) {
 		}
 		tree, err := bundle.NewTree(slices.Concat(b.programs, c.client)...)
 		return bundle.Bundle{
-			Product: c.project.Product(), Target: b.Target, Name: c.project.clientName(b.Build), Base: b.Base, Tree: tree,
+			Product: c.project.Product(), Target: b.Target, Name: c.clientName(b.Build), Base: b.Base, Tree: tree,
 		}, err
 	}
 	return bundle.Bundle{}, fmt.Errorf("%s for %s was not composed", of.Base, of.Target)

@@ -62,6 +62,9 @@ func (c *composition) image(ctx context.Context, q program) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := q.unsigned(image); err != nil {
+		return nil, err
+	}
 	contents, err := c.project.contents(ctx, q.Build)
 	if err != nil {
 		return nil, err
@@ -89,6 +92,18 @@ func (p *Project) shown(image []byte, q program) ([]byte, error) {
 		r.Icon = picture.PNG
 	}
 	return pe.SetResources(image, r)
+}
+
+// unsigned refuses a program whose signature would be broken by what is written into it.
+func (q program) unsigned(image []byte) error {
+	if q.Target.System() != netproto.Windows {
+		return nil
+	}
+	signed, err := hasSignature(bytes.NewReader(image), int64(len(image)))
+	if err == nil && signed {
+		err = errors.New("it is signed already; give the program as it was before, it is signed when it is filled in")
+	}
+	return err
 }
 
 // link ties a program for Windows to its symbols.

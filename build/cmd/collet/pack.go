@@ -13,6 +13,11 @@ import (
 type packCommand struct {
 	Init  packInitCommand  `cmd:"" help:"Write a description of the packages, with everything explained."`
 	Check packCheckCommand `cmd:"" help:"Tell what is wrong with a description, or what would be packed. Changes nothing."`
+
+	All    packAllCommand    `cmd:"" help:"Make every package: for players, for operators, and the folder of a release."`
+	Client packClientCommand `cmd:"" help:"Make the packages for players."`
+	Server packServerCommand `cmd:"" help:"Make the packages for operators, and the folder of a release."`
+	Verify packVerifyCommand `cmd:"" help:"Find the first difference of two packages, or of two folders of them, and its place."`
 }
 
 // Help is what --help adds to the list of commands.
@@ -22,6 +27,7 @@ offers. All of it is told in collet.toml, at the top of the project's folder:
 
   collet pack init
   collet pack check
+  collet pack all
 
 docs/PACKAGING.md has every key of it.`
 }

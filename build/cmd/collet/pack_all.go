@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -14,10 +13,12 @@ import (
 
 // packMakeFlags say what to make of a description, and where.
 type packMakeFlags struct {
-	File string   `default:"collet.toml" placeholder:"FILE" help:"The description (default: ${default})."`
-	Out  string   `default:"packages" placeholder:"DIR" help:"Folder for what is made (default: ${default})."`
-	Only []string `placeholder:"TARGET/FORMAT" help:"Make these alone, such as Linux-x64/deb, 'Windows-*' or '*/zip'. May be repeated."`
-	Jobs int      `default:"0" placeholder:"N" help:"How many packages are made at a time (default: one for each processor)."`
+	descriptionFlag
+	Out  string   `group:"what" default:"packages" placeholder:"DIR" help:"Folder for what is made (default: ${default})."`
+	Only []string `group:"what" placeholder:"TARGET/FORMAT" help:"Make these alone, such as Linux-x64/deb, 'Windows-*' or '*/zip'. May be repeated."`
+	Jobs int      `group:"work" default:"0" placeholder:"N" help:"How many packages are made at a time (default: one for each processor)."`
+
+	TestSigning bool `group:"what" help:"Take certificates and keys that are for tests; names of packages say so."`
 }
 
 // packAllCommand is `collet pack all`.
@@ -77,13 +78,13 @@ func (p packMakeFlags) make(ctx context.Context, c console, clients, servers boo
 	if jobs == 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	project, err := pack.Load(p.File, os.Getenv)
+	project, err := p.load(c)
 	if err != nil {
 		return err
 	}
 	begun := time.Now()
 	made, err := project.Make(ctx, pack.MakeOptions{
-		Out: p.Out, Clients: clients, Servers: servers, Only: p.Only, Jobs: jobs,
+		Out: p.Out, Clients: clients, Servers: servers, Only: p.Only, Jobs: jobs, TestSigning: p.TestSigning,
 		Report: func(a pack.Artefact) { printArtefact(c.out, a) },
 	})
 	if err != nil {
