@@ -5,7 +5,7 @@ package embedded
 /*
 #cgo CFLAGS: -std=c11 -O2 -Wall -Wextra -fvisibility=hidden
 #cgo linux LDFLAGS: -ldl -lpthread
-#cgo windows LDFLAGS: -lws2_32
+#cgo windows LDFLAGS: -lws2_32 -lgdi32
 #include "bridge.h"
 */
 import "C"

@@ -65,7 +65,7 @@ func linking(ctx context.Context, compiler []string) (flags, libraries []string,
 	case err != nil:
 		return nil, nil, fmt.Errorf("ask %s what it makes programs for: %w", compiler[0], err)
 	case strings.Contains(system, "mingw"), strings.Contains(system, "windows"):
-		return []string{"-static-libgcc"}, []string{"-lws2_32"}, nil
+		return []string{"-static-libgcc"}, []string{"-lws2_32", "-lgdi32"}, nil
 	case strings.Contains(system, "darwin"):
 		return []string{"-fPIC"}, nil, nil
 	default:

@@ -1,6 +1,6 @@
 /*
- * view.c: SDL2, loaded at run time. Only what the game calls is declared here, in our own words; the layouts are those of
- * SDL 2.0's stable binary interface.
+ * view.c: SDL2, loaded at run time; where it can't show a window, the system's own (native.h). Only what the game calls is
+ * declared here, in our own words; the layouts are those of SDL 2.0's stable binary interface.
  */
 #include "view.h"
 
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "native.h"
 #include "system.h"
 
 /* Where SDL2 may be, by system: Linux, other Unix systems, Windows, macOS with its loader's folders and with Homebrew's. */
@@ -71,6 +72,7 @@ typedef struct Functions {
 } Functions;
 
 struct View {
+    Native* native; /* the window where SDL2 has none; NULL otherwise */
     Functions sdl;
     void *window, *renderer, *texture;
     bool started;
@@ -185,7 +187,11 @@ View* view_open(const char* title, char* error) {
         snprintf(error, PACK_ERROR_SIZE, "no memory for a window");
         return NULL;
     }
-    if (!find_library(view, error) || !make_window(view, title, error)) {
+    if (find_library(view, error) && make_window(view, title, error)) {
+        return view;
+    }
+    view->native = native_open(title, error);
+    if (view->native == NULL) {
         view_close(view);
         return NULL;
     }
@@ -195,8 +201,12 @@ View* view_open(const char* title, char* error) {
 bool view_show(View* view, const Frame* frame) {
     Functions* sdl = &view->sdl;
     uint32_t passed;
-    bool shown = sdl->UpdateTexture(view->texture, NULL, frame->pixels, FIELD_WIDTH * (int)sizeof *frame->pixels) == 0 &&
-                 sdl->RenderClear(view->renderer) == 0 && sdl->RenderCopy(view->renderer, view->texture, NULL, NULL) == 0;
+    bool shown;
+    if (view->native != NULL) {
+        return native_show(view->native, frame);
+    }
+    shown = sdl->UpdateTexture(view->texture, NULL, frame->pixels, FIELD_WIDTH * (int)sizeof *frame->pixels) == 0 &&
+            sdl->RenderClear(view->renderer) == 0 && sdl->RenderCopy(view->renderer, view->texture, NULL, NULL) == 0;
     sdl->RenderPresent(view->renderer);
     passed = sdl->GetTicks() - view->shown;
     if (passed < FRAME_TIME) {
@@ -219,6 +229,10 @@ static void key(Input* input, int32_t scancode, bool down) {
 
 void view_input(View* view, Input* input) {
     Event event;
+    if (view->native != NULL) {
+        native_input(view->native, input);
+        return;
+    }
     while (view->sdl.PollEvent(&event) != 0) {
         if (event.type == EVENT_QUIT) {
             view->held.quit = true;
@@ -230,6 +244,7 @@ void view_input(View* view, Input* input) {
 }
 
 void view_close(View* view) {
+    native_close(view->native);
     if (view->texture != NULL) {
         view->sdl.DestroyTexture(view->texture);
     }

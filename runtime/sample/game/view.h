@@ -1,4 +1,4 @@
-/* view.h: a window through SDL2, which is looked for when the game runs and needed by nobody. */
+/* view.h: a window through SDL2, which is looked for when the game runs and needed by nobody; on Windows without it. */
 #ifndef SAMPLE_VIEW_H
 #define SAMPLE_VIEW_H
 
@@ -15,7 +15,7 @@ typedef struct Input {
 
 typedef struct View View;
 
-/* Opens the window. Returns NULL with the reason in error (PACK_ERROR_SIZE bytes) where there is no SDL2 or no display. */
+/* Opens the window. Returns NULL with the reason in error (PACK_ERROR_SIZE bytes) where there is no window to be had. */
 View* view_open(const char* title, char* error);
 
 /* Shows a frame, and waits until a sixtieth of a second has passed since the one before. Returns whether it was handed to
