@@ -20,6 +20,9 @@ func runChild(ctx context.Context, f flags, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		return supervise.ExitNoControl
 	}
+	if f.Role == probeRole {
+		return runProbe(f, out)
+	}
 	return supervise.Serve(ctx, in, out, func() (supervise.Module, error) { return load(f) }, platform.Halt)
 }
 

@@ -54,11 +54,13 @@ type flags struct {
 	LogLevel string `group:"Other" default:"info" enum:"debug,info,warn,error" help:"How much the log file holds: ${enum}."`
 	Version  bool   `group:"Other" help:"Print the version and end."`
 
-	Role       string `hidden:"" default:"host" enum:"host,runtime,embedded"`
+	Role       string `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
 	Control    string `hidden:""`
 	Relaunched int    `hidden:"" help:"How many relaunches in a row led here."`
 	ShowCrash  string `hidden:"" help:"How the game ended in the process before this one."`
 	WentBack   bool   `hidden:"" help:"The process before this one put the last proven set back."`
+	KeepHost   bool   `hidden:"" help:"The process before this one tried a newer version of this program, which failed."`
+	Trial      string `hidden:"" help:"Where this program will lie if it works."`
 
 	Args []string `arg:"" optional:"" help:"Arguments of the game, after --."`
 }
@@ -150,8 +152,8 @@ func (f flags) check() error {
 		return fmt.Errorf("--name is longer than %d bytes", launcher.MaxName)
 	case f.DeepLinkUri != "" && linkFault(f.DeepLinkUri) != nil:
 		return fmt.Errorf("--DeepLinkUri %q %w", f.DeepLinkUri, linkFault(f.DeepLinkUri))
-	case f.Role != "host" && f.Control == "":
-		return errors.New("--role is how this program starts itself; it is of no use by hand")
+	case (f.Role != "host" || f.Trial != "") && f.Control == "":
+		return errors.New("--role and --trial are how this program starts itself; they are of no use by hand")
 	}
 	return nil
 }

@@ -255,17 +255,39 @@ const (
 var errReloads = errors.New("the game asked for one reload after another without ever running for long")
 
 // headless is the whole client without a window.
-func (h *host) headless(ctx context.Context, out, err io.Writer) int {
+func (h *host) headless(ctx context.Context, args []string, out, err io.Writer) (code int, again *relaunch) {
+	h.shownTrial()
+	code = h.unseen(ctx, out, err)
+	if h.renewal.due == "" {
+		return code, nil
+	}
+	trial, again, retry := h.sponsor(ctx, args)
+	if retry {
+		return h.unseen(ctx, out, err), nil
+	}
+	return trial, again
+}
+
+// unseen is headless up to where this program makes room for a newer one.
+func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
 	p := &paper{out: out, err: err, json: h.flags.JSON, host: h}
 	p.Note(h.texts.Get("headless.start", "host", h.places(), "target", string(h.target), "path", h.folder))
 	if !h.roots.portable() {
 		p.Note(h.texts.Get("headless.data", "path", h.roots.data))
 	}
 	if !h.flags.Run {
-		return p.finish(h.syncOnly(ctx, p))
+		e := h.syncOnly(ctx, p)
+		if h.renewal.due != "" {
+			return 0
+		}
+		return p.finish(e)
 	}
 	for reloads := 0; ; reloads++ {
-		if e := h.start(ctx, p); !h.running {
+		e := h.start(ctx, p)
+		switch {
+		case h.renewal.due != "":
+			return 0
+		case !h.running:
 			return p.finish(e)
 		}
 		if time.Since(h.began) > reloadWindow {
@@ -307,6 +329,12 @@ func (h *host) syncOnly(ctx context.Context, f front) ended {
 	status, err := h.update(ctx, f, compatibility)
 	if err != nil {
 		return failed(err)
+	}
+	if h.renewal.due != "" {
+		return ended{outcome: update.ResourcesReady}
+	}
+	if isReady(status.Outcome) {
+		h.proveTrial(ctx)
 	}
 	if status.HeldBack {
 		f.Note(h.texts.Get("note.heldback"))

@@ -67,6 +67,8 @@ type host struct {
 	agreed  bool         // who agreed to an update that the account calls for
 	loaded  bool         // this attempt had a module or the built-in client ready to run
 
+	renewal renewal // of this program itself
+
 	last atomic.Pointer[ended] // how the last attempt ended; the window reads it for the report
 }
 
@@ -78,8 +80,8 @@ func newHost(f flags) (*host, error) {
 	}
 	h := &host{flags: f, exe: exe, verify: f.Verify, offline: f.Offline}
 	h.target = netproto.Target(cmp.Or(f.Target, string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH))))
-	h.base = cmp.Or(f.RuntimeName, netproto.RuntimeBase(exe))
-	if h.folder, err = filepath.Abs(cmp.Or(f.Dir, installFolder(runtime.GOOS, exe))); err != nil {
+	h.base = cmp.Or(f.RuntimeName, netproto.RuntimeBase(h.ownFile()))
+	if h.folder, err = filepath.Abs(cmp.Or(f.Dir, installFolder(runtime.GOOS, h.ownFile()))); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(h.folder, 0o755); err != nil {
@@ -154,8 +156,9 @@ func (h *host) openInstall(ctx context.Context, f front) error {
 	if err != nil {
 		return err
 	}
+	seen := watched(fsys)
 	dir, err := install.Open(ctx, install.Config{
-		FS: watched(fsys), Base: base, Log: h.log, Verify: h.verify,
+		FS: seen, Base: base, Log: h.log, Verify: h.verify,
 		OnWait: func() { f.Note(h.texts.Get("note.waiting")) },
 		Names: install.Names{
 			Runtime: h.base, Server: h.packed.Name, Ext: h.target.LibraryExt(),
@@ -166,6 +169,7 @@ func (h *host) openInstall(ctx context.Context, f front) error {
 		return errors.Join(err, fsys.Close(), closeBase(base))
 	}
 	h.fs, h.below, h.dir, h.verify = fsys, base, dir, false
+	h.openRenewal(ctx, seen)
 	h.reselect(false)
 	h.hang()
 	if dir.Unclean() {
@@ -186,7 +190,7 @@ func (h *host) closeInstall() error {
 	if h.bell != nil {
 		err = h.bell.Close()
 	}
-	err = errors.Join(err, h.dir.Close(), h.fs.Close(), closeBase(h.below))
+	err = errors.Join(err, h.closeRenewal(), h.dir.Close(), h.fs.Close(), closeBase(h.below))
 	h.dir, h.bell, h.below = nil, nil, nil
 	return err
 }

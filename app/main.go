@@ -6,6 +6,9 @@
 //	host      locks the install, recovers it, shows the splash, updates, starts a child, decides what its end means
 //	runtime   maps one native module, reports its metadata, runs it on the main thread when told to
 //	embedded  the same with the client that is linked into this program
+//	probe     says who it is and ends: so a newer version of the program is asked before it may replace this one
+//
+// A host with --trial is such a newer version, started by the one before it: see host_trial.go.
 //
 // With --remote-launcher the host is a device of a desk instead: it takes a working copy and runs its module in the same way.
 //
@@ -54,12 +57,30 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
 	if f.Role != "host" {
 		return runChild(ctx, f, stderr), nil
 	}
+	var trial *sponsored
+	if f.Trial != "" {
+		if trial, ctx, err = joinTrial(ctx, f.Control); err != nil {
+			fmt.Fprintf(stderr, "collet-client: %v\n", err)
+			return exitUsage, nil
+		}
+	}
+	code, again = runHost(ctx, f, args, trial, stdout, stderr)
+	if trial != nil && again != nil { // who started this one is still there, and takes the place of both
+		trial.say(trialWord{Again: &againWord{Args: again.args}})
+		return 0, nil
+	}
+	return code, again
+}
+
+// runHost is a host from its beginning to its end.
+func runHost(ctx context.Context, f flags, args []string, trial *sponsored, stdout, stderr io.Writer) (code int, again *relaunch) {
 	defer startFast()()
 	h, err := newHost(f)
 	if err != nil {
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		return exitUsage, nil
 	}
+	h.renewal.sponsored = trial
 	defer func() {
 		if err := h.close(); err != nil {
 			fmt.Fprintf(stderr, "collet-client: %v\n", err)
@@ -69,7 +90,7 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
 		return h.remote(ctx, stdout, stderr), nil
 	}
 	if f.Headless {
-		return h.headless(ctx, stdout, stderr), nil
+		return h.headless(ctx, args, stdout, stderr)
 	}
 	return h.windowed(ctx, args, stderr)
 }

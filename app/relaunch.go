@@ -28,7 +28,7 @@ func (r *relaunch) relaunch(stderr io.Writer) int {
 
 // hidden are the flags that a relaunch sets anew. ClientLibPath is among them because a game that asks for a reload
 // names the module that comes next.
-var hidden = []string{"--relaunched", "--show-crash", "--went-back", "--ClientLibPath"}
+var hidden = []string{"--relaunched", "--show-crash", "--went-back", "--keep-host", "--trial", "--control", "--ClientLibPath"}
 
 // once are the switches that count for the start they were given to, and not for those that follow from it.
 var once = []string{"--unblock", "--verify"}
@@ -39,6 +39,7 @@ type anew struct {
 	crash  string // how the game ended; empty for a reload
 	back   bool   // the last proven set was put back
 	module string // which one comes next; empty for the live one
+	keep   bool   // this program is not to be updated
 }
 
 // relaunchArgs takes this start's arguments over to the next one, before the ones of the game.
@@ -65,6 +66,9 @@ func relaunchArgs(args []string, next anew) []string {
 	}
 	if next.back {
 		kept = append(kept, "--went-back=true")
+	}
+	if next.keep {
+		kept = append(kept, "--keep-host=true")
 	}
 	if next.module != "" {
 		kept = append(kept, "--ClientLibPath="+next.module)

@@ -180,6 +180,8 @@ func (h *host) updateSigned(ctx context.Context, f front, compatibility string) 
 		return update.Status{}, err
 	}
 	defer func() { err = errors.Join(err, closeWays()) }()
+	stage := h.stage()
+	options.Disk, options.Renew = stage, h.renewable
 	s, err := transfer.NewSource(options)
 	if err != nil {
 		return update.Status{}, err
@@ -189,7 +191,7 @@ func (h *host) updateSigned(ctx context.Context, f front, compatibility string) 
 		h.valve.hold(nil)
 		err = errors.Join(err, s.Release())
 	}()
-	u, err := update.New(h.policy(update.Config{Source: s, Stage: h.dir, Server: h.places()}))
+	u, err := update.New(h.policy(update.Config{Source: s, Stage: stage, Server: h.places()}))
 	if err != nil {
 		return update.Status{}, fmt.Errorf("updater: %w", err)
 	}
@@ -197,7 +199,8 @@ func (h *host) updateSigned(ctx context.Context, f front, compatibility string) 
 	if c, is := options.Server.(*connection); is {
 		h.met = c.source.met
 	}
-	if files, err := s.List(ctx); err == nil {
+	h.renewal.renewing = s.Renewing()
+	if files, err := s.List(ctx); err == nil && !h.renewal.renewing {
 		status = h.settleContent(files, status)
 	}
 	f.Report(s.Report())

@@ -108,6 +108,8 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 		switch {
 		case err != nil:
 			return failed(err)
+		case h.renewal.due != "":
+			return ended{outcome: update.ResourcesReady}
 		case status.HeldBack:
 			f.Note(h.texts.Get("note.heldback"))
 			if !h.hasPacks() {
@@ -115,6 +117,7 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 			}
 			return h.run(ctx)
 		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:
+			h.proveTrial(ctx)
 			return h.play(ctx, f)
 		case h.offlineNow(status):
 			f.Note(h.texts.Get("note.unreachable"))

@@ -51,8 +51,20 @@ func (h *host) update(ctx context.Context, f front, compatibility string) (updat
 	return h.updateHere(ctx, f, compatibility)
 }
 
-// updateHere runs one Updater and lets the front follow it. An update that helped needs no guard any more.
-func (h *host) updateHere(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+// updateHere runs one Updater and lets the front follow it, and another one where it failed for the sake of this program.
+func (h *host) updateHere(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	status, err := h.updateOnce(ctx, f, compatibility)
+	if err == nil && h.withoutHost(ctx, status) {
+		return h.updateOnce(ctx, f, compatibility)
+	}
+	if h.renewal.due != "" {
+		f.Note(h.texts.Get("note.host"))
+	}
+	return status, err
+}
+
+// updateOnce runs one Updater. An update that helped needs no guard any more.
+func (h *host) updateOnce(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
 	h.met = meeting{}
 	if h.signed.on() {
 		status, err = h.updateSigned(ctx, f, compatibility)

@@ -70,12 +70,20 @@ func (h *host) windowed(ctx context.Context, args []string, stderr io.Writer) (c
 		defer context.AfterFunc(ctx, cancel)() // Ctrl-C and a closed window are the same wish
 		raise := v.Raise
 		h.raise.Store(&raise)
+		h.shownTrial()
 		defer h.raise.Store(nil)
 		e = h.begin(joined, &window{v, h})
 	})
 	if err != nil {
 		fmt.Fprintf(stderr, "collet-client: open a window: %v\nStart it with --headless to update without one.\n", err)
 		return exitUsage, nil
+	}
+	if h.renewal.due != "" {
+		code, again, retry := h.sponsor(ctx, args)
+		if retry {
+			again = h.afresh(args)
+		}
+		return code, again
 	}
 	if !h.running {
 		return e.end().Exit, nil
@@ -130,7 +138,13 @@ func (h *host) next(args []string, game gameEnd) *relaunch {
 		}
 	}
 	h.log.Info().Int("relaunched", count).Str("crash", crash).Str("file", module).Msg("start anew")
-	return &relaunch{exe: h.exe, args: relaunchArgs(args, anew{count, crash, game.end.back, module})}
+	return &relaunch{exe: h.exe, args: relaunchArgs(args, anew{count, crash, game.end.back, module, h.flags.KeepHost})}
+}
+
+// afresh is the relaunch after a trial that failed: the window is needed again.
+func (h *host) afresh(args []string) *relaunch {
+	next := anew{count: h.flags.Relaunched + 1, module: h.flags.ClientLibPath, keep: true}
+	return &relaunch{exe: h.exe, args: relaunchArgs(args, next)}
 }
 
 // title is what the window calls the game.

@@ -30,3 +30,6 @@ func MayBeLocked(err error) bool {
 	var own Passing
 	return IsLocked(err) || mayBeLocked(err) || errors.As(err, &own) && own.MayPass()
 }
+
+// IsNotProgram reports whether a file could not be started because it is no program for this system and processor.
+func IsNotProgram(err error) bool { return isNotProgram(err) }

@@ -4,6 +4,7 @@ package platform
 
 import (
 	"errors"
+	"runtime"
 	"syscall"
 )
 
@@ -28,3 +29,8 @@ func isUnreadable(err error) bool { return errors.Is(err, syscall.EIO) }
 
 // isCrossDevice: EXDEV is told for two volumes, and by bind mounts and overlays of one.
 func isCrossDevice(err error) bool { return errors.Is(err, syscall.EXDEV) }
+
+// isNotProgram: macOS has a number of its own for a program of another processor, EBADARCH in sys/errno.h.
+func isNotProgram(err error) bool {
+	return errors.Is(err, syscall.ENOEXEC) || runtime.GOOS == "darwin" && errors.Is(err, syscall.Errno(86))
+}

@@ -40,3 +40,7 @@ func isUnreadable(err error) bool {
 
 // isCrossDevice: 17, not same device.
 func isCrossDevice(err error) bool { return isOneOf(err, windows.ERROR_NOT_SAME_DEVICE) }
+
+func isNotProgram(err error) bool {
+	return isOneOf(err, windows.ERROR_BAD_EXE_FORMAT, windows.ERROR_EXE_MACHINE_TYPE_MISMATCH)
+}

@@ -29,10 +29,12 @@ type Command struct {
 	// of its own. A line over 4096 bytes arrives in pieces; a last line without an end arrives when the process has
 	// ended. While they work the process waits: there is no queue that could grow. nil discards.
 	Stdout, Stderr func(line string)
+	// Streams gives the process the standard streams of this one instead; Stdout and Stderr are not used then.
+	Streams bool
 }
 
 // Process is a running child with a private pair of pipes, its control handles, beside its standard streams. Its
-// standard input is empty.
+// standard input is empty, unless it has the streams of this process.
 //
 // It dies with this process: Linux kills it, Windows ends its job, and on every system From and To break, which the
 // child has to notice by reading. It has a process group of its own, so that Ctrl-C in a terminal reaches this process
@@ -73,6 +75,9 @@ func StartProcess(c Command) (*Process, error) {
 	}
 	if c.Stderr != nil {
 		cmd.Stderr = stderr
+	}
+	if c.Streams {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	}
 	p := &Process{From: pipes.from, To: pipes.to, done: make(chan struct{})}
 	started := make(chan error)

@@ -61,10 +61,10 @@ func (b *Both) Plan(ctx context.Context, mode update.Mode, offer []release.File,
 	} else {
 		plan, err = b.Dir.Plan(ctx, mode, offer, progress)
 	}
+	b.split = len(plan.Wants)
 	if err != nil || plan.HeldBack || len(program) == 0 || b.given != nil {
 		return plan, err
 	}
-	b.split = len(plan.Wants)
 	more, err := b.planProgram(ctx, program)
 	switch {
 	case ctx.Err() != nil:
