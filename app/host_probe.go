@@ -39,6 +39,7 @@ type alive struct {
 	Target  string `json:"target"` // that it was built for
 	Trusts  bool   `json:"trusts"` // it has a trusted root, by what is in it or beside it
 	Asks    bool   `json:"asks"`   // it knows whom to ask, in the same way
+	Name    string `json:"name"`   // under which it was packed; empty: it was not
 	Fault   string `json:"fault"`  // why it would not start, in words; empty: it would
 }
 
@@ -49,7 +50,7 @@ func runProbe(f flags, out io.Writer) int {
 	if err != nil {
 		answer.Fault = err.Error()
 	}
-	answer.Trusts, answer.Asks = knows.trusts, knows.asks
+	answer.Trusts, answer.Asks, answer.Name = knows.trusts, knows.asks, knows.name
 	line, err := json.Marshal(answer)
 	if err == nil {
 		_, err = out.Write(append(line, '\n'))
@@ -61,17 +62,24 @@ func runProbe(f flags, out io.Writer) int {
 }
 
 // knowledge is what a program knows without a command line.
-type knowledge struct{ trusts, asks bool }
+type knowledge struct {
+	trusts, asks bool
+	name         string
+}
 
 // knowledgeOf is what this program knows when it lies at exe.
 func knowledgeOf(exe string) (knowledge, error) {
 	folder := filepath.Dir(exe)
-	set, err := loadSettings(filepath.Join(folder, netproto.RuntimeBase(exe)+".toml"))
+	packed, err := readPacked()
+	if err != nil {
+		return knowledge{}, err
+	}
+	set, err := packed.settings(filepath.Join(folder, netproto.RuntimeBase(exe)+".toml"))
 	if err != nil {
 		return knowledge{}, err
 	}
 	root, err := trustedRoot(flags{}, set, folder)
-	return knowledge{len(root) > 0, set.hasServer || len(set.Release.Urls) > 0}, err
+	return knowledge{len(root) > 0, set.NamesServer || len(set.Release.Urls) > 0, packed.Name}, err
 }
 
 // refuse says why a program that answered must not replace this one; empty: it may. What this one knows by itself, the other has
@@ -82,6 +90,8 @@ func (a alive) refuse(target netproto.Target, mine knowledge) string {
 		return "it would not start: " + a.Fault
 	case a.Target != string(target):
 		return fmt.Sprintf("it is for %q, and this is %s", a.Target, target)
+	case mine.name != "" && a.Name != mine.name:
+		return fmt.Sprintf("it was packed as %q, and this as %q", a.Name, mine.name)
 	case mine.trusts && !a.Trusts:
 		return "it has no trusted root"
 	case mine.asks && !a.Asks:
