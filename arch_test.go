@@ -92,7 +92,7 @@ var imports = map[string]row{
 	"build/pack":                 {ours: []string{"app/settings", "build/pack/archive", "build/pack/bundle", "build/pack/icon", "build/pack/linux", "build/pack/macos", "build/pack/pe", "build/pack/sign", "netproto", "netproto/release", "netproto/server", "runtime/area"}, others: []string{toml}},
 	"build/pack/bundle":          {ours: []string{"netproto", "netproto/release"}},
 	"build/pack/pe":              {others: []string{"github.com/tc-hib/winres"}},
-	"build/pack/sign":            {ours: []string{"build/pack/pe"}, others: []string{sha}},
+	"build/pack/sign":            {ours: []string{"build/pack/pe", "netproto/release"}, others: []string{sha, "github.com/ProtonMail/go-crypto/openpgp"}},
 	"build/pack/archive":         {ours: []string{"build/pack/bundle"}, others: []string{zstd}},
 	"build/pack/verify":          {others: []string{zstd}},
 	"build/pack/icon":            {others: []string{image}},

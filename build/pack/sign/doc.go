@@ -21,8 +21,8 @@
 //   - has expired or is not valid yet,
 //   - is not for signing code (extended key usage), or has an RSA key of less than 2048 bits.
 //
-// An OpenPGP key is refused for the words in its user's name, for having expired, and for being revoked. With test signatures,
-// Signed says why they are no others, and packagers add TestMark to the names of what they make.
+// An OpenPGP key is refused for these words in its user's name; one that has expired or is revoked signs nothing at all. With
+// test signatures, Signed says why they are no others, and packagers add TestMark to the names of what they make.
 //
 // Secrets come from the environment only: a description names variables. A command sees the usual variables and those that are
 // named for it, and no others; passwords are handed to osslsigncode in a file that only this user can read, never in arguments,
