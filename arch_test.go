@@ -95,6 +95,8 @@ var imports = map[string]row{
 	"build/pack/sign":            {ours: []string{"build/pack/pe", "netproto/release"}, others: []string{sha, "github.com/ProtonMail/go-crypto/openpgp"}},
 	"build/pack/archive":         {ours: []string{"build/pack/bundle"}, others: []string{zstd}},
 	"build/pack/verify":          {others: []string{zstd}},
+	"build/pack/windows":         {ours: []string{"app/install", "build/installers", "build/pack/bundle", "build/pack/pe", "netproto", "netproto/release"}, others: []string{image}},
+	"build/installers":           {},
 	"build/pack/icon":            {others: []string{image}},
 	"build/pack/linux":           {ours: []string{"build/pack/bundle", "build/pack/icon", "netproto", "netproto/cmd/systemd"}, others: []string{toml, "github.com/goreleaser/nfpm/v2"}},
 	"build/pack/macos":           {ours: []string{"build/pack/bundle", "build/pack/icon", "netproto/release"}},

@@ -1,0 +1,70 @@
+package windows
+
+import (
+	"fmt"
+	"slices"
+
+	"collet/build/pack/bundle"
+	"collet/netproto"
+)
+
+// Scope says for whom an installer installs. The words stand in descriptions of packages.
+type Scope string
+
+// The scopes.
+const (
+	User    Scope = "user"
+	Machine Scope = "machine"
+	Ask     Scope = "ask"
+)
+
+// uninstaller is the file that a setup leaves beside the game.
+const uninstaller = "uninstall.exe"
+
+// maxContent is how many bytes the files of one installer may have: NSIS counts the bytes of its archive with 31 bits, and so do
+// cabinets and the tables of MSI. The last of them stays free for headers.
+const maxContent = 2<<30 - 64<<20
+
+// Installer makes installers. The zero value asks for the scope and puts no shortcut on the desktop.
+type Installer struct {
+	Scope           Scope // empty is Ask
+	DesktopShortcut bool  // what a setup proposes, and a package does
+}
+
+func (i Installer) scope() (Scope, error) {
+	if i.Scope == "" {
+		return Ask, nil
+	}
+	if !slices.Contains([]Scope{User, Machine, Ask}, i.Scope) {
+		return "", fmt.Errorf("scope %q: want %s, %s or %s", i.Scope, User, Machine, Ask)
+	}
+	return i.Scope, nil
+}
+
+// content is the checked tree of a bundle with its marker, and its size in bytes.
+func content(b bundle.Bundle) (bundle.Tree, int64, error) {
+	if want := netproto.TargetFor("windows", "amd64"); b.Target != want {
+		return nil, 0, fmt.Errorf("%s is for %s; installers are made for %s only", b.Name, b.Target, want)
+	}
+	tree, err := b.Tree.Installed()
+	if err != nil {
+		return nil, 0, err
+	}
+	var total int64
+	for _, e := range tree {
+		if e.Link != "" {
+			return nil, 0, fmt.Errorf("%s is a link; installers for Windows have none", e.Path)
+		}
+		f, size, err := e.Open()
+		if err != nil {
+			return nil, 0, err
+		}
+		if err := f.Close(); err != nil {
+			return nil, 0, err
+		}
+		if total += size; total > maxContent {
+			return nil, 0, fmt.Errorf("the files have more than %d bytes, which neither NSIS nor MSI can hold: leave large packs out, the client fetches them; or offer a zip", int64(maxContent))
+		}
+	}
+	return tree, total, nil
+}
