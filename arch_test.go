@@ -60,7 +60,7 @@ var imports = map[string]row{
 	"runtime/sample/protocol":    {ours: []string{"netproto/compat"}},
 	"runtime/area":               {},
 	"runtime/area/own":           {ours: []string{"runtime/area"}},
-	"runtime/embedded":           {ours: []string{"runtime/abi", "runtime/sample"}},
+	"runtime/embedded":           {ours: []string{"runtime/abi", "runtime/area/own", "runtime/sample"}},
 	"runtime/host":               {ours: []string{"runtime/abi"}, others: []string{purego, sys}},
 	"netproto":                   {ours: []string{"netproto/compat"}, others: []string{web, proxy}},
 	"netproto/transporttest":     {},

@@ -4,6 +4,7 @@
 #define COLLET_EMBEDDED_BRIDGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Asks for the client's table. */
@@ -11,6 +12,9 @@ bool collet_embedded_query(uint32_t version, void* exports);
 
 /* Asks for the client's components. */
 bool collet_embedded_components(void* components);
+
+/* Says what packaging put into the host: settings and name. They are kept. */
+void collet_embedded_packaged(const char* text, size_t size, const char* called);
 
 /* Offers the services of a run. */
 void collet_embedded_offer(uintptr_t context);

@@ -13,9 +13,11 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"collet/runtime/abi"
+	"collet/runtime/area/own"
 	_ "collet/runtime/sample" // its embedded sources are the ones compiled here: a change there rebuilds this package
 )
 
@@ -35,8 +37,21 @@ type Module struct {
 // Available reports whether this program has a built-in client.
 func Available() bool { return true }
 
+// handOver gives the client what packaging put into this program, in memory that is never freed: the client looks at it
+// whenever it likes.
+var handOver = sync.OnceValue(func() error {
+	contents, packaged, err := own.Read()
+	if packaged {
+		C.collet_embedded_packaged(C.CString(contents.Config), C.size_t(len(contents.Config)), C.CString(contents.Name))
+	}
+	return err
+})
+
 // Open asks the built-in client for its table, as a host asks a module.
 func Open() (*Module, error) {
+	if err := handOver(); err != nil {
+		return nil, fmt.Errorf("open built-in client: %w", err)
+	}
 	exports, err := abi.Ask(func(version uint32, table *abi.RawExports) bool {
 		return bool(C.collet_embedded_query(C.uint32_t(version), unsafe.Pointer(table)))
 	})

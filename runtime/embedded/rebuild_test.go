@@ -22,7 +22,7 @@ func TestSourcesElsewhereAreWatched(t *testing.T) {
 	}
 	root := t.TempDir()
 	copyFile(t, filepath.Join("..", "..", "go.mod"), filepath.Join(root, "go.mod"))
-	for _, name := range []string{"abi", "sample", "embedded"} {
+	for _, name := range []string{"abi", "area", "sample", "embedded"} {
 		if err := os.CopyFS(filepath.Join(root, "runtime", name), os.DirFS(filepath.Join("..", name))); err != nil {
 			t.Fatal(err)
 		}

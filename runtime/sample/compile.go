@@ -104,9 +104,10 @@ func inFolder(work func(folder string) error) (err error) {
 	if err := os.Mkdir(filepath.Join(folder, "abi"), 0o755); err != nil {
 		return err
 	}
-	header := filepath.Join(folder, "abi", "client_runtime.h")
-	if err := os.WriteFile(header, []byte(abi.Header), 0o644); err != nil {
-		return err
+	for name, text := range map[string]string{"client_runtime.h": abi.Header, "client_areas.h": abi.AreasHeader} {
+		if err := os.WriteFile(filepath.Join(folder, "abi", name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	return work(folder)
 }

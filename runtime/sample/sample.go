@@ -22,6 +22,9 @@
 //	--ClientResourcesList FILE      which of the packs there count, one name a line; without it all do
 //	--server ADDRESS:PORT           a game server that does each step, too (package protocol); without one the game plays alone
 //	--logic N               play by the rules of an older logic version, as a build of that time would
+//	--packaged NAME         the host was packaged by this name: what was not packaged itself ends with a fatal error
+//	--ForceOpenGL VALUE     goes before the setting of this name that packaging put in
+//	--DeepLinkUri URI       the link that opened the game
 //	--headless              draw nothing: read the packs, print one line about them, say ready, end
 //	--frames N              end after N frames
 //	--ask-reload            after the first frame ask for the live module: the host's name without .exe, with .so or the like
@@ -30,7 +33,12 @@
 //	--crash, --crash-thread, --hang, --call-exit N     before anything else crash, crash in a thread, hang, call exit(N)
 //	--late                  do these after ready
 //
+// Packaged, it says in a line of the log and of its text what it found in its own settings, the window is called
+// Client.Title, and ForceOpenGL is said and changes nothing: it draws in one way.
+//
 // Packs that can't be used end it with a fatal error and a line in the log.
+//
+// The areas for packaging are those of runtime/abi/client_areas.h, in the sizes as a rule.
 //
 // The sources are embedded for two reasons: tests and the demo compile modules from them wherever they run, and package
 // embedded, which compiles the same files into the host, is built again when they change.

@@ -22,7 +22,7 @@ const (
 
 // TestSpoiledPacks reads packs that anybody may have written, with the compiler's sanitizers watching every access.
 func TestSpoiledPacks(t *testing.T) {
-	checker := sanitized(t)
+	checker := sanitized(t, "check", "art", "draw", "pack", "scene", "system", "world")
 	random := rand.New(rand.NewPCG(seed, seed))
 	root := t.TempDir()
 	whole := good()
@@ -88,8 +88,37 @@ func spoil(t *testing.T, random *rand.Rand, turn int, c content, folder string) 
 	}
 }
 
-// sanitized compiles the checker so that bad accesses and undefined behaviour end it, or skips where that can't be done.
-func sanitized(t *testing.T) (program string) {
+// TestSpoiledConfigs looks for settings in texts that anybody may have written.
+func TestSpoiledConfigs(t *testing.T) {
+	checker := sanitized(t, "config", "config")
+	random := rand.New(rand.NewPCG(seed, seed))
+	whole := "# a\nClient.Title = \"The \\\"Lathe\\\\\"\r\nRelease.Root = '''{\n\"a\": 1}'''\n\tForceOpenGL=1 # b\nx = \"\"\"\n\"\"\"\n"
+	var input bytes.Buffer
+	for range spoiled {
+		text := []byte(whole)
+		for range random.IntN(4) {
+			text[random.IntN(len(text))] = "\"'\\\n=# a\x00\xff"[random.IntN(10)]
+		}
+		text = text[random.IntN(len(text)/2) : len(text)-random.IntN(len(text)/2)]
+		input.Write([]byte{byte(len(text)), byte(len(text) >> 8)})
+		input.Write(text)
+	}
+	cmd := exec.CommandContext(t.Context(), checker)
+	cmd.Stdin = &input
+	out, err := cmd.CombinedOutput()
+	var texts, found int
+	if _, scanned := fmt.Sscanf(string(out), "%d texts %d found\n", &texts, &found); err != nil || scanned != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%d found", found)
+	if texts != spoiled || found < spoiled/4 {
+		t.Errorf("%d found in %d texts of %d", found, texts, spoiled)
+	}
+}
+
+// sanitized compiles a checker of testdata with parts of the game so that bad accesses and undefined behaviour end it, or
+// skips where that can't be done.
+func sanitized(t *testing.T, checker string, parts ...string) (program string) {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
 	if err != nil {
@@ -102,8 +131,8 @@ func sanitized(t *testing.T) (program string) {
 		t.Skipf("no sanitizers: %v\n%s", err, out)
 	}
 	program = filepath.Join(t.TempDir(), "check")
-	args := append(flags, "-o", program, "testdata/check.c")
-	for _, name := range []string{"art", "draw", "pack", "scene", "system", "world"} {
+	args := append(flags, "-o", program, "testdata/"+checker+".c")
+	for _, name := range parts {
 		args = append(args, "game/"+name+".c")
 	}
 	if out, err := exec.CommandContext(t.Context(), cc, append(args, "-ldl", "-lpthread")...).CombinedOutput(); err != nil {

@@ -135,7 +135,7 @@ static bool play_somewhere(Game* game) {
     char title[MAX_LINE], error[PACK_ERROR_SIZE];
     View* view;
     bool well;
-    snprintf(title, sizeof title, "%s - release %d", game->art.title, game->build->release);
+    snprintf(title, sizeof title, "%s - release %d", game->options->title != NULL ? game->options->title : game->art.title, game->build->release);
     view = view_open(title, error);
     if (view == NULL) {
         say(game, COLLET_LOG_WARN, "no window, the game runs in text: ", error);

@@ -9,6 +9,10 @@
 /* What the command line asks for. Everything that ends the game in a bad way is there to test hosts with. */
 typedef struct Options {
     const char* host;  /* argv[0] */
+    const char* packaged;     /* --packaged NAME: the host's name in its package; NULL for none */
+    const char* force_opengl; /* --ForceOpenGL VALUE, before what is packaged; NULL for neither */
+    const char* link;         /* --DeepLinkUri URI: what opened the game; NULL for nothing */
+    const char* title;        /* what packaging calls the game; NULL for nothing */
     const char* server; /* --server ADDRESS:PORT: a game server that plays along; NULL for none */
     int logic;         /* --logic N: play by the rules of an older logic version; from 1 to the build's own */
     Packs packs;       /* --ClientResources DIR, --ClientResourcesPatched DIR, --ClientResourcesList FILE */

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "../../abi/client_runtime.h"
+#include "areas.h"
 #include "components.h"
+#include "config.h"
 #include "game.h"
 #include "system.h"
 
@@ -23,7 +25,7 @@
 #define GAME_BUILD_HASH "unpublished"
 #endif
 
-enum { MAX_PATH_BYTES = 4096, MAX_LINE = 512 };
+enum { MAX_PATH_BYTES = 4096, MAX_LINE = 512, MAX_VALUE = 128 };
 
 static const ColletHostServices* services; /* NULL: the host offers none */
 static char live[MAX_PATH_BYTES];          /* the path for a reload; it lives until the module is unloaded */
@@ -91,6 +93,12 @@ static bool take_value(Options* o, const char* name, const char* value) {
         o->packs.patched = value;
     } else if (strcmp(name, "--ClientResourcesList") == 0) {
         o->packs.list = value;
+    } else if (strcmp(name, "--packaged") == 0) {
+        o->packaged = value;
+    } else if (strcmp(name, "--ForceOpenGL") == 0) {
+        o->force_opengl = value;
+    } else if (strcmp(name, "--DeepLinkUri") == 0) {
+        o->link = value;
     } else if (strcmp(name, "--server") == 0) {
         o->server = value;
     } else if (strcmp(name, "--logic") == 0) {
@@ -127,6 +135,50 @@ static Options parse(int argc, char** argv) {
     return o;
 }
 
+/* A line for the log, and for whoever reads what a game without a window prints. */
+static void tell(const Options* o, const char* line) {
+    say(COLLET_LOG_INFO, line);
+    if (o->headless) {
+        printf("%s\n", line);
+    }
+}
+
+/* Reads what packaging put into the program. Returns whether the game may run: a host that was packaged does not run a
+ * module that was not, which would find no server and no name of its own. */
+static bool unpack(Options* o) {
+    static char title[MAX_VALUE], force_opengl[MAX_VALUE];
+    char line[MAX_LINE];
+    size_t size;
+    const char* config = areas_config(&size);
+    if (config == NULL && o->packaged != NULL) {
+        snprintf(line, sizeof line, "the host was packaged as %.127s and this module was not packaged; install the game anew", o->packaged);
+        say(COLLET_LOG_ERROR, line);
+        return false;
+    }
+    if (config == NULL) {
+        return true;
+    }
+    if (config_find(config, size, "Client.Title", title, sizeof title)) {
+        o->title = title;
+    }
+    if (o->force_opengl == NULL && config_find(config, size, "ForceOpenGL", force_opengl, sizeof force_opengl)) {
+        o->force_opengl = force_opengl;
+    }
+    snprintf(line, sizeof line, "packaged as %.127s: title \"%.127s\", ForceOpenGL %.31s", areas_name(), o->title != NULL ? o->title : "",
+             o->force_opengl != NULL ? o->force_opengl : "not set");
+    tell(o, line);
+    return true;
+}
+
+/* What opened the game, for a game that knows what to do with it. */
+static void tell_link(const Options* o) {
+    char line[MAX_LINE];
+    if (o->link != NULL) {
+        snprintf(line, sizeof line, "opened by %.400s", o->link);
+        tell(o, line);
+    }
+}
+
 static bool is_exe(const char* ending) {
     return ending[0] == '.' && (ending[1] | 32) == 'e' && (ending[2] | 32) == 'x' && (ending[3] | 32) == 'e';
 }
@@ -152,7 +204,8 @@ static void run(int32_t argc, char** argv, ClientRuntimeResult* result) {
     if (!options.late) {
         mischief(&options);
     }
-    result->Success = game_run(&options, &build, &speech);
+    tell_link(&options);
+    result->Success = unpack(&options) && game_run(&options, &build, &speech);
     result->ResultKind = result->Success ? FO_CLIENT_RUNTIME_SHUTDOWN : FO_CLIENT_RUNTIME_FATAL_ERROR;
     if (options.fatal) {
         say(COLLET_LOG_ERROR, "a fatal error was asked for");
