@@ -28,8 +28,10 @@ var formats = []format{
 	{name: "zip", systems: []string{netproto.Windows}, file: ownName("zip"), maker: archived(archive.Zip)},
 	{name: "tar.gz", systems: []string{netproto.Linux}, file: ownName("tar.gz"), maker: archived(archive.TarGz)},
 	{name: "tar.zst", systems: []string{netproto.Linux}, file: ownName("tar.zst"), maker: archived(archive.TarZst)},
-	{name: "deb", systems: []string{netproto.Linux}, file: linux.DebName, maker: same(linux.Deb)},
-	{name: "rpm", systems: []string{netproto.Linux}, file: linux.RPMName, maker: same(linux.RPM)},
+	{name: "deb", systems: []string{netproto.Linux}, file: linux.DebName, maker: func(p *Project) maker { return p.linuxOptions().Deb }},
+	{name: "rpm", systems: []string{netproto.Linux}, file: linux.RPMName, maker: func(p *Project) maker { return p.linuxOptions().RPM }},
+	{name: "appdir", systems: []string{netproto.Linux}, file: ownName("AppDir.tar.gz"), maker: appDir},
+	{name: "appimage", systems: []string{netproto.Linux}, file: ownName("AppImage"), maker: func(p *Project) maker { return linux.AppImage(p.Linux.AppImageRuntime) }},
 	{name: "app-zip", systems: []string{netproto.MacOS}, file: ownName("app.zip"), maker: app},
 }
 
@@ -42,13 +44,26 @@ func ownName(extension string) func(bundle.Bundle) (string, error) {
 func archived(write func(context.Context, bundle.Tree, string, archive.Options) error) func(*Project) maker {
 	return func(*Project) maker {
 		return func(ctx context.Context, b bundle.Bundle, out string) error {
-			return write(ctx, b.Tree.Below(b.Base), out, archive.Options{Time: b.Product.Time})
+			return write(ctx, b.Tree.Below(b.Base), out, archive.Options{Time: b.Product.Time, Deflate: true})
 		}
 	}
 }
 
-// same is a maker that asks nothing of the description.
-func same(m maker) func(*Project) maker { return func(*Project) maker { return m } }
+// linuxOptions are what the description says of packages for Linux.
+func (p *Project) linuxOptions() linux.Options {
+	return linux.Options{DebDepends: p.Linux.DebDepends, RPMRequires: p.Linux.RPMRequires, MIMETypes: p.Linux.MIMETypes}
+}
+
+// appDir packs a folder that starts from anywhere.
+func appDir(*Project) maker {
+	return func(ctx context.Context, b bundle.Bundle, out string) error {
+		tree, err := linux.AppDir(b)
+		if err != nil {
+			return err
+		}
+		return archive.TarGz(ctx, tree, out, archive.Options{Time: b.Product.Time})
+	}
+}
 
 // app packs the folder that a Mac shows as one program.
 func app(*Project) maker {
@@ -107,10 +122,5 @@ func (m *making) client(ctx context.Context, of Build, name string) (Artefact, e
 	if err != nil {
 		return Artefact{}, err
 	}
-	return m.file(file, func(out string) error {
-		if err := f.maker(m.project)(ctx, b, out); err != nil {
-			return err
-		}
-		return m.sign.artefact(ctx, of.Target, out)
-	})
+	return m.signed(ctx, b, file, func(out string) error { return f.maker(m.project)(ctx, b, out) })
 }

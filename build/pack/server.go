@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,9 @@ import (
 
 	"collet/build/pack/archive"
 	"collet/build/pack/bundle"
+	"collet/build/pack/linux"
 	"collet/netproto"
+	"collet/netproto/cmd/systemd"
 	"collet/netproto/server"
 )
 
@@ -38,6 +41,7 @@ type serverFormat struct {
 var serverTable = []serverFormat{
 	{"tar.gz", []string{netproto.Linux, netproto.Windows, netproto.MacOS}, serverArchive("tar.gz", archive.TarGz)},
 	{"tar.zst", []string{netproto.Linux, netproto.Windows, netproto.MacOS}, serverArchive("tar.zst", archive.TarZst)},
+	{"deb", []string{netproto.Linux}, serverDeb},
 	{"container", []string{netproto.Linux}, serverContainer},
 }
 
@@ -63,7 +67,7 @@ func (p *Project) serverJobs() (jobs []job) {
 
 // serverBundle is a package for operators before it has a format.
 func (m *making) serverBundle(ctx context.Context, program Program) (b bundle.Bundle, err error) {
-	offered, settings, err := m.offer(ctx)
+	offered, text, err := m.offer(ctx)
 	if err != nil {
 		return b, err
 	}
@@ -72,12 +76,30 @@ func (m *making) serverBundle(ctx context.Context, program Program) (b bundle.Bu
 	if exe.From, err = m.serverExe(ctx, target, program.From); err != nil {
 		return b, err
 	}
-	tree, err := offered.With(append(m.server, exe, bundle.Entry{Path: serverSettings, Mode: bundle.Plain, Data: settings.text})...)
-	if err == nil && target.System() == netproto.Linux {
-		tree, err = tree.With(bundle.Entry{Path: containerFile, Mode: bundle.Plain, Data: settings.container()})
-	}
+	tree, err := offered.With(append(m.server, exe, bundle.Entry{Path: serverSettings, Mode: bundle.Plain, Data: text})...)
 	name := m.project.Game.Name + "-Server"
-	return bundle.Bundle{Product: m.project.Product(), Target: target, Name: name + "-" + string(target), Base: name, Tree: tree}, err
+	return bundle.Bundle{Product: m.project.Product(), Target: target, Name: name + "-" + string(target) + m.sign.mark(target), Base: name, Tree: tree}, err
+}
+
+// equipped is a server's package with what runs it elsewhere: a container's recipe, and units of systemd for who installs it by
+// hand. The .deb has its own.
+func (m *making) equipped(b bundle.Bundle) (bundle.Tree, error) {
+	if b.Target.System() != netproto.Linux {
+		return b.Tree, nil
+	}
+	more := []bundle.Entry{{Path: containerFile, Mode: bundle.Plain, Data: m.settings.container()}}
+	names, err := fs.Glob(systemd.Units, "*")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := systemd.Units.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		more = append(more, bundle.Entry{Path: "systemd/" + name, Mode: bundle.Plain, Data: text})
+	}
+	return b.Tree.With(more...)
 }
 
 // serverExe is the server's program, signed where programs of its system are.
@@ -100,34 +122,32 @@ type settingsFile struct {
 }
 
 // offer is what servers offer, and the settings for it, which a server has accepted together.
-func (m *making) offer(ctx context.Context) (bundle.Tree, settingsFile, error) {
+func (m *making) offer(ctx context.Context) (offered bundle.Tree, settings []byte, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.offered != nil {
-		return m.offered, m.settings, nil
+		return m.offered, m.settings.text, nil
 	}
-	tree, err := m.payload()
-	if err != nil {
-		return nil, settingsFile{}, err
+	if offered, err = m.payload(); err != nil {
+		return nil, nil, err
 	}
-	text, err := m.project.serverSettings()
+	if settings, err = m.project.serverSettings(); err != nil {
+		return nil, nil, err
+	}
+	tree, err := offered.With(bundle.Entry{Path: serverSettings, Mode: bundle.Plain, Data: settings})
 	if err != nil {
-		return nil, settingsFile{}, err
+		return nil, nil, err
 	}
 	dir := filepath.Join(m.work, "offered")
-	withSettings, err := tree.With(bundle.Entry{Path: serverSettings, Mode: bundle.Plain, Data: text})
-	if err == nil {
-		err = m.lay(ctx, withSettings, dir)
-	}
-	if err != nil {
-		return nil, settingsFile{}, err
+	if err := m.lay(ctx, tree, dir); err != nil {
+		return nil, nil, err
 	}
 	ports, err := tryServer(ctx, filepath.Join(dir, serverSettings))
 	if err != nil {
-		return nil, settingsFile{}, fmt.Errorf("the server refuses %s: %w", m.project.settingsName(), err)
+		return nil, nil, fmt.Errorf("the server refuses %s: %w", m.project.settingsName(), err)
 	}
-	m.offered, m.settings = tree, settingsFile{text, ports}
-	return m.offered, m.settings, nil
+	m.offered, m.settings = offered, settingsFile{settings, ports}
+	return offered, settings, nil
 }
 
 func (p *Project) settingsName() string {
@@ -208,19 +228,42 @@ func (s settingsFile) container() []byte {
 // serverArchive packs a folder that is called as the server.
 func serverArchive(extension string, write func(context.Context, bundle.Tree, string, archive.Options) error) func(context.Context, *making, bundle.Bundle) (Artefact, error) {
 	return func(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error) {
-		return m.file(b.Name+"-"+b.Product.Version+"."+extension, func(out string) error {
-			err := write(ctx, b.Tree.Below(b.Base), out, archive.Options{Time: b.Product.Time})
-			if err == nil {
-				err = m.sign.artefact(ctx, b.Target, out)
-			}
-			return err
+		tree, err := m.equipped(b)
+		if err != nil {
+			return Artefact{}, err
+		}
+		return m.signed(ctx, b, b.Name+"-"+b.Product.Version+"."+extension, func(out string) error {
+			return write(ctx, tree.Below(b.Base), out, archive.Options{Time: b.Product.Time})
 		})
 	}
 }
 
+// serverDeb installs the server as a service.
+func serverDeb(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error) {
+	name, err := linux.ServerDebName(b)
+	if err != nil {
+		return Artefact{}, err
+	}
+	return m.signed(ctx, b, name, func(out string) error { return linux.ServerDeb(ctx, b, out) })
+}
+
+// signed makes a file and has it signed as packages of its system are.
+func (m *making) signed(ctx context.Context, b bundle.Bundle, name string, make func(out string) error) (Artefact, error) {
+	return m.file(name, func(out string) error {
+		if err := make(out); err != nil {
+			return err
+		}
+		return m.sign.artefact(ctx, b.Target, out)
+	})
+}
+
 // serverContainer is the folder from which a container is built.
 func serverContainer(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error) {
-	return m.folder(b.Name+"-"+b.Product.Version+"-container", func(dir string) error { return m.lay(ctx, b.Tree, dir) })
+	tree, err := m.equipped(b)
+	if err != nil {
+		return Artefact{}, err
+	}
+	return m.folder(b.Name+"-"+b.Product.Version+"-container", func(dir string) error { return m.lay(ctx, tree, dir) })
 }
 
 // releaseFolder is what `collet release publish` takes.
@@ -244,7 +287,7 @@ func (m *making) lay(ctx context.Context, tree bundle.Tree, dir string) error {
 			return err
 		}
 	}
-	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			err = os.Chmod(name, 0o755)
 		}

@@ -23,10 +23,10 @@ func Tar(ctx context.Context, tree bundle.Tree, out string, o Options) error {
 	return compressed(ctx, tree, out, o, func(w io.Writer) (io.WriteCloser, error) { return kept{w}, nil })
 }
 
-// TarGz writes a tree into the file out, compressed by gzip as well as it can.
+// TarGz writes a tree into the file out, compressed by gzip
 func TarGz(ctx context.Context, tree bundle.Tree, out string, o Options) error {
 	return compressed(ctx, tree, out, o, func(w io.Writer) (io.WriteCloser, error) {
-		return gzip.NewWriterLevel(w, gzip.BestCompression) // no name and no time in its header
+		return gzip.NewWriterLevel(w, gzip.DefaultCompression) // no name and no time in its header
 	})
 }
 
