@@ -92,7 +92,7 @@ var imports = map[string]row{
 	"build/pack":                 {ours: []string{"app/settings", "build/pack/archive", "build/pack/bundle", "build/pack/icon", "build/pack/linux", "build/pack/macos", "build/pack/pe", "build/pack/sign", "netproto", "netproto/cmd/systemd", "netproto/release", "netproto/server", "runtime/area"}, others: []string{toml}},
 	"build/pack/bundle":          {ours: []string{"netproto", "netproto/release"}},
 	"build/pack/pe":              {others: []string{"github.com/tc-hib/winres"}},
-	"build/pack/sign":            {ours: []string{"build/pack/pe", "netproto/release"}, others: []string{sha, "github.com/ProtonMail/go-crypto/openpgp"}},
+	"build/pack/sign":            {ours: []string{"build/pack/pe"}, others: []string{sha, "github.com/ProtonMail/go-crypto/openpgp"}},
 	"build/pack/archive":         {ours: []string{"build/pack/bundle"}, others: []string{zstd}},
 	"build/pack/verify":          {others: []string{zstd}},
 	"build/pack/windows":         {ours: []string{"app/install", "build/installers", "build/pack/bundle", "build/pack/pe", "netproto", "netproto/release"}, others: []string{image}},

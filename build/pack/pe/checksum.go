@@ -2,11 +2,15 @@ package pe
 
 import "encoding/binary"
 
-// FixChecksum writes the PE checksum anew where there is one, after other bytes of a program were changed.
+// FixChecksum writes the PE checksum anew where there is one, after other bytes of a program were changed. The fault is Signed
+// where there is a signature: whatever was changed has broken it.
 func FixChecksum(image []byte) error {
 	h, err := parse(image)
 	if err != nil {
 		return err
+	}
+	if h.security.Size != 0 {
+		return fault(Signed, "signatures of %d bytes", h.security.Size)
 	}
 	h.fixChecksum(image)
 	return nil

@@ -241,6 +241,11 @@ func TestChecksum(t *testing.T) {
 	if err := pe.FixChecksum([]byte("MZ")); !errors.Is(err, pe.NotPE) {
 		t.Error(err)
 	}
+	p := usual(built)
+	p.signed = 8
+	if err := pe.FixChecksum(p.bytes()); !errors.Is(err, pe.Signed) {
+		t.Error(err)
+	}
 }
 
 // sum is the checksum as old descriptions have it: every carry is added at once.
