@@ -13,7 +13,7 @@ import (
 // names is what one client is called on a Linux system.
 type names struct {
 	pkg   string // of the package, its folder and its link: "lathe-opengl"
-	id    string // of desktop files, icons and AppStream: "org.example.lathe.OpenGL"
+	id    string // of desktop files, icons and AppStream: "org.example.lathe.opengl"
 	title string // what people read: "The Lathe (OpenGL)"
 }
 
@@ -33,7 +33,7 @@ func namesOf(b bundle.Bundle) (names, error) {
 			rest = b.Base
 		}
 		words := strings.FieldsFunc(rest, func(r rune) bool { return r == '_' || r == ' ' })
-		n.id += "." + strings.ReplaceAll(strings.Join(words, "_"), "-", "_")
+		n.id += "." + strings.ToLower(strings.ReplaceAll(strings.Join(words, "_"), "-", "_"))
 		n.title += " (" + strings.Join(words, ", ") + ")"
 	}
 	switch {

@@ -15,9 +15,9 @@ func TestNames(t *testing.T) {
 		want names
 	}{
 		{"Lathe", names{"lathe", "org.example.lathe", "The Lathe"}},
-		{"Lathe_OpenGL", names{"lathe-opengl", "org.example.lathe.OpenGL", "The Lathe (OpenGL)"}},
-		{"Lathe_Profiling_OpenGL_Steam", names{"lathe-profiling-opengl-steam", "org.example.lathe.Profiling_OpenGL_Steam", "The Lathe (Profiling, OpenGL, Steam)"}},
-		{"Drill", names{"drill", "org.example.lathe.Drill", "The Lathe (Drill)"}},
+		{"Lathe_OpenGL", names{"lathe-opengl", "org.example.lathe.opengl", "The Lathe (OpenGL)"}},
+		{"Lathe_Profiling_OpenGL_Steam", names{"lathe-profiling-opengl-steam", "org.example.lathe.profiling_opengl_steam", "The Lathe (Profiling, OpenGL, Steam)"}},
+		{"Drill", names{"drill", "org.example.lathe.drill", "The Lathe (Drill)"}},
 	} {
 		if got, err := namesOf(bundle.Bundle{Product: product, Base: c.base}); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.base, got, err, c.want)

@@ -25,11 +25,14 @@ type player struct {
 	t    *testing.T
 	home string
 	game string // path of the program that is started
+	log  string // path of the game's log
 }
 
 func newPlayer(t *testing.T, game string) player {
 	t.Helper()
-	return player{t, t.TempDir(), game}
+	p := player{t: t, home: t.TempDir(), game: game}
+	p.log = p.data("Lathe.log")
+	return p
 }
 
 func (p player) data(name ...string) string {
@@ -51,7 +54,7 @@ func (p player) start(args ...string) string {
 // ran fails unless the last release that the game's log speaks of is this one.
 func (p player) ran(release int) {
 	p.t.Helper()
-	text, err := os.ReadFile(p.data("Lathe.log"))
+	text, err := os.ReadFile(p.log)
 	if err != nil {
 		p.t.Fatal(err)
 	}
