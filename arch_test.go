@@ -89,7 +89,7 @@ var imports = map[string]row{
 	"build/publish":              {ours: []string{"app/transfer", "netproto", "netproto/release", "netproto/chunk", "platform"}, others: []string{toml, minio}},
 	"build/cmd/collet":           {ours: []string{".", "app/transfer", "build/demo", "build/pack", "build/pack/verify", "build/publish", "build/qa", "build/remote", "build/soak", "netproto/compat", "netproto/launcher", "netproto/release", "netproto/server", "platform"}, others: []string{kong}},
 	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/chunk", "netproto/den", "netproto/dentest", "netproto/launcher", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
-	"build/pack":                 {ours: []string{"app/settings", "build/pack/archive", "build/pack/bundle", "build/pack/icon", "build/pack/linux", "build/pack/macos", "build/pack/pe", "build/pack/sign", "netproto", "netproto/cmd/systemd", "netproto/release", "netproto/server", "runtime/area"}, others: []string{toml}},
+	"build/pack":                 {ours: []string{"app/settings", "build/pack/archive", "build/pack/bundle", "build/pack/icon", "build/pack/linux", "build/pack/macos", "build/pack/pe", "build/pack/sign", "build/pack/windows", "netproto", "netproto/cmd/systemd", "netproto/release", "netproto/server", "runtime/area"}, others: []string{toml}},
 	"build/pack/bundle":          {ours: []string{"netproto", "netproto/release"}},
 	"build/pack/pe":              {others: []string{"github.com/tc-hib/winres"}},
 	"build/pack/sign":            {ours: []string{"build/pack/pe"}, others: []string{sha, "github.com/ProtonMail/go-crypto/openpgp"}},

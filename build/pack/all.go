@@ -30,6 +30,8 @@ type MakeOptions struct {
 
 	// Report is told of every artefact when it is done; never twice at a time. May be nil.
 	Report func(Artefact)
+	// Note is told what has to be done by hand, in one line. May be nil.
+	Note func(string)
 }
 
 // Artefact is one package that was made.
@@ -63,8 +65,8 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 	if err != nil {
 		return nil, err
 	}
-	m := &making{out: o.Out, work: work, report: o.Report}
-	s, err := p.signers(ctx, wantedTargets(jobs), o.TestSigning)
+	m := &making{out: o.Out, work: work, report: o.Report, notes: o.Note}
+	s, err := p.signers(ctx, jobs, o.TestSigning)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +168,7 @@ type making struct {
 
 	mu       sync.Mutex // guards what follows
 	report   func(Artefact)
+	notes    func(string)
 	made     []Artefact
 	offered  bundle.Tree // what servers offer, once a server has accepted it
 	settings settingsFile

@@ -8,16 +8,16 @@ import (
 	"collet/build/pack/archive"
 	"collet/build/pack/bundle"
 	"collet/build/pack/linux"
-	"collet/build/pack/macos"
+	"collet/build/pack/windows"
 	"collet/netproto"
 )
 
 // format is one way to pack a client.
 type format struct {
-	name    string
-	systems []string                            // that have it
-	file    func(bundle.Bundle) (string, error) // name of the package's file
-	maker   func(*Project) maker                // how it is made for a game
+	system string // that has it
+	name   string
+	file   func(bundle.Bundle) (string, error) // name of the package's file
+	maker  func(*making) maker                 // how it is made for a game
 }
 
 // maker writes the file out, whole or not at all.
@@ -25,14 +25,16 @@ type maker func(ctx context.Context, b bundle.Bundle, out string) error
 
 // formats is the table of them.
 var formats = []format{
-	{name: "zip", systems: []string{netproto.Windows}, file: ownName("zip"), maker: archived(archive.Zip)},
-	{name: "tar.gz", systems: []string{netproto.Linux}, file: ownName("tar.gz"), maker: archived(archive.TarGz)},
-	{name: "tar.zst", systems: []string{netproto.Linux}, file: ownName("tar.zst"), maker: archived(archive.TarZst)},
-	{name: "deb", systems: []string{netproto.Linux}, file: linux.DebName, maker: func(p *Project) maker { return p.linuxOptions().Deb }},
-	{name: "rpm", systems: []string{netproto.Linux}, file: linux.RPMName, maker: func(p *Project) maker { return p.linuxOptions().RPM }},
-	{name: "appdir", systems: []string{netproto.Linux}, file: ownName("AppDir.tar.gz"), maker: appDir},
-	{name: "appimage", systems: []string{netproto.Linux}, file: ownName("AppImage"), maker: func(p *Project) maker { return linux.AppImage(p.Linux.AppImageRuntime) }},
-	{name: "app-zip", systems: []string{netproto.MacOS}, file: ownName("app.zip"), maker: app},
+	{netproto.Windows, "zip", ownName("zip"), archived(archive.Zip)},
+	{netproto.Windows, "nsis", always(windows.SetupName), func(m *making) maker { return m.project.installer().NSIS }},
+	{netproto.Windows, "msi", always(windows.MSIName), func(m *making) maker { return m.project.installer().MSI }},
+	{netproto.Linux, "tar.gz", ownName("tar.gz"), archived(archive.TarGz)},
+	{netproto.Linux, "tar.zst", ownName("tar.zst"), archived(archive.TarZst)},
+	{netproto.Linux, "deb", linux.DebName, func(m *making) maker { return m.project.linuxOptions().Deb }},
+	{netproto.Linux, "rpm", linux.RPMName, func(m *making) maker { return m.project.linuxOptions().RPM }},
+	{netproto.Linux, "appdir", ownName("AppDir.tar.gz"), func(*making) maker { return appDir }},
+	{netproto.Linux, "appimage", ownName("AppImage"), func(m *making) maker { return linux.AppImage(m.project.Linux.AppImageRuntime) }},
+	{netproto.MacOS, "app-zip", ownName("app.zip"), func(m *making) maker { return m.app }},
 }
 
 // ownName gives files the names that are Collet's own: "Lathe-Client-Linux-x64-1.4.2.tar.zst".
@@ -40,13 +42,22 @@ func ownName(extension string) func(bundle.Bundle) (string, error) {
 	return func(b bundle.Bundle) (string, error) { return b.Name + "-" + b.Product.Version + "." + extension, nil }
 }
 
+func always(name func(bundle.Bundle) string) func(bundle.Bundle) (string, error) {
+	return func(b bundle.Bundle) (string, error) { return name(b), nil }
+}
+
 // archived packs a folder that is called as the program in it.
-func archived(write func(context.Context, bundle.Tree, string, archive.Options) error) func(*Project) maker {
-	return func(*Project) maker {
+func archived(write func(context.Context, bundle.Tree, string, archive.Options) error) func(*making) maker {
+	return func(*making) maker {
 		return func(ctx context.Context, b bundle.Bundle, out string) error {
 			return write(ctx, b.Tree.Below(b.Base), out, archive.Options{Time: b.Product.Time, Deflate: true})
 		}
 	}
+}
+
+// installer is what the description says of installers for Windows.
+func (p *Project) installer() windows.Installer {
+	return windows.Installer{Scope: windows.Scope(p.Windows.Scope), DesktopShortcut: p.Windows.DesktopShortcut}
 }
 
 // linuxOptions are what the description says of packages for Linux.
@@ -55,38 +66,23 @@ func (p *Project) linuxOptions() linux.Options {
 }
 
 // appDir packs a folder that starts from anywhere.
-func appDir(*Project) maker {
-	return func(ctx context.Context, b bundle.Bundle, out string) error {
-		tree, err := linux.AppDir(b)
-		if err != nil {
-			return err
-		}
-		return archive.TarGz(ctx, tree, out, archive.Options{Time: b.Product.Time})
+func appDir(ctx context.Context, b bundle.Bundle, out string) error {
+	tree, err := linux.AppDir(b)
+	if err != nil {
+		return err
 	}
-}
-
-// app packs the folder that a Mac shows as one program.
-func app(*Project) maker {
-	return func(ctx context.Context, b bundle.Bundle, out string) error {
-		tree, err := macos.App(b)
-		if err != nil {
-			return err
-		}
-		return archive.Zip(ctx, tree, out, archive.Options{Time: b.Product.Time, Deflate: true})
-	}
+	return archive.TarGz(ctx, tree, out, archive.Options{Time: b.Product.Time})
 }
 
 // formatOf finds a format of a target.
 func formatOf(target netproto.Target, name string) (format, error) {
 	var known []string
 	for _, f := range formats {
-		for _, system := range f.systems {
-			if system != target.System() {
-				continue
-			}
-			if f.name == name {
-				return f, nil
-			}
+		switch {
+		case f.system != target.System():
+		case f.name == name:
+			return f, nil
+		default:
 			known = append(known, f.name)
 		}
 	}
@@ -122,5 +118,14 @@ func (m *making) client(ctx context.Context, of Build, name string) (Artefact, e
 	if err != nil {
 		return Artefact{}, err
 	}
-	return m.signed(ctx, b, file, func(out string) error { return f.maker(m.project)(ctx, b, out) })
+	return m.signed(ctx, b, m.marked(b, file), func(out string) error { return f.maker(m)(ctx, b, out) })
+}
+
+// marked is a file's name with the mark of what is signed for tests, which must not be taken for a release.
+func (m *making) marked(b bundle.Bundle, file string) string {
+	mark := m.sign.mark(b.Target)
+	if mark == "" || strings.Contains(file, mark) {
+		return file
+	}
+	return strings.TrimPrefix(mark, "-") + "-" + file
 }

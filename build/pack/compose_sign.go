@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"collet/build/pack/pe"
@@ -17,32 +18,65 @@ import (
 // signers are those who sign, by system. Their zero value signs nothing.
 type signers struct {
 	windows *sign.Authenticode // nil: nobody signs for Windows
+	linux   *sign.Detached     // the same for Linux
+	apple   *sign.Apple        // the same for macOS
 	tests   map[string]bool    // systems whose certificate or key is for tests
+	mac     bool               // this is a Mac
 }
 
-// signers finds out who signs, and tries it before there is anything to sign: a wrong password is told at once.
-func (p *Project) signers(ctx context.Context, wanted func(netproto.Target) bool, test bool) (s signers, err error) {
-	s.tests = map[string]bool{}
-	w := p.Signing.Windows
-	s.windows, err = sign.NewAuthenticode(sign.AuthenticodeSpec{
-		CertificateEnv: w.CertificateEnv, KeyEnv: w.KeyEnv, PKCS12Env: w.PKCS12Env, PasswordEnv: w.PasswordEnv,
-		TimestampURL: w.TimestampURL, Command: w.Command, Env: w.Env,
-	}, sign.Options{Test: test, Name: p.Game.NiceName, URL: p.Game.Homepage, Time: p.time})
-	if err != nil || s.windows == nil || !p.packs(netproto.Windows, wanted) {
-		return s, err
+// signers finds out who signs, and tries it before there is anything to sign: a wrong password is told at once. What nothing
+// is made for is not looked at.
+func (p *Project) signers(ctx context.Context, jobs []job, test bool) (s signers, err error) {
+	s.tests, s.mac = map[string]bool{}, runtime.GOOS == "darwin"
+	o := sign.Options{Test: test, Name: p.Game.NiceName, URL: p.Game.Homepage, Time: p.time}
+	if p.makes(netproto.Windows, jobs) {
+		if err := s.forWindows(ctx, p.Signing.Windows, o); err != nil {
+			return s, fmt.Errorf("signing for Windows: %w", err)
+		}
 	}
-	tried, err := s.windows.Check(ctx)
-	if err != nil {
-		return s, fmt.Errorf("signing for Windows: %w", err)
+	if p.makes(netproto.Linux, jobs) {
+		k := p.Signing.Linux
+		s.linux, err = sign.NewDetached(sign.DetachedSpec{KeyEnv: k.KeyEnv, PasswordEnv: k.PasswordEnv, Command: k.Command, Env: k.Env}, o)
+		if err == nil && s.linux != nil {
+			err = s.linux.Check()
+		}
+		if err != nil {
+			return s, fmt.Errorf("signing for Linux: %w", err)
+		}
 	}
-	s.tests[netproto.Windows] = tried.Test()
+	if p.makes(netproto.MacOS, jobs) {
+		k := p.Signing.MacOS
+		s.apple, err = sign.NewApple(sign.AppleSpec{Command: k.Command, NotarizeCommand: k.NotarizeCommand, Env: k.Env}, o)
+		if err != nil {
+			return s, fmt.Errorf("signing for macOS: %w", err)
+		}
+	}
 	return s, nil
 }
 
-// packs reports whether anything of a system is to be made.
-func (p *Project) packs(system string, wanted func(netproto.Target) bool) bool {
+func (s *signers) forWindows(ctx context.Context, k Authenticode, o sign.Options) (err error) {
+	s.windows, err = sign.NewAuthenticode(sign.AuthenticodeSpec{
+		CertificateEnv: k.CertificateEnv, KeyEnv: k.KeyEnv, PKCS12Env: k.PKCS12Env, PasswordEnv: k.PasswordEnv,
+		TimestampURL: k.TimestampURL, Command: k.Command, Env: k.Env,
+	}, o)
+	if err != nil || s.windows == nil {
+		return err
+	}
+	tried, err := s.windows.Check(ctx)
+	s.tests[netproto.Windows] = tried.Test()
+	return err
+}
+
+// makes reports whether anything of a system is to be made. What all targets share has those of all builds.
+func (p *Project) makes(system string, jobs []job) bool {
+	wanted := wantedTargets(jobs)
 	for _, b := range p.Builds() {
 		if b.Target.System() == system && (wanted == nil || wanted(b.Target)) {
+			return true
+		}
+	}
+	for _, j := range jobs {
+		if j.target.System() == system {
 			return true
 		}
 	}
@@ -91,19 +125,32 @@ func hasSignature(program io.ReaderAt, size int64) (bool, error) {
 	return err == nil, err
 }
 
-// program signs a program or library in place, where somebody signs for its system.
+// program signs a program or library in place, where somebody signs for its system: for macOS a module, which is no part of
+// what seals an .app and must be the same in updates.
 func (s signers) program(ctx context.Context, t netproto.Target, file string) error {
-	if t.System() != netproto.Windows || s.windows == nil {
-		return nil
+	switch t.System() {
+	case netproto.Windows:
+		if s.windows == nil {
+			return nil
+		}
+		_, err := s.windows.Sign(ctx, file)
+		return err
+	case netproto.MacOS:
+		if s.apple == nil || !s.mac || filepath.Ext(file) != t.LibraryExt() {
+			return nil
+		}
+		return s.apple.Sign(ctx, file)
 	}
-	_, err := s.windows.Sign(ctx, file)
-	return err
+	return nil
 }
 
-// artefact signs a finished package: installers for Windows in place.
+// artefact signs a finished package: installers for Windows in place, packages for Linux with a file beside them.
 func (s signers) artefact(ctx context.Context, t netproto.Target, file string) error {
-	switch strings.ToLower(filepath.Ext(file)) {
-	case ".exe", ".msi":
+	switch ext := strings.ToLower(filepath.Ext(file)); {
+	case t.System() == netproto.Linux && s.linux != nil:
+		_, _, err := s.linux.Sign(ctx, file)
+		return err
+	case t.System() == netproto.Windows && (ext == ".exe" || ext == ".msi"):
 		return s.program(ctx, t, file)
 	}
 	return nil

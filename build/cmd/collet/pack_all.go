@@ -86,6 +86,7 @@ func (p packMakeFlags) make(ctx context.Context, c console, clients, servers boo
 	made, err := project.Make(ctx, pack.MakeOptions{
 		Out: p.Out, Clients: clients, Servers: servers, Only: p.Only, Jobs: jobs, TestSigning: p.TestSigning,
 		Report: func(a pack.Artefact) { printArtefact(c.out, a) },
+		Note:   func(text string) { fmt.Fprintf(c.err, "note: %s\n", clean(text)) },
 	})
 	if err != nil {
 		return err
