@@ -68,6 +68,7 @@ func TestScripts(t *testing.T) {
 	s, readOnlyFolders := buildStage(t), canReadOnly(t)
 	commands := s.transportCommands()
 	maps.Copy(commands, s.releaseCommands())
+	maps.Copy(commands, s.packagedCommands())
 	maps.Copy(commands, verdictCommands())
 	maps.Copy(commands, remoteCommands())
 	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){

@@ -105,16 +105,11 @@ func (s *Settings) lay(l Layer) []error {
 		return s.layUnknown(l, unknown.Errors)
 	case errors.As(err, &wrong):
 		line, _ := wrong.Position()
-		return []error{&Error{Place: l.Name, Line: line, Key: strings.Join(wrong.Key(), "."), Text: said(wrong)}}
+		return []error{&Error{Place: l.Name, Line: line, Key: strings.Join(wrong.Key(), "."), Text: strings.TrimPrefix(wrong.Error(), "toml: ")}}
 	case err != nil:
 		return []error{&Error{Place: l.Name, Text: err.Error()}}
 	}
 	return nil
-}
-
-// said is what the library says of a fault, with the lines around it.
-func said(e *toml.DecodeError) string {
-	return strings.TrimPrefix(e.Error(), "toml: ") + "\n" + e.String()
 }
 
 // layUnknown sorts what the struct has no field for: what stands in no table is the game's, the rest is a fault.
