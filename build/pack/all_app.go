@@ -14,7 +14,8 @@ import (
 // app packs the folder that a Mac shows as one program, signed where there is a Mac to do it. Elsewhere it is told what is
 // left to do.
 func (m *making) app(ctx context.Context, b bundle.Bundle, out string) error {
-	tree, err := macos.App(b)
+	k := m.project.MacOS
+	tree, err := macos.Options{BundleID: k.BundleID, MinimumSystem: k.MinimumSystem, Category: k.Category}.App(b)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,11 @@ func (c *checker) authenticode(s *Authenticode) {
 	c.variable(key+".pkcs12-env", s.PKCS12Env)
 	c.variable(key+".password-env", s.PasswordEnv)
 	c.web(key+".timestamp-url", s.TimestampURL)
+	for name, value := range map[string]*string{"authority": &s.Authority, "timestamp-authority": &s.TimestampAuthority} {
+		if *value != "" {
+			c.path(key+"."+name, value, aFile)
+		}
+	}
 	c.command(key+".command", s.Command, "{file}")
 	c.either(key, s.Command, s.CertificateEnv, s.KeyEnv, s.PKCS12Env, s.PasswordEnv, s.TimestampURL)
 	c.variables(key+".env", s.Env, s.Command)

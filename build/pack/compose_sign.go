@@ -35,18 +35,15 @@ func (p *Project) signers(ctx context.Context, jobs []job, test bool) (s signers
 		}
 	}
 	if p.makes(netproto.Linux, jobs) {
-		k := p.Signing.Linux
-		s.linux, err = sign.NewDetached(sign.DetachedSpec{KeyEnv: k.KeyEnv, PasswordEnv: k.PasswordEnv, Command: k.Command, Env: k.Env}, o)
-		if err == nil && s.linux != nil {
-			err = s.linux.Check()
-		}
-		if err != nil {
+		if err := s.forLinux(ctx, p.Signing.Linux, o); err != nil {
 			return s, fmt.Errorf("signing for Linux: %w", err)
 		}
 	}
 	if p.makes(netproto.MacOS, jobs) {
-		k := p.Signing.MacOS
-		s.apple, err = sign.NewApple(sign.AppleSpec{Command: k.Command, NotarizeCommand: k.NotarizeCommand, Env: k.Env}, o)
+		s.apple, err = sign.NewApple(sign.AppleSpec(p.Signing.MacOS), o)
+		if err == nil && s.apple != nil && s.mac {
+			_, err = s.apple.Check(ctx)
+		}
 		if err != nil {
 			return s, fmt.Errorf("signing for macOS: %w", err)
 		}
@@ -55,15 +52,22 @@ func (p *Project) signers(ctx context.Context, jobs []job, test bool) (s signers
 }
 
 func (s *signers) forWindows(ctx context.Context, k Authenticode, o sign.Options) (err error) {
-	s.windows, err = sign.NewAuthenticode(sign.AuthenticodeSpec{
-		CertificateEnv: k.CertificateEnv, KeyEnv: k.KeyEnv, PKCS12Env: k.PKCS12Env, PasswordEnv: k.PasswordEnv,
-		TimestampURL: k.TimestampURL, Command: k.Command, Env: k.Env,
-	}, o)
+	s.windows, err = sign.NewAuthenticode(sign.AuthenticodeSpec(k), o)
 	if err != nil || s.windows == nil {
 		return err
 	}
 	tried, err := s.windows.Check(ctx)
 	s.tests[netproto.Windows] = tried.Test()
+	return err
+}
+
+func (s *signers) forLinux(ctx context.Context, k Detached, o sign.Options) (err error) {
+	s.linux, err = sign.NewDetached(sign.DetachedSpec(k), o)
+	if err != nil || s.linux == nil {
+		return err
+	}
+	tried, err := s.linux.Check(ctx)
+	s.tests[netproto.Linux] = tried.Test()
 	return err
 }
 

@@ -131,13 +131,15 @@ type Signing struct {
 // Authenticode signs programs, libraries and installers for Windows: with a certificate and its key, with a PKCS #12
 // file, or with a command of one's own.
 type Authenticode struct {
-	CertificateEnv string   `toml:"certificate-env"` // Variable with the path of the certificates in PEM. Goes with `key-env`.
-	KeyEnv         string   `toml:"key-env"`         // Variable with the path of the private key in PEM.
-	PKCS12Env      string   `toml:"pkcs12-env"`      // Variable with the path of a PKCS #12 file, instead of certificate and key.
-	PasswordEnv    string   `toml:"password-env"`    // Variable with the password of the key or the PKCS #12 file.
-	TimestampURL   string   `toml:"timestamp-url"`   // Server of RFC 3161 timestamps. Default: none, and signatures end with the certificate.
-	Command        []string `toml:"command"`         // Program and arguments that sign a file in place; `{file}` is its path. Instead of the variables above.
-	Env            []string `toml:"env"`             // Variables that the command gets beside the usual ones. Their values are masked in logs.
+	CertificateEnv     string   `toml:"certificate-env"`     // Variable with the path of the certificates in PEM. Goes with `key-env`.
+	KeyEnv             string   `toml:"key-env"`             // Variable with the path of the private key in PEM.
+	PKCS12Env          string   `toml:"pkcs12-env"`          // Variable with the path of a PKCS #12 file, instead of certificate and key.
+	PasswordEnv        string   `toml:"password-env"`        // Variable with the password of the key or the PKCS #12 file.
+	TimestampURL       string   `toml:"timestamp-url"`       // Server of RFC 3161 timestamps. Default: none, and signatures end with the certificate.
+	Authority          string   `toml:"authority"`           // File with root certificates in PEM that each signature is verified with. Default: none, and signatures are only looked at.
+	TimestampAuthority string   `toml:"timestamp-authority"` // The same for timestamps. Default: timestamps are not verified.
+	Command            []string `toml:"command"`             // Program and arguments that sign a file in place; `{file}` is its path. Instead of the variables above.
+	Env                []string `toml:"env"`                 // Variables that the command gets beside the usual ones. Their values are masked in logs.
 }
 
 // Detached signs packages for Linux with a signature in a file beside them.

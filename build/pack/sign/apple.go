@@ -1,9 +1,6 @@
 package sign
 
-import (
-	"context"
-	"runtime"
-)
+import "context"
 
 // AppleSpec is what a description says of signing for macOS. The zero value signs nothing.
 type AppleSpec struct {
@@ -12,7 +9,7 @@ type AppleSpec struct {
 	Env             []string // variables that the commands get beside the usual ones
 }
 
-// Apple signs bundles for macOS with the tools that a Mac has. NewApple makes one.
+// Apple signs bundles for macOS with the tools that a Mac has, or with others that do what those do. NewApple makes one.
 type Apple struct {
 	options  Options
 	secrets  Secrets
@@ -57,7 +54,20 @@ func (a *Apple) line(c *command, file string) string {
 	return a.secrets.Mask(shellLine(append([]string{t.program}, t.args...)))
 }
 
-// Sign signs a bundle, a folder, in place. It needs a Mac.
+// Check says whether the programs are there.
+func (a *Apple) Check(context.Context) (signed Signed, err error) {
+	for _, c := range []*command{a.sign, a.notarize, a.staple} {
+		if c == nil {
+			continue
+		}
+		if signed, err = c.check(a.options); err != nil {
+			return signed, err
+		}
+	}
+	return signed, nil
+}
+
+// Sign signs a bundle, a folder, in place.
 func (a *Apple) Sign(ctx context.Context, bundle string) error { return a.call(ctx, a.sign, bundle) }
 
 // Notarize sends an archive with a signed bundle to Apple and waits for the answer. It does nothing where none is wanted.
@@ -73,9 +83,6 @@ func (a *Apple) Staple(ctx context.Context, bundle string) error {
 func (a *Apple) call(ctx context.Context, c *command, file string) error {
 	if c == nil {
 		return nil
-	}
-	if runtime.GOOS != "darwin" {
-		return wrong("run on a Mac: "+a.line(c, file), "%s can't be signed here", file)
 	}
 	if _, err := a.options.run(ctx, c.tool(map[string]string{"file": file}), &a.secrets); err != nil {
 		return because(err, "", "sign %s", file)

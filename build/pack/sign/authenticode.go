@@ -32,16 +32,15 @@ const (
 // AuthenticodeSpec is what a description says of signing for Windows. The fields that end in Env name variables. The zero value
 // signs nothing.
 type AuthenticodeSpec struct {
-	CertificateEnv string   // path of the certificates in PEM, the signer's first; with KeyEnv
-	KeyEnv         string   // path of the private key in PEM
-	PKCS12Env      string   // path of a PKCS #12 file, instead of both
-	PasswordEnv    string   // password of the key or the PKCS #12 file
-	TimestampURL   string   // server of RFC 3161 timestamps
-	Command        []string // program and arguments that sign {file} in place, instead of the variables above
-	Env            []string // variables that the command gets beside the usual ones
-	Authority      string   // path of root certificates in PEM to verify each signature with; empty: signatures are not verified
-	// TimestampAuthority is the path of those to verify timestamps with; empty: osslsigncode takes the system's.
-	TimestampAuthority string
+	CertificateEnv     string   // path of the certificates in PEM, the signer's first; with KeyEnv
+	KeyEnv             string   // path of the private key in PEM
+	PKCS12Env          string   // path of a PKCS #12 file, instead of both
+	PasswordEnv        string   // password of the key or the PKCS #12 file
+	TimestampURL       string   // server of RFC 3161 timestamps
+	Authority          string   // path of root certificates in PEM to verify each signature with; empty: signatures are not verified
+	TimestampAuthority string   // path of those to verify timestamps with; empty: timestamps are not verified
+	Command            []string // program and arguments that sign {file} in place, instead of the variables above
+	Env                []string // variables that the command gets beside the usual ones
 }
 
 // Authenticode signs programs, libraries and installers for Windows. NewAuthenticode makes one; it is safe for concurrent use.
@@ -295,10 +294,10 @@ func (a *Authenticode) unsigned(ctx context.Context, kind, file string) error {
 
 // Check finds out whether signing would work, before there is anything to sign: what is missing, a wrong password, a certificate
 // for tests. It signs a small program of its own, without a timestamp. Of a command it only says whether the program is there,
-// as each signature may cost something.
+// as each signature may cost something; where test signatures are asked for, its are taken for such.
 func (a *Authenticode) Check(ctx context.Context) (Signed, error) {
 	if a.command != nil {
-		return Signed{}, a.command.look()
+		return a.command.check(a.options)
 	}
 	var signed Signed
 	err := a.options.inFolder(func(dir string) error {

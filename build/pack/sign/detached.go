@@ -221,11 +221,11 @@ func (d *Detached) call(ctx context.Context, file, signature string, was [32]byt
 }
 
 // Check finds out whether signing would work. Keys were looked at when they were read; of a command it says whether it is there.
-func (d *Detached) Check() error {
+func (d *Detached) Check(context.Context) (Signed, error) {
 	if d.command != nil {
-		return d.command.look()
+		return d.command.check(d.options)
 	}
-	return nil
+	return Signed{Signer: d.signer, Reasons: d.reasons}, nil
 }
 
 // Plan says what signs a file, for people.

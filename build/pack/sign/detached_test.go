@@ -161,8 +161,11 @@ func TestDetachedTwice(t *testing.T) {
 	if _, err := os.Stat(file + ".asc"); err == nil {
 		t.Error("a signature is left that nobody has vouched for")
 	}
-	if got := d.Plan("a.deb"); got != "OpenPGP: Example Games <games@example.org> signs a.deb into a.deb.asc" || d.Check() != nil {
+	if got := d.Plan("a.deb"); got != "OpenPGP: Example Games <games@example.org> signs a.deb into a.deb.asc" {
 		t.Error(got)
+	}
+	if signed, err := d.Check(t.Context()); err != nil || signed.Signer == "" || signed.Test() {
+		t.Errorf("%+v, %v", signed, err)
 	}
 }
 
@@ -243,8 +246,8 @@ func byCommand(t *testing.T, script string, env environment) *sign.Detached {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Check(); err != nil {
-		t.Error(err)
+	if signed, err := d.Check(t.Context()); err != nil || signed.Test() {
+		t.Errorf("%+v, %v", signed, err)
 	}
 	return d
 }

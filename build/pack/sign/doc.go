@@ -6,7 +6,8 @@
 //	          PKCS #12 file, or by a command of one's own (a signing service, a hardware token). Sign replaces the file.
 //	Linux     an OpenPGP signature in a file of its own beside a package, <package>.asc, or what a command writes to
 //	          <package>.sig. The package itself keeps every byte.
-//	macOS     codesign, notarytool and stapler, which exist on a Mac only; here their command lines are shown.
+//	macOS     a signature within the bundle, and Apple's word on its archive: by commands. Apple's own (codesign, notarytool,
+//	          stapler) exist on a Mac only; Plan shows what would be run.
 //
 // A file is signed once: after everything else that changes it, before anything is packed that holds it. It is signed beside
 // itself, looked at, and only then takes its own name, so that a file with a fault keeps what it had. Looked at means: nothing

@@ -148,6 +148,8 @@ func needsQuotes(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("\"'`$&|;<>()*?[]#~!{}\\", r)
 }
 
+const installOwn = "install it, or name another program to sign with; Apple's are on a Mac only"
+
 // command is a program of a packager's own. Placeholders in its arguments are replaced, none of them by a shell.
 type command struct {
 	line []string
@@ -180,7 +182,7 @@ func (c *command) tool(values map[string]string) tool {
 	if !named {
 		args = append(args, values["file"])
 	}
-	return tool{program: c.line[0], args: args, env: c.env, install: "install it, or name another one to sign with"}
+	return tool{program: c.line[0], args: args, env: c.env, install: installOwn}
 }
 
 // fill replaces every placeholder once, so that a value which looks like one stays as it is.
@@ -192,12 +194,15 @@ func fill(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// look says whether the program of a command can be found.
-func (c *command) look() error {
+// check says whether the program of a command can be found. What it signs with shows only when it has signed.
+func (c *command) check(o Options) (signed Signed, err error) {
 	if _, err := exec.LookPath(c.line[0]); err != nil && !errors.Is(err, exec.ErrDot) {
-		return because(err, "install it, or name another one to sign with", "%s is missing", c.line[0])
+		return signed, because(err, installOwn, "%s is missing", c.line[0])
 	}
-	return nil
+	if o.Test {
+		signed.Reasons = []string{"test signatures were asked for"}
+	}
+	return signed, nil
 }
 
 // inFolder calls do with a temporary folder of this user alone, and removes it.
