@@ -127,6 +127,7 @@ func (h *host) startLog() error {
 	h.log = zerolog.New(logs).Level(logLevel(h.flags.LogLevel)).With().Timestamp().Logger()
 	h.log.Info().Str("version", collet.Version()).Str("target", string(h.target)).
 		Int("pid", os.Getpid()).Str("exe", h.exe).Str("folder", h.folder).Str("data", h.roots.data).Str("server", h.server).Str("packaged", h.packed.Name).
+		Str("variant", variant(h.settings.Client.GameName, cmp.Or(h.packed.Name, h.base))).
 		Int("relaunched", h.flags.Relaunched).Msg("collet-client starts")
 	if h.roots.refused != nil {
 		h.log.Warn().Err(h.roots.refused).Msg("everything is written to the install folder")

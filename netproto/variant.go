@@ -179,17 +179,20 @@ func VariantsOf(t Target, postfixes ...string) iter.Seq[Variant] {
 }
 
 // PayloadBase is the base name that a file of a target's binaries belongs to: "Lathe_OpenGL" for the module
-// "Lathe_OpenGL.dll", its symbols "Lathe_OpenGL.dll.pdb" and those of the host, "Lathe_OpenGL.pdb". It is empty for a
-// file that is none of these.
+// "Lathe_OpenGL.dll", for what is named after it, such as its symbols "Lathe_OpenGL.dll.pdb", for the host
+// "Lathe_OpenGL.exe" and its symbols "Lathe_OpenGL.pdb". It is empty for a file that can't be any of these.
 func (t Target) PayloadBase(file string) string {
-	ends := []string{t.LibraryExt()}
-	if t.System() == Windows {
-		ends = []string{t.LibraryExt() + symbolsExt, t.LibraryExt(), symbolsExt}
+	if base, is := strings.CutSuffix(file, t.LibraryExt()); is {
+		return base
 	}
-	for _, end := range ends {
-		if base, is := strings.CutSuffix(file, end); is {
-			return base
-		}
+	if base, _, is := strings.Cut(file, t.LibraryExt()+"."); is {
+		return base
+	}
+	if base, is := strings.CutSuffix(file, symbolsExt); is {
+		return base
+	}
+	if base := RuntimeBase(file); t.ProgramName(base) == file {
+		return base
 	}
 	return ""
 }
@@ -197,20 +200,31 @@ func (t Target) PayloadBase(file string) string {
 // symbolsExt is how files with symbols for Windows end.
 const symbolsExt = ".pdb"
 
-// GameOf guesses the game's name from the base names of what a server offers: the one of which most of them are variants,
-// and of those the shortest. It is empty where there are none.
+// maxGuess is among how many base names a game is looked for: it has some dozens, and the work grows with the square.
+const maxGuess = 1000
+
+// GameOf finds the game's name in the base names of what a server offers: the one of which most of them are variants. It is
+// empty where two names have equally good a claim, and where there are none.
 func GameOf(bases []string) string {
-	best, most := "", 0
-	for _, game := range bases {
+	best, most, tie := "", 0, false
+	tried := map[string]bool{}
+	for _, game := range bases[:min(len(bases), maxGuess)] {
+		if tried[game] {
+			continue
+		}
+		tried[game] = true
 		n := 0
-		for _, base := range bases {
+		for _, base := range bases[:min(len(bases), maxGuess)] {
 			if _, is := ParseVariant(game, base); is {
 				n++
 			}
 		}
-		if n > most || n == most && (len(game) < len(best) || len(game) == len(best) && game < best) {
+		if tie = tie && n <= most || n == most; n > most {
 			best, most = game, n
 		}
+	}
+	if tie {
+		return ""
 	}
 	return best
 }

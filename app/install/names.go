@@ -130,6 +130,12 @@ func nested(inner, outer string) bool {
 	return strings.HasPrefix(release.Fold(inner)+"/", release.Fold(outer)+"/")
 }
 
+// Takes reports whether a file of the server is for this host.
+func (n Names) Takes(f release.File) bool {
+	_, ok := n.entryOf(f)
+	return ok
+}
+
 // entryOf finds out whether a file of the server concerns this install, and where it lives here. Roles that we don't know are
 // skipped.
 func (n Names) entryOf(f release.File) (e entry, ok bool) {

@@ -27,13 +27,13 @@ func (c *Catalogue) Describe(w io.Writer) error {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%016x\t%x\n", e.Index, target, e.Path, e.Size, e.FNV, sum)
 	}
 	fmt.Fprintln(table)
-	fmt.Fprintln(table, "CLIENTS OF\tFILES\tBYTES\tNATIVE UPDATE\tPACKS")
+	fmt.Fprintln(table, "CLIENTS OF\tFILES\tBYTES\tNATIVE UPDATE\tPACKS\tVARIANTS")
 	for _, o := range c.all() {
 		name := o.target
 		if name == "" {
 			name = "any other target"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\n", name, len(o.files), o.bytes(), o.nativeUpdate(), o.content())
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", name, len(o.files), o.bytes(), o.nativeUpdate(), o.content(), c.variantWords(o))
 	}
 	if len(c.editions) > 0 {
 		fmt.Fprintln(table)
@@ -76,6 +76,7 @@ func (c *Catalogue) warn(log zerolog.Logger) {
 			log.Warn().Str("target", o.target).Msgf("No native module among the files of this target: none ends in %s", target.LibraryExt())
 		}
 	}
+	c.warnVariants(log)
 }
 
 // targetNames are the names of all targets.

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+	"collet/netproto/release"
+)
+
+// maxStrays is of how many files of a target a warning is logged: more of them have one cause.
+const maxStrays = 10
+
+// Game is the name of the game as its modules have it; empty where they are named after several, or where there are none.
+func (c *Catalogue) Game() string { return netproto.GameOf(c.bases()) }
+
+// bases are the base names of all modules, and so often as there are modules.
+func (c *Catalogue) bases() (bases []string) {
+	for _, o := range c.all()[1:] {
+		bases = append(bases, o.bases()...)
+	}
+	return bases
+}
+
+// bases are the base names of the target's modules.
+func (o *offer) bases() (bases []string) {
+	target := netproto.Target(o.target)
+	for _, f := range o.files {
+		if base := target.PayloadBase(f.Path); f.Role == release.Binary && base != "" && target.LibraryName(base) == f.Path {
+			bases = append(bases, base)
+		}
+	}
+	return bases
+}
+
+// Variants are those of the game that clients of a target are offered, in the order of the files.
+func (c *Catalogue) Variants(target string) (list []netproto.Variant) {
+	o, known := c.offers[target]
+	if !known {
+		return nil
+	}
+	game := c.Game()
+	for _, base := range o.bases() {
+		if v, is := netproto.ParseVariant(game, base); is {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// variantWords names the variants of a target for people; where nobody knows the game, by their base names.
+func (c *Catalogue) variantWords(o *offer) string {
+	words := o.bases()
+	if c.Game() != "" {
+		words = nil
+		for _, v := range c.Variants(o.target) {
+			words = append(words, v.String())
+		}
+	}
+	if len(words) == 0 {
+		return "-"
+	}
+	return strings.Join(words, "; ")
+}
+
+// warnVariants logs which variants there are, and which files are none: no client takes them.
+func (c *Catalogue) warnVariants(log zerolog.Logger) {
+	bases := c.bases()
+	if len(bases) == 0 {
+		return
+	}
+	game := netproto.GameOf(bases)
+	if game == "" {
+		slices.Sort(bases)
+		log.Warn().Strs("names", slices.Compact(bases)).Msg("The modules are named after several games: a client takes those that are named after it")
+		return
+	}
+	for _, o := range c.all()[1:] {
+		if len(o.bases()) > 0 {
+			log.Info().Str("target", o.target).Str("game", game).Str("variants", c.variantWords(o)).Msg("Modules are offered")
+		}
+		strays := o.strays(game)
+		for _, name := range strays[:min(len(strays), maxStrays)] {
+			log.Warn().Str("target", o.target).Str("file", name).Msgf("No client takes this file: it is not named after a variant of %s", game)
+		}
+		if more := len(strays) - maxStrays; more > 0 {
+			log.Warn().Str("target", o.target).Msgf("No client takes %d more files", more)
+		}
+	}
+}
+
+// strays are the target's own files that are not named after a variant of the game.
+func (o *offer) strays(game string) (names []string) {
+	for _, f := range o.files {
+		if _, is := netproto.ParseVariant(game, netproto.Target(o.target).PayloadBase(f.Path)); !is && f.Target != "" {
+			names = append(names, f.Path)
+		}
+	}
+	return names
+}
