@@ -1,6 +1,7 @@
 package linux_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -18,8 +19,17 @@ import (
 	"collet/build/pack/linux"
 )
 
-// emptyZip is the end record of a zip without files.
-const emptyZip = "PK\x05\x06\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+// smallZip is a zip with an empty file.
+func smallZip(t *testing.T) []byte {
+	t.Helper()
+	var data bytes.Buffer
+	w := zip.NewWriter(&data)
+	_, err := w.CreateHeader(&zip.FileHeader{Name: "game.txt"})
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return data.Bytes()
+}
 
 // toy is a client without real programs.
 func toy(t *testing.T, base string) bundle.Bundle {
@@ -27,7 +37,7 @@ func toy(t *testing.T, base string) bundle.Bundle {
 	tree, err := bundle.NewTree(
 		bundle.Entry{Path: base, Mode: bundle.Program, Data: []byte("#!/bin/sh\necho started as $0 with \"$@\"\n")},
 		bundle.Entry{Path: base + ".so", Mode: bundle.Plain, Data: bytes.Repeat([]byte("module"), 1<<18)},
-		bundle.Entry{Path: "Resources/Core.zip", Mode: bundle.Plain, Data: []byte(emptyZip)},
+		bundle.Entry{Path: "Resources/Core.zip", Mode: bundle.Plain, Data: smallZip(t)},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +97,7 @@ func TestLintian(t *testing.T) {
 	need(t, "lintian", "dpkg-deb")
 	client, server := toy(t, "Lathe"), toy(t, "Lathe")
 	server.Tree = bundle.Tree{
-		{Path: "Resources/Core.zip", Mode: bundle.Plain, Data: []byte(emptyZip)},
+		{Path: "Resources/Core.zip", Mode: bundle.Plain, Data: smallZip(t)},
 		{Path: "collet-server", Mode: bundle.Program, Data: []byte("#!/bin/sh\n")}, {Path: "server.toml", Mode: bundle.Plain, Data: []byte("# nothing\n")},
 	}
 	for name, deb := range map[string]string{"lathe": made(t, linux.Deb, client, "lathe_1.4.2_amd64.deb"), "server": made(t, linux.ServerDeb, server, "lathe-server_1.4.2_amd64.deb")} {
