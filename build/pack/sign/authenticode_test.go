@@ -326,3 +326,44 @@ func TestCancelled(t *testing.T) {
 	}
 	alone(t, file, temp)
 }
+
+// A password stands in a file that nobody else can read, and neither in arguments nor in the environment of the tool.
+func TestPasswordIsNotInArguments(t *testing.T) {
+	tools(t, "sh", "stat", "cat")
+	bin, seen := t.TempDir(), t.TempDir()
+	fake := `#!/bin/sh
+printf '%s\n' "$@" >"` + seen + `/arguments"
+env >"` + seen + `/environment"
+while [ "$1" != -readpass ]; do shift; done
+stat -c %a "$2" >"` + seen + `/mode"
+cat "$2" >"` + seen + `/password"
+exit 1
+`
+	if err := os.WriteFile(filepath.Join(bin, "osslsigncode"), []byte(fake), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("PASSWORD", "hush hush")
+	temp := t.TempDir()
+	a := signer(t, sign.AuthenticodeSpec{PKCS12Env: "STORE", PasswordEnv: "PASSWORD"}, sign.Options{Temp: temp, Look: func(name string) (string, bool) {
+		if name == "STORE" {
+			return "store.p12", true
+		}
+		return os.LookupEnv(name)
+	}})
+	file := programFile(t)
+	if _, err := a.Sign(t.Context(), file); err == nil {
+		t.Error("the tool failed, and nobody noticed")
+	}
+	alone(t, file, temp)
+	for name, want := range map[string]string{"mode": "600\n", "password": "hush hush"} {
+		if got, _ := os.ReadFile(filepath.Join(seen, name)); string(got) != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	for _, name := range []string{"arguments", "environment"} {
+		if got, _ := os.ReadFile(filepath.Join(seen, name)); len(got) == 0 || bytes.Contains(got, []byte("hush")) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
