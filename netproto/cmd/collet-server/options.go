@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -17,7 +18,7 @@ import (
 // options is the command line.
 type options struct {
 	Command        string           `arg:"" optional:"" default:"serve" enum:"serve,check,reload" help:"What to do: serve (default), check settings and files and print what would be offered, or make the running server reload."`
-	Config         string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file."`
+	Config         string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file. Default: collet-server.toml beside this program, if it is there and nothing else says what to serve."`
 	SubConfig      string           `group:"what" placeholder:"NAME" help:"Lay the settings of [SubConfig.NAME] over those of the file."`
 	Root           string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
 	Compat         string           `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
@@ -76,7 +77,24 @@ func parse(args []string) (options, error) {
 	if _, err := parser.Parse(args); err != nil {
 		return opt, err
 	}
+	if exe, err := os.Executable(); err == nil {
+		opt.packaged(filepath.Dir(exe))
+	}
 	return opt, opt.sense()
+}
+
+// ownConfig is the settings file that lies beside the program in a server's package.
+const ownConfig = "collet-server.toml"
+
+// packaged takes the settings of the package that this program lies in, where nothing was said about what to serve.
+func (o *options) packaged(folder string) {
+	if o.Config != "" || o.Root != "" || o.Compat != "" || o.Release.Folder != "" || o.Command == askReload {
+		return
+	}
+	own := filepath.Join(folder, ownConfig)
+	if info, err := os.Stat(own); err == nil && info.Mode().IsRegular() {
+		o.Config = own
+	}
 }
 
 // help appends the settings to what kong prints.
@@ -93,7 +111,7 @@ func (o options) sense() error {
 	case o.Command == askReload && o.Control != "":
 		return nil
 	case o.Config == "" && o.Root == "" && o.Compat == "" && o.Release.Folder == "":
-		return errors.New("nothing to serve: give --config FILE, or --release DIR, or --root DIR and --compat VERSION")
+		return errors.New("nothing to serve: give --config FILE, or --release DIR, or --root DIR and --compat VERSION; "+ownConfig+" beside this program would do, too")
 	case o.Release.Folder != "" && (o.Root != "" || o.Compat != ""):
 		return errors.New("--release says what to serve: leave --root and --compat out")
 	case o.Config != "" && (o.Root != "" || o.Compat != ""):
