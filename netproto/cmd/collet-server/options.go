@@ -111,7 +111,7 @@ func (o options) sense() error {
 	case o.Command == askReload && o.Control != "":
 		return nil
 	case o.Config == "" && o.Root == "" && o.Compat == "" && o.Release.Folder == "":
-		return errors.New("nothing to serve: give --config FILE, or --release DIR, or --root DIR and --compat VERSION; "+ownConfig+" beside this program would do, too")
+		return errors.New("nothing to serve: give --config FILE, or --release DIR, or --root DIR and --compat VERSION; " + ownConfig + " beside this program would do, too")
 	case o.Release.Folder != "" && (o.Root != "" || o.Compat != ""):
 		return errors.New("--release says what to serve: leave --root and --compat out")
 	case o.Config != "" && (o.Root != "" || o.Compat != ""):
