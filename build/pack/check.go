@@ -114,12 +114,12 @@ func (c *checker) words(key string, values, known []string) {
 }
 
 // kind is what a path leads to.
-type kind int
+type kind string
 
 const (
-	aFile kind = iota // never leaves the process
-	aFolder
-	either
+	aFile   kind = "file"
+	aFolder kind = "folder"
+	either  kind = "file or folder"
 )
 
 // path resolves a path of the project in place. It reports whether something is there.

@@ -22,8 +22,9 @@ const (
 	maxName    = 48  // with all words of a variant it fits into the 127 bytes of the area for the name
 	maxSummary = 100 // what AppStream shows in one line
 	maxNumber  = 1<<16 - 1
-	minIcon    = 256 // the largest size that Windows and Linux ask for
-	maxPicture = 4096
+	minIcon    = 256  // the largest size that Windows and Linux ask for
+	maxPicture = 2560 // what clients show (app, maxSide)
+	maxSplash  = 4 << 20
 	maxIcon    = 2048
 	firstYear  = 1980 // zip files can't say anything earlier
 )
@@ -112,8 +113,12 @@ func (c *checker) pictures(g *Game) {
 			c.add("game.icon", want, "the picture has %d × %d pixels", size.X, size.Y)
 		}
 	}
-	if size, ok := c.picture("game.splash", &g.Splash); ok && (size.X > maxPicture || size.Y > maxPicture) {
+	size, ok := c.picture("game.splash", &g.Splash)
+	if ok && (size.X > maxPicture || size.Y > maxPicture) {
 		c.add("game.splash", fmt.Sprintf("want at most %d each way", maxPicture), "the picture has %d × %d pixels", size.X, size.Y)
+	}
+	if info, err := os.Stat(g.Splash); ok && err == nil && info.Size() > maxSplash {
+		c.add("game.splash", fmt.Sprintf("want at most %d", maxSplash), "has %d bytes", info.Size())
 	}
 }
 

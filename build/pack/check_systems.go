@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -87,7 +88,26 @@ func (c *checker) linux() {
 	for i, name := range s.MIMETypes {
 		c.must(element("linux.mime-types", i), name, mimeForm, `want small letters, such as "application/x-lathe-save"`)
 	}
-	c.path("linux.appimage-runtime", &s.AppImageRuntime, aFile)
+	c.appImage(s)
+}
+
+// appImage checks the run-time, which is for one processor.
+func (c *checker) appImage(s *Linux) {
+	const key = "linux.appimage-runtime"
+	wanted := slices.Contains(s.Formats, "appimage")
+	if wanted && s.AppImageRuntime == "" {
+		c.missing(key, "fetch the AppImage project's type2-runtime and name it, or take appdir instead of appimage")
+	}
+	if !c.path(key, &s.AppImageRuntime, aFile) || !wanted {
+		return
+	}
+	is := builtFor(s.AppImageRuntime)
+	for _, t := range c.p.Targets {
+		target := netproto.Target(t.Name)
+		if target.System() == netproto.Linux && t.Host != "" && len(is) > 0 && !slices.Contains(is, target) {
+			c.add(key, "take appdir instead of appimage, or describe that target in a file of its own", "%s is for %s, and there are clients for %s", filepath.Base(s.AppImageRuntime), is[0], target)
+		}
+	}
 }
 
 // lines checks a list of texts.

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -70,9 +71,27 @@ func parse(file string, data []byte) (d Description, l *ledger) {
 		l.list = Mistakes{syntaxMistake(file, err)}
 		return d, l
 	}
+	if line := keyLine(data); line > 0 {
+		l.broken[""] = true
+		l.list = Mistakes{{File: file, Line: line, What: "has a private key in it",
+			Want: "keep it in a file outside of the project, and name the variable with its path in a field of [signing] that ends in -env; this one is no secret any more"}}
+		return d, l
+	}
 	l.lines = placesOf(data)
 	shaper{l}.fill(reflect.ValueOf(&d).Elem(), tree, "")
 	return d, l
+}
+
+// keyLine is the line on which a private key in PEM begins, 0 for none.
+func keyLine(data []byte) int {
+	for at, line := 0, 1; at < len(data); line++ {
+		text, _, _ := bytes.Cut(data[at:], []byte("\n"))
+		if bytes.Contains(text, []byte("-----BEGIN ")) && bytes.Contains(text, []byte("PRIVATE KEY")) {
+			return line
+		}
+		at += len(text) + 1
+	}
+	return 0
 }
 
 // syntaxMistake tells where a file ceases to be TOML.

@@ -114,22 +114,28 @@ func oneOf(words []string) string {
 // maxWord is how many bytes of a word are compared: names are shorter, and the work grows with the square.
 const maxWord = 64
 
-// distance counts the bytes to insert, delete or replace to turn a into b.
+// distance counts the bytes to insert, delete, replace, or swap with their neighbours, to turn a into b.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), maxWord)], b[:min(len(b), maxWord)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			if a[i] != b[j] {
-				diagonal++
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			same := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				same++
 			}
-			diagonal, row[j+1] = row[j+1], min(diagonal, row[j]+1, row[j+1]+1)
+			rows[i][j] = min(same, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }

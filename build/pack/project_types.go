@@ -110,7 +110,7 @@ type Linux struct {
 	DebDepends      []string `toml:"deb-depends"`      // Packages that the `.deb` depends on, as in its control file. Default: what the host needs.
 	RPMRequires     []string `toml:"rpm-requires"`     // What the `.rpm` requires. Default: what the host needs.
 	MIMETypes       []string `toml:"mime-types"`       // Types of files that the game opens, such as `application/x-lathe-save`.
-	AppImageRuntime string   `toml:"appimage-runtime"` // File with the run-time that AppImages begin with. Default: Collet's own, where it has one for the target.
+	AppImageRuntime string   `toml:"appimage-runtime"` // File with the AppImage project's run-time for the clients' processor (`runtime-x86_64`); none comes with Collet. Required with `appimage`.
 }
 
 // MacOS is how clients for macOS are packed.
