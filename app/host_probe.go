@@ -138,14 +138,19 @@ func probe(ctx context.Context, exe, live string) probed {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	var r probed
-	if err == nil && text == nil {
-		<-p.Done()
-		err = fmt.Errorf("%w and %s", errNoAnswer, p.End())
+	if err == nil && text == nil { // it is at its end, or should be
+		select {
+		case <-p.Done():
+		case <-time.After(lastWords):
+		}
 	}
 	p.Kill() // whatever it does now, it has said all
-	<-p.Done()
-	if err == nil {
+	end := p.End()
+	var r probed
+	switch {
+	case err == nil && text == nil:
+		err = fmt.Errorf("%w and %s", errNoAnswer, end)
+	case err == nil:
 		err = json.Unmarshal(text, &r.answer)
 	}
 	r.err = err

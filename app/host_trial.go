@@ -162,7 +162,7 @@ func (h *host) sponsor(ctx context.Context, args []string) (code int, again *rel
 	if err := h.letGo(); err != nil {
 		h.log.Warn().Err(err).Msg("let go of the install")
 	}
-	e := h.watchTrial(ctx, platform.Command{Exe: waiting, Args: trialArgs(args, h.flags, h.exe), Streams: true})
+	e := h.watchTrial(ctx, platform.Command{Exe: waiting, Args: trialArgs(args, h.flags, h.exe), Streams: true}, upWait)
 	if err := h.startLog(); err != nil {
 		h.log = zerolog.Nop()
 	}
@@ -196,8 +196,8 @@ func trialArgs(args []string, f flags, live string) []string {
 	return append([]string{"--trial=" + live}, relaunchArgs(args, anew{count: f.Relaunched + 1, module: f.ClientLibPath})...)
 }
 
-// watchTrial runs a trial to its end.
-func (h *host) watchTrial(ctx context.Context, c platform.Command) (e trialEnd) {
+// watchTrial runs a trial to its end, which it has if it does not show itself within wait.
+func (h *host) watchTrial(ctx context.Context, c platform.Command, wait time.Duration) (e trialEnd) {
 	p, err := startUnwritten(ctx, c)
 	if err != nil {
 		return trialEnd{start: err}
@@ -206,7 +206,7 @@ func (h *host) watchTrial(ctx context.Context, c platform.Command) (e trialEnd) 
 	words, over := make(chan trialWord), make(chan struct{})
 	defer close(over)
 	go readWords(p.From, words, over)
-	late := time.NewTimer(upWait)
+	late := time.NewTimer(wait)
 	defer late.Stop()
 	asked, grace := ctx.Done(), (<-chan time.Time)(nil)
 	for {
