@@ -53,6 +53,11 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(jobs, func(j job) bool { return j.all && j.target != releaseTarget }) {
+		if _, err := p.serverSettings(); err != nil { // a mistake that is better told before anything is made
+			return nil, err
+		}
+	}
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return nil, err
 	}

@@ -184,10 +184,13 @@ func apple(kind byte) string {
 	return head + string(resources) + config + name + strings.Repeat("\x00", 128-len(name)) + "end"
 }
 
+// file is one more file of a kit.
+type file struct{ name, text string }
+
 // kit makes a project and loads it. change may rewrite the description; nil leaves it.
-func kit(t *testing.T, change func(string) string) *pack.Project {
+func kit(t *testing.T, change func(string) string, more ...file) *pack.Project {
 	t.Helper()
-	p, err := pack.Load(kitFile(t, change), nil)
+	p, err := pack.Load(kitFile(t, change, more...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +198,7 @@ func kit(t *testing.T, change func(string) string) *pack.Project {
 }
 
 // kitFile makes a project and gives the path of its description.
-func kitFile(t *testing.T, change func(string) string) string {
+func kitFile(t *testing.T, change func(string) string, more ...file) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("NOT TESTED: the kit's programs are for Linux")
@@ -223,6 +226,9 @@ func kitFile(t *testing.T, change func(string) string) string {
 		"linux/collet-server": programs["linux/client"], "mac/client": apple(2), "mac/game.dylib": apple(6),
 	})
 	write(t, dir, programs)
+	for _, f := range more {
+		write(t, dir, map[string]string{f.name: f.text})
+	}
 	return filepath.Join(dir, "collet.toml")
 }
 
