@@ -44,6 +44,7 @@ const (
 	BadName    Fault = "not a plain file name"
 	TooLong    Fault = "the name does not fit the CodeView record"
 	Foreign    Fault = "the symbols are those of another build"
+	NoRoom     Fault = "there is no room for resources"
 	Unsigned   Fault = "there is no signature"
 	Changed    Fault = "signing has changed more than it may"
 )
@@ -59,6 +60,8 @@ func (f Fault) next() string {
 		return "link it with a longer name for the PDB (/pdbaltpath:…)"
 	case Foreign:
 		return "give the program and the PDB of one and the same link"
+	case NoRoom:
+		return "link a resource script into it, such as one with a version, so that there is a section for them already; and no debug sections"
 	case Unsigned, Changed:
 		return "see what the tool does that signs it"
 	case BadName:

@@ -67,15 +67,29 @@ func (h *header) place(image []byte, set *winres.ResourceSet) ([]byte, error) {
 	clear(bare[h.checksum : h.checksum+4])
 	out := bounded{room: maxResources + len(image)}
 	if err := guarded(func() error { return set.WriteToEXE(&out, bytes.NewReader(bare)) }); err != nil {
-		return nil, fault(Malformed, "no place for resources: %v", err)
+		return nil, fault(NoRoom, "%v", err)
 	}
-	if h.resourceData() == 0 { // then the library stops after the last section
-		out.Buffer.Write(image[h.sectionsEnd(len(image)):])
+	done, err := h.joined(image, out.Bytes())
+	if err != nil {
+		return nil, err
 	}
-	done := out.Bytes()
-	moveSymbols(done, len(image))
+	h.moveSymbols(done, len(image))
 	copy(done[h.checksum:], image[h.checksum:h.checksum+4])
 	return done, FixChecksum(done)
+}
+
+// joined corrects what lies behind a section that was added for resources: the library leaves out what was behind the last one,
+// or, where old resources stay in the middle, writes all that follows them once more.
+func (h *header) joined(image, done []byte) ([]byte, error) {
+	now, err := parse(done)
+	if err != nil {
+		return nil, fault(NoRoom, "%v", err) // the headers have grown into what follows them
+	}
+	if len(now.sections) == len(h.sections) {
+		return done, nil
+	}
+	end := now.sectionsEnd(len(done))
+	return append(done[:end:end], image[h.sectionsEnd(len(image)):]...), nil
 }
 
 // sectionsEnd is where the last section's data end in a file of this size.
@@ -226,25 +240,10 @@ func WriteICO(w io.Writer, png []byte) error {
 }
 
 // moveSymbols corrects where the headers say that GNU's symbol table begins, which lies behind all sections.
-func moveSymbols(image []byte, before int) {
-	h, err := parse(image)
-	if err != nil {
-		return
-	}
+func (h *header) moveSymbols(image []byte, before int) {
 	at := int(binary.LittleEndian.Uint32(image[peOffset:])) + signatureSize + 8 // IMAGE_FILE_HEADER.PointerToSymbolTable
 	symbols := binary.LittleEndian.Uint32(image[at:])
-	rsrc := h.resourceData()
-	if symbols != 0 && rsrc != 0 && symbols >= rsrc {
+	if symbols != 0 && uint64(symbols) >= h.sectionsEnd(before) {
 		binary.LittleEndian.PutUint32(image[at:], uint32(int(symbols)+len(image)-before))
 	}
-}
-
-// resourceData is where the resources begin in the file, or 0.
-func (h *header) resourceData() uint32 {
-	for _, s := range h.sections {
-		if string(s.Name[:]) == ".rsrc\x00\x00\x00" {
-			return s.PointerToRawData
-		}
-	}
-	return 0
 }

@@ -3,6 +3,7 @@ package pe
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"testing"
 
 	"github.com/tc-hib/winres"
@@ -69,6 +70,61 @@ func TestPlaceKeepsWhatFollows(t *testing.T) {
 		}
 		if err := set.Set(winres.RT_RCDATA, winres.ID(2), 0, make([]byte, 5000)); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// middleImage is a PE32+ file with resources between two other sections, and with so many that its headers have no room for another.
+func middleImage(t *testing.T, sections int) []byte {
+	t.Helper()
+	const headers, table = 0x400, 0x58 + 240
+	image := make([]byte, headers+0x200*sections)
+	copy(image, tinyImage()[:table])
+	binary.LittleEndian.PutUint16(image[0x46:], uint16(sections))
+	o := image[0x58:]
+	binary.LittleEndian.PutUint32(o[56:], uint32(0x1000*(sections+1)))
+	binary.LittleEndian.PutUint32(o[60:], headers)
+	binary.LittleEndian.PutUint32(o[112+2*8:], 0x2000) // resources
+	binary.LittleEndian.PutUint32(o[112+2*8+4:], 0x200)
+	binary.LittleEndian.PutUint32(o[112+5*8:], 0x3000) // relocations: not behind everything else
+	for i := range sections {
+		section := image[table+40*i:]
+		copy(section, []string{".text", ".rsrc", ".reloc", ".debug"}[min(i, 3)])
+		for at, value := range map[int]int{8: 0x200, 12: 0x1000 * (i + 1), 16: 0x200, 20: headers + 0x200*i} {
+			binary.LittleEndian.PutUint32(section[at:], uint32(value))
+		}
+		if i != 1 { // an empty directory of resources
+			copy(image[headers+0x200*i:], bytes.Repeat([]byte{byte('a' + i)}, 0x200))
+		}
+	}
+	return image
+}
+
+// TestPlaceInTheMiddle: resources that can't grow where they are get a section at the end, if there is room to name it, and
+// nothing is written twice.
+func TestPlaceInTheMiddle(t *testing.T) {
+	set := &winres.ResourceSet{}
+	if err := set.Set(winres.RT_RCDATA, winres.ID(1), 0, make([]byte, 5000)); err != nil {
+		t.Fatal(err)
+	}
+	for sections, fits := range map[int]bool{4: true, 16: true, 17: false} {
+		image := append(middleImage(t, sections), "an overlay"...)
+		h, err := parse(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := h.place(image, set)
+		if !fits && errors.Is(err, NoRoom) {
+			continue
+		}
+		if err != nil || !fits {
+			t.Fatalf("%d sections: %v", sections, err)
+		}
+		if n := bytes.Count(done, bytes.Repeat([]byte("d"), 0x200)); n != 1 {
+			t.Errorf("the fourth of %d sections is in it %d times", sections, n)
+		}
+		if len(done) > len(image)+5000+2*0x200+0x200 || !bytes.HasSuffix(done, []byte("an overlay")) {
+			t.Errorf("%d sections: %d bytes became %d", sections, len(image), len(done))
 		}
 	}
 }
