@@ -59,7 +59,7 @@ func (f tree) with(changes tree, gone ...string) tree {
 }
 
 // binary reports whether a file of a tree is a module or a companion of one.
-func binary(name string) bool { return strings.HasPrefix(name, "Lathe.") }
+func binary(name string) bool { return name == "Lathe" || strings.HasPrefix(name, "Lathe.") }
 
 // prose compresses, noise does not.
 func prose(seed uint64, n int) string {
@@ -315,7 +315,9 @@ type client struct {
 
 	verify bool
 	server transfer.Server
-	ahead  bool // fetch during a maintenance
+	ahead  bool   // fetch during a maintenance
+	whole  bool   // the program itself is updated, too
+	waits  string // the program that waits for its trial
 	change func(*transfer.Options)
 	notes  string
 	log    bytes.Buffer
@@ -371,8 +373,23 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 		return r, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	var stage interface {
+		update.Stage
+		transfer.Disk
+	} = d
+	if c.whole {
+		own, err := install.Open(ctx, install.Config{
+			FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", ""), Log: zerolog.Nop(), Now: later,
+		})
+		if err != nil {
+			return r, err
+		}
+		both := install.WithProgram(d, own)
+		stage = both
+		defer func() { c.waits, err = both.Waiting(), errors.Join(err, own.Close()) }()
+	}
 	o := transfer.Options{
-		Ways: c.ways, Server: c.server, FS: fsys, Folder: "Cache/release", Disk: d, Root: c.p.root, Target: target, HostABI: 1,
+		Ways: c.ways, Server: c.server, FS: fsys, Folder: "Cache/release", Disk: stage, Root: c.p.root, Target: target, HostABI: 1,
 		Now: func() time.Time { return c.p.clock }, Log: log, Notes: func(text string) { c.notes = text }, Language: "en",
 		Link: transfer.Link{Rate: 6e6, RoundTrip: 20 * time.Millisecond},
 	}
@@ -389,7 +406,7 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 	}
 	retry := update.DefaultRetry()
 	retry.Base, retry.Cap, retry.Transfer = time.Millisecond, 2*time.Millisecond, 3
-	u, err := update.New(update.Config{Source: s, Stage: d, CanSelfUpdate: true, Retry: retry, Log: log, Prefetch: c.ahead})
+	u, err := update.New(update.Config{Source: s, Stage: stage, CanSelfUpdate: true, Retry: retry, Log: log, Prefetch: c.ahead})
 	if err != nil {
 		return r, err
 	}
