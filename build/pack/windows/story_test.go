@@ -122,9 +122,7 @@ func TestNothingIsLeft(t *testing.T) {
 			c.t.Fatalf("code %d", code)
 		}
 		c.remove()
-		if exists(c.folder()) {
-			c.t.Errorf("%s is left, with %q", c.folder(), c.within())
-		}
+		c.wantGone(c.folder())
 		if links := c.links(); links != nil {
 			c.t.Errorf("shortcuts %q are left", links)
 		}

@@ -96,21 +96,7 @@ func (c *computer) build(version string, host []byte, more ...bundle.Entry) stri
 	c.t.Helper()
 	b := lathe(c.t, host, more...)
 	b.Product.Version = version
-	i := Installer{DesktopShortcut: true}
-	out, makeIt := filepath.Join(c.t.TempDir(), SetupName(b)), i.NSIS // one setup for both scopes
-	if c.kind == "msi" {
-		i.Scope = c.scope
-		out, makeIt = filepath.Join(c.t.TempDir(), MSIName(b)), i.MSI
-		p, err := i.product(b)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		c.product = p.ProductCode
-	}
-	if err := makeIt(c.t.Context(), b, out); err != nil {
-		c.t.Fatal(err)
-	}
-	return out
+	return c.pack(b)
 }
 
 // install runs an installer without questions and gives its exit code, of which eight bits arrive.
@@ -151,10 +137,15 @@ func (c *computer) remove() {
 	if code := c.code(c.Unix(program), strings.Fields(args)...); code != 0 {
 		c.t.Fatalf("%s ended with %d", quiet, code)
 	}
-	// It goes on as a copy of itself, so that it can remove itself.
-	for end := time.Now().Add(patience); exists(c.Unix(program)); time.Sleep(50 * time.Millisecond) {
+	c.wantGone(c.Unix(program)) // it goes on as a copy of itself, so that it can remove itself
+}
+
+// wantGone waits until there is nothing of a name.
+func (c *computer) wantGone(name string) {
+	c.t.Helper()
+	for end := time.Now().Add(patience); exists(name); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			c.t.Fatalf("%s is still there", program)
+			c.t.Fatalf("%s is still there; the game's folder has %q", name, c.within())
 		}
 	}
 }
