@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -116,10 +117,27 @@ func (c *checker) targetName(key, name string, before []Target) {
 	case name == "":
 		c.missing(key, "want "+oneOf(known))
 	case !slices.Contains(known, name):
-		c.add(key, didYouMean(name, known), "%q is unknown", name)
+		c.add(key, targetAdvice(name, known), "%q is unknown", name)
 	case slices.ContainsFunc(before, func(t Target) bool { return t.Name == name }):
 		c.add(key, "put both into one table", "%q is there twice", name)
 	}
+}
+
+// targetAdvice is didYouMean for targets, of which people know the names that others give them: windows-amd64, darwin/arm64.
+func targetAdvice(name string, known []string) string {
+	system, processor, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), "/", "-"), "-")
+	if system == "macos" {
+		system = "darwin"
+	}
+	for goarch, others := range map[string][]string{"amd64": {"x64", "x86_64", "win64"}, "386": {"x86", "i386", "win32"}, "arm64": {"aarch64"}} {
+		if slices.Contains(others, processor) {
+			processor = goarch
+		}
+	}
+	if meant := string(netproto.TargetFor(system, processor)); slices.Contains(known, meant) {
+		return fmt.Sprintf("did you mean %s?", meant)
+	}
+	return didYouMean(name, known)
 }
 
 // files checks and resolves what a table names for a target.

@@ -96,13 +96,21 @@ pkcs12-env = "LATHE_P12"
 password-env = "LATHE_P12_PASSWORD"
 `
 
+// pictures are those that were drawn already, by size.
+var pictures sync.Map
+
 // picture is a PNG of a size.
 func picture(t testing.TB, width, height int) string {
 	t.Helper()
+	size := image.Pt(width, height)
+	if drawn, is := pictures.Load(size); is {
+		return drawn.(string)
+	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
 		t.Fatal(err)
 	}
+	pictures.Store(size, b.String())
 	return b.String()
 }
 
@@ -131,7 +139,7 @@ func workplace(t testing.TB, text string) string {
 	write(t, dir, map[string]string{
 		"collet.toml": text, "root.json": root, "server.toml": "",
 		"art/icon.png": picture(t, 256, 256), "art/splash.png": picture(t, 640, 360), "art/wide.png": picture(t, 512, 256),
-		"art/small.png": picture(t, 128, 128), "art/icon.jpg": "\xff\xd8",
+		"art/small.png": picture(t, 128, 128), "art/huge.png": picture(t, 2561, 1), "out/arm64": elf(183), "art/icon.jpg": "\xff\xd8",
 		"packs/core/maps/a.map": "a", "packs/brain.zip": "PK",
 		"out/linux/client": "host", "out/linux/game.so": "module", "out/linux/game-profiling.so": "module", "out/linux/libextra.so": "x",
 		"out/linux/collet-server": "server", "out/windows/client.exe": "host", "out/windows/game.dll": "module",

@@ -14,11 +14,12 @@ import (
 //
 //	noise FILE SEED KB     write a file of that many kB (1000 bytes) that does not compress, the same for each seed
 //	damage FILE            change one byte in the middle of each file that the pattern names
+//	picture FILE W H       write a PNG of that many pixels
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:   filepath.Join("testdata", "script"),
-		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage},
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture},
 		Setup: quicken,
 	})
 }
