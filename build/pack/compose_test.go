@@ -68,7 +68,7 @@ func TestFilled(t *testing.T) {
 	if module := mac["The Lathe.app/Contents/Lathe.dylib"]; !strings.Contains(module, "ServerHost") {
 		t.Error("the module for macOS says nothing")
 	}
-	pictures(t, opengl["Lathe_OpenGL/Lathe_OpenGL.dll"])
+	picturesIn(t, opengl["Lathe_OpenGL/Lathe_OpenGL.dll"])
 }
 
 // utf16 is a text of ASCII as Windows' resources have it.
@@ -80,8 +80,8 @@ func utf16(text string) string {
 	return b.String()
 }
 
-// pictures finds the zip of the embedded resources in a program.
-func pictures(t *testing.T, program string) {
+// picturesIn finds the zip of the embedded resources in a program.
+func picturesIn(t *testing.T, program string) {
 	t.Helper()
 	at := strings.Index(program, "PK\x03\x04")
 	end := strings.Index(program[max(at, 0):], "PK\x05\x06")
