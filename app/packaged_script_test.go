@@ -50,7 +50,7 @@ func (s *stage) fill(ts *testscript.TestScript, neg bool, args []string) {
 		err = area.Patch(program, area.Contents{Name: args[2], Config: ts.ReadFile(args[3])})
 	}
 	if neg {
-		if !errors.Is(err, area.ErrMissing) {
+		if !errors.Is(err, area.ErrPackaged) {
 			ts.Fatalf("filled a second time: %v", err)
 		}
 		return

@@ -224,19 +224,23 @@ static inline const volatile unsigned char* collet_area_name(void) {
     return collet_area_is_marked(collet_area_of_name, "NotPackaged") ? NULL : collet_area_of_name;
 }
 
-/* The settings, *size bytes of UTF-8 without a zero at the end; NULL: the module was not packaged. Whatever # they ended
- * with is gone: packaging fills the area up with them, which makes a comment. */
+/* The settings, *size bytes of UTF-8 without a zero at the end; NULL: the module was not packaged. They are without the line
+ * that packaging puts before them, and without any # that they ended with: packaging fills the area up with these. */
 static inline const volatile unsigned char* collet_area_config(size_t* size) {
-    size_t n = COLLET_CONFIG_CAPACITY;
+    size_t n = COLLET_CONFIG_CAPACITY, first = 0;
     *size = 0;
     if (collet_area_is_marked(collet_area_of_config, "InternalConfig")) {
         return NULL;
     }
-    while (n > 0 && collet_area_of_config[n - 1] == '#') {
+    if (collet_area_is_marked(collet_area_of_config, "Packaged")) {
+        while (first < n && collet_area_of_config[first++] != '\n') {
+        }
+    }
+    while (n > first && collet_area_of_config[n - 1] == '#') {
         n--;
     }
-    *size = n;
-    return collet_area_of_config;
+    *size = n - first;
+    return collet_area_of_config + first;
 }
 
 /* The zip of resources, *size bytes, 0 where there are none; NULL: the module was not packaged. */

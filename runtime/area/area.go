@@ -12,7 +12,8 @@
 // As packaging leaves them:
 //
 //	embedded resources  u32 little-endian length, so many bytes of a zip, then #
-//	internal config     UTF-8 text of settings in TOML, then # (what follows is a comment there)
+//	internal config     ###Packaged###, a space, N, a space, the name, a newline; N bytes of settings in TOML, UTF-8; then #
+//	                    (TOML takes the first line and what follows the settings for comments)
 //	packaged name       the name in UTF-8, at most 127 bytes, then zeros
 //
 // No capacity is agreed upon: it is found. Resources are looked for by their first 10 000 bytes and extended in steps of 5 000
@@ -26,9 +27,9 @@
 // does not fit its bytes any more.
 //
 // A program can be filled once. A second time its markers are gone, and that is an error: packages are made of what the
-// build made.
+// build made. The first line of the config is what tells that a program was packaged, and as what: see Packaged.
 //
-// The layout is that of the source (fonline reference, section 5.3).
+// The layout is that of the source (fonline reference, section 5.3), whose config is any text; the first line is ours, and Read does not insist on it.
 package area
 
 import (
@@ -74,7 +75,8 @@ const (
 
 // What can be wrong; an *Error wraps one of them.
 var (
-	ErrMissing   = errors.New("its marker is not there: the program was built without it, or was packaged before; take what the build made")
+	ErrMissing   = errors.New("its marker is not there; take a program that was built with the areas, and nothing else changed since")
+	ErrPackaged  = errors.New("the program was packaged before; take what the build made")
 	ErrTooLong   = errors.New("what is to be put there does not fit; shorten it, or build the program with a larger capacity")
 	ErrMalformed = errors.New("something that begins like it stands before it in the program; keep the text of markers out of the program's code")
 	ErrContent   = errors.New("can't hold what is to be put there")
@@ -122,6 +124,7 @@ func marker(word string) string {
 func configStart() string { return marker("InternalConfig") + "1234" }
 func configEnd() string   { return marker("InternalConfigEnd") }
 func notPackaged() string { return marker("NotPackaged") }
+func isPackaged() string  { return marker("Packaged") }
 
 // pattern is the first n bytes of unfilled resources.
 func pattern(n int) []byte {

@@ -99,7 +99,7 @@ func TestLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	zip := string(binary.LittleEndian.AppendUint32(nil, 8)) + "PK a zip"
-	text := "ClientNetwork.ServerHost = \"play.example\"\n"
+	text := "###Packaged### 42 Lathe_OpenGL\nClientNetwork.ServerHost = \"play.example\"\n"
 	want := "\x7fELF code " + zip + strings.Repeat("#", 15_000-len(zip)) + "\x29more" +
 		text + strings.Repeat("#", 500-len(text)) + "data" + "Lathe_OpenGL" + strings.Repeat("\x00", 116) + "end"
 	if string(p) != want {
@@ -123,18 +123,17 @@ func TestPatchRefuses(t *testing.T) {
 		err      error
 	}{
 		"resources too long": {whole, with(func(c *area.Contents) { c.Resources = make([]byte, 14_997) }), area.Resources, 15_001, 15_000, area.ErrTooLong},
-		"config too long":    {whole, with(func(c *area.Contents) { c.Config = strings.Repeat("x", 501) }), area.Config, 501, 500, area.ErrTooLong},
+		"config too long":    {whole, with(func(c *area.Contents) { c.Config = strings.Repeat("x", 469) }), area.Config, 501, 500, area.ErrTooLong},
 		"name too long":      {whole, with(func(c *area.Contents) { c.Name = strings.Repeat("x", 128) }), area.Name, 129, 128, area.ErrTooLong},
 		"no name":            {whole, with(func(c *area.Contents) { c.Name = "" }), area.Name, 1, 0, area.ErrContent},
 		"name of two lines":  {whole, with(func(c *area.Contents) { c.Name = "a\nb" }), area.Name, 4, 0, area.ErrContent},
 		"name with a zero":   {whole, with(func(c *area.Contents) { c.Name = "a\x00b" }), area.Name, 4, 0, area.ErrContent},
 		"name of no text":    {whole, with(func(c *area.Contents) { c.Name = "a\xff" }), area.Name, 3, 0, area.ErrContent},
 		"name, the marker":   {whole, with(func(c *area.Contents) { c.Name = unnamed }), area.Name, 18, 0, area.ErrContent},
-		"config, the marker": {whole, with(func(c *area.Contents) { c.Config = configStart }), area.Config, 24, 0, area.ErrContent},
-		"config with a zero": {whole, with(func(c *area.Contents) { c.Config = "\x00" }), area.Config, 1, 0, area.ErrContent},
-		"config of no text":  {whole, with(func(c *area.Contents) { c.Config = "\xff" }), area.Config, 1, 0, area.ErrContent},
+		"config with a zero": {whole, with(func(c *area.Contents) { c.Config = "\x00" }), area.Config, 31, 0, area.ErrContent},
+		"config of no text":  {whole, with(func(c *area.Contents) { c.Config = "\xff" }), area.Config, 31, 0, area.ErrContent},
 		"no resources":       {config(50) + name(), contents(), area.Resources, 12, 0, area.ErrMissing},
-		"no config":          {resources(10_000) + name(), contents(), area.Config, 42, 0, area.ErrMissing},
+		"no config":          {resources(10_000) + name(), contents(), area.Config, 73, 0, area.ErrMissing},
 		"no name area":       {resources(10_000) + config(90), contents(), area.Name, 13, 0, area.ErrMissing},
 		"name of code":       {resources(10_000) + config(90) + unnamed, contents(), area.Name, 13, 0, area.ErrMalformed},
 	}
@@ -159,7 +158,7 @@ func TestPatchRefuses(t *testing.T) {
 // TestLimits: exactly what fits, fits.
 func TestLimits(t *testing.T) {
 	p := program()
-	c := area.Contents{Resources: bytes.Repeat([]byte{7}, 14_996), Config: strings.Repeat("x", 500), Name: strings.Repeat("n", 127)}
+	c := area.Contents{Resources: bytes.Repeat([]byte{7}, 14_996), Config: strings.Repeat("x", 352) + "#", Name: strings.Repeat("n", 127)}
 	where := find(t, p)
 	if err := area.Patch(p, c); err != nil {
 		t.Fatal(err)
@@ -177,7 +176,7 @@ func TestPatchTwice(t *testing.T) {
 	}
 	before := bytes.Clone(p)
 	err := area.Patch(p, contents())
-	if !errors.Is(err, area.ErrMissing) || !strings.Contains(err.Error(), "packaged before") {
+	if !errors.Is(err, area.ErrPackaged) || !strings.Contains(err.Error(), `packaged before; take what the build made: it is "Lathe_OpenGL"`) {
 		t.Errorf("got %v", err)
 	}
 	if !bytes.Equal(p, before) {
@@ -187,7 +186,7 @@ func TestPatchTwice(t *testing.T) {
 
 func TestErrorText(t *testing.T) {
 	c := contents()
-	c.Config = strings.Repeat("x", 501)
+	c.Config = strings.Repeat("x", 469)
 	got := area.Patch(program(), c).Error()
 	want := "area of the internal config (501 bytes wanted, capacity 500): what is to be put there does not fit; " +
 		"shorten it, or build the program with a larger capacity"
@@ -216,11 +215,46 @@ func TestPatchFile(t *testing.T) {
 		t.Errorf("permissions are %v, %v", info.Mode(), err)
 	}
 	err = area.PatchFile(name, contents())
-	if !errors.Is(err, area.ErrMissing) || !strings.Contains(err.Error(), name) {
+	if !errors.Is(err, area.ErrPackaged) || !strings.Contains(err.Error(), name) {
 		t.Errorf("a second time: %v", err)
 	}
 	if err := area.PatchFile(name+".none", contents()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestPackaged: whoever looks into a filled program finds what it is, and believes nothing that only looks like it.
+func TestPackaged(t *testing.T) {
+	filled := program()
+	if err := area.Patch(filled, contents()); err != nil {
+		t.Fatal(err)
+	}
+	none := contents()
+	none.Config = ""
+	bare := program()
+	if err := area.Patch(bare, none); err != nil {
+		t.Fatal(err)
+	}
+	for title, test := range map[string]struct{ program, name, config string }{
+		"as built":              {string(program()), "", ""},
+		"filled":                {string(filled), "Lathe_OpenGL", contents().Config},
+		"filled with nothing":   {string(bare), "Lathe_OpenGL", ""},
+		"behind what is none":   {"###Packaged### x ###Packaged### 1 \n" + string(filled), "Lathe_OpenGL", contents().Config},
+		"two, the first":        {"###Packaged### 1 One\na###Packaged### 1 Two\nb", "One", "a"},
+		"more than there is":    {"###Packaged### 2 One\na", "", ""},
+		"less than nothing":     {"###Packaged### -1 One\na", "", ""},
+		"another number":        {"###Packaged### 01 One\na", "", ""},
+		"no number":             {"###Packaged### x One\na", "", ""},
+		"no name":               {"###Packaged### 1 \na", "", ""},
+		"no end of the line":    {"###Packaged### 0 One", "", ""},
+		"a name without an end": {"###Packaged### 0 " + strings.Repeat("n", 500) + "\n", "", ""},
+		"no text":               {"###Packaged### 1 One\n\xff", "", ""},
+		"nothing":               {"", "", ""},
+	} {
+		name, config, packaged := area.Packaged([]byte(test.program))
+		if name != test.name || config != test.config || packaged != (test.name != "") {
+			t.Errorf("%s: %q, %q, %v", title, name, config, packaged)
+		}
 	}
 }
 

@@ -2,6 +2,10 @@ package area
 
 import (
 	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // Area is where an unfilled area lies in a program. Offset and Capacity are in bytes.
@@ -11,7 +15,8 @@ type Area struct {
 	Capacity int
 }
 
-// Find finds an area that was not filled yet: the first one. Its errors are ErrMissing and ErrMalformed, in an *Error.
+// Find finds an area that was not filled yet: the first one. Its errors are ErrMissing, ErrPackaged and ErrMalformed, in an
+// *Error.
 func Find(program []byte, kind Kind) (Area, error) {
 	a := Area{Kind: kind, Offset: -1}
 	fault := ErrMissing
@@ -23,10 +28,54 @@ func Find(program []byte, kind Kind) (Area, error) {
 	case Name:
 		a.Offset, a.Capacity, fault = findName(program)
 	}
-	if a.Offset < 0 {
-		return Area{}, &Error{Kind: kind, Err: fault}
+	if a.Offset >= 0 {
+		return a, nil
 	}
-	return a, nil
+	e := &Error{Kind: kind, Err: fault}
+	if name, _, packaged := Packaged(program); packaged && fault == ErrMissing {
+		e.Err, e.Detail = ErrPackaged, fmt.Sprintf("it is %q", name)
+	}
+	return Area{}, e
+}
+
+// Packaged looks into a program that packaging filled, without knowing where its areas were: what it is called and what its
+// settings are. Of a universal program it is the first part. Nobody vouches for what it gives.
+func Packaged(program []byte) (name, config string, packaged bool) {
+	mark := []byte(isPackaged())
+	for {
+		at := bytes.Index(program, mark)
+		if at < 0 {
+			return "", "", false
+		}
+		program = program[at:]
+		if name, text, is := cutHeading(program); is && utf8.Valid(text) {
+			return name, string(text), true
+		}
+		program = program[len(mark):]
+	}
+}
+
+// heading is the first line of a filled config.
+func heading(name string, size int) string {
+	return fmt.Sprintf("%s %d %s\n", isPackaged(), size, name)
+}
+
+// maxHeading is the longest heading in bytes.
+const maxHeading = 64 + NameSize
+
+// cutHeading gives the text behind a heading, and only that; false where there is no heading, or less text than it says.
+func cutHeading(b []byte) (name string, text []byte, is bool) {
+	line, _, ended := bytes.Cut(b[:min(len(b), maxHeading)], []byte("\n"))
+	rest, marked := strings.CutPrefix(string(line), isPackaged()+" ")
+	number, name, parted := strings.Cut(rest, " ")
+	size, err := strconv.Atoi(number)
+	if !ended || !marked || !parted || err != nil || size < 0 || size > len(b)-len(line)-1 || checkName(name) != "" {
+		return "", nil, false
+	}
+	if head := heading(name, size); head != string(line)+"\n" {
+		return "", nil, false
+	}
+	return name, b[len(line)+1:][:size], true
 }
 
 func findResources(program []byte) (offset, capacity int) {

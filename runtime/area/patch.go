@@ -33,7 +33,7 @@ func (c Contents) With(lines ...string) Contents {
 }
 
 // Patch fills all three areas of a program, in place. Either all are filled or, with an error, none. Its errors name the
-// area: ErrMissing (also where the program was filled before), ErrTooLong, ErrMalformed, ErrContent.
+// area: ErrMissing, ErrPackaged, ErrTooLong, ErrMalformed, ErrContent.
 //
 // A universal Mach-O is filled for each processor. A program for macOS must be signed anew afterwards.
 func Patch(program []byte, c Contents) error {
@@ -153,7 +153,7 @@ func (c Contents) size(kind Kind) int {
 	case Resources:
 		return lengthSize + len(c.Resources)
 	case Config:
-		return len(c.Config)
+		return len(heading(c.Name, len(c.Config))) + len(c.Config)
 	default:
 		return len(c.Name) + 1
 	}
@@ -170,7 +170,7 @@ func (c Contents) fill(a Area) []byte {
 	case Resources:
 		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(c.Resources))), c.Resources...)
 	case Config:
-		b = append(b, c.Config...)
+		b = append(append(b, heading(c.Name, len(c.Config))...), c.Config...)
 	case Name:
 		b, rest = append(b, c.Name...), 0
 	}
@@ -182,21 +182,31 @@ func (c Contents) check() error {
 	refuse := func(kind Kind, detail string) error {
 		return &Error{Kind: kind, Wanted: c.size(kind), Err: ErrContent, Detail: detail}
 	}
-	switch {
-	case c.Name == "":
-		return refuse(Name, "a package has a name")
-	case !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, unicode.IsControl):
-		return refuse(Name, fmt.Sprintf("%q is not text of one line", c.Name))
-	case strings.Contains(c.Name, notPackaged()):
-		return refuse(Name, "a name can't hold the marker")
+	switch fault := checkName(c.Name); {
 	case len(c.Name) > MaxName:
 		return &Error{Kind: Name, Wanted: c.size(Name), Capacity: NameSize, Err: ErrTooLong}
+	case fault != "":
+		return refuse(Name, fault)
 	case !utf8.ValidString(c.Config) || strings.ContainsRune(c.Config, 0):
 		return refuse(Config, "settings are UTF-8 without zeros")
-	case strings.Contains(c.Config, configStart()):
-		return refuse(Config, "settings can't hold the marker")
 	case len(c.Resources) > MaxProgram:
 		return &Error{Kind: Resources, Wanted: c.size(Resources), Err: ErrTooLong}
 	}
 	return nil
+}
+
+// checkName says what is wrong with a name; empty is nothing.
+func checkName(name string) string {
+	switch {
+	case name == "":
+		return "a package has a name"
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Sprintf("%q is not text of one line", name)
+	case len(name) > MaxName:
+		return fmt.Sprintf("a name has at most %d bytes", MaxName)
+	case strings.Contains(name, notPackaged()):
+		return "a name can't hold the marker"
+	default:
+		return ""
+	}
 }

@@ -3,8 +3,6 @@ package area
 import (
 	"bytes"
 	"encoding/binary"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -59,10 +57,14 @@ func readConfig(b []byte) (text string, filled bool, err error) {
 	if bytes.HasPrefix(b, []byte(configStart())) {
 		return "", false, nil
 	}
-	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+	_, content, headed := cutHeading(b)
+	if !headed { // as a packer of the source leaves it
+		content = bytes.TrimRight(b, string(rune(filler)))
+	}
+	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
 		return "", false, &Error{Kind: Config, Capacity: len(b), Err: ErrDamaged, Detail: "it is no text"}
 	}
-	return strings.TrimRight(string(b), string(rune(filler))), true, nil
+	return string(content), true, nil
 }
 
 func readName(b []byte) (name string, filled bool, err error) {
@@ -70,7 +72,7 @@ func readName(b []byte) (name string, filled bool, err error) {
 		return "", false, nil
 	}
 	text, rest, ended := bytes.Cut(b, []byte{0})
-	if !ended || len(text) == 0 || len(bytes.Trim(rest, "\x00")) > 0 || !utf8.Valid(text) || bytes.ContainsFunc(text, unicode.IsControl) {
+	if !ended || len(bytes.Trim(rest, "\x00")) > 0 || checkName(string(text)) != "" {
 		return "", false, &Error{Kind: Name, Capacity: len(b), Err: ErrDamaged, Detail: "it is no name"}
 	}
 	return string(text), true, nil

@@ -27,6 +27,8 @@ func TestRead(t *testing.T) {
 		"filled":                    {filled, true, "", nil},
 		"no resources wanted":       {change(filled, 0, "\x00\x00\x00\x00"+strings.Repeat("#", 9_996)), true, "", nil},
 		"no settings wanted":        {change(filled, 1, strings.Repeat("#", 100)), true, "", nil},
+		"config with a heading":     {change(filled, 1, "###Packaged### 6 Lathe\na = 1\n"+strings.Repeat("#", 71)), true, "", nil},
+		"heading that lies":         {change(filled, 1, "###Packaged### 9 Lathe\na = 1\n"), true, "", nil},
 		"config left out":           {change(filled, 1, asBuilt[1]), false, area.Config, area.ErrPartly},
 		"name left out":             {change(filled, 2, asBuilt[2]), false, area.Name, area.ErrPartly},
 		"resources left out":        {change(filled, 0, asBuilt[0]), false, area.Resources, area.ErrPartly},
@@ -70,7 +72,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil && packaged {
 			t.Error("packaged, and an error")
 		}
-		if !bytes.Contains(resources, c.Resources) || !strings.HasPrefix(string(config), c.Config) || !strings.HasPrefix(string(name), c.Name) {
+		if !bytes.Contains(resources, c.Resources) || !strings.Contains(string(config), c.Config) || !strings.HasPrefix(string(name), c.Name) {
 			t.Errorf("made up: %+v", c)
 		}
 		if packaged != (c.Name != "") || len(c.Name) > len(name) || !utf8.ValidString(c.Config) {
@@ -100,7 +102,7 @@ func FuzzPatch(f *testing.F) {
 		}
 		where := find(t, original)
 		got := readBack(t, p, where)
-		if !bytes.Equal(got.Resources, zip) || got.Config != strings.TrimRight(text, "#") || got.Name != label {
+		if !bytes.Equal(got.Resources, zip) || got.Config != text || got.Name != label {
 			t.Errorf("put in %q, %q, %q; read %+v", zip, text, label, got)
 		}
 		for _, a := range where {
