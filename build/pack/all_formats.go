@@ -26,8 +26,8 @@ type maker func(ctx context.Context, b bundle.Bundle, out string) error
 // formats is the table of them.
 var formats = []format{
 	{netproto.Windows, "zip", ownName("zip"), archived(archive.Zip)},
-	{netproto.Windows, "nsis", always(windows.SetupName), func(m *making) maker { return m.project.installer().NSIS }},
-	{netproto.Windows, "msi", always(windows.MSIName), func(m *making) maker { return m.project.installer().MSI }},
+	{netproto.Windows, "nsis", always(windows.SetupName), func(m *making) maker { return m.installer().NSIS }},
+	{netproto.Windows, "msi", always(windows.MSIName), func(m *making) maker { return m.installer().MSI }},
 	{netproto.Linux, "tar.gz", ownName("tar.gz"), archived(archive.TarGz)},
 	{netproto.Linux, "tar.zst", ownName("tar.zst"), archived(archive.TarZst)},
 	{netproto.Linux, "deb", linux.DebName, func(m *making) maker { return m.project.linuxOptions().Deb }},
@@ -55,9 +55,17 @@ func archived(write func(context.Context, bundle.Tree, string, archive.Options) 
 	}
 }
 
-// installer is what the description says of installers for Windows.
-func (p *Project) installer() windows.Installer {
-	return windows.Installer{Scope: windows.Scope(p.Windows.Scope), DesktopShortcut: p.Windows.DesktopShortcut}
+// installer is what the description says of installers for Windows, and who signs what is in them.
+func (m *making) installer() windows.Installer {
+	k := m.project.Windows
+	i := windows.Installer{Scope: windows.Scope(k.Scope), DesktopShortcut: k.DesktopShortcut}
+	if m.sign.windows != nil {
+		i.Sign = func(ctx context.Context, program string) error {
+			_, err := m.sign.windows.Sign(ctx, program)
+			return err
+		}
+	}
+	return i
 }
 
 // linuxOptions are what the description says of packages for Linux.

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -29,6 +30,8 @@ const maxContent = 2<<30 - 64<<20
 type Installer struct {
 	Scope           Scope // empty is Ask
 	DesktopShortcut bool  // what a setup proposes, and a package does
+	// Sign signs a program in place: the uninstaller in a setup. nil signs nothing. What is made here its caller signs.
+	Sign func(ctx context.Context, program string) error
 }
 
 func (i Installer) scope() (Scope, error) {

@@ -3,7 +3,9 @@ package windows
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path"
 	"strings"
 	"text/template"
@@ -24,19 +26,61 @@ func (i Installer) NSIS(ctx context.Context, b bundle.Bundle, out string) (err e
 		return err
 	}
 	defer s.remove(&err)
-	if err := s.fillSetup(ctx, b, tree, script); err != nil {
+	if err = s.fillSetup(b, script); err == nil {
+		err = i.makeSetup(ctx, s, tree)
+	}
+	if err != nil {
 		return fmt.Errorf("setup of %s: %w", b.Name, err)
 	}
-	if _, err := s.tool(ctx, "nsis", "makensis", "-NOCONFIG", "-V2", "-WX", "-INPUTCHARSET", "UTF8", "setup.nsi"); err != nil {
-		return fmt.Errorf("setup of %s: %w", b.Name, err)
-	}
-	return s.deliver("made.exe", out)
+	return s.deliver(madeSetup, out)
 }
 
-func (s *stage) fillSetup(ctx context.Context, b bundle.Bundle, tree bundle.Tree, script []byte) error {
+// madeSetup is the setup on its way, in a stage.
+const madeSetup = "made.exe"
+
+// makeSetup has makensis make the setup. Where programs are signed, it is first made of empty files, only for its uninstaller,
+// which is signed and put into the real one: later it can't be reached.
+func (i Installer) makeSetup(ctx context.Context, s *stage, tree bundle.Tree) error {
+	var options []string
+	if i.Sign != nil {
+		if err := s.signedUninstaller(ctx, tree, i.Sign); err != nil {
+			return err
+		}
+		options = []string{`-X!uninstfinalize 'cp ` + uninstaller + ` "%1"'`}
+	}
 	if err := s.files(ctx, tree); err != nil {
 		return err
 	}
+	return s.makensis(ctx, options...)
+}
+
+// signedUninstaller makes and signs the uninstaller, and leaves nothing else.
+func (s *stage) signedUninstaller(ctx context.Context, tree bundle.Tree, sign func(context.Context, string) error) error {
+	for n := range tree {
+		if err := s.write(stagedName(n), nil); err != nil {
+			return err
+		}
+	}
+	if err := s.makensis(ctx, `-X!uninstfinalize 'cp "%1" `+uninstaller+`'`); err != nil {
+		return err
+	}
+	if err := sign(ctx, s.path(uninstaller)); err != nil {
+		return err
+	}
+	err := os.Remove(s.path(madeSetup))
+	for n := range tree {
+		err = errors.Join(err, os.Remove(s.path(stagedName(n))))
+	}
+	return err
+}
+
+func (s *stage) makensis(ctx context.Context, options ...string) error {
+	args := append([]string{"-NOCONFIG", "-V2", "-WX", "-INPUTCHARSET", "UTF8"}, options...)
+	_, err := s.tool(ctx, "nsis", "makensis", append(args, "setup.nsi")...)
+	return err
+}
+
+func (s *stage) fillSetup(b bundle.Bundle, script []byte) error {
 	if err := s.pictures(b.Product.Icon); err != nil {
 		return err
 	}
