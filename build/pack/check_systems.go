@@ -124,8 +124,8 @@ func (c *checker) macOS() {
 	c.words("macos.formats", m.Formats, macOSFormats)
 	c.may("macos.bundle-id", m.BundleID, idForm, `want a reverse domain name, such as "org.example.lathe"`)
 	m.BundleID = cmp.Or(m.BundleID, c.p.Game.ID)
-	m.MinimumSystem = cmp.Or(m.MinimumSystem, "11.0")
-	c.may("macos.minimum-system", m.MinimumSystem, systemForm, `want a version, such as "11.0"`)
+	m.MinimumSystem = cmp.Or(m.MinimumSystem, "12.0")
+	c.may("macos.minimum-system", m.MinimumSystem, systemForm, `want a version, such as "12.0"`)
 	m.Category = cmp.Or(m.Category, "public.app-category.games")
 	c.may("macos.category", m.Category, categoryName, `want "public.app-category.games" or another one of Apple's`)
 }
@@ -137,6 +137,7 @@ func (c *checker) server() {
 	if len(s.Formats) > 0 && len(s.Programs) == 0 {
 		c.missing("server.program", "add a table [[server.program]] with target and from")
 	}
+	c.compatibility(s)
 	c.few("server.program", len(s.Programs), maxTargets)
 	for i := range s.Programs {
 		p, key := &s.Programs[i], element("server.program", i)
@@ -154,5 +155,23 @@ func (c *checker) server() {
 		} else if c.path(key+".from", &p.From, aFile) {
 			c.format(key+".from", p.From, netproto.Target(p.Target))
 		}
+	}
+}
+
+// maxCompatibility is the longest compatibility version in bytes that a server takes (netproto/server).
+const maxCompatibility = 256
+
+// compatibility checks what the settings are made of where no file is named: a server without a version does not start.
+func (c *checker) compatibility(s *Server) {
+	const key = "server.compatibility"
+	switch {
+	case s.Compatibility != "" && s.Settings != "":
+		c.add(key, "say it in the settings file, as CompatibilityVersion", "goes without server.settings")
+	case len(s.Formats) > 0 && s.Compatibility == "" && s.Settings == "":
+		c.missing(key, "name the compatibility version that the module says of itself, or the server's settings file in server.settings")
+	case len(s.Compatibility) > maxCompatibility:
+		c.add(key, "", "is longer than %d bytes", maxCompatibility)
+	default:
+		c.line(key, s.Compatibility)
 	}
 }

@@ -111,6 +111,9 @@ func TestMistakes(t *testing.T) {
 
 		{`formats = ["tar.gz", "deb"]`, `formats = ["tar.gz", "dep"]`, `server.formats[1]: "dep" is unknown; did you mean deb?`},
 		{"[[server.program]]\ntarget = \"Linux-x64\"", "[[server.program]]\ntarget = \"Linux\"", `server.program[0].target: "Linux" is unknown`},
+		{`settings = "server.toml"`, ``, `server.compatibility: is missing; name the compatibility version that the module says of itself`},
+		{`settings = "server.toml"`, "settings = \"server.toml\"\ncompatibility = \"1\"", `server.compatibility: goes without server.settings`},
+		{`settings = "server.toml"`, `compatibility = "` + strings.Repeat("1", 257) + `"`, `server.compatibility: is longer than 2`},
 		{`from = "out/linux/collet-server"`, ``, `server.program[0].from: is missing`},
 		{`upgrade-code = "9b1f1d32-5c0f-4a83-9a53-0f6f6a6e6a01"`, ``, `windows.upgrade-code: is missing; collet pack init makes one`},
 		{`upgrade-code = "9b1f1d32-5c0f-4a83-9a53-0f6f6a6e6a01"`, `upgrade-code = "9b1f1d32"`, `windows.upgrade-code: "9B1F1D32" is no GUID`},

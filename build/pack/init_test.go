@@ -150,6 +150,14 @@ func TestLook(t *testing.T) {
 	if _, err := pack.Load(filepath.Join(dir, "collet.toml"), env()); err != nil {
 		t.Errorf("what was found is no good description: %v\n%s", err, written)
 	}
+	found.ServerSettings = ""
+	if written, err = found.Text(random(), today); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{"collet.toml": written})
+	if p, err := pack.Load(filepath.Join(dir, "collet.toml"), env()); err != nil || p.Server.Compatibility == "" {
+		t.Errorf("without settings of the server: %v", err)
+	}
 	if _, err := pack.Look(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}

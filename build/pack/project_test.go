@@ -96,21 +96,21 @@ pkcs12-env = "LATHE_P12"
 password-env = "LATHE_P12_PASSWORD"
 `
 
-// pictures are those that were drawn already, by size.
-var pictures sync.Map
+// drawnPictures are those that were drawn already, by size.
+var drawnPictures sync.Map
 
 // picture is a PNG of a size.
 func picture(t testing.TB, width, height int) string {
 	t.Helper()
 	size := image.Pt(width, height)
-	if drawn, is := pictures.Load(size); is {
+	if drawn, is := drawnPictures.Load(size); is {
 		return drawn.(string)
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
 		t.Fatal(err)
 	}
-	pictures.Store(size, b.String())
+	drawnPictures.Store(size, b.String())
 	return b.String()
 }
 

@@ -86,7 +86,7 @@ type Variant struct {
 type Server struct {
 	Formats       []string  `toml:"formats"`       // Of `tar.gz`, `tar.zst`, `deb`, `container` (a folder with a Containerfile). Default: none.
 	Settings      string    `toml:"settings"`      // The server's settings file, packed as `collet-server.toml`.
-	Compatibility string    `toml:"compatibility"` // Compatibility version of the module, for the settings that are made where `settings` names none. Required then, with `formats`.
+	Compatibility string    `toml:"compatibility"` // Compatibility version of the module, for the settings that are made where `settings` names none. Required then, where there are `formats`.
 	Programs      []Program `toml:"program"`       // The built server for each target that it is packed for. Required with `formats`.
 }
 
@@ -117,7 +117,7 @@ type Linux struct {
 type MacOS struct {
 	Formats       []string `toml:"formats"`        // Of `app-zip`. Default: `["app-zip"]`.
 	BundleID      string   `toml:"bundle-id"`      // CFBundleIdentifier. Default: `game.id`.
-	MinimumSystem string   `toml:"minimum-system"` // Oldest macOS that can run it. Default: `11.0`.
+	MinimumSystem string   `toml:"minimum-system"` // Oldest macOS that can run it. Default: `12.0`, which Go's programs need.
 	Category      string   `toml:"category"`       // LSApplicationCategoryType. Default: `public.app-category.games`.
 }
 
