@@ -100,7 +100,7 @@ type Program struct {
 type Windows struct {
 	Formats         []string `toml:"formats"`          // Of `zip`, `nsis`, `msi`. Default: `["zip"]`.
 	UpgradeCode     string   `toml:"upgrade-code"`     // GUID by which installers know earlier versions: the same for ever. Required with `nsis` and `msi`.
-	Scope           string   `toml:"scope"`            // For whom installers install: `user`, `machine`, or `ask` (NSIS asks, MSI takes the user's). Default: `ask`.
+	Scope           string   `toml:"scope"`            // For whom installers install: `user`, `machine`, or `ask` (NSIS asks, MSI takes the machine). Default: `ask`.
 	DesktopShortcut bool     `toml:"desktop-shortcut"` // Installers put a shortcut on the desktop, too.
 }
 
