@@ -68,10 +68,10 @@ func nsisText(key, text, game, version string) string {
 	return `"` + strings.NewReplacer(replace...).Replace(escaped(text)) + `"`
 }
 
-// escaped is a text inside of an NSIS string, whatever quotes stand around it. A brace behind a dollar would be the name of
-// something that the script defines.
+// escaped is a text inside of an NSIS string, whatever quotes stand around it. Behind a dollar a brace would begin
+// the name of something that the script defines, and a backslash an escape.
 func escaped(text string) string {
-	text = strings.NewReplacer("${", "$$${U+7B}", "$", "$$", `"`, `$\"`, "'", `$\'`, "`", "$\\`", "\n", `$\n`, "\r", `$\r`, "\t", `$\t`).Replace(text)
+	text = strings.NewReplacer("${", "$$${U+7B}", `$\`, "$$${U+5C}", "$", "$$", `"`, `$\"`, "'", `$\'`, "`", "$\\`", "\n", `$\n`, "\r", `$\r`, "\t", `$\t`).Replace(text)
 	return text
 }
 

@@ -35,7 +35,7 @@ func newGame(t *testing.T) game {
 	t.Helper()
 	dir := t.TempDir()
 	exe := filepath.Join(dir, "collet-client.exe")
-	if err := wine.Build(t.Context(), ".", "collet/app", exe); err != nil {
+	if err := wine.Build(t.Context(), ".", "collet/app", exe, "-trimpath", "-ldflags=-s -w"); err != nil {
 		t.Fatal(err)
 	}
 	image, err := os.ReadFile(exe)
