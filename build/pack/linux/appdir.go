@@ -141,7 +141,7 @@ func readRuntime(name string, b bundle.Bundle) ([]byte, error) {
 func squash(ctx context.Context, folder, out string, unix int64) error {
 	when := strconv.FormatInt(unix, 10)
 	cmd := exec.CommandContext(ctx, "mksquashfs", folder, out, "-noappend", "-all-root", "-no-xattrs", "-reproducible",
-		"-mkfs-time", when, "-all-time", when, "-comp", "zstd", "-b", "131072", "-no-progress", "-quiet")
+		"-mkfs-time", when, "-all-time", when, "-comp", "zstd", "-Xcompression-level", "9", "-b", "131072", "-no-progress", "-quiet")
 	for _, pair := range os.Environ() {
 		// It refuses two sources of times.
 		if !strings.HasPrefix(pair, "SOURCE_DATE_EPOCH=") {

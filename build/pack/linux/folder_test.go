@@ -12,6 +12,8 @@ import (
 	"collet/build/pack/archive"
 	"collet/build/pack/bundle"
 	"collet/build/pack/linux"
+	"collet/build/pack/macos"
+	"collet/netproto"
 )
 
 // unpackers are archives, and the tools that people unpack them with.
@@ -167,4 +169,28 @@ func TestAppImageRefuses(t *testing.T) {
 	if err := linux.AppImage(runtime)(t.Context(), toy(t, "Lathe"), filepath.Join(t.TempDir(), "out")); err == nil || !strings.Contains(err.Error(), "AppDir instead") {
 		t.Errorf("without mksquashfs: %v", err)
 	}
+}
+
+// TestAppLifecycle plays with the folder of a .app as far as that goes without a Mac: with this system's programs in it, and
+// with the folder named that a host on a Mac finds by itself. Nothing of it may change, or its signature were void.
+func TestAppLifecycle(t *testing.T) {
+	w := open(t)
+	b, second := w.game(t, "1.0", 1), w.offer(t, 2)
+	b.Target = netproto.TargetFor("darwin", "arm64")
+	app, err := macos.App(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := app.Lay(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	before, contents := listing(t, folder), filepath.Join(folder, macos.Folder(b), "Contents")
+	ada := newPlayer(t, filepath.Join(contents, "MacOS", "Lathe"))
+	ada.start("--dir", contents, "--offline")
+	ada.ran(1)
+	ada.start("--dir", contents, "--server", second)
+	ada.ran(2)
+	same(t, "the .app", listing(t, folder), before)
+	only(t, "the player's files", listing(t, ada.home), ".local/share/Lathe/")
 }

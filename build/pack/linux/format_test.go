@@ -187,7 +187,7 @@ func TestRPMFields(t *testing.T) {
 // TestSameBytes makes each package twice, with everything about the machine changed that can be.
 func TestSameBytes(t *testing.T) {
 	folder := t.TempDir()
-	picture, err := os.ReadFile("../../../assets/icon.png")
+	picture, err := os.ReadFile("testdata/icon.png")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func TestLifecycle(t *testing.T) {
 			need(t, p.tools...)
 			root := t.TempDir()
 			p.prepare(t, root)
-			p.install(t, root, pack(t, p, w.game(t, "1.0", 1)))
+			p.install(t, root, w.pack(t, p, "1.0", 1))
 			installed := listing(t, filepath.Join(root, "usr"))
 
 			ada := newPlayer(t, filepath.Join(root, p.program))
@@ -90,7 +91,7 @@ func TestLifecycle(t *testing.T) {
 			bob.ran(1)
 
 			// A package that is newer than what the player has counts: nothing is fetched, the older files go.
-			p.install(t, root, pack(t, p, w.game(t, "1.10", 3)))
+			p.install(t, root, w.pack(t, p, "1.10", 3))
 			ada.start("--server", third)
 			ada.ran(3)
 			if _, err := os.Stat(ada.data("Lathe.so")); err == nil {
@@ -122,17 +123,26 @@ func noFiles(t *testing.T, left map[string]string, folder string) {
 	}
 }
 
-// pack makes a package under its conventional name.
-func pack(t *testing.T, p packager, b bundle.Bundle) string {
+// packed are the packages that were made, by their names and releases: making one takes seconds.
+var packed = map[string]bool{}
+
+// pack makes a package of a version with a release of the sample game, under its conventional name.
+func (w workshop) pack(t *testing.T, p packager, version string, release int) string {
 	t.Helper()
+	b := w.game(t, version, release)
 	name, err := p.name(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(t.TempDir(), name)
-	if err := p.make(t.Context(), b, out); err != nil {
+	folder := filepath.Join(w.dir, "packed", strconv.Itoa(release))
+	out := filepath.Join(folder, name)
+	if packed[out] {
+		return out
+	}
+	if err := errors.Join(os.MkdirAll(folder, 0o755), p.make(t.Context(), b, out)); err != nil {
 		t.Fatal(err)
 	}
+	packed[out] = true
 	return out
 }
 
@@ -143,11 +153,11 @@ func TestPlayerAhead(t *testing.T) {
 	need(t, "dpkg")
 	p, root, third := packagers["deb"], t.TempDir(), w.offer(t, 3)
 	p.prepare(t, root)
-	p.install(t, root, pack(t, p, w.game(t, "1.0", 1)))
+	p.install(t, root, w.pack(t, p, "1.0", 1))
 	ada := newPlayer(t, filepath.Join(root, p.program))
 	ada.start("--server", third)
 	ada.ran(3)
-	p.install(t, root, pack(t, p, w.game(t, "1.2", 2)))
+	p.install(t, root, w.pack(t, p, "1.2", 2))
 	for _, args := range [][]string{{"--offline"}, {"--server", third}} {
 		ada.start(args...)
 		ada.ran(3)

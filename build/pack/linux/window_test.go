@@ -30,7 +30,7 @@ func TestWindow(t *testing.T) {
 	defer screen.Close()
 	p, root := packagers["deb"], t.TempDir()
 	p.prepare(t, root)
-	p.install(t, root, pack(t, p, w.game(t, "1.0", 1)))
+	p.install(t, root, w.pack(t, p, "1.0", 1))
 	ada := newPlayer(t, filepath.Join(root, p.program))
 
 	words := strings.Fields(execOf(t, filepath.Join(root, "usr/share/applications/org.example.lathe.link.desktop")))
