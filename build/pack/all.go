@@ -50,6 +50,9 @@ const workPrefix = ".collet-pack-"
 // behind, and leaves no SumsFile of what is not complete.
 func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err error) {
 	jobs, err := p.plan(o)
+	if err == nil {
+		err = possible(jobs)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +79,10 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 		return nil, err
 	}
 	if m.composition, err = p.compose(ctx, filepath.Join(work, "composed"), wantedTargets(jobs), s); err != nil {
-		return nil, err
+		return nil, m.stopped(ctx, err)
 	}
 	if err := m.run(ctx, jobs, max(1, o.Jobs)); err != nil {
-		return nil, err
+		return nil, m.stopped(ctx, err)
 	}
 	slices.SortFunc(m.made, func(a, b Artefact) int { return strings.Compare(a.Name, b.Name) })
 	return m.made, sums.write(ctx, o.Out, m.made)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -226,7 +227,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := kit(t, nil).Make(ctx, o)
-	if !errors.Is(err, context.Canceled) {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "interrupted") || !strings.Contains(err.Error(), "SHA256SUMS was not written") {
 		t.Errorf("%v", err)
 	}
 	if found := names(t, out); !slices.Equal(found, []string{"Lathe-Client-Linux-x64-1.4.2.tar.gz"}) {
@@ -268,5 +269,22 @@ func TestSumsGoOn(t *testing.T) {
 	}
 	if bytes.Contains([]byte(strings.Join(names(t, filepath.Join(out, "Lathe-Release-1.4.2", "Resources")), " ")), []byte("Old")) {
 		t.Error("an old pack would be published")
+	}
+}
+
+// TestMissingTools are told of all together, before anything is made.
+func TestMissingTools(t *testing.T) {
+	format := regexp.MustCompile(`(\[windows\]\nformats = )\[.*\]`)
+	p := windowsKit(t, func(text string) string { return format.ReplaceAllString(text, `$1["zip", "nsis", "msi"]`) })
+	t.Setenv("PATH", t.TempDir())
+	out := filepath.Join(t.TempDir(), "out")
+	_, err := p.Make(t.Context(), everything(out))
+	for _, want := range []string{"Windows-win64/nsis needs makensis", "apt-get install nsis", "Windows-win64/msi needs wixl", "apt-get install msitools"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("something was made")
 	}
 }

@@ -54,7 +54,7 @@ type Resources struct {
 // Pack is one resource pack: a zip made of a folder, or one that is there already.
 type Pack struct {
 	Name       string `toml:"name"`        // Name without `.zip`. Required.
-	From       string `toml:"from"`        // Folder with the pack's files, or a finished `.zip`, which is taken as it is. Required.
+	From       string `toml:"from"`        // Folder with the pack's files, or a finished `.zip`, which is taken as it is. Required. What version control and systems leave behind stays out: `.git` and its like, `.DS_Store`, `Thumbs.db`, `desktop.ini`. Links are refused.
 	Deflate    bool   `toml:"deflate"`     // Compress it. Not compressed, two releases share what is equal in them, and updates are smaller.
 	ServerOnly bool   `toml:"server-only"` // Players don't get it: it goes to `ServerResources` of server packages.
 }

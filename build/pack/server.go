@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -189,11 +191,9 @@ func (p *Project) serverSettings() ([]byte, error) {
 	if p.Server.Compatibility == "" {
 		return nil, fmt.Errorf("%s: name the server's settings in server.settings, or the module's compatibility version in server.compatibility", p.File)
 	}
-	var file struct {
-		CompatibilityVersion string
-		Baking               struct{ ClientResourceEntries []string }
-	}
+	var file madeSettings
 	file.CompatibilityVersion = p.Server.Compatibility
+	file.Network = p.listening()
 	file.Baking.ClientResourceEntries = []string{}
 	for _, pack := range p.Resources.Packs {
 		if !pack.ServerOnly {
@@ -203,6 +203,44 @@ func (p *Project) serverSettings() ([]byte, error) {
 	text, err := toml.Marshal(file)
 	head := fmt.Sprintf("# Settings of the update server of %s %s. collet-server --help lists all of them.\n", p.Game.NiceName, p.Game.Version)
 	return append([]byte(head), text...), err
+}
+
+// madeSettings is a server's settings file that was made of a description.
+type madeSettings struct {
+	CompatibilityVersion string       `comment:"Of the module in PlatformBinaries: server.compatibility of the packages' description."`
+	Network              *madeNetwork `toml:",omitempty"`
+	Baking               struct {
+		ClientResourceEntries []string `comment:"The packs in Resources, in the order in which clients fetch them."`
+	}
+}
+
+type madeNetwork struct {
+	ServerPort    int `toml:",omitempty" comment:"Where the packed clients look: client.server of the packages' description."`
+	WebSocketPort int `toml:",omitempty" comment:"Where the packed clients look: client.server of the packages' description."`
+}
+
+// listening is on which port the packed clients look for the server, where that says on which one it has to listen: what speaks TLS
+// needs a certificate, and may as well stand in front of it. nil is the server's default.
+func (p *Project) listening() *madeNetwork {
+	scheme, rest, found := strings.Cut(p.Client.Server, "://")
+	if !found {
+		scheme, rest = "tcp", p.Client.Server
+	}
+	rest, _, _ = strings.Cut(rest, "/")
+	_, text, err := net.SplitHostPort(rest)
+	if err != nil {
+		return nil
+	}
+	port, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return nil
+	case scheme == "tcp":
+		return &madeNetwork{ServerPort: port}
+	case scheme == "ws":
+		return &madeNetwork{WebSocketPort: port}
+	}
+	return nil
 }
 
 // containerText is the recipe of a container, for what lies beside it. The base can be another one; it needs a C library.

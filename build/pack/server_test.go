@@ -52,16 +52,29 @@ func TestServerSettings(t *testing.T) {
 	}
 }
 
-// TestMadeSettings are those of a description without any.
+// TestMadeSettings are those of a description without any: the server listens where the packed clients look.
 func TestMadeSettings(t *testing.T) {
-	out := t.TempDir()
-	if _, err := kit(t, nil).Make(t.Context(), pack.MakeOptions{Out: out, Servers: true, Only: []string{"*/container"}}); err != nil {
-		t.Fatal(err)
-	}
-	text := read(t, out, "Lathe-Server-Linux-x64-1.4.2-container", "collet-server.toml")
-	for _, want := range []string{"CompatibilityVersion = 'lathe-2'\n", "ClientResourceEntries = ['Core', 'Art']\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the settings do not say %q:\n%s", want, text)
+	for address, want := range map[string]string{
+		"update.example.org:4711":            "ServerPort = 4711\n",
+		"tcp://update.example.org:4711":      "ServerPort = 4711\n",
+		"[2001:db8::1]:4711":                 "ServerPort = 4711\n",
+		"ws://update.example.org:8080/lathe": "WebSocketPort = 8080\n",
+		"wss://update.example.org/lathe":     "",
+		"tls://update.example.org:4443":      "",
+	} {
+		out := t.TempDir()
+		p := kit(t, func(text string) string { return strings.Replace(text, "update.example.org:4000", address, 1) })
+		if _, err := p.Make(t.Context(), pack.MakeOptions{Out: out, Servers: true, Only: []string{"*/container"}}); err != nil {
+			t.Fatal(err)
+		}
+		text := read(t, out, "Lathe-Server-Linux-x64-1.4.2-container", "collet-server.toml")
+		for _, want := range []string{"CompatibilityVersion = 'lathe-2'\n", "ClientResourceEntries = ['Core', 'Art']\n", want} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the settings for %s do not say %q:\n%s", address, want, text)
+			}
+		}
+		if want == "" && strings.Contains(text, "Port") {
+			t.Errorf("the settings for %s say a port:\n%s", address, text)
 		}
 	}
 }

@@ -1,0 +1,60 @@
+package pack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// tool is a program of somebody else's that a format is made with.
+type tool struct {
+	program string
+	debian  string // the package that has it
+}
+
+// tools are what formats need, by name.
+var tools = map[string][]tool{
+	"nsis":     {{"makensis", "nsis"}},
+	"msi":      {{"wixl", "wixl"}, {"msibuild", "msitools"}, {"msiinfo", "msitools"}},
+	"appimage": {{"mksquashfs", "squashfs-tools"}},
+}
+
+// possible tells of all jobs that can't be done here, before the first one is: formats that nobody knows, and tools that are missing.
+func possible(jobs []job) error {
+	var faults []error
+	told := map[string]bool{}
+	for _, j := range jobs {
+		if j.all || told[j.pattern()] {
+			continue
+		}
+		told[j.pattern()] = true
+		if _, err := formatOf(j.target, j.format); err != nil {
+			faults = append(faults, err)
+		}
+		for _, t := range tools[j.format] {
+			if _, err := exec.LookPath(t.program); err != nil {
+				faults = append(faults, fmt.Errorf("%s needs %s: install it (Debian: apt-get install %s), or choose other packages with --only", j.pattern(), t.program, t.debian))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// stopped is an error that ended a call of Make, with what there is now.
+func (m *making) stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = fmt.Errorf("interrupted: %w", err)
+	}
+	if len(m.made) == 0 {
+		return fmt.Errorf("%w\nnothing was made", err)
+	}
+	var names []string
+	for _, a := range m.made {
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%w\ncomplete in %s: %s; %s was not written", err, m.out, strings.Join(names, ", "), SumsFile)
+}
