@@ -45,7 +45,7 @@ func possible(jobs []job) error {
 
 // stopped is an error that ended a call of Make, with what there is now.
 func (m *making) stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err == ctx.Err() { // a cause of its own says more
 		err = fmt.Errorf("interrupted: %w", err)
 	}
 	if len(m.made) == 0 {
