@@ -112,9 +112,24 @@ func newHost(f flags) (*host, error) {
 	return h, nil
 }
 
-// startLog opens the log in the writable root. A folder that can't be written, or a full one, has no log, which is not worth
-// failing for: what follows will say so in better words.
+// startLog opens the log and says who starts.
 func (h *host) startLog() error {
+	if err := h.openLog(); err != nil || h.logs == nil {
+		return err
+	}
+	h.log.Info().Str("version", collet.Version()).Str("target", string(h.target)).
+		Int("pid", os.Getpid()).Str("exe", h.exe).Str("folder", h.folder).Str("data", h.roots.data).Str("server", h.server).Str("packaged", h.packed.Name).
+		Str("variant", variant(h.settings.Client.GameName, cmp.Or(h.packed.Name, h.base))).
+		Int("relaunched", h.flags.Relaunched).Msg("collet-client starts")
+	if h.roots.refused != nil {
+		h.log.Warn().Err(h.roots.refused).Msg("everything is written to the install folder")
+	}
+	return nil
+}
+
+// openLog opens the log in the writable root. A folder that can't be written, or a full one, has no log, which is not worth
+// failing for: what follows will say so in better words.
+func (h *host) openLog() error {
 	h.log = zerolog.Nop()
 	logs, err := openLog(filepath.Join(h.roots.data, h.base+".log"))
 	if errors.Is(err, os.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err) {
@@ -125,13 +140,6 @@ func (h *host) startLog() error {
 	}
 	h.logs = logs
 	h.log = zerolog.New(logs).Level(logLevel(h.flags.LogLevel)).With().Timestamp().Logger()
-	h.log.Info().Str("version", collet.Version()).Str("target", string(h.target)).
-		Int("pid", os.Getpid()).Str("exe", h.exe).Str("folder", h.folder).Str("data", h.roots.data).Str("server", h.server).Str("packaged", h.packed.Name).
-		Str("variant", variant(h.settings.Client.GameName, cmp.Or(h.packed.Name, h.base))).
-		Int("relaunched", h.flags.Relaunched).Msg("collet-client starts")
-	if h.roots.refused != nil {
-		h.log.Warn().Err(h.roots.refused).Msg("everything is written to the install folder")
-	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log"
 	"os"
 	"slices"
 	"sync"
@@ -163,8 +164,8 @@ func (h *host) sponsor(ctx context.Context, args []string) (code int, again *rel
 		h.log.Warn().Err(err).Msg("let go of the install")
 	}
 	e := h.watchTrial(ctx, platform.Command{Exe: waiting, Args: trialArgs(args, h.flags, h.exe), Streams: true}, upWait)
-	if err := h.startLog(); err != nil {
-		h.log = zerolog.Nop()
+	if err := h.openLog(); err != nil {
+		h.log = zerolog.Nop() // the log is for whoever has to find out why, and nobody may have to
 	}
 	fault := e.fault()
 	h.log.Info().Bool("up", e.up).Bool("proven", e.proven).Str("fault", fault).Str("end", e.end.String()).Msg("the trial has ended")
@@ -185,6 +186,7 @@ func (h *host) letGo() error {
 	h.dropChild()
 	err := errors.Join(h.coolDown(), h.closeInstall())
 	if h.logs != nil {
+		log.SetOutput(io.Discard) // it may be where the window's complaints go
 		err = errors.Join(err, h.logs.Close())
 		h.logs, h.log = nil, zerolog.Nop()
 	}
