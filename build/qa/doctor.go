@@ -43,7 +43,8 @@ type Diagnosis struct {
 	Host     string             `json:"host"`
 	Clues    []string           `json:"clues,omitempty"`    // files by which the host's name was found
 	Settings string             `json:"settings,omitempty"` // the settings file; empty: there is none
-	Odd      string             `json:"odd,omitempty"`      // what is wrong with it
+	Packaged string             `json:"packaged,omitempty"` // what packaging calls the host; empty: it was not packaged
+	Odd      string             `json:"odd,omitempty"`      // what is wrong with the settings
 	Selector string             `json:"selector,omitempty"` // the module that the selector names
 	DataAt   string             `json:"data_at,omitempty"`  // the writable root, where it is another folder
 	Access   []Access           `json:"access,omitempty"`
@@ -169,11 +170,16 @@ func (d *Diagnosis) layout(fsys platform.FS, name string) (install.Names, error)
 // maxSettings is the largest settings file in bytes that is read, as the client has it.
 const maxSettings = 1 << 20
 
-// readSettings takes the names of folders from the host's settings.
+// readSettings takes the names of folders from the host's settings: those in the file beside it go before those inside it.
 func (d *Diagnosis) readSettings(fsys platform.FS, names *install.Names) {
 	file := names.Runtime + ".toml"
-	data, err := platform.ReadFile(fsys, file, maxSettings)
 	var s hostSettings
+	var err error
+	if d.Packaged, err = s.readInside(fsys, names.Runtime); err != nil {
+		d.Settings, d.Odd = names.Runtime, err.Error()
+		return
+	}
+	data, err := platform.ReadFile(fsys, file, maxSettings)
 	if err == nil {
 		d.Settings, err = file, toml.Unmarshal(data, &s)
 	}
@@ -181,7 +187,7 @@ func (d *Diagnosis) readSettings(fsys platform.FS, names *install.Names) {
 		d.Settings, d.Odd = file, err.Error()
 		return
 	}
-	d.DataAt = writableRoot(fsys, s.Client.UserWritablePath, cmp.Or(s.Client.GameName, names.Runtime))
+	d.DataAt = writableRoot(fsys, s.Client.UserWritablePath, cmp.Or(s.Client.GameName, d.Packaged, names.Runtime))
 	for to, value := range map[*string]string{&names.Resources: s.Baking.ClientResources, &names.Cache: s.Baking.CacheResources} {
 		if value != "" {
 			*to = value

@@ -14,6 +14,7 @@ func (d *Diagnosis) details(p *sheet) {
 	p.line("Where")
 	p.item("host", "%s, by %v", d.Host, d.Clues)
 	p.item("settings", "%s", cmp.Or(d.Settings, "none"))
+	p.item("packaged", "%s", cmp.Or(d.Packaged, "no"))
 	p.item("folders", "packs in %s, cache in %s", i.Names.Resources, i.Names.Cache)
 	p.item("selector", "%s", cmp.Or(d.Selector, "none"))
 	p.item("boot", "%s", cmp.Or(d.BootID, "unknown"))

@@ -279,6 +279,38 @@ func TestDoctorOfAWritableRoot(t *testing.T) {
 	}
 }
 
+// TestDoctorOfPackaged: the folder for the player's data is the one that the host has inside it.
+func TestDoctorOfPackaged(t *testing.T) {
+	dir, _ := ward(t, installs("old"))
+	data := t.TempDir()
+	t.Setenv("HOME", data)
+	t.Setenv("XDG_DATA_HOME", "")
+	t.Setenv("LOCALAPPDATA", data)
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("INSTALLED", "")
+	filled := func(config string) string {
+		return fmt.Sprintf("code###Packaged### %d Turner\n%s#### code", len(config), config)
+	}
+	for _, test := range []struct{ host, file, packaged, folder, odd string }{
+		{"code", "", "", "Lathe", ""},
+		{filled(""), "", "Turner", "Turner", ""},
+		{filled("Client.GameName = \"The Turner\""), "", "Turner", "The Turner", ""},
+		{filled("Client.GameName = \"The Turner\""), "Client.GameName = \"Mine\"", "Turner", "Mine", ""},
+		{filled("Client.GameName ="), "", "Turner", "", "packaged settings of Lathe"},
+	} {
+		put("Lathe", test.host)
+		put("Lathe.toml", test.file)
+		d, err := Doctor(t.Context(), DoctorOptions{Dir: dir, Name: "Lathe"})
+		if err != nil || d.Packaged != test.packaged || d.DataAt != "" && filepath.Base(d.DataAt) != test.folder || !strings.Contains(d.Odd, test.odd) || (d.Odd == "") != (test.odd == "") {
+			t.Errorf("%.60q, %q: %v, packaged as %q, data at %q, odd %q", test.host, test.file, err, d.Packaged, d.DataAt, d.Odd)
+		}
+	}
+}
+
 func TestLogTail(t *testing.T) {
 	dir := t.TempDir()
 	line := strings.Repeat("x", 100)

@@ -16,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"collet/netproto"
+	"collet/platform"
 )
 
 // Subject is what is tried: a client, an install that has the old set, and a server that offers the new one. All but Args,
@@ -66,15 +67,18 @@ func canStart(name string, info fs.FileInfo) bool {
 	return info.Mode().IsRegular() && info.Mode()&0o111 != 0 && !slices.Contains(moduleExts(), ext)
 }
 
-// hostSettings are those of a host's settings that say where things lie.
-type hostSettings struct {
-	Baking struct{ ClientResources, CacheResources string }
-	Client struct{ UserWritablePath, GameName string }
-}
-
-// settings reads those of the client; they are empty where there is no file.
+// settings reads those of the client: what was packaged, and over it the file beside it, if there is one.
 func (s *Subject) settings() (found hostSettings, err error) {
-	file := filepath.Join(s.Install, netproto.RuntimeBase(s.Client)+".toml")
+	base := netproto.RuntimeBase(s.Client)
+	fsys, err := platform.OpenDir(s.Install)
+	if err != nil {
+		return found, err
+	}
+	_, err = found.readInside(fsys, base)
+	if err = errors.Join(err, fsys.Close()); err != nil {
+		return found, err
+	}
+	file := filepath.Join(s.Install, base+".toml")
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil
