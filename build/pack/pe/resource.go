@@ -26,10 +26,10 @@ type Resources struct {
 	Icon        []byte // square PNG of 16 to MaxIcon pixels
 }
 
-// MaxIcon is the largest side of an icon's picture in pixels: four times what Windows shows.
-const MaxIcon = 1024
+// MaxIcon is the largest side of an icon's picture in pixels: it has 64 MiB in memory. Windows shows 256.
+const MaxIcon = 4096
 
-// maxResources is by how many bytes an image may grow: an icon of MaxIcon has 4 MiB before it is packed.
+// maxResources is by how many bytes an image may grow: all sizes of an icon have less than 1 MiB before they are packed.
 const maxResources = 8 << 20
 
 // The identifiers of what SetResources writes.

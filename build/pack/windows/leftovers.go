@@ -36,12 +36,12 @@ type removal struct {
 	kind kindOf
 }
 
-type kindOf int
+type kindOf string
 
 const (
-	file   kindOf = iota // a file
-	empty                // a folder, if nothing is left in it
-	folder               // a folder with all that is in it
+	file   kindOf = "file"
+	empty  kindOf = "folder, if nothing is left in it"
+	folder kindOf = "folder with all that is in it"
 )
 
 // removals lists what uninstalling takes, in order: files, then folders from the deepest up. The install folder itself is not
