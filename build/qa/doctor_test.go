@@ -305,7 +305,7 @@ func TestDoctorOfPackaged(t *testing.T) {
 		put("Lathe", test.host)
 		put("Lathe.toml", test.file)
 		d, err := Doctor(t.Context(), DoctorOptions{Dir: dir, Name: "Lathe"})
-		if err != nil || d.Packaged != test.packaged || d.DataAt != "" && filepath.Base(d.DataAt) != test.folder || !strings.Contains(d.Odd, test.odd) || (d.Odd == "") != (test.odd == "") {
+		if err != nil || d.Packaged != test.packaged || (test.folder != "") != (d.DataAt != "") || d.DataAt != "" && filepath.Base(d.DataAt) != test.folder || !strings.Contains(d.Odd, test.odd) || (d.Odd == "") != (test.odd == "") {
 			t.Errorf("%.60q, %q: %v, packaged as %q, data at %q, odd %q", test.host, test.file, err, d.Packaged, d.DataAt, d.Odd)
 		}
 	}
