@@ -78,6 +78,9 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 	if err != nil {
 		return nil, err
 	}
+	for _, warning := range s.warnings() {
+		m.note(warning)
+	}
 	if m.composition, err = p.compose(ctx, filepath.Join(work, "composed"), wantedTargets(jobs), s); err != nil {
 		return nil, m.stopped(ctx, err)
 	}

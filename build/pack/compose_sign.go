@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"collet/build/pack/pe"
@@ -17,17 +19,17 @@ import (
 
 // signers are those who sign, by system. Their zero value signs nothing.
 type signers struct {
-	windows *sign.Authenticode // nil: nobody signs for Windows
-	linux   *sign.Detached     // the same for Linux
-	apple   *sign.Apple        // the same for macOS
-	tests   map[string]bool    // systems whose certificate or key is for tests
-	mac     bool               // this is a Mac
+	windows *sign.Authenticode  // nil: nobody signs for Windows
+	linux   *sign.Detached      // the same for Linux
+	apple   *sign.Apple         // the same for macOS
+	tests   map[string][]string // why signatures are for tests only, by the systems for which they are
+	mac     bool                // this is a Mac
 }
 
 // signers finds out who signs, and tries it before there is anything to sign: a wrong password is told at once. What nothing
 // is made for is not looked at.
 func (p *Project) signers(ctx context.Context, jobs []job, test bool) (s signers, err error) {
-	s.tests, s.mac = map[string]bool{}, runtime.GOOS == "darwin"
+	s.tests, s.mac = map[string][]string{}, runtime.GOOS == "darwin"
 	o := sign.Options{Test: test, Name: p.Game.NiceName, URL: p.Game.Homepage, Time: p.time}
 	if p.makes(netproto.Windows, jobs) {
 		if err := s.forWindows(ctx, p.Signing.Windows, o); err != nil {
@@ -57,7 +59,7 @@ func (s *signers) forWindows(ctx context.Context, k Authenticode, o sign.Options
 		return err
 	}
 	tried, err := s.windows.Check(ctx)
-	s.tests[netproto.Windows] = tried.Test()
+	s.tests[netproto.Windows] = tried.Reasons
 	return err
 }
 
@@ -67,7 +69,7 @@ func (s *signers) forLinux(ctx context.Context, k Detached, o sign.Options) (err
 		return err
 	}
 	tried, err := s.linux.Check(ctx)
-	s.tests[netproto.Linux] = tried.Test()
+	s.tests[netproto.Linux] = tried.Reasons
 	return err
 }
 
@@ -89,10 +91,21 @@ func (p *Project) makes(system string, jobs []job) bool {
 
 // mark goes into the names of packages that are signed for tests.
 func (s signers) mark(t netproto.Target) string {
-	if s.tests[t.System()] {
+	if len(s.tests[t.System()]) > 0 {
 		return "-" + sign.TestMark
 	}
 	return ""
+}
+
+// warnings say which signatures nobody should be given.
+func (s signers) warnings() (list []string) {
+	for _, system := range slices.Sorted(maps.Keys(s.tests)) {
+		if reasons := s.tests[system]; len(reasons) > 0 {
+			list = append(list, fmt.Sprintf("%s: everything for %s is signed FOR TESTS ONLY and is not fit for players: %s",
+				sign.TestMark, system, strings.Join(reasons, ", ")))
+		}
+	}
+	return list
 }
 
 // wants reports whether a file beside a host is to be signed: a library for Windows that nobody has signed yet.

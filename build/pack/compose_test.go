@@ -179,7 +179,8 @@ func TestSignedOnce(t *testing.T) {
 	if _, err := p.Make(t.Context(), o); err == nil || !strings.Contains(err.Error(), "signed by itself") {
 		t.Errorf("a release is signed with a certificate for tests: %v", err)
 	}
-	o.TestSigning = true
+	var notes []string
+	o.TestSigning, o.Note = true, func(text string) { notes = append(notes, text) }
 	made, err := p.Make(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -194,6 +195,9 @@ func TestSignedOnce(t *testing.T) {
 		if ext := filepath.Ext(a.Name); ext == ".exe" || ext == ".msi" {
 			verified(t, filepath.Join(out, a.Name))
 		}
+	}
+	if said := strings.Join(notes, "\n"); !strings.Contains(said, "FOR TESTS ONLY") || !strings.Contains(said, "signed by itself") {
+		t.Errorf("what is told is %q", said)
 	}
 	inZip := members(t, filepath.Join(out, "Lathe-Client-Windows-win64_OpenGL-"+sign.TestMark+"-1.4.2.zip"))
 	plain := members(t, filepath.Join(out, "Lathe-Client-Windows-win64-"+sign.TestMark+"-1.4.2.zip"))
