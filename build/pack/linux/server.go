@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/goreleaser/nfpm/v2/deb"
@@ -31,7 +32,8 @@ var scripts embed.FS
 //	/usr/bin/collet-server       the program
 //	/etc/collet/server.toml      the settings; the administrator's from then on, with folders as they are below
 //	/usr/lib/<game>-server/      everything else: a package may not put files into /srv, and /var/lib is for what changes
-//	/usr/lib/systemd/system/     the units; the service and its socket are enabled and started, other sockets wait
+//	/usr/lib/systemd/system/     the units, with the ports that the settings say; the service and its
+//	                             socket are enabled and started, other sockets wait
 //
 // A newer package replaces files by renaming, which is how a running server wants it, and restarts it behind its open socket.
 // The program and its units have one name for all games, so only one such package can be installed on a machine; dpkg says so.
@@ -83,8 +85,8 @@ func serverParcel(b bundle.Bundle) (parcel, error) {
 		}
 		p.files = append(p.files, moved)
 	}
-	if !p.has("usr/bin/"+serverProgram) || !p.has(serverSettings) {
-		return parcel{}, fmt.Errorf("want a program %s and one settings file *.toml beside it among the files", serverProgram)
+	if len(own) == 0 {
+		return parcel{}, fmt.Errorf("want a program %s among the files", serverProgram)
 	}
 	wants, err := needsOf(own, cpu)
 	if err != nil {
@@ -92,16 +94,21 @@ func serverParcel(b bundle.Bundle) (parcel, error) {
 	}
 	info.Depends, _ = wants.debian()
 	p.files = append(p.files, papers(b.Product, pkg, paper{serverProgram, "update server of " + b.Product.NiceName, 8})...)
-	return p, p.addUnits()
+	text, err := p.settings()
+	if err != nil {
+		return parcel{}, err
+	}
+	return p, p.addUnits(text)
 }
 
-func (p parcel) has(path string) bool {
+// settings is the text of the settings file.
+func (p parcel) settings() (text string, err error) {
 	for _, e := range p.files {
-		if e.Path == path {
-			return true
+		if e.Path == serverSettings {
+			return string(e.Data), nil
 		}
 	}
-	return false
+	return "", fmt.Errorf("want one settings file *.toml beside %s among the files", serverProgram)
 }
 
 // placed is where a file of the server's folder goes.
@@ -121,14 +128,34 @@ func placed(e bundle.Entry, home string) (bundle.Entry, error) {
 	return e, nil
 }
 
+// socketPorts are the settings of the ports that sockets hold open for the service.
+var socketPorts = map[string]string{
+	"collet-server.socket": "ServerPort", "collet-server-tls.socket": "TlsPort", "collet-server-ws.socket": "WebSocketPort", "collet-server-wss.socket": "WebSocketPort",
+}
+
+// withPort gives a socket the port that the settings say, because a socket goes before a setting.
+func withPort(unit []byte, name, settings string) ([]byte, error) {
+	port, err := number(settings, "Network", socketPorts[name])
+	if err != nil || port == 0 {
+		return unit, err
+	}
+	return listenStream.ReplaceAll(unit, fmt.Appendf(nil, "ListenStream=%d", port)), nil
+}
+
+// listenStream is the port in the unit of a socket.
+var listenStream = regexp.MustCompile(`(?m)^ListenStream=[0-9]+$`)
+
 // addUnits adds what starts the server, and the scripts.
-func (p *parcel) addUnits() error {
+func (p *parcel) addUnits(settings string) error {
 	names, err := fs.Glob(systemd.Units, "*.*")
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		text, err := systemd.Units.ReadFile(name)
+		if err == nil {
+			text, err = withPort(text, name, settings)
+		}
 		if err != nil {
 			return err
 		}

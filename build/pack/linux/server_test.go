@@ -159,3 +159,22 @@ func TestServerDebRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestServerPorts: sockets go before settings, so they have to say the same.
+func TestServerPorts(t *testing.T) {
+	settings := "[Network]\nServerPort = 4711\nWebSocketPort = 8001\n"
+	b := bundle.Bundle{Product: product("1.0"), Target: "Linux-x64", Tree: bundle.Tree{
+		{Path: "collet-server", Mode: bundle.Program, Data: []byte("program")}, {Path: "server.toml", Mode: bundle.Plain, Data: []byte(settings)},
+	}}
+	units := filepath.Join(unpacked(t, made(t, linux.ServerDeb, b, "x.deb")), "usr/lib/systemd/system")
+	for name, want := range map[string]string{"collet-server.socket": "4711", "collet-server-tls.socket": "4443", "collet-server-ws.socket": "8001", "collet-server-wss.socket": "8001"} {
+		text, err := os.ReadFile(filepath.Join(units, name))
+		if err != nil || strings.Count(string(text), "ListenStream=") != 1 || !strings.Contains(string(text), "\nListenStream="+want+"\n") {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	b.Tree[1].Data = []byte("[Network]\nServerPort = \"4711\"\n")
+	if err := linux.ServerDeb(t.Context(), b, filepath.Join(t.TempDir(), "x.deb")); err == nil || !strings.Contains(err.Error(), "ServerPort is no whole number") {
+		t.Errorf("got %v", err)
+	}
+}

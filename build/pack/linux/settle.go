@@ -82,18 +82,39 @@ func written(text, table, name, value string, there bool) string {
 
 // setting reads a text of a file.
 func setting(text, table, name string) (value string, there bool, err error) {
+	found, err := lookup(text, table, name)
+	if err != nil || found == nil {
+		return "", false, err
+	}
+	value, is := found.(string)
+	if !is {
+		return "", false, fmt.Errorf("%s.%s is no text", table, name)
+	}
+	return value, true, nil
+}
+
+// number reads a number of a file, 0 where it has none.
+func number(text, table, name string) (int64, error) {
+	found, err := lookup(text, table, name)
+	if err != nil || found == nil {
+		return 0, err
+	}
+	value, is := found.(int64)
+	if !is {
+		return 0, fmt.Errorf("%s.%s is no whole number", table, name)
+	}
+	return value, nil
+}
+
+// lookup is what a file says about a name of a table; nil for nothing.
+func lookup(text, table, name string) (any, error) {
 	var all map[string]any
 	if err := toml.Unmarshal([]byte(text), &all); err != nil {
-		return "", false, err
+		return nil, err
 	}
 	inner, is := all[table].(map[string]any)
 	if all[table] != nil && !is {
-		return "", false, fmt.Errorf("%s is no table", table)
+		return nil, fmt.Errorf("%s is no table", table)
 	}
-	found, there := inner[name]
-	value, is = found.(string)
-	if there && !is {
-		return "", false, fmt.Errorf("%s.%s is no text", table, name)
-	}
-	return value, there, nil
+	return inner[name], nil
 }
