@@ -22,6 +22,7 @@ type checker struct {
 	p      *Project
 	getenv func(string) string
 	root   string // Project.Dir without symbolic links
+	rooms  map[string]room
 }
 
 func newChecker(p *Project, l *ledger, getenv func(string) string) *checker {
@@ -29,7 +30,7 @@ func newChecker(p *Project, l *ledger, getenv func(string) string) *checker {
 	if err != nil {
 		root = p.Dir
 	}
-	return &checker{ledger: l, p: p, getenv: getenv, root: root}
+	return &checker{ledger: l, p: p, getenv: getenv, root: root, rooms: map[string]room{}}
 }
 
 // check does everything, in the order in which parts need one another.

@@ -11,7 +11,7 @@ import (
 )
 
 // configArea is the area for settings as a build leaves it.
-var configArea = "###Internal" + "Config###1234" + strings.Repeat("1234567890", 20) + "###Internal" + "ConfigEnd###"
+var configArea = "###Internal" + "Config###1234" + strings.Repeat("1234567890", 600) + "###Internal" + "ConfigEnd###"
 
 // elf is the beginning of a program for Linux on a processor.
 func elf(machine uint16) string {

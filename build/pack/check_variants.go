@@ -108,6 +108,7 @@ func (c *checker) builds() (list []Build) {
 	for i, t := range c.p.Targets {
 		plain := c.build(t, Variant{}, Target{})
 		c.config("client.settings", plain.Config)
+		c.configFits(plain)
 		c.beside(element("target", i)+".companions", plain)
 		list = append(list, plain)
 		for j, v := range c.p.Variants {
@@ -125,6 +126,7 @@ func (c *checker) builds() (list []Build) {
 			b := c.build(t, v, own)
 			c.beside(key+".companions", b)
 			c.config(element("variant", j)+".settings", b.Config)
+			c.configFits(b)
 			list = append(list, b)
 		}
 	}
