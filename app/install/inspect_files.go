@@ -198,6 +198,12 @@ func (i *inspector) lookAround(ctx context.Context) error {
 	for _, p := range i.found.Parts {
 		ours[p.Name] = true
 	}
+	for _, ext := range []string{"", programExt} {
+		e := entry{Kind: module, Live: i.found.Names.Runtime + ext}
+		for _, name := range []string{e.part(), e.staged(), e.backup()} {
+			ours[name] = ours[name] || isProgram(i.dir.fs, i.found.Names.Runtime, name)
+		}
+	}
 	return i.walk(ctx, ".", ours)
 }
 

@@ -51,6 +51,8 @@ type Diagnosis struct {
 	Users    []FileUser         `json:"users,omitempty"`
 	Log      []string           `json:"log,omitempty"` // its last lines
 	Install  install.Inspection `json:"install"`
+	// Program is how far updates of the program itself are; nil where there never was one.
+	Program *install.ProgramFound `json:"program,omitempty"`
 }
 
 // Access says whether this user may change what is in a folder, or a file.
@@ -103,10 +105,22 @@ func Doctor(ctx context.Context, o DoctorOptions) (*Diagnosis, error) {
 	if err := d.inspect(ctx, fsys, o, names); err != nil {
 		return nil, err
 	}
+	if err := d.lookAtProgram(fsys, names.Runtime); err != nil {
+		return nil, err
+	}
 	d.lookAtAccess(fsys)
 	d.lookAtUsers(fsys)
 	d.Log = logTail(fsys, d.Host+".log")
 	return d, nil
+}
+
+// lookAtProgram finds out whether the program itself was ever updated.
+func (d *Diagnosis) lookAtProgram(fsys platform.FS, base string) error {
+	p, found, err := install.LookAtProgram(fsys, base, netproto.Target(d.Target).ProgramName(""))
+	if found {
+		d.Program = &p
+	}
+	return err
 }
 
 // inspect looks at the folder, and at the one below it.

@@ -80,6 +80,9 @@ func (d *Diagnosis) story(p *sheet) {
 	if i.Pending {
 		p.item("proof", "%s", d.proof())
 	}
+	if d.Program != nil {
+		p.item("program", "%s", d.program())
+	}
 	p.item("running", "%s", d.running())
 	p.item("room", "%s free on %s", amount(int64(i.Free)), d.Volume)
 	for n, line := range d.next() {
@@ -190,6 +193,26 @@ func (d *Diagnosis) running() string {
 		text += fmt.Sprintf("; %s is open in %s (process %d)", u.File, u.Name, u.PID)
 	}
 	return text
+}
+
+// program says how far updates of the program itself are.
+func (d *Diagnosis) program() string {
+	words := []string{"updates itself"}
+	if name := d.Program.Waiting; name != "" {
+		words = append(words, name+" waits for its trial")
+	}
+	if name := d.Program.Before; name != "" {
+		words = append(words, name+" was the one before, and goes with the next start")
+	}
+	for _, t := range d.Program.Tries {
+		switch {
+		case t.Blocked:
+			words = append(words, fmt.Sprintf("%s is not tried again: %s", short(t.Set.String()), t.Cause))
+		case t.Failed > 0:
+			words = append(words, fmt.Sprintf("%s failed once: %s", short(t.Set.String()), t.Cause))
+		}
+	}
+	return strings.Join(words, "; ")
 }
 
 // maxDeeds is how many steps of the next start are told in the short form.

@@ -1,0 +1,53 @@
+package install
+
+import (
+	"path"
+	"slices"
+
+	"collet/platform"
+)
+
+// ProgramFound is what LookAtProgram found, for people and for JSON.
+type ProgramFound struct {
+	State   State  `json:"state"`             // of the newest transaction
+	Waiting string `json:"waiting,omitempty"` // name of a complete program that waits for its trial
+	Before  string `json:"before,omitempty"`  // name of what the last one replaced; the next start removes it
+	Tries   []Try  `json:"tries,omitempty"`   // programs that have not proven themselves, also those that are not tried again
+	names   []string
+}
+
+// LookAtProgram tells how far updates of the program base+ext are, and changes nothing. found is false where there never was one.
+// The error is that of the disk.
+func LookAtProgram(fsys platform.FS, base, ext string) (p ProgramFound, found bool, err error) {
+	view, names := ProgramView(fsys), ProgramNames(base, ext)
+	j, err := loadJournal(view, maxJournal)
+	if err != nil || j.Number == 0 {
+		return p, false, err
+	}
+	e := entry{Kind: module, Live: names.Library()}
+	p = ProgramFound{State: j.State, Tries: j.Tries, names: []string{e.part(), e.staged(), e.backup()}}
+	there := func(name string) bool {
+		info, err := view.Lstat(name)
+		return err == nil && info.Mode().IsRegular()
+	}
+	if j.State == Prepared && there(e.staged()) && !tryOf(j.Tries, j.Build).refused() {
+		p.Waiting = e.staged()
+	}
+	if there(e.backup()) {
+		p.Before = e.backup()
+	}
+	return p, true, nil
+}
+
+// isProgram reports whether a file belongs to updates of the program.
+func isProgram(fsys platform.FS, base, name string) bool {
+	if path.Dir(name) != "." {
+		return false
+	}
+	for _, ext := range []string{"", programExt} {
+		if p, found, err := LookAtProgram(fsys, base, ext); err == nil && found && slices.Contains(p.names, name) {
+			return true
+		}
+	}
+	return false
+}
