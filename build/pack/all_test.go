@@ -288,3 +288,32 @@ func TestMissingTools(t *testing.T) {
 		t.Error("something was made")
 	}
 }
+
+// TestDifferenceHasItsPlace changes one letter of a resource and one of a module, and finds them in every format.
+func TestDifferenceHasItsPlace(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	o := everything(first)
+	o.Only = []string{"*/deb", "*/rpm", "*/zip", "Linux-x64/tar.zst", "*/app-zip", "*/container"}
+	if _, err := kit(t, nil).Make(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	o.Out = second
+	if _, err := kit(t, nil, file{"core/game.txt", "a gane\n"}).Make(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	const inPack = "Core.zip: game.txt: byte 4 (0x4): 0x6d and 0x6e"
+	for name, want := range map[string]string{
+		"lathe_1.4.2_amd64.deb":                            "data.tar.gz: (unpacked): ./usr/lib/games/lathe/Resources/" + inPack,
+		"lathe-1.4.2-1.x86_64.rpm":                         "payload: (unpacked): /usr/lib/games/lathe/Resources/" + inPack,
+		"Lathe-Client-Linux-x64-1.4.2.tar.zst":             "(unpacked): Lathe/Resources/" + inPack,
+		"Lathe-Client-macOS-arm64-1.4.2.app.zip":           "The Lathe.app/Contents/Resources/" + inPack,
+		"Lathe-Server-Linux-x64-1.4.2-container/Resources": inPack,
+	} {
+		d, err := verify.Compare(t.Context(), filepath.Join(first, name), filepath.Join(second, name))
+		if err != nil || d == nil || !strings.Contains(d.String(), want) {
+			t.Errorf("%s: %v, %v, want %s", name, d, err, want)
+			continue
+		}
+		t.Log(d)
+	}
+}

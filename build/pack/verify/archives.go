@@ -90,25 +90,38 @@ const (
 	arHeader = 60
 )
 
+// arMembers lists a .deb's control after its data: it has their digests, and where only they differ, that is the place to look at.
 func arMembers(c content) (members, error) {
-	at := int64(arMark)
-	return func() (member, error) {
-		h := c.part(at, arHeader).head(arHeader)
-		if len(h) == 0 {
-			return member{}, io.EOF
+	var all, control []member
+	for at := int64(arMark); at < c.size; {
+		m, size, err := arMember(c, at)
+		if err != nil {
+			return nil, err
 		}
-		if len(h) < arHeader {
-			return member{}, io.ErrUnexpectedEOF
+		if len(all)+len(control) == maxMembers {
+			return nil, fmt.Errorf("more than %d members", maxMembers)
 		}
-		field := func(from, to int) string { return strings.TrimSpace(string(h[from:to])) }
-		size, err := strconv.ParseInt(field(48, 58), 10, 64)
-		if err != nil || size < 0 {
-			return member{}, errors.New("a member's size is no number")
+		if strings.HasPrefix(m.name, "control.") {
+			control = append(control, m)
+		} else {
+			all = append(all, m)
 		}
-		m := member{name: field(0, 16), body: c.part(at+arHeader, size).reader(), facts: []fact{
-			{"time", field(16, 28)}, {"owner", field(28, 34) + "/" + field(34, 40)}, {"permissions", field(40, 48)},
-		}}
 		at += arHeader + size + size%2
-		return m, nil
-	}, nil
+	}
+	return listed(append(all, control...)), nil
+}
+
+func arMember(c content, at int64) (m member, size int64, err error) {
+	h := c.part(at, arHeader).head(arHeader)
+	if len(h) < arHeader {
+		return m, 0, io.ErrUnexpectedEOF
+	}
+	field := func(from, to int) string { return strings.TrimSpace(string(h[from:to])) }
+	size, err = strconv.ParseInt(field(48, 58), 10, 64)
+	if err != nil || size < 0 {
+		return m, 0, errors.New("a member's size is no number")
+	}
+	return member{name: field(0, 16), body: c.part(at+arHeader, size).reader(), facts: []fact{
+		{"time", field(16, 28)}, {"owner", field(28, 34) + "/" + field(34, 40)}, {"permissions", field(40, 48)},
+	}}, size, nil
 }

@@ -31,8 +31,8 @@ func rpmMembers(c content) (members, error) {
 	}
 	return listed([]member{
 		{name: "lead", body: c.part(0, rpmLead).reader()},
+		{name: "payload", body: c.part(facts+size, c.size).reader()}, // the headers have digests of it
 		{name: "header", body: c.part(facts, size).reader()},
-		{name: "payload", body: c.part(facts+size, c.size).reader()},
 		{name: "signature header", body: c.part(rpmLead, facts-rpmLead).reader()},
 	}), nil
 }

@@ -3,7 +3,7 @@
 //
 // It looks into zip, tar, gzip, zstd, deb (ar), rpm (headers by their tags, cpio payload) and programs (PE, ELF), and into what lies in
 // those, up to maxDepth. What it can't look into, it compares as bytes. Members come in the order in which they stand in the
-// file. Two archives can hold the same and still differ, for example in how it was compressed; the place is then the archive's own.
+// file, but what holds digests of others comes after them. Two archives can hold the same and still differ, for example in how it was compressed; the place is then the archive's own.
 //
 // Nothing is changed. What is unpacked lies in a temporary folder until Compare returns.
 package verify
