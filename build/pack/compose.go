@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"collet/app/settings"
 	"collet/build/pack/bundle"
 	"collet/netproto"
 )
@@ -30,7 +31,7 @@ type composition struct {
 type composed struct {
 	Build
 	programs []bundle.Entry // what lies in a player's folder, without packs; nothing of a build without a host
-	payload  []bundle.Entry // what a server offers: the module and symbols, by their names
+	payload  []bundle.Entry // what a server offers: the module, symbols, and a host that is updated, too; by their names
 }
 
 // compose fills an empty folder. wanted says which targets are needed; nil is all.
@@ -93,6 +94,13 @@ func (c *composition) build(ctx context.Context, b Build) (composed, error) {
 		return made, fmt.Errorf("host: %w", err)
 	}
 	made.programs = append([]bundle.Entry{host}, made.payload...)
+	updated, err := updatesHost(b)
+	if err != nil {
+		return made, err
+	}
+	if updated {
+		made.payload = append(made.payload, host)
+	}
 	for _, from := range b.Companions {
 		e, err := c.companion(ctx, b, from)
 		if err != nil {
@@ -101,6 +109,12 @@ func (c *composition) build(ctx context.Context, b Build) (composed, error) {
 		made.programs = append(made.programs, e)
 	}
 	return made, nil
+}
+
+// updatesHost reports whether the clients of a build take their program from servers, too.
+func updatesHost(b Build) (bool, error) {
+	set, err := settings.Parse("the packed settings", b.Config)
+	return set.Update.Host, err
 }
 
 // symbols is the file with symbols under the name that its program says; nothing where there are none.

@@ -225,3 +225,28 @@ func verified(t *testing.T, file string) {
 		t.Errorf("%s: %s", file, said)
 	}
 }
+
+// TestHostIsOffered where clients are told to update it, and nowhere else.
+func TestHostIsOffered(t *testing.T) {
+	for _, update := range []bool{false, true} {
+		out := t.TempDir()
+		p := kit(t, func(text string) string {
+			if !update {
+				return text
+			}
+			return strings.Replace(text, "[[resources.pack]]", "[client.settings]\nUpdate.Host = true\n[[resources.pack]]", 1)
+		})
+		o := everything(out)
+		o.Only = []string{"release", "Linux-x64/tar.zst"}
+		if _, err := p.Make(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		host := filepath.Join(out, "Lathe-Release-1.4.2", "PlatformBinaries", "Linux-x64", "Lathe")
+		if _, err := os.Stat(host); (err == nil) != update {
+			t.Errorf("updated %v: %v", update, err)
+		}
+		if client := members(t, filepath.Join(out, "Lathe-Client-Linux-x64-1.4.2.tar.zst")); update && read(t, host) != client["Lathe/Lathe"] {
+			t.Error("the offered host is another one")
+		}
+	}
+}

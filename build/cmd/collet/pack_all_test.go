@@ -215,7 +215,7 @@ func startServer(t *testing.T, dir, address string) (log func() string) {
 }
 
 // TestPackedClientTakesPublishedRelease publishes the folder that comes with the packages. A client from the same packages leads it
-// back to the root in its program, and fetches the lists alone.
+// back to the root in its program, and fetches the lists alone, although it would take a newer program, too.
 func TestPackedClientTakesPublishedRelease(t *testing.T) {
 	place := t.TempDir()
 	var sent atomic.Int64
@@ -224,7 +224,7 @@ func TestPackedClientTakesPublishedRelease(t *testing.T) {
 		files.ServeHTTP(counting{w, &sent}, r)
 	}))
 	defer web.Close()
-	project := packProject(t, fmt.Sprintf("[client]\nurls = [%q]\ntrusted-root = \"root.json\"\nweak-root = true\n", web.URL))
+	project := packProject(t, fmt.Sprintf("[client]\nurls = [%q]\ntrusted-root = \"root.json\"\nweak-root = true\n[client.settings]\nUpdate.Host = true\n", web.URL))
 	at := func(elements ...string) string { return filepath.Join(append([]string{place}, elements...)...) }
 	succeed(t, "keys", "init", "--development", "--keys", at("keys"))
 	succeed(t, "release", "init", "--product", "lathe", "--dir", at("release"), "--keys", at("keys"), "--allow-development")
