@@ -19,6 +19,13 @@ func TestHostsAreTold(t *testing.T) {
 	}), publish.Request{})
 	onLinux := tree{"Core.zip": "core", "Lathe.bin": "a pack may have any name", "Lathe": "host", "Lathe.so": "module", "README": "text"}
 	onWindows := tree{"Core.zip": "core", "Lathe.bin": "a pack may have any name", "Lathe.exe": "host", "Lathe.dll": "module", "tool.exe": "tool", "Lathe.pdb": "symbols"}
+	for name, want := range map[string]bool{
+		bin(linux, "Lathe.so"): true, bin(linux, "README"): true, bin(windows, "tool.exe"): true, bin(linux, "Lathe"): false, bin(windows, "Lathe.exe"): false,
+	} { // engine generations take the plain files
+		if _, err := s.fs.Lstat(name); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	for _, listing := range []release.Listing{
 		s.wants(query("stable", linux, 0), 1, onLinux).listing, s.wants(query("stable", windows, 0), 1, onWindows).listing,
 	} {

@@ -37,9 +37,11 @@ func (f *Folder) plain(ctx context.Context) error {
 			return err
 		}
 		for _, file := range o.listing {
-			if file.Use == release.UseResource {
+			switch file.Use {
+			case release.UseResource:
 				wanted[path.Join(resources, file.Path)] = file
-			} else {
+			case release.UseHost: // an engine's client would replace its own program by it, and only a checksum would vouch for that
+			default:
 				wanted[path.Join(binaries, target, file.Path)] = file
 			}
 		}
