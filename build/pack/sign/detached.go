@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
@@ -189,12 +190,29 @@ func (d *Detached) write(ctx context.Context, file, signature string) error {
 	}
 	defer f.Close()
 	var b bytes.Buffer
-	config := &packet.Config{Time: d.options.now}
+	config := &packet.Config{Time: d.when, NonDeterministicSignaturesViaNotation: new(bool)} // false: no salt
 	if err := openpgp.ArmoredDetachSign(&b, d.entity, reader{ctx, f}, config); err != nil {
 		return err
 	}
 	b.WriteByte('\n')
 	return os.WriteFile(signature, b.Bytes(), 0o644)
+}
+
+// when is the time that signatures state: Options.Time, or that of the key where it is newer, as nobody believes in signatures
+// from before their key or from the future. Where the key was another one then, it is the clock's.
+func (d *Detached) when() time.Time {
+	now, at := d.options.now(), d.options.Time
+	key, there := d.entity.SigningKey(now)
+	if at.IsZero() || !there {
+		return now
+	}
+	if made := key.PublicKey.CreationTime; at.Before(made) {
+		at = made
+	}
+	if then, there := d.entity.SigningKey(at); !there || then.PublicKey.KeyId != key.PublicKey.KeyId || at.After(now) {
+		return now
+	}
+	return at
 }
 
 // call has a command sign.

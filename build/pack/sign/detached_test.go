@@ -169,6 +169,65 @@ func TestDetachedTwice(t *testing.T) {
 	}
 }
 
+// Equal files get equal signatures, of the time that is asked for where the key was there already; GnuPG agrees.
+func TestSameDetached(t *testing.T) {
+	run := gpg(t)
+	private, public := openPGP(t, "Example Games", nil)
+	if said, err := run("--import", public); err != nil {
+		t.Fatal(said)
+	}
+	hour := time.Now().Truncate(time.Second).Add(-time.Hour) // that of the key
+	for name, c := range map[string]struct {
+		asked      time.Time
+		same       bool
+		from, till time.Time
+	}{
+		"later than the key":   {hour.Add(30 * time.Minute), true, hour.Add(30 * time.Minute), hour.Add(30 * time.Minute)},
+		"earlier than the key": {hour.AddDate(-1, 0, 0), true, hour.Add(-2 * time.Minute), hour.Add(time.Minute)},
+		"in the future":        {hour.AddDate(1, 0, 0), false, hour.Add(59 * time.Minute), hour.Add(70 * time.Minute)},
+	} {
+		clock := time.Now().Add(-time.Minute)
+		o := sign.Options{Look: environment{"KEY": private}.look, Time: c.asked, Now: func() time.Time { clock = clock.Add(2 * time.Second); return clock }}
+		d, err := sign.NewDetached(sign.DetachedSpec{KeyEnv: "KEY"}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts [2]string
+		for i := range texts {
+			file := packageFile(t)
+			signature, _, err := d.Sign(t.Context(), file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said, err := run("--verify", signature, file); err != nil {
+				t.Error(said)
+			}
+			data, _ := os.ReadFile(signature)
+			texts[i] = string(data)
+			if at := madeAt(t, data); at.Before(c.from) || at.After(c.till) {
+				t.Errorf("%s: it says %v, want %v to %v", name, at, c.from, c.till)
+			}
+		}
+		if (texts[0] == texts[1]) != c.same {
+			t.Errorf("%s: the same: %v, want %v", name, texts[0] == texts[1], c.same)
+		}
+	}
+}
+
+// madeAt is the time that a signature states.
+func madeAt(t *testing.T, signature []byte) time.Time {
+	t.Helper()
+	block, err := armor.Decode(bytes.NewReader(signature))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := packet.Read(block.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.(*packet.Signature).CreationTime
+}
+
 func TestDetachedForTests(t *testing.T) {
 	private, _ := openPGP(t, "Example Games Test", nil)
 	o := sign.Options{Look: environment{"KEY": private}.look}

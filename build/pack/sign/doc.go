@@ -30,8 +30,9 @@
 // which everybody can list. Whatever a tool prints is shown without secrets, in the usual encodings too (Secrets). Tools have no
 // terminal to ask at, and end with the context, together with what they have started.
 //
-// With an RSA key and without a timestamp server, equal files get equal signatures: Options.Time is the time that is signed
-// where osslsigncode can be told one. ECDSA keys, timestamps and OpenPGP make each signature another.
+// With an RSA key and without a timestamp server, equal files get equal signatures: Options.Time is the time that is signed,
+// where osslsigncode can be told one. The same goes for OpenPGP with RSA and Ed25519. ECDSA keys and timestamps make each
+// signature another.
 package sign
 
 import (
@@ -52,7 +53,7 @@ type Options struct {
 	Test bool                                             // take certificates and keys that are for tests
 	Name string                                           // what is signed, as Windows shows it in questions: the game's nice name
 	URL  string                                           // its web address; may be empty
-	Time time.Time                                        // signing time that programs state; zero: the clock
+	Time time.Time                                        // signing time that signatures state; zero: the clock
 	Temp string                                           // folder for temporary files; empty: the system's
 	Log  zerolog.Logger                                   // every tool, with its arguments and what it prints; the zero value discards
 }
