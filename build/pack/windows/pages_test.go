@@ -12,10 +12,9 @@ import (
 	"collet/build/wine"
 )
 
-// TestRunning: a setup without questions waits for a game that ends, and gives up where it goes on.
-func TestRunning(t *testing.T) {
-	wine.Need(t)
-	need(t, "makensis")
+// TestRunningOnWindows: a setup without questions waits for a game that ends, and gives up where it goes on.
+func TestRunningOnWindows(t *testing.T) {
+	computers(t, "makensis")
 	c := &computer{t: t, kind: "nsis", scope: User}
 	c.new = c.build("1.4.2", playerProgram(t))
 	c.Prefix = wine.For(t, wine.Options{})
@@ -57,11 +56,10 @@ func (c *computer) start(args ...string) (stop func()) {
 	}
 }
 
-// TestPages goes through the windows of a setup and of what it leaves to remove the game, with the keys that a player without a
+// TestPagesOnWindows goes through the windows of a setup and of what it leaves to remove the game, with the keys that a player without a
 // mouse has.
-func TestPages(t *testing.T) {
-	wine.Need(t)
-	need(t, "makensis", "xdotool")
+func TestPagesOnWindows(t *testing.T) {
+	computers(t, "makensis", "xdotool")
 	c := &computer{t: t, kind: "nsis", scope: User}
 	c.new = c.build("1.4.2", playerProgram(t))
 	c.Prefix = wine.For(t, wine.Options{Screen: image.Pt(900, 700)})

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestStory is the life of a game on a computer: installed, replaced by a newer version, not by an older one, played, started by
+// TestStoryOnWindows is the life of a game on a computer: installed, replaced by a newer version, not by an older one, played, started by
 // a link, updated, removed. What is left is the player's, and nothing else.
-func TestStory(t *testing.T) {
+func TestStoryOnWindows(t *testing.T) {
 	each(t, func(c *computer) {
 		before := c.drive()
 		if code := c.install(c.older); code != 0 {
@@ -115,8 +115,8 @@ func (c *computer) checkRemoved(before, foreign []string) {
 	}
 }
 
-// TestNothingIsLeft: without files of anybody else the folder goes, too.
-func TestNothingIsLeft(t *testing.T) {
+// TestNothingIsLeftOnWindows: without files of anybody else the folder goes, too.
+func TestNothingIsLeftOnWindows(t *testing.T) {
 	each(t, func(c *computer) {
 		if code := c.install(c.new); code != 0 {
 			c.t.Fatalf("code %d", code)

@@ -120,14 +120,10 @@ func (g game) serve(e edition) (address string) {
 	return listener.Addr().String()
 }
 
-// TestUpdate: the client of an installed game takes an update into the player's folder, runs it, and the game is told the link
+// TestUpdateOnWindows: the client of an installed game takes an update into the player's folder, runs it, and the game is told the link
 // that it was started by. What was installed stays as it was, and removing it leaves the player's folder.
-func TestUpdate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the client is built for it")
-	}
-	wine.Need(t)
-	need(t, "makensis", "wixl", "msibuild", "msiinfo")
+func TestUpdateOnWindows(t *testing.T) {
+	computers(t, "makensis", "wixl", "msibuild", "msiinfo")
 	g := newGame(t)
 	for _, c := range []*computer{{kind: "nsis", scope: Machine}, {kind: "msi", scope: User}} {
 		t.Run(c.kind+" for "+string(c.scope), func(t *testing.T) {

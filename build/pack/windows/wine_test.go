@@ -74,10 +74,19 @@ type computer struct {
 	product    string // product code of the new MSI
 }
 
+// computers skips where there are none, or tools are missing. The race detector would see nothing of what happens on them.
+func computers(t *testing.T, tools ...string) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("runs without the race detector, in the second part of make test")
+	}
+	wine.Need(t)
+	need(t, tools...)
+}
+
 // each runs a story for both kinds and both scopes, on a computer of its own.
 func each(t *testing.T, story func(c *computer)) {
-	wine.Need(t)
-	need(t, "makensis", "wixl", "msibuild", "msiinfo")
+	computers(t, "makensis", "wixl", "msibuild", "msiinfo")
 	host := playerProgram(t)
 	for _, kind := range []string{"nsis", "msi"} {
 		for _, scope := range []Scope{User, Machine} {

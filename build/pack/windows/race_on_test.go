@@ -1,0 +1,5 @@
+//go:build race
+
+package windows
+
+const raceEnabled = true
