@@ -96,6 +96,7 @@ func TestDebFields(t *testing.T) {
 func TestLintian(t *testing.T) {
 	need(t, "lintian", "dpkg-deb")
 	client, server := toy(t, "Lathe"), toy(t, "Lathe")
+	client.Product.Description = client.Product.Summary
 	server.Tree = bundle.Tree{
 		{Path: "Resources/Core.zip", Mode: bundle.Plain, Data: smallZip(t)},
 		{Path: "collet-server", Mode: bundle.Program, Data: []byte("#!/bin/sh\n")}, {Path: "server.toml", Mode: bundle.Plain, Data: []byte("# nothing\n")},

@@ -104,8 +104,12 @@ func summary(p bundle.Product) string { return strings.TrimRight(strings.TrimSpa
 
 // describe is the summary and the paragraphs below it, in lines of 79 columns.
 func describe(p bundle.Product) string {
-	lines := []string{summary(p)}
-	for i, paragraph := range paragraphs(p) {
+	lines, text := []string{summary(p)}, paragraphs(p)
+	if len(text) == 1 && strings.TrimRight(text[0], ".") == summary(p) {
+		// Policy wants no summary twice.
+		text = []string{"This package has " + p.NiceName + ", which keeps itself current when it is started."}
+	}
+	for i, paragraph := range text {
 		if i > 0 {
 			lines = append(lines, "")
 		}
