@@ -63,6 +63,9 @@ func disk() fixture {
 			if err := os.Symlink(target, fsys.Path(name)); err != nil {
 				t.Skipf("no symbolic links: %v", err)
 			}
+			if _, err := fsys.Lstat(name); err != nil {
+				fstest.NotWines(t, "says that it made a link, and makes none")
+			}
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"collet/platform"
+	"collet/platform/fstest"
 )
 
 func TestBootIDStays(t *testing.T) {
@@ -132,6 +133,7 @@ func TestHolders(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "windows" {
 		t.Skip("this system does not tell")
 	}
+	fstest.NotWines(t, "the Restart Manager is a stub")
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "d"), 0o755); err != nil {
 		t.Fatal(err)

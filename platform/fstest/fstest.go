@@ -40,6 +40,7 @@ func Run(t *testing.T, f Fixture) {
 		"exchange refused":   conformExchangeRefused,
 		"remove":             conformRemove,
 		"folders":            conformFolders,
+		"missing":            conformMissing,
 		"stat":               conformStat,
 		"identity":           conformIdentity,
 		"mode":               conformMode,
@@ -60,6 +61,17 @@ func Run(t *testing.T, f Fixture) {
 	if f.Link != nil {
 		t.Run("links", f.conformLinks)
 		t.Run("links inside", f.conformLinksInside)
+	}
+}
+
+// UnderWine reports whether these are the files of Wine, which promises less than Windows in some places.
+func UnderWine() bool { return underWine() }
+
+// NotWines skips a test of something that Windows has and Wine has not. reason says what that is.
+func NotWines(t testing.TB, reason string) {
+	t.Helper()
+	if UnderWine() {
+		t.Skip("Wine: " + reason)
 	}
 }
 

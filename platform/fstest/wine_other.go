@@ -1,0 +1,5 @@
+//go:build !windows
+
+package fstest
+
+func underWine() bool { return false }
