@@ -32,3 +32,19 @@ func Compile(ctx context.Context, output string, args ...string) error {
 	}
 	return nil
 }
+
+// ClientFlags are those of every build of the client for Windows: the bindings to OpenGL that it contains take minutes to
+// compile, and other flags would compile them again. The Makefile has the same.
+var ClientFlags = []string{"-buildvcs=false", "-trimpath", "-ldflags", "-s -w -H=windowsgui"}
+
+// BuildClient builds the client with its window. dir is a folder of the module.
+func BuildClient(ctx context.Context, dir, output string) error {
+	args := append(append([]string{"build"}, ClientFlags...), "-o", output, "collet/app")
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS=windows", "GOARCH=amd64", "CC="+Compiler, "CXX=x86_64-w64-mingw32-g++")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build of the client for Windows: %w\n%s", err, said)
+	}
+	return nil
+}
