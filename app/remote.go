@@ -70,7 +70,7 @@ func (h *host) noDevice() string {
 			return h.texts.Get("remote.refused.installed", "path", folder)
 		}
 	}
-	if len(assets.TrustedRoot()) > 0 {
+	if h.packed.on() || len(assets.TrustedRoot()) > 0 {
 		return h.texts.Get("remote.refused.packaged")
 	}
 	return ""
