@@ -27,6 +27,9 @@ func (c *checker) client() {
 	c.address(s.Server)
 	for i, u := range s.URLs {
 		at := element("client.urls", i)
+		if u == "" {
+			c.missing(at, "take it out")
+		}
 		c.web(at, u)
 		if strings.ContainsAny(u, "?#") {
 			c.add(at, "want the address of a folder", "has a query")

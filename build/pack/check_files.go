@@ -164,6 +164,9 @@ func (c *checker) files(key string, t *Target, target netproto.Target) {
 	}
 	c.few(key+".companions", len(t.Companions), maxCompanions)
 	for i := range t.Companions {
+		if t.Companions[i] == "" {
+			c.missing(element(key+".companions", i), "take it out")
+		}
 		c.path(element(key+".companions", i), &t.Companions[i], aFile)
 	}
 }
