@@ -11,7 +11,7 @@ PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok =
 
 comma := ,
 
-.PHONY: help run test build qa bench bench-delta bench-net bench-remote lint clean setup gofmt vet cross-windows cross-darwin
+.PHONY: help run test build hosts pack qa bench bench-delta bench-net bench-remote lint clean setup gofmt vet cross-windows cross-darwin
 
 help: # list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -33,6 +33,12 @@ build: ## the three programs and two releases of the sample game's module, into 
 	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app
 	$(GO) build $(FLAGS) -o bin/ ./netproto/cmd/collet-server ./build/cmd/collet
 	bin/collet$(EXE) modules bin/modules
+
+hosts: setup build ## the client, and the sample game's module, for every target that this machine can build, into bin/hosts/
+	@build/hosts.sh bin bin/hosts $(FLAGS)
+
+pack: hosts ## packages of the sample game for all of these, into bin/lathe/packages/
+	@build/hosts.sh game bin bin/hosts bin/lathe
 
 qa: setup build ## break updates on purpose, on this machine: crashes, disks, network, scenarios; reports in bin/
 	$(GO) build -buildvcs=false -tags $(if $(TAGS),$(TAGS)$(comma))crashpoints -o bin/collet-client-crashpoints$(EXE) ./app

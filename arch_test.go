@@ -87,7 +87,7 @@ var imports = map[string]row{
 	"build/soak":                 {ours: []string{"build/qa", "netproto", "netproto/release", "netproto/server", "netproto/transporttest"}},
 	"build/remote":               {ours: []string{"netproto/den", "netproto/launcher", "platform"}},
 	"build/publish":              {ours: []string{"app/transfer", "netproto", "netproto/release", "netproto/chunk", "platform"}, others: []string{toml, minio}},
-	"build/cmd/collet":           {ours: []string{".", "app/transfer", "build/demo", "build/pack", "build/pack/verify", "build/publish", "build/qa", "build/remote", "build/soak", "netproto/compat", "netproto/launcher", "netproto/release", "netproto/server", "platform"}, others: []string{kong}},
+	"build/cmd/collet":           {ours: []string{".", "app/transfer", "build/demo", "build/pack", "build/pack/verify", "build/publish", "build/qa", "build/remote", "build/soak", "netproto", "netproto/compat", "netproto/launcher", "netproto/release", "netproto/server", "platform"}, others: []string{kong}},
 	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/chunk", "netproto/den", "netproto/dentest", "netproto/launcher", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
 	"build/pack":                 {ours: []string{"app/settings", "build/pack/archive", "build/pack/bundle", "build/pack/icon", "build/pack/linux", "build/pack/macos", "build/pack/pe", "build/pack/sign", "build/pack/windows", "netproto", "netproto/cmd/systemd", "netproto/release", "netproto/server", "runtime/area"}, others: []string{toml}},
 	"build/pack/bundle":          {ours: []string{"netproto", "netproto/release"}},

@@ -73,15 +73,20 @@ func (e edition) prebuilt(dir, library string) string {
 }
 
 // BuildModules compiles the module of both releases into dir/release-1 and dir/release-2 and returns their paths. Prepare
-// takes them from the folder "modules" beside the programs, and compiles them itself where there is none.
-func BuildModules(ctx context.Context, dir string) (paths []string, err error) {
-	library := netproto.TargetFor(runtime.GOOS, runtime.GOARCH).LibraryName(game)
+// takes them from the folder "modules" beside the programs, and compiles them itself where there is none. The compiler for another
+// target than this system's is $CC, or the one that Debian has for it.
+func BuildModules(ctx context.Context, dir string, target netproto.Target) (paths []string, err error) {
+	compiler, err := crossCompiler(target)
+	if err != nil {
+		return nil, err
+	}
+	library := target.LibraryName(game)
 	for _, e := range []edition{edition1(), edition2()} {
 		path := e.prebuilt(dir, library)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return nil, err
 		}
-		if err := e.compile(ctx, path); err != nil {
+		if err := e.compile(ctx, compiler, path); err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)
@@ -106,9 +111,25 @@ func BuildPacks(dir string) (paths []string, err error) {
 	return paths, nil
 }
 
-func (e edition) compile(ctx context.Context, output string) error {
+// crossCompiler is the C compiler for a target; empty for this system's own.
+func crossCompiler(target netproto.Target) (string, error) {
+	known := map[netproto.Target]string{"Windows-win64": "x86_64-w64-mingw32-gcc", "Linux-arm64": "aarch64-linux-gnu-gcc", "Linux-x64": "x86_64-linux-gnu-gcc"}
+	switch named := os.Getenv("CC"); {
+	case target == OwnTarget() || named != "":
+		return named, nil
+	case known[target] != "":
+		return known[target], nil
+	default:
+		return "", fmt.Errorf("no compiler is known for %s: name one in CC", target)
+	}
+}
+
+// OwnTarget is this system's.
+func OwnTarget() netproto.Target { return netproto.TargetFor(runtime.GOOS, runtime.GOARCH) }
+
+func (e edition) compile(ctx context.Context, compiler, output string) error {
 	return sample.Build(ctx, sample.Options{
-		Release: e.number, Compatibility: e.compatibility, BuildHash: e.build, Output: output,
+		Release: e.number, Compatibility: e.compatibility, BuildHash: e.build, Output: output, Compiler: compiler,
 	})
 }
 
@@ -116,7 +137,7 @@ func (e edition) compile(ctx context.Context, output string) error {
 func (e edition) module(ctx context.Context, modules, path string) error {
 	err := copyFile(path, e.prebuilt(modules, filepath.Base(path)), 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
-		return e.compile(ctx, path)
+		return e.compile(ctx, "", path)
 	}
 	return err
 }

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // modules compiles both modules, once for all tests.
 var modules = sync.OnceValues(func() (paths []string, err error) {
-	return BuildModules(context.Background(), filepath.Join(programFolder, modulesFolder))
+	return BuildModules(context.Background(), filepath.Join(programFolder, modulesFolder), OwnTarget())
 })
 
 // prepare makes a layout with stand-ins for the two programs, which are not run here.

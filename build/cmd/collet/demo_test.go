@@ -50,7 +50,7 @@ func (c checked) Run() (code int) {
 
 // modules compiles the sample game's modules, once for all tests, where the demo finds them.
 var modules = sync.OnceValue(func() error {
-	_, err := demo.BuildModules(context.Background(), filepath.Join(programFolder, "modules"))
+	_, err := demo.BuildModules(context.Background(), filepath.Join(programFolder, "modules"), demo.OwnTarget())
 	return err
 })
 

@@ -52,7 +52,7 @@ func openWorkshop() (w workshop, err error) {
 		}
 	}
 	ctx := context.Background()
-	if _, err := demo.BuildModules(ctx, w.releases); err != nil {
+	if _, err := demo.BuildModules(ctx, w.releases, demo.OwnTarget()); err != nil {
 		return w, err
 	}
 	if _, err := demo.BuildPacks(w.releases); err != nil {

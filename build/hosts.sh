@@ -1,0 +1,88 @@
+#!/bin/sh
+# Builds the client and the sample game's module for every target that this machine has compilers for, and says what it can't
+# build and what that needs.
+#
+#   build/hosts.sh BIN OUT [FLAGS…]        BIN has the programs of `make build`, OUT gets a folder for each target; FLAGS are those of
+#                                          `go build` for this system
+#   build/hosts.sh game BIN HOSTS FOLDER   makes a project of the sample game in FOLDER, of what lies in HOSTS, and packs it
+set -eu
+
+say() { printf '%s\n' "hosts: $*"; }
+
+# own_target: this system, as the engine calls it.
+own_target() {
+	case "$(go env GOOS)/$(go env GOARCH)" in
+	linux/amd64) echo Linux-x64 ;;
+	linux/arm64) echo Linux-arm64 ;;
+	windows/amd64) echo Windows-win64 ;;
+	darwin/arm64) echo macOS-arm64 ;;
+	darwin/amd64) echo macOS-x64 ;;
+	*)
+		say "no packages are made for $(go env GOOS)/$(go env GOARCH)" >&2
+		exit 1
+		;;
+	esac
+}
+
+# windows builds the client and the module for Windows from another system. It takes some minutes the first time.
+windows() {
+	if ! command -v x86_64-w64-mingw32-gcc >/dev/null 2>&1; then
+		say "Windows-win64: x86_64-w64-mingw32-gcc is missing, on Debian the package gcc-mingw-w64-x86-64"
+		return
+	fi
+	say "Windows-win64: client and module (the first time this takes some minutes)"
+	CGO_ENABLED=1 GOOS=windows GOARCH=amd64 CC=x86_64-w64-mingw32-gcc CXX=x86_64-w64-mingw32-g++ \
+		go build -buildvcs=false -trimpath -ldflags '-s -w -H=windowsgui' -o "$out/Windows-win64/collet-client.exe" ./app
+	module Windows-win64
+}
+
+# module TARGET: the sample game's module in its first release.
+module() {
+	"$bin/collet" modules --target "$1" "$out/.modules" >/dev/null
+	mkdir -p "$out/$1"
+	cp "$out/.modules/release-1"/* "$out/$1/"
+	rm -r "$out/.modules"
+}
+
+hosts() {
+	bin=$1 out=$2
+	shift 2
+	own=$(own_target)
+	say "$own: client, server and module"
+	mkdir -p "$out/$own"
+	go build -trimpath -ldflags '-s -w' "$@" -o "$out/$own/" ./netproto/cmd/collet-server
+	go build -trimpath -ldflags '-s -w' "$@" -o "$out/$own/collet-client$(go env GOEXE)" ./app
+	module "$own"
+	[ "$own" = Windows-win64 ] || windows
+	if [ "$own" = Linux-x64 ] && command -v aarch64-linux-gnu-gcc >/dev/null 2>&1; then
+		say "Linux-arm64: module alone; the client's window needs the libraries of such a machine: run make hosts there"
+		module Linux-arm64
+	fi
+	case $own in
+	macOS-*) ;;
+	*) say "macOS: the client's window and its module need a Mac with Apple's tools: run make hosts there. Everything else is checked for it here by make cross-darwin" ;;
+	esac
+}
+
+game() {
+	bin=$1 hosts=$2 folder=$3
+	mkdir -p "$folder"
+	rm -rf "$folder/build" "$folder/Resources"
+	cp -R "$hosts" "$folder/build"
+	"$bin/collet" modules --packs "$folder/.modules" >/dev/null
+	cp -R "$folder/.modules/release-1/Resources" "$folder/Resources"
+	rm -r "$folder/.modules"
+	cp assets/icon.png assets/splash.png "$folder/"
+	bin=$(cd "$bin" && pwd)
+	cd "$folder"
+	[ -e collet.toml ] || "$bin/collet" pack init .
+	"$bin/collet" pack check
+	"$bin/collet" pack all
+}
+
+if [ "$1" = game ]; then
+	shift
+	game "$@"
+else
+	hosts "$@"
+fi
