@@ -14,6 +14,7 @@ import (
 	"collet/build/pack"
 	codeview "collet/build/pack/pe"
 	"collet/build/pack/sign"
+	"collet/build/pack/verify"
 )
 
 // windowsKit is a project with programs for Windows alone; it skips where they can't be made.
@@ -210,6 +211,13 @@ func TestSignedOnce(t *testing.T) {
 	}
 	if read(t, out, "Lathe-Release-1.4.2", "PlatformBinaries", "Windows-win64", "Lathe_OpenGL.dll") != inZip["Lathe_OpenGL/Lathe_OpenGL.dll"] {
 		t.Error("the published module is another one")
+	}
+	o.Out = t.TempDir()
+	if _, err := p.Make(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := verify.Compare(t.Context(), out, o.Out); d != nil || err != nil {
+		t.Errorf("signed again by the same key, without timestamps: %v, %v", d, err)
 	}
 }
 
