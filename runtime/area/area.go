@@ -64,6 +64,8 @@ const (
 	// NameSize is the capacity for a name, and MaxName the longest one: a zero ends it.
 	NameSize = 128
 	MaxName  = NameSize - 1
+	// MaxConfig is the longest settings in bytes: so much is read of a program that says where its settings are.
+	MaxConfig = 1 << 20
 	// MaxProgram is the largest program that is filled. It is held in memory; real ones have some tens of millions.
 	MaxProgram = 1 << 30
 

@@ -122,20 +122,21 @@ func TestPatchRefuses(t *testing.T) {
 		capacity int
 		err      error
 	}{
-		"resources too long": {whole, with(func(c *area.Contents) { c.Resources = make([]byte, 14_997) }), area.Resources, 15_001, 15_000, area.ErrTooLong},
-		"config too long":    {whole, with(func(c *area.Contents) { c.Config = strings.Repeat("x", 469) }), area.Config, 501, 500, area.ErrTooLong},
-		"name too long":      {whole, with(func(c *area.Contents) { c.Name = strings.Repeat("x", 128) }), area.Name, 129, 128, area.ErrTooLong},
-		"no name":            {whole, with(func(c *area.Contents) { c.Name = "" }), area.Name, 1, 0, area.ErrContent},
-		"name of two lines":  {whole, with(func(c *area.Contents) { c.Name = "a\nb" }), area.Name, 4, 0, area.ErrContent},
-		"name with a zero":   {whole, with(func(c *area.Contents) { c.Name = "a\x00b" }), area.Name, 4, 0, area.ErrContent},
-		"name of no text":    {whole, with(func(c *area.Contents) { c.Name = "a\xff" }), area.Name, 3, 0, area.ErrContent},
-		"name, the marker":   {whole, with(func(c *area.Contents) { c.Name = unnamed }), area.Name, 18, 0, area.ErrContent},
-		"config with a zero": {whole, with(func(c *area.Contents) { c.Config = "\x00" }), area.Config, 31, 0, area.ErrContent},
-		"config of no text":  {whole, with(func(c *area.Contents) { c.Config = "\xff" }), area.Config, 31, 0, area.ErrContent},
-		"no resources":       {config(50) + name(), contents(), area.Resources, 12, 0, area.ErrMissing},
-		"no config":          {resources(10_000) + name(), contents(), area.Config, 73, 0, area.ErrMissing},
-		"no name area":       {resources(10_000) + config(90), contents(), area.Name, 13, 0, area.ErrMissing},
-		"name of code":       {resources(10_000) + config(90) + unnamed, contents(), area.Name, 13, 0, area.ErrMalformed},
+		"resources too long":      {whole, with(func(c *area.Contents) { c.Resources = make([]byte, 14_997) }), area.Resources, 15_001, 15_000, area.ErrTooLong},
+		"config too long":         {whole, with(func(c *area.Contents) { c.Config = strings.Repeat("x", 469) }), area.Config, 501, 500, area.ErrTooLong},
+		"config too long for all": {whole, with(func(c *area.Contents) { c.Config = strings.Repeat("x", area.MaxConfig+1) }), area.Config, 1_048_613, 0, area.ErrTooLong},
+		"name too long":           {whole, with(func(c *area.Contents) { c.Name = strings.Repeat("x", 128) }), area.Name, 129, 128, area.ErrTooLong},
+		"no name":                 {whole, with(func(c *area.Contents) { c.Name = "" }), area.Name, 1, 0, area.ErrContent},
+		"name of two lines":       {whole, with(func(c *area.Contents) { c.Name = "a\nb" }), area.Name, 4, 0, area.ErrContent},
+		"name with a zero":        {whole, with(func(c *area.Contents) { c.Name = "a\x00b" }), area.Name, 4, 0, area.ErrContent},
+		"name of no text":         {whole, with(func(c *area.Contents) { c.Name = "a\xff" }), area.Name, 3, 0, area.ErrContent},
+		"name, the marker":        {whole, with(func(c *area.Contents) { c.Name = unnamed }), area.Name, 18, 0, area.ErrContent},
+		"config with a zero":      {whole, with(func(c *area.Contents) { c.Config = "\x00" }), area.Config, 31, 0, area.ErrContent},
+		"config of no text":       {whole, with(func(c *area.Contents) { c.Config = "\xff" }), area.Config, 31, 0, area.ErrContent},
+		"no resources":            {config(50) + name(), contents(), area.Resources, 12, 0, area.ErrMissing},
+		"no config":               {resources(10_000) + name(), contents(), area.Config, 73, 0, area.ErrMissing},
+		"no name area":            {resources(10_000) + config(90), contents(), area.Name, 13, 0, area.ErrMissing},
+		"name of code":            {resources(10_000) + config(90) + unnamed, contents(), area.Name, 13, 0, area.ErrMalformed},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -242,6 +243,7 @@ func TestPackaged(t *testing.T) {
 		"behind what is none":   {"###Packaged### x ###Packaged### 1 \n" + string(filled), "Lathe_OpenGL", contents().Config},
 		"two, the first":        {"###Packaged### 1 One\na###Packaged### 1 Two\nb", "One", "a"},
 		"more than there is":    {"###Packaged### 2 One\na", "", ""},
+		"more than may be":      {"###Packaged### 1048577 One\n" + strings.Repeat("a", area.MaxConfig+1), "", ""},
 		"less than nothing":     {"###Packaged### -1 One\na", "", ""},
 		"another number":        {"###Packaged### 01 One\na", "", ""},
 		"no number":             {"###Packaged### x One\na", "", ""},

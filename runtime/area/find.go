@@ -69,7 +69,7 @@ func cutHeading(b []byte) (name string, text []byte, is bool) {
 	rest, marked := strings.CutPrefix(string(line), isPackaged()+" ")
 	number, name, parted := strings.Cut(rest, " ")
 	size, err := strconv.Atoi(number)
-	if !ended || !marked || !parted || err != nil || size < 0 || size > len(b)-len(line)-1 || checkName(name) != "" {
+	if !ended || !marked || !parted || err != nil || size < 0 || size > min(len(b)-len(line)-1, MaxConfig) || checkName(name) != "" {
 		return "", nil, false
 	}
 	if head := heading(name, size); head != string(line)+"\n" {

@@ -187,6 +187,8 @@ func (c Contents) check() error {
 		return &Error{Kind: Name, Wanted: c.size(Name), Capacity: NameSize, Err: ErrTooLong}
 	case fault != "":
 		return refuse(Name, fault)
+	case len(c.Config) > MaxConfig:
+		return &Error{Kind: Config, Wanted: c.size(Config), Err: ErrTooLong}
 	case !utf8.ValidString(c.Config) || strings.ContainsRune(c.Config, 0):
 		return refuse(Config, "settings are UTF-8 without zeros")
 	case len(c.Resources) > MaxProgram:

@@ -119,7 +119,11 @@ func FuzzFind(f *testing.F) {
 	f.Add([]byte(config(60) + name()))
 	f.Add([]byte(configStart + "9" + configEnd[:4]))
 	f.Add([]byte(unnamed))
+	f.Add([]byte("###Packaged### 3 Lathe\na=1#"))
 	f.Fuzz(func(t *testing.T, program []byte) {
+		if name, config, packaged := area.Packaged(program); packaged && !strings.Contains(string(program), " "+name+"\n"+config) {
+			t.Errorf("made up: %q, %q", name, config)
+		}
 		for _, kind := range area.Kinds {
 			a, err := area.Find(program, kind)
 			if err != nil {
