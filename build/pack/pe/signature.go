@@ -14,6 +14,7 @@ const (
 	certificateHeader = 8
 	certificatePKCS7  = 2 // WIN_CERT_TYPE_PKCS_SIGNED_DATA
 	certificateAlign  = 8
+	compared          = 1 << 16 // bytes that are compared at a time
 )
 
 // ReadSignature gives the Authenticode signature of a program of size bytes: PKCS #7 in DER, maybe with zeros behind it. The
@@ -93,7 +94,10 @@ func headersOf(r io.ReaderAt, size int64) (header, error) {
 
 // same compares two files from an offset to another.
 func same(a, b io.ReaderAt, from, to int64) error {
-	x, y := make([]byte, 1<<16), make([]byte, 1<<16)
+	if from >= to {
+		return nil
+	}
+	x, y := make([]byte, min(to-from, compared)), make([]byte, min(to-from, compared))
 	for from < to {
 		n := min(to-from, int64(len(x)))
 		if _, err := io.ReadFull(io.NewSectionReader(a, from, n), x[:n]); err != nil {
