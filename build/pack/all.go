@@ -64,6 +64,7 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return nil, err
 	}
+	o.noteLeftovers()
 	work, err := os.MkdirTemp(o.Out, workPrefix+"*")
 	if err != nil {
 		return nil, err
@@ -89,6 +90,17 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 	}
 	slices.SortFunc(m.made, func(a, b Artefact) int { return strings.Compare(a.Name, b.Name) })
 	return m.made, sums.write(ctx, o.Out, m.made)
+}
+
+// noteLeftovers tells of what a call left that was not even given the time to end. Another one may be at work, so it stays.
+func (o MakeOptions) noteLeftovers() {
+	left, err := filepath.Glob(filepath.Join(o.Out, workPrefix+"*"))
+	if err != nil || o.Note == nil {
+		return
+	}
+	for _, dir := range left {
+		o.Note(dir + " is of a run that was killed, or that is still at work; remove it if there is none")
+	}
 }
 
 // job makes one artefact.
@@ -216,6 +228,9 @@ func (m *making) one(ctx context.Context, j job) error {
 	a.Took = time.Since(begun)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if slices.ContainsFunc(m.made, func(other Artefact) bool { return other.Name == a.Name }) {
+		return fmt.Errorf("%s: two packages are called %s, and the second is in the place of the first; choose one with --only", j.pattern(), a.Name)
+	}
 	m.made = append(m.made, a)
 	if m.report != nil {
 		m.report(a)

@@ -225,6 +225,12 @@ func TestInterrupted(t *testing.T) {
 	o := everything(out)
 	o.Jobs = 1
 	o.Report = func(pack.Artefact) { stop() }
+	var notes []string
+	o.Note = func(text string) { notes = append(notes, text) }
+	killed := filepath.Join(out, ".collet-pack-killed")
+	if err := os.Mkdir(killed, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(out, pack.SumsFile), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -232,8 +238,11 @@ func TestInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "interrupted") || !strings.Contains(err.Error(), "SHA256SUMS was not written") {
 		t.Errorf("%v", err)
 	}
-	if found := names(t, out); !slices.Equal(found, []string{"Lathe-Client-Linux-x64-1.4.2.tar.gz"}) {
+	if found := names(t, out); !slices.Equal(found, []string{".collet-pack-killed", "Lathe-Client-Linux-x64-1.4.2.tar.gz"}) {
 		t.Errorf("left %v", found)
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], killed) {
+		t.Errorf("noted %v", notes)
 	}
 }
 
