@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -220,7 +219,7 @@ func TestSameBytes(t *testing.T) {
 		return all
 	}
 	first := build(1)
-	defer syscall.Umask(syscall.Umask(0o077))
+	defer setUmask(setUmask(0o077))
 	t.Setenv("TZ", "Asia/Kathmandu")
 	t.Setenv("LANG", "de_DE.UTF-8")
 	t.Setenv("SOURCE_DATE_EPOCH", "1")
@@ -271,4 +270,22 @@ func TestRefuses(t *testing.T) {
 func appDirAlone(_ context.Context, b bundle.Bundle, _ string) error {
 	_, err := linux.AppDir(b)
 	return err
+}
+
+// TestTooLarge has files that a format can't hold; they take no room on the disk here.
+func TestTooLarge(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(context.Context, bundle.Bundle, string) error
+		size int64
+	}{"rpm": {linux.RPM, 2<<30 + 1}, "deb": {linux.Deb, 10_000_000_000}} {
+		large := filepath.Join(t.TempDir(), "Levels.zip")
+		if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, c.size)); err != nil {
+			t.Skipf("NOT TESTED: %v", err)
+		}
+		b := toy(t, "Lathe")
+		b.Tree = append(b.Tree, bundle.Entry{Path: "Resources/Levels.zip", Mode: bundle.Plain, From: large})
+		if err := c.make(t.Context(), b, filepath.Join(t.TempDir(), "out")); err == nil || !strings.Contains(err.Error(), "can't hold; deliver packs by the first update") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
