@@ -210,6 +210,11 @@ func (p *Prefix) Command(ctx context.Context, program string, args ...string) *e
 // *exec.ExitError where it ended with another code than 0, of which eight bits arrive here. What the program started goes
 // on.
 func (p *Prefix) Run(ctx context.Context, program string, args ...string) (string, error) {
+	return p.RunIn(ctx, "", program, args...)
+}
+
+// RunIn is Run in a working folder of this machine.
+func (p *Prefix) RunIn(ctx context.Context, dir, program string, args ...string) (string, error) {
 	// A file and no pipe: programs that the first program of a kind starts, such as the desktop, keep its streams open.
 	said, err := os.CreateTemp(p.dir, "said-")
 	if err != nil {
@@ -218,7 +223,7 @@ func (p *Prefix) Run(ctx context.Context, program string, args ...string) (strin
 	defer os.Remove(said.Name())
 	defer said.Close()
 	cmd := p.Command(ctx, program, args...)
-	cmd.Stdout, cmd.Stderr = said, said
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, said, said
 	ran := cmd.Run()
 	text, err := os.ReadFile(said.Name())
 	if ran != nil {
