@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for what takes seconds on an idle machine.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // probe is a program in Go: it does what its argument says.
 const probe = `package main
