@@ -86,6 +86,9 @@ func (l *ledger) err() error {
 // nearest is the known word that a mistyped one is most like, empty where none is near: a third of it may differ.
 func nearest(word string, known []string) string {
 	best, least := "", len(word)
+	if len(word) > maxWord {
+		return ""
+	}
 	for _, candidate := range known {
 		d := distance(strings.ToLower(word), strings.ToLower(candidate))
 		if d < least && 3*d <= max(len(word), len(candidate), 3) {
@@ -111,7 +114,7 @@ func oneOf(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// maxWord is how many bytes of a word are compared: names are shorter, and the work grows with the square.
+// maxWord is how many bytes a word has that can be meant for another one: names are shorter, and the work grows with the square.
 const maxWord = 64
 
 // distance counts the bytes to insert, delete, replace, or swap with their neighbours, to turn a into b.

@@ -29,7 +29,7 @@ func (p places) of(key string) int {
 
 // first notes a line unless an earlier one is known.
 func (p places) first(key string, line int) {
-	if _, known := p[key]; !known {
+	if _, known := p[key]; !known && key != "" {
 		p[key] = line
 	}
 }
@@ -91,10 +91,30 @@ func (m *mapper) line(n *unstable.Node) int {
 	return before + 1
 }
 
+// begin is the line on which a value begins, 0 where that is not known: lists and tables in braces have no place of their own.
+func (m *mapper) begin(n *unstable.Node) int {
+	switch {
+	case n.Raw.Length > 0:
+		return m.line(n)
+	case n.Kind == unstable.KeyValue:
+		it := n.Key()
+		if it.Next() {
+			return m.line(it.Node())
+		}
+	case n.Kind == unstable.Array || n.Kind == unstable.InlineTable:
+		it := n.Children()
+		if it.Next() {
+			return m.begin(it.Node())
+		}
+	}
+	return 0
+}
+
 // header is the key of a table; an array gets one more element.
 func (m *mapper) header(e *unstable.Node, array bool) string {
 	key, line := "", 0
 	for it := e.Key(); it.Next(); {
+		m.places.first(key, line)
 		key, line = join(key, string(it.Node().Data)), m.line(it.Node())
 		if n := m.counts[key]; n > 0 && !(array && it.IsLast()) {
 			key = element(key, n-1)
@@ -128,9 +148,7 @@ func (m *mapper) value(key string, line int, v *unstable.Node) {
 	case unstable.Array:
 		i := 0
 		for it := v.Children(); it.Next(); i++ {
-			if n := it.Node(); n.Raw.Length > 0 {
-				line = m.line(n)
-			}
+			line = max(line, m.begin(it.Node()))
 			m.places.first(element(key, i), line)
 			m.value(element(key, i), line, it.Node())
 		}
