@@ -24,7 +24,7 @@ run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-
 # What builds programs for other systems and runs those for Windows; what makes packages, signs them and reads them back.
 other_systems="gcc-mingw-w64-x86-64 wine wine64 gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
 package_tools="nsis wixl msitools osslsigncode minisign gnupg openssh-client openssl rpm cpio zip unzip zstd lintian man-db
-desktop-file-utils appstream squashfs-tools icnsutils imagemagick"
+desktop-file-utils appstream squashfs-tools icnsutils python3"
 # The same for build systems that are not Debian, by the names that pkg-config knows.
 build_modules="gl egl glesv2 x11 xcursor xrandr xinerama xi xxf86vm xkbcommon wayland-client wayland-cursor wayland-egl"
 
