@@ -24,12 +24,14 @@ var suites = []struct {
 		"TestCompanionsAreBestEffort", "TestWayBackFromTheMiddle", "TestSwapThatHasBegunGoesForward/exchange",
 		// Wine says that it made a link, and makes none.
 		"TestLinksOutOfTheFolder", "TestLinkInPlaceOfTheModule",
+		// Builds a program, and runs it under Wine itself.
+		"TestAProgramReplacesItself",
 		// In memory and by Unix' words: the same everywhere.
 		"TestRehearsal", "TestHeldFile", "TestBaseCrash",
 		// In memory, or long.
 		"TestUpToDateStartReadsNothing", "TestPowerCuts", "TestRepairSurvivesAStopAnywhere", "TestInspectEverywhere",
 		"TestCarelessInstallIsCaught", "TestOnlyDamagedBlocksAreFetched", "TestGlanceChangesNothing",
-		"TestStopsOnARealDisk", "TestManyPacksCostFewSyncs", "TestSyncMeanwhileFails", "TestStoppedRepairGoesOn",
+		"TestStopsOnARealDisk", "TestProgramCrash", "TestManyPacksCostFewSyncs", "TestSyncMeanwhileFails", "TestStoppedRepairGoesOn",
 	}},
 }
 
