@@ -81,7 +81,7 @@ func isNothing(value any) bool {
 // valueText is a value as TOML. Texts of several lines without three quotes stay as they are, which is shorter: the area is
 // small, and a trusted root is most of it.
 func valueText(value any) string {
-	if text, is := value.(string); is && strings.Contains(text, "\n") && !strings.Contains(text, "'''") && !strings.Contains(text, "\r") {
+	if text, is := value.(string); is && strings.Contains(text, "\n") && !strings.Contains(text, "'''") && !strings.ContainsFunc(text, needsEscape) {
 		return "'''\n" + text + "'''"
 	}
 	text, err := toml.Marshal(map[string]any{"v": value})
@@ -90,3 +90,6 @@ func valueText(value any) string {
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(string(text), "v = "), "\n")
 }
+
+// needsEscape reports whether a character can't stand in TOML as it is.
+func needsEscape(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r == 0x7f) }
