@@ -72,7 +72,7 @@ game() {
 	"$bin/collet" modules --packs "$folder/.modules" >/dev/null
 	cp -R "$folder/.modules/release-1/Resources" "$folder/Resources"
 	rm -r "$folder/.modules"
-	cp assets/icon.png assets/splash.png "$folder/"
+	cp assets/icon.png "$folder/"
 	bin=$(cd "$bin" && pwd)
 	cd "$folder"
 	[ -e collet.toml ] || "$bin/collet" pack init .
