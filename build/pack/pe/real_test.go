@@ -147,7 +147,7 @@ func checksums(t *testing.T, image string) {
 		t.Skip("SKIPPED: osslsigncode is missing, nobody else computes a checksum")
 	}
 	out, _ := exec.Command(path, "verify", "-in", image).CombinedOutput() // there is no signature, which it calls a failure
-	found := checksumLine.FindAllSubmatch(out, -1) // one line where all is well, or always what is written and what should be
+	found := checksumLine.FindAllSubmatch(out, -1)                        // one line where all is well, or always what is written and what should be
 	if len(found) == 0 {
 		t.Fatalf("osslsigncode says %s", out)
 	}
