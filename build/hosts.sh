@@ -36,6 +36,25 @@ windows() {
 	module Windows-win64
 }
 
+# arm64 FLAGS…: server and module for Linux on arm64, and the client where the libraries of such a machine are there.
+arm64() {
+	if ! command -v aarch64-linux-gnu-gcc >/dev/null 2>&1; then
+		say "Linux-arm64: aarch64-linux-gnu-gcc is missing, on Debian the package gcc-aarch64-linux-gnu"
+		return
+	fi
+	mkdir -p "$out/Linux-arm64"
+	CGO_ENABLED=0 GOARCH=arm64 go build -trimpath -ldflags '-s -w' "$@" -o "$out/Linux-arm64/" ./netproto/cmd/collet-server
+	module Linux-arm64
+	libraries=/usr/lib/aarch64-linux-gnu/pkgconfig
+	if ! [ -e "$libraries/gl.pc" ] || ! [ -e "$libraries/wayland-client.pc" ]; then
+		say "Linux-arm64: server and module; the client needs the libraries of such a machine: build/setup.sh arm64 installs them"
+		return
+	fi
+	say "Linux-arm64: client, server and module (the first time this takes some minutes)"
+	PKG_CONFIG_LIBDIR=$libraries CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc \
+		go build -trimpath -ldflags '-s -w' "$@" -o "$out/Linux-arm64/collet-client" ./app
+}
+
 # module TARGET: the sample game's module in its first release.
 module() {
 	"$bin/collet" modules --target "$1" "$out/.modules" >/dev/null
@@ -54,10 +73,7 @@ hosts() {
 	go build -trimpath -ldflags '-s -w' "$@" -o "$out/$own/collet-client$(go env GOEXE)" ./app
 	module "$own"
 	[ "$own" = Windows-win64 ] || windows
-	if [ "$own" = Linux-x64 ] && command -v aarch64-linux-gnu-gcc >/dev/null 2>&1; then
-		say "Linux-arm64: module alone; the client's window needs the libraries of such a machine: run make hosts there"
-		module Linux-arm64
-	fi
+	[ "$own" != Linux-x64 ] || arm64 "$@"
 	case $own in
 	macOS-*) ;;
 	*) say "macOS: the client's window and its module need a Mac with Apple's tools: run make hosts there. Everything else is checked for it here by make cross-darwin" ;;

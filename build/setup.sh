@@ -6,7 +6,8 @@
 # otherwise the command to run is printed. On other systems it says what is needed. Exit code 1: the build can't work.
 # Tools for packages and for other systems are installed, too; of these what can't be had is named, and the tests that need
 # it are skipped. With the argument "bench" it also sees to the programs that `make bench` compares with, with "peers" to those of
-# `make bench-delta` and `make bench-net`; of the latter what can't be installed is named, and not compared with.
+# `make bench-delta` and `make bench-net`; of the latter what can't be installed is named, and not compared with. With "arm64" it adds
+# that processor's packages to this machine, and of them what a client for Linux-arm64 links against.
 set -eu
 # shellcheck disable=SC2086 # lists of packages are words
 
@@ -25,6 +26,9 @@ run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-
 other_systems="gcc-mingw-w64-x86-64 wine wine64 gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
 package_tools="nsis wixl msitools osslsigncode minisign gnupg openssh-client openssl rpm cpio zip unzip zstd lintian man-db
 desktop-file-utils appstream squashfs-tools icnsutils python3"
+# What a client for Linux-arm64 links against, on a machine of another kind.
+arm64_packages="libgl-dev libegl-dev libgles-dev libx11-dev libxcursor-dev libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev
+libxkbcommon-dev libwayland-dev"
 # The same for build systems that are not Debian, by the names that pkg-config knows.
 build_modules="gl egl glesv2 x11 xcursor xrandr xinerama xi xxf86vm xkbcommon wayland-client wayland-cursor wayland-egl"
 
@@ -41,7 +45,8 @@ check_go() {
 
 # missing_packages PACKAGE…: those that dpkg does not have installed.
 missing_packages() {
-	installed=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null | sed -n 's/^ii *//p')
+	installed=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}:${Architecture}\n' "$@" 2>/dev/null |
+		sed -n "s/^ii *//p" | sed "s/:all\$//; s/:$(dpkg --print-architecture)\$//")
 	for package in "$@"; do
 		printf '%s\n' "$installed" | grep -qx -- "$package" || printf '%s ' "$package"
 	done
@@ -98,6 +103,18 @@ optional() {
 	done
 }
 
+# arm64 makes a machine of another kind able to build clients for Linux-arm64.
+arm64() {
+	if ! as_root; then
+		say "this needs root: sudo build/setup.sh arm64"
+		exit 1
+	fi
+	$root dpkg --add-architecture arm64
+	wanted=""
+	for package in $arm64_packages; do wanted="$wanted $package:arm64"; done
+	optional "the client for Linux-arm64 can't be built" $wanted
+}
+
 # quiet_nginx stops a web server that came with the program: only the program is wanted.
 quiet_nginx() {
 	if [ -n "$fresh_nginx" ] && have systemctl; then
@@ -112,10 +129,12 @@ debian() {
 		missing="$missing$(missing_packages $bench_packages)"
 		without_commands nginx && fresh_nginx=yes
 	fi
-	if [ "${1:-}" = peers ]; then
-		peers
+	case "${1:-}" in
+	peers | arm64)
+		"$1"
 		return 0
-	fi
+		;;
+	esac
 	[ -z "$missing" ] || required
 	optional "the tests that need it are SKIPPED" $other_systems $package_tools
 }
