@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -115,7 +116,7 @@ func (h *hashes) save(fsys platform.FS) error {
 		fmt.Fprintf(&b, "%s %d %d %d %d %s\n", v.sum, v.identity.Size, stamp(v.identity.Modified), stamp(v.identity.Changed), int64(v.identity.Inode), name)
 	}
 	if err := platform.WriteFile(fsys, cacheFile, b.Bytes()); err != nil && !errors.Is(err, fs.ErrPermission) {
-		return because(err, "", "write the cache of digests")
+		return advice.Because(err, "", "write the cache of digests")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 )
 
@@ -37,7 +38,7 @@ func (f *Folder) find(w Which) ([]release.Entry, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, wrong("collet release list shows those that are", "there is no release %d in channel %s%s", w.Number, f.channel(w.Channel), forTarget(w.Target))
+		return nil, advice.Wrong("collet release list shows those that are", "there is no release %d in channel %s%s", w.Number, f.channel(w.Channel), forTarget(w.Target))
 	}
 	return list, nil
 }
@@ -113,7 +114,7 @@ func (f *Folder) Change(ctx context.Context, w Which, keys []*release.PrivateKey
 // number if that is not 0. Patches are made from what the players of that channel have.
 func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64, percent int, keys []*release.PrivateKey) (s Summary, err error) {
 	if to == f.channel(w.Channel) {
-		return s, wrong("name another channel with --to", "release %d is in channel %s already", w.Number, to)
+		return s, advice.Wrong("name another channel with --to", "release %d is in channel %s already", w.Number, to)
 	}
 	if err := f.CheckKeys(keys, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp); err != nil {
 		return s, err
@@ -148,7 +149,7 @@ func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64,
 func (f *Folder) rises(line release.Entry, entries []release.Entry) error {
 	for _, e := range entries {
 		if e.Product == line.Product && e.Channel == line.Channel && e.Target == line.Target && e.Number >= line.Number {
-			return wrong(fmt.Sprintf("take another number there with --as-number %d", f.nextNumber()),
+			return advice.Wrong(fmt.Sprintf("take another number there with --as-number %d", f.nextNumber()),
 				"channel %s has release %d for %s, and numbers rise for ever", e.Channel, e.Number, e.Target)
 		}
 	}
@@ -168,7 +169,7 @@ func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int
 	fresh.entry = line
 	c := newContents(f)
 	if err := c.addSet(fresh.listing, fresh.sources); err != nil {
-		return s, because(err, "run collet release verify", "release %s", e.Path())
+		return s, advice.Because(err, "run collet release verify", "release %s", e.Path())
 	}
 	from, passed, err := f.origins(line, f.settings.Patches, nil)
 	if err != nil {
@@ -203,7 +204,7 @@ func (f *Folder) Refresh(ctx context.Context, keys []*release.PrivateKey) error 
 		return err
 	}
 	if err := f.repo.Refresh(keys); err != nil {
-		return because(err, "", "refresh the signatures")
+		return advice.Because(err, "", "refresh the signatures")
 	}
 	return f.follow(ctx)
 }

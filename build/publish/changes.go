@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"collet/app/transfer"
+	"collet/build/advice"
 	"collet/netproto/release"
 )
 
@@ -27,7 +28,7 @@ func (f *Folder) putChanges(h *release.Head, to *origin) error {
 	last, steps := f.steps(*to)
 	data, err := release.EncodeChanges(steps, to.listing, to.sources, to.lists*changesShare/100)
 	if err != nil {
-		return because(err, "run collet release verify", "what changed in the release for %s", h.Target)
+		return advice.Because(err, "run collet release verify", "what changed in the release for %s", h.Target)
 	}
 	if data == nil {
 		return nil
@@ -36,7 +37,7 @@ func (f *Folder) putChanges(h *release.Head, to *origin) error {
 		_, _, err = to.changes.Apply(data, last.listing, last.sum, to.sum) // as a client does, so that none is published that leads elsewhere
 	}
 	if err != nil {
-		return because(err, "report this", "what changed from release %d to %d for %s does not apply", last.entry.Number, h.Number, h.Target)
+		return advice.Because(err, "report this", "what changed from release %d to %d for %s does not apply", last.entry.Number, h.Number, h.Target)
 	}
 	h.Changes, err = f.put(data)
 	to.object = h.Changes
@@ -105,7 +106,7 @@ func (f *Folder) changes(h release.Head) (table *release.Changes, data []byte, e
 func (o *origin) knowChanges(f *Folder, h release.Head) (err error) {
 	o.object = h.Changes
 	if o.changes, _, err = f.changes(h); err != nil {
-		return because(err, "run collet release verify", "changes of release %s", o.entry.Path())
+		return advice.Because(err, "run collet release verify", "changes of release %s", o.entry.Path())
 	}
 	return nil
 }

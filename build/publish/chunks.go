@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"collet/build/advice"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 )
@@ -62,7 +63,7 @@ func (f *Folder) chunks(ctx context.Context, c *contents, wanted []release.Diges
 		for _, u := range packs {
 			u.drop()
 		}
-		return nil, because(err, room(err), "cut files into chunks")
+		return nil, advice.Because(err, room(err), "cut files into chunks")
 	}
 	for i, ref := range refs {
 		if err := f.finish(packs[i], packObject(ref), nil); err != nil {
@@ -87,7 +88,7 @@ func (f *Folder) putIndexes(list []indexed, places map[release.Digest]place) err
 		}
 		data, err := chunk.EncodeIndexSet(set)
 		if err != nil {
-			return because(err, "", "indexes of chunks")
+			return advice.Because(err, "", "indexes of chunks")
 		}
 		o, err := f.put(data)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -63,7 +64,7 @@ func (c *contents) open(ctx context.Context, sum release.Digest) (platform.File,
 	if l.fs != nil {
 		in, err := openFile(l.fs, l.name)
 		if err != nil {
-			return nil, because(err, "publish when nothing writes there", "read %s", l.fs.Path(l.name))
+			return nil, advice.Because(err, "publish when nothing writes there", "read %s", l.fs.Path(l.name))
 		}
 		return in, nil
 	}

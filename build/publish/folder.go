@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -84,14 +85,14 @@ func begin(fsys platform.FS, o Options) (*Folder, error) {
 		return f, nil
 	}
 	if err := fsys.MkdirAll(private, 0o755); err != nil {
-		return nil, because(err, "", "make the folder for unfinished work in %s", fsys.Path("."))
+		return nil, advice.Because(err, "", "make the folder for unfinished work in %s", fsys.Path("."))
 	}
 	lock, err := fsys.Lock(lockFile)
 	if errors.Is(err, platform.ErrLocked) {
-		return nil, wrong("wait until it has ended", "another command works on the release folder %s", fsys.Path("."))
+		return nil, advice.Wrong("wait until it has ended", "another command works on the release folder %s", fsys.Path("."))
 	}
 	if err != nil {
-		return nil, because(err, "", "lock the release folder")
+		return nil, advice.Because(err, "", "lock the release folder")
 	}
 	f.lock = lock
 	return f, nil
@@ -103,10 +104,10 @@ func (f *Folder) open() (err error) {
 	}
 	f.repo, err = release.OpenRepo(store{f.fs}, release.RepoOptions{Now: f.options.Now, Allow: f.options.Allow})
 	if errors.Is(err, fs.ErrNotExist) {
-		return because(err, "if it is new, set it up with collet release init", "release folder %s", f.fs.Path("."))
+		return advice.Because(err, "if it is new, set it up with collet release init", "release folder %s", f.fs.Path("."))
 	}
 	if err != nil {
-		return because(err, "", "release folder %s", f.fs.Path("."))
+		return advice.Because(err, "", "release folder %s", f.fs.Path("."))
 	}
 	if f.options.ReadOnly {
 		return nil
@@ -148,7 +149,7 @@ func (f *Folder) clear(folder string) error {
 		}
 	}
 	if err != nil {
-		return because(err, "", "remove unfinished files")
+		return advice.Because(err, "", "remove unfinished files")
 	}
 	return nil
 }
@@ -208,11 +209,11 @@ func (f *Folder) head(e release.Entry) (release.Head, error) {
 	}
 	data, err := platform.ReadFile(f.fs, e.Head.HeadPath(), release.MaxHead)
 	if err != nil {
-		return release.Head{}, because(err, "", "head of release %s", e.Path())
+		return release.Head{}, advice.Because(err, "", "head of release %s", e.Path())
 	}
 	h, err := release.OpenHead(release.UnverifiedBytes(data), e)
 	if err != nil {
-		return release.Head{}, because(err, "", "head of release %s", e.Path())
+		return release.Head{}, advice.Because(err, "", "head of release %s", e.Path())
 	}
 	f.heads[e.Head] = h
 	return h, nil
@@ -222,7 +223,7 @@ func (f *Folder) head(e release.Entry) (release.Head, error) {
 func (f *Folder) object(o release.Object) ([]byte, error) {
 	data, err := platform.ReadFile(f.fs, o.Path(), o.Size)
 	if err != nil {
-		return nil, because(err, "run collet release verify", "object %s", o.Path())
+		return nil, advice.Because(err, "run collet release verify", "object %s", o.Path())
 	}
 	return data, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -67,7 +68,7 @@ func (k *Keyring) List() ([]KeyFile, error) {
 	}
 	entries, err := k.fs.ReadDir(".")
 	if err != nil {
-		return nil, because(err, "", "list the keys")
+		return nil, advice.Because(err, "", "list the keys")
 	}
 	var list []KeyFile
 	for _, e := range entries {
@@ -113,11 +114,11 @@ func numberOf(name string) int {
 func (k *Keyring) public(name string) (release.PublicKey, error) {
 	data, err := platform.ReadFile(k.fs, name+publicSuffix, release.MaxKeyFile)
 	if err != nil {
-		return release.PublicKey{}, because(err, "", "read a public key")
+		return release.PublicKey{}, advice.Because(err, "", "read a public key")
 	}
 	p, err := release.ParsePublicKey(data)
 	if err != nil {
-		return release.PublicKey{}, because(err, "", "%s", k.fs.Path(name+publicSuffix))
+		return release.PublicKey{}, advice.Because(err, "", "%s", k.fs.Path(name+publicSuffix))
 	}
 	return p, nil
 }
@@ -145,7 +146,7 @@ func (k *Keyring) Open(roles ...release.KeyRole) ([]*release.PrivateKey, error) 
 func (k *Keyring) open(name string) (*release.PrivateKey, error) {
 	data, err := platform.ReadFile(k.fs, name, release.MaxKeyFile)
 	if err != nil {
-		return nil, because(err, "", "read a key")
+		return nil, advice.Because(err, "", "read a key")
 	}
 	var passphrase []byte
 	if release.NeedsPassphrase(data) {
@@ -155,7 +156,7 @@ func (k *Keyring) open(name string) (*release.PrivateKey, error) {
 	}
 	key, err := release.ParsePrivateKey(data, passphrase)
 	if err != nil {
-		return nil, because(err, "", "key %s", k.fs.Path(name))
+		return nil, advice.Because(err, "", "key %s", k.fs.Path(name))
 	}
 	return key, nil
 }
@@ -163,7 +164,7 @@ func (k *Keyring) open(name string) (*release.PrivateKey, error) {
 // Add makes a key for a role under the next free number.
 func (k *Keyring) Add(role release.KeyRole, development bool) (KeyFile, error) {
 	if !slices.Contains(release.KeyRoles(), role) {
-		return KeyFile{}, wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
+		return KeyFile{}, advice.Wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
 	}
 	list, err := k.List()
 	if err != nil {
@@ -214,14 +215,14 @@ func (k *Keyring) draft(role release.KeyRole, n int, development bool) (d keyDra
 func (k *Keyring) write(d keyDraft) (err error) {
 	if k.fs == nil {
 		if k.fs, err = k.create(); err != nil {
-			return because(err, "", "make the folder of the keys")
+			return advice.Because(err, "", "make the folder of the keys")
 		}
 	}
 	if err = writeNew(k.fs, d.Name+keySuffix, d.private); err == nil {
 		err = writeNew(k.fs, d.Name+publicSuffix, d.public)
 	}
 	if err != nil {
-		return because(err, "", "write a key")
+		return advice.Because(err, "", "write a key")
 	}
 	return nil
 }
@@ -249,7 +250,7 @@ func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
 		return nil, err
 	}
 	if len(there) > 0 {
-		return nil, wrong("collet keys add makes more", "%s has keys already", k.fs.Path("."))
+		return nil, advice.Wrong("collet keys add makes more", "%s has keys already", k.fs.Path("."))
 	}
 	var drafts []keyDraft
 	for _, role := range release.KeyRoles() {
@@ -292,7 +293,7 @@ func (k *Keyring) Plan(roles ...release.KeyRole) (release.RootPlan, error) {
 			p.Keys = append(p.Keys, public)
 		}
 		if len(p.Keys) == 0 {
-			return nil, wrong("make one with collet keys add "+string(role), "%s has no key for %s", k.fs.Path("."), role)
+			return nil, advice.Wrong("make one with collet keys add "+string(role), "%s has no key for %s", k.fs.Path("."), role)
 		}
 		plan[role] = p
 	}
@@ -310,7 +311,7 @@ func (f *Folder) CheckKeys(keys []*release.PrivateKey, roles ...release.KeyRole)
 			}
 		}
 		if need := info.Roles[role].Threshold; len(have) < need {
-			return because(&release.KeysError{Role: role, Have: len(have), Need: need}, "name the folder of the keys with --keys", "release folder %s", f.fs.Path("."))
+			return advice.Because(&release.KeysError{Role: role, Have: len(have), Need: need}, "name the folder of the keys with --keys", "release folder %s", f.fs.Path("."))
 		}
 	}
 	return nil
@@ -326,17 +327,17 @@ func Init(fsys platform.FS, product string, plan release.RootPlan, keys []*relea
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if _, err := fsys.Lstat(SettingsFile); errors.Is(err, fs.ErrNotExist) {
 		if product == "" || strings.Trim(product, letters) != "" || product[0] == '.' || product[0] == '-' {
-			return wrong("name it with --product", "product %q: want letters, digits, dot, dash and underscore, and not a dot or dash first", product)
+			return advice.Wrong("name it with --product", "product %q: want letters, digits, dot, dash and underscore, and not a dot or dash first", product)
 		}
 		if err := platform.WriteFile(fsys, SettingsFile, fmt.Appendf(nil, settingsText, product)); err != nil {
-			return because(err, "", "write the settings")
+			return advice.Because(err, "", "write the settings")
 		}
 	}
 	if f.settings, err = loadSettings(fsys); err != nil {
 		return err
 	}
 	if _, err := release.CreateRepo(store{fsys}, plan, keys, release.RepoOptions{Now: f.options.Now, Allow: o.Allow}); err != nil {
-		return because(err, "", "set up the release folder %s", fsys.Path("."))
+		return advice.Because(err, "", "set up the release folder %s", fsys.Path("."))
 	}
 	return nil
 }

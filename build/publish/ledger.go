@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -50,14 +51,14 @@ func openLedger(fsys platform.FS) (*ledger, error) {
 	case errors.Is(err, platform.ErrTooLong):
 		flag = os.O_CREATE | os.O_WRONLY | os.O_TRUNC
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, because(err, "", "read the ledger")
+		return nil, advice.Because(err, "", "read the ledger")
 	default:
 		for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
 			l.parse(lines.Text())
 		}
 	}
 	if l.out, err = fsys.OpenFile(ledgerFile, flag, 0o644); err != nil {
-		return nil, because(err, "", "open the ledger")
+		return nil, advice.Because(err, "", "open the ledger")
 	}
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		_, err = l.out.Write([]byte("\n")) // behind a line that was cut off
@@ -106,7 +107,7 @@ func (l *ledger) add(key string, m made) error {
 		object = m.object.Sum.String()
 	}
 	if _, err := fmt.Fprintf(l.out, "%s %s %s %d\n", key, encoding, object, m.object.Size); err != nil {
-		return because(err, "", "write the ledger")
+		return advice.Because(err, "", "write the ledger")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"sync/atomic"
 
+	"collet/build/advice"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/platform"
@@ -34,12 +35,12 @@ type unfinished struct {
 // create begins an object.
 func (f *Folder) create() (*unfinished, error) {
 	if err := f.fs.MkdirAll(tmpFolder, 0o755); err != nil {
-		return nil, because(err, "", "make the folder for unfinished files")
+		return nil, advice.Because(err, "", "make the folder for unfinished files")
 	}
 	name := fmt.Sprintf("%s/object-%d", tmpFolder, f.serial.n.Add(1))
 	out, err := f.fs.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, because(err, "", "begin an object")
+		return nil, advice.Because(err, "", "begin an object")
 	}
 	return &unfinished{out, f.fs, name}, nil
 }
@@ -91,7 +92,7 @@ func (f *Folder) name(due []waiting) error {
 		}
 		if err != nil {
 			_ = f.fs.Remove(w.file.name)
-			return because(err, room(err), "write %s", w.name)
+			return advice.Because(err, room(err), "write %s", w.name)
 		}
 		if w.then != nil {
 			return w.then()
@@ -132,7 +133,7 @@ func (f *Folder) settle() error {
 		return err
 	}
 	if err := f.dirty.settle(f.fs); err != nil {
-		return because(err, room(err), "sync the release folder")
+		return advice.Because(err, room(err), "sync the release folder")
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ func (f *Folder) putAs(data []byte, o release.Object, name string) error {
 	}
 	if _, err := u.Write(data); err != nil {
 		u.drop()
-		return because(err, room(err), "write %s", name)
+		return advice.Because(err, room(err), "write %s", name)
 	}
 	return f.finishAs(u, name, nil)
 }
@@ -193,16 +194,16 @@ func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest)
 	encoding, packed, err := packer.Pack(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: f.maxBrotli(), Workers: 1})
 	if err != nil {
 		out.drop()
-		return made{}, because(err, room(err), "pack %s", c.name(sum))
+		return made{}, advice.Because(err, room(err), "pack %s", c.name(sum))
 	}
 	m := made{encoding: release.Encoding(encoding.String())}
 	if m.object, err = sumFile(out, packed); err != nil {
 		out.drop()
-		return made{}, because(err, "", "read back the object of %s", c.name(sum))
+		return made{}, advice.Because(err, "", "read back the object of %s", c.name(sum))
 	}
 	if encoding == chunk.Stored && m.object.Sum != sum {
 		out.drop()
-		return made{}, wrong("publish when nothing writes there", "%s changed while it was packed", c.name(sum))
+		return made{}, advice.Wrong("publish when nothing writes there", "%s changed while it was packed", c.name(sum))
 	}
 	return m, f.finish(out, m.object, func() error { return f.ledger.add(wholeKey(sum), m) })
 }
@@ -227,15 +228,15 @@ func (f *Folder) unpack(ctx context.Context, s release.Source, length int64) (na
 	}
 	in, err := openFile(f.fs, s.Whole.Path())
 	if err != nil {
-		return "", because(err, "run collet release verify", "object of an earlier release")
+		return "", advice.Because(err, "run collet release verify", "object of an earlier release")
 	}
 	defer in.Close()
 	if err := f.fs.MkdirAll(tmpFolder, 0o755); err != nil {
-		return "", because(err, "", "make the folder for unfinished files")
+		return "", advice.Because(err, "", "make the folder for unfinished files")
 	}
 	out, err := f.fs.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
-		return "", because(err, "", "unpack a content of an earlier release")
+		return "", advice.Because(err, "", "unpack a content of an earlier release")
 	}
 	h := release.SHA256.NewHash()
 	err = unpackTo(ctx, io.MultiWriter(out, h), in, s, length)
@@ -247,7 +248,7 @@ func (f *Folder) unpack(ctx context.Context, s release.Source, length int64) (na
 	}
 	if err != nil {
 		_ = f.fs.Remove(name)
-		return "", because(err, room(err), "unpack object %s", s.Whole.Path())
+		return "", advice.Because(err, room(err), "unpack object %s", s.Whole.Path())
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

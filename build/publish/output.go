@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -64,13 +65,13 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 		return nil
 	})
 	if err != nil {
-		return s, because(err, "", "list the signed lists")
+		return s, advice.Because(err, "", "list the signed lists")
 	}
 	there := map[string]int64{}
 	for _, folder := range []string{"objects", "releases", "metadata", sequelFolder} {
 		list, err := out.List(ctx, folder)
 		if err != nil {
-			return s, because(err, "", "list %s of %v", folder, out)
+			return s, advice.Because(err, "", "list %s of %v", folder, out)
 		}
 		maps.Copy(there, list)
 	}
@@ -84,7 +85,7 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 			return s, err
 		}
 		if err := out.Settle(ctx); err != nil {
-			return s, because(err, "", "finish %v", out)
+			return s, advice.Because(err, "", "finish %v", out)
 		}
 	}
 	sequels, err := f.sendSequels(ctx, out, there, &s)
@@ -103,7 +104,7 @@ func (f *Folder) sendSequels(ctx context.Context, out Output, there map[string]i
 		return nil
 	})
 	if err != nil {
-		return nil, because(err, "", "list %s", sequelFolder)
+		return nil, advice.Because(err, "", "list %s", sequelFolder)
 	}
 	for _, name := range names {
 		same, err := f.sameThere(ctx, out, name, there)
@@ -115,7 +116,7 @@ func (f *Folder) sendSequels(ctx context.Context, out Output, there map[string]i
 		}
 	}
 	if err := out.Settle(ctx); err != nil {
-		return names, because(err, "", "finish %v", out)
+		return names, advice.Because(err, "", "finish %v", out)
 	}
 	return names, nil
 }
@@ -130,11 +131,11 @@ func (f *Folder) sameThere(ctx context.Context, out Output, name string, there m
 		return false, nil
 	}
 	if err != nil {
-		return false, because(err, "", "read %s of %v", name, out)
+		return false, advice.Because(err, "", "read %s of %v", name, out)
 	}
 	ours, err := platform.ReadFile(f.fs, name, release.MaxSequel)
 	if err != nil {
-		return false, because(err, "", "read %s", name)
+		return false, advice.Because(err, "", "read %s", name)
 	}
 	return bytes.Equal(ours, theirs), nil
 }
@@ -155,17 +156,17 @@ func (f *Folder) refuseNewer(ctx context.Context, out Output) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, because(err, "", "read the signed list of %v", out)
+		return nil, advice.Because(err, "", "read the signed list of %v", out)
 	}
 	var theirs, ours struct{ Signed struct{ Version int64 } }
 	if err := json.Unmarshal(data, &theirs); err != nil {
-		return nil, because(err, "remove it if nobody uses it", "%s of %v", timestampName, out)
+		return nil, advice.Because(err, "remove it if nobody uses it", "%s of %v", timestampName, out)
 	}
 	if err := json.Unmarshal(f.timestamp(), &ours); err != nil {
-		return nil, because(err, "", "read our own signed list")
+		return nil, advice.Because(err, "", "read our own signed list")
 	}
 	if theirs.Signed.Version > ours.Signed.Version {
-		return nil, wrong("fetch that release folder and publish from it", "%v has version %d of the signed list, newer than %d here: somebody else publishes there", out, theirs.Signed.Version, ours.Signed.Version)
+		return nil, advice.Wrong("fetch that release folder and publish from it", "%v has version %d of the signed list, newer than %d here: somebody else publishes there", out, theirs.Signed.Version, ours.Signed.Version)
 	}
 	return data, nil
 }
@@ -199,7 +200,7 @@ func (f *Folder) send(ctx context.Context, out Output, names []string, there map
 		return err
 	}
 	if err := out.Settle(ctx); err != nil {
-		return because(err, room(err), "finish %v", out)
+		return advice.Because(err, room(err), "finish %v", out)
 	}
 	return nil
 }
@@ -210,12 +211,12 @@ const uploads = 8
 func (f *Folder) sendOne(ctx context.Context, out Output, name string, lasting bool, s *MirrorSummary) error {
 	in, err := openFile(f.fs, name)
 	if err != nil {
-		return because(err, "", "read %s", name)
+		return advice.Because(err, "", "read %s", name)
 	}
 	defer in.Close()
 	n := size(f.fs, name)
 	if err := out.Put(ctx, name, in, n, lasting); err != nil {
-		return because(err, "run the same command again: it goes on where it stopped", "write %s to %v", name, out)
+		return advice.Because(err, "run the same command again: it goes on where it stopped", "write %s to %v", name, out)
 	}
 	s.Files++
 	s.Bytes += n
@@ -235,7 +236,7 @@ func (f *Folder) removeFrom(ctx context.Context, out Output, wanted [][]string, 
 			continue
 		}
 		if err := out.Remove(ctx, name); err != nil {
-			return because(err, "", "remove %s from %v", name, out)
+			return advice.Because(err, "", "remove %s from %v", name, out)
 		}
 		s.Removed++
 	}
@@ -324,11 +325,11 @@ func OpenOutput(name string, getenv func(string) string) (Output, io.Closer, err
 		return out, io.NopCloser(nil), err
 	}
 	if err := makeOutside(name); err != nil {
-		return nil, nil, because(err, "", "make the folder %s", name)
+		return nil, nil, advice.Because(err, "", "make the folder %s", name)
 	}
 	dir, err := platform.OpenDir(name)
 	if err != nil {
-		return nil, nil, because(err, "", "open the folder %s", name)
+		return nil, nil, advice.Because(err, "", "open the folder %s", name)
 	}
 	return FolderOutput(dir), dir, nil
 }

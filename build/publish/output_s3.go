@@ -10,6 +10,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"collet/build/advice"
 )
 
 const (
@@ -33,17 +35,17 @@ type s3Output struct {
 func openS3(address string, getenv func(string) string) (*s3Output, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {
-		return nil, wrong("want s3://bucket/prefix?endpoint=host:port", "%q is no address of a bucket", address)
+		return nil, advice.Wrong("want s3://bucket/prefix?endpoint=host:port", "%q is no address of a bucket", address)
 	}
 	q := u.Query()
 	for name := range q {
 		if name != "endpoint" && name != "region" && name != "insecure" {
-			return nil, wrong("there are endpoint, region and insecure", "%q: parameter %q is not known", address, name)
+			return nil, advice.Wrong("there are endpoint, region and insecure", "%q: parameter %q is not known", address, name)
 		}
 	}
 	id, secret := getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY")
 	if id == "" || secret == "" {
-		return nil, wrong("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "there are no credentials for %s", u.Host)
+		return nil, advice.Wrong("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "there are no credentials for %s", u.Host)
 	}
 	endpoint := q.Get("endpoint")
 	if endpoint == "" {
@@ -54,7 +56,7 @@ func openS3(address string, getenv func(string) string) (*s3Output, error) {
 		Region: q.Get("region"), BucketLookup: minio.BucketLookupAuto,
 	})
 	if err != nil {
-		return nil, because(err, "", "open %q", address)
+		return nil, advice.Because(err, "", "open %q", address)
 	}
 	prefix := strings.Trim(u.Path, "/")
 	if prefix != "" {
@@ -125,9 +127,9 @@ func (o *s3Output) fault(err error) error {
 	case code == "NoSuchKey":
 		return fmt.Errorf("%w: %w", err, fs.ErrNotExist)
 	case code == "NoSuchBucket":
-		return because(err, "make the bucket first", "bucket %s", o.bucket)
+		return advice.Because(err, "make the bucket first", "bucket %s", o.bucket)
 	case code == "AccessDenied" || code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch":
-		return because(err, "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do", "bucket %s", o.bucket)
+		return advice.Because(err, "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do", "bucket %s", o.bucket)
 	default:
 		return err
 	}

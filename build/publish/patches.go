@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 )
 
@@ -43,7 +44,7 @@ func (f *Folder) readOrigin(e release.Entry) (o origin, err error) {
 		o.sources, err = f.sources(h)
 	}
 	if err != nil {
-		return o, because(err, "", "release %s", e.Path())
+		return o, advice.Because(err, "", "release %s", e.Path())
 	}
 	return o, nil
 }
@@ -54,7 +55,7 @@ func (f *Folder) origins(line release.Entry, last int, named []uint64) (chosen [
 	list := f.earlier(line)
 	for _, n := range named {
 		if !slices.ContainsFunc(list, func(e release.Entry) bool { return e.Number == n }) {
-			return nil, nil, wrong("collet release list shows those that are", "there is no earlier release %s/%s/%s/%d to make a patch from", line.Product, line.Channel, line.Target, n)
+			return nil, nil, advice.Wrong("collet release list shows those that are", "there is no earlier release %s/%s/%s/%d to make a patch from", line.Product, line.Channel, line.Target, n)
 		}
 	}
 	for i, e := range list {
@@ -78,7 +79,7 @@ func (f *Folder) origins(line release.Entry, last int, named []uint64) (chosen [
 func (f *Folder) patches(ctx context.Context, c *contents, to origin, from []origin) (refs []release.PatchRef, list []PatchSummary, err error) {
 	for _, o := range from {
 		if err := c.addSet(o.listing, o.sources); err != nil {
-			return nil, nil, because(err, "run collet release verify", "release %s", o.entry.Path())
+			return nil, nil, advice.Because(err, "run collet release verify", "release %s", o.entry.Path())
 		}
 	}
 	seen := map[release.Digest]PatchSummary{}
@@ -154,11 +155,11 @@ func (f *Folder) patch(ctx context.Context, c *contents, old, fresh origin) (ref
 	}
 	if err != nil {
 		out.drop()
-		return ref, s, because(err, room(err), "make the patch from release %d to %d for %s", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
+		return ref, s, advice.Because(err, room(err), "make the patch from release %d to %d for %s", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
 	if err := f.tryPatch(ctx, c, out, old, fresh); err != nil {
 		out.drop()
-		return ref, s, because(err, "report this; publish with --patches 0 until then", "the patch from release %d to %d for %s does not apply", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
+		return ref, s, advice.Because(err, "report this; publish with --patches 0 until then", "the patch from release %d to %d for %s does not apply", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
 	s.Bytes = stats.Bytes
 	return ref, s, f.finish(out, ref.Object, func() error { return f.ledger.add(key, made{object: ref.Object}) })

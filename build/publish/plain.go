@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 )
 
@@ -67,7 +68,7 @@ func (f *Folder) plainTo(ctx context.Context, c *contents, wanted map[string]rel
 	}
 	for _, name := range gone {
 		if err := f.fs.Remove(name); err != nil {
-			return because(err, "", "remove %s, which is in no release", name)
+			return advice.Because(err, "", "remove %s, which is in no release", name)
 		}
 	}
 	for name, file := range wanted {
@@ -75,7 +76,7 @@ func (f *Folder) plainTo(ctx context.Context, c *contents, wanted map[string]rel
 			continue
 		}
 		if err := f.plainFile(ctx, c, name, file); err != nil {
-			return because(err, room(err), "write %s", name)
+			return advice.Because(err, room(err), "write %s", name)
 		}
 	}
 	return f.settle()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"collet/build/advice"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/platform"
@@ -131,7 +132,7 @@ func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*re
 	}
 	f.meter.start("sign", "", 0)
 	if err := f.repo.SetEntries(entries, keys); err != nil {
-		return because(err, room(err), "change the signed list")
+		return advice.Because(err, room(err), "change the signed list")
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func (p *publication) already(target string) (bool, error) {
 			continue
 		}
 		if e.Number > line.Number {
-			return false, wrong(fmt.Sprintf("take --number %d or leave it out", p.nextNumber()),
+			return false, advice.Wrong(fmt.Sprintf("take --number %d or leave it out", p.nextNumber()),
 				"release %d of %s for %s would be below %d, which is published", line.Number, line.Channel, target, e.Number)
 		}
 		if e.Number < line.Number {
@@ -212,7 +213,7 @@ func (p *publication) already(target string) (bool, error) {
 			return false, err
 		}
 		if h.Listing.Sum != sum {
-			return false, wrong(fmt.Sprintf("take --number %d or leave it out", p.nextNumber()),
+			return false, advice.Wrong(fmt.Sprintf("take --number %d or leave it out", p.nextNumber()),
 				"release %d of %s for %s is published with other files, and a release never changes", e.Number, e.Channel, target)
 		}
 		p.summary.Releases = append(p.summary.Releases, ReleaseSummary{Entry: e, Already: true, Files: h.Count, Bytes: h.Bytes, Compatibility: h.Compatibility})
@@ -269,7 +270,7 @@ func (p *publication) indexAll(ctx context.Context, fresh []release.Digest, sour
 		for _, s := range bySet(slices.Collect(maps.Values(p.known))) {
 			ix, err := x.read(s)
 			if err != nil {
-				return because(err, "run collet release verify", "chunk indexes of an earlier release")
+				return advice.Because(err, "run collet release verify", "chunk indexes of an earlier release")
 			}
 			known = append(known, ix)
 			byContent[s.Content] = ix.Grain
@@ -356,7 +357,7 @@ func (f *Folder) putLists(h *release.Head, to *origin, notes map[string][]byte) 
 	}
 	h.Listing = ref
 	if packed, h.Sources, err = to.sources.Pack(); err != nil {
-		return because(err, "", "list of sources for %s", h.Target)
+		return advice.Because(err, "", "list of sources for %s", h.Target)
 	}
 	if _, err := f.put(packed); err != nil {
 		return err
@@ -367,7 +368,7 @@ func (f *Folder) putLists(h *release.Head, to *origin, notes map[string][]byte) 
 	}
 	for _, language := range slices.Sorted(maps.Keys(notes)) {
 		if len(notes[language]) > release.MaxNote {
-			return wrong("shorten them", "release notes in %s have %d bytes, more than %d", language, len(notes[language]), release.MaxNote)
+			return advice.Wrong("shorten them", "release notes in %s have %d bytes, more than %d", language, len(notes[language]), release.MaxNote)
 		}
 		o, err := f.put(notes[language])
 		if err != nil {
@@ -385,7 +386,7 @@ func (f *Folder) putLists(h *release.Head, to *origin, notes map[string][]byte) 
 func (f *Folder) putHead(h release.Head) (release.Entry, error) {
 	data, err := h.Encode()
 	if err != nil {
-		return release.Entry{}, because(err, "check the settings and flags", "release %d for %s", h.Number, h.Target)
+		return release.Entry{}, advice.Because(err, "check the settings and flags", "release %d for %s", h.Number, h.Target)
 	}
 	o := release.ObjectOf(data)
 	e := release.Entry{Product: h.Product, Channel: h.Channel, Target: h.Target, Number: h.Number, Head: o}

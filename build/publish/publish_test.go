@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"collet/app/transfer"
+	"collet/build/advice"
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform"
@@ -93,7 +94,7 @@ func TestPublishRefuses(t *testing.T) {
 		f := s.open()
 		_, err := f.Publish(context.Background(), game(t, test.game), test.r, s.keys.online())
 		must(t, f.Close())
-		var fault *publish.Error
+		var fault *advice.Error
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", test.what, err)
 		}

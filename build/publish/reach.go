@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"collet/build/advice"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 )
@@ -55,7 +56,7 @@ func (f *Folder) reachable(ctx context.Context, entries []release.Entry) (*reach
 	for _, s := range bySet(slices.Collect(maps.Values(r.sources))) {
 		ix, err := x.read(s)
 		if err != nil {
-			return nil, because(err, "run collet release verify", "chunk indexes %s", s.Index.Path())
+			return nil, advice.Because(err, "run collet release verify", "chunk indexes %s", s.Index.Path())
 		}
 		for _, p := range ix.Packs {
 			r.add(packObject(p))
@@ -123,7 +124,7 @@ func (f *Folder) PlanCollect(ctx context.Context, keep int) (p CollectPlan, err 
 			return nil
 		})
 		if err != nil {
-			return p, because(err, "", "look through %s", folder)
+			return p, advice.Because(err, "", "look through %s", folder)
 		}
 	}
 	return p, nil
@@ -188,7 +189,7 @@ func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*release.Pri
 			return err
 		}
 		if err := f.fs.Remove(r.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return because(err, "", "remove %s", r.Name)
+			return advice.Because(err, "", "remove %s", r.Name)
 		}
 	}
 	return nil

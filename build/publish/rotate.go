@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"collet/build/advice"
 	"collet/netproto/release"
 )
 
@@ -14,7 +15,7 @@ import (
 // signed by those of keys that count. It says who signed it and whether that is enough.
 func (f *Folder) Draft(plan release.RootPlan, keys []*release.PrivateKey) (draft []byte, err error) {
 	if draft, err = f.repo.DraftRoot(plan); err != nil {
-		return nil, because(err, "", "draft of a new root")
+		return nil, advice.Because(err, "", "draft of a new root")
 	}
 	return f.signDraft(draft, keys)
 }
@@ -42,7 +43,7 @@ func (f *Folder) signDraft(draft []byte, keys []*release.PrivateKey) ([]byte, er
 // it was interrupted.
 func (f *Folder) Install(ctx context.Context, signed []byte, keys []*release.PrivateKey) error {
 	if err := f.repo.InstallRoot(signed, keys); err != nil {
-		return because(err, "", "install the new root")
+		return advice.Because(err, "", "install the new root")
 	}
 	return f.sequels(ctx)
 }
@@ -51,7 +52,7 @@ func (f *Folder) Install(ctx context.Context, signed []byte, keys []*release.Pri
 func (f *Folder) Root() ([]byte, release.RootInfo, error) {
 	info := f.repo.RootInfo()
 	if err := info.Check(f.options.Allow); err != nil {
-		return nil, info, because(err, "make proper keys with collet keys init, or allow it by name", "export the root")
+		return nil, info, advice.Because(err, "make proper keys with collet keys init, or allow it by name", "export the root")
 	}
 	return f.repo.Root(), info, nil
 }
@@ -85,7 +86,7 @@ func (f *Folder) Drill(ctx context.Context, lost string, keys []*release.Private
 		err := step.do(ctx)
 		steps = append(steps, DrillStep{step.what, err})
 		if err != nil {
-			return steps, because(err, "look for the missing keys before you need them", "drill: %s", step.what)
+			return steps, advice.Because(err, "look for the missing keys before you need them", "drill: %s", step.what)
 		}
 	}
 	return steps, nil

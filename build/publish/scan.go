@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"collet/build/advice"
 	"collet/netproto"
 	"collet/netproto/release"
 	"collet/platform"
@@ -65,11 +66,11 @@ func readGame(fsys platform.FS, target string) (*game, error) {
 		}
 	case target != "":
 		if g.targets[target] == nil {
-			return nil, wrong("it has "+strings.Join(g.names(), ", "), "%s has no %s/%s", fsys.Path("."), binaries, target)
+			return nil, advice.Wrong("it has "+strings.Join(g.names(), ", "), "%s has no %s/%s", fsys.Path("."), binaries, target)
 		}
 		g.targets = map[string][]*found{target: g.targets[target]}
 	case len(g.targets) == 0:
-		return nil, wrong("name the target of an install with --target, for example "+string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH)),
+		return nil, advice.Wrong("name the target of an install with --target, for example "+string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH)),
 			"%s has no %s", fsys.Path("."), binaries)
 	}
 	return g, g.readNotes()
@@ -99,11 +100,11 @@ func (g *game) below(folder string, visit func(name, rel string, info fs.FileInf
 			return nil
 		}
 		if err := release.CheckPath(rel); err != nil {
-			return because(err, "rename or remove it", "%s can't be in a release", g.fs.Path(name))
+			return advice.Because(err, "rename or remove it", "%s can't be in a release", g.fs.Path(name))
 		}
 		info, err := e.Info()
 		if err != nil {
-			return because(err, "", "look at %s", g.fs.Path(name))
+			return advice.Because(err, "", "look at %s", g.fs.Path(name))
 		}
 		return visit(name, rel, info)
 	})
@@ -155,7 +156,7 @@ func (g *game) findHosts() {
 func (g *game) readInstall(target string) error {
 	entries, err := g.fs.ReadDir(".")
 	if err != nil {
-		return because(err, "", "list %s", g.fs.Path("."))
+		return advice.Because(err, "", "list %s", g.fs.Path("."))
 	}
 	ext := netproto.Target(target).LibraryExt()
 	var modules []string
@@ -165,7 +166,7 @@ func (g *game) readInstall(target string) error {
 		}
 	}
 	if len(modules) == 0 {
-		return wrong("check the folder and --target", "%s has no native module *%s for %s", g.fs.Path("."), ext, target)
+		return advice.Wrong("check the folder and --target", "%s has no native module *%s for %s", g.fs.Path("."), ext, target)
 	}
 	for _, e := range entries {
 		use := release.UseCompanion
@@ -174,7 +175,7 @@ func (g *game) readInstall(target string) error {
 		}
 		info, err := e.Info()
 		if err != nil {
-			return because(err, "", "look at %s", g.fs.Path(e.Name()))
+			return advice.Because(err, "", "look at %s", g.fs.Path(e.Name()))
 		}
 		switch {
 		case e.IsDir():
@@ -207,7 +208,7 @@ func (g *game) readNotes() error {
 		}
 		text, err := platform.ReadFile(g.fs, name, release.MaxNote)
 		if err != nil {
-			return because(err, "", "read the release notes %s", g.fs.Path(name))
+			return advice.Because(err, "", "read the release notes %s", g.fs.Path(name))
 		}
 		g.notes[language] = text
 		return nil
@@ -257,7 +258,7 @@ func (f *Folder) workers() int {
 func (f *Folder) hashFile(ctx context.Context, fsys platform.FS, file *found) (release.Digest, error) {
 	in, err := openFile(fsys, file.name)
 	if err != nil {
-		return release.Digest{}, because(err, "", "read %s", fsys.Path(file.name))
+		return release.Digest{}, advice.Because(err, "", "read %s", fsys.Path(file.name))
 	}
 	defer in.Close()
 	sum, h, buf := int64(0), release.SHA256.NewHash(), pageFor(file.info.Size())
@@ -268,11 +269,11 @@ func (f *Folder) hashFile(ctx context.Context, fsys platform.FS, file *found) (r
 		f.meter.add(int64(n), file.path)
 		switch {
 		case err == io.EOF && sum != file.info.Size():
-			return release.Digest{}, wrong("publish when nothing writes there", "%s changed while it was read", fsys.Path(file.name))
+			return release.Digest{}, advice.Wrong("publish when nothing writes there", "%s changed while it was read", fsys.Path(file.name))
 		case err == io.EOF:
 			return release.SHA256.SumOf(h), nil
 		case err != nil:
-			return release.Digest{}, because(err, "", "read %s", fsys.Path(file.name))
+			return release.Digest{}, advice.Because(err, "", "read %s", fsys.Path(file.name))
 		case ctx.Err() != nil:
 			return release.Digest{}, ctx.Err()
 		}
@@ -291,7 +292,7 @@ func (g *game) setOf(target string) (release.Listing, error) {
 	}
 	l := release.NewListing(files)
 	if _, err := l.Digest(); err != nil {
-		return nil, because(err, "rename or remove one of them", "the files for %s", target)
+		return nil, advice.Because(err, "rename or remove one of them", "the files for %s", target)
 	}
 	return l, nil
 }

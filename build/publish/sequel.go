@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"collet/app/transfer"
+	"collet/build/advice"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -52,14 +53,14 @@ func (f *Folder) sequels(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return because(err, "", "remove what is old in %s", sequelFolder)
+		return advice.Because(err, "", "remove what is old in %s", sequelFolder)
 	}
 	for name, data := range wanted {
 		if there, err := platform.ReadFile(f.fs, name, release.MaxSequel); err == nil && bytes.Equal(there, data) {
 			continue
 		}
 		if err := (store{f.fs}).Save(name, data); err != nil {
-			return because(err, room(err), "write %s", name)
+			return advice.Because(err, room(err), "write %s", name)
 		}
 	}
 	return nil
@@ -92,7 +93,7 @@ func (f *Folder) wantedSequels(ctx context.Context) (map[string][]byte, error) {
 		for _, e := range others[:min(len(others), maxSequels)] {
 			data, err := f.sequel(e, entries[newest], lists)
 			if err != nil {
-				return nil, because(err, "run collet release verify", "sequel to release %s", e.Path())
+				return nil, advice.Because(err, "run collet release verify", "sequel to release %s", e.Path())
 			}
 			if data != nil {
 				wanted[e.SequelPath()] = data
@@ -110,7 +111,7 @@ func (f *Folder) signedLists() (list []release.SequelPart, err error) {
 	for _, name := range f.repo.Lists() {
 		data, err := platform.ReadFile(f.fs, name, maxMetadata)
 		if err != nil {
-			return nil, because(err, "", "read %s", name)
+			return nil, advice.Because(err, "", "read %s", name)
 		}
 		list = append(list, release.SequelPart{Name: name, Data: data})
 	}

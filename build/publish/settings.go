@@ -9,6 +9,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"collet/build/advice"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/platform"
@@ -97,15 +98,15 @@ func loadSettings(fsys platform.FS) (Settings, error) {
 	s := DefaultSettings()
 	data, err := platform.ReadFile(fsys, SettingsFile, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, wrong("make it with collet release init, or name another one with --dir", "%s is no release folder: it has no %s", fsys.Path("."), SettingsFile)
+		return s, advice.Wrong("make it with collet release init, or name another one with --dir", "%s is no release folder: it has no %s", fsys.Path("."), SettingsFile)
 	}
 	if err != nil {
-		return s, because(err, "", "read the settings")
+		return s, advice.Because(err, "", "read the settings")
 	}
 	d := toml.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return s, because(tomlFault(err), "", "settings %s", fsys.Path(SettingsFile))
+		return s, advice.Because(tomlFault(err), "", "settings %s", fsys.Path(SettingsFile))
 	}
 	return s, s.check()
 }
@@ -146,7 +147,7 @@ func (s Settings) check() error {
 		fault = "PatchMemory is less than 128 MB"
 	}
 	if fault != "" {
-		return wrong("", "%s: %s", SettingsFile, fault)
+		return advice.Wrong("", "%s: %s", SettingsFile, fault)
 	}
 	return nil
 }

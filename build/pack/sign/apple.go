@@ -1,6 +1,10 @@
 package sign
 
-import "context"
+import (
+	"context"
+
+	"collet/build/advice"
+)
 
 // AppleSpec is what a description says of signing for macOS. The zero value signs nothing.
 type AppleSpec struct {
@@ -27,7 +31,7 @@ func NewApple(s AppleSpec, o Options) (*Apple, error) {
 		return nil, nil
 	}
 	if len(s.Command) == 0 {
-		return nil, wrong("name the command that signs the bundle, too", "Apple notarizes only what is signed")
+		return nil, advice.Wrong("name the command that signs the bundle, too", "Apple notarizes only what is signed")
 	}
 	a := &Apple{options: o}
 	var err error
@@ -85,7 +89,7 @@ func (a *Apple) call(ctx context.Context, c *command, file string) error {
 		return nil
 	}
 	if _, err := a.options.run(ctx, c.tool(map[string]string{"file": file}), &a.secrets); err != nil {
-		return because(err, "", "sign %s", file)
+		return advice.Because(err, "", "sign %s", file)
 	}
 	return nil
 }

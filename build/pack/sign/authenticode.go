@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"collet/build/advice"
 	"collet/build/pack/pe"
 )
 
@@ -78,7 +79,7 @@ func NewAuthenticode(s AuthenticodeSpec, o Options) (*Authenticode, error) {
 			return nil, err
 		}
 		if len(a.password) > maxPassword || strings.ContainsAny(a.password, "\r\n\x00") {
-			return nil, wrong("", "the password in %s is no line of up to %d bytes", s.PasswordEnv, maxPassword)
+			return nil, advice.Wrong("", "the password in %s is no line of up to %d bytes", s.PasswordEnv, maxPassword)
 		}
 		a.secrets.Add(a.password)
 	}
@@ -94,7 +95,7 @@ func (s AuthenticodeSpec) identity(value func(string) (string, error)) ([]string
 	}
 	for i := 1; i < len(pairs); i += 2 {
 		if pairs[i] == "" {
-			return nil, wrong("", "a certificate and its key go together, and only one of them is named")
+			return nil, advice.Wrong("", "a certificate and its key go together, and only one of them is named")
 		}
 		var err error
 		if pairs[i], err = value(pairs[i]); err != nil {
@@ -116,7 +117,7 @@ func (a *Authenticode) Sign(ctx context.Context, file string) (Signed, error) {
 		signed.Unsigned, err = digest(ctx, file)
 	}
 	if err != nil {
-		return signed, because(err, "", "sign %s", file)
+		return signed, advice.Because(err, "", "sign %s", file)
 	}
 	err = replacing(file, func(beside string) error {
 		if err := a.sign(ctx, file, beside, a.spec.TimestampURL); err != nil {
@@ -125,7 +126,7 @@ func (a *Authenticode) Sign(ctx context.Context, file string) (Signed, error) {
 		return a.examine(ctx, kind, beside, &signed)
 	})
 	if err != nil {
-		return signed, because(err, "", "sign %s", file)
+		return signed, advice.Because(err, "", "sign %s", file)
 	}
 	a.options.Log.Info().Str("file", file).Str("signer", signed.Signer).Strs("test", signed.Reasons).Hex("unsigned", signed.Unsigned[:]).Msg("signed")
 	return signed, nil
@@ -188,7 +189,7 @@ func (a *Authenticode) examine(ctx context.Context, kind, beside string, signed 
 			return err
 		}
 	} else if again, err := kindOf(beside); err != nil || again != kind {
-		return errors.Join(err, wrong("see what the tool does that signs it", "it is no MSI file any more"))
+		return errors.Join(err, advice.Wrong("see what the tool does that signs it", "it is no MSI file any more"))
 	}
 	certificate, err := a.signer(ctx, kind, beside)
 	if a.command != nil && errors.Is(err, errNoTool) {
@@ -230,13 +231,13 @@ func (a *Authenticode) signer(ctx context.Context, kind, file string) (*x509.Cer
 // extract has osslsigncode read the signature of an MSI file.
 func (a *Authenticode) extract(ctx context.Context, file string) (content []byte, err error) {
 	if _, err := exec.LookPath(osslsigncode); err != nil {
-		return nil, because(errNoTool, installOSSL, "%s is missing", osslsigncode)
+		return nil, advice.Because(errNoTool, installOSSL, "%s is missing", osslsigncode)
 	}
 	err = a.options.inFolder(func(dir string) (err error) {
 		out := filepath.Join(dir, "signature")
 		args := []string{"extract-signature", "-in", file, "-out", out}
 		if _, err := a.options.run(ctx, tool{program: osslsigncode, args: args}, &a.secrets); err != nil {
-			return because(err, "", "the MSI file has no signature that can be read")
+			return advice.Because(err, "", "the MSI file has no signature that can be read")
 		}
 		content, err = os.ReadFile(out)
 		return err
@@ -247,10 +248,10 @@ func (a *Authenticode) extract(ctx context.Context, file string) (content []byte
 // Verify holds a signed file to the authority.
 func (a *Authenticode) Verify(ctx context.Context, file string) error {
 	if a.spec.Authority == "" {
-		return wrong("name a file with root certificates", "there is no authority to verify %s with", file)
+		return advice.Wrong("name a file with root certificates", "there is no authority to verify %s with", file)
 	}
 	if err := a.verify(ctx, file, nil); err != nil {
-		return because(err, "", "verify %s", file)
+		return advice.Because(err, "", "verify %s", file)
 	}
 	return nil
 }
@@ -270,7 +271,7 @@ func (a *Authenticode) verify(ctx context.Context, file string, certificate *x50
 	}
 	for _, bad := range []string{"Timestamp Server Signature verification: failed", "Timestamp is not available"} {
 		if strings.Contains(said, bad) { // for osslsigncode a signature is good without, as long as its certificate lasts
-			return wrong("see that the timestamp server is one of the timestamp authority's", "the timestamp can't be verified: %s", bad)
+			return advice.Wrong("see that the timestamp server is one of the timestamp authority's", "the timestamp can't be verified: %s", bad)
 		}
 	}
 	return nil

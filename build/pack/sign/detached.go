@@ -11,6 +11,8 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"collet/build/advice"
 )
 
 const (
@@ -78,13 +80,13 @@ func (d *Detached) open() error {
 		}
 	}
 	if d.entity, err = readKey(path); err != nil {
-		return because(err, "export it with: gpg --armor --export-secret-keys KEY", "the OpenPGP key %s", path)
+		return advice.Because(err, "export it with: gpg --armor --export-secret-keys KEY", "the OpenPGP key %s", path)
 	}
 	if err := unlock(d.entity, password); err != nil {
-		return because(err, "set the password in "+orVariable(d.spec.PasswordEnv), "unlock the OpenPGP key %s", path)
+		return advice.Because(err, "set the password in "+orVariable(d.spec.PasswordEnv), "unlock the OpenPGP key %s", path)
 	}
 	if _, there := d.entity.SigningKey(d.options.now()); !there {
-		return wrong("take another one", "the OpenPGP key %s may not sign today: it has expired, is not valid yet, is revoked, or is for something else", path)
+		return advice.Wrong("take another one", "the OpenPGP key %s may not sign today: it has expired, is not valid yet, is revoked, or is for something else", path)
 	}
 	d.signer, d.reasons = describe(d.entity)
 	return nil
@@ -169,7 +171,7 @@ func (d *Detached) Sign(ctx context.Context, file string) (signature string, sig
 	}
 	if err != nil {
 		_ = os.Remove(signature) // the error that counts is the one before
-		return "", signed, because(err, "", "sign %s", file)
+		return "", signed, advice.Because(err, "", "sign %s", file)
 	}
 	d.options.Log.Info().Str("file", file).Str("signature", signature).Str("signer", d.signer).Strs("test", d.reasons).Msg("signed")
 	return signature, signed, nil
@@ -226,14 +228,14 @@ func (d *Detached) call(ctx context.Context, file, signature string, was [32]byt
 		return err
 	}
 	if is != was {
-		return wrong("see what the tool does that signs it", "the command has changed the package")
+		return advice.Wrong("see what the tool does that signs it", "the command has changed the package")
 	}
 	info, err := os.Lstat(signature)
 	if err != nil {
-		return because(err, "use {signature}, the path that is wanted", "the command has written no signature")
+		return advice.Because(err, "use {signature}, the path that is wanted", "the command has written no signature")
 	}
 	if !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > maxDetached {
-		return wrong("see what the tool does that signs it", "the command has written no signature but %v of %d bytes", info.Mode(), info.Size())
+		return advice.Wrong("see what the tool does that signs it", "the command has written no signature but %v of %d bytes", info.Mode(), info.Size())
 	}
 	return nil
 }

@@ -84,35 +84,6 @@ type Signed struct {
 // Test reports whether the signature is good for tests only.
 func (s Signed) Test() bool { return len(s.Reasons) > 0 }
 
-// Error is a fault that a person can do something about.
-type Error struct {
-	What string // what went wrong, and where
-	Next string // what to do about it; may be empty
-	Err  error  // why; may be nil
-}
-
-func (e *Error) Error() string {
-	text := e.What
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	if e.Next != "" {
-		text += "; " + e.Next
-	}
-	return text
-}
-
-// Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-func wrong(next, what string, args ...any) error {
-	return &Error{What: fmt.Sprintf(what, args...), Next: next}
-}
-
-func because(err error, next, what string, args ...any) error {
-	return &Error{What: fmt.Sprintf(what, args...), Next: next, Err: err}
-}
-
 // TestKeyError says why a release is not signed with a certificate or key.
 type TestKeyError struct {
 	Signer  string

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"collet/build/advice"
 )
 
 const (
@@ -40,7 +42,7 @@ type tool struct {
 func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, error) {
 	path, err := exec.LookPath(t.program)
 	if err != nil {
-		return "", because(err, t.install, "%s is missing", t.program)
+		return "", advice.Because(err, t.install, "%s is missing", t.program)
 	}
 	env, err := o.environment(t.env)
 	if err != nil {
@@ -57,10 +59,10 @@ func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, err
 	line := secrets.Mask(shellLine(append([]string{t.program}, t.args...)))
 	o.Log.Debug().Str("command", line).Str("output", text).AnErr("error", err).Msg("tool")
 	if ctx.Err() != nil {
-		return text, because(context.Cause(ctx), "", "%s was stopped", t.program)
+		return text, advice.Because(context.Cause(ctx), "", "%s was stopped", t.program)
 	}
 	if err != nil {
-		return text, &Error{What: fmt.Sprintf("%s: %v", line, err), Next: lastLines(text)}
+		return text, &advice.Error{What: fmt.Sprintf("%s: %v", line, err), Next: lastLines(text)}
 	}
 	return text, nil
 }
@@ -84,7 +86,7 @@ func (o Options) environment(names []string) ([]string, error) {
 }
 
 func missingVariable(name string) error {
-	return wrong("set it, or leave it out of the description of the packages", "the variable %s is not set", name)
+	return advice.Wrong("set it, or leave it out of the description of the packages", "the variable %s is not set", name)
 }
 
 // need gives the value of a variable that a description names.
@@ -159,7 +161,7 @@ type command struct {
 // newCommand takes the line and the variables of a description.
 func newCommand(line, env []string, secrets *Secrets, o Options) (*command, error) {
 	if line[0] == "" {
-		return nil, wrong("name the program first", "the command to sign with is empty")
+		return nil, advice.Wrong("name the program first", "the command to sign with is empty")
 	}
 	for _, name := range env {
 		value, err := o.need(name)
@@ -197,7 +199,7 @@ func fill(text string, values map[string]string) string {
 // check says whether the program of a command can be found. What it signs with shows only when it has signed.
 func (c *command) check(o Options) (signed Signed, err error) {
 	if _, err := exec.LookPath(c.line[0]); err != nil && !errors.Is(err, exec.ErrDot) {
-		return signed, because(err, installOwn, "%s is missing", c.line[0])
+		return signed, advice.Because(err, installOwn, "%s is missing", c.line[0])
 	}
 	if o.Test {
 		signed.Reasons = []string{"test signatures were asked for"}

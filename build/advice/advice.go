@@ -1,4 +1,6 @@
-package publish
+// Package advice is the error of the commands of collet that make things: what went wrong and where, why, and what a person can do
+// about it, in this order and in one line.
+package advice
 
 import "fmt"
 
@@ -23,12 +25,12 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// wrong is an Error without a cause.
-func wrong(next, what string, args ...any) error {
+// Wrong is an Error without a cause. What is formatted as fmt.Sprintf does.
+func Wrong(next, what string, args ...any) error {
 	return &Error{What: fmt.Sprintf(what, args...), Next: next}
 }
 
-// because is an Error with a cause.
-func because(err error, next, what string, args ...any) error {
+// Because is an Error with a cause.
+func Because(err error, next, what string, args ...any) error {
 	return &Error{What: fmt.Sprintf(what, args...), Next: next, Err: err}
 }
