@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"collet/build/pack/bundle"
+	"collet/build/pack/sign"
 	"collet/netproto"
 	"collet/netproto/release"
 )
@@ -70,10 +71,6 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	sums, err := takeSums(o.Out)
-	if err != nil {
-		return nil, err
-	}
 	m := &making{out: o.Out, work: work, report: o.Report, notes: o.Note}
 	s, err := p.signers(ctx, jobs, o.TestSigning)
 	if err != nil {
@@ -84,6 +81,10 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 	}
 	if m.composition, err = p.compose(ctx, filepath.Join(work, "composed"), wantedTargets(jobs), s); err != nil {
 		return nil, m.stopped(ctx, err)
+	}
+	sums, err := takeSums(o.Out) // from here on what it tells of is replaced
+	if err != nil {
+		return nil, err
 	}
 	if err := m.run(ctx, jobs, max(1, o.Jobs)); err != nil {
 		return nil, m.stopped(ctx, err)
@@ -257,6 +258,11 @@ func (m *making) file(name string, make func(out string) error) (Artefact, error
 	beside, err := os.ReadDir(dir) // signatures stand beside what they sign
 	if err != nil {
 		return a, err
+	}
+	for _, suffix := range []string{sign.ArmorSuffix, sign.CommandSuffix} { // an older one is that of other bytes
+		if err := os.Remove(filepath.Join(m.out, name+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return a, err
+		}
 	}
 	for _, e := range beside {
 		if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(m.out, e.Name())); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -18,7 +19,7 @@ import (
 // SumsFile has the SHA-256 of every file that was made, as sha256sum writes and checks it.
 const SumsFile = "SHA256SUMS"
 
-// maxSums is the largest SumsFile in bytes that is read.
+// maxSums is how many bytes of a SumsFile are read; a hundred thousand files fit.
 const maxSums = 16 << 20
 
 // sums are digests in hexadecimal, by file.
@@ -34,7 +35,7 @@ func takeSums(out string) (sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := bufio.NewScanner(f)
+	lines := bufio.NewScanner(io.LimitReader(f, maxSums))
 	lines.Buffer(nil, maxSums)
 	for lines.Scan() {
 		if hex, file, is := strings.Cut(lines.Text(), "  "); is {

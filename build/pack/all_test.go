@@ -262,9 +262,16 @@ func TestSumsGoOn(t *testing.T) {
 		}
 		return files
 	}
+	signature := filepath.Join(out, "Lathe-Client-macOS-arm64-1.4.2.app.zip.asc")
+	if err := os.WriteFile(signature, []byte("of other bytes"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	mac, release := "Lathe-Client-macOS-arm64-1.4.2.app.zip", "Lathe-Release-1.4.2/Resources/Core.zip"
 	if files := make("macOS-*"); !slices.Equal(files, []string{mac}) {
 		t.Errorf("first %v", files)
+	}
+	if _, err := os.Lstat(signature); err == nil {
+		t.Error("the signature of an older package is left beside the newer one")
 	}
 	if files := make("release"); !slices.Contains(files, mac) || !slices.Contains(files, release) {
 		t.Errorf("then %v", files)

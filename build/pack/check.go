@@ -95,10 +95,10 @@ func (c *checker) web(key, value string) {
 	}
 	u, err := url.Parse(value)
 	switch {
+	case err == nil && u.User != nil:
+		c.add(key, "take them out: everybody who has the package can read them", "has a user name or password")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		c.add(key, "want https://host/path", "%q is no web address", value)
-	case u.User != nil:
-		c.add(key, "take them out: everybody who has the package can read them", "has a user name or password")
 	}
 }
 
@@ -205,7 +205,7 @@ func (c *checker) near(name, full string) string {
 	return "build it first, or correct the path"
 }
 
-// folder is a name that systems which ignore case can't tell from others with the same one.
+// folded is a name that systems which ignore case can't tell from others with the same one.
 func folded(name string) string { return strings.ToLower(name) }
 
 // hasTarget reports whether the description has a target.

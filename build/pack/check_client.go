@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"collet/app/settings"
 	"collet/netproto/release"
@@ -89,7 +89,7 @@ func (c *checker) trustedRoot(value *string) {
 	if !c.path(key, value, aFile) {
 		return
 	}
-	data, err := os.ReadFile(*value)
+	data, err := readSome(*value, release.MaxRoot+1)
 	if err != nil {
 		c.add(key, "", "%s can't be read: %v", name, cause(err))
 		return
@@ -106,6 +106,10 @@ func (c *checker) trustedRoot(value *string) {
 	weak := c.p.Client.WeakRoot
 	if err := info.Check(release.Allow{Development: weak, SingleRoot: weak}); err != nil {
 		c.add(key, "make keys with collet keys init, or say weak-root = true while you try things out", "%v", err)
+	}
+	if info.Expires.Before(c.p.time) {
+		c.add(key, "renew it with collet keys rotate, and write it anew with collet keys export",
+			"%s expired on %s, before the packages' time", name, info.Expires.Format(time.DateOnly))
 	}
 	c.p.root = string(data)
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"collet/build/pack"
 	"collet/netproto/release"
@@ -100,9 +101,9 @@ func TestKindsOfValues(t *testing.T) {
 	}
 }
 
-// TestWeakRoot has the root of one person.
-func TestWeakRoot(t *testing.T) {
-	t.Parallel()
+// weakRoot is the root of one person with development keys, made at a time.
+func weakRoot(t *testing.T, now time.Time) string {
+	t.Helper()
 	var keys []*release.PrivateKey
 	plan := release.RootPlan{}
 	for _, role := range release.KeyRoles() {
@@ -112,13 +113,22 @@ func TestWeakRoot(t *testing.T) {
 		}
 		keys, plan[role] = append(keys, key), release.RolePlan{Keys: []release.PublicKey{key.Public()}, Threshold: 1}
 	}
-	repo, err := release.CreateRepo(releasetest.Store(t.TempDir()), plan, keys, release.RepoOptions{Allow: release.Allow{Development: true, SingleRoot: true}})
+	repo, err := release.CreateRepo(releasetest.Store(t.TempDir()), plan, keys, release.RepoOptions{
+		Now: func() time.Time { return now }, Allow: release.Allow{Development: true, SingleRoot: true},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(repo.Root())
+}
+
+// TestWeakRoot has the root of one person.
+func TestWeakRoot(t *testing.T) {
+	t.Parallel()
+	packed := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	file := workplace(t, good)
-	write(t, filepath.Dir(file), map[string]string{"root.json": string(repo.Root())})
-	_, err = pack.Load(file, env())
+	write(t, filepath.Dir(file), map[string]string{"root.json": weakRoot(t, packed)})
+	_, err := pack.Load(file, env())
 	if err == nil || !strings.Contains(err.Error(), "client.trusted-root: this root is not fit for players: 4 of its keys are development keys") {
 		t.Errorf("a weak root: %v", err)
 	}
@@ -126,6 +136,10 @@ func TestWeakRoot(t *testing.T) {
 	write(t, filepath.Dir(file), map[string]string{"collet.toml": text})
 	if _, err = pack.Load(file, env()); err != nil {
 		t.Errorf("a weak root that is meant: %v", err)
+	}
+	write(t, filepath.Dir(file), map[string]string{"root.json": weakRoot(t, packed.AddDate(-2, 0, 0))})
+	if _, err = pack.Load(file, env()); err == nil || !strings.Contains(err.Error(), "client.trusted-root: root.json expired on 2025-11-22, before the packages' time; renew it with collet keys rotate") {
+		t.Errorf("a root that has expired: %v", err)
 	}
 	write(t, filepath.Dir(file), map[string]string{"root.json": strings.Repeat(" ", release.MaxRoot+1)})
 	if _, err = pack.Load(file, env()); err == nil || !strings.Contains(err.Error(), "client.trusted-root: root.json is longer than") {

@@ -47,19 +47,24 @@ func Load(file string, getenv func(string) string) (*Project, error) {
 }
 
 func readDescription(file string) ([]byte, error) {
-	f, err := os.Open(file)
+	data, err := readSome(file, maxDescription+1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no %s: make one with collet pack init, or name it with --file", file)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxDescription+1))
 	if err == nil && len(data) > maxDescription {
 		err = fmt.Errorf("%s is longer than %d bytes: is it a description?", file, maxDescription)
 	}
 	return data, err
+}
+
+// readSome reads a file, of a longer one the first most bytes.
+func readSome(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // parse reads what fits the types and notes what does not. Where the file is no TOML, the whole of it is broken.
