@@ -292,7 +292,7 @@ func (h *host) rememberTrial(ctx context.Context, fault string) {
 	}
 	defer fsys.Close()
 	d, err := install.Open(ctx, install.Config{
-		FS: install.ProgramView(fsys), Names: install.ProgramNames(h.base, h.target.ProgramName("")), Log: h.log,
+		FS: install.ProgramView(fsys), Names: h.programNames(), Log: h.log,
 	})
 	if err == nil {
 		err = errors.Join(d.TrialFailed(fault, false), d.Close())

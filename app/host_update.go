@@ -73,6 +73,11 @@ func (h *host) hostFacts() hostFacts {
 	}
 }
 
+// programNames is how the install of this program is laid out. Releases have it under the name that it was packed with.
+func (h *host) programNames() install.Names {
+	return install.ProgramNames(h.base, h.packed.Name, h.target.ProgramName(""))
+}
+
 // openRenewal opens the install of this program. Without it the program stays as it is.
 func (h *host) openRenewal(ctx context.Context, fsys platform.FS) {
 	r := &h.renewal
@@ -87,7 +92,7 @@ func (h *host) openRenewal(ctx context.Context, fsys platform.FS) {
 		return
 	}
 	dir, err := install.Open(ctx, install.Config{
-		FS: install.ProgramView(fsys), Names: install.ProgramNames(h.base, h.target.ProgramName("")),
+		FS: install.ProgramView(fsys), Names: h.programNames(),
 		Log: h.log.With().Str("of", "host").Logger(), Verify: h.verify,
 	})
 	if err == nil && h.flags.Unblock {

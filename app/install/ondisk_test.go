@@ -71,7 +71,7 @@ func TestDocumentedNames(t *testing.T) {
 }
 
 func TestDocumentedProgram(t *testing.T) {
-	e := entry{Kind: module, Live: ProgramNames("Lathe", "").Library()}
+	e := entry{Kind: module, Live: ProgramNames("Lathe", "", "").Library()}
 	want := []string{e.Live, e.staged(), e.backup(), e.part(), programView{}.at(slotName(0))}
 	if got := firstCells(tables(t)["Of the program"]); !slices.Equal(got, want) {
 		t.Errorf("docs/ON-DISK.md has the names\n%q, the code\n%q", got, want)

@@ -21,9 +21,10 @@ import (
 // programDir holds all of the program's own transactions but its file; inside StateDir.
 const programDir = "host"
 
-// ProgramNames is how the install of a program called base+ext is laid out; ext is empty or ".exe".
-func ProgramNames(base, ext string) Names {
-	return Names{Runtime: base, Ext: ext, Program: true, Resources: "Resources", Cache: "Cache"}
+// ProgramNames is how the install of a program called base+ext is laid out; ext is empty or ".exe". server is the base name under
+// which a server keeps it, which a program that was renamed here has from its package; empty means the same.
+func ProgramNames(base, server, ext string) Names {
+	return Names{Runtime: base, Server: server, Ext: ext, Program: true, Resources: "Resources", Cache: "Cache"}
 }
 
 // ProgramView is the folder of a program as its own install sees it: the files of the program are where they are, and journal,

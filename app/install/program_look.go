@@ -19,7 +19,7 @@ type ProgramFound struct {
 // LookAtProgram tells how far updates of the program base+ext are, and changes nothing. found is false where there never was one.
 // The error is that of the disk.
 func LookAtProgram(fsys platform.FS, base, ext string) (p ProgramFound, found bool, err error) {
-	view, names := ProgramView(fsys), ProgramNames(base, ext)
+	view, names := ProgramView(fsys), ProgramNames(base, "", ext)
 	j, err := loadJournal(view, maxJournal)
 	if err != nil || j.Number == 0 {
 		return p, false, err

@@ -23,7 +23,7 @@ import (
 // openProgram opens the install of a program in a folder.
 func openProgram(fsys platform.FS, ext string) (*install.Dir, error) {
 	return install.Open(context.Background(), install.Config{
-		FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", ext), Log: zerolog.Nop(), Now: later,
+		FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ext), Log: zerolog.Nop(), Now: later,
 	})
 }
 
@@ -296,19 +296,21 @@ func TestSomebodyElsesProgramStays(t *testing.T) {
 // TestProgramNames: which file of an offer is the program, under a name of its own or that of a server.
 func TestProgramNames(t *testing.T) {
 	for _, test := range []struct {
-		base, ext, path string
-		role            release.Role
-		want            bool
+		base, server, ext, path string
+		role                    release.Role
+		want                    bool
 	}{
-		{"Lathe", "", "Lathe", release.Binary, true}, {"Lathe", "", "Lathe", release.Resource, false},
-		{"Lathe", "", "Lathe.so", release.Binary, false}, {"Lathe", "", "Lathe.exe", release.Binary, false},
-		{"Lathe", ".exe", "Lathe.exe", release.Binary, true}, {"Lathe", ".exe", "Lathe.exe.pdb", release.Binary, false},
-		{"Lathe", ".exe", "Lathe", release.Binary, false}, {"Lathe", ".exe", "Lathe.pdb", release.Binary, false},
-		{"MyAlt", ".exe", "Lathe.exe", release.Binary, false}, {"MyAlt", ".exe", "MyAlt.exe", release.Binary, true},
-		{"Lathe", "", "sub/Lathe", release.Binary, false}, {"game-1.2", "", "game-1.2", release.Binary, true},
+		{"Lathe", "", "", "Lathe", release.Binary, true}, {"Lathe", "", "", "Lathe", release.Resource, false},
+		{"Lathe", "", "", "Lathe.so", release.Binary, false}, {"Lathe", "", "", "Lathe.exe", release.Binary, false},
+		{"Lathe", "", ".exe", "Lathe.exe", release.Binary, true}, {"Lathe", "", ".exe", "Lathe.exe.pdb", release.Binary, false},
+		{"Lathe", "", ".exe", "Lathe", release.Binary, false}, {"Lathe", "", ".exe", "Lathe.pdb", release.Binary, false},
+		{"MyAlt", "", ".exe", "Lathe.exe", release.Binary, false}, {"MyAlt", "", ".exe", "MyAlt.exe", release.Binary, true},
+		{"MyAlt", "Lathe", ".exe", "Lathe.exe", release.Binary, true}, {"MyAlt", "Lathe", ".exe", "MyAlt.exe", release.Binary, false},
+		{"MyAlt", "Lathe", "", "Lathe", release.Binary, true}, {"MyAlt", "Lathe", "", "Lathe.so", release.Binary, false},
+		{"Lathe", "", "", "sub/Lathe", release.Binary, false}, {"game-1.2", "", "", "game-1.2", release.Binary, true},
 	} {
 		d, err := install.Open(context.Background(), install.Config{
-			FS: install.ProgramView(newFolder(t).open()), Names: install.ProgramNames(test.base, test.ext), Log: zerolog.Nop(),
+			FS: install.ProgramView(newFolder(t).open()), Names: install.ProgramNames(test.base, test.server, test.ext), Log: zerolog.Nop(),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -379,7 +379,7 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 	} = d
 	if c.whole {
 		own, err := install.Open(ctx, install.Config{
-			FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", ""), Log: zerolog.Nop(), Now: later,
+			FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ""), Log: zerolog.Nop(), Now: later,
 		})
 		if err != nil {
 			return r, err
