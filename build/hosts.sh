@@ -90,8 +90,9 @@ game() {
 	rm -r "$folder/.modules"
 	cp assets/icon.png "$folder/"
 	bin=$(cd "$bin" && pwd)
+	version=$(sed -n 's/^#define GAME_COMPATIBILITY "\(.*\)".*/\1/p' runtime/sample/game/module.c)
 	cd "$folder"
-	[ -e collet.toml ] || "$bin/collet" pack init .
+	[ -e collet.toml ] || "$bin/collet" pack init --compatibility "$version" .
 	"$bin/collet" pack check
 	"$bin/collet" pack all
 }

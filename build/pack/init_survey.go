@@ -23,6 +23,7 @@ type Survey struct {
 	Icon, Splash   string
 	TrustedRoot    string
 	ServerSettings string
+	Compatibility  string // of the module, which only somebody who knows it can tell; empty: an example is written
 	Packs          []Pack
 	Targets        []Target
 	Programs       []Program

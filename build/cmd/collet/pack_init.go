@@ -15,8 +15,10 @@ import (
 
 // packInitCommand is `collet pack init`.
 type packInitCommand struct {
-	Dir  string `arg:"" default:"." placeholder:"DIR" help:"The project's folder (default: ${default})."`
-	Name string `group:"what" placeholder:"NAME" help:"The game's name in files and folders (default: that of the folder)."`
+	Dir string `arg:"" default:"." placeholder:"DIR" help:"The project's folder (default: ${default})."`
+
+	Name          string `group:"what" placeholder:"NAME" help:"The game's name in files and folders (default: that of the folder)."`
+	Compatibility string `group:"what" placeholder:"VERSION" help:"The compatibility version that the module says of itself, for the server."`
 }
 
 // Help is what --help adds to the flags.
@@ -38,6 +40,7 @@ func (p packInitCommand) Run(c console) error {
 	if p.Name != "" {
 		found.Name = p.Name
 	}
+	found.Compatibility = p.Compatibility
 	text, err := found.Text(rand.Reader, time.Now())
 	if err != nil {
 		return err
@@ -90,6 +93,9 @@ func tellFound(out io.Writer, s pack.Survey) {
 		if one.name != "" {
 			fmt.Fprintf(out, "  %s: %s\n", one.what, one.name)
 		}
+	}
+	if len(s.Programs) > 0 && s.ServerSettings == "" && s.Compatibility == "" {
+		fmt.Fprintln(out, "  server.compatibility is an example: put in what the module says of itself")
 	}
 	if len(s.Targets) == 0 {
 		fmt.Fprintln(out, "  no programs that can be packed: the targets in it are examples")
