@@ -96,11 +96,15 @@ func (d *Dir) swapNow(ctx context.Context) error {
 
 // missed lists companions that are what they were: they are best effort, and the set is what is really there.
 func (d *Dir) missed(ctx context.Context) (names []string, err error) {
+	inherits := d.ways().inherits
 	for _, e := range d.journal.lists.Files {
 		if e.Kind != companion || e.Repair {
 			continue
 		}
 		seen, err := d.content(ctx, e.Live, e.Digest, e.Old)
+		if err == nil && seen == Absent && !e.gone() && !e.Old.IsZero() && !inherits[e.Live] {
+			seen, err = d.putBack(ctx, e)
+		}
 		if platform.IsUnreadable(err) {
 			continue
 		}
@@ -112,6 +116,19 @@ func (d *Dir) missed(ctx context.Context) (names []string, err error) {
 		}
 	}
 	return names, nil
+}
+
+// putBack brings back what a companion was. Where names can't be exchanged the old one leaves first, and then the new one
+// may be held, as by a virus scanner. It tells what is live then.
+func (d *Dir) putBack(ctx context.Context, e entry) (Content, error) {
+	there, err := d.content(ctx, e.backup(), e.Digest, e.Old)
+	if err != nil || there != Previous {
+		return Absent, err
+	}
+	if err := d.perform([]Step{{Place, e.backup(), e.Live, true}}); err != nil {
+		return Absent, err
+	}
+	return d.content(ctx, e.Live, e.Digest, e.Old)
 }
 
 // changes reports whether the transaction leads to another set, and does not only mend this one. What was missed changes

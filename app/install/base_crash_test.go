@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ func (o ordeal) counts(disk *faultfs.Disk, own platform.FS) (set, error) {
 	upper, s := disk.Files(), set{}
 	listed := func(pack string) bool { return true }
 	if name != "" {
-		_, rel, _ := strings.Cut(name, install.StateDir)
+		_, rel, _ := strings.Cut(filepath.ToSlash(name), install.StateDir)
 		text := upper[install.StateDir+rel]
 		listed = func(pack string) bool { return strings.Contains("\n"+text, "\n"+pack+"\n") }
 	}

@@ -30,7 +30,7 @@ func TestHeldFile(t *testing.T) {
 			_, got := s.on(t, fsys)
 			fault := wantFault(t, err.Name, got, update.LockedFile)
 			var held *install.HeldError
-			if !fault.Transient || !strings.HasSuffix(fault.Subject, "Resources/A.zip") || !errors.As(got, &held) {
+			if !fault.Transient || fault.Subject != fsys.Path("Resources/A.zip") || !errors.As(got, &held) {
 				t.Errorf("%s: %+v", err.Name, fault)
 			}
 			fsys.Heal()

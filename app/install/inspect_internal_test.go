@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -485,31 +487,31 @@ func TestRehearsal(t *testing.T) {
 	steps := []struct {
 		what string
 		do   func() error
-		want string // error text; empty: none
+		want error
 		tree string
 	}{
-		{"exchange", func() error { return view.Exchange("a", "f/b") }, "", `a "B" f f/b "A"`},
-		{"rename over", func() error { return view.Rename("f/b", "a") }, "", `a "A" f`},
-		{"gone", func() error { return view.Rename("f/b", "a") }, "not exist", `a "A" f`},
-		{"over a folder", func() error { return view.Rename("a", "f") }, "directory", `a "A" f`},
-		{"into nothing", func() error { return view.Rename("a", "g/a") }, "no such file", `a "A" f`},
-		{"mkdir", func() error { return view.MkdirAll("g/h", 0o755) }, "", `a "A" f g g/h`},
-		{"mkdir over a file", func() error { return view.MkdirAll("a/h", 0o755) }, "not a directory", `a "A" f g g/h`},
-		{"into it", func() error { return view.Rename("a", "g/h/c") }, "", `f g g/h g/h/c "A"`},
-		{"remove a full folder", func() error { return view.Remove("g/h") }, "not empty", `f g g/h g/h/c "A"`},
-		{"remove", func() error { return view.Remove("f") }, "", `g g/h g/h/c "A"`},
-		{"remove nothing", func() error { return view.Remove("f") }, "not exist", `g g/h g/h/c "A"`},
-		{"exchange with nothing", func() error { return view.Exchange("f", "g/h/c") }, "not exist", `g g/h g/h/c "A"`},
-		{"write", func() error { return platform.WriteFile(view, "g/d", []byte("abcd")) }, "", `g g/d "abcd" g/h g/h/c "A"`},
-		{"change", func() error { return changeIn(view, "g/d", 2, "XYZ") }, "", `g g/d "abXYZ" g/h g/h/c "A"`},
-		{"change what is on the disk", func() error { return changeIn(view, "g/h/c", 3, "!") }, "", `g g/d "abXYZ" g/h g/h/c "A\x00\x00!"`},
-		{"open nothing", func() error { _, err := view.OpenFile("f", os.O_RDONLY, 0); return err }, "not exist", `g g/d "abXYZ" g/h g/h/c "A\x00\x00!"`},
-		{"list a file", func() error { _, err := view.ReadDir("g/d"); return err }, "not a directory", `g g/d "abXYZ" g/h g/h/c "A\x00\x00!"`},
+		{"exchange", func() error { return view.Exchange("a", "f/b") }, nil, `a "B" f f/b "A"`},
+		{"rename over", func() error { return view.Rename("f/b", "a") }, nil, `a "A" f`},
+		{"gone", func() error { return view.Rename("f/b", "a") }, fs.ErrNotExist, `a "A" f`},
+		{"over a folder", func() error { return view.Rename("a", "f") }, syscall.EISDIR, `a "A" f`},
+		{"into nothing", func() error { return view.Rename("a", "g/a") }, fs.ErrNotExist, `a "A" f`},
+		{"mkdir", func() error { return view.MkdirAll("g/h", 0o755) }, nil, `a "A" f g g/h`},
+		{"mkdir over a file", func() error { return view.MkdirAll("a/h", 0o755) }, syscall.ENOTDIR, `a "A" f g g/h`},
+		{"into it", func() error { return view.Rename("a", "g/h/c") }, nil, `f g g/h g/h/c "A"`},
+		{"remove a full folder", func() error { return view.Remove("g/h") }, syscall.ENOTEMPTY, `f g g/h g/h/c "A"`},
+		{"remove", func() error { return view.Remove("f") }, nil, `g g/h g/h/c "A"`},
+		{"remove nothing", func() error { return view.Remove("f") }, fs.ErrNotExist, `g g/h g/h/c "A"`},
+		{"exchange with nothing", func() error { return view.Exchange("f", "g/h/c") }, fs.ErrNotExist, `g g/h g/h/c "A"`},
+		{"write", func() error { return platform.WriteFile(view, "g/d", []byte("abcd")) }, nil, `g g/d "abcd" g/h g/h/c "A"`},
+		{"change", func() error { return changeIn(view, "g/d", 2, "XYZ") }, nil, `g g/d "abXYZ" g/h g/h/c "A"`},
+		{"change what is on the disk", func() error { return changeIn(view, "g/h/c", 3, "!") }, nil, `g g/d "abXYZ" g/h g/h/c "A\x00\x00!"`},
+		{"open nothing", func() error { _, err := view.OpenFile("f", os.O_RDONLY, 0); return err }, fs.ErrNotExist, `g g/d "abXYZ" g/h g/h/c "A\x00\x00!"`},
+		{"list a file", func() error { _, err := view.ReadDir("g/d"); return err }, syscall.ENOTDIR, `g g/d "abXYZ" g/h g/h/c "A\x00\x00!"`},
 	}
 	for _, s := range steps {
 		err := s.do()
-		if (err == nil) != (s.want == "") || err != nil && !strings.Contains(err.Error(), s.want) {
-			t.Errorf("%s: %v, want %q", s.what, err, s.want)
+		if !errors.Is(err, s.want) {
+			t.Errorf("%s: %v, want %v", s.what, err, s.want)
 		}
 		got := tree(t, view, false)
 		got = strings.Join(strings.Fields(strings.NewReplacer(" d---------", "", " ----------", "").Replace(got)), " ")

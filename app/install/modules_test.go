@@ -221,19 +221,41 @@ func TestHostSymbolsOnlyWhereThereAreNone(t *testing.T) {
 	f.want("kept", "Lathe.pdb=symbols Lathe.so=two")
 }
 
-// TestCompanionsAreBestEffort can't replace one, and swaps the module all the same.
+// TestCompanionsAreBestEffort can't replace one, and swaps the module all the same. The old one stays, or comes back.
 func TestCompanionsAreBestEffort(t *testing.T) {
+	taken := refuse("rename", "Lathe.so.pdb-staging Lathe.so.pdb", fs.ErrPermission)
+	for name, held := range map[string][]rule{
+		"exchange":  {taken, refuse("exchange", "* Lathe.so.pdb", fs.ErrPermission)},
+		"two moves": {taken, noExchange()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("Lathe.so", "one")
+			f.write("Lathe.so.pdb", "old")
+			s := start{mode: update.Binaries, blobs: binaries("Lathe.so", "two", "Lathe.so.pdb", "new")}
+			if _, err := s.on(t, watch(f.open(), held...)); err != nil {
+				t.Fatal(err)
+			}
+			f.want("swapped", "Lathe.so=two Lathe.so.bak=one Lathe.so.pdb=old Lathe.so.pdb-staging=new")
+			s.must(f).want(t, "next", "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written")
+			f.want("caught up", "Lathe.so=two Lathe.so.bak=one Lathe.so.pdb=new")
+		})
+	}
+}
+
+// TestCompanionThatCanNotComeBack: the set goes on without symbols, and those of the way back are kept.
+func TestCompanionThatCanNotComeBack(t *testing.T) {
 	f := newFolder(t)
-	f.write("Lathe.so", "one")
-	f.write("Lathe.so.pdb", "old")
-	s := start{mode: update.Binaries, blobs: binaries("Lathe.so", "two", "Lathe.so.pdb", "new")}
-	held := []rule{refuse("rename", "* Lathe.so.pdb", fs.ErrPermission), refuse("exchange", "* Lathe.so.pdb", fs.ErrPermission)}
-	if _, err := s.on(t, watch(f.open(), held...)); err != nil {
+	set := func(version string) start {
+		return start{mode: update.Binaries, blobs: binaries("Lathe.so", "module "+version, "Lathe.so.pdb", "symbols "+version)}
+	}
+	set("1").confirmed().must(f)
+	if _, err := set("2").on(t, watch(f.open(), noExchange(), refuse("rename", "* Lathe.so.pdb", fs.ErrPermission))); err != nil {
 		t.Fatal(err)
 	}
-	f.want("swapped", "Lathe.so=two Lathe.so.bak=one Lathe.so.pdb=old Lathe.so.pdb-staging=new")
-	s.must(f).want(t, "next", "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written")
-	f.want("caught up", "Lathe.so=two Lathe.so.bak=one Lathe.so.pdb=new")
+	wantFiles(t, "held", f, "Lathe.so", "module 2", "Lathe.so.pdb", "", ".collet/previous/Lathe.so.pdb", "symbols 1")
+	start{idle: true, fails: 2}.must(f)
+	wantFiles(t, "back", f, "Lathe.so", "module 1", "Lathe.so.pdb", "symbols 1")
 }
 
 // TestPromoteFailsAndIsRetried is a module that a virus scanner holds: the retry fetches nothing.

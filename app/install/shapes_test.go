@@ -125,29 +125,39 @@ func TestOurFoldersOfAnotherShape(t *testing.T) {
 	}
 }
 
-// TestWayBackFromTheMiddle: prepared bytes vanish when names were exchanged already, and what they gave way to still waits
-// where the new files had been. The way back finds it there.
+// TestWayBackFromTheMiddle: prepared bytes vanish when the swap has begun. Where names were exchanged, what they gave way to
+// still waits where the new files had been, and the way back finds it there.
 func TestWayBackFromTheMiddle(t *testing.T) {
 	set := func(version string, more ...string) start {
 		return all(binaries("Lathe.so", "module "+version, "Lathe.so.pdb", "symbols "+version), packs("A.zip", "a"+version), packs(more...))
 	}
-	for name, byHand := range map[string]string{"no backup by hand": "", "over a backup made by hand": "by hand"} {
+	exchanged := []string{"Lathe.so", "module 2", "Lathe.so-staging", "module 1", "Resources/A.zip", "a2", "Resources/~A.zip", "a1"}
+	moved := []string{"Lathe.so", "module 2", "Lathe.so.bak", "module 1", "Resources/A.zip", "a2", ".collet/previous/Resources/A.zip", "a1"}
+	stop := refuse("rename", "* Resources/B.zip", errStopped)
+	for name, test := range map[string]struct {
+		byHand  string
+		rules   []rule
+		stopped []string
+	}{
+		"exchange/no backup by hand": {"", []rule{stop}, exchanged}, "exchange/over a backup made by hand": {"by hand", []rule{stop}, exchanged},
+		"two moves/no backup by hand":          {"", []rule{stop, noExchange()}, moved},
+		"two moves/over a backup made by hand": {"by hand", []rule{stop, noExchange()}, moved},
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder(t)
 			set("1").confirmed().must(f)
-			if byHand != "" {
-				f.write("Lathe.so.bak", byHand)
+			if test.byHand != "" {
+				f.write("Lathe.so.bak", test.byHand)
 			}
-			stopped := watch(f.open(), refuse("rename", "* Resources/B.zip", errStopped))
-			if _, err := set("2", "B.zip", "b").on(t, stopped); err == nil {
+			if _, err := set("2", "B.zip", "b").on(t, watch(f.open(), test.rules...)); err == nil {
 				t.Fatal("swapped")
 			}
-			wantFiles(t, "stopped", f, "Lathe.so", "module 2", "Lathe.so-staging", "module 1", "Resources/A.zip", "a2", "Resources/~A.zip", "a1")
+			wantFiles(t, "stopped", f, test.stopped...)
 			f.remove("Resources/~B.zip")
 			d := f.mustOpen()
 			wantState(t, d, install.RolledBack, false)
 			wantFiles(t, "back", f, "Lathe.so", "module 1", "Lathe.so.pdb", "symbols 1", "Resources/A.zip", "a1", "Lathe.so-staging", "",
-				"Recycler/yours-2/Lathe.so.bak", byHand)
+				"Recycler/yours-2/Lathe.so.bak", test.byHand)
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
 			}
