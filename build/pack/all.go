@@ -52,7 +52,7 @@ const workPrefix = ".collet-pack-"
 func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err error) {
 	jobs, err := p.plan(o)
 	if err == nil {
-		err = possible(jobs)
+		err = errors.Join(possible(jobs), p.outside(o.Out))
 	}
 	if err != nil {
 		return nil, err

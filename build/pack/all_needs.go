@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -41,6 +42,20 @@ func possible(jobs []job) error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// outside refuses a folder for packages that lies in one that packs are made of: the next run would pack them, too.
+func (p *Project) outside(out string) error {
+	full, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	for _, k := range p.Resources.Packs {
+		if rel, err := filepath.Rel(k.From, full); err == nil && filepath.IsLocal(rel) {
+			return fmt.Errorf("%s lies in %s, of which the pack %s is made; choose another folder for packages with --out", out, k.From, k.Name)
+		}
+	}
+	return nil
 }
 
 // stopped is an error that ended a call of Make, with what there is now.

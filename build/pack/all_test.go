@@ -218,6 +218,18 @@ func TestOnly(t *testing.T) {
 	}
 }
 
+// TestOutOfPacks refuses to put packages where the next run would pack them.
+func TestOutOfPacks(t *testing.T) {
+	p := kit(t, nil)
+	out := filepath.Join(p.Dir, "core", "packages")
+	if _, err := p.Make(t.Context(), everything(out)); err == nil || !strings.Contains(err.Error(), "of which the pack Core is made") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("something was made")
+	}
+}
+
 // TestInterrupted stops after the first artefact: what is complete stays, nothing else does, and no digests are told.
 func TestInterrupted(t *testing.T) {
 	out := t.TempDir()
