@@ -17,9 +17,12 @@ import (
 	"fyne.io/fyne/v2/driver/desktop"
 
 	"collet"
+	"collet/app/splash/lasting"
 	"collet/app/update"
 	"collet/assets"
 )
+
+func init() { lasting.Read() }
 
 // ErrNoWindow says that there is no way to open a window here: no display, no graphics, or a program that was built
 // without a window. What can be done without one still can.

@@ -10,7 +10,6 @@ import (
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/driver/desktop"
-	"fyne.io/fyne/v2/driver/software"
 	"fyne.io/fyne/v2/test"
 	"fyne.io/fyne/v2/theme"
 
@@ -28,9 +27,6 @@ func stageWith(t *testing.T, language string, picture image.Image) (*screen, fyn
 	t.Helper()
 	a := test.NewTempApp(t)
 	a.Settings().SetTheme(newLook())
-	// The toolkit's caches look at the clock when something is painted. Where the last painting is more than a minute ago, the
-	// next one throws away what was made in between, layout included.
-	software.NewCanvas().Capture()
 	s := newScreen("Ember Reach", picture, assets.TextsFor(language), actions{
 		cancel: func() {}, logTail: func() string { return sampleLog }, report: func() string { return "report" },
 		copy: func(string) {}, open: func(string) error { return nil },
