@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +145,24 @@ func TestWeakRoot(t *testing.T) {
 	write(t, filepath.Dir(file), map[string]string{"root.json": strings.Repeat(" ", release.MaxRoot+1)})
 	if _, err = pack.Load(file, env()); err == nil || !strings.Contains(err.Error(), "client.trusted-root: root.json is longer than") {
 		t.Errorf("a long root: %v", err)
+	}
+}
+
+// TestInstallersOfOneProcessor: clients for other processors are packed as archives, and somebody has to want them.
+func TestInstallersOfOneProcessor(t *testing.T) {
+	t.Parallel()
+	const arm = "Windows-arm64"
+	text := good + "[[target]]\nname = \"" + arm + "\"\nhost = \"out/windows/client.exe\"\nmodule = \"out/windows/game.dll\"\nno-symbols = true\n"
+	p, err := pack.Load(workplace(t, text), env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if arm, x64 := p.Formats(arm), p.Formats("Windows-win64"); !slices.Equal(arm, []string{"zip"}) || !slices.Equal(x64, []string{"zip", "nsis", "msi"}) {
+		t.Errorf("%v and %v", arm, x64)
+	}
+	got := mistakes(t, strings.Replace(text, `["zip", "nsis", "msi"]`, `["nsis"]`, 1))
+	if len(got) != 1 || !strings.Contains(got[0], `windows.formats: installers are made for Windows-win64 only, and there are clients for Windows-arm64; add "zip"`) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -52,6 +52,11 @@ func (c *checker) windows() {
 	w := &c.p.Windows
 	w.Formats = orDefault(w.Formats, "zip")
 	c.words("windows.formats", w.Formats, windowsFormats)
+	for _, t := range c.p.Targets {
+		if isWindows(t.Name) && t.Host != "" && len(w.Formats) > 0 && len(c.p.Formats(netproto.Target(t.Name))) == 0 {
+			c.add("windows.formats", `add "zip"`, "installers are made for %s only, and there are clients for %s", installable, t.Name)
+		}
+	}
 	w.UpgradeCode = strings.ToUpper(w.UpgradeCode)
 	c.upgradeCode(w)
 	w.Scope = cmp.Or(w.Scope, ScopeAsk)

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"slices"
 	"time"
 
 	"collet/build/pack/bundle"
@@ -70,11 +71,14 @@ func (p *Project) Build(target netproto.Target, base string) (Build, bool) {
 	return Build{}, false
 }
 
+// installable is the target that installers for Windows are made for; clients for other processors are packed as archives.
+const installable netproto.Target = "Windows-win64"
+
 // Formats are those in which clients for a target are packed.
 func (p *Project) Formats(target netproto.Target) []string {
 	switch target.System() {
 	case netproto.Windows:
-		return p.Windows.Formats
+		return slices.DeleteFunc(slices.Clone(p.Windows.Formats), func(f string) bool { return f != "zip" && target != installable })
 	case netproto.Linux:
 		return p.Linux.Formats
 	case netproto.MacOS:
