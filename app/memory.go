@@ -9,7 +9,7 @@ import (
 const (
 	// fastStart is how long the collector of garbage stands back after the start, and fastMemory how many bytes the program may
 	// have meanwhile before it works after all. Reading what is installed takes a quarter less time so, and the bound of 64 MB
-	// (issue 5, benchmarks) keeps its distance.
+	// of the benchmarks keeps its distance.
 	fastStart  = 2 * time.Second
 	fastMemory = 40 << 20
 )

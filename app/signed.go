@@ -26,7 +26,7 @@ const (
 	// maxRootFile is the largest trusted root in bytes that is read.
 	maxRootFile = settings.MaxRoot
 	// defaultOfflineAfter is how long a player waits before the installed game starts without an answer, where updates come
-	// as signed releases: longer, and it feels broken (issue 5, item 6).
+	// as signed releases: longer, and it feels broken.
 	defaultOfflineAfter = 3 * time.Second
 	// releaseFolder holds what is kept of releases between starts, in the cache folder.
 	releaseFolder = "release"

@@ -92,7 +92,11 @@ game() {
 	bin=$(cd "$bin" && pwd)
 	version=$(sed -n 's/^#define GAME_COMPATIBILITY "\(.*\)".*/\1/p' runtime/sample/game/module.c)
 	cd "$folder"
-	[ -e collet.toml ] || "$bin/collet" pack init --compatibility "$version" .
+	if [ -e collet.toml ]; then
+		say "$folder/collet.toml stays as it is; remove it to have what was built since in a new one"
+	else
+		"$bin/collet" pack init --compatibility "$version" .
+	fi
 	"$bin/collet" pack check
 	"$bin/collet" pack all
 }

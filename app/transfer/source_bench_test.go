@@ -18,7 +18,7 @@ import (
 	"collet/platform/faultfs"
 )
 
-// manyFiles is how many files a set has about which there is nothing to do (issue 5, benchmarks).
+// manyFiles is how many files a set has about which there is nothing to do.
 const manyFiles = 10_000
 
 // crowd is a release of many files, and an install on a real disk that has them.
@@ -133,7 +133,7 @@ func TestNothingToDo(t *testing.T) {
 }
 
 // BenchmarkNothingToDo compares a start that finds 10 000 files in order with a bare walk over them, on a line without delay
-// and on one of 20 ms. allowed is 1.5 walks and two round trips (issue 5, benchmarks).
+// and on one of 20 ms. allowed is 1.5 walks and two round trips.
 func BenchmarkNothingToDo(b *testing.B) {
 	c := newCrowd(b, manyFiles)
 	c.start(b)
