@@ -33,6 +33,9 @@ func later() time.Time { return time.Now().Add(time.Hour) }
 // runsWithoutInodes reports whether the system's Lstat tells neither inode nor its time.
 func runsWithoutInodes() bool { return runtime.GOOS != "linux" && runtime.GOOS != "darwin" }
 
+// runsWithoutExchange reports whether the system has no call that exchanges two names.
+func runsWithoutExchange() bool { return runtime.GOOS == "windows" }
+
 // blob is a file that the server offers.
 type blob struct {
 	path    string
