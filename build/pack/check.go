@@ -23,6 +23,7 @@ type checker struct {
 	getenv func(string) string
 	root   string // Project.Dir without symbolic links
 	rooms  map[string]room
+	icon   int64 // see iconSize
 }
 
 func newChecker(p *Project, l *ledger, getenv func(string) string) *checker {

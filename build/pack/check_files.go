@@ -145,12 +145,12 @@ func (c *checker) files(key string, t *Target, target netproto.Target) {
 	windows := target.System() == netproto.Windows
 	if c.path(key+".host", &t.Host, aFile) {
 		c.format(key+".host", t.Host, target)
-		c.splashFits(key+".host", t.Host)
+		c.picturesFit(key+".host", t.Host)
 	}
 	if c.path(key+".module", &t.Module, aFile) {
 		c.extension(key+".module", t.Module, target.LibraryExt())
 		c.format(key+".module", t.Module, target)
-		c.splashFits(key+".module", t.Module)
+		c.picturesFit(key+".module", t.Module)
 	}
 	for name, pdb := range map[string]*string{".host-pdb": &t.HostPDB, ".module-pdb": &t.ModulePDB} {
 		if *pdb != "" && !windows {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"collet/build/pack/icon"
 	"collet/runtime/area"
 )
 
@@ -39,24 +40,41 @@ func (c *checker) capacity(key, file string, program []byte, kind area.Kind) int
 	return a.Capacity
 }
 
-// splashFits checks that a program has room for the splash.
-func (c *checker) splashFits(key, file string) {
+// picturesFit checks that a program has room for icon and splash.
+func (c *checker) picturesFit(key, file string) {
 	r := c.roomOf(key, file)
-	info, err := os.Stat(c.p.Game.Splash)
-	if c.p.Game.Splash == "" || err != nil || r.resources == 0 {
+	if r.resources == 0 {
 		return
 	}
-	if most := int64(r.resources - zipFrame); info.Size() > most {
-		c.add("game.splash", "make it smaller, or build the programs with a larger area", "has %d bytes, of which %s has room for %d", info.Size(), filepath.Base(file), most)
+	const larger = "or build the programs with a larger area"
+	left := int64(r.resources-2*zipFrame) - c.iconSize()
+	info, err := os.Stat(c.p.Game.Splash)
+	switch name := filepath.Base(file); {
+	case left < 0:
+		c.add("game.icon", "take a simpler picture, "+larger, "has %d bytes as windows show it, for which %s has no room", c.iconSize(), name)
+	case c.p.Game.Splash != "" && err == nil && info.Size() > left:
+		c.add("game.splash", "make it smaller, "+larger, "has %d bytes, of which %s has room for %d beside the icon", info.Size(), name, left)
 	}
+}
+
+// iconSize is how many bytes the icon has that goes into programs beside the splash; 0 where there is none that can be read.
+func (c *checker) iconSize() int64 {
+	if c.icon == 0 && !c.isBroken("game.icon") {
+		pictures, _ := icon.Scale(c.p.Game.Icon, iconSide) // what is wrong with it is told elsewhere
+		for _, p := range pictures {
+			c.icon += int64(len(p.PNG))
+		}
+	}
+	return c.icon
 }
 
 // configFits checks that the programs of a build have room for its settings.
 func (c *checker) configFits(b Build) {
 	for _, file := range []string{b.Host, b.Module} {
-		if r := c.rooms[file]; r.config > 0 && len(b.Config) > r.config {
+		size := area.Contents{Config: b.Config, Name: b.Base}.Size(area.Config)
+		if r := c.rooms[file]; r.config > 0 && size > r.config {
 			c.add("client", "shorten them, or build the programs with a larger area; the trusted root is most of it",
-				"the settings of %s have %d bytes, of which %s has room for %d", b.Base, len(b.Config), filepath.Base(file), r.config)
+				"the settings of %s have %d bytes, of which %s has room for %d", b.Base, size, filepath.Base(file), r.config)
 		}
 	}
 }

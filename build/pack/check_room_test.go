@@ -1,6 +1,10 @@
 package pack_test
 
 import (
+	"bytes"
+	"image"
+	"image/png"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,7 +38,7 @@ func TestRoom(t *testing.T) {
 	}{
 		"enough":          {fillable(30_000, 20_000), noise, ""},
 		"splash":          {fillable(15_000, 20_000), noise, "game.splash: has "},
-		"splash's frame":  {fillable(20_000, 20_000), picture(t, 640, 360) + strings.Repeat("x", 20_000-100-len(picture(t, 640, 360))), "of which client has room for 19850; make it smaller"},
+		"splash's frames": {fillable(20_000, 20_000), picture(t, 640, 360) + strings.Repeat("x", 20_000-100-len(picture(t, 640, 360))), " beside the icon; make it smaller, or build"},
 		"settings":        {fillable(30_000, 1_000), noise, "client: the settings of Lathe have "},
 		"packaged":        {string(filled), noise, "target[0].host: client is packaged already; name the file that the build made"},
 		"no areas at all": {"host", noise, ""},
@@ -47,5 +51,23 @@ func TestRoom(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestRoomForIcon has a picture that is no smaller for being a PNG.
+func TestRoomForIcon(t *testing.T) {
+	t.Parallel()
+	noise := image.NewNRGBA(image.Rect(0, 0, 256, 256))
+	for i, r := 0, rand.New(rand.NewPCG(1, 2)); i < len(noise.Pix); i++ {
+		noise.Pix[i] = byte(r.Uint32())
+	}
+	var icon bytes.Buffer
+	if err := png.Encode(&icon, noise); err != nil {
+		t.Fatal(err)
+	}
+	file := workplace(t, good)
+	write(t, filepath.Dir(file), map[string]string{"out/linux/client": fillable(100_000, 20_000), "art/icon.png": icon.String()})
+	if _, err := pack.Load(file, env()); err == nil || !strings.Contains(err.Error(), "game.icon: has ") || !strings.Contains(err.Error(), "for which client has no room; take a simpler picture") {
+		t.Errorf("%v", err)
 	}
 }

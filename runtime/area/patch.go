@@ -105,11 +105,11 @@ func plan(program []byte, c Contents) ([]write, error) {
 		for _, kind := range Kinds {
 			a, err := Find(program[part.from:part.to], kind)
 			if err != nil {
-				return nil, withWanted(err, c.size(kind))
+				return nil, withWanted(err, c.Size(kind))
 			}
 			filled := c.fill(a)
 			if filled == nil {
-				return nil, &Error{Kind: kind, Wanted: c.size(kind), Capacity: a.Capacity, Err: ErrTooLong}
+				return nil, &Error{Kind: kind, Wanted: c.Size(kind), Capacity: a.Capacity, Err: ErrTooLong}
 			}
 			writes = append(writes, write{part.from + a.Offset, filled})
 		}
@@ -147,8 +147,8 @@ func programs(program []byte) ([]span, error) {
 	return parts, nil
 }
 
-// size is how many bytes an area needs for its contents.
-func (c Contents) size(kind Kind) int {
+// Size is how many bytes an area needs for its contents, with what packaging adds to them.
+func (c Contents) Size(kind Kind) int {
 	switch kind {
 	case Resources:
 		return lengthSize + len(c.Resources)
@@ -161,7 +161,7 @@ func (c Contents) size(kind Kind) int {
 
 // fill makes the bytes of a whole area; nil where they don't fit.
 func (c Contents) fill(a Area) []byte {
-	if c.size(a.Kind) > a.Capacity {
+	if c.Size(a.Kind) > a.Capacity {
 		return nil
 	}
 	b := make([]byte, 0, a.Capacity)
@@ -180,19 +180,19 @@ func (c Contents) fill(a Area) []byte {
 // check refuses what could be written but not read back.
 func (c Contents) check() error {
 	refuse := func(kind Kind, detail string) error {
-		return &Error{Kind: kind, Wanted: c.size(kind), Err: ErrContent, Detail: detail}
+		return &Error{Kind: kind, Wanted: c.Size(kind), Err: ErrContent, Detail: detail}
 	}
 	switch fault := checkName(c.Name); {
 	case len(c.Name) > MaxName:
-		return &Error{Kind: Name, Wanted: c.size(Name), Capacity: NameSize, Err: ErrTooLong}
+		return &Error{Kind: Name, Wanted: c.Size(Name), Capacity: NameSize, Err: ErrTooLong}
 	case fault != "":
 		return refuse(Name, fault)
 	case len(c.Config) > MaxConfig:
-		return &Error{Kind: Config, Wanted: c.size(Config), Err: ErrTooLong}
+		return &Error{Kind: Config, Wanted: c.Size(Config), Err: ErrTooLong}
 	case !utf8.ValidString(c.Config) || strings.ContainsRune(c.Config, 0):
 		return refuse(Config, "settings are UTF-8 without zeros")
 	case len(c.Resources) > MaxProgram:
-		return &Error{Kind: Resources, Wanted: c.size(Resources), Err: ErrTooLong}
+		return &Error{Kind: Resources, Wanted: c.Size(Resources), Err: ErrTooLong}
 	}
 	return nil
 }
