@@ -321,7 +321,7 @@ func (h *host) syncOnly(ctx context.Context, f front) ended {
 	if compatibility == "" && h.signed.announces() {
 		meta, err := h.startChild(ctx, f)
 		h.dropChild()
-		if err != nil {
+		if err != nil && !h.bare(err) {
 			return h.noModule(err)
 		}
 		compatibility = meta.CompatibilityVersion

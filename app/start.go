@@ -9,6 +9,7 @@ import (
 
 	"collet/app/install"
 	"collet/app/update"
+	"collet/netproto"
 	"collet/platform"
 	"collet/runtime/abi"
 )
@@ -96,20 +97,24 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 	}
 	for range maxRounds {
 		meta, err := h.startChild(ctx, f)
-		if err != nil {
+		bare := h.bare(err)
+		if err != nil && !bare {
 			return h.noModule(err)
 		}
-		h.loaded = true
+		h.loaded = !bare
 		if h.offline {
 			f.Note(h.texts.Get("note.offline"))
 			return h.run(ctx)
 		}
+		missing := err
 		status, err := h.update(ctx, f, meta.CompatibilityVersion)
 		switch {
 		case err != nil:
 			return failed(err)
 		case h.renewal.due != "":
 			return ended{outcome: update.ResourcesReady}
+		case bare && (status.HeldBack || isReady(status.Outcome) && h.dir.State() != install.Prepared):
+			return h.noModule(missing)
 		case status.HeldBack:
 			f.Note(h.texts.Get("note.heldback"))
 			if !h.hasPacks() {
@@ -119,7 +124,7 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:
 			h.proveTrial(ctx)
 			return h.play(ctx, f)
-		case h.offlineNow(status):
+		case h.offlineNow(status) && !bare:
 			f.Note(h.texts.Get("note.unreachable"))
 			return h.run(ctx)
 		case status.Outcome != update.BinariesStaged && status.Outcome != update.ResourcesReady:
@@ -226,23 +231,44 @@ func (h *host) startChild(ctx context.Context, f front) (abi.Metadata, error) {
 	if h.swapped {
 		return meta, err
 	}
-	h.log.Warn().Err(err).Str("file", c.path).Msg("module not loaded; the built-in client stands in")
-	f.Note(h.texts.Get("note.embedded", "file", filepath.Base(c.path)))
 	h.dropChild()
 	meta, fallback := h.startEmbedded(ctx)
 	if fallback != nil {
 		return meta, fmt.Errorf("%w; and the built-in client: %w", err, fallback)
 	}
+	h.log.Warn().Err(err).Str("file", c.path).Msg("module not loaded; the built-in client stands in")
+	f.Note(h.texts.Get("note.embedded", "file", filepath.Base(c.path)))
 	return meta, nil
 }
 
-// startEmbedded starts the client that is linked into this program.
+// errForeign says that this program was packaged for one game and has another one's client built in.
+var errForeign = errors.New("the client that is built into this program is another game's")
+
+// startEmbedded starts the client that is linked into this program, unless it is another game's than the one that the program
+// was packaged for.
 func (h *host) startEmbedded(ctx context.Context) (abi.Metadata, error) {
 	meta, err := h.startRole(ctx, "embedded", "")
+	if err == nil && isForeign(meta.RuntimeName, h.packed.Name) {
+		h.dropChild()
+		h.meta = abi.Metadata{}
+		return h.meta, fmt.Errorf("%w: it is %s, and this is %s", errForeign, meta.RuntimeName, h.packed.Name)
+	}
 	if err == nil {
 		err = h.wrongVersion(meta)
 	}
 	return meta, err
+}
+
+// isForeign reports whether a built-in client is no variant of what a program was packaged as; packaged is empty if it was not.
+func isForeign(builtIn, packaged string) bool {
+	_, ours := netproto.ParseVariant(builtIn, packaged)
+	return packaged != "" && !ours
+}
+
+// bare reports whether there is nothing of this game to start, and a server may have it: then none is asked for a version, and
+// the module comes as an update does.
+func (h *host) bare(err error) bool {
+	return errors.Is(err, errForeign) && !h.offline && !h.flags.ForceEmbeddedRuntime && h.flags.ClientLibPath == ""
 }
 
 // wrongVersion enforces --ClientLibCompatibilityVersion. Without it no module is measured by this host's own version: a
