@@ -109,7 +109,7 @@ func TestHookGoneWrong(t *testing.T) {
 func TestHookSecrets(t *testing.T) {
 	const token = "very-secret token"
 	t.Setenv("OTHERS_SECRET", "hidden from it")
-	env := environment{"TOKEN": token}
+	env := environment{"TOKEN": token, "HTTPS_PROXY": "http://ada:way-past-the-gate@proxy.example.org:8080"}
 	script := `echo "token $TOKEN"; printf %s "user:$TOKEN" | base64; echo "others: $OTHERS_SECRET."; curl -q "https://x/?t=very-secret+token" 2>/dev/null
 		env >&2; exit 1`
 	a, log, _ := hook(t, script, env, nil)
@@ -118,7 +118,7 @@ func TestHookSecrets(t *testing.T) {
 		t.Fatal("it was taken")
 	}
 	for where, text := range map[string]string{"error": err.Error(), "log": log.String()} {
-		for _, form := range []string{token, "very-secret+token", "hidden from it", strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(token)), "=")} {
+		for _, form := range []string{token, "very-secret+token", "hidden from it", "way-past-the-gate", strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(token)), "=")} {
 			if strings.Contains(text, form) {
 				t.Errorf("the %s shows %q:\n%s", where, form, text)
 			}

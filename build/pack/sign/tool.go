@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -48,6 +49,7 @@ func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, err
 	if err != nil {
 		return "", err
 	}
+	o.hideProxies(secrets)
 	var out tail
 	cmd := exec.CommandContext(ctx, path, t.args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &out, outputGrace
@@ -83,6 +85,21 @@ func (o Options) environment(names []string) ([]string, error) {
 		env = append(env, name+"="+value)
 	}
 	return env, nil
+}
+
+// hideProxies makes secrets of the passwords that the addresses of proxies hold: tools get these variables, too.
+func (o Options) hideProxies(secrets *Secrets) {
+	for _, name := range usual {
+		value, there := o.look(name)
+		if secrets == nil || !there || !strings.HasSuffix(strings.ToLower(name), "_proxy") {
+			continue
+		}
+		if u, err := url.Parse(value); err == nil && u.User != nil {
+			if password, has := u.User.Password(); has {
+				secrets.Add(password)
+			}
+		}
+	}
 }
 
 func missingVariable(name string) error {
