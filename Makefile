@@ -22,12 +22,12 @@ run: setup build ## build everything, then play an update through: server, splas
 # The soak waits for two minutes: it begins first, beside as many packages as there are processors.
 AT_ONCE = $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 # Long enumerations, of which the race detector is shown a part; without it they are tried whole.
-LONG := StoppedAnywhere|PowerCuts|EveryCallFailsOnce|InspectEverywhere|BaseCrash|KeepsItsPromises|TestTraces|TestCrash$$|CrashMutants|TestStandardFolders$$|Keyring|KeyFiles|LargestListing|DamagedMetadata|NoTwoForms|DamagedAnywhere|OfAnything|FormFollows|ManyWays|Histories|UnchangedBench|SequelsStaySmall|TestChanges|TestLargePatch|EstimateCountsChanges|SequelsWithChanges|Lifecycle|PlayerAhead|TestWindow$$|OnWindows
+LONG := StoppedAnywhere|PowerCuts|EveryCallFailsOnce|InspectEverywhere|BaseCrash|KeepsItsPromises|TestTraces|TestCrash$$|CrashMutants|TestStandardFolders$$|Keyring|KeyFiles|LargestListing|DamagedMetadata|NoTwoForms|DamagedAnywhere|OfAnything|FormFollows|ManyWays|Histories|UnchangedBench|SequelsStaySmall|TestChanges|TestLargePatch|EstimateCountsChanges|SequelsWithChanges|Lifecycle|PlayerAhead|TestWindow$$|OnWindows|PackedClient
 # Every program that ends under the race detector would sleep for a second.
 test: export GORACE := atexit_sleep_ms=10
 test: setup gofmt vet cross-windows cross-darwin ## format, vet (also for Windows and macOS) and all tests, with the race detector
 	$(GO) test -race -shuffle=on -vet=off -timeout 20m -p $(AT_ONCE) $(FLAGS) ./build/soak ./...
-	$(GO) test -vet=off $(FLAGS) -run '$(LONG)' ./app/install ./app/transfer ./build/compatgen ./build/pack/linux ./build/pack/windows ./build/publish ./build/qa ./netproto ./netproto/release ./platform/faultfs
+	$(GO) test -vet=off $(FLAGS) -run '$(LONG)' ./app/install ./app/transfer ./build/cmd/collet ./build/compatgen ./build/pack/linux ./build/pack/windows ./build/publish ./build/qa ./netproto ./netproto/release ./platform/faultfs
 
 build: ## the three programs and two releases of the sample game's module, into bin/
 	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app

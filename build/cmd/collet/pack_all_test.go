@@ -151,8 +151,17 @@ func play(t *testing.T, dir string) string {
 	return string(said)
 }
 
+// packsPrograms skips what packs real programs where that would take minutes.
+func packsPrograms(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("packs real programs, which takes the race detector minutes; make test runs this without it")
+	}
+}
+
 // TestPackedClientFindsItsServer packs both, starts both, and nothing is downloaded.
 func TestPackedClientFindsItsServer(t *testing.T) {
+	packsPrograms(t)
 	address := freeAddress(t)
 	project, out, place := packProject(t, fmt.Sprintf("[client]\nserver = %q\n", address)), t.TempDir(), t.TempDir()
 	said := succeed(t, "pack", "all", "--file", filepath.Join(project, "collet.toml"), "--out", out)
@@ -217,6 +226,7 @@ func startServer(t *testing.T, dir, address string) (log func() string) {
 // TestPackedClientTakesPublishedRelease publishes the folder that comes with the packages. A client from the same packages leads it
 // back to the root in its program, and fetches the lists alone, although it would take a newer program, too.
 func TestPackedClientTakesPublishedRelease(t *testing.T) {
+	packsPrograms(t)
 	place := t.TempDir()
 	var sent atomic.Int64
 	files := http.FileServer(http.Dir(filepath.Join(place, "release")))
