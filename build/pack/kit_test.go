@@ -18,17 +18,7 @@ import (
 // A kit is a project whose programs are real: compiled here, with areas, and for Windows with symbols. Its description takes
 // everything that there is on this machine.
 
-const kitGame = `
-[game]
-name = "Lathe"
-nice-name = "The Lathe"
-id = "org.example.lathe"
-version = "1.4.2"
-publisher = "Example Games"
-maintainer = "Example Games <games@example.org>"
-summary = "Turning wood among the stars"
-homepage = "https://lathe.example.org"
-icon = "icon.png"
+const kitGame = game + `icon = "icon.png"
 splash = "splash.png"
 uri-scheme = "lathe"
 time = 2026-11-22T12:00:00Z

@@ -16,8 +16,8 @@ import (
 	"collet/netproto/releasetest"
 )
 
-// good is a description without mistakes that uses much of what there is.
-const good = `
+// game is how descriptions of these tests begin.
+const game = `
 [game]
 name = "Lathe"
 nice-name = "The Lathe"
@@ -27,7 +27,10 @@ publisher = "Example Games"
 maintainer = "Example Games <games@example.org>"
 summary = "Turning wood among the stars"
 homepage = "https://lathe.example.org"
-icon = "art/icon.png"
+`
+
+// good is a description without mistakes that uses much of what there is.
+const good = game + `icon = "art/icon.png"
 splash = "art/splash.png"
 uri-scheme = "lathe"
 categories = ["Game", "Simulation"]
