@@ -30,16 +30,16 @@ func TestForeign(t *testing.T) {
 func TestBare(t *testing.T) {
 	foreign := fmt.Errorf("no module; and the built-in client: %w: it is Lathe", errForeign)
 	for name, test := range map[string]struct {
-		host host
+		host *host
 		err  error
 		want bool
 	}{
-		"nothing of this game":   {host{}, foreign, true},
-		"no fault":               {host{}, nil, false},
-		"another fault":          {host{}, supervise.ErrTooLong, false},
-		"nobody to ask":          {host{offline: true}, foreign, false},
-		"the built-in one alone": {host{flags: flags{ForceEmbeddedRuntime: true}}, foreign, false},
-		"one module alone":       {host{flags: flags{ClientLibPath: "x"}}, foreign, false},
+		"nothing of this game":   {&host{}, foreign, true},
+		"no fault":               {&host{}, nil, false},
+		"another fault":          {&host{}, supervise.ErrTooLong, false},
+		"nobody to ask":          {&host{offline: true}, foreign, false},
+		"the built-in one alone": {&host{flags: flags{ForceEmbeddedRuntime: true}}, foreign, false},
+		"one module alone":       {&host{flags: flags{ClientLibPath: "x"}}, foreign, false},
 	} {
 		if got := test.host.bare(test.err); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
