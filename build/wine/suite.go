@@ -34,7 +34,7 @@ func Compile(ctx context.Context, output string, args ...string) error {
 }
 
 // ClientFlags are those of every build of the client for Windows: the bindings to OpenGL that it contains take minutes to
-// compile, and other flags would compile them again. build/hosts.sh has the same.
+// compile, and other flags would compile them again. A test holds build/hosts.sh to them.
 var ClientFlags = []string{"-buildvcs=false", "-trimpath", "-ldflags", "-s -w -H=windowsgui"}
 
 // BuildClient builds the client with its window. dir is a folder of the module.
