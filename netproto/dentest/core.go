@@ -59,7 +59,6 @@ type Core struct {
 
 	oldest int // number of queue[0], or the next one
 	queue  []*outgoing
-	acked  [NumberSpace]bool // numbers that were acknowledged on any lap
 
 	expected  int    // next number to deliver
 	delivered uint64 // how many were delivered in all
@@ -240,17 +239,14 @@ func (c *Core) ack(now time.Time, n int, code byte) {
 		if o.number != n {
 			continue
 		}
-		switch {
-		case !o.sent && c.acked[n]:
-			c.journal.note(NoteLateAck, "#%d", n)
-		case !o.sent:
+		if !o.sent {
 			c.journal.violate("2.3", "ack of number %d, which was never sent", n)
 		}
 		if code != 0 {
 			c.transmit(now, o)
 			return
 		}
-		o.done, c.acked[n] = true, true
+		o.done = true
 		c.advance(now)
 		return
 	}

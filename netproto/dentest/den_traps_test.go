@@ -86,12 +86,7 @@ func TestDenTrapNumbersModulo65535(t *testing.T) {
 	p := denServes(t, dentest.ProxyOptions{Quiet: true}, nil)
 	ctx := within(t, 2*time.Minute)
 	drawn := make(chan error, 1)
-	go func() { drawn <- p.draw(ctx, 0, n) }()
-	go p.ref.Do(func(now time.Time, core *dentest.Core) {
-		for i := range n {
-			core.Send(now, fmt.Append(nil, i))
-		}
-	})
+	go func() { drawn <- p.drawPortions(ctx, n) }()
 	must(t, p.pour(ctx, 0, n))
 	p.whole(t, n)
 	must(t, <-drawn)

@@ -88,7 +88,6 @@ const (
 	NoteOutside         = "outside window"    // dropped without ack (2.4)
 	NoteUnknownCommand  = "unknown command"   // ignored (2.1)
 	NoteUnknownMessage  = "unknown message"   // ignored (3.1)
-	NoteLateAck         = "late ack"          // the second ack of a resent number, which finds the message of the next lap (2.3)
 	NoteRepeatedRequest = "repeated request"  // a connectionRequest of a known address, ignored (2.2)
 	NoteLinkRefused     = "link refused"      // answered linkDown (2.7)
 	NoteUpdateLost      = "update lost"       // a linkUpdate for a link that is not up (2.7)
