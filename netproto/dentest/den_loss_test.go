@@ -17,6 +17,7 @@ func bad(delay time.Duration) dentest.Impairment {
 // TestDenTrapTwoLapsUnderLoss sends more than two laps to a reference receiver on a bad network. Every resend plants a
 // copy and every doubled datagram does; nothing may come twice, change or be missing.
 func TestDenTrapTwoLapsUnderLoss(t *testing.T) {
+	laps(t)
 	if testing.Short() {
 		t.Skip("two laps take a while")
 	}

@@ -96,6 +96,7 @@ func TestDenTrapNumbersModulo65535(t *testing.T) {
 // TestDenTrapStoredDuplicate: an ack of number 100 is lost. Whatever our sender does, message 65635 arrives genuine, and
 // nothing arrives twice.
 func TestDenTrapStoredDuplicate(t *testing.T) {
+	laps(t)
 	for _, number := range []int{0, 100, 65534} {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			const n = 65535 + 700
@@ -122,6 +123,7 @@ func TestDenTrapLostAckAtTheEnd(t *testing.T) {
 // TestDenTrapLostAcksNearTheWrap: acks of the last numbers before the wrap, and of the first behind it, are lost; the
 // reference no longer acknowledges resends there, so only later acks can tell (2.4).
 func TestDenTrapLostAcksNearTheWrap(t *testing.T) {
+	laps(t)
 	for _, numbers := range [][]int{{65530}, {65534}, {65526, 65528, 65530, 65532, 65534}, {0, 3}, {65533, 65534, 0, 1}} {
 		t.Run(fmt.Sprint(numbers), func(t *testing.T) {
 			var rules []dentest.Rule
@@ -148,6 +150,7 @@ func TestDenTrapLostAcksNearTheWrap(t *testing.T) {
 
 // TestDenTrapBurstEndsAtTheWrap: a burst ends just before the wrap and its last acks are lost; nothing follows.
 func TestDenTrapBurstEndsAtTheWrap(t *testing.T) {
+	laps(t)
 	for _, last := range []int{65525, 65530, 65534} {
 		t.Run(fmt.Sprint(last), func(t *testing.T) {
 			p := denServes(t, dentest.ProxyOptions{Rules: []dentest.Rule{dentest.Drop(dentest.AckOf(last), dentest.Toward(dentest.ToServer)).Times(1)}}, nil)
@@ -161,6 +164,7 @@ func TestDenTrapBurstEndsAtTheWrap(t *testing.T) {
 
 // TestDen42_3_OldDuplicates: copies of old numbers are acknowledged, never stored and never delivered again (4.2 #3).
 func TestDen42_3_OldDuplicates(t *testing.T) {
+	laps(t)
 	var rules []dentest.Rule
 	for _, n := range []int{5, 100, 65520, 65530, 65534} {
 		rules = append(rules, dentest.Repeat(20*time.Millisecond, dentest.Numbered(n), dentest.Toward(dentest.ToClient)).Times(1))

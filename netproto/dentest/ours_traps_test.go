@@ -41,6 +41,7 @@ func TestDeskTrapNumbersModulo65535(t *testing.T) {
 // TestDeskTrapStoredDuplicates passes a lap while acks get lost: the copies that our own resends plant come out one lap
 // later, among the data of other files.
 func TestDeskTrapStoredDuplicates(t *testing.T) {
+	laps(t)
 	if testing.Short() {
 		t.Skip("a lap is 89 MB")
 	}

@@ -96,25 +96,38 @@ func (s *synchronisation) stats() SyncStats {
 }
 
 // issue asks for the block hashes of files of equal size and other hash. Answers that arrive meanwhile are lost on the
-// released server (4.2 #4).
+// released server (4.2 #4): here that happens where asking takes time, and never because the machine is busy.
 func (s *synchronisation) issue(ours []File) {
+	busy := s.d.server.options.IssueTime
 	var ask []string
-	s.d.conn.Do(func(time.Time, *Core) {
+	s.d.conn.Do(func(now time.Time, core *Core) {
+		s.phase = phaseIssuing
 		for _, f := range ours {
 			if their, there := s.theirs[f.Path]; there && their.Size == f.Size && their.Hash != f.Hash {
 				ask = append(ask, f.Path)
 				s.hashing[f.Path] = nil
 			}
 		}
-		s.phase = phaseIssuing
-	})
-	for _, path := range ask {
-		s.d.conn.Send(Build(RequestFileHashes, path, s.d.server.options.BlockSize))
-		if s.d.server.options.IssueTime > 0 {
-			time.Sleep(s.d.server.options.IssueTime)
+		if busy == 0 {
+			for _, path := range ask {
+				s.request(now, path)
+			}
+			s.phase = phaseHashes
 		}
+	})
+	if busy == 0 {
+		return
+	}
+	for _, path := range ask {
+		s.d.conn.Do(func(now time.Time, _ *Core) { s.request(now, path) })
+		time.Sleep(busy)
 	}
 	s.d.conn.Do(func(time.Time, *Core) { s.phase = phaseHashes })
+}
+
+// request asks for the hashes of one file.
+func (s *synchronisation) request(now time.Time, path string) {
+	s.d.core.Send(now, Build(RequestFileHashes, path, s.d.server.options.BlockSize))
 }
 
 func (s *synchronisation) allHashed() bool {
