@@ -70,8 +70,8 @@ func (c *checker) iconSize() int64 {
 
 // configFits checks that the programs of a build have room for its settings.
 func (c *checker) configFits(b Build) {
+	size := area.Contents{Config: b.Config, Name: b.Base}.Size(area.Config)
 	for _, file := range []string{b.Host, b.Module} {
-		size := area.Contents{Config: b.Config, Name: b.Base}.Size(area.Config)
 		if r := c.rooms[file]; r.config > 0 && size > r.config {
 			c.add("client", "shorten them, or build the programs with a larger area; the trusted root is most of it",
 				"the settings of %s have %d bytes, of which %s has room for %d", b.Base, size, filepath.Base(file), r.config)

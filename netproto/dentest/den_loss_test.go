@@ -90,12 +90,8 @@ func TestDenReceivesUnderLoss(t *testing.T) {
 	for seed := range uint64(2) {
 		p := denConnects(t, dentest.ProxyOptions{Seed: seed + 3, ToServer: bad(time.Millisecond), ToClient: bad(time.Millisecond)}, nil)
 		const n = 1000
-		p.ref.Do(func(now time.Time, core *dentest.Core) {
-			for i := range n {
-				core.Send(now, fmt.Append(nil, i))
-			}
-			core.Send(now, make([]byte, 50_000))
-		})
+		p.send(0, n)
+		p.ref.Send(make([]byte, 50_000))
 		ctx := within(t, time.Minute)
 		must(t, p.draw(ctx, 0, n))
 		m, err := p.den.Receive(ctx)

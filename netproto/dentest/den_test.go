@@ -96,6 +96,15 @@ func (p *pairing) pour(ctx context.Context, i, j int) error {
 	return p.den.Flush(ctx)
 }
 
+// send has the reference peer queue messages i to j-1 at once, each its number as text.
+func (p *pairing) send(i, j int) {
+	p.ref.Do(func(now time.Time, core *dentest.Core) {
+		for ; i < j; i++ {
+			core.Send(now, fmt.Append(nil, i))
+		}
+	})
+}
+
 // draw reads messages i to j-1 on our side and checks them.
 func (p *pairing) draw(ctx context.Context, i, j int) error {
 	for ; i < j; i++ {
@@ -116,11 +125,7 @@ func (p *pairing) drawPortions(ctx context.Context, n int) error {
 	const portion = 10_000
 	for i := 0; i < n; i += portion {
 		end := min(i+portion, n)
-		p.ref.Do(func(now time.Time, core *dentest.Core) {
-			for k := i; k < end; k++ {
-				core.Send(now, fmt.Append(nil, k))
-			}
-		})
+		p.send(i, end)
 		if err := p.draw(ctx, i, end); err != nil {
 			return err
 		}

@@ -175,11 +175,7 @@ func TestDen42_3_OldDuplicates(t *testing.T) {
 	drawn := make(chan error, 1)
 	go func() { drawn <- p.draw(ctx, 0, n) }()
 	for i := 0; i < n; i += 10 { // in bursts, so that copies come while the receiver is near
-		p.ref.Do(func(now time.Time, core *dentest.Core) {
-			for k := i; k < min(i+10, n); k++ {
-				core.Send(now, fmt.Append(nil, k))
-			}
-		})
+		p.send(i, min(i+10, n))
 		for pending := 100; pending > 50; {
 			p.ref.Do(func(_ time.Time, core *dentest.Core) { pending = core.Pending() })
 		}

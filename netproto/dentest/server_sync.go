@@ -100,7 +100,7 @@ func (s *synchronisation) stats() SyncStats {
 func (s *synchronisation) issue(ours []File) {
 	busy := s.d.server.options.IssueTime
 	var ask []string
-	s.d.conn.Do(func(now time.Time, core *Core) {
+	s.d.conn.Do(func(now time.Time, _ *Core) {
 		s.phase = phaseIssuing
 		for _, f := range ours {
 			if their, there := s.theirs[f.Path]; there && their.Size == f.Size && their.Hash != f.Hash {
