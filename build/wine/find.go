@@ -14,8 +14,8 @@ var ErrMissing = errors.New("can't run Windows programs")
 
 // tools are the programs that this package calls, and the Debian packages that they come with.
 var tools = []struct{ command, debian string }{
-	{"wine", "wine wine64"},
-	{"wineserver", "wine wine64"},
+	{"wine", "wine wine64 wine64-preloader"},
+	{"wineserver", "wine wine64 wine64-preloader"},
 	{Compiler, "gcc-mingw-w64-x86-64"},
 }
 

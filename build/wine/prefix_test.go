@@ -123,17 +123,7 @@ func TestPrefixesDoNotMeet(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(second.Drive(), "mine")); err == nil {
 		t.Error("both have the same drive")
 	}
-	stays := first.Command(t.Context(), exe, "stay")
-	out, err := stays.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stays.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	stays := stay(t, first, exe)
 	if err := second.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -149,6 +139,38 @@ func TestPrefixesDoNotMeet(t *testing.T) {
 	if said := run(t, first, exe, "where"); said == "" {
 		t.Error("nothing runs after a stop")
 	}
+}
+
+// TestPreloader: programs are started by Wine's preloader, which keeps their heap from the address where Windows has what all
+// programs share. Without it one start in thousands ends with code 1 and says nothing; setup.sh installs it.
+func TestPreloader(t *testing.T) {
+	p, exe := wine.For(t, wine.Options{}), program(t)
+	stays := stay(t, p, exe)
+	loader, err := os.Readlink("/proc/" + strconv.Itoa(stays.Process.Pid) + "/exe")
+	if err != nil || !strings.Contains(filepath.Base(loader), "preloader") {
+		t.Errorf("it was loaded by %q, %v; on Debian: apt-get install wine64-preloader", loader, err)
+	}
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+	stays.Wait() // stopped
+}
+
+// stay starts a program and returns when it runs.
+func stay(t *testing.T, p *wine.Prefix, exe string) *exec.Cmd {
+	t.Helper()
+	cmd := p.Command(t.Context(), exe, "stay")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
 }
 
 // ended is closed when a process is a process no more, or a dead one that nobody waited for.

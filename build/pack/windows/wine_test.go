@@ -173,24 +173,20 @@ func (c *computer) uninstallKey() string {
 	return c.root() + `\Software\Microsoft\Windows\CurrentVersion\Uninstall\org.example.lathe`
 }
 
-// value reads the registry; an empty name is the key's own value. What is not there is empty, and asked for three times: on a
-// busy machine reg was seen to answer nothing, once.
+// value reads the registry; an empty name is the key's own value. What is not there is empty.
 func (c *computer) value(key, name string) string {
 	c.t.Helper()
 	args := []string{"query", key, "/v", name}
 	if name == "" {
 		args = []string{"query", key, "/ve"}
 	}
-	for range 3 {
-		said, err := c.Run(c.t.Context(), "reg", args...)
-		for _, kind := range []string{"REG_SZ", "REG_EXPAND_SZ", "REG_DWORD"} {
-			if _, text, found := strings.Cut(said, kind); err == nil && found {
-				return strings.TrimSpace(text)
-			}
+	said, err := c.Run(c.t.Context(), "reg", args...)
+	for _, kind := range []string{"REG_SZ", "REG_EXPAND_SZ", "REG_DWORD"} {
+		if _, text, found := strings.Cut(said, kind); err == nil && found {
+			return strings.TrimSpace(text)
 		}
-		c.t.Logf("reg %q said %q, %v", args, said, err)
-		time.Sleep(time.Second)
 	}
+	c.t.Logf("reg %q said %q, %v", args, said, err)
 	return ""
 }
 
