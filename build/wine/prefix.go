@@ -187,8 +187,10 @@ func (p *Prefix) Environ() []string {
 		return strings.HasPrefix(name, "WINE") || name == "HOME" || strings.HasPrefix(name, "XDG_") && p.screen == nil ||
 			p.screen == nil && (name == "DISPLAY" || name == "WAYLAND_DISPLAY")
 	})
-	// No offer to download Mono or Gecko, and no entries in the menus of this machine.
-	env = append(env, "WINEPREFIX="+p.dir, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=;winemenubuilder.exe=d", "HOME="+p.homeDir())
+	// No offer to download Mono or Gecko, and no entries in the menus of this machine. Names of files that are not ASCII exist only
+	// where the locale's character set has them.
+	env = append(env, "WINEPREFIX="+p.dir, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=;winemenubuilder.exe=d", "HOME="+p.homeDir(),
+		"LC_ALL=C.UTF-8")
 	return append(env, p.env...)
 }
 

@@ -85,6 +85,7 @@ func run(t *testing.T, p *wine.Prefix, program string, args ...string) string {
 
 // TestPrograms runs programs in a prefix of their own.
 func TestPrograms(t *testing.T) {
+	t.Setenv("LC_ALL", "C") // whatever the locale is, files may have any name
 	exe := program(t)
 	p := wine.For(t, wine.Options{Env: []string{"COLLET_GREETING=hello"}})
 
@@ -98,7 +99,7 @@ func TestPrograms(t *testing.T) {
 	if said := run(t, p, exe, "remove"); said != "<nil> <nil> <nil>\ntrue" {
 		t.Errorf("removing files: %s", said)
 	}
-	beside := filepath.Join(t.TempDir(), "a file")
+	beside := filepath.Join(t.TempDir(), "a Schlüssel 鍵")
 	if said := run(t, p, exe, "write", wine.Windows(beside)); said != "<nil>" {
 		t.Errorf("writing to %s: %s", wine.Windows(beside), said)
 	}

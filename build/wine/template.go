@@ -24,7 +24,7 @@ var stub []byte
 
 const (
 	// form counts how a template is made; another number makes a new one.
-	form = "1"
+	form = "2"
 	// lockPoll is how often a lock that another process holds is tried.
 	lockPoll = 100 * time.Millisecond
 	// makingLimit is how long the making of a template may take; it is 15 s on an idle machine.
