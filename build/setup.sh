@@ -22,9 +22,10 @@ corpus_packages="npm tar zip"
 # What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen; and the browser
 # that the server's dashboard is tested in.
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-utils strace chromium"
-# What builds programs for other systems and runs those for Windows; what makes packages, signs them and reads them back. Without
-# its preloader, one start of Wine in thousands finds its own heap where Windows keeps what all programs share, and ends with code 1.
-other_systems="gcc-mingw-w64-x86-64 wine wine64 wine64-preloader gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
+# What builds programs for other systems, reads our headers as C++, and runs programs for Windows; what makes packages, signs them
+# and reads them back. Without its preloader, one start of Wine in thousands finds its own heap where Windows keeps what all
+# programs share, and ends with code 1.
+other_systems="g++ gcc-mingw-w64-x86-64 wine wine64 wine64-preloader gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
 package_tools="nsis wixl msitools osslsigncode minisign gnupg openssh-client openssl rpm cpio zip unzip zstd lintian man-db
 desktop-file-utils appstream squashfs-tools icnsutils python3"
 # What a client for Linux-arm64 links against, on a machine of another kind.

@@ -212,7 +212,8 @@ int main(void) {
 				continue
 			}
 			put(t, folder, map[string]string{"client_runtime.h": abi.Header, "main.c": program})
-			args := append(compiler[1:len(compiler):len(compiler)], "-Wall", "-Wextra", "-Wpedantic", "-Werror", `-DCOLLET_BUILD_ID="b1"`, `-DCOLLET_BUILD_BRANCH="main"`, "-DCOLLET_BUILD_PATCH=3", "-o", "program", "main.c")
+			args := append([]string{"-Wall", "-Wextra", "-Wpedantic", "-Werror"}, compiler[1:]...) // clang's -Wextra asks again for what was taken out before it
+			args = append(args, `-DCOLLET_BUILD_ID="b1"`, `-DCOLLET_BUILD_BRANCH="main"`, "-DCOLLET_BUILD_PATCH=3", "-o", "program", "main.c")
 			cmd := exec.CommandContext(t.Context(), compiler[0], args...)
 			cmd.Dir = folder
 			if said, err := cmd.CombinedOutput(); err != nil {

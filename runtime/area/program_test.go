@@ -94,30 +94,30 @@ func TestNative(t *testing.T) {
 	}
 	source, include := filepath.Join("testdata", "program.c"), "-I"+filepath.Join("..", "abi")
 	strict := []string{"-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DPROGRAM", include}
-	builds := map[string]func(output string) *exec.Cmd{
-		"C": func(output string) *exec.Cmd {
+	builds := map[string]func(t *testing.T, output string) *exec.Cmd{
+		"C": func(t *testing.T, output string) *exec.Cmd {
 			return tool(t, "cc", append(strict, "-std=c11", "-o", output, source)...)
 		},
-		"C++": func(output string) *exec.Cmd {
+		"C++": func(t *testing.T, output string) *exec.Cmd {
 			return tool(t, "g++", append(strict, "-std=c++11", "-o", output, "-x", "c++", source)...)
 		},
-		"C, nothing optimised": func(output string) *exec.Cmd {
+		"C, nothing optimised": func(t *testing.T, output string) *exec.Cmd {
 			return tool(t, "cc", append(strict, "-O0", "-std=c11", "-o", output, source)...)
 		},
-		"clang, all optimised": func(output string) *exec.Cmd {
+		"clang, all optimised": func(t *testing.T, output string) *exec.Cmd {
 			return tool(t, "clang", append(strict, "-O3", "-flto", "-fuse-ld=lld", "-Wl,--gc-sections", "-std=c11", "-o", output, source)...)
 		},
-		"Go": func(output string) *exec.Cmd {
+		"Go": func(t *testing.T, output string) *exec.Cmd {
 			return tool(t, "go", "build", "-trimpath", "-buildvcs=false", "-o", output, "./testdata/program")
 		},
-		"Go, stripped": func(output string) *exec.Cmd {
+		"Go, stripped": func(t *testing.T, output string) *exec.Cmd {
 			return tool(t, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", output, "./testdata/program")
 		},
 	}
 	for language, build := range builds {
 		t.Run(language, func(t *testing.T) {
 			output := filepath.Join(t.TempDir(), "program.exe")
-			perform(t, build(output))
+			perform(t, build(t, output))
 			says(t, output, saidBefore)
 			fillAndCheck(t, output)
 			says(t, output, saidAfter)
