@@ -61,9 +61,7 @@ func TestSignedUninstaller(t *testing.T) {
 		}
 	}
 	c.remove()
-	if exists(c.folder()) {
-		t.Errorf("%s is left, with %q", c.folder(), c.within())
-	}
+	c.wantGone(c.folder())
 }
 
 func TestSignedSetupIsTheSame(t *testing.T) {
