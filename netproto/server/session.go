@@ -243,9 +243,9 @@ func (c *session) write(ms ...netproto.Message) error {
 // timed sends something. Time in which the peer is slow to take it doesn't count against its answer to a ping question
 // that lies behind it.
 func (c *session) timed(send func() error) error {
-	started := time.Now()
+	started, asked := time.Now(), c.asked.Load() // before: the answer may come while this is sent
 	err := send()
-	if slow := time.Since(started); c.asked.Load() && slow > 0 {
+	if slow := time.Since(started); asked && slow > 0 {
 		c.pingDue = c.pingDue.Add(slow)
 		c.ping.Reset(time.Until(c.pingDue))
 	}
