@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 )
@@ -240,44 +239,6 @@ func TestPackageComments(t *testing.T) {
 		if n != 1 {
 			t.Errorf("package in %s has %d package comments, want 1", dir, n)
 		}
-	}
-}
-
-const (
-	maxFile     = 400 // lines (design 4, section 1)
-	maxFunction = 80  // lines, except tables
-	medianLines = 10
-	p90Lines    = 40
-)
-
-// TestBudgets holds files and functions to their sizes. Functions whose body is one composite literal are tables.
-func TestBudgets(t *testing.T) {
-	var lengths []int
-	sources(t, func(name string, fset *token.FileSet, file *ast.File) {
-		if n := fset.Position(file.End()).Line; n > maxFile && !strings.HasSuffix(name, "_test.go") {
-			t.Errorf("%s has %d lines, the budget is %d", name, n, maxFile)
-		}
-		if strings.HasSuffix(name, "_test.go") {
-			return
-		}
-		for _, decl := range file.Decls {
-			fn, is := decl.(*ast.FuncDecl)
-			if !is || fn.Body == nil {
-				continue
-			}
-			n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
-			lengths = append(lengths, n)
-			if n > maxFunction {
-				t.Errorf("%s: %s has %d lines, the budget is %d", name, fn.Name.Name, n, maxFunction)
-			}
-		}
-	})
-	sort.Ints(lengths)
-	if median := lengths[len(lengths)/2]; median > medianLines {
-		t.Errorf("the median function has %d lines, the budget is %d", median, medianLines)
-	}
-	if p90 := lengths[len(lengths)*9/10]; p90 > p90Lines {
-		t.Errorf("one function in ten has more than %d lines, the budget is %d", p90, p90Lines)
 	}
 }
 
