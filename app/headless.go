@@ -19,6 +19,7 @@ import (
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/netproto/release"
+	"collet/platform/text"
 )
 
 // paper is the terminal as a front: phases, files and the outcome, as text or as one JSON object a line. It asks nobody,
@@ -238,11 +239,11 @@ func (p *paper) finish(e ended) int {
 func (p *paper) print(l line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text, err := json.Marshal(l)
+	object, err := json.Marshal(l)
 	if err != nil {
-		text = fmt.Appendf(nil, `{"error":%q}`, err)
+		object = fmt.Appendf(nil, `{"error":%q}`, err)
 	}
-	fmt.Fprintf(p.out, "%s\n", text)
+	fmt.Fprintf(text.NewJSONWriter(p.out), "%s\n", object)
 }
 
 // maxReloads bounds how often a game may ask for a reload within reloadWindow of its start: a module that asks every

@@ -22,6 +22,7 @@ import (
 	"collet/assets"
 	"collet/netproto"
 	"collet/platform"
+	"collet/platform/text"
 	"collet/runtime/abi"
 )
 
@@ -139,7 +140,7 @@ func (h *host) openLog() error {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	h.logs = logs
-	h.log = zerolog.New(logs).Level(logLevel(h.flags.LogLevel)).With().Timestamp().Logger()
+	h.log = zerolog.New(text.NewJSONWriter(logs)).Level(logLevel(h.flags.LogLevel)).With().Timestamp().Logger()
 	return nil
 }
 

@@ -28,6 +28,8 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+
+	"collet/platform/text"
 )
 
 // The main goroutine stays on the main thread: windows and modules insist on it.
@@ -41,8 +43,10 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program without its exit. again is set when this program has to be started anew in this place.
+// run is the program without its exit. again is set when this program has to be started anew in this place. All output is made
+// harmless on its way: much of it is foreign text.
 func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
+	stdout, stderr = text.NewWriter(stdout), text.NewWriter(stderr)
 	f, err := parseFlags(args, stdout, stderr)
 	var ended stop
 	if errors.As(err, &ended) {

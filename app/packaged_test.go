@@ -52,15 +52,15 @@ func TestPackedSettings(t *testing.T) {
 				return
 			}
 			title, _, _ := strings.Cut(test.end, "|")
-			if s.Server() != test.server || s.Client.Title != title || test.end != title+"|"+text(s.Game) {
+			if s.Server() != test.server || s.Client.Title != title || test.end != title+"|"+gameText(s.Game) {
 				t.Errorf("%s, %q, %v", s.Server(), s.Client.Title, s.Game)
 			}
 		})
 	}
 }
 
-// text writes settings of the game as the tables of tests have them.
-func text(game map[string]string) string {
+// gameText writes settings of the game as the tables of tests have them.
+func gameText(game map[string]string) string {
 	var pairs []string
 	for key, value := range game {
 		pairs = append(pairs, key+":"+value)

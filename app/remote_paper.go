@@ -10,6 +10,7 @@ import (
 
 	"collet/app/splash"
 	"collet/netproto/launcher"
+	"collet/platform/text"
 )
 
 // deviceLine is one JSON object of a device with --headless --json. Empty members are left out.
@@ -117,9 +118,9 @@ func (p *devicePaper) print(l deviceLine) {
 	if l.Time.IsZero() {
 		l.Time = p.now()
 	}
-	text, err := json.Marshal(l)
+	object, err := json.Marshal(l)
 	if err != nil {
-		text = fmt.Appendf(nil, `{"problem":%q}`, err)
+		object = fmt.Appendf(nil, `{"problem":%q}`, err)
 	}
-	fmt.Fprintf(p.out, "%s\n", text)
+	fmt.Fprintf(text.NewJSONWriter(p.out), "%s\n", object)
 }

@@ -2,8 +2,6 @@ package platform
 
 import (
 	"path/filepath"
-	"strings"
-	"unicode"
 )
 
 // BootID is a text that is another one after each boot of the machine, and the same one until then as far as the system
@@ -42,14 +40,4 @@ func existing(path string) string {
 		}
 		path = above
 	}
-}
-
-// printable is a name as other processes gave it, fit for a message.
-func printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, strings.TrimSpace(name))
 }

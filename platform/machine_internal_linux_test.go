@@ -67,11 +67,3 @@ func TestMapping(t *testing.T) {
 		}
 	}
 }
-
-func TestPrintable(t *testing.T) {
-	for name, want := range map[string]string{"Lathe\n": "Lathe", "a\x1b[31mb": "a[31mb", "日本": "日本", "\x00": ""} {
-		if got := printable(name); got != want {
-			t.Errorf("%q became %q", name, got)
-		}
-	}
-}

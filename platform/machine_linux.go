@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"collet/platform/text"
 )
 
 // bootID reads what the kernel drew at random when it started.
@@ -91,7 +93,7 @@ func holders(path string) []Holder {
 		}
 		if proc := "/proc/" + strconv.Itoa(pid); want.openIn(proc) || want.mappedIn(proc) {
 			name, _ := os.ReadFile(proc + "/comm") // a process may end meanwhile
-			found = append(found, Holder{PID: pid, Name: printable(string(name))})
+			found = append(found, Holder{PID: pid, Name: text.Line(strings.TrimSpace(string(name)))})
 		}
 	}
 	return found

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unsafe"
 
+	"collet/platform/text"
+
 	"golang.org/x/sys/windows"
 )
 
@@ -101,7 +103,7 @@ func affected(manager *windows.LazyDLL, session uint32) (found []Holder) {
 	}
 	for _, p := range list[:min(int(count), len(list))] {
 		if int(p.pid) != syscall.Getpid() && len(found) < maxHolders {
-			found = append(found, Holder{PID: int(p.pid), Name: printable(windows.UTF16ToString(p.appName[:]))})
+			found = append(found, Holder{PID: int(p.pid), Name: text.Line(windows.UTF16ToString(p.appName[:]))})
 		}
 	}
 	return found

@@ -114,7 +114,7 @@ func TestLongListsAreCut(t *testing.T) {
 
 func TestOperatorWords(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", " \n \n": "", "Back at noon.": "Back at noon.", "One.\n\n\n  Two.\x1b[2J\u202e\n": "One.\nTwo. [2J",
+		"": "", " \n \n": "", "Back at noon.": "Back at noon.", "One.\n\n\n  Two.\x1b[2J\u202e\n": "One.\nTwo.\uFFFD[2J\uFFFD",
 	} {
 		if got := operatorWords(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)

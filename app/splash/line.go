@@ -4,6 +4,8 @@ import (
 	"image/color"
 	"sort"
 
+	harmless "collet/platform/text"
+
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/canvas"
 	"fyne.io/fyne/v2/theme"
@@ -52,8 +54,8 @@ func (l *line) put(x, y, width float32) {
 func (l *line) fit() {
 	shown := l.whole
 	if l.width > 0 && l.measure(shown) > l.width {
-		fits := sort.Search(len([]rune(l.whole)), func(n int) bool { return l.measure(cutMiddle(l.whole, n+1)) > l.width })
-		shown = cutMiddle(l.whole, max(fits, 1))
+		fits := sort.Search(len([]rune(l.whole)), func(n int) bool { return l.measure(harmless.Cut(l.whole, n+1)) > l.width })
+		shown = harmless.Cut(l.whole, max(fits, 1))
 	}
 	if shown != l.Text.Text {
 		l.Text.Text = shown

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/app/install"
+	"collet/platform/text"
 )
 
 // Save writes the report to send: JSON if the file's name ends in .json, otherwise text for people with the same in JSON
@@ -25,7 +26,7 @@ func (d *Diagnosis) Save(file string) error {
 
 // JSON writes everything, indented.
 func (d *Diagnosis) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(text.NewJSONWriter(w))
 	e.SetIndent("", "  ")
 	return e.Encode(d)
 }
@@ -60,7 +61,7 @@ type sheet struct {
 
 func (p *sheet) line(format string, values ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(printable(fmt.Sprintf(format, values...)), " "))
+		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(text.Line(fmt.Sprintf(format, values...)), " "))
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"collet/platform/text"
 )
 
 // CaseState is how one case ended. The words stand in reports and never change.
@@ -123,13 +123,13 @@ func count(cases []Case) (n Count) {
 // visible is a copy for writing: every text printable, every state one of the three.
 func (r *Report) visible() *Report {
 	v := *r
-	v.Title, v.Product, v.Target, v.Command = printable(r.Title), printable(r.Product), printable(r.Target), printable(r.Command)
+	v.Title, v.Product, v.Target, v.Command = text.Line(r.Title), text.Line(r.Product), text.Line(r.Target), text.Line(r.Command)
 	v.Cases, v.Comments, v.Columns = slices.Clone(r.Cases), slices.Clone(r.Comments), slices.Clone(r.Columns)
 	for i, c := range v.Comments {
-		v.Comments[i] = printable(c)
+		v.Comments[i] = text.Line(c)
 	}
 	for i, name := range v.Columns {
-		v.Columns[i] = printable(name)
+		v.Columns[i] = text.Line(name)
 	}
 	for i, c := range v.Cases {
 		v.Cases[i] = c.visible()
@@ -142,36 +142,10 @@ func (c Case) visible() Case {
 		c.Detail = fmt.Sprintf("ended as %q, which is none of the states\n%s", string(c.State), c.Detail)
 		c.State = c.State.known()
 	}
-	c.Suite, c.Name, c.Params = printable(c.Suite), printable(c.Name), slices.Clone(c.Params)
+	c.Suite, c.Name, c.Params = text.Line(c.Suite), text.Line(c.Name), slices.Clone(c.Params)
 	for i, p := range c.Params {
-		c.Params[i] = Param{printable(p.Name), printable(p.Value)}
+		c.Params[i] = Param{text.Line(p.Name), text.Line(p.Value)}
 	}
-	lines := strings.Split(strings.TrimRight(c.Detail, "\n"), "\n")
-	for i, line := range lines {
-		lines[i] = printable(line)
-	}
-	c.Detail = strings.Join(lines, "\n")
+	c.Detail = text.Lines(strings.TrimRight(c.Detail, "\n"))
 	return c
-}
-
-// printable makes control characters visible, so that no text can move a cursor, ring, forge lines or turn the writing
-// round, and replaces what is no UTF-8.
-func printable(text string) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, unprintable) {
-		return text
-	}
-	var out strings.Builder
-	for _, c := range text {
-		if unprintable(c) {
-			fmt.Fprintf(&out, "\\u%04x", c)
-		} else {
-			out.WriteRune(c)
-		}
-	}
-	return out.String()
-}
-
-// unprintable are control characters, those that turn the direction of writing, and the rarer ends of lines.
-func unprintable(c rune) bool {
-	return c != '\t' && unicode.IsControl(c) || unicode.In(c, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }

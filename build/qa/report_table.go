@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"collet/platform/text"
 )
 
 // maxDetailLines is how many lines of one violation's detail the terminal shows; the other reports have all of them.
@@ -41,6 +43,9 @@ const (
 // terminal as a control character. The error is w's.
 func (r *Report) Table(w io.Writer) error {
 	r = r.visible()
+	if harmless, is := w.(*text.Writer); is {
+		w = harmless.Raw() // visible has made all foreign text harmless, and the colours are ours
+	}
 	t := &table{out: bufio.NewWriter(w), colours: takesColours(w)}
 	t.overview(r.Cases)
 	t.violations(r.Cases)

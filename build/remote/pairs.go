@@ -12,11 +12,11 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"collet/netproto/launcher"
 	"collet/platform"
+	"collet/platform/text"
 )
 
 const (
@@ -105,10 +105,8 @@ func checkName(name string) error {
 	case !utf8.ValidString(name):
 		return fmt.Errorf("name %q is not UTF-8; give the device another name", name)
 	}
-	for _, r := range name {
-		if !unicode.IsPrint(r) {
-			return fmt.Errorf("name %q has characters that can't be shown; give the device another name", name)
-		}
+	if !text.Visible(name) {
+		return fmt.Errorf("name %q has characters that can't be shown; give the device another name", name)
 	}
 	return nil
 }

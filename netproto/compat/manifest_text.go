@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"collet/platform/text"
 )
 
 // maxRows is how many differences a popup lists; the log has all of them (compat reference, section 3.7).
@@ -142,26 +144,16 @@ func (b Build) words() string {
 	s := []string{Derived(b.Logic, b.Components)}
 	for _, word := range []string{b.ID, b.Branch, b.stamp()} {
 		if word != "" {
-			s = append(s, printable(word))
+			s = append(s, text.Line(word))
 		}
 	}
 	return strings.Join(s, " ")
 }
 
-// printable takes from a peer's words what could move a terminal's cursor or begin a line of its own.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, s)
-}
-
 // Row is one line of a list of differences: a sign, the name, and what to know. "+" is only on the server, "-" only on the
 // client, "~" differs, "#" has another id.
 func (i Difference) Row() string {
-	name := printable(i.Name)
+	name := text.Line(i.Name)
 	switch i.Class {
 	case ClassModified:
 		row := "~ " + name

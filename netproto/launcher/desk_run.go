@@ -2,9 +2,7 @@ package launcher
 
 import (
 	"context"
-	"strings"
 	"time"
-	"unicode"
 )
 
 // runOp is a start or a stop under way.
@@ -146,17 +144,4 @@ func (l *lineRate) take(now time.Time) bool {
 	}
 	l.lines++
 	return l.lines <= MaxLogRate
-}
-
-// printable is text of a device as a terminal may show it: what would steer the terminal becomes a dot.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return ' '
-		}
-		if unicode.IsControl(r) || !unicode.IsPrint(r) && !unicode.IsMark(r) && r != ' ' {
-			return '·'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
 }

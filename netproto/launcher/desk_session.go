@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"collet/platform/text"
 )
 
 const (
@@ -165,7 +167,7 @@ func (s *session) take(m Message, now time.Time) []effect {
 			return s.close(&DeviceError{Device: s.info.Address.String(), Op: "greeting", Reason: "it is no remote launcher: connect another program"})
 		}
 		s.phase, s.changed = phaseAdmission, now
-		s.features, s.info.Name = request.SupportedFeatures, printable(request.Name)
+		s.features, s.info.Name = request.SupportedFeatures, text.Line(request.Name)
 		return []effect{admitEffect{name: s.info.Name}}
 	case phaseAdmission:
 		// A device has to be silent until it is accepted. Some keepAlive does no harm.

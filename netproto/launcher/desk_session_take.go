@@ -3,6 +3,8 @@ package launcher
 import (
 	"strings"
 	"time"
+
+	"collet/platform/text"
 )
 
 func (s *session) takeProperty(m *ResponseSystemProperty) {
@@ -12,7 +14,7 @@ func (s *session) takeProperty(m *ResponseSystemProperty) {
 	case PropertyProfiles:
 		s.info.Profiles = names(m.Value)
 	case PropertyDefaultProfile:
-		s.info.DefaultProfile = printable(m.Value)
+		s.info.DefaultProfile = text.Line(m.Value)
 	}
 }
 
@@ -20,7 +22,7 @@ func (s *session) takeProperty(m *ResponseSystemProperty) {
 func names(value string) []string {
 	list := []string{}
 	for line := range strings.Lines(value) {
-		if line = printable(strings.TrimRight(line, "\r\n")); line != "" && len(list) < maxProperties {
+		if line = text.Line(strings.TrimRight(line, "\r\n")); line != "" && len(list) < maxProperties {
 			list = append(list, line)
 		}
 	}
@@ -28,12 +30,12 @@ func names(value string) []string {
 }
 
 // log hands on a line, if not too many came in this second.
-func (s *session) log(now, stamp time.Time, level LogLevel, source, text string) []effect {
+func (s *session) log(now, stamp time.Time, level LogLevel, source, message string) []effect {
 	if !s.rate.take(now) {
 		s.info.LogsDropped++
 		return nil
 	}
-	line := LogLine{Device: s.id, Time: stamp, Level: min(level, LevelError+1), Source: printable(source), Text: printable(text)}
+	line := LogLine{Device: s.id, Time: stamp, Level: min(level, LevelError+1), Source: text.Line(source), Text: text.Line(message)}
 	if line.Level > LevelError {
 		line.Level = LevelInfo
 	}
@@ -76,10 +78,10 @@ func (s *session) takeReport(m *RunReport, now time.Time) []effect {
 	case RunStarted:
 		s.setRunning(true, now)
 	case RunRefused:
-		return s.run.refused(&DeviceError{Device: s.id, Op: "start", Reason: printable(m.Text)})
+		return s.run.refused(&DeviceError{Device: s.id, Op: "start", Reason: text.Line(m.Text)})
 	case RunEnded:
 		s.setRunning(false, now)
-		s.info.EndedAt, s.info.End = now, RunEnd{Exit: int(m.Exit), Text: printable(m.Text)}
+		s.info.EndedAt, s.info.End = now, RunEnd{Exit: int(m.Exit), Text: text.Line(m.Text)}
 		// A start under way is not that of this run: a device tells a run's start before its end.
 		out := s.log(now, now, LevelInfo, "", "the game ended: "+m.Text)
 		return append(out, s.run.tick(now)...)

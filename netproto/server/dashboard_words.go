@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"collet/platform/text"
+
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
 )
@@ -182,6 +184,7 @@ func (w *words) funcs() template.FuncMap {
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"when":  func(t time.Time) string { return t.UTC().Format(w.dateForm()) },
 		"input": inputTime,
+		"shown": text.Line, // foreign text where it is shown; in a form's value it stays as it is
 		"join":  strings.Join,
 		"rest":  func(height int) int { return 100 - height },
 		"short": func(s string) string { return s[:min(len(s), 8)] },

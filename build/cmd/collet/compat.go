@@ -18,6 +18,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/platform/text"
 )
 
 // compatCommand is `collet compat`.
@@ -81,22 +82,13 @@ type apiError struct {
 }
 
 func (e *apiError) Error() string {
-	text := cmp.Or(e.APIError.Error, http.StatusText(e.status))
+	message := cmp.Or(e.APIError.Error, http.StatusText(e.status))
 	for _, m := range e.Mistakes {
-		if !strings.Contains(text, m.Why) {
-			text += "\n  " + m.String()
+		if !strings.Contains(message, m.Why) {
+			message += "\n  " + m.String()
 		}
 	}
-	return cleanLines(text) + e.next()
-}
-
-// cleanLines is clean for a text of several lines.
-func cleanLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, l := range lines {
-		lines[i] = clean(l)
-	}
-	return strings.Join(lines, "\n")
+	return text.Lines(message) + e.next()
 }
 
 // next is what to do about it.

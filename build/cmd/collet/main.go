@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"collet"
+	"collet/platform/text"
 )
 
 const (
@@ -64,7 +65,9 @@ func (e told) Unwrap() error { return e.error }
 // ended carries the exit code of --help and --version out of the parser.
 type ended struct{ code int }
 
+// run is the program without its exit. All output is made harmless on its way: much of it is foreign text.
 func run(args []string, stdout, stderr io.Writer) (code int) {
+	stdout, stderr = text.NewWriter(stdout), text.NewWriter(stderr)
 	defer func() {
 		switch e := recover().(type) {
 		case nil:

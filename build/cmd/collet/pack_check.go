@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"collet/build/pack"
+	"collet/platform/text"
 )
 
 // packCheckCommand is `collet pack check`.
@@ -85,7 +86,7 @@ func (p packCheckCommand) asJSON(c console) error {
 	} else {
 		err = told{err}
 	}
-	encoder := json.NewEncoder(c.out)
+	encoder := json.NewEncoder(text.NewJSONWriter(c.out))
 	encoder.SetIndent("", "  ")
 	return errors.Join(encoder.Encode(answer), err)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"collet/build/qa"
+	"collet/platform/text"
+	"io"
 )
 
 // qaCommand is `collet qa`: one line for each kit. A kit is a struct with qaFlags in it and a method
@@ -147,6 +149,15 @@ func commandLine(args []string) string {
 		quoted = append(quoted, a)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// screen is the terminal below a writer of console, for cursor movements, and whether there is one.
+func screen(w io.Writer) (raw io.Writer, terminal bool) {
+	if harmless, is := w.(*text.Writer); is {
+		w = harmless.Raw()
+	}
+	f, is := w.(*os.File)
+	return w, is && isTerminal(f)
 }
 
 // isTerminal reports whether lines can be rewritten there.

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
-	"unicode"
+
+	"collet/platform/text"
 )
 
 const (
@@ -23,6 +23,7 @@ const (
 type progress struct {
 	mu       sync.Mutex
 	out      io.Writer
+	raw      io.Writer // below out, for cursor movements
 	terminal bool
 	now      func() time.Time
 	began    time.Time
@@ -31,8 +32,8 @@ type progress struct {
 }
 
 func newProgress(out io.Writer) *progress {
-	f, is := out.(*os.File)
-	p := &progress{out: out, terminal: is && isTerminal(f), now: time.Now}
+	p := &progress{out: out, now: time.Now}
+	p.raw, p.terminal = screen(out)
 	p.began = p.now()
 	p.last = p.began
 	return p
@@ -58,7 +59,7 @@ func (p *progress) show(text func(now time.Time) string) {
 	line := []rune(text(now))
 	if p.terminal {
 		p.shown = true
-		fmt.Fprintf(p.out, "\r\x1b[K%s", string(line[:min(len(line), progressWidth)]))
+		fmt.Fprintf(p.raw, "\r\x1b[K%s", clean(string(line[:min(len(line), progressWidth)])))
 		return
 	}
 	fmt.Fprintln(p.out, string(line))
@@ -83,16 +84,9 @@ func (p *progress) line(now time.Time, done, total, broken int, what string) str
 	return text
 }
 
-// clean keeps what is shown on one line.
-func clean(text string) string {
-	out := []rune(text)
-	for i, c := range out {
-		if !unicode.IsPrint(c) {
-			out[i] = ' '
-		}
-	}
-	return string(out)
-}
+// clean makes one line of foreign text, so that it can't forge lines or columns. The writers of console make it harmless
+// in any case.
+func clean(foreign string) string { return text.Line(foreign) }
 
 // end clears the line, so that the table begins on an empty one.
 func (p *progress) end() {
@@ -100,6 +94,6 @@ func (p *progress) end() {
 	defer p.mu.Unlock()
 	if p.shown {
 		p.shown = false
-		fmt.Fprint(p.out, "\r\x1b[K")
+		fmt.Fprint(p.raw, "\r\x1b[K")
 	}
 }

@@ -103,7 +103,7 @@ func TestProgress(t *testing.T) {
 	p.tell(25, 100, 2, "cut\x1b[2J\n")
 	p.tell(26, 100, 2, "too soon")
 	p.end()
-	if got, want := out.String(), "25 of 100 (25 %), 10s, about 30s left, violations 2: cut [2J \n"; got != want {
+	if got, want := out.String(), "25 of 100 (25 %), 10s, about 30s left, violations 2: cut\uFFFD[2J \n"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	out.Reset()

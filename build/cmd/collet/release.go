@@ -13,6 +13,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/text"
 )
 
 // releaseCommand is `collet release`.
@@ -274,7 +275,7 @@ func reading(c console, f folderFlags, work func(*workshop) error) (err error) {
 
 // printJSON prints a value for programs.
 func printJSON(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
+	e := json.NewEncoder(text.NewJSONWriter(out))
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +13,7 @@ import (
 
 	"collet/build/remote"
 	"collet/netproto/launcher"
+	"collet/platform/text"
 )
 
 // barWidth is how many characters a bar has.
@@ -22,6 +23,7 @@ const barWidth = 16
 // Logs of games go to standard output, everything else to standard error. It is safe for concurrent use.
 type show struct {
 	console  console
+	raw      io.Writer // below console.err, for cursor movements
 	json     bool
 	terminal bool // bars can be drawn anew
 	now      func() time.Time
@@ -41,8 +43,8 @@ type bar struct {
 }
 
 func newShow(c console, json bool) *show {
-	f, is := c.err.(*os.File)
-	return &show{console: c, json: json, terminal: is && isTerminal(f), now: time.Now, bars: map[string]*bar{}, known: map[string]remote.Device{}}
+	raw, terminal := screen(c.err)
+	return &show{console: c, json: json, raw: raw, terminal: terminal, now: time.Now, bars: map[string]*bar{}, known: map[string]remote.Device{}}
 }
 
 // event shows one event.
@@ -120,11 +122,11 @@ func (s *show) finish(err error) error {
 
 // object needs mu, except at the end.
 func (s *show) object(v any) {
-	text, err := json.Marshal(v)
+	object, err := json.Marshal(v)
 	if err != nil {
-		text = fmt.Appendf(nil, `{"event":"end","error":%q}`, err)
+		object = fmt.Appendf(nil, `{"event":"end","error":%q}`, err)
 	}
-	fmt.Fprintf(s.console.out, "%s\n", text)
+	fmt.Fprintf(text.NewJSONWriter(s.console.out), "%s\n", object)
 }
 
 // say prints a line above the bars. It needs mu, as all below.
@@ -218,7 +220,7 @@ func (s *show) progress(device string, p remote.Progress) {
 // erase takes the bars off the terminal.
 func (s *show) erase() {
 	if s.drawn > 0 {
-		fmt.Fprintf(s.console.err, "\x1b[%dA\r\x1b[J", s.drawn)
+		fmt.Fprintf(s.raw, "\x1b[%dA\r\x1b[J", s.drawn)
 		s.drawn = 0
 	}
 }

@@ -55,7 +55,7 @@ func TestEventsAsText(t *testing.T) {
 	}
 	want := []string{
 		"/game is served on 127.0.0.1:3413", box + " is here", box + ": the game runs", box + ": the game has ended", box + " went away",
-		box + " is here (plain protocol)", "left out: link [2J: leads out", box + ": nothing had changed, 1.5 s",
+		box + " is here (plain protocol)", "left out: link\uFFFD[2J: leads out", box + ": nothing had changed, 1.5 s",
 		box + ": files written 3 (12.3 MB sent in 7 blocks), deleted 1, attempts 2, 1.0 s", box + ": disk full", box + ": the game is stopped",
 		"push: the working copy is gone", "a word",
 	}
@@ -77,7 +77,7 @@ func TestLogsGoToStandardOutput(t *testing.T) {
 	s.event(line("info", "", "a desk's word", 0))
 	s.event(line("info", "Game", "hello\x1b[2J", 0))
 	s.event(line("error", "Collet", "crashed", 9))
-	want := "03:04:05.006 Box | a desk's word about a device that tells nothing itself\n03:04:05.006 Box | Game hello [2J\n03:04:05.006 Box | Collet error: crashed\n"
+	want := "03:04:05.006 Box | a desk's word about a device that tells nothing itself\n03:04:05.006 Box | Game hello\uFFFD[2J\n03:04:05.006 Box | Collet error: crashed\n"
 	if s.out.String() != want {
 		t.Errorf("got:\n%swant:\n%s", &s.out, want)
 	}

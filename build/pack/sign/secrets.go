@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 const (
@@ -136,14 +135,4 @@ func (s *Secrets) longest() int {
 		return 0
 	}
 	return len(s.forms[0])
-}
-
-// printable makes output of a tool fit for logs and terminals: no control characters but ends of lines and tabs.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(strings.ReplaceAll(text, "\r\n", "\n"), "?"))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/platform/text"
 )
 
 const (
@@ -57,16 +58,16 @@ func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, err
 	if err = cmd.Run(); errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // it ended well and left something running, which nobody waits for
 	}
-	text := out.masked(secrets)
+	output := out.masked(secrets)
 	line := secrets.Mask(shellLine(append([]string{t.program}, t.args...)))
-	o.Log.Debug().Str("command", line).Str("output", text).AnErr("error", err).Msg("tool")
+	o.Log.Debug().Str("command", line).Str("output", output).AnErr("error", err).Msg("tool")
 	if ctx.Err() != nil {
-		return text, advice.Because(context.Cause(ctx), "", "%s was stopped", t.program)
+		return output, advice.Because(context.Cause(ctx), "", "%s was stopped", t.program)
 	}
 	if err != nil {
-		return text, &advice.Error{What: fmt.Sprintf("%s: %v", line, err), Next: lastLines(text)}
+		return output, &advice.Error{What: fmt.Sprintf("%s: %v", line, err), Next: lastLines(output)}
 	}
-	return text, nil
+	return output, nil
 }
 
 // environment is the usual variables and those that are named, which have to be there.
@@ -141,14 +142,14 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // masked is the text without secrets; where its beginning was cut off, without as much as the rest of a secret could be.
-// Secrets are looked for in what was printed, and again in what is left of it without control characters.
+// Secrets are looked for in what was printed, and again in its harmless form.
 func (t *tail) masked(secrets *Secrets) string {
 	first := 0
 	if t.cut {
 		first = 3 * secrets.longest() // with an end of line, of two bytes, behind each character
 	}
-	text := secrets.Mask(printable(secrets.maskEnd(string(t.data), first)))
-	return text[max(0, len(text)-maxOutput):]
+	masked := secrets.Mask(text.Lines(secrets.maskEnd(string(t.data), first)))
+	return masked[max(0, len(masked)-maxOutput):]
 }
 
 // shellLine is a command as one would type it.

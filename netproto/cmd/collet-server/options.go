@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"collet"
 	"collet/netproto/server"
+	"collet/platform/text"
 )
 
 // options is the command line.
@@ -208,9 +210,10 @@ func (o options) address(set server.Settings) string {
 // newLog writes to standard error.
 func newLog(opt options) zerolog.Logger {
 	level, _ := zerolog.ParseLevel(opt.LogLevel) // kong has checked it
-	log := zerolog.New(os.Stderr)
-	if opt.LogFormat == "console" {
-		log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.DateTime, NoColor: !isTerminal(os.Stderr)})
+	log := zerolog.New(text.NewJSONWriter(os.Stderr))
+	if opt.LogFormat == "console" { // it quotes fields that are not plain ASCII; messages are made harmless here
+		message := func(m any) string { return text.Line(fmt.Sprint(cmp.Or(m, any("")))) }
+		log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.DateTime, NoColor: !isTerminal(os.Stderr), FormatMessage: message})
 	}
 	return log.Level(level).With().Timestamp().Logger()
 }

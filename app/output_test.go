@@ -1,0 +1,20 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestOutputIsHarmless gives the program texts that steer a terminal; its own error messages repeat them.
+func TestOutputIsHarmless(t *testing.T) {
+	for _, steering := range []string{"\x1b[2J", "\u009b2J", "\x9b2J", "\u202e", "\u2066"} {
+		var stdout, stderr bytes.Buffer
+		if code, _ := run([]string{"--no-such-flag" + steering}, &stdout, &stderr); code != exitUsage {
+			t.Errorf("%q: exit code %d", steering, code)
+		}
+		if out := stdout.String() + stderr.String(); strings.Contains(out, steering) || !strings.Contains(out, "no-such-flag") {
+			t.Errorf("%q: the output is %q", steering, out)
+		}
+	}
+}
