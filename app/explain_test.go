@@ -23,6 +23,8 @@ func TestFullDiskIsExplained(t *testing.T) {
 	}{
 		{"install", &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
 		{"spool", &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb, Err: syscall.ENOSPC}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
+		{"install, free unknown", &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
+		{"spool, free unknown", &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
 		{"spool, size unknown", &transfer.SpaceError{Volume: "/games", Need: -1, Free: gb, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
 	} {
 		text := h.explain(failed(&update.Fault{Cause: update.DiskFull, Subject: "/games/Lathe", Err: test.err}))

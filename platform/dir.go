@@ -2,6 +2,7 @@ package platform
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -130,6 +131,15 @@ func (d *Dir) SyncDir(name string) error {
 
 // Free implements FS.
 func (d *Dir) Free() (uint64, error) { return free(d.path) }
+
+// sized refuses what a file system says of its room where it says that it has none at all, used or free: ramfs and some FUSE
+// file systems don't count, and take whatever is written.
+func sized(total uint64) error {
+	if total == 0 {
+		return fmt.Errorf("the file system does not count its room: %w", errors.ErrUnsupported)
+	}
+	return nil
+}
 
 // Lock implements FS. It is flock(2) or LockFileEx, on one byte.
 func (d *Dir) Lock(name string) (io.Closer, error) { return d.lock(name, (*flock.Flock).TryLock) }

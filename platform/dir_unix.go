@@ -22,7 +22,11 @@ func syncDir(dir *os.File) error {
 // free asks statfs(2) for the blocks that an ordinary user may still take.
 func free(path string) (uint64, error) {
 	var stat unix.Statfs_t
-	if err := unix.Statfs(path, &stat); err != nil {
+	err := unix.Statfs(path, &stat)
+	if err == nil {
+		err = sized(uint64(stat.Blocks))
+	}
+	if err != nil {
 		return 0, &os.PathError{Op: "statfs", Path: path, Err: err}
 	}
 	return uint64(stat.Bavail) * uint64(stat.Bsize), nil

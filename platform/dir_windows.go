@@ -24,8 +24,12 @@ func free(path string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var available uint64
-	if err := windows.GetDiskFreeSpaceEx(name, &available, nil, nil); err != nil {
+	var available, total uint64
+	err = windows.GetDiskFreeSpaceEx(name, &available, &total, nil)
+	if err == nil {
+		err = sized(total)
+	}
+	if err != nil {
 		return 0, &os.PathError{Op: "GetDiskFreeSpaceEx", Path: path, Err: err}
 	}
 	return available, nil

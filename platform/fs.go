@@ -45,7 +45,8 @@ type FS interface {
 	Chmod(name string, mode fs.FileMode) error
 	// SyncDir returns when the names in the folder are on the disk, where the system has such a call.
 	SyncDir(name string) error
-	// Free is how many bytes the volume of the folder has left for this user.
+	// Free is how many bytes the volume of the folder has left for this user. errors.Is(err, errors.ErrUnsupported) holds where
+	// the file system does not count its room: that is unknown, and not full.
 	Free() (uint64, error)
 	// Lock takes the exclusive lock that stands behind name, which is made if need be, or returns ErrLocked at once, also
 	// when it is this process that holds it. Close releases it; the system does when the process ends, however it ends.

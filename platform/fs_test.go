@@ -238,6 +238,18 @@ func TestFreeIsThatOfTheVolume(t *testing.T) {
 	}
 }
 
+// TestAFileSystemWithoutBlocksIsNotFull: ramfs and some FUSE file systems report 0 of 0 blocks, and so does proc.
+func TestAFileSystemWithoutBlocksIsNotFull(t *testing.T) {
+	fsys, err := platform.OpenDir("/proc")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer fsys.Close()
+	if free, err := fsys.Free(); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("free %d, %v; want unsupported", free, err)
+	}
+}
+
 // TestRealErrorsAreSorted makes errors with the system rather than by hand.
 func TestRealErrorsAreSorted(t *testing.T) {
 	fsys := disk().fresh(t)

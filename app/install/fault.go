@@ -19,11 +19,14 @@ import (
 type SpaceError struct {
 	Volume string // where it is mounted, or its drive
 	Need   int64  // what has to be free for the rest of the update
-	Free   int64  // what is
+	Free   int64  // what is; below 0: unknown
 	Err    error  // what the system said; nil where nothing was tried
 }
 
 func (e *SpaceError) Error() string {
+	if e.Free < 0 {
+		return fmt.Sprintf("need %d bytes on %q: %v", e.Need, e.Volume, e.Err)
+	}
 	return fmt.Sprintf("need %d bytes on %q, %d are free: free %d", e.Need, e.Volume, e.Free, max(0, e.Need-e.Free))
 }
 
@@ -100,7 +103,7 @@ func (d *Dir) vanishedFault(full string, err error) *update.Fault {
 // full is the fault of a volume without room for what is still missing, in bytes.
 func (d *Dir) full(missing int64, err error) *update.Fault {
 	folder := d.fs.Path(".")
-	space := &SpaceError{Volume: platform.VolumeOf(folder), Need: missing + reserve, Err: err}
+	space := &SpaceError{Volume: platform.VolumeOf(folder), Need: missing + reserve, Free: -1, Err: err}
 	if free, freeErr := d.fs.Free(); freeErr == nil {
 		space.Free = int64(min(free, math.MaxInt64))
 	}

@@ -46,7 +46,8 @@ type Inspection struct {
 	Cache       CacheState  `json:"cache"`
 	Strays      []Stray     `json:"strays,omitempty"` // what is no part of the set, at most maxStrays
 	StrayTally  Tally       `json:"stray_tally"`      // all of them
-	Free        uint64      `json:"free"`             // on the volume; 0 where the system does not say
+	Free        uint64      `json:"free"`             // on the volume; 0 where FreeUnknown
+	FreeUnknown bool        `json:"free_unknown,omitempty"`
 
 	Next     Rehearsed `json:"next"`
 	Troubles []Trouble `json:"troubles,omitempty"` // what is not as it should be, the gravest first
@@ -210,9 +211,8 @@ func (i *inspector) inspect(ctx context.Context) error {
 			return err
 		}
 	}
-	if free, err := i.dir.fs.Free(); err == nil {
-		i.found.Free = free
-	}
+	free, err := i.dir.fs.Free()
+	i.found.Free, i.found.FreeUnknown = free, err != nil
 	i.found.Empty = i.found.Slots[0].Size < 0 && i.found.Slots[1].Size < 0 && len(i.found.Files) == 0 && !i.found.Module
 	i.judge()
 	return ctx.Err()

@@ -220,7 +220,7 @@ func (i *inspector) judgeRest() {
 	if i.found.Cache.State == "damaged" {
 		i.trouble(Note, i.found.Cache.Name+" is damaged", "it counts as empty: the next start hashes every file once")
 	}
-	if i.found.Free > 0 && i.found.Free < reserve {
+	if !i.found.FreeUnknown && i.found.Free < reserve {
 		i.trouble(You, fmt.Sprintf("%d bytes are free on the volume", i.found.Free), fmt.Sprintf("an update needs %d beside its files; "+
 			"make room", reserve))
 	}

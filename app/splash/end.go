@@ -17,7 +17,7 @@ type EndInfo struct {
 	Fault  *update.Fault // of a Failed end
 	Path   string        // where the install is; used where the fault names no file
 
-	Needed, Free int64         // bytes, of a full disk; Needed is 0 while unknown
+	Needed, Free int64         // bytes, of a full disk; Needed is 0 and Free below 0 while unknown
 	Volume       string        // which disk is full, as its user knows it; may be empty
 	Holders      string        // who uses a locked file; empty where nobody can say
 	Vanished     bool          // a file was gone after it had been written
@@ -163,7 +163,7 @@ func body(e update.End, info EndInfo, t assets.Texts) string {
 // addition is the sentence that depends on what is known.
 func addition(e update.End, info EndInfo, t assets.Texts) string {
 	switch {
-	case e.Cause == update.DiskFull && info.Needed > 0:
+	case e.Cause == update.DiskFull && info.Needed > 0 && info.Free >= 0:
 		return t.Get("end.diskfull.numbers", "needed", t.Size(info.Needed), "free", t.Size(info.Free))
 	case e.Cause == update.LockedFile && info.Holders != "":
 		return t.Get("end.locked.holder", "holders", clean(info.Holders, maxLine))
@@ -214,7 +214,7 @@ func nextStep(e update.End, d Dialog, info EndInfo, t assets.Texts) string {
 		}
 	}
 	step := t.Get(key, "code", orWord(info.Code, t.Get("word.unknown")))
-	if missing := info.Needed - info.Free; e.Cause == update.DiskFull && missing > 0 && info.Volume != "" {
+	if missing := info.Needed - info.Free; e.Cause == update.DiskFull && info.Free >= 0 && missing > 0 && info.Volume != "" {
 		step = t.Get("end.diskfull.free", "missing", t.Size(missing), "volume", clean(info.Volume, maxLine))
 	}
 	if e.Cause == update.NoPermission && info.Remedy != "" {

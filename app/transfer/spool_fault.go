@@ -15,11 +15,14 @@ import (
 type SpaceError struct {
 	Volume string // where it is mounted, or its drive
 	Need   int64  // what has to be free for the rest of the object; below 0: unknown
-	Free   int64  // what is
+	Free   int64  // what is; below 0: unknown
 	Err    error  // what the system said
 }
 
 func (e *SpaceError) Error() string {
+	if e.Free < 0 {
+		return fmt.Sprintf("no room on %q: %v", e.Volume, e.Err)
+	}
 	if e.Need < 0 {
 		return fmt.Sprintf("no room on %q, %d bytes are free: %v", e.Volume, e.Free, e.Err)
 	}
@@ -38,7 +41,7 @@ func (s *Spool) fault(name string, need int64, err error) error {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case platform.IsDiskFull(err):
-		space := &SpaceError{Volume: platform.VolumeOf(s.fs.Path(".")), Need: need, Err: err}
+		space := &SpaceError{Volume: platform.VolumeOf(s.fs.Path(".")), Need: need, Free: -1, Err: err}
 		if free, freeErr := s.fs.Free(); freeErr == nil {
 			space.Free = int64(min(free, math.MaxInt64))
 		}

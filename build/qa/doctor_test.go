@@ -330,3 +330,16 @@ func TestLogTail(t *testing.T) {
 		t.Errorf("a log that is not there: %q", got)
 	}
 }
+
+// TestRoomThatIsNotKnownIsNotZero: some file systems don't count what they have.
+func TestRoomThatIsNotKnownIsNotZero(t *testing.T) {
+	for want, found := range map[string]install.Inspection{
+		"0 bytes free on /games":             {},
+		"unknown how much is free on /games": {FreeUnknown: true},
+	} {
+		var out bytes.Buffer
+		if err := (&Diagnosis{Volume: "/games", Install: found}).Story(&out); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("says %v, without %q:\n%s", err, want, out.String())
+		}
+	}
+}

@@ -85,7 +85,11 @@ func (d *Diagnosis) story(p *sheet) {
 		p.item("program", "%s", d.program())
 	}
 	p.item("running", "%s", d.running())
-	p.item("room", "%s free on %s", amount(int64(i.Free)), d.Volume)
+	room := amount(int64(i.Free)) + " free"
+	if i.FreeUnknown {
+		room = "unknown how much is free"
+	}
+	p.item("room", "%s on %s", room, d.Volume)
 	for n, line := range d.next() {
 		p.item([]string{"next start", ""}[min(n, 1)], "%s", line)
 	}
