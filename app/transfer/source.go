@@ -113,23 +113,21 @@ type Source struct {
 	o      Options
 	memory *memory
 	trust  *release.Trust
-	spool  *Spool
 
 	ways    []Way // of the present connection, the server's and those of heads included
 	opened  map[string]Way
 	fetcher *Fetcher
 	met     bool // somebody has answered
 
-	have     known                     // what is installed
-	old      release.Listing           // of that; nil is unknown
-	head     release.Head              // what is to be installed
-	listing  release.Listing           // of that
-	near     *nearby                   // what the head says of what changed lately, once somebody asked
-	begin    *beginning                // of the same, while it is looked at
-	made     *madeContents             // what a set patch made on the way to the listing; nil for nothing
-	brought  map[release.Digest][]byte // the verified set patch that came with a sequel
-	renewing bool                      // the program comes alone
-	failures map[failure]int           // over all attempts
+	have     known           // what is installed
+	old      release.Listing // of that; nil is unknown
+	head     release.Head    // what is to be installed
+	listing  release.Listing // of that
+	near     *nearby         // what the head says of what changed lately, once somebody asked
+	begin    *beginning      // of the same, while it is looked at
+	made     *madeContents   // what a set patch made on the way to the listing; nil for nothing
+	renewing bool            // the program comes alone
+	failures map[failure]int // over all attempts
 
 	valve valve
 
@@ -137,6 +135,16 @@ type Source struct {
 	traffic update.Traffic
 	report  Report
 	sequel  *sequel // what comes after the installed release, as one of the ways says
+	brought carried // the verified set patch that came with a sequel
+
+	opening sync.Mutex // held while the spool is opened: several objects are fetched at once
+	spool   *Spool
+}
+
+// carried is an object in memory; the zero value is none.
+type carried struct {
+	sum  release.Digest
+	data []byte
 }
 
 // failure is a means that did not work for a content.
@@ -235,8 +243,8 @@ func (s *Source) Release() error {
 		}
 	}
 	err = errors.Join(err, s.dropMade())
-	if s.spool != nil {
-		err = errors.Join(err, s.spool.Close())
+	if spool := s.openedSpool(); spool != nil {
+		err = errors.Join(err, spool.Close())
 	}
 	return err
 }
@@ -327,12 +335,42 @@ func (m *meteredReader) Total() int64 {
 	return -1
 }
 
-// openSpool opens the spool, once.
-func (s *Source) openSpool() (err error) {
-	if s.spool == nil {
-		s.spool, err = OpenSpool(s.o.FS, path.Join(s.o.Folder, spoolFolder), SpoolOptions{Log: s.o.Log})
+// openSpool opens the spool, once; a second caller waits for the first.
+func (s *Source) openSpool() (*Spool, error) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.spool != nil {
+		return s.spool, nil
 	}
-	return err
+	spool, err := OpenSpool(s.o.FS, path.Join(s.o.Folder, spoolFolder), SpoolOptions{Log: s.o.Log})
+	if err == nil {
+		s.spool = spool
+	}
+	return spool, err
+}
+
+// openedSpool is the spool; nil if nothing needed it yet.
+func (s *Source) openedSpool() *Spool {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	return s.spool
+}
+
+// bring keeps an object in memory, in place of the one before.
+func (s *Source) bring(sum release.Digest, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.brought = carried{sum, data}
+}
+
+// inMemory is the content of an object that bring keeps; nil for another one.
+func (s *Source) inMemory(sum release.Digest) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.brought.sum != sum {
+		return nil
+	}
+	return s.brought.data
 }
 
 // note changes the report.

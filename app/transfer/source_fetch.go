@@ -227,7 +227,7 @@ func (f *fetching) checkRoom() error {
 	for _, w := range f.wants {
 		need += w.File.Size - w.Have()
 	}
-	if err := f.s.openSpool(); err != nil {
+	if _, err := f.s.openSpool(); err != nil {
 		return err
 	}
 	if need += patch.Size - f.s.here(patch); free < uint64(need) {
@@ -240,14 +240,13 @@ func (f *fetching) checkRoom() error {
 
 // here is how many bytes of an object don't have to come any more.
 func (s *Source) here(o release.Object) int64 {
-	switch {
-	case s.brought[o.Sum] != nil:
+	if s.inMemory(o.Sum) != nil {
 		return o.Size
-	case s.spool == nil:
-		return 0
-	default:
-		return s.spool.here(o)
 	}
+	if spool := s.openedSpool(); spool != nil {
+		return spool.here(o)
+	}
+	return 0
 }
 
 // here is how many bytes of an object the spool has.

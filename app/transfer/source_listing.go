@@ -98,23 +98,24 @@ func (s *Source) listingOf(ctx context.Context, patch io.Reader, size int64) (re
 
 // spooled has an object in the spool and opens it.
 func (s *Source) spooled(ctx context.Context, o release.Object, progress func(done int64)) (*Spooled, error) {
-	if data := s.brought[o.Sum]; data != nil {
+	if data := s.inMemory(o.Sum); data != nil {
 		return &Spooled{fixed{bytes.NewReader(data)}, o.Size}, nil
 	}
 	if data, is := s.following().take(ctx, o.Path(), progress); is {
 		if o.Verify(data) == nil {
-			s.brought = map[release.Digest][]byte{o.Sum: data} // it is asked for twice: for the listing, and for the contents
+			s.bring(o.Sum, data) // it is asked for twice: for the listing, and for the contents
 			return &Spooled{fixed{bytes.NewReader(data)}, o.Size}, nil
 		}
 		s.o.Log.Warn().Stringer("object", o.Sum).Msg("what came with the sequel is not right; it is asked for by its name")
 	}
-	if err := s.openSpool(); err != nil {
+	spool, err := s.openSpool()
+	if err != nil {
 		return nil, err
 	}
-	if err := s.fetcher.Whole(ctx, ObjectAt(o), s.spool, progress); err != nil {
+	if err := s.fetcher.Whole(ctx, ObjectAt(o), spool, progress); err != nil {
 		return nil, err
 	}
-	return s.spool.Open(ctx, o.Sum)
+	return spool.Open(ctx, o.Sum)
 }
 
 // bytes gets a small object into memory. Where one place gave something else, all of them help out.

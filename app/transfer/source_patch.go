@@ -22,9 +22,6 @@ func (f *fetching) patched(ctx context.Context, list []*content) error {
 		}
 		return f.s.forget(ctx, o)
 	}
-	if err := f.s.openSpool(); err != nil {
-		return err
-	}
 	content, err := f.s.spooled(ctx, o, f.patchProgress(o))
 	if err == nil {
 		err = errors.Join(f.apply(ctx, content), content.Close())
@@ -48,11 +45,14 @@ func (f *fetching) patched(ctx context.Context, list []*content) error {
 
 // forget removes an object from the spool.
 func (s *Source) forget(ctx context.Context, o release.Object) error {
-	delete(s.brought, o.Sum)
-	if err := s.openSpool(); err != nil {
+	if s.inMemory(o.Sum) != nil {
+		s.bring(release.Digest{}, nil)
+	}
+	spool, err := s.openSpool()
+	if err != nil {
 		return err
 	}
-	return s.spool.Remove(ctx, o.Sum)
+	return spool.Remove(ctx, o.Sum)
 }
 
 var errNotInPatch = errors.New("the set patch does not have it")

@@ -191,7 +191,7 @@ func (f *fetching) unpack(ctx context.Context, by *chunk.Unpacker, c *content, o
 		if err = errors.Join(err, o.Close()); err != nil {
 			return err
 		}
-		return f.s.spool.Remove(ctx, c.source.Whole.Sum)
+		return f.s.forget(ctx, c.source.Whole)
 	default:
 		return f.direct(ctx, c, line)
 	}
