@@ -21,7 +21,7 @@ func guarded(t *testing.T) *host {
 		t.Fatal(err)
 	}
 	dir, err := install.Open(t.Context(), install.Config{
-		FS: folder, Log: zerolog.Nop(), Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"},
+		FS: folder, Trust: install.TrustSHA256, Log: zerolog.Nop(), Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -168,7 +168,7 @@ func (h *host) openInstall(ctx context.Context, f front) error {
 	}
 	seen := watched(fsys)
 	dir, err := install.Open(ctx, install.Config{
-		FS: seen, Base: base, Log: h.log, Verify: h.verify,
+		FS: seen, Base: base, Log: h.log, Verify: h.verify, Trust: h.trust(),
 		OnWait: func() { f.Note(h.texts.Get("note.waiting")) },
 		Names: install.Names{
 			Runtime: h.base, Server: h.packed.Name, Ext: h.target.LibraryExt(),

@@ -93,7 +93,7 @@ func (h *host) openRenewal(ctx context.Context, fsys platform.FS) {
 	}
 	dir, err := install.Open(ctx, install.Config{
 		FS: install.ProgramView(fsys), Names: h.programNames(),
-		Log: h.log.With().Str("of", "host").Logger(), Verify: h.verify,
+		Log: h.log.With().Str("of", "host").Logger(), Verify: h.verify, Trust: h.trust(),
 	})
 	if err == nil && h.flags.Unblock {
 		err = dir.Unblock()

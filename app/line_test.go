@@ -45,7 +45,7 @@ func TestUpdateOverABadLine(t *testing.T) {
 	}
 	defer folder.Close()
 	dir, err := install.Open(t.Context(), install.Config{
-		FS: folder, Log: zerolog.Nop(), Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"},
+		FS: folder, Trust: install.TrustSHA256, Log: zerolog.Nop(), Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"},
 	})
 	if err != nil {
 		t.Fatal(err)

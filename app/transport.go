@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/install"
 	"collet/app/settings"
 	"collet/netproto"
 )
@@ -85,6 +86,14 @@ func chooseProxy(text string, env func(string) string) (func(addr string) (*netp
 		return nil, fmt.Errorf("ClientNetwork.Proxy: %w", err)
 	}
 	return netproto.FixedProxy(proxy), nil
+}
+
+// trust is what makes native code of a server's list believed.
+func (h *host) trust() install.Trust {
+	if h.flags.Trust == "fnv" {
+		return install.TrustFNV
+	}
+	return install.TrustSHA256
 }
 
 // serverFault checks the address of the command line.

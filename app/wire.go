@@ -16,13 +16,12 @@ import (
 // source is the update server over the wire: netproto's client behind the port that the Updater declares. What the wire
 // calls an error becomes a cause that a person can act on. One Updater uses it at a time; Close may come from anywhere.
 type source struct {
-	options  netproto.ClientOptions
-	servers  *servers // what is known of servers; nil remembers nothing
-	trustFNV bool     // take native modules that only a checksum vouches for
-	secure   bool     // somebody vouches for the server
-	client   *netproto.Client
-	met      meeting        // with the server of client
-	offered  []release.File // by the last server that listed anything
+	options netproto.ClientOptions
+	servers *servers // what is known of servers; nil remembers nothing
+	secure  bool     // somebody vouches for the server
+	client  *netproto.Client
+	met     meeting        // with the server of client
+	offered []release.File // by the last server that listed anything
 }
 
 var (
@@ -47,7 +46,6 @@ func newSource(h *host, compatibility string) *source {
 			Compatibility: compatibility, Target: string(h.target), Log: h.log, Stride: new(netproto.Stride),
 			Identity: identity, Manifest: manifest,
 		},
-		trustFNV: h.flags.Trust == "fnv",
 	}
 }
 
@@ -72,8 +70,7 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 	return client.Judgement(), nil
 }
 
-// List implements update.Source. Modules for which nothing but a checksum speaks are refused unless the command line
-// says otherwise (design 3, section 2).
+// List implements update.Source.
 func (s *source) List(ctx context.Context) ([]release.File, error) {
 	offers, err := s.client.List(ctx)
 	if err != nil {
@@ -85,19 +82,9 @@ func (s *source) List(ctx context.Context) ([]release.File, error) {
 		if o.HasSHA256 {
 			files[i].Digest = release.SHA256Digest(o.SHA256)
 		}
-		if s.refuses(files[i]) {
-			return nil, &update.Fault{Cause: update.Untrusted, Subject: o.Path, Err: errOnlyChecksum}
-		}
 	}
 	s.offered = files
 	return files, nil
-}
-
-var errOnlyChecksum = errors.New("this server vouches for its native modules with a checksum only; start with --trust fnv to take them all the same")
-
-func (s *source) refuses(f release.File) bool {
-	wanted := s.client.Judgement().Verdict == compat.UpdateBinaries
-	return wanted && f.Role == release.Binary && f.Digest.Algorithm == release.FNV1a64 && !s.trustFNV
 }
 
 // Fetch implements update.Source.

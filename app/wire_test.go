@@ -108,7 +108,7 @@ func (g game) sync(verify bool) (update.Status, int64) {
 	}
 	defer folder.Close()
 	dir, err := install.Open(g.t.Context(), install.Config{
-		FS: folder, Verify: verify, Log: zerolog.Nop(),
+		FS: folder, Verify: verify, Trust: install.TrustSHA256, Log: zerolog.Nop(),
 		Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"},
 	})
 	if err != nil {

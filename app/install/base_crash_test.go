@@ -26,7 +26,7 @@ type ordeal struct {
 
 func (o ordeal) open(own platform.FS) (*install.Dir, error) {
 	return install.Open(context.Background(), install.Config{
-		FS: own, Base: o.base.Open(faultfs.Options{}), Log: zerolog.Nop(),
+		FS: own, Base: o.base.Open(faultfs.Options{}), Log: zerolog.Nop(), Trust: install.TrustFNV,
 		Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"},
 		Now:   func() time.Time { return time.Now().Add(time.Hour) },
 	})

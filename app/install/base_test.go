@@ -86,7 +86,7 @@ func (l layers) opened(verify bool) *install.Dir {
 		folders[i] = folder
 	}
 	d, err := install.Open(context.Background(), install.Config{
-		FS: folders[0], Base: folders[1], Verify: verify, Log: zerolog.Nop(),
+		FS: folders[0], Base: folders[1], Verify: verify, Trust: install.TrustFNV, Log: zerolog.Nop(),
 		Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"},
 		Now:   func() time.Time { return time.Now().Add(time.Hour) },
 	})
@@ -456,7 +456,7 @@ func TestBaseVerified(t *testing.T) {
 	wants := func(verify bool) int {
 		t.Helper()
 		d, err := install.Open(context.Background(), install.Config{
-			FS: own, Base: base.Open(faultfs.Options{}), Verify: verify, Log: zerolog.Nop(),
+			FS: own, Base: base.Open(faultfs.Options{}), Verify: verify, Trust: install.TrustFNV, Log: zerolog.Nop(),
 			Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"},
 		})
 		if err != nil {

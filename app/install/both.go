@@ -41,12 +41,9 @@ func (b *Both) Waiting() string {
 // Renewable reports whether a Plan would take the program from an offer that has it, as far as is known.
 func (b *Both) Renewable() bool { return b.given == nil }
 
-// offered are the files of an offer that are the program's. What only a checksum vouches for is none of them: anybody could forge
-// it, and the program is what decides about everything else.
+// offered are the files of an offer that are the program's.
 func (b *Both) offered(offer []release.File) []release.File {
-	return slices.DeleteFunc(slices.Clone(offer), func(f release.File) bool {
-		return !b.program.Concerns(f) || f.Digest.Algorithm != release.SHA256
-	})
+	return slices.DeleteFunc(slices.Clone(offer), func(f release.File) bool { return !b.program.Concerns(f) })
 }
 
 // Plan implements update.Stage. An offer of the program alone leaves the set as it is.

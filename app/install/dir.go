@@ -19,7 +19,8 @@ import (
 type Config struct {
 	FS     platform.FS
 	Names  Names
-	Verify bool // believe no cached digest: hash every file again, the live module included. An unclean end implies it
+	Verify bool  // believe no cached digest: hash every file again, the live module included. An unclean end implies it
+	Trust  Trust // which digests native code is taken by; the zero value takes none
 	Log    zerolog.Logger
 	Now    func() time.Time // nil means time.Now
 	// OnWait is called when a swap has to wait until others have ended their use of the set. Nil means that nobody wants to

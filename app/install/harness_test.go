@@ -207,7 +207,7 @@ func (s start) on(t testing.TB, fsys platform.FS) (got, error) {
 // open opens the install as the host does.
 func open(fsys platform.FS, verify bool) (*install.Dir, error) {
 	return install.Open(context.Background(), install.Config{
-		FS: fsys, Names: names(), Verify: verify, Log: zerolog.Nop(), Now: later,
+		FS: fsys, Names: names(), Verify: verify, Trust: install.TrustFNV, Log: zerolog.Nop(), Now: later,
 	})
 }
 

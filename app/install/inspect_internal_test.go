@@ -69,7 +69,7 @@ func newPatient(t testing.TB) patient { return patient{t, faultfs.New(faultfs.Co
 func patientNow() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func patientOpen(fsys platform.FS) (*Dir, error) {
-	return Open(context.Background(), Config{FS: fsys, Names: patientNames(), Log: zerolog.Nop(), Now: patientNow})
+	return Open(context.Background(), Config{FS: fsys, Names: patientNames(), Trust: TrustSHA256, Log: zerolog.Nop(), Now: patientNow})
 }
 
 // The steps of a client.

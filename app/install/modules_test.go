@@ -512,7 +512,7 @@ func TestLinkInPlaceOfTheModule(t *testing.T) {
 func TestTwoHostsShareAFolder(t *testing.T) {
 	f, ctx := proven(t, "one"), context.Background()
 	module("two").must(f)
-	cfg := install.Config{FS: f.open(), Names: names(), Log: zerolog.Nop(), Now: later}
+	cfg := install.Config{FS: f.open(), Names: names(), Trust: install.TrustFNV, Log: zerolog.Nop(), Now: later}
 	cfg.Names.Runtime, cfg.Names.Server = "MyAlt", "Lathe"
 	alt, err := install.Open(ctx, cfg)
 	if err != nil {
@@ -547,7 +547,7 @@ func TestSomebodyElseFinishesTheSwap(t *testing.T) {
 	s := module("two")
 	s.stay = true
 	s.must(f)
-	cfg := install.Config{FS: f.open(), Names: names(), Log: zerolog.Nop(), Now: later}
+	cfg := install.Config{FS: f.open(), Names: names(), Trust: install.TrustFNV, Log: zerolog.Nop(), Now: later}
 	cfg.Names.Runtime = "MyAlt"
 	alt, err := install.Open(context.Background(), cfg)
 	if err != nil {
@@ -567,7 +567,7 @@ func TestLogSaysWhatHappened(t *testing.T) {
 	module("two").must(f)
 	f.remove("Lathe.so")
 	var log bytes.Buffer
-	d, err := install.Open(context.Background(), install.Config{FS: f.open(), Names: names(), Log: zerolog.New(&log)})
+	d, err := install.Open(context.Background(), install.Config{FS: f.open(), Names: names(), Trust: install.TrustFNV, Log: zerolog.New(&log)})
 	if err != nil {
 		t.Fatal(err)
 	}

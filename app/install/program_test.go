@@ -23,7 +23,7 @@ import (
 // openProgram opens the install of a program in a folder.
 func openProgram(fsys platform.FS, ext string) (*install.Dir, error) {
 	return install.Open(context.Background(), install.Config{
-		FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ext), Log: zerolog.Nop(), Now: later,
+		FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ext), Trust: install.TrustFNV, Log: zerolog.Nop(), Now: later,
 	})
 }
 

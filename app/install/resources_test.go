@@ -157,7 +157,7 @@ func TestRecentChangeIsNotBelieved(t *testing.T) {
 		for turn := range 2 {
 			w := watch(f.open())
 			d, err := install.Open(context.Background(), install.Config{
-				FS: w, Names: names(), Log: zerolog.Nop(), Now: func() time.Time { return info.ModTime().Add(test.age) },
+				FS: w, Names: names(), Trust: install.TrustFNV, Log: zerolog.Nop(), Now: func() time.Time { return info.ModTime().Add(test.age) },
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -26,6 +26,9 @@ var _ update.Stage = (*Dir)(nil)
 // records what the parts are meant to become. A part that an earlier transaction began for the same digest is kept. A set
 // that an earlier Commit left prepared is taken back first, and looked at anew.
 //
+// An offer that would bring native code by digests that Config.Trust does not take is refused as update.Untrusted before
+// anything is fetched.
+//
 // A set that was taken back after failed starts is not planned again: the plan says that it is held back.
 func (d *Dir) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	plan, err := d.plan(ctx, mode, offer, progress)
@@ -58,6 +61,9 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if p.changes() && tryOf(d.journal.Tries, p.build).refused() {
 		d.log.Warn().Stringer("set", p.build).Msg("this set was taken back after failed starts; it is held back")
 		return update.Plan{Mode: mode, Matched: p.matched, HeldBack: true}, nil
+	}
+	if err := p.checkNative(); err != nil {
+		return update.Plan{}, err
 	}
 	p.lookBelow()
 	if err := p.prepare(ctx); err != nil {

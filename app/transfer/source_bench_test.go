@@ -86,7 +86,7 @@ func (c *crowd) start(t testing.TB) time.Duration {
 	must(t, err)
 	defer fsys.Close()
 	d, err := install.Open(context.Background(), install.Config{
-		FS: fsys, Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"}, Log: zerolog.Nop(),
+		FS: fsys, Trust: install.TrustSHA256, Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"}, Log: zerolog.Nop(),
 		Now: func() time.Time { return time.Now().Add(time.Hour) },
 	})
 	must(t, err)

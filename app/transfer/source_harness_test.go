@@ -366,7 +366,7 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 	log := zerolog.New(zerolog.SyncWriter(&c.log))
 	later := func() time.Time { return time.Now().Add(time.Hour) }
 	d, err := install.Open(ctx, install.Config{
-		FS: fsys, Verify: c.verify, Log: zerolog.Nop(), Now: later,
+		FS: fsys, Verify: c.verify, Trust: install.TrustSHA256, Log: zerolog.Nop(), Now: later,
 		Names: install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"},
 	})
 	if err != nil {
@@ -379,7 +379,7 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 	} = d
 	if c.whole {
 		own, err := install.Open(ctx, install.Config{
-			FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ""), Log: zerolog.Nop(), Now: later,
+			FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ""), Trust: install.TrustSHA256, Log: zerolog.Nop(), Now: later,
 		})
 		if err != nil {
 			return r, err

@@ -57,7 +57,7 @@ func (c *crashClient) open() (err error) {
 		c.now = crashNow
 	}
 	c.dir, err = install.Open(context.Background(), install.Config{
-		FS: c.fsys, Names: c.names, Verify: c.verify, Log: zerolog.Nop(), Now: func() time.Time { return c.now },
+		FS: c.fsys, Names: c.names, Verify: c.verify, Trust: install.TrustSHA256, Log: zerolog.Nop(), Now: func() time.Time { return c.now },
 	})
 	return err
 }

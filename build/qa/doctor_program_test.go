@@ -68,7 +68,7 @@ func TestDoctorOfAProgram(t *testing.T) {
 
 func openOwn(t *testing.T, fsys platform.FS, ext string) *install.Dir {
 	t.Helper()
-	d, err := install.Open(t.Context(), install.Config{FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ext), Log: zerolog.Nop()})
+	d, err := install.Open(t.Context(), install.Config{FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ext), Trust: install.TrustSHA256, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func (c *folderClient) open(ctx context.Context) (err error) {
 	if c.now.IsZero() {
 		c.now = folderNow()
 	}
-	config := install.Config{FS: c.fsys, Names: c.scenario.layout(), Verify: c.verify, Log: zerolog.Nop(), Now: func() time.Time { return c.now }}
+	config := install.Config{FS: c.fsys, Names: c.scenario.layout(), Verify: c.verify, Trust: install.TrustSHA256, Log: zerolog.Nop(), Now: func() time.Time { return c.now }}
 	c.dir, err = install.Open(ctx, config)
 	return err
 }

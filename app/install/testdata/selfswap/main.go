@@ -41,7 +41,7 @@ func run(what string) error {
 	}
 	ext := filepath.Ext(exe)
 	dir, err := install.Open(context.Background(), install.Config{
-		FS: install.ProgramView(folder), Names: install.ProgramNames("Lathe", "", ext), Log: zerolog.New(os.Stdout),
+		FS: install.ProgramView(folder), Names: install.ProgramNames("Lathe", "", ext), Trust: install.TrustSHA256, Log: zerolog.New(os.Stdout),
 	})
 	if err != nil {
 		return err

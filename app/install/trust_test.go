@@ -1,0 +1,99 @@
+package install_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/netproto/release"
+)
+
+// TestForgedModule: a module that the digest of the list is too weak to vouch for never comes, whatever the verdict was that leads
+// to a mode and whatever makes the install look at its modules. The files stay as they were.
+func TestForgedModule(t *testing.T) {
+	honest := append(binaries("Lathe.so", "module 1", "Lathe.so.manifest.json", "{1}"), packs("Core.zip", "core")...)
+	forged := append(binaries("Lathe.so", "module X", "Lathe.so.manifest.json", "{X}"), packs("Core.zip", "core")...)
+	reasons := map[string]func(f folder, d *install.Dir){
+		"usual":    func(folder, *install.Dir) {},
+		"distrust": func(_ folder, d *install.Dir) { d.Distrust() },
+		"damaged":  func(f folder, d *install.Dir) { f.write("Lathe.so", "module ?"); d.Distrust() },
+		"missing":  func(f folder, d *install.Dir) { f.remove("Lathe.so"); d.Distrust() },
+	}
+	for _, test := range []struct {
+		trust     install.Trust
+		algorithm release.Algorithm
+		refused   bool
+	}{
+		{install.TrustNothing, release.FNV1a64, true}, {install.TrustNothing, release.SHA256, true}, {"release", release.SHA256, true},
+		{install.TrustSHA256, release.FNV1a64, true}, {install.TrustSHA256, release.SHA256, false},
+		{install.TrustFNV, release.FNV1a64, false}, {install.TrustFNV, release.SHA256, false},
+	} {
+		for _, mode := range []update.Mode{update.Resources, update.Binaries} {
+			for reason, happen := range reasons {
+				for _, how := range []string{"clean", "unclean", "verify"} {
+					name := fmt.Sprintf("%q %s %s %s %s", test.trust, test.algorithm, mode, reason, how)
+					f := newFolder(t)
+					start{mode: update.Binaries, algorithm: test.algorithm, blobs: honest, confirm: true}.must(f)
+					if how == "unclean" {
+						f.write(".collet/open", "")
+					}
+					d, err := install.Open(context.Background(), install.Config{
+						FS: f.open(), Names: names(), Trust: test.trust, Verify: how == "verify", Log: zerolog.Nop(), Now: later,
+					})
+					if err != nil {
+						t.Fatal(name, err)
+					}
+					happen(f, d)
+					before := f.tree()
+					covered := mode == update.Binaries || reason != "usual" || how != "clean"
+					plan, err := d.Plan(context.Background(), mode, offer(t, test.algorithm, forged), func(string, int64, int64) {})
+					switch {
+					case covered && test.refused:
+						if fault := wantFault(t, name, err, update.Untrusted); fault.Subject != "Lathe.so" {
+							t.Errorf("%s: it is about %q", name, fault.Subject)
+						}
+					case err != nil || covered != (wanted(plan) == "Lathe.so Lathe.so.manifest.json"):
+						t.Errorf("%s: wants %q, %v", name, wanted(plan), err)
+					}
+					if covered && test.refused && f.tree() != before {
+						t.Errorf("%s: left %s, was %s", name, f.tree(), before)
+					}
+					if err := d.Close(); err != nil {
+						t.Error(name, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestUntouchedModuleNeedsNoTrust: packs come by any digest, and a module that is what the list says stays without a word.
+func TestUntouchedModuleNeedsNoTrust(t *testing.T) {
+	f := newFolder(t)
+	start{mode: update.Binaries, algorithm: release.FNV1a64, blobs: append(binaries("Lathe.so", "module"), packs("Core.zip", "core")...), confirm: true}.must(f)
+	d, err := install.Open(context.Background(), install.Config{FS: f.open(), Names: names(), Verify: true, Log: zerolog.Nop(), Now: later})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	blobs := append(binaries("Lathe.so", "module"), packs("Core.zip", "core 2")...)
+	plan, err := d.Plan(context.Background(), update.Binaries, offer(t, release.FNV1a64, blobs), func(string, int64, int64) {})
+	if err != nil || wanted(plan) != "Core.zip" {
+		t.Errorf("wants %q, %v", wanted(plan), err)
+	}
+}
+
+// TestForgeableProgramAlone: the program itself is never taken by a checksum, whatever is trusted.
+func TestForgeableProgramAlone(t *testing.T) {
+	d, err := openProgram(newFolder(t).open(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	_, err = d.Plan(context.Background(), update.Binaries, offer(t, release.FNV1a64, binaries("Lathe", "program 2")), func(string, int64, int64) {})
+	wantFault(t, "program by a checksum", err, update.Untrusted)
+}
