@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 
 	"collet/app/transfer"
@@ -29,31 +30,67 @@ func (l *connection) Connect(ctx context.Context) (compat.Judgement, transfer.Wa
 	}
 	l.source.options.Unlisted = true
 	judgement, err := l.source.Connect(ctx)
-	if err != nil || !l.source.client.Objects() {
+	if err != nil {
 		return judgement, nil, err
 	}
+	client := l.source.session()
+	if !client.Objects() {
+		return judgement, nil, nil
+	}
+	way := newObjectWay(client, l.source.options.Addr)
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.way = &objectWay{client: l.source.client, name: l.source.options.Addr}
-	return judgement, l.way, nil
+	l.way = way
+	l.mu.Unlock()
+	return judgement, way, nil
 }
 
 // Close implements transfer.Server.
 func (l *connection) Close() error {
 	err := l.source.Close()
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.way != nil {
-		l.way.reading.Wait()
+	way := l.way
+	l.mu.Unlock()
+	if way != nil {
+		way.close()
 	}
 	return err
 }
 
-// objectWay is a session as a Way.
+// objectWay is a session as a Way. newObjectWay makes one; whoever does closes it.
 type objectWay struct {
-	client  *netproto.Client
-	name    string
-	reading sync.WaitGroup
+	client *netproto.Client
+	name   string
+	life   context.Context // ended by close
+	end    context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	reading sync.WaitGroup // begun under mu, and never once closed
+}
+
+func newObjectWay(client *netproto.Client, name string) *objectWay {
+	w := &objectWay{client: client, name: name}
+	w.life, w.end = context.WithCancel(context.Background())
+	return w
+}
+
+// close ends what is under way, also where nobody reads it, and waits for it. Every Get from now on is an error.
+func (w *objectWay) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.end()
+	w.reading.Wait()
+}
+
+// run runs f on a goroutine that close waits for, and reports whether it does: not once the way is closed.
+func (w *objectWay) run(f func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.reading.Go(f)
+	}
+	return !w.closed
 }
 
 // Name implements transfer.Way.
@@ -71,8 +108,13 @@ func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit 
 	inner, cancel := context.WithCancel(ctx)
 	out, in := io.Pipe()
 	r := &objectReader{PipeReader: out, cancel: cancel, done: make(chan struct{})}
-	w.reading.Go(func() {
+	gone := w.fault(ctx, name, net.ErrClosed)
+	begun := w.run(func() {
 		defer close(r.done)
+		defer context.AfterFunc(w.life, func() {
+			cancel()
+			in.CloseWithError(gone)
+		})()
 		left := limit - from
 		err := w.client.Object(inner, name, from, length, func(data []byte) error {
 			if left -= int64(len(data)); left < 0 {
@@ -83,6 +125,10 @@ func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit 
 		})
 		in.CloseWithError(w.fault(ctx, name, err))
 	})
+	if !begun {
+		cancel()
+		return nil, gone
+	}
 	return r, nil
 }
 

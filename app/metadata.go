@@ -16,11 +16,12 @@ import (
 // packs that have just become current and say another one come from another bake, most probably in the middle of a
 // publication (fonline reference, section 3.2). Servers of other generations name none.
 func (h *host) consistent(s *source, status update.Status) update.Status {
-	if status.Outcome != update.ResourcesReady || status.HeldBack || s.client == nil || status.Judgement.Verdict == compat.UpdateBinaries {
+	client := s.session()
+	if status.Outcome != update.ResourcesReady || status.HeldBack || client == nil || status.Judgement.Verdict == compat.UpdateBinaries {
 		return status
 	}
-	if pack, version, found := contradiction(h.packFolders(), s.client.Metadata()); found {
-		h.log.Error().Str("file", pack).Str("metadata", version).Str("server", s.client.Metadata()).Msg("the server's packs are not those that it speaks of")
+	if pack, version, found := contradiction(h.packFolders(), client.Metadata()); found {
+		h.log.Error().Str("file", pack).Str("metadata", version).Str("server", client.Metadata()).Msg("the server's packs are not those that it speaks of")
 		status.Outcome = update.ContentMismatch
 	}
 	return status

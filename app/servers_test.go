@@ -100,7 +100,7 @@ func TestNextStartDoesNotProbe(t *testing.T) {
 			options: netproto.ClientOptions{Addr: listener.Addr().String(), Auto: true, Compatibility: "compat-A", Target: "Linux-x64"},
 		}
 		judgement, err := s.Connect(context.Background())
-		if err != nil || judgement.Verdict != compat.Accept || s.client.Generation() != netproto.G2b {
+		if err != nil || judgement.Verdict != compat.Accept || s.session().Generation() != netproto.G2b {
 			t.Fatalf("start %d: %+v, %v", start, judgement, err)
 		}
 		if files, err := s.List(context.Background()); err != nil || len(files) != 0 {

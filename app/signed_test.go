@@ -103,7 +103,7 @@ func TestMeansInWords(t *testing.T) {
 
 // TestObjectWayFaults: what a session says becomes one of the three kinds that a Way knows.
 func TestObjectWayFaults(t *testing.T) {
-	w := &objectWay{name: "here:1"}
+	w := newObjectWay(nil, "here:1")
 	var missing *transfer.MissingError
 	var wrong *transfer.WrongError
 	var net *transfer.NetError

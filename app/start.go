@@ -118,7 +118,7 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 		case status.HeldBack:
 			f.Note(h.texts.Get("note.heldback"))
 			if !h.hasPacks() {
-				return runtimeFailed(h.dir.Blocked()[0].Cause) // there is no set before it
+				return runtimeFailed(h.dir.HeldBack().Reason()) // there is no set before it
 			}
 			return h.run(ctx)
 		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:

@@ -28,10 +28,11 @@ func (s *source) meet(c *netproto.Client) {
 
 // Server implements update.Teller.
 func (s *source) Server() string {
-	if s.client == nil {
+	client := s.session()
+	if client == nil {
 		return ""
 	}
-	return first(s.met.told.Server.ID, s.client.Judgement().Compatibility)
+	return first(s.met.told.Server.ID, client.Judgement().Compatibility)
 }
 
 // tolerated reports whether the server lets us play although components differ.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path"
 	"path/filepath"
+	"sync"
 
 	"collet/app/update"
 	"collet/netproto"
@@ -17,11 +19,15 @@ import (
 // calls an error becomes a cause that a person can act on. One Updater uses it at a time; Close may come from anywhere.
 type source struct {
 	options netproto.ClientOptions
-	servers *servers // what is known of servers; nil remembers nothing
-	secure  bool     // somebody vouches for the server
-	client  *netproto.Client
-	met     meeting        // with the server of client
+	servers *servers       // what is known of servers; nil remembers nothing
+	secure  bool           // somebody vouches for the server
+	met     meeting        // with the server of the last Connect
 	offered []release.File // by the last server that listed anything
+
+	mu      sync.Mutex
+	client  *netproto.Client // of the last Connect; nil before the first
+	closed  int              // how often Close was called
+	dialing func()           // ends a Connect under way; nil without
 }
 
 var (
@@ -49,7 +55,40 @@ func newSource(h *host, compatibility string) *source {
 	}
 }
 
-// Connect implements update.Source.
+// session is the connection that the last Connect made, or nil. It may be closed.
+func (s *source) session() *netproto.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client
+}
+
+// dial is netproto.Dial for the one Connect under way. A Close ends it, and it leaves no session behind then.
+func (s *source) dial(ctx context.Context, options netproto.ClientOptions) (*netproto.Client, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.mu.Lock()
+	before := s.closed
+	s.dialing = cancel
+	s.mu.Unlock()
+	client, err := netproto.Dial(ctx, options)
+	s.mu.Lock()
+	closed := s.closed != before
+	s.dialing = nil
+	if err == nil && !closed {
+		s.client = client
+	}
+	s.mu.Unlock()
+	switch {
+	case !closed:
+		return client, err
+	case err == nil:
+		return nil, errors.Join(net.ErrClosed, client.Close())
+	default: // the fault of the end of ctx
+		return nil, net.ErrClosed
+	}
+}
+
+// Connect implements update.Source. A Close that comes meanwhile ends it with an error.
 func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 	if err := s.Close(); err != nil {
 		return compat.Judgement{}, s.fault(err)
@@ -58,11 +97,10 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 	if options.Auto && s.servers != nil {
 		options.Generation = s.servers.recall(options.Addr)
 	}
-	client, err := netproto.Dial(ctx, options)
+	client, err := s.dial(ctx, options)
 	if err != nil {
 		return compat.Judgement{}, s.fault(err)
 	}
-	s.client = client
 	s.meet(client)
 	if options.Auto && s.servers != nil {
 		s.servers.remember(options.Addr, client.Generation())
@@ -72,7 +110,7 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 
 // List implements update.Source.
 func (s *source) List(ctx context.Context) ([]release.File, error) {
-	offers, err := s.client.List(ctx)
+	offers, err := s.session().List(ctx)
 	if err != nil {
 		return nil, s.fault(err)
 	}
@@ -90,7 +128,7 @@ func (s *source) List(ctx context.Context) ([]release.File, error) {
 // Fetch implements update.Source.
 func (s *source) Fetch(ctx context.Context, wants []update.Want, to update.Delivery) error {
 	ranges, owners := rangesOf(wants)
-	return s.fault(s.client.Fetch(ctx, ranges, func(i int, data []byte) error { return to.Deliver(owners[i], data) }))
+	return s.fault(s.session().Fetch(ctx, ranges, func(i int, data []byte) error { return to.Deliver(owners[i], data) }))
 }
 
 // rangesOf lists what to ask for, and for each range the want that it belongs to. A want of which nothing is missing has
@@ -112,10 +150,17 @@ func rangesOf(wants []update.Want) (ranges []netproto.FetchRange, owners []int) 
 
 // Close implements update.Source.
 func (s *source) Close() error {
-	if s.client == nil {
+	s.mu.Lock()
+	s.closed++
+	if s.dialing != nil {
+		s.dialing()
+	}
+	client := s.client
+	s.mu.Unlock()
+	if client == nil {
 		return nil
 	}
-	return s.client.Close()
+	return client.Close()
 }
 
 // fault classifies what the wire said. Faults of the disk pass through deliver and stay what they are.

@@ -52,6 +52,7 @@ type Dir struct {
 
 	lost     string // a file of a prepared set whose bytes Open found gone; empty: none
 	vanished string // what turned out to be gone during the last swap; empty: nothing
+	held     Try    // what the last Plan held back
 }
 
 // Open takes the install's lock, reads the journal and finishes what an earlier process began, up to and including the

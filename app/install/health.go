@@ -154,6 +154,9 @@ func (d *Dir) Blocked() []Try {
 	return slices.DeleteFunc(slices.Clone(d.journal.Tries), func(t Try) bool { return !t.refused() })
 }
 
+// HeldBack is the set that the last Plan held back, the zero Try if it held none back.
+func (d *Dir) HeldBack() Try { return d.held }
+
 // Unblock forgets them, because somebody asks for it. The error is a *update.Fault.
 func (d *Dir) Unblock() error {
 	if len(d.Blocked()) == 0 {

@@ -223,6 +223,36 @@ func TestBlockedUntilAsked(t *testing.T) {
 	f.want("taken again", "Lathe.so=two")
 }
 
+// TestHeldBackIsTheOffered: of several sets that failed the one on offer is told, with its own reason, and there is a reason
+// also where no set was held back.
+func TestHeldBackIsTheOffered(t *testing.T) {
+	f := proven(t, "one")
+	for _, name := range []string{"two", "three"} {
+		module(name).must(f)
+		d := f.mustOpen()
+		for range 2 {
+			if _, err := d.FailedStart(t.Context(), name+" crashed"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := f.mustOpen()
+	if held := d.HeldBack(); held.Cause != "" || held.Reason() == "" {
+		t.Errorf("before any plan: %+v, %q", held, held.Reason())
+	}
+	for _, name := range []string{"three", "two"} {
+		if g, err := module(name).update(t, d); err != nil || !g.plan.HeldBack || d.HeldBack().Reason() != name+" crashed" {
+			t.Errorf("%s is held back because %q: %v, %v", name, d.HeldBack().Reason(), g, err)
+		}
+	}
+	if g, err := module("four").update(t, d); err != nil || g.plan.HeldBack || d.HeldBack() != (install.Try{}) {
+		t.Errorf("a newer one: %v, %v, held back %+v", g, err, d.HeldBack())
+	}
+}
+
 // TestProofWipesTheSlate: what failed before a set proved itself does not count any more.
 func TestProofWipesTheSlate(t *testing.T) {
 	f := proven(t, "one")

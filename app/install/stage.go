@@ -47,7 +47,7 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := d.withdraw(ctx); err != nil {
 		return update.Plan{}, err
 	}
-	d.vanished = "" // what is missing is about to be planned
+	d.vanished, d.held = "", Try{} // what is missing is about to be planned
 	if err := d.loadLists(); err != nil {
 		return update.Plan{}, err
 	}
@@ -58,7 +58,8 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := p.compare(ctx, progress); err != nil {
 		return update.Plan{}, err
 	}
-	if p.changes() && tryOf(d.journal.Tries, p.build).refused() {
+	if known := tryOf(d.journal.Tries, p.build); p.changes() && known.refused() {
+		d.held = known
 		d.log.Warn().Stringer("set", p.build).Msg("this set was taken back after failed starts; it is held back")
 		return update.Plan{Mode: mode, Matched: p.matched, HeldBack: true}, nil
 	}

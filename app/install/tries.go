@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"slices"
 
 	"collet/netproto/release"
@@ -34,6 +35,11 @@ func (t Try) hopeless() bool { return t.Failed >= maxFailed || t.Begun >= maxSil
 
 // refused reports whether an offered set is not to be taken.
 func (t Try) refused() bool { return t.Blocked || t.Swaps >= maxSwaps }
+
+// Reason says why the set is not taken again, for the log and the terminal.
+func (t Try) Reason() string {
+	return cmp.Or(t.Cause, "the set on offer was taken back before it had proven itself, and is not taken again by itself")
+}
 
 // tryOf is what is known about a set; the zero Try where nothing is.
 func tryOf(tries []Try, set release.Digest) Try {

@@ -1,7 +1,6 @@
 package splash
 
 import (
-	"errors"
 	"sync"
 	"testing"
 
@@ -27,6 +26,7 @@ type queue struct {
 	waits  []func()
 	ready  chan struct{}
 	ended  chan struct{}
+	shut   chan struct{} // closed with the queue
 	closed bool
 }
 
@@ -34,7 +34,7 @@ func (q *queue) add(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		panic(errors.New("send on closed channel")) // what the real queue does
+		q.shut <- struct{}{} // panics, as the real queue does
 	}
 	q.waits = append(q.waits, f)
 	select {
@@ -55,6 +55,7 @@ func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
+	close(q.shut)
 }
 
 type life struct {
@@ -138,7 +139,7 @@ func (c *loopCanvas) AddShortcut(s fyne.Shortcut, f func(fyne.Shortcut)) {
 func newLoopApp(t *testing.T, splash bool) *loopApp {
 	a := &loopApp{
 		App: test.NewTempApp(t), life: &life{},
-		queue: &queue{ready: make(chan struct{}, 1), ended: make(chan struct{})},
+		queue: &queue{ready: make(chan struct{}, 1), ended: make(chan struct{}), shut: make(chan struct{})},
 	}
 	a.driver = plainDriver{a.App.Driver(), a}
 	if splash {

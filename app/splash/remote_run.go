@@ -159,8 +159,7 @@ func (v *remoteView) post(f func()) {
 	if gone {
 		return
 	}
-	defer ignoreClosedLoop()
-	fyne.Do(f)
+	handOver(f)
 }
 
 // leave lets nothing more through to the loop, which has ended.

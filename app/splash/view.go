@@ -3,8 +3,9 @@ package splash
 import (
 	"context"
 	"errors"
-	"strings"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fyne.io/fyne/v2"
@@ -196,24 +197,31 @@ func (v *View) post(f func(*screen)) {
 	if screen == nil || v.isGone() {
 		return
 	}
-	defer ignoreClosedLoop()
-	fyne.Do(func() {
+	handOver(func() {
 		if !v.isGone() {
 			f(screen)
 		}
 	})
 }
 
-// ignoreClosedLoop swallows one panic: Fyne ends its loop by itself when the system tells the program to end, and closes
-// the queue behind it, which a goroutine that is about to post can't know.
-func ignoreClosedLoop() {
-	r := recover()
-	if r == nil {
-		return
-	}
-	if err, is := r.(error); !is || !strings.Contains(err.Error(), "send on closed channel") {
-		panic(r)
-	}
+// handOver has f run on the loop. The toolkit ends its loop by itself when the system tells the program to end, and closes the
+// queue behind it, which a goroutine that is about to hand something over can't know: then the queue panics, with a runtime
+// error, and f is of no more use. What f itself panics with is a fault of ours and passes, also where the toolkit runs f right here.
+func handOver(f func()) {
+	var begun atomic.Bool
+	defer func() {
+		if begun.Load() {
+			return
+		}
+		reason := recover()
+		if _, queue := reason.(runtime.Error); reason != nil && !queue {
+			panic(reason)
+		}
+	}()
+	fyne.Do(func() {
+		begun.Store(true)
+		f()
+	})
 }
 
 func (v *View) isGone() bool {

@@ -3,11 +3,14 @@ package splash
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"fyne.io/fyne/v2"
 	"go.uber.org/goleak"
 
 	"collet/app/update"
@@ -202,23 +205,65 @@ func TestAskWithoutWindow(t *testing.T) {
 	}
 }
 
-// Fyne closes its queue when the system ends the program; only that panic is swallowed.
+// queueDriver is a driver whose queue is what a test makes of it.
+type queueDriver struct {
+	fyne.Driver
+	add func(f func())
+}
+
+func (d queueDriver) DoFromGoroutine(f func(), _ bool) { d.add(f) }
+
+// TestClosedLoopIsIgnored: the toolkit closes its queue when the system ends the program. Only the panic of the queue itself is
+// swallowed: what is handed over is told apart by where it ran, and not by what the panic says.
 func TestClosedLoopIsIgnored(t *testing.T) {
-	func() {
-		defer ignoreClosedLoop()
-		closed := make(chan int)
-		close(closed)
-		closed <- 1
-	}()
-	for _, reason := range []any{"text", errors.New("another fault")} {
-		func() {
-			defer func() {
-				if recover() != reason {
-					t.Errorf("the panic %v was swallowed", reason)
-				}
-			}()
-			defer ignoreClosedLoop()
-			panic(reason)
-		}()
+	closed := make(chan int)
+	close(closed)
+	a := newLoopApp(t, false)
+	try := func(add func(f func()), f func()) (reason any) {
+		a.driver = queueDriver{a.App.Driver(), add}
+		defer func() { reason = recover() }()
+		handOver(f)
+		return nil
 	}
+	here := func(f func()) { f() }
+	queue := func(func()) { closed <- 1 }
+	if reason := try(queue, func() {}); reason != nil {
+		t.Errorf("a closed queue: %v", reason)
+	}
+	if reason := try(here, func() { closed <- 1 }); reason == nil {
+		t.Error("a fault of what was handed over was swallowed, because it says the same")
+	}
+	for _, want := range []any{"text", errors.New("send on closed channel")} {
+		if reason := try(func(func()) { panic(want) }, func() {}); reason != want {
+			t.Errorf("the panic %v of the toolkit became %v", want, reason)
+		}
+	}
+	ran := false
+	if reason := try(here, func() { ran = true }); reason != nil || !ran {
+		t.Errorf("nothing is wrong: %v, ran: %v", reason, ran)
+	}
+}
+
+// TestPostsWhileTheLoopEnds hands over from several goroutines while the loop ends.
+func TestPostsWhileTheLoopEnds(t *testing.T) {
+	a := newLoopApp(t, false)
+	a.window = &loopWindow{}
+	var posting sync.WaitGroup
+	var ran atomic.Int64
+	for range 4 {
+		posting.Go(func() {
+			for range 200 {
+				handOver(func() { ran.Add(1) })
+			}
+		})
+	}
+	posting.Go(func() {
+		for ran.Load() < 100 {
+			runtime.Gosched()
+		}
+		a.Quit()
+	})
+	a.Run()
+	posting.Wait()
+	handOver(func() { t.Error("ran behind the end of the loop") })
 }
