@@ -46,9 +46,10 @@
 //	                  └→ closed (no valid hello, key 0)
 //
 // The client speaks first. One message other than a handshake, a handshake that can't be read, a second handshake, a
-// client key of 0, no handshake in Limits.HandshakeTime: closed. After it the server asks a ping question at once and every Limits.PingTime;
-// if the last one is unanswered when the next is due, the connection is closed. Time in which the client is slow to take
-// our bytes does not count. Every ping of an engine's client draws a TimeSync. Unknown messages are skipped.
+// client key of 0, no handshake in Limits.HandshakeTime: closed. After it the server asks a ping question at once and
+// again Limits.PingTime after each answer; a question that is unanswered for Limits.PingTime ends the connection. Time in
+// which the client is slow to take our bytes does not count. Every ping of an engine's client draws a TimeSync. Unknown
+// messages are skipped.
 //
 // Requests are answered in the order in which they arrive. An engine's client that sends ahead is read no faster than it is
 // answered; a C1 client that has more requests unanswered than it was told is refused.

@@ -35,6 +35,7 @@ type session struct {
 	unanswered atomic.Int32 // C1 range requests that were read and whose answer was not begun
 	peerAsks   atomic.Bool  // C1: a ping question of the peer was read and not answered
 	asked      atomic.Bool  // our last ping question is unanswered
+	answered   atomic.Int64 // when the peer's last answer to a ping question was read: nanoseconds since the server was made
 
 	losses *losses // nil: this client is not to be asked for more connections
 
@@ -165,6 +166,7 @@ func (c *session) admit(m netproto.Message) error {
 	switch m := m.(type) {
 	case *netproto.Ping:
 		if m.Answer {
+			c.answered.Store(int64(time.Since(c.server.started)))
 			c.asked.Store(false)
 		} else if c.wire.Generation() == netproto.C1 && c.peerAsks.Swap(true) {
 			return &overrunError{cause: causeMalformed, reason: netproto.RefuseMalformed, text: "a second ping question before the first was answered"}
@@ -261,10 +263,16 @@ func (c *session) question() *netproto.Ping {
 	return &netproto.Ping{}
 }
 
-// askAgain asks the next question, unless the last one is unanswered.
+// askAgain asks the next question, unless the last one is unanswered. The period begins again with every answer, as the
+// engine's server has it: a question that waited behind a portion on a slow line does not shorten the time for the next.
 func (c *session) askAgain() *ending {
 	if c.asked.Load() {
 		return c.hard(causePing, netproto.RefuseTimeout, 0, "Ping timeout from host '%s'", c.host)
+	}
+	due := c.server.started.Add(time.Duration(c.answered.Load()) + c.server.set.Limits.PingTime)
+	if rest := time.Until(due); rest > 0 {
+		c.ping.Reset(rest)
+		return nil
 	}
 	if err := c.write(c.question()); err != nil {
 		return c.broken(err)

@@ -61,7 +61,7 @@ func kinds() []kind {
 		{"Limits.ExemptAddresses", aList, `["127.0.0.0/8", "::1"]`, "addresses that stand for many clients: no limits per address"},
 		{"Limits.HandshakeTime", aTime, `"10s"`, "from connecting to a complete handshake"},
 		{"Limits.ProgressTime", aTime, `"30s"`, "for taking 64 KiB of an answer; pings are no progress"},
-		{"Limits.PingTime", aTime, `"10s"`, "between the server's ping questions, and for an answer"},
+		{"Limits.PingTime", aTime, `"10s"`, "from an answer to the next ping question, and for its answer"},
 		{"Limits.IdleTime", aTime, `"30m"`, "without a request"},
 		{"Limits.DrainTime", aTime, `"10s"`, "for finishing answers when the server is stopped"},
 		{"Limits.MessageSize", aNumber, "1048576", "most bytes in one message of a client"},

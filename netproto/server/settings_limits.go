@@ -35,8 +35,8 @@ type Limits struct {
 	// ProgressTime is how long a client may take for 64 KiB of what it asked for. Pings are no progress. 30 s make 2 KB/s
 	// the slowest client that is served.
 	ProgressTime time.Duration
-	// PingTime is the source's ServerNetwork.ClientPingTime: a question at once after the handshake, then each period; the
-	// previous one unanswered when the next is due ends the connection.
+	// PingTime is the source's ServerNetwork.ClientPingTime: a question at once after the handshake, then a period after
+	// each answer; one that is unanswered for a period ends the connection.
 	PingTime time.Duration
 	// IdleTime is how long a client may ask for nothing. Pings don't count: an updater that compares is silent while it
 	// hashes, and hashing 100 GB from a slow disk takes half an hour.
