@@ -11,7 +11,8 @@ import (
 	"collet/netproto"
 )
 
-// TestChangedFilesAreRefused changes a file behind the back of a server that reads it for each portion.
+// TestChangedFilesAreRefused changes a file behind the back of a server that reads it for each portion. One that was replaced
+// or removed is served on as it was, where an open file allows that.
 func TestChangedFilesAreRefused(t *testing.T) {
 	same := strings.Repeat("X", 2400) // as long as Textures.zip
 	tests := []struct {
@@ -27,7 +28,7 @@ func TestChangedFilesAreRefused(t *testing.T) {
 			if err := os.Rename(path+".new", path); err != nil {
 				t.Fatal(err)
 			}
-		}, "changed on disk since startup"},
+		}, ""},
 		{"cut", func(t *testing.T, path string) { put(t, path, "short") }, "changed on disk since startup"},
 		{"grown", func(t *testing.T, path string) { put(t, path, same+"more") }, "changed on disk since startup"},
 		{"touched", func(t *testing.T, path string) { touch(t, path, time.Unix(1_000_000_000, 0)) }, "changed on disk since startup"},
@@ -35,7 +36,7 @@ func TestChangedFilesAreRefused(t *testing.T) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-		}, "Can't read update file"},
+		}, map[bool]string{true: "Can't read update file"}[runtime.GOOS == "windows"]},
 		{"linked by a backup", func(t *testing.T, path string) {
 			if err := os.Link(path, path+".backup"); err != nil {
 				t.Fatal(err)

@@ -141,7 +141,7 @@ func sameFile(a, b platform.Identity) bool {
 // portion returns at most limit bytes from offset, which must not be behind the end. In memory mode it is a piece of the
 // content, which must not be written to; in disk mode it is read into buf, which grows to what was needed and is the
 // caller's to reuse. A file that is not the one that was hashed is a *changedError.
-func (f *file) portion(c *Catalogue, offset int64, limit int, buf *[]byte) ([]byte, error) {
+func (f *file) portion(offset int64, limit int, buf *[]byte) ([]byte, error) {
 	n := int(min(int64(limit), f.Size-offset))
 	if f.inMemory {
 		return f.data[offset : offset+int64(n)], nil
@@ -159,7 +159,7 @@ func (f *file) portion(c *Catalogue, offset int64, limit int, buf *[]byte) ([]by
 		return nil, err
 	}
 	// Looking after reading also catches a writer that came in between.
-	return piece, f.check(c, in)
+	return piece, f.check(in)
 }
 
 // changedError says that a file on disk is not the one that was announced.

@@ -92,10 +92,10 @@ func (f *file) keep(in *os.File, position int) bool {
 // closeAll is for files that no catalogue came to hold.
 func closeAll(files []*file) { (&Catalogue{files: files}).close() }
 
-// check makes sure that in, of which a portion has just been read, is the file that was announced, and still what others
-// will find under its name. Clients of a catalogue that is offered no more may finish with what is open though another
-// file has its name by now; so may those of a release folder, in which a publisher replaces plain files one by one.
-func (f *file) check(c *Catalogue, in *os.File) error {
+// check makes sure that in, of which a portion has just been read, is the file that was announced. What lies under its name
+// by now does not matter: a publisher renames the next release's files into place before the server is told, and clients of
+// this catalogue go on with what is open.
+func (f *file) check(in *os.File) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -103,24 +103,7 @@ func (f *file) check(c *Catalogue, in *os.File) error {
 	if now := platform.IdentityOf(info); !sameFile(f.identity, now) {
 		return &changedError{path: f.Path, was: f.identity, is: now}
 	}
-	if in == f.in && !c.held.retired.Load() && f.plain.IsZero() {
-		if err := f.unmoved(); err != nil {
-			return err
-		}
-	}
 	f.seen.Store(time.Now().UnixNano())
-	return nil
-}
-
-// unmoved looks at what lies under the file's name now.
-func (f *file) unmoved() error {
-	info, err := os.Stat(f.path)
-	if err != nil {
-		return err
-	}
-	if now := platform.IdentityOf(info); !sameFile(f.identity, now) {
-		return &changedError{path: f.Path, was: f.identity, is: now}
-	}
 	return nil
 }
 

@@ -86,8 +86,8 @@ func TestFailedOpenLeavesNoFileOpen(t *testing.T) {
 	}
 }
 
-// TestPublishingKeepsOldClients replaces files by renaming, as publishing does, and reloads: who was told the old list
-// gets the old bytes, who comes later the new ones.
+// TestPublishingKeepsOldClients replaces files by renaming, as publishing does, and then reloads: who was told the old list
+// gets the old bytes, before the reload and after it, who comes later the new ones.
 func TestPublishingKeepsOldClients(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("open files can't be replaced")
@@ -105,6 +105,14 @@ func TestPublishingKeepsOldClients(t *testing.T) {
 		put(t, path+".new", "the next release")
 		if err := os.Rename(path+".new", path); err != nil {
 			t.Fatal(err)
+		}
+		// Between the rename and the end of the reload, too; and whoever comes then gets what its list says.
+		between := h.dial(t, g)
+		between.greet(hello(g))
+		for _, p := range []*peer{old, between} {
+			if got := string(p.take(textures)); got != content("", textures) {
+				t.Errorf("%v: before the reload a client got %d bytes: %.20q", g, len(got), got)
+			}
 		}
 		if err := h.Reload(t.Context(), set); err != nil {
 			t.Fatal(err)

@@ -100,7 +100,7 @@ func (c *session) serve(r request) *ending {
 func (c *session) sendCopy(f *file, r request, size int) *ending {
 	buf := c.server.buffers.Get().(*[]byte)
 	defer c.server.buffers.Put(buf)
-	data, err := f.portion(c.catalogue, int64(r.offset), size, buf)
+	data, err := f.portion(int64(r.offset), size, buf)
 	if err != nil {
 		return c.unreadable(f, r, err)
 	}

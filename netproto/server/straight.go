@@ -42,7 +42,7 @@ func (c *session) sendStraight(f *file, r request, size int) *ending {
 	}
 	defer done()
 	if f.isUnseen() {
-		if err := f.check(c.catalogue, in); err != nil {
+		if err := f.check(in); err != nil {
 			return c.unreadable(f, r, err)
 		}
 	}
@@ -66,24 +66,24 @@ func (c *session) sendStraight(f *file, r request, size int) *ending {
 func (c *session) straightBody(f *file, in *os.File, head []byte, offset int64, size int) error {
 	most := size - heldBack
 	if err := c.straight.send(head, in, offset, most); err != nil {
-		return f.explain(c.catalogue, in, err)
+		return f.explain(in, err)
 	}
-	if err := f.check(c.catalogue, in); err != nil {
+	if err := f.check(in); err != nil {
 		return &fileError{err}
 	}
-	return f.explain(c.catalogue, in, c.straight.send(nil, in, offset+int64(most), heldBack))
+	return f.explain(in, c.straight.send(nil, in, offset+int64(most), heldBack))
 }
 
 // isUnseen reports whether nobody has looked at the file for lookPeriod.
 func (f *file) isUnseen() bool { return time.Since(time.Unix(0, f.seen.Load())) > lookPeriod }
 
 // explain prefers the change of a file to what it led to.
-func (f *file) explain(c *Catalogue, in *os.File, err error) error {
+func (f *file) explain(in *os.File, err error) error {
 	var own *fileError
 	if !errors.As(err, &own) {
 		return err
 	}
-	if changed := f.check(c, in); changed != nil {
+	if changed := f.check(in); changed != nil {
 		return &fileError{changed}
 	}
 	return err
