@@ -78,9 +78,9 @@ func (h *host) current(s update.Status) bool {
 }
 
 // settleContent notes what an update left here, files being all that the server offered. A server that names packs by their own
-// identity and offers others ends in ContentMismatch: nobody plays with the half of a publication, and asking once more would find the
-// same (compat reference, section 3.5, verdict 1). Where releases are signed the signature says what belongs together, and what a server
-// beside the mirrors names is not held against it: releases that roll out to some are not those of the server.
+// identity and offers others ends in ContentMismatch: no client plays with the half of a publication (compat reference, section 3.5, verdict 1);
+// patiently asks again after a pause. Where releases are signed the signature says what belongs together, and what a server beside the
+// mirrors names is not held against it: releases that roll out to some are not those of the server.
 func (h *host) settleContent(files []release.File, status update.Status) update.Status {
 	identity, known := contentOf(files)
 	if !h.current(status) || !known {

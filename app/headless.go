@@ -327,6 +327,11 @@ func (h *host) syncOnly(ctx context.Context, f front) ended {
 		}
 		compatibility = meta.CompatibilityVersion
 	}
+	return h.patiently(ctx, f, func() ended { return h.syncOnce(ctx, f, compatibility) })
+}
+
+// syncOnce asks the server once and fetches what is missing.
+func (h *host) syncOnce(ctx context.Context, f front, compatibility string) ended {
 	status, err := h.update(ctx, f, compatibility)
 	if err != nil {
 		return failed(err)

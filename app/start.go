@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"collet/app/install"
 	"collet/app/update"
@@ -62,8 +64,8 @@ func runtimeFailed(detail string) ended {
 	return ended{outcome: update.RuntimeFailed, detail: detail}
 }
 
-// maxRounds bounds how often one attempt may swap modules: one round fetches the module of a release, a second one
-// covers a release that was published meanwhile. More can only be a server that contradicts itself.
+// maxRounds bounds how often modules are swapped without a pause: once for the module of a release, once more for a release
+// that was published meanwhile. More is a server that contradicts itself.
 const maxRounds = 3
 
 // bringUp opens the install, asks the server, fetches, swaps, and in the end has the game running: the outcome is then
@@ -95,6 +97,34 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 	if err := h.openInstall(ctx, f); errors.Is(err, platform.ErrLocked) || err != nil && !h.offline {
 		return h.notOpened(ctx, f, err)
 	}
+	return h.patiently(ctx, f, func() ended { return h.round(ctx, f) })
+}
+
+// maxWaits is how often a server that contradicts itself is asked again: with the pauses between for 8 to 16 s, in which a
+// catalogue is replaced.
+const maxWaits = 5
+
+// patiently does once, and does it again after a pause where the server contradicted itself.
+func (h *host) patiently(ctx context.Context, f front, once func() ended) ended {
+	for waits := 1; ; waits++ {
+		e := once()
+		if e.outcome != update.ContentMismatch || waits > maxWaits {
+			return e
+		}
+		h.dropChild()
+		pause := update.DefaultRetry().Delay(waits, rand.Float64())
+		h.log.Warn().Dur("pause", pause).Msg("the server contradicts itself, as it does while a release is published; it is asked again")
+		f.Note(h.texts.Get("note.inconsistent"))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return failed(ctx.Err())
+		}
+	}
+}
+
+// round asks the server and swaps modules until the game can run or something ends it.
+func (h *host) round(ctx context.Context, f front) ended {
 	for range maxRounds {
 		meta, err := h.startChild(ctx, f)
 		bare := h.bare(err)

@@ -24,6 +24,7 @@ type judging struct {
 	snapshot compat.Snapshot
 	floor    int32
 	files    map[string]string // by path; those that end in .so are modules
+	whole    map[string]string // files from the second hello on; nil: they stay
 	hellos   []netproto.HelloTags
 	sent     int // bytes of files
 	conns    []net.Conn
@@ -122,7 +123,9 @@ func (j *judging) answer(said *netproto.Handshake) (answers []netproto.Message, 
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	tags := said.Said()
-	j.hellos = append(j.hellos, tags)
+	if j.hellos = append(j.hellos, tags); len(j.hellos) > 1 && j.whole != nil {
+		j.files = j.whole
+	}
 	hello := said.Hello(netproto.C1)
 	hello.Floor = j.floor
 	verdict := compat.Evaluate(&j.snapshot, &hello)
