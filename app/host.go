@@ -102,9 +102,7 @@ func newHost(f flags) (*host, error) {
 	h.server = cmp.Or(f.Server, h.settings.Server())
 	locale := cmp.Or(f.Lang, h.settings.Client.Language, splash.SystemLocale())
 	h.texts, h.locale = assets.TextsFor(locale), languageTag(locale)
-	if err := h.startLog(); err != nil {
-		return h, err
-	}
+	h.startLog()
 	h.route = newRoute(h.server, f, h.settings, h.folder, os.Getenv, h.log)
 	if h.signed, err = newSigned(f, h.settings, h.folder, os.Getenv); err != nil {
 		return h, err
@@ -114,10 +112,8 @@ func newHost(f flags) (*host, error) {
 }
 
 // startLog opens the log and says who starts.
-func (h *host) startLog() error {
-	if err := h.openLog(); err != nil || h.logs == nil {
-		return err
-	}
+func (h *host) startLog() {
+	h.openLog()
 	h.log.Info().Str("version", collet.Version()).Str("target", string(h.target)).
 		Int("pid", os.Getpid()).Str("exe", h.exe).Str("folder", h.folder).Str("data", h.roots.data).Str("server", h.server).Str("packaged", h.packed.Name).
 		Str("variant", variant(h.settings.Client.GameName, cmp.Or(h.packed.Name, h.base))).
@@ -125,23 +121,12 @@ func (h *host) startLog() error {
 	if h.roots.refused != nil {
 		h.log.Warn().Err(h.roots.refused).Msg("everything is written to the install folder")
 	}
-	return nil
 }
 
-// openLog opens the log in the writable root. A folder that can't be written, or a full one, has no log, which is not worth
-// failing for: what follows will say so in better words.
-func (h *host) openLog() error {
-	h.log = zerolog.Nop()
-	logs, err := openLog(filepath.Join(h.roots.data, h.base+".log"))
-	if errors.Is(err, os.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
-	}
-	h.logs = logs
-	h.log = zerolog.New(text.NewJSONWriter(logs)).Level(logLevel(h.flags.LogLevel)).With().Timestamp().Logger()
-	return nil
+// openLog opens the log in the writable root.
+func (h *host) openLog() {
+	h.logs = openLog(h.roots.data, h.base+".log")
+	h.log = zerolog.New(text.NewJSONWriter(h.logs)).Level(logLevel(h.flags.LogLevel)).With().Timestamp().Logger()
 }
 
 // close lets go of everything. The child, if there still is one, is ended first.

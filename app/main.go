@@ -84,6 +84,9 @@ func runHost(ctx context.Context, f flags, args []string, trial *sponsored, stdo
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		return exitUsage, nil
 	}
+	if err := h.logs.fault(); err != nil {
+		fmt.Fprintf(stderr, "collet-client: the log %s can't be written: %v\nThe game starts without it, and the log goes on once it can be.\n", h.logs.path(), err)
+	}
 	h.renewal.sponsored = trial
 	defer func() {
 		if err := h.close(); err != nil {
