@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/supervise"
 	"collet/app/transfer"
@@ -338,6 +339,12 @@ func (h *host) syncOnce(ctx context.Context, f front, compatibility string) ende
 	}
 	if h.renewal.due != "" {
 		return ended{outcome: update.ResourcesReady}
+	}
+	if status.Outcome == update.ResourcesReady && h.dir.State() == install.Prepared {
+		// A verification found the module damaged or gone. No child has it, and nothing is ready before it is live.
+		if e, ok := h.swap(ctx, status); !ok {
+			return e
+		}
 	}
 	if isReady(status.Outcome) {
 		h.proveTrial(ctx)
