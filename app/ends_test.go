@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/transfer"
 	"collet/app/update"
@@ -138,6 +139,27 @@ func TestAnswersToPopups(t *testing.T) {
 	}
 	if h.agreed = true; h.policy(update.Config{}).AskPinned {
 		t.Error("a person who agreed is asked again")
+	}
+}
+
+// TestWhoWasToldMayPlay: only who was told that the set is not whole, and goes on, starts it; the next attempt asks again.
+func TestWhoWasToldMayPlay(t *testing.T) {
+	for _, test := range []struct {
+		end    ended
+		answer update.Action
+		dir    *install.Dir
+		want   bool
+	}{
+		{ended{outcome: update.SetIncomplete}, update.Offline, &install.Dir{}, true},
+		{ended{outcome: update.SetIncomplete}, update.Retry, &install.Dir{}, false},
+		{ended{outcome: update.Failed}, update.Offline, &install.Dir{}, false},
+		{ended{outcome: update.Failed}, update.Offline, nil, true}, // told that the install could not be opened
+	} {
+		h := &host{dir: test.dir, anyway: true}
+		h.decide(t.Context(), &notebook{answer: test.answer}, test.end)
+		if h.anyway != test.want {
+			t.Errorf("%s, %s: plays it all the same: %t", test.end.outcome, test.answer, h.anyway)
+		}
 	}
 }
 

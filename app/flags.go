@@ -29,6 +29,7 @@ type flags struct {
 	UserWritablePath string   `name:"UserWritablePath" group:"Update" placeholder:"DIR" help:"Folder for everything that is written: * for this user's data folder, or a path. Default: what the settings file says, else * beside a file INSTALLED, else the install folder."`
 	Verify           bool     `group:"Update" help:"Hash every file again, the module included, and fetch what is damaged."`
 	Offline          bool     `group:"Update" help:"Start what is installed without asking the server. With --headless alone: recover the install, say what it holds, and end."`
+	PlayIncomplete   bool     `group:"Update" help:"Start an installed set that is known not to be whole, where no server can mend it. Without it the player is asked, and a headless start refuses."`
 	Unblock          bool     `group:"Update" help:"Take builds again that were taken back because they failed to start."`
 
 	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1,g2a,g2b" help:"Wire generation: ${enum}. auto finds it out, with one more connection at a server of g1 or g2b that was not met before; all but c1 are what the engine's servers speak."`
@@ -74,10 +75,10 @@ Flags go before settings, and of settings those in <name of this program>.toml b
 program. Their names: %s. What stands in no table, such as ForceOpenGL = 1, goes to the game: --ForceOpenGL 1.
 The log is <name of this program>.log.
 
-Exit codes: 0 played or current; 10 an update that does not help; 11 the account needs a newer version; 12 update through a store; 13 no module for this target; 14 this program is too old;
+Exit codes: 0 played or current, or BinariesStaged: a new module waits for the next start; 10 an update that does not help; 11 the account needs a newer version; 12 update through a store; 13 no module for this target; 14 this program is too old;
 16 server inconsistent; 17 client newer than server; 18 components differ; 19 maintenance; 20 unreachable;
 21 interrupted; 22 disk full; 23 no permission; 24 locked file; 25 damaged download; 26 untrusted; 27 server fault;
-28 disk fault; 30 the game failed; 31 already running; 40 cancelled; 2 wrong usage.`
+28 disk fault; 30 the game failed; 31 already running; 32 the installed game is not whole; 40 cancelled; 2 wrong usage.`
 
 // exitUsage is the code for a command line that could not be understood, as most programs have it.
 const exitUsage = 2

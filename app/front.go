@@ -43,7 +43,7 @@ func (h *host) start(ctx context.Context, f front) ended {
 
 // decide asks and prepares the next attempt; it reports whether there is to be one.
 func (h *host) decide(ctx context.Context, f front, e ended) bool {
-	h.offline, h.agreed = false, false
+	h.offline, h.agreed, h.anyway = false, false, false
 	switch f.Ask(ctx, e) {
 	case update.Retry, update.Play:
 		return ctx.Err() == nil
@@ -51,7 +51,7 @@ func (h *host) decide(ctx context.Context, f front, e ended) bool {
 		h.agreed = true
 		return ctx.Err() == nil
 	case update.Offline, update.Proceed:
-		h.offline = true
+		h.offline, h.anyway = true, e.outcome == update.SetIncomplete || h.dir == nil
 		return ctx.Err() == nil
 	case update.Repair:
 		h.verify = true

@@ -372,6 +372,9 @@ func (h *host) tellInstalled(f front) ended {
 		state += ", pending"
 	}
 	f.Note(h.texts.Get("headless.installed", "files", strconv.Itoa(files), "set", name, "state", strings.TrimPrefix(state, ", ")))
+	if e, broken := h.incomplete(); broken {
+		return e
+	}
 	return ended{outcome: update.ResourcesReady}
 }
 

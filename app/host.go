@@ -61,6 +61,7 @@ type host struct {
 	live    bool             // the child has the live module, not the built-in client or a named one
 	verify  bool             // the next look at the disk believes no cached digest
 	offline bool             // do not ask the server
+	anyway  bool             // the player was told that the set is not whole, and wants it all the same
 	bell    *bell            // lets a second start bring this one forward; nil while none hangs
 	raise   atomic.Pointer[func() bool]
 	meta    abi.Metadata // of the last child
@@ -155,10 +156,7 @@ func (h *host) openInstall(ctx context.Context, f front) error {
 	dir, err := install.Open(ctx, install.Config{
 		FS: seen, Base: base, Log: h.log, Verify: h.verify, Trust: h.trust(),
 		OnWait: func() { f.Note(h.texts.Get("note.waiting")) },
-		Names: install.Names{
-			Runtime: h.base, Server: h.packed.Name, Ext: h.target.LibraryExt(),
-			Resources: h.settings.Baking.ClientResources, Cache: h.settings.Baking.CacheResources,
-		},
+		Names:  h.names(),
 	})
 	if err != nil {
 		return errors.Join(err, fsys.Close(), closeBase(base))
@@ -175,6 +173,14 @@ func (h *host) openInstall(ctx context.Context, f front) error {
 		return dir.Unblock()
 	}
 	return nil
+}
+
+// names says which files of the folder are what.
+func (h *host) names() install.Names {
+	return install.Names{
+		Runtime: h.base, Server: h.packed.Name, Ext: h.target.LibraryExt(),
+		Resources: h.settings.Baking.ClientResources, Cache: h.settings.Baking.CacheResources,
+	}
 }
 
 func (h *host) closeInstall() error {

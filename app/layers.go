@@ -40,15 +40,14 @@ func (h *host) noteRoots(f front) {
 	}
 }
 
-// notOpened is the end of an attempt that could not open the install. A folder that can't be written does not keep anybody
-// from playing what is in it.
+// notOpened is the end of an attempt that could not open the install. The player may want what is in it all the same.
 func (h *host) notOpened(ctx context.Context, f front, err error) ended {
 	e := failed(err)
-	if e.fault == nil || e.fault.Cause != update.NoPermission {
+	if e.fault == nil {
 		return e
 	}
 	if _, err := h.startChild(ctx, f); err != nil {
-		h.log.Warn().Err(err).Msg("nothing to play from a folder that can't be written")
+		h.log.Warn().Err(err).Msg("nothing to play from an install that can't be opened")
 		return e
 	}
 	h.loaded = true

@@ -26,8 +26,9 @@ type ended struct {
 
 	tolerated bool // components differ, and the server lets us play all the same
 
-	unloadable string // the module that could not be loaded, where nothing ever ran
-	playable   bool   // there is something to play without the server
+	unloadable string   // the module that could not be loaded, where nothing ever ran
+	astray     []string // of a SetIncomplete: the files that are not right
+	playable   bool     // there is something to play without the server
 }
 
 func (e ended) end() update.End {
@@ -94,7 +95,7 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 	h.comeBack()
 	h.noteRoots(f)
 	h.warmUp(ctx)
-	if err := h.openInstall(ctx, f); errors.Is(err, platform.ErrLocked) || err != nil && !h.offline {
+	if err := h.openInstall(ctx, f); err != nil && !h.goesOn(ctx, err) {
 		return h.notOpened(ctx, f, err)
 	}
 	return h.patiently(ctx, f, func() ended { return h.round(ctx, f) })
@@ -134,7 +135,7 @@ func (h *host) round(ctx context.Context, f front) ended {
 		h.loaded = !bare
 		if h.offline {
 			f.Note(h.texts.Get("note.offline"))
-			return h.run(ctx)
+			return h.runWhole(ctx)
 		}
 		missing := err
 		status, err := h.update(ctx, f, meta.CompatibilityVersion)
@@ -150,13 +151,13 @@ func (h *host) round(ctx context.Context, f front) ended {
 			if !h.hasPacks() {
 				return runtimeFailed(h.dir.HeldBack().Reason()) // there is no set before it
 			}
-			return h.run(ctx)
+			return h.runWhole(ctx)
 		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:
 			h.proveTrial(ctx)
 			return h.play(ctx, f)
 		case h.offlineNow(status) && !bare:
 			f.Note(h.texts.Get("note.unreachable"))
-			return h.run(ctx)
+			return h.runWhole(ctx)
 		case status.Outcome != update.BinariesStaged && status.Outcome != update.ResourcesReady:
 			return ended{outcome: status.Outcome, fault: status.Fault, status: status}
 		}

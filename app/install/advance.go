@@ -156,9 +156,12 @@ func (d *Dir) onLoss(ctx context.Context, steps []Step) (done bool, err error) {
 	}
 	err = d.rollBackOf(ctx, d.libraryOf(d.journal.lists.Files), d.journal.Build, excuse)
 	if errors.Is(err, ErrNoWayBack) {
-		d.cfg.Verify = true // the set is mixed until the server's offer mends it
-		r := d.withdrawn()
+		r := record{State: RolledBack}
 		if r.Stay, err = d.live(ctx, d.journal.lists.Files); err == nil {
+			r.Mixed, err = d.astray(ctx, d.journal.lists.Files)
+		}
+		if err == nil {
+			r.Clean = len(d.journal.lists.Undo) == 0 && len(r.Mixed) == 0
 			err = d.record(r)
 		}
 		return true, err
@@ -168,7 +171,7 @@ func (d *Dir) onLoss(ctx context.Context, steps []Step) (done bool, err error) {
 
 // withdrawn is the end of a transaction that did not happen.
 func (d *Dir) withdrawn() record {
-	return record{State: RolledBack, Clean: len(d.journal.lists.Undo) == 0}
+	return record{State: RolledBack, Clean: len(d.journal.lists.Undo) == 0 && len(d.journal.lists.Mixed) == 0}
 }
 
 // libraryOf is the module that a transaction is about.

@@ -109,7 +109,8 @@ func (d *Dir) recover(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	d.lost, d.vanished = d.vanished, "" // it will be fetched again, which nobody has to be told
+	d.cfg.Verify = d.cfg.Verify || len(d.journal.lists.Mixed) > 0 // also the module is compared with the offer then
+	d.lost, d.vanished = d.vanished, ""                           // it will be fetched again, which nobody has to be told
 	return nil
 }
 

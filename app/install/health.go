@@ -113,7 +113,8 @@ func (d *Dir) clean(ctx context.Context) error {
 	d.purge()
 	d.pruneBlocks()
 	waiting := slices.DeleteFunc(slices.Clone(d.journal.lists.Undo), proven)
-	return d.record(record{State: d.journal.State, Dropped: true, Clean: len(waiting) == 0 && d.journal.State != Prepared})
+	done := len(waiting) == 0 && len(d.journal.lists.Mixed) == 0 && d.journal.State != Prepared
+	return d.record(record{State: d.journal.State, Dropped: true, Clean: done})
 }
 
 // complete records that a set needs no proof, in case the process that made it live did not come to it.
@@ -207,7 +208,7 @@ func (d *Dir) rollBackOf(ctx context.Context, library string, set release.Digest
 // goBack goes on from RollingBack.
 func (d *Dir) goBack(ctx context.Context) error {
 	return d.exclusively(ctx, func() error {
-		var stay []string
+		var stay, mixed []string
 		err := d.eachWay(func() ([]Step, error) {
 			steps, lost, err := d.undoSteps(ctx, d.journal.lists)
 			if lost != "" {
@@ -217,7 +218,9 @@ func (d *Dir) goBack(ctx context.Context) error {
 			return steps, err
 		})
 		if errors.Is(err, ErrNoWayBack) { // what is there stays; the next look at the server's offer mends it
-			stay, err = d.live(ctx, d.journal.lists.replacing())
+			if stay, err = d.live(ctx, d.journal.lists.replacing()); err == nil {
+				mixed, err = d.astray(ctx, d.journal.lists.returning())
+			}
 		}
 		if err != nil {
 			return err
@@ -225,7 +228,9 @@ func (d *Dir) goBack(ctx context.Context) error {
 		d.log.Warn().Msg("went back to the last proven set")
 		d.clearPrevious()
 		waiting := slices.DeleteFunc(slices.Clone(d.journal.lists.Undo), func(u undo) bool { return u.Reverting })
-		return d.record(record{State: RolledBack, Clean: len(waiting) == 0, Stay: stay})
+		return d.record(record{
+			State: RolledBack, Clean: len(waiting) == 0 && len(mixed) == 0 && len(d.journal.lists.Blend) == 0, Stay: stay, Mixed: mixed,
+		})
 	})
 }
 

@@ -22,16 +22,17 @@ type Inspection struct {
 	Names Names  `json:"names"`
 	Empty bool   `json:"empty,omitempty"` // there is neither a journal nor a module nor a pack
 
-	Slots   [2]Slot `json:"slots"`              // of the journal
-	Slot    int     `json:"slot"`               // which one counts; -1 for none
-	Number  uint64  `json:"number,omitempty"`   // of the newest transaction
-	State   State   `json:"state"`              // where it stands
-	LeadsTo string  `json:"leads_to,omitempty"` // identity of the set that it makes live, or made
-	Set     string  `json:"set,omitempty"`      // identity of the live set
-	Last    string  `json:"last,omitempty"`     // identity of the last proven set, while the live one is pending
-	Pending bool    `json:"pending"`            // the live set of this host has not proven itself
-	Clean   bool    `json:"clean"`              // nothing waits for its proof, and no backup is left
-	Tries   []Try   `json:"tries,omitempty"`    // sets that have not proven themselves, also blocked ones
+	Slots   [2]Slot  `json:"slots"`              // of the journal
+	Slot    int      `json:"slot"`               // which one counts; -1 for none
+	Number  uint64   `json:"number,omitempty"`   // of the newest transaction
+	State   State    `json:"state"`              // where it stands
+	LeadsTo string   `json:"leads_to,omitempty"` // identity of the set that it makes live, or made
+	Set     string   `json:"set,omitempty"`      // identity of the live set
+	Last    string   `json:"last,omitempty"`     // identity of the last proven set, while the live one is pending
+	Mixed   []string `json:"mixed,omitempty"`    // files of the live set that are known to be missing or another release's
+	Pending bool     `json:"pending"`            // the live set of this host has not proven itself
+	Clean   bool     `json:"clean"`              // nothing waits for its proof, and no backup is left
+	Tries   []Try    `json:"tries,omitempty"`    // sets that have not proven themselves, also blocked ones
 
 	Base        string      `json:"base,omitempty"`        // folder below this one, absolute; empty: there is none
 	Module      bool        `json:"module"`                // there is a live module, here or in the base
@@ -149,6 +150,7 @@ type Rehearsed struct {
 	Module  bool        `json:"module"`            // a live module is there then
 	Verify  bool        `json:"verify"`            // it hashes everything, because the last end was unclean
 	Damaged []FileState `json:"damaged,omitempty"` // files of the set that are still not right then
+	Mixed   []string    `json:"mixed,omitempty"`   // files that are known to be missing or another release's then
 }
 
 // Deed is one step of the next start: a change of names, or a line of its log.
@@ -237,7 +239,7 @@ func (i *inspector) lookAtJournal() {
 		return
 	}
 	f := &i.found
-	f.Slot, f.Number, f.State, f.Clean, f.Tries = j.slot, j.Number, j.State, j.Clean, j.Tries
+	f.Slot, f.Number, f.State, f.Clean, f.Tries, f.Mixed = j.slot, j.Number, j.State, j.Clean, j.Tries, j.lists.Mixed
 	f.LeadsTo, f.Set, f.Last = text(j.Build), text(j.lists.Is), text(j.lists.Was)
 	f.Pending = i.dir.Pending()
 }

@@ -288,7 +288,7 @@ func (i *inspector) rehearse(ctx context.Context) error {
 		d.journal.loaded, d.journal.events = true, nil
 	}
 	next.State, next.Set, next.Pending, next.Module = d.journal.State, text(d.journal.lists.Is), d.Pending(), i.hasModule(d)
-	next.Verify = d.Unclean()
+	next.Verify, next.Mixed = d.Unclean(), d.journal.lists.Mixed
 	for _, e := range d.journal.lists.Set {
 		f, err := i.file(ctx, d, e)
 		if err != nil {

@@ -111,6 +111,10 @@ func (i *inspector) judgeModule() {
 
 // judgeDamage tells of files that stay damaged whatever the next start does without a server.
 func (i *inspector) judgeDamage() {
+	if mixed := i.found.Next.Mixed; len(mixed) > 0 {
+		i.trouble(Network, fmt.Sprintf("the set is no release: %d files are missing or another release's, such as %s", len(mixed), mixed[0]),
+			"the next start verifies every file and fetches what is not right; without a server it asks before it plays, and a headless one refuses")
+	}
 	damaged := map[string]bool{}
 	for _, f := range i.found.Next.Damaged {
 		damaged[f.Name] = true

@@ -48,6 +48,7 @@ type record struct {
 
 	Missed  []string `json:"missed,omitempty"`  // swapped: companions that stayed what they were
 	Stay    []string `json:"stay,omitempty"`    // rolled-back: new files that are live all the same, because there was no way back
+	Mixed   []string `json:"mixed,omitempty"`   // rolled-back: files that are missing or another release's, for the same reason
 	Dropped bool     `json:"dropped,omitempty"` // the backups of what has proven itself are gone
 	Clean   bool     `json:"clean,omitempty"`   // nothing waits for its proof, and no backup is left
 }

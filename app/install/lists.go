@@ -53,6 +53,8 @@ type lists struct {
 	Files   []entry        `json:"files,omitempty"`   // what the transaction makes live, all of it or nothing
 	Parts   []entry        `json:"parts,omitempty"`   // parts that it does not touch: they stay bound to their digests
 	Undo    []undo         `json:"undo,omitempty"`    // what changed since the last proven set, at most one for each name
+	Mixed   []string       `json:"mixed,omitempty"`   // files of the live set that are known to be missing or another release's
+	Blend   []string       `json:"blend,omitempty"`   // the same of the set that Was names
 }
 
 func (l lists) encode() ([]byte, error) { return json.Marshal(l) }
@@ -87,7 +89,7 @@ func (l *lists) apply(before State, r record, build release.Digest) {
 		l.swapped(build, r.Missed)
 	case r.Proven != "":
 		l.mark(r.Proven, func(u *undo) { u.Proven = true })
-		l.Was = release.Digest{}
+		l.Was, l.Blend = release.Digest{}, nil
 	case r.Back != "":
 		if before == Prepared { // its swap began and can't go on
 			l.swapped(build, nil)
@@ -99,12 +101,15 @@ func (l *lists) apply(before State, r record, build release.Digest) {
 	if r.State == RolledBack {
 		l.Parts, l.Files, l.Adopted = slices.Concat(l.Parts, fetched(l.Files)), nil, nil
 		l.keep(stay)
+		if len(r.Mixed) > 0 {
+			l.Mixed = r.Mixed
+		}
 	}
 	if r.Dropped {
 		l.Undo = slices.DeleteFunc(l.Undo, func(u undo) bool { return u.Proven })
 	}
 	if r.Clean {
-		l.Was = release.Digest{} // there is nothing to go back to
+		l.Was, l.Blend = release.Digest{}, nil // there is nothing to go back to
 	}
 }
 
@@ -125,9 +130,9 @@ func (l *lists) swapped(build release.Digest, missed []string) {
 	}
 	known := l.unproven()
 	if l.Was.IsZero() && len(known) == 0 {
-		l.Was = l.Is
+		l.Was, l.Blend = l.Is, l.Mixed
 	}
-	l.Is = build
+	l.Is, l.Mixed = build, nil
 	fresh := make([]undo, 0, len(l.Files))
 	for _, e := range l.Files {
 		if !e.Repair && !known[e.Live] {
@@ -159,6 +164,7 @@ func outside(old, others []undo) []undo {
 // rolledBack gives the set what is on its way back; what it replaces are parts again.
 func (l *lists) rolledBack() {
 	l.Is, l.Was = l.Was, release.Digest{}
+	l.Mixed, l.Blend = l.Blend, nil
 	set := l.set()
 	for _, u := range l.Undo {
 		if !u.Reverting {

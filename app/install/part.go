@@ -232,7 +232,8 @@ func (d *Dir) Commit(ctx context.Context) error {
 	err := errors.Join(d.commit(ctx), d.endEarly())
 	d.work = nil
 	if err == nil {
-		d.cfg.Verify = false // all of it was hashed, and what was wrong is mended or waits for its swap
+		// All of it was hashed, and what was wrong is mended or waits for its swap.
+		d.cfg.Verify = len(d.journal.lists.Mixed) > 0 && d.journal.State != Prepared
 	}
 	return d.fault(d.orLoss(err))
 }

@@ -15,7 +15,7 @@ import (
 // nothing is missing and nothing goes, unless the journal is wrong about what is live.
 func (p *planning) prepare(ctx context.Context) (err error) {
 	d, w := p.dir, &p.work
-	if len(w.items) == 0 && len(p.gone) == 0 && !p.hides && !p.mistaken() {
+	if len(w.items) == 0 && len(p.gone) == 0 && !p.hides && !p.mistaken() && len(d.journal.lists.Mixed) == 0 {
 		return nil
 	}
 	bound, missing := d.journal.bound(), int64(0)
@@ -48,6 +48,7 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 	next := lists{
 		Is: d.journal.lists.Is, Was: d.journal.lists.Was, Undo: p.respelledUndo(),
 		Adopted: p.adopted, Files: slices.Concat(p.gone, w.entries()), Parts: kept,
+		Mixed: d.journal.lists.Mixed, Blend: d.journal.lists.Blend,
 	}
 	next.setTo(p.set)
 	return d.journal.begin(d.fs, p.build, next)

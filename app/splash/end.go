@@ -17,6 +17,8 @@ type EndInfo struct {
 	Fault  *update.Fault // of a Failed end
 	Path   string        // where the install is; used where the fault names no file
 
+	Astray []string // of a SetIncomplete: the files that are not right
+
 	Needed, Free int64         // bytes, of a full disk; Needed is 0 and Free below 0 while unknown
 	Volume       string        // which disk is full, as its user knows it; may be empty
 	Holders      string        // who uses a locked file; empty where nobody can say
@@ -179,11 +181,25 @@ func addition(e update.End, info EndInfo, t assets.Texts) string {
 		return strings.Join(differences(*info.Differences, t), "\n")
 	case e.Outcome == update.PlatformUnsupported && info.Client != "":
 		return t.Get("end.store.client", "client", clean(info.Client, maxLine))
+	case e.Outcome == update.SetIncomplete && len(info.Astray) > 0:
+		return t.Get("end.incomplete.files", "files", astray(info.Astray, t))
 	case e.Outcome == update.RuntimeFailed && info.RolledBack:
 		return t.Get("end.runtime.back")
 	default:
 		return ""
 	}
+}
+
+// maxAstray is how many files a dialog names.
+const maxAstray = 3
+
+// astray names the first files that are not right.
+func astray(files []string, t assets.Texts) string {
+	named := clean(strings.Join(files[:min(len(files), maxAstray)], ", "), maxLine)
+	if more := len(files) - maxAstray; more > 0 {
+		return t.Get("end.incomplete.more", "files", named, "count", more)
+	}
+	return named
 }
 
 // subject is the file or folder that an end is about.

@@ -18,6 +18,7 @@ func fullInfo(e update.End) EndInfo {
 		Target: "Linux-x64", Server: "play.example.org:4000", Path: "/home/ada/Games/EmberReach",
 		Needed: 412_000_000, Free: 51_000_000, Volume: "/home", RetryAfter: 20 * time.Minute,
 		Holders: "scand (process 71)", Vanished: true,
+		Astray:     []string{"Resources/Core.zip", "Resources/Art.zip", "Resources/Levels.zip", "Resources/Sound.zip"},
 		RolledBack: true, Client: "L5-344f237d92ca82f0", Floor: 7, Offered: true, Code: "R9-12-536c49c9",
 		Differences: sampleDifferences(), Allowed: true,
 		StoreURL: "https://store.example.org/ember", WebsiteURL: "https://example.org/get", PlayOffline: true,
@@ -31,6 +32,7 @@ func fullInfo(e update.End) EndInfo {
 // variants are what is known about an end, from everything to nothing.
 func variants(e update.End) map[string]EndInfo {
 	full, noURL := fullInfo(e), fullInfo(e)
+	noURL.Astray = noURL.Astray[:1]
 	noURL.Volume, noURL.Holders, noURL.Vanished = "", "", false
 	noURL.StoreURL, noURL.WebsiteURL, noURL.PlayOffline, noURL.RolledBack = "", "", false, false
 	noURL.Client, noURL.Floor, noURL.Offered, noURL.Allowed, noURL.ServerOlder = "", 0, false, false, true

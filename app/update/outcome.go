@@ -23,6 +23,7 @@ const (
 	Redirected                Outcome = 13 // another server takes this version: the host goes there, nobody is asked
 	PlayerPinned              Outcome = 14 // the account was last used with a newer version
 	UpdateLoop                Outcome = 15 // the server asks for an update that is installed already
+	SetIncomplete             Outcome = 16 // the installed set is known not to be whole, and no server mended it
 )
 
 // Cause says why an update Failed. It is NoCause with every other outcome. The number is the exit code.
@@ -97,6 +98,7 @@ func Ends() []End {
 		{Redirected, NoCause, "end.redirected", nil, 15},
 		{PlayerPinned, NoCause, "end.pinned", []Action{Update, Store, Details, Quit}, 11},
 		{UpdateLoop, NoCause, "end.loop", []Action{Copy, Details, Quit}, 10},
+		{SetIncomplete, NoCause, "end.incomplete", []Action{Retry, Offline, Details, Quit}, 32},
 	}
 }
 
@@ -129,6 +131,7 @@ var names = map[Outcome]string{
 	ContentMismatch: "ContentMismatch", ClientTooNew: "ClientTooNew", ComponentsMismatch: "ComponentsMismatch",
 	Maintenance: "Maintenance", RuntimeFailed: "RuntimeFailed", AlreadyRunning: "AlreadyRunning", Cancelled: "Cancelled",
 	Redirected: "Redirected", PlayerPinned: "PlayerPinned", UpdateLoop: "UpdateLoop",
+	SetIncomplete: "SetIncomplete",
 }
 
 // String is the name used in logs, JSON output and tests; an unknown number prints as such.

@@ -42,6 +42,7 @@ var exits = []struct {
 	{13, update.Redirected, update.NoCause, 15},
 	{14, update.PlayerPinned, update.NoCause, 11},
 	{15, update.UpdateLoop, update.NoCause, 10},
+	{16, update.SetIncomplete, update.NoCause, 32},
 }
 
 func TestEndsAreTheTableOfTheDesign(t *testing.T) {
@@ -91,6 +92,7 @@ func TestActions(t *testing.T) {
 		update.Failed: update.Retry, update.ContentMismatch: update.Retry, update.ClientTooNew: update.Retry,
 		update.ComponentsMismatch: update.Copy, update.Maintenance: update.Retry, update.RuntimeFailed: update.Play,
 		update.AlreadyRunning: update.Quit, update.PlayerPinned: update.Update, update.UpdateLoop: update.Copy,
+		update.SetIncomplete: update.Retry,
 	}
 	for _, end := range update.Ends() {
 		want, shown := defaults[end.Outcome]
