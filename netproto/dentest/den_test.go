@@ -23,6 +23,8 @@ type pairing struct {
 	ref   *dentest.Conn
 	heard *dentest.Plain
 	proxy *dentest.Proxy
+
+	listener *den.Listener // where our side is connected to
 }
 
 // denServes joins a reference device to our listener through a proxy.
@@ -31,18 +33,27 @@ func denServes(t testing.TB, o dentest.ProxyOptions, states map[string]*dentest.
 	l, err := den.Listen("127.0.0.1:0", released())
 	must(t, err)
 	t.Cleanup(func() { must(t, l.Close()) })
-	p := &pairing{heard: &dentest.Plain{States: states}}
+	p := &pairing{listener: l}
 	p.proxy = watched(t, l.Addr(), o)
+	p.join(t, states)
+	return p
+}
+
+// join connects a reference device, the first or another one, in place of the one before.
+func (p *pairing) join(t testing.TB, states map[string]*dentest.State) {
+	t.Helper()
+	p.heard = &dentest.Plain{States: states}
+	heard := p.heard
 	ctx := within(t, 10*time.Second)
-	p.ref, err = dentest.Dial(ctx, p.proxy.Addr().String(), dentest.EndpointOptions{}, func(*dentest.Conn) dentest.App { return p.heard })
+	var err error
+	p.ref, err = dentest.Dial(ctx, p.proxy.Addr().String(), dentest.EndpointOptions{}, func(*dentest.Conn) dentest.App { return heard })
 	must(t, err)
 	t.Cleanup(p.ref.Endpoint().Close)
-	p.den, err = l.Accept(ctx)
+	p.den, err = p.listener.Accept(ctx)
 	must(t, err)
 	if p.den.Protocol() != den.ProtocolRelease {
 		t.Fatalf("protocol %#x with a released device", p.den.Protocol())
 	}
-	return p
 }
 
 // denConnects joins our connecting side to a reference listener through a proxy.
