@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"collet/platform"
 )
 
 const (
@@ -25,6 +27,9 @@ const (
 	// word is what a client says to cancel.
 	word = "stop"
 )
+
+// socketMode are the permissions of the control socket. It lies in a Home, which others can't enter before it has them.
+const socketMode os.FileMode = 0o600
 
 // Control is the control socket of a Station.
 type Control struct {
@@ -45,6 +50,9 @@ func (s *Station) Attend(path string) (*Control, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, fail(fmt.Errorf("control socket: %w; name another folder with --state", err))
+	}
+	if err := os.Chmod(path, socketMode); err != nil {
+		return nil, fail(errors.Join(fmt.Errorf("control socket: %w", err), listener.Close()))
 	}
 	return &Control{s, listener, path}, nil
 }
@@ -153,13 +161,17 @@ type Link struct {
 }
 
 // Dial finds the station whose control socket is path; address is what it listens on, for errors. The error is os.ErrNotExist
-// if nobody is there.
+// if it is not there, and another one if others could have put it there.
 func Dial(path, address string) (*Link, error) {
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: no desk serves %s", os.ErrNotExist, address)
 	}
-	return &Link{path, address}, conn.Close()
+	conn.Close()
+	if err := platform.CheckPrivate(path); err != nil {
+		return nil, failure(FaultOther, "control socket: %v; end what serves it, and start collet remote serve again", err)
+	}
+	return &Link{path, address}, nil
 }
 
 // Do implements Doer. When ctx ends it cancels the request and goes on telling what becomes of it.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +116,46 @@ func TestTwoDesksOnOneAddress(t *testing.T) {
 	path := attended(t, s)
 	if _, err := s.Attend(path); err == nil || !strings.Contains(err.Error(), "another desk serves localhost:1 already") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The socket is its user's alone whatever the umask, and one that others can use is not trusted.
+func TestSocketIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("folders inherit who may use them")
+	}
+	s, _ := newFake(t)
+	path := attended(t, s)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Dial(path, "localhost:1"); err == nil || errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "others can use it (mode 0666)") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHomeThatOthersCanWriteTo(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("folders inherit who may use them")
+	}
+	path := t.TempDir()
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenHome(path); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenHome(path); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
 	}
 }
 

@@ -10,7 +10,8 @@
 //
 // # The folder
 //
-// Everything that is kept lies in one folder of the user's (Home), which nobody else may read:
+// Everything that is kept lies in one folder of the user's (Home), which others can't enter. One that others could write to
+// is refused:
 //
 //	devices.json             the devices that were let in once: name, address, since when
 //	hashes-<copy>            hashes of one working copy, so that a push does not read it again
@@ -18,14 +19,15 @@
 //
 // # The control socket
 //
-// A Unix domain socket that only this user reaches. The client sends one Request as a line of JSON and reads Events, one a
+// A Unix domain socket that only this user reaches (mode 0600), which both ends check. The client sends one Request as a line of JSON and reads Events, one a
 // line, until one of the kind "end", which carries how it went. A client that closes its side, or sends a line with the
 // word "stop", cancels the request. Lines are at most maxLine bytes.
 //
 // # Who is let in
 //
 // The launcher's protocol has no authentication: who reaches the port can pose as a device and read the working copy. So a
-// station listens on loopback unless the caller says otherwise, and beyond loopback it lets in only devices whose name and
-// address are in the list of pairs, or about which a person at the terminal says yes. An address can be forged by whoever
-// shares the network, so pairing keeps strangers and mistakes out, not an attacker in the same room.
+// station listens on loopback unless the caller says otherwise, and it lets in only devices whose name and address are in the
+// list of pairs, or about which a person at the terminal says yes. That holds on loopback, too, since a machine may have other
+// users. A name can be learnt and an address forged by those who share the network or the machine, so pairing keeps
+// strangers and mistakes out, not an attacker in the same room.
 package remote

@@ -13,8 +13,8 @@ import (
 // stranger is asked about any more.
 const maxTurned = 100
 
-// doors decide who comes in: everybody on this machine, who was paired, and who a person lets in. It is safe for concurrent
-// use.
+// doors decide who comes in: who was paired, and who a person lets in, also from this machine, which may have other users. It
+// is safe for concurrent use.
 type doors struct {
 	pairs *Pairs
 	ask   func(ctx context.Context, name string, address netip.Addr) bool // nil: nobody
@@ -28,10 +28,7 @@ type doors struct {
 
 // admit is launcher.DeskOptions.Admit.
 func (d *doors) admit(ctx context.Context, name string, from netip.AddrPort) launcher.Decision {
-	address := from.Addr().Unmap().WithZone("")
-	if address.IsLoopback() {
-		return launcher.Admit
-	}
+	address := machine(from.Addr())
 	d.asking.Lock()
 	defer d.asking.Unlock()
 	known, err := d.pairs.Knows(name, address)

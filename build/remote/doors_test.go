@@ -35,15 +35,29 @@ func (d *door) comes(name, from string) launcher.Decision {
 	return d.admit(context.Background(), name, netip.MustParseAddrPort(from))
 }
 
-func TestThisMachineIsAlwaysLetIn(t *testing.T) {
+// This machine may have other users: a device on it is asked about as any other, and once, whichever loopback address it takes.
+func TestThisMachinePairsToo(t *testing.T) {
+	loopback := []string{"127.0.0.1:9", "[::1]:9", "[::ffff:127.0.0.1]:9", "127.8.8.8:9"}
 	d := newDoor(t, nil)
-	for _, from := range []string{"127.0.0.1:9", "[::1]:9", "[::ffff:127.0.0.1]:9", "127.8.8.8:9"} {
-		if d.comes("any\x00thing", from) != launcher.Admit {
-			t.Errorf("%s was refused", from)
+	for _, from := range loopback {
+		if d.comes("Box", from) != launcher.Refuse {
+			t.Errorf("%s was let in", from)
 		}
 	}
-	if len(d.said) != 0 {
+	if len(d.said) != 1 || !strings.Contains(d.said[0], `collet remote pair "Box" 127.0.0.1`) {
 		t.Errorf("said %q", d.said)
+	}
+	d = newDoor(t, func(name string) bool { return name == "Box" })
+	for _, from := range loopback {
+		if d.comes("Box", from) != launcher.Admit {
+			t.Errorf("%s was refused", from)
+		}
+		if d.comes("Spy", from) != launcher.Refuse {
+			t.Errorf("a stranger at %s was let in", from)
+		}
+	}
+	if got := strings.Join(d.asked, "|"); got != "Box 127.0.0.1|Spy 127.0.0.1" {
+		t.Errorf("asked about %s", got)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"collet/platform"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 type Home struct{ path string }
 
 // OpenHome takes the folder path, or for an empty one the folder collet/remote in the user's configuration, and makes it if
-// it is not there, for this user alone.
+// it is not there. It is for this user alone: a folder of another user, or one that others can write to, is refused.
 func OpenHome(path string) (Home, error) {
 	if path == "" {
 		config, err := os.UserConfigDir()
@@ -33,7 +35,7 @@ func OpenHome(path string) (Home, error) {
 	if err != nil {
 		return Home{}, err
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := platform.PrivateFolder(path); err != nil {
 		return Home{}, fmt.Errorf("folder for what the desk remembers: %w; name another one with --state", err)
 	}
 	return Home{path}, nil

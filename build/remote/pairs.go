@@ -63,7 +63,15 @@ func (p *Pairs) Knows(name string, address netip.Addr) (bool, error) {
 }
 
 func (p Pair) is(name string, address netip.Addr) bool {
-	return p.Name == name && p.Address == address.Unmap().WithZone("")
+	return p.Name == name && machine(p.Address) == machine(address)
+}
+
+// machine is what an address is remembered by. All of loopback is this machine, whichever of its addresses a device takes.
+func machine(address netip.Addr) netip.Addr {
+	if address = address.Unmap().WithZone(""); address.IsLoopback() {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return address
 }
 
 // Add remembers a device. One that is known stays as it is.
@@ -81,7 +89,7 @@ func (p *Pairs) Add(name string, address netip.Addr) error {
 		if len(pairs) == maxPairs {
 			return nil, fmt.Errorf("%d devices are remembered already; forget one with collet remote unpair", maxPairs)
 		}
-		return append(pairs, Pair{name, address.Unmap().WithZone(""), p.now().UTC().Truncate(time.Second)}), nil
+		return append(pairs, Pair{name, machine(address), p.now().UTC().Truncate(time.Second)}), nil
 	})
 }
 

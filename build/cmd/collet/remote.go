@@ -28,7 +28,7 @@ type remoteCommand struct {
 	Stop    remoteStopCommand    `cmd:"" help:"Stop the game: ask it to end, and end it by force if it does not."`
 	Logs    remoteLogsCommand    `cmd:"" help:"Show what games on devices log."`
 	Devices remoteDevicesCommand `cmd:"" help:"List the devices that are there, and those that may come."`
-	Pair    remotePairCommand    `cmd:"" help:"Let a device in from another machine, without being asked."`
+	Pair    remotePairCommand    `cmd:"" help:"Let a device in without being asked."`
 	Unpair  remoteUnpairCommand  `cmd:"" help:"Let a device in no longer."`
 }
 
@@ -44,8 +44,8 @@ On the desk:
   collet remote watch ./game --restart     again after every change
   collet remote serve ./game               stay; push, start, stop, logs and devices then use it
 
-Without --network only devices on this machine can come. With it, each device is asked about once. docs/REMOTE.md is the
-five-minute walk-through.
+Each device is asked about once, or paired before with collet remote pair. Without --network only devices on this machine can come.
+docs/REMOTE.md is the five-minute walk-through.
 
 Exit codes: 0 done, 1 something failed on a device or here, 2 wrong usage, 3 no device came in time, 4 everything is there and
 the game did not start, 5 the game did not end well.`
@@ -54,7 +54,7 @@ the game did not start, 5 the game did not end well.`
 // deskFlags say where the desk is. Embed it.
 type deskFlags struct {
 	Listen  string `group:"desk" env:"COLLET_REMOTE_LISTEN" default:"localhost:3413" placeholder:"ADDRESS" help:"Address that devices connect to: HOST[:PORT], or * for this machine's first address in the network (default: $$COLLET_REMOTE_LISTEN, or ${default})."`
-	Network bool   `group:"desk" help:"Let --listen be an address that other machines reach. Each device is asked about once, or paired before."`
+	Network bool   `group:"desk" help:"Let --listen be an address that other machines reach."`
 	State   string `group:"desk" env:"COLLET_REMOTE_STATE" placeholder:"DIR" help:"Folder of what the desk remembers: paired devices, hashes (default: $$COLLET_REMOTE_STATE, or one in the user's configuration)."`
 	JSON    bool   `name:"json" group:"out" help:"Print one JSON object a line instead of text."`
 	Verbose bool   `group:"out" help:"Print what the connections do to standard error."`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/netip"
 	"strings"
 
@@ -42,8 +43,12 @@ func (f deskFlags) find(c console, home remote.Home, copy copyFlags, r remote.Re
 	if err != nil {
 		return nil, nil, err
 	}
-	if line, err := remote.Dial(socket, f.Listen); err == nil {
+	line, err := remote.Dial(socket, f.Listen)
+	if err == nil {
 		return line, func() error { return nil }, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
 	}
 	root := r.Root
 	switch {

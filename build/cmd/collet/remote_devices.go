@@ -129,7 +129,7 @@ func (p remotePairCommand) Run(c console) error {
 	if err := remote.OpenPairs(home.Pairs()).Add(p.Name, p.Address); err != nil {
 		return usageError{err}
 	}
-	fmt.Fprintf(c.out, "%q at %s may come. A desk that turned it away before has to be started again.\n", clean(p.Name), p.Address)
+	fmt.Fprintf(c.out, "%q at %s may come.\n", clean(p.Name), p.Address)
 	return nil
 }
 

@@ -1,0 +1,21 @@
+//go:build unix
+
+package platform
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ownedByUs is an error if a file belongs to another user.
+func ownedByUs(info fs.FileInfo) error {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("it belongs to another user (number %d)", stat.Uid)
+	}
+	return nil
+}
+
+// othersMay are the permissions of everybody but the owner.
+func othersMay(info fs.FileInfo) fs.FileMode { return info.Mode().Perm() & 0o077 }
