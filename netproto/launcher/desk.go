@@ -21,7 +21,7 @@ import (
 type Desk struct {
 	options    DeskOptions
 	settings   sessionSettings
-	root       *platform.Dir
+	root       *workingCopy
 	cache      *platform.Dir // nil without CacheFile
 	doubtsName string        // in cache
 	tree       *Tree
@@ -42,7 +42,7 @@ func NewDesk(o DeskOptions) (*Desk, error) {
 	if o.MaxDevices <= 0 {
 		o.MaxDevices = DefaultMaxDevices
 	}
-	root, err := platform.OpenDir(o.Root)
+	root, err := openWorkingCopy(o.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (d *Desk) loadRules() error {
 	for _, line := range d.options.Ignore {
 		text += line + "\n"
 	}
-	data, err := platform.ReadFile(d.root, IgnoreFile, maxIgnore)
+	data, err := d.root.readFile(IgnoreFile, maxIgnore)
 	if err != nil && !isGone(err) {
 		return err
 	}
@@ -83,8 +83,11 @@ func (d *Desk) loadRules() error {
 	return nil
 }
 
-// scan reads the rules and looks at the working copy.
+// scan reads the rules and looks at the working copy that lies at its path now.
 func (d *Desk) scan(ctx context.Context) (scanned, error) {
+	if err := d.root.follow(); err != nil {
+		return scanned{}, err
+	}
 	if err := d.loadRules(); err != nil {
 		return scanned{}, err
 	}

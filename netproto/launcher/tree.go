@@ -40,7 +40,7 @@ type TreeOptions struct {
 // Tree knows the files of a folder and their hashes. Use NewTree to make one. All methods are safe for concurrent use; one
 // Scan at a time does anything.
 type Tree struct {
-	fsys  platform.FS
+	fsys  Files
 	skip  func(path string, dir bool) bool
 	links LinkPolicy
 	now   func() time.Time
@@ -56,7 +56,7 @@ type Tree struct {
 
 // NewTree makes a Tree of a folder, which stays the caller's to close, after the last call. It reads the cache, and nothing
 // else.
-func NewTree(fsys platform.FS, o TreeOptions) *Tree {
+func NewTree(fsys Files, o TreeOptions) *Tree {
 	t := &Tree{fsys: fsys, skip: o.Skip, links: o.Links, now: o.Now, store: o.Cache, name: o.CacheName}
 	if t.skip == nil {
 		t.skip = func(string, bool) bool { return false }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"collet/platform"
 )
 
 // Watch pushes at once and then after every change of the working copy, and when a device comes, until ctx ends. A device
@@ -25,8 +27,11 @@ func (d *Desk) Watch(ctx context.Context, o WatchOptions) error {
 	if err != nil {
 		return err
 	}
-	defer w.notify.Close()
+	defer func() { w.notify.Close() }()
 	for {
+		if err := w.follow(); err != nil {
+			return err
+		}
 		w.push(ctx, o)
 		if err := w.wait(ctx, o.Settle); err != nil {
 			if ctx.Err() != nil {
@@ -106,6 +111,8 @@ func tell(o WatchOptions, r PushResult, err error) {
 type treeWatch struct {
 	desk    *Desk
 	notify  *fsnotify.Watcher
+	watched *platform.Dir        // the working copy whose folders are watched
+	gone    bool                 // nothing lies at its path
 	names   []string             // ids or names of wanted devices; none is all
 	devices <-chan struct{}      // ticks when something about devices changed
 	served  map[string]time.Time // by id, since when the connection is that was pushed over last
@@ -118,12 +125,35 @@ func (d *Desk) newTreeWatch(ctx context.Context, names []string) (*treeWatch, er
 	if err != nil {
 		return nil, err
 	}
-	w := &treeWatch{desk: d, notify: notify, names: names, devices: d.Changes(ctx),
-		served: make(map[string]time.Time), got: make(map[string]Hash)}
-	if err := w.add("."); err != nil {
-		return nil, errors.Join(err, notify.Close())
+	return &treeWatch{desk: d, notify: notify, names: names, devices: d.Changes(ctx),
+		served: make(map[string]time.Time), got: make(map[string]Hash)}, nil
+}
+
+// follow watches the working copy that lies at its path now. That it is gone is no error: the push says so, and wait looks
+// for it.
+func (w *treeWatch) follow() error {
+	err := w.desk.root.follow()
+	w.gone = err != nil
+	now := w.desk.root.now()
+	if w.gone || w.watched == now {
+		return nil
 	}
-	return w, nil
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	err = w.notify.Close() // what is watched there lies elsewhere now
+	w.notify, w.watched = notify, now
+	return errors.Join(err, w.add("."))
+}
+
+// lookEvery is how often the working copy is looked for at its path: no event tells that a folder came in its place.
+const lookEvery = time.Second
+
+// moved reports whether something else lies at the path of the working copy than when it was pushed last.
+func (w *treeWatch) moved() bool {
+	err := w.desk.root.follow()
+	return (err != nil) != w.gone || err == nil && w.desk.root.now() != w.watched
 }
 
 // add watches a folder and those below it that are not left out. One that has gone meanwhile is no error.
@@ -172,10 +202,16 @@ func (w *treeWatch) came() bool {
 // wait returns when something changed and nothing did for settle, or after MaxSettle.
 func (w *treeWatch) wait(ctx context.Context, settle time.Duration) error {
 	var quiet, latest <-chan time.Time
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-look.C:
+			if quiet != nil || !w.moved() {
+				continue
+			}
 		case <-quiet:
 			return nil
 		case <-latest:
@@ -188,7 +224,7 @@ func (w *treeWatch) wait(ctx context.Context, settle time.Duration) error {
 			if !open {
 				return fsnotify.ErrClosed
 			}
-			if !w.matters(e) {
+			if w.gone || !w.matters(e) {
 				continue
 			}
 		case err := <-w.notify.Errors:
