@@ -166,7 +166,10 @@ func (s *Station) watch(ctx context.Context, r Request, t *teller) error {
 		if err := s.desk.Watch(ctx, options); err != nil {
 			return err
 		}
-		return s.stopAtEnd(ctx, r, s.running(r.Devices), t)
+		if err := s.stopAtEnd(ctx, r, s.running(r.Devices), t); err != nil {
+			return err
+		}
+		return ctx.Err()
 	}
 	return beside(ctx, work, s.watchers(r, true, t)...)
 }
@@ -251,7 +254,8 @@ func stopped(outcomes []launcher.Outcome, t *teller) error {
 	return nil
 }
 
-// follow waits until the games on devices have ended, or stops them when ctx ends, as the request says.
+// follow waits until the games on devices have ended, or stops them when ctx ends, as the request says. That ctx ended is no
+// failure then: what was asked for has been done.
 func (s *Station) follow(ctx context.Context, r Request, ids []string, t *teller) error {
 	if !r.Follow || len(ids) == 0 {
 		return nil
@@ -261,6 +265,9 @@ func (s *Station) follow(ctx context.Context, r Request, ids []string, t *teller
 			sleep(ctx, lastWords)
 			return s.ended(ids)
 		}
+	}
+	if !s.anyRuns(ids) {
+		return s.ended(ids)
 	}
 	return s.stopAtEnd(ctx, r, ids, t)
 }
@@ -283,23 +290,20 @@ func (s *Station) anyRuns(ids []string) bool {
 	return slices.ContainsFunc(s.desk.Devices(), func(d launcher.DeviceInfo) bool { return d.Running && slices.Contains(ids, d.ID) })
 }
 
-// stopAtEnd is what happens to games when somebody interrupts the request that started them.
+// stopAtEnd is what happens to games when the request that started them is interrupted. The error is that of stopping them.
 func (s *Station) stopAtEnd(ctx context.Context, r Request, ids []string, t *teller) error {
 	if r.Launch == nil || len(ids) == 0 || !s.anyRuns(ids) {
-		return ctx.Err()
+		return nil
 	}
 	if !r.StopAtEnd {
 		t.note("the game goes on on the devices; stop it with collet remote stop, or by hand there")
-		return ctx.Err()
+		return nil
 	}
 	t.note("stopping the game")
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	outcomes, err := s.desk.Stop(late, launcher.StopOptions{Devices: ids})
-	if err := errors.Join(err, stopped(outcomes, t)); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return errors.Join(err, stopped(outcomes, t))
 }
 
 // sleep waits, or for the end of ctx.

@@ -75,6 +75,7 @@ func (s *sender) number() uint16 { return ahead(s.base, len(s.window)) }
 
 func (s *sender) add(e *entry) {
 	e.number = s.number()
+	s.answered.remove(e.number)
 	s.window = append(s.window, e)
 }
 

@@ -28,8 +28,8 @@
 //
 // The released programs have traps, which this package keeps its peers out of: they answer a request once, so a client
 // whose request stays without answer takes another port; they keep a duplicate of an old number and deliver it one lap
-// later, so nothing is sent twice without evidence that it was lost, and a number that was sent twice carries something
-// harmless from then on; they do not acknowledge an old number behind a wrap, so an acknowledgement of n counts for
+// later, so nothing is sent twice without evidence that it was lost, and a number that was sent twice, or acknowledged twice, carries
+// something harmless from then on; they do not acknowledge an old number behind a wrap, so an acknowledgement of n counts for
 // everything up to n-10.
 //
 // # Our protocol

@@ -108,8 +108,12 @@ func (c *Conn) answered(link uint16, up bool) {
 	case up:
 		l.id = link
 		l.settle(true, nil)
-	case l.id == link: // not of a request that was made again
+	case l.id == link:
 		l.settle(false, ErrLinkRefused)
+		c.links.drop(l)
+		l.state.detach(l)
+	default: // a request that was made again is answered under its new id
+		delete(c.links.byID, link)
 	}
 }
 

@@ -27,6 +27,19 @@ func TestLostAcknowledgementsPlantFewCopies(t *testing.T) {
 	}
 }
 
+// TestLapsOverAPathThatDoubles: each copy is acknowledged, and its number is burnt before it is used again. The old message
+// comes out once more, which can't be helped, in the place of a harmless one and not of a new one.
+func TestLapsOverAPathThatDoubles(t *testing.T) {
+	for _, harmless := range [][]byte{keepAlive, nil} {
+		l := newLap(t, harmless, 64)
+		l.copies = 0.01
+		l.run(3*numbers, 30)
+		if l.out.resent != 0 || l.out.burnt.count == 0 || l.out.fillers < uint64(l.out.burnt.count)/2 {
+			t.Errorf("%d resent, %d burnt, %d fillers", l.out.resent, l.out.burnt.count, l.out.fillers)
+		}
+	}
+}
+
 // TestLapsOverLossyPath loses both ways: numbers that were sent twice carry nothing that matters on later laps.
 func TestLapsOverLossyPath(t *testing.T) {
 	for name, most := range map[string]int{"short": 30, "long": 500} {

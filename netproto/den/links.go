@@ -3,7 +3,9 @@ package den
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -133,6 +135,12 @@ func (ls *links) add(l *Link) {
 	}
 	ls.byID[l.id] = l
 	ls.all = append(ls.all, l)
+}
+
+// drop forgets a link and all its ids.
+func (ls *links) drop(l *Link) {
+	maps.DeleteFunc(ls.byID, func(_ uint16, known *Link) bool { return known == l })
+	ls.all = slices.DeleteFunc(ls.all, func(known *Link) bool { return known == l })
 }
 
 // free is the lowest id from the counter on that no link has.

@@ -85,6 +85,35 @@ func TestRefusedLinks(t *testing.T) {
 	})
 }
 
+// TestRefusedLinksAreFreed: there may be any number of them, and their states know nothing of them.
+func TestRefusedLinksAreFreed(t *testing.T) {
+	protocols(t, func(t *testing.T, o Options) {
+		bubble(t, quick, o, func(t *testing.T, n *fakeNet, client, server *Conn) {
+			state := NewState(Uint8(0))
+			for range maxLinks + 5 {
+				link, err := server.Link([]byte("unknown"), state, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if <-link.Done(); !errors.Is(link.Err(), ErrLinkRefused) {
+					t.Fatal(link.Err())
+				}
+			}
+			server.mu.Lock()
+			all, ids, next := len(server.links.all), len(server.links.byID), server.links.next
+			server.links.next = 0 // as after a lap
+			server.mu.Unlock()
+			if all != 0 || ids != 0 || len(state.links) != 0 || next != maxLinks+5 {
+				t.Errorf("%d links, %d ids, %d of the state are kept; the next id is %d", all, ids, len(state.links), next)
+			}
+			l := linked(t, server, client, NewState(Uint8(0)), NewState(Uint8(0)))
+			if <-l.Done(); !l.Up() || l.id != 0 {
+				t.Errorf("up %v, %v, id %d", l.Up(), l.Err(), l.id)
+			}
+		})
+	})
+}
+
 // TestLostNewsOfLinks loses the first of each linkUp and each update (reference 2.7: fatal for released programs).
 func TestLostNewsOfLinks(t *testing.T) {
 	for _, command := range []byte{cmdLinkUp, cmdLinkUpdate} {

@@ -80,12 +80,20 @@ type lap struct {
 	lossData float64
 	lossAck  float64
 	lose     func(number uint16, ack bool) bool
+	copies   float64  // of datagrams that the path doubles
+	late     [][]byte // copies that come with the next step
 	want     [][]byte
 }
 
 // step sends what is due and delivers it; acknowledgements come back at once.
 func (l *lap) step() {
 	var acks []uint16
+	for _, d := range l.late {
+		if number, acked := l.in.take(d); acked {
+			acks = append(acks, number)
+		}
+	}
+	l.late = nil
 	l.out.output(l.now, func(p packet) bool {
 		d, err := encode(nil, p)
 		if err != nil {
@@ -94,6 +102,9 @@ func (l *lap) step() {
 		number := binary.LittleEndian.Uint16(d[1:])
 		if l.random.Float64() < l.lossData || (l.lose != nil && l.lose(number, false)) {
 			return true
+		}
+		if l.copies > 0 && l.random.Float64() < l.copies {
+			l.late = append(l.late, d)
 		}
 		number, acked := l.in.take(d)
 		if acked && l.random.Float64() >= l.lossAck && (l.lose == nil || !l.lose(number, true)) {

@@ -55,6 +55,7 @@ type sender struct {
 	sizes    sizer
 	rtt      rtt
 	burnt    burnt
+	answered numberSet // acknowledged since they were given out last
 
 	queue  []outgoing
 	cutAt  int // bytes of queue[0] that have numbers
@@ -80,10 +81,16 @@ func (s *sender) push(m outgoing) {
 // idle reports that everything was acknowledged.
 func (s *sender) idle() bool { return len(s.queue) == 0 && len(s.window) == 0 }
 
-// ack takes an acknowledgement. Unknown numbers are ignored.
+// ack takes an acknowledgement. Of a number that is not under way it tells at most that the path made copies.
 func (s *sender) ack(number uint16, code uint8, now time.Time) {
 	i := distance(s.base, number)
-	if i >= len(s.window) || s.window[i].sends == 0 {
+	if number >= numbers || i < len(s.window) && s.window[i].sends == 0 {
+		return
+	}
+	if code == receivedWell {
+		s.answer(number)
+	}
+	if i >= len(s.window) {
 		return
 	}
 	e := s.window[i]
@@ -100,6 +107,15 @@ func (s *sender) ack(number uint16, code uint8, now time.Time) {
 		}
 	}
 	s.advance()
+}
+
+// answer notes that a number was acknowledged. A second time is evidence of a second copy, also of a number that was sent once:
+// the path may have doubled the acknowledgement instead, and one harmless message a lap is what that mistake costs.
+func (s *sender) answer(number uint16) {
+	if s.answered.has(number) {
+		s.burnt.add(number)
+	}
+	s.answered.add(number)
 }
 
 // done marks e as arrived, and learns from it.

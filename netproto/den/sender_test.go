@@ -103,6 +103,43 @@ func TestLostMessageIsSentWhenTheEleventhStaysOut(t *testing.T) {
 	}
 }
 
+// TestSecondAcknowledgementBurns a number that was sent once, whether it is still under way, or long done, or was taken as done by
+// what a later one said.
+func TestSecondAcknowledgementBurns(t *testing.T) {
+	w := newWire(t)
+	w.push(30)
+	w.sent(0)
+	w.now = w.now.Add(wireTrip)
+	w.ack(3, 3, 0)
+	w.sent(0)
+	w.ack(10, 0) // 1 to 9 are not known to have come; 10 says that 0 has
+	w.ack(1, 2, 4, 5, 6, 7, 8, 9)
+	w.sent(0)
+	if w.out.burnt.count != 2 || !w.out.burnt.has(3) || !w.out.burnt.has(0) {
+		t.Errorf("%d burnt", w.out.burnt.count)
+	}
+	w.ack(25, 30, 60000, 65535) // never sent, or no number at all
+	if w.out.burnt.count != 2 {
+		t.Errorf("%d burnt", w.out.burnt.count)
+	}
+
+	w = newWire(t)
+	w.push(30)
+	w.sent(0)
+	w.now = w.now.Add(wireTrip)
+	w.ack(1, 2, 3)
+	w.sent(0)
+	w.ack(10) // 0 has come, and its acknowledgement is late
+	w.ack(0)
+	if w.out.implicit != 1 || w.out.burnt.count != 0 {
+		t.Errorf("a late first acknowledgement: %d burnt", w.out.burnt.count)
+	}
+	w.ack(0)
+	if !w.out.burnt.has(0) {
+		t.Error("a second one after it is no evidence")
+	}
+}
+
 // TestLoneMessageIsAskedAbout: a last message without answer gets harmless company, whose answers tell.
 func TestLoneMessageIsAskedAbout(t *testing.T) {
 	w := newWire(t)

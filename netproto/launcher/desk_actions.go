@@ -3,6 +3,7 @@ package launcher
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -53,7 +54,7 @@ func collect(ctx context.Context, tasks []*pushTask) (PushResult, error) {
 			result.Files, result.Bytes = len(t.ours.layout.Files()), int64(t.ours.layout.Bytes())
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && slices.ContainsFunc(result.Devices, func(d DeviceResult) bool { return d.Err != nil }) {
 		err = ctx.Err()
 	}
 	return result, err
@@ -157,6 +158,9 @@ func (d *Desk) each(ctx context.Context, devices []string, do func(*runner) erro
 		}
 	}
 	group.Wait()
+	if !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err != nil }) {
+		return outcomes, nil // all was done, whether or not ctx ended meanwhile
+	}
 	return outcomes, ctx.Err()
 }
 

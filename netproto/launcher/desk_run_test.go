@@ -145,3 +145,17 @@ func TestStop(t *testing.T) {
 		t.Errorf("it stops: %v %v", done, err)
 	}
 }
+
+// TestInterruptAfterTheEnd: what was done when the context ended was done.
+func TestInterruptAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	done, undone := newPushTask(PushOptions{}, time.Now()), newPushTask(PushOptions{}, time.Now())
+	undone.result.Err = ctx.Err()
+	if _, err := collect(ctx, []*pushTask{done, done}); err != nil {
+		t.Errorf("everything had arrived: %v", err)
+	}
+	if _, err := collect(ctx, []*pushTask{done, undone}); !errors.Is(err, context.Canceled) {
+		t.Errorf("something had not arrived: %v", err)
+	}
+}

@@ -70,7 +70,7 @@ func TestGreeting(t *testing.T) {
 	for dialect, codes := range want {
 		r := newRaw(dialect, false)
 		out := r.take(&ConnectRequest{Name: "Lab \x1b[31m"})
-		if ask, is := out[0].(admitEffect); len(out) != 1 || !is || ask.name != "Lab ·[31m" {
+		if ask, is := out[0].(admitEffect); len(out) != 1 || !is || ask.name != "Lab \uFFFD[31m" {
 			t.Errorf("%v: after connectRequest %v", dialect, out)
 		}
 		if got := sentCodes(r.step(r.now, admittedEvent{decision: Admit, id: "x", doubts: new(doubts)})); !slices.Equal(got, codes) {
@@ -159,7 +159,7 @@ func TestProperties(t *testing.T) {
 	r.take(&ResponseSystemProperty{Property: PropertyDefaultProfile, Value: "Default"})
 	r.take(&ResponseSystemProperty{Property: PropertyNames, Value: strings.Repeat("a\n", 3*maxProperties)})
 	r.take(&ResponseSystemProperty{Property: "other", Value: "x"})
-	if !slices.Equal(r.info.Profiles, []string{"Default", "Low ·"}) || r.info.DefaultProfile != "Default" || len(r.info.Properties) != maxProperties {
+	if !slices.Equal(r.info.Profiles, []string{"Default", "Low \uFFFD"}) || r.info.DefaultProfile != "Default" || len(r.info.Properties) != maxProperties {
 		t.Errorf("%+v", r.info)
 	}
 }
@@ -190,7 +190,7 @@ func TestLogs(t *testing.T) {
 	r := newRaw(Released, false)
 	r.greet(0)
 	line := r.take(&Logs{Level: 9, Source: "Ga\x00me", Message: "a\tb\x1b[2J\u202e\xff"})[0].(logEffect).line
-	if line.Level != LevelInfo || line.Source != "Ga·me" || line.Text != "a b·[2J·�" || line.Device != "Lab@x" {
+	if line.Level != LevelInfo || line.Source != "Ga\uFFFDme" || line.Text != "a b\uFFFD[2J\uFFFD\uFFFD" || line.Device != "Lab@x" {
 		t.Errorf("%+v", line)
 	}
 	for _, level := range []LogLevel{LevelInfo, LevelWarning, LevelError} {

@@ -119,7 +119,7 @@ func (remotePushCommand) Help() string {
 SHA-256 is right, so Ctrl-C, a lost network and a power cut leave each file old or new, and the next push goes on from there.
 What stands in .colletignore is left out.
 
-Ctrl-C after --start asks the game to end, and says whether it did. A second Ctrl-C ends this command at once; the game then
+Ctrl-C after --start asks the game to end, and says whether it did; if so, the exit code is 0. A second Ctrl-C ends this command at once; the game then
 goes on, and the device's window has a button for it.`
 }
 
