@@ -200,11 +200,13 @@ func texts(t *testing.T, file string) map[string]string {
 // TestDocumentedRelease compares what lies in Cache/release with the names that app/transfer and the client have for it.
 func TestDocumentedRelease(t *testing.T) {
 	known, spool, made := texts(t, "../transfer/source_known.go"), texts(t, "../transfer/spool.go"), texts(t, "../transfer/source_made.go")
+	kept := texts(t, "../transfer/received.go")
 	const digits = "<64 hex>"
 	want := []string{
 		"trust/…", "trust/…" + release.UnverifiedSuffix, known["installFile"], known["knownFile"],
 		digits + known["listingSuffix"], digits + known["headSuffix"],
 		known["spoolFolder"] + "/" + digits + release.UnverifiedSuffix, known["spoolFolder"] + "/" + digits + spool["recordSuffix"],
+		known["spoolFolder"] + "/" + digits + spool["cameSuffix"], kept["receivedFile"] + release.UnverifiedSuffix,
 		made["madeFile"] + release.UnverifiedSuffix,
 	}
 	if got := firstCells(tables(t)["In `Cache/release`"]); !slices.Equal(got, want) {

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,20 +150,26 @@ func (f *Fetcher) Rates() []float64 {
 // each check asks for one that is not there; any other file is. The error is a *MissingError, an *ExhaustedError, ctx's, or
 // ErrClosed.
 func (f *Fetcher) Small(ctx context.Context, name string, limit int64) ([]byte, error) {
+	return f.rest(ctx, name, limit, nil, func(int64, []byte) {})
+}
+
+// rest is Small for a file whose first bytes are here already. came is told what comes, and at which offset; it keeps no data.
+func (f *Fetcher) rest(ctx context.Context, name string, limit int64, here []byte, came func(at int64, data []byte)) ([]byte, error) {
 	ctx, leave, err := f.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	var data []byte
+	data := slices.Clone(here)
 	j := newJob(f, Object{Name: name, Size: -1}, limit)
 	j.alone, j.fresh = true, true
-	j.begin = func(int64) { data = data[:0] }
-	j.sink = func(_ *flight, _ int64, piece []byte) error {
+	j.begin = func(at int64) { data = data[:at] }
+	j.sink = func(_ *flight, at int64, piece []byte) error {
 		data = append(data, piece...)
+		came(at, piece)
 		return nil
 	}
-	j.pending = []Range{{0, openEnd}}
+	j.pending = []Range{{int64(len(here)), openEnd}}
 	if err := j.run(ctx); err != nil {
 		return nil, err
 	}
@@ -171,7 +178,11 @@ func (f *Fetcher) Small(ctx context.Context, name string, limit int64) ([]byte, 
 
 // Fetch implements release.Fetcher.
 func (f *Fetcher) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
-	data, err := f.Small(ctx, name, limit)
+	return unverified(f.Small(ctx, name, limit))
+}
+
+// unverified is what Small gave, as a release.Fetcher says it.
+func unverified(data []byte, err error) (release.Unverified, error) {
 	var wrong *WrongError
 	if errors.As(err, &wrong) && wrong.Kind == WrongLong {
 		err = errors.Join(release.ErrTooLong, err)

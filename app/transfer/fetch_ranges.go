@@ -31,6 +31,12 @@ const (
 // Ranges with little between them are asked for together; what lies between is not handed over. Other errors are those of
 // Whole, without the disk's.
 func (f *Fetcher) Ranges(ctx context.Context, o Object, ranges []Range, deliver func(i int, offset int64, data []byte) error) error {
+	return f.rangesAs(ctx, o, ranges, deliver, func(int64, []byte) {})
+}
+
+// rangesAs is Ranges that tells came what comes, and at which offset, in the order in which it comes. came is called concurrently
+// and keeps no data.
+func (f *Fetcher) rangesAs(ctx context.Context, o Object, ranges []Range, deliver func(i int, offset int64, data []byte) error, came func(at int64, data []byte)) error {
 	if err := checkRanges(o, ranges); err != nil {
 		return err
 	}
@@ -48,7 +54,12 @@ func (f *Fetcher) Ranges(ctx context.Context, o Object, ranges []Range, deliver 
 	row.spans = coalesce(ranges, f.gap())
 	row.skip()
 	j.pending = append(j.pending, row.spans...)
-	j.most, j.sink, j.step, j.begin = rangesRequest, row.put(ctx, j), row.step, row.restart
+	put := row.put(ctx, j)
+	j.sink = func(fl *flight, off int64, data []byte) error {
+		came(off, data)
+		return put(fl, off, data)
+	}
+	j.most, j.step, j.begin = rangesRequest, row.step, row.restart
 	j.room = func(at, size int64) bool { return row.due(at) || row.held()+j.flyingBytes()+size <= rangesWindow }
 	if err := j.run(ctx); err != nil {
 		return err

@@ -27,6 +27,7 @@ const sequelPatience = 3 * time.Second
 type sequel struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+	keep   *received // takes what comes, for a later process
 
 	mu    sync.Mutex
 	parts []*sequelPart
@@ -44,16 +45,12 @@ type sequelPart struct {
 	taken bool
 }
 
-// askSequel begins to read the sequel to a release. nil is none: nothing asks for it, and all methods may be called.
-func askSequel(ctx context.Context, way Way, to known, log zerolog.Logger) *sequel {
-	if to.Number == 0 {
-		return nil
-	}
-	entry := release.Entry{Product: to.Product, Channel: to.Channel, Target: to.Target, Number: to.Number}
+// askSequel begins to read a sequel.
+func askSequel(ctx context.Context, way Way, name string, keep *received, log zerolog.Logger) *sequel {
 	ctx, cancel := context.WithCancel(ctx)
-	q := &sequel{cancel: cancel, step: make(chan struct{})}
+	q := &sequel{cancel: cancel, keep: keep, step: make(chan struct{})}
 	q.done.Go(func() {
-		err := q.read(ctx, way, entry.SequelPath())
+		err := q.read(ctx, way, name)
 		q.change(func() { q.over = true })
 		if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
 			log.Info().Err(err).Str("way", way.Name()).Msg("what comes next is asked for file by file")
@@ -70,7 +67,13 @@ func (s *Source) follow(ctx context.Context, likely known) {
 	if paused || limit > 0 || likely.Channel != s.o.Channel || likely.Target != s.o.Target || s.o.Product != "" && likely.Product != s.o.Product {
 		return
 	}
-	s.setSequel(askSequel(context.WithoutCancel(ctx), meteredWay{s.ways[0], s}, likely, s.o.Log)) // Fetch needs it, too
+	if likely.Number == 0 {
+		return
+	}
+	entry := release.Entry{Product: likely.Product, Channel: likely.Channel, Target: likely.Target, Number: likely.Number}
+	if name := entry.SequelPath(); !s.small.knows(name) { // what came of it before a stop is not asked for again, and the rest of it by name
+		s.setSequel(askSequel(context.WithoutCancel(ctx), meteredWay{s.ways[0], s}, name, s.small, s.o.Log)) // Fetch needs it, too
+	}
 }
 
 // setSequel puts a sequel in the place of the one before, which it closes.
@@ -120,6 +123,7 @@ func (q *sequel) read(ctx context.Context, way Way, name string) error {
 	if err != nil {
 		return err
 	}
+	q.keep.add(name, -1, 0, nil)
 	q.change(func() {
 		for _, p := range table {
 			q.parts = append(q.parts, &sequelPart{name: p.Name, size: p.Size})
@@ -130,6 +134,7 @@ func (q *sequel) read(ctx context.Context, way Way, name string) error {
 	for _, p := range q.parts {
 		for left := p.size; left > 0; {
 			n, err := r.Read(page[:min(int64(len(page)), left)])
+			q.keep.add(p.name, p.size, p.size-left, page[:n])
 			left -= int64(n)
 			q.change(func() { p.data = append(p.data, page[:n]...) })
 			if err != nil && left > 0 {
@@ -220,27 +225,43 @@ func (q *sequel) wasUsed() bool {
 // same question leads to the files themselves.
 func (s *Source) misled(err error) bool {
 	var lie *release.TrustError
-	if !errors.As(err, &lie) || !s.following().wasUsed() {
+	if !errors.As(err, &lie) || !s.following().wasUsed() && !s.small.wasUsed() {
 		return false
 	}
-	s.o.Log.Warn().Err(err).Msg("what came with the sequel is not believed; it is asked for by its name")
+	s.small.forget()
+	s.o.Log.Warn().Err(err).Msg("what came with the sequel, or before a stop, is not believed; it is asked for by its name")
 	return true
 }
 
-// before is a release.Fetcher that looks into a sequel first.
+// before is a release.Fetcher that looks into a sequel first, then at what came before a stop, and keeps what comes now.
 type before struct {
 	sequel *sequel
-	release.Fetcher
+	small  *received
+	*Fetcher
 }
+
+// resuming is how documents, lists and small objects are asked for.
+func (s *Source) resuming() release.Fetcher { return before{s.following(), s.small, s.fetcher} }
 
 // Fetch implements release.Fetcher.
 func (b before) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
-	if inSequel(name) {
-		if data, is := b.sequel.take(ctx, name, nil); is && int64(len(data)) <= limit {
-			return release.UnverifiedBytes(data), nil
-		}
+	if !inSequel(name) {
+		return b.Fetcher.Fetch(ctx, name, limit)
 	}
-	return b.Fetcher.Fetch(ctx, name, limit)
+	if data, is := b.sequel.take(ctx, name, nil); is && int64(len(data)) <= limit {
+		return release.UnverifiedBytes(data), nil
+	}
+	here, whole := b.small.held(name, limit)
+	if whole {
+		return release.UnverifiedBytes(here), nil
+	}
+	keep := func(at int64, data []byte) { b.small.add(name, -1, at, data) }
+	data, err := b.Fetcher.rest(ctx, name, limit, here, keep)
+	if err != nil && len(here) > 0 && ctx.Err() == nil { // not every server gives the rest of a file
+		b.small.drop(name)
+		data, err = b.Fetcher.rest(ctx, name, limit, nil, keep)
+	}
+	return unverified(data, err)
 }
 
 // inSequel reports whether a file may be part of a sequel: the timestamp and the next root, which are asked for together with

@@ -112,6 +112,7 @@ func (r Report) Saved() int64 {
 type Source struct {
 	o      Options
 	memory *memory
+	small  *received // what has come of small files
 	trust  *release.Trust
 
 	ways    []Way // of the present connection, the server's and those of heads included
@@ -173,6 +174,7 @@ func NewSource(o Options) (*Source, error) {
 	o.Fetch.Log = o.Log
 	s := &Source{
 		o: o, memory: &memory{fs: o.FS, folder: o.Folder, log: o.Log}, opened: map[string]Way{},
+		small:    &received{fs: o.FS, folder: o.Folder, log: o.Log},
 		failures: map[failure]int{}, report: Report{Bytes: map[Means]int64{}},
 	}
 	s.valve.cap = o.Fetch.Cap
@@ -242,7 +244,7 @@ func (s *Source) Release() error {
 			err = errors.Join(err, closer.Close())
 		}
 	}
-	err = errors.Join(err, s.dropMade())
+	err = errors.Join(err, s.dropMade(), s.small.close())
 	if spool := s.openedSpool(); spool != nil {
 		err = errors.Join(err, spool.Close())
 	}
@@ -347,6 +349,21 @@ func (s *Source) openSpool() (*Spool, error) {
 		s.spool = spool
 	}
 	return spool, err
+}
+
+// leftSpool is the spool if there is one already, be it from an earlier process; else nil.
+func (s *Source) leftSpool() *Spool {
+	if spool := s.openedSpool(); spool != nil {
+		return spool
+	}
+	if _, err := s.o.FS.Lstat(path.Join(s.o.Folder, spoolFolder)); err != nil {
+		return nil
+	}
+	spool, err := s.openSpool()
+	if err != nil {
+		return nil // what needs it will say so
+	}
+	return spool
 }
 
 // openedSpool is the spool; nil if nothing needed it yet.

@@ -143,7 +143,7 @@ func (s *Source) follows(ctx context.Context, listing release.Digest) bool {
 
 // piece gets a part of an object into memory. Nobody has vouched for it.
 func (s *Source) piece(ctx context.Context, o release.Object, r Range) (data []byte, err error) {
-	err = s.fetcher.Ranges(ctx, ObjectAt(o), []Range{r}, func(_ int, _ int64, piece []byte) error {
+	err = s.ranges(ctx, ObjectAt(o), []Range{r}, func(_ int, _ int64, piece []byte) error {
 		data = append(data, piece...)
 		return nil
 	})

@@ -66,7 +66,7 @@ func (f *fetching) indexSets(batch []*content) (sets map[release.Object][]*conte
 				sets[o] = append(sets[o], c)
 			}
 		}
-		if worthIndex(alike, o.Size, f.s.link()) {
+		if len(alike) > 0 && f.s.here(o) == o.Size || worthIndex(alike, o.Size, f.s.link()) {
 			order = append(order, o)
 		}
 	}
@@ -115,7 +115,8 @@ func (f *fetching) plan(ctx context.Context, c *content, set *chunk.IndexSet) er
 	}
 	c.plan, c.ranges, c.chunks = plan, plan.Missing(f.s.link().Gap()), 0
 	for _, r := range c.ranges {
-		c.chunks += r.Size
+		_, missing := stretches([]Range{{r.Offset, r.Offset + r.Size}}, f.s.small.has(packObject(r.Pack).Name))
+		c.chunks += rangeSet(missing).bytes()
 	}
 	return nil
 }
@@ -221,7 +222,7 @@ func (p *packs) begin(ref chunk.PackRef, planned []chunk.Range) *io.PipeReader {
 	stop := context.AfterFunc(p.ctx, func() { out.CloseWithError(context.Canceled) })
 	p.running.Go(func() {
 		defer stop()
-		err := p.f.s.fetcher.Ranges(p.ctx, packObject(ref), ranges, func(_ int, _ int64, data []byte) error {
+		err := p.f.s.ranges(p.ctx, packObject(ref), ranges, func(_ int, _ int64, data []byte) error {
 			p.count(int64(len(data)))
 			_, err := in.Write(data)
 			return err

@@ -313,7 +313,7 @@ func (s *Source) choose(ctx context.Context, answer trusted) error {
 	entry, kept := s.present(answer), false
 	if s.head, kept = s.memory.head(entry); !kept {
 		choice := release.Choice{Entry: entry, Listed: true}
-		head, err := s.trust.Head(ctx, before{s.following(), s.fetcher}, choice)
+		head, err := s.trust.Head(ctx, s.resuming(), choice)
 		if s.misled(err) {
 			head, err = s.trust.Head(ctx, s.fetcher, choice)
 		}
@@ -330,6 +330,7 @@ func (s *Source) choose(ctx context.Context, answer trusted) error {
 	}
 	if s.stays(answer) {
 		s.listing = s.old
+		s.small.forget() // it was for a release that is installed now, or is not offered any more
 		return nil
 	}
 	if err := s.checkHost(); err != nil {

@@ -215,10 +215,6 @@ const spareRoom = 16 << 20
 // checkRoom looks whether the set patch fits beside the parts. Without it the bytes come by other means, which need no room
 // of their own.
 func (f *fetching) checkRoom() error {
-	patch, found := f.s.patch()
-	if !found {
-		return nil
-	}
 	free, err := f.s.o.FS.Free()
 	if err != nil {
 		return nil // believed to be enough, as everywhere
@@ -226,6 +222,13 @@ func (f *fetching) checkRoom() error {
 	need := int64(spareRoom)
 	for _, w := range f.wants {
 		need += w.File.Size - w.Have()
+	}
+	if free < uint64(need+maxReceived) {
+		f.s.small.rest()
+	}
+	patch, found := f.s.patch()
+	if !found {
+		return nil
 	}
 	if _, err := f.s.openSpool(); err != nil {
 		return err
@@ -243,10 +246,12 @@ func (s *Source) here(o release.Object) int64 {
 	if s.inMemory(o.Sum) != nil {
 		return o.Size
 	}
-	if spool := s.openedSpool(); spool != nil {
-		return spool.here(o)
+	small, _ := s.small.held(o.Path(), o.Size)
+	here := int64(len(small))
+	if spool := s.leftSpool(); spool != nil {
+		here = max(here, spool.here(o))
 	}
-	return 0
+	return here
 }
 
 // here is how many bytes of an object the spool has.
@@ -283,7 +288,7 @@ func (f *fetching) contentOf(c *content) Content {
 		n.Lacks += max(f.wants[i].File.Size-f.wants[i].Have(), 1) // an empty file lacks its name
 	}
 	if !c.source.Whole.IsZero() {
-		n.Whole, n.Packed = c.source.Whole.Size, c.source.Encoding != release.EncodedStored
+		n.Whole, n.Packed = c.source.Whole.Size-f.s.here(c.source.Whole), c.source.Encoding != release.EncodedStored
 	}
 	if c.plan != nil {
 		n.Chunks, n.Runs = c.chunks, len(c.ranges)
@@ -344,6 +349,9 @@ func (f *fetching) carried(done int64) {
 // failed counts n failures of a means for a content.
 func (f *fetching) failed(c *content, means Means, n int, err error) {
 	c.err = err
+	if means == Chunked || means == Entire {
+		f.s.small.forget() // what was kept may be to blame
+	}
 	f.s.failures[failure{c.sum, means}] += n
 	f.s.o.Log.Warn().Err(err).Str("means", string(means)).Stringer("content", c.sum).Msg("a content did not come this way")
 }

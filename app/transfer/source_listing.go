@@ -108,9 +108,19 @@ func (s *Source) spooled(ctx context.Context, o release.Object, progress func(do
 		}
 		s.o.Log.Warn().Stringer("object", o.Sum).Msg("what came with the sequel is not right; it is asked for by its name")
 	}
+	if data := s.small.verified(o); data != nil {
+		s.bring(o.Sum, data)
+		return &Spooled{fixed{bytes.NewReader(data)}, o.Size}, nil
+	}
 	spool, err := s.openSpool()
 	if err != nil {
 		return nil, err
+	}
+	if here, _ := s.small.held(o.Path(), o.Size); len(here) > 0 {
+		if err := spool.seed(ctx, o, here); err != nil {
+			return nil, err
+		}
+		s.small.drop(o.Path())
 	}
 	if err := s.fetcher.Whole(ctx, ObjectAt(o), spool, progress); err != nil {
 		return nil, err
@@ -120,13 +130,14 @@ func (s *Source) spooled(ctx context.Context, o release.Object, progress func(do
 
 // bytes gets a small object into memory. Where one place gave something else, all of them help out.
 func (s *Source) bytes(ctx context.Context, o release.Object) ([]byte, error) {
-	u, err := before{s.following(), s.fetcher}.Fetch(ctx, o.Path(), o.Size)
+	u, err := s.resuming().Fetch(ctx, o.Path(), o.Size)
 	if err == nil {
 		var data []byte
 		var wrong *release.ObjectError
 		if data, err = u.Verify(o); err == nil || !errors.As(err, &wrong) {
 			return data, err
 		}
+		s.small.drop(o.Path())
 	}
 	if ctx.Err() != nil {
 		return nil, err

@@ -181,9 +181,13 @@ func (f *fetching) unpack(ctx context.Context, by *chunk.Unpacker, c *content, o
 	}
 	switch o := object.(type) {
 	case []byte:
-		return f.stream(ctx, c, Entire, func(w io.Writer) error {
+		err := f.stream(ctx, c, Entire, func(w io.Writer) error {
 			return by.Unpack(ctx, w, bytes.NewReader(o), encoding, c.size)
 		})
+		if len(c.wants) == 0 {
+			f.s.small.drop(c.source.Whole.Path())
+		}
+		return err
 	case *Spooled:
 		err := f.stream(ctx, c, Entire, func(w io.Writer) error {
 			return by.Unpack(ctx, w, io.NewSectionReader(o, 0, o.Size()), encoding, c.size)
@@ -206,9 +210,11 @@ func (f *fetching) direct(ctx context.Context, c *content, line *tally) error {
 		ranges = append(ranges, Range(r))
 	}
 	done := int64(0)
-	err := f.s.fetcher.Ranges(ctx, ObjectAt(c.source.Whole), ranges, func(_ int, _ int64, data []byte) error {
+	o := ObjectAt(c.source.Whole)
+	err := f.s.ranges(ctx, o, ranges, func(_ int, offset int64, data []byte) error {
 		done += int64(len(data))
 		line.came(c, done)
+		f.s.small.dropBefore(o.Name, offset) // the part of the install has it
 		return f.to.Deliver(i, data)
 	})
 	if err != nil && ends(ctx, err) {
@@ -221,6 +227,7 @@ func (f *fetching) direct(ctx context.Context, c *content, line *tally) error {
 		}
 		return (&filler{f: f, c: c, want: i, some: true}).giveUp()
 	}
+	f.s.small.drop(o.Name)
 	f.s.note(func(r *Report) { r.Bytes[Entire] += c.size })
 	f.complete(c, i)
 	return nil

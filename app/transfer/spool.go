@@ -89,11 +89,14 @@ func (s *Spool) makeFolder() error {
 const (
 	partSuffix   = release.UnverifiedSuffix
 	recordSuffix = ".have"
+	cameSuffix   = ".came"
 	newSuffix    = ".new" // of platform.WriteFile
 )
 
 func (s *Spool) partName(d release.Digest) string   { return s.folder + "/" + hexOf(d) + partSuffix }
 func (s *Spool) recordName(d release.Digest) string { return s.folder + "/" + hexOf(d) + recordSuffix }
+
+func (s *Spool) cameName(d release.Digest) string { return s.folder + "/" + hexOf(d) + cameSuffix }
 
 func hexOf(d release.Digest) string {
 	_, digits, _ := strings.Cut(d.String(), ":")
@@ -126,7 +129,8 @@ func (s *Spool) tidy() error {
 	for _, e := range entries {
 		_, half := digestOf(e.Name(), recordSuffix+newSuffix)
 		d, is := digestOf(e.Name(), recordSuffix)
-		if half || is && !parts[d] {
+		came, log := digestOf(e.Name(), cameSuffix)
+		if half || is && !parts[d] || log && !parts[came] {
 			err = errors.Join(err, removeIfThere(s.fs, s.folder+"/"+e.Name()))
 		}
 	}
@@ -244,15 +248,29 @@ func (s *Spool) known(d release.Digest) sight {
 	if seen {
 		return what
 	}
-	data, err := platform.ReadFile(s.fs, s.recordName(d), maxRecord)
-	if err != nil {
-		return sight{size: -1}
+	what = sight{size: -1}
+	if data, err := platform.ReadFile(s.fs, s.recordName(d), maxRecord); err == nil {
+		what.recorded = true
+		if what.size, what.have, err = decodeRecord(data); err != nil {
+			s.o.Log.Warn().Err(err).Str("file", s.recordName(d)).Msg("a record of the spool makes no sense; its part is fetched again")
+		}
 	}
-	size, have, err := decodeRecord(data)
-	if err != nil {
-		s.o.Log.Warn().Err(err).Str("file", s.recordName(d)).Msg("a record of the spool makes no sense; its part is fetched again")
+	if log, err := platform.ReadFile(s.fs, s.cameName(d), maxCame); err == nil && len(log) > 0 {
+		s.replay(d, log, &what)
 	}
-	return sight{size: size, have: have, recorded: true}
+	return what
+}
+
+// seed gives an object its first bytes, if its part has fewer of them. They are proven with the rest.
+func (s *Spool) seed(ctx context.Context, o release.Object, data []byte) error {
+	p, err := s.begin(ctx, o.Sum, o.Size)
+	if err != nil {
+		return err
+	}
+	if at := p.prefix(); at < int64(len(data)) {
+		err = p.write(at, data[at:])
+	}
+	return both(err, p.end(p.proved))
 }
 
 // Remove deletes a part, complete or not, once nobody writes it. One that is not there is no error.
@@ -270,6 +288,9 @@ func (s *Spool) discard(d release.Digest) error {
 	delete(s.seen, d)
 	s.mu.Unlock()
 	err := removeIfThere(s.fs, s.recordName(d))
+	if err == nil {
+		err = removeIfThere(s.fs, s.cameName(d))
+	}
 	if err == nil {
 		err = removeIfThere(s.fs, s.partName(d))
 	}
@@ -346,7 +367,7 @@ func (s *Spool) Close() error {
 	var err error
 	for d, what := range s.seen {
 		if !what.recorded {
-			err = errors.Join(err, s.fault(s.recordName(d), -1, s.keep(d, what.size, what.have)))
+			err = errors.Join(err, s.fault(s.recordName(d), -1, s.keep(d, what.size, what.have)), removeIfThere(s.fs, s.cameName(d)))
 		}
 	}
 	clear(s.seen)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"collet/netproto/release"
@@ -22,6 +23,7 @@ type part struct {
 	at   int64 // where the next write of the file goes by itself; below 0 is unknown
 	size int64 // of the object; below 0 is unknown
 	have rangeSet
+	came came
 
 	proved    bool       // this process hashed it before
 	recording sync.Mutex // held while a record is written
@@ -70,6 +72,12 @@ func (p *part) open(size int64) error {
 	have.remove(Range{end, max(end, lastOf(have))})
 	p.file, p.size, p.have = f, size, have
 	p.proved = known.proven && have.prefix() == size
+	if !known.recorded && !known.proven && len(have) > 0 { // its log begins anew
+		if err := p.s.keep(p.digest, size, have); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		known.recorded = true
+	}
 	if known.recorded {
 		p.recorded = have.bytes()
 	}
@@ -106,6 +114,7 @@ func (p *part) put(off int64, data []byte) (n int, err error) {
 	}
 	n, err = p.file.Write(data)
 	p.have.add(Range{off, off + int64(n)})
+	p.note(off, data[:n])
 	if p.at += int64(n); err != nil {
 		p.at = -1
 	}
@@ -150,13 +159,15 @@ func (p *part) setSize(size int64) {
 	}
 }
 
-// forget gives ranges up, in the record first, so that it never speaks of bytes that are being replaced.
+// forget gives ranges up, in the log and the record first, so that they never speak of bytes that are being replaced.
 func (p *part) forget(ranges rangeSet) error {
 	p.mu.Lock()
 	for _, r := range ranges {
 		p.have.remove(r)
 	}
+	p.came.tail = nil
 	p.mu.Unlock()
+	p.recordedNotes(0)
 	return p.s.fault(p.s.recordName(p.digest), -1, p.checkpoint())
 }
 
@@ -164,7 +175,9 @@ func (p *part) forget(ranges rangeSet) error {
 func (p *part) checkpoint() error {
 	p.recording.Lock()
 	defer p.recording.Unlock()
-	have, size := p.state()
+	p.mu.Lock()
+	have, size, notes := slices.Clone(p.have), p.size, len(p.came.tail)
+	p.mu.Unlock()
 	if have.bytes() == p.recorded {
 		return nil
 	}
@@ -172,6 +185,7 @@ func (p *part) checkpoint() error {
 		return p.s.fault(p.s.recordName(p.digest), -1, err)
 	}
 	p.recorded = have.bytes()
+	p.recordedNotes(notes)
 	return nil
 }
 
@@ -184,8 +198,9 @@ func (p *part) end(verified bool) error {
 		err = p.checkpoint()
 	}
 	have, size := p.state()
-	p.s.see(p.digest, sight{size: size, have: have, proven: verified, recorded: p.recorded == have.bytes()})
-	return both(err, p.s.fault(p.s.partName(p.digest), -1, p.file.Close()))
+	recorded := p.recorded == have.bytes()
+	p.s.see(p.digest, sight{size: size, have: have, proven: verified, recorded: recorded})
+	return both(err, p.s.fault(p.s.partName(p.digest), -1, errors.Join(p.endNotes(recorded), p.file.Close())))
 }
 
 // hashing is a SHA-256 that follows a part from its first byte on.

@@ -72,7 +72,7 @@ func (s *Source) current(ctx context.Context, have known) (trusted, error) {
 	if have.Channel != query.Channel || have.Target != query.Target {
 		query.Have = 0
 	}
-	answer, err := s.ask(ctx, before{s.following(), s.fetcher}, query)
+	answer, err := s.ask(ctx, s.resuming(), query)
 	var lie *release.TrustError
 	if s.misled(err) {
 		answer, err = s.ask(ctx, s.fetcher, query)

@@ -1,0 +1,366 @@
+package transfer
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+const (
+	// receivedFile holds what came of small files, in the folder of a Source.
+	receivedFile = "received" + release.UnverifiedSuffix
+	// maxReceived is how many bytes the file may have. It bounds the disk and what a start reads; twice what waits in memory.
+	maxReceived = 2 * aheadBytes
+	// maxReceivedName is the longest name in it, in bytes.
+	maxReceivedName = 128
+	// pieceHead is the size of what stands before the name and the bytes of a piece.
+	pieceHead = 4 + 1 + 8 + 8 + 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// received keeps what has come of small files that wait in memory, so that a stop of the process at any moment costs none of
+// it: the sequel, documents, lists and objects. It is one file to which pieces are appended, each with its name, its place
+// and a checksum:
+//
+//	CRC-32C of the rest · length of the name · size of the file, -1 if unknown · offset · length · name · bytes
+//
+// with numbers of 4, 1, 8, 8 and 4 bytes, little-endian. It is not synced: after a power cut it ends where the checksums do.
+// What it holds is unverified; it is checked like what comes over the line. A disk that fails costs the saving and
+// nothing else. It is safe for concurrent use.
+type received struct {
+	fs     platform.FS
+	folder string
+	log    zerolog.Logger
+
+	mu    sync.Mutex
+	ready bool // the file was read
+	off   bool // the disk failed: nothing more is kept
+	file  platform.File
+	size  int64
+	names map[string]*holding
+	used  bool // something was given away
+}
+
+// holding is what is kept of one file.
+type holding struct {
+	size   int64 // of the file; below 0 is unknown
+	pieces []heldPiece
+}
+
+// heldPiece is where bytes of a file lie.
+type heldPiece struct {
+	Range
+	at int64
+}
+
+func (r *received) name() string { return path.Join(r.folder, receivedFile) }
+
+// open reads what an earlier process left, once. The caller holds mu.
+func (r *received) open() {
+	if r.ready {
+		return
+	}
+	r.ready, r.names = true, map[string]*holding{}
+	data, err := platform.ReadFile(r.fs, r.name(), maxReceived)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	for {
+		name, size, at, n := readPiece(data[r.size:])
+		if n == 0 {
+			break
+		}
+		begin := r.size + pieceHead + int64(len(name))
+		r.size += n
+		r.take(name, size, heldPiece{Range{at, at + r.size - begin}, begin})
+	}
+	if r.fail(r.begin()); r.file != nil && r.size < int64(len(data)) {
+		r.fail(r.file.Truncate(r.size))
+	}
+}
+
+// readPiece reads the piece at the beginning of data. n is how long it is, and 0 if there is no sound one.
+func readPiece(data []byte) (name string, size, at, n int64) {
+	if len(data) < pieceHead {
+		return "", 0, 0, 0
+	}
+	names, length := int64(data[4]), int64(binary.LittleEndian.Uint32(data[21:]))
+	size, at = int64(binary.LittleEndian.Uint64(data[5:])), int64(binary.LittleEndian.Uint64(data[13:]))
+	n = pieceHead + names + length
+	if names > maxReceivedName || at < 0 || at > maxOffset || n > int64(len(data)) || crc32.Checksum(data[4:n], castagnoli) != binary.LittleEndian.Uint32(data) {
+		return "", 0, 0, 0
+	}
+	return string(data[pieceHead : pieceHead+names]), size, at, n
+}
+
+// begin opens the file for appending.
+func (r *received) begin() (err error) {
+	if r.file != nil {
+		return nil
+	}
+	if err = r.fs.MkdirAll(r.folder, 0o755); err == nil {
+		r.file, err = r.fs.OpenFile(r.name(), os.O_RDWR|os.O_CREATE, 0o644)
+	}
+	return err
+}
+
+// fail ends the keeping.
+func (r *received) fail(err error) {
+	if err != nil {
+		r.off = true
+		r.log.Warn().Err(err).Msg("what comes of small files is not kept; a stop costs it")
+	}
+}
+
+// take notes a piece.
+func (r *received) take(name string, size int64, p heldPiece) {
+	h := r.names[name]
+	if h == nil {
+		h = &holding{size: -1}
+		r.names[name] = h
+	}
+	if size >= 0 {
+		h.size = size
+	}
+	h.pieces = append(h.pieces, p)
+}
+
+// add keeps bytes of a file. size is that of the file, below 0 if it is not known.
+func (r *received) add(name string, size, at int64, data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open()
+	if r.off || len(name) > maxReceivedName {
+		return
+	}
+	n := int64(pieceHead + len(name) + len(data))
+	if r.size+n > maxReceived {
+		if r.fail(r.compact()); r.off || r.size+n > maxReceived {
+			return
+		}
+	}
+	r.fail(r.append(name, size, at, data))
+}
+
+func (r *received) append(name string, size, at int64, data []byte) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	p := make([]byte, 4, pieceHead+len(name)+len(data))
+	p = append(p, byte(len(name)))
+	p = binary.LittleEndian.AppendUint64(p, uint64(max(size, -1)))
+	p = binary.LittleEndian.AppendUint64(p, uint64(at))
+	p = binary.LittleEndian.AppendUint32(p, uint32(len(data)))
+	p = append(append(p, name...), data...)
+	binary.LittleEndian.PutUint32(p, crc32.Checksum(p[4:], castagnoli))
+	if _, err := r.file.Seek(r.size, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := r.file.Write(p); err != nil {
+		return err
+	}
+	begin := r.size + int64(pieceHead+len(name))
+	r.size += int64(len(p))
+	r.take(name, size, heldPiece{Range{at, at + int64(len(data))}, begin})
+	return nil
+}
+
+// compact makes room: of what is still of use the newest half of the file is written again from its beginning.
+func (r *received) compact() error {
+	type content struct {
+		name string
+		size int64
+		heldPiece
+		data []byte
+	}
+	var all []content
+	for name, h := range r.names {
+		for _, p := range h.pieces {
+			if p.at >= r.size-maxReceived/2 {
+				all = append(all, content{name, h.size, p, make([]byte, p.Len())})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b content) int { return cmp.Compare(a.at, b.at) })
+	for _, c := range all {
+		if _, err := r.file.ReadAt(c.data, c.at); err != nil && len(c.data) > 0 {
+			return err
+		}
+	}
+	r.names, r.size = map[string]*holding{}, 0
+	if err := r.file.Truncate(0); err != nil {
+		return err
+	}
+	for _, c := range all {
+		if err := r.append(c.name, c.size, c.From, c.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// held gives what is kept of a file from its first byte on, and whether that is all of it. size below 0 is unknown.
+func (r *received) held(name string, size int64) (data []byte, whole bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open()
+	h := r.names[name]
+	if h == nil || r.file == nil {
+		return nil, false
+	}
+	if size < 0 || h.size >= 0 && h.size < size {
+		size = h.size
+	}
+	var set rangeSet
+	for _, p := range h.pieces {
+		set.add(p.Range)
+	}
+	data = make([]byte, set.prefix())
+	if size >= 0 && int64(len(data)) > size {
+		return nil, false
+	}
+	for _, p := range h.pieces {
+		if p.To > int64(len(data)) {
+			continue
+		}
+		if _, err := r.file.ReadAt(data[p.From:p.To], p.at); err != nil && p.Len() > 0 {
+			r.fail(err)
+			return nil, false
+		}
+	}
+	r.used = r.used || len(data) > 0
+	return data, size >= 0 && int64(len(data)) == size
+}
+
+// drop forgets a file, which is no longer of use, or turned out to be wrong. The bytes stay until the file is compacted, and a
+// later process may find them again.
+func (r *received) drop(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.names, name)
+}
+
+// dropBefore forgets what lies before a byte of a file.
+func (r *received) dropBefore(name string, end int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := r.names[name]; h != nil {
+		h.pieces = slices.DeleteFunc(h.pieces, func(p heldPiece) bool { return p.To <= end })
+	}
+}
+
+// has is what is kept of a file.
+func (r *received) has(name string) (set rangeSet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open()
+	if h := r.names[name]; h != nil && r.file != nil {
+		for _, p := range h.pieces {
+			set.add(p.Range)
+		}
+	}
+	return set
+}
+
+// read reads bytes of a file that are kept. n is below len(page) where the next ones lie elsewhere.
+func (r *received) read(name string, at int64, page []byte) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := r.names[name]; h != nil && r.file != nil {
+		for _, p := range h.pieces {
+			if p.From <= at && at < p.To {
+				page = page[:min(int64(len(page)), p.To-at)]
+				return r.file.ReadAt(page, p.at+at-p.From)
+			}
+		}
+	}
+	return 0, errGone
+}
+
+// errGone says that bytes are not kept any more.
+var errGone = errors.New("what was kept of a file is gone")
+
+// knows reports whether anything is kept under a name.
+func (r *received) knows(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open()
+	return r.names[name] != nil
+}
+
+// wasUsed reports whether anything was given away since the last forget.
+func (r *received) wasUsed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.used
+}
+
+// forget removes everything.
+func (r *received) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used = false
+	if r.ready && r.file == nil {
+		return
+	}
+	r.ready, r.names, r.size = true, map[string]*holding{}, 0
+	err := r.closeFile()
+	if err = errors.Join(err, removeIfThere(r.fs, r.name())); err != nil {
+		r.log.Warn().Err(err).Msg("what was kept of small files can't be removed")
+	}
+}
+
+// rest removes everything and keeps nothing more: there is no room for it.
+func (r *received) rest() {
+	r.forget()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.off = true
+}
+
+// close lets go of the file, and leaves it for the next process.
+func (r *received) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ready = false
+	return r.closeFile()
+}
+
+func (r *received) closeFile() (err error) {
+	if r.file != nil {
+		err = r.file.Close()
+		r.file = nil
+	}
+	return err
+}
+
+// verified gives an object that is kept whole, once it has proven right. A wrong one is dropped.
+func (r *received) verified(o release.Object) []byte {
+	data, whole := r.held(o.Path(), o.Size)
+	if !whole {
+		return nil
+	}
+	if err := o.Verify(data); err != nil {
+		r.log.Warn().Err(err).Msg("what was kept of an object is wrong; it is fetched again")
+		r.drop(o.Path())
+		return nil
+	}
+	return data
+}
