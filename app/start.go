@@ -179,7 +179,21 @@ func (h *host) updatePlain(ctx context.Context, f front, compatibility string) (
 	}
 	status := h.follow(ctx, f, u, func() bool { return false })
 	h.met = s.met
+	h.hintGeneration(f, s, status)
 	return h.settleContent(s.offered, h.consistent(s, status)), nil
+}
+
+// hintGeneration names a generation that was forced, where that may be why the server ended it.
+func (h *host) hintGeneration(f front, s *source, status update.Status) {
+	refused := status.Outcome == update.UpdaterOutdated
+	if status.Fault != nil && s.client == nil {
+		refused = status.Fault.Cause == update.Interrupted || status.Fault.Cause == update.ServerFault
+	}
+	if s.options.Auto || !refused {
+		return
+	}
+	h.log.Warn().Stringer("generation", s.options.Generation).Msg("the server may speak another generation than the one that was asked for with --generation")
+	f.Note(h.texts.Get("note.generation", "generation", s.options.Generation.String()))
 }
 
 // swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing

@@ -61,7 +61,8 @@ func (c *Conn) own() Generation {
 
 // detect finds the generation whose hello fills body exactly, and the hello. The layout decides and not the version
 // number in it, so that a server can still tell a client of another version that its updater is outdated; but where
-// several fit, the one that has its own version number counts. only is what the server speaks; nil is all.
+// several fit, the one that has its own version number counts, or else the first: a number that no generation has says no
+// more than the layout, and that is of version 1. only is what the server speaks; nil is all.
 func detect(body []byte, at int64, lim Limits, only []Generation) (Generation, *Handshake, error) {
 	speaks := func(g Generation) bool { return len(only) == 0 || slices.Contains(only, g) }
 	if len(body) >= 4 && binary.LittleEndian.Uint32(body)>>16 == familyC1 && speaks(C1) {
@@ -81,7 +82,7 @@ func detect(body []byte, at int64, lim Limits, only []Generation) (Generation, *
 			return 0, nil, err
 		case err != nil:
 			misfits.each = append(misfits.each, fmt.Errorf("as %v: %w", g, err))
-		case found == nil || preferred(g, fit, hello.Version):
+		case found == nil || hello.Version == g.Version():
 			fit, found = g, hello
 		}
 	}
@@ -92,15 +93,6 @@ func detect(body []byte, at int64, lim Limits, only []Generation) (Generation, *
 		return C1, own, nil
 	}
 	return fit, found, nil
-}
-
-// preferred reports whether a hello that fits g and other alike is rather one of g, which is the later one. Of one layout
-// it is that of the version number; a number that neither has belongs to the later one unless it is below both.
-func preferred(g, other Generation, version uint32) bool {
-	if g.Metadata() != other.Metadata() {
-		return version == g.Version()
-	}
-	return version > other.Version()
 }
 
 // misfitError says why a hello fits no generation.

@@ -291,3 +291,19 @@ func TestLinkedFilesAreServed(t *testing.T) {
 		t.Errorf("%s: %q", files[3].Path, got)
 	}
 }
+
+// TestPacksInSubfoldersAreWarnedOf: the engine's clients can't install them.
+func TestPacksInSubfoldersAreWarnedOf(t *testing.T) {
+	set := server.RootSettings(pack(t, map[string]string{"Resources/Core.zip": "core", "Resources/maps/City.zip": "city"}), compatibility)
+	for entries, warned := range map[string]bool{"Core": false, "Core maps/City": true} {
+		set.Baking.ClientResourceEntries = strings.Fields(entries)
+		h := open(t, set)
+		if strings.Contains(h.log.String(), "subfolder") != warned {
+			t.Errorf("%s: %s", entries, h.log)
+		}
+		if warned {
+			h.log.has(t, "warn", "The engine's clients can't install this pack", "maps/City.zip")
+		}
+		h.Close()
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/release"
 )
 
 // Describe writes everything that is offered as a table for people: one line for each file, then one for each target
@@ -76,7 +77,24 @@ func (c *Catalogue) warn(log zerolog.Logger) {
 			log.Warn().Str("target", o.target).Msgf("No native module among the files of this target: none ends in %s", target.LibraryExt())
 		}
 	}
+	c.warnFolders(log)
 	c.warnVariants(log)
+}
+
+// warnFolders tells of packs in subfolders: an engine's client has no folders in its list of packs, and can't install them.
+func (c *Catalogue) warnFolders(log zerolog.Logger) {
+	told := 0
+	for _, f := range c.files {
+		if f.Role != release.Resource || !strings.Contains(f.Path, "/") {
+			continue
+		}
+		if told++; told <= maxStrays {
+			log.Warn().Str("file", f.Path).Msg("The engine's clients can't install this pack: it lies in a subfolder")
+		}
+	}
+	if told > maxStrays {
+		log.Warn().Msgf("The engine's clients can't install %d more packs in subfolders", told-maxStrays)
+	}
 }
 
 // targetNames are the names of all targets.
