@@ -85,7 +85,7 @@ func startHost(ctx context.Context, o Options, dir string) (*host, error) {
 	const anywhere = "127.0.0.1:0"
 	h := &host{log: newJournal(), control: filepath.Join(dir, "control")}
 	h.process, err = qa.StartProcess(qa.ProcessOptions{Path: o.Program, Env: o.Env, Dir: dir, Output: h.log, Args: []string{
-		"--config", file, "--listen", anywhere, "--listen-tls", anywhere, "--listen-ws", anywhere, "--http", anywhere,
+		"--config", file, "--listen", anywhere, "--listen-tls", anywhere, "--listen-ws", anywhere, "--metrics", anywhere,
 		"--control", h.control, "--log-format", "json",
 	}})
 	if err != nil {
@@ -206,7 +206,7 @@ const (
 	saysTCP       = "Listening"
 	saysTLS       = "Listens for TLS"
 	saysWebSocket = "Listens for WebSocket"
-	saysMetrics   = "Metrics and health are served"
+	saysMetrics   = "Metrics are served"
 )
 
 func newJournal() *journal {
@@ -231,15 +231,15 @@ func (j *journal) Write(data []byte) (int, error) {
 
 // line understands one line.
 func (j *journal) line(line []byte) {
-	var said struct{ Level, Message, Address, At, HTTP string }
+	var said struct{ Level, Message, Address, At, Metrics string }
 	err := json.Unmarshal(line, &said)
 	switch {
 	case err != nil, said.Level == "error" && !strings.HasPrefix(said.Message, "Could not reload"), said.Level == "fatal", said.Level == "panic":
 		if len(j.strange) < maxFaults {
 			j.strange = append(j.strange, "in the server's log: "+string(line))
 		}
-	case said.Address+said.At+said.HTTP != "":
-		j.said[said.Message] = said.Address + said.At + said.HTTP
+	case said.Address+said.At+said.Metrics != "":
+		j.said[said.Message] = said.Address + said.At + said.Metrics
 	}
 	if !j.told && j.said[saysTCP] != "" && j.said[saysTLS] != "" && j.said[saysWebSocket] != "" && j.said[saysMetrics] != "" {
 		j.told = true

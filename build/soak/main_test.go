@@ -108,7 +108,7 @@ func (l *leaky) Accept() (net.Conn, error) {
 // serveBadly is collet-server with the options that a soak gives it, and a fault.
 func serveBadly(what string) error {
 	config, control := flag.String("config", "", ""), flag.String("control", "", "")
-	http, format := flag.String("http", "", ""), flag.String("log-format", "", "")
+	measured, format := flag.String("metrics", "", ""), flag.String("log-format", "", "")
 	var at server.Addresses
 	flag.StringVar(&at.TCP, "listen", "", "")
 	flag.StringVar(&at.TLS, "listen-tls", "", "")
@@ -120,7 +120,7 @@ func serveBadly(what string) error {
 	set, err := server.LoadSettings(*config, "")
 	catalogue, errOpen := server.Open(ctx, set, log)
 	players, errPlayers := server.ListenAll(ctx, at, server.Sockets{}, set, log)
-	metrics, errMetrics := server.Listen(ctx, *http)
+	metrics, errMetrics := server.Listen(ctx, *measured)
 	asks, errAsks := server.ListenControl(*control)
 	if err := errors.Join(err, errOpen, errPlayers, errMetrics, errAsks); err != nil || *format != "json" {
 		return err
@@ -143,7 +143,7 @@ func serveBadly(what string) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	var work sync.WaitGroup
-	work.Go(func() { monitor.ServeMonitor(ctx, metrics, log) })
+	work.Go(func() { monitor.ServeMetrics(ctx, metrics, log) })
 	work.Go(func() { server.ServeControl(ctx, asks, reload, log) })
 	work.Go(func() {
 		for {

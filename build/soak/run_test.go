@@ -194,7 +194,7 @@ func TestJournal(t *testing.T) {
 	for i, part := range []string{
 		`{"level":"info","at":"127.0.0.1:4","message":"Listens for WebSocket"}` + "\n",
 		`{"level":"info","address":"127.0.0.1:3","message":"Listening"}` + "\n" + `{"level":"info","address":"127.0.0.1:3","message":"Listening"}` + "\n",
-		`{"level":"info","http":"127.0.0.1:1","message":"Metrics and hea`, "lth are served\"}\n{\"level\":\"info\",\"at\":\"127.0.0.1:2\",\"message\":\"Listens for TLS\"}\n",
+		`{"level":"info","metrics":"127.0.0.1:1","message":"Metrics a`, "re served\"}\n{\"level\":\"info\",\"at\":\"127.0.0.1:2\",\"message\":\"Listens for TLS\"}\n",
 		`{"level":"error","message":"Could not reload; what was offered before stays"}` + "\n" + `{"level":"warn","message":"x"}` + "\n",
 	} {
 		if n, err := j.Write([]byte(part)); n != len(part) || err != nil {
@@ -211,7 +211,7 @@ func TestJournal(t *testing.T) {
 		}
 	}
 	said := j.addresses()
-	if said["Metrics and health are served"] != "127.0.0.1:1" || said["Listens for TLS"] != "127.0.0.1:2" || said["Listening"] != "127.0.0.1:3" || len(j.odd()) > 0 {
+	if said["Metrics are served"] != "127.0.0.1:1" || said["Listens for TLS"] != "127.0.0.1:2" || said["Listening"] != "127.0.0.1:3" || len(j.odd()) > 0 {
 		t.Errorf("%v, odd: %q", said, j.odd())
 	}
 	bad := []string{`{"level":"error","message":"x"}`, `{"level":"panic","message":"y"}`, "panic: z", "WARNING: DATA RACE"}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -17,7 +16,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// The admin API, on the port of metrics and health, is how programs and people reach an Operator (compat reference, section 3.8):
+// The admin API, on the port of Operations.HTTPAddress, is how programs and people reach an Operator (compat reference, section 3.8):
 //
 //	GET    /api/compat                   State; its ETag is the revision
 //	PUT    /api/compat                   ChangeRequest, If-Match: "revision" → Outcome; 409 if it has another one by now
@@ -32,9 +31,9 @@ import (
 //	GET    /api/players/{id}/floor       FloorAnswer
 //	POST   /api/players/{id}/floor       FloorRequest → FloorAnswer
 //
-// Who asks says so with "Authorization: Bearer TOKEN". As long as there is no token, and only then, this machine may ask without one,
-// if nothing suggests that the request is another's: a proxy, a page in a browser, or a name that leads here. Bodies are JSON of at
-// most MaxAsk bytes; keys that are not known are errors. Every answer but a manifest is JSON; those that are no success are an
+// Who asks says so with "Authorization: Bearer TOKEN". Nothing else counts: an address, a name and headers say nothing about who
+// asks, since a proxy or a forwarder on this machine asks for strangers. The first token comes from the control socket or from
+// Operator.FirstToken. Bodies are JSON of at most MaxAsk bytes; keys that are not known are errors. Every answer but a manifest is JSON; those that are no success are an
 // APIError. There is no state between requests. The same paths are answered on the control socket, see ServeLocal.
 const (
 	apiCompat  = "/api/compat"
@@ -151,12 +150,6 @@ type accessFault struct {
 func (s *Server) admit(r *http.Request) (Actor, *accessFault) {
 	o := s.Operator()
 	from := addressOf(r.RemoteAddr)
-	if !o.Secured() {
-		if why := Foreign(r); why != "" {
-			return Actor{}, &accessFault{http.StatusForbidden, "forbidden", "as long as there is no token only this machine may ask: " + why}
-		}
-		return Actor{Name: localActor, Role: RoleEdit, Source: sourceOf(r), Remote: remoteOf(from)}, nil
-	}
 	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if bearer {
 		if by, known := o.Authenticate(strings.TrimSpace(secret)); known {
@@ -170,10 +163,16 @@ func (s *Server) admit(r *http.Request) (Actor, *accessFault) {
 	if bearer {
 		s.warn(originOf(from), causeToken, warnClient).Str("peer", r.RemoteAddr).Msg("Refused a wrong token")
 	}
+	if !o.Secured() {
+		return Actor{}, &accessFault{http.StatusUnauthorized, "unauthorized", noTokenYet}
+	}
 	return Actor{}, &accessFault{http.StatusUnauthorized, "unauthorized", "say who you are with: Authorization: Bearer TOKEN"}
 }
 
-// localActor is who asks from this machine while there is no token.
+// noTokenYet is what to do on a server that has no token.
+const noTokenYet = "this server has no token yet: make the first one on its machine with collet compat token NAME --control SOCKET, or --config FILE"
+
+// localActor is who asks through the control socket.
 const localActor = "local"
 
 // causeToken counts warnings about wrong tokens.
@@ -202,29 +201,6 @@ func sourceOf(r *http.Request) string {
 		return compat.SourceCLI
 	}
 	return compat.SourceAPI
-}
-
-// Foreign says why a request, which has no token, does not come from a person or a program on this machine; empty if it does. A
-// proxy on this machine says whom it speaks for; a page in a browser says where it is from; a name that an attacker lets lead here
-// is not one of this machine.
-func Foreign(r *http.Request) string {
-	host := r.Host
-	if u, err := url.Parse("//" + host); err == nil {
-		host = u.Hostname()
-	}
-	addr, err := netip.ParseAddr(host)
-	switch {
-	case !addressOf(r.RemoteAddr).IsLoopback():
-		return "the request comes from another machine"
-	case r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("X-Real-Ip") != "" || r.Header.Get("Via") != "":
-		return "the request comes through a proxy"
-	case !strings.EqualFold(host, "localhost") && (err != nil || !addr.IsLoopback()):
-		return fmt.Sprintf("the request is for host %s", quote(host))
-	case crossSite(r):
-		return "the request comes from a page of another site"
-	default:
-		return ""
-	}
 }
 
 // crossSite reports whether a browser says that a page of another site made a request.

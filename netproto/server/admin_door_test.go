@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"strings"
 	"sync"
 	"testing"
@@ -22,65 +23,45 @@ func asked(from, host string, headers ...string) *http.Request {
 	return r
 }
 
-// TestForeign tells this machine's own from those that only look so.
-func TestForeign(t *testing.T) {
-	for _, c := range []struct {
-		r    *http.Request
-		says string // empty: it is from here
-	}{
-		{asked("127.0.0.1:5000", "127.0.0.1:8080"), ""},
-		{asked("127.0.0.1:5000", "localhost:8080"), ""},
-		{asked("127.9.9.9:5000", "LOCALHOST"), ""},
-		{asked("[::1]:5000", "[::1]:8080"), ""},
-		{asked("[::ffff:127.0.0.1]:5000", "127.0.0.1"), ""},
-		{asked("127.0.0.1:5000", "localhost:8080", "Origin", "http://localhost:8080", "Sec-Fetch-Site", "same-origin"), ""},
-		{asked("127.0.0.1:5000", "localhost:8080", "Sec-Fetch-Site", "none"), ""},
-		{asked("192.0.2.7:5000", "127.0.0.1:8080"), "another machine"},
-		{asked("10.0.0.1:5000", "localhost"), "another machine"},
-		{asked("[2001:db8::1]:5000", "[::1]"), "another machine"},
-		{asked("", "localhost"), "another machine"},
-		{asked("127.0.0.1:5000", "localhost", "X-Forwarded-For", "127.0.0.1"), "proxy"},
-		{asked("127.0.0.1:5000", "localhost", "X-Real-Ip", "127.0.0.1"), "proxy"},
-		{asked("127.0.0.1:5000", "localhost", "Forwarded", "for=127.0.0.1"), "proxy"},
-		{asked("127.0.0.1:5000", "localhost", "Via", "1.1 x"), "proxy"},
-		{asked("127.0.0.1:5000", "rebound.example"), "host"},
-		{asked("127.0.0.1:5000", "127.0.0.1.example"), "host"},
-		{asked("127.0.0.1:5000", "0.0.0.0"), "host"},
-		{asked("127.0.0.1:5000", "localhost", "Origin", "http://localhost:9999"), "another site"},
-		{asked("127.0.0.1:5000", "localhost", "Origin", "null"), "another site"},
-		{asked("127.0.0.1:5000", "localhost", "Origin", "%"), "another site"},
-		{asked("127.0.0.1:5000", "localhost", "Sec-Fetch-Site", "same-site"), "another site"},
-	} {
-		why := server.Foreign(c.r)
-		if (why == "") != (c.says == "") || !strings.Contains(why, c.says) {
-			t.Errorf("from %s for %s with %v: %q, want %q", c.r.RemoteAddr, c.r.Host, c.r.Header, why, c.says)
-		}
-	}
-}
-
-// TestOtherMachinesNeedAToken at the door itself, whatever the address that is listened at.
-func TestOtherMachinesNeedAToken(t *testing.T) {
+// TestOnlyATokenOpens the admin API and the dashboard over TCP: not the address of this machine, not its name, not headers that are
+// missing, which a bare reverse proxy, a forwarder and any local user have, too; also as long as there is no token.
+func TestOnlyATokenOpens(t *testing.T) {
 	set := versioned(t)
 	h, o := govern(t, set)
 	m := &server.Monitor{}
 	if err := m.Configure(set, h.logger()); err != nil {
 		t.Fatal(err)
 	}
-	ask := func(r *http.Request) int {
+	ask := func(r *http.Request) (int, string) {
 		w := httptest.NewRecorder()
 		m.ServeHTTP(w, r)
-		return w.Code
+		return w.Code, w.Body.String() + w.Header().Get("Location")
 	}
-	away := func(headers ...string) *http.Request {
-		return asked("192.0.2.7:5000", "play.example:8080", headers...)
-	}
-	if got := ask(asked("127.0.0.1:5000", "localhost")); got != http.StatusNotFound {
+	if got, _ := ask(asked("127.0.0.1:5000", "localhost")); got != http.StatusNotFound {
 		t.Errorf("before there is a server: %d", got)
 	}
 	m.Watch(h.Server)
-	if got := ask(away()); got != http.StatusForbidden {
-		t.Errorf("without any token: %d", got)
+	here := func() []*http.Request {
+		return []*http.Request{
+			asked("127.0.0.1:5000", "127.0.0.1:8080"), asked("127.0.0.1:5000", "localhost:8080"), asked("[::1]:5000", "[::1]:8080"),
+			asked("[::ffff:127.0.0.1]:5000", "127.0.0.1"), asked("127.0.0.1:5000", "play.example", "X-Forwarded-For", "192.0.2.7"),
+			asked("127.0.0.1:5000", "localhost:8080", "Origin", "http://localhost:8080", "Sec-Fetch-Site", "same-origin"),
+			asked("192.0.2.7:5000", "play.example:8080"), asked("", "localhost"),
+		}
 	}
+	shut := func(when, says string) {
+		t.Helper()
+		for _, r := range here() {
+			if got, text := ask(r); got != http.StatusUnauthorized || !strings.Contains(text, says) {
+				t.Errorf("%s, from %q for %s: %d %s", when, r.RemoteAddr, r.Host, got, text)
+			}
+			r.URL.Path = "/admin/access"
+			if got, text := ask(r); got != http.StatusSeeOther || !strings.HasSuffix(text, "/admin/login") {
+				t.Errorf("%s, the dashboard from %q for %s: %d %s", when, r.RemoteAddr, r.Host, got, text)
+			}
+		}
+	}
+	shut("without any token", "no token yet")
 	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
@@ -89,21 +70,87 @@ func TestOtherMachinesNeedAToken(t *testing.T) {
 		authorization string
 		want          int
 	}{
-		{"", 401}, {"Bearer ", 401}, {"Bearer " + secret, 200}, {"bearer " + secret, 401}, {"Basic " + secret, 401},
-		{"Bearer " + secret + "x", 401}, {"Bearer " + secret[:len(secret)-1], 401}, {"Bearer  " + secret + " ", 200},
+		{"Bearer " + secret, 200}, {"Bearer  " + secret + " ", 200}, {"", 401}, {"Bearer ", 401}, {"bearer " + secret, 401}, {"Basic " + secret, 401},
+		{"Bearer " + secret + "x", 401}, {"Bearer " + secret[:len(secret)-1], 401},
 	} {
-		if got := ask(away("Authorization", c.authorization)); got != c.want {
+		if got, _ := ask(asked("192.0.2.8:5000", "play.example:8080", "Authorization", c.authorization)); got != c.want {
 			t.Errorf("%q: %d, want %d", c.authorization, got, c.want)
 		}
-	}
-	if got := ask(asked("127.0.0.1:5000", "localhost")); got != http.StatusUnauthorized {
-		t.Errorf("this machine without its token: %d", got)
 	}
 	if err := o.DropToken(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(asked("127.0.0.1:5000", "localhost")); got != 200 {
-		t.Errorf("this machine when the last token is gone: %d", got)
+	if got, _ := ask(asked("127.9.9.9:5000", "localhost", "Authorization", "Bearer "+secret)); got != http.StatusUnauthorized {
+		t.Errorf("when the last token is gone: %d", got)
+	}
+}
+
+// TestBehindABareProxy: a reverse proxy that adds no header, and a forwarder for a Host of this machine, get strangers nothing.
+func TestBehindABareProxy(t *testing.T) {
+	set := versioned(t)
+	h, _ := govern(t, set)
+	m := &server.Monitor{}
+	if err := m.Configure(set, h.logger()); err != nil {
+		t.Fatal(err)
+	}
+	m.Watch(h.Server)
+	origin := httptest.NewServer(m)
+	defer origin.Close()
+	target := mustURL(t, origin.URL)
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = target.Host
+	}})
+	defer proxy.Close()
+	for path, want := range map[string]int{"/api/compat": 401, "/api/compat/tokens": 401, "/api/players/ann/floor": 401, "/admin": 303, "/admin/access": 303, "/metrics": 404} {
+		b := browse(t, proxy.URL)
+		b.get(want, path)
+		b.lacks("active_max", "collet_connections", "compat_settings")
+	}
+	answer, text := call(t, "POST", proxy.URL+"/api/compat/tokens", `{"name": "eve", "role": "edit"}`, "Authorization", "")
+	if e := reads[server.APIError](t, answer, text, http.StatusUnauthorized); !strings.Contains(e.Error, "--control") {
+		t.Errorf("a stranger is told %+v", e)
+	}
+}
+
+// TestFirstToken opens everything, once.
+func TestFirstToken(t *testing.T) {
+	_, o := govern(t, versioned(t))
+	secret, err := o.FirstToken()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by, known := o.Authenticate(secret); !known || by.Name != "first" || by.Role != server.RoleEdit {
+		t.Errorf("%+v, %t", by, known)
+	}
+	if _, err := o.FirstToken(); err == nil {
+		t.Error("there are two first tokens")
+	}
+	if records, err := o.Audit(0, 1); err != nil || records[0].Keys[0] != "tokens.first" || records[0].Source != compat.SourceBoot {
+		t.Errorf("%+v, %v", records, err)
+	}
+}
+
+// TestLoginTellsHowToGetAToken, and that there is none yet.
+func TestLoginTellsHowToGetAToken(t *testing.T) {
+	set := versioned(t)
+	h, o := govern(t, set)
+	m := &server.Monitor{}
+	m.Watch(h.Server)
+	page := func() string {
+		w := httptest.NewRecorder()
+		m.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/admin/login", nil))
+		return w.Body.String()
+	}
+	const how, none = "collet compat token NAME --control SOCKET", "has no token yet"
+	if text := page(); !strings.Contains(text, how) || !strings.Contains(text, none) {
+		t.Errorf("without a token: %s", text)
+	}
+	if _, err := o.NewToken(editor(), "ops", server.RoleEdit); err != nil {
+		t.Fatal(err)
+	}
+	if text := page(); !strings.Contains(text, how) || strings.Contains(text, none) {
+		t.Errorf("with a token: %s", text)
 	}
 }
 

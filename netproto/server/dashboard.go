@@ -11,7 +11,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// The dashboard, on the port of metrics and health, is how people reach an Operator with a browser (compat reference, section 3.8):
+// The dashboard, on the port of Operations.HTTPAddress, is how people reach an Operator with a browser (compat reference, section 3.8):
 //
 //	GET  /admin                 everything at a glance, and a form for each part of the settings
 //	GET  /admin/live            the part of it that shows who is connected, for the script
@@ -30,9 +30,8 @@ import (
 //	GET  /admin/style.css, /admin/script.js, /admin/icon.svg
 //
 // Pages are made here and need no script: it adds what happens while somebody types. Nothing is loaded from elsewhere, and the
-// content security policy lets nothing be. Who may do what is as with the admin API: as long as there is no token this machine may do
-// everything, directly; from then on whoever has logged in with a token may do what its role allows. Each form carries a token of the
-// browser's cookie, and a request from a page of another site is refused. A form that arrives when its session has ended changes
+// content security policy lets nothing be. Who may do what is as with the admin API: whoever has logged in with a token may do what its role
+// allows, and the login page tells how the first token is made. Each form carries a token of the browser's cookie, and a request from a page of another site is refused. A form that arrives when its session has ended changes
 // nothing, and is shown for review after the next login. Whatever clients, players and operators have written is text: the templates
 // escape it, and nothing of it becomes a link that is not one of ours.
 const (
@@ -157,12 +156,6 @@ func (d *desk) serve(w http.ResponseWriter, r *http.Request) {
 	if !there {
 		d.sorry(w, http.StatusNotFound, "sorry.nowhere", d.words.text("sorry.nowhere.about"))
 		return
-	}
-	if !d.op.Secured() {
-		if why := Foreign(r); why != "" {
-			d.sorry(w, http.StatusForbidden, "sorry.local", d.words.text("sorry.local.about", "why", d.words.why(why)))
-			return
-		}
 	}
 	d.recognise(w, r)
 	if method == http.MethodGet {

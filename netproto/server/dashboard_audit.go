@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"collet/netproto/compat"
 )
@@ -98,20 +97,13 @@ func (d *desk) showAccess(w http.ResponseWriter, status int, p accessPage) {
 	d.page(w, status, "access.html", p)
 }
 
-// newToken makes a token. With the first one this browser is logged in: a moment later it would be a stranger.
+// newToken makes a token.
 func (d *desk) newToken(w http.ResponseWriter, r *http.Request) {
-	first := !d.op.Secured()
 	name, role := strings.TrimSpace(r.PostForm.Get("name")), Role(r.PostForm.Get("role"))
 	secret, err := d.op.NewToken(d.by, name, role)
 	if err != nil {
 		d.failAccess(w, err, name)
 		return
-	}
-	if first {
-		d.visit = d.visits.fresh()
-		d.visit.keep(w, r)
-		d.visits.enter(d.visit.id, Token{Name: name, Sum: sumOf(secret)}, time.Now())
-		d.by.Name = name
 	}
 	d.showAccess(w, http.StatusCreated, accessPage{Made: &TokenAnswer{Name: name, Role: role, Secret: secret}})
 }

@@ -110,6 +110,12 @@ func scheme(name string) step {
 	})
 }
 
+// enters logs in with server.TestSecret.
+func enters(t *testing.T, ctx context.Context, at string) {
+	t.Helper()
+	does(t, ctx, chromedp.Navigate(at+"/admin/login"), chromedp.WaitVisible(chromedp.CSS("input[name=token]")), chromedp.KeyEvent(server.TestSecret+kb.Enter), chromedp.WaitVisible(chromedp.CSS("nav")))
+}
+
 // busy is a server with people on it.
 func busy(t *testing.T) (*house, *server.Operator, string) {
 	t.Helper()
@@ -139,6 +145,7 @@ func busy(t *testing.T) (*house, *server.Operator, string) {
 func TestDashboardInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
+	enters(t, ctx, at)
 	var tried, title, background, dark string
 	var draft, wide, narrow int
 	var faults []string
@@ -188,6 +195,7 @@ func TestDashboardInABrowser(t *testing.T) {
 func TestDashboardLinesInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
+	enters(t, ctx, at)
 	var rows, value string
 	does(t, ctx,
 		chromedp.EmulateViewport(1280, 900), chromedp.Navigate(at+"/admin"),
@@ -228,6 +236,7 @@ func TestDashboardLoginInABrowser(t *testing.T) {
 func TestDashboardWithoutScriptInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
+	enters(t, ctx, at)
 	var live, conflict, state string
 	does(t, ctx,
 		chromedp.EmulateViewport(1280, 900), chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
@@ -255,6 +264,7 @@ func TestDashboardWithoutScriptInABrowser(t *testing.T) {
 func TestDashboardFollowsInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	h, _, at := busy(t)
+	enters(t, ctx, at)
 	does(t, ctx, chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS("#live")))
 	p, _ := h.ask(t, client(7, "macOS-arm64"))
 	stays(t, p)

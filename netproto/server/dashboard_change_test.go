@@ -219,7 +219,7 @@ func TestDashboardAtOnce(t *testing.T) {
 	var saved atomic.Int32
 	var all sync.WaitGroup
 	for i := range people {
-		mine := browse(t, b.at)
+		mine := browse(t, b.at).enter()
 		all.Go(func() {
 			page, err := mine.http.Get(mine.at + "/admin")
 			if err != nil {

@@ -35,6 +35,7 @@ func TestDashboardByKeyboard(t *testing.T) {
 	ctx := chromium(t)
 	quiet(t, ctx)
 	_, o, at := busy(t)
+	enters(t, ctx, at)
 	floors(t, o, map[string]int32{"ann": 6})
 	var outline, skipped, told string
 	does(t, ctx,
@@ -66,11 +67,13 @@ func TestDashboardByKeyboard(t *testing.T) {
 func TestDashboardTwoOperators(t *testing.T) {
 	first := chromium(t)
 	_, o, at := busy(t)
+	enters(t, first, at)
 	second, closeTab := chromedp.NewContext(first, chromedp.WithNewBrowserContext())
 	defer closeTab()
 	if err := chromedp.Do(second); err != nil { // it starts here, so that it outlives the first step
 		t.Fatal(err)
 	}
+	enters(t, second, at)
 	var conflict, comment string
 	for _, who := range []struct {
 		ctx     context.Context

@@ -125,12 +125,20 @@ func (b *browser) lacks(texts ...string) {
 	}
 }
 
-// governed is a server with a dashboard, and a browser in front of it.
+// enter logs in with server.TestSecret.
+func (b *browser) enter() *browser {
+	b.t.Helper()
+	b.get(200, "/admin/login")
+	b.send(303, "/admin/login", "token", server.TestSecret)
+	return b
+}
+
+// governed is a server with a dashboard, and a browser in front of it that has logged in.
 func governed(t testing.TB) (*house, *server.Operator, *browser) {
 	t.Helper()
 	set := versioned(t)
 	h, o := govern(t, set)
-	return h, o, browse(t, monitored(t, h, set))
+	return h, o, browse(t, monitored(t, h, set)).enter()
 }
 
 // stays keeps a connection open to the end of the test: one that nobody holds is closed by the garbage collector.

@@ -27,7 +27,6 @@ type frame struct {
 	Page     string // which of the menu's
 	User     string // who is logged in; empty is a stranger
 	CanEdit  bool
-	Secured  bool // there is a token
 	CSRF     string
 	Revision uint64
 	Build    string
@@ -41,7 +40,6 @@ func (d *desk) frame(title, page string) frame {
 	if d.op == nil {
 		return f
 	}
-	f.Secured = d.op.Secured()
 	if d.known {
 		f.User, f.CanEdit = d.by.Name, d.by.Role == RoleEdit
 		f.Revision, f.Build = d.op.Settings().Revision, d.op.Snapshot().Build.ID

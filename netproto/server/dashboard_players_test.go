@@ -173,6 +173,7 @@ func TestDashboardFloorRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b = browse(t, b.at)
 	b.get(200, "/admin/login")
 	b.send(303, "/admin/login", "token", secret)
 	b.get(200, "/admin/players")

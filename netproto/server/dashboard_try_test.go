@@ -118,7 +118,7 @@ func TestDashboardTryWithoutVersions(t *testing.T) {
 	set := settings(t)
 	set.Compat.Store = t.TempDir() + "/compat.db"
 	h, _ := govern(t, set)
-	b := browse(t, monitored(t, h, set))
+	b := browse(t, monitored(t, h, set)).enter()
 	b.get(200, "/admin/try")
 	b.lacks(`name="logic"`, `name="components"`)
 	b.send(200, "/admin/try", "target", "Linux-x64", "packs", "1")

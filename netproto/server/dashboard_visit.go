@@ -137,10 +137,6 @@ func (d *desk) recognise(w http.ResponseWriter, r *http.Request) {
 		d.visit.keep(w, r)
 	}
 	remote := remoteOf(addressOf(r.RemoteAddr))
-	if !d.op.Secured() {
-		d.by, d.known = Actor{Name: localActor, Role: RoleEdit, Source: compat.SourceDashboard, Remote: remote}, true
-		return
-	}
 	if t, is := d.visits.who(d.visit.id, *d.op.tokens.Load(), time.Now(), r.URL.Path == boardPath+"/live"); is {
 		d.by, d.known = Actor{Name: t.Name, Role: t.Role, Source: compat.SourceDashboard, Remote: remote}, true
 	}
@@ -164,6 +160,7 @@ type loginPage struct {
 	frame
 	Fault   string
 	Pending string // a form that came too late, for after the login
+	First   bool   // the server has no token yet
 }
 
 func (d *desk) askLogin(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +172,7 @@ func (d *desk) askLogin(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *desk) loginPage(w http.ResponseWriter, r *http.Request, status int, fault, pending string) {
-	p := loginPage{frame: d.frame(d.words.text("login"), ""), Pending: pending}
+	p := loginPage{frame: d.frame(d.words.text("login"), ""), Pending: pending, First: !d.op.Secured()}
 	if fault != "" {
 		p.Fault = d.words.text(fault)
 	}
@@ -191,10 +188,6 @@ func (d *desk) loginPage(w http.ResponseWriter, r *http.Request, status int, fau
 // right one is let in even then: at 256 random bits the count is there for the log and the processor, and one that shut out the
 // right ones too would let anybody behind the same address lock the operators out.
 func (d *desk) login(w http.ResponseWriter, r *http.Request) {
-	if !d.op.Secured() {
-		http.Redirect(w, r, boardPath, http.StatusSeeOther)
-		return
-	}
 	secret, pending := strings.TrimSpace(r.PostForm.Get("token")), r.PostForm.Get("pending")
 	if by, known := d.op.Authenticate(secret); known {
 		d.visits.leave(d.visit.id)

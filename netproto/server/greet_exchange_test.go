@@ -233,7 +233,6 @@ func TestT5RateLimit(t *testing.T) {
 func TestCompatMetrics(t *testing.T) {
 	set := workshop(t)
 	h, o := govern(t, set)
-	at := monitored(t, h, set)
 	h.expect(t, client(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
 	for i := range 20 {
 		p, _ := h.ask(t, client(int32(1000+i), fmt.Sprint("Target-", i)))
@@ -242,7 +241,9 @@ func TestCompatMetrics(t *testing.T) {
 	developer(t, h.addr, theirs(t))
 	h.log.waitFor(t, `"result":"replied"`)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
-	_, text := call(t, "GET", at+"/metrics", "")
+	var m server.Monitor
+	m.Watch(h.Server)
+	_, text := ask(&m, "GET", "/metrics")
 	for _, want := range []string{
 		`compat_verdict_total{logic="7",rule="11",target="Linux-x64",verdict="ACCEPT"} 1`,
 		`compat_verdict_total{logic="other",rule="4",target="other",verdict="CLIENT_TOO_NEW"} 20`,

@@ -30,17 +30,18 @@ const (
 	maxAskers = 32
 )
 
-// Monitor answers an operator's questions over HTTP: GET /metrics for Prometheus, /healthz (200 while the process
-// answers), /readyz (200 while new players are accepted, else 503 with the reason), and everybody's for the files of a
-// release folder, see Configure. It may be asked before there is a server. The zero value is ready to use.
+// Monitor answers over HTTP, at two addresses. ServeMonitor: GET /healthz (200 while the process answers), /readyz (200 while
+// new players are accepted, else 503 with the reason), the dashboard and the admin API, and the files of a release folder,
+// see Configure. ServeMetrics: GET /metrics for Prometheus, and health too. It may be asked before there is a server. The
+// zero value is ready to use.
 type Monitor struct {
 	server atomic.Pointer[Server]
 	board  board
 
 	// Set by Configure, then fixed.
 	set    *Settings
-	anyone bool           // may ask for metrics
-	from   []netip.Prefix // who may ask for metrics
+	anyone bool           // may ask about health, and for metrics
+	from   []netip.Prefix // who may, if not anyone
 	pair   *certificate   // nil: in the clear
 }
 
@@ -70,7 +71,7 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseWith(w, http.StatusNotFound, "there is nothing here")
 		return
 	}
-	m.tell(w, r)
+	m.tell(w, r, m.set != nil && m.set.Operations.MetricsAddress == MetricsHere)
 }
 
 // prefix is where a release folder begins; empty: none is handed out.
@@ -81,27 +82,29 @@ func (m *Monitor) prefix() string {
 	return m.set.Release.HTTPPrefix
 }
 
-// tell answers an operator.
-func (m *Monitor) tell(w http.ResponseWriter, r *http.Request) {
+// tell answers about the server's state; measured says whether metrics are part of that.
+func (m *Monitor) tell(w http.ResponseWriter, r *http.Request, measured bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "only GET and HEAD are answered here", http.StatusMethodNotAllowed)
 		return
 	}
 	s := m.server.Load()
-	switch r.URL.Path {
-	case "/healthz":
+	switch path := r.URL.Path; {
+	case path == "/healthz":
 		fmt.Fprintln(w, "ok")
-	case "/readyz":
+	case path == "/readyz":
 		ready(w, s)
-	case "/metrics":
+	case path == "/metrics" && measured:
 		if s == nil {
 			http.Error(w, "starting: the catalogue is being built", http.StatusServiceUnavailable)
 			return
 		}
 		promhttp.HandlerFor(s.meter.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
-	default:
+	case measured:
 		http.Error(w, "ask for /metrics, /healthz or /readyz", http.StatusNotFound)
+	default:
+		http.Error(w, "ask for /healthz or /readyz; metrics have an address of their own, Operations.MetricsAddress", http.StatusNotFound)
 	}
 }
 
@@ -112,18 +115,49 @@ func ready(w http.ResponseWriter, s *Server) {
 	case !s.Ready():
 		http.Error(w, "stopping: no new connections are accepted", http.StatusServiceUnavailable)
 	default:
-		fmt.Fprintf(w, "ready: %d files for compatibility version %s, %d connections\n", len(s.Catalogue().files), s.Catalogue().Compatibility(), s.Connections())
+		fmt.Fprintf(w, "ready: %d files for compatibility version %s\n", len(s.Catalogue().files), s.Catalogue().Compatibility())
 	}
 }
 
-// MonitorAddress is where the settings want metrics and health to be served: loopback if they name no host, "" if they
-// want none.
-func (s Settings) MonitorAddress() string {
-	addr := s.Operations.HTTPAddress
+// MetricsHere, as Operations.MetricsAddress, puts metrics on the port of Operations.HTTPAddress.
+const MetricsHere = "http"
+
+// MonitorAddress is where the settings want health, the dashboard and a release folder to be served: loopback if they name
+// no host, "" if they want none.
+func (s Settings) MonitorAddress() string { return orLoopback(s.Operations.HTTPAddress) }
+
+// MetricsAddress is where the settings want metrics to be served by themselves: loopback if they name no host, "" if nowhere.
+func (s Settings) MetricsAddress() string {
+	if s.Operations.MetricsAddress == MetricsHere {
+		return ""
+	}
+	return orLoopback(s.Operations.MetricsAddress)
+}
+
+// orLoopback puts loopback before an address without a host.
+func orLoopback(addr string) string {
 	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
 	return addr
+}
+
+// MetricsHandler answers GET /metrics, /healthz and /readyz, to the addresses of Operations.MetricsFrom or, where there are
+// none, to all that ask.
+func (m *Monitor) MetricsHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.set != nil && m.set.Operations.MetricsFrom != nil && !m.mayAsk(addressOf(r.RemoteAddr)) {
+			refuseWith(w, http.StatusNotFound, "there is nothing here")
+			return
+		}
+		m.tell(w, r, true)
+	})
+}
+
+// ServeMetrics serves MetricsHandler until ctx ends, and closes the listener. Configure comes before it.
+func (m *Monitor) ServeMetrics(ctx context.Context, listener net.Listener, log zerolog.Logger) error {
+	log.Info().Stringer("metrics", listener.Addr()).Msg("Metrics are served")
+	return serveHTTP(ctx, listener, m.MetricsHandler(), answerTime)
 }
 
 // serveHTTP serves until ctx ends; requests under way are broken off then. An answer of 0 is no bound on it.

@@ -32,10 +32,14 @@ func (h *house) stopped(t testing.TB, done func() bool) {
 	}
 }
 
-// ask is what a monitor answers.
+// ask is what a monitor answers, about metrics where these are by themselves.
 func ask(m *server.Monitor, method, path string) (int, string) {
 	answer := httptest.NewRecorder()
-	m.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
+	handler := http.Handler(m)
+	if path == "/metrics" {
+		handler = m.MetricsHandler()
+	}
+	handler.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
 	return answer.Code, answer.Body.String()
 }
 
@@ -60,8 +64,8 @@ func TestHealthAndReadiness(t *testing.T) {
 	h.serve(t, listener)
 	p := h.dial(t, netproto.C1)
 	p.greet(hello(netproto.C1))
-	expect("serving", "/readyz", 200, "ready: 8 files for compatibility version compat-A, 1 connections")
-	expect("serving", "/", 404, "/metrics, /healthz or /readyz")
+	expect("serving", "/readyz", 200, "ready: 8 files for compatibility version compat-A\n")
+	expect("serving", "/", 404, "/healthz or /readyz")
 	if code, _ := ask(&m, http.MethodPost, "/readyz"); code != http.StatusMethodNotAllowed {
 		t.Errorf("POST gives %d", code)
 	}
@@ -202,6 +206,46 @@ func TestOperatingDocument(t *testing.T) {
 		if about := strings.HasPrefix(row[0], "Limits.") || strings.HasPrefix(row[0], "Operations."); about && !strings.Contains(doc, line) {
 			t.Errorf("the document lacks %q", line)
 		}
+	}
+}
+
+// TestMetricsHaveAPlaceOfTheirOwn: they are not at the port of the dashboard and the players, unless they are asked for there.
+func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
+	h := start(t, settings(t))
+	for _, c := range []struct {
+		address   string
+		from      []string
+		here, own int
+	}{
+		{"", nil, 404, 200}, {"127.0.0.1:9100", nil, 404, 200}, {"127.0.0.1:9100", []string{"198.51.100.0/24"}, 404, 404},
+		{server.MetricsHere, nil, 200, 200}, {server.MetricsHere, []string{"192.0.2.0/24"}, 200, 200},
+	} {
+		set := settings(t)
+		set.Operations.MetricsAddress, set.Operations.MetricsFrom = c.address, c.from
+		var m server.Monitor
+		if err := m.Configure(set, h.logger()); err != nil {
+			t.Fatal(err)
+		}
+		m.Watch(h.Server)
+		for i, handler := range []http.Handler{&m, m.MetricsHandler()} {
+			want := []int{c.here, c.own}[i]
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil)) // from 192.0.2.1
+			if answer.Code != want || strings.Contains(answer.Body.String(), "collet_connections") != (want == 200) {
+				t.Errorf("at %q from %v: %d, want %d", c.address, c.from, answer.Code, want)
+			}
+		}
+	}
+	set := server.Defaults()
+	for given, want := range map[string]string{"": "", ":9100": "127.0.0.1:9100", "0.0.0.0:9100": "0.0.0.0:9100", server.MetricsHere: ""} {
+		set.Operations.MetricsAddress = given
+		if got := set.MetricsAddress(); got != want {
+			t.Errorf("%q gives %q, want %q", given, got, want)
+		}
+	}
+	set.CompatibilityVersion, set.Operations.HTTPAddress, set.Operations.MetricsAddress = "1", ":9100", ":9100"
+	if err := set.Validate(); err == nil || !strings.Contains(err.Error(), `"http"`) {
+		t.Errorf("two at one address: %v", err)
 	}
 }
 

@@ -48,9 +48,6 @@ func NewOperator(store Store, c *Catalogue, opt OperatorOptions, log zerolog.Log
 	if err := o.boot(c, opt); err != nil {
 		return nil, err
 	}
-	if !o.Secured() {
-		log.Info().Msg("There is no token for the admin API: only this machine may see and change compatibility settings")
-	}
 	if changed := store.Changed(); changed != nil {
 		o.helpers.Go(func() { o.follow(changed) })
 	}

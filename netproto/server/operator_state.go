@@ -28,7 +28,7 @@ type State struct {
 	Floors        []FloorCount     `json:"floors"`    // how many players may not come back with less than a version
 	Hints         []compat.Mistake `json:"hints"`
 	Boot          []BootState      `json:"boot"`    // what the start changed or warned of
-	Secured       bool             `json:"secured"` // there is a token, so that others than this machine may ask
+	Secured       bool             `json:"secured"` // there is a token, without which nothing but the control socket is answered
 	Components    int              `json:"components"`
 }
 

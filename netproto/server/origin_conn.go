@@ -180,8 +180,8 @@ func withVisitor(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, conn)
 }
 
-// Configure makes the monitor hand out a release folder, speak TLS and keep metrics from strangers as the settings say.
-// It comes before ServeMonitor; without it nothing but metrics and health is served, in the clear and to anybody. The
+// Configure makes the monitor hand out a release folder, speak TLS, and answer about metrics and health whom the settings
+// say. It comes before ServeMonitor; without it health and the dashboard are served, in the clear and to all that ask. The
 // error is a *CertificateError.
 func (m *Monitor) Configure(set Settings, log zerolog.Logger) error {
 	o := set.Operations
@@ -217,7 +217,7 @@ func (m *Monitor) handsOut() bool {
 	return m.set != nil && m.set.Release.Folder != "" && m.set.Release.HTTPPrefix != ""
 }
 
-// mayAsk reports whether an address may ask for metrics.
+// mayAsk reports whether an address may ask about health, and for metrics where they are served.
 func (m *Monitor) mayAsk(addr netip.Addr) bool {
 	if m.set == nil || m.anyone || !addr.IsValid() {
 		return true
@@ -248,9 +248,9 @@ func (m *Monitor) ServeMonitor(ctx context.Context, listener net.Listener, log z
 	alive, breakOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer breakOff()
 	var inner net.Listener = &hall{monitor: m, ctx: alive, few: &few{Listener: listener, seats: make(chan struct{}, seats), closed: make(chan struct{})}}
-	what := "Metrics and health are served"
+	what := "Health and the dashboard are served"
 	if m.handsOut() {
-		what = "Metrics, health and the release folder are served"
+		what = "Health, the dashboard and the release folder are served"
 	}
 	log.Info().Stringer("http", listener.Addr()).Bool("tls", m.pair != nil).Msg(what)
 	if m.pair != nil {

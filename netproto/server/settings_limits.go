@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"time"
@@ -60,13 +61,17 @@ type Limits struct {
 
 // Operations say how an operator looks at a running server and talks to it.
 type Operations struct {
-	// HTTPAddress is where metrics, health, readiness and a release folder are served; empty: nowhere. Without a host it is
-	// loopback.
+	// HTTPAddress is where health, readiness, the dashboard, the admin API and a release folder are served; empty: nowhere.
+	// Without a host it is loopback.
 	HTTPAddress string
 	// HTTPCertificate and HTTPPrivateKey are PEM files; with them that port speaks TLS, and HTTP/2.
 	HTTPCertificate, HTTPPrivateKey string
-	// MetricsFrom are the addresses or prefixes that may ask for metrics; others are told that there is nothing. nil is
-	// loopback where a release folder is handed out, which is for everybody, and any address otherwise.
+	// MetricsAddress is where metrics are served, with health and readiness; empty: nowhere. Without a host it is loopback,
+	// and MetricsHere is HTTPAddress.
+	MetricsAddress string
+	// MetricsFrom are the addresses or prefixes that may ask about health and for metrics; others are told that there is
+	// nothing. nil is loopback at HTTPAddress where a release folder is handed out, which is for all, and any address
+	// otherwise. Behind a proxy all have the proxy's address.
 	MetricsFrom []string
 	// ControlSocket is the path of the socket through which `collet-server reload` reaches the server; empty: none. Only
 	// the server's own user may connect to it.
@@ -170,6 +175,9 @@ func (s Settings) httpFault() (key, fault string) {
 	if (o.HTTPCertificate == "") != (o.HTTPPrivateKey == "") {
 		return "Operations.HTTPCertificate", "TLS needs a certificate and its private key: set both, or neither"
 	}
+	if _, port, _ := net.SplitHostPort(o.MetricsAddress); o.MetricsAddress == o.HTTPAddress && port != "" && port != "0" {
+		return "Operations.MetricsAddress", fmt.Sprintf("is the address of Operations.HTTPAddress: choose another port, or %q if metrics are meant to be there too", MetricsHere)
+	}
 	return addressFault("Operations.MetricsFrom", o.MetricsFrom)
 }
 
@@ -204,6 +212,7 @@ type limitsLayer struct {
 // operationsLayer is what a part of a settings file says about Operations.
 type operationsLayer struct {
 	HTTPAddress, HTTPCertificate, HTTPPrivateKey *string
+	MetricsAddress                               *string
 	MetricsFrom                                  *[]string
 	ControlSocket                                *string
 	WatchTime                                    *string
@@ -232,6 +241,7 @@ func (s sources) applyOperations(set *Operations, l *operationsLayer, prefix str
 	take(s, prefix, "Operations.HTTPAddress", &set.HTTPAddress, l.HTTPAddress)
 	take(s, prefix, "Operations.HTTPCertificate", &set.HTTPCertificate, l.HTTPCertificate)
 	take(s, prefix, "Operations.HTTPPrivateKey", &set.HTTPPrivateKey, l.HTTPPrivateKey)
+	take(s, prefix, "Operations.MetricsAddress", &set.MetricsAddress, l.MetricsAddress)
 	take(s, prefix, "Operations.MetricsFrom", &set.MetricsFrom, l.MetricsFrom)
 	take(s, prefix, "Operations.ControlSocket", &set.ControlSocket, l.ControlSocket)
 	takeTime(s, prefix, "Operations.WatchTime", &set.WatchTime, l.WatchTime)

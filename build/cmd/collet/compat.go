@@ -38,11 +38,12 @@ type compatCommand struct {
 
 // Help is what --help adds to the list of commands.
 func (compatCommand) Help() string {
-	return `Asks a running collet-server over its HTTP port (Compat.Store in its settings turns this on). As long as it has no token, only
-the machine that it runs on may ask. With --config the server of that settings file is asked over its control socket, or, where
-it does not run, its store is looked at and changed, under the lock that a running server has:
+	return `Asks a running collet-server over its HTTP port (Compat.Store in its settings turns this on), with a token. With --control, or
+--config and the control socket in that settings file, its own user and root ask without one, and so make the first. Where the
+server of --config does not run, its store is looked at and changed, under the lock that a running server has:
 
-  collet compat show --server http://127.0.0.1:9400
+  collet compat token ada --control /run/collet-server/control > ~/.collet-token
+  collet compat show --server http://127.0.0.1:9400 --token-file ~/.collet-token
   collet compat dry-run --active 6-7
   collet compat set --active 6-7 --comment "5 has the trading bug" --yes
   collet compat history

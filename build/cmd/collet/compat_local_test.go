@@ -158,12 +158,14 @@ func TestCompatBesideAServer(t *testing.T) {
 		go func() {
 			served <- server.ServeLocal(ctx, listener, r, func(context.Context) error { return errors.New("nothing to reload") }, zerolog.Nop())
 		}()
+		s.says(0, "show", "only the control socket is answered")
+		s.says(0, "token first", "collet_")
 		s.says(0, "set --active 6-8 --comment 5_is_over --yes", "revision 2")
 		if got := r.Operator().Settings().ActiveMin; got != 6 {
 			t.Errorf("the running server has %d", got)
 		}
 		var out, errs bytes.Buffer
-		if code := run([]string{"compat", "verify", "--control", socket}, &out, &errs); code != 0 || !strings.Contains(out.String(), "2 records") {
+		if code := run([]string{"compat", "verify", "--control", socket}, &out, &errs); code != 0 || !strings.Contains(out.String(), "3 records") {
 			t.Errorf("code %d: %s%s", code, &out, &errs)
 		}
 		s.says(0, "history", "local", "5 is over")

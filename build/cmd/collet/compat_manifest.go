@@ -250,11 +250,11 @@ type compatTokenCommand struct {
 
 // Help is what --help adds to the flags.
 func (compatTokenCommand) Help() string {
-	return `A new token is printed once; the server keeps only a digest. The first one must have the role edit, and ends the time in which
-everybody on the server's machine may ask without one.
+	return `A new token is printed once; the server keeps only a digest. The first one must have the role edit, and is made over the control
+socket, or with --config while the server does not run.
 
   collet compat token
-  collet compat token ada > ~/.collet-token
+  collet compat token ada --control /run/collet-server/control > ~/.collet-token
   collet compat token ada --drop`
 }
 

@@ -62,7 +62,7 @@ func showState(out io.Writer, s server.State, now time.Time) error {
 		fmt.Fprintln(t, "development\tyes: differences are shown, and no build is replaced")
 	}
 	if !s.Secured {
-		fmt.Fprintln(t, "tokens\tnone: only this machine may ask; collet compat token NAME makes one")
+		fmt.Fprintln(t, "tokens\tnone: only the control socket is answered; collet compat token NAME --control SOCKET makes one")
 	}
 	showMaintenance(t, s.Settings.Maintenance, now)
 	showTargets(t, s)

@@ -15,14 +15,15 @@ import (
 // who connect while a new version starts wait instead of being turned away. A socket's name says what is spoken on it.
 type sockets struct {
 	players server.Sockets
-	http    net.Listener // for metrics and health
+	http    net.Listener // for health, the dashboard and a release folder
+	metrics net.Listener
 }
 
 const (
 	// firstSocket is the number of the first descriptor that is handed over (sd_listen_fds(3)).
 	firstSocket = 3
 	// maxSockets is how many are taken: one of each name. A unit with more was not written for us.
-	maxSockets = 5
+	maxSockets = 6
 	// defaultName is the name of a socket that has none of its own.
 	defaultName = "players"
 	// unitSuffix ends the name that a socket has whose unit gives it none (FileDescriptorName=, systemd.socket(5)): the
@@ -73,9 +74,9 @@ func (s *sockets) take(number int, name string) error {
 	place := s.places()[name]
 	switch {
 	case place == nil:
-		return &socketError{number, fmt.Sprintf("is named %q; name it players, tls, ws, wss or http, by FileDescriptorName= in its unit", name)}
+		return &socketError{number, fmt.Sprintf("is named %q; name it players, tls, ws, wss, http or metrics, by FileDescriptorName= in its unit", name)}
 	case *place != nil:
-		return &socketError{number, fmt.Sprintf("is the second one for %s; name what it is for, which is players, tls, ws, wss or http, by FileDescriptorName= in its unit, and listen once for each", name)}
+		return &socketError{number, fmt.Sprintf("is the second one for %s; name what it is for, which is players, tls, ws, wss, http or metrics, by FileDescriptorName= in its unit, and listen once for each", name)}
 	}
 	file := os.NewFile(uintptr(number), "inherited socket")
 	listener, err := net.FileListener(file)
@@ -90,15 +91,17 @@ func (s *sockets) take(number int, name string) error {
 // places are where sockets go, by name.
 func (s *sockets) places() map[string]*net.Listener {
 	return map[string]*net.Listener{
-		defaultName: &s.players.TCP, "tls": &s.players.TLS, "ws": &s.players.WebSocket, "wss": &s.players.SecureWebSocket, "http": &s.http,
+		defaultName: &s.players.TCP, "tls": &s.players.TLS, "ws": &s.players.WebSocket, "wss": &s.players.SecureWebSocket, "http": &s.http, "metrics": &s.metrics,
 	}
 }
 
 // close is for sockets that nobody came to use.
 func (s *sockets) close() {
 	s.players.Close()
-	if s.http != nil {
-		s.http.Close()
+	for _, listener := range []net.Listener{s.http, s.metrics} {
+		if listener != nil {
+			listener.Close()
+		}
 	}
 }
 

@@ -39,9 +39,6 @@ func activate(ts *testscript.TestScript, neg bool, args []string) {
 	p.cmd.ExtraFiles = files
 	ts.Check(p.cmd.Start())
 	ts.Defer(func() { p.cmd.Process.Kill() })
-	if web := p.inherited["http"]; web != nil {
-		p.web = web.Addr().String()
-	}
 	// Nothing has to be waited for: the sockets queue who comes before the server is up.
 	if players := p.inherited["players"]; players != nil {
 		ts.Setenv("ADDR", players.Addr().String())

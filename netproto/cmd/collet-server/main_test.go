@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 //	failed PATTERN           wait for its end, which must be a failure that matches
 //	fetch GEN COMPAT TARGET FILE WANT   get a file as a client does and compare it with the script's file WANT
 //	verdict GEN COMPAT TARGET WANT      compare the server's verdict
-//	get PATH PATTERN         ask the server's monitor; the answer must match
+//	get PATH PATTERN         ask the server's monitor, with TOKEN; the answer must match
+//	token                    keep the first token that the server has logged in TOKEN
 //	activate ARGS…           start with inherited sockets of the names in NAMES, the same each time; sets ADDR to that of players
 //	certify                  write a certificate to cert.pem, its key to key.pem, and who vouches for it to ca.pem
 //	through SCHEME NAME      fetch by tcp, tls, ws or wss from now on, at the inherited socket of that name
@@ -64,7 +65,7 @@ func TestScripts(t *testing.T) {
 			"start": start, "logged": logged, "signal": send, "stopped": stopped, "failed": failed,
 			"publish": publish, "expired": expired, "object": object,
 			"fetch": fetch, "verdict": verdict, "metadata": metadata, "bare": bare, "occupy": occupy,
-			"get": get, "activate": activate, "certify": certify, "through": through, "notified": notified, "knock": knock, "answered": answered,
+			"get": get, "token": token, "activate": activate, "certify": certify, "through": through, "notified": notified, "knock": knock, "answered": answered,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GORACE", quick)
@@ -87,7 +88,6 @@ type key struct{}
 // process is a server in the background, and what it has logged so far.
 type process struct {
 	cmd       *exec.Cmd
-	web       string // address of the monitor, if it was inherited
 	told      *net.UnixConn
 	inherited map[string]*net.TCPListener // by name
 	waiting   *netproto.Conn              // of a client that knocked

@@ -14,16 +14,26 @@ import (
 	"collet/netproto/compat"
 )
 
-// get asks the monitor over HTTP until the answer matches: a client has its bytes before they are counted.
+// get asks the monitor over HTTP until the answer matches: a client has its bytes before they are counted. It says the script's
+// token.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	p := background(ts)
-	addr := p.web
-	if addr == "" {
-		addr = p.find(ts, `http=([^" \n]+)`)[1]
+	port := "http"
+	if args[0] == "/metrics" {
+		port = "metrics"
+	}
+	addr := ""
+	if own := p.inherited[port]; own != nil {
+		addr = own.Addr().String()
+	} else {
+		addr = p.find(ts, port+`=([^" \n]+)`)[1]
 	}
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		answer, err := client.Get("http://" + addr + args[0])
+		ask, err := http.NewRequest(http.MethodGet, "http://"+addr+args[0], nil)
+		ts.Check(err)
+		ask.Header.Set("Authorization", "Bearer "+ts.Getenv("TOKEN"))
+		answer, err := client.Do(ask)
 		ts.Check(err)
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
@@ -35,6 +45,11 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s: no %q in\n%s", args[0], args[1], text)
 		}
 	}
+}
+
+// token keeps the first token, which the server logs once.
+func token(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Setenv("TOKEN", background(ts).find(ts, `token=(collet_[A-Za-z0-9_-]{43})`)[1])
 }
 
 // knock connects and greets as a client does, without waiting for an answer.

@@ -29,7 +29,8 @@ type options struct {
 	NoZlib         bool             `name:"no-zlib" group:"what" help:"Send uncompressed to the engine's clients, as Network.DisableZlibCompression; they must be set the same way."`
 	Listen         string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of every address at Network.ServerPort; port 0 takes a free one and the log says which."`
 	Transport      transport        `embed:""`
-	HTTP           string           `name:"http" group:"where" placeholder:"ADDR" help:"Serve metrics, health and the release folder over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
+	HTTP           string           `name:"http" group:"where" placeholder:"ADDR" help:"Serve health, the dashboard and the release folder over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
+	Metrics        string           `group:"where" placeholder:"ADDR" help:"Serve metrics over HTTP at HOST:PORT, as Operations.MetricsAddress; without HOST on loopback; http is the port of --http."`
 	Control        string           `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload reaches the server, as Operations.ControlSocket."`
 	AcceptRollback bool             `name:"accept-rollback" group:"what" help:"Start although logic versions were active that this server can't serve: they are shut out from now on, with a record in the audit log."`
 	Check          bool             `group:"do" help:"Check settings and files, print what would be offered, and end."`
@@ -143,6 +144,7 @@ func (o options) settings() (set server.Settings, err error) {
 	set.Network.ForceMetadataVersion = cmp.Or(o.Metadata, set.Network.ForceMetadataVersion)
 	o.Transport.lay(&set)
 	set.Operations.HTTPAddress = cmp.Or(o.HTTP, set.Operations.HTTPAddress)
+	set.Operations.MetricsAddress = cmp.Or(o.Metrics, set.Operations.MetricsAddress)
 	set.Operations.ControlSocket = cmp.Or(o.Control, set.Operations.ControlSocket)
 	return set, set.Validate()
 }
@@ -179,6 +181,7 @@ func (o options) overrides() map[string]string {
 		{o.Metadata != "", "--metadata-version", "Network.ForceMetadataVersion"},
 		{o.NoZlib, "--no-zlib", "Network.DisableZlibCompression"},
 		{o.HTTP != "", "--http", "Operations.HTTPAddress"},
+		{o.Metrics != "", "--metrics", "Operations.MetricsAddress"},
 		{o.Control != "", "--control", "Operations.ControlSocket"},
 		{o.Listen != "", "default, but --listen " + o.Listen, "Network.ServerPort"},
 	} {

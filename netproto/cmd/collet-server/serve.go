@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/signal"
 	"sync"
@@ -56,6 +57,9 @@ func serve(ctx context.Context, opt options, set server.Settings, log zerolog.Lo
 	}
 	if operator != nil {
 		defer operator.Close()
+		if err := r.firstToken(operator); err != nil {
+			return err
+		}
 	}
 	r.server.Govern(operator)
 	r.monitor.Watch(r.server)
@@ -89,28 +93,55 @@ func (r *running) listen(ctx, alive context.Context) error {
 	return r.watchOver(ctx, alive)
 }
 
-// watchOver serves metrics and health, if they are wanted, as long as alive lasts.
+// watchOver serves health and metrics, if they are wanted, as long as alive lasts.
 func (r *running) watchOver(ctx, alive context.Context) error {
-	listener := r.sockets.http
-	if addr := r.set.MonitorAddress(); listener == nil && addr != "" {
-		var err error
-		if listener, err = server.Listen(ctx, addr); err != nil {
-			var fault *server.ListenError
-			if errors.As(err, &fault) {
-				fault.Option = "--http or Operations.HTTPAddress"
-			}
-			return err
-		}
-	}
-	if err := r.monitor.Configure(r.set, r.log); err != nil {
-		if listener != nil {
-			listener.Close()
-		}
+	if err := errors.Join(
+		hear(ctx, &r.sockets.http, r.set.MonitorAddress(), "--http or Operations.HTTPAddress"),
+		hear(ctx, &r.sockets.metrics, r.set.MetricsAddress(), "--metrics or Operations.MetricsAddress"),
+		r.monitor.Configure(r.set, r.log),
+	); err != nil {
+		r.sockets.close()
 		return err
 	}
-	if listener != nil {
-		r.background("serve metrics", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
+	if listener := r.sockets.http; listener != nil {
+		r.background("serve HTTP", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
 	}
+	if listener := r.sockets.metrics; listener != nil {
+		r.background("serve metrics", func() error { return r.monitor.ServeMetrics(alive, listener, r.log) })
+	}
+	return nil
+}
+
+// hear listens at an address that option chooses, where there is one and no socket was handed over in its place.
+func hear(ctx context.Context, socket *net.Listener, addr, option string) error {
+	if *socket != nil || addr == "" {
+		return nil
+	}
+	listener, err := server.Listen(ctx, addr)
+	var fault *server.ListenError
+	if errors.As(err, &fault) {
+		fault.Option = option
+	}
+	if err == nil {
+		*socket = listener
+	}
+	return err
+}
+
+// firstToken tells how the first token of the admin API is made, or makes it where the control socket can't.
+func (r *running) firstToken(o *server.Operator) error {
+	switch socket := r.set.Operations.ControlSocket; {
+	case o.Secured() || r.sockets.http == nil:
+		return nil
+	case socket != "":
+		r.log.Info().Msgf("There is no token for the dashboard and the admin API yet: collet compat token NAME --control %s makes one", socket)
+		return nil
+	}
+	secret, err := o.FirstToken()
+	if err != nil {
+		return err
+	}
+	r.log.Warn().Str("token", secret).Msg("Made the first token for the dashboard and the admin API, because there is no control socket to make one with. It is shown only here: keep it")
 	return nil
 }
 
