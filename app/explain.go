@@ -31,6 +31,7 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 	var held *install.HeldError
 	var vanished *install.VanishedError
 	var untrusted *netproto.TLSError
+	var unproven *install.UnprovenError
 	var proxy *netproto.ProxyError
 	switch {
 	case errors.As(e.fault.Err, &space):
@@ -43,6 +44,8 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 		info.Vanished = true
 	case errors.As(e.fault.Err, &untrusted):
 		info.Certificate = certificateWords()[untrusted.Fault]
+	case errors.As(e.fault.Err, &unproven):
+		info.Unproven = true
 	case errors.As(e.fault.Err, &proxy):
 		info.Proxy = proxy.Proxy
 	}

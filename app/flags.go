@@ -33,7 +33,7 @@ type flags struct {
 	Unblock          bool     `group:"Update" help:"Take builds again that were taken back because they failed to start."`
 
 	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1,g2a,g2b" help:"Wire generation: ${enum}. auto finds it out, with one more connection at a server of g1 or g2b that was not met before; all but c1 are what the engine's servers speak."`
-	Trust       string `group:"Protocol" default:"auto" enum:"auto,release,sha256,fnv" help:"What vouches for the files: ${enum}. release takes what the game's keys signed and nothing else; sha256 takes what the server vouches for; engine generations know only FNV-1a checksums, which anybody can forge, and fnv takes modules from them all the same. auto is release if there is a trusted root, else sha256."`
+	Trust       string `group:"Protocol" placeholder:"MODE" help:"What vouches for modules and other native code: auto, release, sha256 or fnv. release takes what the game's keys signed and nothing else; sha256 takes what the server lists, whichever answers; engine generations know only FNV-1a checksums, which are easily forged, and fnv takes modules from them all the same. auto is release if there is a trusted root, else sha256 if TLS authenticated the server; without both no native code is taken. Default: what the settings file says (Update.Trust), else auto."`
 	Compat      string `group:"Protocol" placeholder:"VERSION" help:"With --headless: compatibility version to announce. Default: that of the installed module."`
 	Target      string `group:"Protocol" placeholder:"TARGET" help:"Binary target to announce, for example Linux-x64. Default: this system."`
 	RuntimeName string `group:"Protocol" placeholder:"NAME" help:"Base name of the module. Default: the name of this program."`
@@ -139,6 +139,8 @@ func (f flags) check() error {
 		return fmt.Errorf("--release: %w", settings.ReleaseFault(f.Release))
 	case len(f.Release) > 0 && (f.Trust == "sha256" || f.Trust == "fnv"):
 		return fmt.Errorf("--release and --trust %s exclude each other: signed releases are the only thing that a web server gives", f.Trust)
+	case settings.TrustFault(f.Trust) != nil:
+		return fmt.Errorf("--trust: %w", settings.TrustFault(f.Trust))
 	case rateFault(f.Bandwidth) != nil:
 		return fmt.Errorf("--bandwidth: %w", rateFault(f.Bandwidth))
 	case f.ProxyOnly && f.Proxy == settings.Direct:

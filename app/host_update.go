@@ -37,7 +37,7 @@ type hostFacts struct {
 	install string // folder, absolute
 	data    string // writable root
 	base    string // name of the module
-	trust   string // of the command line
+	trust   install.Trust
 }
 
 // frozen says why this program never replaces its own file; empty: it may.
@@ -55,8 +55,10 @@ func (f hostFacts) frozen() string {
 		return "its name is a link"
 	case f.target != buildTarget():
 		return "another target was asked for"
-	case f.trust == "fnv":
+	case f.trust == install.TrustFNV:
 		return "nothing but a checksum would vouch for a newer one"
+	case f.trust == install.TrustNothing:
+		return "nothing would vouch for a newer one: there is no trusted root, the server is reached without TLS, and Update.Trust is not set"
 	}
 	return ""
 }
@@ -69,7 +71,7 @@ func (h *host) hostFacts() hostFacts {
 	info, err := os.Lstat(h.ownFile())
 	return hostFacts{
 		target: h.target, exe: h.ownFile(), regular: err == nil && info.Mode().IsRegular(),
-		install: h.roots.install, data: h.roots.data, base: h.base, trust: h.flags.Trust,
+		install: h.roots.install, data: h.roots.data, base: h.base, trust: h.trust(),
 	}
 }
 

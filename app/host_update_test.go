@@ -4,13 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	"collet/app/install"
 	"collet/netproto"
 )
 
 // TestFrozen: where a program never replaces its own file, and that it may everywhere else.
 func TestFrozen(t *testing.T) {
 	name := buildTarget().ProgramName("Lathe")
-	good := hostFacts{target: buildTarget(), exe: "/games/lathe/" + name, regular: true, install: "/games/lathe", data: "/games/lathe", base: "Lathe", trust: "auto"}
+	good := hostFacts{target: buildTarget(), exe: "/games/lathe/" + name, regular: true, install: "/games/lathe", data: "/games/lathe", base: "Lathe", trust: install.TrustSHA256}
 	if why := good.frozen(); why != "" {
 		t.Fatalf("it may, and does not: %s", why)
 	}
@@ -20,7 +21,8 @@ func TestFrozen(t *testing.T) {
 		"its name is not that of the game":                             func(f *hostFacts) { f.base = "Other" },
 		"its name is a link":                                           func(f *hostFacts) { f.regular = false },
 		"another target was asked for":                                 func(f *hostFacts) { f.target, f.base = "iOS-arm64", "Lathe" },
-		"nothing but a checksum would vouch for a newer one":           func(f *hostFacts) { f.trust = "fnv" },
+		"nothing but a checksum would vouch for a newer one":           func(f *hostFacts) { f.trust = install.TrustFNV },
+		"nothing would vouch for a newer one: there is no trusted root, the server is reached without TLS, and Update.Trust is not set": func(f *hostFacts) { f.trust = install.TrustNothing },
 	} {
 		facts := good
 		change(&facts)

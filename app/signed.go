@@ -65,10 +65,12 @@ func newSigned(f flags, set settings.Settings, folder string, env func(string) s
 	if s.root, err = trustedRoot(f, set, folder); err != nil {
 		return signed{}, err
 	}
-	switch {
-	case f.Trust == "sha256" || f.Trust == "fnv":
+	switch word := trustWord(f, set); {
+	case f.Trust == "" && len(s.urls) > 0 && (word == settings.TrustSHA256 || word == settings.TrustFNV):
+		return signed{}, fmt.Errorf("addresses of signed releases and Update.Trust = %q exclude each other; --trust release takes what is signed", word)
+	case word == settings.TrustSHA256 || word == settings.TrustFNV:
 		s.root = nil
-	case len(s.root) == 0 && (f.Trust == "release" || len(s.urls) > 0):
+	case len(s.root) == 0 && (word == settings.TrustRelease || len(s.urls) > 0):
 		return signed{}, errors.New("signed releases need a trusted root: name its file with --trusted-root or Release.TrustedRoot, or give its text in Release.Root")
 	}
 	fallback := time.Duration(0)
@@ -80,6 +82,11 @@ func newSigned(f flags, set settings.Settings, folder string, env func(string) s
 	}
 	s.plain, s.plainErr = transfer.PlainProxy(cmp.Or(f.Proxy, set.ClientNetwork.Proxy), env)
 	return s, nil
+}
+
+// trustWord is what native code is taken by, as the command line or else the settings say it.
+func trustWord(f flags, set settings.Settings) string {
+	return cmp.Or(f.Trust, set.Update.Trust, settings.TrustAuto)
 }
 
 // trustedRoot reads the root: that of the command line goes before that of the settings, where a file goes before a text, and

@@ -49,6 +49,11 @@ func TestSigned(t *testing.T) {
 			s.Release.Urls, s.Release.TrustedRoot, s.NamesServer = []string{web}, "root.json", true
 		}, true, true, ""},
 		{"told otherwise", flags{Trust: "sha256", TrustedRoot: root}, nil, false, true, ""},
+		{"the settings told otherwise", flags{TrustedRoot: root}, func(s *settings.Settings) { s.Update.Trust = "sha256" }, false, true, ""},
+		{"the command line goes before them", flags{Trust: "release", TrustedRoot: root}, func(s *settings.Settings) { s.Update.Trust = "fnv" }, true, true, ""},
+		{"a web server of the settings without signatures", flags{TrustedRoot: root}, func(s *settings.Settings) {
+			s.Release.Urls, s.Update.Trust = []string{web}, "sha256"
+		}, false, false, "exclude each other"},
 		{"no root", flags{Trust: "auto", Release: []string{web}}, nil, false, false, "need a trusted root"},
 		{"no root, asked for by name", flags{Trust: "release"}, nil, false, false, "need a trusted root"},
 		{"a root that is not there", flags{Trust: "auto", TrustedRoot: filepath.Join(dir, "gone")}, nil, false, false, "trusted root"},

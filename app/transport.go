@@ -88,12 +88,9 @@ func chooseProxy(text string, env func(string) string) (func(addr string) (*netp
 	return netproto.FixedProxy(proxy), nil
 }
 
-// trust is what makes native code of a server's list believed.
+// trust is what native code is taken by in this attempt.
 func (h *host) trust() install.Trust {
-	if h.flags.Trust == "fnv" {
-		return install.TrustFNV
-	}
-	return install.TrustSHA256
+	return install.Trust(settings.NativeBy(trustWord(h.flags, h.settings), h.signed.on(), h.secure()))
 }
 
 // serverFault checks the address of the command line.

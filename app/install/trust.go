@@ -1,8 +1,6 @@
 package install
 
 import (
-	"errors"
-
 	"collet/app/update"
 	"collet/netproto/release"
 )
@@ -20,18 +18,27 @@ const (
 	TrustFNV Trust = "fnv"
 )
 
-var (
-	errOnlyChecksum = errors.New("the server's list names this native code by a checksum only, and checksums are easily forged; start with --trust fnv to take it all the same")
-	errNoTrust      = errors.New("native code is not taken here")
-)
+// UnprovenError says that nothing proves where offered native code comes from, so that it was not taken.
+type UnprovenError struct {
+	Checksum bool // its server may be trusted, but the list names the code by a checksum only
+}
+
+func (e *UnprovenError) Error() string {
+	if e.Checksum {
+		return `the server's list names this native code by a checksum only, and checksums are easily forged; ` +
+			`to take it all the same start with --trust fnv, or set Update.Trust = "fnv"`
+	}
+	return `nothing proves who sent this native code: no trusted root signed it, and the server is reached without TLS; ` +
+		`use tls:// or wss://, give a trusted root (Release.TrustedRoot), or take what this server lists with --trust sha256, or Update.Trust = "sha256"`
+}
 
 // fault says why native code with a digest of this kind is not taken; nil where it is.
 func (t Trust) fault(a release.Algorithm) error {
 	switch {
 	case t != TrustSHA256 && t != TrustFNV:
-		return errNoTrust
+		return &UnprovenError{}
 	case a != release.SHA256 && t != TrustFNV:
-		return errOnlyChecksum
+		return &UnprovenError{Checksum: true}
 	}
 	return nil
 }

@@ -68,5 +68,6 @@ func (s Settings) Check() error {
 	if s.ClientNetwork.ProxyOnly && s.ClientNetwork.Proxy == Direct {
 		refuse("ClientNetwork.ProxyOnly", errors.New("ClientNetwork.Proxy forbids every proxy"))
 	}
+	refuse("Update.Trust", s.trustFault())
 	return errors.Join(faults...)
 }

@@ -30,6 +30,7 @@ func (s Settings) faults(said map[string]*Error) (faults []error) {
 	if p := s.ClientNetwork.ServerPort; p < 1 || p > 65535 {
 		refuse("ClientNetwork.ServerPort", fmt.Errorf("it is %d; want 1 to 65535", p))
 	}
+	refuse("Update.Trust", TrustFault(s.Update.Trust))
 	refuse("Release.Urls", ReleaseFault(s.Release.Urls))
 	refuse("Release.Bandwidth", errorOf(ParseRate(s.Release.Bandwidth)))
 	refuse("Release.Root", rootFault(s.Release.Root))

@@ -70,7 +70,8 @@ type Settings struct {
 		Bandwidth   string   // bytes a second that they may take, such as "2M"; default: no limit
 	}
 	Update struct {
-		Host bool // the program itself is updated with the game, where it can be; default: it stays as it is
+		Host  bool   // the program itself is updated with the game, where it can be; default: it stays as it is
+		Trust string // what native code is taken by: "auto", "release", "sha256" or "fnv"; default auto
 	}
 	Baking struct {
 		ClientResources string // folder of the packs, default Resources

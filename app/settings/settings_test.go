@@ -168,7 +168,7 @@ func TestCheck(t *testing.T) {
 		`ClientNetwork.Proxy = "gopher://x:1"`: "ClientNetwork.Proxy",
 		"[ClientNetwork]\nProxy = \"direct\"\nProxyOnly = true": "ClientNetwork.ProxyOnly",
 	} {
-		s, err := settings.Parse("here", text)
+		s, err := settings.Parse("here", "Update.Trust = \"sha256\"\n"+text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -39,6 +39,7 @@ type EndInfo struct {
 	Remedy     string // the settings file that can name another folder to write to; empty where that would not help
 
 	Certificate string // what is wrong with the server's: "dates", "host", "authority", or empty
+	Unproven    bool   // nothing proves who sent the game's code
 	Proxy       string // the proxy that did not connect us, without its password; empty for none
 
 	StoreURL    string // of the store page; never from a server that nobody vouches for
@@ -173,6 +174,8 @@ func addition(e update.End, info EndInfo, t assets.Texts) string {
 		return t.Get("end.disk.scanner")
 	case e.Cause == update.Untrusted && info.Certificate != "":
 		return t.Get("end.untrusted.certificate." + info.Certificate)
+	case e.Cause == update.Untrusted && info.Unproven:
+		return t.Get("end.untrusted.unproven")
 	case e.Cause == update.Unreachable && info.Proxy != "":
 		return t.Get("end.unreachable.proxy", "proxy", clean(info.Proxy, maxLine))
 	case e.Outcome == update.Maintenance && info.RetryAfter > 0:

@@ -49,7 +49,7 @@ func (b *bench) splashingClient(ctx context.Context, screen *qa.Screen) (qa.Proc
 // headless is the client of a layout without a window, against a server.
 func headless(l *demo.Layout, server string, output io.Writer) qa.ProcessOptions {
 	return qa.ProcessOptions{
-		Path: l.Host(), Dir: l.Client(), Output: output, Args: []string{"--headless", "--server", server},
+		Path: l.Host(), Dir: l.Client(), Output: output, Args: []string{"--headless", "--trust", "sha256", "--server", server},
 	}
 }
 

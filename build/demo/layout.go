@@ -156,11 +156,12 @@ func (l *Layout) writeServerSettings() error {
 	return os.WriteFile(l.ServerSettings(), []byte(text), 0o644)
 }
 
-// Point writes the client's settings file, so that it asks the server at this port of the loopback interface. An empty
-// lang leaves the language to the system.
+// Point writes the client's settings file, so that it asks the server at this port of the loopback interface, and takes modules from
+// it although nothing is signed or encrypted there. An empty lang leaves the language to the system.
 func (l *Layout) Point(port int, lang string) error {
 	text := fmt.Sprintf("[ClientNetwork]\nServerHost = \"127.0.0.1\"\nServerPort = %d\n\n[Client]\nTitle = %q\nLanguage = %q\n\n"+
-		"[Baking]\nClientResources = %q\n", port, game, lang, packFolder)
+		"[Baking]\nClientResources = %q\n\n"+
+		"# For a server on this machine. What players get is signed, or reached through TLS: leave this line out of it.\n[Update]\nTrust = \"sha256\"\n", port, game, lang, packFolder)
 	return os.WriteFile(filepath.Join(l.Client(), game+".toml"), []byte(text), 0o644)
 }
 

@@ -83,7 +83,7 @@ func TestBuiltForAnother(t *testing.T) {
 		if extension == "" {
 			extension = ".so"
 		}
-		description := strings.Split(good, "[client]")[0] + "[client]\nserver = \"x:1\"\n[windows]\nformats = [\"zip\"]\n" +
+		description := strings.Split(good, "[client]")[0] + "[client]\nserver = \"tls://x:1\"\n[windows]\nformats = [\"zip\"]\n" +
 			"[[target]]\nname = \"" + test.target + "\"\nhost = \"host\"\nmodule = \"game" + extension + "\"\n"
 		if extension == ".dll" {
 			description += "no-symbols = true\n"

@@ -111,7 +111,7 @@ func TestStops(t *testing.T) {
 	}{
 		{"packed before", nil, func(dir string) error { return spoil(dir, "linux/game.so", "NotPackaged", "AlreadyDone") }, "packaged name"},
 		{"no areas", nil, func(dir string) error { return spoil(dir, "mac/game.dylib", "InternalConfigEnd", "InternalConfigEnb") }, "internal config"},
-		{"settings too long", replace(`server = "update.example.org:4000"`, `server = "update.example.org:4000"`+"\n[client.settings]\nMotto = \""+strings.Repeat("long ", 3000)+`"`), nil, "has room for"},
+		{"settings too long", replace(`Update.Trust = "sha256"`, `Update.Trust = "sha256"`+"\nMotto = \""+strings.Repeat("long ", 3000)+`"`), nil, "has room for"},
 		{"foreign symbols", replace("game-with-room-for-names.pdb", "client-with-room-for-names.pdb"), nil, "symbols are those of another build"},
 		{"symbols cut off", nil, func(dir string) error {
 			return os.Truncate(filepath.Join(dir, "windows/game-with-room-for-names.pdb"), 20)
@@ -244,7 +244,7 @@ func TestHostIsOffered(t *testing.T) {
 			if !update {
 				return text
 			}
-			return strings.Replace(text, "[[resources.pack]]", "[client.settings]\nUpdate.Host = true\n[[resources.pack]]", 1)
+			return strings.Replace(text, "[[resources.pack]]", "Update.Host = true\n[[resources.pack]]", 1)
 		})
 		o := everything(out)
 		o.Only = []string{"release", "Linux-x64/tar.zst"}

@@ -24,6 +24,8 @@ uri-scheme = "lathe"
 time = 2026-11-22T12:00:00Z
 [client]
 server = "update.example.org:4000"
+[client.settings]
+Update.Trust = "sha256"
 [[resources.pack]]
 name = "Core"
 from = "core"

@@ -26,7 +26,7 @@ func everyVariant(t *testing.T) *pack.Project {
 	var b strings.Builder
 	head, _, _ := strings.Cut(good, "[client]")
 	head = strings.NewReplacer("art/icon.png", "icon.png", `splash = "art/splash.png"`, "").Replace(head)
-	b.WriteString(head + "[client]\nserver = \"x:1\"\n[windows]\nformats = [\"zip\"]\n")
+	b.WriteString(head + "[client]\nserver = \"tls://x:1\"\n[windows]\nformats = [\"zip\"]\n")
 	modules := map[netproto.Target]string{"Windows-win64": "module = \"game.dll\"\nmodule-pdb = \"game.pdb\"", "Linux-x64": "module = \"game.so\"", "macOS-arm64": "module = \"game.dylib\""}
 	targets := []netproto.Target{"Linux-x64", "Windows-win64", "macOS-arm64"}
 	for _, target := range targets {

@@ -18,7 +18,7 @@ import (
 func TestWindows(t *testing.T) {
 	p := newPlayer(t, wine.Options{Screen: image.Pt(1100, 760)})
 	g := p.install(`C:\Games\Lathe`)
-	cmd := g.start("--server", p.serve())
+	cmd := g.start("--trust", "sha256", "--server", p.serve())
 
 	splash := g.see("splash", func(w qa.Window) bool { return !strings.Contains(w.Name, "release") }, 300)
 	if splash.Bounds.Dx() < 300 || splash.Bounds.Dy() < 200 {
@@ -153,7 +153,7 @@ func killed(p player, server string) {
 	line, err := qa.StartProxy(qa.ProxyOptions{Target: server, Link: qa.Link{Rate: 200_000}})
 	p.must(err)
 	p.t.Cleanup(func() { line.Close() })
-	cmd := g.start("--headless", "--server", line.Addr())
+	cmd := g.start("--headless", "--trust", "sha256", "--server", line.Addr())
 	part := filepath.Join(g.dir, "Resources", "~Levels.zip")
 	p.wait("nothing arrives", func() bool {
 		info, err := os.Stat(part)

@@ -198,7 +198,7 @@ func (g game) play(code int, args ...string) string {
 	out, err := os.Create(said)
 	g.must(err)
 	defer out.Close()
-	cmd := g.command(append([]string{"--headless"}, args...)...)
+	cmd := g.command(append([]string{"--headless", "--trust", "sha256"}, args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		g.t.Fatal(err)

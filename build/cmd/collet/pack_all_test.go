@@ -163,7 +163,7 @@ func packsPrograms(t *testing.T) {
 func TestPackedClientFindsItsServer(t *testing.T) {
 	packsPrograms(t)
 	address := freeAddress(t)
-	project, out, place := packProject(t, fmt.Sprintf("[client]\nserver = %q\n", address)), t.TempDir(), t.TempDir()
+	project, out, place := packProject(t, fmt.Sprintf("[client]\nserver = %q\n[client.settings]\nUpdate.Trust = \"sha256\"\n", address)), t.TempDir(), t.TempDir()
 	said := succeed(t, "pack", "all", "--file", filepath.Join(project, "collet.toml"), "--out", out)
 	for _, want := range []string{"Lathe-Client-Linux-x64-1.4.2.tar.zst", "Lathe-Client-Linux-x64_Profiling-1.4.2.tar.zst", "Lathe-Server-Linux-x64-1.4.2.tar.zst", "Lathe-Release-1.4.2/", "4 artefacts"} {
 		if !strings.Contains(said, want) {

@@ -123,7 +123,7 @@ func TestCrashPoints(t *testing.T) {
 		if err := os.CopyFS(dir, os.DirFS(layout.Client())); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(program, "--headless", "--runtime-name", "Lathe", "--dir", dir, "--server", address, "--run", "--", "--frames", "3")
+		cmd := exec.Command(program, "--headless", "--runtime-name", "Lathe", "--dir", dir, "--trust", "sha256", "--server", address, "--run", "--", "--frames", "3")
 		cmd.Env = append(os.Environ(), variable, "SDL_VIDEODRIVER=dummy")
 		said, err := cmd.CombinedOutput()
 		return dir + "\n" + string(said), err

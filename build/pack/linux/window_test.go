@@ -40,7 +40,7 @@ func TestWindow(t *testing.T) {
 	words[len(words)-1] = "lathe://join/7"
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(root, words[0]), append([]string{"--server", w.offer(t, 2)}, words[1:]...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(root, words[0]), append([]string{"--trust", "sha256", "--server", w.offer(t, 2)}, words[1:]...)...)
 	cmd.Env = append(screen.Environ(), "HOME="+ada.home, "XDG_DATA_HOME=", "LANG=C")
 	said := new(strings.Builder)
 	cmd.Stdout, cmd.Stderr = said, said

@@ -136,7 +136,7 @@ func TestUpdateOnWindows(t *testing.T) {
 			before := c.within()
 			const link = "lathe://join/7"
 			exe := filepath.Join(c.folder(), "Lathe.exe")
-			said, err := c.Run(t.Context(), exe, "--headless", "--run", "--server", g.serve(g.new), "--", "--headless", "--DeepLinkUri", link)
+			said, err := c.Run(t.Context(), exe, "--headless", "--run", "--trust", "sha256", "--server", g.serve(g.new), "--", "--headless", "--DeepLinkUri", link)
 			if err != nil || !strings.Contains(said, "outcome ResourcesReady") {
 				t.Fatalf("%v\n%s", err, said)
 			}
