@@ -196,7 +196,7 @@ func (d *Desk) gone(r *runner, cause error) {
 		text += ": " + cause.Error()
 	}
 	d.options.Log.Info().Str("peer", r.wire.Address().String()).Str("device", record.id).AnErr("cause", cause).Msg("device went away")
-	d.logs.add(LogLine{Device: record.id, Time: time.Now(), Text: text})
+	d.logs.add(LogLine{Device: record.id, Time: time.Now(), Text: text, Lost: r.session.lost})
 	for _, id := range d.registry.gone(record, time.Now()) {
 		d.logs.forget(id)
 		d.settings.known.forget(id)

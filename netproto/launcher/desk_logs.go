@@ -4,10 +4,15 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
-// logRoom is how many lines may wait for one reader of logs before it loses some.
-const logRoom = 4096
+const (
+	// logRoom is how many lines may wait for one reader of logs before it loses some.
+	logRoom = 4096
+	// lostRoom is for how many devices a reader is told at its end that it lost the last ones.
+	lostRoom = 64
+)
 
 // logHub hands lines to whoever reads them and waits for nobody. The zero value is ready; safe for concurrent use.
 type logHub struct {
@@ -41,19 +46,22 @@ func (h *logHub) add(line LogLine) {
 	}
 }
 
+// hand hands a line over where there is room. The channel has lostRoom more, which only leave fills.
 func (r *logReader) hand(line LogLine) {
-	line.Lost = r.lost[line.Device]
-	select {
-	case r.lines <- line:
+	line.Lost += r.lost[line.Device]
+	if len(r.lines) < logRoom {
+		r.lines <- line
 		delete(r.lost, line.Device)
-	default:
+		return
+	}
+	if r.lost[line.Device] = line.Lost; line.Text != "" || line.Source != "" {
 		r.lost[line.Device]++
 	}
 }
 
 // read subscribes until ctx ends.
 func (h *logHub) read(ctx context.Context, wants func(device string) bool) <-chan LogLine {
-	r := &logReader{lines: make(chan LogLine, logRoom), wants: wants, lost: make(map[string]uint64)}
+	r := &logReader{lines: make(chan LogLine, logRoom+lostRoom), wants: wants, lost: make(map[string]uint64)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.readers == nil {
@@ -68,6 +76,11 @@ func (h *logHub) leave(r *logReader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.readers, r)
+	for device, lost := range r.lost {
+		if len(r.lines) < cap(r.lines) {
+			r.lines <- LogLine{Device: device, Time: time.Now(), Level: LevelWarning, Lost: lost}
+		}
+	}
 	close(r.lines)
 }
 

@@ -99,8 +99,19 @@ func TestSlowReaderOfLogsLosesLines(t *testing.T) {
 	if tail := h.tail("a"); len(tail) != MaxLogTail || tail[MaxLogTail-1].Text != "next" {
 		t.Errorf("%d lines", len(tail))
 	}
+	for range logRoom + 9 { // and nothing comes after them
+		h.add(LogLine{Device: "a", Text: "x"})
+	}
+	h.add(LogLine{Device: "a", Lost: 100}) // which the device's rate cost
 	cancel()
-	for range slow { // it is closed
+	lines, lost := 0, uint64(0)
+	for line := range slow {
+		if lost += line.Lost; line.Text != "" {
+			lines++
+		}
+	}
+	if lines != logRoom || lost != 9+100 {
+		t.Errorf("%d lines, and %d are told as lost", lines, lost)
 	}
 	h.forget("a")
 	if h.tail("a") != nil {

@@ -145,3 +145,6 @@ func (l *lineRate) take(now time.Time) bool {
 	l.lines++
 	return l.lines <= MaxLogRate
 }
+
+// next is when a new second begins.
+func (l *lineRate) next() time.Time { return l.second.Add(time.Second) }

@@ -101,6 +101,7 @@ type session struct {
 	broken   int
 	info     DeviceInfo
 	rate     lineRate
+	lost     uint64 // lines that were dropped since the last one that was not
 	run      *runState
 	push     *pusher
 	pushing  int // ticket
@@ -304,6 +305,7 @@ func (s *session) tick(now time.Time) (out []effect) {
 		out = s.pushed(s.push.tick(now))
 	}
 	out = append(out, s.run.tick(now)...)
+	out = append(out, s.tellLost(now)...)
 	if s.dialect == Released && now.Sub(s.alive) >= s.times.KeepAlive {
 		s.alive = now
 		out = append(out, sendEffect{message: &KeepAlive{}})
@@ -324,6 +326,9 @@ func (s *session) wake() time.Time {
 		return s.changed.Add(s.limit())
 	}
 	times := []time.Time{s.run.wake()}
+	if s.lost > 0 {
+		times = append(times, s.rate.next())
+	}
 	if s.dialect == Released {
 		times = append(times, s.alive.Add(s.times.KeepAlive))
 	}

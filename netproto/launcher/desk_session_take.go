@@ -33,13 +33,25 @@ func names(value string) []string {
 func (s *session) log(now, stamp time.Time, level LogLevel, source, message string) []effect {
 	if !s.rate.take(now) {
 		s.info.LogsDropped++
+		s.lost++
 		return nil
 	}
-	line := LogLine{Device: s.id, Time: stamp, Level: min(level, LevelError+1), Source: text.Line(source), Text: text.Line(message)}
+	line := LogLine{Device: s.id, Time: stamp, Level: min(level, LevelError+1), Source: text.Line(source), Text: text.Line(message), Lost: s.lost}
 	if line.Level > LevelError {
 		line.Level = LevelInfo
 	}
+	s.lost = 0
 	s.run.logged(line)
+	return []effect{logEffect{line}}
+}
+
+// tellLost tells of lines that were dropped where none comes after them.
+func (s *session) tellLost(now time.Time) []effect {
+	if s.lost == 0 || now.Before(s.rate.next()) {
+		return nil
+	}
+	line := LogLine{Device: s.id, Time: now, Level: LevelWarning, Lost: s.lost}
+	s.lost = 0
 	return []effect{logEffect{line}}
 }
 

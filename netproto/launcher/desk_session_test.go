@@ -204,8 +204,24 @@ func TestLogs(t *testing.T) {
 	if want := uint64(MaxLogRate + 4); r.info.LogsDropped != want {
 		t.Errorf("%d lines were dropped, want %d", r.info.LogsDropped, want)
 	}
+	if out := r.step(r.now, tickEvent{}); len(out) != 0 {
+		t.Errorf("in the same second: %v", out)
+	}
 	r.now = r.now.Add(time.Second)
-	if len(r.take(&Logs{})) != 1 {
-		t.Error("the next second has no lines")
+	if out := r.take(&Logs{}); len(out) != 1 || out[0].(logEffect).line.Lost != MaxLogRate+4 {
+		t.Errorf("the first line of the next second: %v", out)
+	}
+	if line := r.take(&Logs{})[0].(logEffect).line; line.Lost != 0 {
+		t.Errorf("told twice: %+v", line)
+	}
+	for range MaxLogRate + 5 {
+		r.take(&Logs{})
+	}
+	if due := r.wake(); !due.Equal(r.now.Add(time.Second)) { // the device says nothing more
+		t.Errorf("the loss is told at %v", due)
+	}
+	r.now = r.now.Add(time.Second)
+	if out := r.step(r.now, tickEvent{}); len(out) != 1 || out[0].(logEffect).line.Lost != 7 {
+		t.Errorf("without another line: %v", out)
 	}
 }

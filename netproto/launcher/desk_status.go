@@ -88,12 +88,13 @@ type Outcome struct {
 	Err    error  // nil, *StartTimeoutError, *DeviceError, *WaitError, …
 }
 
-// LogLine is one line that a device sent, or a word of the desk about it.
+// LogLine is one line that a device sent, or a word of the desk about it. One without Source and Text tells only that lines
+// were lost.
 type LogLine struct {
 	Device string // DeviceInfo.ID
 	Time   time.Time
 	Level  LogLevel
 	Source string // free text of the device; empty for the desk's own words
 	Text   string
-	Lost   uint64 // lines of this device that were dropped before this one, for this reader
+	Lost   uint64 // lines of this device that were dropped before this one: above MaxLogRate, or for a reader that is slow
 }

@@ -165,12 +165,18 @@ func (s *show) result(e remote.Event) {
 }
 
 func (s *show) log(e remote.Event) {
-	if e.Log.Source == "" && s.known[e.Device].Collet {
-		return // the desk's own words, of what our devices tell themselves
+	own := e.Log.Source == "" && s.known[e.Device].Collet // the desk's words, of what our devices tell themselves
+	if own && e.Log.Lost == 0 {
+		return
 	}
 	s.erase()
-	if e.Log.Lost > 0 {
-		fmt.Fprintf(s.console.err, "%s: lines that came too fast and are lost: %d\n", clean(nameOf(e.Device)), e.Log.Lost)
+	defer s.draw()
+	begin := fmt.Sprintf("%s %s | ", e.Time.Local().Format("15:04:05.000"), clean(nameOf(e.Device)))
+	if e.Log.Lost > 0 { // among the lines, also in a file
+		fmt.Fprintf(s.console.out, "%swarning: lines that came too fast and are lost: %d\n", begin, e.Log.Lost)
+	}
+	if own || e.Log.Source == "" && e.Log.Text == "" {
+		return
 	}
 	level := ""
 	if e.Log.Level != launcher.LevelInfo.String() {
@@ -180,8 +186,7 @@ func (s *show) log(e remote.Event) {
 	if source != "" {
 		source += " "
 	}
-	fmt.Fprintf(s.console.out, "%s %s | %s%s%s\n", e.Time.Local().Format("15:04:05.000"), clean(nameOf(e.Device)), source, level, clean(e.Log.Text))
-	s.draw()
+	fmt.Fprintf(s.console.out, "%s%s%s%s\n", begin, source, level, clean(e.Log.Text))
 }
 
 // nameOf is the name in an id, which is name@address.
