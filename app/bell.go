@@ -8,15 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"collet/app/install"
+	"collet/platform"
 )
 
 const (
@@ -41,24 +43,40 @@ const (
 type bell struct {
 	listener net.Listener
 	secret   string
-	file     string
+	fs       platform.FS
 	forward  func() bool // brings the window forward; false when there is none
 	done     sync.WaitGroup
 }
 
-// hangBell starts listening and says where, in the state folder. The lock of the install is held.
-func hangBell(state string, forward func() bool) (*bell, error) {
+// bellName is the file in an install.
+func bellName() string { return path.Join(install.StateDir, bellFile) }
+
+// hangBell starts listening and says where, in an install whose lock is held.
+func hangBell(fsys platform.FS, forward func() bool) (*bell, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	b := &bell{listener: listener, secret: rand.Text(), file: filepath.Join(state, bellFile), forward: forward}
+	b := &bell{listener: listener, secret: rand.Text(), fs: fsys, forward: forward}
 	port := listener.Addr().(*net.TCPAddr).Port
-	if err := os.WriteFile(b.file, fmt.Appendf(nil, "%d %s\n", port, b.secret), 0o600); err != nil {
+	if err := b.tell(fmt.Appendf(nil, "%d %s\n", port, b.secret)); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	b.done.Go(b.listen)
 	return b, nil
+}
+
+// tell writes the file anew. What stands in its place goes, be it a link or the file of a host that was killed.
+func (b *bell) tell(text []byte) error {
+	if err := b.fs.Remove(bellName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := b.fs.OpenFile(bellName(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }
 
 // listen answers one ring at a time until the bell is taken down.
@@ -92,18 +110,18 @@ func (b *bell) answer(conn net.Conn) {
 func (b *bell) Close() error {
 	err := b.listener.Close()
 	b.done.Wait()
-	return errors.Join(err, os.Remove(b.file))
+	return errors.Join(err, b.fs.Remove(bellName()))
 }
 
 // ring asks the host that runs in this install to come forward, and reports whether it did.
-func ring(ctx context.Context, state string) (forward bool, err error) {
-	text, err := os.ReadFile(filepath.Join(state, bellFile))
+func ring(ctx context.Context, fsys platform.FS) (forward bool, err error) {
+	text, err := platform.ReadFile(fsys, bellName(), maxRing)
 	if err != nil {
 		return false, err
 	}
 	port, secret, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return false, fmt.Errorf("%s in %q makes no sense", bellFile, state)
+		return false, fmt.Errorf("%s in %q makes no sense", bellName(), fsys.Path("."))
 	}
 	ctx, cancel := context.WithTimeout(ctx, bellTime)
 	defer cancel()
@@ -128,7 +146,7 @@ func ring(ctx context.Context, state string) (forward bool, err error) {
 
 // hang lets second starts find this one. Without it they say so and end, which is all they could do anyway.
 func (h *host) hang() {
-	b, err := hangBell(h.state(), func() bool {
+	b, err := hangBell(h.fs, func() bool {
 		raise := h.raise.Load()
 		return raise != nil && (*raise)()
 	})
@@ -139,12 +157,15 @@ func (h *host) hang() {
 	h.bell = b
 }
 
-// state is the folder of the install's own state.
-func (h *host) state() string { return filepath.Join(h.roots.data, install.StateDir) }
-
 // bringForward rings at the host that holds the install.
 func (h *host) bringForward(ctx context.Context) bool {
-	forward, err := ring(ctx, h.state())
+	fsys, err := platform.OpenDir(h.roots.data)
+	if err != nil {
+		h.log.Debug().Err(err).Msg("the running host can't be reached")
+		return false
+	}
+	defer fsys.Close()
+	forward, err := ring(ctx, fsys)
 	if err != nil {
 		h.log.Debug().Err(err).Msg("the running host can't be reached")
 	}

@@ -2,23 +2,56 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"collet/app/install"
+	"collet/platform"
 )
+
+// belfry is a folder in which a bell can hang.
+func belfry(t *testing.T) *platform.Dir {
+	t.Helper()
+	d, err := platform.OpenDir(t.TempDir())
+	must(t, err)
+	t.Cleanup(func() { d.Close() })
+	must(t, d.MkdirAll(install.StateDir, 0o755))
+	return d
+}
+
+// TestABellIsNotWrittenThroughALink that somebody planted.
+func TestABellIsNotWrittenThroughALink(t *testing.T) {
+	state := belfry(t)
+	victim := state.Path("victim")
+	must(t, os.WriteFile(victim, []byte("victim"), 0o600))
+	if err := os.Symlink(victim, state.Path(bellName())); err != nil {
+		t.Skip(err)
+	}
+	b, err := hangBell(state, func() bool { return true })
+	must(t, err)
+	if forward, err := ring(t.Context(), state); err != nil || !forward {
+		t.Errorf("forward %t, %v", forward, err)
+	}
+	must(t, b.Close())
+	if data, err := os.ReadFile(victim); err != nil || string(data) != "victim" {
+		t.Errorf("the victim holds %q, %v", data, err)
+	}
+}
 
 func TestBell(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for name, there := range map[string]bool{"a window": true, "no window": false} {
 		t.Run(name, func(t *testing.T) {
-			state, rung := t.TempDir(), 0
+			state, rung := belfry(t), 0
 			b, err := hangBell(state, func() bool { rung++; return there })
 			if err != nil {
 				t.Fatal(err)
@@ -31,7 +64,7 @@ func TestBell(t *testing.T) {
 			if err := b.Close(); err != nil || rung != 3 {
 				t.Errorf("rung %d times, %v", rung, err)
 			}
-			if _, err := ring(t.Context(), state); !os.IsNotExist(err) {
+			if _, err := ring(t.Context(), state); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a bell that was taken down: %v", err)
 			}
 		})
@@ -40,7 +73,7 @@ func TestBell(t *testing.T) {
 
 // TestBellIsForThoseWhoKnowTheSecret: anybody on the machine may connect, and learns and moves nothing.
 func TestBellIsForThoseWhoKnowTheSecret(t *testing.T) {
-	state := t.TempDir()
+	state := belfry(t)
 	b, err := hangBell(state, func() bool { t.Error("came forward for a stranger"); return true })
 	if err != nil {
 		t.Fatal(err)
@@ -65,8 +98,8 @@ func TestBellIsForThoseWhoKnowTheSecret(t *testing.T) {
 
 func TestRingAtNobody(t *testing.T) {
 	for _, text := range []string{"", "x", "70000 secret", "0 secret", "-1 secret", "1"} {
-		state := t.TempDir()
-		if err := os.WriteFile(filepath.Join(state, bellFile), []byte(text), 0o600); err != nil {
+		state := belfry(t)
+		if err := os.WriteFile(state.Path(bellName()), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
@@ -93,9 +126,9 @@ func TestRingAtAStranger(t *testing.T) {
 				conn.Close()
 			}
 		}()
-		state := t.TempDir()
+		state := belfry(t)
 		text := fmt.Sprintf("%d secret\n", listener.Addr().(*net.TCPAddr).Port)
-		if err := os.WriteFile(filepath.Join(state, bellFile), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(state.Path(bellName()), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -20,7 +20,7 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 		Target: string(h.target), Server: h.places(), Fault: e.fault, Path: h.roots.data,
 		RetryAfter: time.Duration(e.status.Judgement.RetryAfter) * time.Second,
 		StoreURL:   h.settings.Client.StoreUrl, WebsiteURL: h.settings.Client.WebsiteUrl,
-		Unloadable: e.unloadable, Astray: e.astray, PlayOffline: e.playable, RolledBack: e.back, Remedy: h.remedy(e.fault),
+		Unloadable: e.unloadable, Astray: e.astray, Holders: e.holders, PlayOffline: e.playable, RolledBack: e.back, Remedy: h.remedy(e.fault),
 	}
 	h.verdictInfo(e, &info)
 	if e.fault == nil {

@@ -138,8 +138,8 @@ func (h *host) library() string {
 
 // exists reports whether anything has a name. What can't be told counts as being there: loading it will say more.
 func exists(name string) bool {
-	_, err := os.Stat(name)
-	return !errors.Is(err, fs.ErrNotExist)
+	info, err := os.Stat(name)
+	return !errors.Is(err, fs.ErrNotExist) && (err != nil || info.Mode().IsRegular() || info.IsDir())
 }
 
 // selected is the module that the selector names, or nothing.

@@ -28,6 +28,7 @@ type ended struct {
 
 	unloadable string   // the module that could not be loaded, where nothing ever ran
 	astray     []string // of a SetIncomplete: the files that are not right
+	holders    string   // of an AlreadyRunning: who holds the install
 	playable   bool     // there is something to play without the server
 }
 
@@ -49,9 +50,12 @@ func (e ended) reason() string {
 // failed is the end that an error makes.
 func failed(err error) ended {
 	var known *update.Fault
+	var held *install.HeldError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return ended{outcome: update.Cancelled}
+	case errors.As(err, &held) && errors.Is(err, platform.ErrLocked):
+		return ended{outcome: update.AlreadyRunning, detail: held.Error(), holders: held.Names()}
 	case errors.Is(err, platform.ErrLocked):
 		return ended{outcome: update.AlreadyRunning}
 	case errors.As(err, &known):

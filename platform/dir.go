@@ -3,15 +3,12 @@ package platform
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/gofrs/flock"
 )
 
 // Dir is an FS on the disk. Use OpenDir to make one.
@@ -46,11 +43,35 @@ func OpenDir(name string) (*Dir, error) {
 	return &Dir{root: root, names: quickNames(root), path: abs}, nil
 }
 
-// OpenFile implements FS.
+// OpenFile implements FS. It opens files and folders only: it never waits for the other end of a pipe, and never drives a
+// device. What is to be written is not opened through a link, also where that leads to another file of the folder.
 func (d *Dir) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := d.names.OpenFile(filepath.FromSlash(name), flag, perm)
+	f, err := d.open(name, flag, perm)
 	if err != nil {
 		return nil, err
+	}
+	return f, nil
+}
+
+// writes are the flags with which a file may change. With O_CREATE and O_EXCL no link is followed anyway.
+const writes = os.O_WRONLY | os.O_RDWR | os.O_CREATE | os.O_TRUNC
+
+func (d *Dir) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	local := filepath.FromSlash(name)
+	if flag&writes != 0 && flag&(os.O_CREATE|os.O_EXCL) != os.O_CREATE|os.O_EXCL {
+		if info, err := d.names.Lstat(local); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNoFile}
+		}
+	}
+	f, err := d.names.OpenFile(local, flag|noWait, perm)
+	if isNoPeer(err) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNoFile}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: ErrNoFile}, f.Close())
 	}
 	return f, nil
 }
@@ -73,12 +94,12 @@ func (d *Dir) exchange(a, b string) error {
 	if !isFile(a) || !isFile(b) {
 		return fs.ErrInvalid
 	}
-	dirA, err := d.names.OpenFile(filepath.FromSlash(path.Dir(a)), os.O_RDONLY, 0)
+	dirA, err := d.open(path.Dir(a), os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer dirA.Close()
-	dirB, err := d.names.OpenFile(filepath.FromSlash(path.Dir(b)), os.O_RDONLY, 0)
+	dirB, err := d.open(path.Dir(b), os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -99,7 +120,7 @@ func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
 
 // ReadDir implements FS.
 func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
-	f, err := d.root.Open(filepath.FromSlash(name)) // so that entries know where they lie
+	f, err := d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|noWait, 0) // so that entries know where they lie
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +143,7 @@ func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 
 // SyncDir implements FS.
 func (d *Dir) SyncDir(name string) error {
-	f, err := d.names.OpenFile(filepath.FromSlash(name), os.O_RDONLY, 0)
+	f, err := d.open(name, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -139,43 +160,6 @@ func sized(total uint64) error {
 		return fmt.Errorf("the file system does not count its room: %w", errors.ErrUnsupported)
 	}
 	return nil
-}
-
-// Lock implements FS. It is flock(2) or LockFileEx, on one byte.
-func (d *Dir) Lock(name string) (io.Closer, error) { return d.lock(name, (*flock.Flock).TryLock) }
-
-// LockShared implements FS.
-func (d *Dir) LockShared(name string) (io.Closer, error) {
-	return d.lock(name, (*flock.Flock).TryRLock)
-}
-
-func (d *Dir) lock(name string, try func(*flock.Flock) (bool, error)) (io.Closer, error) {
-	if err := d.makeLock(name); err != nil {
-		return nil, err
-	}
-	lock := flock.New(d.Path(name), flock.SetFlag(os.O_RDONLY))
-	switch held, err := try(lock); {
-	case err != nil:
-		return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
-	case !held:
-		return nil, ErrLocked
-	default:
-		return lock, nil
-	}
-}
-
-// makeLock makes the file of a lock through the root, so that a planted link can't lead the lock out of the folder, and
-// readable for everybody, so that two users of one install exclude each other. One that is there is opened without
-// O_CREATE, which Linux refuses for files of others in folders that everybody may write to.
-func (d *Dir) makeLock(name string) error {
-	f, err := d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|os.O_CREATE, 0o644)
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // Path implements FS.

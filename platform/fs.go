@@ -25,7 +25,8 @@ type File interface {
 // link, is refused. All methods are safe for concurrent use. Errors are *fs.PathError or *os.LinkError, and errors.Is with
 // fs.ErrNotExist, fs.ErrExist and fs.ErrPermission works.
 type FS interface {
-	// OpenFile opens with os.O_… flags. perm matters when a file is made.
+	// OpenFile opens with os.O_… flags. perm matters when a file is made. errors.Is(err, ErrNoFile) holds for a pipe or a device,
+	// and for a link where the flags allow to write; none of them is waited for, written to, or followed.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	// Rename replaces newName atomically if it exists.
 	Rename(oldName, newName string) error
@@ -50,7 +51,8 @@ type FS interface {
 	Free() (uint64, error)
 	// Lock takes the exclusive lock that stands behind name, which is made if need be, or returns ErrLocked at once, also
 	// when it is this process that holds it. Close releases it; the system does when the process ends, however it ends.
-	// The file stays, because removing it would let two processes hold locks on two files of one name.
+	// The file stays, because removing it would let two processes hold locks on two files of one name. Only those who may write
+	// to its folder can open it, as far as the system has permission bits: anybody else could hold the lock for good.
 	Lock(name string) (io.Closer, error)
 	// LockShared takes the same lock together with any number of other holders that share it, in this process or others.
 	// It returns ErrLocked at once while somebody holds it exclusively, as Lock does while anybody shares it. A file that

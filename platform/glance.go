@@ -48,7 +48,11 @@ func (d *Dir) LstatAll(names []string) []fs.FileInfo {
 
 // lstatIn looks at names of one folder.
 func (d *Dir) lstatIn(folder string, names []string, wanted []int, infos []fs.FileInfo) {
-	sub, err := d.root.OpenRoot(filepath.FromSlash(folder))
+	local := filepath.FromSlash(folder)
+	if info, err := d.names.Stat(local); err != nil || !info.IsDir() {
+		return // OpenRoot would wait for the other end of a pipe
+	}
+	sub, err := d.root.OpenRoot(local)
 	if err != nil {
 		return
 	}

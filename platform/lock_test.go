@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -124,18 +125,33 @@ func TestLockSharedWithAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestLockIsForEverybody checks that a second user may open the file that stands for the lock.
-func TestLockIsForEverybody(t *testing.T) {
+// TestLockIsForThoseWhoMayWrite: who can open the file can hold the lock for good, so a reader of the folder can't.
+func TestLockIsForThoseWhoMayWrite(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("has no such bits")
 	}
-	fsys := disk().fresh(t)
-	lock, err := fsys.Lock("lock")
+	for _, test := range []struct{ folder, before, after fs.FileMode }{
+		{0o755, 0, 0o600}, {0o700, 0, 0o600}, {0o775, 0, 0o660}, {0o777, 0, 0o666},
+		{0o755, 0o644, 0o600}, {0o775, 0o666, 0o660}, {0o755, 0o444, 0o400},
+	} {
+		fsys := disk().fresh(t)
+		if test.before != 0 {
+			put(t, fsys, "lock", "")
+			must(t, fsys.Chmod("lock", test.before))
+		}
+		must(t, os.Chmod(fsys.Path("."), test.folder))
+		lock, err := fsys.Lock("lock")
+		must(t, err)
+		if info, err := fsys.Stat("lock"); err != nil || info.Mode().Perm() != test.after {
+			t.Errorf("folder %v, before %v: mode %v, %v; want %v", test.folder, test.before, info.Mode(), err, test.after)
+		}
+		must(t, lock.Close())
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer lock.Close()
-	if info, err := fsys.Stat("lock"); err != nil || info.Mode().Perm()&0o044 != 0o044 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 var (
 	// ErrLocked says that another process holds the lock.
 	ErrLocked = errors.New("another process holds the lock")
+	// ErrNoFile says that a name which belongs to a file stands for something else.
+	ErrNoFile = errors.New("a link, a pipe or a device stands where a file belongs; move it away")
 	// ErrTooLong says that a file has more bytes than its reader takes.
 	ErrTooLong = errors.New("file is longer than it may be")
 )

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -251,6 +252,9 @@ func (d *Dir) alone(ctx context.Context) (io.Closer, error) {
 // startReading takes our share of the readers' lock, which keeps the set as it is.
 func (d *Dir) startReading(context.Context) (err error) {
 	d.reading, err = d.fs.LockShared(path.Join(StateDir, readersFile))
+	if errors.Is(err, fs.ErrPermission) {
+		d.reading, err = nil, nil // another user's install: his swaps don't wait for us
+	}
 	return err
 }
 

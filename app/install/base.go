@@ -90,7 +90,7 @@ func (d *Dir) shareBase(ctx context.Context) error {
 		shared, err := d.cfg.Base.LockShared(name)
 		if !errors.Is(err, platform.ErrLocked) {
 			if err != nil {
-				d.log.Warn().Err(err).Msg("an update of the installation will not wait for this start")
+				d.log.Debug().Err(err).Msg("an update of the installation will not wait for this start")
 				return nil
 			}
 			d.shared = shared

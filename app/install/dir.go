@@ -57,7 +57,8 @@ type Dir struct {
 
 // Open takes the install's lock, reads the journal and finishes what an earlier process began, up to and including the
 // swap of a prepared set, unless another process still uses the old one. When another process holds the install,
-// errors.Is(err, platform.ErrLocked) holds. Other errors are *update.Fault, or those of ctx.
+// errors.Is(err, platform.ErrLocked) holds, and the error is a *HeldError that names it. A user who may not write the install can't
+// hold its lock, and needs none: nothing is changed then. Other errors are *update.Fault, or those of ctx.
 //
 // An error means that the files are as they were, or that a set is half: what is on disk must not be started then.
 func Open(ctx context.Context, cfg Config) (*Dir, error) {
@@ -70,7 +71,8 @@ func Open(ctx context.Context, cfg Config) (*Dir, error) {
 	d := &Dir{cfg: cfg, fs: cfg.FS, log: cfg.Log}
 	err := d.open(ctx)
 	if errors.Is(err, platform.ErrLocked) {
-		return nil, err
+		name := d.fs.Path(path.Join(StateDir, lockFile))
+		return nil, &HeldError{Path: name, Holders: platform.Holders(name), Err: err}
 	}
 	if err != nil {
 		return nil, d.fault(err)
@@ -85,7 +87,12 @@ func (d *Dir) open(ctx context.Context) (err error) {
 	if err := d.fs.MkdirAll(StateDir, 0o755); err != nil {
 		return err
 	}
-	if d.lock, err = d.fs.Lock(path.Join(StateDir, lockFile)); err != nil {
+	d.lock, err = d.fs.Lock(path.Join(StateDir, lockFile))
+	if errors.Is(err, fs.ErrPermission) {
+		d.log.Debug().Err(err).Msg("another user's install: it is not locked, and not written")
+		d.lock, err = io.NopCloser(nil), nil
+	}
+	if err != nil {
 		return err
 	}
 	if err := d.recover(ctx); err != nil {

@@ -73,6 +73,9 @@ func ReadFile(name string) (Layer, error) {
 	if err == nil && info.Size() > MaxText {
 		return Layer{}, tooLong(name)
 	}
+	if err == nil && !info.Mode().IsRegular() {
+		return Layer{}, &Error{Place: name, Text: "is no file; move it away"}
+	}
 	var text []byte
 	if err == nil {
 		text, err = os.ReadFile(name)

@@ -168,7 +168,7 @@ func addition(e update.End, info EndInfo, t assets.Texts) string {
 	switch {
 	case e.Cause == update.DiskFull && info.Needed > 0 && info.Free >= 0:
 		return t.Get("end.diskfull.numbers", "needed", t.Size(info.Needed), "free", t.Size(info.Free))
-	case e.Cause == update.LockedFile && info.Holders != "":
+	case (e.Cause == update.LockedFile || e.Outcome == update.AlreadyRunning) && info.Holders != "":
 		return t.Get("end.locked.holder", "holders", clean(info.Holders, maxLine))
 	case e.Cause == update.DiskFault && info.Vanished:
 		return t.Get("end.disk.scanner")

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"collet/platform"
 )
 
 // The functions of this file are what the system does inside a call. d.mu is held for writing, unless one says that
@@ -49,6 +51,11 @@ func (d *Disk) stampFolders(folders ...*node) {
 // open finds or makes what OpenFile opens. made reports whether it was made.
 func (d *Disk) open(name string, flag int, perm fs.FileMode) (n *node, err error) {
 	exclusive := flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0
+	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) != 0 && !exclusive {
+		if p, err := d.walk(name, false); err == nil && p.node != nil && p.node.isLink() {
+			return nil, platform.ErrNoFile
+		}
+	}
 	p, err := d.walk(name, !exclusive)
 	switch {
 	case err != nil:

@@ -133,8 +133,13 @@ func (f Fixture) conformLinksInside(t *testing.T) {
 	if err := second(fsys.Stat("dangling")); err == nil {
 		t.Error("a link to nothing leads somewhere")
 	}
-	Put(t, fsys, "dangling", "two")
-	if got := Get(t, fsys, "d/new"); got != "two" {
+	for name, flag := range map[string]int{
+		"chain": os.O_WRONLY, "dangling": os.O_WRONLY | os.O_CREATE, "circle": os.O_RDWR | os.O_CREATE | os.O_TRUNC, "d/e/file": os.O_RDONLY | os.O_TRUNC,
+	} {
+		WantError(t, "writing through a link", second(fsys.OpenFile(name, flag, 0o644)), platform.ErrNoFile)
+	}
+	WantError(t, "a lock behind a link", second(fsys.Lock("chain")), platform.ErrNoFile)
+	if got := Get(t, fsys, "chain"); got != "one" {
 		t.Errorf("written through a link: %q", got)
 	}
 	if err := fsys.Rename("dangling", "moved"); err != nil {
@@ -146,7 +151,7 @@ func (f Fixture) conformLinksInside(t *testing.T) {
 	if err := fsys.Remove("folder"); err != nil {
 		t.Error(err)
 	}
-	if got := Listing(t, fsys, "d"); got != "a e/ new" {
+	if got := Listing(t, fsys, "d"); got != "a e/" {
 		t.Errorf("removed a link and left %s", got)
 	}
 }

@@ -1,0 +1,90 @@
+package platform
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+)
+
+// Lock implements FS. It is flock(2) or LockFileEx, on one byte.
+func (d *Dir) Lock(name string) (io.Closer, error) { return d.lock(name, true) }
+
+// LockShared implements FS.
+func (d *Dir) LockShared(name string) (io.Closer, error) { return d.lock(name, false) }
+
+func (d *Dir) lock(name string, alone bool) (io.Closer, error) {
+	f, err := d.openLock(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	held, err := tryLock(f, alone)
+	if needsWriting(err) { // NFS, where the lock is one of fcntl(2)
+		_ = f.Close()
+		if f, err = d.openLock(name, os.O_RDWR); err != nil {
+			return nil, err
+		}
+		held, err = tryLock(f, alone)
+	}
+	switch {
+	case err != nil:
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: err}, f.Close())
+	case !held:
+		return nil, errors.Join(ErrLocked, f.Close())
+	default:
+		return &heldLock{file: f}, nil
+	}
+}
+
+// openLock opens the file of a lock beneath the root, and makes it if need be. Who can open it can hold the lock, so that is
+// for those who may write to its folder: the user whose folder it is, and all others only where they may write there, too. One
+// that is there is opened without O_CREATE, which Linux refuses for files of others in folders that everybody may write to.
+func (d *Dir) openLock(name string, flag int) (*os.File, error) {
+	info, err := d.names.Lstat(filepath.FromSlash(name))
+	made := errors.Is(err, fs.ErrNotExist)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: ErrNoFile}
+	}
+	if made {
+		flag |= os.O_CREATE
+	}
+	f, err := d.open(name, flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	d.narrow(f, path.Dir(name), made)
+	return f, nil
+}
+
+// narrow gives the file of a lock the permissions that its folder calls for. Only its owner can; that of another user stays.
+func (d *Dir) narrow(f *os.File, folder string, made bool) {
+	info, err := f.Stat()
+	around, aroundErr := d.names.Stat(filepath.FromSlash(folder))
+	if errors.Join(err, aroundErr) != nil {
+		return
+	}
+	others := around.Mode().Perm() & 0o022
+	others |= others << 1 // to write is to open
+	mode := info.Mode().Perm() &^ (0o077 &^ others)
+	if made {
+		mode |= others
+	}
+	if mode != info.Mode().Perm() {
+		_ = f.Chmod(mode) // a lock that others can open still works
+	}
+}
+
+// heldLock is a lock until it is closed.
+type heldLock struct {
+	once sync.Once
+	file *os.File
+}
+
+// Close gives the lock back. A second call does nothing.
+func (l *heldLock) Close() (err error) {
+	l.once.Do(func() { err = errors.Join(unlock(l.file), l.file.Close()) })
+	return err
+}
