@@ -112,7 +112,7 @@ func (f *Folder) open() (err error) {
 	if f.options.ReadOnly {
 		return nil
 	}
-	if err := f.clear(tmpFolder); err != nil {
+	if err := errors.Join(f.clear(tmpFolder), f.sweep("metadata"), f.sweep(sequelFolder)); err != nil {
 		return err
 	}
 	f.ledger, err = openLedger(f.fs)
@@ -148,6 +148,24 @@ func (f *Folder) clear(folder string) error {
 			err = f.fs.Remove(path.Join(folder, e.Name()))
 		}
 	}
+	if err != nil {
+		return advice.Because(err, "", "remove unfinished files")
+	}
+	return nil
+}
+
+// unfinishedExt ends the names under which a file is written before it gets its own (platform.WriteFile, folderOutput.Put). No
+// file of a release folder ends so.
+const unfinishedExt = ".new"
+
+// sweep removes what commands that were killed left unfinished below a folder.
+func (f *Folder) sweep(folder string) error {
+	err := walk(f.fs, folder, func(name string, _ fs.DirEntry) error {
+		if strings.HasSuffix(name, unfinishedExt) {
+			return f.fs.Remove(name)
+		}
+		return nil
+	})
 	if err != nil {
 		return advice.Because(err, "", "remove unfinished files")
 	}
@@ -250,7 +268,7 @@ func (f *Folder) sources(h release.Head) (release.Sources, error) {
 // under another name first.
 func isPublic(name string) bool {
 	top, _, deep := strings.Cut(name, "/")
-	return deep && (top == "metadata" || top == "releases" || top == "objects" || top == sequelFolder) && !strings.HasSuffix(name, ".new")
+	return deep && (top == "metadata" || top == "releases" || top == "objects" || top == sequelFolder) && !strings.HasSuffix(name, unfinishedExt)
 }
 
 // walk visits the plain files below a folder, sorted by name. A folder that is not there has none.

@@ -46,8 +46,8 @@ type MirrorSummary struct {
 }
 
 // Mirror brings an output to the state of the folder, in the order in which the folder itself is written: objects, heads,
-// signed lists, timestamp.json. What lies there with the right size is not written again: names are digests. If remove is
-// set, what the folder does not have goes at the end. An output with a newer list of another publisher is refused.
+// signed lists, timestamp.json. What lies there with the right size is not written again: names are digests. What a publisher
+// that was killed left unfinished goes at the beginning. If remove is set, what the folder does not have goes at the end. An output with a newer list of another publisher is refused.
 func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorSummary, err error) {
 	r, err := f.reachable(ctx, f.repo.Entries())
 	if err != nil {
@@ -75,6 +75,9 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 		}
 		maps.Copy(there, list)
 	}
+	if err := sweepFrom(ctx, out, there, &s); err != nil {
+		return s, err
+	}
 	for _, names := range wanted {
 		if err := f.send(ctx, out, names, there, &s); err != nil {
 			return s, err
@@ -93,6 +96,21 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 		return s, err
 	}
 	return s, f.removeFrom(ctx, out, append(wanted, sequels), there, &s)
+}
+
+// sweepFrom removes what publishers that were killed left unfinished.
+func sweepFrom(ctx context.Context, out Output, there map[string]int64, s *MirrorSummary) error {
+	for name := range there {
+		if !strings.HasSuffix(name, unfinishedExt) {
+			continue
+		}
+		if err := out.Remove(ctx, name); err != nil {
+			return advice.Because(err, "", "remove %s from %v", name, out)
+		}
+		delete(there, name)
+		s.Removed++
+	}
+	return nil
 }
 
 // sendSequels writes those that are not there as they are here, last of all: without the timestamp they are of no use.
@@ -278,7 +296,7 @@ func (o *folderOutput) Put(ctx context.Context, name string, data io.ReaderAt, s
 	if err := o.dirty.folder(o.fs, path.Dir(name)); err != nil {
 		return err
 	}
-	tmp := fmt.Sprintf("%s.%d.new", name, o.n.n.Add(1))
+	tmp := fmt.Sprintf("%s.%d%s", name, o.n.n.Add(1), unfinishedExt)
 	out, err := o.fs.OpenFile(tmp, createFlags, 0o644)
 	if err != nil {
 		return err

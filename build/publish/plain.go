@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path"
+	"slices"
 
 	"collet/build/advice"
 	"collet/netproto/release"
 )
 
-// plain brings Resources and PlatformBinaries to the newest set of the usual channel that all clients are offered. Each
-// file is replaced at once, the set is not: engine generations ask a server, and that one takes a folder over when it has
-// stopped changing. A run that was stopped is mended by the next command that changes something.
+// plain brings Resources and PlatformBinaries to the newest set of the usual channel that all clients are offered. The set is
+// complete on the disk before the first of its files gets its name; then only names change, one after another. A run that was
+// stopped before that leaves the old set, and one that was stopped while names changed is mended by the next command that
+// changes something.
 func (f *Folder) plain(ctx context.Context) error {
 	if !f.settings.Plain {
 		return nil
@@ -50,7 +53,7 @@ func (f *Folder) plain(ctx context.Context) error {
 	return f.plainTo(ctx, c, wanted)
 }
 
-// plainTo writes what is missing and removes what is too much.
+// plainTo writes what is missing, and then removes what is too much and gives the new files their names.
 func (f *Folder) plainTo(ctx context.Context, c *contents, wanted map[string]release.ListedFile) error {
 	g := &game{fs: f.fs, targets: map[string][]*found{}}
 	if err := errors.Join(g.readResources(), g.readBinaries()); err != nil {
@@ -66,31 +69,67 @@ func (f *Folder) plainTo(ctx context.Context, c *contents, wanted map[string]rel
 			gone = append(gone, file.name)
 		}
 	}
+	staged, err := f.stagePlain(ctx, c, wanted, there)
+	if err != nil {
+		return err
+	}
 	for _, name := range gone {
 		if err := f.fs.Remove(name); err != nil {
 			return advice.Because(err, "", "remove %s, which is in no release", name)
 		}
 	}
-	for name, file := range wanted {
-		if there[name] == file.Sum {
-			continue
-		}
-		if err := f.plainFile(ctx, c, name, file); err != nil {
-			return advice.Because(err, room(err), "write %s", name)
+	for _, w := range staged {
+		if err := f.place(w.file.name, w.name); err != nil {
+			return advice.Because(err, room(err), "write %s", w.name)
 		}
 	}
 	return f.settle()
 }
 
-func (f *Folder) plainFile(ctx context.Context, c *contents, name string, file release.ListedFile) error {
+// stagePlain writes the wanted files that are not there, whole and synced, without their names. What an error leaves of them the
+// next Open removes.
+func (f *Folder) stagePlain(ctx context.Context, c *contents, wanted map[string]release.ListedFile, there map[string]release.Digest) (staged []waiting, err error) {
+	synced := 0
+	sync := func() error {
+		due := staged[synced:]
+		synced = len(staged)
+		return spread(ctx, syncBatch/2, len(due), func(_ context.Context, i int) error {
+			return errors.Join(due[i].file.Sync(), due[i].file.Close())
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if there[name] == wanted[name].Sum {
+			continue
+		}
+		u, err := f.stageFile(ctx, c, wanted[name])
+		if err == nil {
+			if staged = append(staged, waiting{file: u, name: name}); len(staged)-synced == syncBatch {
+				err = sync()
+			}
+		}
+		if err != nil {
+			for _, w := range staged[synced:] {
+				w.file.drop()
+			}
+			return nil, advice.Because(err, room(err), "write %s", name)
+		}
+	}
+	if err := sync(); err != nil {
+		return nil, advice.Because(err, room(err), "sync the plain files")
+	}
+	return staged, nil
+}
+
+// stageFile writes one file without its name.
+func (f *Folder) stageFile(ctx context.Context, c *contents, file release.ListedFile) (*unfinished, error) {
 	in, err := c.open(ctx, file.Sum)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer in.Close()
 	out, err := f.create()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, pageFor(file.Size))
 	if err == nil {
@@ -98,7 +137,7 @@ func (f *Folder) plainFile(ctx context.Context, c *contents, name string, file r
 	}
 	if err != nil {
 		out.drop()
-		return err
+		return nil, err
 	}
-	return f.finishAs(out, name, nil)
+	return out, nil
 }

@@ -155,7 +155,7 @@ func (r *reach) keeps(name string, newest map[string]int64) bool {
 	if version, kind, ok := versionOf(name); path.Dir(name) == "metadata" {
 		switch {
 		case !ok:
-			return !strings.HasSuffix(name, ".new")
+			return !strings.HasSuffix(name, unfinishedExt)
 		case kind == "root.json":
 			return true
 		default:
