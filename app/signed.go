@@ -202,7 +202,10 @@ func (h *host) updateSigned(ctx context.Context, f front, compatibility string) 
 	if err != nil {
 		return update.Status{}, fmt.Errorf("updater: %w", err)
 	}
-	status = h.follow(ctx, f, u, func() bool { return s.Report().Fetched > 0 })
+	status = h.follow(ctx, f, u, func() progress {
+		p := s.Progress()
+		return progress{answers: p.Answers, bytes: p.Bytes, waiting: p.Waiting, paused: s.Traffic().Paused}
+	})
 	if c, is := options.Server.(*connection); is {
 		h.met = c.source.met
 	}
@@ -314,31 +317,31 @@ func (h *host) mirror(address string) (*transfer.HTTPWay, error) {
 	return transfer.NewHTTPWay(address, o)
 }
 
-// follow runs an Updater and lets the front follow it. Where nobody can be reached for as long as the settings say, it ends
-// as it would after all attempts. A line that is slow is no reason for that: heard tells whether anything has come.
-func (h *host) follow(ctx context.Context, f front, u *update.Updater, heard func() bool) update.Status {
+// follow runs an Updater and lets the front follow it. A start that exceeds the patience before something is fetched ends as it
+// would after all attempts: as unreachable where nobody answered, or the installed set is played instead.
+func (h *host) follow(ctx context.Context, f front, u *update.Updater, read func() progress) update.Status {
 	following := f.Follow(ctx, u)
 	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	late := make(chan bool, 1)
-	if h.signed.offline > 0 {
-		timer := time.AfterFunc(h.signed.offline, func() {
-			if s := u.Status(); !heard() && s.Mode == update.Undecided && (s.Phase == update.Connecting || s.Phase == update.Waiting) {
-				late <- true
-				cancel()
-			}
-		})
-		defer timer.Stop()
-	}
-	status := u.Run(inner)
-	following()
-	select {
-	case <-late:
-		if status.Outcome == update.Cancelled && ctx.Err() == nil {
-			status.Outcome = update.Failed
-			status.Fault = &update.Fault{Cause: update.Unreachable, Transient: true, Subject: h.places(), Err: fmt.Errorf("no answer within %v", h.signed.offline)}
+	var late error
+	limits := h.timeLimits()
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if late = limits.watch(inner, u.Status, read); late != nil {
+			cancel()
 		}
-	default:
+	})
+	status := u.Run(inner)
+	cancel()
+	watching.Wait()
+	following()
+	if late != nil && status.Outcome == update.Cancelled && ctx.Err() == nil {
+		h.log.Warn().Err(late).Msg("the update is given up for now")
+		cause := update.Unreachable
+		if read().answers > 0 && !h.playsOffline() {
+			cause = update.Interrupted
+		}
+		status.Outcome = update.Failed
+		status.Fault = &update.Fault{Cause: cause, Transient: true, Subject: h.places(), Err: late}
 	}
 	return status
 }
@@ -347,5 +350,10 @@ func (h *host) follow(ctx context.Context, f front, u *update.Updater, heard fun
 // there is a set that has proven itself.
 func (h *host) offlineNow(status update.Status) bool {
 	return status.Outcome == update.Failed && status.Fault != nil && status.Fault.Cause == update.Unreachable &&
-		h.signed.offline > 0 && h.loaded && h.hasPacks() && h.dir != nil && !h.dir.Pending()
+		h.playsOffline()
+}
+
+// playsOffline reports whether there is a set that has proven itself and the settings let it be played without an answer.
+func (h *host) playsOffline() bool {
+	return h.signed.offline > 0 && h.loaded && h.dir != nil && !h.dir.Pending() && h.hasPacks()
 }

@@ -181,7 +181,7 @@ func (h *host) updatePlain(ctx context.Context, f front, compatibility string) (
 	if err != nil {
 		return update.Status{}, err
 	}
-	status := h.follow(ctx, f, u, func() bool { return false })
+	status := h.follow(ctx, f, u, s.progress)
 	h.met = s.met
 	h.hintGeneration(f, s, status)
 	return h.settleContent(s.offered, h.consistent(s, status)), nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,6 +123,24 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+// refusedConnection is what the system says where nobody listens.
+func refusedConnection(t *testing.T) error {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err == nil {
+		conn.Close()
+		t.Skip("something else has the port by now")
+	}
+	return err
+}
+
 // TestFaultsOfRoutes gives what goes wrong on the way the cause that a player is told.
 func TestFaultsOfRoutes(t *testing.T) {
 	reach := func(err error) error { return &netproto.UnreachableError{Addr: "game.test:1", Err: err} }
@@ -129,16 +148,21 @@ func TestFaultsOfRoutes(t *testing.T) {
 		err       error
 		cause     update.Cause
 		transient bool
+		refused   bool
 	}{
-		{reach(&netproto.TLSError{Fault: netproto.CertificateHost}), update.Untrusted, false},
-		{reach(&netproto.TLSError{}), update.Unreachable, true},
-		{reach(&netproto.ProxyError{Fault: netproto.ProxyForbids}), update.Unreachable, true},
-		{reach(&netproto.WebSocketError{Status: 404}), update.Unreachable, true},
-		{reach(&routeError{errProxyOnly}), update.Unreachable, false},
+		{reach(&netproto.TLSError{Fault: netproto.CertificateHost}), update.Untrusted, false, false},
+		{reach(&netproto.TLSError{}), update.Unreachable, true, false},
+		{reach(&netproto.ProxyError{Fault: netproto.ProxyForbids}), update.Unreachable, true, false},
+		{reach(&netproto.WebSocketError{Status: 404}), update.Unreachable, true, false},
+		{reach(&routeError{errProxyOnly}), update.Unreachable, false, false},
+		{reach(refusedConnection(t)), update.Unreachable, true, true},
+		{&netproto.RefusedError{Reason: netproto.RefuseGoingDown}, update.ServerFault, true, true},
+		{&netproto.RefusedError{Reason: netproto.RefuseBusy}, update.ServerFault, true, true},
+		{&netproto.RefusedError{Reason: netproto.RefuseChanged}, update.ServerFault, true, false},
 	}
 	for _, test := range tests {
 		var fault *update.Fault
-		if err := new(source).fault(test.err); !errors.As(err, &fault) || fault.Cause != test.cause || fault.Transient != test.transient {
+		if err := new(source).fault(test.err); !errors.As(err, &fault) || fault.Cause != test.cause || fault.Transient != test.transient || fault.Refused != test.refused {
 			t.Errorf("%v: %+v", test.err, fault)
 		}
 	}

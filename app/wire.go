@@ -8,11 +8,13 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"collet/app/update"
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/release"
+	"collet/platform"
 )
 
 // source is the update server over the wire: netproto's client behind the port that the Updater declares. What the wire
@@ -23,6 +25,9 @@ type source struct {
 	secure  bool           // somebody vouches for the server
 	met     meeting        // with the server of the last Connect
 	offered []release.File // by the last server that listed anything
+
+	answers  atomic.Int64 // verdicts and lists that came whole
+	received atomic.Int64 // bytes of all sessions, before they are understood
 
 	mu      sync.Mutex
 	client  *netproto.Client // of the last Connect; nil before the first
@@ -68,6 +73,7 @@ func (s *source) dial(ctx context.Context, options netproto.ClientOptions) (*net
 	defer cancel()
 	s.mu.Lock()
 	before := s.closed
+	options.Dial = s.count(options.Dial)
 	s.dialing = cancel
 	s.mu.Unlock()
 	client, err := netproto.Dial(ctx, options)
@@ -88,6 +94,41 @@ func (s *source) dial(ctx context.Context, options netproto.ClientOptions) (*net
 	}
 }
 
+// progress is how far it has come. It may be asked at any time.
+func (s *source) progress() progress {
+	return progress{answers: int(s.answers.Load()), bytes: s.received.Load(), waiting: true}
+}
+
+// dialer makes a connection, as netproto.ClientOptions wants it.
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// count has dial count what arrives.
+func (s *source) count(dial dialer) dialer {
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &received{conn, &s.received}, nil
+	}
+}
+
+// received is a connection that counts what arrives.
+type received struct {
+	net.Conn
+	sum *atomic.Int64
+}
+
+// Read implements net.Conn.
+func (c *received) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.sum.Add(int64(n))
+	return n, err
+}
+
 // Connect implements update.Source. A Close that comes meanwhile ends it with an error.
 func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 	if err := s.Close(); err != nil {
@@ -101,6 +142,7 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 	if err != nil {
 		return compat.Judgement{}, s.fault(err)
 	}
+	s.answers.Add(1)
 	s.meet(client)
 	if options.Auto && s.servers != nil {
 		s.servers.remember(options.Addr, client.Generation())
@@ -114,6 +156,7 @@ func (s *source) List(ctx context.Context) ([]release.File, error) {
 	if err != nil {
 		return nil, s.fault(err)
 	}
+	s.answers.Add(1)
 	files := make([]release.File, len(offers))
 	for i, o := range offers {
 		files[i] = release.File{Path: o.Path, Size: o.Size, Role: release.Role(o.Role), Index: o.Index, Digest: release.FNVDigest(o.FNV)}
@@ -174,14 +217,17 @@ func (s *source) fault(err error) error {
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
-	case errors.As(err, &format), errors.As(err, &refused):
+	case errors.As(err, &refused):
+		later := refused.Reason == netproto.RefuseGoingDown || refused.Reason == netproto.RefuseBusy
+		return &update.Fault{Cause: update.ServerFault, Transient: true, Refused: later, Subject: s.options.Addr, Err: err}
+	case errors.As(err, &format):
 		return &update.Fault{Cause: update.ServerFault, Transient: true, Subject: s.options.Addr, Err: err}
 	case errors.As(err, &untrusted) && untrusted.Untrusted():
 		return &update.Fault{Cause: update.Untrusted, Subject: s.options.Addr, Err: err}
 	case errors.As(err, &route):
 		return &update.Fault{Cause: update.Unreachable, Subject: s.options.Addr, Err: err}
 	case errors.As(err, &unreachable):
-		return &update.Fault{Cause: update.Unreachable, Transient: true, Subject: s.options.Addr, Err: err}
+		return &update.Fault{Cause: update.Unreachable, Transient: true, Refused: platform.IsRefused(err), Subject: s.options.Addr, Err: err}
 	default:
 		return &update.Fault{Cause: update.Interrupted, Transient: true, Subject: s.options.Addr, Err: err}
 	}

@@ -31,5 +31,8 @@ func MayBeLocked(err error) bool {
 	return IsLocked(err) || mayBeLocked(err) || errors.As(err, &own) && own.MayPass()
 }
 
+// IsRefused reports whether err says that a machine was reached and nobody takes connections there.
+func IsRefused(err error) bool { return isRefused(err) }
+
 // IsNotProgram reports whether a file could not be started because it is no program for this system and processor.
 func IsNotProgram(err error) bool { return isNotProgram(err) }

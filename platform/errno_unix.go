@@ -14,6 +14,8 @@ func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
+func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
 // isLocked: EBUSY is told for mount points and swap files, ETXTBSY for a running program that is opened for writing. A
 // file that is merely open can be renamed and removed.
 func isLocked(err error) bool {

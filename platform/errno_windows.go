@@ -19,6 +19,9 @@ func isDiskFull(err error) bool {
 	return isOneOf(err, windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
 
+// isRefused: 10061. A search for it goes through all that err joins: an attempt at several addresses, or over a proxy and without.
+func isRefused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }
+
 // isLocked: 32 sharing violation, 33 lock violation, 170 and 148 in use, 303 removed but still open somewhere, 1224 mapped
 // into a process.
 func isLocked(err error) bool {

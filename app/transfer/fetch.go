@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -27,6 +28,8 @@ type FetchOptions struct {
 	Patience    time.Duration // 0 is the constant of this name
 	Now         func() time.Time
 	Log         zerolog.Logger
+
+	calls *atomic.Int64 // methods that have not returned, of all fetchers that share it; nil: nobody counts
 }
 
 func (o FetchOptions) withDefaults() FetchOptions {
@@ -42,6 +45,9 @@ func (o FetchOptions) withDefaults() FetchOptions {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.calls == nil {
+		o.calls = new(atomic.Int64)
 	}
 	return o
 }
@@ -116,7 +122,9 @@ func (f *Fetcher) enter(ctx context.Context) (context.Context, func(), error) {
 	c := &call{cancel}
 	f.calls[c] = struct{}{}
 	f.idle.Add(1)
+	f.o.calls.Add(1)
 	return inner, func() {
+		f.o.calls.Add(-1)
 		cancel(nil)
 		f.mu.Lock()
 		delete(f.calls, c)
@@ -162,7 +170,7 @@ func (f *Fetcher) rest(ctx context.Context, name string, limit int64, here []byt
 	defer leave()
 	data := slices.Clone(here)
 	j := newJob(f, Object{Name: name, Size: -1}, limit)
-	j.alone, j.fresh = true, true
+	j.alone, j.fresh, j.small = true, true, true
 	j.begin = func(at int64) { data = data[:at] }
 	j.sink = func(_ *flight, at int64, piece []byte) error {
 		data = append(data, piece...)

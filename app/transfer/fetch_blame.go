@@ -135,10 +135,12 @@ func (j *job) watch(ctx context.Context) {
 	j.mu.Lock()
 	for fl := range j.flights {
 		if paused {
-			fl.last, fl.mark, fl.markAt = now, now, fl.at
+			fl.last, fl.mark, fl.markAt, fl.since = now, now, fl.at, now
 			continue
 		}
-		if fl.reading && now.Sub(fl.last) >= j.f.o.Patience {
+		if j.drips(fl, now) {
+			fl.cancel(&NetError{Way: fl.m.way.Name(), Name: j.o.Name, Kind: NetStalled, Err: fmt.Errorf("%d bytes in %v", fl.at-fl.from, now.Sub(fl.since).Round(time.Second))})
+		} else if fl.reading && now.Sub(fl.last) >= j.f.o.Patience {
 			fl.cancel(&NetError{Way: fl.m.way.Name(), Name: j.o.Name, Kind: NetStalled, Err: fmt.Errorf("%v without a byte", j.f.o.Patience)})
 		} else if !capped {
 			j.hurry(fl, now)
@@ -154,6 +156,23 @@ func (j *job) watch(ctx context.Context) {
 		j.probe(ctx, now)
 		j.split(now)
 	}
+}
+
+const (
+	// dripAfter is how long a small file that has begun to come may be slower than dripRate.
+	dripAfter = 10 * time.Second
+	// dripRate is that rate, in bytes a second: a line with this little of it for each of three requests is of no use.
+	dripRate = 256
+)
+
+// drips reports whether a small file comes so slowly that its way only holds us up. What has not begun to come is waited for
+// with Patience. The caller holds mu.
+func (j *job) drips(fl *flight, now time.Time) bool {
+	if !j.small || fl.at == fl.from {
+		return false
+	}
+	took := now.Sub(fl.since)
+	return took >= dripAfter && float64(fl.at-fl.from) < dripRate*took.Seconds()
 }
 
 // hurry ends a request that is far slower than another way was. The caller holds mu.

@@ -36,6 +36,7 @@ type flight struct {
 	last    time.Time // when something came, or the waiting began
 	mark    time.Time // since when it is watched for being slow
 	markAt  int64     // and from which byte on
+	since   time.Time // when it began, or a pause ended
 }
 
 // rest is what is still to come and not being read; 0 where the end is open.

@@ -45,6 +45,7 @@ type job struct {
 	limit int64 // most bytes that the file may have
 	alone bool  // one request at a time
 	fresh bool  // a request that broke is made again from its start
+	small bool  // a document, of which nothing counts before its end
 	most  int64 // largest request
 
 	barred  map[*mirror]bool                               // ways that are not to be asked
@@ -221,7 +222,7 @@ func (j *job) start(ctx context.Context, m *mirror, r Range, probe bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := j.f.o.Now()
 	_, pauses := j.f.gate.state()
-	fl := &flight{m: m, from: r.From, at: r.From, claim: r.From, to: r.To, began: now, last: now, mark: now, markAt: r.From, pauses: pauses, probe: probe, cancel: cancel}
+	fl := &flight{m: m, from: r.From, at: r.From, claim: r.From, to: r.To, began: now, last: now, since: now, mark: now, markAt: r.From, pauses: pauses, probe: probe, cancel: cancel}
 	if j.fresh && j.begin != nil {
 		j.begin(r.From)
 	}

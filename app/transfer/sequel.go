@@ -16,8 +16,13 @@ import (
 	"collet/netproto/release"
 )
 
-// sequelPatience is how long the sequel may bring nothing before everything is asked for one by one, as without it.
-const sequelPatience = 3 * time.Second
+const (
+	// sequelPatience is how long the sequel may be too slow before everything is asked for one by one, as without it.
+	sequelPatience = 3 * time.Second
+	// sequelStep is how many bytes it has to bring in that time, unless that completes one of its parts: a modem of 56 kbit/s
+	// brings more.
+	sequelStep = 8 << 10
+)
 
 // sequel is what one place says that comes after the installed release, see release.EncodeSequel. It is asked for together
 // with the timestamp, which it is of no use without, so that an update costs as many round trips as one download. Nobody has
@@ -131,16 +136,20 @@ func (q *sequel) read(ctx context.Context, way Way, name string) error {
 		q.table = true
 	})
 	page := make([]byte, pageSize)
+	came := 0
 	for _, p := range q.parts {
 		for left := p.size; left > 0; {
 			n, err := r.Read(page[:min(int64(len(page)), left)])
 			q.keep.add(p.name, p.size, p.size-left, page[:n])
-			left -= int64(n)
+			left, came = left-int64(n), came+n
 			q.change(func() { p.data = append(p.data, page[:n]...) })
 			if err != nil && left > 0 {
 				return err
 			}
-			patience.Reset(sequelPatience)
+			if came >= sequelStep || left == 0 {
+				patience.Reset(sequelPatience)
+				came = 0
+			}
 		}
 	}
 	return nil

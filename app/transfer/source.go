@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -93,6 +94,39 @@ type Report struct {
 	Fetched int64             // bytes that came over the line for all of it, lists included
 }
 
+// Progress is how far a Source has come before anything is fetched.
+type Progress struct {
+	Answers int   // documents that were verified, and verdicts of the server
+	Bytes   int64 // that came over the line for all of it, believed or not
+	Waiting bool  // it waits for somebody else, and not for this machine
+}
+
+// Progress tells how far it has come. It may be asked at any time.
+func (s *Source) Progress() Progress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Progress{Answers: s.answers, Bytes: s.report.Fetched, Waiting: s.awaited > 0 || s.o.Fetch.calls.Load() > 0}
+}
+
+// answered counts a complete answer that is believed.
+func (s *Source) answered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers++
+}
+
+// await says that somebody else is waited for, until what it returns is called.
+func (s *Source) await() (over func()) {
+	s.mu.Lock()
+	s.awaited++
+	s.mu.Unlock()
+	return func() {
+		s.mu.Lock()
+		s.awaited--
+		s.mu.Unlock()
+	}
+}
+
 // Saved is how many bytes fewer came over the line than the contents have.
 func (r Report) Saved() int64 {
 	sum := -r.Fetched
@@ -135,6 +169,8 @@ type Source struct {
 	mu      sync.Mutex
 	traffic update.Traffic
 	report  Report
+	answers int     // see Progress
+	awaited int     // see await
 	sequel  *sequel // what comes after the installed release, as one of the ways says
 	brought carried // the verified set patch that came with a sequel
 
@@ -172,6 +208,7 @@ func NewSource(o Options) (*Source, error) {
 	}
 	o.Channel = cmp.Or(o.Channel, DefaultChannel)
 	o.Fetch.Log = o.Log
+	o.Fetch.calls = new(atomic.Int64)
 	s := &Source{
 		o: o, memory: &memory{fs: o.FS, folder: o.Folder, log: o.Log}, opened: map[string]Way{},
 		small:    &received{fs: o.FS, folder: o.Folder, log: o.Log},

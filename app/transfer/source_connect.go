@@ -47,19 +47,28 @@ func (s *Source) connect(ctx context.Context) (compat.Judgement, error) {
 	if s.o.Server != nil {
 		go func() {
 			j, way, err := s.o.Server.Connect(ctx)
+			if err == nil {
+				s.answered()
+			}
 			answer <- dialed{j, way, err}
 		}()
 	} else {
 		answer <- dialed{err: errNoServer}
 	}
 	if len(s.o.Ways) == 0 {
-		return s.judge(ctx, <-answer, nil)
+		return s.judge(ctx, s.receive(answer), nil)
 	}
 	err := s.use(s.o.Ways)
 	if err == nil {
 		err = s.look(ctx)
 	}
-	return s.judge(ctx, <-answer, err)
+	return s.judge(ctx, s.receive(answer), err)
+}
+
+// receive waits for what becomes of the server.
+func (s *Source) receive(answer <-chan dialed) dialed {
+	defer s.await()()
+	return <-answer
 }
 
 var (
@@ -168,6 +177,7 @@ func (s *Source) look(ctx context.Context) error {
 		return err
 	}
 	s.met = true
+	s.answered()
 	s.note(func(r *Report) { r.From, r.Stale = s.have.Number, answer.Why })
 	if !answer.Fresh {
 		s.o.Log.Warn().Str("why", string(answer.Why)).Time("expires", answer.Expires).Msg("nobody can say that this is current")
@@ -325,6 +335,7 @@ func (s *Source) choose(ctx context.Context, answer trusted) error {
 			head.Listing = release.Packed{Sum: s.have.Listing.Sum, Size: s.have.Listing.Size}
 		} else {
 			s.memory.keepHead(entry.Head, head)
+			s.answered()
 		}
 		s.head = head
 	}
@@ -344,6 +355,7 @@ func (s *Source) choose(ctx context.Context, answer trusted) error {
 	if err := s.findListing(ctx); err != nil {
 		return err
 	}
+	s.answered()
 	return s.renewed(ctx)
 }
 

@@ -12,6 +12,7 @@ import (
 	"collet/app/update"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/platform"
 )
 
 // DefaultChannel is the channel of who names none.
@@ -53,7 +54,7 @@ func (s *Source) openTrust() error {
 	if s.trust != nil {
 		return nil
 	}
-	store := &trustStore{fs: s.o.FS, folder: s.o.Folder + "/" + trustFolder, log: s.o.Log}
+	store := &trustStore{fs: s.o.FS, folder: s.o.Folder + "/" + trustFolder, log: s.o.Log, came: s.answered}
 	trust, err := release.OpenTrust(s.o.Root, store, s.o.Now)
 	if err != nil {
 		return s.fault(err)
@@ -144,7 +145,8 @@ func (s *Source) fault(err error) error {
 	if cause == update.Interrupted && !s.met {
 		cause = update.Unreachable
 	}
-	return &update.Fault{Cause: cause, Transient: transient, Subject: s.subject(), Err: err}
+	refused := transient && (cause == update.Unreachable || cause == update.Interrupted) && platform.IsRefused(err)
+	return &update.Fault{Cause: cause, Transient: transient, Refused: refused, Subject: s.subject(), Err: err}
 }
 
 // blame finds the cause that the kinds of errors of this package and of the formats stand for.

@@ -59,6 +59,7 @@ func anyFault(t *rapid.T, gain int64) update.Faulted {
 		Fault: &update.Fault{
 			Cause:     update.Cause(rapid.IntRange(19, 29).Draw(t, "cause")),
 			Transient: rapid.IntRange(0, 9).Draw(t, "lasting") > 0,
+			Refused:   rapid.IntRange(0, 2).Draw(t, "refused") == 0,
 			Subject:   rapid.SampledFrom([]string{"", "A", "B"}).Draw(t, "subject"),
 		},
 		Gained: rapid.Int64Range(0, gain).Draw(t, "gained"),
@@ -162,8 +163,11 @@ func invariants(t *rapid.T, s update.State, under update.Effect) {
 	if !s.Met {
 		limit = s.Policy.Retry.FirstContact
 	}
-	if s.Phase != update.Done && s.Tries >= limit {
+	if s.Phase != update.Done && s.Tries-s.Refusals >= limit {
 		t.Fatalf("%d attempts in a row failed and %s goes on", s.Tries, s.Phase)
+	}
+	if s.Phase != update.Done && s.Tries >= limit && s.Waited > s.Policy.Retry.Refused+2*s.Policy.Retry.Cap {
+		t.Fatalf("%d attempts failed in %v of pauses and %s goes on", s.Tries, s.Waited, s.Phase)
 	}
 	if (s.Delay > 0) != (s.Phase == update.Waiting) {
 		t.Fatalf("%s with a pause of %v", s.Phase, s.Delay)

@@ -21,6 +21,11 @@ const (
 	// FirstContactAttempts is how often a server that never answered is asked. With the pauses above it is given up
 	// after 1.5 s and the time that connecting takes: the player may want to play offline instead.
 	FirstContactAttempts = 3
+	// RefusedPatience is how long a server that refuses is asked again, counted in pauses: longer than a restart of 10 s takes.
+	// A refusal comes at once and says that the machine is there; what can't be reached takes its own time to say so.
+	RefusedPatience = 12 * time.Second
+	// RefusedCap is the longest pause of that: a client comes back soon after the server did, and asking costs one packet.
+	RefusedCap = 2 * time.Second
 	// TransferAttempts is how many attempts in a row may bring nothing after a server was met. The pauses add up to at
 	// most 75.5 s, in which a router restarts and a phone finds its network again.
 	TransferAttempts = 10
@@ -38,6 +43,8 @@ type RetryRules struct {
 	FirstContact int           // attempts before a server was met, 1 or more
 	Transfer     int           // attempts in a row without a byte gained after that, 1 or more
 	Damaged      int           // further attempts for one damaged file, 0 or more
+	Refused      time.Duration // pauses in a row after which a server that refuses is given up, 0 or more
+	RefusedCap   time.Duration // longest nominal pause before such a server was met, 0 or more; 0 is Cap
 }
 
 // DefaultRetry returns the rules made of the constants of this package.
@@ -45,6 +52,7 @@ func DefaultRetry() RetryRules {
 	return RetryRules{
 		Base: BackoffBase, Factor: BackoffFactor, Cap: BackoffCap, Jitter: BackoffJitter,
 		FirstContact: FirstContactAttempts, Transfer: TransferAttempts, Damaged: DamagedRetries,
+		Refused: RefusedPatience, RefusedCap: RefusedCap,
 	}
 }
 
@@ -70,6 +78,8 @@ func (r RetryRules) check() error {
 		return errors.New("retry rules: factor is not a number from 1 on")
 	case !(r.Jitter >= 0 && r.Jitter <= 1):
 		return errors.New("retry rules: jitter is not between 0 and 1")
+	case r.Refused < 0 || r.RefusedCap < 0:
+		return errors.New("retry rules: the patience with a server that refuses is below zero")
 	case r.FirstContact < 1 || r.Transfer < 1 || r.Damaged < 0:
 		return errors.New("retry rules: a number of attempts is too small")
 	}
@@ -89,15 +99,30 @@ func (s State) mayRetry() bool {
 	case !s.Fault.Transient:
 		return false
 	}
-	return s.Tries < s.attempts()
+	switch rules := s.Policy.Retry; {
+	case s.Fault.Refused && s.Waited < rules.Refused:
+		return true
+	case s.Met:
+		return s.Tries < rules.Transfer
+	case s.Fault.Refused:
+		return s.Tries < rules.FirstContact
+	default: // a server that restarts may break a connection before it refuses, and after
+		return s.Tries-s.Refusals < rules.FirstContact
+	}
 }
 
-// attempts is how many may fail in a row.
-func (s State) attempts() int {
-	if s.Met {
-		return s.Policy.Retry.Transfer
+// pause is how long to wait after the fault at hand.
+func (s State) pause(dice float64) time.Duration {
+	rules := s.Policy.Retry
+	switch {
+	case s.Met:
+		return rules.Delay(s.Tries, dice)
+	case !s.Fault.Refused:
+		return rules.Delay(s.Tries-s.Refusals, dice)
+	case rules.RefusedCap > 0:
+		rules.Cap = min(rules.Cap, rules.RefusedCap)
 	}
-	return s.Policy.Retry.FirstContact
+	return rules.Delay(s.Refusals, dice)
 }
 
 // countedOnce returns m with one more for key; m itself stays as it is.

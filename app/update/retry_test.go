@@ -86,6 +86,37 @@ func TestFirstContactGivesUpSooner(t *testing.T) {
 	}
 }
 
+// TestRefusedIsAskedForLonger: a server that refuses is given the time of a restart, whatever the dice say, and what can't be
+// reached is not.
+func TestRefusedIsAskedForLonger(t *testing.T) {
+	refused := &update.Fault{Cause: update.Unreachable, Transient: true, Refused: true}
+	unreachable := &update.Fault{Cause: update.Unreachable, Transient: true}
+	for _, dice := range []float64{0, 0.3, 1} {
+		s := resting(update.Connecting)
+		for s.Phase != update.Done {
+			s, _ = step(t, s, update.Faulted{Fault: refused, Dice: dice})
+			if s.Delay > update.RefusedCap {
+				t.Errorf("dice %g: a pause of %v", dice, s.Delay)
+			}
+			s, _ = step(t, s, update.RetryDue{})
+		}
+		if s.Waited < update.RefusedPatience || s.Waited > update.RefusedPatience+update.RefusedCap || s.Fault.Cause != update.Unreachable {
+			t.Errorf("dice %g: given up after pauses of %v: %v", dice, s.Waited, s.Fault)
+		}
+	}
+	// What broke before and behind the refusals counts by itself.
+	s := resting(update.Connecting)
+	for i, fault := range []*update.Fault{unreachable, refused, refused, refused, refused, unreachable, refused} {
+		if s, _ = step(t, s, update.Faulted{Fault: fault}); s.Phase != update.Waiting {
+			t.Fatalf("fault %d ended it", i)
+		}
+		s, _ = step(t, s, update.RetryDue{})
+	}
+	if s, _ = step(t, s, update.Faulted{Fault: unreachable}); s.Phase != update.Done {
+		t.Errorf("after %d that were not refused it goes on", update.FirstContactAttempts)
+	}
+}
+
 func TestProgressResetsAttempts(t *testing.T) {
 	s := resting(update.Fetching)
 	for range 50 * update.TransferAttempts {
@@ -158,6 +189,8 @@ func TestNewRefusesBadRules(t *testing.T) {
 		"jitter no number": func(r *update.RetryRules) { r.Jitter = math.NaN() },
 		"no first contact": func(r *update.RetryRules) { r.FirstContact = 0 },
 		"no transfer":      func(r *update.RetryRules) { r.Transfer = 0 },
+		"negative refused": func(r *update.RetryRules) { r.Refused = -1 },
+		"negative pause":   func(r *update.RetryRules) { r.RefusedCap = -1 },
 		"negative damage":  func(r *update.RetryRules) { r.Damaged = -1 },
 	}
 	source, stage := newWorld(t).ports()

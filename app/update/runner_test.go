@@ -138,6 +138,37 @@ func TestUnreachableServerIsGivenUpSoon(t *testing.T) {
 	})
 }
 
+// TestRestartOfTheServer: a server that refuses for ten seconds, at the first contact and in the middle of a transfer, costs those
+// ten seconds and little more.
+func TestRestartOfTheServer(t *testing.T) {
+	for _, dice := range []float64{0, 0.5, 1} {
+		for _, before := range []time.Duration{0, 3 * time.Second} {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, pack("A.zip", 25))
+				w.pace = 2 * time.Second
+				down := func() bool { now := time.Since(w.start); return now >= before && now < before+10*time.Second }
+				w.judge = func(int) (compat.Judgement, error) {
+					if down() {
+						return compat.Judgement{}, &update.Fault{Cause: update.Unreachable, Transient: true, Refused: true, Err: errors.New("refused")}
+					}
+					return verdict(compat.UpdateResources)(0)
+				}
+				w.cut = func(int, int64) error {
+					if down() {
+						return lost()
+					}
+					return nil
+				}
+				status := w.updater(func(c *update.Config) { c.Random = func() float64 { return dice } }).Run(t.Context())
+				w.letGo(status)
+				if took := time.Since(w.start); status.Outcome != update.ResourcesReady || took > before+26*time.Second {
+					t.Errorf("down from %v, dice %g: %s, %v, after %v", before, dice, status.Outcome, status.Fault, took)
+				}
+			})
+		}
+	}
+}
+
 func TestJitterShortensThePause(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)

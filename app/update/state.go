@@ -42,11 +42,13 @@ type State struct {
 	Plan      Plan             // the last one
 	Verified  int              // of Plan.Wants, how many are complete and checked
 
-	Attempt int            // number of connection attempts so far, 1 for the first
-	Tries   int            // attempts in a row that failed without bringing a byte
-	Damaged map[string]int // for each file: how often it arrived damaged. Never written to; a new one replaces it
-	Fault   *Fault         // what the last attempt died of, or why the update failed
-	Delay   time.Duration  // while Waiting: the whole pause
+	Attempt  int            // number of connection attempts so far, 1 for the first
+	Tries    int            // attempts in a row that failed without bringing a byte
+	Refusals int            // of those, how many the server refused
+	Waited   time.Duration  // the pauses between them
+	Damaged  map[string]int // for each file: how often it arrived damaged. Never written to; a new one replaces it
+	Fault    *Fault         // what the last attempt died of, or why the update failed
+	Delay    time.Duration  // while Waiting: the whole pause
 
 	Cancelling bool    // somebody asked to cancel; the effect under way has not ended yet
 	Outcome    Outcome // meaningful when Phase is Done

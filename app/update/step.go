@@ -166,16 +166,20 @@ func (s State) faulted(e Faulted) (State, []Effect) {
 		s.Fault = &Fault{Cause: ServerFault, Err: errors.New("no reason given")}
 	}
 	if e.Gained > 0 {
-		s.Tries = 0
+		s.Tries, s.Refusals, s.Waited = 0, 0, 0
 	}
 	s.Tries++
+	if s.Fault.Refused {
+		s.Refusals++
+	}
 	if s.Fault.Cause == DamagedDownload {
 		s.Damaged = countedOnce(s.Damaged, s.Fault.Subject)
 	}
 	if !s.mayRetry() {
 		return s.fail()
 	}
-	s.Phase, s.Delay = Waiting, s.Policy.Retry.Delay(s.Tries, e.Dice)
+	s.Phase, s.Delay = Waiting, s.pause(e.Dice)
+	s.Waited += s.Delay
 	return s, []Effect{Wait{s.Delay}}
 }
 

@@ -1,0 +1,123 @@
+package transfer_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"collet/app/transfer"
+	"collet/build/publish"
+	"collet/platform/faultfs"
+)
+
+// drip is a way that lets a byte through now and then of the files that slow names; the first byte comes at once.
+type drip struct {
+	*folderWay
+	every time.Duration
+	slow  func(name string) bool
+}
+
+func (w drip) Get(ctx context.Context, name string, from, to, limit int64) (io.ReadCloser, error) {
+	body, err := w.folderWay.Get(ctx, name, from, to, limit)
+	if err != nil || !w.slow(name) {
+		return body, err
+	}
+	return &drops{ReadCloser: body, ctx: ctx, every: w.every}, nil
+}
+
+type drops struct {
+	io.ReadCloser
+	ctx   context.Context
+	every time.Duration
+	wait  time.Duration
+}
+
+func (d *drops) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(d.wait):
+	case <-d.ctx.Done():
+		return 0, d.ctx.Err()
+	}
+	d.wait = d.every
+	return d.ReadCloser.Read(p[:min(len(p), 1)])
+}
+
+// Total implements transfer.Sized.
+func (d *drops) Total() int64 { return d.ReadCloser.(transfer.Sized).Total() }
+
+// TestDripIsNoProgress: bytes are none, only documents that were verified are, and it is known that somebody else is waited for.
+func TestDripIsNoProgress(t *testing.T) {
+	p := newPublisher(t)
+	p.publish(1, game(1), publish.Request{})
+	p.publish(2, game(2), publish.Request{})
+	tests := map[string]struct {
+		slow    string
+		every   time.Duration
+		answers bool
+	}{
+		"the timestamp, a byte in 2 s": {"timestamp", 2 * time.Second, false},
+		"the timestamp, one byte":      {"timestamp", time.Hour, false},
+		"the head":                     {"releases/", 2 * time.Second, true},
+		"all objects":                  {"objects/", 2 * time.Second, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				way := drip{folderWay: p.bareWay(), every: test.every, slow: func(name string) bool { return strings.Contains(name, test.slow) }}
+				c := newClient(t, p, way)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var seen transfer.Progress
+				c.source = func(s *transfer.Source) {
+					time.AfterFunc(5*time.Second, func() {
+						seen = s.Progress()
+						cancel()
+					})
+				}
+				began := time.Now()
+				_, _ = c.try(ctx, c.disk.Open(faultfs.Options{})) // it was cancelled
+				if took := time.Since(began); took != 5*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if seen.Bytes == 0 || !seen.Waiting || (seen.Answers > 0) != test.answers {
+					t.Errorf("after 5 s: %+v", seen)
+				}
+			})
+		})
+	}
+}
+
+// TestDripIsLeft: a mirror that lets a byte through now and then is left for the next one, in less time than its patience.
+func TestDripIsLeft(t *testing.T) {
+	p := newPublisher(t)
+	p.publish(1, game(1), publish.Request{})
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, p, drip{folderWay: p.bareWay(), every: 2 * time.Second, slow: func(string) bool { return true }}, p.way())
+		began := time.Now()
+		r := c.run()
+		c.holds(1)
+		if took := time.Since(began); took > 2*time.Minute {
+			t.Errorf("%v took %v", r, took)
+		}
+	})
+}
+
+// TestSequelThatDrips: the sequel may not hold up what can be asked for by its name.
+func TestSequelThatDrips(t *testing.T) {
+	p := newPublisher(t)
+	p.publish(1, game(1), publish.Request{})
+	p.publish(2, game(2), publish.Request{})
+	synctest.Test(t, func(t *testing.T) {
+		way := drip{folderWay: p.way(), every: time.Second, slow: func(name string) bool { return strings.HasPrefix(name, "sequels/") }}
+		c := newClient(t, p, way).at(1)
+		began := time.Now()
+		r := c.run()
+		c.holds(2)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%v took %v", r, took)
+		}
+	})
+}
