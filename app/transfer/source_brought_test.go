@@ -13,7 +13,12 @@ import (
 // TestBroughtFromSeveralGoroutines: the release notes and objects that are fetched ahead look for what came with the sequel while
 // the set patch takes it and lets go of it.
 func TestBroughtFromSeveralGoroutines(t *testing.T) {
-	s := &Source{o: Options{FS: faultfs.New(faultfs.Config{}).Open(faultfs.Options{}), Folder: "Cache"}}
+	s, err := NewSource(Options{
+		Ways: []Way{nil}, Root: []byte("a root"), FS: faultfs.New(faultfs.Config{}).Open(faultfs.Options{}), Folder: "Cache",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.openSpool(); err != nil {
 		t.Fatal(err)
 	}
