@@ -18,21 +18,15 @@ type labTry struct {
 // LabTell is told each case in the order of the plan: how many are done with it, and of how many.
 type LabTell func(done, total int, c Case)
 
-// labTries tries cases, jobs at a time. One that could not be tried to its end because ctx ended is left out, and the
-// error is then that of ctx. Any other trouble is a violation: what could not be found out was not proven.
+// labTries tries cases, jobs at a time. One that could not be tried to its end because ctx ended is skipped, and the error
+// is then that of ctx. Any other trouble is a violation: what could not be found out was not proven.
 func labTries(ctx context.Context, suite string, tries []labTry, jobs int, tell LabTell) error {
 	do := func(ctx context.Context, i int) Case { return labTryOne(ctx, suite, tries[i]) }
-	done := func(i int, c Case) {
-		if c.State != "" {
-			tell(i+1, len(tries), c)
-		}
-	}
-	Spread(ctx, jobs, len(tries), do, done)
+	Spread(ctx, jobs, len(tries), do, func(i int, c Case) { tell(i+1, len(tries), c) })
 	return ctx.Err()
 }
 
-// labTryOne tries one case; it has no state when ctx ended meanwhile. A panic is turned into a violation, so that what
-// other cases have mounted is unmounted.
+// labTryOne tries one case. A panic is turned into a violation, so that what other cases have mounted is unmounted.
 func labTryOne(ctx context.Context, suite string, t labTry) (c Case) {
 	began := time.Now()
 	c = Case{Suite: suite, Name: t.name, Params: t.params}
@@ -47,7 +41,6 @@ func labTryOne(ctx context.Context, suite string, t labTry) (c Case) {
 	switch {
 	case err == nil:
 		c.State, c.Detail = state, detail
-	case ctx.Err() != nil:
 	case errors.As(err, &skip):
 		c.State, c.Detail = CaseSkipped, skip.reason
 	default:

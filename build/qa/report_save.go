@@ -60,7 +60,8 @@ func save(path string, write func(io.Writer) error) (err error) {
 
 // Spread does n cases, jobs at a time, and hands each one to done in the order of their numbers, as soon as it and all
 // before it are there. do is called concurrently, done is not. It starts no further cases once ctx has ended, and returns
-// when all that were started have ended; cases behind one that was not started are not handed over.
+// when all that were started have ended; cases behind one that was not started are not handed over. A case that was under
+// way when ctx ended counts as not run, unless it went well: what it met may come from the interruption.
 func Spread(ctx context.Context, jobs, n int, do func(ctx context.Context, i int) Case, done func(i int, c Case)) {
 	ready := make([]chan Case, n)
 	for i := range ready {
@@ -71,7 +72,11 @@ func Spread(ctx context.Context, jobs, n int, do func(ctx context.Context, i int
 	for range min(max(jobs, 1), n) {
 		workers.Go(func() {
 			for i := range numbers {
-				ready[i] <- do(ctx, i)
+				c := do(ctx, i)
+				if ctx.Err() != nil && c.State != CaseOK {
+					c.State, c.Detail = CaseSkipped, "not run: interrupted while it was under way"
+				}
+				ready[i] <- c
 			}
 		})
 	}

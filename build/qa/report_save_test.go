@@ -116,3 +116,31 @@ func TestSpreadStops(t *testing.T) {
 		t.Errorf("%v after the end", got)
 	}
 }
+
+// TestInterruptedCases: what was under way when a person pressed Ctrl-C is not run, and no violation.
+func TestInterruptedCases(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var got []qa.Case
+	qa.Spread(ctx, 1, 4, func(context.Context, int) qa.Case {
+		cancel()
+		return qa.Case{Suite: "s", Name: "violated", State: qa.CaseViolation, Detail: "context canceled"}
+	}, func(_ int, c qa.Case) { got = append(got, c) })
+	if len(got) != 1 || got[0].State != qa.CaseSkipped || got[0].Detail != "not run: interrupted while it was under way" || got[0].Name != "violated" {
+		t.Errorf("%+v", got)
+	}
+	scenarios, err := qa.StandardFolders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	var ended int
+	err = qa.PlayFolders(ctx, scenarios, qa.FolderOptions{Jobs: 8, Seed: 1}, func(_, _ int, c qa.Case) {
+		cancel()
+		if ended++; c.State == qa.CaseViolation {
+			t.Errorf("%s %v: %s", c.Name, c.Params, c.Detail)
+		}
+	})
+	if !errors.Is(err, context.Canceled) || ended < 1 {
+		t.Errorf("%d cases, %v", ended, err)
+	}
+}
