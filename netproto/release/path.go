@@ -5,6 +5,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -26,8 +29,9 @@ func (e *PathError) Error() string { return fmt.Sprintf("path %q: %s", e.Path, e
 // CheckPath accepts only paths that name one and the same file below a folder on Windows, Linux and macOS: valid UTF-8,
 // relative, slash-separated, at most MaxPath bytes, no empty, "." or ".." element, no drive, no reserved device name, no
 // character that Windows refuses or that can't be seen, no element that ends in a dot or a space. Names that Windows
-// would take for the short form of another (PROGRA~1), elements that begin with "~" (those are our parts) and characters
-// of which macOS knows a second spelling are refused too. The error is a *PathError.
+// would take for the short form of another (PROGRA~1) and elements that begin with "~" (those are our parts) are refused
+// too. A path must be in Unicode's composed form (NFC): macOS takes the other spellings of a name for the same name. The
+// error is a *PathError.
 func CheckPath(path string) error {
 	if reason := pathFault(path); reason != "" {
 		return &PathError{Path: path, Reason: reason}
@@ -50,6 +54,10 @@ func pathFault(path string) string {
 		if reason := elementFault(element); reason != "" {
 			return reason
 		}
+	}
+	if !norm.NFC.IsNormalString(path) {
+		r, _ := utf8.DecodeRuneInString(path[norm.NFC.QuickSpanString(path):])
+		return fmt.Sprintf("has a letter, at %U, that can be spelled in another way (it is not in Unicode's form NFC)", r)
 	}
 	return ""
 }
@@ -85,30 +93,9 @@ func runeFault(r rune) string {
 		return fmt.Sprintf("contains %q, which Windows refuses", r)
 	case r != ' ' && !unicode.IsPrint(r):
 		return fmt.Sprintf("contains %U, which can't be seen or means nothing", r)
-	case hasSecondSpelling(r):
-		return fmt.Sprintf("contains %U, part of a letter that can be written as one character", r)
 	default:
 		return ""
 	}
-}
-
-// hasSecondSpelling knows the characters with which a name can be spelled in two ways that macOS takes for one: the marks
-// and jamo that join the character before them, and the ideographs that only repeat another. Scripts of India, where
-// such marks are everyday letters, are let through: there two spellings of one name in a list stay possible.
-func hasSecondSpelling(r rune) bool {
-	switch {
-	case r < 0x0300:
-		return false
-	case r <= 0x036F, // marks of Latin, Greek and Cyrillic
-		r >= 0x0653 && r <= 0x0655, // of Arabic
-		r >= 0x1161 && r <= 0x1175, // Hangul vowels
-		r >= 0x11A8 && r <= 0x11C2, // Hangul finals
-		r == 0x3099, r == 0x309A,   // of kana
-		r >= 0xF900 && r <= 0xFAFF,   // compatibility ideographs
-		r >= 0x2F800 && r <= 0x2FA1F: // more of them
-		return true
-	}
-	return false
 }
 
 // maxDevice is the most bytes that a device's name has: six letters, of which some can be two bytes of lower case.
@@ -141,14 +128,15 @@ func isShortName(element string) bool {
 	return digits != "" && len(digits) < len(base) && strings.Trim(digits, "0123456789") == ""
 }
 
-// Fold is the form under which two paths are one file on a system that ignores case. The German sharp s counts as two
-// letters, as macOS has it.
+// Fold is the form under which two paths are one file on a system that ignores case, or how a letter is spelled: Unicode's
+// full case folding in form NFC. "Straße" and "STRASSE" are one, "ﬁ" and "fi", the Greek letters with tonos and with oxia.
 func Fold(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return strings.ToLower(path)
 	}
-	folded := strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, path)
-	return strings.ReplaceAll(folded, "ß", "ss")
+	// Full folding leaves letters apart that simple case mapping unites, such as the dotless i and the I: Windows maps.
+	folded := cases.Fold().String(strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, norm.NFD.String(path)))
+	return norm.NFC.String(strings.ReplaceAll(folded, "i\u0307", "i"))
 }
 
 // CheckSet checks every path and refuses a list in which two paths are one file on some system, or in which one path is

@@ -43,8 +43,9 @@ var refused = []struct{ path, reason string }{
 	{"a\x00b", "can't be seen"}, {"a\nb", "can't be seen"}, {"a\tb", "can't be seen"}, {"a\x7fb", "can't be seen"}, {"a\u0085b", "can't be seen"},
 	{"a\u200cb", "can't be seen"}, {"a\u200bb", "can't be seen"}, {"\ufeffa", "can't be seen"}, {"a\u202ezip.exe", "can't be seen"},
 	{"a\u2028b", "can't be seen"}, {"a\u00a0b", "can't be seen"}, {"a\u00adb", "can't be seen"}, {"a\uf03ab", "can't be seen"},
-	{"cafe\u0301.zip", "U+0301"}, {"и\u0306.zip", "U+0306"}, {"か\u3099.zip", "U+3099"}, {"\u1112\u1161\u11ab.zip", "U+1161"},
-	{"\u0627\u0653", "U+0653"}, {"\uf900.zip", "U+F900"}, {"\U0002f800.zip", "U+2F800"},
+	{"cafe\u0301.zip", "U+0065"}, {"и\u0306.zip", "U+0438"}, {"か\u3099.zip", "U+304B"}, {"\u1112\u1161\u11ab.zip", "U+1112"},
+	{"\u0627\u0653", "U+0627"}, {"\uf900.zip", "U+F900"}, {"\U0002f800.zip", "U+2F800"}, {"\u1f71", "U+1F71"}, {"a\u0387", "U+0387"}, {"\u0958", "U+0958"},
+	{"a/q\u0307\u0323", "U+0071"}, {"\u212b", "U+212B"},
 	{"CON", "device name"}, {"con", "device name"}, {"Con.zip", "device name"}, {"a/NUL", "device name"}, {"nul.tar.gz", "device name"},
 	{"PRN/x", "device name"}, {"aux.h", "device name"}, {"COM1", "device name"}, {"com9.txt", "device name"}, {"LPT0", "device name"},
 	{"lpt9", "device name"}, {"COM¹", "device name"}, {"COM².x", "device name"}, {"LPT³", "device name"}, {"CONIN$", "device name"},
@@ -121,7 +122,7 @@ func TestFoldAgreesWithUnicode(t *testing.T) {
 			t.Errorf("%U: folding twice gives something else", r)
 		}
 	}
-	for _, pair := range [][2]string{{"STRASSE", "straße"}, {"STRAẞE", "strasse"}, {"\u212Bngstr\u00F6m", "\u00E5NGSTR\u00D6M"}, {"ΛΌΓΟΣ", "λόγος"}, {"Карта", "КАРТА"}} {
+	for _, pair := range [][2]string{{"STRASSE", "straße"}, {"STRAẞE", "strasse"}, {"\u212Bngstr\u00F6m", "\u00E5NGSTR\u00D6M"}, {"ΛΌΓΟΣ", "λόγος"}, {"Карта", "КАРТА"}, {"ﬁ", "FI"}, {"\u1f71", "\u03ac"}, {"\u00b7", "\u0387"}, {"e\u0301", "É"}, {"ﬃ", "ffi"}} {
 		if release.Fold(pair[0]) != release.Fold(pair[1]) {
 			t.Errorf("%q and %q fold apart", pair[0], pair[1])
 		}
@@ -152,7 +153,13 @@ func TestCheckSet(t *testing.T) {
 		{[]string{"a.zip", "x", "A.ZIP"}, "A.ZIP", `same file as "a.zip"`},
 		{[]string{"maps/Карта", "MAPS/карта"}, "MAPS/карта", `same file as "maps/Карта"`},
 		{[]string{"straße", "STRASSE"}, "STRASSE", `same file as "straße"`},
-		{[]string{"\u212A", "k"}, "k", "same file"}, // the Kelvin sign
+		{[]string{"ﬁ.zip", "fi.zip"}, "fi.zip", "same file"},
+		{[]string{"ά", "Ά"}, "Ά", "same file"},
+		{[]string{"ά", "\u1f71"}, "\u1f71", "another way"}, // letters with tonos and oxia
+		{[]string{"a·", "a\u0387"}, "a\u0387", "another way"},
+		{[]string{"\u212A", "k"}, "\u212A", "another way"}, // the Kelvin sign
+		{[]string{"ΐ", "ϊ\u0301"}, "ϊ\u0301", "another way"},
+		{[]string{"ŉ", "ʼn"}, "ʼn", "same file"},
 		{[]string{"a", "a/b"}, "a/b", `folder where "a" is a file`},
 		{[]string{"A/b/c", "a/B"}, "A/b/c", `folder where "a/B" is a file`},
 		{[]string{"x/y/z", "q", "X"}, "x/y/z", `folder where "X" is a file`},

@@ -20,7 +20,7 @@ type scope struct {
 }
 
 // checkJSON refuses JSON that two readers may understand in two ways or that makes one stumble: keys that stand twice or
-// differ by case only, null, nesting that is too deep, anything cut off and anything behind the end. It looks at marks
+// differ by case only, keys with other characters than printable ASCII, null, nesting that is too deep, anything cut off and anything behind the end. It looks at marks
 // only and believes nothing, so it may run before signatures are checked.
 func checkJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -49,6 +49,9 @@ func step(open []scope, token json.Token) ([]scope, error) {
 	top := len(open) - 1
 	if top >= 0 && open[top].key {
 		if key, is := token.(string); is {
+			if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+				return nil, fmt.Errorf("the key %q has characters other than ASCII's", key)
+			}
 			folded := strings.ToLower(key)
 			if open[top].keys[folded] {
 				return nil, fmt.Errorf("the key %q stands twice", key)

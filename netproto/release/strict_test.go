@@ -21,7 +21,7 @@ func TestCheckJSON(t *testing.T) {
 	for bad, reason := range map[string]string{
 		``: "cut off", `{`: "cut off", `[1,`: "cut off", `{"a":`: "cut off", `{"a":1`: "cut off", `"x`: "unexpected EOF",
 		`{"a":1,"a":2}`: `"a" stands twice`, `{"a":1,"A":2}`: `"A" stands twice`, `{"x":{"k":[],"b":2,"k":1}}`: `"k" stands twice`,
-		`{"\u0061":1,"a":2}`: `"a" stands twice`, `null`: "null", `{"a":null}`: "null", `[null]`: "null",
+		`{"\u0061":1,"a":2}`: `"a" stands twice`, `null`: "null", `{"é":1}`: "other than ASCII", `{"\u212A":1,"k":2}`: "other than ASCII", `{"\u0131d":1}`: "other than ASCII", `{"a\u0000":1}`: "other than ASCII", `{"a":null}`: "null", `[null]`: "null",
 		`{} {}`: "follows", `1 1`: "follows", `{}]`: "follows", `{"a" 1}`: "invalid", `{a:1}`: "invalid", `nul`: "unexpected EOF", `[1 2]`: "invalid", `]`: "invalid",
 		strings.Repeat("[", 17) + strings.Repeat("]", 17): "deeper than 16", strings.Repeat(`{"a":`, 100_000): "deeper than 16",
 	} {
