@@ -197,8 +197,12 @@ func fuzzFormat(f *testing.F, n int) {
 			f.Add(golden(f, g.file))
 		}
 	}
+	fuzzAgain(f, formats[n].again)
+}
+
+func fuzzAgain(f *testing.F, again func([]byte) ([]byte, error)) {
 	f.Fuzz(func(t *testing.T, data []byte) {
-		back, err := formats[n].again(data)
+		back, err := again(data)
 		switch {
 		case err == nil && !bytes.Equal(back, data):
 			t.Fatalf("read %q, wrote %q", data, back)
@@ -211,6 +215,14 @@ func fuzzFormat(f *testing.F, n int) {
 func FuzzParseHead(f *testing.F)    { fuzzFormat(f, 0) }
 func FuzzParseListing(f *testing.F) { fuzzFormat(f, 1) }
 func FuzzParseSources(f *testing.F) { fuzzFormat(f, 2) }
+
+// FuzzNumbers: the highest release numbers seen, which lie where a player, or a program of the player's, may change them.
+func FuzzNumbers(f *testing.F) {
+	f.Add([]byte(`{"numbers":[],"signers":[]}`))
+	f.Add([]byte(`{"numbers":[{"channel":"stable","number":7,"product":"lathe","target":"linux-amd64"}],"signers":["00ff"]}`))
+	f.Add([]byte(`{"numbers":[{"channel":"stable","number":9007199254740993,"product":"","target":"x"}],"signers":[]}`))
+	fuzzAgain(f, release.NumbersAgain)
+}
 
 // TestDocumentationIsComplete: every key of a document and every cap stands in docs/RELEASE-FORMAT.md, in its section.
 func TestDocumentationIsComplete(t *testing.T) {

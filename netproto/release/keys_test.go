@@ -154,3 +154,33 @@ func FuzzParsePrivateKey(f *testing.F) {
 		}
 	})
 }
+
+// FuzzParsePublicKey: a file that is taken is written again as a file of the same key, and nothing else of a peer's is a key.
+func FuzzParsePublicKey(f *testing.F) {
+	for _, development := range []bool{false, true} {
+		key, err := release.GenerateKey(development)
+		if err != nil {
+			f.Fatal(err)
+		}
+		file, err := key.Public().Encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file)
+	}
+	f.Add([]byte("-----BEGIN COLLET PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END COLLET PUBLIC KEY-----\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		key, err := release.ParsePublicKey(data)
+		if err != nil {
+			return
+		}
+		file, err := key.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := release.ParsePublicKey(file)
+		if err != nil || again != key || again.ID() != key.ID() {
+			t.Fatalf("%q: %v became %v, %v", data, key, again, err)
+		}
+	})
+}
