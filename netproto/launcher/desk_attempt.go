@@ -45,8 +45,11 @@ func (p *pusher) retry(now time.Time, failures ...failure) []effect {
 		if f.path == "" {
 			continue
 		}
-		p.task.strikes[f.path]++
 		p.task.blocked[f.path] = f.err == nil
+		if f.suspected {
+			continue
+		}
+		p.task.strikes[f.path]++
 		if p.task.strikes[f.path] >= MaxAttempts {
 			p.task.without[f.path] = f
 		}

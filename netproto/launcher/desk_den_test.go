@@ -3,7 +3,10 @@ package launcher_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +46,34 @@ func TestDeskWithReferenceDevice(t *testing.T) {
 	if c.Crashed() {
 		t.Error("the desk did what ends a released device")
 	}
+}
+
+// TestOneFileThatCantBeWritten on a released device: it is named, and all others arrive.
+func TestOneFileThatCantBeWritten(t *testing.T) {
+	files := tree{}
+	for n := range 60 {
+		files[fmt.Sprintf("f%02d", n)] = big(uint64(n), n*3000)
+	}
+	b := newDeskBench(t, launcher.DeskOptions{}, files)
+	data := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(data, "f31", "empty"), 0o755); err != nil { // which no layout lists
+		t.Fatal(err)
+	}
+	b.reference(dentest.ClientOptions{Root: data, Name: "Lab"})
+	b.untilConnected(1)
+	result, err := b.desk.Push(t.Context(), launcher.PushOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fault *launcher.DeviceError
+	if got := result.Devices[0].Err; !errors.As(got, &fault) || fault.Path != "f31" || strings.Contains(got.Error(), "\n") {
+		t.Errorf("failed with %v", got)
+	}
+	delete(files, "f31")
+	if err := os.RemoveAll(filepath.Join(data, "f31")); err != nil {
+		t.Fatal(err)
+	}
+	expectTree(t, data, files)
 }
 
 // TestDeskWithOwnDevice in our own mode, and with our device as a released one.

@@ -20,6 +20,7 @@ type modelDevice struct {
 	answers []Message // not delivered yet
 	broken  []string
 	fail    func(op, path string) bool // faults; nil for none
+	hasty   bool                       // a layout is answered before what was asked earlier
 	got     map[uint8]int              // messages by code
 	blocks  int                        // whole blocks that came
 	parts   map[string][]byte          // of Draft blocks under way
@@ -95,7 +96,15 @@ func (m *modelDevice) take(message Message, size int) {
 	m.got[message.Code()]++
 	switch r := message.(type) {
 	case *RequestFileLayout:
+		m.checkDrained()
+		before := m.answers
+		if m.hasty {
+			m.answers = nil
+		}
 		m.takeLayout()
+		if m.hasty {
+			m.answers = append(m.answers, before...)
+		}
 	case *RequestFileBlockHashes:
 		m.takeHashes(r)
 	case *RequestDeleteFile:
@@ -115,6 +124,17 @@ func (m *modelDevice) take(message Message, size int) {
 	case *ConnectAccepted, *KeepAlive:
 	default:
 		m.wrong("message %d is not of this protocol", message.Code())
+	}
+}
+
+// checkDrained: nothing is asked anew while answers about files are under way.
+func (m *modelDevice) checkDrained() {
+	for _, answer := range m.answers {
+		switch answer.(type) {
+		case *ResponseWriteFile, *FileDataReceived, *ResponseFinishWriteFile, *ResponseFileBlockHashes:
+			m.wrong("the layout is asked for while %T is under way", answer)
+			return
+		}
 	}
 }
 

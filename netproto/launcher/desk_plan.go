@@ -41,6 +41,7 @@ type fileWrite struct {
 	block  uint32   // bytes
 	ask    bool     // hashes of blocks tell which ones differ
 	blocks []uint32 // to send, rising; nil is all
+	alone  bool     // it failed before: last, and while nothing else is under way; only for released devices
 }
 
 // count is the number of blocks of the whole file; an empty file has one (Remote launcher protocol, section 3.6).
@@ -143,7 +144,7 @@ func (in planInput) unsure(ours, theirs *File) bool {
 
 // write says how one file is written over what is there, nil if nothing is.
 func (in planInput) write(ours, theirs *File) fileWrite {
-	w := fileWrite{file: *ours, block: BlockReleased}
+	w := fileWrite{file: *ours, block: BlockReleased, alone: in.blocked[ours.Path] && !in.own}
 	if in.own {
 		w.block = ownBlock(ours.Size)
 	}

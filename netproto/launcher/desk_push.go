@@ -305,7 +305,10 @@ func (p *pusher) tick(now time.Time) []effect {
 		return nil
 	}
 	wait := &WaitError{Device: p.id, For: a.what, Path: a.path, After: a.limit}
-	p.settle()
+	failures := p.settle()
+	if _, is := p.doing.(*syncer); is && len(failures) > 0 { // an answer to what failed won't come
+		return p.retry(now, failures...)
+	}
 	if p.doing == nil || p.task.stuck >= 1 {
 		return p.end(wait)
 	}

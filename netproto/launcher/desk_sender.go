@@ -85,7 +85,7 @@ func (s *sender) block(ctx context.Context, e blockEffect) error {
 	if f.wrong == nil {
 		f.wrong = s.read(f, e)
 		if f.wrong != nil {
-			s.post(ctx, readEvent{run: e.run, path: f.path, err: f.wrong})
+			s.post(ctx, readEvent{run: e.run, path: f.path, index: e.index, err: f.wrong})
 		}
 	}
 	if f.wrong != nil {

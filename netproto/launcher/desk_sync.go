@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"slices"
 	"time"
 )
 
@@ -46,6 +47,7 @@ type (
 	readEvent struct {
 		run   int
 		path  string
+		index uint32 // of the block; no later one was sent
 		batch uint32 // it was to be in; 0 for none
 		err   error
 	}
@@ -71,6 +73,8 @@ type failure struct {
 	path string
 	err  error // of ours, or nil
 	text string
+	// suspected is that of a file that may only have been in the way of another one's failure.
+	suspected bool
 }
 
 // job is one file under way.
@@ -83,6 +87,7 @@ type job struct {
 	next      int            // how many blocks were handed out
 	under     map[uint32]int // unconfirmed blocks and what they count
 	answered  bool           // responseWriteFile came
+	refused   bool           // and said no: blocks are not answered then
 	finishing bool           // requestFinishWriteFile was sent
 }
 
@@ -104,22 +109,25 @@ func (j *job) nextBlock() uint32 {
 
 // syncer does a plan with the messages of the protocol: deletes, questions for hashes, and then writes, of which several
 // are under way at once. It is pure: messages and what was read go in, effects come out. A failure ends it, because a
-// device wants to be asked for its layout again then (Remote launcher protocol, section 3.6).
+// device wants to be asked for its layout again then (Remote launcher protocol, section 3.6), but not before every answer
+// has come that the device owes: one that came later would pass for an answer of the next attempt.
 //
 //	asked ─hashes of both→ queued → opened ─all blocks confirmed, and the opening answered→ finishing → done
+//	any ─a failure→ draining ─nothing owed→ done
 type syncer struct {
-	run     int
-	draft   bool
-	times   DeskTimes
-	deleted map[string]bool
-	queue   []*job   // to open, in order
-	asked   []*job   // in order of the questions
-	open    []*job   // in order of opening
-	current *job     // the last of open, while it has blocks to send
-	under   int      // what is unconfirmed of all
-	whole   []string // paths of files that ended well
-	failed  *failure
-	tally   tally
+	run      int
+	draft    bool
+	times    DeskTimes
+	deleted  map[string]bool
+	queue    []*job    // to open, in order
+	asked    []*job    // in order of the questions
+	open     []*job    // in order of opening
+	current  *job      // the last of open, while it has blocks to send
+	under    int       // what is unconfirmed of all
+	whole    []string  // paths of files that ended well
+	failures []failure // of files that certainly can't be written, or read here, in order of arrival
+	refused  []failure // of files that were refused, as a device does with every file after another one's failure
+	tally    tally
 }
 
 // tally counts what a push says of itself.
@@ -154,19 +162,31 @@ func newSyncer(run int, draft bool, p plan, times DeskTimes) (*syncer, []effect)
 	return s, append(out, s.pump()...)
 }
 
-// done reports whether all answers are in, or the attempt has failed.
+// failing reports whether nothing new is asked for.
+func (s *syncer) failing() bool { return len(s.failures)+len(s.refused) > 0 }
+
+// done reports whether all answers are in, or, after a failure, all that are certain to come.
 func (s *syncer) done() bool {
-	return s.failed != nil || len(s.deleted)+len(s.queue)+len(s.asked)+len(s.open) == 0
+	if s.failing() {
+		return !slices.ContainsFunc(s.asked, (*job).owesHashes) && !slices.ContainsFunc(s.open, (*job).owes)
+	}
+	return len(s.deleted)+len(s.queue)+len(s.asked)+len(s.open) == 0
 }
+
+// owesHashes reports whether the device still has to answer a question for hashes.
+func (j *job) owesHashes() bool { return !j.theirsIn }
+
+// owes reports whether the device still has to answer about an opened file.
+func (j *job) owes() bool { return !j.answered || !j.refused && (j.finishing || len(j.under) > 0) }
 
 // pump opens files and hands out blocks as long as little is under way.
 func (s *syncer) pump() (out []effect) {
-	for s.failed == nil && s.under < MaxUnconfirmedReleased {
+	for !s.failing() && s.under < MaxUnconfirmedReleased {
 		if s.current == nil {
-			if len(s.queue) == 0 || len(s.open) >= maxOpenReleased {
+			if s.current = s.next(); s.current == nil {
 				return out
 			}
-			s.current, s.queue = s.queue[0], s.queue[1:]
+			s.queue = slices.DeleteFunc(s.queue, func(other *job) bool { return other == s.current })
 			s.open = append(s.open, s.current)
 			w := s.current.write
 			out = append(out, sendEffect{&RequestWriteFile{Path: w.file.Path, FileSize: w.file.Size, BlockSize: uint64(w.block), BlockCount: w.count()}, s.run})
@@ -174,6 +194,21 @@ func (s *syncer) pump() (out []effect) {
 		out = append(out, s.handOut(s.current))
 	}
 	return out
+}
+
+// next is the file to open next, nil for none. Files that failed before come last and alone, so that they can't spoil others,
+// and a further failure is certainly theirs.
+func (s *syncer) next() *job {
+	if len(s.open) >= maxOpenReleased || len(s.queue) == 0 {
+		return nil
+	}
+	if i := slices.IndexFunc(s.queue, func(j *job) bool { return !j.write.alone }); i >= 0 {
+		return s.queue[i]
+	}
+	if len(s.open)+len(s.asked) > 0 {
+		return nil
+	}
+	return s.queue[0]
 }
 
 // handOut is the next block of a job.

@@ -1,16 +1,14 @@
 package launcher
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
 
-// take is one message of the device. Answers that nobody waits for are ignored, as the protocol has it; late ones of an
-// attempt that failed are among them. heard says that something awaited came.
+// take is one message of the device. Answers that nobody waits for are ignored, as the protocol has it. heard says that
+// something awaited came.
 func (s *syncer) take(m Message) (out []effect, heard bool) {
-	if s.failed != nil {
-		return nil, false
-	}
 	switch m := m.(type) {
 	case *ResponseDeleteFile:
 		heard = s.takeDeleted(m)
@@ -21,7 +19,9 @@ func (s *syncer) take(m Message) (out []effect, heard bool) {
 	case *ResponseWriteFile:
 		if j := s.opened(m.Path); j != nil && !j.answered {
 			heard, j.answered = true, true
-			s.check("write", m.Path, m.Result)
+			if j.refused = m.Result != Success; j.refused {
+				s.refused = append(s.refused, refusedBy("write", m.Path, m.Result))
+			}
 		}
 	case *FileDataReceived:
 		heard = s.takeReceived(m)
@@ -86,11 +86,11 @@ func (s *syncer) takeDraftHash(m *DraftFileBlockHash) bool {
 // hashed is what hashEffect led to.
 func (s *syncer) hashed(e hashEvent) []effect {
 	j := findJob(s.asked, e.path)
-	if s.failed != nil || e.run != s.run || j == nil || j.oursIn {
+	if e.run != s.run || j == nil || j.oursIn {
 		return nil
 	}
 	if e.err != nil {
-		s.failed = &failure{path: e.path, err: e.err}
+		s.fail(failure{path: e.path, err: e.err})
 		return nil
 	}
 	j.ours, j.oursIn = e.hashes, true
@@ -135,7 +135,7 @@ func (s *syncer) takeReceived(m *FileDataReceived) bool {
 // finish asks for the end of every file whose answers are all in, never sooner: a device ignores it then (Remote
 // launcher protocol, section 4.1 no. 5).
 func (s *syncer) finish() (out []effect) {
-	if s.failed != nil {
+	if s.failing() {
 		return nil
 	}
 	for _, j := range s.open {
@@ -152,41 +152,62 @@ func (s *syncer) takeFinished(m *ResponseFinishWriteFile) bool {
 	if j == nil || !j.finishing {
 		return false
 	}
+	s.open = slices.DeleteFunc(s.open, func(other *job) bool { return other == j })
 	if s.check("finish", m.Path, m.Result) {
-		s.open = slices.DeleteFunc(s.open, func(other *job) bool { return other == j })
 		s.whole = append(s.whole, m.Path)
 		s.tally.files++
 	}
 	return true
 }
 
-// check ends the attempt if a result is not success.
+// check notes a result that is not success, after which the attempt drains.
 func (s *syncer) check(op, path string, r Result) bool {
 	if r == Success {
 		return true
 	}
+	s.fail(refusedBy(op, path, r))
+	return false
+}
+
+// refusedBy is a failure in the words of the protocol.
+func refusedBy(op, path string, r Result) failure {
 	text := "it said " + r.String() + ": look at its log for the reason"
 	if op == "finish" && r == HashMismatch {
 		text = mismatchText
 	}
-	s.failed = &failure{op: op, path: path, text: text}
-	return false
+	return failure{op: op, path: path, text: text}
 }
 
-// unreadable is what a readEvent says.
+// fail notes the first failure of a file.
+func (s *syncer) fail(f failure) {
+	if !slices.ContainsFunc(s.failures, func(known failure) bool { return known.path == f.path }) {
+		s.failures = append(s.failures, f)
+	}
+}
+
+// unreadable is what a readEvent says. Blocks from that one on were not sent, so no answers are owed for them.
 func (s *syncer) unreadable(e readEvent) []effect {
-	if e.run == s.run && s.failed == nil {
-		s.failed = &failure{path: e.path, err: e.err}
+	if e.run != s.run {
+		return nil
+	}
+	s.fail(failure{path: e.path, err: e.err})
+	if j := s.opened(e.path); j != nil {
+		maps.DeleteFunc(j.under, func(index uint32, _ int) bool { return index >= e.index })
 	}
 	return nil
 }
 
-// outcome is what was done, and what failed.
+// outcome is what was done, and what failed. A device refuses every file after a failure, so refusals say nothing beside one.
+// Several refusals alone don't say whose fault it was: then each of these files is tried alone.
 func (s *syncer) outcome() (tally, []failure) {
-	if s.failed == nil {
-		return s.tally, nil
+	if len(s.failures) > 0 {
+		return s.tally, s.failures
 	}
-	return s.tally, []failure{*s.failed}
+	failures := slices.Clone(s.refused)
+	for i := range failures {
+		failures[i].suspected = len(failures) > 1
+	}
+	return s.tally, failures
 }
 
 // waits is the answer that takes longest of those that the device owes. None is owed while we hash ourselves.
@@ -197,6 +218,9 @@ func (s *syncer) waits() (a awaited, any bool) {
 		}
 	}
 	for path := range s.deleted {
+		if s.failing() {
+			break // without a layout it deletes nothing, and answers when it has been asked for one
+		}
 		consider("answer to a deletion", path, s.times.Answer)
 		break
 	}
@@ -208,6 +232,7 @@ func (s *syncer) waits() (a awaited, any bool) {
 	}
 	for _, j := range s.open {
 		switch path := j.write.file.Path; {
+		case s.failing() && !j.owes():
 		case j.finishing:
 			consider("answer to the end of a file", path, s.times.Finish+s.times.toHash(j.write.file.Size))
 		case !j.answered:

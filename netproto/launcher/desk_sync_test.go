@@ -227,6 +227,59 @@ func TestOneBadFileDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
+// TestAnswersInFlightAreDrained: among many files that are under way at once one can't be written, in each way in which that
+// happens. It alone is named, however the device orders its answers, and everything else arrives.
+func TestAnswersInFlightAreDrained(t *testing.T) {
+	for _, op := range []string{"write", "data", "finish", "delete"} {
+		for _, hasty := range []bool{false, true} {
+			for seed := range uint64(9) {
+				t.Run(fmt.Sprint(op, "/", hasty, "/", seed), func(t *testing.T) {
+					random := rand.New(rand.NewPCG(seed, 1))
+					ours, theirs := map[string][]byte{}, map[string][]byte{}
+					for n := range 50 {
+						path := fmt.Sprintf("f%02d", n)
+						ours[path] = noise(uint64(n), []int{0, 100, 3 * block}[n%3])
+						theirs[path] = noise(uint64(n)+100, []int{1, 100, 3 * block}[n%3])
+					}
+					bad := fmt.Sprintf("f%02d", random.IntN(50))
+					if op == "delete" {
+						theirs["gone"], bad = []byte{1}, "gone"
+					}
+					l := newLab(t, DeskOptions{}, ours)
+					m := newModelDevice(Released, theirs)
+					m.hasty = hasty
+					m.fail = func(what, path string) bool { return what == op && path == bad }
+					l.connect(m, false)
+					task := newPushTask(PushOptions{}, l.now)
+					l.step(pushCommand{ticket: 1, task: task})
+					for random.IntN(3) > 0 && l.work() || l.deliver() || l.work() {
+					}
+					err, ended := l.results[1]
+					var fault *DeviceError
+					want := op
+					if op == "data" {
+						want = "write"
+					}
+					if !ended || !errors.As(err, &fault) || fault.Path != bad || fault.Op != want || strings.Contains(err.Error(), "\n") {
+						t.Errorf("ended %v with %v, want %s of %s", ended, err, want, bad)
+					}
+					for path := range ours {
+						if path != bad && !bytes.Equal(m.files[path], ours[path]) {
+							t.Errorf("%q did not arrive", path)
+						}
+					}
+					if task.attempt > MaxAttempts+2 {
+						t.Errorf("%d attempts", task.attempt)
+					}
+					for _, b := range m.broken {
+						t.Error(b)
+					}
+				})
+			}
+		}
+	}
+}
+
 // TestHopelessEnds: a device on which nothing works is given up soon.
 func TestHopelessEnds(t *testing.T) {
 	ours := map[string][]byte{}

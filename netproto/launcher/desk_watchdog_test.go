@@ -149,7 +149,7 @@ func TestSenderSeesAChange(t *testing.T) {
 		l.must(l.sender.do(t.Context(), blockEffect{run: 1, write: w, index: index, last: index == 2}))
 		writeFiles(t, l.root, map[string][]byte{"a": with(content, 7)})
 	}
-	if want := []any{readEvent{run: 1, path: "a", err: ErrKeepsChanging}}; m.blocks != 2 || !slices.Equal(l.posted, want) {
+	if want := []any{readEvent{run: 1, path: "a", index: 2, err: ErrKeepsChanging}}; m.blocks != 2 || !slices.Equal(l.posted, want) {
 		t.Errorf("%d blocks were sent, then %v", m.blocks, l.posted)
 	}
 }
