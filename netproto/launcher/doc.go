@@ -40,7 +40,8 @@
 // # Devices
 //
 // A device dials its desk for ever and answers every request. What is written goes to a part, which replaces the file
-// when its SHA-256 is the one that the desk named, so that a stop at any moment leaves each file old or new. The states
+// when its SHA-256 is the one that the desk named, so that a stop at any moment leaves each file old or new. Released
+// devices write in place instead; a desk keeps which files it has not seen the end of there, and writes them again. The states
 // of a connection, and of the game:
 //
 //	Away → Dialing → Greeting → Connected → Away …       Stopped is final

@@ -115,9 +115,9 @@ type remotePushCommand struct {
 
 // Help is what --help adds to the flags.
 func (remotePushCommand) Help() string {
-	return `Compares the working copy with what each device has and sends the blocks that differ. Every file is replaced as a whole when its
-SHA-256 is right, so Ctrl-C, a lost network and a power cut leave each file old or new, and the next push goes on from there.
-What stands in .colletignore is left out.
+	return `Compares the working copy with what each device has and sends the blocks that differ. Ctrl-C, a lost network and
+a power cut leave each file on our devices old or new; other launchers write in place, and files that were under way there can be
+broken until the next push, which goes on from there and writes them again. What stands in .colletignore is left out.
 
 Ctrl-C after --start asks the game to end, and says whether it did; if so, the exit code is 0. A second Ctrl-C ends this command at once; the game then
 goes on, and the device's window has a button for it.`
