@@ -1,14 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"collet/app/settings"
+	"collet/netproto"
 	"collet/netproto/compat"
 )
 
@@ -17,13 +23,16 @@ type detour struct {
 	server string
 	route  route
 	urls   []string
+
+	packs  string // the mirror that the redirect added to those that are configured; empty: none
+	public bool   // it may lead to public addresses only, because the server that was named has one
 }
 
 // detoured reports whether this attempt asks another server than the one that was named.
 func (h *host) detoured() bool { return h.before != nil }
 
 // takeDetour makes the server of a redirect the one to ask, for the rest of this attempt. The error says why it is not gone to.
-func (h *host) takeDetour(f front, to *compat.Endpoint) error {
+func (h *host) takeDetour(ctx context.Context, f front, to *compat.Endpoint) error {
 	server, err := h.otherServer(to)
 	if err != nil {
 		return err
@@ -34,21 +43,58 @@ func (h *host) takeDetour(f front, to *compat.Endpoint) error {
 	if r.err != nil {
 		return r.err
 	}
-	urls := h.signed.urls
-	if packs := to.BaseURL; packs != "" && h.signed.on() {
-		if err := settings.ReleaseFault([]string{packs}); err != nil {
-			return fmt.Errorf("its packs: %w", err)
-		}
-		urls = []string{packs}
+	public := !isLocalServer(ctx, h.route.addr)
+	r.dialer.PublicOnly = public
+	urls, packs := h.signed.urls, to.BaseURL
+	if packs == "" || !h.signed.on() || slices.Contains(urls, packs) {
+		packs = ""
+	} else if err := h.packsFault(packs); err != nil {
+		return fmt.Errorf("its packs: %w", err)
+	} else {
+		urls = append(slices.Clip(urls), packs)
 	}
 	if err := h.coolDown(); err != nil {
 		h.log.Debug().Err(err).Msg("close the connection that was made ahead")
 	}
-	h.before = &detour{h.server, h.route, h.signed.urls}
+	h.before = &detour{h.server, h.route, h.signed.urls, packs, public}
 	h.server, h.route, h.signed.urls = server, r, urls
 	h.log.Info().Str("server", server).Str("from", h.before.server).Msg("sent to another server")
 	f.Note(h.texts.Get("note.redirected", "host", server))
 	return nil
+}
+
+// packsFault checks the mirror that a redirect names. It never leads from https to http.
+func (h *host) packsFault(packs string) error {
+	if err := settings.ReleaseFault([]string{packs}); err != nil {
+		return err
+	}
+	isEncrypted := func(address string) bool { return strings.HasPrefix(strings.ToLower(address), "https://") }
+	if !isEncrypted(packs) && (h.secure() || slices.ContainsFunc(h.signed.urls, isEncrypted)) {
+		return errors.New("the way there is not encrypted, and those that are configured are")
+	}
+	return nil
+}
+
+// resolvePatience is how long it may take to find out where a configured server is.
+const resolvePatience = 2 * time.Second
+
+// isLocalServer reports whether a configured server is on this machine, its link or a private network: only such a server may send us to
+// others there.
+func isLocalServer(ctx context.Context, addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if netproto.IsLocalHost(host) {
+		return true
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, resolvePatience)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(limited, "ip", host)
+	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return !netproto.IsLocal(a) })
 }
 
 // comeBack ends a detour: the server that was named may have been updated meanwhile.
@@ -60,8 +106,9 @@ func (h *host) comeBack() {
 	h.before = nil
 }
 
-// otherServer is the address of an endpoint as --server takes it. It comes from a peer: it must be an address, another one than
-// that of the sender, and no less protected than the way to the sender.
+// otherServer is the address of an endpoint as --server takes it. It comes from a peer: TLS has to have proven that peer, or a trusted
+// root has to prove all that comes; and it must be an address, another one than that of the sender, and no less protected than the
+// way to the sender.
 func (h *host) otherServer(to *compat.Endpoint) (string, error) {
 	if to == nil || to.Host == "" || to.Port == 0 {
 		return "", errors.New("no server is named")
@@ -71,6 +118,8 @@ func (h *host) otherServer(to *compat.Endpoint) (string, error) {
 		return "", fmt.Errorf("%q is no host", to.Host)
 	}
 	switch {
+	case !h.secure() && !h.signed.on():
+		return "", errors.New("the server that sends us there is not proven, by TLS or by a trusted root; use tls:// or wss://, or signed releases")
 	case addr == h.route.addr:
 		return "", errors.New("it is the server that sent us")
 	case h.secure() && !to.TLS:

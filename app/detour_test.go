@@ -2,6 +2,8 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +43,10 @@ func TestOtherServers(t *testing.T) {
 		if test.secure {
 			h.route.dialer.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
+		if _, err := h.otherServer(&compat.Endpoint{Host: "next.example.org", Port: 443, TLS: true}); !test.secure && err == nil {
+			t.Error("a server that nothing proves sends us away")
+		}
+		h.signed.root = []byte("a root")
 		got, err := h.otherServer(test.to)
 		if got != test.want || (err == nil) != (test.fault == "") || err != nil && !strings.Contains(err.Error(), test.fault) {
 			t.Errorf("%+v, secure %t: %q, %v; want %q, %q", test.to, test.secure, got, err, test.want, test.fault)
@@ -73,10 +79,10 @@ func TestDetourIsForOneAttempt(t *testing.T) {
 	}
 	notes := &notebook{}
 	to := &compat.Endpoint{Host: "next.example.org", Port: 443, TLS: true, BaseURL: "https://next.example.org/packs"}
-	if err := h.takeDetour(notes, to); err != nil {
+	if err := h.takeDetour(t.Context(), notes, to); err != nil {
 		t.Fatal(err)
 	}
-	if h.server != "tls://next.example.org:443" || h.route.addr != "next.example.org:443" || h.signed.urls[0] != to.BaseURL || !h.detoured() {
+	if h.server != "tls://next.example.org:443" || h.route.addr != "next.example.org:443" || !slices.Equal(h.signed.urls, []string{"https://here.example.org/packs", to.BaseURL}) || !h.detoured() {
 		t.Errorf("%q, %+v, %q", h.server, h.route, h.signed.urls)
 	}
 	if h.route.dialer.TLS == nil || h.route.dialer.TLS.ServerName == "cert.example.org" {
@@ -90,8 +96,43 @@ func TestDetourIsForOneAttempt(t *testing.T) {
 	if h.server != "tls://here.example.org:4000" || h.route != before || h.signed.urls[0] != "https://here.example.org/packs" || h.detoured() {
 		t.Errorf("%q, %+v, %q", h.server, h.route, h.signed.urls)
 	}
-	to.BaseURL = "ftp://next.example.org"
-	if err := h.takeDetour(notes, to); err == nil || h.detoured() {
-		t.Errorf("packs at %q: %v", to.BaseURL, err)
+	for _, packs := range []string{"ftp://next.example.org", "http://next.example.org/packs"} {
+		to.BaseURL = packs
+		if err := h.takeDetour(t.Context(), notes, to); err == nil || h.detoured() {
+			t.Errorf("packs at %q: %v", to.BaseURL, err)
+		}
+	}
+	h.server = "tcp://192.0.2.1:4000" // a line in the clear, mirrors with https
+	h.route = newRoute(h.server, h.flags, h.settings, h.folder, func(string) string { return "" }, h.log)
+	if err := h.takeDetour(t.Context(), notes, to); err == nil || h.detoured() {
+		t.Errorf("from https to http: %v", err)
+	}
+}
+
+// TestDetourStaysOutside: a public server leads to public addresses only, and one on a private network anywhere.
+func TestDetourStaysOutside(t *testing.T) {
+	for server, public := range map[string]bool{"192.0.2.1:4000": true, "127.0.0.1:4000": false, "192.168.7.7:4000": false, "localhost:4000": false} {
+		h := &host{
+			server: server, texts: assets.TextsFor("en"), log: zerolog.Nop(), folder: t.TempDir(),
+			signed: signed{root: []byte("a root"), urls: []string{"http://192.0.2.1/packs"}},
+		}
+		h.route = newRoute(server, h.flags, h.settings, h.folder, func(string) string { return "" }, h.log)
+		if err := h.takeDetour(t.Context(), &notebook{}, &compat.Endpoint{Host: "127.0.0.1", Port: 1, BaseURL: "http://127.0.0.1:1/packs"}); err != nil {
+			t.Fatal(err)
+		}
+		var local *netproto.LocalAddressError
+		if _, err := h.route.dial(t.Context(), "tcp", h.route.addr); errors.As(err, &local) != public {
+			t.Errorf("%s sends us to this machine: %v", server, err)
+		}
+		way, err := h.mirror("http://127.0.0.1:1/packs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = way.Get(t.Context(), "metadata/timestamp.json", 0, -1, 100); errors.As(err, &local) != public || err == nil {
+			t.Errorf("%s sends us to packs on this machine: %v", server, err)
+		}
+		if err := way.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

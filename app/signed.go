@@ -299,7 +299,10 @@ func (h *host) mirror(address string) (*transfer.HTTPWay, error) {
 	if h.signed.plainErr != nil {
 		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: h.signed.plainErr}
 	}
-	o := transfer.HTTPOptions{Agent: collet.Version(), PlainProxy: h.signed.plain, Log: h.log}
+	o := transfer.HTTPOptions{
+		Agent: collet.Version(), PlainProxy: h.signed.plain, Log: h.log,
+		PublicOnly: h.before != nil && h.before.public && address == h.before.packs,
+	}
 	if d := h.route.dialer; d != nil {
 		o.Proxy, o.ProxyOnly = d.Proxy, d.ProxyOnly
 	}

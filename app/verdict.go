@@ -44,7 +44,7 @@ func (h *host) update(ctx context.Context, f front, compatibility string) (updat
 	if err != nil || status.Outcome != update.Redirected {
 		return status, err
 	}
-	if err := h.takeDetour(f, status.Judgement.Endpoint); err != nil {
+	if err := h.takeDetour(ctx, f, status.Judgement.Endpoint); err != nil {
 		h.log.Error().Err(err).Msg("a redirect is not followed")
 		status.Outcome = update.ClientTooNew
 		return status, nil

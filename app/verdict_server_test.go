@@ -3,14 +3,18 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/json"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/transporttest"
 )
 
 // judging is a server of C1 that judges by a snapshot and hands out files from memory.
@@ -28,6 +32,29 @@ type judging struct {
 	hellos   []netproto.HelloTags
 	sent     int // bytes of files
 	conns    []net.Conn
+	config   *tls.Config
+	trust    string // file of the authority that vouches for the server; empty: it speaks in the clear
+}
+
+// secured puts TLS before what is accepted from now on. All of them share an authority, whose file is in dir.
+func (j *judging) secured(by *transporttest.Authority, dir string) *judging {
+	j.t.Helper()
+	cert, key, err := by.Issue(transporttest.Spec{Hosts: []string{"127.0.0.1"}})
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	name := filepath.Join(dir, "ca.pem")
+	if err := os.WriteFile(name, by.PEM(), 0o600); err != nil {
+		j.t.Fatal(err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.trust, j.config = name, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	return j
 }
 
 // newJudging serves until the test ends.
@@ -45,6 +72,9 @@ func newJudging(t *testing.T, s compat.Snapshot, files map[string]string) *judgi
 				return
 			}
 			j.mu.Lock()
+			if j.config != nil {
+				conn = tls.Server(conn, j.config)
+			}
 			j.conns = append(j.conns, conn)
 			j.mu.Unlock()
 			j.work.Go(func() { j.serve(conn) })
@@ -67,7 +97,7 @@ func (j *judging) stop() {
 // endpoint is where this server is, as a redirect names it.
 func (j *judging) endpoint() *compat.Endpoint {
 	at := j.listener.Addr().(*net.TCPAddr)
-	return &compat.Endpoint{Host: at.IP.String(), Port: uint16(at.Port)}
+	return &compat.Endpoint{Host: at.IP.String(), Port: uint16(at.Port), TLS: j.config != nil}
 }
 
 // change changes what the server knows.
@@ -179,6 +209,9 @@ func (j *judging) sync(dir string, more ...string) start {
 	var out, aside bytes.Buffer
 	args := append([]string{"--headless", "--json", "--dir", dir, "--trust", "sha256", "--server", j.addr, "--generation", "c1", "--runtime-name", "Lathe",
 		"--target", "Linux-x64", "--lang", "en"}, more...)
+	if j.trust != "" {
+		args = append(args, "--tls", "--tls-ca", j.trust)
+	}
 	code, again := run(args, &out, &aside)
 	if again != nil {
 		j.t.Error("it wants to start anew")

@@ -10,6 +10,7 @@ import (
 
 	"collet/app/update"
 	"collet/netproto/compat"
+	"collet/netproto/transporttest"
 )
 
 // The two logic versions of these tests as compatibility versions.
@@ -216,22 +217,27 @@ func TestUpdateLoopLetsDamageBeRepaired(t *testing.T) {
 // TestT12RedirectOnce is the client of T12: one redirect is followed and told with flag 4, a second one is not.
 func TestT12RedirectOnce(t *testing.T) {
 	const newer = "L9-0000000000000009"
+	authority, err := transporttest.NewAuthority("Games")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pki := t.TempDir()
 	staging := newJudging(t, with(production(), func(s *compat.Snapshot) {
 		s.Active, s.Supported = compat.Range{Min: 9, Max: 9}, compat.Range{Min: 9, Max: 9}
 		s.Baselines = map[int32]uint64{9: 9}
-	}), packsAndModule())
-	live := newJudging(t, with(production(), func(s *compat.Snapshot) { s.Redirect = staging.endpoint() }), packsAndModule())
+	}), packsAndModule()).secured(authority, pki)
+	live := newJudging(t, with(production(), func(s *compat.Snapshot) { s.Redirect = staging.endpoint() }), packsAndModule()).secured(authority, pki)
 	got := live.sync(t.TempDir(), "--compat", newer)
 	if got.code != 0 || got.end.Outcome != update.ResourcesReady.String() || staging.bytesSent() == 0 || live.bytesSent() != 0 {
 		t.Errorf("%+v; %d and %d bytes", got, staging.bytesSent(), live.bytesSent())
 	}
-	if want := fmt.Sprintf("Switching server: tcp://%s", staging.addr); !slices.Contains(got.notes, want) {
+	if want := fmt.Sprintf("Switching server: tls://%s", staging.addr); !slices.Contains(got.notes, want) {
 		t.Errorf("notes %q, want %q", got.notes, want)
 	}
 	if a, b := live.met(), staging.met(); len(a) != 1 || len(b) != 1 || a[0].Flags&compat.FlagRedirected != 0 || b[0].Flags&compat.FlagRedirected == 0 {
 		t.Errorf("hellos %+v and %+v", a, b)
 	}
-	third := newJudging(t, production(), packsAndModule())
+	third := newJudging(t, production(), packsAndModule()).secured(authority, pki)
 	staging.change(func(s *compat.Snapshot) { s.Active, s.Redirect = compat.Range{Min: 7, Max: 7}, third.endpoint() })
 	got = live.sync(t.TempDir(), "--compat", newer)
 	if got.code != 17 || len(third.met()) != 0 {
@@ -240,5 +246,10 @@ func TestT12RedirectOnce(t *testing.T) {
 	live.change(func(s *compat.Snapshot) { s.Redirect = live.endpoint() })
 	if got = live.sync(t.TempDir(), "--compat", newer); got.code != 17 {
 		t.Errorf("a redirect to itself: %+v", got)
+	}
+	clear := newJudging(t, with(production(), func(s *compat.Snapshot) { s.Redirect = staging.endpoint() }), packsAndModule())
+	before := len(staging.met())
+	if got = clear.sync(t.TempDir(), "--compat", newer); got.code != 17 || len(staging.met()) != before {
+		t.Errorf("sent away by a server that nothing proves: %+v", got)
 	}
 }

@@ -28,6 +28,10 @@ type Dialer struct {
 	// ProxyTimeout is how long a proxy may take to connect us, in place of DefaultProxyTimeout.
 	ProxyTimeout time.Duration
 
+	// PublicOnly refuses addresses of this machine, its link and private networks with a *LocalAddressError, whatever name leads
+	// to them: for addresses that a peer named. The proxy may lie there.
+	PublicOnly bool
+
 	// Direct makes the TCP connections, to the server or the proxy; nil is net.Dialer's DialContext.
 	Direct func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log    zerolog.Logger
@@ -65,9 +69,12 @@ func ignoreClosed(err error) error {
 
 // carrier connects to addr, and says through which proxy.
 func (d *Dialer) carrier(ctx context.Context, network, addr string) (net.Conn, *Proxy, error) {
+	if host, _, err := net.SplitHostPort(addr); d.PublicOnly && (err != nil || IsLocalHost(host)) {
+		return nil, nil, &LocalAddressError{addr}
+	}
 	proxy, err := d.proxyTo(addr)
 	if err == nil && proxy == nil {
-		conn, err := d.direct(ctx, network, addr)
+		conn, err := d.reach(ctx, network, addr)
 		return conn, nil, err
 	}
 	if err == nil {
@@ -81,7 +88,7 @@ func (d *Dialer) carrier(ctx context.Context, network, addr string) (net.Conn, *
 	if ctx.Err() != nil || d.ProxyOnly || !errors.As(err, &fault) || fault.Fault != ProxyBroken {
 		return nil, nil, err
 	}
-	conn, directly := d.direct(ctx, network, addr)
+	conn, directly := d.reach(ctx, network, addr)
 	if directly != nil {
 		return nil, nil, fmt.Errorf("%w; and directly: %w", err, directly)
 	}
@@ -94,6 +101,20 @@ func (d *Dialer) proxyTo(addr string) (*Proxy, error) {
 		return nil, nil
 	}
 	return d.Proxy(addr)
+}
+
+// reach is direct to what was asked for, which is not a proxy.
+func (d *Dialer) reach(ctx context.Context, network, addr string) (net.Conn, error) {
+	if d.PublicOnly && d.Direct == nil {
+		return (&net.Dialer{Control: onlyPublic}).DialContext(ctx, network, addr)
+	}
+	conn, err := d.direct(ctx, network, addr)
+	if err == nil && d.PublicOnly {
+		if err = onlyPublic(network, conn.RemoteAddr().String(), nil); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+	}
+	return conn, err
 }
 
 func (d *Dialer) direct(ctx context.Context, network, addr string) (net.Conn, error) {

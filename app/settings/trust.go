@@ -36,7 +36,7 @@ func NativeBy(word string, signed, secure bool) string {
 	return ""
 }
 
-var errUnproven = errors.New(`modules would not be taken: nothing is signed, and the server is reached without TLS, so that whoever answers in its place could run code; ` +
+var errUnproven = errors.New(`modules would not be taken: nothing is signed, and the server is reached without TLS, so that any server that answers in its place could run code; ` +
 	`use tls:// or wss://, give a trusted root, or set Update.Trust = "sha256" if that is meant`)
 
 // trustFault says why a client with these settings would take no native code, or what they say that excludes each other.

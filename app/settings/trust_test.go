@@ -24,7 +24,7 @@ func TestNativeBy(t *testing.T) {
 	}
 }
 
-// TestUnprovenServer: settings of a client that would take no native code, or would take it from whoever answers, don't go into a package.
+// TestUnprovenServer: settings of a client that would take no native code, or would take it from any server, don't go into a package.
 func TestUnprovenServer(t *testing.T) {
 	const server = "ClientNetwork.ServerHost = \"%\"\n"
 	for text, want := range map[string]string{

@@ -51,6 +51,10 @@ type HTTPOptions struct {
 	// many proxies refuse to connect to port 80. nil is Proxy. See PlainProxyFromEnvironment.
 	PlainProxy func(*url.URL) (*url.URL, error)
 
+	// PublicOnly is netproto.Dialer.PublicOnly, for a mirror that a peer named, and for all that it redirects to. PlainProxy is not used
+	// then: it would resolve names.
+	PublicOnly bool
+
 	// Direct makes the TCP connections, to the mirror or the proxy; nil is net.Dialer's DialContext.
 	Direct func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log    zerolog.Logger
@@ -104,7 +108,7 @@ func (w *HTTPWay) newTransport(o HTTPOptions) *http.Transport {
 		config = o.TLS.Clone()
 	}
 	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
-	dialer := &netproto.Dialer{Proxy: o.Proxy, ProxyOnly: o.ProxyOnly, Direct: o.Direct, Log: o.Log}
+	dialer := &netproto.Dialer{Proxy: o.Proxy, ProxyOnly: o.ProxyOnly, PublicOnly: o.PublicOnly, Direct: o.Direct, Log: o.Log}
 	t := &http.Transport{
 		TLSClientConfig: config, TLSHandshakeTimeout: handshakePatience, ForceAttemptHTTP2: true,
 		DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
@@ -114,7 +118,7 @@ func (w *HTTPWay) newTransport(o HTTPOptions) *http.Transport {
 		},
 	}
 	t.DialContext = w.dial(dialer)
-	if w.base.Scheme == "http" && o.PlainProxy != nil {
+	if w.base.Scheme == "http" && o.PlainProxy != nil && !o.PublicOnly {
 		// The proxy is reached as any server is, not through the proxy of encrypted connections.
 		t.DialContext = w.dial(&netproto.Dialer{Direct: o.Direct, Log: o.Log})
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return o.PlainProxy(r.URL) }
