@@ -21,7 +21,7 @@ func ServeLocal(ctx context.Context, listener net.Listener, s *Server, reload fu
 			o.LocalHandler(Actor{Name: localActor, Role: RoleEdit, Source: sourceOf(r)}).ServeHTTP(w, r)
 		}
 	})
-	return serveHTTP(ctx, listener, mux, 0)
+	return serveHTTP(ctx, listener, mux)
 }
 
 // noStore says that this server decides nothing live.

@@ -112,7 +112,7 @@ func (n *named) Close() error {
 // ServeControl does what is asked for through the control socket until ctx ends, and closes the listener. Reload returns
 // when the new catalogue is offered.
 func ServeControl(ctx context.Context, listener net.Listener, reload func(context.Context) error, log zerolog.Logger) error {
-	return serveHTTP(ctx, listener, controls(ctx, reload, log), 0)
+	return serveHTTP(ctx, listener, controls(ctx, reload, log))
 }
 
 // controls is what can be asked of any server. Ctx is that of the server, not of a request.

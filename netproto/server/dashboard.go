@@ -171,6 +171,9 @@ func (d *desk) serve(w http.ResponseWriter, r *http.Request) {
 		d.stranger(w, r, found.keeps)
 		return
 	}
+	if d.known {
+		visitorOf(r).trust()
+	}
 	found.answer(d, w, r)
 }
 

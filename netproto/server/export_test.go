@@ -151,3 +151,6 @@ func (o *Operator) Trust() {
 	all := append(slices.Clone(*o.tokens.Load()), Token{Name: localActor, Role: RoleEdit, Created: time.Now().UTC(), Sum: sumOf(TestSecret)})
 	o.tokens.Store(&all)
 }
+
+// MaxAskers is how many connections an HTTP port has at once beside those for files.
+const MaxAskers = maxAskers

@@ -21,12 +21,12 @@ import (
 const (
 	// askTime is how long a request may take to arrive; a scraper sends it in one packet.
 	askTime = 5 * time.Second
-	// answerTime is how long metrics may take to be read; a control waits for a catalogue to be built, and has no such
-	// bound.
+	// answerTime is how long a connection may be idle between requests, and a part of an answer take to be read.
 	answerTime = 30 * time.Second
 	// maxAsk is the largest head of a request in bytes.
 	maxAsk = 8 << 10
-	// maxAskers is how many connections there may be at once. Others wait in the system's queue.
+	// maxAskers is how many connections there may be at once. Who comes beyond them to an HTTP port takes the place of one
+	// that is not being answered, see seating; at the control socket others wait in the system's queue.
 	maxAskers = 32
 )
 
@@ -55,12 +55,15 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(askTime))
 		w.Header().Set("Connection", "close")
 	}
-	if v := visitorOf(r); administers(r.URL.Path) && (v == nil || v.why == "" || v.operator) {
-		m.admin(w, r)
-		return
-	}
-	if v := visitorOf(r); boards(r.URL.Path) && (v == nil || v.why == "" || v.operator) {
-		m.dashboard(w, r)
+	if administers(r.URL.Path) || boards(r.URL.Path) {
+		if v := visitorOf(r); v != nil && v.refused {
+			w.Header().Set("Connection", "close") // answered all the same, but the place is for the next one who is refused
+		}
+		if administers(r.URL.Path) {
+			m.admin(w, r)
+		} else {
+			m.dashboard(w, r)
+		}
 		return
 	}
 	if name, is := under(m.prefix(), r.URL.Path); is {
@@ -154,18 +157,11 @@ func (m *Monitor) MetricsHandler() http.Handler {
 	})
 }
 
-// ServeMetrics serves MetricsHandler until ctx ends, and closes the listener. Configure comes before it.
-func (m *Monitor) ServeMetrics(ctx context.Context, listener net.Listener, log zerolog.Logger) error {
-	log.Info().Stringer("metrics", listener.Addr()).Msg("Metrics are served")
-	return serveHTTP(ctx, listener, m.MetricsHandler(), answerTime)
-}
-
-// serveHTTP serves until ctx ends; requests under way are broken off then. An answer of 0 is no bound on it.
-func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, answer time.Duration) error {
+// serveHTTP serves a control socket until ctx ends; requests under way are broken off then.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	s := &http.Server{
 		Handler:        handler,
 		ReadTimeout:    askTime,
-		WriteTimeout:   answer,
 		IdleTimeout:    answerTime,
 		MaxHeaderBytes: maxAsk,
 		BaseContext:    func(net.Listener) context.Context { return ctx },

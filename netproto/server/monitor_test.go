@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"collet/netproto"
 	"collet/netproto/server"
 )
@@ -261,55 +259,52 @@ func TestMonitorAddressIsLoopbackUnlessSaid(t *testing.T) {
 	}
 }
 
-// TestMonitorBoundsItsAskers opens more connections than are answered at once; the others are answered when these go.
+// TestMonitorBoundsItsAskers opens more connections than there are places: who comes late is answered, and of the others as many are
+// left as there is room for.
 func TestMonitorBoundsItsAskers(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	h := open(t, settings(t))
+	t.Cleanup(h.Close)
+	m := new(server.Monitor)
+	m.Watch(h.Server)
+	serveMetrics(t, m, h, listener)
+	const more = 8
+	conns := make([]net.Conn, server.MaxAskers+more)
+	for i := range conns {
+		conns[i] = knocks(t, listener.Addr().String(), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		status := make([]byte, len("HTTP/1.1 200"))
+		if io.ReadFull(conns[i], status); string(status) != "HTTP/1.1 200" {
+			t.Fatalf("asker %d: %q", i, status)
+		}
+	}
+	gone := 0
+	for _, conn := range conns[:more] { // the longest idle ones
+		if _, err := io.Copy(io.Discard, conn); err == nil {
+			gone++
+		}
+	}
+	if gone != more {
+		t.Errorf("%d of %d have gone", gone, more)
+	}
+	last := conns[len(conns)-1]
+	fmt.Fprintf(last, "GET /healthz HTTP/1.1\r\nHost: x\r\nBig: %s\r\n\r\n", strings.Repeat("x", 20_000))
+	if answer, _ := io.ReadAll(last); !strings.Contains(string(answer), "HTTP/1.1 431") {
+		t.Errorf("a head of 20 KB: %q", answer)
+	}
+}
+
+// serveMetrics serves metrics to the end of the test.
+func serveMetrics(t testing.TB, m *server.Monitor, h *house, listener net.Listener) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := new(server.Monitor).ServeMonitor(ctx, listener, zerolog.Nop()); err != nil {
+		if err := m.ServeMetrics(ctx, listener, h.logger()); err != nil {
 			t.Error(err)
 		}
 	})
-	defer serving.Wait()
-	defer stop()
-	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		conn.SetDeadline(time.Now().Add(20 * time.Second))
-		return conn
-	}
-	answered := func(conn net.Conn, extra string) string {
-		fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n%s\r\n", extra)
-		status := make([]byte, len("HTTP/1.1 200"))
-		io.ReadFull(conn, status)
-		return string(status)
-	}
-	idle := make([]net.Conn, 32)
-	for i := range idle {
-		idle[i] = dial()
-		if got := answered(idle[i], ""); got != "HTTP/1.1 200" {
-			t.Fatalf("asker %d: %q", i, got)
-		}
-	}
-	late := dial()
-	late.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if got := answered(late, ""); got == "HTTP/1.1 200" {
-		t.Error("one more than allowed was answered")
-	}
-	idle[0].Close()
-	late.SetReadDeadline(time.Now().Add(20 * time.Second))
-	status := make([]byte, len("HTTP/1.1 200"))
-	if io.ReadFull(late, status); string(status) != "HTTP/1.1 200" {
-		t.Errorf("after one has gone: %q", status)
-	}
-	if got := answered(idle[1], "Big: "+strings.Repeat("x", 20_000)+"\r\n"); got == "HTTP/1.1 200" {
-		t.Error("a head of 20 KB was taken")
-	}
+	t.Cleanup(func() { stop(); serving.Wait() })
 }

@@ -18,22 +18,21 @@ import (
 // some to spare.
 const maxStreams = 32
 
-// hall is the listener of the HTTP port. While a release folder is offered, every connection takes a seat among those of
-// all clients, and shares the bandwidth of its address with them; maxAskers more places are only for those who may ask
-// for metrics, so that an operator gets in when the house is full.
+// hall is the listener of an HTTP port. While a release folder is offered there, every connection takes a seat among those of
+// all clients, and shares the bandwidth of its address with them; maxAskers places beside Limits.HTTPConnections are only for
+// those who may ask about health, so that an operator gets in when the house is full.
 type hall struct {
-	*few
+	net.Listener
 	monitor *Monitor
+	offers  bool            // a release folder
 	ctx     context.Context // broken off when it ends
-
-	mu   sync.Mutex
-	open int // connections that may not ask for metrics
+	seating seating
 }
 
 // Accept implements net.Listener.
 func (h *hall) Accept() (net.Conn, error) {
 	for {
-		conn, err := h.few.Accept()
+		conn, err := h.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
@@ -49,24 +48,26 @@ func (h *hall) seat(conn net.Conn) (*visitor, bool) {
 	m := h.monitor
 	addr := addressOf(conn.RemoteAddr().String())
 	v := &visitor{hall: h, steady: steady{Conn: conn, progress: m.progress(), broken: h.ctx}, operator: m.mayAsk(addr)}
+	v.from = originOf(addr)
 	s := m.server.Load()
-	if s == nil || !m.handsOut() {
+	v.guest = s != nil && h.offers && !v.operator
+	room := room{most: maxAskers, share: maxAskersPerAddress}
+	switch {
+	case v.guest:
+		room.most, room.share = s.set.Limits.HTTPConnections, 0 // the guard has a share for each address
+	case s != nil && s.guard.free(addr):
+		room.share = 0
+	}
+	entered := h.seating.enter(v, room, time.Now())
+	switch {
+	case !v.guest && !entered:
+		return nil, false
+	case s == nil || !h.offers:
 		return v, true
-	}
-	if !v.operator {
-		h.mu.Lock()
-		if h.open >= s.set.Limits.HTTPConnections {
-			v.why = causeHTTP
-		} else {
-			h.open++
-			v.counted = true
-		}
-		h.mu.Unlock()
-	}
-	if v.why == "" {
+	case !entered:
+		v.why, v.taken.from = causeHTTP, v.from
+	default:
 		v.taken, v.why = s.guard.enter(addr, time.Now())
-	} else {
-		v.taken.from = originOf(addr)
 	}
 	if v.why == "" {
 		v.server, v.lane = s, v.taken.lane
@@ -98,24 +99,34 @@ func (h *hall) transport() transport {
 type visitor struct {
 	steady
 	hall     *hall
-	operator bool    // may ask for metrics
-	why      cause   // found no seat
-	server   *Server // whose seat, or place of a refused one, it has
+	operator bool         // may ask about health
+	guest    bool         // may only fetch files
+	from     netip.Prefix // its address
+	why      cause        // found no seat
+	server   *Server      // whose seat, or place of a refused one, it has
 	taken    seat
 	left     func()
-	counted  bool
 	refused  bool
 	once     sync.Once
+
+	// Of seating, whose lock guards them.
+	answers int       // under way
+	since   time.Time // when the last one began or ended, or the connection
+	trusted bool      // has said a token
 }
 
 // Close implements net.Conn.
 func (v *visitor) Close() error {
 	v.once.Do(v.forget)
-	return v.steady.Conn.Close()
+	return v.hangUp()
 }
+
+// hangUp ends the connection beneath; who serves it notices, and closes it.
+func (v *visitor) hangUp() error { return v.steady.Conn.Close() }
 
 // forget gives back what the visitor has taken.
 func (v *visitor) forget() {
+	v.hall.seating.leave(v)
 	switch {
 	case v.refused:
 		v.server.guard.refused()
@@ -123,17 +134,12 @@ func (v *visitor) forget() {
 		v.left()
 		v.server.guard.leave(v.taken)
 	}
-	if v.counted {
-		v.hall.mu.Lock()
-		v.hall.open--
-		v.hall.mu.Unlock()
-	}
 }
 
 // ReadFrom implements io.ReaderFrom: a part of a file goes by sendfile(2), in pieces, each in its turn and its time.
 func (v *visitor) ReadFrom(from io.Reader) (sent int64, err error) {
 	part, limited := from.(*io.LimitedReader)
-	direct, able := bare(v.steady.Conn).(io.ReaderFrom)
+	direct, able := v.steady.Conn.(io.ReaderFrom)
 	if !limited || !able {
 		return io.Copy(struct{ io.Writer }{&v.steady}, from)
 	}
@@ -154,14 +160,6 @@ func (v *visitor) ReadFrom(from io.Reader) (sent int64, err error) {
 		}
 	}
 	return sent, nil
-}
-
-// bare is the connection of the system beneath a seat.
-func bare(conn net.Conn) net.Conn {
-	if s, is := conn.(*seated); is {
-		return s.Conn
-	}
-	return conn
 }
 
 // visitorKey is where a request's context has its visitor.
@@ -241,23 +239,31 @@ func (m *Monitor) progress() time.Duration {
 // ServeMonitor answers until ctx ends, lets answers that are under way finish for Limits.DrainTime at most, and closes the
 // listener.
 func (m *Monitor) ServeMonitor(ctx context.Context, listener net.Listener, log zerolog.Logger) error {
-	seats, drain := maxAskers, time.Duration(0)
+	what, drain := "Health and the dashboard are served", time.Duration(0)
 	if m.handsOut() {
-		seats, drain = seats+m.set.Limits.HTTPConnections+maxRefusing, m.set.Limits.DrainTime
-	}
-	alive, breakOff := context.WithCancel(context.WithoutCancel(ctx))
-	defer breakOff()
-	var inner net.Listener = &hall{monitor: m, ctx: alive, few: &few{Listener: listener, seats: make(chan struct{}, seats), closed: make(chan struct{})}}
-	what := "Health and the dashboard are served"
-	if m.handsOut() {
-		what = "Health, the dashboard and the release folder are served"
+		what, drain = "Health, the dashboard and the release folder are served", m.set.Limits.DrainTime
 	}
 	log.Info().Stringer("http", listener.Addr()).Bool("tls", m.pair != nil).Msg(what)
-	if m.pair != nil {
-		inner = tls.NewListener(inner, m.pair.config("h2", "http/1.1"))
+	return m.serve(ctx, &hall{Listener: listener, monitor: m, offers: m.handsOut()}, m, m.pair, drain, log)
+}
+
+// ServeMetrics serves MetricsHandler, in the clear, until ctx ends, and closes the listener. Configure comes before it.
+func (m *Monitor) ServeMetrics(ctx context.Context, listener net.Listener, log zerolog.Logger) error {
+	log.Info().Stringer("metrics", listener.Addr()).Msg("Metrics are served")
+	return m.serve(ctx, &hall{Listener: listener, monitor: m}, m.MetricsHandler(), nil, 0, log)
+}
+
+// serve lets a handler answer those who come to a hall, over TLS if there is a certificate.
+func (m *Monitor) serve(ctx context.Context, h *hall, handler http.Handler, pair *certificate, drain time.Duration, log zerolog.Logger) error {
+	alive, breakOff := context.WithCancel(context.WithoutCancel(ctx))
+	defer breakOff()
+	h.ctx = alive
+	var inner net.Listener = h
+	if pair != nil {
+		inner = tls.NewListener(h, pair.config("h2", "http/1.1"))
 	}
 	s := &http.Server{
-		Handler:           m,
+		Handler:           attend(handler),
 		ReadHeaderTimeout: askTime,
 		IdleTimeout:       answerTime,
 		MaxHeaderBytes:    maxAsk,

@@ -450,9 +450,12 @@ func TestOriginLimits(t *testing.T) {
 	s.stopped(t, func() bool { return s.Connections() == 0 })
 }
 
-// TestOriginConnections bounds the connections of those who are no operators.
+// TestOriginConnections bounds the downloads of those who are no operators. One who has nothing under way makes room, and the admin
+// pages are answered also when the house is full.
 func TestOriginConnections(t *testing.T) {
-	f := published(t, standard(1))
+	r := standard(1)
+	r.Patch = strings.Repeat("0123456789abcdef", 2<<20)
+	f := published(t, r)
 	set := releaseSettings(f)
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
 	set.Limits.HTTPConnections = 1
@@ -461,10 +464,22 @@ func TestOriginConnections(t *testing.T) {
 	if got := fetchURL(t, first, http.MethodGet, s.url+"/metadata/timestamp.json"); got.StatusCode != 200 {
 		t.Errorf("the first: %d", got.StatusCode)
 	}
-	if got := s.request(t, http.MethodGet, "/metadata/timestamp.json"); got.StatusCode != 503 || !strings.Contains(got.body, "Limits.HTTPConnections") {
-		t.Errorf("the second: %d %q", got.StatusCode, got.body)
+	if got := s.request(t, http.MethodGet, "/metadata/timestamp.json"); got.StatusCode != 200 {
+		t.Errorf("one in the place of an idle one: %d", got.StatusCode)
 	}
 	first.CloseIdleConnections()
+	s.client.CloseIdleConnections()
+	slow := knocks(t, s.url, "GET /"+release.ObjectOf([]byte(r.Patch)).Path()+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	if _, err := io.ReadFull(slow, make([]byte, len("HTTP/1.1 200"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.request(t, http.MethodGet, "/metadata/timestamp.json"); got.StatusCode != 503 || !strings.Contains(got.body, "Limits.HTTPConnections") {
+		t.Errorf("beside a download: %d %q", got.StatusCode, got.body)
+	}
+	if got := s.request(t, http.MethodGet, "/api/compat"); got.StatusCode != 404 || !strings.Contains(got.body, "Compat.Store") || !got.Close {
+		t.Errorf("an operator from elsewhere: %d %q", got.StatusCode, got.body)
+	}
+	slow.Close()
 	s.stopped(t, func() bool { return s.Connections() == 0 })
 	if got := s.request(t, http.MethodGet, "/metadata/timestamp.json"); got.StatusCode != 200 {
 		t.Errorf("when it has gone: %d", got.StatusCode)
