@@ -12,6 +12,7 @@ import (
 	"collet/app/splash"
 	"collet/app/transfer"
 	"collet/netproto"
+	"collet/platform"
 )
 
 // endInfo gathers what explains an end.
@@ -30,16 +31,19 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 	var spool *transfer.SpaceError
 	var held *install.HeldError
 	var vanished *install.VanishedError
+	var way *platform.InTheWayError
 	var untrusted *netproto.TLSError
 	var unproven *install.UnprovenError
 	var proxy *netproto.ProxyError
 	switch {
 	case errors.As(e.fault.Err, &space):
-		info.Needed, info.Free, info.Volume = space.Need, space.Free, space.Volume
+		info.Needed, info.Free, info.Volume, info.NoNames = space.Need, space.Free, space.Volume, space.NoNames()
 	case errors.As(e.fault.Err, &spool):
-		info.Needed, info.Free, info.Volume = max(spool.Need, 0), spool.Free, spool.Volume
+		info.Needed, info.Free, info.Volume, info.NoNames = max(spool.Need, 0), spool.Free, spool.Volume, spool.NoNames()
 	case errors.As(e.fault.Err, &held):
 		info.Holders = held.Names()
+	case errors.As(e.fault.Err, &way):
+		info.InTheWay = true
 	case errors.As(e.fault.Err, &vanished):
 		info.Vanished = true
 	case errors.As(e.fault.Err, &untrusted):

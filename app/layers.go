@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"collet/app/install"
@@ -54,13 +55,13 @@ func (h *host) notOpened(ctx context.Context, f front, err error) ended {
 	return e
 }
 
-// remedy is the settings file that can name a folder to write to, where the install folder is the one that is refused and
-// nobody asked for another one yet.
+// remedy is how a player whom the install folder refuses starts the game so that all is written elsewhere: a step that needs no
+// permission. It is empty where another folder was asked for already.
 func (h *host) remedy(f *update.Fault) string {
 	if f == nil || f.Cause != update.NoPermission || !h.roots.portable() || h.roots.refused != nil {
 		return ""
 	}
-	return filepath.Join(h.roots.install, h.base+".toml")
+	return strconv.Quote(filepath.Base(h.exe)) + ` "--UserWritablePath=*"`
 }
 
 // packFolders are the folders of the packs, the delivered one first.

@@ -75,10 +75,10 @@ func TestRemedy(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			h := layered(t, "", "", test.portable)
-			h.roots.refused = test.tried
+			h.roots.refused, h.exe = test.tried, filepath.Join(h.roots.install, "Lathe")
 			want := ""
 			if test.want {
-				want = filepath.Join(h.roots.install, "Lathe.toml")
+				want = `"Lathe" "--UserWritablePath=*"`
 			}
 			if got := h.remedy(test.fault); got != want {
 				t.Errorf("got %q, want %q", got, want)

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -227,7 +228,11 @@ func TestLinksOutOfTheFolder(t *testing.T) {
 		link(f, ".", name)
 		_, err := s.on(t, f.open())
 		if name != "Cache" {
-			wantFault(t, name, err, update.DiskFault)
+			fault := wantFault(t, name, err, update.DiskFault)
+			way, is := errors.AsType[*platform.InTheWayError](err)
+			if full := filepath.Join(f.dir, name); !is || way.Path != full || fault.Subject != full {
+				t.Errorf("%s: about %s, %+v", name, fault.Subject, way)
+			}
 		} else if err != nil {
 			t.Errorf("a cache that can't be written: %v", err)
 		}
@@ -454,5 +459,53 @@ func TestPreviousSlotCounts(t *testing.T) {
 			f.want("healed", "Lathe.so=one Resources/Core.zip=0123456789")
 			wantState(t, f.mustOpen(), install.Swapped, true)
 		})
+	}
+}
+
+// TestWhatStandsInTheWay names what has to be moved away, and the inspection foretells it.
+func TestWhatStandsInTheWay(t *testing.T) {
+	s := start{blobs: packs("Core.zip", "core")}
+	for name, put := range map[string]func(f folder){
+		".collet":            func(f folder) { f.write(".collet", "x") },
+		"Resources":          func(f folder) { f.write("Resources", "x") },
+		"Resources/Core.zip": func(f folder) { f.write("Resources/Core.zip/mine", "x") },
+	} {
+		f := newFolder(t)
+		if name == "Resources/Core.zip" {
+			s.must(f)
+			f.remove("Resources/Core.zip")
+		}
+		put(f)
+		found, inspected := install.Inspect(context.Background(), f.open(), names(), false)
+		if inspected != nil || !slices.ContainsFunc(found.Troubles, func(t install.Trouble) bool {
+			return t.Gravity == install.You && strings.Contains(t.What, name) && strings.Contains(t.Then, "move it away")
+		}) {
+			t.Errorf("%s: foretold %+v, %v", name, found.Troubles, inspected)
+		}
+		_, err := s.on(t, f.open())
+		fault := wantFault(t, name, err, update.DiskFault)
+		if way, is := errors.AsType[*platform.InTheWayError](err); !is || !strings.HasPrefix(fault.Subject, filepath.Join(f.dir, filepath.FromSlash(name))) {
+			t.Errorf("%s: about %s, %+v", name, fault.Subject, way)
+		}
+	}
+}
+
+// TestNoInodes: a volume that has bytes and takes no more files is full, but not of bytes.
+func TestNoInodes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the error is that of Unix")
+	}
+	f := newFolder(t)
+	w := watch(f.open(), refuse("open", ".collet/open", syscall.ENOSPC), func(o op) error {
+		if o.verb == "open" && strings.HasSuffix(o.name, "~Core.zip") {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	w.free = func() (uint64, error) { return 1 << 30, nil }
+	_, err := start{blobs: packs("Core.zip", "core")}.on(t, w)
+	wantFault(t, "no inodes", err, update.DiskFull)
+	if space, _ := errors.AsType[*install.SpaceError](err); space == nil || !space.NoNames() || !strings.Contains(space.Error(), "inodes") {
+		t.Errorf("says %v", err)
 	}
 }

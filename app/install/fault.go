@@ -24,6 +24,9 @@ type SpaceError struct {
 }
 
 func (e *SpaceError) Error() string {
+	if e.NoNames() {
+		return fmt.Sprintf("no room for another file on %q, although %d bytes are free: no inodes are left, or a quota is used up: %v", e.Volume, e.Free, e.Err)
+	}
 	if e.Free < 0 {
 		return fmt.Sprintf("need %d bytes on %q: %v", e.Need, e.Volume, e.Err)
 	}
@@ -32,6 +35,9 @@ func (e *SpaceError) Error() string {
 
 // Unwrap gives what the system said.
 func (e *SpaceError) Unwrap() error { return e.Err }
+
+// NoNames reports whether it is not bytes that are missing: the volume has no inodes left, or the user no quota.
+func (e *SpaceError) NoNames() bool { return e.Err != nil && e.Free >= e.Need }
 
 // HeldError says that other programs hold a file, and which ones, as far as the system can tell.
 type HeldError struct {
@@ -92,8 +98,23 @@ func (d *Dir) fault(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return d.vanishedFault(d.subject(err), err)
 	default:
-		return &update.Fault{Cause: update.DiskFault, Subject: d.subject(err), Err: err}
+		return d.otherFault(err)
 	}
+}
+
+// otherFault is what the disk says where nothing is wrong with it, above all that something is in the way, or else with it.
+func (d *Dir) otherFault(err error) *update.Fault {
+	subject := d.subject(err)
+	way := subject
+	if !errors.Is(err, errNotEmpty) && !errors.Is(err, errFileInTheWay) {
+		root := filepath.ToSlash(d.fs.Path("."))
+		name := strings.TrimPrefix(strings.TrimPrefix(filepath.ToSlash(subject), root), "/")
+		way = platform.InTheWay(d.fs, name, err)
+	}
+	if way != "" {
+		return &update.Fault{Cause: update.DiskFault, Subject: way, Err: &platform.InTheWayError{Path: way, Err: err}}
+	}
+	return &update.Fault{Cause: update.DiskFault, Subject: subject, Err: err}
 }
 
 func (d *Dir) vanishedFault(full string, err error) *update.Fault {

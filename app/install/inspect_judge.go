@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -46,7 +48,7 @@ func (i *inspector) trouble(g Gravity, what, then string) {
 // judge draws the conclusions, all of them from what was found.
 func (i *inspector) judge() {
 	for _, look := range []func(){
-		i.judgeJournal, i.judgeNext, i.judgeModule, i.judgeDamage, i.judgeBackups, i.judgeTries, i.judgeRest,
+		i.judgeFolders, i.judgeJournal, i.judgeNext, i.judgeModule, i.judgeDamage, i.judgeBackups, i.judgeTries, i.judgeRest,
 	} {
 		look()
 	}
@@ -118,6 +120,10 @@ func (i *inspector) judgeDamage() {
 	damaged := map[string]bool{}
 	for _, f := range i.found.Next.Damaged {
 		damaged[f.Name] = true
+		if f.Found == foundFolder && !i.empty(f.Name) {
+			i.trouble(You, f.Name+" is a folder with other files where a file of the game belongs", "the next update stops there; move it away")
+			continue
+		}
 		if f.unreadable() {
 			i.trouble(You, fmt.Sprintf("%s: %s", f.Name, f.reason()), "check its permissions, and the disk")
 			continue
@@ -131,6 +137,29 @@ func (i *inspector) judgeDamage() {
 				g, then = Note, "debug symbols are not needed to play; the next update of the module fetches it again"
 			}
 			i.trouble(g, fmt.Sprintf("%s: %s", f.Name, f.reason()), then)
+		}
+	}
+}
+
+// empty reports whether nothing but folders is below one.
+func (i *inspector) empty(folder string) bool {
+	entries, err := i.dir.fs.ReadDir(folder)
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return !e.IsDir() || !i.empty(path.Join(folder, e.Name()))
+	})
+}
+
+// judgeFolders tells of what stands where a folder of ours belongs. Nothing of the game is ever looked for behind a link.
+func (i *inspector) judgeFolders() {
+	for _, folder := range []string{StateDir, i.found.Names.Resources, i.found.Names.Cache} {
+		for at := folder; at != "."; at = path.Dir(at) {
+			if info, err := i.dir.fs.Lstat(at); err == nil && !info.IsDir() {
+				what := "a file"
+				if !info.Mode().IsRegular() {
+					what = "a link, or no file at all,"
+				}
+				i.trouble(You, at+" is "+what+" where a folder of the game belongs", "the next start, or its update, stops there; move it away")
+			}
 		}
 	}
 }

@@ -17,7 +17,9 @@ type EndInfo struct {
 	Fault  *update.Fault // of a Failed end
 	Path   string        // where the install is; used where the fault names no file
 
-	Astray []string // of a SetIncomplete: the files that are not right
+	NoNames  bool     // of a full disk: it has bytes, and no room for another file
+	InTheWay bool     // of a disk fault: something stands where a file of the game belongs
+	Astray   []string // of a SetIncomplete: the files that are not right
 
 	Needed, Free int64         // bytes, of a full disk; Needed is 0 and Free below 0 while unknown
 	Volume       string        // which disk is full, as its user knows it; may be empty
@@ -69,6 +71,9 @@ type Dialog struct {
 func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
 	if e.Outcome == update.UpdaterOutdated && info.ServerOlder {
 		e.Key, e.Actions = update.EndOf(update.ClientTooNew, update.NoCause).Key, []update.Action{update.Retry, update.Details, update.Quit}
+	}
+	if e.Cause == update.DiskFault && info.InTheWay {
+		e.Key = "end.way"
 	}
 	d := Dialog{Title: t.Get(e.Key + ".title")}
 	for _, action := range e.Actions {
@@ -143,7 +148,7 @@ func body(e update.End, info EndInfo, t assets.Texts) string {
 	if e.Outcome == update.RuntimeFailed && info.Unloadable != "" {
 		key, args = "end.runtime.unloadable", []any{"path", clean(info.Unloadable, maxLine)}
 	}
-	if e.Cause == update.DiskFault && info.Vanished {
+	if e.Cause == update.DiskFault && info.Vanished && !info.InTheWay {
 		key = "end.disk.vanished"
 	}
 	said := t.Get(key, args...)
@@ -166,11 +171,13 @@ func body(e update.End, info EndInfo, t assets.Texts) string {
 // addition is the sentence that depends on what is known.
 func addition(e update.End, info EndInfo, t assets.Texts) string {
 	switch {
+	case e.Cause == update.DiskFull && info.NoNames:
+		return t.Get("end.diskfull.names")
 	case e.Cause == update.DiskFull && info.Needed > 0 && info.Free >= 0:
 		return t.Get("end.diskfull.numbers", "needed", t.Size(info.Needed), "free", t.Size(info.Free))
 	case (e.Cause == update.LockedFile || e.Outcome == update.AlreadyRunning) && info.Holders != "":
 		return t.Get("end.locked.holder", "holders", clean(info.Holders, maxLine))
-	case e.Cause == update.DiskFault && info.Vanished:
+	case e.Cause == update.DiskFault && info.Vanished && !info.InTheWay:
 		return t.Get("end.disk.scanner")
 	case e.Cause == update.Untrusted && info.Certificate != "":
 		return t.Get("end.untrusted.certificate." + info.Certificate)
@@ -236,8 +243,11 @@ func nextStep(e update.End, d Dialog, info EndInfo, t assets.Texts) string {
 	if missing := info.Needed - info.Free; e.Cause == update.DiskFull && info.Free >= 0 && missing > 0 && info.Volume != "" {
 		step = t.Get("end.diskfull.free", "missing", t.Size(missing), "volume", clean(info.Volume, maxLine))
 	}
+	if e.Cause == update.DiskFull && info.NoNames {
+		step = t.Get("end.diskfull.names.next")
+	}
 	if e.Cause == update.NoPermission && info.Remedy != "" {
-		step = t.Get("end.permission.remedy", "settings", clean(info.Remedy, maxLine))
+		step = t.Get("end.permission.remedy", "command", clean(info.Remedy, maxLine))
 	}
 	if d.Offers(update.Offline) {
 		step += " " + t.Get("next.offline")

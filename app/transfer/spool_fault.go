@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"collet/app/update"
 	"collet/platform"
@@ -32,25 +35,58 @@ func (e *SpaceError) Error() string {
 // Unwrap gives what the system said.
 func (e *SpaceError) Unwrap() error { return e.Err }
 
+// NoNames reports whether it is not bytes that are missing: the volume has no inodes left, or the user no quota.
+func (e *SpaceError) NoNames() bool { return e.Err != nil && e.Free >= max(e.Need, spareRoom) }
+
 // fault turns what the disk said about name into a *update.Fault, whose cause a person can do something about. need is how
 // many bytes are still to be written; below 0 is unknown. Faults and context errors pass unchanged; nil stays nil.
 func (s *Spool) fault(name string, need int64, err error) error {
 	var known *update.Fault
-	path := s.fs.Path(name)
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case platform.IsDiskFull(err):
-		space := &SpaceError{Volume: platform.VolumeOf(s.fs.Path(".")), Need: need, Free: -1, Err: err}
-		if free, freeErr := s.fs.Free(); freeErr == nil {
+		return diskFault(s.fs, s.folder, need, err)
+	default:
+		return diskFault(s.fs, name, need, err)
+	}
+}
+
+// diskFault is what the disk said about a file or a folder, as a cause that a person can do something about.
+func diskFault(fsys platform.FS, name string, need int64, err error) *update.Fault {
+	path := fsys.Path(name)
+	switch {
+	case platform.IsDiskFull(err):
+		space := &SpaceError{Volume: platform.VolumeOf(fsys.Path(".")), Need: need, Free: -1, Err: err}
+		if free, freeErr := fsys.Free(); freeErr == nil {
 			space.Free = int64(min(free, math.MaxInt64))
 		}
-		return &update.Fault{Cause: update.DiskFull, Subject: s.fs.Path(s.folder), Err: space}
+		return &update.Fault{Cause: update.DiskFull, Subject: path, Err: space}
 	case platform.MayBeLocked(err) && len(platform.Holders(path)) > 0:
 		return &update.Fault{Cause: update.LockedFile, Transient: true, Subject: path, Err: err}
 	case errors.Is(err, fs.ErrPermission), platform.IsReadOnly(err):
 		return &update.Fault{Cause: update.NoPermission, Subject: path, Err: err}
-	default:
-		return &update.Fault{Cause: update.DiskFault, Subject: path, Err: err}
 	}
+	if way := platform.InTheWay(fsys, name, err); way != "" {
+		return &update.Fault{Cause: update.DiskFault, Subject: way, Err: &platform.InTheWayError{Path: way, Err: err}}
+	}
+	return &update.Fault{Cause: update.DiskFault, Subject: path, Err: err}
+}
+
+// localName is the file that an error of the disk is about, relative to the folder; ok is false for errors of other kinds.
+func localName(fsys platform.FS, err error) (name string, ok bool) {
+	var one *fs.PathError
+	var two *os.LinkError
+	switch {
+	case errors.As(err, &one):
+		name = one.Path
+	case errors.As(err, &two):
+		name = two.New
+	default:
+		return "", false
+	}
+	if root := fsys.Path("."); filepath.IsAbs(name) {
+		name = strings.TrimPrefix(strings.TrimPrefix(name, root), string(filepath.Separator))
+	}
+	return filepath.ToSlash(name), true
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -142,6 +143,9 @@ func (s *Source) fault(err error) error {
 		return &update.Fault{Cause: update.Untrusted, Subject: lie.Document, Err: err}
 	}
 	cause, transient := blame(err)
+	if name, local := localName(s.o.FS, err); local && cause == update.DiskFault {
+		return diskFault(s.o.FS, name, -1, err)
+	}
 	if cause == update.Interrupted && !s.met {
 		cause = update.Unreachable
 	}
@@ -160,6 +164,7 @@ func blame(err error) (cause update.Cause, transient bool) {
 	var damage *chunk.DamageError
 	var patch *chunk.PatchError
 	var local *fs.PathError
+	var pair *os.LinkError
 	switch {
 	case errors.As(err, &net) && net.Kind == NetTLS && !errors.As(err, &wrong) && !errors.As(err, &missing):
 		return update.Untrusted, false
@@ -174,7 +179,7 @@ func blame(err error) (cause update.Cause, transient bool) {
 	case errors.As(err, &format), errors.As(err, &damage), errors.As(err, &patch), errors.Is(err, errContent), errors.Is(err, errNotInPatch),
 		errors.Is(err, errNoSource), errors.Is(err, errNoSources):
 		return update.ServerFault, false
-	case errors.As(err, &local):
+	case errors.As(err, &local), errors.As(err, &pair):
 		return update.DiskFault, false
 	default:
 		return update.Interrupted, true

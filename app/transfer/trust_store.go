@@ -13,7 +13,7 @@ import (
 )
 
 // trustStore keeps what was verified in a folder of the install, each file replaced atomically and synced. In a folder that
-// can't be written it keeps it for as long as the process lives: a game that can't be updated there can still be played,
+// can't be written, or on a full disk, it keeps it for as long as the process lives: a game that can't be updated there can still be played,
 // and the next process knows no less than this one did at its start.
 type trustStore struct {
 	fs     platform.FS
@@ -47,7 +47,7 @@ func (s *trustStore) Save(name string, data []byte) error {
 	if err == nil {
 		err = platform.WriteFile(s.fs, path.Join(s.folder, name), data)
 	}
-	if errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) {
+	if errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err) {
 		if !s.told {
 			s.log.Warn().Err(err).Msg("what was verified is remembered only while this program runs")
 		}
