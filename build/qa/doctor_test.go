@@ -331,6 +331,15 @@ func TestLogTail(t *testing.T) {
 	}
 }
 
+// TestTheNextStartOfAMixedSet is foretold.
+func TestTheNextStartOfAMixedSet(t *testing.T) {
+	d := &Diagnosis{Install: install.Inspection{Next: install.Rehearsed{Mixed: []string{"Resources/A.zip"}}}}
+	var out bytes.Buffer
+	if err := d.Story(&out); err != nil || !strings.Contains(out.String(), "because the set is no release") || !strings.Contains(out.String(), "asks the player") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
 // TestRoomThatIsNotKnownIsNotZero: some file systems don't count what they have.
 func TestRoomThatIsNotKnownIsNotZero(t *testing.T) {
 	for want, found := range map[string]install.Inspection{

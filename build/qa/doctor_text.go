@@ -240,7 +240,10 @@ func (d *Diagnosis) next() (lines []string) {
 		lines = append(lines, "has nothing to finish")
 	}
 	text := "then asks the server"
-	if next.Verify {
+	switch {
+	case len(next.Mixed) > 0:
+		text = "then verifies every file, because the set is no release, and asks the server; without one it asks the player before it starts"
+	case next.Verify:
 		text = "then verifies every file, because the last end was unclean, and asks the server"
 	}
 	if next.Set != d.Install.Set {
