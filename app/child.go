@@ -23,7 +23,7 @@ func runChild(ctx context.Context, f flags, stderr io.Writer) int {
 	if f.Role == probeRole {
 		return runProbe(f, out)
 	}
-	return supervise.Serve(ctx, in, out, func() (supervise.Module, error) { return load(f) }, platform.Halt)
+	return supervise.Serve(ctx, in, out, func() (supervise.Module, error) { return load(f) }, f.StopWithin, platform.Halt)
 }
 
 // load maps the module that the role asks for.

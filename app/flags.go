@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -55,13 +56,14 @@ type flags struct {
 	LogLevel string `group:"Other" default:"info" enum:"debug,info,warn,error" help:"How much the log file holds: ${enum}."`
 	Version  bool   `group:"Other" help:"Print the version and end."`
 
-	Role       string `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
-	Control    string `hidden:""`
-	Relaunched int    `hidden:"" help:"How many relaunches in a row led here."`
-	ShowCrash  string `hidden:"" help:"How the game ended in the process before this one."`
-	WentBack   bool   `hidden:"" help:"The process before this one put the last proven set back."`
-	KeepHost   bool   `hidden:"" help:"The process before this one tried a newer version of this program, which failed."`
-	Trial      string `hidden:"" help:"Where this program will lie if it works."`
+	Role       string        `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
+	Control    string        `hidden:""`
+	StopWithin time.Duration `hidden:"" help:"In a child's role: how long the game may take to end when the system tells it to."`
+	Relaunched int           `hidden:"" help:"How many relaunches in a row led here."`
+	ShowCrash  string        `hidden:"" help:"How the game ended in the process before this one."`
+	WentBack   bool          `hidden:"" help:"The process before this one put the last proven set back."`
+	KeepHost   bool          `hidden:"" help:"The process before this one tried a newer version of this program, which failed."`
+	Trial      string        `hidden:"" help:"Where this program will lie if it works."`
 
 	Args []string `arg:"" optional:"" help:"Arguments of the game, after --."`
 }

@@ -47,7 +47,7 @@ type againWord struct {
 const (
 	// upWait is how long a trial may take until it shows itself: a virus scanner may read the whole program first.
 	upWait = time.Minute
-	// trialGrace is how long a trial may take to end when it is asked to.
+	// trialGrace is how long a trial may take to end when it is asked to, beside the time that its game has.
 	trialGrace = 10 * time.Second
 	// maxWord is the longest line in bytes; the longest command line of Windows is 32 KiB.
 	maxWord = 256 << 10
@@ -220,7 +220,7 @@ func (h *host) watchTrial(ctx context.Context, c platform.Command, wait time.Dur
 				p.Kill()
 			}
 		case <-asked:
-			asked, e.asked, grace = nil, true, time.After(trialGrace)
+			asked, e.asked, grace = nil, true, time.After(trialGrace+h.stopWithin())
 			p.To.Close()
 		case <-grace:
 			p.Kill()

@@ -27,8 +27,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"syscall"
 
+	"collet/platform"
 	"collet/platform/text"
 )
 
@@ -56,11 +56,12 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		return exitUsage, nil
 	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := signal.NotifyContext(context.Background(), platform.EndSignals()...)
 	defer cancel()
 	if f.Role != "host" {
 		return runChild(ctx, f, stderr), nil
 	}
+	defer platform.OnSessionEnd(cancel)()
 	var trial *sponsored
 	if f.Trial != "" {
 		if trial, ctx, err = joinTrial(ctx, f.Control); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"collet/app/settings"
 	"collet/app/supervise"
 	"collet/app/update"
 	"collet/runtime/abi"
@@ -36,24 +37,29 @@ func (h *host) startRole(ctx context.Context, role, path string) (abi.Metadata, 
 
 // childArgs is the command line of a child.
 func (h *host) childArgs(role, path string) []string {
-	args := []string{"--role=" + role}
+	args := []string{"--role=" + role, "--stop-within=" + h.stopWithin().String()}
 	if path != "" {
 		args = append(args, "--ClientLibPath="+path)
 	}
 	return args
 }
 
-// dropChild ends the child, politely first where it has not run, and waits until it is gone.
+// dropChild ends the child and waits until it is gone. A game that runs may save first.
 func (h *host) dropChild() {
 	if h.child == nil {
 		return
 	}
-	if err := h.child.Leave(context.Background()); err != nil {
-		h.log.Debug().Err(err).Msg("child is killed")
-		h.child.Kill()
-	}
-	<-h.child.Done()
+	h.child.End(h.stopWithin())
 	h.child, h.running = nil, false
+}
+
+// stopWithin is how long a game that runs may take to end when this program is told to.
+func (h *host) stopWithin() time.Duration {
+	within, err := settings.ParseStopWithin(h.settings.Client.StopWithin)
+	if err != nil { // settings that were loaded are right
+		return settings.DefaultStopWithin
+	}
+	return within
 }
 
 // gameArgs is what the game gets: the host's name in the install folder, what is known of its package, the link that opened it,
@@ -101,7 +107,7 @@ type gameEnd struct {
 }
 
 // watch supervises a running game until it ends. A module that is ready, or runs for long, or ends cleanly has proven
-// itself. When ctx ends the game is ended too.
+// itself. When ctx ends the game is asked to end, and ended when it takes too long.
 func (h *host) watch(ctx context.Context) gameEnd {
 	ready := h.child.Ready()
 	proof := time.NewTimer(supervise.ProvenAfter - time.Since(h.began))
@@ -116,11 +122,28 @@ func (h *host) watch(ctx context.Context) gameEnd {
 		case <-h.child.Done():
 			return h.gameOver(ctx)
 		case <-ctx.Done():
-			h.dropChild()
-			h.judge(ctx, supervise.Killed, "")
-			return gameEnd{end: ended{outcome: update.Cancelled}}
+			return h.stopGame(ctx)
 		}
 	}
+}
+
+// stopGame ends a game because this program is told to end. One that shuts down in order has proven itself; whatever else becomes
+// of it says nothing about its build.
+func (h *host) stopGame(ctx context.Context) gameEnd {
+	child := h.child
+	h.log.Info().Stringer("within", h.stopWithin()).Msg("told to end; the game is asked to end")
+	h.dropChild()
+	exit := child.Exit()
+	kind := supervise.Classify(exit, exit.Ready, exit.Ran)
+	if kind != supervise.CleanShutdown {
+		kind = supervise.Killed
+	}
+	h.log.Info().Stringer("end", kind).Str("exit", exit.String()).Dur("ran", exit.Ran).Msg("game ended")
+	h.judge(ctx, kind, exit.String())
+	if kind == supervise.CleanShutdown {
+		h.confirm()
+	}
+	return gameEnd{end: ended{outcome: update.Cancelled}}
 }
 
 // gameOver turns the child's exit into what to do next.

@@ -73,7 +73,7 @@ func TestScripts(t *testing.T) {
 	maps.Copy(commands, remoteCommands())
 	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){
 		"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": wire,
-		"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone,
+		"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone, "signal": signalCommand,
 		"reader": reader, "readonly": readOnlyCommand,
 	})
 	testscript.Run(t, testscript.Params{
@@ -269,6 +269,26 @@ func waitGone(ts *testscript.TestScript, _ bool, args []string) {
 	pid, err := strconv.Atoi(found[len(found)-1][1])
 	check(ts, err)
 	wait(ts, fmt.Sprintf("process %d lives on", pid), func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+}
+
+var hostStarted = regexp.MustCompile(`"pid":(\d+).*"message":"collet-client starts"`)
+
+// signalCommand signals the last host or child, or both, as a session does, that a log tells of: signal LOG TERM|INT|HUP
+// host|child….
+func signalCommand(ts *testscript.TestScript, _ bool, args []string) {
+	sig, known := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}[args[1]]
+	if !known {
+		ts.Fatalf("signal: unknown signal %q", args[1])
+	}
+	for _, whom := range args[2:] {
+		found := map[string]*regexp.Regexp{"host": hostStarted, "child": childStarted}[whom].FindAllStringSubmatch(ts.ReadFile(args[0]), -1)
+		if len(found) == 0 {
+			ts.Fatalf("signal: %s tells of no %s", args[0], whom)
+		}
+		pid, err := strconv.Atoi(found[len(found)-1][1])
+		check(ts, err)
+		check(ts, syscall.Kill(pid, sig))
+	}
 }
 
 // readers finds what a script holds by its work folder.

@@ -35,6 +35,7 @@ func (s Settings) faults(said map[string]*Error) (faults []error) {
 	refuse("Release.Bandwidth", errorOf(ParseRate(s.Release.Bandwidth)))
 	refuse("Release.Root", rootFault(s.Release.Root))
 	refuse("Client.OfflineAfter", errorOf(ParseOfflineAfter(s.Client.OfflineAfter, 0)))
+	refuse("Client.StopWithin", errorOf(ParseStopWithin(s.Client.StopWithin)))
 	s.Compatibility.faults(refuse)
 	return faults
 }
@@ -94,6 +95,18 @@ func ParseOfflineAfter(text string, fallback time.Duration) (time.Duration, erro
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
 		return 0, fmt.Errorf(`%q is no time; want something like "3s", or "never"`, text)
+	}
+	return d, nil
+}
+
+// ParseStopWithin reads how long a game may take to end. Empty is DefaultStopWithin.
+func ParseStopWithin(text string) (time.Duration, error) {
+	if text == "" {
+		return DefaultStopWithin, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > MaxStopWithin {
+		return 0, fmt.Errorf(`%q is no time up to %s; want something like "5s"`, text, MaxStopWithin)
 	}
 	return d, nil
 }

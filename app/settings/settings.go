@@ -33,6 +33,11 @@ const (
 	// MaxGame is how many settings of the game there may be: each becomes an argument.
 	MaxGame = 256
 
+	// DefaultStopWithin is how long a running game may take to end when the client is told to end, and MaxStopWithin the most that can be
+	// asked for: systems end a session themselves after that.
+	DefaultStopWithin = 5 * time.Second
+	MaxStopWithin     = time.Minute
+
 	// DefaultHost and DefaultPort are where a server is looked for (fonline reference, sections 2.11 and 2.1).
 	DefaultHost = "127.0.0.1"
 	DefaultPort = 4000
@@ -58,6 +63,8 @@ type Settings struct {
 
 		UserWritablePath string // where everything is written: empty: beside the host, "*": this user's data folder, or a folder
 		GameName         string // name of the folder in this user's data folder; default: the packaged name, else the host's
+
+		StopWithin string // how long a running game may take to end when this program is told to end, such as "5s", up to a minute; "0s" ends it at once
 
 		OfflineAfter string // how long to try to reach anybody before what is installed is played, such as "3s"; "never" asks the player
 	}

@@ -38,6 +38,8 @@ func TestParse(t *testing.T) {
 		{"urls", "[Release]\nUrls = [\"here\"]", "", "Lathe.toml:2: Release.Urls: want http://"},
 		{"bandwidth", "[Release]\nBandwidth = \"x\"", "", "Lathe.toml:2: Release.Bandwidth: "},
 		{"offline", "[Client]\nOfflineAfter = \"3\"", "", "Lathe.toml:2: Client.OfflineAfter: "},
+		{"stop", "[Client]\nStopWithin = \"2m\"", "", "Lathe.toml:2: Client.StopWithin: \"2m\" is no time up to 1m0s"},
+		{"stop at once", "[Client]\nStopWithin = \"0s\"", "127.0.0.1:4000", ""},
 		{"root", "Release.Root = '''{\n  \"signed\": {}\n}'''", "127.0.0.1:4000", ""},
 		{"root that is none", "Release.Root = 'root.json'", "", "Lathe.toml:1: Release.Root: it is no JSON"},
 		{"logic", "Compatibility.LogicVersion = -1", "", "Lathe.toml:1: Compatibility.LogicVersion: it is -1"},

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -221,6 +222,24 @@ func (c *Child) Stop() error {
 		c.log.Info().Msg("module is asked to end")
 	}
 	return nil
+}
+
+// End ends the child, whatever it is doing, and returns when it is gone. One that has not run leaves. A module that runs is asked
+// to stop, and is killed when grace is over; 0 is no grace.
+func (c *Child) End(grace time.Duration) {
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	if err := c.Leave(context.Background()); !errors.As(err, new(*OrderError)) {
+		return // it is gone
+	}
+	_ = c.Stop() // one that can't be asked any more is ending
+	select {
+	case <-c.done:
+	case <-late.C:
+		c.log.Warn().Stringer("grace", grace).Msg("the module did not end in time and is killed")
+		c.proc.Kill()
+		<-c.done
+	}
 }
 
 // Kill ends the child at once, with what it started as far as that can be found. It does not wait; Done follows.

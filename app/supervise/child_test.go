@@ -311,6 +311,37 @@ func TestStopAsksTheModuleToEnd(t *testing.T) {
 	}
 }
 
+// TestEndLetsAModuleSave: a module that asks ends by itself, one that hangs is killed when its time is over, and one that never ran
+// leaves.
+func TestEndLetsAModuleSave(t *testing.T) {
+	for name, want := range map[string]struct {
+		run   bool
+		grace time.Duration
+		end   supervise.End
+	}{
+		"patient": {true, patience, supervise.CleanShutdown}, "hang": {true, time.Millisecond, supervise.Killed}, "polite": {false, patience, supervise.Left},
+	} {
+		c := start(t, supervise.Options{}, name)
+		load(t, c)
+		if want.run {
+			if err := c.Run(nil); err != nil {
+				t.Fatal(err)
+			}
+			<-c.Ready()
+		}
+		c.End(want.grace)
+		select {
+		case <-c.Done():
+		default:
+			t.Errorf("%s: End returned before the end", name)
+		}
+		if e := exit(t, c); supervise.Classify(e, e.Ready, e.Ran) != want.end {
+			t.Errorf("%s: got %s", name, e)
+		}
+		c.End(0)
+	}
+}
+
 func TestContextEndsTheChild(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c, err := supervise.Start(ctx, supervise.Options{Exe: self(t), Args: []string{"hang"}})

@@ -26,6 +26,9 @@
 //	   └──────────────── load-failed ────────────────────────────▲         ▲
 //	any ── the process ends · Kill · Leave · context · broken rule · time is over ──┘      ended is final
 //
+// A module that runs is not killed at once where it can be asked (Child.End): a game may have something to save. The child asks it
+// by itself when the system tells its process to end.
+//
 // A child is never waited for without limit while it should be doing something: loading, ending after its result, ending
 // after its control pipe broke and leaving all have a time after which it is killed. Only running has none. A module that
 // closes handles which it does not own, the control pipe among them, is stopped closeGrace later and counts as crashed.

@@ -45,7 +45,7 @@ func child(control, role string, args []string) int {
 	if !known {
 		return 99
 	}
-	return supervise.Serve(context.Background(), in, out, func() (supervise.Module, error) { return module(args) }, platform.Halt)
+	return supervise.Serve(context.Background(), in, out, func() (supervise.Module, error) { return module(args) }, 0, platform.Halt)
 }
 
 // fake is a module in Go.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"collet/runtime/abi"
 )
@@ -43,24 +44,38 @@ func (e *LoadError) Error() string { return e.Stage + ": " + e.Text }
 // module's methods are called on the calling goroutine: main locks it to the main thread first. A *LoadError among what
 // load returned keeps its stage.
 //
-// If the host dies, breaks the protocol, or ctx ends while the calling goroutine is inside load or the module, which
-// nothing can interrupt, Serve calls terminate once, from another goroutine, with the exit code. It should end the
-// process at once and not return (platform.Halt); if it returns, Serve waits for the module.
+// When ctx ends, a module that runs is asked to stop, as the host asks it, and has grace to return: a session that ends tells all
+// of its processes, this one too.
+//
+// If the host dies, breaks the protocol, or ctx ends (and grace is over) while the calling goroutine is inside load or the
+// module, which nothing can interrupt, Serve calls terminate once, from another goroutine, with the exit code. It should end
+// the process at once and not return (platform.Halt); if it returns, Serve waits for the module.
 //
 // The Services that the module gets may be called from any thread. After Run has returned they do nothing.
-func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, load func() (Module, error), terminate func(code int)) int {
+func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, load func() (Module, error), grace time.Duration, terminate func(code int)) int {
 	s := &server{
 		out: out, terminate: terminate,
 		orders: make(chan message, maxOrders), lost: make(chan struct{}),
 	}
+	over := make(chan struct{})
 	var reader sync.WaitGroup
 	reader.Go(func() { s.read(in) })
 	cancelled := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(cancelled)
+		if s.askToStop() {
+			late := time.NewTimer(grace)
+			defer late.Stop()
+			select {
+			case <-over:
+				return
+			case <-late.C:
+			}
+		}
 		s.abandon(ExitCancelled)
 	})
 	code := s.serve(load)
+	close(over)
 	if !stop() {
 		<-cancelled
 	}
@@ -265,6 +280,16 @@ func (s *server) inOrder(m message, said int) bool {
 		return m.Stop != nil && s.ran
 	}
 	return false
+}
+
+// askToStop asks a module that runs, or is about to, to end. It reports whether there is one.
+func (s *server) askToStop() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ran {
+		s.stop.Store(true)
+	}
+	return s.ran
 }
 
 // await waits for what the host says next. alive is false if it will say nothing more; then code is set.

@@ -22,6 +22,7 @@ const (
 	sayRun   = `{"run":{"args":["a"]}}` + "\n"
 	sayLeave = `{"leave":{}}` + "\n"
 	sayStop  = `{"stop":{}}` + "\n"
+	grace    = 5 * time.Second // of a module that runs when the context ends
 	metaLine = `{"metadata":{"abi":3,"name":"fake","build":"b1","compatibility":"C-1"}}`
 	doneLine = `{"result":{"kind":0,"success":true}}`
 )
@@ -86,7 +87,7 @@ func serve(t *testing.T, load func(*served) error, run func(*served, abi.Service
 				}
 			}
 			return module, nil
-		}, func(code int) {
+		}, grace, func(code int) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.terminated = append(s.terminated, code)
@@ -143,6 +144,10 @@ func TestServe(t *testing.T) {
 			steps: "load run[a]", code: supervise.ExitHostGone, terminated: supervise.ExitHostGone},
 		{name: "cancelled before hello", host: []string{cancel}, code: supervise.ExitCancelled},
 		{name: "cancelled while waiting", host: []string{sayHello, cancel}, says: []string{metaLine},
+			steps: "load", code: supervise.ExitCancelled},
+		{name: "cancelled while running, and it ends", run: untilStopped, host: []string{sayHello, sayRun, cancel},
+			says: []string{metaLine, doneLine}, steps: "load run[a] close", code: supervise.ExitServed},
+		{name: "cancelled before it runs", host: []string{sayHello, cancel, sayRun}, says: []string{metaLine},
 			steps: "load", code: supervise.ExitCancelled},
 		{name: "cancelled while running", run: hangRun, host: []string{sayHello, sayRun, cancel}, says: []string{metaLine},
 			steps: "load run[a]", code: supervise.ExitCancelled, terminated: supervise.ExitCancelled},
@@ -250,7 +255,7 @@ func TestServeWithoutAListener(t *testing.T) {
 		child, out := io.Pipe()
 		child.Close()
 		code := make(chan int)
-		go func() { code <- supervise.Serve(t.Context(), in, out, module, func(int) {}) }()
+		go func() { code <- supervise.Serve(t.Context(), in, out, module, grace, func(int) {}) }()
 		io.WriteString(host, sayHello)
 		if got := <-code; got != supervise.ExitHostGone {
 			t.Errorf("code %d", got)

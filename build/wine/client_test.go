@@ -213,6 +213,24 @@ func longPath(p player, server string) {
 	g.wantLog(1, "set confirmed")
 }
 
+// TestSessionEnds: the end of a session, and a program that asks the client's windows to close, let the game end first.
+func TestSessionEnds(t *testing.T) {
+	p := newPlayer(t, wine.Options{Screen: image.Pt(1100, 760)})
+	for name, ask := range map[string][]string{
+		"session":  {"wineboot.exe", "--end-session"},
+		"taskkill": {"taskkill.exe", "/IM", "Lathe.exe"},
+	} {
+		g := p.install(`C:\Games\` + name)
+		cmd := g.start("--headless", "--run", "--offline", "--", "--frames", "1000000")
+		g.waitLog("runtime ready")
+		said, err := p.Run(t.Context(), ask[0], ask[1:]...)
+		t.Logf("%s: %v\n%s", name, err, said)
+		cmd.Wait()
+		g.waitLog("module is asked to end")
+		g.waitLog(`"end":"clean shutdown"`)
+	}
+}
+
 // ends: exit codes arrive.
 func ends(p player, _ string) {
 	g := p.install(`C:\Games\Ends`)
