@@ -86,15 +86,23 @@ Exit codes: 0 played or current, or BinariesStaged: a new module waits for the n
 const exitUsage = 2
 
 // stop is how a parsed command line that needs no work ends, --help above all.
-type stop struct{ code int }
+type stop struct {
+	code int
+	why  error // what was wrong with the command line; nil if nothing was
+}
 
-func (s stop) Error() string { return fmt.Sprintf("stop with code %d", s.code) }
+func (s stop) Error() string {
+	if s.why != nil {
+		return s.why.Error()
+	}
+	return fmt.Sprintf("stop with code %d", s.code)
+}
 
 // parseFlags reads the command line. A stop error carries the exit code of --help, --version or a usage error, whose
 // text has been written.
 func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
 	parser, err := kong.New(&f, kong.Name("collet-client"), kong.Description(fmt.Sprintf(description, strings.Join(settings.Names(), ", "))), kong.UsageOnError(),
-		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(stop{code}) }),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(stop{code: code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{{Key: "Update", Title: "Update:"}, {Key: "Runtime", Title: "Runtime:"},
 			{Key: "Device", Title: "Device of a remote launcher:"}, {Key: "Headless", Title: "Headless:"}, {Key: "Protocol", Title: "Protocol:"}, {Key: "Other", Title: "Other:"}}))
@@ -114,12 +122,11 @@ func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
 		err = f.check()
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "collet-client: %v\nRun it with --help to see what it takes.\n", err)
-		return f, stop{exitUsage}
+		return f, stop{exitUsage, fmt.Errorf("%w\nRun it with --help to see what it takes.", err)}
 	}
 	if f.Version {
 		fmt.Fprintf(stdout, "collet-client %s\n", collet.Version())
-		return f, stop{0}
+		return f, stop{}
 	}
 	return f, nil
 }

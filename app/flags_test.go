@@ -47,8 +47,8 @@ func TestParseFlags(t *testing.T) {
 			if !errors.As(err, &ended) || ended.code != test.code {
 				t.Errorf("ended with %v, want code %d", err, test.code)
 			}
-			if !strings.Contains(out.String(), test.says) {
-				t.Errorf("says %q, want %q in it", &out, test.says)
+			if said := out.String() + ended.Error(); !strings.Contains(said, test.says) {
+				t.Errorf("says %q, want %q in it", said, test.says)
 			}
 		})
 	}

@@ -208,7 +208,7 @@ func (p *paper) Toast(_ context.Context, t splash.Toast) bool {
 }
 
 // Ask implements front.
-func (p *paper) Ask(context.Context, ended) update.Action { return update.Quit }
+func (p *paper) Ask(_ context.Context, e ended) update.Action { return p.host.answer(e) }
 
 // finish prints how it ended.
 func (p *paper) finish(e ended) int {
@@ -273,6 +273,11 @@ func (h *host) headless(ctx context.Context, args []string, out, err io.Writer) 
 // unseen is headless up to where this program makes room for a newer one.
 func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
 	p := &paper{out: out, err: err, json: h.flags.JSON, host: h}
+	finish := func(e ended) int {
+		code := p.finish(e)
+		h.tellEnd(ctx, e)
+		return code
+	}
 	p.Note(h.texts.Get("headless.start", "host", h.places(), "target", string(h.target), "path", h.folder))
 	if !h.roots.portable() {
 		p.Note(h.texts.Get("headless.data", "path", h.roots.data))
@@ -282,7 +287,7 @@ func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
 		if h.renewal.due != "" {
 			return 0
 		}
-		return p.finish(e)
+		return finish(e)
 	}
 	for reloads := 0; ; reloads++ {
 		e := h.start(ctx, p)
@@ -290,20 +295,20 @@ func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
 		case h.renewal.due != "":
 			return 0
 		case !h.running:
-			return p.finish(e)
+			return finish(e)
 		}
 		if time.Since(h.began) > reloadWindow {
 			reloads = 0
 		}
 		game := h.watch(ctx)
 		if !game.reload {
-			return p.finish(game.end)
+			return finish(game.end)
 		}
 		if reloads == maxReloads {
-			return p.finish(runtimeFailed(errReloads.Error()))
+			return finish(runtimeFailed(errReloads.Error()))
 		}
 		if e, ok := h.reload(ctx, game.path); !ok {
-			return p.finish(e)
+			return finish(e)
 		}
 	}
 }

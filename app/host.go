@@ -66,6 +66,7 @@ type host struct {
 	raise   atomic.Pointer[func() bool]
 	meta    abi.Metadata // of the last child
 	asks    bool         // there is somebody to ask
+	blind   bool         // no window could be opened: windowless
 	agreed  bool         // who agreed to an update that the account calls for
 	loaded  bool         // this attempt had a module or the built-in client ready to run
 
@@ -74,42 +75,51 @@ type host struct {
 	last atomic.Pointer[ended] // how the last attempt ended; the window reads it for the report
 }
 
-// newHost finds out who and where we are. Its errors are for the terminal: there is no window yet.
+// newHost finds out who and where we are. There is no window yet: its errors are for refuse, with the host as far as it is known, which
+// is never nil.
 func newHost(f flags) (*host, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program's own file: %w", err)
+	h := &host{flags: f, verify: f.Verify, offline: f.Offline, log: zerolog.Nop(), texts: assets.TextsFor(cmp.Or(f.Lang, splash.SystemLocale()))}
+	return h, h.find(f)
+}
+
+func (h *host) find(f flags) (err error) {
+	if h.exe, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program's own file: %w", err)
 	}
-	h := &host{flags: f, exe: exe, verify: f.Verify, offline: f.Offline}
 	h.target = netproto.Target(cmp.Or(f.Target, string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH))))
 	h.base = cmp.Or(f.RuntimeName, netproto.RuntimeBase(h.ownFile()))
 	if h.folder, err = filepath.Abs(cmp.Or(f.Dir, installFolder(runtime.GOOS, h.ownFile()))); err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.MkdirAll(h.folder, 0o755); err != nil {
-		return nil, fmt.Errorf("make the install folder: %w", err)
+		return fmt.Errorf("make the install folder: %w", err)
 	}
 	if h.packed, err = readPacked(); err != nil {
-		return nil, err
+		return err
 	}
 	if h.settings, err = h.packed.settings(filepath.Join(h.folder, h.base+".toml")); err != nil {
-		return nil, err
+		return err
 	}
-	h.roots = findRoots(rootsQuery{
-		goos: runtime.GOOS, install: h.folder, packs: h.settings.Baking.ClientResources, marked: isMarked(h.folder),
-		asked: cmp.Or(f.UserWritablePath, h.settings.Client.UserWritablePath),
-		game:  cmp.Or(h.settings.Client.GameName, h.packed.Name, h.base), folder: func() (string, error) { return platform.DataFolder(os.Getenv) },
-	})
+	h.roots = h.findRoots()
 	h.server = cmp.Or(f.Server, h.settings.Server())
 	locale := cmp.Or(f.Lang, h.settings.Client.Language, splash.SystemLocale())
 	h.texts, h.locale = assets.TextsFor(locale), languageTag(locale)
 	h.startLog()
 	h.route = newRoute(h.server, f, h.settings, h.folder, os.Getenv, h.log)
 	if h.signed, err = newSigned(f, h.settings, h.folder, os.Getenv); err != nil {
-		return h, err
+		return err
 	}
 	h.valve.SetCap(h.signed.bandwidth)
-	return h, nil
+	return nil
+}
+
+// findRoots finds the folders, as far as the settings are known.
+func (h *host) findRoots() roots {
+	return findRoots(rootsQuery{
+		goos: runtime.GOOS, install: h.folder, packs: h.settings.Baking.ClientResources, marked: isMarked(h.folder),
+		asked: cmp.Or(h.flags.UserWritablePath, h.settings.Client.UserWritablePath),
+		game:  cmp.Or(h.settings.Client.GameName, h.packed.Name, h.base), folder: func() (string, error) { return platform.DataFolder(os.Getenv) },
+	})
 }
 
 // startLog opens the log and says who starts.

@@ -49,15 +49,18 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
 	stdout, stderr = text.NewWriter(stdout), text.NewWriter(stderr)
 	f, err := parseFlags(args, stdout, stderr)
 	var ended stop
-	if errors.As(err, &ended) {
+	if errors.As(err, &ended) && ended.why == nil {
 		return ended.code, nil
 	}
-	if err != nil {
+	if err != nil && isUnattended(args) {
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		return exitUsage, nil
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), platform.EndSignals()...)
 	defer cancel()
+	if err != nil {
+		return refuseUsage(ctx, err, stderr), nil
+	}
 	if f.Role != "host" {
 		return runChild(ctx, f, stderr), nil
 	}
@@ -81,19 +84,18 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *relaunch) {
 func runHost(ctx context.Context, f flags, args []string, trial *sponsored, stdout, stderr io.Writer) (code int, again *relaunch) {
 	defer startFast()()
 	h, err := newHost(f)
-	if err != nil {
-		fmt.Fprintf(stderr, "collet-client: %v\n", err)
-		return exitUsage, nil
-	}
-	if err := h.logs.fault(); err != nil {
-		fmt.Fprintf(stderr, "collet-client: the log %s can't be written: %v\nThe game starts without it, and the log goes on once it can be.\n", h.logs.path(), err)
-	}
-	h.renewal.sponsored = trial
 	defer func() {
 		if err := h.close(); err != nil {
 			fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		}
 	}()
+	if err != nil {
+		return h.refuse(ctx, err, stderr), nil
+	}
+	if err := h.logs.fault(); err != nil {
+		fmt.Fprintf(stderr, "collet-client: the log %s can't be written: %v\nThe game starts without it, and the log goes on once it can be.\n", h.logs.path(), err)
+	}
+	h.renewal.sponsored = trial
 	if f.RemoteLauncher != "" {
 		return h.remote(ctx, stdout, stderr), nil
 	}

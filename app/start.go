@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/app/install"
+	"collet/app/splash"
 	"collet/app/update"
 	"collet/netproto"
 	"collet/platform"
@@ -82,6 +83,9 @@ func (h *host) bringUp(ctx context.Context, f front) ended {
 		h.dropChild()
 	}
 	h.last.Store(&e)
+	if e.outcome == update.Cancelled && errors.Is(context.Cause(ctx), splash.ErrNoWindow) {
+		return e // it goes on in another way, and windowed says so
+	}
 	h.log.Info().Stringer("outcome", e.outcome).Str("detail", e.detail).AnErr("fault", asError(e.fault)).Msg("start ended")
 	return e
 }

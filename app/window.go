@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -74,9 +75,11 @@ func (h *host) windowed(ctx context.Context, args []string, stderr io.Writer) (c
 		defer h.raise.Store(nil)
 		e = h.begin(joined, &window{v, h})
 	})
-	if err != nil {
-		fmt.Fprintf(stderr, "collet-client: open a window: %v\nStart it with --headless to update without one.\n", err)
-		return exitUsage, nil
+	switch {
+	case errors.Is(err, splash.ErrNoDisplay):
+		return h.refuse(ctx, fmt.Errorf("%w; start it with --headless to update without a window", err), stderr), nil
+	case err != nil && !h.running && h.renewal.due == "":
+		return h.windowless(ctx, args, err, stderr)
 	}
 	if h.renewal.due != "" {
 		code, again, retry := h.sponsor(ctx, args)

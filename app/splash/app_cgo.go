@@ -17,7 +17,10 @@ import (
 // and the identity come from the root package; Fyne would otherwise look for a FyneApp.toml beside the program.
 func newApp() (fyne.App, error) {
 	if !hasDisplay(runtime.GOOS, os.Getenv) {
-		return nil, fmt.Errorf("%w: neither DISPLAY nor WAYLAND_DISPLAY is set", ErrNoWindow)
+		return nil, fmt.Errorf("%w: neither DISPLAY nor WAYLAND_DISPLAY is set", ErrNoDisplay)
+	}
+	if err := checkSeat(runtime.GOOS, os.Getenv); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoWindow, err)
 	}
 	d := collet.App()
 	app.SetMetadata(fyne.AppMetadata{

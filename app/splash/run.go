@@ -28,6 +28,9 @@ func init() { lasting.Read() }
 // without a window. What can be done without one still can.
 var ErrNoWindow = errors.New("no window can be opened here")
 
+// ErrNoDisplay is ErrNoWindow where there is no display at all: no window of any program can be opened, the game's neither.
+var ErrNoDisplay = fmt.Errorf("%w: there is no display", ErrNoWindow)
+
 // Options is what the window needs to know. The zero value is a window in English that has nothing to report.
 type Options struct {
 	Title   string                     // name of the game; empty: the product's name
@@ -56,8 +59,8 @@ type Valve interface {
 // returns when work has returned and the window is gone. ctx ends when the player cancels an update or the system tells
 // the program to end; work should return soon after, and the window says so until it does.
 //
-// Where no window can be opened, work's ctx is ended, work is waited for, and the error is ErrNoWindow with the reason;
-// work may then be done again in another way. There are no other errors.
+// Where no window can be opened, work's ctx is ended, with the error for its cause, work is waited for, and the error is ErrNoWindow
+// with the reason; work may then be done again in another way. There are no other errors.
 func Run(opt Options, work func(ctx context.Context, v *View)) error {
 	return run(opt, work, newApp)
 }
@@ -65,7 +68,8 @@ func Run(opt Options, work func(ctx context.Context, v *View)) error {
 // run is Run with a way to make the application.
 func run(opt Options, work func(context.Context, *View), create func() (fyne.App, error)) error {
 	opt = opt.complete()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancelFor := context.WithCancelCause(context.Background())
+	cancel := func() { cancelFor(nil) }
 	defer cancel()
 	v, done, ended := newView(opt.Texts), make(chan struct{}), func(*screen) {}
 	application, err := create()
@@ -84,7 +88,7 @@ func run(opt Options, work func(context.Context, *View), create func() (fyne.App
 		loop(application)
 	}
 	close(v.gone)
-	cancel()
+	cancelFor(err)
 	<-done
 	return err
 }

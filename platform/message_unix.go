@@ -1,0 +1,70 @@
+//go:build unix
+
+package platform
+
+import (
+	"context"
+	"html"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// messageShown is how long a message that failed must have been there to count as shown: no person closes one sooner, and a program that can't
+// reach the display says so at once. Programs end with 1 where the message was closed in another way than by its button, too.
+const messageShown = time.Second
+
+// showMessage tries the programs that may be there, one after the other, until one has shown the message.
+func showMessage(ctx context.Context, title, text string) error {
+	for _, p := range messagePrograms(runtime.GOOS, os.Getenv, title, text) {
+		path, err := exec.LookPath(p.name)
+		if err != nil {
+			continue
+		}
+		cmd := exec.CommandContext(ctx, path, p.args...)
+		cmd.Stdin = strings.NewReader(p.input)
+		began := time.Now()
+		if err = cmd.Run(); err == nil || time.Since(began) >= messageShown {
+			return ctx.Err()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return ErrNoMessage
+}
+
+// messageProgram is one way to show a message.
+type messageProgram struct {
+	name  string
+	args  []string
+	input string
+}
+
+// messagePrograms are the ways to show a message, the best for this desktop first. The text is never read as markup, a script or a
+// switch.
+func messagePrograms(goos string, getenv func(string) string, title, text string) []messageProgram {
+	if goos == "darwin" {
+		return []messageProgram{{name: "/usr/bin/osascript", args: []string{
+			"-e", "on run argv",
+			"-e", "activate",
+			"-e", `display dialog (item 2 of argv) with title (item 1 of argv) buttons {"OK"} default button 1 with icon stop`,
+			"-e", "end run", title, text,
+		}}}
+	}
+	if getenv("DISPLAY") == "" && getenv("WAYLAND_DISPLAY") == "" {
+		return nil
+	}
+	rich := "<qt>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br/>") + "</qt>" // kdialog guesses what is markup
+	programs := []messageProgram{
+		{name: "zenity", args: []string{"--error", "--no-markup", "--title=" + title, "--text=" + text}},
+		{name: "kdialog", args: []string{"--title=" + title, "--error=" + rich}},
+		{name: "xmessage", input: text + "\n", args: []string{"-center", "-xrm", "*international: true", "-title", title, "-file", "-"}},
+	}
+	if strings.Contains(strings.ToUpper(getenv("XDG_CURRENT_DESKTOP")), "KDE") {
+		programs[0], programs[1] = programs[1], programs[0]
+	}
+	return programs
+}
