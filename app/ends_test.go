@@ -185,3 +185,44 @@ func TestReportOfDifferences(t *testing.T) {
 		t.Errorf("report:\n%s", report)
 	}
 }
+
+// TestPlayingWhatIsInstalled: an attempt that the player cuts short is followed by one without a server, and nothing else is.
+func TestPlayingWhatIsInstalled(t *testing.T) {
+	h := &host{log: zerolog.Nop()}
+	h.playInstalled() // no attempt is under way
+	waits := func(ctx context.Context) ended { <-ctx.Done(); return ended{outcome: update.Cancelled} }
+	if _, cut := h.try(t.Context(), func(ctx context.Context) ended { h.playInstalled(); return waits(ctx) }); !cut {
+		t.Error("the attempt was not cut short")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, cut := h.try(ctx, func(ctx context.Context) ended { h.playInstalled(); cancel(); return waits(ctx) }); cut {
+		t.Error("a client that is told to end goes on")
+	}
+	if e, cut := h.try(t.Context(), func(context.Context) ended { return ended{outcome: update.Maintenance} }); cut || e.outcome != update.Maintenance {
+		t.Errorf("an attempt of its own end: %t, %s", cut, e.outcome)
+	}
+	h.running = true
+	if _, cut := h.try(t.Context(), func(context.Context) ended { h.playInstalled(); return ended{} }); cut {
+		t.Error("a game that runs already is started once more")
+	}
+}
+
+// TestEveryDialogAboutAServerOffersToPlay: whatever a server says, what is installed can be played.
+func TestEveryDialogAboutAServerOffersToPlay(t *testing.T) {
+	h := &host{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"}
+	for _, end := range update.Ends() {
+		e := ended{outcome: end.Outcome, playable: true}
+		if end.Cause != update.NoCause {
+			e.fault = &update.Fault{Cause: end.Cause, Err: context.DeadlineExceeded}
+		}
+		d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
+		game := e.outcome == update.RuntimeFailed || e.outcome == update.AlreadyRunning
+		if want := end.Shown() && !game; d.Offers(update.Offline) != want {
+			t.Errorf("%s %s: offers to play what is installed: %t", end.Outcome, end.Cause, !want)
+		}
+		h.blind = true
+		if want := map[bool]update.Action{true: update.Offline, false: update.Quit}[end.Shown() && !game && e.outcome != update.SetIncomplete]; h.answer(e) != want {
+			t.Errorf("%s %s: without a window the answer is %s", end.Outcome, end.Cause, h.answer(e))
+		}
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"collet/app/splash"
 	"collet/app/transfer"
@@ -34,10 +35,38 @@ type front interface {
 // It returns with the game running, or with the end that the person accepted.
 func (h *host) start(ctx context.Context, f front) ended {
 	for {
-		e := h.bringUp(ctx, f)
+		e, cut := h.try(ctx, func(ctx context.Context) ended { return h.bringUp(ctx, f) })
+		if cut {
+			h.offline, h.agreed, h.anyway = true, false, false
+			continue
+		}
 		if h.running || !e.end().Shown() || !h.decide(ctx, f, e) {
 			return e
 		}
+	}
+}
+
+// errPlayInstalled is why an attempt ends whose player would rather play what is installed.
+var errPlayInstalled = errors.New("the player plays what is installed")
+
+// try is one attempt. It reports whether the player cut it short to play what is installed.
+func (h *host) try(ctx context.Context, bringUp func(context.Context) ended) (e ended, cut bool) {
+	attempt, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	h.attempt.Store(&end)
+	e = bringUp(attempt)
+	h.attempt.Store(nil)
+	cut = !h.running && ctx.Err() == nil && errors.Is(context.Cause(attempt), errPlayInstalled)
+	if cut {
+		h.log.Info().Msg("the player would rather play what is installed")
+	}
+	return e, cut
+}
+
+// playInstalled ends the attempt under way for one that asks no server. It may be called from any goroutine.
+func (h *host) playInstalled() {
+	if end := h.attempt.Load(); end != nil {
+		(*end)(errPlayInstalled)
 	}
 }
 

@@ -98,10 +98,11 @@ func (h *host) tellEnd(ctx context.Context, e ended) {
 	h.tell(ctx, paragraphs...)
 }
 
-// answer is that for a person who can't be asked: what is installed is played where a dialog would offer that.
+// answer is that for a person who can't be asked: what is installed is played where a dialog would offer that. A set that is known not
+// to be whole is for the person alone to decide about.
 func (h *host) answer(e ended) update.Action {
 	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
-	if h.blind && d.Offers(update.Offline) {
+	if h.blind && e.outcome != update.SetIncomplete && d.Offers(update.Offline) {
 		return update.Offline
 	}
 	return update.Quit

@@ -100,6 +100,7 @@ func asError(f *update.Fault) error {
 
 func (h *host) rounds(ctx context.Context, f front) ended {
 	h.loaded = false
+	h.canPlay.Store(false)
 	h.comeBack()
 	h.noteRoots(f)
 	h.warmUp(ctx)
@@ -141,6 +142,7 @@ func (h *host) round(ctx context.Context, f front) ended {
 			return h.noModule(err)
 		}
 		h.loaded = !bare
+		h.canPlay.Store(h.loaded && h.hasPacks())
 		if h.offline {
 			f.Note(h.texts.Get("note.offline"))
 			return h.runWhole(ctx)

@@ -107,7 +107,7 @@ func (h *host) adoptWindowLog() {
 
 func (h *host) splashOptions() splash.Options {
 	return splash.Options{Title: h.title(), Texts: h.texts, LogTail: h.logTail, Report: h.report, Valve: &h.valve, Cap: h.signed.bandwidth,
-		Picture: h.picture, Icon: h.icon}
+		Picture: h.picture, Icon: h.icon, Installed: h.canPlay.Load, Play: h.playInstalled}
 }
 
 // begin shows a crash of the process before this one first, and then starts as usual.

@@ -15,7 +15,7 @@
 // work has returned and the window is gone. Everything that the player sees happens in this one window; a dialog and the
 // log are other contents of it, never a second window that could open behind it.
 //
-//	progress ⇄ dialog ⇄ reading (log or report)      Escape: cancel · last button · back
+//	question ⇄ progress ⇄ dialog ⇄ reading (log or report)      Escape: go on · ask · last button · back
 //
 // # Threads
 //

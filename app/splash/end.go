@@ -70,13 +70,16 @@ type Dialog struct {
 // last button is always there and ends it all, which is what Escape does.
 func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
 	if e.Outcome == update.UpdaterOutdated && info.ServerOlder {
-		e.Key, e.Actions = update.EndOf(update.ClientTooNew, update.NoCause).Key, []update.Action{update.Retry, update.Details, update.Quit}
+		e.Key, e.Actions = update.EndOf(update.ClientTooNew, update.NoCause).Key, update.EndOf(update.ClientTooNew, update.NoCause).Actions
 	}
 	if e.Cause == update.DiskFault && info.InTheWay {
 		e.Key = "end.way"
 	}
 	d := Dialog{Title: t.Get(e.Key + ".title")}
 	for _, action := range e.Actions {
+		if action == update.Offline && d.Offers(update.Proceed) {
+			continue // it is the same there
+		}
 		if button := compose(action, info, t); button.possible(info) {
 			d.Buttons = append(d.Buttons, button)
 		}

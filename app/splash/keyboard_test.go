@@ -100,10 +100,55 @@ func TestMousePresses(t *testing.T) {
 	}
 }
 
+// TestCancellingAsks: Escape and Cancel end nothing by themselves. The first button goes on, and so does Escape; the last one quits; what
+// is installed can be played where there is something.
+func TestCancellingAsks(t *testing.T) {
+	playable, played := false, 0
+	s := begin(t, Options{Installed: func() bool { return playable }, Play: func() { played++ }})
+	buttons := func(want int) {
+		t.Helper()
+		s.on(func(screen *screen) {
+			if screen.card == nil || len(screen.card.choices) != want || screen.card.heading.whole != "Cancel the update?" {
+				t.Fatalf("the question is %+v", screen.card)
+			}
+		})
+	}
+	goesOn := func() {
+		t.Helper()
+		s.on(func(screen *screen) {
+			if screen.card != nil || screen.stopping || s.ctx.Err() != nil {
+				t.Error("the update does not go on")
+			}
+		})
+	}
+	for _, keys := range [][2]fyne.KeyName{{fyne.KeyEscape, fyne.KeyReturn}, {fyne.KeyEscape, fyne.KeyEscape}} {
+		s.key(keys[0])
+		buttons(2)
+		s.key(keys[1])
+		goesOn()
+	}
+	playable = true
+	s.key(fyne.KeyEscape)
+	buttons(3)
+	s.key(fyne.KeyTab, fyne.KeyReturn)
+	goesOn() // what ends the update is not the window's business
+	if played != 1 {
+		t.Errorf("played %d times", played)
+	}
+	s.key(fyne.KeyEscape)
+	got := s.ask(t.Context(), interrupted()) // the update failed meanwhile
+	s.key(fyne.KeyReturn)
+	if a := s.answer(got); a.action != update.Retry {
+		t.Errorf("answer is %v", a.action)
+	}
+	s.key(fyne.KeyEscape, fyne.KeyLeft, fyne.KeyReturn)
+	<-s.ctx.Done()
+}
+
 func TestEscapeCancelsAnUpdate(t *testing.T) {
 	s := begin(t, Options{})
 	s.view.show(Scene{Headline: "Downloading", All: Bar{Shown: true, Fraction: 0.5}})
-	s.key(fyne.KeyEscape)
+	s.key(fyne.KeyEscape, fyne.KeyRight, fyne.KeyReturn)
 	<-s.ctx.Done()
 	s.view.show(Scene{Headline: "Downloading on"})
 	s.key(fyne.KeyEscape) // a second one does no harm
@@ -124,13 +169,20 @@ func TestEscapeCancelsAnUpdate(t *testing.T) {
 func TestCancelButton(t *testing.T) {
 	s := begin(t, Options{})
 	s.key(fyne.KeyTab, fyne.KeyReturn)
+	s.key(fyne.KeyTab, fyne.KeyReturn)
 	<-s.ctx.Done()
 }
 
 func TestClosingTheWindow(t *testing.T) {
-	t.Run("cancels an update", func(t *testing.T) {
+	t.Run("cancels an update the second time", func(t *testing.T) {
 		s := begin(t, Options{})
-		s.on(func(*screen) { s.app.window.intercept() })
+		s.on(func(screen *screen) {
+			s.app.window.intercept()
+			if screen.stopping || screen.card == nil {
+				t.Error("closing the window does not ask")
+			}
+			s.app.window.intercept()
+		})
 		<-s.ctx.Done()
 		if !s.app.window.shown || s.app.window.closed {
 			t.Error("the window went before work returned")

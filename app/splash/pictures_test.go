@@ -25,6 +25,8 @@ func TestPictures(t *testing.T) {
 			e := update.EndOf(update.Failed, update.DiskFull)
 			s.ask(ComposeEnd(e, fullInfo(e), s.texts), func(update.Action) {})
 		},
+		"cancel.en": func(s *screen) { s.do.installed = func() bool { return true }; s.leave() },
+		"cancel.ru": func(s *screen) { s.do.installed = func() bool { return true }; s.leave() },
 		"details.en": func(s *screen) {
 			s.ask(interrupted(), func(update.Action) {})
 			s.press(Button{Action: update.Details})

@@ -171,7 +171,7 @@ func TestRealWindow(t *testing.T) {
 	if len(colours) < 2000 {
 		t.Errorf("the window has only %d colours", len(colours))
 	}
-	d.key(t, "Escape")
+	d.key(t, "Escape", "Right", "Return")
 	if code, said := p.ended(); code != 0 || !strings.Contains(said, "answer context canceled, error <nil>") || !strings.Contains(said, "first frame") {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}

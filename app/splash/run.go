@@ -39,6 +39,9 @@ type Options struct {
 	Report  func() string              // the report that a player can send; nil: the log's end is the report
 	OpenURL func(address string) error // opens a page; nil: the system's browser does
 
+	Installed func() bool // whether there is something to play without an update under way; called on the main goroutine; nil: there is nothing
+	Play      func()      // ends the update under way to play it; called on the main goroutine, only after Installed said yes
+
 	Valve Valve // pauses and slows what is fetched; nil: nothing can
 	Cap   int64 // bytes a second that it allows at the beginning; 0: no limit
 
@@ -205,7 +208,7 @@ func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
 	s := newScreen(opt.Title, <-pictures, opt.Texts, actions{
 		cancel: cancel, logTail: opt.LogTail, report: opt.Report, open: opt.OpenURL,
 		copy: func(text string) { a.Clipboard().SetContent(text) }, raise: w.RequestFocus,
-		valve: opt.Valve, cap: opt.Cap,
+		valve: opt.Valve, cap: opt.Cap, installed: opt.Installed, play: opt.Play,
 	})
 	s.show(Compose(update.Status{}, time.Now(), opt.Texts))
 	w.SetContent(s.root)

@@ -15,14 +15,17 @@ import (
 
 // actions is what the screen needs done that is not painting.
 type actions struct {
-	cancel  func() // the player wants out of the update
-	logTail func() string
-	report  func() string
-	copy    func(text string)          // to the clipboard
-	open    func(address string) error // a page
-	raise   func()                     // the window, in front of others
-	valve   Valve                      // nil: there is none
-	cap     int64                      // bytes a second at the beginning; 0 is no limit
+	cancel func() // the player wants out of the update
+	// installed reports whether there is something to play without what is being fetched, and play ends the update to play it.
+	installed func() bool
+	play      func()
+	logTail   func() string
+	report    func() string
+	copy      func(text string)          // to the clipboard
+	open      func(address string) error // a page
+	raise     func()                     // the window, in front of others
+	valve     Valve                      // nil: there is none
+	cap       int64                      // bytes a second at the beginning; 0 is no limit
 }
 
 // screen is everything in the window. All of it runs on the loop.
@@ -36,6 +39,7 @@ type screen struct {
 	progress *progress
 	card     *card // what covers the progress; nil while nothing does
 	dialog   *card // the dialog under way, also while the log covers it
+	question *card // whether the update is to be cancelled; nil where that was not asked yet
 	answer   func(update.Action)
 	stopping bool
 	notes    string // release notes of what is fetched
@@ -105,31 +109,57 @@ func (s *screen) typed(e *fyne.KeyEvent) {
 	}
 }
 
-// leave is Escape: it goes back from the log, presses the last button of a dialog, and cancels an update.
+// leave is Escape: it goes back from the log and from a question, presses the last button of a dialog, and asks whether an update is to
+// be cancelled.
 func (s *screen) leave() {
 	switch {
 	case s.card != nil:
 		s.card.escape()
 	case !s.stopping:
-		s.stopping = true
-		s.progress.show(Scene{Headline: s.texts.Get("phase.stopping")})
-		s.progress.cancel.Hide()
-		s.progress.steer.hide()
-		s.canvas.Unfocus()
-		s.do.cancel()
+		s.confirm()
 	}
 }
 
-// shut is the closing of the window by the player: like Escape, but the log does not stand in its way.
+// shut is the closing of the window by the player: like Escape, but the log does not stand in its way, and a second time is meant.
 func (s *screen) shut() {
-	if s.dialog != nil {
+	asked := s.card != nil && s.card == s.question
+	switch {
+	case s.dialog != nil:
 		s.dialog.escape()
 		return
-	}
-	if s.card != nil {
+	case s.card != nil:
 		s.cover(nil) // the release notes don't stand in its way either
 	}
+	if asked {
+		s.stop()
+		return
+	}
 	s.leave()
+}
+
+// confirm asks whether the update is to be cancelled. It goes on meanwhile; what comes of it takes the place of the question.
+func (s *screen) confirm() {
+	back := func() { s.cover(nil) }
+	body := s.texts.Get("cancel.body")
+	choices := []*choice{newChoice(s.texts.Get("button.resume"), true, back, s.typed)}
+	if s.do.installed != nil && s.do.installed() {
+		body += "\n\n" + s.texts.Get("cancel.installed")
+		choices = append(choices, newChoice(s.texts.Get("button.installed"), false, func() { back(); s.do.play() }, s.typed))
+	}
+	choices = append(choices, newChoice(s.texts.Get("button.quit"), false, func() { back(); s.stop() }, s.typed))
+	s.question = newCard(s.texts.Get("cancel.title"), newScrollText(body, sizeBody, font(false)), 0, choices...)
+	s.question.escape = back
+	s.cover(s.question)
+}
+
+// stop cancels the update, and says so until it has ended.
+func (s *screen) stop() {
+	s.stopping = true
+	s.progress.show(Scene{Headline: s.texts.Get("phase.stopping")})
+	s.progress.cancel.Hide()
+	s.progress.steer.hide()
+	s.canvas.Unfocus()
+	s.do.cancel()
 }
 
 // setNotes shows the beginning of release notes, and a button for all of them.

@@ -70,15 +70,15 @@ type End struct {
 }
 
 // Ends is the whole table of design 2, section 3.3, and behind it what the verdict adds to it (compat reference, section 3.7).
-// Every outcome has a row, Failed one for each cause.
+// Every outcome has a row, Failed one for each cause. Every dialog about a server or an update offers to play what is installed.
 func Ends() []End {
 	failed := []Action{Retry, Offline, Details, Quit}
 	return []End{
 		{ResourcesReady, NoCause, "end.ready", nil, 0},
 		{BinariesStaged, NoCause, "end.staged", nil, 0},
-		{PlatformUnsupported, NoCause, "end.store", []Action{Store, Details, Quit}, 12},
-		{ServerMissingNativeUpdate, NoCause, "end.nobinary", []Action{Website, Retry, Details, Quit}, 13},
-		{UpdaterOutdated, NoCause, "end.updater", []Action{Website, Details, Quit}, 14},
+		{PlatformUnsupported, NoCause, "end.store", []Action{Store, Offline, Details, Quit}, 12},
+		{ServerMissingNativeUpdate, NoCause, "end.nobinary", []Action{Website, Retry, Offline, Details, Quit}, 13},
+		{UpdaterOutdated, NoCause, "end.updater", []Action{Website, Offline, Details, Quit}, 14},
 		{Failed, Unreachable, "end.unreachable", failed, 20},
 		{Failed, Interrupted, "end.interrupted", failed, 21},
 		{Failed, DiskFull, "end.diskfull", failed, 22},
@@ -88,16 +88,16 @@ func Ends() []End {
 		{Failed, Untrusted, "end.untrusted", failed, 26},
 		{Failed, ServerFault, "end.server", failed, 27},
 		{Failed, DiskFault, "end.disk", failed, 28},
-		{ContentMismatch, NoCause, "end.content", []Action{Retry, Details, Quit}, 16},
-		{ClientTooNew, NoCause, "end.toonew", []Action{Retry, Details, Quit}, 17},
-		{ComponentsMismatch, NoCause, "end.components", []Action{Copy, Retry, Proceed, Quit}, 18},
-		{Maintenance, NoCause, "end.maintenance", []Action{Retry, Details, Quit}, 19},
+		{ContentMismatch, NoCause, "end.content", failed, 16},
+		{ClientTooNew, NoCause, "end.toonew", failed, 17},
+		{ComponentsMismatch, NoCause, "end.components", []Action{Copy, Retry, Proceed, Offline, Quit}, 18},
+		{Maintenance, NoCause, "end.maintenance", failed, 19},
 		{RuntimeFailed, NoCause, "end.runtime", []Action{Play, Repair, Report, Quit}, 30},
 		{AlreadyRunning, NoCause, "end.running", []Action{Quit}, 31},
 		{Cancelled, NoCause, "end.cancelled", nil, 40},
 		{Redirected, NoCause, "end.redirected", nil, 15},
-		{PlayerPinned, NoCause, "end.pinned", []Action{Update, Store, Details, Quit}, 11},
-		{UpdateLoop, NoCause, "end.loop", []Action{Copy, Details, Quit}, 10},
+		{PlayerPinned, NoCause, "end.pinned", []Action{Update, Store, Offline, Details, Quit}, 11},
+		{UpdateLoop, NoCause, "end.loop", []Action{Copy, Offline, Details, Quit}, 10},
 		{SetIncomplete, NoCause, "end.incomplete", []Action{Retry, Offline, Details, Quit}, 32},
 	}
 }
