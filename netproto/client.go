@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"sync"
+	"time"
 
 	"collet/netproto/compat"
 )
@@ -38,6 +39,8 @@ type Client struct {
 	spreads     bool               // C1: it may ask; for the reader alone
 	request     uint32             // number of the last range asked for
 	objects     objectDesk
+	idleBytes   float64   // of messages that nobody asked for, see idle; for the reader alone
+	idleAt      time.Time // when that was so
 
 	greeting chan arrival
 	manifest chan arrival

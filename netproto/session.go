@@ -142,6 +142,7 @@ func (c *Client) receive() {
 var (
 	errGoodbye = errors.New("the server said goodbye")
 	errStalled = errors.New("the server answers pings and nothing else")
+	errIdle    = errors.New("more comes that nobody asked for than a session has use for")
 )
 
 // take deals with one message.
@@ -165,10 +166,36 @@ func (c *Client) take(m Message, frame []byte) error {
 	default:
 		return c.settle(m, frame)
 	}
+	if err := c.idle(m, len(frame)); err != nil {
+		return err
+	}
 	if c.ledger.stalled(c.opt.AnswerTimeout) {
 		return fmt.Errorf("%w for %v", errStalled, c.opt.AnswerTimeout)
 	}
 	return nil
+}
+
+const (
+	// maxIdle is how many bytes of messages that nobody asked for a client takes at any time, and idleRate how many more each second.
+	// A stream that is compressed can be a thousand times as long as what comes, and time is all that it would cost.
+	maxIdle  = 16 << 20
+	idleRate = 64 << 10
+	// leastIdle is what each of them counts as at least: a small one costs as much time as so many bytes.
+	leastIdle = 256
+)
+
+// idle counts a message of no consequence, of which size bytes were kept.
+func (c *Client) idle(m Message, size int) error {
+	if passed, is := m.(*Unknown); is {
+		size = passed.Size
+	}
+	now := time.Now()
+	c.idleBytes = max(c.idleBytes-now.Sub(c.idleAt).Seconds()*idleRate, 0) + float64(max(size+frameHeader, leastIdle))
+	c.idleAt = now
+	if c.idleBytes <= maxIdle {
+		return nil
+	}
+	return &FormatError{Message: m.ID(), Field: "message", Offset: c.conn.in.offset, Err: errIdle}
 }
 
 // settle checks that m was asked for and passes it to whoever waits.
