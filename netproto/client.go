@@ -237,12 +237,14 @@ func (c *Client) offersOf(m Message) ([]Offer, error) {
 		if err != nil {
 			return nil, err
 		}
+		offers = make([]Offer, 0, len(entries))
 		for _, e := range entries {
 			if err := add(Offer{Path: e.Name, FNV: e.Hash, Role: e.Role, Index: e.Index}, e.Size); err != nil {
 				return nil, err
 			}
 		}
 	case *FileList:
+		offers = make([]Offer, 0, len(m.Files))
 		for _, f := range m.Files {
 			if err := add(Offer{Path: f.Path, SHA256: f.SHA256, HasSHA256: true, Role: f.Role, Index: f.Index}, f.Size); err != nil {
 				return nil, err
