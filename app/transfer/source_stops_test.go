@@ -14,6 +14,7 @@ import (
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
+	"collet/netproto/release"
 	"collet/platform/faultfs"
 )
 
@@ -96,18 +97,30 @@ func TestStopsCostNothing(t *testing.T) {
 	bare.publish(2, next, publish.Request{})
 	first := newPublisher(t)
 	first.publish(2, many.with(tree{"Lathe.so": sparse(1, 1_300_000), "Big.zip": noise(5, 1_200_000)}), publish.Request{})
-	for _, story := range []struct {
+	type story struct {
 		name string
 		p    *publisher
 		from uint64
 		way  func(p *publisher) transfer.Way
-	}{
+	}
+	stories := []story{
 		{"a patch in a sequel", small, 1, func(p *publisher) transfer.Way { return p.way() }},
 		{"a patch by its name", small, 1, func(p *publisher) transfer.Way { return p.bareWay() }},
 		{"chunks and whole objects", bare, 1, func(p *publisher) transfer.Way { return p.bareWay() }},
 		{"lists in a sequel", bare, 1, func(p *publisher) transfer.Way { return p.way() }},
 		{"a first install", first, 0, func(p *publisher) transfer.Way { return p.way() }},
-	} {
+	}
+	if !raceEnabled { // it takes minutes for megabytes of patches
+		large := newPublisher(t)
+		big := noise(6, 1_900_000)
+		large.publish(1, tree{"Lathe.so": prose(1, 50_000), "Big.zip": big}, publish.Request{})
+		large.publish(2, tree{"Lathe.so": edited(prose(1, 50_000), 1), "Big.zip": big[:700_000] + noise(7, 1_200_000)}, publish.Request{})
+		if n := large.head(2).Patches[0].Object.Size; n <= release.MaxComputedPatch {
+			t.Fatalf("the patch has only %d bytes", n)
+		}
+		stories = append(stories, story{"a large patch", large, 1, func(p *publisher) transfer.Way { return p.way() }})
+	}
+	for _, story := range stories {
 		t.Run(story.name, func(t *testing.T) {
 			template := newClient(t, story.p)
 			if story.from > 0 {
@@ -154,11 +167,11 @@ func stopAtRandom(t *testing.T, c *client, r *rand.Rand, seed uint64, whole, sta
 			fsys.Kill()
 			cancel()
 		}
-		if stops < 8 {
+		if stops < 16 {
 			if r.IntN(3) == 0 {
 				fsys.StopBefore(1 + r.IntN(ops))
 			} else {
-				l.stop = start + r.Int64N(whole)
+				l.stop = start + r.Int64N(whole>>r.IntN(5)) // early and late ones
 			}
 		}
 		_, _ = c.try(ctx, fsys)
