@@ -78,7 +78,7 @@ func (r *received) open() {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, platform.ErrTooLong) { // of a file that is not ours the beginning is looked at
 		r.fail(err)
 		return
 	}
@@ -317,7 +317,7 @@ func (r *received) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.used = false
-	if r.ready && r.file == nil {
+	if r.ready && r.file == nil && !r.off {
 		return
 	}
 	r.ready, r.names, r.size = true, map[string]*holding{}, 0

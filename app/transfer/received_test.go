@@ -97,6 +97,25 @@ func TestReceivedIsBounded(t *testing.T) {
 	}
 }
 
+// TestReceivedFromAStranger: a file that makes no sense costs nothing, and goes.
+func TestReceivedFromAStranger(t *testing.T) {
+	for name, content := range map[string]string{"empty": "", "noise": "what is this, and why is it here?", "long": string(make([]byte, maxReceived+1))} {
+		disk := faultfs.New(faultfs.Config{})
+		if err := disk.Plant("release/"+receivedFile, content); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := openReceived(disk)
+		r.add("objects/a", -1, 0, []byte("more"))
+		if data, whole := r.held("objects/a", 4); string(data) != "more" || !whole {
+			t.Errorf("%s: %q, %t", name, data, whole)
+		}
+		r.forget()
+		if _, there := disk.Files()["release/"+receivedFile]; there {
+			t.Errorf("%s: the file is still there", name)
+		}
+	}
+}
+
 func TestStretches(t *testing.T) {
 	list, missing := stretches([]Range{{0, 10}, {20, 30}, {40, 50}}, rangeSet{{5, 22}, {28, 45}})
 	want := []stretch{{Range{0, 5}, 0, 0}, {Range{5, 10}, 0, -1}, {Range{20, 22}, 1, -1}, {Range{22, 28}, 1, 1}, {Range{28, 30}, 1, -1},
