@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// take is one message of the device. Answers that nobody waits for are ignored, as the protocol has it. heard says that
+// take is one message of the device. Answers that are not awaited are ignored, as the protocol has it. heard says that
 // something awaited came.
 func (s *syncer) take(m Message) (out []effect, heard bool) {
 	switch m := m.(type) {
