@@ -138,30 +138,6 @@ func sameFile(a, b platform.Identity) bool {
 	return a.Size == b.Size && a.Modified.Equal(b.Modified) && a.Inode == b.Inode
 }
 
-// portion returns at most limit bytes from offset, which must not be behind the end. In memory mode it is a piece of the
-// content, which must not be written to; in disk mode it is read into buf, which grows to what was needed and is the
-// caller's to reuse. A file that is not the one that was hashed is a *changedError.
-func (f *file) portion(offset int64, limit int, buf *[]byte) ([]byte, error) {
-	n := int(min(int64(limit), f.Size-offset))
-	if f.inMemory {
-		return f.data[offset : offset+int64(n)], nil
-	}
-	if cap(*buf) < n {
-		*buf = make([]byte, n)
-	}
-	piece := (*buf)[:n]
-	in, done, err := f.open()
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if _, err := in.ReadAt(piece, offset); err != nil && err != io.EOF {
-		return nil, err
-	}
-	// Looking after reading also catches a writer that came in between.
-	return piece, f.check(in)
-}
-
 // changedError says that a file on disk is not the one that was announced.
 type changedError struct {
 	path    string

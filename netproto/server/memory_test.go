@@ -3,11 +3,13 @@ package server_test
 import (
 	"encoding/binary"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
 	"testing"
+	"time"
 
 	"collet/netproto"
 	"collet/netproto/server"
@@ -85,4 +87,37 @@ func TestLargeFileFromDiskNeedsBoundedMemory(t *testing.T) {
 		t.Errorf("serving took %d bytes of memory", grown)
 	}
 	t.Logf("serving %d bytes took %d bytes of memory", size, grown)
+}
+
+// TestStalledEngineClientsNeedBoundedMemory: a client that asks for a portion and takes nothing of it costs the pieces that are
+// under way, whatever the size of a portion.
+func TestStalledEngineClientsNeedBoundedMemory(t *testing.T) {
+	const stalled, bound = 64, 320 << 10 // bytes for each
+	root := t.TempDir()
+	noise := make([]byte, 2<<20) // which no compression makes smaller
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	put(t, filepath.Join(root, "Resources", "Big.zip"), string(noise))
+	set := server.RootSettings(root, compatibility)
+	set.Limits.ProgressTime, set.Limits.PingTime = time.Hour, time.Hour
+	h, line := open(t, set), newPipes()
+	h.serve(t, line)
+	peers := make([]*peer, stalled)
+	for i := range peers {
+		peers[i] = newPeer(t, line.connect(), netproto.G1)
+		peers[i].greet(hello(netproto.G1))
+	}
+	runtime.GC()
+	before := mapped()
+	for _, p := range peers {
+		p.send(&netproto.GetUpdateFile{Index: 0})
+		if _, err := io.ReadFull(p.raw, make([]byte, 1)); err != nil { // the first of the portion, whose rest waits
+			t.Fatal(err)
+		}
+	}
+	each := (int64(mapped()) - int64(before)) / stalled
+	t.Logf("a stalled client takes %d bytes, of a portion of %d", each, set.Network.UpdateFileMaxPortionSize)
+	if each > bound {
+		t.Errorf("more than %d", bound)
+	}
+	runtime.KeepAlive(peers)
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/binary"
 	"errors"
-	"io"
 	"io/fs"
 	"runtime"
 
@@ -85,25 +84,13 @@ func (c *session) lost(m *netproto.GetObject, err error) *ending {
 	return e
 }
 
-// objectCopy answers with bytes of memory, or of a file that are read into it.
+// objectCopy answers with bytes of memory, or of a file that are read piece by piece.
 func (c *session) objectCopy(m *netproto.GetObject, b blob, offset int64, size int) *ending {
 	if b.in == nil {
 		return c.answerObject(m, b.data[offset:offset+int64(size)])
 	}
-	buf := c.server.buffers.Get().(*[]byte)
-	defer c.server.buffers.Put(buf)
-	if cap(*buf) < size {
-		*buf = make([]byte, size)
-	}
-	piece := (*buf)[:size]
-	_, err := b.in.ReadAt(piece, offset)
-	if err == nil || err == io.EOF {
-		err = b.unchanged(m.Name)
-	}
-	if err != nil {
-		return c.lost(m, err)
-	}
-	return c.answerObject(m, piece)
+	return c.sendPieces(&netproto.RangeData{Request: m.Request, Offset: m.Offset}, b.in, offset, size, func() error { return b.unchanged(m.Name) },
+		func(err error) *ending { return c.lost(m, err) })
 }
 
 func (c *session) answerObject(m *netproto.GetObject, data []byte) *ending {

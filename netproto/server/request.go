@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"errors"
+	"os"
 	"runtime"
 	"time"
 
@@ -96,18 +98,61 @@ func (c *session) serve(r request) *ending {
 	return nil
 }
 
-// sendCopy answers with size bytes of memory, or of a file that are read into it.
+// sendCopy answers with size bytes of memory, or of a file that are read piece by piece.
 func (c *session) sendCopy(f *file, r request, size int) *ending {
-	buf := c.server.buffers.Get().(*[]byte)
-	defer c.server.buffers.Put(buf)
-	data, err := f.portion(int64(r.offset), size, buf)
+	if f.inMemory {
+		if err := c.write(r.answer(f.data[r.offset : r.offset+uint64(size)])); err != nil {
+			return c.broken(err)
+		}
+		return nil
+	}
+	in, done, err := f.open()
 	if err != nil {
 		return c.unreadable(f, r, err)
 	}
-	if err := c.write(r.answer(data)); err != nil {
+	defer done()
+	if f.isUnseen() {
+		if err := f.check(in); err != nil {
+			return c.unreadable(f, r, err)
+		}
+	}
+	return c.sendPieces(r.answer(nil), in, int64(r.offset), size, func() error { return f.check(in) },
+		func(err error) *ending { return c.unreadable(f, r, err) })
+}
+
+// sendPieces answers with size bytes of a file from offset on, of which it holds one piece at a time. The last piece waits for
+// a look at the file, so that a portion during which the file changed is never complete at the client. A fault of the file
+// ends the connection as refuse says, without a word if a part of the portion was sent.
+func (c *session) sendPieces(m netproto.Message, in *os.File, offset int64, size int, look func() error, refuse func(error) *ending) *ending {
+	pieces, done := 0, 0
+	err := c.timed(func() error {
+		return c.wire.WritePieces(m, size, func(piece []byte) error {
+			pieces++
+			n, err := in.ReadAt(piece, offset+int64(done))
+			if done += n; n == len(piece) {
+				err = nil
+			}
+			if err == nil && done < size {
+				return nil
+			}
+			if err = cmp.Or(look(), err); err != nil { // that it changed is what the rest led to
+				return &fileError{err}
+			}
+			return nil
+		})
+	})
+	var own *fileError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &own):
 		return c.broken(err)
 	}
-	return nil
+	e := refuse(own.err)
+	if pieces > 1 {
+		e.farewell, e.linger = nil, false // it would be taken for data
+	}
+	return e
 }
 
 func (r request) answer(data []byte) netproto.Message {

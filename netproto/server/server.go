@@ -30,7 +30,6 @@ type Server struct {
 	guard     *guard
 	meter     *meter
 	ready     atomic.Bool
-	buffers   sync.Pool // *[]byte for portions from disk: only clients that are being served have one
 	writing   netproto.Buffers
 	tally     func(net.Conn) (tally, bool) // what the system counts of a connection, if it tells
 }
@@ -47,7 +46,6 @@ func New(c *Catalogue, set Settings, log zerolog.Logger) *Server {
 		guard:   newGuard(set.Limits, time.Now()),
 		tally:   tallyOf,
 	}
-	s.buffers.New = func() any { return new([]byte) }
 	s.meter = newMeter(s.guard)
 	s.catalogue.Store(c)
 	s.meter.offers(c)
