@@ -22,6 +22,8 @@ const (
 	runPrefix = "run-"
 	// runLock is the file in it that is locked while that server runs.
 	runLock = "lock"
+	// runTries is how often a server tries to make its folder while others sweep.
+	runTries = 20
 	// cacheReserve is how much of a disk a cache leaves free, in bytes: logs and whoever publishes need some.
 	cacheReserve = 256 << 20
 )
@@ -98,11 +100,23 @@ func (c *cache) enter(content release.Digest, size int64) (*cached, error) {
 	return entry, nil
 }
 
-// open makes this server's folder and removes those of servers that are gone. The lock is held.
-func (c *cache) open() error {
+// open makes this server's folder and removes those of servers that are gone. The lock is held. Another server that does the same
+// at this moment may take our folder for one that was left, as long as its lock is not held, or the cache itself away with its
+// own last content: then there is another try.
+func (c *cache) open() (err error) {
 	if c.run != nil {
 		return nil
 	}
+	for range runTries {
+		if err = c.claim(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// claim makes a folder that is ours once its lock is held and it is still there.
+func (c *cache) claim() error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
@@ -111,17 +125,23 @@ func (c *cache) open() error {
 	if err != nil {
 		return err
 	}
-	if c.run, err = platform.OpenDir(name); err != nil {
+	run, err := platform.OpenDir(name)
+	if err != nil {
 		return err
 	}
-	if c.lock, err = c.run.Lock(runLock); err != nil {
-		err = errors.Join(err, c.run.Close())
-		c.run = nil
+	lock, err := run.Lock(runLock)
+	if err != nil {
+		return errors.Join(err, run.Close())
 	}
-	return err
+	if _, err := os.Lstat(run.Path(runLock)); err != nil { // it was swept before it was locked
+		return errors.Join(err, lock.Close(), run.Close())
+	}
+	c.run, c.lock = run, lock
+	return nil
 }
 
-// sweep removes what servers left that were killed.
+// sweep removes what servers left that were killed. A folder is removed while its lock is held, so that none is whose server has
+// just locked it.
 func (c *cache) sweep() {
 	children, _ := os.ReadDir(c.dir)
 	for _, child := range children {
@@ -133,11 +153,15 @@ func (c *cache) sweep() {
 		if err != nil {
 			continue
 		}
-		if lock, err := dir.Lock(runLock); err == nil {
-			lock.Close()
-			os.RemoveAll(name)
+		lock, err := dir.Lock(runLock)
+		if err == nil {
+			_ = os.RemoveAll(name) // Windows leaves the lock itself
+			_ = lock.Close()
 		}
-		dir.Close()
+		_ = dir.Close()
+		if err == nil {
+			_ = os.RemoveAll(name)
+		}
 	}
 }
 
