@@ -131,7 +131,7 @@ func TestFirstToken(t *testing.T) {
 	}
 }
 
-// TestLoginTellsHowToGetAToken, and that there is none yet.
+// TestLoginTellsHowToGetAToken, and that the server has no token yet.
 func TestLoginTellsHowToGetAToken(t *testing.T) {
 	set := versioned(t)
 	h, o := govern(t, set)

@@ -30,7 +30,7 @@ import (
 //	GET  /admin/style.css, /admin/script.js, /admin/icon.svg
 //
 // Pages are made here and need no script: it adds what happens while somebody types. Nothing is loaded from elsewhere, and the
-// content security policy lets nothing be. Who may do what is as with the admin API: whoever has logged in with a token may do what its role
+// content security policy lets nothing be. Who may do what is as with the admin API: who has logged in with a token may do what its role
 // allows, and the login page tells how the first token is made. Each form carries a token of the browser's cookie, and a request from a page of another site is refused. A form that arrives when its session has ended changes
 // nothing, and is shown for review after the next login. Whatever clients, players and operators have written is text: the templates
 // escape it, and nothing of it becomes a link that is not one of ours.

@@ -40,7 +40,7 @@ func (o *Operator) Authenticate(secret string) (Actor, bool) {
 	return who, found == 1
 }
 
-// Secured reports whether there is a token. As long as there is none only the control socket answers.
+// Secured reports whether there is a token. As long as it is missing only the control socket answers.
 func (o *Operator) Secured() bool { return len(*o.tokens.Load()) > 0 }
 
 // Tokens are all tokens by name, without what would identify the secrets.
@@ -56,7 +56,7 @@ func (o *Operator) Tokens() []Token {
 const firstToken = "first"
 
 // FirstToken makes a token with RoleEdit for a server that has none and could not be given one while it runs: without a control
-// socket. The secret, which is not to be had again, is for whoever started the program. The errors are the store's.
+// socket. The secret, which is not to be had again, is for the one who started the program. The errors are the store's.
 func (o *Operator) FirstToken() (secret string, err error) {
 	return o.NewToken(Actor{Name: compat.ActorBoot, Role: RoleEdit, Source: compat.SourceBoot}, firstToken, RoleEdit)
 }

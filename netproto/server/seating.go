@@ -24,7 +24,7 @@ type room struct {
 	share int // of them from one address; 0 is no limit
 }
 
-// enter gives v a place among those of its kind, and reports whether there is one. Whoever had to make room is hung up on.
+// enter gives v a place among those of its kind, and reports whether there is one. The connection that had to make room is closed.
 func (p *seating) enter(v *visitor, r room, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (v *visitor) note(change int) {
 	v.answers, v.since = v.answers+change, time.Now()
 }
 
-// trust keeps the place of somebody who has said a token while the answer takes.
+// trust keeps the place of a visitor who has said a token while the answer takes.
 func (v *visitor) trust() {
 	if v == nil {
 		return

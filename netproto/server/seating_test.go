@@ -42,9 +42,9 @@ func answers(t testing.TB, at, path string, want int, headers string) {
 	}
 }
 
-// TestHalfSentRequestsStarveNobody: health, the dashboard and the API are answered while many more connections than there are
+// TestHalfSentRequestsStarveNoOne: health, the dashboard and the API are answered while many more connections than there are
 // places are open with a part of a header, with a part of a form, with nothing, or idle.
-func TestHalfSentRequestsStarveNobody(t *testing.T) {
+func TestHalfSentRequestsStarveNoOne(t *testing.T) {
 	const token = "Authorization: Bearer " + server.TestSecret + "\r\n"
 	for name, text := range map[string]string{
 		"nothing": "", "half a header": "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
