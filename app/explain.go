@@ -11,6 +11,7 @@ import (
 	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/transfer"
+	"collet/app/update"
 	"collet/netproto"
 	"collet/platform"
 )
@@ -22,6 +23,9 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 		RetryAfter: time.Duration(e.status.Judgement.RetryAfter) * time.Second,
 		StoreURL:   h.settings.Client.StoreUrl, WebsiteURL: h.settings.Client.WebsiteUrl,
 		Unloadable: e.unloadable, Astray: e.astray, Holders: e.holders, PlayOffline: e.playable, RolledBack: e.back, Remedy: h.remedy(e.fault),
+	}
+	if e.outcome == update.RuntimeFailed {
+		info.Reason = e.detail
 	}
 	h.verdictInfo(e, &info)
 	if e.fault == nil {

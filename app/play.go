@@ -24,7 +24,7 @@ func (h *host) startRole(ctx context.Context, role, path string) (abi.Metadata, 
 	if err != nil {
 		return abi.Metadata{}, err
 	}
-	h.child, h.live = child, path == h.library()
+	h.child, h.live, h.module = child, path == h.library(), path
 	meta, err := child.Metadata(ctx)
 	if err != nil {
 		return abi.Metadata{}, err
@@ -151,8 +151,9 @@ func (h *host) gameOver(ctx context.Context) gameEnd {
 	exit := h.child.Exit()
 	kind := supervise.Classify(exit, exit.Ready, exit.Ran)
 	h.child, h.running = nil, false
-	h.log.Info().Stringer("end", kind).Str("exit", exit.String()).Dur("ran", exit.Ran).Msg("game ended")
-	back := h.judge(ctx, kind, exit.String())
+	words := h.endWords(exit)
+	h.log.Info().Stringer("end", kind).Str("exit", words).Dur("ran", exit.Ran).Msg("game ended")
+	back := h.judge(ctx, kind, words)
 	switch kind {
 	case supervise.CleanShutdown:
 		h.confirm()
@@ -162,7 +163,7 @@ func (h *host) gameOver(ctx context.Context) gameEnd {
 	case supervise.Killed:
 		return gameEnd{end: ended{outcome: update.Cancelled}}
 	default:
-		end := runtimeFailed(exit.String())
+		end := runtimeFailed(words)
 		end.back = back
 		return gameEnd{end: end}
 	}

@@ -9,6 +9,8 @@ import (
 const (
 	// maxLine is the longest text of a peer in one line, in characters: more than fits into the window at any scale.
 	maxLine = 120
+	// maxReason is the longest reason of a game's end, in characters: three or four lines of the window.
+	maxReason = 260
 	// maxTail is the longest text of the log or report view, in bytes. The text of several hundred lines is laid out in
 	// a few milliseconds; a whole log would stop the window for seconds.
 	maxTail = 24 << 10

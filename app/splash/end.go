@@ -37,6 +37,7 @@ type EndInfo struct {
 	Differences *compat.Differences // of a ComponentsMismatch; nil where nothing is known of them
 
 	Unloadable string // the module that could not be loaded, where the game never ran
+	Reason     string // how the game ended; may hold words of the game
 	RolledBack bool   // the last good version was put back
 	Remedy     string // the settings file that can name another folder to write to; empty where that would not help
 
@@ -196,8 +197,8 @@ func addition(e update.End, info EndInfo, t assets.Texts) string {
 		return t.Get("end.store.client", "client", clean(info.Client, maxLine))
 	case e.Outcome == update.SetIncomplete && len(info.Astray) > 0:
 		return t.Get("end.incomplete.files", "files", astray(info.Astray, t))
-	case e.Outcome == update.RuntimeFailed && info.RolledBack:
-		return t.Get("end.runtime.back")
+	case e.Outcome == update.RuntimeFailed:
+		return endOfGame(info, t)
 	default:
 		return ""
 	}
@@ -213,6 +214,18 @@ func astray(files []string, t assets.Texts) string {
 		return t.Get("end.incomplete.more", "files", named, "count", more)
 	}
 	return named
+}
+
+// endOfGame says why the game ended, and what became of it.
+func endOfGame(info EndInfo, t assets.Texts) string {
+	var lines []string
+	if info.Reason != "" && info.Unloadable == "" {
+		lines = append(lines, t.Get("end.runtime.reason", "reason", clean(info.Reason, maxReason)))
+	}
+	if info.RolledBack {
+		lines = append(lines, t.Get("end.runtime.back"))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // subject is the file or folder that an end is about.

@@ -25,6 +25,7 @@ type Exit struct {
 	Ran    time.Duration // from run to the result, or to the end; 0 if it was never run
 	Report string        // "panic: …" or "fatal error: …" of the child's Go runtime; empty if there was none
 	Tail   []string      // the last lines that were printed
+	Said   string        // the last error that the module logged, without control characters, at most 300 bytes; foreign text
 }
 
 // String says how it ended, as the end of a sentence: "ended by signal SIGSEGV (segmentation fault)", "exited with code 3
@@ -33,7 +34,7 @@ func (e Exit) String() string {
 	var broken *ControlError
 	switch {
 	case e.Result != nil:
-		return resultWords(*e.Result) + e.afterwards()
+		return resultWords(*e.Result) + e.reason() + e.afterwards()
 	case e.Load != nil:
 		return "could not load the module: " + e.Load.Error() + e.afterwards()
 	case e.ModuleFault != "":
@@ -59,6 +60,14 @@ func resultWords(r abi.Result) string {
 		return "shut down without success"
 	}
 	return "shut down"
+}
+
+// reason is what the module said before it reported that it can't go on.
+func (e Exit) reason() string {
+	if e.Said == "" || e.Result.Kind == abi.ReloadRequested || e.Result.Kind != abi.FatalError && e.Result.Success {
+		return ""
+	}
+	return ": " + e.Said
 }
 
 // afterwards tells of a process that did not simply end after its last word.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/rs/zerolog"
 
@@ -13,6 +14,19 @@ import (
 
 // maxTail is how many of the last lines an Exit keeps: a screenful, at most 128 KiB.
 const maxTail = 32
+
+// maxSaid is how many bytes an Exit keeps of the module's last error: two or three lines of a window.
+const maxSaid = 300
+
+// plainLine has no control characters: it becomes an argument of a program.
+func plainLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
 
 // transcript takes all lines of a module, from any goroutine, and keeps what tells why it ended.
 type transcript struct {
@@ -24,6 +38,7 @@ type transcript struct {
 	signal string   // what the Go runtime said of a fatal signal
 	words  string   // the signal in the runtime's words
 	report string   // what the Go runtime said otherwise
+	fault  string   // the last line of the log service that is an error
 }
 
 func (t *transcript) stdout(line string) { t.take(StreamOut, zerolog.InfoLevel, line) }
@@ -47,6 +62,9 @@ func (t *transcript) take(stream string, level zerolog.Level, line string) {
 		t.output(stream, level, line)
 	}
 	if stream == StreamLog {
+		if level == zerolog.ErrorLevel {
+			t.fault = line
+		}
 		return
 	}
 	if len(t.tail) == maxTail {
@@ -94,7 +112,7 @@ func (t *transcript) look(line string) {
 func (t *transcript) tell(e *Exit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.Tail = t.tail
+	e.Tail, e.Said = t.tail, cut(plainLine(t.fault), maxSaid)
 	caught := e.Code == goExit && e.Signal == ""
 	if t.signal != "" && (caught || e.Signal == "SIGABRT") {
 		e.Signal, e.Meaning = t.signal, t.words

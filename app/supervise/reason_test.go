@@ -1,0 +1,33 @@
+package supervise
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"collet/runtime/abi"
+)
+
+// TestReasonOfAFatalError is the last error that the module logged, in one line that can be an argument, and only of an end that is one.
+func TestReasonOfAFatalError(t *testing.T) {
+	said := &transcript{log: zerolog.Nop()}
+	said.module(abi.LogError, "an earlier one")
+	said.module(abi.LogError, "no maps\x00\x1b[31m in \xff"+strings.Repeat("x", 2*maxSaid))
+	said.module(abi.LogWarn, "and a warning")
+	said.stderr("printed")
+	e := Exit{Result: &abi.Result{Kind: abi.FatalError}}
+	e.Code = ExitServed
+	said.tell(&e)
+	if got := e.String(); !strings.HasPrefix(got, "reported a fatal error: no maps  [31m in \uFFFDx") || len(e.Said) > maxSaid {
+		t.Errorf("%q", got)
+	}
+	e.Result = &abi.Result{Kind: abi.Shutdown, Success: true}
+	if got := e.String(); got != "shut down" {
+		t.Errorf("%q", got)
+	}
+	e.Result = &abi.Result{Kind: abi.Shutdown}
+	if got := e.String(); !strings.HasPrefix(got, "shut down without success: no maps") {
+		t.Errorf("%q", got)
+	}
+}
