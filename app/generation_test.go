@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"collet/netproto"
 )
@@ -54,4 +57,44 @@ func otherGeneration(t *testing.T, outdated bool) string {
 	})
 	t.Cleanup(func() { _ = listener.Close(); work.Wait() })
 	return listener.Addr().String()
+}
+
+// TestMisspelledEntryIsLeftOut: one name in the form NFD in an engine's list leaves the others to be fetched, and is named. One that
+// leaves the folder stays in the list, which is refused for it.
+func TestMisspelledEntryIsLeftOut(t *testing.T) {
+	descriptor, err := netproto.EncodeDescriptor([]netproto.Entry{
+		{Name: "Core.zip", Size: 4, Hash: 1}, {Name: "Cafe\u0301.zip", Size: 4, Hash: 2, Index: 1}, {Name: "../Caf\u00e9.zip", Size: 4, Hash: 3, Index: 2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := net.Pipe()
+	var work sync.WaitGroup
+	work.Go(func() {
+		defer theirs.Close()
+		conn := netproto.NewConn(theirs, netproto.ServerSide, netproto.DefaultServerLimits())
+		_, err := conn.Read()
+		if err == nil {
+			err = conn.Write(&netproto.HandshakeAnswer{Key: netproto.NewKey()}, &netproto.InitData{Descriptor: descriptor})
+		}
+		for err == nil {
+			_, err = conn.Read()
+		}
+	})
+	var log bytes.Buffer
+	s := &source{options: netproto.ClientOptions{
+		Addr: "pipe:1", Generation: netproto.G1, Compatibility: testCompatibility, Target: "Linux-x64", Log: zerolog.New(&log),
+		Dial: func(context.Context, string, string) (net.Conn, error) { return ours, nil },
+	}}
+	defer func() { _ = s.Close(); work.Wait() }()
+	if _, err := s.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	files, err := s.List(t.Context())
+	if err != nil || len(files) != 2 || files[0].Path != "Core.zip" || files[1].Path != "../Caf\u00e9.zip" {
+		t.Errorf("%+v, %v", files, err)
+	}
+	if !strings.Contains(log.String(), `"file":"Cafe`) {
+		t.Errorf("not named: %s", &log)
+	}
 }

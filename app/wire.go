@@ -15,6 +15,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/text"
 )
 
 // source is the update server over the wire: netproto's client behind the port that the Updater declares. What the wire
@@ -157,16 +158,27 @@ func (s *source) List(ctx context.Context) ([]release.File, error) {
 		return nil, s.fault(err)
 	}
 	s.answers.Add(1)
-	files := make([]release.File, len(offers))
-	for i, o := range offers {
-		files[i] = release.File{Path: o.Path, Size: o.Size, Role: release.Role(o.Role), Index: o.Index, Digest: release.FNVDigest(o.FNV)}
-		if o.HasSHA256 {
-			files[i].Digest = release.SHA256Digest(o.SHA256)
+	files := make([]release.File, 0, len(offers))
+	skipped := 0
+	for _, o := range offers {
+		if s.client.Generation().Engine() && release.IsMisspelled(o.Path) {
+			if skipped++; skipped <= maxSkipped {
+				s.options.Log.Warn().Str("file", text.Line(o.Path)).Msg("the server offers a file that is left out: its name is not in Unicode's form NFC")
+			}
+			continue
 		}
+		file := release.File{Path: o.Path, Size: o.Size, Role: release.Role(o.Role), Index: o.Index, Digest: release.FNVDigest(o.FNV)}
+		if o.HasSHA256 {
+			file.Digest = release.SHA256Digest(o.SHA256)
+		}
+		files = append(files, file)
 	}
 	s.offered = files
 	return files, nil
 }
+
+// maxSkipped is how many names of files that are left out are logged: more of them have one cause.
+const maxSkipped = 10
 
 // Fetch implements update.Source.
 func (s *source) Fetch(ctx context.Context, wants []update.Want, to update.Delivery) error {

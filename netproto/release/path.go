@@ -39,6 +39,12 @@ func CheckPath(path string) error {
 	return nil
 }
 
+// IsMisspelled reports whether all that CheckPath has against a path is that its letters are not in the form NFC. Such names come
+// from disks that spell them otherwise, not from an attack: the one file is left out, and the rest of the list is fine.
+func IsMisspelled(path string) bool {
+	return CheckPath(path) != nil && CheckPath(norm.NFC.String(path)) == nil
+}
+
 func pathFault(path string) string {
 	switch {
 	case path == "":

@@ -307,3 +307,18 @@ func TestPacksInSubfoldersAreWarnedOf(t *testing.T) {
 		h.Close()
 	}
 }
+
+// TestMisspelledPacksAreLeftOut: a name in the form NFD, as some disks give it, keeps neither the server nor the other packs back.
+func TestMisspelledPacksAreLeftOut(t *testing.T) {
+	set := server.RootSettings(pack(t, map[string]string{"Resources/Core.zip": "core", "Resources/Cafe\u0301.zip": "nfd"}), compatibility)
+	h := open(t, set)
+	defer h.Close()
+	var names []string
+	for e := range h.Catalogue().Entries() {
+		names = append(names, e.Path)
+	}
+	if strings.Join(names, " ") != "Core.zip" {
+		t.Errorf("offered %q", names)
+	}
+	h.log.has(t, "warn", "This pack is not offered", "Cafe\u0301.zip")
+}

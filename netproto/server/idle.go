@@ -66,7 +66,7 @@ func openIdle(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue
 
 // listPlain lists the files of Baking's folders and reads none.
 func listPlain(set Settings) (*Catalogue, error) {
-	packs, packsFault := findPacks(set.Baking)
+	packs, packsFault := findPacks(set.Baking, zerolog.Nop())
 	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)
 	if err := errors.Join(packsFault, binariesFault); err != nil {
 		return nil, err

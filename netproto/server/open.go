@@ -79,7 +79,7 @@ func open(ctx context.Context, set Settings, before *Catalogue, log zerolog.Logg
 
 // openPlain builds a catalogue of Baking's folders.
 func openPlain(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue, error) {
-	packs, packsFault := findPacks(set.Baking)
+	packs, packsFault := findPacks(set.Baking, log)
 	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)
 	if err := errors.Join(packsFault, binariesFault); err != nil {
 		return nil, err
@@ -107,13 +107,21 @@ func openPlain(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogu
 	return c, nil
 }
 
-// findPacks lists the common files: the configured entries in their order, or every pack of the folder.
-func findPacks(b Baking) ([]*file, error) {
+// findPacks lists the common files: the configured entries in their order, or every pack of the folder but those that no client
+// could take because of how the disk spells their names.
+func findPacks(b Baking, log zerolog.Logger) ([]*file, error) {
 	entries := b.ClientResourceEntries
 	if entries == nil {
-		var err error
-		if entries, err = packsIn(b.ClientResources); err != nil {
+		all, err := packsIn(b.ClientResources)
+		if err != nil {
 			return nil, err
+		}
+		for _, entry := range all {
+			if release.IsMisspelled(entry + packExt) {
+				log.Warn().Str("file", entry+packExt).Msg("This pack is not offered: its name is not in Unicode's form NFC, which clients need; rename it")
+				continue
+			}
+			entries = append(entries, entry)
 		}
 	}
 	var found []*file
