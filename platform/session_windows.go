@@ -100,10 +100,12 @@ func (w *sessionWindow) run(opened chan<- uintptr) {
 		return result
 	})
 	name := windows.StringToUTF16Ptr("ColletSession")
-	class := windowClass{procedure: procedure, name: name}
+	instance, _, _ := windows.NewLazySystemDLL("kernel32.dll").NewProc("GetModuleHandleW").Call(0)
+	class := windowClass{procedure: procedure, instance: instance, name: name}
 	class.size = uint32(unsafe.Sizeof(class))
 	_, _, _ = user.NewProc("RegisterClassExW").Call(uintptr(unsafe.Pointer(&class)))
-	window, _, _ := user.NewProc("CreateWindowExW").Call(0, uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(name)), 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	defer user.NewProc("UnregisterClassW").Call(uintptr(unsafe.Pointer(name)), instance) // it would keep this procedure for the next window
+	window, _, _ := user.NewProc("CreateWindowExW").Call(0, uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(name)), 0, 0, 0, 0, 0, 0, 0, instance, 0)
 	if window != 0 {
 		_, _, _ = windows.NewLazySystemDLL("kernel32.dll").NewProc("SetProcessShutdownParameters").Call(shutdownLevel, 0)
 	}
