@@ -40,7 +40,7 @@ func crashReleases(t *testing.T) (layout *demo.Layout, flags []string) {
 		t.Fatal(err)
 	}
 	return layout, []string{"--client", layout.Client(), "--server-settings", layout.ServerSettings(),
-		"--new-set", want, "--programs", programFolder, "--scratch", t.TempDir()}
+		"--new-set", want, "--programs", programFolder, "--scratch", t.TempDir(), "--client-arg=--trust", "--client-arg=sha256"}
 }
 
 // TestQACrash kills the demo's client a few times, also while it plays.
