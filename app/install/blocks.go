@@ -181,9 +181,8 @@ func (d *Dir) pruneBlocks() {
 		return
 	}
 	l, needed := d.journal.lists, map[string]bool{}
-	for _, c := range d.offered {
-		e := c.entry
-		needed[path.Base(d.blocksName(e.Digest))] = true
+	for _, f := range d.offered {
+		needed[path.Base(d.blocksName(f.Digest))] = true
 	}
 	for _, e := range slices.Concat(l.Set, l.Files, l.Parts, l.Adopted) {
 		needed[path.Base(d.blocksName(e.Digest))] = true

@@ -43,12 +43,12 @@ type Dir struct {
 	shared  io.Closer // our share of the base's readers' lock; nil where it has none
 	journal Journal
 	cache   *hashCache
-	work    *work       // what Plan prepared; nil before
-	offered []candidate // what the last Plan was about; nil before
-	buffer  []byte      // for hashing; made when it is first needed
-	glanced *glance     // what Glance found, until the next Plan; nil for nothing
-	unclean bool        // the process before us did not close the install
-	twoStep bool        // names can't be exchanged here
+	work    *work          // what Plan prepared; nil before
+	offered []release.File // what the last Plan was about, not changed; nil before
+	buffer  []byte         // for hashing; made when it is first needed
+	glanced *glance        // what Glance found, until the next Plan; nil for nothing
+	unclean bool           // the process before us did not close the install
+	twoStep bool           // names can't be exchanged here
 
 	lost     string // a file of a prepared set whose bytes Open found gone; empty: none
 	vanished string // what turned out to be gone during the last swap; empty: nothing

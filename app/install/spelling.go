@@ -13,27 +13,30 @@ import (
 // takes both for one name: it is the same file, and not one that goes and one that comes. On other systems they are two.
 func (p *planning) respell() error {
 	p.spelled = map[string]string{}
-	var news []candidate
+	if len(p.set) == 0 {
+		return nil
+	}
+	var news []string
 	for _, c := range p.offered {
 		if p.set[c.entry.Live].Digest.IsZero() {
-			news = append(news, c)
+			news = append(news, c.entry.Live)
 		}
 	}
-	if len(news) == 0 || len(p.set) == 0 {
+	if len(news) == 0 {
 		return nil // nothing is spelled otherwise than it was
 	}
 	folded := make(map[string]string, len(p.set))
 	for live := range p.set {
 		folded[release.Fold(live)] = live
 	}
-	for _, c := range news {
-		old := folded[release.Fold(c.entry.Live)]
-		if old == "" || old == c.entry.Live {
+	for _, name := range news {
+		old := folded[release.Fold(name)]
+		if old == "" || old == name {
 			continue
 		}
-		one, err := p.dir.isOneName(old, c.entry.Live)
+		one, err := p.dir.isOneName(old, name)
 		if err == nil && one {
-			err = p.dir.spell(old, c.entry.Live)
+			err = p.dir.spell(old, name)
 		}
 		if err != nil {
 			return err
@@ -41,7 +44,7 @@ func (p *planning) respell() error {
 		if one {
 			e := p.set[old]
 			delete(p.set, old)
-			e.Live = c.entry.Live
+			e.Live = name
 			p.set[e.Live], p.spelled[old] = e, e.Live
 		}
 	}

@@ -70,7 +70,7 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := p.prepare(ctx); err != nil {
 		return update.Plan{}, err
 	}
-	d.work = &p.work
+	d.work = new(p.work) // a copy: the rest of the planning is not kept
 	plan := update.Plan{Mode: mode, Matched: p.matched}
 	for _, c := range p.work.items {
 		want := update.Want{File: c.file, Missing: c.missing}
@@ -142,7 +142,8 @@ type planning struct {
 // newPlanning filters the offer by mode (seed 000, "Init data"; roles that we don't know are skipped).
 func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, error) {
 	g := d.sighted(offer)
-	p := &planning{dir: d, mode: mode, build: g.build, set: g.set, offered: make([]candidate, 0, len(g.files))}
+	d.offered = offer
+	p := &planning{dir: d, mode: mode, build: g.build, set: g.set, offered: g.files[:0]} // the list may be long, and the glance is used up
 	if p.set == nil || g.about != d.journal.mark() {
 		p.set = d.journal.lists.set()
 	}
@@ -179,29 +180,34 @@ func (p *planning) compare(ctx context.Context, progress func(file string, done,
 	if err := p.compareSet(ctx); err != nil {
 		return err
 	}
-	p.dir.offered = p.offered
 	p.foresee(progress)
-	for _, c := range p.offered {
+	var lacking []int // of offered
+	for i := range p.offered {
+		c := &p.offered[i]
 		if counts(p.mode, c.entry.Kind) {
 			p.matched++
 		}
-		current, err := p.compareFile(ctx, &c, progress)
+		current, err := p.compareFile(ctx, c, progress)
 		below := false
 		if err == nil && !current {
 			below, err = p.compareBase(ctx, c.entry, progress)
 		}
 		if err == nil && !current && !below {
-			err = p.salvageBase(ctx, &c, progress)
+			err = p.salvageBase(ctx, c, progress)
 		}
 		switch {
 		case err != nil:
 			return err
 		case below:
 		case !current:
-			p.work.items = append(p.work.items, c)
+			lacking = append(lacking, i)
 		case p.set[c.entry.Live].Digest != c.entry.Digest && c.entry.Live != p.dir.cfg.Names.hostSymbols():
 			p.adopted = append(p.adopted, c.entry)
 		}
+	}
+	p.work.items = slices.Grow(p.work.items, len(lacking))
+	for _, i := range lacking {
+		p.work.items = append(p.work.items, p.offered[i])
 	}
 	return nil
 }
