@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"sync"
 	"time"
 
 	"collet/app/update"
 	"collet/assets"
+	"collet/platform"
 )
 
 // childScene names the environment variable that makes the test binary a program with a real window, and which scene it
@@ -72,6 +74,7 @@ func child(scene string) int {
 		return remoteChild(texts)
 	}
 	begun := time.Now()
+	signal.Notify(make(chan os.Signal, 1), platform.EndSignals()...) // no longer deadly, as in the client
 	opt := Options{
 		Title: "Ember Reach", Texts: texts, LogTail: func() string { return sampleLog },
 		Report:     func() string { return "report of a test" },

@@ -207,9 +207,10 @@ func TestRealWindowAndTheSystemsEnd(t *testing.T) {
 	d := newDisplay(t)
 	p := d.start(t, "progress", "en")
 	d.until(t, "the progress is shown", showsProgress)
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	d.until(t, "the window is gone", func(screen *image.RGBA) bool { // the toolkit may begin to listen after the first frame
+		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		return windowIn(screen).Empty()
+	})
 	if code, said := p.ended(); code != 0 || !strings.Contains(said, "answer context canceled, error <nil>") {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}
