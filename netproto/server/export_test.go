@@ -154,3 +154,10 @@ func (o *Operator) Trust() {
 
 // MaxAskers is how many connections an HTTP port has at once beside those for files.
 const MaxAskers = maxAskers
+
+// ReadAsk reads the body of a request to the admin API.
+func ReadAsk(body []byte, into any) error {
+	r := httptest.NewRequest(http.MethodPost, "/api/compat/evaluate", bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	return readAsk(httptest.NewRecorder(), r, into)
+}
