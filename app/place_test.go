@@ -37,7 +37,7 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	var said strings.Builder
-	if _, err := parseFlags([]string{"--DeepLinkUri", "join"}, &said, &said); err == nil || !strings.Contains(said.String(), `--DeepLinkUri "join" is no link`) {
+	if _, err := parseFlags([]string{"--DeepLinkUri", "join"}, &said, &said); err == nil || !strings.Contains(err.Error(), `--DeepLinkUri "join" is no link`) {
 		t.Errorf("%v, said %s", err, &said)
 	}
 	f, err := parseFlags([]string{"--DeepLinkUri", "lathe://join/7", "--", "--windowed"}, &said, &said)

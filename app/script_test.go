@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -65,6 +66,9 @@ func buildStage(t *testing.T) *stage {
 // TestScripts runs the scripts in testdata/script, one topic a file. Those named step-… are the local validation steps at
 // the end of seed 000, in its order.
 func TestScripts(t *testing.T) {
+	hangups := make(chan os.Signal, 1) // programs would inherit that it is ignored, as under nohup
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
 	s, readOnlyFolders := buildStage(t), canReadOnly(t)
 	commands := s.transportCommands()
 	maps.Copy(commands, s.releaseCommands())

@@ -86,7 +86,7 @@ func TestReleaseFlags(t *testing.T) {
 		{"--trust nobody", "--trust"},
 	} {
 		var out strings.Builder
-		if _, err := parseFlags(strings.Fields(test.args), &out, &out); err == nil || !strings.Contains(out.String(), test.says) {
+		if _, err := parseFlags(strings.Fields(test.args), &out, &out); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v, %q", test.args, err, out.String())
 		}
 	}

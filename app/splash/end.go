@@ -74,7 +74,7 @@ func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
 		e.Key, e.Actions = update.EndOf(update.ClientTooNew, update.NoCause).Key, update.EndOf(update.ClientTooNew, update.NoCause).Actions
 	}
 	if e.Cause == update.DiskFault && info.InTheWay {
-		e.Key = "end.way"
+		e.Key = update.KeyInTheWay
 	}
 	d := Dialog{Title: t.Get(e.Key + ".title")}
 	for _, action := range e.Actions {

@@ -263,7 +263,7 @@ func TestRealWithoutPoints(t *testing.T) {
 	}
 }
 
-// TestRealInterrupted wants what was found out until then, and nothing of the rest.
+// TestRealInterrupted wants what was found out until then; what was under way is not run.
 func TestRealInterrupted(t *testing.T) {
 	l := mustOpenLab(t, "good")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -273,7 +273,7 @@ func TestRealInterrupted(t *testing.T) {
 		if cases++; cases == 3 {
 			cancel()
 		}
-		if c.State != qa.CaseOK {
+		if c.State != qa.CaseOK && (ctx.Err() == nil || c.State != qa.CaseSkipped) {
 			t.Errorf("%s: %s", c.Title(), c.Detail)
 		}
 	})
