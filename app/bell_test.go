@@ -28,7 +28,7 @@ func belfry(t *testing.T) *platform.Dir {
 	return d
 }
 
-// TestABellIsNotWrittenThroughALink that somebody planted.
+// TestABellIsNotWrittenThroughALink that another user planted.
 func TestABellIsNotWrittenThroughALink(t *testing.T) {
 	state := belfry(t)
 	victim := state.Path("victim")

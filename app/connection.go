@@ -56,7 +56,7 @@ func (l *connection) Close() error {
 	return err
 }
 
-// objectWay is a session as a Way. newObjectWay makes one; whoever does closes it.
+// objectWay is a session as a Way. newObjectWay makes one; its caller closes it.
 type objectWay struct {
 	client *netproto.Client
 	name   string
@@ -74,7 +74,7 @@ func newObjectWay(client *netproto.Client, name string) *objectWay {
 	return w
 }
 
-// close ends what is under way, also where nobody reads it, and waits for it. Every Get from now on is an error.
+// close ends what is under way, also where it is not read, and waits for it. Every Get from now on is an error.
 func (w *objectWay) close() {
 	w.mu.Lock()
 	w.closed = true

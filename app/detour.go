@@ -131,5 +131,5 @@ func (h *host) otherServer(to *compat.Endpoint) (string, error) {
 	}
 }
 
-// secure reports whether somebody vouches for the server that is asked.
+// secure reports whether TLS proves the server that is asked.
 func (h *host) secure() bool { return h.route.dialer != nil && h.route.dialer.TLS != nil }

@@ -66,11 +66,11 @@ type host struct {
 	bell    *bell            // lets a second start bring this one forward; nil while none hangs
 	raise   atomic.Pointer[func() bool]
 	meta    abi.Metadata                            // of the last child
-	asks    bool                                    // there is somebody to ask
+	asks    bool                                    // a person can be asked
 	blind   bool                                    // no window could be opened: windowless
 	agreed  bool                                    // who agreed to an update that the account calls for
 	canPlay atomic.Bool                             // there is something to play without the update under way
-	attempt atomic.Pointer[context.CancelCauseFunc] // ends the attempt under way; nil while there is none
+	attempt atomic.Pointer[context.CancelCauseFunc] // ends the attempt under way; nil while no attempt is under way
 	loaded  bool                                    // this attempt had a module or the built-in client ready to run
 
 	renewal renewal // of this program itself

@@ -321,7 +321,7 @@ func (h *host) mirror(address string) (*transfer.HTTPWay, error) {
 }
 
 // follow runs an Updater and lets the front follow it. A start that exceeds the patience before something is fetched ends as it
-// would after all attempts: as unreachable where nobody answered, or the installed set is played instead.
+// would after all attempts: as unreachable where no answer came, or the installed set is played instead.
 func (h *host) follow(ctx context.Context, f front, u *update.Updater, read func() progress) update.Status {
 	following := f.Follow(ctx, u)
 	inner, cancel := context.WithCancel(ctx)

@@ -50,7 +50,7 @@ func (h *host) timeLimits() timeLimits {
 type progress struct {
 	answers int   // complete ones
 	bytes   int64 // that came for all of it
-	waiting bool  // it waits for somebody else
+	waiting bool  // it waits for a peer
 	paused  bool  // the player wants the line to rest
 }
 

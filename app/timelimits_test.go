@@ -192,7 +192,7 @@ func TestServerThatHoldsTheStartUp(t *testing.T) {
 				if took := time.Since(began); took > time.Minute {
 					t.Errorf("it took %v", took)
 				}
-				time.Sleep(30 * time.Second) // the server's next byte finds nobody
+				time.Sleep(30 * time.Second) // the server's next byte finds no reader
 			})
 		})
 	}

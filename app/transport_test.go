@@ -123,7 +123,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// refusedConnection is what the system says where nobody listens.
+// refusedConnection is what the system says where nothing listens.
 func refusedConnection(t *testing.T) error {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

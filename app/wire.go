@@ -23,7 +23,7 @@ import (
 type source struct {
 	options netproto.ClientOptions
 	servers *servers       // what is known of servers; nil remembers nothing
-	secure  bool           // somebody vouches for the server
+	secure  bool           // TLS proves the server
 	met     meeting        // with the server of the last Connect
 	offered []release.File // by the last server that listed anything
 

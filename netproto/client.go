@@ -39,7 +39,7 @@ type Client struct {
 	spreads     bool               // C1: it may ask; for the reader alone
 	request     uint32             // number of the last range asked for
 	objects     objectDesk
-	idleBytes   float64   // of messages that nobody asked for, see idle; for the reader alone
+	idleBytes   float64   // of messages that were not asked for, see idle; for the reader alone
 	idleAt      time.Time // when that was so
 
 	greeting chan arrival

@@ -73,7 +73,7 @@ func (c counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStrangersBombEndsSoon: what nobody asked for ends a session after a few megabytes, whatever comes over the line for them, and a
+// TestStrangersBombEndsSoon: what was not asked for ends a session after a few megabytes, whatever comes over the line for them, and a
 // server that is only talkative does not.
 func TestStrangersBombEndsSoon(t *testing.T) {
 	unknown := append(rawFrame(200, ""), make([]byte, 1<<20)...)

@@ -142,7 +142,7 @@ func (c *Client) receive() {
 var (
 	errGoodbye = errors.New("the server said goodbye")
 	errStalled = errors.New("the server answers pings and nothing else")
-	errIdle    = errors.New("more comes that nobody asked for than a session has use for")
+	errIdle    = errors.New("more comes that was not asked for than a session has use for")
 )
 
 // take deals with one message.
@@ -176,7 +176,7 @@ func (c *Client) take(m Message, frame []byte) error {
 }
 
 const (
-	// maxIdle is how many bytes of messages that nobody asked for a client takes at any time, and idleRate how many more each second.
+	// maxIdle is how many bytes of messages that were not asked for a client takes at any time, and idleRate how many more each second.
 	// A stream that is compressed can be a thousand times as long as what comes, and time is all that it would cost.
 	maxIdle  = 16 << 20
 	idleRate = 64 << 10

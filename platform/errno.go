@@ -31,7 +31,7 @@ func MayBeLocked(err error) bool {
 	return IsLocked(err) || mayBeLocked(err) || errors.As(err, &own) && own.MayPass()
 }
 
-// IsRefused reports whether err says that a machine was reached and nobody takes connections there.
+// IsRefused reports whether err says that a machine was reached and takes no connections there.
 func IsRefused(err error) bool { return isRefused(err) }
 
 // IsNotProgram reports whether a file could not be started because it is no program for this system and processor.

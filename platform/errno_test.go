@@ -11,7 +11,7 @@ import (
 	"collet/platform"
 )
 
-// TestIsRefused asks a port at which nobody listens, through all that may be put around the answer.
+// TestIsRefused asks a port at which nothing listens, through all that may be put around the answer.
 func TestIsRefused(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -26,7 +26,7 @@ type File interface {
 // fs.ErrNotExist, fs.ErrExist and fs.ErrPermission works.
 type FS interface {
 	// OpenFile opens with os.O_… flags. perm matters when a file is made. errors.Is(err, ErrNoFile) holds for a pipe or a device,
-	// and for a link where the flags allow to write; none of them is waited for, written to, or followed.
+	// and for a link where the flags allow to write; such a file is not waited for, written to, or followed.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	// Rename replaces newName atomically if it exists.
 	Rename(oldName, newName string) error
@@ -52,7 +52,7 @@ type FS interface {
 	// Lock takes the exclusive lock that stands behind name, which is made if need be, or returns ErrLocked at once, also
 	// when it is this process that holds it. Close releases it; the system does when the process ends, however it ends.
 	// The file stays, because removing it would let two processes hold locks on two files of one name. Only those who may write
-	// to its folder can open it, as far as the system has permission bits: anybody else could hold the lock for good.
+	// to its folder can open it, as far as the system has permission bits: any other user could hold the lock for good.
 	Lock(name string) (io.Closer, error)
 	// LockShared takes the same lock together with any number of other holders that share it, in this process or others.
 	// It returns ErrLocked at once while somebody holds it exclusively, as Lock does while anybody shares it. A file that

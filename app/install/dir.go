@@ -117,7 +117,7 @@ func (d *Dir) recover(ctx context.Context) (err error) {
 		}
 	}
 	d.cfg.Verify = d.cfg.Verify || len(d.journal.lists.Mixed) > 0 // also the module is compared with the offer then
-	d.lost, d.vanished = d.vanished, ""                           // it will be fetched again, which nobody has to be told
+	d.lost, d.vanished = d.vanished, ""                           // it will be fetched again, so it need not be told
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Incomplete lists files of the live set that are known to be missing or another release's: those that a way back could not
 // bring back, and packs that are not there or have another size. It reads no contents. Such a set is mended by the next
-// update; without one a player has to agree before it is started. A module that is missing is none of them, because the
+// update; without one a player has to agree before it is started. A missing module does not count, because the
 // built-in client stands in for it. The error is a *update.Fault.
 func (d *Dir) Incomplete() (files []string, err error) {
 	if err := d.loadLists(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"collet/app/install"
 )
 
-// TestPipesHangNothing: a pipe under the name of a file of ours is an error, or gives way; nobody waits for its other end.
+// TestPipesHangNothing: a pipe under the name of a file of ours is an error, or gives way; its other end is not waited for.
 func TestPipesHangNothing(t *testing.T) {
 	s := all(binaries("Lathe.so", "m2"), packs("A.zip", "a2"))
 	for _, name := range []string{

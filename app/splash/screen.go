@@ -24,7 +24,7 @@ type actions struct {
 	copy      func(text string)          // to the clipboard
 	open      func(address string) error // a page
 	raise     func()                     // the window, in front of others
-	valve     Valve                      // nil: there is none
+	valve     Valve                      // nil: no valve
 	cap       int64                      // bytes a second at the beginning; 0 is no limit
 }
 

@@ -26,7 +26,7 @@ const (
 var errNoSeat = errors.New("the Wayland compositor has no seat: no keyboard and no mouse belong to it")
 
 // checkSeat asks the Wayland compositor, if there is one, whether it has a seat. The toolkit's window library (GLFW 3.4) does without
-// asking, and crashes where there is none, which nothing in this process could recover from. Whatever can't be found out is the
+// asking, and crashes where it has no seat, which nothing in this process could recover from. Whatever can't be found out is the
 // toolkit's to say.
 func checkSeat(goos string, getenv func(string) string) error {
 	name, runtime := cmp.Or(getenv("WAYLAND_DISPLAY"), "wayland-0"), getenv("XDG_RUNTIME_DIR")

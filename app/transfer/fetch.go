@@ -29,7 +29,7 @@ type FetchOptions struct {
 	Now         func() time.Time
 	Log         zerolog.Logger
 
-	calls *atomic.Int64 // methods that have not returned, of all fetchers that share it; nil: nobody counts
+	calls *atomic.Int64 // methods that have not returned, of all fetchers that share it; nil: they are not counted
 }
 
 func (o FetchOptions) withDefaults() FetchOptions {

@@ -98,7 +98,7 @@ type Report struct {
 type Progress struct {
 	Answers int   // documents that were verified, and verdicts of the server
 	Bytes   int64 // that came over the line for all of it, believed or not
-	Waiting bool  // it waits for somebody else, and not for this machine
+	Waiting bool  // it waits for a peer, and not for this machine
 }
 
 // Progress tells how far it has come. It may be asked at any time.
@@ -115,7 +115,7 @@ func (s *Source) answered() {
 	s.answers++
 }
 
-// await says that somebody else is waited for, until what it returns is called.
+// await says that a peer is waited for, until what it returns is called.
 func (s *Source) await() (over func()) {
 	s.mu.Lock()
 	s.awaited++
@@ -158,7 +158,7 @@ type Source struct {
 	old      release.Listing // of that; nil is unknown
 	head     release.Head    // what is to be installed
 	listing  release.Listing // of that
-	near     *nearby         // what the head says of what changed lately, once somebody asked
+	near     *nearby         // what the head says of what changed lately, once it was asked for
 	begin    *beginning      // of the same, while it is looked at
 	made     *madeContents   // what a set patch made on the way to the listing; nil for nothing
 	renewing bool            // the program comes alone

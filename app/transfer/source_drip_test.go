@@ -48,7 +48,7 @@ func (d *drops) Read(p []byte) (int, error) {
 // Total implements transfer.Sized.
 func (d *drops) Total() int64 { return d.ReadCloser.(transfer.Sized).Total() }
 
-// TestDripIsNoProgress: bytes are none, only documents that were verified are, and it is known that somebody else is waited for.
+// TestDripIsNoProgress: bytes do not count, only documents that were verified do, and it is known that a peer is waited for.
 func TestDripIsNoProgress(t *testing.T) {
 	p := newPublisher(t)
 	p.publish(1, game(1), publish.Request{})

@@ -20,7 +20,7 @@ type trustStore struct {
 	folder string
 	log    zerolog.Logger
 	loose  release.MemoryStore
-	came   func() // is told of each document that was verified; nil tells nobody
+	came   func() // is told of each document that was verified; may be nil
 	told   bool
 }
 

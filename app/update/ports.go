@@ -18,7 +18,7 @@ import (
 type Fault struct {
 	Cause     Cause
 	Transient bool   // trying again may help without anybody doing anything
-	Refused   bool   // the machine is there and takes nobody now, as while a server restarts; with Transient
+	Refused   bool   // the machine is there and takes no connection now, as while a server restarts; with Transient
 	Subject   string // the path, host or file that it is about; may be empty
 	Err       error
 }

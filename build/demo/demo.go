@@ -116,6 +116,7 @@ func (s *story) introduce() {
 	l := s.layout
 	s.tell.say("client", "has release 1: host %s, module %s of compatibility %s, packs %s",
 		filepath.Base(l.Host()), l.Library(), l.Old.Compatibility, l.Old.packNames())
+	s.tell.say("client", "takes the server's module by its SHA-256 digest: Update.Trust says so, because nothing here is signed or encrypted")
 	s.tell.say("server", "offers release 2: module of compatibility %s for %s, packs %s",
 		l.New.Compatibility, l.Target, l.New.packNames())
 }

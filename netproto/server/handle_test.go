@@ -106,7 +106,7 @@ func TestPublishingKeepsOldClients(t *testing.T) {
 		if err := os.Rename(path+".new", path); err != nil {
 			t.Fatal(err)
 		}
-		// Between the rename and the end of the reload, too; and whoever comes then gets what its list says.
+		// Between the rename and the end of the reload, too; and a client that comes then gets what its list says.
 		between := h.dial(t, g)
 		between.greet(hello(g))
 		for _, p := range []*peer{old, between} {
