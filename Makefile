@@ -32,7 +32,7 @@ RACE = -race $(foreach library,$(UNWATCHED),-gcflags=$(library)=-race=false)
 # Every program that ends under the race detector would sleep for a second.
 test: export GORACE := atexit_sleep_ms=10
 test: setup gofmt vet cross-windows cross-darwin ## format, vet (also for Windows and macOS) and all tests, with the race detector
-	$(GO) test $(RACE) -shuffle=on -vet=off -timeout 20m -p $(AT_ONCE) $(FLAGS) ./build/soak ./...
+	$(GO) test $(RACE) -shuffle=on -vet=off -timeout 40m -p $(AT_ONCE) $(FLAGS) ./build/soak ./...
 	$(GO) test -vet=off $(FLAGS) -run '$(LONG)' ./app/install ./app/transfer ./build/cmd/collet ./build/compatgen ./build/pack/linux ./build/pack/windows ./build/publish ./build/qa ./netproto ./netproto/chunk ./netproto/dentest ./netproto/release ./platform/faultfs
 
 build: ## the three programs and two releases of the sample game's module, into bin/
