@@ -37,6 +37,7 @@ func TestT8ConcurrentPUTs(t *testing.T) {
 				}
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("If-Match", `"1"`)
+				r.Header.Set("Authorization", "Bearer "+server.TestSecret)
 				<-ready
 				answer, err := http.DefaultClient.Do(r)
 				if err != nil {
