@@ -178,7 +178,7 @@ type Source struct {
 	spool   *Spool
 }
 
-// carried is an object in memory; the zero value is none.
+// carried is an object in memory; the zero value carries nothing.
 type carried struct {
 	sum  release.Digest
 	data []byte
