@@ -22,7 +22,7 @@ func TestLargestOfferIsBounded(t *testing.T) {
 	}
 	const (
 		files     = release.MaxSet / 10
-		allocated = 4000 // bytes a file; 3000 were measured with paths of 70 bytes
+		allocated = 5000 // bytes a file; 3200 were measured with paths of 70 bytes, 4000 under the race detector
 		kept      = 850  // the same, of what stays until the next plan; 590 were measured
 	)
 	dir, err := platform.OpenDir(t.TempDir())

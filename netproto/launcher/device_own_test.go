@@ -346,13 +346,16 @@ func TestOwnBlocks(t *testing.T) {
 }
 
 func TestPlanIsShown(t *testing.T) {
-	_, desk := ownData(t, nil)
-	desk.tree()
-	desk.say(&launcher.PushPlan{Files: 3, Bytes: 500, Deletes: 1}, opening(1, "f", "x", 1))
-	desk.closes(1)
-	if s := desk.device.Status(); s.FilesTotal != 3 || s.BytesTotal != 500 || s.Activity != launcher.ActivityReceiving && s.Activity != launcher.ActivityNone {
-		t.Errorf("status %+v", s)
-	}
+	bubble(t, setting{protocol: den.ProtocolCollet}, func(t *testing.T, o setting) {
+		desk := greeted(t, o)
+		desk.tree()
+		desk.say(&launcher.PushPlan{Files: 3, Bytes: 500, Deletes: 1}, opening(1, "f", "x", 1))
+		desk.closes(1)
+		synctest.Wait()
+		if s := desk.device.Status(); s.FilesTotal != 3 || s.BytesTotal != 500 || s.Failed != 1 {
+			t.Errorf("status %+v", s)
+		}
+	})
 }
 
 // TestNothingIsShownInTheEnd: after the last answer the device does nothing, and says so.
