@@ -56,8 +56,8 @@ qa: setup build ## break updates on purpose, on this machine: crashes, disks, ne
 
 bench: setup build ## first frame, file opens, peak memory, throughput; prints ratios and their bounds
 	@build/setup.sh bench
-	$(GO) build $(FLAGS) -o bin/minimal-splash$(EXE) ./build/bench/minimal
-	$(GO) run $(FLAGS) ./build/bench --bin bin
+	$(GO) build $(FLAGS) -o bin/minimal-splash$(EXE) ./build/lab/bench/minimal
+	$(GO) run $(FLAGS) ./build/lab/bench --bin bin
 	$(GO) test $(FLAGS) -run '^$$' -bench Crowd -benchtime 3x ./netproto/server
 
 # STEPS="native-esbuild loose-three-0.187.0" chooses steps, ALL=1 takes all; the corpus lies in COLLET_CORPUS.
@@ -68,7 +68,7 @@ bench-net: ## time of updates over slow and lossy links against curl, rsync, zsy
 bench-remote: ## pushes of the remote launcher against a released device, rsync and a stream of TCP; the last needs root
 bench-delta bench-net bench-remote: setup build
 	@build/setup.sh peers
-	$(GO) run $(FLAGS) ./build/bench --bin bin --pairs 3 $(STEPFLAGS) $(@:bench-%=%)
+	$(GO) run $(FLAGS) ./build/lab/bench --bin bin --pairs 3 $(STEPFLAGS) $(@:bench-%=%)
 
 lint: setup gofmt vet cross-windows cross-darwin ## format, vet and staticcheck, without the tests
 	$(GO) tool staticcheck $(if $(TAGS),-tags $(TAGS)) ./...

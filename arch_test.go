@@ -51,6 +51,7 @@ var imports = map[string]row{
 	".":                          {},
 	"platform":                   {ours: []string{"platform/text"}, others: []string{sys}},
 	"platform/text":              {},
+	"platform/testlevel":         {},
 	"platform/faultfs":           {ours: []string{"platform"}},
 	"platform/fstest":            {ours: []string{"platform"}},
 	"assets":                     {},
@@ -84,13 +85,13 @@ var imports = map[string]row{
 	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/den", "netproto/launcher", "netproto/release", "platform", "runtime/...", "platform/text"}, others: []string{kong}},
 	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "platform/faultfs", "platform/text", "runtime/...", "app/install", "app/update"}, others: []string{sys, toml}},
 	"build/demo":                 {ours: []string{".", "build/pack/archive", "build/pack/bundle", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample", "runtime/sample/protocol"}, others: []string{image, sys}},
-	"build/wine":                 {ours: []string{"build/qa", "platform"}},
+	"build/lab/wine":             {ours: []string{"build/qa", "platform"}},
 	"build/soak":                 {ours: []string{"build/qa", "netproto", "netproto/release", "netproto/server", "netproto/transporttest"}},
 	"build/remote":               {ours: []string{"netproto/den", "netproto/launcher", "platform", "platform/text"}},
 	"build/advice":               {},
 	"build/publish":              {ours: []string{"app/transfer", "build/advice", "netproto", "netproto/release", "netproto/chunk", "platform"}, others: []string{toml, minio}},
 	"build/cmd/collet":           {ours: []string{".", "app/transfer", "build/demo", "build/pack", "build/pack/verify", "build/publish", "build/qa", "build/remote", "build/soak", "netproto", "netproto/compat", "netproto/launcher", "netproto/release", "netproto/server", "platform", "platform/text"}, others: []string{kong}},
-	"build/bench":                {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/chunk", "netproto/den", "netproto/dentest", "netproto/launcher", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
+	"build/lab/bench":            {ours: []string{".", "build/qa", "build/demo", "netproto", "netproto/chunk", "netproto/den", "netproto/dentest", "netproto/launcher", "netproto/release", "platform", "runtime/sample"}, others: []string{kong}},
 	"build/pack":                 {ours: []string{"app/settings", "build/pack/archive", "build/pack/bundle", "build/pack/icon", "build/pack/linux", "build/pack/macos", "build/pack/pe", "build/pack/sign", "build/pack/windows", "netproto", "netproto/cmd/systemd", "netproto/release", "netproto/server", "runtime/area"}, others: []string{toml}},
 	"build/pack/bundle":          {ours: []string{"netproto", "netproto/release"}},
 	"build/pack/pe":              {others: []string{"github.com/tc-hib/winres"}},
@@ -103,7 +104,7 @@ var imports = map[string]row{
 	"build/pack/linux":           {ours: []string{"build/pack/bundle", "build/pack/icon", "netproto", "netproto/cmd/systemd"}, others: []string{toml, "github.com/goreleaser/nfpm/v2"}},
 	"build/pack/macos":           {ours: []string{"build/pack/bundle", "build/pack/icon", "netproto/release"}},
 	"build/compatgen":            {ours: []string{"netproto/compat"}, others: []string{kong, "golang.org/x/tools/go/packages"}},
-	"build/bench/minimal":        {ours: []string{".", "assets"}, others: []string{fyne}},
+	"build/lab/bench/minimal":    {ours: []string{".", "assets"}, others: []string{fyne}},
 }
 
 // pkg is what `go list` says about one package.
@@ -116,7 +117,7 @@ type pkg struct {
 
 func list(t *testing.T) map[string]pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-tags", "gles", "-json=ImportPath,Dir,Name,Imports", "./...")
+	cmd := exec.Command("go", "list", "-tags", "gles", "-json=ImportPath,Dir,Name,Imports", "./...", "./build/lab/...")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 // selfswapTime is far above what three starts of a small program take, also under Wine on a busy machine.

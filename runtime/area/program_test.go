@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/build/wine"
+	"collet/build/lab/wine"
 	"collet/runtime/area"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"collet/build/pack/pe"
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 // shown prints what the system finds in the program's own file.

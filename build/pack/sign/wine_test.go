@@ -9,7 +9,7 @@ import (
 
 	"collet/build/pack/pe"
 	"collet/build/pack/sign"
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 const library = `__declspec(dllexport) int answer(void) { return 42; }

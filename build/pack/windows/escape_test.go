@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 // nasty are texts that mean something to a script, in whatever place they stand.

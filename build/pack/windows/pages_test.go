@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"collet/build/qa"
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 // TestRunningOnWindows: a setup without questions waits for a game that ends, and gives up where it goes on.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"collet/build/pack/sign"
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 // signer signs programs with a certificate that nobody believes, always at the same time.

@@ -13,7 +13,7 @@ import (
 	"collet/build/demo"
 	"collet/build/pack/bundle"
 	"collet/build/pack/pe"
-	"collet/build/wine"
+	"collet/build/lab/wine"
 	"collet/netproto/server"
 	"collet/runtime/sample"
 )

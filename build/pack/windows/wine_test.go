@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"collet/build/pack/bundle"
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 // patience is how long anything in Wine may take.

@@ -16,7 +16,7 @@ import (
 
 	"collet/build/demo"
 	"collet/build/qa"
-	"collet/build/wine"
+	"collet/build/lab/wine"
 	"collet/runtime/sample"
 )
 

@@ -74,7 +74,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	var o options
-	kong.Parse(&o, kong.Name("bench"), kong.Description("Measures what Collet promises. See the comment of build/bench."))
+	kong.Parse(&o, kong.Name("bench"), kong.Description("Measures what Collet promises. See the comment of build/lab/bench."))
 	if len(o.What) == 0 {
 		o.What = []string{"frame", "opens", "memory", "loopback", "distance", "lossy"}
 	}

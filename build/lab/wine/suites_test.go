@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 // suiteLimit is how long the tests of one package may take; it is three on an idle machine.

@@ -15,7 +15,7 @@ import (
 )
 
 // corpusScript fetches the versions that are compared. It lies beside this program's source, where make runs it.
-const corpusScript = "build/bench/corpus.sh"
+const corpusScript = "build/lab/bench/corpus.sh"
 
 // step is one update from a published version of something to a later one.
 type step struct {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"collet/build/qa"
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 // patience is how long a test waits for what takes seconds on an idle machine.

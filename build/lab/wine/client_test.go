@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"collet/build/qa"
-	"collet/build/wine"
+	"collet/build/lab/wine"
 )
 
 // TestWindows plays an update through as a player sees it: the splash, the swap, the new game's window, its end.

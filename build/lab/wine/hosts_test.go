@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/build/wine"
+	"collet/build/lab/wine"
 	"collet/netproto"
 )
 
