@@ -26,8 +26,8 @@ func TestFullDiskIsExplained(t *testing.T) {
 		{"spool", &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb, Err: syscall.ENOSPC}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
 		{"install, free unknown", &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
 		{"spool, free unknown", &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
-		{"install, no inodes", &install.SpaceError{Volume: "/games", Need: gb, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"Not enough disk space", "not for more files", "removing files"}},
-		{"spool, no inodes", &transfer.SpaceError{Volume: "/games", Need: -1, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"Not enough disk space", "not for more files", "removing files"}},
+		{"install, no inodes", &install.SpaceError{Volume: "/games", Need: gb, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
+		{"spool, no inodes", &transfer.SpaceError{Volume: "/games", Need: -1, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
 		{"spool, size unknown", &transfer.SpaceError{Volume: "/games", Need: -1, Free: 1000, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
 	} {
 		text := h.explain(failed(&update.Fault{Cause: update.DiskFull, Subject: "/games/Lathe", Err: test.err}))

@@ -73,8 +73,11 @@ func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
 	if e.Outcome == update.UpdaterOutdated && info.ServerOlder {
 		e.Key, e.Actions = update.EndOf(update.ClientTooNew, update.NoCause).Key, update.EndOf(update.ClientTooNew, update.NoCause).Actions
 	}
-	if e.Cause == update.DiskFault && info.InTheWay {
+	switch {
+	case e.Cause == update.DiskFault && info.InTheWay:
 		e.Key = update.KeyInTheWay
+	case e.Cause == update.DiskFull && info.NoNames:
+		e.Key = update.KeyNoNames
 	}
 	d := Dialog{Title: t.Get(e.Key + ".title")}
 	for _, action := range e.Actions {
@@ -175,9 +178,7 @@ func body(e update.End, info EndInfo, t assets.Texts) string {
 // addition is the sentence that depends on what is known.
 func addition(e update.End, info EndInfo, t assets.Texts) string {
 	switch {
-	case e.Cause == update.DiskFull && info.NoNames:
-		return t.Get("end.diskfull.names")
-	case e.Cause == update.DiskFull && info.Needed > 0 && info.Free >= 0:
+	case e.Cause == update.DiskFull && !info.NoNames && info.Needed > 0 && info.Free >= 0:
 		return t.Get("end.diskfull.numbers", "needed", t.Size(info.Needed), "free", t.Size(info.Free))
 	case (e.Cause == update.LockedFile || e.Outcome == update.AlreadyRunning) && info.Holders != "":
 		return t.Get("end.locked.holder", "holders", clean(info.Holders, maxLine))
@@ -258,9 +259,6 @@ func nextStep(e update.End, d Dialog, info EndInfo, t assets.Texts) string {
 	step := t.Get(key, "code", orWord(info.Code, t.Get("word.unknown")))
 	if missing := info.Needed - info.Free; e.Cause == update.DiskFull && info.Free >= 0 && missing > 0 && info.Volume != "" {
 		step = t.Get("end.diskfull.free", "missing", t.Size(missing), "volume", clean(info.Volume, maxLine))
-	}
-	if e.Cause == update.DiskFull && info.NoNames {
-		step = t.Get("end.diskfull.names.next")
 	}
 	if e.Cause == update.NoPermission && info.Remedy != "" {
 		step = t.Get("end.permission.remedy", "command", clean(info.Remedy, maxLine))

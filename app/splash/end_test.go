@@ -51,8 +51,25 @@ func TestDialogs(t *testing.T) {
 				fmt.Fprintf(&out, "== %s %s: %s\n%s\n", e.Outcome, e.Cause, name[2:], printed(ComposeEnd(e, all[name], texts)))
 			}
 		}
+		for _, name := range []string{"way", "names"} {
+			fmt.Fprintf(&out, "== %s: %s\n%s\n", update.Failed, name, printed(ofDisk(name, texts)))
+		}
 		golden(t, "dialogs."+language+".txt", out.String())
 	}
+}
+
+// ofDisk words an end that the disk is not to blame for: something in the way of a file, or no room for more names.
+func ofDisk(name string, texts assets.Texts) Dialog {
+	info := EndInfo{
+		Path: "/home/ada/Games/EmberReach", Needed: 412_000_000, Free: 9_510_000_000, Volume: "/home", PlayOffline: true,
+		NoNames: name == "names", InTheWay: name == "way",
+	}
+	cause, subject := update.DiskFull, info.Path
+	if info.InTheWay {
+		cause, subject = update.DiskFault, info.Path+"/Resources/Levels/OldHarbour.zip"
+	}
+	info.Fault = &update.Fault{Cause: cause, Subject: subject}
+	return ComposeEnd(update.EndOf(update.Failed, cause), info, texts)
 }
 
 func printed(d Dialog) string {

@@ -25,6 +25,10 @@ func TestPictures(t *testing.T) {
 			e := update.EndOf(update.Failed, update.DiskFull)
 			s.ask(ComposeEnd(e, fullInfo(e), s.texts), func(update.Action) {})
 		},
+		"way.en":    func(s *screen) { s.ask(ofDisk("way", s.texts), func(update.Action) {}) },
+		"way.ru":    func(s *screen) { s.ask(ofDisk("way", s.texts), func(update.Action) {}) },
+		"names.en":  func(s *screen) { s.ask(ofDisk("names", s.texts), func(update.Action) {}) },
+		"names.ru":  func(s *screen) { s.ask(ofDisk("names", s.texts), func(update.Action) {}) },
 		"cancel.en": func(s *screen) { s.do.installed = func() bool { return true }; s.leave() },
 		"cancel.ru": func(s *screen) { s.do.installed = func() bool { return true }; s.leave() },
 		"details.en": func(s *screen) {

@@ -69,8 +69,12 @@ type End struct {
 	Exit    int
 }
 
-// KeyInTheWay is the text key of a disk fault where something else stands in the place of a file of the game.
-const KeyInTheWay = "end.way"
+const (
+	// KeyInTheWay is the text key of a disk fault where something else stands in the place of a file of the game.
+	KeyInTheWay = "end.way"
+	// KeyNoNames is the text key of a full disk that has bytes, and no room for another file.
+	KeyNoNames = "end.names"
+)
 
 // Ends is the whole table of design 2, section 3.3, and behind it what the verdict adds to it (compat reference, section 3.7).
 // Every outcome has a row, Failed one for each cause. Every dialog about a server or an update offers to play what is installed.
