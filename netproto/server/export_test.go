@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"iter"
 	"net"
@@ -160,4 +161,14 @@ func ReadAsk(body []byte, into any) error {
 	r := httptest.NewRequest(http.MethodPost, "/api/compat/evaluate", bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	return readAsk(httptest.NewRecorder(), r, into)
+}
+
+// HalfReload does what Reload has done just before new clients are offered the new catalogue: the operator knows it already. It
+// gives that to be closed.
+func (s *Server) HalfReload(ctx context.Context, set Settings) (*Catalogue, error) {
+	c, err := open(ctx, set, s.Catalogue(), s.log)
+	if err != nil {
+		return nil, err
+	}
+	return c, s.operator.Load().adopt(c)
 }

@@ -10,26 +10,25 @@ import (
 // meeting is a greeted client with what was made of it.
 type meeting struct {
 	standing *standing
-	snapshot *compat.Snapshot // by which it was judged: that of standing, with what its catalogue offers
+	snapshot *compat.Snapshot // by which it was judged: that of standing
 	hello    compat.Hello
 	account  string
 	verdict  compat.Judgement
 }
 
 // stands is what hellos are judged by that are greeted with a catalogue: what the operator decided, or what the configuration says.
-// A change of either that comes meanwhile is for the next ones.
+// A change of either that comes meanwhile is for the next ones. What a catalogue declares is never mixed with what another one does,
+// so that a client that comes while a catalogue is replaced is not judged by one and offered the files of the other.
 func (s *Server) stands(c *Catalogue) (*standing, *compat.Snapshot) {
 	o := s.operator.Load()
 	if o == nil {
 		return c.standing, c.standing.snapshot
 	}
 	st := o.standing.Load()
-	if st.catalogue == c {
-		return st, st.snapshot
+	if st.catalogue != c { // another one takes its place just now
+		st = &standing{settings: st.settings, declared: c.declared, snapshot: c.declared.Snapshot(st.settings, time.Now()), catalogue: c}
 	}
-	snapshot := *st.snapshot
-	snapshot.Targets, snapshot.Compatibility, snapshot.Content = c.declared.Targets, c.compatibility, c.declared.Content
-	return st, &snapshot
+	return st, st.snapshot
 }
 
 // meet judges a hello.

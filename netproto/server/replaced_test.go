@@ -1,0 +1,39 @@
+package server_test
+
+import (
+	"testing"
+
+	"collet/netproto/compat"
+	"collet/netproto/server"
+)
+
+// TestGreetedWhileReplaced: a client that comes between the moment in which the operator knows a new catalogue and the one in which
+// it is offered is judged by the old one alone. A mixture of both would tell a client that its module is outdated and offer the same
+// one: such a client ends with exit code 16, the server's data is inconsistent.
+func TestGreetedWhileReplaced(t *testing.T) {
+	for name, change := range map[string]func(s *server.Settings){
+		"a version of the game's own": func(s *server.Settings) { s.CompatibilityVersion = "spring-2026" },
+		"another build":               func(s *server.Settings) { s.Compat.Supported, s.Compat.Logic = "5-9", "9" },
+		"a developer's server":        func(s *server.Settings) { s.Compat.Development = true },
+		"other packs":                 func(s *server.Settings) { s.Compat.Content = "packs" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := versioned(t)
+			h, _ := govern(t, set)
+			m := client(7, "Linux-x64")
+			_, before := h.ask(t, m)
+			if before.Verdict != compat.Accept {
+				t.Fatalf("%+v", before)
+			}
+			change(&set)
+			next, err := h.HalfReload(t.Context(), set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer next.Close()
+			if _, got := h.ask(t, m); got != before {
+				t.Errorf("judged as %+v, want %+v", got, before)
+			}
+		})
+	}
+}
