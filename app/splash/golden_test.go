@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("update", false, "write the golden files anew instead of comparing with them")
+var rewrite = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
 
 // golden compares got with a file in testdata. What differs is written to testdata/failed, to look at.
 func golden(t *testing.T, name, got string) {

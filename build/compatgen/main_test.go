@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,6 +13,21 @@ import (
 
 	"collet/netproto/compat"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
+
+// golden compares text with a file in testdata/golden.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "golden", name)
+	if *update {
+		put(t, ".", map[string]string{file: got})
+		return
+	}
+	if want := readText(t, file); got != want {
+		t.Errorf("got, other than %s (go test -update takes it, if it is right):\n%s", file, got)
+	}
+}
 
 // layOut writes files below a new folder and returns it.
 func layOut(t *testing.T, files map[string]string) string {
@@ -112,18 +128,7 @@ func TestGolden(t *testing.T) {
 	dir := harbour(t)
 	must(t, "gen", dir)
 	for _, name := range []string{"compat_gen.go", "components.h", "manifest.json", "compat.lock"} {
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		golden := filepath.Join("testdata", "golden", name+".txt")
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not %s:\n%s", name, golden, got)
-		}
+		golden(t, name+".txt", readText(t, filepath.Join(dir, name)))
 	}
 }
 

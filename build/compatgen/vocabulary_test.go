@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -139,10 +138,7 @@ func TestExplainedComponents(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(made.forms)) {
 		all.WriteString(must(t, "explain", name, dir) + "\n")
 	}
-	golden := filepath.Join("testdata", "golden", "explain.txt")
-	if want := readText(t, golden); all.String() != want {
-		t.Errorf("explained as\n%s\nwant %s", all.String(), golden)
-	}
+	golden(t, "explain.txt", all.String())
 	if n := strings.Count(all.String(), "(component "); n != len(made.forms) || n < 13 {
 		t.Errorf("%d components are explained", n)
 	}

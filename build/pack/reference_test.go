@@ -15,7 +15,7 @@ import (
 	"collet/build/pack"
 )
 
-var update = flag.Bool("update", false, "write what tests compare with anew")
+var update = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
 
 // The reference stands between these lines.
 const (

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -45,10 +46,19 @@ func sample() *qa.Report {
 	return r
 }
 
+var rewrite = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
+
 // golden compares with a file; what was got instead goes to testdata/failed.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	want, err := os.ReadFile(filepath.Join("testdata", "report", name))
+	file := filepath.Join("testdata", "report", name)
+	if *rewrite {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
 	if err == nil && bytes.Equal(got, want) {
 		return
 	}

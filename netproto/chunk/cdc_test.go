@@ -16,13 +16,14 @@ import (
 	"testing/iotest"
 )
 
-var rewriteGolden = flag.Bool("rewrite-golden", false, "write the golden files of chunks anew: a change of format")
+// A golden file that differs is a change of the format: a diff in testdata after -update is one, too.
+var update = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
 
 // golden compares text with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *rewriteGolden {
+	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -447,7 +447,7 @@ func TestGoldenPack(t *testing.T) {
 		content[i] = knownBytes("golden pack", size)[i]
 	}
 	path := filepath.Join("testdata", "pack.bin")
-	if *rewriteGolden {
+	if *update {
 		s := newShelf()
 		indexes, refs := s.publish(t, PackOptions{}, content)
 		data, err := EncodeIndex(indexes[0])

@@ -3,7 +3,6 @@ package release_test
 import (
 	"bytes"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,8 +13,6 @@ import (
 
 	"collet/netproto/release"
 )
-
-var writeChanges = flag.Bool("write-changes-vector", false, "write the vector of changes anew: a change of the format")
 
 // sourcesOf invents where the contents of a tree lie: one in four of each encoding, some with an index.
 func (t tree) sources() release.Sources {
@@ -113,7 +110,7 @@ func TestChangesVector(t *testing.T) {
 	name := filepath.Join("testdata", "golden", "changes.hex")
 	releases := vectorHistory()
 	made := history(t, release.MaxChanges, releases...)
-	if *writeChanges {
+	if *update {
 		if err := os.WriteFile(name, hexLines(made), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,8 @@ import (
 	"collet/netproto/release"
 )
 
-var writeVectors = flag.Bool("write-setpatch-vectors", false, "write the vectors of set patches anew: a change of the format")
+// A vector that differs is a change of the format: a diff in testdata after -update is one, too.
+var update = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
 
 // vectorSets are the sets of the vectors. They never change.
 var vectorSets = []struct {
@@ -63,7 +64,7 @@ func TestSetPatchVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range vectorSets {
 		made := makePatch(t, v.old, v.new, v.options)
-		if *writeVectors {
+		if *update {
 			if err := os.MkdirAll(filepath.Dir(vectorFile(v.name)), 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package windows
 import (
 	"bytes"
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 
 	"collet/build/pack/bundle"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
 
 type maker struct {
 	name  string
@@ -55,6 +58,12 @@ func TestGolden(t *testing.T) {
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
+	if *update {
+		if err := os.WriteFile(filepath.Join("testdata", name), got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	want, err := os.ReadFile(filepath.Join("testdata", name))
 	if err == nil && bytes.Equal(got, want) {
 		return
@@ -66,7 +75,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if err := os.WriteFile(filepath.Join(failed, name), got, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Errorf("%s is not as in testdata; see testdata/failed, and move it there if it is right", name)
+	t.Errorf("%s is not as in testdata; see testdata/failed; go test -update takes it, if it is right", name)
 }
 
 // TestSameBytes makes each installer twice: in other folders, at other times, with another umask, time zone and language, from
