@@ -11,7 +11,8 @@ PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok =
 
 comma := ,
 
-.PHONY: help run test build hosts pack qa bench bench-delta bench-net bench-remote lint clean setup gofmt vet cross-windows cross-darwin
+.PHONY: help run check test test-all fuzz lint build hosts pack qa bench bench-delta bench-net bench-remote bench-save bench-compare \
+	clean setup setup-test setup-all programs gofmt vet cross-windows cross-darwin staticcheck govulncheck
 
 help: # list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -19,21 +20,59 @@ help: # list the targets
 run: setup build ## build everything, then play an update through: server, splash, swap, game
 	bin/collet$(EXE) demo --screenshots bin/screenshots
 
-# The soak waits for two minutes: it begins first, beside as many packages as there are processors.
-AT_ONCE = $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
-# Long enumerations, of which the race detector is shown a part; without it they are tried whole.
-LONG := StoppedAnywhere|PowerCuts|EveryCallFailsOnce|InspectEverywhere|BaseCrash|KeepsItsPromises|TestTraces|TestCrash$$|CrashMutants|TestStandardFolders$$|Keyring|KeyFiles|LargestListing|DamagedMetadata|NoTwoForms|DamagedAnywhere|OfAnything|FormFollows|ManyWays|Histories|UnchangedBench|SequelsStaySmall|TestChanges|ApplyAhead|TestLargePatch|EstimateCountsChanges|SequelsWithChanges|Lifecycle|PlayerAhead|TestWindow$$|OnWindows|NastyNames|PackedClient|TrapTwoLaps|TrapLostAcksNear|TrapBurst|TrapStored|OldDuplicates
+# --- Tests: three levels, see platform/testlevel. ---
+
+# What make check and make fuzz look at: PKG="./netproto/... ./app" chooses.
+PKG ?= ./...
+LAB := ./build/lab/...
+# Where the window's headers are missing, make check leaves out what is linked against the window.
+WINDOW := $(shell pkg-config --exists gl egl x11 xcursor xrandr xinerama xi xxf86vm xkbcommon wayland-client 2>/dev/null && echo yes)
+ifeq ($(WINDOW)$(filter-out Linux,$(shell uname -s)),)
+HEADLESS := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok = false}}{{end}}{{end}}{{if $$ok}}{{.ImportPath}}{{end}}
+checked = $$($(GO) list $(FLAGS) -e -f '$(HEADLESS)' $(PKG))
+else
+checked = $(PKG)
+endif
+
+# Go's test cache holds what was green and has not changed since: only the rest runs. The root package holds the rules of the tree.
+check: gofmt ## in a minute: format, vet and the unit tests of what changed; needs Go and a C compiler only
+	$(if $(findstring $$,$(checked)),@echo "check: without the window's packages: their headers are missing (make setup installs them)")
+	$(GO) vet $(FLAGS) $(checked)
+	$(GO) test -short -vet=off $(FLAGS) . $(checked)
+
+# Packages in which goroutines meet: their tests run under the race detector, those of all others without it. Each runs once.
+RACED := ./app/supervise ./app/transfer ./app/update ./build/publish ./netproto ./netproto/den ./netproto/launcher ./netproto/server ./platform
 # Libraries that only compress and draw: the race detector would watch every byte of theirs, which takes five times as long. One
-# with a sync.Map does not belong here: the program may get its copy of that generic code, and with it locks that nobody sees.
-UNWATCHED := compress/... hash/adler32 image/... github.com/andybalholm/brotli/... github.com/fyne-io/oksvg/... \
-	github.com/klauspost/compress/... github.com/nfnt/resize github.com/srwiley/rasterx/... github.com/tc-hib/winres/... \
+# with a sync.Map does not belong here: the program may get its copy of that generic code, and with it locks that nothing sees.
+UNWATCHED := compress/... hash/adler32 image/... github.com/andybalholm/brotli/... github.com/klauspost/compress/... \
 	github.com/ulikunitz/xz/... golang.org/x/image/...
 RACE = -race $(foreach library,$(UNWATCHED),-gcflags=$(library)=-race=false)
+# SHUFFLE=on tries another order; the order is fixed otherwise, so that Go's test cache holds.
+SHUFFLE ?= off
+TESTFLAGS = -vet=off -timeout 15m -shuffle=$(SHUFFLE) $(FLAGS)
+# Prints packages and failures, and keeps what each test took.
+gotest = $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --jsonfile bin/$@-$(1).json --
+slowest = echo "the ten slowest of $@, $(1):"; $(GO) tool gotestsum tool slowest --num 10 --jsonfile bin/$@-$(1).json
+
 # Every program that ends under the race detector would sleep for a second.
 test: export GORACE := atexit_sleep_ms=10
-test: setup gofmt vet cross-windows cross-darwin ## format, vet (also for Windows and macOS) and all tests, with the race detector
-	$(GO) test $(RACE) -shuffle=on -vet=off -timeout 40m -p $(AT_ONCE) $(FLAGS) ./build/soak ./...
-	$(GO) test -vet=off $(FLAGS) -run '$(LONG)' ./app/install ./app/transfer ./build/cmd/collet ./build/compatgen ./build/pack/linux ./build/pack/windows ./build/publish ./build/qa ./netproto ./netproto/chunk ./netproto/dentest ./netproto/release ./platform/faultfs
+test: setup-test lint programs ## in six minutes: all that a change could break here, with the race detector where goroutines meet
+	@code=0; \
+	$(call gotest,raced) $(RACE) $(TESTFLAGS) $(RACED) || code=1; \
+	$(call gotest,plain) $(TESTFLAGS) $$($(GO) list $(FLAGS) ./... | grep -vxF "$$($(GO) list $(FLAGS) $(RACED))") || code=1; \
+	$(call slowest,raced); $(call slowest,plain); exit $$code
+
+# Without the race detector, which make test has shown its samples: whole enumerations, and the lab.
+test-all: export COLLET_TESTS := all
+test-all: setup-all programs ## after make test, in 25 minutes: whole enumerations, Wine, browsers, installers, soak, mutants
+	@code=0; $(call gotest,all) $(TESTFLAGS) -timeout 40m ./... $(LAB) || code=1; $(call slowest,all); exit $$code
+
+fuzz: ## every fuzz target for TIME (1m) each; what fails is kept in testdata/fuzz, where go test finds it
+	@build/fuzz.sh "$(or $(TIME),1m)" $(FLAGS) $(PKG)
+
+lint: gofmt vet cross-windows cross-darwin staticcheck govulncheck ## format, vet (also for Windows and macOS), staticcheck, govulncheck
+
+programs: build ## the programs that scripts start
 
 build: ## the three programs and two releases of the sample game's module, into bin/
 	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app
@@ -70,22 +109,32 @@ bench-delta bench-net bench-remote: setup build
 	@build/setup.sh peers
 	$(GO) run $(FLAGS) ./build/lab/bench --bin bin --pairs 3 $(STEPFLAGS) $(@:bench-%=%)
 
-lint: setup gofmt vet cross-windows cross-darwin ## format, vet and staticcheck, without the tests
-	$(GO) tool staticcheck $(if $(TAGS),-tags $(TAGS)) ./...
-
 clean: ## remove what was built
 	rm -rf bin
 
-setup: ## install the system packages that are missing, or say which
-	@build/setup.sh
+setup: ## install the system packages that make run needs, or say which
+	@build/setup.sh run
+
+setup-test: # the same for make test
+	@build/setup.sh test
+
+setup-all: # the same for make test-all
+	@build/setup.sh all
 
 gofmt:
 	@unformatted=$$(gofmt -l app assets build netproto platform runtime *.go); \
 	test -z "$$unformatted" || { echo "gofmt would change: $$unformatted"; exit 1; }
 
 vet:
-	$(GO) vet $(FLAGS) ./...
+	$(GO) vet $(FLAGS) ./... $(LAB)
 
 cross-windows cross-darwin: export CGO_ENABLED = 0
 cross-windows cross-darwin: cross-%:
 	GOOS=$* $(GO) vet $$(GOOS=$* $(GO) list -e -f '$(PORTABLE)' ./...)
+
+staticcheck:
+	$(GO) tool staticcheck $(if $(TAGS),-tags $(TAGS)) ./... $(LAB)
+
+# Known vulnerabilities in code that is called. Its database is on the network: where that can't be reached, it says so.
+govulncheck:
+	@build/govulncheck.sh $(if $(TAGS),-tags $(TAGS)) ./...

@@ -1,13 +1,18 @@
 #!/bin/sh
-# Makes sure that what Collet's build, tests and demo need from the system is there. Called by `make setup`; quick and
-# silent when nothing is missing.
+# Makes sure that what Collet's build, tests and demo need from the system is there; quick and silent when nothing is missing.
+# Called by the Makefile with one of:
+#
+#   run      a compiler, the window's headers, a display without a screen: what the build and the demo need (the default)
+#   test     also what the tests of the product start
+#   all      also what the lab starts: Wine, a browser, makers of packages, compilers for other systems
+#   bench    also what `make bench` compares with
+#   peers    what `make bench-delta` and `make bench-net` compare with
+#   arm64    that processor's packages, and what a client for Linux-arm64 links against
 #
 # On Debian and its relatives missing packages are installed when this user may do so without being asked for a password,
 # otherwise the command to run is printed. On other systems it says what is needed. Exit code 1: the build can't work.
-# Tools for packages and for other systems are installed, too; of these what can't be had is named, and the tests that need
-# it are skipped. With the argument "bench" it also sees to the programs that `make bench` compares with, with "peers" to those of
-# `make bench-delta` and `make bench-net`; of the latter what can't be installed is named, and not compared with. With "arm64" it adds
-# that processor's packages to this machine, and of them what a client for Linux-arm64 links against.
+# Of what "test", "all" and "peers" add, what can't be had is named: the tests that need it are skipped, and these peers are not
+# compared with.
 set -eu
 # shellcheck disable=SC2086 # lists of packages are words
 
@@ -19,15 +24,17 @@ bench_packages="nginx-light curl"
 # The same for updates between releases, and what its corpus is made with.
 peer_packages="rsync zsync casync bsdiff xdelta3 zstd nginx-light curl iproute2"
 corpus_packages="npm tar zip"
-# What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen; and the browser
-# that the server's dashboard is tested in.
-run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool x11-utils strace chromium"
-# What builds programs for other systems, reads our headers as C++, and runs programs for Windows; what makes packages, signs them
-# and reads them back. Without its preloader, one start of Wine in thousands finds its own heap where Windows keeps what all
-# programs share, and ends with code 1.
-other_systems="g++ gcc-mingw-w64-x86-64 wine wine64 wine64-preloader gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
-package_tools="nsis wixl msitools osslsigncode minisign gnupg openssh-client openssl rpm cpio zip unzip zstd lintian man-db
-desktop-file-utils appstream squashfs-tools icnsutils python3"
+# What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen.
+run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool"
+# What the product's tests start: dialogs, traces of system calls, programs that read what we write.
+test_packages="g++ x11-utils strace openssl openssh-client zip unzip zstd python3"
+# The lab: a browser for the server's dashboard, a web server; what builds programs for other systems, and runs programs for
+# Windows; what makes packages, signs them and reads them back. Without its preloader, one start of Wine in thousands finds its own
+# heap where Windows keeps what all programs share, and ends with code 1.
+other_systems="gcc-mingw-w64-x86-64 wine wine64 wine64-preloader gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
+package_tools="nsis wixl msitools osslsigncode minisign gnupg rpm cpio lintian man-db desktop-file-utils appstream squashfs-tools
+icnsutils"
+lab_packages="chromium nginx-light curl"
 # What a client for Linux-arm64 links against, on a machine of another kind.
 arm64_packages="libgl-dev libegl-dev libgles-dev libx11-dev libxcursor-dev libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev
 libxkbcommon-dev libwayland-dev"
@@ -125,20 +132,24 @@ quiet_nginx() {
 }
 
 debian() {
-	missing=$(missing_packages $build_packages $run_packages)
 	fresh_nginx=""
-	if [ "${1:-}" = bench ] && without_commands nginx curl; then
-		missing="$missing$(missing_packages $bench_packages)"
-		without_commands nginx && fresh_nginx=yes
-	fi
-	case "${1:-}" in
+	case "$1" in
 	peers | arm64)
 		"$1"
 		return 0
 		;;
 	esac
+	missing=$(missing_packages $build_packages $run_packages)
+	case "$1" in
+	bench | all) without_commands nginx && fresh_nginx=yes ;;
+	esac
+	[ "$1" != bench ] || ! without_commands nginx curl || missing="$missing$(missing_packages $bench_packages)"
 	[ -z "$missing" ] || required
-	optional "the tests that need it are SKIPPED" $other_systems $package_tools
+	case "$1" in
+	test) optional "the tests that need it are SKIPPED" $test_packages ;;
+	all) optional "the tests that need it are SKIPPED" $test_packages $other_systems $package_tools $lab_packages ;;
+	esac
+	quiet_nginx
 }
 
 # required installs what is in $missing, or ends this with what to do.
@@ -156,7 +167,6 @@ required() {
 		say "  $root $install"
 		exit 1
 	fi
-	quiet_nginx
 }
 
 other_unix() {
@@ -197,5 +207,5 @@ check_go
 case "$(uname -s)" in
 Darwin) macos ;;
 MINGW* | MSYS* | CYGWIN*) windows ;;
-*) if have dpkg-query && have apt-get; then debian "$@"; else other_unix; fi ;;
+*) if have dpkg-query && have apt-get; then debian "${1:-run}"; else other_unix; fi ;;
 esac
