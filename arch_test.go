@@ -86,6 +86,7 @@ var imports = map[string]row{
 	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "platform/faultfs", "platform/text", "runtime/...", "app/install", "app/update"}, others: []string{sys, toml}},
 	"build/demo":                 {ours: []string{".", "build/pack/archive", "build/pack/bundle", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample", "runtime/sample/protocol"}, others: []string{image, sys}},
 	"build/lab/wine":             {ours: []string{"build/qa", "platform"}},
+	"build/lab/installers":       {},
 	"build/soak":                 {ours: []string{"build/qa", "netproto", "netproto/release", "netproto/server", "netproto/transporttest"}},
 	"build/remote":               {ours: []string{"netproto/den", "netproto/launcher", "platform", "platform/text"}},
 	"build/advice":               {},

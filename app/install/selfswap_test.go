@@ -11,48 +11,33 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/lab/wine"
+	"collet/platform/testlevel"
 )
 
-// selfswapTime is far above what three starts of a small program take, also under Wine on a busy machine.
+// selfswapTime is far above what three starts of a small program take, also on a busy machine.
 const selfswapTime = 3 * time.Minute
 
 // TestAProgramReplacesItself: a real program replaces its own file while it runs, and the newer one runs from the file that moves.
-// The next start removes what was replaced, which Windows does not allow before.
+// The next start removes what was replaced, which Windows does not allow before: build/lab/wine tries it there.
 func TestAProgramReplacesItself(t *testing.T) {
-	t.Run("here", func(t *testing.T) {
-		t.Parallel()
-		name := filepath.Join(t.TempDir(), "Lathe")
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", name, "./testdata/selfswap").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		replacesItself(t, name, func(ctx context.Context, program, what string) (string, error) {
-			out, err := exec.CommandContext(ctx, program, what).CombinedOutput()
-			return string(out), err
-		})
-	})
-	t.Run("on Windows", func(t *testing.T) {
-		t.Parallel()
-		wine.Need(t)
-		name := filepath.Join(t.TempDir(), "Lathe.exe")
-		if err := wine.Build(t.Context(), ".", "./testdata/selfswap", name); err != nil {
-			t.Fatal(err)
-		}
-		prefix := wine.For(t, wine.Options{})
-		replacesItself(t, name, func(ctx context.Context, program, what string) (string, error) { return prefix.Run(ctx, program, what) })
-	})
-}
-
-func replacesItself(t *testing.T, program string, run func(ctx context.Context, program, what string) (string, error)) {
-	t.Helper()
+	testlevel.Slow(t)
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "Lathe")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, "./testdata/selfswap").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), selfswapTime)
 	defer cancel()
+	run := func(program, what string) (string, error) {
+		out, err := exec.CommandContext(ctx, program, what).CombinedOutput()
+		return string(out), err
+	}
 	old, err := os.ReadFile(program)
 	newer := append(old[:len(old):len(old)], "a newer build"...)
 	if err = errors.Join(err, os.WriteFile(filepath.Join(filepath.Dir(program), "newer"), newer, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(ctx, program, "start"); err != nil {
+	if out, err := run(program, "start"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	live, err := os.ReadFile(program)
@@ -60,7 +45,7 @@ func replacesItself(t *testing.T, program string, run func(ctx context.Context, 
 	if err != nil || errBefore != nil || !bytes.Equal(live, newer) || !bytes.Equal(before, old) {
 		t.Fatalf("%d bytes are live and %d were, %v, %v", len(live), len(before), err, errBefore)
 	}
-	if out, err := run(ctx, program, "look"); err != nil {
+	if out, err := run(program, "look"); err != nil {
 		t.Fatalf("the newer one: %v\n%s", err, out)
 	}
 	for _, name := range []string{program + ".bak", filepath.Join(filepath.Dir(program), "~"+filepath.Base(program))} {

@@ -17,11 +17,13 @@ import (
 	codeview "collet/build/pack/pe"
 	"collet/build/pack/sign"
 	"collet/build/pack/verify"
+	"collet/platform/testlevel"
 )
 
 // windowsKit is a project with programs for Windows alone; it skips where they can't be made.
 func windowsKit(t *testing.T, change func(string) string) *pack.Project {
 	t.Helper()
+	testlevel.Slow(t)
 	programs, err := built()
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +163,7 @@ func spoil(dir, name, old, new string) error {
 
 // TestSignedOnce has everything for Windows signed with a self-made certificate: every program once, before it is packed.
 func TestSignedOnce(t *testing.T) {
+	testlevel.Slow(t)
 	for _, tool := range []string{"osslsigncode", "openssl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("NOT TESTED: signatures, for want of %s; make setup installs it", tool)

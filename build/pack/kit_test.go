@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"collet/build/pack"
+	"collet/platform/testlevel"
 )
 
 // A kit is a project whose programs are real: compiled here, with areas, and for Windows with symbols. Its description takes
@@ -194,6 +195,7 @@ func kit(t *testing.T, change func(string) string, more ...file) *pack.Project {
 // kitFile makes a project and gives the path of its description.
 func kitFile(t *testing.T, change func(string) string, more ...file) string {
 	t.Helper()
+	testlevel.Slow(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("NOT TESTED: the kit's programs are for Linux")
 	}
@@ -226,10 +228,13 @@ func kitFile(t *testing.T, change func(string) string, more ...file) string {
 	return filepath.Join(dir, "collet.toml")
 }
 
-// windowsFormats are those whose tools are there.
+// windowsFormats are those whose tools are there, and installers only in make test-all.
 func windowsFormats(t *testing.T) []string {
 	t.Helper()
 	list := []string{`"zip"`}
+	if !testlevel.Full() {
+		return list // makers of installers take seconds each
+	}
 	for format, tools := range map[string][]string{"nsis": {"makensis"}, "msi": {"wixl", "msibuild", "msiinfo"}} {
 		there := true
 		for _, tool := range tools {

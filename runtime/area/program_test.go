@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"collet/build/lab/wine"
 	"collet/runtime/area"
 )
 
@@ -214,38 +213,5 @@ func TestUniversalRefused(t *testing.T) {
 		if err := area.Patch(p, contents()); err == nil || string(p) != text {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
-	}
-}
-
-// TestWindowsPrograms: programs for Windows know what they were filled with.
-func TestWindowsPrograms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts Wine")
-	}
-	wine.Need(t)
-	folder := t.TempDir()
-	builds := map[string]func(output string) error{
-		"C": func(output string) error {
-			return wine.Compile(t.Context(), output, "-O2", "-DPROGRAM", "-I../abi", "testdata/program.c")
-		},
-		"Go": func(output string) error { return wine.Build(t.Context(), ".", "./testdata/program", output) },
-	}
-	prefix := wine.For(t, wine.Options{})
-	for language, build := range builds {
-		t.Run(language, func(t *testing.T) {
-			output := filepath.Join(folder, language+".exe")
-			if err := build(output); err != nil {
-				t.Fatal(err)
-			}
-			for _, want := range []string{saidBefore, saidAfter} {
-				got, err := prefix.Run(t.Context(), output)
-				if err != nil || strings.ReplaceAll(got, "\r\n", "\n") != want {
-					t.Errorf("%v, got\n%swant\n%s", err, got, want)
-				}
-				if want == saidBefore {
-					fillAndCheck(t, output)
-				}
-			}
-		})
 	}
 }

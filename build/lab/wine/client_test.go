@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/qa"
 	"collet/build/lab/wine"
+	"collet/build/qa"
 )
 
 // TestWindows plays an update through as a player sees it: the splash, the swap, the new game's window, its end.

@@ -9,8 +9,9 @@
 //	                                          put into the prefix
 //	                          /template.lock  held by who makes it
 //	                          /run-<n>/       a prefix in use      run-<n>.lock   held as long as it is
+//	<cache>/collet/wine/client/               the client, linked once for all tests
 //
-// A prefix whose process died is removed by the next Open, and so are templates that nobody asked for in a month.
+// A prefix whose process died is removed by the next Open, and so are templates that no test asked for in a month.
 //
 // The files of the machine are on the drive Z:, so a program under test may lie in any folder of the test; Path tells its
 // name. Temporary files of the programs lie on C:, in the prefix.

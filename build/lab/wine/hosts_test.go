@@ -14,7 +14,7 @@ import (
 // TestHostsBuildsTheSame: the script that builds clients for packages uses the flags that the tests try under Wine, so that
 // what is packed is what was tried, and names targets as the client does.
 func TestHostsBuildsTheSame(t *testing.T) {
-	script, err := os.ReadFile(filepath.Join("..", "hosts.sh"))
+	script, err := os.ReadFile(filepath.Join("..", "..", "hosts.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}

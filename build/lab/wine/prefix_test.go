@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/qa"
 	"collet/build/lab/wine"
+	"collet/build/qa"
 )
 
 // patience is how long a test waits for what takes seconds on an idle machine.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"collet/build/demo"
-	"collet/build/qa"
 	"collet/build/lab/wine"
+	"collet/build/qa"
 	"collet/runtime/sample"
 )
 

@@ -2,10 +2,12 @@ package wine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 )
 
 // Build is `go build` or, with flags that say so, `go test -c` of a package for Windows, without cgo, as output. dir is a
@@ -37,8 +39,34 @@ func Compile(ctx context.Context, output string, args ...string) error {
 // compile, and other flags would compile them again. A test holds build/hosts.sh to them.
 var ClientFlags = []string{"-buildvcs=false", "-trimpath", "-ldflags", "-s -w -H=windowsgui"}
 
-// BuildClient builds the client with its window. dir is a folder of the module.
+// BuildClient puts the client with its window into a file. dir is a folder of the module. All tests of a user share one build in
+// the cache folder, which Go links again only if something changed; who comes while it does waits.
 func BuildClient(ctx context.Context, dir, output string) error {
+	all, err := folder()
+	if err != nil {
+		return err
+	}
+	home := filepath.Join(all, "client")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	lock, err := wait(ctx, home, "client.lock")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	built, now := filepath.Join(home, "client.exe"), time.Now()
+	if err := buildClient(ctx, dir, built); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(built)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(output, data, 0o755), os.Chtimes(home, now, now))
+}
+
+func buildClient(ctx context.Context, dir, output string) error {
 	args := append(append([]string{"build"}, ClientFlags...), "-o", output, "collet/app")
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir

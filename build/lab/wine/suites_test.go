@@ -24,7 +24,7 @@ var suites = []struct {
 		"TestCompanionsAreBestEffort/exchange", "TestWayBackFromTheMiddle/exchange", "TestSwapThatHasBegunGoesForward/exchange",
 		// Wine says that it made a link, and makes none.
 		"TestLinksOutOfTheFolder", "TestLinkInPlaceOfTheModule",
-		// Builds a program, and runs it under Wine itself.
+		// Builds a program, for which the tests here have one of their own.
 		"TestAProgramReplacesItself",
 		// They pass, and take up to two minutes each.
 		"TestUpToDateStartReadsNothing", "TestStopsOnARealDisk", "TestRepairSurvivesAStopAnywhere", "TestForgedModule",
@@ -48,7 +48,7 @@ func TestSuites(t *testing.T) {
 			if suite.skip != nil {
 				args = append(args, "-test.skip="+strings.Join(suite.skip, "|"))
 			}
-			said, err := p.RunIn(ctx, filepath.Join("..", "..", filepath.FromSlash(suite.pkg)), exe, args...)
+			said, err := p.RunIn(ctx, filepath.Join("..", "..", "..", filepath.FromSlash(suite.pkg)), exe, args...)
 			passed := strings.Count(said, "\n--- PASS") + strings.Count(said, "\n    --- PASS")
 			t.Logf("%d passed", passed)
 			if err != nil || passed < 20 {

@@ -36,9 +36,15 @@ const (
 // library is the name in the prefix of what the stub is compiled to.
 const library = "drive_c/windows/system32/bcryptprimitives.dll"
 
+// folder is where all lies that is kept between tests.
+func folder() (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "collet", "wine"), err
+}
+
 // homeOfTemplates returns the folder of templates and prefixes for this version of Wine, which exists then.
 func homeOfTemplates(ctx context.Context) (string, error) {
-	cache, err := os.UserCacheDir()
+	all, err := folder()
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +54,6 @@ func homeOfTemplates(ctx context.Context) (string, error) {
 	}
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\n%s\n%s", form, version, stub)
-	all := filepath.Join(cache, "collet", "wine")
 	dir := filepath.Join(all, fmt.Sprintf("%x", hash.Sum(nil))[:16])
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -57,7 +62,7 @@ func homeOfTemplates(ctx context.Context) (string, error) {
 	return dir, errors.Join(os.Chtimes(dir, now, now), sweep(all, now))
 }
 
-// sweep removes templates that nobody asked for in a long time.
+// sweep removes what no test asked for in a long time.
 func sweep(all string, now time.Time) error {
 	entries, err := os.ReadDir(all)
 	if err != nil {

@@ -12,11 +12,13 @@ import (
 
 	"collet/build/pack/archive"
 	"collet/build/pack/bundle"
+	"collet/platform/testlevel"
 )
 
 // tool is a program that reads what we write. Where it is missing the test says so.
 func tool(t *testing.T, name string) string {
 	t.Helper()
+	testlevel.Slow(t)
 	path, err := exec.LookPath(name)
 	if err != nil {
 		t.Skipf("NOT TESTED: no %s on this machine; make setup installs it", name)
@@ -138,11 +140,9 @@ func (h holes) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// TestHuge packs a file of more than 4 GiB, and one behind it: local header, directory and end all need long numbers.
+// TestHuge reads gigabytes of zeros: it packs a file of more than 4 GiB, and one behind it: local header, directory and end all need long numbers.
 func TestHuge(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("reads gigabytes of zeros")
-	}
+	testlevel.Lab(t)
 	dir := t.TempDir()
 	huge := filepath.Join(dir, "huge")
 	const size = 4<<30 + 5

@@ -14,6 +14,7 @@ import (
 	"collet/build/pack/linux"
 	"collet/build/pack/macos"
 	"collet/netproto"
+	"collet/platform/testlevel"
 )
 
 // unpackers are archives, and the tools that people unpack them with.
@@ -96,6 +97,7 @@ func TestAppDirLifecycle(t *testing.T) {
 // mount is a run-time that is not the official one.
 func mount(t *testing.T) string {
 	t.Helper()
+	testlevel.Lab(t)
 	need(t, "cc", "mksquashfs", "unsquashfs")
 	name := filepath.Join(t.TempDir(), "runtime")
 	run(t, "cc", "-O1", "-o", name, "testdata/runtime.c")

@@ -16,6 +16,7 @@ import (
 
 	"collet/build/pack/bundle"
 	"collet/build/pack/linux"
+	"collet/platform/testlevel"
 )
 
 // smallZip is a zip with an empty file.
@@ -93,6 +94,7 @@ func TestDebFields(t *testing.T) {
 
 // TestLintian has Debian's own judge look at a package.
 func TestLintian(t *testing.T) {
+	testlevel.Lab(t)
 	need(t, "lintian", "dpkg-deb")
 	client, server := toy(t, "Lathe"), toy(t, "Lathe")
 	client.Product.Description = client.Product.Summary
@@ -131,12 +133,14 @@ func TestDesktopFiles(t *testing.T) {
 			}
 		}
 		t.Run(base+" desktop-file-validate", func(t *testing.T) {
+			testlevel.Lab(t)
 			need(t, "desktop-file-validate")
 			if said := run(t, "desktop-file-validate", desktops...); said != "" {
 				t.Error(said)
 			}
 		})
 		t.Run(base+" appstreamcli", func(t *testing.T) {
+			testlevel.Lab(t)
 			need(t, "appstreamcli")
 			files, err := filepath.Glob(filepath.Join(root, "usr/share/metainfo/*.xml"))
 			if err != nil || len(files) != 1 {
@@ -151,6 +155,7 @@ func TestDesktopFiles(t *testing.T) {
 
 // TestManual has man read its page.
 func TestManual(t *testing.T) {
+	testlevel.Lab(t)
 	need(t, "man")
 	root := unpacked(t, made(t, linux.Deb, toy(t, "Lathe"), "x.deb"))
 	said := run(t, "man", "--warnings", "-E", "UTF-8", "-l", filepath.Join(root, "usr/share/man/man6/lathe.6.gz"))
@@ -166,6 +171,7 @@ func TestManual(t *testing.T) {
 
 // TestRPMFields reads a package with rpm.
 func TestRPMFields(t *testing.T) {
+	testlevel.Lab(t)
 	need(t, "rpm")
 	o := linux.Options{RPMRequires: []string{"libGL.so.1()(64bit)", "hicolor-icon-theme >= 0.17"}}
 	file := made(t, o.RPM, toy(t, "Lathe"), "x.rpm")

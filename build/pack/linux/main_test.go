@@ -15,11 +15,12 @@ import (
 	"collet/build/pack/bundle"
 	"collet/build/qa"
 	"collet/netproto"
+	"collet/platform/testlevel"
 	"collet/runtime/sample"
 )
 
 // workshop is what tests of whole packages are made of: the real programs, and three releases of the sample game. It is made
-// once, by the first test that asks.
+// once, by the first test that asks, and in make test-all only.
 type workshop struct {
 	dir            string
 	client, server string
@@ -69,12 +70,7 @@ func compatibility(release int) string { return fmt.Sprintf("lathe-2026.%d", rel
 // open is the workshop, or a loud skip where programs can't be built.
 func open(t *testing.T) workshop {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the real programs")
-	}
-	if raceEnabled {
-		t.Skip("packs real programs, which takes the race detector minutes; make test runs this without it, too")
-	}
+	testlevel.Lab(t)
 	if netproto.TargetFor("linux", "amd64") != here() && netproto.TargetFor("linux", "arm64") != here() {
 		t.Skip("NOT TESTED: packages of Linux are installed on Linux")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"collet/build/pack/bundle"
 	"collet/netproto"
+	"collet/platform/testlevel"
 )
 
 // TestDebianPackage has what policy's rule gives and where history says otherwise; TestDebianPackagesExist asks dpkg.
@@ -30,6 +31,7 @@ func TestDebianPackage(t *testing.T) {
 
 // TestDebianPackagesExist compares the table, and what the rule says of every library here, with this system's own data.
 func TestDebianPackagesExist(t *testing.T) {
+	testlevel.Slow(t)
 	if _, err := exec.LookPath("dpkg-query"); err != nil {
 		t.Skip("NOT TESTED: no dpkg to compare names of packages with")
 	}
@@ -97,6 +99,7 @@ func library(t *testing.T, source string, flags ...string) string {
 }
 
 func TestNeedsOfPrograms(t *testing.T) {
+	testlevel.Slow(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("makes programs for Linux")
 	}

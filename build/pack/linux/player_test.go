@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"collet/netproto"
+	"collet/platform/testlevel"
 )
 
 // here is this machine's target.
@@ -126,6 +127,7 @@ func only(t *testing.T, what string, got map[string]string, folders ...string) {
 // run is a command that has to succeed.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
+	testlevel.Slow(t)
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
 	said, err := cmd.CombinedOutput()

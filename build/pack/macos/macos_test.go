@@ -16,6 +16,7 @@ import (
 
 	"collet/build/pack/bundle"
 	"collet/build/pack/macos"
+	"collet/platform/testlevel"
 )
 
 // picture is an icon of so many pixels.
@@ -110,6 +111,7 @@ func TestFolderNames(t *testing.T) {
 
 // TestInfoPlist has Python read what was written, as an independent reader of the format.
 func TestInfoPlist(t *testing.T) {
+	testlevel.Slow(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("NOT TESTED: no python3 to read property lists with")
@@ -154,6 +156,7 @@ func TestIcons(t *testing.T) {
 	if err := os.WriteFile(name, data(t, tree, "Lathe.app/Contents/Resources/Lathe.icns"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	testlevel.Slow(t)
 	reader, err := exec.LookPath("icns2png")
 	if err != nil {
 		t.Skip("NOT TESTED: no icns2png (Debian: icnsutils) to read icons with")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"collet/build/pack/pe"
+	"collet/platform/testlevel"
 )
 
 // tool runs a program that a machine may lack, and gives what it said.
@@ -68,6 +69,7 @@ var (
 // Programs for both widths, with one entry in the debug directory and with two, as libraries and as programs: what other
 // people's tools read in them afterwards is the new name and nothing else that is new.
 func TestRealPairs(t *testing.T) {
+	testlevel.Lab(t)
 	for _, c := range []struct{ name, processor, options string }{
 		{"PE32+ library", "x86_64", "/dll /noentry"},
 		{"PE32+ library, reproducible", "x86_64", "/dll /noentry /Brepro"},
@@ -84,6 +86,7 @@ func TestRealPairs(t *testing.T) {
 
 // The drivers of MinGW, clang's and GNU's, link with a C library; GNU's linker sets a checksum.
 func TestRealPairsOfMinGW(t *testing.T) {
+	testlevel.Lab(t)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.c"), []byte(strings.Split(source, "\n")[0]))
 	gcc := strings.TrimSpace(tool(t, "x86_64-w64-mingw32-gcc", "-print-libgcc-file-name"))
@@ -160,6 +163,7 @@ var checksumLine = regexp.MustCompile(`PE checksum *: ([0-9A-F]+)`)
 
 // Two links of the same sources with different options are two builds.
 func TestRealForeignPair(t *testing.T) {
+	testlevel.Lab(t)
 	image, _ := linked(t, "x86_64", "/dll", "/noentry", "/Brepro")
 	_, symbols := linked(t, "x86_64", "/dll", "/noentry", "/Brepro", "/base:0x190000000")
 	file := load(t, symbols)
@@ -170,6 +174,7 @@ func TestRealForeignPair(t *testing.T) {
 
 // Programs of Go have no such record: symbols of a host are optional as long as nobody names them.
 func TestRealGoProgram(t *testing.T) {
+	testlevel.Lab(t)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"))
 	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "a.exe"), filepath.Join(dir, "main.go"))

@@ -17,6 +17,7 @@ import (
 	"github.com/tc-hib/winres/version"
 
 	"collet/build/pack/pe"
+	"collet/platform/testlevel"
 )
 
 // square is a PNG with a gradient.
@@ -40,6 +41,7 @@ func lathe(t testing.TB) pe.Resources {
 // mingw links a program with GNU tools, with resources of its own if res is set; extra are more flags.
 func mingw(t *testing.T, res string, extra ...string) []byte {
 	t.Helper()
+	testlevel.Slow(t)
 	const cc, rc = "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-windres"
 	for _, tool := range []string{cc, rc} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"collet/build/pack/pe"
+	"collet/platform/testlevel"
 )
 
 // securityAt is the place of the entry for signatures in the headers of a wide program.
@@ -114,6 +115,7 @@ func TestCheckSigned(t *testing.T) {
 
 // What osslsigncode signs is found, is the same below, and what it verifies breaks when a byte of the symbols' name is changed.
 func TestRealSignature(t *testing.T) {
+	testlevel.Lab(t)
 	image, _ := linked(t, "x86_64", "/dll", "/noentry", "/Brepro")
 	dir := t.TempDir()
 	key, certificate, out := filepath.Join(dir, "key.pem"), filepath.Join(dir, "certificate.pem"), filepath.Join(dir, "a.dll")

@@ -16,11 +16,13 @@ import (
 
 	"collet/build/pack/pe"
 	"collet/build/pack/sign"
+	"collet/platform/testlevel"
 )
 
 // hook is a shell script that signs, the way a packager's own would: its first argument is the file.
 func hook(t *testing.T, script string, env environment, change func(*sign.AuthenticodeSpec)) (*sign.Authenticode, *bytes.Buffer, string) {
 	t.Helper()
+	testlevel.Slow(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIPPED: hooks of these tests are shell scripts")
 	}

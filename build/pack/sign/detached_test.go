@@ -18,6 +18,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"collet/build/pack/sign"
+	"collet/platform/testlevel"
 )
 
 const password = "correct horse"
@@ -294,6 +295,7 @@ func TestDetachedWithoutKey(t *testing.T) {
 // byCommand signs with a shell script.
 func byCommand(t *testing.T, script string, env environment) *sign.Detached {
 	t.Helper()
+	testlevel.Slow(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIPPED: hooks of these tests are shell scripts")
 	}

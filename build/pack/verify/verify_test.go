@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"collet/build/pack/verify"
+	"collet/platform/testlevel"
 )
 
 // What the archives of these tests are made of.
@@ -168,6 +169,7 @@ func TestInterrupt(t *testing.T) {
 
 // TestPrograms compares real programs: the section is named.
 func TestPrograms(t *testing.T) {
+	testlevel.Slow(t)
 	for _, c := range []struct {
 		name, compiler string
 		args           []string

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"collet/build/pack/sign"
-	"collet/build/lab/wine"
+	"collet/platform/testlevel"
 )
 
 // signer signs programs with a certificate that nobody believes, always at the same time.
@@ -35,36 +35,9 @@ func signer(t *testing.T) func(context.Context, string) error {
 	}
 }
 
-// TestSignedUninstaller: what removes the game is signed as the game is, and removes it; the setup of equal files stays the same.
-func TestSignedUninstaller(t *testing.T) {
-	wine.Need(t)
-	need(t, "makensis")
-	i := Installer{Sign: signer(t)}
-	b := lathe(t, playerProgram(t))
-	var setups [2]string
-	for n := range setups {
-		setups[n] = filepath.Join(t.TempDir(), "setup.exe")
-		if err := i.NSIS(t.Context(), b, setups[n]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := i.Sign(t.Context(), setups[1]); err != nil {
-		t.Fatal(err)
-	}
-	c := &computer{t: t, kind: "nsis", scope: User, Prefix: wine.For(t, wine.Options{})}
-	for n, setup := range setups {
-		if code := c.install(setup); code != 0 {
-			t.Fatalf("setup %d: code %d", n, code)
-		}
-		if is, err := sign.IsSigned(filepath.Join(c.folder(), uninstaller)); !is || err != nil {
-			t.Errorf("the uninstaller of setup %d is signed: %v, %v", n, is, err)
-		}
-	}
-	c.remove()
-	c.wantGone(c.folder())
-}
-
+// TestSignedSetupIsTheSame: equal files make an equal setup, also with a signature in it, and what refuses to sign is heard.
 func TestSignedSetupIsTheSame(t *testing.T) {
+	testlevel.Lab(t)
 	need(t, "makensis")
 	i := Installer{Sign: signer(t)}
 	var setups [2][]byte

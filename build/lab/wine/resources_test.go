@@ -1,13 +1,17 @@
-package pe_test
+package wine_test
 
 import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"collet/build/pack/pe"
 	"collet/build/lab/wine"
+	"collet/build/pack/pe"
 )
 
 // shown prints what the system finds in the program's own file.
@@ -43,19 +47,33 @@ func TestResourcesAreShown(t *testing.T) {
 	if err := wine.Compile(t.Context(), exe, source, "-lversion", "-lgdi32"); err != nil {
 		t.Fatal(err)
 	}
-	image, err := os.ReadFile(exe)
+	program, err := os.ReadFile(exe)
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err = pe.SetResources(image, lathe(t))
+	program, err = pe.SetResources(program, pe.Resources{File: "Lathe.exe", Name: `The "Лэйс" & <co>`, Version: "1.4.2", Publisher: "Example Games", Icon: gradient(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(exe, image, 0o755); err != nil {
+	if err := os.WriteFile(exe, program, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	said, err := wine.For(t, wine.Options{}).Run(t.Context(), exe)
 	if got, want := strings.TrimSpace(said), "1.4.2.0 Example Games 11111 1"; got != want || err != nil {
 		t.Errorf("it says %q, %v; want %q", got, err, want)
 	}
+}
+
+// gradient is an icon.
+func gradient(t *testing.T) []byte {
+	t.Helper()
+	picture := image.NewNRGBA(image.Rect(0, 0, 256, 256))
+	for i := range 256 * 256 {
+		picture.Set(i%256, i/256, color.NRGBA{uint8(i), uint8(i / 256), 80, 255})
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, picture); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }

@@ -1,4 +1,4 @@
-package windows
+package installers
 
 import (
 	"os"
@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"collet/build/pack/windows"
 )
 
 // TestStoryOnWindows is the life of a game on a computer: installed, replaced by a newer version, not by an older one, played, started by
@@ -66,14 +67,13 @@ func (c *computer) checkInstalled() {
 func (c *computer) play() {
 	c.t.Helper()
 	const link = "lathe://join/7?x=%20y"
-	if c.scope == Machine {
+	if c.scope == windows.Machine {
 		c.code("start", "/wait", link)
 	} else {
 		c.code(filepath.Join(c.folder(), "Lathe.exe"), "--", "--DeepLinkUri", link)
 	}
 	played := filepath.Join(c.local(), "Lathe", "played")
-	for end := time.Now().Add(patience); !exists(played) && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-	}
+	eventually(c.t, func() bool { return exists(played) }, "the game does not start")
 	if data, err := os.ReadFile(played); !strings.Contains(string(data), "[--][--DeepLinkUri]["+link+"]") {
 		c.t.Errorf("the game was started with %q, %v", data, err)
 	}
@@ -115,7 +115,7 @@ func (c *computer) checkRemoved(before, foreign []string) {
 	}
 }
 
-// TestNothingIsLeftOnWindows: without files of anybody else the folder goes, too.
+// TestNothingIsLeftOnWindows: without foreign files the folder goes, too.
 func TestNothingIsLeftOnWindows(t *testing.T) {
 	each(t, func(c *computer) {
 		if code := c.install(c.new); code != 0 {

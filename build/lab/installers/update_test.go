@@ -1,19 +1,22 @@
-package windows
+package installers
 
 import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
 
 	"collet/build/demo"
+	"collet/build/lab/wine"
 	"collet/build/pack/bundle"
 	"collet/build/pack/pe"
-	"collet/build/lab/wine"
+	"collet/build/pack/windows"
 	"collet/netproto/server"
 	"collet/runtime/sample"
 )
@@ -35,7 +38,7 @@ func newGame(t *testing.T) game {
 	t.Helper()
 	dir := t.TempDir()
 	exe := filepath.Join(dir, "collet-client.exe")
-	if err := wine.Build(t.Context(), ".", "collet/app", exe, "-trimpath", "-ldflags=-s -w"); err != nil {
+	if err := wine.BuildClient(t.Context(), ".", exe); err != nil {
 		t.Fatal(err)
 	}
 	image, err := os.ReadFile(exe)
@@ -125,7 +128,7 @@ func (g game) serve(e edition) (address string) {
 func TestUpdateOnWindows(t *testing.T) {
 	computers(t, "makensis", "wixl", "msibuild", "msiinfo")
 	g := newGame(t)
-	for _, c := range []*computer{{kind: "nsis", scope: Machine}, {kind: "msi", scope: User}} {
+	for _, c := range []*computer{{kind: "nsis", scope: windows.Machine}, {kind: "msi", scope: windows.User}} {
 		t.Run(c.kind+" for "+string(c.scope), func(t *testing.T) {
 			c.t = t
 			c.new = c.pack(g.bundle())
@@ -162,21 +165,30 @@ func TestUpdateOnWindows(t *testing.T) {
 // pack makes an installer of a bundle.
 func (c *computer) pack(b bundle.Bundle) string {
 	c.t.Helper()
-	i := Installer{Scope: c.scope, DesktopShortcut: true}
+	i := windows.Installer{Scope: c.scope, DesktopShortcut: true}
 	if c.kind == "nsis" {
-		i.Scope = Ask // one setup for both
+		i.Scope = windows.Ask // one setup for both
 	}
-	out, makeIt := filepath.Join(c.t.TempDir(), SetupName(b)), i.NSIS
+	out, makeIt := filepath.Join(c.t.TempDir(), windows.SetupName(b)), i.NSIS
 	if c.kind == "msi" {
-		out, makeIt = filepath.Join(c.t.TempDir(), MSIName(b)), i.MSI
-		p, err := i.product(b)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		c.product = p.ProductCode
+		out, makeIt = filepath.Join(c.t.TempDir(), windows.MSIName(b)), i.MSI
 	}
 	if err := makeIt(c.t.Context(), b, out); err != nil {
 		c.t.Fatal(err)
 	}
+	if c.kind == "msi" {
+		c.product = productCode(c.t, out)
+	}
 	return out
+}
+
+// productCode is by what Windows Installer knows a version of a game, without braces.
+func productCode(t *testing.T, msi string) string {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), "msiinfo", "export", msi, "Property").CombinedOutput()
+	code := regexp.MustCompile(`(?m)^ProductCode\t\{([0-9A-F-]{36})\}`).FindSubmatch(said)
+	if err != nil || code == nil {
+		t.Fatalf("msiinfo: %v\n%s", err, said)
+	}
+	return string(code[1])
 }

@@ -1,4 +1,4 @@
-package windows
+package installers
 
 import (
 	"context"
@@ -13,9 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/pack/bundle"
 	"collet/build/lab/wine"
+	"collet/build/pack/bundle"
+	"collet/build/pack/windows"
 )
+
+// uninstaller is what a setup leaves to remove the game.
+const uninstaller = "Uninstall.exe"
 
 // patience is how long anything in Wine may take.
 const patience = 2 * time.Minute
@@ -69,19 +73,26 @@ type computer struct {
 	*wine.Prefix
 	t          *testing.T
 	kind       string
-	scope      Scope
+	scope      windows.Scope
 	older, new string // installers on this machine
 	product    string // product code of the new MSI
 }
 
-// computers skips where there are none, or tools are missing. The race detector would see nothing of what happens on them.
+// computers skips where there are none, or tools are missing.
 func computers(t *testing.T, tools ...string) {
 	t.Helper()
-	if raceEnabled {
-		t.Skip("runs without the race detector, in the second part of make test")
-	}
 	wine.Need(t)
 	need(t, tools...)
+}
+
+// need skips where a tool is missing.
+func need(t testing.TB, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIPPED: %s is missing (Debian: nsis wixl msitools osslsigncode openssl xdotool)", tool)
+		}
+	}
 }
 
 // each runs a story for both kinds and both scopes, on a computer of its own.
@@ -89,7 +100,7 @@ func each(t *testing.T, story func(c *computer)) {
 	computers(t, "makensis", "wixl", "msibuild", "msiinfo")
 	host := playerProgram(t)
 	for _, kind := range []string{"nsis", "msi"} {
-		for _, scope := range []Scope{User, Machine} {
+		for _, scope := range []windows.Scope{windows.User, windows.Machine} {
 			t.Run(kind+" for "+string(scope), func(t *testing.T) {
 				c := &computer{t: t, kind: kind, scope: scope}
 				c.older, c.new = c.build("1.3.9", host, bundle.Entry{Path: "docs/old.txt", Mode: bundle.Plain, Data: []byte("old")}), c.build("1.4.2", host)
@@ -114,7 +125,7 @@ func (c *computer) install(installer string) int {
 	if c.kind == "msi" {
 		return c.code("msiexec", "/i", wine.Windows(installer), "/qn")
 	}
-	return c.code(installer, "/S", map[Scope]string{User: "/CurrentUser", Machine: "/AllUsers"}[c.scope])
+	return c.code(installer, "/S", map[windows.Scope]string{windows.User: "/CurrentUser", windows.Machine: "/AllUsers"}[c.scope])
 }
 
 func (c *computer) code(program string, args ...string) int {
@@ -152,9 +163,21 @@ func (c *computer) remove() {
 // wantGone waits until there is nothing of a name.
 func (c *computer) wantGone(name string) {
 	c.t.Helper()
-	for end := time.Now().Add(patience); exists(name); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			c.t.Fatalf("%s is still there; the game's folder has %q", name, c.within())
+	eventually(c.t, func() bool { return !exists(name) }, name+" is still there")
+}
+
+// eventually waits for what a program for Windows does: nothing of it can be waited for but by looking.
+func eventually(t *testing.T, is func() bool, otherwise string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			t.Fatal(otherwise)
+		case <-look.C:
 		}
 	}
 }
@@ -164,7 +187,9 @@ func exists(name string) bool {
 	return err == nil
 }
 
-func (c *computer) root() string { return map[Scope]string{User: "HKCU", Machine: "HKLM"}[c.scope] }
+func (c *computer) root() string {
+	return map[windows.Scope]string{windows.User: "HKCU", windows.Machine: "HKLM"}[c.scope]
+}
 
 func (c *computer) uninstallKey() string {
 	if c.kind == "msi" {
@@ -192,7 +217,7 @@ func (c *computer) value(key, name string) string {
 
 // folder is where the game lies, on this machine.
 func (c *computer) folder() string {
-	if c.scope == Machine {
+	if c.scope == windows.Machine {
 		return filepath.Join(c.Drive(), "Program Files", "Lathe")
 	}
 	return filepath.Join(c.local(), "Programs", "Lathe")

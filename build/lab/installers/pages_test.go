@@ -1,4 +1,4 @@
-package windows
+package installers
 
 import (
 	"context"
@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/qa"
 	"collet/build/lab/wine"
+	"collet/build/pack/windows"
+	"collet/build/qa"
 )
 
 // TestRunningOnWindows: a setup without questions waits for a game that ends, and gives up where it goes on.
 func TestRunningOnWindows(t *testing.T) {
 	computers(t, "makensis")
-	c := &computer{t: t, kind: "nsis", scope: User}
+	c := &computer{t: t, kind: "nsis", scope: windows.User}
 	c.new = c.build("1.4.2", playerProgram(t))
 	c.Prefix = wine.For(t, wine.Options{})
 	if code := c.install(c.new); code != 0 {
@@ -45,11 +46,7 @@ func (c *computer) start(args ...string) (stop func()) {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); !exists(played); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			c.t.Fatal("the game does not start")
-		}
-	}
+	eventually(c.t, func() bool { return exists(played) }, "the game does not start")
 	return func() {
 		cmd.Process.Kill() // its end is what the test waits for
 		cmd.Wait()
@@ -60,7 +57,7 @@ func (c *computer) start(args ...string) (stop func()) {
 // mouse has.
 func TestPagesOnWindows(t *testing.T) {
 	computers(t, "makensis", "xdotool")
-	c := &computer{t: t, kind: "nsis", scope: User}
+	c := &computer{t: t, kind: "nsis", scope: windows.User}
 	c.new = c.build("1.4.2", playerProgram(t))
 	c.Prefix = wine.For(t, wine.Options{Screen: image.Pt(900, 700)})
 	c.press(c.new, "Setup", "EULA, folder, start", func() bool { return exists(filepath.Join(c.local(), "Lathe", "played")) })
@@ -86,14 +83,17 @@ func (c *computer) press(program, title, what string, done func() bool) {
 	if err != nil {
 		c.t.Fatalf("%s: %v", what, err)
 	}
+	again := time.NewTicker(500 * time.Millisecond) // as a player does: a page needs time to come
+	defer again.Stop()
 	for !done() {
-		if ctx.Err() != nil {
-			c.t.Fatalf("%s: still not done", what)
-		}
 		if err := c.Screen().Key(ctx, w, "Return"); err != nil && !done() {
 			c.t.Logf("%s: %v", what, err) // the window goes between two keys
 		}
-		time.Sleep(500 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			c.t.Fatalf("%s: still not done", what)
+		case <-again.C:
+		}
 	}
 	cmd.Wait()
 }

@@ -1,5 +1,0 @@
-//go:build race
-
-package windows
-
-const raceEnabled = true
