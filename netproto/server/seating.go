@@ -24,36 +24,42 @@ type room struct {
 	share int // of them from one address; 0 is no limit
 }
 
-// enter gives v a place among those of its kind, and reports whether there is one. The connection that had to make room is closed.
+// enter gives v a place among those of its kind, and reports whether there is one. The connection that had to make room is closed,
+// and has given back whatever else it took: what v asks for next is not refused because of it. The caller is the one who lets
+// visitors in, one at a time.
 func (p *seating) enter(v *visitor, r room, now time.Time) bool {
+	for {
+		leaves, entered := p.sit(v, r, now)
+		if leaves == nil {
+			return entered
+		}
+		leaves.Close()
+	}
+}
+
+// sit is enter, as far as it goes without closing another connection; where that is needed it says which.
+func (p *seating) sit(v *visitor, r room, now time.Time) (leaves *visitor, entered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for {
-		all, own := 0, 0
-		for other := range p.open {
-			if other.guest == v.guest {
-				all++
-				if other.from == v.from {
-					own++
-				}
+	all, own := 0, 0
+	for other := range p.open {
+		if other.guest == v.guest {
+			all++
+			if other.from == v.from {
+				own++
 			}
 		}
-		crowded := r.share > 0 && own >= r.share
-		if all < r.most && !crowded {
-			break
-		}
-		leaves := p.leaves(v, crowded)
-		if leaves == nil {
-			return false
-		}
+	}
+	if crowded := r.share > 0 && own >= r.share; crowded || all >= r.most {
+		leaves = p.leaves(v, crowded)
 		delete(p.open, leaves)
-		leaves.hangUp()
+		return leaves, false
 	}
 	if p.open == nil {
 		p.open = map[*visitor]struct{}{}
 	}
 	p.open[v], v.since = struct{}{}, now
-	return true
+	return nil, true
 }
 
 // leaves is who makes room for v, among those of its address if that has its share; nil if all are being answered. While
