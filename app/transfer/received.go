@@ -51,7 +51,7 @@ type received struct {
 	file  platform.File
 	size  int64
 	names map[string]*holding
-	used  bool // something was given away
+	used  bool // something was given away since the last forget
 }
 
 // holding is what is kept of one file.
@@ -73,7 +73,7 @@ func (r *received) open() {
 	if r.ready {
 		return
 	}
-	r.ready, r.names = true, map[string]*holding{}
+	r.ready, r.names, r.size = true, map[string]*holding{}, 0
 	data, err := platform.ReadFile(r.fs, r.name(), maxReceived)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -116,17 +116,32 @@ func (r *received) begin() (err error) {
 		return nil
 	}
 	if err = r.fs.MkdirAll(r.folder, 0o755); err == nil {
-		r.file, err = r.fs.OpenFile(r.name(), os.O_RDWR|os.O_CREATE, 0o644)
+		flag := os.O_RDWR | os.O_CREATE
+		if r.size == 0 {
+			flag |= os.O_TRUNC // nothing of what lies there is of use
+		}
+		r.file, err = r.fs.OpenFile(r.name(), flag, 0o644)
 	}
 	return err
 }
 
-// fail ends the keeping.
+// fail ends the keeping. What is kept is given away still.
 func (r *received) fail(err error) {
 	if err != nil {
 		r.off = true
 		r.log.Warn().Err(err).Msg("what comes of small files is not kept; a stop costs it")
 	}
+}
+
+// readAt reads bytes of the file. If it can't, nothing of it is given away any more. The caller holds mu.
+func (r *received) readAt(p []byte, at int64) error {
+	n, err := r.file.ReadAt(p, at)
+	if n == len(p) {
+		return nil
+	}
+	r.fail(err)
+	r.names = map[string]*holding{}
+	return errGone
 }
 
 // take notes a piece.
@@ -147,10 +162,10 @@ func (r *received) add(name string, size, at int64, data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open()
-	if r.off || len(name) > maxReceivedName {
+	n := int64(pieceHead + len(name) + len(data))
+	if r.off || len(name) > maxReceivedName || n > maxReceived {
 		return
 	}
-	n := int64(pieceHead + len(name) + len(data))
 	if r.size+n > maxReceived {
 		if r.fail(r.compact()); r.off || r.size+n > maxReceived {
 			return
@@ -200,7 +215,7 @@ func (r *received) compact() error {
 	}
 	slices.SortFunc(all, func(a, b content) int { return cmp.Compare(a.at, b.at) })
 	for _, c := range all {
-		if _, err := r.file.ReadAt(c.data, c.at); err != nil && len(c.data) > 0 {
+		if err := r.readAt(c.data, c.at); err != nil {
 			return err
 		}
 	}
@@ -240,8 +255,7 @@ func (r *received) held(name string, size int64) (data []byte, whole bool) {
 		if p.To > int64(len(data)) {
 			continue
 		}
-		if _, err := r.file.ReadAt(data[p.From:p.To], p.at); err != nil && p.Len() > 0 {
-			r.fail(err)
+		if r.readAt(data[p.From:p.To], p.at) != nil {
 			return nil, false
 		}
 	}
@@ -279,7 +293,7 @@ func (r *received) has(name string) (set rangeSet) {
 	return set
 }
 
-// read reads bytes of a file that are kept. n is below len(page) where the next ones lie elsewhere.
+// read reads bytes of a file that are kept. n is below len(page) where the next ones lie elsewhere. The error is errGone.
 func (r *received) read(name string, at int64, page []byte) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -287,14 +301,18 @@ func (r *received) read(name string, at int64, page []byte) (n int, err error) {
 		for _, p := range h.pieces {
 			if p.From <= at && at < p.To {
 				page = page[:min(int64(len(page)), p.To-at)]
-				return r.file.ReadAt(page, p.at+at-p.From)
+				if err := r.readAt(page, p.at+at-p.From); err != nil {
+					return 0, err
+				}
+				r.used = true
+				return len(page), nil
 			}
 		}
 	}
 	return 0, errGone
 }
 
-// errGone says that bytes are not kept any more.
+// errGone says that bytes are not kept any more: the file was compacted meanwhile, or can't be read. They are asked for again.
 var errGone = errors.New("what was kept of a file is gone")
 
 // knows reports whether anything is kept under a name.
@@ -302,7 +320,8 @@ func (r *received) knows(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open()
-	return r.names[name] != nil
+	h := r.names[name]
+	return h != nil && len(h.pieces) > 0 && r.file != nil
 }
 
 // wasUsed reports whether anything was given away since the last forget.
@@ -316,30 +335,34 @@ func (r *received) wasUsed() bool {
 func (r *received) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.remove()
+}
+
+// rest removes everything and keeps nothing more: there is no room for it.
+func (r *received) rest() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.remove()
+	r.off = true
+}
+
+// remove is forget. The caller holds mu.
+func (r *received) remove() {
 	r.used = false
 	if r.ready && r.file == nil && !r.off {
 		return
 	}
 	r.ready, r.names, r.size = true, map[string]*holding{}, 0
-	err := r.closeFile()
-	if err = errors.Join(err, removeIfThere(r.fs, r.name())); err != nil {
+	if err := errors.Join(r.closeFile(), removeIfThere(r.fs, r.name())); err != nil {
 		r.log.Warn().Err(err).Msg("what was kept of small files can't be removed")
 	}
 }
 
-// rest removes everything and keeps nothing more: there is no room for it.
-func (r *received) rest() {
-	r.forget()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.off = true
-}
-
-// close lets go of the file, and leaves it for the next process.
+// close lets go of the file, and leaves it for the next process. Nothing is kept or given away from now on.
 func (r *received) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ready = false
+	r.ready, r.off, r.names = true, true, nil
 	return r.closeFile()
 }
 

@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -113,6 +115,96 @@ func TestReceivedFromAStranger(t *testing.T) {
 		if _, there := disk.Files()["release/"+receivedFile]; there {
 			t.Errorf("%s: the file is still there", name)
 		}
+	}
+}
+
+// TestReceivedOnAFailingDisk: what can't be read is asked for again, and no reason to end an update.
+func TestReceivedOnAFailingDisk(t *testing.T) {
+	ways := map[string]func(r *received) error{
+		"read": func(r *received) error {
+			n, err := r.read("objects/a", 0, make([]byte, 3))
+			if n != 0 {
+				t.Errorf("%d bytes", n)
+			}
+			return err
+		},
+		"held": func(r *received) error {
+			if data, whole := r.held("objects/a", 3); data != nil || whole {
+				t.Errorf("%q, %t", data, whole)
+			}
+			return errGone
+		},
+	}
+	for name, try := range ways {
+		disk := faultfs.New(faultfs.Config{})
+		r, fsys := openReceived(disk)
+		r.add("objects/a", 3, 0, []byte("abc"))
+		fsys.Inject(faultfs.Rule{Verb: faultfs.Read})
+		var local *fs.PathError
+		if err := try(r); !errors.Is(err, errGone) || errors.As(err, &local) {
+			t.Errorf("%s: %v", name, err)
+		}
+		fsys.Heal()
+		if r.has("objects/a").bytes() != 0 || r.knows("objects/a") {
+			t.Errorf("%s: it is promised again", name)
+		}
+		if r.add("objects/b", 3, 0, []byte("abc")); r.knows("objects/b") {
+			t.Errorf("%s: more is kept", name)
+		}
+	}
+}
+
+// TestReceivedTakesNoMoreThanItsBound: not even in one piece, and as the first one.
+func TestReceivedTakesNoMoreThanItsBound(t *testing.T) {
+	disk := faultfs.New(faultfs.Config{})
+	r, _ := openReceived(disk)
+	if r.add("objects/a", -1, 0, make([]byte, maxReceived)); r.knows("objects/a") || len(disk.Files()) != 0 {
+		t.Error("it is kept")
+	}
+	if r.add("objects/b", -1, 0, []byte("b")); !r.knows("objects/b") || r.off {
+		t.Error("nothing is kept after it")
+	}
+}
+
+// TestReceivedIsClosed: what comes late neither opens the file again nor is kept, and what was kept is there for the next process.
+func TestReceivedIsClosed(t *testing.T) {
+	disk := faultfs.New(faultfs.Config{})
+	r, _ := openReceived(disk)
+	r.add("objects/a", 1, 0, []byte("a"))
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	r.add("objects/b", 1, 0, []byte("b"))
+	if data, _ := r.held("objects/a", 1); data != nil || r.knows("objects/b") || r.file != nil {
+		t.Errorf("%q is given away", data)
+	}
+	r.drop("objects/a")
+	r.dropBefore("objects/a", 1)
+	r, _ = openReceived(disk)
+	if data, whole := r.held("objects/a", 1); string(data) != "a" || !whole || r.knows("objects/b") {
+		t.Errorf("%q, %t", data, whole)
+	}
+}
+
+// TestReceivedTellsWhatItGaveAway: by either way, until it forgets.
+func TestReceivedTellsWhatItGaveAway(t *testing.T) {
+	r, _ := openReceived(faultfs.New(faultfs.Config{}))
+	for range 2 {
+		if r.add("objects/a", -1, 0, []byte("abc")); r.wasUsed() {
+			t.Error("before anything was given away")
+		}
+		if n, err := r.read("objects/a", 1, make([]byte, 9)); n != 2 || err != nil || !r.wasUsed() {
+			t.Errorf("%d bytes, %v, %t", n, err, r.wasUsed())
+		}
+		r.forget()
+	}
+	r.add("objects/a", -1, 0, []byte("abc"))
+	if r.dropBefore("objects/a", 3); r.knows("objects/a") {
+		t.Error("a file is known of which nothing is kept")
+	}
+	r.rest()
+	if r.add("objects/a", -1, 0, []byte("abc")); r.knows("objects/a") {
+		t.Error("something is kept after all")
 	}
 }
 
