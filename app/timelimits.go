@@ -14,10 +14,11 @@ const (
 	// offlineWhole is how long a start may be held up in all before something is fetched, where the installed game can be played
 	// instead.
 	offlineWhole = 60 * time.Second
-	// restartPatience is how long a first answer may take where there is nothing to play without it: longer than a server takes
-	// to restart (update.RefusedPatience), and than a connection to one that is not there.
+	// restartPatience is how long a first answer may take where there is nothing to play without it, and the settings don't say
+	// how long to try: longer than a server takes to restart (update.RefusedPatience), and than a connection to one that is
+	// not there.
 	restartPatience = 45 * time.Second
-	// answerPatience and wholePatience are the other two limits for such a start.
+	// answerPatience and wholePatience are the other two limits where there is nothing to play.
 	answerPatience = 30 * time.Second
 	wholePatience  = 10 * time.Minute
 	// watchEvery is how often an update is looked at. What lies between two looks counts as watchMost at most, so that a
@@ -34,13 +35,15 @@ type timeLimits struct {
 	whole time.Duration // for all of them together
 }
 
-// timeLimits are those of the next update. With a set that can be played instead they are what the settings say.
+// timeLimits are those of the next update. With a set that can be played instead they are what the settings say. Without one a
+// server may restart all the same, and its last refusal be followed by the longest pause.
 func (h *host) timeLimits() timeLimits {
 	switch after := h.signed.offline; {
 	case after > 0 && h.playsOffline() && (!h.flags.Headless || h.flags.Run):
 		return timeLimits{after, after, max(offlineWhole, after)}
 	case after > 0:
-		return timeLimits{max(update.RefusedPatience+after, after), answerPatience, wholePatience}
+		first := update.RefusedPatience + max(after, update.RefusedCap)
+		return timeLimits{first, answerPatience, max(first, wholePatience)}
 	default:
 		return timeLimits{restartPatience, answerPatience, wholePatience}
 	}

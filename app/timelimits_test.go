@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/settings"
 	"collet/app/update"
 	"collet/netproto"
 	"collet/netproto/compat"
@@ -95,8 +96,9 @@ func TestTimeLimits(t *testing.T) {
 func TestTimeLimitsBySettings(t *testing.T) {
 	for _, h := range []*host{
 		{}, {signed: signed{offline: 3 * time.Second}}, {signed: signed{offline: time.Minute}},
+		{signed: signed{offline: time.Millisecond}}, {signed: signed{offline: settings.MaxOfflineAfter}},
 	} {
-		if l := h.timeLimits(); l.first < update.RefusedPatience+update.RefusedCap || l.first < h.signed.offline || l.next < time.Second || l.whole < l.next {
+		if l := h.timeLimits(); l.first < update.RefusedPatience+update.RefusedCap || l.first < h.signed.offline || l.next < time.Second || l.whole < l.next || l.whole < l.first {
 			t.Errorf("nothing to play, %v: %+v", h.signed.offline, l)
 		}
 	}

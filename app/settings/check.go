@@ -84,7 +84,10 @@ func ReleaseFault(urls []string) error {
 	return nil
 }
 
-// ParseOfflineAfter reads how long to try; 0 asks the player. Empty is the fallback.
+// MaxOfflineAfter is the longest time to try before what is installed is played.
+const MaxOfflineAfter = time.Hour
+
+// ParseOfflineAfter reads how long to try, MaxOfflineAfter at most; 0 asks the player. Empty is the fallback.
 func ParseOfflineAfter(text string, fallback time.Duration) (time.Duration, error) {
 	switch text {
 	case "":
@@ -93,8 +96,8 @@ func ParseOfflineAfter(text string, fallback time.Duration) (time.Duration, erro
 		return 0, nil
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf(`%q is no time; want something like "3s", or "never"`, text)
+	if err != nil || d <= 0 || d > MaxOfflineAfter {
+		return 0, fmt.Errorf(`%q is no time up to %s; want something like "3s", or "never"`, text, MaxOfflineAfter)
 	}
 	return d, nil
 }

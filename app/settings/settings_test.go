@@ -219,7 +219,7 @@ func TestParseOfflineAfter(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"3", "soon", "-1s", "0s"} {
+	for _, text := range []string{"3", "61m", "soon", "-1s", "0s"} {
 		if got, err := settings.ParseOfflineAfter(text, 0); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}

@@ -62,7 +62,7 @@ func TestMistakes(t *testing.T) {
 		{`channel = "stable"`, `channel = "stable!"`, `client.channel: "stable!" can't be used`},
 		{`channel = "stable"`, `publisher = "x"`, `client.publisher: is unknown in [client]; it belongs into [game]`},
 		{`Client.OfflineAfter = "3s"`, `Client.OflineAfter = "3s"`, `client.settings.Client.OflineAfter: the client has no setting Client.OflineAfter; did you mean Client.OfflineAfter?`},
-		{`Client.OfflineAfter = "3s"`, `"Client.OfflineAfter" = "soon"`, `client.settings."Client.OfflineAfter": "soon" is no time; want something like "3s"`},
+		{`Client.OfflineAfter = "3s"`, `"Client.OfflineAfter" = "soon"`, `client.settings."Client.OfflineAfter": "soon" is no time up to 1h0m0s; want something like "3s"`},
 		{`Client.OfflineAfter = "3s"`, `Release.Channel = "beta"`, `client.settings.Release.Channel: has a key of its own; give it as client.channel`},
 		{`Client.OfflineAfter = "3s"`, `"no such" = 1`, `client.settings."no such": "no such" is no name of a setting`},
 		{`Client.OfflineAfter = "3s"`, `ClientNetwork.Proxy = "http://me:secret@proxy"`, `client.settings.ClientNetwork.Proxy: has a user name or password`},
