@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"collet/netproto/den"
-	"collet/netproto/dentest"
 	"collet/netproto/launcher"
 )
 
@@ -164,15 +163,10 @@ func (b *deskBench) push(o launcher.PushOptions) launcher.PushResult {
 	return result
 }
 
-// reference connects a device that behaves as released ones do.
-func (b *deskBench) reference(o dentest.ClientOptions) *dentest.ReferenceClient {
+// released connects a device of ours that knows no other mode than released ones do; the function ends it.
+func (b *deskBench) released(root, name string, l launcher.Launcher) func() {
 	b.t.Helper()
-	c := dentest.NewReferenceClient(o)
-	b.t.Cleanup(c.Close)
-	if err := c.Connect(b.t.Context(), b.addr.String()); err != nil {
-		b.t.Fatal(err)
-	}
-	return c
+	return b.own(launcher.DeviceOptions{Root: root, Name: name, Launcher: l}, den.ProtocolRelease)
 }
 
 // own connects a device of ours; the function ends it.

@@ -3,78 +3,15 @@ package launcher_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"collet/netproto/den"
-	"collet/netproto/dentest"
 	"collet/netproto/launcher"
 )
-
-// TestDeskWithReferenceDevice: what released devices do, over the real transport.
-func TestDeskWithReferenceDevice(t *testing.T) {
-	b := newDeskBench(t, launcher.DeskOptions{}, story[0])
-	data := t.TempDir()
-	tree{"a.txt": "jello\n", "old.txt": "x"}.write(t, data)
-	c := b.reference(dentest.ClientOptions{Root: data, Name: "Lab"})
-	b.untilConnected(1)
-	b.until("profiles", func(devices []launcher.DeviceInfo) bool {
-		return slices.Equal(devices[0].Profiles, []string{"Default", "Low"}) && devices[0].DefaultProfile == "Default"
-	})
-	for n, files := range story {
-		b.become(files)
-		before := c.FileBytes()
-		b.push(launcher.PushOptions{})
-		expectTree(t, data, files)
-		if sent := c.FileBytes() - before; n == 1 && sent > 80_000 {
-			t.Errorf("%d bytes for a change of one byte in a block of 60 KiB", sent)
-		}
-	}
-	before := c.FileBytes()
-	if again := b.push(launcher.PushOptions{}).Devices[0]; again.Written+again.Deleted+again.Blocks > 0 || c.FileBytes() != before {
-		t.Errorf("an unchanged push: %+v", again)
-	}
-	if c.Largest() > 64<<10 {
-		t.Errorf("a message of %d bytes", c.Largest())
-	}
-	if c.Crashed() {
-		t.Error("the desk did what ends a released device")
-	}
-}
-
-// TestOneFileThatCantBeWritten on a released device: it is named, and all others arrive.
-func TestOneFileThatCantBeWritten(t *testing.T) {
-	files := tree{}
-	for n := range 60 {
-		files[fmt.Sprintf("f%02d", n)] = big(uint64(n), n*3000)
-	}
-	b := newDeskBench(t, launcher.DeskOptions{}, files)
-	data := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(data, "f31", "empty"), 0o755); err != nil { // which no layout lists
-		t.Fatal(err)
-	}
-	b.reference(dentest.ClientOptions{Root: data, Name: "Lab"})
-	b.untilConnected(1)
-	result, err := b.desk.Push(t.Context(), launcher.PushOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var fault *launcher.DeviceError
-	if got := result.Devices[0].Err; !errors.As(got, &fault) || fault.Path != "f31" || strings.Contains(got.Error(), "\n") {
-		t.Errorf("failed with %v", got)
-	}
-	delete(files, "f31")
-	if err := os.RemoveAll(filepath.Join(data, "f31")); err != nil {
-		t.Fatal(err)
-	}
-	expectTree(t, data, files)
-}
 
 // TestDeskWithOwnDevice in our own mode, and with our device as a released one.
 func TestDeskWithOwnDevice(t *testing.T) {
@@ -83,10 +20,13 @@ func TestDeskWithOwnDevice(t *testing.T) {
 			b := newDeskBench(t, launcher.DeskOptions{}, story[0])
 			data := t.TempDir()
 			tree{"a.txt": "jello\n", "old.txt": "x"}.write(t, data)
-			b.own(launcher.DeviceOptions{Root: data, Name: "Own"}, protocols...)
+			b.own(launcher.DeviceOptions{Root: data, Name: "Own", Launcher: &fakeLauncher{}}, protocols...)
 			if got := b.untilConnected(1)[0].Own; got != (name == "own") {
 				t.Errorf("own mode: %v", got)
 			}
+			b.until("profiles", func(devices []launcher.DeviceInfo) bool {
+				return slices.Equal(devices[0].Profiles, []string{"Default", "Low"}) && devices[0].DefaultProfile == "Default"
+			})
 			for _, files := range story {
 				b.become(files)
 				b.push(launcher.PushOptions{})
@@ -112,22 +52,11 @@ func TestDraftOverDen(t *testing.T) {
 	}
 }
 
-// TestStartStopAndLogs with a released device: run state, lines, and a start that leads nowhere.
+// TestStartStopAndLogs as released devices do it: run state, lines, and a start that leads nowhere.
 func TestStartStopAndLogs(t *testing.T) {
 	b := newDeskBench(t, launcher.DeskOptions{Times: launcher.DeskTimes{Start: 500 * time.Millisecond, Stop: 100 * time.Millisecond}}, nil)
-	starts := 0
-	c := b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: "Lab",
-		Start: func(c *dentest.ReferenceClient, _ dentest.Message) {
-			c.Log(2, "Game", "starting")
-			if starts++; starts < 3 {
-				c.SetRunning(true)
-			}
-		},
-		Stop: func(c *dentest.ReferenceClient, mode byte) {
-			if mode == 1 { // it does not listen to requests
-				c.SetRunning(false)
-			}
-		}})
+	l := &fakeLauncher{stubborn: true, says: []launcher.Line{{Level: launcher.LevelError, Source: "Game", Text: "starting"}}}
+	b.released(t.TempDir(), "Lab", l)
 	id := b.untilConnected(1)[0].ID
 	ctx, cancel := context.WithCancel(t.Context())
 	lines := b.desk.Logs(ctx, "Lab")
@@ -153,19 +82,20 @@ func TestStartStopAndLogs(t *testing.T) {
 	if err := outcome(b.desk.Stop(ctx, launcher.StopOptions{Devices: []string{id}})); err != nil {
 		t.Fatal(err)
 	}
+	l.hang()
 	var late *launcher.StartTimeoutError
-	if err := outcome(b.desk.Start(ctx, launcher.StartOptions{})); !errors.As(err, &late) || len(late.Lines) != 1 {
+	if err := outcome(b.desk.Start(ctx, launcher.StartOptions{})); !errors.As(err, &late) || len(late.Lines) == 0 || late.Lines[len(late.Lines)-1].Text != "starting" {
 		t.Errorf("a start that leads nowhere: %v", err)
 	}
 	cancel()
 	for range lines { // it is closed
 	}
-	if len(c.Starts()) != 3 || len(b.desk.LogTail(id)) < 3 {
-		t.Errorf("%d starts, log %v", len(c.Starts()), b.desk.LogTail(id))
+	if l.starts() != 3 || len(b.desk.LogTail(id)) < 3 {
+		t.Errorf("%d starts, log %v", l.starts(), b.desk.LogTail(id))
 	}
 }
 
-// TestSeveralDevices at their own pace: a slow one does not hold up the others, and each gets everything.
+// TestSeveralDevices of one name and both modes: each gets everything.
 func TestSeveralDevices(t *testing.T) {
 	files := tree{}
 	for n := range 40 {
@@ -179,7 +109,7 @@ func TestSeveralDevices(t *testing.T) {
 			b.own(launcher.DeviceOptions{Root: roots[n], Name: "Same"})
 			continue
 		}
-		b.reference(dentest.ClientOptions{Root: roots[n], Name: "Same", Slow: n == 2})
+		b.released(roots[n], "Same", nil)
 	}
 	devices := b.untilConnected(3)
 	if devices[0].ID != "Same@127.0.0.1" || devices[2].ID != "Same@127.0.0.1#3" {
@@ -200,22 +130,10 @@ func TestSeveralDevices(t *testing.T) {
 // TestComesBack: a device that vanishes in the middle of a push and comes back gets the rest by itself.
 func TestComesBack(t *testing.T) {
 	files := tree{"a": big(1, 3<<20), "b": big(2, 3<<20), "c": "small"}
-	for _, own := range []bool{false, true} {
+	for name, protocols := range map[string][]uint16{"own": nil, "released": {den.ProtocolRelease}} {
 		b := newDeskBench(t, launcher.DeskOptions{}, files)
 		data := t.TempDir()
-		var away, back func()
-		if own {
-			end := b.own(launcher.DeviceOptions{Root: data, Name: "Lab"})
-			away, back = end, func() { b.own(launcher.DeviceOptions{Root: data, Name: "Lab"}) }
-		} else {
-			c := b.reference(dentest.ClientOptions{Root: data, Name: "Lab"})
-			away = c.Drop
-			back = func() {
-				if err := c.Connect(t.Context(), b.addr.String()); err != nil {
-					t.Error(err)
-				}
-			}
-		}
+		away := b.own(launcher.DeviceOptions{Root: data, Name: "Lab"}, protocols...)
 		b.untilConnected(1)
 		pushed := make(chan launcher.PushResult, 1)
 		go func() {
@@ -229,10 +147,10 @@ func TestComesBack(t *testing.T) {
 			return len(devices) > 0 && devices[0].Push.Bytes > 1<<20
 		})
 		away()
-		back()
+		b.own(launcher.DeviceOptions{Root: data, Name: "Lab"}, protocols...)
 		result := <-pushed
 		if len(result.Devices) != 1 || result.Devices[0].Err != nil {
-			t.Errorf("own %v: %+v", own, result)
+			t.Errorf("%s: %+v", name, result)
 		}
 		expectTree(t, data, files)
 		b.stop()
@@ -244,7 +162,7 @@ func TestDeskIsKilled(t *testing.T) {
 	files := tree{"a": big(1, 3<<20), "b": big(2, 3<<20)}
 	b := newDeskBench(t, launcher.DeskOptions{}, files)
 	data, other := t.TempDir(), t.TempDir()
-	c := b.reference(dentest.ClientOptions{Root: data, Name: "Lab"})
+	b.released(data, "Lab", nil)
 	b.own(launcher.DeviceOptions{Root: other, Name: "Own"})
 	b.untilConnected(2)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -261,11 +179,7 @@ func TestDeskIsKilled(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	b.stop()
-	c.Drop()
 	b.serve(launcher.DeskOptions{Root: b.root}, b.addr.String())
-	if err := c.Connect(t.Context(), b.addr.String()); err != nil {
-		t.Fatal(err)
-	}
 	b.untilConnected(2)
 	b.push(launcher.PushOptions{})
 	expectTree(t, data, files)
@@ -313,41 +227,42 @@ func TestHungDevice(t *testing.T) {
 
 // TestAdmission: who is not let in is told nothing.
 func TestAdmission(t *testing.T) {
-	asked := make(chan string, 10)
+	asked := make(chan string, 1)
 	b := newDeskBench(t, launcher.DeskOptions{Admit: func(_ context.Context, name string, address netip.AddrPort) launcher.Decision {
-		asked <- name
+		select {
+		case asked <- name:
+		default: // it comes again and again
+		}
 		if name == "good" && address.Addr().IsLoopback() {
 			return launcher.Admit
 		}
 		return launcher.Refuse
 	}}, tree{"secret": "x"})
 	data := t.TempDir()
-	bad := b.reference(dentest.ClientOptions{Root: data, Name: "bad"})
+	b.released(data, "bad", nil)
 	if name := <-asked; name != "bad" {
 		t.Errorf("asked about %q", name)
 	}
-	b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: "good"})
+	b.released(t.TempDir(), "good", nil)
 	b.untilConnected(1)
 	b.push(launcher.PushOptions{})
 	expectTree(t, data, tree{})
-	if bad.FileBytes() != 0 {
-		t.Error("a device that was not let in got files")
-	}
 }
 
 // TestTooManyDevices: those above the cap are turned away, and may come when there is room.
 func TestTooManyDevices(t *testing.T) {
 	b := newDeskBench(t, launcher.DeskOptions{MaxDevices: 2}, nil)
-	first := b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: "1"})
-	b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: "2"})
+	first := b.released(t.TempDir(), "1", nil)
+	b.untilConnected(1)
+	b.released(t.TempDir(), "2", nil)
 	b.untilConnected(2)
-	b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: "3"})
+	b.released(t.TempDir(), "3", nil)
 	b.push(launcher.PushOptions{})
 	if devices := b.desk.Devices(); len(devices) != 2 || devices[0].Name != "1" || devices[1].Name != "2" {
 		t.Errorf("%+v", devices)
 	}
-	first.Disconnect()
-	b.untilConnected(1)
-	b.reference(dentest.ClientOptions{Root: t.TempDir(), Name: "4"})
-	b.untilConnected(2)
+	first()
+	b.until("room for another", func(devices []launcher.DeviceInfo) bool {
+		return slices.ContainsFunc(devices, func(d launcher.DeviceInfo) bool { return d.Name == "3" && d.Connected })
+	})
 }

@@ -38,13 +38,18 @@ type fakeApp struct {
 func (l *fakeLauncher) Profiles() ([]string, string) { return []string{"Default", "Low"}, "Default" }
 
 func (l *fakeLauncher) Start(ctx context.Context, r launcher.StartRequest, out func(launcher.Line)) (launcher.Application, error) {
-	if l.slow {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = append(l.requests, r)
+	if l.slow {
+		for _, line := range l.says {
+			out(line)
+		}
+		l.mu.Unlock()
+		<-ctx.Done()
+		l.mu.Lock()
+		return nil, ctx.Err()
+	}
 	if l.refuse != nil {
 		return nil, l.refuse
 	}
@@ -60,6 +65,20 @@ func (l *fakeLauncher) last() *fakeApp {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.apps[len(l.apps)-1]
+}
+
+// starts is how often it was told to start something.
+func (l *fakeLauncher) starts() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.requests)
+}
+
+// hang makes later starts wait until they are stopped.
+func (l *fakeLauncher) hang() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slow = true
 }
 
 func (a *fakeApp) Done() <-chan struct{} { return a.done }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/dentest"
 	"collet/netproto/launcher"
 )
 
@@ -32,16 +31,12 @@ func TestWatch(t *testing.T) {
 		t.Errorf("with nobody there: %+v", p)
 	}
 	data, other := t.TempDir(), t.TempDir()
-	device := func(root, name string) *dentest.ReferenceClient {
-		return b.reference(dentest.ClientOptions{Root: root, Name: name,
-			Start: func(c *dentest.ReferenceClient, _ dentest.Message) { c.SetRunning(true) },
-			Stop:  func(c *dentest.ReferenceClient, _ byte) { c.SetRunning(false) }})
-	}
-	one := device(data, "one")
+	one, two := &fakeLauncher{}, &fakeLauncher{}
+	b.released(data, "one", one)
 	if p := <-pushes; p.err != nil || len(p.Devices) != 1 || p.Devices[0].Written != 1 || !p.Devices[0].Started {
 		t.Fatalf("a device came: %+v", p)
 	}
-	two := device(other, "two")
+	leave := b.released(other, "two", two)
 	if p := <-pushes; p.err != nil || len(p.Devices) != 1 || p.Devices[0].Device != "two@127.0.0.1" {
 		t.Fatalf("another came: %+v", p)
 	}
@@ -58,24 +53,22 @@ func TestWatch(t *testing.T) {
 			}
 		}
 	}
-	starts := len(one.Starts())
-	if starts < 4 || len(two.Starts()) < 4 {
-		t.Errorf("%d and %d starts", starts, len(two.Starts()))
+	starts := one.starts()
+	if starts < 4 || two.starts() < 4 {
+		t.Errorf("%d and %d starts", starts, two.starts())
 	}
-	starts = len(one.Starts())
-	two.Drop() // and comes back: its game is left alone, since it has everything
+	starts = one.starts()
+	leave() // and comes back: the game of the other is left alone, since it has everything
 	tree{"b": "2"}.write(t, b.root)
 	if p := <-pushes; p.err != nil || len(p.Devices) == 0 || p.Devices[0].Err != nil || p.Devices[0].Written != 1 {
 		t.Fatalf("one of them went away: %+v", p)
 	}
 	b.until("gone", func(devices []launcher.DeviceInfo) bool { return len(devices) == 1 })
-	if err := two.Connect(t.Context(), b.addr.String()); err != nil {
-		t.Fatal(err)
-	}
+	b.released(other, "two", two)
 	for !sameTree(other, tree{"b": "2"}) {
 		<-pushes
 	}
-	if got := len(one.Starts()); got != starts+1 {
+	if got := one.starts(); got != starts+1 {
 		t.Errorf("the other came back, and the game of this one was started %d times more", got-starts)
 	}
 	tree{"tmp/x": "1", "a": "1"}.write(t, b.root)

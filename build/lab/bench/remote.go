@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/dentest"
 	"collet/netproto/launcher"
 )
 

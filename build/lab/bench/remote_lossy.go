@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"collet/netproto/dentest"
+	"collet/build/lab/dentest"
 	"collet/netproto/launcher"
 )
 

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"collet/build/lab/dentest"
 	"collet/build/qa"
-	"collet/netproto/dentest"
 	"collet/netproto/launcher"
 )
 

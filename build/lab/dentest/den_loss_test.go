@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/dentest"
 )
 
 // bad is a network of the issue: one per cent lost, two per cent out of order, one per cent doubled.
@@ -20,7 +20,6 @@ func bad(delay time.Duration) dentest.Impairment {
 // TestDenTrapTwoLapsUnderLoss sends more than two laps to a reference receiver on a bad network. Every resend plants a
 // copy and every doubled datagram does; nothing may come twice, change or be missing.
 func TestDenTrapTwoLapsUnderLoss(t *testing.T) {
-	laps(t)
 	if testing.Short() {
 		t.Skip("two laps take a while")
 	}

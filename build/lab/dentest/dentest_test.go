@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/dentest"
+	"collet/build/lab/dentest"
 )
 
 // within is a context for one step of a test.
@@ -14,15 +14,6 @@ func within(t testing.TB, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// laps leaves tests that send all numbers more than once to runs without the race detector; TestDenTrapNumbersModulo65535 and
-// TestDeskTrapNumbersModulo65535 show them to it.
-func laps(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("runs without the race detector, in the second part of make test")
-	}
 }
 
 func must(t testing.TB, err error) {

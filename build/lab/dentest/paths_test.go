@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/dentest"
+	"collet/build/lab/dentest"
 )
 
 // TestPathsOfManyKinds pushes over lines that are slow, have short queues, lose a lot, reorder almost everything or go

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/dentest"
+	"collet/build/lab/dentest"
 )
 
 // TestGoldenSession lets both reference peers repeat the recorded session, byte by byte.
@@ -42,26 +42,4 @@ func TestGoldenSession(t *testing.T) {
 	must(t, dentest.CompareSessions(golden, p.Trace()))
 	s.MustBeClean(t)
 	c.MustBeClean(t)
-}
-
-// TestReferenceSynchronises runs the tree of the recorded acceptance run between the reference peers, over both families.
-func TestReferenceSynchronises(t *testing.T) {
-	for name, address := range map[string]string{"IPv4": "127.0.0.1:0", "IPv6": "[::1]:0"} {
-		t.Run(name, func(t *testing.T) {
-			desk, device := folder(t, dentest.RecordedTree()), t.TempDir()
-			s := server(t, dentest.ServerOptions{Root: desk, Address: address, BlockSize: 65536})
-			c := client(t, dentest.ClientOptions{Root: device, Name: "device"})
-			ctx := within(t, 60*time.Second)
-			must(t, c.Connect(ctx, s.Addr().String()))
-			d, err := s.Device(ctx, 0)
-			must(t, err)
-			began := time.Now()
-			_, err = d.Synchronise(ctx)
-			must(t, err)
-			t.Logf("%d bytes of files in %v", c.FileBytes(), time.Since(began))
-			must(t, dentest.SameTrees(desk, device))
-			s.MustBeClean(t)
-			c.MustBeClean(t)
-		})
-	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/dentest"
 )
 
 // recordedValues are the values of the recorded state as our transport has them (trace 4).

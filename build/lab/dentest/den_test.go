@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/dentest"
 )
 
 // released are the options with which our transport meets released programs in these tests: both protocols offered, as

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/dentest"
 	"collet/netproto/launcher"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/dentest"
+	"collet/build/lab/dentest"
 	"collet/netproto/launcher"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/dentest"
+	"collet/build/lab/dentest"
 	"collet/netproto/launcher"
 )
 
@@ -68,38 +68,6 @@ func behind(b *testing.B, to netip.AddrPort, o *dentest.ProxyOptions) (at netip.
 	p, err := dentest.NewProxy(to, quiet)
 	must(b, err)
 	return p.Addr(), p.Close
-}
-
-// BenchmarkReferencePair is the reference against itself, for comparison: with the block size of the released server and
-// with 64 KiB.
-func BenchmarkReferencePair(b *testing.B) {
-	half := dentest.Impairment{Delay: 10 * time.Millisecond}
-	for _, row := range []struct {
-		name  string
-		block uint64
-		net   *dentest.ProxyOptions
-	}{{"loopback/1024000", 0, nil}, {"loopback/65536", 65536, nil}, {"20ms/65536", 65536, &dentest.ProxyOptions{ToServer: half, ToClient: half}}} {
-		b.Run(row.name, func(b *testing.B) {
-			root := folder(b, dentest.RecordedTree())
-			for b.Loop() {
-				s, err := dentest.NewReferenceServer(dentest.ServerOptions{Root: root, BlockSize: row.block, Slow: true})
-				must(b, err)
-				at, stop := behind(b, s.Addr(), row.net)
-				device := b.TempDir()
-				c := dentest.NewReferenceClient(dentest.ClientOptions{Root: device, Name: "ref", Slow: true})
-				must(b, c.Connect(within(b, 10*time.Second), at.String()))
-				session, err := s.Device(within(b, 10*time.Second), 0)
-				must(b, err)
-				_, err = session.Synchronise(within(b, 5*time.Minute))
-				must(b, err)
-				must(b, dentest.SameTrees(root, device))
-				c.Close()
-				stop()
-				s.Close()
-			}
-			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/push")
-		})
-	}
 }
 
 // BenchmarkOwn pushes between our own peers: many small files over a round trip of 20 ms (goal 3 s), and one changed byte.

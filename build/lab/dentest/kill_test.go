@@ -12,8 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/dentest"
 	"collet/netproto/launcher"
 )
 
@@ -214,6 +214,18 @@ func TestKillReferenceDevice(t *testing.T) {
 	d.push(within(t, time.Minute), t, launcher.PushOptions{Devices: []string{"last"}})
 	same(t, root, device)
 	c.MustBeClean(t)
+}
+
+// async runs a synchronisation beside the test.
+func async(t *testing.T, d *dentest.Session, limit time.Duration) <-chan error {
+	t.Helper()
+	ctx := within(t, limit)
+	result := make(chan error, 1)
+	go func() {
+		_, err := d.Synchronise(ctx)
+		result <- err
+	}()
+	return result
 }
 
 // TestKillReferenceServer kills a reference server at any moment of its synchronisation with our device; another one on the

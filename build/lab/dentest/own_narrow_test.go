@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/dentest"
+	"collet/build/lab/dentest"
 )
 
 // TestOwnNarrowPath loses every datagram that doesn't fit an Ethernet frame, as paths without fragments do; our own mode
