@@ -81,6 +81,11 @@ func (d *Dir) Rename(oldName, newName string) error {
 	return d.names.Rename(filepath.FromSlash(oldName), filepath.FromSlash(newName))
 }
 
+// Link implements FS.
+func (d *Dir) Link(oldName, newName string) error {
+	return d.root.Link(filepath.FromSlash(oldName), filepath.FromSlash(newName))
+}
+
 // Exchange implements FS. Both folders are opened through the root, and the system call names files in them, so that
 // nothing can lead it out.
 func (d *Dir) Exchange(a, b string) error {

@@ -30,7 +30,10 @@ type FS interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	// Rename replaces newName atomically if it exists.
 	Rename(oldName, newName string) error
-	// Exchange swaps two existing files in one step. Where the system can't, errors.Is(err, errors.ErrUnsupported) holds
+	// Link gives a file, of which oldName stays, a second name; errors.Is(err, fs.ErrExist) holds where that is taken. What else it
+	// returns says that there is no link: not every volume has them, and not every file may have one.
+	Link(oldName, newName string) error
+	// Exchange swaps two existing files or folders in one step. Where the system can't, errors.Is(err, errors.ErrUnsupported) holds
 	// and nothing has changed.
 	Exchange(a, b string) error
 	// Remove removes a file, a link or an empty folder.

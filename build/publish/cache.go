@@ -102,6 +102,16 @@ func (h *hashes) add(name string, info fs.FileInfo, sum release.Digest, now time
 	}
 }
 
+// carry remembers the digest of a file that has got and lost names since then: that changes its inode's time, and nothing that was
+// hashed. was is its identity before it was read, at the moment then, and is the one of now.
+func (h *hashes) carry(name string, was, is fs.FileInfo, sum release.Digest, then time.Time) {
+	a, b := platform.IdentityOf(was), platform.IdentityOf(is)
+	same := a.Size == b.Size && a.Inode == b.Inode && a.Modified.Equal(b.Modified) && then.Sub(a.Modified) >= tooYoung
+	if same && !strings.ContainsAny(name, "\n\r") {
+		h.used[name] = hashed{sum, b}
+	}
+}
+
 // save writes the entries that were used or added.
 func (h *hashes) save(fsys platform.FS) error {
 	var b bytes.Buffer

@@ -194,8 +194,11 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// plainFiles are those below the folders for engine generations.
-func (s *stage) plainFiles() tree {
+// plainFiles are those for engine generations.
+func (s *stage) plainFiles() tree { return s.filesBelow("plain") }
+
+// filesBelow are the files below a folder, by their names in it. A folder that is not there has none.
+func (s *stage) filesBelow(folder string) tree {
 	s.t.Helper()
 	got := tree{}
 	var walk func(name string)
@@ -211,12 +214,11 @@ func (s *stage) plainFiles() tree {
 			} else {
 				data, err := platform.ReadFile(s.fs, full, 1<<20)
 				must(s.t, err)
-				got[full] = string(data)
+				got[strings.TrimPrefix(full, folder+"/")] = string(data)
 			}
 		}
 	}
-	walk("Resources")
-	walk("PlatformBinaries")
+	walk(folder)
 	return got
 }
 
@@ -233,7 +235,7 @@ func TestPlainFilesFollowTheUsualChannel(t *testing.T) {
 	must(t, same(s.plainFiles(), plain(1)))
 	s.change(publish.Which{Number: 3}, func(e *release.Entry) { e.Percent = 100 })
 	must(t, same(s.plainFiles(), plain(3).with(nil, "Resources/Same.zip")))
-	info, err := s.fs.Stat("PlatformBinaries/Linux-x64/Lathe.so")
+	info, err := s.fs.Stat("plain/PlatformBinaries/Linux-x64/Lathe.so")
 	if err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}

@@ -29,8 +29,8 @@ type crashStage struct {
 	two  platform.FS
 }
 
-func newCrashStage(t *testing.T) *crashStage {
-	disk := faultfs.New(faultfs.Config{})
+func newCrashStage(t *testing.T, config faultfs.Config) *crashStage {
+	disk := faultfs.New(config)
 	c := &crashStage{stage: newStageOn(t, disk.Open(faultfs.Options{})), disk: disk, two: game(t, tiny(2))}
 	c.publish(game(t, tiny(1)), publish.Request{})
 	disk.Settle()
@@ -72,7 +72,7 @@ func (c *crashStage) whole(disk *faultfs.Disk, when string) uint64 {
 // release before or the new one, and the same command then makes the new one.
 func TestPublishStoppedAnywhere(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t)
+	c := newCrashStage(t, faultfs.Config{})
 	counter := c.disk.Clone().Open(faultfs.Options{})
 	must(t, c.try(context.Background(), counter, nil))
 	total := counter.Count()
@@ -133,7 +133,7 @@ func (c *crashStage) again(disk *faultfs.Disk, when string) {
 // TestPublishOnAFullDisk fills the disk at every byte count up to what a publication writes.
 func TestPublishOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t)
+	c := newCrashStage(t, faultfs.Config{})
 	done := false
 	for free := int64(0); !done; free += 1997 * (1 + 2*raceSkips) {
 		disk := c.disk.Clone()
@@ -159,7 +159,7 @@ func TestPublishOnAFullDisk(t *testing.T) {
 // TestPublishInterrupted presses Ctrl-C at every report of progress.
 func TestPublishInterrupted(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t)
+	c := newCrashStage(t, faultfs.Config{})
 	for at := 0; ; at += 1 + at/4 + at*raceSkips {
 		ctx, cancel := context.WithCancel(context.Background())
 		disk, n := c.disk.Clone(), 0
@@ -188,7 +188,7 @@ func TestPublishInterrupted(t *testing.T) {
 // TestPublishGoesOnWhereItStopped: objects of a run that was interrupted are not made again.
 func TestPublishGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t)
+	c := newCrashStage(t, faultfs.Config{})
 	ctx, cancel := context.WithCancel(context.Background())
 	disk := c.disk.Clone()
 	err := c.try(ctx, disk.Open(faultfs.Options{}), func(p publish.Progress) {
@@ -211,7 +211,7 @@ func TestPublishGoesOnWhereItStopped(t *testing.T) {
 // TestAnUnfinishedRotationIsFinished stops the installation of a new root at every operation.
 func TestAnUnfinishedRotationIsFinished(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t)
+	c := newCrashStage(t, faultfs.Config{})
 	fresh, err := release.GenerateKey(false)
 	must(t, err)
 	online := append([]*release.PrivateKey{fresh}, c.keys.online()[1:]...)

@@ -8,7 +8,7 @@
 //	metadata/             signed lists; timestamp.json names all others
 //	releases/             heads, named by their digest
 //	objects/              whole files, patches, chunk packs, indexes, listings, notes; named by their digest
-//	Resources/ PlatformBinaries/<target>/    the newest set of the usual channel as plain files, for engine generations
+//	plain/                the newest set of the usual channel as plain files, for engine generations; changes as a whole
 //
 // # What a publication promises
 //

@@ -112,7 +112,7 @@ func (f *Folder) open() (err error) {
 	if f.options.ReadOnly {
 		return nil
 	}
-	if err := errors.Join(f.clear(tmpFolder), f.sweep("metadata"), f.sweep(sequelFolder)); err != nil {
+	if err := errors.Join(f.clear(tmpFolder), f.sweep("metadata"), f.sweep(sequelFolder), f.mendPlain()); err != nil {
 		return err
 	}
 	f.ledger, err = openLedger(f.fs)

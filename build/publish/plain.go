@@ -3,20 +3,29 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"collet/build/advice"
 	"collet/netproto/release"
+	"collet/platform"
 )
 
-// plain brings Resources and PlatformBinaries to the newest set of the usual channel that all clients are offered. The set is
-// complete on the disk before the first of its files gets its name; then only names change, one after another. A run that was
-// stopped before that leaves the old set, and one that was stopped while names changed is mended by the next command that
-// changes something.
+const (
+	// plainPrefix begins the names of folders, below the private one, with plain files that are not in use: the next ones while they are
+	// made, and the former ones once the two folders have changed places.
+	plainPrefix = "plain-"
+	// formerPlain is where the former ones go where a system can't let folders change places.
+	formerPlain = private + "/" + plainPrefix + "former"
+)
+
+// plain brings the plain files to the newest set of the usual channel that all clients are offered. The new set is complete on the
+// disk, in a folder of its own, when that folder takes the place of the old one: readers see the one or the other.
 func (f *Folder) plain(ctx context.Context) error {
 	if !f.settings.Plain {
 		return nil
@@ -41,103 +50,211 @@ func (f *Folder) plain(ctx context.Context) error {
 			return err
 		}
 		for _, file := range o.listing {
-			switch file.Use {
-			case release.UseResource:
-				wanted[path.Join(resources, file.Path)] = file
-			case release.UseHost: // an engine's client would replace its own program by it, and only a checksum would vouch for that
-			default:
-				wanted[path.Join(binaries, target, file.Path)] = file
+			if file.Use == release.UseHost {
+				continue // an engine's client would replace its own program by it, and only a checksum would vouch for that
 			}
+			role, _ := file.Use.Role()
+			wanted[release.PlainPath(role, target, file.Path)] = file
 		}
 	}
 	return f.plainTo(ctx, c, wanted)
 }
 
-// plainTo writes what is missing, and then removes what is too much and gives the new files their names.
+// plainTo makes the wanted files, by their names below release.PlainFolder, the plain ones. What else lies there goes.
 func (f *Folder) plainTo(ctx context.Context, c *contents, wanted map[string]release.ListedFile) error {
-	g := &game{fs: f.fs, targets: map[string][]*found{}}
+	began := f.options.Now()
+	g := &game{fs: f.fs, top: release.PlainFolder, targets: map[string][]*found{}}
 	if err := errors.Join(g.readResources(), g.readBinaries()); err != nil {
 		return err
 	}
 	if err := f.hash(ctx, g); err != nil {
 		return err
 	}
-	there, gone := map[string]release.Digest{}, []string(nil)
-	for _, file := range g.all() {
-		there[file.name] = file.sum
-		if _, stays := wanted[file.name]; !stays {
-			gone = append(gone, file.name)
+	there := g.all()
+	stay := map[string]*found{}
+	for _, file := range there {
+		if name := strings.TrimPrefix(file.name, release.PlainFolder+"/"); wanted[name].Sum == file.sum {
+			stay[name] = file
 		}
 	}
-	staged, err := f.stagePlain(ctx, c, wanted, there)
+	if len(stay) == len(wanted) && len(stay) == len(there) {
+		return nil
+	}
+	next := f.unusedPlain()
+	linked, err := f.stagePlain(ctx, c, next, wanted, stay)
 	if err != nil {
+		return errors.Join(err, f.sweepPlain())
+	}
+	if err := f.swapPlain(ctx, next); err != nil {
+		return advice.Because(err, "end the programs that use the folder and run the same command again", "change the plain files in %s", f.fs.Path(release.PlainFolder))
+	}
+	if err := errors.Join(f.settle(), f.sweepPlain()); err != nil {
 		return err
 	}
-	for _, name := range gone {
-		if err := f.fs.Remove(name); err != nil {
-			return advice.Because(err, "", "remove %s, which is in no release", name)
+	cache := loadHashes(f.fs, f.fs.Path(release.PlainFolder))
+	for _, file := range linked {
+		if info, err := f.fs.Lstat(file.name); err == nil {
+			cache.carry(f.fs.Path(file.name), file.info, info, file.sum, began)
 		}
 	}
-	for _, w := range staged {
-		if err := f.place(w.file.name, w.name); err != nil {
-			return advice.Because(err, room(err), "write %s", w.name)
-		}
-	}
-	return f.settle()
+	return cache.save(f.fs)
 }
 
-// stagePlain writes the wanted files that are not there, whole and synced, without their names. What an error leaves of them the
-// next Open removes.
-func (f *Folder) stagePlain(ctx context.Context, c *contents, wanted map[string]release.ListedFile, there map[string]release.Digest) (staged []waiting, err error) {
-	synced := 0
+// unusedPlain is a name for plain files that are not in use.
+func (f *Folder) unusedPlain() string {
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("%s/%s%d", private, plainPrefix, n)
+		if _, err := f.fs.Lstat(name); err != nil {
+			return name
+		}
+	}
+}
+
+// stagePlain makes the folder next: what stays are links to the files of before, which are not read again, here or by a server; everything
+// else is written. All of it is durable when stagePlain returns.
+func (f *Folder) stagePlain(ctx context.Context, c *contents, next string, wanted map[string]release.ListedFile, stay map[string]*found) (linked []*found, err error) {
+	if err := f.dirty.folder(f.fs, next); err != nil {
+		return nil, advice.Because(err, room(err), "make the folder %s", next)
+	}
+	var written []*unfinished
 	sync := func() error {
-		due := staged[synced:]
-		synced = len(staged)
+		due := written
+		written = nil
 		return spread(ctx, syncBatch/2, len(due), func(_ context.Context, i int) error {
-			return errors.Join(due[i].file.Sync(), due[i].file.Close())
+			return errors.Join(due[i].Sync(), due[i].Close())
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if there[name] == wanted[name].Sum {
+		to := path.Join(next, name)
+		err := errors.Join(ctx.Err(), f.dirty.folder(f.fs, path.Dir(to)))
+		if old := stay[name]; err == nil && old != nil && f.fs.Link(old.name, to) == nil {
+			linked = append(linked, old)
 			continue
 		}
-		u, err := f.stageFile(ctx, c, wanted[name])
+		var u *unfinished
 		if err == nil {
-			if staged = append(staged, waiting{file: u, name: name}); len(staged)-synced == syncBatch {
+			u, err = f.stageFile(ctx, c, wanted[name], to)
+		}
+		if err == nil {
+			if written = append(written, u); len(written) == syncBatch {
 				err = sync()
 			}
 		}
 		if err != nil {
-			for _, w := range staged[synced:] {
-				w.file.drop()
+			for _, u := range written {
+				u.drop()
 			}
-			return nil, advice.Because(err, room(err), "write %s", name)
+			return nil, advice.Because(err, room(err), "write %s", to)
 		}
 	}
-	if err := sync(); err != nil {
+	if err := errors.Join(sync(), f.settle()); err != nil {
 		return nil, advice.Because(err, room(err), "sync the plain files")
 	}
-	return staged, nil
+	return linked, nil
 }
 
-// stageFile writes one file without its name.
-func (f *Folder) stageFile(ctx context.Context, c *contents, file release.ListedFile) (*unfinished, error) {
+// stageFile writes one file, which is still open and not synced then.
+func (f *Folder) stageFile(ctx context.Context, c *contents, file release.ListedFile, name string) (*unfinished, error) {
 	in, err := c.open(ctx, file.Sum)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	out, err := f.create()
+	created, err := f.fs.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) // never through a link of a publisher that was killed
 	if err != nil {
 		return nil, err
 	}
+	out := &unfinished{created, f.fs, name}
 	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, pageFor(file.Size))
 	if err == nil {
-		err = f.fs.Chmod(out.name, os.FileMode(file.Mode))
+		err = f.fs.Chmod(name, os.FileMode(file.Mode))
 	}
 	if err != nil {
 		out.drop()
 		return nil, err
 	}
 	return out, nil
+}
+
+// swapPlain lets next take the place of the plain files. Where a system can't do it in one step (Windows, some network file systems),
+// there are none for a moment; mendPlain brings the former ones back if a publisher is killed then.
+func (f *Folder) swapPlain(ctx context.Context, next string) error {
+	f.dirty.note(".")
+	f.dirty.note(private)
+	rename := func(from, to string) error {
+		return platform.Patiently(ctx, func() error { return f.fs.Rename(from, to) })
+	}
+	switch _, err := f.fs.Lstat(release.PlainFolder); {
+	case isMissing(err):
+		return rename(next, release.PlainFolder)
+	case err != nil:
+		return err
+	}
+	if err := f.fs.Exchange(next, release.PlainFolder); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if _, err := f.fs.Lstat(formerPlain); err == nil {
+		if err := rename(formerPlain, f.unusedPlain()); err != nil {
+			return err
+		}
+	}
+	if err := rename(release.PlainFolder, formerPlain); err != nil {
+		return err
+	}
+	if err := rename(next, release.PlainFolder); err != nil {
+		return errors.Join(err, f.fs.Rename(formerPlain, release.PlainFolder))
+	}
+	return nil
+}
+
+// mendPlain finishes what a publisher left that was killed.
+func (f *Folder) mendPlain() error {
+	_, err := f.fs.Lstat(release.PlainFolder)
+	if isMissing(err) {
+		err = f.fs.Rename(formerPlain, release.PlainFolder)
+	}
+	if err != nil && !isMissing(err) {
+		return advice.Because(err, "", "bring back the plain files from %s", f.fs.Path(formerPlain))
+	}
+	return f.sweepPlain()
+}
+
+// sweepPlain removes plain files that are not in use, once a power cut can't bring them back into use. What can't be removed because a
+// program reads it, as on some network file systems, the next command removes.
+func (f *Folder) sweepPlain() error {
+	var unused []string
+	_, none := f.fs.Lstat(release.PlainFolder)
+	entries, err := f.fs.ReadDir(private)
+	for _, e := range entries {
+		name := path.Join(private, e.Name())
+		if strings.HasPrefix(e.Name(), plainPrefix) && (name != formerPlain || none == nil) {
+			unused = append(unused, name)
+		}
+	}
+	if len(unused) > 0 {
+		err = errors.Join(err, f.fs.SyncDir("."), f.fs.SyncDir(private))
+	}
+	if err != nil {
+		return advice.Because(err, "", "remove plain files that are not in use")
+	}
+	for _, name := range unused {
+		_ = removeTree(f.fs, name)
+	}
+	return nil
+}
+
+// removeTree removes a folder with everything in it. Nothing is followed.
+func removeTree(fsys platform.FS, name string) error {
+	info, err := fsys.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		entries, e := fsys.ReadDir(name)
+		err = e
+		for _, e := range entries {
+			err = errors.Join(err, removeTree(fsys, path.Join(name, e.Name())))
+		}
+	}
+	return errors.Join(err, fsys.Remove(name))
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,8 +21,8 @@ import (
 
 // Folders of a game folder.
 const (
-	resources = "Resources"
-	binaries  = "PlatformBinaries"
+	resources = release.ResourcesFolder
+	binaries  = release.BinariesFolder
 	notes     = "notes"
 )
 
@@ -43,6 +44,7 @@ type found struct {
 // game is what lies in a game folder.
 type game struct {
 	fs      platform.FS
+	top     string              // where in it the game lies; empty: all of it is the game
 	common  []*found            // resources
 	targets map[string][]*found // binaries by target
 	notes   map[string][]byte   // text by language
@@ -115,14 +117,14 @@ func hidden(name string) bool {
 }
 
 func (g *game) readResources() error {
-	return g.below(resources, func(name, rel string, info fs.FileInfo) error {
+	return g.below(path.Join(g.top, resources), func(name, rel string, info fs.FileInfo) error {
 		g.common = append(g.common, &found{name: name, path: rel, use: release.UseResource, info: info})
 		return nil
 	})
 }
 
 func (g *game) readBinaries() error {
-	err := g.below(binaries, func(name, rel string, info fs.FileInfo) error {
+	err := g.below(path.Join(g.top, binaries), func(name, rel string, info fs.FileInfo) error {
 		target, file, deep := strings.Cut(rel, "/")
 		if !deep {
 			g.ignored = append(g.ignored, name)
@@ -217,7 +219,7 @@ func (g *game) readNotes() error {
 
 // hash finds the digest of every file. Files that are the same as in the cache are only looked at.
 func (f *Folder) hash(ctx context.Context, g *game) error {
-	cache := loadHashes(f.fs, g.fs.Path("."))
+	cache := loadHashes(f.fs, g.fs.Path(cmp.Or(g.top, ".")))
 	var missing []*found
 	total := int64(0)
 	for _, file := range g.all() {

@@ -69,7 +69,7 @@ Percent = 100
 Patches = 5
 # How many releases of each channel and target stay when collet release gc runs.
 Keep = 10
-# Whether the newest set of Channel also lies here as plain files, for clients of engine generations.
+# Whether the newest set of Channel also lies in the folder plain, as plain files, for servers of engine generations.
 Plain = true
 
 # Files of so many bytes and more are cut into chunks, the second way for clients that no patch fits. Small files share packs, so

@@ -279,10 +279,8 @@ func (f *Folder) whole(content []byte) (release.Source, error) {
 
 // PlainPath is where a file of a target lies as a plain one.
 func PlainPath(target string, f release.ListedFile) string {
-	if f.Use == release.UseResource {
-		return "Resources/" + f.Path
-	}
-	return "PlatformBinaries/" + target + "/" + f.Path
+	role, _ := f.Use.Role()
+	return release.PlainFolder + "/" + release.PlainPath(role, target, f.Path)
 }
 
 func useOf(name string) release.Use {

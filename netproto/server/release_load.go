@@ -224,19 +224,18 @@ func contents(editions []edition) map[release.Digest]release.Source {
 	return all
 }
 
-// loadPlain finds every file as a plain one, or unpacks it.
+// loadPlain finds every file as a plain one, or unpacks it. Earlier publishers had no folder for plain files.
 func (c *Catalogue) loadPlain(ctx context.Context, set Settings, before *Catalogue, sources map[release.Digest]release.Source) error {
 	known := before.byPath()
 	return loadAll(ctx, c.files, func(ctx context.Context, i int) error {
 		f := c.files[i]
 		f.plain = f.Digest
-		f.path = filepath.Join(c.folder.path, "Resources", filepath.FromSlash(f.Path))
-		if f.Role == release.Binary {
-			f.path = filepath.Join(c.folder.path, "PlatformBinaries", f.Target, filepath.FromSlash(f.Path))
-		}
-		fits, err := f.loadAs(ctx, set.ServerNetwork.UpdateFilesInMemory, i, known)
-		if err != nil || fits {
-			return err
+		for _, folder := range []string{release.PlainFolder, ""} {
+			f.path = filepath.Join(c.folder.path, folder, filepath.FromSlash(release.PlainPath(f.Role, f.Target, f.Path)))
+			fits, err := f.loadAs(ctx, set.ServerNetwork.UpdateFilesInMemory, i, known)
+			if err != nil || fits {
+				return err
+			}
 		}
 		return c.unpack(ctx, f, i, set.ServerNetwork.UpdateFilesInMemory, sources)
 	})

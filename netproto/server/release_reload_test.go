@@ -173,13 +173,13 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	h := start(t, set)
-	path := filepath.Join(f.Dir, "Resources", "Textures.zip")
+	path := filepath.Join(f.Dir, "plain", "Resources", "Textures.zip")
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	secretly := func(b []byte) []byte { return bytes.ToUpper(b) }
-	if err := rewrite(f, "Resources/Textures.zip", secretly); err != nil {
+	if err := rewrite(f, "plain/Resources/Textures.zip", secretly); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
@@ -279,7 +279,7 @@ func TestWatchedFolder(t *testing.T) {
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	stamp := set.Stamp()
-	put(t, filepath.Join(f.Dir, "Resources", "More.zip"), "more")
+	put(t, filepath.Join(f.Dir, "plain", "Resources", "More.zip"), "more")
 	if set.Stamp() != stamp {
 		t.Error("plain files change the stamp")
 	}

@@ -118,6 +118,32 @@ func download(p *peer, files []netproto.ListedFile) map[string]string {
 	return got
 }
 
+// TestPlainFilesOfEarlierPublishers are used where those lie in the release folder itself: only the pack of which targets have
+// different ones is unpacked, and there is no room for more.
+func TestPlainFilesOfEarlierPublishers(t *testing.T) {
+	f := published(t, standard(1))
+	plain, err := os.ReadDir(filepath.Join(f.Dir, "plain"))
+	if err != nil || len(plain) != 2 {
+		t.Fatal(plain, err)
+	}
+	for _, e := range plain {
+		if err := os.Rename(filepath.Join(f.Dir, "plain", e.Name()), filepath.Join(f.Dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := releaseSettings(f)
+	set.Release.CacheSize = 16
+	h := start(t, set)
+	for target, want := range sets(1) {
+		p := h.dial(t, netproto.G2b)
+		_, files := p.greet(said(netproto.G2b, "compat-0", target))
+		if got := download(p, files); !maps.Equal(got, want) {
+			t.Errorf("%s gets %v", target, slices.Sorted(maps.Keys(got)))
+		}
+		p.raw.Close()
+	}
+}
+
 // TestReleaseForEveryGeneration gives clients of every generation and target the files of the release, from plain ones and
 // unpacked ones, from disk and from memory.
 func TestReleaseForEveryGeneration(t *testing.T) {
@@ -228,7 +254,7 @@ func TestObjectsOfARelease(t *testing.T) {
 			}
 			sum := strings.Repeat("ab", 32)
 			for _, name := range []string{
-				"metadata/2.root.json", "metadata/99.targets.json", "releases/" + sum + ".release", "objects/ab/" + sum, "Resources/Core.zip",
+				"metadata/2.root.json", "metadata/99.targets.json", "releases/" + sum + ".release", "objects/ab/" + sum, "Resources/Core.zip", "plain/Resources/Core.zip",
 				"../" + filepath.Base(f.Dir) + "/metadata/timestamp.json", "", "metadata/", "metadata/1.root.json\x00",
 			} {
 				if got, found := objectOf(p, name); found {
@@ -429,10 +455,10 @@ func TestReleaseFolderFaults(t *testing.T) {
 		}, "is not there, or not whole"},
 		"a full cache": {func(f *releasetest.Folder, s *server.Settings) error {
 			s.Release.CacheSize = 100
-			return os.RemoveAll(filepath.Join(f.Dir, "Resources"))
+			return os.RemoveAll(filepath.Join(f.Dir, "plain"))
 		}, "Release.CacheSize"},
 		"a damaged object that is needed": {func(f *releasetest.Folder, s *server.Settings) error {
-			if err := os.RemoveAll(filepath.Join(f.Dir, "Resources")); err != nil {
+			if err := os.RemoveAll(filepath.Join(f.Dir, "plain")); err != nil {
 				return err
 			}
 			return rewrite(f, whole(t, f, "Lights.zip"), func(b []byte) []byte { return bytes.ToUpper(b) })

@@ -33,7 +33,7 @@ func (d *Disk) Crash(c Cut) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	after := d.like()
-	after.root = after.found(d.root, c, d.survivingNames(c))
+	after.root = after.found(d.root, c, d.survivingNames(c), map[*node]*node{})
 	return after
 }
 
@@ -59,9 +59,14 @@ func (d *Disk) survivingNames(c Cut) map[*node]map[string]entry {
 	return names
 }
 
-// found is a node, and what is below it, as a cut leaves it.
-func (d *Disk) found(n *node, c Cut, names map[*node]map[string]entry) *node {
-	m := &node{number: n.number, kind: n.kind, target: n.target, linked: true, durable: n.durable}
+// found is a node, and what is below it, as a cut leaves it. One with several names was found before.
+func (d *Disk) found(n *node, c Cut, names map[*node]map[string]entry, before map[*node]*node) *node {
+	if m := before[n]; m != nil {
+		m.names++
+		return m
+	}
+	m := &node{number: n.number, kind: n.kind, target: n.target, names: 1, durable: n.durable}
+	before[n] = m
 	if throw(c.Seed, ^n.number, c.Names).chance() {
 		m.durable = n.now
 	}
@@ -78,7 +83,7 @@ func (d *Disk) found(n *node, c Cut, names map[*node]map[string]entry) *node {
 		}
 		m.folder = folder{entries: make(map[string]entry, len(entries)), touched: map[string]*naming{}}
 		for key, e := range entries {
-			child := d.found(e.node, c, names)
+			child := d.found(e.node, c, names, before)
 			child.parent = m
 			m.entries[key] = entry{e.name, child}
 		}
@@ -118,7 +123,7 @@ func (c copier) node(n *node) *node {
 	if m, known := c.nodes[n]; known || n == nil {
 		return m
 	}
-	m := &node{number: n.number, kind: n.kind, now: n.now, durable: n.durable, target: n.target, linked: n.linked}
+	m := &node{number: n.number, kind: n.kind, now: n.now, durable: n.durable, target: n.target, names: n.names}
 	c.nodes[n] = m
 	m.content, m.history.base = n.content.share(), n.history.base.share()
 	m.history.changes = slices.Clone(n.history.changes)

@@ -32,7 +32,7 @@
 //   - After a Sync that failed, what it was asked for stays uncertain for ever, also when a later Sync succeeds: systems
 //     report such an error once and give the pages up. What was written after it is as safe as ever.
 //
-// For names, where creating, removing, renaming, exchanging and making folders are changes of names:
+// For names, where creating, removing, renaming, linking, exchanging and making folders are changes of names:
 //
 //   - FS.SyncDir of a folder makes all changes of names in it durable that came before it. A rename or exchange between two
 //     folders wants both synced. Whether the folder itself has a durable place is up to the folders above it.

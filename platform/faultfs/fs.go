@@ -51,6 +51,11 @@ func (f *FS) Rename(oldName, newName string) error {
 	return f.change(Op{Verb: Rename, Name: oldName, To: newName}, func() error { return f.disk.rename(oldName, newName) })
 }
 
+// Link implements platform.FS.
+func (f *FS) Link(oldName, newName string) error {
+	return f.change(Op{Verb: Link, Name: oldName, To: newName}, func() error { return f.disk.link(oldName, newName) })
+}
+
 // Exchange implements platform.FS.
 func (f *FS) Exchange(a, b string) error {
 	return f.change(Op{Verb: Exchange, Name: a, To: b}, func() error { return f.disk.exchange(a, b) })

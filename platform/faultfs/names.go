@@ -9,7 +9,7 @@ const maxNamings = 1 << 16
 // namesNumber is the number under which the choices about names are drawn; those about a node have the node's.
 const namesNumber = 0
 
-// naming is one change of names that is not durable yet: a creation, a removal, a rename, an exchange. It happens whole or
+// naming is one change of names that is not durable yet: a creation, a removal, a rename, a link, an exchange. It happens whole or
 // not at all.
 type naming struct {
 	sets    []set

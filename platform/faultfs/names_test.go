@@ -41,6 +41,10 @@ func TestNamesSurvive(t *testing.T) {
 			[]string{"d/ d/a=1 e/ e/x=", "d/ e/ e/a=1 e/x="}, []string{"e", "d"}},
 		"exchanged between folders": {[]string{"d/a", "1", "e/a", "2"}, func(m *machine) { m.must(m.Exchange("d/a", "e/a")) },
 			[]string{"d/ d/a=1 e/ e/a=2", "d/ d/a=2 e/ e/a=1"}, []string{"d", "e"}},
+		"linked": {[]string{"d/a", "1", "e/x", ""}, func(m *machine) { m.must(m.Link("d/a", "e/a")) },
+			[]string{"d/ d/a=1 e/ e/x=", "d/ d/a=1 e/ e/a=1 e/x="}, []string{"e"}},
+		"linked and removed": {[]string{"a", "1"}, func(m *machine) { m.must(m.Link("a", "b"), m.Remove("a")) },
+			[]string{"a=1", "a=1 b=1", "b=1"}, []string{"."}},
 		"two steps in order": {[]string{"a", "1"}, func(m *machine) { m.must(m.Rename("a", "b"), m.Rename("b", "c")) },
 			[]string{"a=1", "b=1", "c=1"}, []string{"."}},
 		"two names in order": {[]string{"a", "1", "b", "2"}, func(m *machine) { m.must(m.Remove("a"), m.Remove("b")) },
@@ -354,5 +358,31 @@ func TestCutSaysWhatItIs(t *testing.T) {
 	}
 	if got, want := faultfs.Keep(50, 3), (faultfs.Cut{Names: 50, Data: 50, Seed: 3}); got != want {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestTwoNamesOfOneFile writes over one name, renames it over the other, and takes both away: it is one file in a clone and after a
+// power cut, too, and takes its room once.
+func TestTwoNamesOfOneFile(t *testing.T) {
+	m := start(t, faultfs.Config{})
+	m.plant("a", "one")
+	m.must(m.Link("a", "b"), m.SyncDir("."))
+	for what, disk := range map[string]*faultfs.Disk{"the disk": m.disk, "a clone": m.disk.Clone(), "after a cut": m.disk.Crash(faultfs.Keep(50, 1))} {
+		next := &machine{FS: disk.Open(faultfs.Options{}), t: t, disk: disk}
+		if inode(t, next, "a") != inode(t, next, "b") || disk.Used() != 3 {
+			t.Errorf("%s: %d bytes are taken", what, disk.Used())
+		}
+		next.overwrite("a", 0, "two")
+		next.must(next.Rename("a", "b"))
+		if got := tell(disk); got != "a=two b=two" {
+			t.Errorf("%s: %s", what, got)
+		}
+		next.must(next.Remove("a"))
+		if got := tell(disk); got != "b=two" || disk.Used() != 3 {
+			t.Errorf("%s: %s, %d bytes are taken", what, got, disk.Used())
+		}
+		if next.must(next.Remove("b")); disk.Used() != 0 {
+			t.Errorf("%s: %d bytes are left", what, disk.Used())
+		}
 	}
 }

@@ -20,8 +20,8 @@ type node struct {
 	target  string  // links
 	folder          // folders
 
-	linked bool // it has a name, as a reader sees it
-	opened int  // by so many open files
+	names  int // how many it has, as a reader sees it
+	opened int // by so many open files
 }
 
 // attributes are what the inode tells beside the size.

@@ -17,6 +17,7 @@ const (
 	Truncate   Verb = "truncate"    // File.Truncate, and OpenFile that empties a file
 	Sync       Verb = "sync"        // File.Sync
 	Rename     Verb = "rename"      // FS.Rename
+	Link       Verb = "link"        // FS.Link
 	Exchange   Verb = "exchange"    // FS.Exchange
 	Remove     Verb = "remove"      // FS.Remove
 	Mkdir      Verb = "mkdir"       // FS.MkdirAll
@@ -39,7 +40,7 @@ type Op struct {
 	Number int    // from 1, in the order in which the calls began; 0 for a call that is not counted
 	Verb   Verb   //
 	Name   string // as the caller gave it; for an open file the name it was opened by
-	To     string // the second name of a rename or an exchange
+	To     string // the second name of a rename, a link or an exchange
 	Offset int64  // of a read or a write
 	Size   int64  // bytes that a read or a write asked for; the length a truncation asked for
 	Made   bool   // it finds its name missing, and makes it
@@ -50,7 +51,7 @@ type Op struct {
 func (o Op) Label() string {
 	text := string(o.Verb) + " " + o.Name
 	switch o.Verb {
-	case Rename:
+	case Rename, Link:
 		text += " → " + o.To
 	case Exchange:
 		text += " ⇄ " + o.To
@@ -68,7 +69,7 @@ func (o Op) String() string { return fmt.Sprint(o.Number, " ", o.Label()) }
 // Changes reports whether the operation changes something, or makes a change durable.
 func (o Op) Changes() bool {
 	switch o.Verb {
-	case Create, Write, Truncate, Sync, Rename, Exchange, Remove, Chmod, SyncFolder:
+	case Create, Write, Truncate, Sync, Rename, Link, Exchange, Remove, Chmod, SyncFolder:
 		return true
 	case Mkdir, Lock, LockShared:
 		return o.Made

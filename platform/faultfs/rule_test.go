@@ -26,6 +26,7 @@ func TestEveryCallCanFail(t *testing.T) {
 		faultfs.Sync:       func(_ *machine, f platform.File) error { return f.Sync() },
 		faultfs.Close:      func(_ *machine, f platform.File) error { return f.Close() },
 		faultfs.Rename:     func(m *machine, _ platform.File) error { return m.Rename("a", "x") },
+		faultfs.Link:       func(m *machine, _ platform.File) error { return m.Link("a", "x") },
 		faultfs.Exchange:   func(m *machine, _ platform.File) error { return m.Exchange("a", "b") },
 		faultfs.Remove:     func(m *machine, _ platform.File) error { return m.Remove("a") },
 		faultfs.Mkdir:      func(m *machine, _ platform.File) error { return m.MkdirAll("x", 0o755) },

@@ -26,6 +26,7 @@ func everyVerb(fsys platform.FS) error {
 		func() error { return f.Truncate(6) },
 		f.Sync,
 		func() error { return fsys.Rename("a", "moved") },
+		func() error { return fsys.Link("moved", "second") },
 		func() error { return fsys.Exchange("b", "c") },
 		func() error { return fsys.Remove("gone") },
 		func() error { return fsys.MkdirAll("d", 0o755) },
@@ -49,7 +50,7 @@ func closed(c io.Closer, err error) error {
 	return c.Close()
 }
 
-var everyVerbs = []faultfs.Verb{faultfs.Create, faultfs.Write, faultfs.Truncate, faultfs.Sync, faultfs.Rename, faultfs.Exchange, faultfs.Remove,
+var everyVerbs = []faultfs.Verb{faultfs.Create, faultfs.Write, faultfs.Truncate, faultfs.Sync, faultfs.Rename, faultfs.Link, faultfs.Exchange, faultfs.Remove,
 	faultfs.Mkdir, faultfs.Chmod, faultfs.SyncFolder, faultfs.Lock, faultfs.LockShared}
 
 func everyVerbDisk(t *testing.T) *faultfs.Disk {
@@ -136,6 +137,7 @@ func TestDeadProcess(t *testing.T) {
 		"create":   func() error { return second(m.OpenFile("c", os.O_WRONLY|os.O_CREATE, 0o644)) },
 		"empty":    func() error { return second(m.OpenFile("a", os.O_WRONLY|os.O_TRUNC, 0)) },
 		"rename":   func() error { return m.Rename("a", "c") },
+		"link":     func() error { return m.Link("a", "c") },
 		"exchange": func() error { return m.Exchange("a", "b") },
 		"remove":   func() error { return m.Remove("a") },
 		"mkdir":    func() error { return m.MkdirAll("d", 0o755) },

@@ -20,7 +20,7 @@ import (
 // newNode makes a node that has no name yet.
 func (d *Disk) newNode(kind, perm fs.FileMode) *node {
 	d.number++
-	n := &node{number: d.number, kind: kind, linked: true}
+	n := &node{number: d.number, kind: kind, names: 1}
 	n.now.perm = perm.Perm()
 	n.now.modified = d.now()
 	n.now.changed = n.now.modified
@@ -128,16 +128,16 @@ func (d *Disk) sync(n *node) {
 	n.durable = n.now
 }
 
-// drop takes the name from a node; the bytes go with the last open file.
+// drop takes a name from a node; the bytes go with the last name and the last open file.
 func (d *Disk) drop(n *node) {
-	n.linked = false
+	n.names--
 	n.now.changed = d.now()
 	d.free(n)
 }
 
 // free gives the room of a node back if nothing refers to it any more.
 func (d *Disk) free(n *node) {
-	if !n.linked && n.opened == 0 {
+	if n.names == 0 && n.opened == 0 {
 		d.used -= n.content.stored
 	}
 }
@@ -161,9 +161,39 @@ func (d *Disk) rename(oldName, newName string) error {
 	if err := mayChange(from.folder, to.folder); err != nil {
 		return err
 	}
+	if from.node == to.node && (from.folder != to.folder || from.key != to.key) {
+		return nil // two names of one file stay as they are
+	}
 	if from.node != to.node || from.folder.entries[from.key].name != to.name {
 		d.move(from, to)
 	}
+	return nil
+}
+
+// link is link(2).
+func (d *Disk) link(oldName, newName string) error {
+	from, err := d.named(oldName)
+	if err != nil {
+		return err
+	}
+	to, err := d.walk(newName, false)
+	switch {
+	case err != nil:
+		return err
+	case to.node != nil:
+		return syscall.EEXIST
+	case from.node.isFolder():
+		return syscall.EPERM
+	case strings.HasSuffix(newName, "/"):
+		return syscall.ENOENT
+	}
+	if err := mayChange(to.folder); err != nil {
+		return err
+	}
+	from.node.names++
+	from.node.now.changed = d.now()
+	d.name(nil, to.set(from.node))
+	d.stampFolders(to.folder)
 	return nil
 }
 

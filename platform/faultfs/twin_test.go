@@ -55,7 +55,7 @@ func (w *twin) both(what string, do func(fsys platform.FS, side int) (string, er
 		answers[side] = class(err)
 		if err == nil {
 			answers[side] += " " + text
-		} else if slices.Contains([]string{"rename", "exchange", "mkdir", "remove"}, strings.Fields(what)[0]) {
+		} else if slices.Contains([]string{"rename", "link", "exchange", "mkdir", "remove"}, strings.Fields(what)[0]) {
 			answers[side] = "refused" // which of several reasons a system names first is its own affair
 		}
 		if side == 0 {
@@ -70,7 +70,7 @@ func (w *twin) both(what string, do func(fsys platform.FS, side int) (string, er
 // turn is one random call.
 func (w *twin) turn() {
 	a, b := w.name(), w.name()
-	switch w.r.IntN(14) {
+	switch w.r.IntN(15) {
 	case 0, 1:
 		w.both("rename "+a+" "+b, func(f platform.FS, _ int) (string, error) { return "", f.Rename(a, b) })
 	case 2:
@@ -92,6 +92,8 @@ func (w *twin) turn() {
 		w.both("sync "+a, func(f platform.FS, _ int) (string, error) { return "", f.SyncDir(a) })
 	case 8, 9, 10:
 		w.open(a)
+	case 11:
+		w.both("link "+a+" "+b, func(f platform.FS, _ int) (string, error) { return "", f.Link(a, b) })
 	default:
 		w.use()
 	}

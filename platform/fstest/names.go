@@ -83,6 +83,60 @@ func conformOpenOverRename(t *testing.T, fsys platform.FS) {
 	}
 }
 
+func conformLink(t *testing.T, fsys platform.FS) {
+	if err := fsys.MkdirAll("d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	Put(t, fsys, "a", "one")
+	Put(t, fsys, "b", "two")
+	if err := fsys.Link("a", "d/c"); err != nil {
+		t.Skip(err)
+	}
+	WantError(t, "link to a name that is taken", fsys.Link("a", "b"), fs.ErrExist)
+	WantError(t, "link what is missing", fsys.Link("no", "e"), fs.ErrNotExist)
+	WantError(t, "link into a missing folder", fsys.Link("a", "no/a"), fs.ErrNotExist)
+	if err := fsys.Link("d", "e"); err == nil {
+		t.Error("a folder has two names")
+	}
+	f, err := fsys.OpenFile("a", os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(f, "!"); errors.Join(err, f.Close()) != nil {
+		t.Fatal(err)
+	}
+	if got := Get(t, fsys, "d/c"); got != "one!" {
+		t.Errorf("the second name holds %q", got)
+	}
+	if err := fsys.Remove("a"); err != nil {
+		t.Fatal(err)
+	}
+	if got := Listing(t, fsys, ".") + Listing(t, fsys, "d") + Get(t, fsys, "d/c"); got != "b d/cone!" {
+		t.Errorf("without its first name: %s", got)
+	}
+}
+
+// conformExchangeFolders swaps a folder with one that lies elsewhere.
+func conformExchangeFolders(t *testing.T, fsys platform.FS) {
+	if err := errors.Join(fsys.MkdirAll("a/deep", 0o755), fsys.MkdirAll("d/b", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	Put(t, fsys, "a/deep/x", "one")
+	Put(t, fsys, "d/b/y", "two")
+	want := "onetwo--"
+	if err := fsys.Exchange("a", "d/b"); err == nil {
+		want = "--onetwo"
+	} else if !errors.Is(err, errors.ErrUnsupported) {
+		t.Fatal(err)
+	}
+	if got := Get(t, fsys, "a/deep/x") + Get(t, fsys, "d/b/y") + Get(t, fsys, "d/b/deep/x") + Get(t, fsys, "a/y"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if err := fsys.Exchange("d", "d/b"); err == nil {
+		t.Error("a folder went into itself")
+	}
+}
+
 func conformExchange(t *testing.T, fsys platform.FS) {
 	if err := fsys.MkdirAll("d", 0o755); err != nil {
 		t.Fatal(err)
