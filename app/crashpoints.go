@@ -119,6 +119,11 @@ func (w *watchedFS) Rename(oldName, newName string) error {
 	return w.do(func() error { return w.FS.Rename(oldName, newName) }, "rename", oldName, newName)
 }
 
+// Link implements platform.FS.
+func (w *watchedFS) Link(oldName, newName string) error {
+	return w.do(func() error { return w.FS.Link(oldName, newName) }, "link", oldName, newName)
+}
+
 // Exchange implements platform.FS.
 func (w *watchedFS) Exchange(a, b string) error {
 	return w.do(func() error { return w.FS.Exchange(a, b) }, "exchange", a, b)

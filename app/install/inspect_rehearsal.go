@@ -129,6 +129,11 @@ func (r *rehearsal) Rename(oldName, newName string) error {
 	return nil
 }
 
+// Link implements platform.FS. An install has no links.
+func (r *rehearsal) Link(oldName, newName string) error {
+	return &os.LinkError{Op: "link", Old: oldName, New: newName, Err: errors.ErrUnsupported}
+}
+
 // Exchange implements platform.FS. Whether the disk can do it is not known before it is tried; the outcome is the same.
 func (r *rehearsal) Exchange(a, b string) error {
 	first, errA := r.at(a)

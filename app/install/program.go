@@ -50,6 +50,8 @@ func (v programView) OpenFile(name string, flag int, perm fs.FileMode) (platform
 
 func (v programView) Rename(from, to string) error { return v.FS.Rename(v.at(from), v.at(to)) }
 
+func (v programView) Link(from, to string) error { return v.FS.Link(v.at(from), v.at(to)) }
+
 func (v programView) Exchange(a, b string) error { return v.FS.Exchange(v.at(a), v.at(b)) }
 
 func (v programView) Remove(name string) error { return v.FS.Remove(v.at(name)) }
