@@ -61,6 +61,7 @@ func (h *host) guardUpdate(o update.Offer) {
 		h.dropGuard()
 		return
 	}
+	h.guarded = true
 	g := guard{Offer: o}
 	if h.dir.State() == install.Prepared {
 		g.Before = h.installed()

@@ -58,6 +58,7 @@ type host struct {
 	shown   bool             // the game said that it shows itself
 	began   time.Time        // when the child was told to run
 	swapped bool             // a module was swapped in by this process and has not run yet
+	guarded bool             // an update of this process is guarded against being asked for again
 	module  string           // the file that the last child has; empty: the built-in client
 	live    bool             // the child has the live module, not the built-in client or a named one
 	verify  bool             // the next look at the disk believes no cached digest

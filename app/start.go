@@ -114,11 +114,11 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 // catalogue is replaced.
 const maxWaits = 5
 
-// patiently does once, and does it again after a pause where the server contradicted itself.
+// patiently does once, and does it again after a pause where the server seems to replace its catalogue just now.
 func (h *host) patiently(ctx context.Context, f front, once func() ended) ended {
 	for waits := 1; ; waits++ {
 		e := once()
-		if e.outcome != update.ContentMismatch || waits > maxWaits {
+		if !h.metHalf(e) || waits > maxWaits {
 			return e
 		}
 		h.dropChild()
@@ -131,6 +131,12 @@ func (h *host) patiently(ctx context.Context, f front, once func() ended) ended 
 			return failed(ctx.Err())
 		}
 	}
+}
+
+// metHalf reports whether an end may come of a server that has replaced a part of its catalogue: it contradicts itself, or asks again
+// for the module that this start has just fetched, or found installed, on its word. What an earlier start installed in vain had its time.
+func (h *host) metHalf(e ended) bool {
+	return e.outcome == update.ContentMismatch || e.outcome == update.UpdateLoop && h.guarded
 }
 
 // round asks the server and swaps modules until the game can run or something ends it.
