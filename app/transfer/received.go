@@ -38,7 +38,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //	CRC-32C of the rest · length of the name · size of the file, -1 if unknown · offset · length · name · bytes
 //
 // with numbers of 4, 1, 8, 8 and 4 bytes, little-endian. It is not synced: after a power cut it ends where the checksums do.
-// What it holds is unverified; it is checked like what comes over the line. A disk that fails costs the saving and
+// What it holds is unverified; it is checked like what comes over the line. A disk that fails to write or read costs the saving and
 // nothing else. It is safe for concurrent use.
 type received struct {
 	fs     platform.FS
