@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"collet/platform"
+	"collet/platform/testlevel"
 )
 
 // lockFolder names the folder in which a child process takes the lock, and lockShared says whether it shares it; they are
@@ -45,6 +46,7 @@ func TestLockHolder(t *testing.T) {
 // holdLock starts a process that holds the lock.
 func holdLock(t *testing.T, folder string, env ...string) (child *exec.Cmd, input io.Closer) {
 	t.Helper()
+	testlevel.Slow(t)
 	child = exec.Command(self(t), "-test.run=^TestLockHolder$", "-test.v")
 	child.Env = append(append(os.Environ(), lockFolder+"="+folder), env...)
 	input, err := child.StdinPipe()

@@ -14,6 +14,7 @@ import (
 
 	"collet/platform"
 	"collet/platform/fstest"
+	"collet/platform/testlevel"
 )
 
 func TestBootIDStays(t *testing.T) {
@@ -38,6 +39,7 @@ func TestBootIDOfAnotherProcess(t *testing.T) {
 		fmt.Printf("boot=%s.\n", platform.BootID())
 		return
 	}
+	testlevel.Slow(t)
 	child := exec.Command(self(t), "-test.run=^TestBootIDOfAnotherProcess$", "-test.v")
 	child.Env = append(os.Environ(), bootID+"=1")
 	out, err := child.Output()
@@ -105,6 +107,7 @@ func TestFileHolder(t *testing.T) {
 // holdFile starts a process that has a file open.
 func holdFile(t *testing.T, name string) (pid int, end func()) {
 	t.Helper()
+	testlevel.Slow(t)
 	child := exec.Command(self(t), "-test.run=^TestFileHolder$", "-test.v")
 	child.Env = append(os.Environ(), heldFile+"="+name)
 	input, err := child.StdinPipe()
@@ -179,6 +182,7 @@ func TestHoldersOfAProgram(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
+	testlevel.Slow(t)
 	exe, err := os.ReadFile(self(t))
 	if err != nil {
 		t.Fatal(err)

@@ -24,9 +24,7 @@ func TestChildDiesWithAKilledHost(t *testing.T) {
 	}
 	host.Kill() // the group of the child is its own, so only the host is hit
 	wait(t, host)
-	if !gone(child) {
-		t.Error("the child goes on without its host")
-	}
+	eventually(t, func() bool { return !alive(child) }, "the child goes on without its host")
 }
 
 // TestChildOutlivesThreads ends every thread that could have started the child: the one that did must not be among them.
@@ -49,8 +47,10 @@ func TestChildOutlivesThreads(t *testing.T) {
 		p.From.Close()
 		p.To.Close()
 	}()
+	var together sync.WaitGroup // so that each has a thread
+	together.Add(20)
 	for range 20 {
-		all.Go(func() { runtime.LockOSThread(); time.Sleep(time.Millisecond) })
+		all.Go(func() { runtime.LockOSThread(); together.Done(); together.Wait() })
 	}
 	all.Wait()
 	select {

@@ -15,11 +15,27 @@ import (
 	"time"
 
 	"collet/platform"
+	"collet/platform/testlevel"
 	"go.uber.org/goleak"
 )
 
 // patience is how long a test waits for something that takes milliseconds.
 const patience = 20 * time.Second
+
+// eventually looks at what only the system can tell until it is so.
+func eventually(t *testing.T, is func() bool, what string) {
+	t.Helper()
+	late := time.After(patience)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-late:
+			t.Fatal(what)
+		case <-look.C:
+		}
+	}
+}
 
 // helpers are what this test binary does when StartProcess starts it.
 var helpers = map[string]func(in, out *os.File, args []string) int{
@@ -28,7 +44,7 @@ var helpers = map[string]func(in, out *os.File, args []string) int{
 	"print": helpPrint,
 	"wait":  func(in, _ *os.File, _ []string) int { io.Copy(io.Discard, in); return 0 },
 	"halt":  func(_, _ *os.File, args []string) int { platform.Halt(number(args[0])); return 99 },
-	"deaf":  func(_, _ *os.File, _ []string) int { time.Sleep(time.Hour); return 0 },
+	"deaf":  func(_, _ *os.File, _ []string) int { <-time.After(time.Hour); return 0 },
 	"host":  helpHost,
 	"getenv": func(_, out *os.File, args []string) int {
 		wd, _ := os.Getwd()
@@ -124,6 +140,7 @@ func self(t *testing.T) string {
 // detector sleep for a second before they exit, unless told not to.
 func start(t *testing.T, c platform.Command) *platform.Process {
 	t.Helper()
+	testlevel.Slow(t)
 	c.Exe = self(t)
 	if c.Env == nil {
 		c.Env = os.Environ()

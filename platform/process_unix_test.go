@@ -5,6 +5,7 @@ package platform_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -171,47 +172,49 @@ func alive(pid int) bool {
 	return syscall.Kill(pid, 0) == nil
 }
 
-// gone waits until pid runs no longer.
-func gone(pid int) bool {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if !alive(pid) {
-			return true
-		}
-	}
-	return false
-}
-
 func TestKillTakesTheGroupAlong(t *testing.T) {
 	p, script := startParent(t, "exec sleep 1000", "stay")
 	p.Kill()
 	if end := wait(t, p); !end.Killed {
 		t.Errorf("ended as %+v", end)
 	}
-	if !gone(script) {
-		t.Error("what the child started goes on")
-	}
+	eventually(t, func() bool { return !alive(script) }, "what the child started goes on")
 }
 
 func TestAnOrdinaryEndLeavesTheGroupAloneAndIsNotHeldUp(t *testing.T) {
 	begin := time.Now()
-	p, script := startParent(t, "exec sleep 1000", "leave")
-	for syscall.Kill(p.Pid(), 0) == nil { // until its end was collected
-		if time.Since(begin) > patience {
-			t.Fatal("the process goes on")
-		}
-		time.Sleep(time.Millisecond)
-	}
-	p.Kill() // too late: only its output is still open, and its number may be somebody else's
+	ask, answer := fifo(t), fifo(t)
+	p, _ := startParent(t, "exec cat <"+ask.Name()+" >"+answer.Name(), "leave")                  // what it says of errors goes where ours would
+	eventually(t, func() bool { return syscall.Kill(p.Pid(), 0) != nil }, "the process goes on") // until its end was collected
+	p.Kill()                                                                                     // too late: only its output is still open, and its number may be somebody else's
 	if end := wait(t, p); end.Code != 0 || end.Killed {
 		t.Errorf("ended as %+v", end)
 	}
 	if took := time.Since(begin); took > patience/2 {
 		t.Errorf("the open output held the end up for %s", took)
 	}
-	for range 20 { // a killed process takes a moment to be dead
-		if !alive(script) {
-			t.Fatal("what the child started was killed")
-		}
-		time.Sleep(time.Millisecond)
+	if _, err := ask.WriteString("here?"); err != nil {
+		t.Fatal(err)
 	}
+	if err := answer.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(answer, make([]byte, 5)); err != nil {
+		t.Errorf("what the child started was killed: %v", err)
+	}
+}
+
+// fifo is a pipe with a name, open at both ends.
+func fifo(t *testing.T) *os.File {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
 }

@@ -108,14 +108,16 @@ func alive(pid int) bool {
 	return err == nil && event == uint32(windows.WAIT_TIMEOUT)
 }
 
-// gone waits until pid runs no longer.
-func gone(pid int) bool {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if !alive(pid) {
-			return true
-		}
+// goesOn waits a moment for the end of a process, and is true if that does not come.
+func goesOn(t *testing.T, pid int) bool {
+	t.Helper()
+	process, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
+	if err != nil {
+		return false
 	}
-	return false
+	defer windows.CloseHandle(process)
+	event, err := windows.WaitForSingleObject(process, 50)
+	return err == nil && event == uint32(windows.WAIT_TIMEOUT)
 }
 
 // told reads the number that a helper tells.
@@ -169,18 +171,17 @@ func TestChildDiesWithAKilledHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, host)
-	if !gone(child) {
-		t.Error("the child goes on without its host")
-	}
+	eventually(t, func() bool { return !alive(child) }, "the child goes on without its host")
 }
 
 func TestKillTakesTheJobAlong(t *testing.T) {
 	p := start(t, platform.Command{Args: []string{"parent", "stay"}})
 	child := told(t, p)
 	p.Kill()
-	if end := wait(t, p); !end.Killed || !gone(child) {
-		t.Errorf("ended as %+v; what it started goes on: %t", end, alive(child))
+	if end := wait(t, p); !end.Killed {
+		t.Errorf("ended as %+v", end)
 	}
+	eventually(t, func() bool { return !alive(child) }, "what the child started goes on")
 }
 
 func TestAnOrdinaryEndLeavesTheJobAlone(t *testing.T) {
@@ -189,8 +190,7 @@ func TestAnOrdinaryEndLeavesTheJobAlone(t *testing.T) {
 	if end := wait(t, p); end.Code != 0 || end.Killed {
 		t.Errorf("ended as %+v", end)
 	}
-	time.Sleep(50 * time.Millisecond)
-	if !alive(child) {
+	if !goesOn(t, child) {
 		t.Error("what the child started was killed")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // ordeal plays a script on a disk, remembers what was promised to be durable, and holds what power cuts leave against it.
@@ -272,11 +273,7 @@ func FuzzCrash(f *testing.F) {
 
 // TestCrashKeepsItsPromises plays random scripts.
 func TestCrashKeepsItsPromises(t *testing.T) {
-	scripts := 600 / share
-	if testing.Short() {
-		scripts = 150 / share
-	}
-	for seed := range scripts {
+	for seed := 0; seed < 600; seed += testlevel.Stride(3, 15) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		script := make([]byte, 3*(1+r.IntN(40)))
 		for i := range script {

@@ -16,6 +16,7 @@ import (
 
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // twin does the same to a folder on the disk and to one in memory, and wants the same answers.
@@ -244,11 +245,7 @@ func TestTwin(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the model answers as Linux does")
 	}
-	games := 150
-	if testing.Short() {
-		games = 30
-	}
-	for seed := range games {
+	for seed := 0; seed < 150; seed += testlevel.Stride(2, 10) {
 		play(t, uint64(seed), 80)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 )
 
@@ -97,6 +98,7 @@ func compile(t *testing.T, command []string, file, assert string, all []string) 
 }
 
 func TestHeaderAndMirrorAreTheSame(t *testing.T) {
+	testlevel.Slow(t)
 	for _, c := range compilers {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := exec.LookPath(c.command[0]); err != nil {

@@ -2,6 +2,7 @@ package area_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/platform/testlevel"
 	"collet/runtime/area"
 )
 
@@ -21,6 +23,7 @@ const (
 // tool is a compiler's command line up to the output; the test is skipped where it is not there.
 func tool(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
+	testlevel.Slow(t)
 	path, err := exec.LookPath(name)
 	if err != nil {
 		t.Skipf("SKIPPED: %v; areas in what it makes are not tested", err)
@@ -86,7 +89,7 @@ func says(t *testing.T, name, want string) {
 	}
 }
 
-// TestNative: programs in C, C++ and Go of this system know what they were filled with.
+// TestNative: programs in C, C++ and Go of this system know what they were filled with, in make test-all also those of other flags.
 func TestNative(t *testing.T) {
 	if runtime.GOOS == "darwin" {
 		t.Skip("SKIPPED: on this system a filled program has to be signed anew before it runs")
@@ -115,6 +118,9 @@ func TestNative(t *testing.T) {
 	}
 	for language, build := range builds {
 		t.Run(language, func(t *testing.T) {
+			if strings.Contains(language, ",") {
+				testlevel.Lab(t)
+			}
 			output := filepath.Join(t.TempDir(), "program.exe")
 			perform(t, build(t, output))
 			says(t, output, saidBefore)
@@ -126,9 +132,7 @@ func TestNative(t *testing.T) {
 
 // TestGoElsewhere: the linker keeps each area in one run in the programs of all systems.
 func TestGoElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles for five systems")
-	}
+	testlevel.Lab(t)
 	for _, target := range []string{"windows/amd64", "windows/386", "darwin/arm64", "darwin/amd64", "linux/arm64"} {
 		t.Run(target, func(t *testing.T) {
 			output := filepath.Join(t.TempDir(), "program")
@@ -149,6 +153,7 @@ func TestModulesElsewhere(t *testing.T) {
 		perform(t, tool(t, "cc", "-shared", "-fPIC", "-O2", "-fvisibility=hidden", include, "-o", output, source))
 		fillAndCheck(t, output)
 	})
+	testlevel.Lab(t)
 	t.Run("PE32+", func(t *testing.T) {
 		output := filepath.Join(t.TempDir(), "module.dll")
 		perform(t, tool(t, "x86_64-w64-mingw32-gcc", "-shared", "-O2", "-Wall", "-Wextra", "-Werror", include, "-o", output, source))
@@ -179,6 +184,7 @@ func buildDylib(t *testing.T, processor, output string) {
 
 // TestUniversal: a program for two processors is filled for both.
 func TestUniversal(t *testing.T) {
+	testlevel.Lab(t)
 	folder := t.TempDir()
 	one, other, both := filepath.Join(folder, "arm64"), filepath.Join(folder, "x86_64"), filepath.Join(folder, "both")
 	buildDylib(t, "arm64", one)
@@ -202,6 +208,32 @@ func TestUniversal(t *testing.T) {
 		if errGot != nil || errWant != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: filled together is not filled alone: %v, %v", processor, errGot, errWant)
 		}
+	}
+}
+
+// TestUniversalOfBytes: each part of a universal file is filled as it would be alone.
+func TestUniversalOfBytes(t *testing.T) {
+	part := program()
+	file := binary.BigEndian.AppendUint32(nil, 0xCAFEBABE)
+	file = binary.BigEndian.AppendUint32(file, 2)
+	const first, gap = 4096, 100
+	second := first + len(part) + gap
+	for _, offset := range []int{first, second} {
+		for _, field := range []int{7, 3, offset, len(part), 12} { // processor, its kind, offset, size, alignment
+			file = binary.BigEndian.AppendUint32(file, uint32(field))
+		}
+	}
+	file = append(file, make([]byte, second+len(part)-len(file))...)
+	copy(file[first:], part)
+	copy(file[second:], part)
+	if err := area.Patch(file, contents()); err != nil {
+		t.Fatal(err)
+	}
+	if err := area.Patch(part, contents()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(file[first:first+len(part)], part) || !bytes.Equal(file[second:], part) {
+		t.Error("a part is not filled as it would be alone")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 	"collet/runtime/embedded"
 	"collet/runtime/host"
@@ -138,6 +139,7 @@ func TestRunningClient(t *testing.T) {
 // TestModuleKeepsItsOwnState runs the same game twice at once, as a module and built in, one inside of the other's
 // callback: neither loses its host or its result to the other.
 func TestModuleKeepsItsOwnState(t *testing.T) {
+	testlevel.Slow(t)
 	path := filepath.Join(t.TempDir(), "Other.module")
 	err := sample.Build(t.Context(), sample.Options{Release: 7, Compatibility: "other-7", BuildHash: "b7", Output: path})
 	if errors.Is(err, sample.ErrNoCompiler) {

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 // TestSourcesElsewhereAreWatched: the game's sources are in another folder, which Go's build cache does not look at for
 // this package. It is built again all the same when they change, because it imports the package that embeds them.
 func TestSourcesElsewhereAreWatched(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles this package three times")
-	}
+	testlevel.Lab(t) // compiles this package three times
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 	"collet/runtime/embedded"
 	"collet/runtime/host"
@@ -42,9 +43,7 @@ func functions(t *testing.T) (names []string) {
 // that uses cgo. What the loader finds there would take the place of a module's own functions. So this program is linked
 // again in that way.
 func TestSymbolsAreHidden(t *testing.T) {
-	if testing.Short() {
-		t.Skip("links a program")
-	}
+	testlevel.Slow(t)
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip(err)
 	}
@@ -106,6 +105,7 @@ bool FO_QueryClientRuntimeExports(uint32_t version, ClientRuntimeExports* export
 
 // TestCarelessModule: even such a module calls its own function, because ours is not there to be found.
 func TestCarelessModule(t *testing.T) {
+	testlevel.Slow(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"client_runtime.h": abi.Header, "careless.c": careless} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

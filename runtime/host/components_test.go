@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 	"collet/runtime/sample"
 	"collet/runtime/sample/protocol"
 )
@@ -12,6 +13,7 @@ import (
 // TestComponentsOfTheGame compiles the sample game, asks it what it shares with servers, and compares that with what a server
 // that was made from the same declarations has.
 func TestComponentsOfTheGame(t *testing.T) {
+	testlevel.Slow(t)
 	path := filepath.Join(t.TempDir(), library("Lathe"))
 	compiled(t, sample.Build(t.Context(), sample.Options{Release: 12, Compatibility: "c", BuildHash: "b", Output: path}))
 	told := load(t, path).Metadata().Components

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 )
 
@@ -30,6 +31,7 @@ func TestModuleOfTheDocument(t *testing.T) {
 		}
 	}
 	command := compileCommand(t, string(data))
+	testlevel.Slow(t)
 	if _, err := exec.LookPath(command[0]); err != nil {
 		t.Skip(err)
 	}

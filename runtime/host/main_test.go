@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 	"collet/runtime/host"
 	"collet/runtime/sample"
@@ -96,11 +98,35 @@ func library(name string) string {
 	}
 }
 
-// fixture compiles a faulty module into a folder of the test, or skips where there is no compiler.
+// fixtures compiles each faulty module once; what it gives are the bytes.
+var fixtures = func() func(name string) ([]byte, error) {
+	var made sync.Map
+	return func(name string) ([]byte, error) {
+		once, _ := made.LoadOrStore(name, sync.OnceValues(func() ([]byte, error) {
+			dir, err := os.MkdirTemp("", "collet-fixture-")
+			if err != nil {
+				return nil, err
+			}
+			defer os.RemoveAll(dir)
+			if err := sample.BuildFault(context.Background(), name, filepath.Join(dir, "module")); err != nil {
+				return nil, err
+			}
+			return os.ReadFile(filepath.Join(dir, "module"))
+		}))
+		return once.(func() ([]byte, error))()
+	}
+}()
+
+// fixture puts a faulty module into a folder of the test, or skips where there is no compiler.
 func fixture(t *testing.T, name string) (path string) {
 	t.Helper()
+	testlevel.Slow(t)
+	module, err := fixtures(name)
+	compiled(t, err)
 	path = filepath.Join(t.TempDir(), library(name))
-	compiled(t, sample.BuildFault(t.Context(), name, path))
+	if err := os.WriteFile(path, module, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 	"collet/runtime/host"
 	"collet/runtime/sample"
@@ -183,12 +183,14 @@ bool FO_QueryClientRuntimeExports(uint32_t version, ClientRuntimeExports* export
 
 func direct(t *testing.T) (path string) {
 	t.Helper()
+	testlevel.Slow(t)
 	path = filepath.Join(t.TempDir(), library("direct"))
 	compiled(t, sample.BuildText(t.Context(), directModule, path))
 	return path
 }
 
-// TestThreadOfAnEarlierRun: what it says goes nowhere, neither between the runs nor to the run that is on.
+// TestThreadOfAnEarlierRun: what it says goes nowhere, neither between the runs nor to the run that is on. The second run ends when it
+// has said everything.
 func TestThreadOfAnEarlierRun(t *testing.T) {
 	m := load(t, fixture(t, "leaves_thread"))
 	var first, second heard
@@ -196,32 +198,12 @@ func TestThreadOfAnEarlierRun(t *testing.T) {
 		if got, err := m.Run([]string{"host"}, h.services()); err != nil || !got.Success {
 			t.Fatalf("the thread was not told that its run is over: %+v, %v", got, err)
 		}
-		h.waitQuiet(t)
 	}
 	if slices.Contains(first.lines, "1 from a run that is over") || first.ready != 0 {
 		t.Errorf("the run that is over heard %d times ready and %q", first.ready, first.lines)
 	}
 	if !slices.Equal(second.lines, []string{"1 from the run that is on"}) || second.ready != 0 {
 		t.Errorf("the run that is on heard %d times ready and %q", second.ready, second.lines)
-	}
-}
-
-// waitQuiet waits until nothing more was heard for a while.
-func (h *heard) waitQuiet(t *testing.T) {
-	t.Helper()
-	const while, look = 200 * time.Millisecond, 10 * time.Millisecond
-	begin, before, changed := time.Now(), -1, time.Now()
-	for time.Since(changed) < while {
-		h.mu.Lock()
-		now := len(h.lines)
-		h.mu.Unlock()
-		if now != before {
-			before, changed = now, time.Now()
-		}
-		if time.Since(begin) > patience {
-			t.Fatalf("still something to be heard after %d lines", now)
-		}
-		time.Sleep(look)
 	}
 }
 
@@ -249,6 +231,7 @@ func TestManyRuns(t *testing.T) {
 
 // TestAModuleHearsThatItShouldStop asks the host in a loop, as a game does every frame.
 func TestAModuleHearsThatItShouldStop(t *testing.T) {
+	testlevel.Slow(t)
 	path := filepath.Join(t.TempDir(), library("asking"))
 	module := strings.Replace(directModule, "services->Ready(services->Context) == 1",
 		"services->Version == 2; while (!services->Stopping(services->Context)) {}", 1)

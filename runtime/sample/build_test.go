@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/platform/testlevel"
 	"collet/runtime/sample"
 )
 
@@ -54,6 +55,7 @@ func TestCompilerOfTheEnvironment(t *testing.T) {
 }
 
 func TestCompileErrorHasTheCompilersWords(t *testing.T) {
+	testlevel.Slow(t)
 	output := filepath.Join(t.TempDir(), "x")
 	err := sample.BuildText(t.Context(), "int nonsense = missing_name;\n", output)
 	if errors.Is(err, sample.ErrNoCompiler) {
@@ -108,6 +110,7 @@ func TestFaults(t *testing.T) {
 // TestNoWarnings compiles everything so that a warning is an error, for this system and, where there is a compiler for
 // it, for Windows. The compiler is named with an argument.
 func TestNoWarnings(t *testing.T) {
+	testlevel.Lab(t)
 	for _, compiler := range []string{"cc -Werror", "clang -Werror", "x86_64-w64-mingw32-gcc -Werror"} {
 		name, _, _ := strings.Cut(compiler, " ")
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +134,7 @@ func TestNoWarnings(t *testing.T) {
 
 // TestSameBytes: the same options give the same module, wherever it is built, and nothing of this machine is in it.
 func TestSameBytes(t *testing.T) {
+	testlevel.Slow(t)
 	var modules [2][]byte
 	for i := range modules {
 		t.Setenv("TMPDIR", t.TempDir())

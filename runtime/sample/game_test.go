@@ -103,8 +103,8 @@ func TestHang(t *testing.T) {
 			if late {
 				args = append(args, "--late")
 			}
-			got := run(t, 3*time.Second, module, args...)
-			for limit := 12 * time.Second; late && got.ready == 0 && limit <= patience; limit *= 2 {
+			got := run(t, time.Second, module, args...)
+			for limit := 4 * time.Second; late && got.ready == 0 && limit <= patience; limit *= 2 {
 				got = run(t, limit, module, args...) // the machine was too slow to get that far
 			}
 			if got.result != nil || got.code != -1 || (got.ready == 1) != late {

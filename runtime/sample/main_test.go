@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 	"collet/runtime/host"
 	"collet/runtime/sample"
@@ -204,6 +205,7 @@ func withoutDisplay() (env []string) {
 // no compiler.
 func build(t *testing.T) (module string) {
 	t.Helper()
+	testlevel.Slow(t)
 	from, err := made()
 	compiled(t, err)
 	data, err := os.ReadFile(from)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 const (
@@ -120,6 +122,7 @@ func TestSpoiledConfigs(t *testing.T) {
 // skips where that can't be done.
 func sanitized(t *testing.T, checker string, parts ...string) (program string) {
 	t.Helper()
+	testlevel.Slow(t)
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		t.Skip(err)

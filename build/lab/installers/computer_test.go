@@ -19,7 +19,7 @@ import (
 )
 
 // uninstaller is what a setup leaves to remove the game.
-const uninstaller = "Uninstall.exe"
+const uninstaller = "uninstall.exe"
 
 // patience is how long anything in Wine may take.
 const patience = 2 * time.Minute
