@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -172,3 +173,9 @@ func (s *Server) HalfReload(ctx context.Context, set Settings) (*Catalogue, erro
 	}
 	return c, s.operator.Load().adopt(c)
 }
+
+// OwnFaults wraps a handler of a monitor as serving does.
+var OwnFaults = ownFaults
+
+// WebLog writes a line as http.Server does.
+func WebLog(log zerolog.Logger, line string) { webLog{log}.Write([]byte(line)) }

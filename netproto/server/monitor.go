@@ -1,13 +1,13 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -190,15 +190,29 @@ func serveUntil(ctx context.Context, s *http.Server, listener net.Listener, drai
 }
 
 // webLog is where http.Server logs. Its lines are about scanners and connections that broke, for those who debug; what an
-// operator needs to know is counted and logged elsewhere. Only a panic is a fault of ours.
+// operator needs to know is counted and logged elsewhere.
 type webLog struct{ log zerolog.Logger }
 
 // Write implements io.Writer.
 func (w webLog) Write(line []byte) (int, error) {
-	level := zerolog.DebugLevel
-	if bytes.Contains(line, []byte("panic")) {
-		level = zerolog.ErrorLevel
-	}
-	w.log.WithLevel(level).Msg(strings.TrimSpace(string(line)))
+	w.log.Debug().Msg(strings.TrimSpace(string(line)))
 	return len(line), nil
+}
+
+// ownFaults logs a panic of a handler as a fault of this program, with its type and where it happened, and breaks the answer off.
+func ownFaults(handler http.Handler, log zerolog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			fault := recover()
+			if fault == nil {
+				return
+			}
+			if fault != http.ErrAbortHandler { // that is how a handler breaks its answer off
+				log.Error().Str("type", fmt.Sprintf("%T", fault)).Str("fault", quote(fmt.Sprint(fault))).Str("path", quote(r.URL.Path)).Bytes("stack", debug.Stack()).
+					Msg("A fault of this program ended an answer over HTTP; please report it with this line")
+			}
+			panic(http.ErrAbortHandler)
+		}()
+		handler.ServeHTTP(w, r)
+	})
 }

@@ -308,3 +308,37 @@ func serveMetrics(t testing.TB, m *server.Monitor, h *house, listener net.Listen
 	})
 	t.Cleanup(func() { stop(); serving.Wait() })
 }
+
+// strange is a fault that no text tells from others.
+type strange struct{ code int }
+
+// TestOwnFaults: a panic of a handler is logged as a fault of this program, with its type, and breaks the answer off. A handler that
+// breaks its answer off by itself is no fault, and what a stranger makes http.Server say is none either, whatever words are in it.
+func TestOwnFaults(t *testing.T) {
+	for _, test := range []struct {
+		fault any
+		texts []string
+	}{
+		{strange{7}, []string{"A fault of this program", "server_test.strange", "/asked", "monitor_test.go"}},
+		{http.ErrAbortHandler, nil},
+	} {
+		h := &house{log: &logBook{}}
+		handler := server.OwnFaults(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(test.fault) }), h.logger())
+		func() {
+			defer func() {
+				if again := recover(); again != http.ErrAbortHandler {
+					t.Errorf("%T: http.Server is told %v", test.fault, again)
+				}
+			}()
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/asked", nil))
+		}()
+		if test.texts == nil && h.log.String() != "" {
+			t.Errorf("%T: logged %s", test.fault, h.log)
+		} else if test.texts != nil {
+			h.log.has(t, "error", test.texts...)
+		}
+	}
+	h := &house{log: &logBook{}}
+	server.WebLog(h.logger(), "http: TLS handshake error from 192.0.2.1: panic: I am a stranger\n")
+	h.log.has(t, "debug", "I am a stranger")
+}

@@ -263,7 +263,7 @@ func (m *Monitor) serve(ctx context.Context, h *hall, handler http.Handler, pair
 		inner = tls.NewListener(h, pair.config("h2", "http/1.1"))
 	}
 	s := &http.Server{
-		Handler:           attend(handler),
+		Handler:           attend(ownFaults(handler, log)),
 		ReadHeaderTimeout: askTime,
 		IdleTimeout:       answerTime,
 		MaxHeaderBytes:    maxAsk,
