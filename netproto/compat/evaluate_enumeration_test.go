@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // input is one combination of the inputs of compat reference, section 3.3, each an index into its values there; redirect has one
@@ -30,8 +31,9 @@ type input struct {
 // sizes are how many values each input has, in the order of its fields.
 var sizes = []int{3, 5, 2, 3, 2, 4, 3, 3, 2, 3, 3, 2, 2, 2}
 
-// everyInput calls f for every combination.
-func everyInput(f func(in input)) (cases int) {
+// everyInput calls f for every stride-th combination, and says how many there are. A stride that no size divides meets each pair of
+// values, too.
+func everyInput(stride int, f func(in input)) (cases int) {
 	var in input
 	fields := reflect.ValueOf(&in).Elem()
 	all := make([]*int, fields.NumField())
@@ -39,8 +41,10 @@ func everyInput(f func(in input)) (cases int) {
 		all[i] = (*int)(fields.Field(i).Addr().UnsafePointer())
 	}
 	for {
+		if cases%stride == 0 {
+			f(in)
+		}
 		cases++
-		f(in)
 		i := 0
 		for ; i < len(all); i++ {
 			if *all[i]++; *all[i] < sizes[i] {
@@ -175,11 +179,11 @@ func ask(in input) (compat.Verdict, compat.Rule) {
 	}
 }
 
-// TestT1Enumeration judges every combination of the inputs, twice the reference's 311 040 for one who was redirected and twice
+// TestT1Enumeration judges every combination of the inputs, every eleventh in make check, twice the reference's 311 040 for one who was redirected and twice
 // for developers' accounts, against the table and the invariants.
 func TestT1Enumeration(t *testing.T) {
 	reached, rules, failures, of := map[compat.Verdict]int{}, map[compat.Rule]int{}, 0, worlds{}
-	cases := everyInput(func(in input) {
+	cases := everyInput(testlevel.Stride(1, 11), func(in input) {
 		s, h := of.of(in), helloOf(in)
 		j := compat.Evaluate(s, &h)
 		reached[j.Verdict]++

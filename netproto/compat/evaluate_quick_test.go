@@ -5,14 +5,13 @@ import (
 	"time"
 
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // TestEvaluateIsQuick holds a judgement to a microsecond, also where it has to look at all that settings can hold. The quickest of many
 // short series counts: what a busy machine takes for others is none of Evaluate's.
 func TestEvaluateIsQuick(t *testing.T) {
-	if raced {
-		t.Skip("the race detector takes its own time")
-	}
+	testlevel.Lab(t) // a time, which other tests make longer
 	s, h := production(), player(7, "Windows-win64")
 	engine := compat.Hello{Target: "Windows-win64", Build: compat.Build{Compatibility: compat.Derived(7, 0x77)}}
 	hard, old := hardest()

@@ -1,6 +1,0 @@
-//go:build !race
-
-package compat_test
-
-// raced says that the race detector watches.
-const raced = false
