@@ -213,27 +213,36 @@ func TestUniversal(t *testing.T) {
 
 // TestUniversalOfBytes: each part of a universal file is filled as it would be alone.
 func TestUniversalOfBytes(t *testing.T) {
-	part := program()
+	processors := []uint32{0x01000007, 0x0100000C}
+	var parts [2][]byte
+	for i, processor := range processors {
+		for _, field := range []uint32{0xFEEDFACF, processor, 0, 6, 0, 0, 0, 0} { // a library of 64 bits without commands
+			parts[i] = binary.LittleEndian.AppendUint32(parts[i], field)
+		}
+		parts[i] = append(parts[i], program()...)
+	}
 	file := binary.BigEndian.AppendUint32(nil, 0xCAFEBABE)
 	file = binary.BigEndian.AppendUint32(file, 2)
-	const first, gap = 4096, 100
-	second := first + len(part) + gap
-	for _, offset := range []int{first, second} {
-		for _, field := range []int{7, 3, offset, len(part), 12} { // processor, its kind, offset, size, alignment
-			file = binary.BigEndian.AppendUint32(file, uint32(field))
+	const first, step = 4096, 1 << 16
+	for i, part := range parts {
+		for _, field := range []uint32{processors[i], 0, uint32(first + i*step), uint32(len(part)), 12} { // what it is, where, its size and alignment
+			file = binary.BigEndian.AppendUint32(file, field)
 		}
 	}
-	file = append(file, make([]byte, second+len(part)-len(file))...)
-	copy(file[first:], part)
-	copy(file[second:], part)
+	file = append(file, make([]byte, first+step+len(parts[1])-len(file))...)
+	for i, part := range parts {
+		copy(file[first+i*step:], part)
+	}
 	if err := area.Patch(file, contents()); err != nil {
 		t.Fatal(err)
 	}
-	if err := area.Patch(part, contents()); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(file[first:first+len(part)], part) || !bytes.Equal(file[second:], part) {
-		t.Error("a part is not filled as it would be alone")
+	for i, part := range parts {
+		if err := area.Patch(part, contents()); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(file[first+i*step:][:len(part)], part) {
+			t.Errorf("part %d is not filled as it would be alone", i)
+		}
 	}
 }
 
