@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"collet/app/splash"
 	"collet/app/update"
 	"collet/assets"
+	"collet/build/testprograms"
 	"collet/netproto"
 	"collet/netproto/compat"
 )
@@ -58,10 +58,7 @@ func (p *patient) Toast(ctx context.Context, t splash.Toast) bool {
 
 // TestToleranceBesideTheGame: the game runs while a developer reads; what they press decides what becomes of it.
 func TestToleranceBesideTheGame(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "collet-client")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", "gles", "-o", program, "collet/app").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := testprograms.Client(t)
 	const long = "1000000" // frames
 	for _, test := range []struct {
 		name    string

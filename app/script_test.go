@@ -10,7 +10,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -26,6 +25,7 @@ import (
 
 	"collet/build/demo"
 	"collet/build/qa"
+	"collet/build/testprograms"
 	"collet/platform"
 	"collet/runtime/sample"
 )
@@ -43,17 +43,14 @@ type stage struct {
 	layout   *demo.Layout
 }
 
-// buildStage makes the programs with the go command, so that the scripts start the very files that are shipped.
-func buildStage(t *testing.T) *stage {
+// newStage has copies of the programs beside the installs, which are links to them.
+func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{programs: t.TempDir()}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", "gles", "-o", s.programs+string(filepath.Separator),
-		"collet/app", "collet/netproto/cmd/collet-server", "collet/build/cmd/collet")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd, err, out)
-	}
-	if err := os.Rename(filepath.Join(s.programs, "app"), filepath.Join(s.programs, "collet-client")); err != nil {
-		t.Fatal(err)
+	for _, program := range []string{testprograms.Client(t), testprograms.Server(t), testprograms.Collet(t)} {
+		if err := copyFile(filepath.Join(s.programs, filepath.Base(program)), program, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	layout, err := demo.Prepare(t.Context(), t.TempDir(), s.programs, levels)
 	if err != nil {
@@ -69,7 +66,7 @@ func TestScripts(t *testing.T) {
 	hangups := make(chan os.Signal, 1) // programs would inherit that it is ignored, as under nohup
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })
-	s, readOnlyFolders := buildStage(t), canReadOnly(t)
+	s, readOnlyFolders := newStage(t), canReadOnly(t)
 	commands := s.transportCommands()
 	maps.Copy(commands, s.releaseCommands())
 	maps.Copy(commands, s.packagedCommands())

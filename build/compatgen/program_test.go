@@ -8,18 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"collet/build/testprograms"
 )
 
 // program is compatgen as people and build servers run it.
 func program(t *testing.T) func(dir string, args ...string) (code int, text, notes string) {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("the go command is not here, so nothing can be built")
-	}
-	path := filepath.Join(t.TempDir(), "compatgen.exe")
-	if said, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
+	path := testprograms.Compatgen(t)
 	return func(dir string, args ...string) (int, string, string) {
 		t.Helper()
 		var text, notes bytes.Buffer

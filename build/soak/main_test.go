@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -20,14 +19,12 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"collet/build/testprograms"
 	"collet/netproto/server"
 )
 
 // leakVariable makes this test program a server with a fault, instead of running tests.
 const leakVariable = "COLLET_SOAK_TEST_LEAKS"
-
-// programFolder is where the real server is built. TestMain makes and removes it.
-var programFolder string
 
 func TestMain(m *testing.M) {
 	if what, is := os.LookupEnv(leakVariable); is {
@@ -37,25 +34,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	var err error
-	if programFolder, err = os.MkdirTemp("", "collet-programs-"); err != nil {
-		panic(err)
-	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(programFolder)
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(m)
 }
-
-// serverProgram builds the real server, once for all tests, without the race detector: it is what players get.
-var serverProgram = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(programFolder, "collet-server")
-	said, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "collet/netproto/cmd/collet-server").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the server: %w\n%s", err, said)
-	}
-	return path, nil
-})
 
 // needsServer skips where there can't be a soak.
 func needsServer(t *testing.T) string {
@@ -63,11 +43,7 @@ func needsServer(t *testing.T) string {
 	if runtime.GOOS == "windows" {
 		t.Skip("a soak needs a system that lets open files be replaced")
 	}
-	path, err := serverProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return testprograms.Server(t)
 }
 
 // leaky lets go of nothing, by what it was told to leak.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"collet/platform/testlevel"
 )
 
 // gentle is a run with so little load that tests beside it have their processors.
@@ -45,9 +47,7 @@ func soaked(t *testing.T, ctx context.Context, o Options) *Result {
 
 // TestSoak is `collet bench soak` for two minutes, with little load.
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes two minutes: fewer show no slow growth")
-	}
+	testlevel.Lab(t) // it takes two minutes: fewer show no slow growth
 	t.Parallel()
 	o := gentle(t, needsServer(t), 2*time.Minute)
 	o.Workers, o.Rest = 6, time.Second // many that rest do about as much on slow machines as on fast ones
@@ -65,10 +65,12 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// TestFaultsAreFound runs servers that are wrong in one way each, and wants exactly that to be found.
+// TestFaultsAreFound runs servers that are wrong in one way each, and wants exactly that to be found. make test has the first
+// and the last: one that grows, and one that ends.
 func TestFaultsAreFound(t *testing.T) {
 	needsServer(t)
-	for _, test := range []struct {
+	every := testlevel.Stride(5, 5)
+	for i, test := range []struct {
 		leak string
 		row  string // what must not hold; empty: any
 		text string // what must be said
@@ -80,6 +82,9 @@ func TestFaultsAreFound(t *testing.T) {
 		{"old lists", "", "publi"},
 		{"dies", "", "with code 2"},
 	} {
+		if i%every > 0 {
+			continue
+		}
 		t.Run(test.leak, func(t *testing.T) {
 			t.Parallel()
 			o := gentle(t, os.Args[0], Shortest*3/2)

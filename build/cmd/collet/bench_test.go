@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"collet/build/testprograms"
+	"collet/platform/testlevel"
 )
 
 func TestSoakUsage(t *testing.T) {
@@ -35,14 +38,9 @@ func TestSoakCommand(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a soak needs a system that lets open files be replaced")
 	}
-	if testing.Short() {
-		t.Skip("it takes ten seconds, and package build/soak tries the same")
-	}
+	testlevel.Lab(t) // it takes ten seconds, and package build/soak tries the same
 	t.Parallel()
-	if err := serverProgram(); err != nil {
-		t.Fatal(err)
-	}
-	code, out, errs := colletRun("bench", "soak", "--smoke", "--programs", programFolder, "--seed", "7", "--crowd", "16",
+	code, out, errs := colletRun("bench", "soak", "--smoke", "--programs", filepath.Dir(testprograms.Server(t)), "--seed", "7", "--crowd", "16",
 		"--workers", "2", "--rest", "50ms", "--scratch", t.TempDir())
 	if code != 0 || !strings.HasSuffix(out, "\nsoak: holds\n") || !strings.HasPrefix(errs, "soak of 10s, seed 7\n") {
 		t.Errorf("code %d\n%s%s", code, out, errs)

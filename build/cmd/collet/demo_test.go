@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"image/png"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,37 +15,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
 	"collet/build/demo"
 	"collet/build/qa"
+	"collet/build/testprograms"
+	"collet/platform/testlevel"
 )
 
-// programFolder is where programs builds. TestMain makes and removes it.
+// programFolder has the programs in the way of the Makefile's bin/, for all tests. TestMain makes and removes it.
 var programFolder string
 
+// TestMain runs the tests and looks for goroutines that they left.
 func TestMain(m *testing.M) {
-	testscript.Main(checked{m}, map[string]func(){"collet": main})
-}
-
-// checked runs the tests and looks for goroutines that they left.
-type checked struct{ m *testing.M }
-
-// Run implements testscript.TestingM.
-func (c checked) Run() (code int) {
 	var err error
 	if programFolder, err = os.MkdirTemp("", "collet-programs-"); err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(programFolder)
-	if code = c.m.Run(); code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintf(os.Stderr, "goleak: %v\n", err)
-			code = 1
-		}
-	}
-	return code
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(programFolder)
+		os.Exit(code)
+	}))
 }
 
 // modules compiles the sample game's modules, once for all tests, where the demo finds them.
@@ -54,24 +44,19 @@ var modules = sync.OnceValue(func() error {
 	return err
 })
 
-// programs builds the real client and server, once for all tests, with the flags of the Makefile.
-var programs = sync.OnceValue(func() error {
-	return errors.Join(modules(), goBuild("collet-client", "collet/app"), serverProgram())
-})
-
-// serverProgram builds the real server alone.
-var serverProgram = sync.OnceValue(func() error { return goBuild("collet-server", "collet/netproto/cmd/collet-server") })
-
-// goBuild builds a program into programFolder.
-func goBuild(name, pkg string, tags ...string) error {
-	if runtime.GOOS == "linux" {
-		tags = append(tags, "gles")
+// programs gives the folder of the real client and server, with the sample game's modules.
+func programs(t *testing.T) string {
+	t.Helper()
+	for _, program := range []string{testprograms.Client(t), testprograms.Server(t)} {
+		err := os.Symlink(program, filepath.Join(programFolder, filepath.Base(program)))
+		if err != nil && !errors.Is(err, fs.ErrExist) { // another test was first
+			t.Fatal(err)
+		}
 	}
-	said, err := exec.Command("go", "build", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-o", filepath.Join(programFolder, name), pkg).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build %s: %w\n%s", name, err, said)
+	if err := modules(); err != nil {
+		t.Fatal(err)
 	}
-	return nil
+	return programFolder
 }
 
 // needs skips where the demo can't have a virtual display, and gives the folder of the programs.
@@ -82,10 +67,7 @@ func needs(t *testing.T) string {
 			t.Skipf("no %s: see make setup", tool)
 		}
 	}
-	if err := programs(); err != nil {
-		t.Fatal(err)
-	}
-	return programFolder
+	return programs(t)
 }
 
 // lastLine is the last line of what was printed.
@@ -204,6 +186,7 @@ func TestDemoFails(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-ins are shell scripts")
 	}
+	testlevel.Slow(t)
 	if err := modules(); err != nil {
 		t.Skip(err)
 	}

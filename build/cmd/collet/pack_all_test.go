@@ -59,15 +59,12 @@ func packProject(t *testing.T, more string) string {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("NOT TESTED: packages of real programs, which are made for Linux-x64 here")
 	}
-	if err := programs(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
+	folder, dir := programs(t), t.TempDir()
 	for to, from := range map[string]string{
 		"client": "collet-client", "server": "collet-server",
 		"module.so": "modules/release-2/Lathe.so", "profiling.so": "modules/release-1/Lathe.so",
 	} {
-		data, err := os.ReadFile(filepath.Join(programFolder, from))
+		data, err := os.ReadFile(filepath.Join(folder, from))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,17 +148,8 @@ func play(t *testing.T, dir string) string {
 	return string(said)
 }
 
-// packsPrograms skips what packs real programs where that would take minutes.
-func packsPrograms(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("packs real programs, which takes the race detector minutes; make test runs this without it")
-	}
-}
-
 // TestPackedClientFindsItsServer packs both, starts both, and nothing is downloaded.
 func TestPackedClientFindsItsServer(t *testing.T) {
-	packsPrograms(t)
 	address := freeAddress(t)
 	project, out, place := packProject(t, fmt.Sprintf("[client]\nserver = %q\n[client.settings]\nUpdate.Trust = \"sha256\"\n", address)), t.TempDir(), t.TempDir()
 	said := succeed(t, "pack", "all", "--file", filepath.Join(project, "collet.toml"), "--out", out)
@@ -226,7 +214,6 @@ func startServer(t *testing.T, dir, address string) (log func() string) {
 // TestPackedClientTakesPublishedRelease publishes the folder that comes with the packages. A client from the same packages leads it
 // back to the root in its program, and fetches the lists alone, although it would take a newer program, too.
 func TestPackedClientTakesPublishedRelease(t *testing.T) {
-	packsPrograms(t)
 	place := t.TempDir()
 	var sent atomic.Int64
 	files := http.FileServer(http.Dir(filepath.Join(place, "release")))

@@ -64,11 +64,9 @@ func TestQACrashMatrix(t *testing.T) {
 
 // TestQACrashDemo takes the demo's releases.
 func TestQACrashDemo(t *testing.T) {
-	if err := programs(); err != nil {
-		t.Fatal(err)
-	}
+	folder := programs(t)
 	var out, errs bytes.Buffer
-	code := run([]string{"qa", "crash", "--programs", programFolder, "--story", "drop", "--depth", "1", "--seeds", "1"}, &out, &errs)
+	code := run([]string{"qa", "crash", "--programs", folder, "--story", "drop", "--depth", "1", "--seeds", "1"}, &out, &errs)
 	if code != 0 || !strings.Contains(lastLine(out.String()), "violations 0, skipped 0") || !strings.Contains(out.String(), "files were cut") {
 		t.Errorf("code %d\n%s%s", code, errs.String(), out.String())
 	}

@@ -9,15 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"collet/build/demo"
 	"collet/build/qa"
+	"collet/build/testprograms"
 )
-
-// crashPoints builds the client with crash points, once.
-var crashPoints = sync.OnceValue(func() error { return goBuild("client-with-points", "collet/app", "crashpoints") })
 
 // crashReleases lays out the demo's two releases, and gives the flags that name them as a person's own: the client's folder, the
 // server's settings, and a folder with the new set.
@@ -26,10 +23,8 @@ func crashReleases(t *testing.T) (layout *demo.Layout, flags []string) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no cc: see make setup")
 	}
-	if err := programs(); err != nil {
-		t.Fatal(err)
-	}
-	layout, err := demo.Prepare(t.Context(), t.TempDir(), programFolder, 1)
+	programs := programs(t)
+	layout, err := demo.Prepare(t.Context(), t.TempDir(), programs, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +35,7 @@ func crashReleases(t *testing.T) (layout *demo.Layout, flags []string) {
 		t.Fatal(err)
 	}
 	return layout, []string{"--client", layout.Client(), "--server-settings", layout.ServerSettings(),
-		"--new-set", want, "--programs", programFolder, "--scratch", t.TempDir(), "--client-arg=--trust", "--client-arg=sha256"}
+		"--new-set", want, "--programs", programs, "--scratch", t.TempDir(), "--client-arg=--trust", "--client-arg=sha256"}
 }
 
 // TestQACrash kills the demo's client a few times, also while it plays.
@@ -114,10 +109,7 @@ func TestCrashPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Stop(politeEnd) })
-	if err := crashPoints(); err != nil {
-		t.Fatal(err)
-	}
-	points := filepath.Join(programFolder, "client-with-points")
+	points := testprograms.CrashClient(t)
 	play := func(program, variable string) (string, error) {
 		dir := filepath.Join(t.TempDir(), "install")
 		if err := os.CopyFS(dir, os.DirFS(layout.Client())); err != nil {

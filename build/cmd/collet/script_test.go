@@ -8,31 +8,26 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"collet/build/testprograms"
 )
 
-// TestScripts runs testdata/script, one topic a file. Beside testscript's own commands there are:
+// TestScripts runs testdata/script with the real program, one topic a file. Beside testscript's own commands there are:
 //
 //	noise FILE SEED KB     write a file of that many kB (1000 bytes) that does not compress, the same for each seed
 //	damage FILE            change one byte in the middle of each file that the pattern names
 //	picture FILE W H       write a PNG of that many pixels
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	folder := filepath.Dir(testprograms.Collet(t))
 	testscript.Run(t, testscript.Params{
-		Dir:   filepath.Join("testdata", "script"),
-		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture},
-		Setup: quicken,
+		Dir:  filepath.Join("testdata", "script"),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", folder+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			return nil
+		},
 	})
-}
-
-// quicken keeps the race detector from sleeping for a second at every end, and from watching scrypt: the script about keys
-// is for the program as it ships. What keys do in release and publish is watched in their packages.
-func quicken(e *testscript.Env) error {
-	e.Setenv("GORACE", "atexit_sleep_ms=10")
-	if !raceEnabled || filepath.Base(e.WorkDir) != "script-keys" {
-		return nil
-	}
-	e.Setenv("PATH", programFolder+string(filepath.ListSeparator)+e.Getenv("PATH"))
-	return goBuild("collet", "collet/build/cmd/collet")
 }
 
 func writeNoise(ts *testscript.TestScript, neg bool, args []string) {
