@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"collet/build/qa"
+	"collet/platform/testlevel"
 )
 
 // releases are two small releases with everything that a real one has.
@@ -47,18 +48,19 @@ func wantHonest(t *testing.T, r qa.Report) {
 
 // TestCrash plays every story and tries a share of the stops; `collet qa crash` tries them all.
 func TestCrash(t *testing.T) {
-	o := releases()
-	o.Sparse = 12 * qa.Share
+	o, share := releases(), testlevel.Stride(10, 60)
+	o.Sparse = 12 * share
 	r, n := played(t, o)
 	wantHonest(t, r)
 	t.Logf("%s; %s", n, r.Count())
-	if n.Stories != 30 || n.Operations < 2000 || n.Stops < 1500/qa.Share || n.Recoveries < 1500/qa.Share || n.States < 1500/qa.Share {
+	if n.Stories != 30 || n.Operations < 2000 || n.Stops < 1500/share || n.Recoveries < 1500/share || n.States < 1500/share {
 		t.Errorf("%s: too little to tell anything", n)
 	}
 }
 
 // TestCrashEverywhere tries every stop in one story, and every stop within a few recoveries of the story with most of them.
 func TestCrashEverywhere(t *testing.T) {
+	testlevel.Slow(t)
 	o := releases()
 	o.Story, o.Depth = "update", qa.CrashOnce
 	r, n := played(t, o)
@@ -82,7 +84,7 @@ func TestCrashEverywhere(t *testing.T) {
 	if seen["before 0"] != n.Operations || seen["after kill"] != n.Operations || seen["end 100"] != 1 {
 		t.Errorf("%d operations, %v", n.Operations, seen)
 	}
-	o.Story, o.Depth, o.Sparse = "back", qa.CrashFully, 150
+	o.Story, o.Depth, o.Sparse = "back", qa.CrashFully, 150*testlevel.Stride(8, 8)
 	r, n = played(t, o)
 	wantHonest(t, r)
 	if n.Recoveries < 20*n.Stops {
@@ -90,15 +92,16 @@ func TestCrashEverywhere(t *testing.T) {
 	}
 }
 
-// TestCrashMutants wants the matrix to catch every build that is broken on purpose.
+// TestCrashMutants wants the matrix to catch every build that is broken on purpose: three times, or once in a share of the stops.
 func TestCrashMutants(t *testing.T) {
-	for i, m := range qa.CrashMutants() {
-		if i%qa.Share > 0 {
-			continue
-		}
+	testlevel.Slow(t)
+	for _, m := range qa.CrashMutants() {
 		t.Run(m.Name, func(t *testing.T) {
 			o := releases()
 			o.Mutant, o.Story, o.Depth, o.Enough = m.Name, "back", qa.CrashOnce, 3
+			if !testlevel.Full() {
+				o.Sparse, o.Enough = 4, 1
+			}
 			r, n := played(t, o)
 			if count := r.Count(); count.Violations == 0 {
 				t.Errorf("%s: not caught in %d cases; %s", m.About, count.Cases(), n)
@@ -216,7 +219,7 @@ func TestReadCrashSets(t *testing.T) {
 	if len(all) != 8 || o.Old["Game.exe"] != "" || o.Old["Resources/~part"] != "" {
 		t.Errorf("%d files", len(all))
 	}
-	o.Story, o.Depth, o.Sparse = "*e*", qa.CrashOnce, 40
+	o.Story, o.Depth, o.Sparse = "*e*", qa.CrashOnce, 40*testlevel.Stride(5, 20)
 	r, _ := played(t, o)
 	wantHonest(t, r)
 	write(newDir, "Other.so", "a second module")

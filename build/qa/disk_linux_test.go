@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"collet/build/qa"
+	"collet/platform/testlevel"
 )
 
 // both are all file systems whose power can be cut.
@@ -17,6 +18,7 @@ var both = []string{"ext4", "xfs"}
 // disk runs Disk on a client of some habits. It skips where nothing can be mounted, and fails when a mount is left.
 func disk(t *testing.T, habits string, o qa.DiskOptions) *qa.Report {
 	t.Helper()
+	testlevel.Slow(t)
 	l := mustOpenLab(t, habits)
 	r, mounted := &qa.Report{}, false
 	o.Jobs = 4
@@ -133,6 +135,7 @@ func TestDiskCatches(t *testing.T) {
 
 // TestDiskPoints cuts the power at every operation of a short update.
 func TestDiskPoints(t *testing.T) {
+	testlevel.Lab(t)
 	r := disk(t, "brief", qa.DiskOptions{Kinds: both[:1], Points: self(t)})
 	if n := r.Count(); n.Violations > 0 || n.Cases() < 30 {
 		t.Errorf("%v\n%s", n, details(r))
@@ -159,6 +162,7 @@ func TestDiskSkips(t *testing.T) {
 
 // TestDiskInterrupted wants every mount gone when the run is broken off.
 func TestDiskInterrupted(t *testing.T) {
+	testlevel.Slow(t)
 	l := mustOpenLab(t, "brief pausing")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

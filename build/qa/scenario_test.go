@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 // played plays scenarios and returns the cases that are no good, and how many there were.
@@ -28,8 +30,7 @@ func played(t *testing.T, scenarios []*FolderScenario, o FolderOptions) (bad []C
 	return bad, total
 }
 
-// standardFor gives the scenarios that come with the kit; the long ones only where there is time, and not for the race
-// detector: they are many short ones.
+// standardFor gives the scenarios that come with the kit; of the long ones, which are many short ones, some.
 func standardFor(t *testing.T) []*FolderScenario {
 	t.Helper()
 	all, err := StandardFolders()
@@ -39,9 +40,13 @@ func standardFor(t *testing.T) []*FolderScenario {
 	if len(all) < 50 {
 		t.Fatalf("%d scenarios", len(all))
 	}
+	every, longs := testlevel.Stride(6, 100), 0
 	return slices.DeleteFunc(all, func(s *FolderScenario) bool {
 		long := slices.ContainsFunc(s.faults, func(f folderFault) bool { return f.crash != nil }) || len(s.sides["new"]) > 1000
-		return long && (testing.Short() || Share > 1)
+		if long {
+			longs++
+		}
+		return long && longs%every != 0
 	})
 }
 
