@@ -11,7 +11,7 @@ PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok =
 
 comma := ,
 
-.PHONY: help run check test test-all fuzz lint build hosts pack qa bench bench-delta bench-net bench-remote bench-save bench-compare \
+.PHONY: help run check test test-all fuzz lint build hosts pack release qa bench bench-delta bench-net bench-remote bench-save bench-compare \
 	clean setup setup-test setup-all programs gofmt vet cross-windows cross-darwin staticcheck govulncheck
 
 help: # list the targets
@@ -84,6 +84,9 @@ hosts: setup build ## the client, and the sample game's module, for every target
 
 pack: hosts ## packages of the sample game for all of these, into bin/lathe/packages/
 	@build/hosts.sh game bin bin/hosts bin/lathe
+
+release: hosts ## archives, packages, lists of modules, digests and notes of VERSION, signed where keys are named, into bin/release/
+	@build/release.sh "$(VERSION)" bin bin/hosts bin/release
 
 qa: setup build ## break updates on purpose, on this machine: crashes, disks, network, scenarios; reports in bin/
 	$(GO) build -buildvcs=false -tags $(if $(TAGS),$(TAGS)$(comma))crashpoints -o bin/collet-client-crashpoints$(EXE) ./app
