@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +83,8 @@ func TestUnknownFixture(t *testing.T) {
 }
 
 func TestMissingOutputFolder(t *testing.T) {
-	err := sample.Build(t.Context(), options(filepath.Join(t.TempDir(), "missing", "x")))
+	testlevel.Slow(t)
+	err := sample.BuildFault(t.Context(), "echo", filepath.Join(t.TempDir(), "missing", "x"))
 	if errors.Is(err, sample.ErrNoCompiler) {
 		t.Skip(err)
 	}
@@ -132,32 +134,58 @@ func TestNoWarnings(t *testing.T) {
 	}
 }
 
-// TestSameBytes: the same options give the same module, wherever it is built, and nothing of this machine is in it.
-func TestSameBytes(t *testing.T) {
-	testlevel.Slow(t)
-	var modules [2][]byte
-	for i := range modules {
-		t.Setenv("TMPDIR", t.TempDir())
-		output := filepath.Join(t.TempDir(), "module")
-		compiled(t, sample.Build(t.Context(), options(output)))
-		data, err := os.ReadFile(output)
-		if err != nil {
+// TestFlagsOfSystems: a module is linked as the system wants it that its compiler makes programs for.
+func TestFlagsOfSystems(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the compiler is a shell script")
+	}
+	for machine, want := range map[string]string{
+		"x86_64-w64-mingw32": " -lws2_32 -lgdi32", "x86_64-pc-windows-msvc": "-static-libgcc", "arm64-apple-darwin25": " -fPIC", "x86_64-linux-gnu": "-Wl,-Bsymbolic",
+	} {
+		dir := t.TempDir()
+		compiler, said := filepath.Join(dir, "a compiler"), filepath.Join(dir, "said")
+		script := "#!/bin/sh\n[ \"$1\" = -dumpmachine ] && exec echo " + machine + "\necho \"$@\" >'" + said + "'\n"
+		if err := os.WriteFile(compiler, []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		modules[i] = data
-		for _, folder := range []string{os.Getenv("TMPDIR"), filepath.Dir(output), "collet-sample-"} {
-			if bytes.Contains(data, []byte(folder)) {
-				t.Errorf("the module contains %s", folder)
-			}
+		o := options(filepath.Join(dir, "module"))
+		o.Compiler = compiler
+		if err := sample.Build(t.Context(), o); err != nil {
+			t.Fatal(err)
 		}
-		if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) != 0 {
-			t.Errorf("left behind: %v, %v", left, err)
+		got, err := os.ReadFile(said)
+		if err != nil || !strings.Contains(string(got), want) || strings.Contains(string(got), "-Bsymbolic") != strings.Contains(machine, "linux") {
+			t.Errorf("%s: %v, %s", machine, err, got)
 		}
 	}
-	if !bytes.Equal(modules[0], modules[1]) {
+}
+
+// TestSameBytes: the same options give the same module, wherever it is built, and nothing of this machine is in it.
+func TestSameBytes(t *testing.T) {
+	first, err := os.ReadFile(build(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp, o := t.TempDir(), madeOptions
+	t.Setenv("TMPDIR", temp)
+	o.Output = filepath.Join(t.TempDir(), "module")
+	compiled(t, sample.Build(t.Context(), o))
+	second, err := os.ReadFile(o.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{temp, filepath.Dir(o.Output), madeFolder, "collet-sample-"} {
+		if bytes.Contains(first, []byte(folder)) || bytes.Contains(second, []byte(folder)) {
+			t.Errorf("the module contains %s", folder)
+		}
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if !bytes.Equal(first, second) {
 		t.Error("two builds differ")
 	}
-	if !bytes.Contains(modules[0], []byte("test-3")) || !bytes.Contains(modules[0], []byte("0123abcd")) {
+	if !bytes.Contains(first, []byte("test-7")) || !bytes.Contains(first, []byte("0123abcd")) {
 		t.Error("the module does not say what it is")
 	}
 }

@@ -47,10 +47,14 @@ func TestMain(m *testing.M) {
 // madeFolder is where made compiles. TestMain makes and removes it.
 var madeFolder string
 
+// madeOptions are those of made, but for where it goes.
+var madeOptions = sample.Options{Release: 7, Compatibility: "test-7", BuildHash: "0123abcd"}
+
 // made is the game, compiled once for all tests.
 var made = sync.OnceValues(func() (module string, err error) {
-	module = filepath.Join(madeFolder, "Lathe.module")
-	return module, sample.Build(context.Background(), sample.Options{Release: 7, Compatibility: "test-7", BuildHash: "abc", Output: module})
+	o := madeOptions
+	o.Output = filepath.Join(madeFolder, "Lathe.module")
+	return o.Output, sample.Build(context.Background(), o)
 })
 
 // mark begins the lines that the child itself writes to its standard error.

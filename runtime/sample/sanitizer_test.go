@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// spoiled is how many folders of packs are spoiled and read.
-	spoiled = 600
+	// most is how many folders of packs are spoiled and read in make test-all.
+	most = 600
 	// seed makes every run spoil the same bytes.
 	seed = 20
 )
 
 // TestSpoiledPacks reads packs that anybody may have written, with the compiler's sanitizers watching every access.
 func TestSpoiledPacks(t *testing.T) {
+	spoiled := most / testlevel.Stride(4, 4)
 	checker := sanitized(t, "check", "art", "draw", "pack", "scene", "system", "world")
 	random := rand.New(rand.NewPCG(seed, seed))
 	root := t.TempDir()
@@ -92,6 +93,7 @@ func spoil(t *testing.T, random *rand.Rand, turn int, c content, folder string) 
 
 // TestSpoiledConfigs looks for settings in texts that anybody may have written.
 func TestSpoiledConfigs(t *testing.T) {
+	const spoiled = most
 	checker := sanitized(t, "config", "config")
 	random := rand.New(rand.NewPCG(seed, seed))
 	whole := "# a\nClient.Title = \"The \\\"Lathe\\\\\"\r\nRelease.Root = '''{\n\"a\": 1}'''\n\tForceOpenGL=1 # b\nx = \"\"\"\n\"\"\"\n"

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"collet/build/qa"
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 )
 
@@ -215,6 +216,7 @@ func (g *game) drive(t *testing.T, arguments ...string) {
 
 // TestWindowIsClosed is the other way to leave.
 func TestWindowIsClosed(t *testing.T) {
+	testlevel.Lab(t)
 	g := open(t)
 	closeWindow(t, g.screen.Display(), g.window.ID)
 	if got := g.end(t); got.code != 0 || got.result == nil || *got.result != (abi.Result{Success: true}) {
@@ -224,6 +226,7 @@ func TestWindowIsClosed(t *testing.T) {
 
 // TestNoSignalIsTaken: SDL2 would take SIGINT and SIGTERM, unless it is told not to.
 func TestNoSignalIsTaken(t *testing.T) {
+	testlevel.Lab(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "client_runtime.h"), []byte(abi.Header), 0o644); err != nil {
 		t.Fatal(err)
@@ -245,6 +248,7 @@ func TestNoSignalIsTaken(t *testing.T) {
 
 // TestWindowEndsAfterFrames: some frames, one ready, one result.
 func TestWindowEndsAfterFrames(t *testing.T) {
+	testlevel.Lab(t)
 	g := open(t, "--frames", "60", "--fatal")
 	if got := g.end(t); got.code != 0 || got.ready != 1 || got.result == nil || got.result.Kind != abi.FatalError {
 		t.Errorf("got %+v, result %+v", got, got.result)
