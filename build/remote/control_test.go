@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -77,6 +76,11 @@ func TestInterruptOverTheSocket(t *testing.T) {
 // A client that dies cancels its request.
 func TestClientThatDies(t *testing.T) {
 	s, d := newFake(t, "a")
+	stopped := make(chan string, 10)
+	d.stopped = func(id string) error {
+		stopped <- id
+		return nil
+	}
 	conn, err := net.Dial("unix", attended(t, s))
 	if err != nil {
 		t.Fatal(err)
@@ -87,10 +91,8 @@ func TestClientThatDies(t *testing.T) {
 	for lines := bufio.NewScanner(conn); lines.Scan() && !strings.Contains(lines.Text(), `"running":true`); {
 	}
 	conn.Close()
-	for begin := time.Now(); !slices.Contains(d.calls(), "stop a@10.0.0.1"); time.Sleep(time.Millisecond) {
-		if time.Since(begin) > time.Minute {
-			t.Fatalf("did %q", d.calls())
-		}
+	if id := <-stopped; id != "a@10.0.0.1" {
+		t.Errorf("stopped %q", id)
 	}
 }
 

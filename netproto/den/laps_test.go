@@ -1,13 +1,27 @@
 package den
 
-import "testing"
+import (
+	"testing"
+
+	"collet/platform/testlevel"
+)
 
 var keepAlive = []byte{20}
 
+// laps is how many messages go n times round the numbers where tests are whole, and once and a little further elsewhere: so
+// far every number comes up a second time soon after the wrap.
+func laps(n int) int {
+	if testlevel.Full() {
+		return n * numbers
+	}
+	return numbers + numbers/20
+}
+
 // TestLapsOverCleanPath goes round the numbers three times.
 func TestLapsOverCleanPath(t *testing.T) {
+	testlevel.Slow(t)
 	l := newLap(t, keepAlive, 64)
-	l.run(3*numbers, 30)
+	l.run(laps(3), 30)
 	if l.out.resent != 0 || l.out.fillers != 0 {
 		t.Errorf("%d resent, %d fillers on a clean path", l.out.resent, l.out.fillers)
 	}
@@ -16,10 +30,11 @@ func TestLapsOverCleanPath(t *testing.T) {
 // TestLostAcknowledgementsPlantFewCopies loses acknowledgements only. What was delivered is sent again, so that a stale
 // copy comes one lap later, only where two acknowledgements in a row that say the same are lost.
 func TestLostAcknowledgementsPlantFewCopies(t *testing.T) {
+	testlevel.Slow(t)
 	for _, harmless := range [][]byte{keepAlive, nil} {
 		l := newLap(t, harmless, 64)
 		l.lossAck = 0.02
-		stale := l.run(3*numbers, 30)
+		stale := l.run(laps(3), 30)
 		if l.out.implicit < 20*l.out.resent || l.out.resent == 0 {
 			t.Errorf("%d acknowledged implicitly, %d sent again, %d stale copies", l.out.implicit, l.out.resent, stale)
 		}
@@ -30,10 +45,11 @@ func TestLostAcknowledgementsPlantFewCopies(t *testing.T) {
 // TestLapsOverAPathThatDoubles: each copy is acknowledged, and its number is burnt before it is used again. The old message
 // comes out once more, which can't be helped, in the place of a harmless one and not of a new one.
 func TestLapsOverAPathThatDoubles(t *testing.T) {
+	testlevel.Slow(t)
 	for _, harmless := range [][]byte{keepAlive, nil} {
 		l := newLap(t, harmless, 64)
 		l.copies = 0.01
-		l.run(3*numbers, 30)
+		l.run(numbers+laps(2), 30)
 		if l.out.resent != 0 || l.out.burnt.count == 0 || l.out.fillers < uint64(l.out.burnt.count)/2 {
 			t.Errorf("%d resent, %d burnt, %d fillers", l.out.resent, l.out.burnt.count, l.out.fillers)
 		}
@@ -42,11 +58,12 @@ func TestLapsOverAPathThatDoubles(t *testing.T) {
 
 // TestLapsOverLossyPath loses both ways: numbers that were sent twice carry nothing that matters on later laps.
 func TestLapsOverLossyPath(t *testing.T) {
+	testlevel.Slow(t)
 	for name, most := range map[string]int{"short": 30, "long": 500} {
 		t.Run(name, func(t *testing.T) {
 			l := newLap(t, keepAlive, 64)
 			l.lossData, l.lossAck = 0.01, 0.01
-			l.run(min(2*numbers, 2*numbers*64/most), most)
+			l.run(min(laps(2), laps(2)*64/most), most)
 			t.Logf("%d resent, %d fillers, %d implicit, %d burnt", l.out.resent, l.out.fillers, l.out.implicit, l.out.burnt.count)
 		})
 	}

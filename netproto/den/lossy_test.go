@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"collet/platform/testlevel"
 )
 
 // paths are bad in ways that occur.
@@ -25,6 +27,7 @@ func TestEverythingArrivesOverBadPaths(t *testing.T) {
 				if protocol == ProtocolCollet {
 					total = 12 << 20
 				}
+				total /= testlevel.Stride(4, 16)
 				bubble(t, p, Options{Protocols: []uint16{protocol}}, func(t *testing.T, n *fakeNet, client, server *Conn) {
 					took := flood(t, client, server, total, 64<<10)
 					t.Logf("%.2f MB/s of %.2f: %+v", float64(total)/1e6/took.Seconds(), p.rate/1e6, client.Stats())

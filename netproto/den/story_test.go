@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"collet/platform/testlevel"
 )
 
 // story is one run of random traffic over a random path.
@@ -92,11 +94,8 @@ func (s *story) hear(c *Conn, messages [][]byte) error {
 
 // TestStories has both ends talk at once over many random paths.
 func TestStories(t *testing.T) {
-	count := 60
-	if testing.Short() {
-		count = 10
-	}
-	for seed := range uint64(count) {
+	stride := uint64(testlevel.Stride(3, 15)) // odd: both protocols
+	for seed := uint64(0); seed < 60; seed += stride {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := &story{t: t, random: rand.New(rand.NewPCG(seed, 4)), count: 150, most: 60_000}
 			o := Options{Protocols: []uint16{[]uint16{ProtocolRelease, ProtocolCollet}[seed%2]}, Harmless: keepAlive, GiveUp: time.Minute}

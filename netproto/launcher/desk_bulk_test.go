@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"collet/platform/testlevel"
 )
 
 const ownUnit = 64 << 10 // bytes of a block of small trees in our own mode
@@ -80,7 +82,7 @@ func TestOwnSynchronises(t *testing.T) {
 
 // TestOwnRandomTrees throws faults, broken connections and any order of arrival at pushes in our own mode.
 func TestOwnRandomTrees(t *testing.T) {
-	for seed := range uint64(120) {
+	for seed := uint64(0); seed < 120; seed += uint64(testlevel.Stride(3, 20)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 9))
 			ours := randomFiles(random)
@@ -208,7 +210,7 @@ func TestOwnAsksAgainWithoutABase(t *testing.T) {
 // TestOwnPushIsGivenUp at every moment: the next push over the same connection works, and goes on with parts.
 func TestOwnPushIsGivenUp(t *testing.T) {
 	ours := map[string][]byte{"a": noise(1, 8*ownUnit), "b": {1}, "c": noise(2, 8*ownUnit), "d": noise(3, 3*ownUnit)}
-	for moment := range 60 {
+	for moment := 0; moment < 60; moment += testlevel.Stride(4, 20) {
 		l, m := ownLab(t, ours, map[string][]byte{"old": {1}, "d": with(ours["d"], 7)})
 		l.step(pushCommand{ticket: 1, task: newPushTask(PushOptions{}, l.now)})
 		for n := range moment {

@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto/den"
 	"collet/netproto/launcher"
+	"collet/platform/testlevel"
 )
 
 // TestDeskWithOwnDevice in our own mode, and with our device as a released one.
@@ -54,6 +55,7 @@ func TestDraftOverDen(t *testing.T) {
 
 // TestStartStopAndLogs as released devices do it: run state, lines, and a start that leads nowhere.
 func TestStartStopAndLogs(t *testing.T) {
+	testlevel.Slow(t)
 	b := newDeskBench(t, launcher.DeskOptions{Times: launcher.DeskTimes{Start: 500 * time.Millisecond, Stop: 100 * time.Millisecond}}, nil)
 	l := &fakeLauncher{stubborn: true, says: []launcher.Line{{Level: launcher.LevelError, Source: "Game", Text: "starting"}}}
 	b.released(t.TempDir(), "Lab", l)
@@ -97,6 +99,7 @@ func TestStartStopAndLogs(t *testing.T) {
 
 // TestSeveralDevices of one name and both modes: each gets everything.
 func TestSeveralDevices(t *testing.T) {
+	testlevel.Slow(t)
 	files := tree{}
 	for n := range 40 {
 		files["f"+strings.Repeat("x", n)] = big(uint64(n), 20_000)
@@ -129,6 +132,7 @@ func TestSeveralDevices(t *testing.T) {
 
 // TestComesBack: a device that vanishes in the middle of a push and comes back gets the rest by itself.
 func TestComesBack(t *testing.T) {
+	testlevel.Slow(t)
 	files := tree{"a": big(1, 3<<20), "b": big(2, 3<<20), "c": "small"}
 	for name, protocols := range map[string][]uint16{"own": nil, "released": {den.ProtocolRelease}} {
 		b := newDeskBench(t, launcher.DeskOptions{}, files)
@@ -159,6 +163,7 @@ func TestComesBack(t *testing.T) {
 
 // TestDeskIsKilled in the middle of a push: the next desk's push ends with the same trees.
 func TestDeskIsKilled(t *testing.T) {
+	testlevel.Slow(t)
 	files := tree{"a": big(1, 3<<20), "b": big(2, 3<<20)}
 	b := newDeskBench(t, launcher.DeskOptions{}, files)
 	data, other := t.TempDir(), t.TempDir()
@@ -188,6 +193,7 @@ func TestDeskIsKilled(t *testing.T) {
 
 // TestHungDevice: one that answers nothing gets a new connection and another try, and then the push says what was awaited.
 func TestHungDevice(t *testing.T) {
+	testlevel.Slow(t)
 	b := newDeskBench(t, launcher.DeskOptions{Times: launcher.DeskTimes{Layout: 200 * time.Millisecond, Return: 5 * time.Second}}, tree{"a": "1"})
 	greeting, err := launcher.Encode(launcher.Released, &launcher.ConnectRequest{Name: "mute"})
 	if err != nil {

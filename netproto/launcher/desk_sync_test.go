@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 // noise is data that compares as different for different seeds.
@@ -92,7 +94,7 @@ func TestSynchronises(t *testing.T) {
 // rule of the protocol is broken.
 func TestRandomTrees(t *testing.T) {
 	for _, dialect := range []Dialect{Released, Draft} {
-		for seed := range uint64(100) {
+		for seed := uint64(0); seed < 100; seed += uint64(testlevel.Stride(4, 25)) {
 			t.Run(fmt.Sprint(dialect, "/", seed), func(t *testing.T) { randomTree(t, dialect, seed) })
 		}
 	}
@@ -232,7 +234,7 @@ func TestOneBadFileDoesNotStopTheOthers(t *testing.T) {
 func TestAnswersInFlightAreDrained(t *testing.T) {
 	for _, op := range []string{"write", "data", "finish", "delete"} {
 		for _, hasty := range []bool{false, true} {
-			for seed := range uint64(9) {
+			for seed := uint64(0); seed < 9; seed += uint64(testlevel.Stride(4, 9)) {
 				t.Run(fmt.Sprint(op, "/", hasty, "/", seed), func(t *testing.T) {
 					random := rand.New(rand.NewPCG(seed, 1))
 					ours, theirs := map[string][]byte{}, map[string][]byte{}

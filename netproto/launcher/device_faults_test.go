@@ -11,6 +11,7 @@ import (
 	"collet/netproto/launcher"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 var (
@@ -185,10 +186,10 @@ func TestKilledAtEveryOperation(t *testing.T) {
 				t.Fatalf("an undisturbed push led to %q", filesOf(plain))
 			}
 			total := fsys.Count()
-			for k := 1; k <= total; k++ {
-				for where, stop := range []func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside, (*faultfs.FS).StopAfter} {
-					killAt(t, mode, start.Clone(), stop, k, where)
-				}
+			stops := []func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside, (*faultfs.FS).StopAfter}
+			for n := 0; n < total*len(stops); n += testlevel.Stride(4, 40) { // no multiple of 3: all ways to stop
+				where := n % len(stops)
+				killAt(t, mode, start.Clone(), stops[where], 1+n/len(stops), where)
 			}
 		})
 	}
@@ -219,7 +220,7 @@ func TestEachOperationFails(t *testing.T) {
 			start := planted(t)
 			plain := start.Clone().Open(faultfs.Options{})
 			try(t, mode, plain)
-			for k := 1; k <= plain.Count(); k++ {
+			for k := 1; k <= plain.Count(); k += testlevel.Stride(3, 20) {
 				disk := start.Clone()
 				fsys := disk.Open(faultfs.Options{})
 				fsys.FailAt(k, faultfs.EIO)

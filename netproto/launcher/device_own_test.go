@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto/den"
 	"collet/netproto/launcher"
+	"collet/platform/testlevel"
 )
 
 // ownData is newData for a desk of our own mode.
@@ -83,6 +84,7 @@ func TestOwnTree(t *testing.T) {
 
 // TestOwnTreeOfMany comes in pieces of a bounded size.
 func TestOwnTreeOfMany(t *testing.T) {
+	testlevel.Slow(t)
 	files := map[string]string{}
 	for i := range 3000 {
 		files[fmt.Sprintf("%s/%d", strings.Repeat("long", 40), i)] = ""

@@ -9,6 +9,7 @@ import (
 	"collet/netproto/launcher"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // faulty is a volume with the files of before, and a process on it.
@@ -132,9 +133,7 @@ func TestFilesThatGoMeanwhile(t *testing.T) {
 
 // TestTooManyFiles: a folder that nobody can mean is refused before it takes all memory.
 func TestTooManyFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes 200 001 files")
-	}
+	testlevel.Lab(t) // it makes 200 001 files
 	disk := faultfs.New(faultfs.Config{})
 	for i := range launcher.MaxFiles + 1 {
 		if err := disk.Plant(fmt.Sprintf("%d/%d", i/1000, i), ""); err != nil {

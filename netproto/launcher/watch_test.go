@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"collet/netproto/launcher"
+	"collet/platform/testlevel"
 )
 
 // TestWatch pushes after changes, to devices that come, and not for what is left out; a game is started again.
 func TestWatch(t *testing.T) {
+	testlevel.Slow(t)
 	b := newDeskBench(t, launcher.DeskOptions{}, tree{"a": "1", ".colletignore": "tmp/\n"})
 	type push struct {
 		launcher.PushResult
