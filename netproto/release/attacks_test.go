@@ -17,6 +17,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // The attacks of TUF's own list, each against a repository in memory that is also what the client fetches from.
@@ -629,7 +630,7 @@ func TestExtraneousDependencies(t *testing.T) {
 // TestDamagedMetadata: each document cut at each byte, with a bit changed at each byte, and in the shapes that trip parsers.
 func TestDamagedMetadata(t *testing.T) {
 	t.Parallel()
-	withoutRace(t)
+	testlevel.Slow(t)
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -640,7 +641,7 @@ func TestDamagedMetadata(t *testing.T) {
 	for _, name := range []string{"metadata/2.root.json", "metadata/timestamp.json", s.latest("snapshot"), s.latest("targets")} {
 		good := s.read(name)
 		var shapes [][]byte
-		for i := 0; i < len(good); i += 1 + i/12 {
+		for i := 0; i < len(good); i += (1 + i/12) * testlevel.Stride(3, 3) {
 			flipped := bytes.Clone(good)
 			flipped[i] ^= 0x10
 			shapes = append(shapes, good[:i], flipped)

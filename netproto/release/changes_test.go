@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // sourcesOf invents where the contents of a tree lie: one in four of each encoding, some with an index.
@@ -171,6 +172,7 @@ func scripts(n int) tree {
 // behind, where those who need none of them do not read.
 func TestChangesAreSmall(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	one := scripts(10_000)
 	two, three := one.with(nil), one.with(nil)
 	for i := range 1000 {

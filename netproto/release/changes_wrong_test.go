@@ -134,7 +134,7 @@ func applyRaw(data []byte, old release.Listing, from release.Digest) error {
 // TestBombsTakeLittle: what unpacks to more than it says takes no memory beyond that.
 func TestBombsTakeLittle(t *testing.T) { // not parallel: it counts memory
 	old := tree{"a": "1"}.listing()
-	data := rawChanges(digestOf(t, old), bomb(t, 1000, 256<<20))
+	data := rawChanges(digestOf(t, old), bomb(t, 1000, 64<<20))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if err := applyRaw(data, old, digestOf(t, old)); formatFault(err) == nil {

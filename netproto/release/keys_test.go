@@ -12,11 +12,12 @@ import (
 	"testing"
 
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 func TestKeyFiles(t *testing.T) {
 	t.Parallel()
-	withoutRace(t) // scrypt is slow on purpose
+	testlevel.Slow(t) // scrypt is slow on purpose
 	key, passphrase := newKey(t), []byte("correct horse")
 	file, err := key.Encode(passphrase)
 	if err != nil || !release.NeedsPassphrase(file) || len(file) > release.MaxKeyFile {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // accepted are paths that mean one file everywhere.
@@ -106,7 +107,7 @@ func TestEveryReservedName(t *testing.T) {
 func TestFoldAgreesWithUnicode(t *testing.T) {
 	t.Parallel()
 	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if !utf8.ValidRune(r) {
+		if !utf8.ValidRune(r) || r > 0x1ffff && int(r)%testlevel.Stride(16, 64) != 0 { // no letter up there has a case
 			continue
 		}
 		folded, others := release.Fold(string(r)), []rune{unicode.SimpleFold(r), unicode.ToUpper(r), unicode.ToLower(r), unicode.ToTitle(r)}

@@ -15,6 +15,7 @@ import (
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // tree is a set in memory: content by path.
@@ -408,10 +409,7 @@ func TestSetPatchDamagedAnywhereIsNoticed(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	step := max(1, len(patch)/400)
-	if raceEnabled {
-		step *= 4
-	}
+	step := max(1, len(patch)/400) * testlevel.Stride(2, 8)
 	for i := 0; i < len(patch); i += step {
 		damaged := bytes.Clone(patch)
 		damaged[i] ^= 1 << (i % 8)
@@ -457,7 +455,6 @@ func TestSetPatchForOtherSetsIsRefused(t *testing.T) {
 // TestSetPatchOfAnything makes trees out of each other by chance.
 func TestSetPatchOfAnything(t *testing.T) {
 	t.Parallel()
-	withoutRace(t) // others make patches with several goroutines
 	rapid.Check(t, func(t *rapid.T) {
 		names := []string{"a", "b.js", "c/d.js", "c/e.js", "c/e.json", "f/g/h.so", "i.so", "j", "k/l", "m/n.txt"}
 		contents := []string{"", "x", prose(1, 3000), prose(1, 2000) + "end", noise(2, 500), noise(2, 300) + noise(3, 400), noise(4, 3000), noise(4, 1400) + "-" + noise(4, 3000)[1400:]}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -15,9 +16,18 @@ import (
 	"go.uber.org/goleak"
 
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); !testlevel.Full() && f.Value.String() == f.DefValue { // the whole is rapid's own hundred
+		if err := f.Value.Set(map[bool]string{false: "40", true: "10"}[testing.Short()]); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // epoch is when every stage begins.
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -332,11 +342,3 @@ func forgeTimestamp(s *stage, keys []*release.PrivateKey) {
 
 // notFound is how the fetcher of TUF's library hears of a missing file.
 func notFound() error { return &metadata.ErrDownloadHTTP{StatusCode: 404} }
-
-// withoutRace passes a test over that is slow and has one goroutine. The second line of make test runs it.
-func withoutRace(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("with the race detector it takes too long")
-	}
-}
