@@ -82,7 +82,7 @@ var imports = map[string]row{
 	"app/splash/lasting":         {},
 	"app/splash":                 {ours: []string{".", "app/splash/lasting", "app/update", "assets", "netproto/compat", "platform/text"}, others: []string{fyne}},
 	"app":                        {ours: []string{".", "app/...", "assets", "netproto", "netproto/compat", "netproto/den", "netproto/launcher", "netproto/release", "platform", "runtime/...", "platform/text"}, others: []string{kong}},
-	"build/qa":                   {ours: []string{".", "netproto/...", "platform", "platform/faultfs", "platform/text", "runtime/...", "app/install", "app/update"}, others: []string{sys, toml}},
+	"build/qa":                   {ours: []string{".", "assets", "netproto/...", "platform", "platform/faultfs", "platform/text", "runtime/...", "app/install", "app/update"}, others: []string{sys, toml}},
 	"build/demo":                 {ours: []string{".", "build/pack/archive", "build/pack/bundle", "build/qa", "netproto", "netproto/release", "platform", "runtime/sample", "runtime/sample/protocol"}, others: []string{image, sys}},
 	"build/lab/dentest":          {},
 	"build/lab/wine":             {ours: []string{"build/qa", "platform"}},

@@ -158,6 +158,17 @@ func (d *Dir) SyncDir(name string) error {
 // Free implements FS.
 func (d *Dir) Free() (uint64, error) { return free(d.path) }
 
+// FreeFiles implements FS.
+func (d *Dir) FreeFiles() (uint64, error) { return freeFiles(d.path) }
+
+// MayWrite implements FS.
+func (d *Dir) MayWrite(name string) error {
+	if err := mayWrite(d.Path(name)); err != nil {
+		return &fs.PathError{Op: "write", Path: name, Err: err}
+	}
+	return nil
+}
+
 // sized refuses what a file system says of its room where it says that it has none at all, used or free: ramfs and some FUSE
 // file systems don't count, and take whatever is written.
 func sized(total uint64) error {

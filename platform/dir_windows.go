@@ -34,3 +34,16 @@ func free(path string) (uint64, error) {
 	}
 	return available, nil
 }
+
+// freeFiles: Windows' file systems have no limit of their own for the number of files.
+func freeFiles(path string) (uint64, error) {
+	return 0, &os.PathError{Op: "freefiles", Path: path, Err: errors.ErrUnsupported}
+}
+
+// mayWrite knows only the read-only attribute of files: who may write to a folder can't be told without trying.
+func mayWrite(path string) error {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o200 == 0 {
+		return fs.ErrPermission
+	}
+	return nil
+}

@@ -1,9 +1,12 @@
 package platform
 
-import "errors"
+import (
+	"errors"
+	"syscall"
+)
 
 // IsDiskFull reports whether err says that the volume or a quota is exhausted.
-func IsDiskFull(err error) bool { return isDiskFull(err) }
+func IsDiskFull(err error) bool { return isDiskFull(err) || errors.Is(err, syscall.ENOSPC) }
 
 // IsLocked reports whether err says that another process holds the file. It is not about ErrLocked.
 func IsLocked(err error) bool { return isLocked(err) }

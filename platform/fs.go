@@ -52,6 +52,12 @@ type FS interface {
 	// Free is how many bytes the volume of the folder has left for this user. errors.Is(err, errors.ErrUnsupported) holds where
 	// the file system does not count its room: that is unknown, and not full.
 	Free() (uint64, error)
+	// FreeFiles is how many more files and folders the volume takes. errors.Is(err, errors.ErrUnsupported) holds where the file
+	// system has no such limit, or does not tell it.
+	FreeFiles() (uint64, error)
+	// MayWrite asks the system, without trying, whether this user may change a file, or the names in a folder: nil, or the error that
+	// a change would meet, such as that of a volume that is read-only. It is nil where the system can't tell.
+	MayWrite(name string) error
 	// Lock takes the exclusive lock that stands behind name, which is made if need be, or returns ErrLocked at once, also
 	// when it is this process that holds it. Close releases it; the system does when the process ends, however it ends.
 	// The file stays, because removing it would let two processes hold locks on two files of one name. Only those who may write

@@ -352,7 +352,6 @@ func TestInspectStates(t *testing.T) {
 		}, worst: Note, says: "~X.zip is not known", checks: func(i Inspection) bool {
 			return i.StrayTally == Tally{2, 7} && i.Recycler == Tally{1, 5} && slices.Contains(i.Strays, Stray{"mods/mine.zip", 3, "file"})
 		}},
-		{name: "full disk", from: confirmed, spoil: func(_ testing.TB, d *faultfs.Disk) { d.SetFree(1000) }, worst: You, says: "1000 bytes are free", needs: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -149,17 +149,27 @@ func (i *inspector) empty(folder string) bool {
 	})
 }
 
-// judgeFolders tells of what stands where a folder of ours belongs. Nothing of the game is ever looked for behind a link.
+// judgeFolders tells of what stands where a folder of ours belongs. A link to a folder inside of the install is as good as a folder. The
+// cache is needed by updates of signed releases alone; Foretell knows whether there are any.
 func (i *inspector) judgeFolders() {
 	for _, folder := range []string{StateDir, i.found.Names.Resources, i.found.Names.Cache} {
 		for at := folder; at != "."; at = path.Dir(at) {
-			if info, err := i.dir.fs.Lstat(at); err == nil && !info.IsDir() {
-				what := "a file"
-				if !info.Mode().IsRegular() {
-					what = "a link, or no file at all,"
-				}
-				i.trouble(You, at+" is "+what+" where a folder of the game belongs", "the next start, or its update, stops there; move it away")
+			info, err := i.dir.fs.Lstat(at)
+			if err != nil || info.IsDir() {
+				continue
 			}
+			what := "a file"
+			if !info.Mode().IsRegular() {
+				what = "a link, or no file at all,"
+			}
+			grave, then := You, "the next start, or its update, stops there; move it away"
+			if folder == i.found.Names.Cache {
+				grave, then = Note, "what was hashed is not remembered, so each start reads every file; move it away"
+			}
+			if behind, err := i.dir.fs.Stat(at); err == nil && behind.IsDir() {
+				grave, then = Note, "it leads to a folder inside of the install, which is used"
+			}
+			i.trouble(grave, at+" is "+what+" where a folder of the game belongs", then)
 		}
 	}
 }
@@ -252,10 +262,6 @@ func short(digest string) string { return digest[:min(len(digest), len("sha256:"
 func (i *inspector) judgeRest() {
 	if i.found.Cache.State == "damaged" {
 		i.trouble(Note, i.found.Cache.Name+" is damaged", "it counts as empty: the next start hashes every file once")
-	}
-	if !i.found.FreeUnknown && i.found.Free < reserve {
-		i.trouble(You, fmt.Sprintf("%d bytes are free on the volume", i.found.Free), fmt.Sprintf("an update needs %d beside its files; "+
-			"make room", reserve))
 	}
 	for _, s := range i.found.Strays {
 		switch s.What {

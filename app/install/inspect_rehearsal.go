@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"slices"
@@ -17,12 +18,58 @@ import (
 )
 
 // rehearsal is an install folder on which everything can be done and nothing happens: what would change is kept in memory.
-// The recovery runs on it unchanged, so that what is told about the next start is what the next start does. It is not
-// safe for concurrent use, and knows no links to folders.
+// The recovery and an update run on it unchanged, so that what is told about the next start is what the next start does. What the
+// disk would refuse is refused: what needs more room than there is, in bytes or in files, and what this user may not change. It is
+// not safe for concurrent use, and takes what is reached over a link to a folder for another file.
 type rehearsal struct {
 	real  platform.FS
 	names map[string]*ghost // what differs from the disk
+	locks map[string]bool   // files of locks that would be made
 	wait  bool              // somebody uses the set now: the first attempt to have it alone fails
+	room  room
+}
+
+// room is what a volume still takes, and how it counts.
+type room struct {
+	bytes, files int64 // noLimit: as much as is wanted, or unknown
+	block        int64 // bytes in which it gives room to a file
+}
+
+const (
+	// noLimit is room that does not come to an end.
+	noLimit = math.MaxInt64
+	// usualBlock is the block of the common file systems, in bytes.
+	usualBlock = 4096
+)
+
+func roomOf(fsys platform.FS) room {
+	r := room{noLimit, noLimit, usualBlock}
+	if free, err := fsys.Free(); err == nil {
+		r.bytes = int64(min(free, noLimit))
+		if free%usualBlock != 0 {
+			r.block = 1
+		}
+	}
+	if free, err := fsys.FreeFiles(); err == nil {
+		r.files = int64(min(free, noLimit))
+	}
+	return r
+}
+
+// take takes room for a file that grows, or gives back that of one that shrinks, and for more files, or fewer.
+func (r *room) take(from, to, files int64) error {
+	blocks := func(size int64) int64 { return (size + r.block - 1) / r.block * r.block }
+	bytes := blocks(to) - blocks(from)
+	if bytes > 0 && bytes > r.bytes || files > 0 && files > r.files {
+		return syscall.ENOSPC
+	}
+	if r.bytes != noLimit {
+		r.bytes -= bytes
+	}
+	if r.files != noLimit {
+		r.files -= files
+	}
+	return nil
 }
 
 // ghost is what a name stands for in a rehearsal. The zero value stands for nothing.
@@ -35,7 +82,63 @@ type ghost struct {
 var _ platform.FS = (*rehearsal)(nil)
 
 func newRehearsal(real platform.FS, wait bool) *rehearsal {
-	return &rehearsal{real: real, names: map[string]*ghost{}, wait: wait}
+	return &rehearsal{real: real, names: map[string]*ghost{}, locks: map[string]bool{}, wait: wait, room: roomOf(real)}
+}
+
+// again is the same folder for another rehearsal: what is done there is not done here.
+func (r *rehearsal) again() *rehearsal {
+	next := &rehearsal{real: r.real, names: make(map[string]*ghost, len(r.names)), locks: maps.Clone(r.locks), room: r.room}
+	copies := make(map[*ghost]*ghost, len(r.names)) // two names may be of one file
+	for name, g := range r.names {
+		if copies[g] == nil {
+			one := *g
+			if g.data != nil {
+				data := slices.Clone(*g.data)
+				one.data = &data
+			}
+			copies[g] = &one
+		}
+		next.names[name] = copies[g]
+	}
+	return next
+}
+
+// isFolder reports whether a name is a folder, also over a link.
+func (r *rehearsal) isFolder(name string, g *ghost) bool {
+	if g.folder || g.from == "" {
+		return g.folder
+	}
+	info, err := r.real.Stat(g.from)
+	return err == nil && info.IsDir()
+}
+
+// mayChange is the error that a change of the names in a folder meets: nil, if it is a folder that this user may change.
+func (r *rehearsal) mayChange(folder string) error {
+	g, err := r.at(folder)
+	switch {
+	case err != nil:
+		return bare(err)
+	case !r.isFolder(folder, g):
+		return syscall.ENOTDIR
+	case g.from == "":
+		return nil // it would be made, and belong to this user
+	}
+	return bare(r.real.MayWrite(g.from))
+}
+
+// size is how many bytes of the disk a file has.
+func (r *rehearsal) size(g *ghost) int64 {
+	switch {
+	case g.data != nil:
+		return int64(len(*g.data))
+	case g.from == "" || g.folder:
+		return 0
+	}
+	info, err := r.real.Lstat(g.from)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
 }
 
 // at is what a name stands for.
@@ -95,9 +198,14 @@ func (r *rehearsal) OpenFile(name string, flag int, perm fs.FileMode) (platform.
 	if !writes && g.data == nil {
 		return r.real.OpenFile(g.from, flag, perm)
 	}
+	if err := r.mayOpen(name, g, missing); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
 	var data []byte
 	switch {
-	case missing || flag&os.O_TRUNC != 0:
+	case missing:
+	case flag&os.O_TRUNC != 0:
+		_ = r.room.take(r.size(g), 0, 0) // less needs no room
 	case g.data != nil:
 		data = *g.data
 	default:
@@ -110,20 +218,45 @@ func (r *rehearsal) OpenFile(name string, flag int, perm fs.FileMode) (platform.
 	}
 	*g.data = data
 	r.names[path.Clean(name)] = g
-	return &ghostFile{name: name, data: g.data}, nil
+	return &ghostFile{name: name, data: g.data, room: &r.room}, nil
+}
+
+// mayOpen is the error that opening a file for writing meets; one that is missing is made.
+func (r *rehearsal) mayOpen(name string, g *ghost, missing bool) error {
+	switch {
+	case !missing && g.folder:
+		return syscall.EISDIR
+	case !missing && g.data != nil:
+		return nil
+	case !missing:
+		return bare(r.real.MayWrite(g.from))
+	}
+	if err := r.mayChange(path.Dir(path.Clean(name))); err != nil {
+		return err
+	}
+	return r.room.take(0, 0, 1)
 }
 
 // Rename implements platform.FS, for files.
 func (r *rehearsal) Rename(oldName, newName string) error {
 	g, err := r.at(oldName)
-	if target, missing := r.at(newName); err == nil && missing == nil && target.folder {
+	target, missing := r.at(newName)
+	if err == nil && missing == nil && target.folder {
 		err = syscall.EISDIR
 	}
-	if parent, missing := r.at(path.Dir(newName)); err == nil && (missing != nil || !parent.folder) {
-		err = errors.Join(fs.ErrNotExist, missing)
+	for _, name := range []string{oldName, newName} {
+		if err == nil {
+			err = r.mayChange(path.Dir(path.Clean(name)))
+		}
 	}
 	if err != nil {
 		return &os.LinkError{Op: "rename", Old: oldName, New: newName, Err: bare(err)}
+	}
+	if path.Clean(oldName) == path.Clean(newName) {
+		return nil
+	}
+	if missing == nil {
+		_ = r.room.take(r.size(target), 0, -1) // it goes, which needs no room
 	}
 	r.names[path.Clean(newName)], r.names[path.Clean(oldName)] = g, &ghost{}
 	return nil
@@ -138,7 +271,13 @@ func (r *rehearsal) Link(oldName, newName string) error {
 func (r *rehearsal) Exchange(a, b string) error {
 	first, errA := r.at(a)
 	second, errB := r.at(b)
-	if err := errors.Join(errA, errB); err != nil {
+	err := errors.Join(errA, errB)
+	for _, name := range []string{a, b} {
+		if err == nil {
+			err = r.mayChange(path.Dir(path.Clean(name)))
+		}
+	}
+	if err != nil {
 		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
 	}
 	r.names[path.Clean(a)], r.names[path.Clean(b)] = second, first
@@ -153,34 +292,45 @@ func (r *rehearsal) Remove(name string) error {
 			err = syscall.ENOTEMPTY
 		}
 	}
+	if err == nil {
+		err = r.mayChange(path.Dir(path.Clean(name)))
+	}
 	if err != nil {
 		return &fs.PathError{Op: "remove", Path: name, Err: bare(err)}
 	}
+	_ = r.room.take(r.size(g), 0, -1) // it goes, which needs no room
 	r.names[path.Clean(name)] = &ghost{}
 	return nil
 }
 
 // MkdirAll implements platform.FS.
 func (r *rehearsal) MkdirAll(name string, _ fs.FileMode) error {
-	for folder := path.Clean(name); folder != "."; folder = path.Dir(folder) {
-		g, err := r.at(folder)
-		switch {
-		case err == nil && !g.folder:
-			return &fs.PathError{Op: "mkdir", Path: folder, Err: syscall.ENOTDIR}
-		case err == nil:
-			return nil
-		case !isAbsent(err):
+	name = path.Clean(name)
+	g, err := r.at(name)
+	switch {
+	case name == "." || err == nil && r.isFolder(name, g):
+		return nil
+	case err == nil:
+		err = syscall.ENOTDIR
+	case errors.Is(err, fs.ErrNotExist):
+		if err := r.MkdirAll(path.Dir(name), 0); err != nil {
 			return err
 		}
-		r.names[folder] = &ghost{folder: true}
+		if err = r.mayChange(path.Dir(name)); err == nil {
+			err = r.room.take(0, 0, 1)
+		}
 	}
+	if err != nil {
+		return &fs.PathError{Op: "mkdir", Path: name, Err: bare(err)}
+	}
+	r.names[name] = &ghost{folder: true}
 	return nil
 }
 
 // ReadDir implements platform.FS.
 func (r *rehearsal) ReadDir(name string) ([]fs.DirEntry, error) {
 	g, err := r.at(name)
-	if err == nil && !g.folder {
+	if err == nil && !r.isFolder(name, g) {
 		err = syscall.ENOTDIR
 	}
 	if err != nil {
@@ -216,7 +366,28 @@ func (r *rehearsal) Chmod(string, fs.FileMode) error { return nil }
 func (r *rehearsal) SyncDir(string) error { return nil }
 
 // Free implements platform.FS.
-func (r *rehearsal) Free() (uint64, error) { return r.real.Free() }
+func (r *rehearsal) Free() (uint64, error) {
+	if r.room.bytes == noLimit {
+		return r.real.Free()
+	}
+	return uint64(r.room.bytes), nil
+}
+
+// FreeFiles implements platform.FS.
+func (r *rehearsal) FreeFiles() (uint64, error) {
+	if r.room.files == noLimit {
+		return r.real.FreeFiles()
+	}
+	return uint64(r.room.files), nil
+}
+
+// MayWrite implements platform.FS.
+func (r *rehearsal) MayWrite(name string) error {
+	if g, err := r.at(name); err == nil && g.from != "" {
+		return r.real.MayWrite(g.from)
+	}
+	return nil
+}
 
 // Lock implements platform.FS. Locks are had, save that somebody uses the set, who will end.
 func (r *rehearsal) Lock(name string) (io.Closer, error) {
@@ -224,11 +395,32 @@ func (r *rehearsal) Lock(name string) (io.Closer, error) {
 		r.wait = false
 		return nil, platform.ErrLocked
 	}
-	return io.NopCloser(nil), nil
+	return r.LockShared(name)
 }
 
-// LockShared implements platform.FS.
-func (r *rehearsal) LockShared(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+// LockShared implements platform.FS. The file is not made, and takes its room all the same; one that is there is only read.
+func (r *rehearsal) LockShared(name string) (io.Closer, error) {
+	name = path.Clean(name)
+	g, err := r.at(name)
+	switch {
+	case err == nil && g.from != "":
+		var f platform.File
+		if f, err = r.real.OpenFile(g.from, os.O_RDONLY, 0); err == nil {
+			return io.NopCloser(nil), f.Close()
+		}
+	case isAbsent(err) && !r.locks[name]:
+		if err = r.mayChange(path.Dir(name)); err == nil {
+			err = r.room.take(0, 0, 1)
+		}
+		r.locks[name] = err == nil
+	default:
+		err = nil
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: bare(err)}
+	}
+	return io.NopCloser(nil), nil
+}
 
 // Path implements platform.FS.
 func (r *rehearsal) Path(name string) string { return r.real.Path(name) }
@@ -241,6 +433,7 @@ type ghostFile struct {
 	name string
 	data *[]byte
 	at   int64
+	room *room
 }
 
 func (f *ghostFile) Read(p []byte) (int, error) {
@@ -257,6 +450,9 @@ func (f *ghostFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (f *ghostFile) Write(p []byte) (int, error) {
+	if err := f.grow(f.at + int64(len(p))); err != nil {
+		return 0, err
+	}
 	if short := f.at - int64(len(*f.data)); short > 0 {
 		*f.data = append(*f.data, make([]byte, short)...)
 	}
@@ -264,6 +460,15 @@ func (f *ghostFile) Write(p []byte) (int, error) {
 	*f.data = append(*f.data, p[within:]...)
 	f.at += int64(len(p))
 	return len(p), nil
+}
+
+// grow takes the room of a file that has at least so many bytes then.
+func (f *ghostFile) grow(size int64) error {
+	has := int64(len(*f.data))
+	if err := f.room.take(has, max(has, size), 0); err != nil {
+		return &fs.PathError{Op: "write", Path: f.name, Err: err}
+	}
+	return nil
 }
 
 // Seek implements io.Seeker as far as it is used: from the beginning.
@@ -276,6 +481,9 @@ func (f *ghostFile) Seek(offset int64, whence int) (int64, error) {
 }
 
 func (f *ghostFile) Truncate(size int64) error {
+	if err := f.room.take(int64(len(*f.data)), size, 0); err != nil {
+		return &fs.PathError{Op: "truncate", Path: f.name, Err: err}
+	}
 	longer := max(0, size-int64(len(*f.data)))
 	*f.data = append(*f.data, make([]byte, longer)...)[:size]
 	return nil

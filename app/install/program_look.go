@@ -21,7 +21,10 @@ type ProgramFound struct {
 func LookAtProgram(fsys platform.FS, base, ext string) (p ProgramFound, found bool, err error) {
 	view, names := ProgramView(fsys), ProgramNames(base, "", ext)
 	j, err := loadJournal(view, maxJournal)
-	if err != nil || j.Number == 0 {
+	if isAbsent(err) || err == nil && j.Number == 0 {
+		return p, false, nil
+	}
+	if err != nil {
 		return p, false, err
 	}
 	e := entry{Kind: module, Live: names.Library()}

@@ -51,6 +51,10 @@ type Diagnosis struct {
 	Users    []FileUser         `json:"users,omitempty"`
 	Log      []string           `json:"log,omitempty"` // its last lines
 	Install  install.Inspection `json:"install"`
+	// Endings say how the next start ends, as far as the disk decides it; empty while a client runs, and where what changes is kept
+	// in another folder.
+	Endings []install.Ending `json:"endings,omitempty"`
+	Signed  bool             `json:"signed,omitempty"` // updates come as signed releases
 	// Program is how far updates of the program itself are; nil where there never was one.
 	Program *install.ProgramFound `json:"program,omitempty"`
 }
@@ -133,7 +137,9 @@ func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o DoctorOptio
 	}
 	if below == "" {
 		found, err := install.Inspect(ctx, fsys, names, o.Hash)
-		d.Install = found
+		if d.Install = found; err == nil {
+			err = d.foretell(ctx, fsys, nil)
+		}
 		return inspecting(d.Dir, err)
 	}
 	base, err := platform.OpenDir(below)
@@ -141,8 +147,29 @@ func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o DoctorOptio
 		return err
 	}
 	defer base.Close()
-	d.Install, err = install.InspectAbove(ctx, fsys, base, names, o.Hash)
+	if d.Install, err = install.InspectAbove(ctx, fsys, base, names, o.Hash); err == nil {
+		err = d.foretell(ctx, fsys, base)
+	}
 	return inspecting(d.Dir, err)
+}
+
+// releaseFolder is where a client keeps what it knows of signed releases, in its folder for the cache.
+const releaseFolder = "release"
+
+// foretell finds out how the next start ends.
+func (d *Diagnosis) foretell(ctx context.Context, fsys, base platform.FS) (err error) {
+	if d.DataAt != "" && d.DataAt != d.Dir || d.Install.Running == install.LockHeld {
+		return nil
+	}
+	releases := path.Join(d.Install.Names.Cache, releaseFolder)
+	if info, err := fsys.Lstat(releases); err == nil && info.IsDir() {
+		d.Signed = true
+	}
+	if !d.Signed {
+		releases = ""
+	}
+	d.Endings, err = install.Foretell(ctx, fsys, base, d.Install, releases)
+	return err
 }
 
 func inspecting(dir string, err error) error {
@@ -201,6 +228,7 @@ func (d *Diagnosis) readSettings(fsys platform.FS, names *install.Names) {
 		d.Settings, d.Odd = file, err.Error()
 		return
 	}
+	d.Signed = s.signed()
 	d.DataAt = writableRoot(fsys, s.Client.UserWritablePath, cmp.Or(s.Client.GameName, d.Packaged, names.Runtime))
 	for to, value := range map[*string]string{&names.Resources: s.Baking.ClientResources, &names.Cache: s.Baking.CacheResources} {
 		if value != "" {
@@ -219,7 +247,10 @@ func (d *Diagnosis) lookAtAccess(fsys platform.FS) {
 		}
 		a := Access{Name: name}
 		if err == nil {
-			a.Mode, err = info.Mode().String(), mayWrite(fsys.Path(name), info)
+			a.Mode, err = info.Mode().String(), fsys.MayWrite(name)
+		}
+		if named, is := errors.AsType[*fs.PathError](err); is {
+			err = named.Err // the name is told already
 		}
 		if err != nil {
 			a.Fault = err.Error()
@@ -271,7 +302,7 @@ func logTail(fsys platform.FS, name string) []string {
 	return lines[max(0, len(lines)-logLines):]
 }
 
-// Faults are the troubles that lie outside of what the updater keeps: settings and permissions.
+// Faults are the troubles that lie outside of what the updater keeps: settings, permissions, and what the disk will refuse.
 func (d *Diagnosis) Faults() []install.Trouble {
 	var found []install.Trouble
 	if d.Odd != "" {
@@ -284,7 +315,7 @@ func (d *Diagnosis) Faults() []install.Trouble {
 				Then: "updates need it; change the permissions, or let the client keep its files elsewhere (UserWritablePath)"})
 		}
 	}
-	return found
+	return append(found, d.foretold()...)
 }
 
 // NeedsAttention reports whether something is wrong that the next start does not mend by itself.

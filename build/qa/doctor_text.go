@@ -234,7 +234,7 @@ func (d *Diagnosis) next() (lines []string) {
 		lines = append(lines, deedText(deed))
 	}
 	if next.Error != "" {
-		return append(lines, "stops: "+next.Error)
+		return append(append(lines, "stops: "+next.Error), d.prospects()...)
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "has nothing to finish")
@@ -249,7 +249,7 @@ func (d *Diagnosis) next() (lines []string) {
 	if next.Set != d.Install.Set {
 		text = fmt.Sprintf("leads to set %s (%s); %s", short(next.Set), next.State, text)
 	}
-	return append(lines, text)
+	return append(append(lines, text), d.prospects()...)
 }
 
 func deedText(d install.Deed) string {

@@ -19,6 +19,17 @@ const maxHost = 256 << 20
 type hostSettings struct {
 	Baking struct{ ClientResources, CacheResources string }
 	Client struct{ UserWritablePath, GameName string }
+
+	Release struct {
+		Urls              []string
+		TrustedRoot, Root string
+	}
+	Update struct{ Trust string }
+}
+
+// signed reports whether updates come as signed releases, as far as the settings tell: a program may have a root inside it.
+func (s *hostSettings) signed() bool {
+	return s.Update.Trust != "sha256" && s.Update.Trust != "fnv" && (len(s.Release.Urls) > 0 || s.Release.TrustedRoot != "" || s.Release.Root != "")
 }
 
 // readInside takes what packaging put into a host, under whatever name it has: base, or with an extension. packaged is the name

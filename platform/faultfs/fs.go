@@ -1,6 +1,7 @@
 package faultfs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -124,6 +125,14 @@ func (f *FS) Free() (free uint64, err error) {
 	})
 	return free, err
 }
+
+// FreeFiles implements platform.FS: names take no room here.
+func (f *FS) FreeFiles() (uint64, error) {
+	return 0, &fs.PathError{Op: "freefiles", Path: ".", Err: errors.ErrUnsupported}
+}
+
+// MayWrite implements platform.FS: everybody may.
+func (f *FS) MayWrite(string) error { return nil }
 
 // Path implements platform.FS. The path exists nowhere.
 func (f *FS) Path(name string) string {

@@ -22,7 +22,7 @@ type doctorCommand struct {
 func (doctorCommand) Help() string {
 	return `Reads an install and prints what state it is in and why, what the next start will do before it asks a server, and what is
 wrong. It changes nothing, also in a damaged folder. What the next start will do is no guess: the recovery itself runs,
-on a view of the folder that keeps all changes to itself.
+and an update, on a view of the folder that keeps all changes to itself and refuses what the disk would.
 
 The report names the files in the folder and holds the last lines of the client's log, and no content of files.
 
