@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"compress/zlib"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"collet/netproto"
+	"collet/platform/testlevel"
 )
 
 // greeted is a server of G1 behind its answer, without a cipher, which would leave nothing to compress.
@@ -29,11 +30,15 @@ func greeted(t testing.TB, out io.Writer, options ...netproto.Option) *netproto.
 // text is n bytes that compress well, with repetitions near and far.
 func text(n int, seed uint64) []byte {
 	dice := rand.New(rand.NewPCG(seed, seed))
-	var out bytes.Buffer
-	for out.Len() < n {
-		fmt.Fprintf(&out, "object %d at (%d, %d) of kind %d;\n", dice.IntN(1000), dice.IntN(9), dice.IntN(9), dice.IntN(50))
+	var out []byte
+	for len(out) < n {
+		out = strconv.AppendInt(append(out, "object "...), dice.Int64N(1000), 10)
+		out = append(out, " at ("...)
+		out = append(out, byte('0'+dice.IntN(9)), ',', ' ', byte('0'+dice.IntN(9)))
+		out = strconv.AppendInt(append(out, ") of kind "...), dice.Int64N(50), 10)
+		out = append(out, ";\n"...)
 	}
-	return out.Bytes()[:n]
+	return out[:n]
 }
 
 // TestSharedBuffersKeepStreamsApart writes to several connections in turn, so that each compressor goes from one to the
@@ -57,12 +62,13 @@ func TestSharedBuffersKeepStreamsApart(t *testing.T) {
 		inflated[i] = zr
 	}
 	for turn, size := range []int{0, 1, 300, 65536, 65537, 65536 - 13, 1_000_000, 5, 200_000} {
+		m := &netproto.UpdateFileData{Data: text(size, uint64(turn))}
+		framed := frame(t, netproto.G1, m)
 		for i, server := range servers {
-			m := &netproto.UpdateFileData{Data: text(size, uint64(turn))}
 			if err := server.Write(m, &netproto.TimeSync{Time: int64(i)}); err != nil {
 				t.Fatal(err)
 			}
-			plain[i].Write(frame(t, netproto.G1, m))
+			plain[i].Write(framed)
 			plain[i].Write(frame(t, netproto.G1, &netproto.TimeSync{Time: int64(i)}))
 			if end := wires[i].Bytes()[wires[i].Len()-4:]; !bytes.Equal(end, []byte{0, 0, 0xff, 0xff}) {
 				t.Errorf("turn %d of stream %d is not flushed: % x", turn, i, end)
@@ -111,9 +117,10 @@ func (l *lossy) Write(p []byte) (int, error) {
 // TestLossLeavesSharedBuffersUsable breaks a connection inside a batch. What it leaves behind must not reach another one.
 func TestLossLeavesSharedBuffersUsable(t *testing.T) {
 	var shared netproto.Buffers
+	long := text(300_000, 2)
 	for range 20 {
 		broken := greeted(t, &lossy{left: 500}, netproto.WithBuffers(&shared))
-		if err := broken.Write(&netproto.UpdateFileData{Data: text(300_000, 2)}); !errors.Is(err, errLost) {
+		if err := broken.Write(&netproto.UpdateFileData{Data: long}); !errors.Is(err, errLost) {
 			t.Fatalf("got %v", err)
 		}
 		if err := broken.Write(&netproto.TimeSync{}); !errors.Is(err, errLost) {
@@ -133,7 +140,8 @@ func TestLossLeavesSharedBuffersUsable(t *testing.T) {
 
 // TestIdleConnHoldsNoBuffers counts what connections hold that have read and written something.
 func TestIdleConnHoldsNoBuffers(t *testing.T) {
-	const conns, bound = 500, 4 << 10
+	const bound = 4 << 10
+	conns := int64(500 / testlevel.Stride(5, 20))
 	var shared netproto.Buffers
 	one := func() *netproto.Conn {
 		server := greeted(t, io.Discard, netproto.WithBuffers(&shared))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/platform/testlevel"
 )
 
 // TestPingsAreAnsweredWhileDeliveringIsSlow lets the caller sit on its bytes for a minute. A server that asks every ten
@@ -113,7 +114,7 @@ func TestClientPings(t *testing.T) {
 func TestPingFlood(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
-		const questions = 1000
+		questions := 1000 / testlevel.Stride(10, 50)
 		var seen *peer
 		opt, wait := play(t, g, func(p *peer) {
 			seen = p

@@ -9,14 +9,13 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // TestLargestListIsBounded: the largest list there may be, of 200,000 files, costs the session six times what it says at most, and what is left of
 // it is the offers.
 func TestLargestListIsBounded(t *testing.T) {
-	if stepOver > 1 {
-		t.Skip("the race detector has memory of its own")
-	}
+	testlevel.Lab(t) // the race detector has memory of its own
 	const files = 200_000
 	list := &netproto.FileList{}
 	for n := range files {

@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 
 	"collet/netproto"
+	"collet/platform/testlevel"
 )
 
 // trace is a recorded connection between the engine's own client and server.
@@ -185,7 +186,7 @@ func writeEach(t *testing.T, c *netproto.Conn, messages []netproto.Message) {
 	}
 }
 
-// TestTracesByteByByte cuts the recorded streams in two at every byte, and into single bytes.
+// TestTracesByteByByte cuts the recorded streams in two, at every byte where enumerations are whole, and into single bytes.
 func TestTracesByteByByte(t *testing.T) {
 	for _, tr := range readTraces(t) {
 		for _, side := range []netproto.Side{netproto.ClientSide, netproto.ServerSide} {
@@ -193,7 +194,7 @@ func TestTracesByteByByte(t *testing.T) {
 				input := map[netproto.Side][]byte{netproto.ClientSide: tr.server, netproto.ServerSide: tr.client}[side]
 				want := tr.want(t, map[netproto.Side]netproto.Side{1: 2, 2: 1}[side])
 				compare(t, tr.generation, readAll(t, connOf(t, tr.generation, side, iotest.OneByteReader(bytes.NewReader(input)))), want)
-				for cut := 0; cut < len(input); cut += stepOver {
+				for cut := 0; cut < len(input); cut += testlevel.Stride(7, 31) {
 					halves := io.MultiReader(bytes.NewReader(input[:cut]), bytes.NewReader(input[cut:]))
 					compare(t, tr.generation, readAll(t, connOf(t, tr.generation, side, halves)), want)
 				}
@@ -202,14 +203,14 @@ func TestTracesByteByByte(t *testing.T) {
 	}
 }
 
-// TestTracesEndAnywhere stops the recorded streams at every byte: an end between frames is io.EOF, one inside a frame is
+// TestTracesEndAnywhere stops the recorded streams, at every byte where enumerations are whole: an end between frames is io.EOF, one inside a frame is
 // io.ErrUnexpectedEOF, and neither is the peer's fault.
 func TestTracesEndAnywhere(t *testing.T) {
 	for _, tr := range readTraces(t) {
-		for cut := 0; cut < len(tr.client); cut += stepOver {
+		for cut := 0; cut < len(tr.client); cut += testlevel.Stride(7, 31) {
 			endAt(t, connOf(t, tr.generation, netproto.ServerSide, bytes.NewReader(tr.client[:cut])), cut)
 		}
-		for cut := 0; cut < len(tr.server); cut += stepOver {
+		for cut := 0; cut < len(tr.server); cut += testlevel.Stride(7, 31) {
 			endAt(t, connOf(t, tr.generation, netproto.ClientSide, bytes.NewReader(tr.server[:cut])), cut)
 		}
 	}
