@@ -11,6 +11,7 @@ import (
 	"collet/app/update"
 	"collet/netproto/compat"
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 )
 
@@ -86,6 +87,7 @@ func TestReplacedCatalogueIsWaitedOut(t *testing.T) {
 // TestContentMismatchEndsIt: a server names packs that it does not offer, and goes on so. No client plays, the exit code is 16, and a
 // person is told in their language; once the publication is whole the same client plays.
 func TestContentMismatchEndsIt(t *testing.T) {
+	testlevel.Slow(t)
 	t.Parallel()
 	for lang, words := range map[string][]string{
 		"en": {"Server data inconsistent", "don't fit together", "Wait a few minutes"},

@@ -12,14 +12,13 @@ import (
 	"collet/app/update"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/testlevel"
 )
 
 // TestLargestOfferIsBounded: what a list of a stranger's server costs in memory grows with its length and no faster. The longest
 // has release.MaxSet files; a tenth of it is measured.
 func TestLargestOfferIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("memory is the same on every system")
-	}
+	testlevel.Slow(t)
 	const (
 		files     = release.MaxSet / 10
 		allocated = 5000 // bytes a file; 3200 were measured with paths of 70 bytes, 4000 under the race detector

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"collet/app/update"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // This file tells every story to a disk that loses its power: each operation is a moment at which the machine stops, with
@@ -54,14 +54,11 @@ func cuts(k int) []faultfs.Cut {
 	wild.Unordered = true
 	more := []faultfs.Cut{faultfs.Keep(50, uint64(k)), wild, faultfs.Keep(50, uint64(k)+1e6), namesOnly, wild, dataOnly}
 	all := []faultfs.Cut{faultfs.Keep(0, 0), faultfs.Keep(100, 0), more[k%len(more)]}
-	if thorough() {
+	if testlevel.Full() {
 		all = append(all, more...)
 	}
 	return all
 }
-
-// thorough asks for every disk and not only for some: minutes instead of seconds.
-func thorough() bool { return os.Getenv("COLLET_TEST_THOROUGH") != "" }
 
 // tally counts what was looked at.
 type tally struct{ stops, cuts, again, ways atomic.Int64 }
@@ -92,16 +89,13 @@ func TestPowerCuts(t *testing.T) {
 				t.Run(s.name+", "+v.name, func(t *testing.T) {
 					t.Parallel()
 					p := power{s, t, &n, 47, 1 + (i+j)%install.Stride}
-					if thorough() {
-						p.step = 3
-					}
 					p.everyStop(s.volume(t, v.cfg))
 				})
 			}
 		}
 	})
 	t.Log(&n)
-	if n.stops.Load() < 2500/install.Stride || n.again.Load() < 1500/install.Stride || n.ways.Load() < 2000/install.Stride {
+	if n.stops.Load() < int64(2500/install.Stride) || n.again.Load() < int64(1500/install.Stride) || n.ways.Load() < int64(2000/install.Stride) {
 		t.Errorf("only %s", &n)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"collet/app/install"
 	"collet/app/update"
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 func TestColdInstall(t *testing.T) {
@@ -40,6 +41,7 @@ func TestNothingOffered(t *testing.T) {
 
 // TestUpToDateStartReadsNothing holds the promise about ten thousand files: opens are counted, not seconds.
 func TestUpToDateStartReadsNothing(t *testing.T) {
+	testlevel.Slow(t)
 	t.Parallel()
 	const files = 10_000
 	f := newFolder(t)

@@ -15,6 +15,7 @@ import (
 	"collet/app/update"
 	"collet/assets"
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 var pictures = flag.String("pictures", "", "folder for pictures of every popup, to look at")
@@ -24,6 +25,7 @@ func TestRealPopups(t *testing.T) {
 	if keys := slices.Sorted(maps.Keys(popups())); !slices.Equal(keys, slices.Sorted(slices.Values(compat.Popups()))) {
 		t.Fatalf("popups %q, the table has %q", keys, compat.Popups())
 	}
+	testlevel.Lab(t)
 	d := newDisplay(t)
 	for _, language := range assets.Languages() {
 		for _, key := range compat.Popups() {
@@ -43,6 +45,7 @@ func TestRealPopups(t *testing.T) {
 
 // TestRealToast lets one run out.
 func TestRealToast(t *testing.T) {
+	testlevel.Lab(t)
 	d := newDisplay(t)
 	for _, language := range assets.Languages() {
 		p := d.start(t, "toast", language)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"collet/app/update"
+	"collet/platform/testlevel"
 )
 
 // realPatience is how long a real window may take. A cold start with a software renderer and the race detector on a busy
@@ -29,9 +30,10 @@ type display struct {
 	screen string // the file that holds its pixels
 }
 
-// newDisplay starts Xvfb for one test, or skips it where there is none.
+// newDisplay starts Xvfb for one test, or skips it where there is none and in make check.
 func newDisplay(t *testing.T) display {
 	t.Helper()
+	testlevel.Slow(t)
 	for _, tool := range []string{"Xvfb", "xdotool"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not installed: a real window can't be tested", tool)
@@ -217,6 +219,7 @@ func TestRealWindowAndTheSystemsEnd(t *testing.T) {
 }
 
 func TestRealWindowWithoutADisplay(t *testing.T) {
+	testlevel.Slow(t)
 	for name, d := range map[string]display{"none named": {}, "one that is not there": {name: ":65000"}} {
 		code, said := d.start(t, "dialog", "en").ended()
 		if code != 3 || !strings.Contains(said, ErrNoWindow.Error()) {

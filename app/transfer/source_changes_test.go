@@ -13,6 +13,7 @@ import (
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // scripts is a set of so many small files, and a module.
@@ -55,12 +56,12 @@ func newScripts(t testing.TB, files, first int) *publisher {
 	return p
 }
 
-// TestChanges is about updates without a set patch of a release whose lists are large. The race detector is shown two of its
-// stories; make test tells all of them without it, too.
+// TestChanges is about updates without a set patch of a release whose lists are large. Two of its stories are told in make
+// test, which has the race detector watch them, and all in make test-all.
 func TestChanges(t *testing.T) {
 	small := newScripts(t, 500, 60)
 	large := small
-	if !raceEnabled {
+	if testlevel.Full() {
 		large = newScripts(t, 1000, 600)
 	}
 	for name, story := range map[string]struct {
@@ -87,7 +88,7 @@ func TestChanges(t *testing.T) {
 		"the patch is damaged":              {small, changesForPatch},
 		"a mirror lies, the other does not": {small, changesOneLies},
 	} {
-		if raceEnabled && name != "with the sequel" && name != "a mirror lies, the other does not" {
+		if !testlevel.Full() && name != "with the sequel" && name != "a mirror lies, the other does not" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

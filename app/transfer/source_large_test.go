@@ -10,13 +10,12 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // TestLargePatch is about a set patch that is not fetched in one go.
 func TestLargePatch(t *testing.T) {
-	if raceEnabled {
-		t.Skip("runs without the race detector, which takes minutes for megabytes of patches")
-	}
+	testlevel.Lab(t)
 	p := newPublisher(t)
 	old := tree{"Lathe.so": prose(1, 50_000), "Big.zip": noise(2, 3_000_000)}
 	p.publish(1, old, publish.Request{})

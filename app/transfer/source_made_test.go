@@ -17,6 +17,7 @@ import (
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // madeName is where contents wait that a set patch made on the way to the listing.
@@ -302,7 +303,7 @@ func computedStopped(t *testing.T, p *publisher) {
 	begun, halves := false, 0
 	for k, op := range whole.Ops() {
 		begun = begun || op.Name == madeName && op.Verb == faultfs.Create
-		if !begun || testing.Short() && k%3 != 0 {
+		if !begun || k%testlevel.Stride(3, 9) != 0 {
 			continue
 		}
 		c := newClient(t, p, p.bareWay())

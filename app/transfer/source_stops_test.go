@@ -16,6 +16,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // segment is how many bytes come at once, as over a real line.
@@ -78,9 +79,10 @@ func (r *stoppedReader) Total() int64 { return r.ReadCloser.(transfer.Sized).Tot
 // of the disk. All starts together fetch hardly more than one update that nothing stops, beside what every start has to ask:
 // whether there is something newer, and at most what was being read at the moment of the stop.
 func TestStopsCostNothing(t *testing.T) {
-	seeds := []uint64{1, 2, 3, 4, 5, 6, uint64(time.Now().UnixNano())}
-	if testing.Short() || raceEnabled {
-		seeds = seeds[5:]
+	testlevel.Slow(t)
+	seeds := []uint64{6}
+	if testlevel.Full() {
+		seeds = []uint64{1, 2, 3, 4, 5, 6, uint64(time.Now().UnixNano())}
 	}
 	old := tree{"Lathe.so": prose(1, 60_000), "A.zip": prose(2, 150_000), "B.zip": prose(3, 90_000)}
 	next := old.with(tree{"Lathe.so": edited(old["Lathe.so"], 1), "A.zip": old["A.zip"][:100_000] + noise(4, 60_000), "B.zip": edited(old["B.zip"], 2)})
@@ -110,7 +112,7 @@ func TestStopsCostNothing(t *testing.T) {
 		{"lists in a sequel", bare, 1, func(p *publisher) transfer.Way { return p.way() }},
 		{"a first install", first, 0, func(p *publisher) transfer.Way { return p.way() }},
 	}
-	if !raceEnabled { // it takes minutes for megabytes of patches
+	if testlevel.Full() { // megabytes of patches take a while
 		large := newPublisher(t)
 		big := noise(6, 1_900_000)
 		large.publish(1, tree{"Lathe.so": prose(1, 50_000), "Big.zip": big}, publish.Request{})
