@@ -140,7 +140,7 @@ func TestBaseCrash(t *testing.T) {
 			if trial.Count() < 5 {
 				t.Fatalf("the update is %d operations", trial.Count())
 			}
-			for k := 1; k <= trial.Count(); k += install.Stride {
+			for k := 1; k <= trial.Count(); k += install.Stride() {
 				for i, stop := range []func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside, (*faultfs.FS).StopAfter} {
 					own := before.Clone().Open(faultfs.Options{})
 					stop(own, k)

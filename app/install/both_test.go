@@ -181,7 +181,7 @@ func TestProgramThatDidNotWork(t *testing.T) {
 // another update without the program is worth it.
 func TestBothFailsForTheSetOnly(t *testing.T) {
 	t.Parallel()
-	for k := 1; ; k += install.Stride {
+	for k := 1; ; k += install.Stride() {
 		d := planted(t)
 		fsys := d.Open(faultfs.Options{})
 		set, err := open(fsys, false)

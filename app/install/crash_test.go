@@ -10,6 +10,7 @@ import (
 	"collet/app/install"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // system is what a file system offers, and how a stop looks on it.
@@ -52,8 +53,8 @@ func copyOf(t *testing.T, f folder) folder {
 	return c
 }
 
-// stride is how many changes lie between two stops on the real disk, which is slow.
-const stride = 7
+// strideOnDisk is how many changes lie between two stops on the real disk, which is slow.
+func strideOnDisk() int { return testlevel.Stride(7, 31) }
 
 // TestStopsOnARealDisk stops the stories on a real disk, at some changes.
 func TestStopsOnARealDisk(t *testing.T) {
@@ -65,7 +66,7 @@ func TestStopsOnARealDisk(t *testing.T) {
 			t.Run(s.name+", "+sys.name, func(t *testing.T) {
 				t.Parallel()
 				template, stops, again := s.template(t), 0, 0
-				for k := 1 + i%stride; ; k += stride {
+				for k := 1 + i%7; ; k += strideOnDisk() {
 					f := copyOf(t, template)
 					w := watch(f.open(), append(sys.rules, stopAt(k, sys.half))...)
 					w.fast = true
@@ -227,7 +228,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			begin := s.volume(t, faultfs.Config{})
-			for k := 1 + i%install.Stride; ; k += install.Stride {
+			for k := 1 + i%install.Stride(); ; k += install.Stride() {
 				d := begin.Clone()
 				fsys := d.Open(faultfs.Options{Reads: true})
 				fsys.FailAt(k, faultfs.EIO)

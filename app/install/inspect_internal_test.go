@@ -234,7 +234,7 @@ func TestInspectEverywhere(t *testing.T) {
 		if err := old.run(whole, story...); err != nil {
 			t.Fatal(err)
 		}
-		for k := 1; k <= whole.Count(); k += Stride {
+		for k := 1; k <= whole.Count(); k += Stride() {
 			for _, kept := range []int{0, 50, 100} {
 				fsys := old.disk.Clone().Open(faultfs.Options{})
 				fsys.StopInside(k)

@@ -1,6 +1,10 @@
 package install_test
 
-import "testing"
+import (
+	"testing"
+
+	"collet/platform/testlevel"
+)
 
 // TestRepairSurvivesAStopAnywhere stops a repair before each change of the disk, and in the middle of each write: the pack
 // is then what it was or what it should be, and the next start brings it there.
@@ -9,7 +13,7 @@ func TestRepairSurvivesAStopAnywhere(t *testing.T) {
 	good := noise(1, 2*mib+500)
 	damaged := flip(good, mib+1)
 	for _, half := range []bool{false, true} {
-		for k := 1; ; k++ {
+		for k := 1; ; k += testlevel.Stride(1, 5) {
 			f, s := whole(t, good)
 			f.write(packPath, damaged)
 			s.verify = true

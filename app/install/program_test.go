@@ -170,7 +170,7 @@ func programStops(t *testing.T, before *faultfs.Disk, s trial, atomic bool) (dis
 	if whole.Count() < 20 {
 		t.Fatalf("an update is %d operations", whole.Count())
 	}
-	for k := 1; k <= whole.Count(); k += install.Stride {
+	for k := 1; k <= whole.Count(); k += install.Stride() {
 		for _, stop := range []func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside, (*faultfs.FS).StopAfter} {
 			fsys := before.Clone().Open(faultfs.Options{})
 			stop(fsys, k)
@@ -229,7 +229,7 @@ func TestUntriedProgramIsNeverLive(t *testing.T) {
 			if err := s.on(t, whole); err != nil {
 				t.Fatal(err)
 			}
-			for k := 1; k <= whole.Count(); k += install.Stride {
+			for k := 1; k <= whole.Count(); k += install.Stride() {
 				fsys := before.Clone().Open(faultfs.Options{})
 				fsys.StopBefore(k)
 				_ = s.on(t, fsys)

@@ -3,4 +3,4 @@ package install
 import "collet/platform/testlevel"
 
 // Stride is how many steps of the long enumerations one stands for.
-var Stride = testlevel.Stride(5, 29)
+func Stride() int { return testlevel.Stride(5, 29) }

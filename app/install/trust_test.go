@@ -10,11 +10,13 @@ import (
 	"collet/app/install"
 	"collet/app/update"
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // TestForgedModule: a module that the digest of the list is too weak to vouch for never comes, whatever the verdict was that leads
 // to a mode and whatever makes the install look at its modules. The files stay as they were.
 func TestForgedModule(t *testing.T) {
+	testlevel.Slow(t)
 	honest := append(binaries("Lathe.so", "module 1", "Lathe.so.manifest.json", "{1}"), packs("Core.zip", "core")...)
 	forged := append(binaries("Lathe.so", "module X", "Lathe.so.manifest.json", "{X}"), packs("Core.zip", "core")...)
 	reasons := map[string]func(f folder, d *install.Dir){

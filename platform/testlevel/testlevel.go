@@ -4,7 +4,7 @@
 //	make test       neither               everything that a change could break here; enumerations are sampled
 //	make test-all   COLLET_TESTS=all      the lab, too: enumerations are whole, laps of all numbers, sizes, other systems
 //
-// A sampled enumeration tries the same cases at each run, so that Go's test cache holds. Under the race detector the
+// The level is known when a test runs, not yet when its package is initialised. A sampled enumeration tries the same cases at each run, so that Go's test cache holds. Under the race detector the
 // samples are the same: the whole enumerations run without it. Only tests import this package.
 package testlevel
 
