@@ -84,6 +84,7 @@ func TestOwnSynchronises(t *testing.T) {
 func TestOwnRandomTrees(t *testing.T) {
 	for seed := uint64(0); seed < 120; seed += uint64(testlevel.Stride(3, 20)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 9))
 			ours := randomFiles(random)
 			l := newLab(t, DeskOptions{}, ours)

@@ -95,7 +95,10 @@ func TestSynchronises(t *testing.T) {
 func TestRandomTrees(t *testing.T) {
 	for _, dialect := range []Dialect{Released, Draft} {
 		for seed := uint64(0); seed < 100; seed += uint64(testlevel.Stride(4, 25)) {
-			t.Run(fmt.Sprint(dialect, "/", seed), func(t *testing.T) { randomTree(t, dialect, seed) })
+			t.Run(fmt.Sprint(dialect, "/", seed), func(t *testing.T) {
+				t.Parallel()
+				randomTree(t, dialect, seed)
+			})
 		}
 	}
 }
@@ -236,6 +239,7 @@ func TestAnswersInFlightAreDrained(t *testing.T) {
 		for _, hasty := range []bool{false, true} {
 			for seed := uint64(0); seed < 9; seed += uint64(testlevel.Stride(4, 9)) {
 				t.Run(fmt.Sprint(op, "/", hasty, "/", seed), func(t *testing.T) {
+					t.Parallel()
 					random := rand.New(rand.NewPCG(seed, 1))
 					ours, theirs := map[string][]byte{}, map[string][]byte{}
 					for n := range 50 {
