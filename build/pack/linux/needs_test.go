@@ -31,7 +31,7 @@ func TestDebianPackage(t *testing.T) {
 
 // TestDebianPackagesExist compares the table, and what the rule says of every library here, with this system's own data.
 func TestDebianPackagesExist(t *testing.T) {
-	testlevel.Slow(t)
+	testlevel.Lab(t)
 	if _, err := exec.LookPath("dpkg-query"); err != nil {
 		t.Skip("NOT TESTED: no dpkg to compare names of packages with")
 	}
