@@ -15,7 +15,7 @@ comma := ,
 	clean setup setup-test setup-all programs gofmt vet cross-windows cross-darwin staticcheck govulncheck
 
 help: # list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 run: setup build ## build everything, then play an update through: server, splash, swap, game
 	bin/collet$(EXE) demo --screenshots bin/screenshots
@@ -111,6 +111,22 @@ bench-remote: ## pushes of the remote launcher against a released device, rsync 
 bench-delta bench-net bench-remote: setup build
 	@build/setup.sh peers
 	$(GO) run $(FLAGS) ./build/lab/bench --bin bin --pairs 3 $(STEPFLAGS) $(@:bench-%=%)
+
+# Ratios, not times, can be compared between machines: WHAT="delta net remote" chooses what is measured.
+WHAT ?= delta net remote
+BASELINES := build/lab/bench/baselines
+
+bench-save: ## measure WHAT (delta net remote) and keep the ratios in the tree, as the baseline
+bench-compare: ## measure WHAT again and compare the ratios with the baseline, by benchstat
+bench-save bench-compare: setup build
+	@build/setup.sh peers
+	@mkdir -p $(BASELINES) && rm -f bin/ratios-*.txt
+	for what in $(WHAT); do $(GO) run $(FLAGS) ./build/lab/bench --bin bin --pairs 3 $(STEPFLAGS) --save bin/ratios-$$what.txt $$what || true; done
+ifeq ($(MAKECMDGOALS),bench-save)
+	for what in $(WHAT); do cp bin/ratios-$$what.txt $(BASELINES)/$$what.txt; done
+else
+	for what in $(WHAT); do $(GO) tool benchstat $(BASELINES)/$$what.txt bin/ratios-$$what.txt; done
+endif
 
 clean: ## remove what was built
 	rm -rf bin

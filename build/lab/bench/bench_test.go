@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,22 @@ func TestVerdictTurnsIntoTheExitCode(t *testing.T) {
 	b.verdict("worse", 65, 64, " MB")
 	if !b.failed || !strings.Contains(out.String(), "DOES NOT HOLD") {
 		t.Errorf("above the bound: failed %v\n%s", b.failed, out.String())
+	}
+}
+
+func TestRatiosAreSaved(t *testing.T) {
+	b := &bench{out: io.Discard}
+	b.Save = filepath.Join(t.TempDir(), "ratios.txt")
+	b.verdict("first frame, client ÷ minimal", 1.05, 1.15, "")
+	b.verdict("peak above idle", 3, 64, " MB")
+	b.atLeast("speed, ratio to curl", 0.9, 0.85)
+	b.atLeast("MB/s of zstd objects", 300, 100)
+	if err := b.save(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(b.Save)
+	if want := "Benchmark/first_frame_client_÷_minimal 1 1.0500 ratio\nBenchmark/speed_ratio_to_curl 1 0.9000 ratio\n"; err != nil || string(got) != want {
+		t.Errorf("%v, saved:\n%s", err, got)
 	}
 }
 

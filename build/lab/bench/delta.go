@@ -260,10 +260,14 @@ func (b *bench) judgeDelta(all []*result) {
 		case packed && r.shop.cost.Patch < 0:
 			r.words[0] = "holds (packed inside: whole)"
 		default:
-			r.words[0] = b.within(r.step.name+": bytes, ratio to the best peer", float64(ours)/float64(best), most)
+			what, ratio := r.step.name+": bytes, ratio to the best peer", float64(ours)/float64(best)
+			b.ratio(what, ratio)
+			r.words[0] = b.within(what, ratio, most)
 		}
 		if casync := r.peers["casync"]; casync > 0 {
-			r.words[1] = b.within(r.step.name+": bytes without a patch, ratio to casync", float64(r.shop.cost.withoutPatch())/float64(casync), r.casyncBound())
+			what, ratio := r.step.name+": bytes without a patch, ratio to casync", float64(r.shop.cost.withoutPatch())/float64(casync)
+			b.ratio(what, ratio)
+			r.words[1] = b.within(what, ratio, r.casyncBound())
 		}
 	}
 }

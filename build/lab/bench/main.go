@@ -36,6 +36,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -56,6 +57,8 @@ type options struct {
 	All    bool     `help:"All steps of the corpus, and slow peers on large files, too."`
 	Links  []string `placeholder:"LINK" help:"Links for net, for example 20ms or 100ms-1% (default: both delays, without and with loss)."`
 
+	Save string `type:"path" placeholder:"FILE" help:"Also write the ratios to this file, in the format of Go's benchmarks, for benchstat."`
+
 	Inner applyOptions `embed:""`
 
 	What []string `arg:"" optional:"" enum:"frame,opens,memory,loopback,distance,lossy,delta,net,remote" help:"What to measure: ${enum}. Default: all but delta, net and remote."`
@@ -68,6 +71,7 @@ type bench struct {
 	out    io.Writer
 	failed bool
 	broken []string // promises that do not hold
+	ratios []string // what --save keeps: a line of Go's benchmark format each
 }
 
 func main() { os.Exit(run()) }
@@ -92,6 +96,10 @@ func run() int {
 	}
 	b := &bench{options: o, out: os.Stdout}
 	if err := b.all(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		return 1
+	}
+	if err := b.save(); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		return 1
 	}
@@ -125,8 +133,26 @@ func (b *bench) all(ctx context.Context) (err error) {
 // program is the path of one of ours.
 func (b *bench) program(name string) string { return filepath.Join(b.Bin, name) }
 
+// save writes the ratios to the file that --save names, if it does.
+func (b *bench) save() error {
+	if b.Save == "" {
+		return nil
+	}
+	return os.WriteFile(b.Save, []byte(strings.Join(b.ratios, "")), 0o644)
+}
+
+// ratio keeps a number without a unit: it can be compared with that of another machine, as a time can't.
+func (b *bench) ratio(what string, value float64) {
+	if !strings.Contains(what, "MB") {
+		b.ratios = append(b.ratios, fmt.Sprintf("Benchmark/%s 1 %.4f ratio\n", strings.NewReplacer(" ", "_", ",", "", ":", "").Replace(what), value))
+	}
+}
+
 // verdict prints a number beside its bound.
 func (b *bench) verdict(what string, value, bound float64, unit string) {
+	if unit == "" {
+		b.ratio(what, value)
+	}
 	fmt.Fprintf(b.out, "%-42s %8.2f%s   bound %g%s: %s\n", what, value, unit, bound, unit, b.within(what, value, bound))
 }
 

@@ -178,6 +178,7 @@ func (b *bench) printRace(f *fair, w wire, all []*runner) {
 		if !r.peer {
 			most = mostOfCurl
 		}
+		b.ratio(what, ratio)
 		fmt.Fprintf(&text, "; %s %.3f s (%.2f, bound %g: %s)", r.name, middle(r.took), ratio, most, b.within(what, ratio, most))
 	}
 	fmt.Fprintln(b.out, text.String())

@@ -222,5 +222,6 @@ func middle(values []float64) float64 {
 
 // atLeast prints a number beside its bound.
 func (b *bench) atLeast(what string, value, bound float64) {
+	b.ratio(what, value)
 	fmt.Fprintf(b.out, "%-42s %8.2f   bound %g at least: %s\n", what, value, bound, b.least(what, value, bound))
 }
