@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // cameraSource declares the component of the reference's vectors.
@@ -57,6 +59,7 @@ func goProject(t *testing.T, source string) string {
 
 // TestT2GoVectors holds the Go front end to the forms and hashes of the compat reference, section 3.9.
 func TestT2GoVectors(t *testing.T) {
+	testlevel.Slow(t)
 	dir := goProject(t, cameraSource)
 	made, err := build(dir, stamp{})
 	if err != nil {
@@ -90,7 +93,7 @@ func TestT2GoVectors(t *testing.T) {
 func TestT2GoEdits(t *testing.T) {
 	before := hashes(t, goProject(t, cameraSource))
 	wallet := cameraSource[strings.Index(cameraSource, "//compat:component name=Wallet"):strings.Index(cameraSource, "//compat:component id=3")]
-	for name, row := range map[string]struct {
+	for name, row := range sampled(map[string]struct {
 		old, new string
 		changes  []string
 	}{
@@ -124,7 +127,7 @@ func TestT2GoEdits(t *testing.T) {
 		"not yet":               {"`wire:\"2\"`", "`wire:\"2,since=2\"`", []string{"Camera"}},
 		"name of a component":   {"name=Camera id=1", "name=Lens id=1", []string{"Camera", "Lens"}},
 		"input for a component": {"//compat:component name=Wallet id=2", "//compat:input component=Drone", []string{"Drone", "Wallet"}},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			source := strings.ReplaceAll(cameraSource, row.old, row.new)
 			if name == "name of a component" {
@@ -156,11 +159,8 @@ type Even struct{ Next *Odd }
 type Odd struct{ Next *Even }
 type Box[T any] struct{ Inside T }
 type ID = uint16
-
-//compat:component name=A id=1
-type A struct {
-	F `
-	for source, want := range map[string]string{
+`
+	types := map[string]string{
 		"bool": "bool", "string": "str", "int8": "i8", "int16": "i16", "int32": "i32", "rune": "i32", "int64": "i64",
 		"uint8": "u8", "byte": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "float32": "f32", "float64": "f64",
 		"[]byte": "(list u8)", "[3]bool": "(array 3 bool)", "[0]bool": "(array 0 bool)", "*bool": "(opt bool)", "map[string][]int8": "(map str (list i8))",
@@ -171,25 +171,30 @@ type A struct {
 		"Odd":                    `(named "Odd" (struct (f 1 "Next" (opt (named "Even" (struct (f 1 "Next" (opt (back 2)))))))))`,
 		"Box[int8]":              `(named "Box" (struct (f 1 "Inside" i8)))`,
 		"Box[Flag]":              `(named "Box" (struct (f 1 "Inside" (named "Flag" bool))))`,
-	} {
-		t.Run(source, func(t *testing.T) {
-			made, err := build(goProject(t, before+source+" `wire:\"1\"`\n}\n"), stamp{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := made.forms["A"]; got != `(component "A" (prop 1 "F" `+want+`))` {
-				t.Errorf("%s, want %s", got, want)
-			}
-		})
+	}
+	var source strings.Builder
+	source.WriteString(before)
+	for i, name := range slices.Sorted(maps.Keys(types)) {
+		fmt.Fprintf(&source, "\n//compat:component name=A%d id=%d\ntype A%d struct {\n\tF %s `wire:\"1\"`\n}\n", i, i+1, i, name)
+	}
+	made, err := build(goProject(t, source.String()), stamp{}) // one load for all: it takes much longer than what follows
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range slices.Sorted(maps.Keys(types)) {
+		if got, want := made.forms[fmt.Sprintf("A%d", i)], fmt.Sprintf(`(component "A%d" (prop 1 "F" %s))`, i, types[name]); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }
 
 // TestGoRefuses is the table of sources that can't be on a wire, or whose marks are wrong, and what is said about them.
 func TestGoRefuses(t *testing.T) {
+	testlevel.Slow(t)
 	component := func(fields string) string {
 		return "package game\n\n//compat:component name=A id=1\ntype A struct {\n" + fields + "\n}\n"
 	}
-	for want, source := range map[string]string{
+	for want, source := range sampled(map[string]string{
 		"A.F: int has no fixed width":                       component("F int `wire:\"1\"`"),
 		"A.F: uint has no fixed width":                      component("F uint `wire:\"1\"`"),
 		"A.F: uintptr has no fixed width":                   component("F uintptr `wire:\"1\"`"),
@@ -221,7 +226,7 @@ func TestGoRefuses(t *testing.T) {
 		"component B has the id 1 of A":                     component("") + "//compat:component name=B id=1\ntype B struct{}\n",
 		`rpc "R" and "S" have the number 1`:                 component("") + "//compat:rpc component=A id=1 to=client\ntype R struct{}\n\n//compat:rpc component=A id=1 to=client\ntype S struct{}\n",
 		"state.go:3":                                        "package game\n\nfunc {",
-	} {
+	}) {
 		t.Run(want, func(t *testing.T) {
 			if _, err := build(goProject(t, source), stamp{}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
@@ -46,6 +48,18 @@ func put(t *testing.T, dir string, files map[string]string) {
 		}
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// sampled gives every so-manyth row of a table in the order of its keys, and all of them in make test-all: each is a run of go list.
+func sampled[V any](rows map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		every := testlevel.Stride(4, 12)
+		for i, key := range slices.Sorted(maps.Keys(rows)) {
+			if i%every == 0 && !yield(key, rows[key]) {
+				return
+			}
 		}
 	}
 }

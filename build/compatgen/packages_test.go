@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 // fleet is a module of several packages: a component in one, its calls in another, what both use in a third.
@@ -37,8 +39,9 @@ func TestSeveralPackages(t *testing.T) {
 
 // TestMovesBetweenPackages: where a type is declared is nobody's business; what it is made of is, wherever that is declared.
 func TestMovesBetweenPackages(t *testing.T) {
+	testlevel.Slow(t)
 	before := hashes(t, layOut(t, fleet()))
-	for name, row := range map[string]struct {
+	for name, row := range sampled(map[string]struct {
 		edit    func(files map[string]string)
 		changes bool
 	}{
@@ -67,7 +70,7 @@ func TestMovesBetweenPackages(t *testing.T) {
 			f["calls/calls.go"] = strings.NewReplacer("import \"fleet/shape\"\n\n", "", "shape.Point", "Point").Replace(f["calls/calls.go"])
 		}, true},
 		"the call is not among the packages": {func(f map[string]string) { f[projectFile] = `{"logic": 1, "go": ["./state"]}` }, true},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			files := fleet()
 			row.edit(files)
@@ -80,7 +83,8 @@ func TestMovesBetweenPackages(t *testing.T) {
 
 // TestPackagesThatAreWrong names the file and the line of what is wrong, in whichever package.
 func TestPackagesThatAreWrong(t *testing.T) {
-	for want, edit := range map[string]func(files map[string]string){
+	testlevel.Slow(t)
+	for want, edit := range sampled(map[string]func(files map[string]string){
 		`rpc names component "Ship"`: func(f map[string]string) { f[projectFile] = `{"logic": 1, "go": ["./calls"]}` },
 		filepath.Join("calls", "calls.go") + ":6: Steer.To: chan bool can't be": func(f map[string]string) {
 			f["calls/calls.go"] = strings.NewReplacer("import \"fleet/shape\"", "const none = 0", "shape.Point", "chan bool").Replace(f["calls/calls.go"])
@@ -107,7 +111,7 @@ func TestPackagesThatAreWrong(t *testing.T) {
 		"since=7 until=7 is a span": func(f map[string]string) {
 			f["state/state.go"] = strings.Replace(f["state/state.go"], "id=1", "id=1 since=7 until=7", 1)
 		},
-	} {
+	}) {
 		t.Run(want, func(t *testing.T) {
 			files := fleet()
 			edit(files)

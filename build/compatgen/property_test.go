@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // model is a component as a test draws it: what is on the wire, and nothing else.
@@ -189,7 +190,8 @@ func seen(m model, logic int32) string {
 func TestT2ManyWays(t *testing.T) {
 	d := drawer{rand.New(rand.NewPCG(6, 3))}
 	forms, texts := map[string]string{}, map[string]string{}
-	for range drawnComponents {
+	drawn := 200 / testlevel.Stride(10, 20)
+	for range drawn {
 		m := d.component("C")
 		for _, logic := range []int32{4, 6, 7, 9} {
 			form, plain := formOf(t, d.write(m), logic), seen(m, logic)
@@ -207,7 +209,7 @@ func TestT2ManyWays(t *testing.T) {
 			forms[plain], texts[form] = form, plain
 		}
 	}
-	if len(forms) < drawnComponents {
+	if len(forms) < drawn {
 		t.Errorf("only %d different forms were drawn", len(forms))
 	}
 }
@@ -216,7 +218,8 @@ func TestT2ManyWays(t *testing.T) {
 // every step an id belongs to one name for ever, dates change exactly with hashes, and what check says is what a slow look at
 // the baselines says.
 func TestT14Histories(t *testing.T) {
-	for seed := range uint64(drawnHistories) {
+	testlevel.Slow(t)
+	for seed := range uint64(4 / testlevel.Stride(4, 4)) {
 		d := drawer{rand.New(rand.NewPCG(6, seed))}
 		dir := layOut(t, map[string]string{"t.types": drawnTypes})
 		logic, now := int32(1), int64(1_700_000_000)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"collet/build/qa"
+	"collet/platform/testlevel"
 	"collet/runtime/host"
 )
 
@@ -35,6 +36,7 @@ var modules = sync.OnceValues(func() (paths []string, err error) {
 // prepare makes a layout with stand-ins for the two programs, which are not run here.
 func prepare(t *testing.T, levelsMB int) *Layout {
 	t.Helper()
+	testlevel.Slow(t) // it compiles the modules
 	if _, err := modules(); err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +150,7 @@ func TestPoint(t *testing.T) {
 
 // TestModulesBuiltBefore: what make build compiled is what the demo installs, to the byte.
 func TestModulesBuiltBefore(t *testing.T) {
+	testlevel.Slow(t)
 	built, err := modules()
 	if err != nil || len(built) != 2 {
 		t.Fatalf("%v, %v", built, err)

@@ -12,6 +12,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/testlevel"
 )
 
 // counted is a game folder that counts what is read of it.
@@ -116,7 +117,7 @@ func TestADamagedCacheCostsTimeOnly(t *testing.T) {
 // TestPublishUnchangedBench publishes a large folder again and compares it with hashing it once with all cores, which is what
 // has to be done when nothing is known. COLLET_BENCH_MB is its size, 64 by default.
 func TestPublishUnchangedBench(t *testing.T) {
-	withoutRace(t)
+	testlevel.Lab(t)
 	megabytes := 64
 	if text := os.Getenv("COLLET_BENCH_MB"); text != "" {
 		var err error

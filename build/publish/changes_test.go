@@ -14,6 +14,7 @@ import (
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // many is a game with so many small files that its lists are large. No patches are made of it.
@@ -143,7 +144,7 @@ func TestChangesLeadFromEveryRelease(t *testing.T) {
 
 // TestChangesOfSmallLists: they are not worth it, and a release that grows catches up with those before it.
 func TestChangesOfSmallLists(t *testing.T) {
-	long(t)
+	testlevel.Lab(t) // it packs a thousand files, as one that make test has does
 	t.Parallel()
 	s := newManyStage(t, many(170), many(190), many(370), many(370).edited(0, 9, "y"))
 	for n := uint64(1); n <= 2; n++ {
@@ -160,7 +161,7 @@ func TestChangesOfSmallLists(t *testing.T) {
 
 // TestChangesEnd: after a release of which nothing is left, the lists are less than what changed since.
 func TestChangesEnd(t *testing.T) {
-	long(t)
+	testlevel.Lab(t) // it packs a thousand files, as one that make test has does
 	t.Parallel()
 	all := tree{}
 	for i := range 400 {
@@ -177,7 +178,7 @@ func TestChangesEnd(t *testing.T) {
 
 // TestChangesPassDamageBy: what can't be read of earlier releases is left out, and the next release is made.
 func TestChangesPassDamageBy(t *testing.T) {
-	long(t)
+	testlevel.Lab(t) // it packs a thousand files, as one that make test has does
 	t.Parallel()
 	games := []tree{many(400)}
 	for i := range 4 {
@@ -219,7 +220,7 @@ func (s *stage) headOfIn(f *publish.Folder, number uint64) release.Head {
 
 // TestChangesAreKeptAndCollected: gc leaves those of releases that stay, also what they say of releases that are gone.
 func TestChangesAreKeptAndCollected(t *testing.T) {
-	long(t)
+	testlevel.Lab(t) // it packs a thousand files, as one that make test has does
 	t.Parallel()
 	one := many(400)
 	two := one.edited(0, 10, "two")
@@ -244,7 +245,7 @@ func TestChangesAreKeptAndCollected(t *testing.T) {
 
 // TestChangesOfAnotherChannel: they are about the releases of the channel.
 func TestChangesOfAnotherChannel(t *testing.T) {
-	long(t)
+	testlevel.Lab(t) // it packs a thousand files, as one that make test has does
 	t.Parallel()
 	one := many(400)
 	two, three := one.edited(0, 10, "two"), one.edited(0, 15, "three")
@@ -275,7 +276,7 @@ func TestChangesOfAnotherChannel(t *testing.T) {
 
 // TestSequelsWithChanges: they are in the sequel of a release without a patch, and the lists are not.
 func TestSequelsWithChanges(t *testing.T) {
-	long(t)
+	testlevel.Lab(t) // it packs a thousand files, as one that make test has does
 	t.Parallel()
 	one := many(400)
 	s := newManyStage(t, one, one.edited(0, 10, "two"), one.edited(0, 30, "three"))
@@ -286,7 +287,7 @@ func TestSequelsWithChanges(t *testing.T) {
 
 // TestEstimateCountsChanges: without a patch a client has the changes in the place of both lists.
 func TestEstimateCountsChanges(t *testing.T) {
-	long(t)
+	testlevel.Lab(t) // it packs a thousand files, as one that make test has does
 	t.Parallel()
 	one := many(400)
 	two := one.edited(0, 40, "two")
@@ -320,14 +321,6 @@ func TestEstimateCountsChanges(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// long is for stories that pack a thousand files: the race detector is shown one of them, and make test tells all without it.
-func long(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("runs without the race detector")
-	}
 }
 
 func sumOf(t *testing.T, text string) release.Digest {

@@ -11,6 +11,7 @@ import (
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // tiny is a game of few operations.
@@ -81,11 +82,14 @@ func TestPublishStoppedAnywhere(t *testing.T) {
 		t.Fatalf("only %d operations", total)
 	}
 	stops := []func(*faultfs.FS, int){(*faultfs.FS).StopInside, (*faultfs.FS).StopBefore, (*faultfs.FS).StopAfter}
-	seen := map[uint64]int{}
+	seen, every := map[uint64]int{}, testlevel.Stride(11, 33)
 	for k := 1; k <= total; k++ {
 		for kind, stop := range stops {
-			if kind > 0 && k%8 != 0 || (raceEnabled || testing.Short()) && k%11 != 0 {
+			if every == 1 && kind > 0 && k%8 != 0 {
 				continue // before one operation is mostly after another
+			}
+			if every > 1 && (k%every != 0 || k/every%len(stops) != kind) {
+				continue
 			}
 			disk := c.disk.Clone()
 			fsys := disk.Open(faultfs.Options{})
@@ -134,8 +138,8 @@ func (c *crashStage) again(disk *faultfs.Disk, when string) {
 func TestPublishOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCrashStage(t, faultfs.Config{})
-	done := false
-	for free := int64(0); !done; free += 1997 * (1 + 2*raceSkips) {
+	done, every := false, int64(testlevel.Stride(5, 20))
+	for free := int64(0); !done; free += 1997 * every {
 		disk := c.disk.Clone()
 		disk.SetFree(free)
 		fsys := disk.Open(faultfs.Options{})
@@ -160,7 +164,8 @@ func TestPublishOnAFullDisk(t *testing.T) {
 func TestPublishInterrupted(t *testing.T) {
 	t.Parallel()
 	c := newCrashStage(t, faultfs.Config{})
-	for at := 0; ; at += 1 + at/4 + at*raceSkips {
+	more := testlevel.Stride(3, 6) - 1
+	for at := 0; ; at += 1 + at/4 + at*more {
 		ctx, cancel := context.WithCancel(context.Background())
 		disk, n := c.disk.Clone(), 0
 		fsys := disk.Open(faultfs.Options{})

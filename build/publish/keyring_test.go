@@ -11,13 +11,14 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/testlevel"
 )
 
 func secret(string) ([]byte, error) { return []byte("correct horse"), nil }
 
 func TestKeyring(t *testing.T) {
 	t.Parallel()
-	withoutRace(t) // scrypt is slow on purpose
+	testlevel.Lab(t) // scrypt is slow on purpose
 	dir := t.TempDir()
 	ring := publish.OpenKeyring(openDir(t, dir), secret)
 	list, err := ring.Init(3, true)

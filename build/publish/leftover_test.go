@@ -11,6 +11,7 @@ import (
 	"collet/build/publish"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // unusedPlain reports whether a name is that of plain files that are not in use, or of one of them.
@@ -107,7 +108,7 @@ func TestPlainFilesStoppedAnywhere(t *testing.T) {
 			}
 			counter := c.disk.Clone().Open(faultfs.Options{})
 			must(t, c.try(context.Background(), counter, nil))
-			made, seen := 0, map[int]int{}
+			made, seen, every := 0, map[int]int{}, testlevel.Stride(7, 21)
 			for _, op := range counter.Ops() {
 				if made == 0 && unusedPlain(op.Name) {
 					made = op.Number
@@ -117,7 +118,7 @@ func TestPlainFilesStoppedAnywhere(t *testing.T) {
 				t.Fatal("no plain files were made")
 			}
 			for k := 1; k <= counter.Count(); k++ {
-				if k < made && k%10 != 0 || (raceEnabled || testing.Short()) && k%7 != 0 {
+				if k < made && k%10 != 0 || k%every != 0 {
 					continue
 				}
 				disk := c.disk.Clone()
@@ -138,7 +139,7 @@ func TestPlainFilesStoppedAnywhere(t *testing.T) {
 					again(disk, when+", killed")
 				}
 			}
-			if seen[1] == 0 || seen[2] == 0 || config.NoExchange != (seen[0] > 0) && !raceEnabled && !testing.Short() {
+			if seen[1] == 0 || seen[2] == 0 || config.NoExchange != (seen[0] > 0) && every == 1 {
 				t.Errorf("seen %v", seen)
 			}
 		})

@@ -271,15 +271,21 @@ func TestMirrorToARealStore(t *testing.T) {
 func waitFor(t *testing.T, address string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	eventually(t, func() bool {
 		answer, err := client.Get(address)
 		if err == nil {
 			answer.Body.Close()
-			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the store does not start: %v", err)
+		return err == nil
+	}, "the store starts")
+}
+
+// eventually waits for what another process does.
+func eventually(t *testing.T, done func() bool, what string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited for a minute, and not: %s", what)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/testlevel"
 )
 
 // sequel reads the sequel to a release: the parts' names in order. Each part has to be the file of that name.
@@ -110,7 +111,7 @@ func TestSequelsFollowTheList(t *testing.T) {
 // TestSequelsStaySmall: a patch that is not worth a round trip is not stored twice.
 func TestSequelsStaySmall(t *testing.T) {
 	t.Parallel()
-	withoutRace(t)
+	testlevel.Lab(t)
 	s := newStage(t)
 	g := small(1)
 	g["Resources/Noise.bin"] = noise(1, 3<<20)

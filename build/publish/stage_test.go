@@ -409,11 +409,3 @@ func (m *memorySink) Begin(int) (io.Writer, error) {
 }
 
 func (m *memorySink) End(int) error { return nil }
-
-// withoutRace passes a test over that is slow and has one goroutine. The second line of make test runs it.
-func withoutRace(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("with the race detector it takes too long")
-	}
-}

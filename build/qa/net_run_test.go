@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"collet/build/qa"
+	"collet/platform/testlevel"
 )
 
 const (
@@ -80,6 +81,7 @@ func fakeInstall(t *testing.T) (program, dir string) {
 // fakeLab has one kind of client in its install, and a server that sends the new packs.
 func fakeLab(t *testing.T, role string, change func(*qa.LabOptions)) (*qa.Lab, error) {
 	t.Helper()
+	testlevel.Slow(t)
 	t.Setenv(roleVariable, role)
 	program, dir := fakeInstall(t)
 	o := qa.LabOptions{Scratch: t.TempDir(), Subject: qa.Subject{

@@ -3,6 +3,7 @@ package qa_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"collet/build/qa"
+	"collet/platform/testlevel"
 )
 
 // role starts this test program as something else.
@@ -30,6 +32,7 @@ func role(t *testing.T, name string, output io.Writer) *qa.Process {
 // firstLine starts a role and waits for the first line that it prints.
 func firstLine(t *testing.T, name string) (*qa.Process, string) {
 	t.Helper()
+	testlevel.Slow(t)
 	reader, writer := io.Pipe()
 	p := role(t, name, writer)
 	go func() { <-p.Done(); writer.Close() }()
@@ -84,13 +87,10 @@ func TestProcessStopTakesTheWholeGroup(t *testing.T) {
 // waitGone waits until no process has this id, or what has it is a dead child that nobody waited for.
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	eventually(t, func() bool {
 		process, err := os.FindProcess(pid)
-		if err != nil || process.Signal(syscall.Signal(0)) != nil || zombie(pid) {
-			return
-		}
-	}
-	t.Errorf("process %d still runs", pid)
+		return err != nil || process.Signal(syscall.Signal(0)) != nil || zombie(pid)
+	}, fmt.Sprintf("process %d ends", pid))
 }
 
 func zombie(pid int) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -17,6 +18,16 @@ import (
 
 // patience bounds waits for something that happens at once on a machine that is not overloaded.
 const patience = 2 * time.Minute
+
+// eventually waits for what another process does, or a socket.
+func eventually(t *testing.T, done func() bool, what string) {
+	t.Helper()
+	for end := time.Now().Add(patience); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited for %v, and not: %s", patience, what)
+		}
+	}
+}
 
 // echo is a server that sends back what it gets, and closes its side when the client closed its own.
 func echo(t *testing.T) string {
@@ -86,13 +97,11 @@ func send(t *testing.T, c *net.TCPConn, data []byte) {
 // record waits until connection number (from 1) has ended.
 func record(t *testing.T, p *qa.Proxy, number int) qa.Record {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if all := p.Records(); len(all) >= number && all[number-1].End != qa.StillOpen {
-			return all[number-1]
-		}
-	}
-	t.Fatalf("connection %d did not end: %+v", number, p.Records())
-	return qa.Record{}
+	eventually(t, func() bool {
+		all := p.Records()
+		return len(all) >= number && all[number-1].End != qa.StillOpen
+	}, fmt.Sprintf("connection %d ends", number))
+	return p.Records()[number-1]
 }
 
 func noise(n int) []byte {

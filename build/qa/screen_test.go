@@ -3,6 +3,7 @@ package qa_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -16,11 +17,13 @@ import (
 	"time"
 
 	"collet/build/qa"
+	"collet/platform/testlevel"
 )
 
 // screen starts a screen, or skips the test where there is no virtual X server.
 func screen(t *testing.T, width, height int) *qa.Screen {
 	t.Helper()
+	testlevel.Slow(t)
 	s, err := qa.StartScreen(t.Context(), width, height)
 	if errors.Is(err, qa.ErrNoScreen) {
 		t.Skip(err)
@@ -131,16 +134,13 @@ func TestScreenFindsWindowsAndPressesKeys(t *testing.T) {
 // waitColours waits until something is drawn in r.
 func waitColours(t *testing.T, s *qa.Screen, r image.Rectangle) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	eventually(t, func() bool {
 		m, err := s.Shot()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if qa.Colours(m, r, 2) == 2 {
-			return
-		}
-	}
-	t.Errorf("%v stays blank", r)
+		return qa.Colours(m, r, 2) == 2
+	}, fmt.Sprintf("something is drawn in %v", r))
 }
 
 func TestScreenClicks(t *testing.T) {
@@ -185,15 +185,13 @@ func TestBandSeesChangesInItsLinesOnly(t *testing.T) {
 		}
 	}
 	p.Stop(0)
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	eventually(t, func() bool {
 		changed, err := bands["window"].Changed()
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("the window is gone and the band still differs, %v", err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !changed {
-			break
-		}
-	}
+		return !changed
+	}, "the band is as before when the window is gone")
 	for _, lines := range [][2]int{{-1, 1}, {0, 0}, {0, 201}, {200, 1}} {
 		if b, err := s.WatchBand(lines[0], lines[1]); err == nil {
 			b.Close()

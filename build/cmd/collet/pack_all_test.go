@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"collet/platform/testlevel"
 )
 
 // packGame is the part of a description that all tests share.
@@ -179,6 +181,16 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// eventually waits for what another process does.
+func eventually(t *testing.T, done func() bool, what string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited for a minute, and not: %s", what)
+		}
+	}
+}
+
 // startServer starts a server from its package, and gives what it has logged when it is asked to stop.
 func startServer(t *testing.T, dir, address string) (log func() string) {
 	t.Helper()
@@ -201,19 +213,20 @@ func startServer(t *testing.T, dir, address string) (log func() string) {
 		}
 	}
 	t.Cleanup(stop)
-	for range 200 {
-		if c, err := net.Dial("tcp", address); err == nil {
+	eventually(t, func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
 			c.Close()
-			break
 		}
-		time.Sleep(25 * time.Millisecond)
-	}
+		return err == nil
+	}, "the server listens")
 	return func() string { stop(); return out.String() }
 }
 
 // TestPackedClientTakesPublishedRelease publishes the folder that comes with the packages. A client from the same packages leads it
 // back to the root in its program, and fetches the lists alone, although it would take a newer program, too.
 func TestPackedClientTakesPublishedRelease(t *testing.T) {
+	testlevel.Lab(t)
 	place := t.TempDir()
 	var sent atomic.Int64
 	files := http.FileServer(http.Dir(filepath.Join(place, "release")))

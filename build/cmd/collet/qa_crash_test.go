@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"collet/build/demo"
 	"collet/build/qa"
 	"collet/build/testprograms"
+	"collet/platform/testlevel"
 )
 
 // crashReleases lays out the demo's two releases, and gives the flags that name them as a person's own: the client's folder, the
@@ -43,9 +45,10 @@ func TestQACrash(t *testing.T) {
 	t.Parallel()
 	crashReleases(t) // or skip
 	junit := filepath.Join(t.TempDir(), "crash.xml")
-	says(t, 0, "cases 5, violations 0, skipped 0", "", "qa", "crash", "--real", "--run", "--kills", "5", "--depth", "1",
+	kills := 6 / testlevel.Stride(3, 3)
+	says(t, 0, fmt.Sprintf("cases %d, violations 0, skipped 0", kills), "", "qa", "crash", "--real", "--run", "--kills", fmt.Sprint(kills), "--depth", "1",
 		"--programs", programFolder, "--data", "1", "--scratch", t.TempDir(), "--junit", junit)
-	if xml, err := os.ReadFile(junit); err != nil || strings.Count(string(xml), "<testcase ") != 5 {
+	if xml, err := os.ReadFile(junit); err != nil || strings.Count(string(xml), "<testcase ") != kills {
 		t.Errorf("%v\n%s", err, xml)
 	}
 }
@@ -53,6 +56,7 @@ func TestQACrash(t *testing.T) {
 // TestQAOwnClient tries a client and a server as a person has them: in a folder of its own, and as an installer leaves it,
 // where everything that is written goes elsewhere. Nothing of them may change.
 func TestQAOwnClient(t *testing.T) {
+	kills := 3 / testlevel.Stride(3, 3)
 	for _, installed := range []bool{false, true} {
 		layout, flags := crashReleases(t)
 		if mark := filepath.Join(layout.Client(), "INSTALLED"); installed {
@@ -68,8 +72,8 @@ func TestQAOwnClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		code, out, errs := colletRun(append([]string{"qa", "crash", "--real", "--kills", "3"}, flags...)...)
-		if code != 0 || !strings.HasPrefix(lastLine(out), "cases 3, violations 0, skipped 0") || strings.Contains(out, "the client is installed") != installed {
+		code, out, errs := colletRun(append([]string{"qa", "crash", "--real", "--kills", fmt.Sprint(kills)}, flags...)...)
+		if code != 0 || !strings.HasPrefix(lastLine(out), fmt.Sprintf("cases %d, violations 0, skipped 0", kills)) || strings.Contains(out, "the client is installed") != installed {
 			t.Errorf("installed %v: code %d\n%s%s", installed, code, errs, out)
 		}
 		says(t, 0, "cases 2, violations 0, skipped 0", "", append([]string{"qa", "net", "--only", "refused"}, flags...)...)

@@ -32,7 +32,7 @@ func activate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { told.Close() })
 	script := `LISTEN_PID=$$ exec collet-server "$@"`
-	*p = process{cmd: exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...), told: told, inherited: p.inherited, waiting: p.waiting}
+	*p = process{cmd: exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...), told: told, inherited: p.inherited, waiting: p.waiting, grew: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stderr = ts.MkAbs("."), p
 	p.cmd.Env = append(os.Environ(), "GORACE="+quick, "NOTIFY_SOCKET="+ts.Getenv("NOTIFY"),
 		"LISTEN_FDS="+strconv.Itoa(len(names)), "LISTEN_FDNAMES="+ts.Getenv("NAMES"))

@@ -20,6 +20,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/releasetest"
+	"collet/platform/testlevel"
 )
 
 // patience is how long a script waits for something that comes at once on an idle machine.
@@ -59,6 +60,7 @@ func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts send signals")
 	}
+	testlevel.Slow(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -93,29 +95,42 @@ type process struct {
 	waiting   *netproto.Conn              // of a client that knocked
 	mu        sync.Mutex
 	log       bytes.Buffer
+	grew      chan struct{} // closed when the log grows
 }
 
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	close(p.grew)
+	p.grew = make(chan struct{})
 	return p.log.Write(b)
 }
 
 func (p *process) text() string {
+	text, _ := p.look()
+	return text
+}
+
+// look gives the log, and what is closed when it grows.
+func (p *process) look() (string, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.log.String()
+	return p.log.String(), p.grew
 }
 
 // find waits until the log matches and returns the groups of the first match.
 func (p *process) find(ts *testscript.TestScript, pattern string) []string {
 	expression := regexp.MustCompile(`(?m)` + pattern)
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if found := expression.FindStringSubmatch(p.text()); found != nil {
+	late := time.After(patience)
+	for {
+		text, grew := p.look()
+		if found := expression.FindStringSubmatch(text); found != nil {
 			return found
 		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("nothing in the log matches %q:\n%s", pattern, p.text())
+		select {
+		case <-grew:
+		case <-late:
+			ts.Fatalf("nothing in the log matches %q:\n%s", pattern, text)
 		}
 	}
 }
@@ -124,7 +139,7 @@ func background(ts *testscript.TestScript) *process { return ts.Value(key{}).(*p
 
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	p := background(ts)
-	*p = process{cmd: exec.Command("collet-server", args...)}
+	*p = process{cmd: exec.Command("collet-server", args...), grew: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stderr, p.cmd.Env = ts.MkAbs("."), p, append(os.Environ(), "GORACE="+quick)
 	ts.Check(p.cmd.Start())
 	ts.Defer(func() { p.cmd.Process.Kill() })

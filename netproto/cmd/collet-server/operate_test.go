@@ -28,8 +28,8 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	} else {
 		addr = p.find(ts, port+`=([^" \n]+)`)[1]
 	}
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	said, client := "", &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	eventually(ts, func() bool {
 		ask, err := http.NewRequest(http.MethodGet, "http://"+addr+args[0], nil)
 		ts.Check(err)
 		ask.Header.Set("Authorization", "Bearer "+ts.Getenv("TOKEN"))
@@ -38,11 +38,16 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		ts.Check(err)
-		if regexp.MustCompile(args[1]).Match(text) {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%s: no %q in\n%s", args[0], args[1], text)
+		said = string(text)
+		return regexp.MustCompile(args[1]).Match(text)
+	}, func() string { return args[0] + " has no " + args[1] + " in\n" + said })
+}
+
+// eventually waits for what a server in another process does and logs nothing about.
+func eventually(ts *testscript.TestScript, done func() bool, fault func() string) {
+	for end := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("%s", fault())
 		}
 	}
 }

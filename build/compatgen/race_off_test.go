@@ -1,8 +1,0 @@
-//go:build !race
-
-package main
-
-const (
-	drawnComponents = 200
-	drawnHistories  = 4
-)
