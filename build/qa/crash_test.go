@@ -219,7 +219,10 @@ func TestReadCrashSets(t *testing.T) {
 	if len(all) != 8 || o.Old["Game.exe"] != "" || o.Old["Resources/~part"] != "" {
 		t.Errorf("%d files", len(all))
 	}
-	o.Story, o.Depth, o.Sparse = "*e*", qa.CrashOnce, 40*testlevel.Stride(5, 20)
+	o.Story, o.Depth, o.Sparse = "*e*", qa.CrashOnce, 40
+	if !testlevel.Full() {
+		o.Story = "update"
+	}
 	r, _ := played(t, o)
 	wantHonest(t, r)
 	write(newDir, "Other.so", "a second module")

@@ -65,8 +65,10 @@ func named(t *testing.T, r *qa.Report, name string, want int) *qa.Report {
 	return found
 }
 
-// TestDiskGood tries everything, in small numbers, on a client that keeps the promise.
+// TestDiskGood tries everything, in small numbers, on a client that keeps the promise. In make test the command tries the real
+// client, which keeps it, too.
 func TestDiskGood(t *testing.T) {
+	testlevel.Lab(t)
 	r := disk(t, "brief pausing", qa.DiskOptions{Kinds: both, Sizes: 2, Cuts: 1, Faults: 1, Depth: 2, Seed: 1})
 	if n := r.Count(); n.Violations > 0 {
 		t.Errorf("%v\n%s", n, details(r))
