@@ -170,7 +170,6 @@ func TestRow(t *testing.T) {
 
 // TestWindows: a stream says the window that was asked for, and the first byte is read as RFC 7932 says.
 func TestWindows(t *testing.T) {
-	unraced(t)
 	for window := smallestWindow; window <= bestWindow; window++ {
 		data := deflated(t.Context(), noise(1, 1<<12), window)
 		if got := windowOf(data[0]); got > window || got < min(window, 12) {

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 // someIndex is an index that follows the rules, from a seed.
@@ -89,7 +91,7 @@ func TestIndexRoundTrip(t *testing.T) {
 }
 
 func TestIndexSize(t *testing.T) {
-	unraced(t)
+	testlevel.Slow(t)
 	s := newShelf()
 	text, _ := s.publish(t, PackOptions{}, chunkProse(1, 1<<20))
 	incompressible, _ := s.publish(t, PackOptions{}, chunkNoise(1, 4<<20))

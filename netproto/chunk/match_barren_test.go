@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 // barrenOf is which segments of the new contents are barren.
@@ -73,7 +75,6 @@ func TestBarrenOfTinyContents(t *testing.T) {
 
 // TestAnchors: a stretch of some length is found wherever it lies, and what is not there is not.
 func TestAnchors(t *testing.T) {
-	unraced(t)
 	text := noise(5, 200_000)
 	a := newAnchors(text)
 	for _, size := range []int{40, 64, 1000} {
@@ -108,7 +109,7 @@ func TestAnchorsOfLargeContents(t *testing.T) {
 // TestNoiseIsNotSearched: a patch for noise that has nothing in common with the old contents is made without sorting them,
 // and is as large as the noise.
 func TestNoiseIsNotSearched(t *testing.T) {
-	unraced(t)
+	testlevel.Slow(t)
 	t.Parallel()
 	old, fresh := noise(1, 3*segment), noise(2, 2*segment+7)
 	patch, stats := roundTrip(t, [][]byte{old}, [][]byte{fresh})
@@ -119,7 +120,7 @@ func TestNoiseIsNotSearched(t *testing.T) {
 
 // TestNoiseWithAKnownPartIsSearched: what noise has in common with the old contents is still found.
 func TestNoiseWithAKnownPartIsSearched(t *testing.T) {
-	unraced(t)
+	testlevel.Slow(t)
 	t.Parallel()
 	old, fresh := noise(1, 2*segment), noise(2, 5*segment)
 	copy(fresh[2*segment+777:], old[5000:105_000])
@@ -152,7 +153,7 @@ func TestDivision(t *testing.T) {
 
 // TestLiteralPrices: bytes that compress are cheaper as literals than those that do not, and noise is told as such.
 func TestLiteralPrices(t *testing.T) {
-	unraced(t)
+	testlevel.Slow(t)
 	text, dense := words(1, 3*segment), noise(1, segment)
 	m := &maker{new: append(bytes.Clone(text), dense...), options: PatchOptions{Workers: 2}}
 	p := m.pricing()

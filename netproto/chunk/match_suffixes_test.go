@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"collet/platform/testlevel"
 )
 
 // suffixTexts are texts that trouble suffix sorting: runs, periods, Fibonacci words, and noise of several alphabets.
@@ -77,7 +79,7 @@ func FuzzSortSuffixes(f *testing.F) {
 
 // TestSortSuffixesIsLinear: texts of one symbol or short periods take no longer than noise does, by a wide margin.
 func TestSortSuffixesIsLinear(t *testing.T) {
-	unraced(t)
+	testlevel.Lab(t) // a time, which other tests make longer
 	const n = 1 << 20
 	took := map[string]time.Duration{}
 	for name, text := range suffixTexts(n) {

@@ -17,6 +17,8 @@ import (
 	"testing/iotest"
 
 	"github.com/klauspost/compress/zstd"
+
+	"collet/platform/testlevel"
 )
 
 // packObject packs data and checks that it comes back.
@@ -259,7 +261,7 @@ func TestEncodingNames(t *testing.T) {
 
 // TestUnpackMemory holds decoding to what applying an update may take.
 func TestUnpackMemory(t *testing.T) {
-	unraced(t)
+	testlevel.Slow(t)
 	pattern := chunkNoise(5, 12<<20)
 	data := append(bytes.Clone(pattern), pattern...)
 	object, e := packObject(t, data, PackObjectOptions{MaxBrotli: -1})

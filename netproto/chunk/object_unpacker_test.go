@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"collet/platform/testlevel"
 )
 
 // unpacking is an object that a test unpacks.
@@ -60,7 +62,7 @@ func TestUnpackerKeepsNothing(t *testing.T) {
 	var u Unpacker
 	for i, before := range list {
 		for k, c := range list {
-			if (i*31+k)%sized(1, 40) != 0 {
+			if (i*31+k)%testlevel.Stride(3, 40) != 0 {
 				continue
 			}
 			_ = u.Unpack(t.Context(), io.Discard, bytes.NewReader(before.object), before.e, int64(len(before.content)))
@@ -105,7 +107,6 @@ func TestUnpackerAfterFaults(t *testing.T) {
 
 // TestUnpackerIsCheap: for a small object after another an Unpacker makes next to nothing anew.
 func TestUnpackerIsCheap(t *testing.T) {
-	unraced(t)
 	content := words(1, 4000)
 	object := zstdOf(t, content)
 	var u Unpacker
@@ -126,7 +127,6 @@ func TestUnpackerIsCheap(t *testing.T) {
 
 // TestUnpackerLetsGoOfLargeWindows: after a large object nothing of its size stays.
 func TestUnpackerLetsGoOfLargeWindows(t *testing.T) {
-	unraced(t)
 	content := make([]byte, keptObject+1)
 	object := &bytes.Buffer{}
 	if _, err := new(ObjectPacker).zstdObject(t.Context(), object, bytes.NewReader(content), int64(len(content))); err != nil {

@@ -19,14 +19,16 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"collet/platform/testlevel"
 )
 
 func TestPacksHoldEverything(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	contents := [][]byte{chunkProse(1, 300_000), nil, {7}, chunkNoise(1, sized(6<<20, packBatch+1)), chunkProse(2, 5000), make([]byte, 300_000), chunkProse(1, 300_000)}
 	for i, o := range []PackOptions{{}, {Workers: 1}, {Thorough: true, Workers: 3}, {MaxSize: 100_000}} {
-		if raceEnabled && i > 0 {
-			continue // says nothing of races that the first does not
+		if testing.Short() && i > 0 {
+			continue
 		}
 		s := newShelf()
 		indexes, refs := s.publish(t, o, contents...)
@@ -73,7 +75,7 @@ func TestPacksAreTheSameEachTime(t *testing.T) {
 
 // TestContextPays compares chunks with the same chunks packed by themselves.
 func TestContextPays(t *testing.T) {
-	unraced(t)
+	testlevel.Slow(t)
 	data := chunkProse(9, 600_000)
 	s := newShelf()
 	_, refs := s.publish(t, PackOptions{}, data)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"testing"
 	"testing/iotest"
+
+	"collet/platform/testlevel"
 )
 
 var errStream = errors.New("the stream is damaged")
@@ -69,6 +71,7 @@ func (c *endlessBytes) Read(b []byte) (int, error) {
 // TestApplyAhead applies a patch whose extra bytes are long, whole and damaged at any place of them: what comes out is right, or
 // the patch is to blame, and no goroutine stays.
 func TestApplyAhead(t *testing.T) {
+	testlevel.Slow(t)
 	old, fresh := chunkProse(1, 1<<20), append(chunkProse(2, 3<<20), chunkNoise(3, aheadFrom+5)...)
 	var patch bytes.Buffer
 	from := []Old{{ReaderAt: bytes.NewReader(old), Size: int64(len(old))}}
@@ -86,10 +89,7 @@ func TestApplyAhead(t *testing.T) {
 	if got, err := apply(patch.Bytes()); err != nil || !bytes.Equal(got, fresh) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
-	places := 60
-	if raceEnabled {
-		places = 6
-	}
+	places := 60 / testlevel.Stride(10, 10)
 	for at := 40; at < patch.Len(); at += patch.Len() / places {
 		wrong := bytes.Clone(patch.Bytes())
 		wrong[at] ^= 0x55

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/andybalholm/brotli"
+
+	"collet/platform/testlevel"
 )
 
 // applyMost is what a program that applies a patch may take at its peak, in bytes: runtime, test harness and all.
@@ -87,9 +89,7 @@ func TestApplyMemory(t *testing.T) {
 		applyAlone(t)
 		return
 	}
-	if testing.Short() || raceEnabled {
-		t.Skip("makes a patch of 40 MB, and the race detector multiplies memory")
-	}
+	testlevel.Lab(t) // makes a patch of 40 MB, and measures a process
 	for _, matches := range []int{manyMatches, maxMatches} {
 		applyApart(t, matches)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"collet/platform/testlevel"
 )
 
 // olds wraps contents as those that a receiver has.
@@ -257,7 +259,7 @@ func TestWorkersAgree(t *testing.T) {
 // TestRepeatsDoNotExplode: contents of one byte or a short period, where every suffix resembles every other, take no longer
 // than a small multiple of noise.
 func TestRepeatsDoNotExplode(t *testing.T) {
-	unraced(t)
+	testlevel.Lab(t) // a time, which other tests make longer
 	const n = 1 << 20
 	took := map[string]time.Duration{}
 	for name, old := range suffixTexts(n) {

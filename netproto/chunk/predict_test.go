@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 // elf is a small module for x86-64 that a test builds: one segment of code, one of data.
@@ -115,7 +117,7 @@ func TestBrokenModules(t *testing.T) {
 	t.Parallel()
 	whole := module(0)
 	r := rand.New(rand.NewPCG(3, 3))
-	for range sized(60, 3) {
+	for range 60 / testlevel.Stride(6, 20) {
 		bad := bytes.Clone(module(48))
 		for range 4 {
 			bad[r.IntN(elfHead)] = byte(r.Uint32())

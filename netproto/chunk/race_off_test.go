@@ -1,6 +1,0 @@
-//go:build !race
-
-package chunk
-
-// raceEnabled says that the race detector multiplies memory and time.
-const raceEnabled = false
