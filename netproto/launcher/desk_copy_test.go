@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/netproto/launcher"
+	"collet/platform/testlevel"
 )
 
 // replaced puts another folder in the place of the working copy, as a build or a checkout does.
@@ -66,6 +67,7 @@ func TestWorkingCopyThatIsReplaced(t *testing.T) {
 
 // TestWatchFollowsTheWorkingCopy over a folder that is replaced, gone for a while, and changed afterwards.
 func TestWatchFollowsTheWorkingCopy(t *testing.T) {
+	testlevel.Slow(t)
 	for _, how := range []string{"mv", "rm -rf"} {
 		t.Run(how, func(t *testing.T) {
 			b := newDeskBench(t, launcher.DeskOptions{}, tree{"a": "1", "b/c": "2"})

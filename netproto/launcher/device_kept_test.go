@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // memoryDisk is the disk of a device in memory.
@@ -57,6 +58,7 @@ func TestBreakWhileVerifying(t *testing.T) {
 
 // TestWhatIsKept: beginnings without gaps that are worth it, and no more than a few; the largest.
 func TestWhatIsKept(t *testing.T) {
+	testlevel.Slow(t)
 	d, volume := memoryDisk(t)
 	for i := range maxKeptParts + 3 {
 		p := d.begin(fmt.Sprint(i), 10<<20, "")

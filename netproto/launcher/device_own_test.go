@@ -263,6 +263,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 
 // TestInterruptedFile: the beginning of a large file outlives the connection and the process, and is not sent again.
 func TestInterruptedFile(t *testing.T) {
+	testlevel.Slow(t)
 	const block = 1 << 20
 	content := strings.Repeat("0123456789abcdef", 6*block/16) + "tail"
 	root, desk := ownData(t, nil)

@@ -12,6 +12,7 @@ import (
 	"collet/netproto/launcher"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // randomTree is a tree of a few files, in which names are files in one and folders in another.
@@ -49,7 +50,7 @@ func fits(tree map[string]string, name string) bool {
 func TestRandomStories(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			for seed := range uint64(12) {
+			for seed := uint64(0); seed < 12; seed += uint64(testlevel.Stride(1, 4)) { // in each sample, all kinds of volumes
 				dice := rand.New(rand.NewPCG(seed, 1))
 				disk := faultfs.New(faultfs.Config{NoInodes: seed%3 == 1, FoldCase: seed%3 == 2})
 				desk := greeted(t, setting{fsys: disk.Open(faultfs.Options{}), protocol: m.protocol, name: "d"})

@@ -162,7 +162,7 @@ func (c *ReferenceClient) prepare(w *writing) byte {
 func (c *ReferenceClient) data(to *Conn, m Message, stale bool) {
 	w, i, data := c.writes[m.Text(0)], m.Number(1), m.Values[2].([]byte)
 	if w == nil {
-		c.ignore(stale, "data for %q, which nobody asked to write, gets no answer", m.Text(0))
+		c.ignore(stale, "data for %q, whose writing was not asked for, gets no answer", m.Text(0))
 		return
 	}
 	if i >= w.count {

@@ -202,7 +202,7 @@ func TestDen42_3_OldDuplicates(t *testing.T) {
 	p.clean(t)
 }
 
-// TestDen42_2_AcksAtOnce: acks leave within 250 ms, also while nobody reads (4.2 #2).
+// TestDen42_2_AcksAtOnce: acks leave within 250 ms, also while the program does not read (4.2 #2).
 func TestDen42_2_AcksAtOnce(t *testing.T) {
 	p := denConnects(t, dentest.ProxyOptions{}, nil)
 	for range 40 {

@@ -15,7 +15,7 @@ import (
 // tick is how often timers are looked at. The released loops spin; this is as good on the wire.
 const tick = 5 * time.Millisecond
 
-// ErrConnectTimeout is returned when nobody answered a connectionRequest in time (2.2).
+// ErrConnectTimeout is returned when a connectionRequest had no answer in time (2.2).
 var ErrConnectTimeout = errors.New("connection request timed out: is the server there")
 
 // EndpointOptions are what an Endpoint may be told. The zero value is the released device.

@@ -21,7 +21,7 @@ import (
 const (
 	roleVariable = "DENTEST_ROLE"
 	roleDevice   = "device" // follows ADDRESS with FOLDER
-	roleDesk     = "desk"   // serves FOLDER at ADDRESS and pushes to whoever comes
+	roleDesk     = "desk"   // serves FOLDER at ADDRESS and pushes to devices that come
 )
 
 func TestMain(m *testing.M) {
@@ -75,7 +75,7 @@ func child(t *testing.T, role, folder, address string, released bool) (kill func
 	}
 }
 
-// freeAddress is a loopback address nobody listens on.
+// freeAddress is a loopback address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

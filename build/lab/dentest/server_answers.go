@@ -17,7 +17,7 @@ func (s *synchronisation) answer(now time.Time, m Message, stale bool) {
 
 func (s *synchronisation) layout(m Message, stale bool) {
 	if s.phase != phaseLayout {
-		s.d.odd(stale, "a layout nobody waits for")
+		s.d.odd(stale, "a layout that was not asked for")
 		return
 	}
 	s.theirs = map[string]File{}
@@ -41,7 +41,7 @@ func (s *synchronisation) hashed(m Message, stale bool) {
 	before, asked := s.hashing[path]
 	switch {
 	case !asked || before != nil:
-		s.d.odd(stale, "block hashes of %q, which nobody waits for", path)
+		s.d.odd(stale, "block hashes of %q, which was not asked for", path)
 		return
 	case s.phase == phaseIssuing:
 		s.d.server.note(NoteDropped, "%q", path)
@@ -76,12 +76,12 @@ func (s *synchronisation) worked(now time.Time, m Message, stale bool) {
 	}
 	if m.Code == ResponseDeleteFile {
 		if answered, asked := s.deletes[path]; !asked || answered {
-			s.d.odd(stale, "%s, which nobody waits for", m)
+			s.d.odd(stale, "%s, which was not asked for", m)
 			return
 		}
 		s.deletes[path] = true
 	} else if w == nil || w.Path != path || !s.expected(w, m) {
-		s.d.odd(stale, "%s, which nobody waits for", m)
+		s.d.odd(stale, "%s, which was not asked for", m)
 		return
 	}
 	if result != 0 {
