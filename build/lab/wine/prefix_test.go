@@ -249,14 +249,14 @@ func TestScreen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for green := false; !green; time.Sleep(20 * time.Millisecond) {
+	eventually(t, func() bool {
 		m, err := p.Screen().Shot()
-		if err != nil || ctx.Err() != nil {
-			t.Fatalf("never green: %v", err)
+		if err != nil {
+			t.Fatal(err)
 		}
 		at := m.NRGBAAt(60, 45)
-		green = at.G == 200 && at.R == 0
-	}
+		return at.G == 200 && at.R == 0
+	}, "never green")
 	if w.Bounds != image.Rect(10, 20, 110, 70) {
 		t.Errorf("it is at %v", w.Bounds)
 	}

@@ -237,9 +237,20 @@ func (g game) wantLog(n int, text string) {
 
 func (p player) wait(failure string, reached func() bool) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); !reached(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			p.t.Fatal(failure)
+	eventually(p.t, reached, failure)
+}
+
+// eventually waits for what a program for Windows does: nothing of it can be waited for but by looking.
+func eventually(t *testing.T, is func() bool, otherwise string) {
+	t.Helper()
+	late := time.After(patience)
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-late:
+			t.Fatal(otherwise)
+		case <-look.C:
 		}
 	}
 }
