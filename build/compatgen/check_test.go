@@ -10,6 +10,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 )
 
@@ -32,7 +33,7 @@ func released(t *testing.T) string {
 // what check says.
 func TestT14Check(t *testing.T) {
 	xml := func(name string) string { return "components/" + name + ".AutoComponent.xml" }
-	for name, row := range map[string]struct {
+	for name, row := range sampled(map[string]struct {
 		file, old, new string
 		gen            bool
 		logic          string // the new one; empty: as it was
@@ -56,7 +57,7 @@ func TestT14Check(t *testing.T) {
 		"a field of a nested type":        {"shapes/harbour.xml", `Type="uint32_t" Name="Amount"`, `Type="uint64_t" Name="Amount"`, true, "8", []string{"CargoComponent, as logic version 6", "MarketComponent, as logic version 6", "CargoComponent, as logic version 7", "MarketComponent, as logic version 7"}},
 		"a header that somebody edited":   {"components.h", "LOGIC_VERSION 7", "LOGIC_VERSION 8", false, "", []string{"components.h is stale: run compatgen gen"}},
 		"a baseline that somebody edited": {"baselines/6.json", `"branch": "main"`, `"branch": "other"`, false, "", nil},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			dir := released(t)
 			if row.old == "" {
@@ -187,6 +188,7 @@ func TestLockFile(t *testing.T) {
 
 // TestHeaderCompiles has C compilers, and one of C++, read the header, and a program print what it fills in.
 func TestHeaderCompiles(t *testing.T) {
+	testlevel.Slow(t)
 	at(t, "1770802200")
 	dir := harbour(t)
 	must(t, "gen", dir)
@@ -205,7 +207,11 @@ int main(void) {
     return 0;
 }
 `
-	for _, compiler := range [][]string{{"cc", "-std=c11"}, {"c++", "-std=c++11", "-x", "c++", "-Wno-missing-field-initializers"}, {"x86_64-w64-mingw32-gcc", "-std=c11"}} {
+	every := testlevel.Stride(3, 3) // make test has the first compiler
+	for i, compiler := range [][]string{{"cc", "-std=c11"}, {"c++", "-std=c++11", "-x", "c++", "-Wno-missing-field-initializers"}, {"x86_64-w64-mingw32-gcc", "-std=c11"}} {
+		if i%every > 0 {
+			continue
+		}
 		for folder, want := range map[string]string{dir: "13 7 3 b1 main Harbour.BoatComponent=1 ", empty: "0 1 3 b1 main"} {
 			if _, err := exec.LookPath(compiler[0]); err != nil {
 				t.Logf("%s is not here, so it reads nothing", compiler[0])
@@ -251,6 +257,7 @@ func TestHeaderSymbols(t *testing.T) {
 
 // TestGoTableCompiles has the Go compiler's checker read generated tables, as packages of this module that are nowhere on disk.
 func TestGoTableCompiles(t *testing.T) {
+	testlevel.Lab(t) // it checks the types of the standard library, too
 	at(t, "1770802200")
 	dir := harbour(t)
 	must(t, "gen", dir)
