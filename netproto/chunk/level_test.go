@@ -12,7 +12,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("rapid.checks"); !testlevel.Full() && f.Value.String() == f.DefValue {
-		if err := f.Value.Set(map[bool]string{false: "40", true: "6"}[testing.Short()]); err != nil {
+		if err := f.Value.Set(map[bool]string{false: "25", true: "6"}[testing.Short()]); err != nil {
 			panic(err)
 		}
 	}

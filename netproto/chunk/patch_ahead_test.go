@@ -72,7 +72,7 @@ func (c *endlessBytes) Read(b []byte) (int, error) {
 // the patch is to blame, and no goroutine stays.
 func TestApplyAhead(t *testing.T) {
 	testlevel.Slow(t)
-	old, fresh := chunkProse(1, 1<<20), append(chunkProse(2, 3<<20), chunkNoise(3, aheadFrom+5)...)
+	old, fresh := chunkProse(1, sized(1<<20, 100<<10)), append(chunkProse(2, sized(3<<20, 200<<10)), chunkNoise(3, aheadFrom+5)...)
 	var patch bytes.Buffer
 	from := []Old{{ReaderAt: bytes.NewReader(old), Size: int64(len(old))}}
 	if _, err := MakePatch(t.Context(), &patch, from, []New{{ReaderAt: bytes.NewReader(fresh), Size: int64(len(fresh))}}, PatchOptions{}); err != nil {
