@@ -41,7 +41,7 @@ check: gofmt ## in a minute: format, vet and the unit tests of what changed; nee
 	$(GO) test -short -vet=off $(FLAGS) . $(checked)
 
 # Packages in which goroutines meet: their tests run under the race detector, those of all others without it. Each runs once.
-RACED := ./app/supervise ./app/transfer ./app/update ./build/publish ./netproto ./netproto/den ./netproto/launcher ./netproto/server ./platform
+RACED := ./app ./app/supervise ./app/transfer ./app/update ./build/publish ./build/remote ./netproto ./netproto/den ./netproto/launcher ./netproto/server ./platform
 # Libraries that only compress and draw: the race detector would watch every byte of theirs, which takes five times as long. One
 # with a sync.Map does not belong here: the program may get its copy of that generic code, and with it locks that nothing sees.
 UNWATCHED := compress/... hash/adler32 image/... github.com/andybalholm/brotli/... github.com/klauspost/compress/... \
@@ -72,7 +72,10 @@ fuzz: ## every fuzz target for TIME (1m) each; what fails is kept in testdata/fu
 
 lint: gofmt vet cross-windows cross-darwin staticcheck govulncheck ## format, vet (also for Windows and macOS), staticcheck, govulncheck
 
-programs: build ## the programs that scripts start
+# Built once for the tests of all packages, before these run side by side.
+programs: ## the programs that tests start, into bin/test/
+	@mkdir -p bin
+	$(GO) test -vet=off $(FLAGS) -run TestPrograms ./build/testprograms
 
 build: ## the three programs and two releases of the sample game's module, into bin/
 	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app
