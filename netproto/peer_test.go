@@ -27,8 +27,8 @@ type peer struct {
 	mute  bool        // leave questions unanswered
 }
 
-// play returns options whose Dial reaches a peer that runs script, once. The peer hangs up when script returns; wait
-// returns when it has.
+// play returns options whose Dial reaches a peer that runs script, once, and compresses in two generations of four. The
+// peer hangs up when script returns; wait returns when it has.
 func play(t *testing.T, g netproto.Generation, script func(p *peer)) (opt netproto.ClientOptions, wait func()) {
 	t.Helper()
 	var work sync.WaitGroup
@@ -38,7 +38,7 @@ func play(t *testing.T, g netproto.Generation, script func(p *peer)) (opt netpro
 			t.Errorf("dials %s %s", network, addr)
 		}
 		near, far := net.Pipe()
-		p := &peer{t: t, net: far, conn: netproto.NewConn(far, netproto.ServerSide, netproto.Limits{}, netproto.WithZlib(true))}
+		p := &peer{t: t, net: far, conn: netproto.NewConn(far, netproto.ServerSide, netproto.Limits{}, netproto.WithZlib(g != netproto.G2a && g != netproto.G2b))}
 		work.Go(func() {
 			defer far.Close()
 			script(p)
