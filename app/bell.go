@@ -22,9 +22,6 @@ import (
 )
 
 const (
-	// bellFile says where the running host can be reached, inside of install.StateDir: a port of the loopback interface and a
-	// secret, which only those learn who may read the install.
-	bellFile = "bell"
 	// bellTime is how long either side waits for the other; both are on one machine.
 	bellTime = 2 * time.Second
 	// maxRing is the longest line in bytes that either side reads: a secret has 26, an answer fewer.
@@ -48,8 +45,9 @@ type bell struct {
 	done     sync.WaitGroup
 }
 
-// bellName is the file in an install.
-func bellName() string { return path.Join(install.StateDir, bellFile) }
+// bellName is the file in an install: it holds a port of the loopback interface and a secret, which only those learn who may read the
+// install.
+func bellName() string { return path.Join(install.StateDir, install.BellFile) }
 
 // hangBell starts listening and says where, in an install whose lock is held.
 func hangBell(fsys platform.FS, forward func() bool) (*bell, error) {

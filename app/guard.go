@@ -13,12 +13,8 @@ import (
 	"collet/platform"
 )
 
-const (
-	// guardFile holds what the last update installed and on whose word, in the cache folder.
-	guardFile = "last-update"
-	// maxGuard is the largest such file in bytes: a few names and a digest.
-	maxGuard = 4096
-)
+// maxGuard is the largest install.GuardFile in bytes: a few names and a digest.
+const maxGuard = 4096
 
 // guard is what that file says: the loop guard of compat reference, section 3.8. It is only ever a brake; what can't be read
 // or written counts as nothing.
@@ -89,7 +85,7 @@ func (h *host) dropGuard() {
 }
 
 func (h *host) guardName() string {
-	return path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), guardFile)
+	return path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), install.GuardFile)
 }
 
 // loopCode is what a player reports of an update that did not help.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"collet"
+	"collet/app/install"
 	"collet/app/settings"
 	"collet/app/transfer"
 	"collet/app/update"
@@ -28,8 +29,6 @@ const (
 	// defaultOfflineAfter is how long a player waits before the installed game starts without an answer, where updates come
 	// as signed releases: longer, and it feels broken.
 	defaultOfflineAfter = 3 * time.Second
-	// releaseFolder holds what is kept of releases between starts, in the cache folder.
-	releaseFolder = "release"
 )
 
 // signed says where signed releases come from. The zero value is that nobody signs anything.
@@ -239,7 +238,7 @@ func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options
 		return err
 	}
 	o = transfer.Options{
-		FS: h.fs, Folder: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), releaseFolder), Disk: h.dir,
+		FS: h.fs, Folder: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), install.ReleaseFolder), Disk: h.dir,
 		Root: h.signed.root, Product: h.signed.product, Channel: h.signed.channel, Target: string(h.target),
 		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
 		Language: h.locale, Notes: f.Notes, Log: h.log,
@@ -271,7 +270,7 @@ func (h *host) warmUp(ctx context.Context) {
 	if err != nil {
 		return // the update says so
 	}
-	kept := filepath.Join(h.roots.data, h.settings.Baking.CacheResources, releaseFolder)
+	kept := filepath.Join(h.roots.data, h.settings.Baking.CacheResources, install.ReleaseFolder)
 	way.Warm(ctx, transfer.FirstFiles(h.signed.root, func(name string) bool {
 		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
 		return err == nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/app/install"
 	"collet/app/update"
 	"collet/netproto/compat"
 	"collet/netproto/transporttest"
@@ -150,7 +151,7 @@ func TestT11UpdateLoop(t *testing.T) {
 	if got := j.sync(dir, "--compat", version7); got.code != 0 {
 		t.Errorf("an update that helped: %+v", got)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "Cache", guardFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, "Cache", install.GuardFile)); err == nil {
 		t.Error("the guard stays although the update helped")
 	}
 	if got := j.sync(dir, "--compat", old); got.code != 0 {
@@ -174,7 +175,7 @@ func TestUpdateLoopForgetsWhatWasTakenBack(t *testing.T) {
 			installed, _, _ = strings.Cut(set, ",")
 		}
 	}
-	name := filepath.Join(dir, "Cache", guardFile)
+	name := filepath.Join(dir, "Cache", install.GuardFile)
 	data, err := os.ReadFile(name)
 	if err != nil || installed == "" {
 		t.Fatalf("set %q, %v", installed, err)

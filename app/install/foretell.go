@@ -44,28 +44,14 @@ type Ending struct {
 }
 
 // maxForetold is the number of files up to which Foretell tries for how many there is room.
-const maxForetold = 1000
-
-// Ends is the row of the table of ends that a fault leads to, with the headline that goes with what is known of it.
-func Ends(f *update.Fault) update.End {
-	end := update.EndOf(update.Failed, f.Cause)
-	var way *platform.InTheWayError
-	var space *SpaceError
-	switch {
-	case f.Cause == update.DiskFault && errors.As(f.Err, &way):
-		end.Key = update.KeyInTheWay
-	case f.Cause == update.DiskFull && errors.As(f.Err, &space) && space.NoNames():
-		end.Key = update.KeyNoNames
-	}
-	return end
-}
+const maxForetold = 250
 
 // Foretell says how the next start ends, as far as the disk decides that and not a server. It changes nothing and guesses nothing: the
 // recovery runs, then an update to the set that is live, and to others with some more files, each on a view of the folder that keeps
-// its changes to itself and refuses what the disk would. found is what Inspect found a moment ago. releases is the folder in which
-// the client keeps what it knows of signed releases, and empty where its updates are not signed. The error is that of ctx.
-func Foretell(ctx context.Context, fsys, base platform.FS, found Inspection, releases string) ([]Ending, error) {
-	t := &teller{base: base, found: found, releases: releases, wrong: map[string]bool{}}
+// its changes to itself and refuses what the disk would. found is what Inspect found a moment ago; signed says that
+// updates come as signed releases. The error is that of ctx.
+func Foretell(ctx context.Context, fsys, base platform.FS, found Inspection, signed bool) ([]Ending, error) {
+	t := &teller{base: base, found: found, signed: signed, wrong: map[string]bool{}}
 	for _, f := range found.Next.Damaged {
 		t.wrong[f.Name] = true
 	}
@@ -75,8 +61,7 @@ func Foretell(ctx context.Context, fsys, base platform.FS, found Inspection, rel
 	if err != nil {
 		return t.endings(ctx, Ending{When: Always}, err)
 	}
-	unneeded(view, path.Join(StateDir, bellFile))
-	unneeded(view, path.Join(found.Names.Cache, lastUpdate))
+	unneeded(view, path.Join(StateDir, BellFile))
 	t.set = d.journal.lists.Set
 	if !d.Unclean() {
 		_ = view.Remove(path.Join(StateDir, openFile)) // the next rehearsal makes it anew
@@ -93,11 +78,14 @@ func Foretell(ctx context.Context, fsys, base platform.FS, found Inspection, rel
 	return append(endings, more...), err
 }
 
+// Names of the host's own files in an install, for which Foretell keeps room.
 const (
-	// bellFile is where a running client says how it can be reached; inside StateDir.
-	bellFile = "bell"
-	// lastUpdate is where it keeps which update it made last; inside Names.Cache.
-	lastUpdate = "last-update"
+	// BellFile says where the running host can be reached; inside of StateDir.
+	BellFile = "bell"
+	// GuardFile holds what the last update installed and on whose word; inside of Names.Cache.
+	GuardFile = "last-update"
+	// ReleaseFolder holds what is kept of signed releases between starts; inside of Names.Cache.
+	ReleaseFolder = "release"
 )
 
 // unneeded makes a file that the client makes if it can, and does without.
@@ -109,11 +97,11 @@ func unneeded(view *rehearsal, name string) {
 
 // teller rehearses starts.
 type teller struct {
-	base     platform.FS
-	found    Inspection
-	releases string
-	set      []entry
-	wrong    map[string]bool // live names of the set that hold something else
+	base   platform.FS
+	found  Inspection
+	signed bool
+	set    []entry
+	wrong  map[string]bool // live names of the set that hold something else
 }
 
 // endings is one ending, told by an error; nil is a good one.
@@ -128,7 +116,15 @@ func (t *teller) endings(ctx context.Context, e Ending, err error) ([]Ending, er
 	if !errors.As(err, &fault) {
 		fault = &update.Fault{Cause: update.DiskFault, Err: err}
 	}
-	end := Ends(fault)
+	end := update.EndOf(update.Failed, fault.Cause)
+	var way *platform.InTheWayError
+	var space *SpaceError
+	switch {
+	case fault.Cause == update.DiskFault && errors.As(fault.Err, &way):
+		end.Key = update.KeyInTheWay
+	case fault.Cause == update.DiskFull && errors.As(fault.Err, &space) && space.NoNames():
+		end.Key = update.KeyNoNames
+	}
 	e.Cause, e.Exit, e.Key, e.Subject, e.Error = fault.Cause, end.Exit, end.Key, fault.Subject, err.Error()
 	return []Ending{e}, nil
 }
@@ -169,7 +165,7 @@ func (t *teller) repair(ctx context.Context, view *rehearsal) error {
 func (t *teller) updates(ctx context.Context, view *rehearsal) ([]Ending, error) {
 	try := func(files, beside int64) error {
 		view := view.again()
-		if err := view.room.take(0, 0, min(beside, view.room.files)); err != nil {
+		if err := view.room.take(0, 0, beside); err != nil {
 			return err
 		}
 		return t.play(ctx, view, t.offer(true, files))
@@ -189,8 +185,8 @@ func (t *teller) updates(ctx context.Context, view *rehearsal) ([]Ending, error)
 	search := func(fits func(files int64) bool) int64 {
 		return int64(sort.Search(int(view.room.files), func(n int) bool { return ctx.Err() != nil || !fits(int64(n)+1) }))
 	}
-	// A large file takes another one for the sums of its blocks, and nothing says how many of them are large.
-	good.Files = search(func(n int64) bool { return try(n, n) == nil })
+	// A large file takes another one for the sums of its blocks, and nothing says how many of them are large. The host may make one, too.
+	good.Files = search(func(n int64) bool { return try(n, n+1) == nil })
 	larger, err := t.endings(ctx, Ending{When: Larger, Files: search(func(n int64) bool { return try(n, 0) == nil })}, failure)
 	return append([]Ending{good}, larger...), err
 }
@@ -198,7 +194,7 @@ func (t *teller) updates(ctx context.Context, view *rehearsal) ([]Ending, error)
 // begin opens the install as an update does, and keeps what is known of signed releases.
 func (t *teller) begin(ctx context.Context, view *rehearsal, fetches bool) (*Dir, error) {
 	d, err := t.open(ctx, view)
-	if err != nil || t.releases == "" {
+	if err != nil || !t.signed {
 		return d, err
 	}
 	if err := t.keep(view, fetches); err != nil {
@@ -209,7 +205,7 @@ func (t *teller) begin(ctx context.Context, view *rehearsal, fetches bool) (*Dir
 
 // keep does what app/transfer does before an update. What was verified is kept only where that is possible.
 func (t *teller) keep(view *rehearsal, fetches bool) error {
-	err := view.MkdirAll(t.releases, 0o755)
+	err := view.MkdirAll(path.Join(t.found.Names.Cache, ReleaseFolder), 0o755)
 	if err != nil && !fetches && (errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err)) {
 		return nil
 	}

@@ -227,7 +227,9 @@ func (i *inspector) lookAtJournal() {
 	}
 	j, err := loadJournal(i.dir.fs, maxJournal)
 	if err != nil {
-		i.trouble(You, "the journal can't be read: "+err.Error(), "the game can't start; check the permissions and the disk")
+		if !i.inTheWay(StateDir) { // judgeFolders tells that
+			i.trouble(You, "the journal can't be read: "+err.Error(), "the game can't start; check the permissions and the disk")
+		}
 		return
 	}
 	i.sane = true

@@ -323,6 +323,10 @@ func TestInspectStates(t *testing.T) {
 		{name: "lists", from: confirmed, spoil: appendTo(listsName(0), " "), worst: Network, says: "lists.0 is not the file", needs: true},
 		{name: "journal is a folder", from: newPatient(t), spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, slotName(0)+"/x", "") },
 			worst: You, says: "the journal can't be read", needs: true},
+		{name: "file in the place of the journal's folder", from: newPatient(t), spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, StateDir, "") },
+			worst: You, says: ".collet is a file", needs: true, checks: func(i Inspection) bool {
+				return i.Next.Error != "" && (len(i.Troubles) == 1 || i.Troubles[1].Gravity != You)
+			}},
 		{name: "missing pack", from: confirmed, spoil: remove("Resources/A.zip"), worst: Network, says: "A.zip: is missing", needs: true},
 		{name: "shortened pack", from: confirmed, spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, "Resources/A.zip", "x") },
 			worst: Network, says: "another size", needs: true},

@@ -85,6 +85,7 @@ func (i *inspector) judgeJournal() {
 func (i *inspector) judgeNext() {
 	next := i.found.Next
 	switch {
+	case next.Error != "" && i.inTheWay(StateDir): // judgeFolders tells that
 	case next.Error != "":
 		i.trouble(You, "the next start stops: "+next.Error, "the game is not started until this is settled")
 	case i.found.State == Prepared:
@@ -96,6 +97,16 @@ func (i *inspector) judgeNext() {
 		i.trouble(Mends, "the last client did not end cleanly: it was killed, or the machine stopped", "the next start "+
 			"verifies every file")
 	}
+}
+
+// inTheWay reports whether something stands at the name of a folder that is none, and leads to none inside of the install.
+func (i *inspector) inTheWay(folder string) bool {
+	info, err := i.dir.fs.Lstat(folder)
+	if err != nil || info.IsDir() {
+		return false
+	}
+	info, err = i.dir.fs.Stat(folder)
+	return err != nil || !info.IsDir()
 }
 
 func (i *inspector) judgeModule() {
@@ -166,7 +177,7 @@ func (i *inspector) judgeFolders() {
 			if folder == i.found.Names.Cache {
 				grave, then = Note, "what was hashed is not remembered, so each start reads every file; move it away"
 			}
-			if behind, err := i.dir.fs.Stat(at); err == nil && behind.IsDir() {
+			if !i.inTheWay(at) {
 				grave, then = Note, "it leads to a folder inside of the install, which is used"
 			}
 			i.trouble(grave, at+" is "+what+" where a folder of the game belongs", then)

@@ -205,10 +205,10 @@ func (j *Journal) begin(fsys platform.FS, build release.Digest, l lists) error {
 	}
 	next := Journal{slot: 1 - j.slot, lists: l, loaded: true, Tries: j.Tries}
 	first := record{Number: j.Number + 1, Build: build, Lists: listed, State: Staging, Tries: j.Tries}
-	if err = writeSynced(fsys, listsName(next.slot), text); err == nil {
-		err = next.write(fsys, first)
+	if err = writeSynced(fsys, listsName(next.slot), text); err != nil {
+		return err // the records of the new slot are as they were
 	}
-	if err == nil {
+	if err = next.write(fsys, first); err == nil {
 		err = fsys.SyncDir(StateDir)
 	}
 	if err != nil {

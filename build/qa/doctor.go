@@ -153,22 +153,15 @@ func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o DoctorOptio
 	return inspecting(d.Dir, err)
 }
 
-// releaseFolder is where a client keeps what it knows of signed releases, in its folder for the cache.
-const releaseFolder = "release"
-
 // foretell finds out how the next start ends.
 func (d *Diagnosis) foretell(ctx context.Context, fsys, base platform.FS) (err error) {
 	if d.DataAt != "" && d.DataAt != d.Dir || d.Install.Running == install.LockHeld {
 		return nil
 	}
-	releases := path.Join(d.Install.Names.Cache, releaseFolder)
-	if info, err := fsys.Lstat(releases); err == nil && info.IsDir() {
+	if info, err := fsys.Lstat(path.Join(d.Install.Names.Cache, install.ReleaseFolder)); err == nil && info.IsDir() {
 		d.Signed = true
 	}
-	if !d.Signed {
-		releases = ""
-	}
-	d.Endings, err = install.Foretell(ctx, fsys, base, d.Install, releases)
+	d.Endings, err = install.Foretell(ctx, fsys, base, d.Install, d.Signed)
 	return err
 }
 
