@@ -113,12 +113,7 @@ func FuzzConversation(f *testing.F) {
 		}
 		writing.Wait()
 		p.raw.Close()
-		for waited := time.Duration(0); h.Connections() > 0; waited += time.Millisecond {
-			if waited > 10*time.Second {
-				t.Fatal("the server holds on to the connection")
-			}
-			time.Sleep(time.Millisecond)
-		}
+		eventually(t, func() bool { return h.Connections() == 0 }, "the server lets go of the connection")
 	})
 }
 

@@ -312,4 +312,14 @@ func (p *peer) silent(d time.Duration) {
 	p.raw.SetReadDeadline(time.Now().Add(20 * time.Second))
 }
 
+// eventually polls for what a test can only ask another process or a socket.
+func eventually(t testing.TB, is func() bool, what string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
 var _ net.Listener = (*pipes)(nil)

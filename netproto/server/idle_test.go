@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/server"
 	"collet/netproto/transporttest"
+	"collet/platform/testlevel"
 )
 
 const (
@@ -63,12 +63,10 @@ func TestServesAlone(t *testing.T) {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// startAlone serves a folder from another process until the test ends.
+// startAlone serves a folder from another process until the test ends. Tests that call it belong to the lab, which runs without the
+// race detector: under it memory and speed are not a server's.
 func startAlone(t testing.TB, root string) *alone {
 	t.Helper()
-	if raced() {
-		t.Skip("memory and speed are not a server's under the race detector")
-	}
 	authority, err := transporttest.NewAuthority("test authority")
 	if err != nil {
 		t.Fatal(err)
@@ -100,12 +98,6 @@ func startAlone(t testing.TB, root string) *alone {
 	a.tcp, a.tls, a.ws, a.wss = addrs[0], addrs[1], addrs[2], addrs[3]
 	a.pid = command.Process.Pid
 	return a
-}
-
-// raced reports whether the race detector is on.
-func raced() bool {
-	info, found := debug.ReadBuildInfo()
-	return found && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // resident is how many bytes of memory the process occupies.
@@ -148,6 +140,7 @@ func (a *alone) crowd(t testing.TB, w way, g netproto.Generation, n int) {
 // TestIdleConnectionsAreCheap opens many connections of each kind to a server in a process of its own, engine generations
 // with compression, and divides what the process has grown by.
 func TestIdleConnectionsAreCheap(t *testing.T) {
+	testlevel.Lab(t)
 	const (
 		clients = 400
 		warm    = 50       // pools, and what a process takes once

@@ -20,6 +20,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/releasetest"
 	"collet/netproto/transporttest"
+	"collet/platform/testlevel"
 )
 
 // documented is the configuration of nginx in the operator's document.
@@ -99,26 +100,25 @@ func startNginx(t testing.TB, folder string) (plain, secure string, authority *t
 		run.Process.Signal(syscall.SIGTERM)
 		<-ended
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := net.Dial("tcp", plain)
-		if err == nil {
-			conn.Close()
-			return plain, secure, authority
-		}
+	eventually(t, func() bool {
 		select {
 		case err := <-ended:
 			ended <- err
 			t.Fatalf("nginx: %v\n%s", err, said)
 		default:
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("nginx does not listen: %v\n%s", err, said)
+		conn, err := net.Dial("tcp", plain)
+		if err == nil {
+			conn.Close()
 		}
-	}
+		return err == nil
+	}, "nginx listens")
+	return plain, secure, authority
 }
 
 // TestDocumentedNginx starts nginx as the operator's document has it, and holds it to what a release folder needs.
 func TestDocumentedNginx(t *testing.T) {
+	testlevel.Lab(t)
 	f := published(t, standard(1), standard(2))
 	for _, name := range []string{"metadata/keys.pem", ".private/key.pem", "objects/ab/.part"} {
 		if err := releasetest.Store(f.Dir).Save(name, []byte("secret")); err != nil {

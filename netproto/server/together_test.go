@@ -12,6 +12,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 const (
@@ -94,6 +95,7 @@ func together(tb testing.TB, idle, downloading int, d time.Duration) (s shares) 
 // TestNobodyStarves is BenchmarkCrowd in small. Where the machine is so slow that nobody had much it gives more time: to
 // have nothing beside others who had enough is to starve.
 func TestNobodyStarves(t *testing.T) {
+	testlevel.Lab(t)
 	const enough, longest = 4 * askedAtOnce * askedSize, 32 * time.Second
 	for d := 500 * time.Millisecond; ; d *= 4 {
 		s := together(t, 200, 40, d)

@@ -1,4 +1,4 @@
-package server_test
+package browser_test
 
 import (
 	"context"
@@ -9,11 +9,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"collet/netproto/compat"
 	"collet/netproto/server"
 )
 
-// tabTo goes on with the Tab key until something has the focus, as somebody without a mouse does.
+// tabTo goes on with the Tab key until something has the focus, as a reader without a mouse does.
 func tabTo(selector string) step {
 	const most = 120 // stops of a page
 	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
@@ -34,8 +33,8 @@ func tabTo(selector string) step {
 func TestDashboardByKeyboard(t *testing.T) {
 	ctx := chromium(t)
 	quiet(t, ctx)
-	_, o, at := busy(t)
-	enters(t, ctx, at)
+	h, o, at := busy(t)
+	h.enters(t, ctx)
 	floors(t, o, map[string]int32{"ann": 6})
 	var outline, skipped, told string
 	does(t, ctx,
@@ -66,14 +65,14 @@ func TestDashboardByKeyboard(t *testing.T) {
 // TestDashboardTwoOperators change the same thing at once in two browsers: one is told what the other has done, and nothing is lost.
 func TestDashboardTwoOperators(t *testing.T) {
 	first := chromium(t)
-	_, o, at := busy(t)
-	enters(t, first, at)
+	h, o, at := busy(t)
+	h.enters(t, first)
 	second, closeTab := chromedp.NewContext(first, chromedp.WithNewBrowserContext())
 	defer closeTab()
 	if err := chromedp.Do(second); err != nil { // it starts here, so that it outlives the first step
 		t.Fatal(err)
 	}
-	enters(t, second, at)
+	h.enters(t, second)
 	var conflict, comment string
 	for _, who := range []struct {
 		ctx     context.Context
@@ -96,7 +95,7 @@ func TestDashboardTwoOperators(t *testing.T) {
 	}
 }
 
-// TestDashboardSessionEnds while somebody looks and types: it is told, and what was typed is there again after the login.
+// TestDashboardSessionEnds while a page is read and typed into: its reader is told, and what was typed is there again after the login.
 func TestDashboardSessionEnds(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
@@ -133,7 +132,7 @@ func TestDashboardSessionEnds(t *testing.T) {
 	}
 }
 
-// TestDashboardGuessedAt slows somebody down who tries tokens in a browser, and says so.
+// TestDashboardGuessedAt slows down whose tokens are wrong, and says so.
 func TestDashboardGuessedAt(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
@@ -154,42 +153,4 @@ func TestDashboardGuessedAt(t *testing.T) {
 		}
 	}
 	t.Errorf("15 guesses, and told %q", told)
-}
-
-// TestDashboardSpeaksRussian to a browser that asks for it, and what is refused too.
-func TestDashboardSpeaksRussian(t *testing.T) {
-	_, o, b := governed(t)
-	b.do(200, "GET", "/admin", nil, "Accept-Language", "ru-RU,ru;q=0.9")
-	b.shows(`lang="ru"`, "Подключаются версии с 5 по 8", "Активный диапазон")
-	b.lacks("Active range", "This build supports")
-	if b.head.Get("Content-Language") != "ru" || !strings.Contains(b.head.Get("Vary"), "Accept-Language") {
-		t.Error(b.head)
-	}
-	b.send(303, "/admin/language", "language", "ru", "back", "/admin/audit?verify=1")
-	if where := b.head.Get("Location"); where != "/admin/audit?verify=1" {
-		t.Error(where)
-	}
-	b.get(200, "/admin/audit?verify=1")
-	b.shows("Единственная из 1 записи цела", "История")
-	b.get(200, "/admin")
-	b.send(422, "/admin/review", "section", "range", "active_min", "8", "active_max", "6")
-	b.shows("8 больше active_max 6")
-	b.get(200, "/admin")
-	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "7")
-	b.shows("Это понижает активный диапазон", "Комментарий (обязательно)")
-	b.lacks(`name="language"`) // a form would be lost
-	b.apply(422)
-	b.shows("нет подтверждения и комментария")
-	b.get(200, "/admin")
-	b.send(400, "/admin/language", "language", "xx")
-	b.get(200, "/admin")
-	b.send(303, "/admin/language", "language", "en", "back", "https://evil.example/")
-	if where := b.head.Get("Location"); where != "/admin" {
-		t.Errorf("sent to %s", where)
-	}
-	b.get(200, "/admin")
-	b.shows("Versions 5 to 8 may connect")
-	change(t, o, func(s *compat.Settings) { s.ActiveMax = 5 })
-	b.get(200, "/admin")
-	b.shows("Version 5 may connect")
 }

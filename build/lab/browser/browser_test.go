@@ -1,4 +1,4 @@
-package server_test
+package browser_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
 )
@@ -84,7 +83,7 @@ func script[T any](expression string, place *T) step {
 	return into(place, chromedp.Evaluate[T](expression))
 }
 
-// picture keeps what the browser shows where somebody wants to look at it.
+// picture keeps what the browser shows where a folder for pictures is named.
 func picture(name string) step {
 	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 		folder := os.Getenv(shotsEnv)
@@ -110,42 +109,11 @@ func scheme(name string) step {
 	})
 }
 
-// enters logs in with server.TestSecret.
-func enters(t *testing.T, ctx context.Context, at string) {
-	t.Helper()
-	does(t, ctx, chromedp.Navigate(at+"/admin/login"), chromedp.WaitVisible(chromedp.CSS("input[name=token]")), chromedp.KeyEvent(server.TestSecret+kb.Enter), chromedp.WaitVisible(chromedp.CSS("nav")))
-}
-
-// busy is a server with people on it.
-func busy(t *testing.T) (*house, *server.Operator, string) {
-	t.Helper()
-	set := versioned(t)
-	h, o := govern(t, set)
-	change(t, o, func(s *compat.Settings) {
-		s.ActiveMin, s.ActiveMax = 6, 8
-		s.PatchRules = []compat.PatchRule{{Logic: 7, Target: "Windows-*", MinPatch: 2}, {Logic: 7, Target: "Windows-win64", MinPatch: 1}}
-	})
-	come := func(m *netproto.Handshake) {
-		p, _ := h.ask(t, m)
-		stays(t, p)
-	}
-	for target, count := range map[string][3]int{"Linux-x64": {2, 9, 4}, "Windows-win64": {0, 0, 6}, "Android-arm64": {1, 3, 0}} {
-		for i, n := range count {
-			for range n {
-				come(client(int32(6+i), target))
-			}
-		}
-	}
-	come(client(5, "Linux-x64"))
-	come(client(5, "Android-arm64"))
-	return h, o, monitored(t, h, set)
-}
-
 // TestDashboardInABrowser changes the range with the keyboard alone, sees what it would do while typing, and is asked to confirm.
 func TestDashboardInABrowser(t *testing.T) {
 	ctx := chromium(t)
-	_, o, at := busy(t)
-	enters(t, ctx, at)
+	h, o, at := busy(t)
+	h.enters(t, ctx)
 	var tried, title, background, dark string
 	var draft, wide, narrow int
 	var faults []string
@@ -194,8 +162,8 @@ func TestDashboardInABrowser(t *testing.T) {
 // TestDashboardLinesInABrowser adds and removes lines of a list, and picks a version on the number line.
 func TestDashboardLinesInABrowser(t *testing.T) {
 	ctx := chromium(t)
-	_, o, at := busy(t)
-	enters(t, ctx, at)
+	h, o, at := busy(t)
+	h.enters(t, ctx)
 	var rows, value string
 	does(t, ctx,
 		chromedp.EmulateViewport(1280, 900), chromedp.Navigate(at+"/admin"),
@@ -235,8 +203,8 @@ func TestDashboardLoginInABrowser(t *testing.T) {
 // TestDashboardWithoutScriptInABrowser reads, changes and is told of a conflict where no script may run.
 func TestDashboardWithoutScriptInABrowser(t *testing.T) {
 	ctx := chromium(t)
-	_, o, at := busy(t)
-	enters(t, ctx, at)
+	h, o, at := busy(t)
+	h.enters(t, ctx)
 	var live, conflict, state string
 	does(t, ctx,
 		chromedp.EmulateViewport(1280, 900), chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
@@ -260,13 +228,12 @@ func TestDashboardWithoutScriptInABrowser(t *testing.T) {
 	}
 }
 
-// TestDashboardFollowsInABrowser shows who has come since, without anybody touching the page.
+// TestDashboardFollowsInABrowser shows who has come since, while the page is left alone.
 func TestDashboardFollowsInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	h, _, at := busy(t)
-	enters(t, ctx, at)
+	h.enters(t, ctx)
 	does(t, ctx, chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS("#live")))
-	p, _ := h.ask(t, client(7, "macOS-arm64"))
-	stays(t, p)
+	h.comes(t, 7, "macOS-arm64", "")
 	does(t, ctx, chromedp.WaitVisible(chromedp.Search(`//*[@id="live"]//table[contains(@class, "grid")]//th[text()="macOS-arm64"]`)))
 }

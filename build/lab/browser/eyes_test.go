@@ -1,4 +1,4 @@
-package server_test
+package browser_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // quiet fails the test at its end if a page has broken the content security policy or a script of ours has thrown. That answers have
-// the statuses of failures is what tests ask for, and a browser's advice is none of a policy.
+// the statuses of failures is what tests ask for, and a browser's advice is not a policy.
 func quiet(t *testing.T, ctx context.Context) {
 	t.Helper()
 	var mu sync.Mutex
@@ -95,14 +95,12 @@ const spilled = `[...document.querySelectorAll(".card *, .lane *")].filter(e => 
 // crowded is a server with a long history, odd names and as many clients as are wanted, of many versions on many targets.
 func crowded(t *testing.T, clients int) (*house, *server.Operator, string) {
 	t.Helper()
-	set := versioned(t)
-	set.Compat.Supported = "5-40"
-	h, o := govern(t, set)
 	targets := []string{"Linux-x64", "Windows-win64", "Android-arm64", "macOS-arm64", "iOS-arm64", `<img src=x onerror=alert(1)>`}
+	h := start(t, "5-40")
+	o := h.operator
 	for i := range clients {
 		logic := int32(5 + i*i%37) // the last one is not supported
-		p, _ := h.ask(t, client(logic, targets[i%11%len(targets)], account(fmt.Sprintf("player-%04d", i))))
-		stays(t, p)
+		h.comes(t, logic, targets[i%11%len(targets)], fmt.Sprintf("player-%04d", i))
 	}
 	change(t, o, func(s *compat.Settings) {
 		s.ActiveMin, s.ActiveMax = 20, 38
@@ -122,16 +120,16 @@ func crowded(t *testing.T, clients int) (*house, *server.Operator, string) {
 		s = out.Settings
 	}
 	floors(t, o, map[string]int32{strings.Repeat("long", 16): 20, `"><b>odd</b>`: 21})
-	return h, o, monitored(t, h, set)
+	return h, o, h.at
 }
 
-// TestDashboardIsReadable in both languages, light and dark, on a screen and a phone, with nobody there and with a thousand: nothing
+// TestDashboardIsReadable in both languages, light and dark, on a screen and a phone, with no clients and with a thousand: nothing
 // is faint, nothing is wider than the screen, and everything has a name.
 func TestDashboardIsReadable(t *testing.T) {
 	every := map[string]string{"home": "", "players": "/players", "player": "/player?id=%22%3E%3Cb%3Eodd%3C/b%3E", "history": "/audit", "try": "/try", "access": "/access", "nothing": "/nothing"}
 	for name, clients := range map[string]int{"empty": 0, "crowded": 1000} {
 		pages := maps.Clone(every)
-		if clients > 0 { // these look the same whoever is there
+		if clients > 0 { // these look the same with clients and without
 			for _, same := range []string{"try", "access", "nothing"} {
 				delete(pages, same)
 			}
@@ -139,15 +137,14 @@ func TestDashboardIsReadable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := chromium(t)
 			quiet(t, ctx)
-			var at string
+			var h *house
 			if clients == 0 {
-				set := versioned(t)
-				h, _ := govern(t, set)
-				at = monitored(t, h, set)
+				h = start(t, "5-8")
 			} else {
-				_, _, at = crowded(t, clients)
+				h, _, _ = crowded(t, clients)
 			}
-			enters(t, ctx, at)
+			h.enters(t, ctx)
+			at := h.at
 			for _, language := range []string{"en", "ru"} {
 				does(t, ctx, chromedp.Navigate(at+"/admin"))
 				speaks(t, ctx, language)
@@ -190,8 +187,8 @@ func checks(t *testing.T, ctx context.Context, name string, width int64) {
 func TestDashboardDecisionsAreReadable(t *testing.T) {
 	ctx := chromium(t)
 	quiet(t, ctx)
-	_, o, at := crowded(t, 300)
-	enters(t, ctx, at)
+	h, o, at := crowded(t, 300)
+	h.enters(t, ctx)
 	for _, width := range []int64{1280, 390} {
 		for _, language := range []string{"en", "ru"} {
 			size := chromedp.EmulateViewport(width, 844)
