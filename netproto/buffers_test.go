@@ -140,6 +140,7 @@ func TestLossLeavesSharedBuffersUsable(t *testing.T) {
 
 // TestIdleConnHoldsNoBuffers counts what connections hold that have read and written something.
 func TestIdleConnHoldsNoBuffers(t *testing.T) {
+	testlevel.Slow(t)
 	const bound = 4 << 10
 	conns := int64(500 / testlevel.Stride(5, 20))
 	var shared netproto.Buffers

@@ -100,6 +100,7 @@ func take(t testing.TB, addr string, g netproto.Generation) (got int64) {
 // TestMemoryIsBounded takes a large file over real sockets. Both ends together allocate less than what a client may
 // use in all, so that no portion is kept or made anew.
 func TestMemoryIsBounded(t *testing.T) {
+	testlevel.Slow(t)
 	const portion, budget = 1_000_000, 48 << 20
 	size := int64(128<<20) / int64(testlevel.Stride(2, 2))
 	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {

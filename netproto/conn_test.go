@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // TestPassedOver sends messages that a reader has no use for, and checks that the cipher is in step behind them.
@@ -258,6 +259,7 @@ func TestBrokenStreamStaysBroken(t *testing.T) {
 
 // TestConcurrentWrites checks that batches don't mix, under the cipher, which would show it.
 func TestConcurrentWrites(t *testing.T) {
+	testlevel.Slow(t)
 	const writers, each = 8, 50
 	var wire bytes.Buffer
 	server := serverConn(frame(t, netproto.G1, hello(netproto.G1)), &wire, netproto.WithZlib(true))

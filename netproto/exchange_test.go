@@ -17,6 +17,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // meeting is a server that judges with the rules and exchanges manifests as the reference has it, and what it found.
@@ -478,6 +479,7 @@ func TestT15NoHelloIsTakenBeforeSeal(t *testing.T) {
 // TestFurtherConnectionsExchangeNothing spreads a download over several connections to a server that shows its components: the
 // others say the same of the build, but show nothing.
 func TestFurtherConnectionsExchangeNothing(t *testing.T) {
+	testlevel.Slow(t)
 	bubble(t, "", func(t *testing.T) {
 		s := newThreads(t, 8<<20)
 		snapshot := development()

@@ -252,6 +252,7 @@ func TestSpread(t *testing.T) {
 
 // TestSpreadCaps checks how many connections there are at most, whatever the server asks for.
 func TestSpreadCaps(t *testing.T) {
+	testlevel.Slow(t)
 	for _, test := range []struct {
 		asked uint8
 		lines int
@@ -338,6 +339,7 @@ func TestSpreadUnasked(t *testing.T) {
 // TestSpreadBreaks breaks each of the further connections, and all of them, after every small number of answers: before
 // the list, between two answers and within one. What they owed comes by the others.
 func TestSpreadBreaks(t *testing.T) {
+	testlevel.Slow(t)
 	for _, broken := range [][]int{{1}, {2}, {3}, {1, 3}, {1, 2, 3}} {
 		for after := 0; after < 14; after += testlevel.Stride(4, 13) {
 			for _, within := range []bool{false, true} {
@@ -372,6 +374,7 @@ func TestSpreadBreaks(t *testing.T) {
 // TestSpreadBreaksBehindAnswers breaks connections right behind an answer, while the fetch is busy elsewhere: what they
 // brought counts.
 func TestSpreadBreaksBehindAnswers(t *testing.T) {
+	testlevel.Slow(t)
 	for after := range 12 {
 		bubble(t, fmt.Sprint(after), func(t *testing.T) {
 			s := newThreads(t, 2<<20)
@@ -395,6 +398,7 @@ func TestSpreadBreaksBehindAnswers(t *testing.T) {
 // TestSpreadFirstBreaks breaks the first connection after every small number of answers: the fetch ends as if it had been
 // alone, and the others are closed.
 func TestSpreadFirstBreaks(t *testing.T) {
+	testlevel.Slow(t)
 	for after := 1; after < 20; after++ {
 		bubble(t, fmt.Sprint(after), func(t *testing.T) {
 			s := newThreads(t, 2<<20)
@@ -504,6 +508,7 @@ func TestSpreadRefused(t *testing.T) {
 
 // TestSpreadMemory holds back the head of the queue: the others run ahead as far as the buffer, and go on behind it.
 func TestSpreadMemory(t *testing.T) {
+	testlevel.Slow(t)
 	bubble(t, "bytes", func(t *testing.T) {
 		const buffer = 1 << 20
 		s := newThreads(t, 8<<20)
@@ -544,6 +549,7 @@ func TestSpreadMemory(t *testing.T) {
 // TestSpreadUsesEverySpeed takes a file over connections of different speeds, with all the requests that a server of ours
 // allows: together they are nearly as fast as their sum, because the slow ones hold little of what the fast ones wait for.
 func TestSpreadUsesEverySpeed(t *testing.T) {
+	testlevel.Slow(t)
 	const slow, fast = 250e3, 1e6
 	for _, speeds := range [][]float64{{fast, fast, fast, fast}, {slow, fast, fast, fast}, {fast, slow, fast, fast}, {fast, fast, fast, slow}, {slow, slow, fast, slow}} {
 		bubble(t, fmt.Sprint(speeds), func(t *testing.T) {
@@ -623,6 +629,7 @@ func TestSpreadStays(t *testing.T) {
 // TestSpreadEnds closes, cancels and fails at each moment of the life of several connections. The bubble ends only when
 // every goroutine has.
 func TestSpreadEnds(t *testing.T) {
+	testlevel.Slow(t)
 	for moment := range 30 {
 		at := time.Duration(moment) * threadStep / 3
 		bubble(t, fmt.Sprint("close at ", at), func(t *testing.T) {

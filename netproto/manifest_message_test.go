@@ -13,6 +13,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // manyManifest has n components, whose names have length bytes.
@@ -76,6 +77,7 @@ func TestManifestMessage(t *testing.T) {
 
 // TestManifestLimits covers the largest manifests, and those that are larger.
 func TestManifestLimits(t *testing.T) {
+	testlevel.Slow(t)
 	all := manyManifest(t, compat.MaxEntries, 30)
 	if m := shown(t, all, compat.ManifestFull); m.Manifest.Mode != compat.ManifestFull || len(frame(t, netproto.C1, m)) > compat.MaxManifest+9 {
 		t.Errorf("%d entries in mode %s", len(m.Manifest.Entries), m.Manifest.Mode)

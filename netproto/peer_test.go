@@ -38,7 +38,7 @@ func play(t *testing.T, g netproto.Generation, script func(p *peer)) (opt netpro
 			t.Errorf("dials %s %s", network, addr)
 		}
 		near, far := net.Pipe()
-		p := &peer{t: t, net: far, conn: netproto.NewConn(far, netproto.ServerSide, netproto.Limits{}, netproto.WithZlib(g != netproto.G2a && g != netproto.G2b))}
+		p := &peer{t: t, net: far, conn: netproto.NewConn(far, netproto.ServerSide, netproto.Limits{}, netproto.WithZlib(g == netproto.G1 || g == netproto.G2b))}
 		work.Go(func() {
 			defer far.Close()
 			script(p)

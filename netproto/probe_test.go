@@ -15,6 +15,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // probed is a server that speaks only some generations, and what it saw of a client that tries.
@@ -70,6 +71,7 @@ func (p *probed) serve(far net.Conn) {
 // TestProbing lets a client that knows nothing, or remembers something, find out what a server speaks, and update from
 // it. The rows are every kind of server there is.
 func TestProbing(t *testing.T) {
+	testlevel.Slow(t)
 	all := []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1}
 	tests := []struct {
 		name     string

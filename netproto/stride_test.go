@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"collet/netproto"
+	"collet/platform/testlevel"
 )
 
 // breaking is a connection that breaks after some bytes from the server.
@@ -126,6 +127,7 @@ func TestBreakingLineMakesProgress(t *testing.T) {
 
 // TestStrideGrowsAgain lets the line recover.
 func TestStrideGrowsAgain(t *testing.T) {
+	testlevel.Slow(t)
 	bubble(t, "", func(t *testing.T) {
 		l := newLine(t, 20_000_000)
 		l.broke(badLine)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"collet/platform/testlevel"
 )
 
 // A golden file that differs is a change of the format: a diff in testdata after -update is one, too.
@@ -126,6 +128,7 @@ func TestCutRule(t *testing.T) {
 }
 
 func TestCutAverages(t *testing.T) {
+	testlevel.Slow(t)
 	data := knownBytes("average", sized(24<<20, 12<<20))
 	for _, g := range []Grain{Fine, Medium, Coarse} {
 		mean := len(data) / len(cuts(g, data))

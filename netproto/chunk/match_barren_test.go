@@ -132,6 +132,7 @@ func TestNoiseWithAKnownPartIsSearched(t *testing.T) {
 
 // TestDivision: segments and parts follow each other, none is empty or too large, and together they are all there is.
 func TestDivision(t *testing.T) {
+	testlevel.Slow(t)
 	for _, size := range []int{1, segment - 1, segment, segment + 1, partSize - 1, partSize, partSize + 1, 100<<20 + 5} {
 		m := &maker{new: make([]byte, size)}
 		at, parts := m.cuts()

@@ -52,6 +52,7 @@ func packObject(t testing.TB, data []byte, o PackObjectOptions) ([]byte, Encodin
 
 func TestObjectEncodings(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	deep := append(chunkProse(1, 40<<10), chunkNoise(2, 3<<10)...)
 	for _, c := range []struct {
 		name string
@@ -305,6 +306,7 @@ func BenchmarkUnpackObject(b *testing.B) {
 
 // TestObjectPackerKeepsNothing: what a packer made before shows in nothing that it makes later, whatever its size.
 func TestObjectPackerKeepsNothing(t *testing.T) {
+	testlevel.Slow(t)
 	var many ObjectPacker
 	for i, n := range []int{1, 255, 256, 1000, 70_000, smallContent, 2, smallContent + 1, 3000, 255} {
 		data := []byte(strings.Repeat(fmt.Sprintf("line %d of a file that repeats itself\n", i), n/30+1))[:n]

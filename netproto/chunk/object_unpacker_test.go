@@ -58,6 +58,7 @@ func unpackings(t testing.TB) []unpacking {
 // TestUnpackerKeepsNothing: what an Unpacker did before, good or bad, changes nothing about the next object.
 func TestUnpackerKeepsNothing(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	list := unpackings(t)
 	var u Unpacker
 	for i, before := range list {
@@ -80,6 +81,7 @@ func TestUnpackerKeepsNothing(t *testing.T) {
 
 // TestUnpackerAfterFaults: a reader or a writer that fails, and a context that ends, are not remembered.
 func TestUnpackerAfterFaults(t *testing.T) {
+	testlevel.Slow(t)
 	var u Unpacker
 	mine := errors.New("mine")
 	stopped, stop := context.WithCancel(t.Context())

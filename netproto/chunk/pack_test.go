@@ -52,6 +52,7 @@ func TestPacksHoldEverything(t *testing.T) {
 // TestPacksAreTheSameEachTime wants the same bytes whatever the number of workers and the sizes of reads.
 func TestPacksAreTheSameEachTime(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	data := append(chunkNoise(4, packBatch), chunkProse(4, sized(1<<20, 100<<10))...)
 	var first []*Index
 	for _, workers := range []int{1, 4} {
@@ -110,6 +111,7 @@ func edited(data []byte, n, size int) []byte {
 
 func TestReleaseAfterRelease(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	s := newShelf()
 	releases := [][]byte{append(chunkProse(1, sized(1<<20, 100<<10)), chunkNoise(1, sized(3<<20, 300<<10))...)}
 	var known []*Index
@@ -154,6 +156,7 @@ func TestRepeatsAreFetchedOnce(t *testing.T) {
 
 func TestOfferIndexReadsNothingAndForgives(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	unit := sized(1<<20, 200<<10)
 	old := append(chunkProse(1, 2*unit), chunkNoise(2, 2*unit)...)
 	now := edited(old, 5, 3000)
@@ -186,6 +189,7 @@ func TestOfferIndexReadsNothingAndForgives(t *testing.T) {
 // TestAnyStory is what clients do: some old files, some damaged, any gap, files built together or one by one.
 func TestAnyStory(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	base := [][]byte{chunkProse(11, 60_000), chunkNoise(12, 90_000), chunkProse(13, 3000)}
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))

@@ -12,6 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"collet/platform/testlevel"
 )
 
 // TestBlocks: what is put into blocks, in any pieces, comes out as it was, and a block is given on when it is full.
@@ -325,6 +327,7 @@ func TestContents(t *testing.T) {
 
 // TestSourceKeepsTheReadersFault: what the reader says is told from what the bytes say.
 func TestSourceKeepsTheReadersFault(t *testing.T) {
+	testlevel.Slow(t)
 	old, fresh := noise(1, 100_000), append(noise(1, 50_000), noise(2, 50_000)...)
 	patch, _ := made(t, [][]byte{old}, [][]byte{fresh})
 	mine := errors.New("mine")

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"collet/platform/testlevel"
 )
 
 // vector is one golden patch of testdata/patches: what it was made from, what it makes, and its bytes.
@@ -87,6 +89,7 @@ func TestTruncated(t *testing.T) {
 
 // TestDamaged: with any byte changed, a patch is refused or, rarely, still makes the right contents.
 func TestDamaged(t *testing.T) {
+	testlevel.Slow(t)
 	for _, v := range readVectors(t) {
 		for i := range v.patch {
 			for _, flip := range []byte{1, 0x80, 0xff} {

@@ -216,6 +216,7 @@ func TestPatchInPieces(t *testing.T) {
 // TestProgress: what is reported rises to 1, and a context that ends stops the work.
 func TestProgress(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	n := sized(1<<20, 24<<10)
 	old, fresh := words(1, 2*n), append(words(2, n), words(1, n)...)
 	var reports []float64

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 // real is a corrector that knows the new bytes and counts what was expected wrongly.
@@ -61,6 +63,7 @@ func targets(n int) (old, fresh []uint32) {
 
 // TestTables: a table of each kind is predicted without a wrong byte, and one that is not of the kind still comes out right.
 func TestTables(t *testing.T) {
+	testlevel.Slow(t)
 	old, fresh := targets(60)
 	le := binary.LittleEndian
 	table := func(list []uint32, entry func(b []byte, i int, v uint32) []byte) (b []byte) {

@@ -115,6 +115,7 @@ func TestModulesAmongOthers(t *testing.T) {
 // TestBrokenModules: headers that lie cost prediction at most, never correctness.
 func TestBrokenModules(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	whole := module(0)
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 60 / testlevel.Stride(6, 20) {

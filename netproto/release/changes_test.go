@@ -135,7 +135,7 @@ func TestChangesVector(t *testing.T) {
 // come back, contents that move, and releases that change nothing.
 func TestChangesOfAnyHistory(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(40) {
+	for seed := range uint64(40 / testlevel.Stride(2, 8)) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		now := tree{"x.so": "module"}
 		releases := []tree{now}
@@ -195,6 +195,7 @@ func TestChangesAreSmall(t *testing.T) {
 // TestOldChangesAreLeftOut: below the limit the newest steps stay, and clients that are further behind are told so.
 func TestOldChangesAreLeftOut(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	releases := []tree{scripts(50)}
 	for i := range 20 {
 		releases = append(releases, releases[i].with(tree{fmt.Sprintf("new%02d", i): fmt.Sprint(i)}))
@@ -220,6 +221,7 @@ func TestOldChangesAreLeftOut(t *testing.T) {
 // TestChangesKeepTheirCaps: a publisher makes no more steps than a reader takes.
 func TestChangesKeepTheirCaps(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	to := tree{"a": "1"}
 	steps := make([]release.ChangeStep, release.MaxChangeSteps+50)
 	for i := range steps {

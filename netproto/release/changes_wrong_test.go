@@ -11,6 +11,7 @@ import (
 	"github.com/andybalholm/brotli"
 
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // rawChanges puts a list of changes together that leads from one listing by some blocks.
@@ -133,6 +134,7 @@ func applyRaw(data []byte, old release.Listing, from release.Digest) error {
 
 // TestBombsTakeLittle: what unpacks to more than it says takes no memory beyond that.
 func TestBombsTakeLittle(t *testing.T) { // not parallel: it counts memory
+	testlevel.Slow(t)
 	old := tree{"a": "1"}.listing()
 	data := rawChanges(digestOf(t, old), bomb(t, 1000, 64<<20))
 	var before, after runtime.MemStats

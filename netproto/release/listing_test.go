@@ -190,6 +190,7 @@ func zstdOf(t testing.TB, data []byte, options ...zstd.EOption) []byte {
 // TestHostilePacks: what the head does not vouch for is not opened, and what it does is bounded all the same.
 func TestHostilePacks(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	data, ref, err := fullListing().Pack()
 	if err != nil {
 		t.Fatal(err)
@@ -227,6 +228,7 @@ func TestHostilePacks(t *testing.T) {
 
 // TestMemoryOfABomb: 200 MB of zeros in a few bytes take up no more than the document may have.
 func TestMemoryOfABomb(t *testing.T) {
+	testlevel.Slow(t)
 	bomb := zstdOf(t, make([]byte, 72<<20))
 	ref := release.Packed{Sum: sha(""), Size: 1 << 20, Object: release.ObjectOf(bomb)}
 	var before, after runtime.MemStats

@@ -184,6 +184,7 @@ func TestCheckSet(t *testing.T) {
 
 func TestCheckSetIsBounded(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	list := make([]release.File, release.MaxSet+1)
 	for i := range list {
 		list[i].Path = fmt.Sprintf("folder%d/file%d", i%100, i)

@@ -13,6 +13,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata/updater"
 
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 func TestReleaseFolder(t *testing.T) {
@@ -555,6 +556,7 @@ func TestRestoredBackup(t *testing.T) {
 // TestManyRoots: a client that slept for very long takes a part of the roots, says so, and comes through at the next try.
 func TestManyRoots(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)

@@ -13,6 +13,7 @@ import (
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // some takes what ApplySome makes, by content.
@@ -50,6 +51,7 @@ func (h holed) Open(i int) (release.SetFile, error) {
 // TestApplySome: groups stand for themselves, whatever is wanted of them and whatever is wrong with the old files.
 func TestApplySome(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	old := tree{}
 	changes := tree{}
 	for _, name := range []string{"a.aa", "b.bb", "c.cc"} {

@@ -270,6 +270,7 @@ var longOptions = release.SetPatchOptions{LongResource: 64 << 10}
 
 func TestSetPatchOfLongContents(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	big := noise(5, 1<<20)
 	edited := big[:100_000] + noise(6, 5000) + big[105_000:300_000] + "inserted" + big[300_000:700_000] + big[710_000:]
 	twice := big[500_000:] + big[:500_000] + big[:100_000]
@@ -295,6 +296,7 @@ func TestSetPatchOfLongContents(t *testing.T) {
 
 func TestSetPatchThatWouldNeedTooMuchMemory(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	old := tree{"a.so": noise(1, 300_000), "b.so": noise(2, 300_000)}
 	fresh := tree{"a.so": old["a.so"][:150_000] + "x" + old["a.so"][150_000:], "b.so": noise(3, 400_000), "c": "d", "e": ""}
 	patch := steps(t, old, fresh, release.SetPatchOptions{MaxMemory: 64<<20 + 3_000_000})
@@ -392,6 +394,7 @@ func peersFault(err error) bool {
 
 func TestSetPatchDamagedAnywhereIsNoticed(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	old := pack(12).with(tree{"big.pack": noise(5, 100_000)})
 	fresh := pack(12).with(tree{"src/part03/file0003.js": prose(99, 900), "new": noise(9, 100), "big.pack": noise(5, 50_000) + "x" + noise(6, 30_000)})
 	patch, to := makePatch(t, old, fresh, longOptions), digestOf(t, fresh.listing())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 func TestFirstRefresh(t *testing.T) {
@@ -283,6 +284,7 @@ func TestStopAnywhere(t *testing.T) {
 // TestDamagedStore: whatever is broken or gone in the store, the client is told, and the next refresh mends it.
 func TestDamagedStore(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	s := newStage(t)
 	s.publish(7)
 	s.rotate(s.keys[release.RoleRoot], s.keys.with(t, release.RoleTargets), release.RoleTargets)
