@@ -88,6 +88,7 @@ var imports = map[string]row{
 	"build/lab/wine":             {ours: []string{"build/qa", "platform"}},
 	"build/lab/installers":       {},
 	"build/lab/browser":          {},
+	"build/lab/mutants":          {},
 	"build/testprograms":         {ours: []string{"platform/testlevel"}, others: []string{"github.com/rogpeppe/go-internal"}},
 	"build/soak":                 {ours: []string{"build/qa", "netproto", "netproto/release", "netproto/server", "netproto/transporttest"}},
 	"build/remote":               {ours: []string{"netproto/den", "netproto/launcher", "platform", "platform/text"}},
