@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // asked is a request to the admin API as it arrives.
@@ -214,6 +215,7 @@ func TestTokensOutliveTheServer(t *testing.T) {
 // TestEverythingAtOnce changes, reloads, asks, pins and connects at the same time. Every handshake is judged by one set of settings,
 // and the log of all changes is whole.
 func TestEverythingAtOnce(t *testing.T) {
+	testlevel.Slow(t)
 	set := versioned(t)
 	set.Limits.ConnectionsPerSecond = 100_000
 	h, o := govern(t, set)

@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // over is a limit of connections that is reached.
@@ -100,6 +101,7 @@ func TestEngineClientOfAFullServer(t *testing.T) {
 
 // TestCrowdAtAFullServer comes all at once; nobody is left without a word.
 func TestCrowdAtAFullServer(t *testing.T) {
+	testlevel.Slow(t)
 	set := settings(t)
 	set.Limits.Connections = 1
 	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {

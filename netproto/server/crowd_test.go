@@ -15,11 +15,13 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // TestManyClientsWhileReloading lets real clients of both generations fetch everything, resumed at odd places, while the
 // catalogue is replaced under them by one with the same files and others in front.
 func TestManyClientsWhileReloading(t *testing.T) {
+	testlevel.Slow(t)
 	for _, inMemory := range []bool{false, true} {
 		set := settings(t)
 		set.ServerNetwork.UpdateFilesInMemory = inMemory

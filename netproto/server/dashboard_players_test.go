@@ -9,6 +9,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // floors gives accounts their floors.
@@ -47,6 +48,7 @@ func TestDashboardListsPlayers(t *testing.T) {
 
 // TestDashboardPagesOfPlayers shows every account once.
 func TestDashboardPagesOfPlayers(t *testing.T) {
+	testlevel.Slow(t)
 	_, o, b := governed(t)
 	const people = 120
 	for i := range people {

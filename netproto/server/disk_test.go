@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/platform/testlevel"
 )
 
 // TestChangedFilesAreRefused changes a file behind the back of a server that reads it for each portion. One that was replaced
 // or removed is served on as it was, where an open file allows that.
 func TestChangedFilesAreRefused(t *testing.T) {
+	testlevel.Slow(t)
 	same := strings.Repeat("X", 2400) // as long as Textures.zip
 	tests := []struct {
 		name   string

@@ -10,11 +10,13 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // TestOpenIdle opens the store of a server that does not run: everything is known that its build brings, nothing is written by looking,
 // and a server that comes meanwhile waits in vain.
 func TestOpenIdle(t *testing.T) {
+	testlevel.Slow(t)
 	set := versioned(t)
 	if _, err := server.OpenIdle(t.Context(), set, zerolog.Nop()); err == nil {
 		t.Error("a store that never was")

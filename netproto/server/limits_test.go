@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // from is a connection that comes from an address of our choice.
@@ -231,6 +232,7 @@ func TestFaultsOfClientsAreNamedEachTime(t *testing.T) {
 // TestManyAddressesAreForgotten lets a scan come from more addresses than are remembered. Nobody is refused for it, the
 // log gets one line for those beyond, and a minute later they are forgotten.
 func TestManyAddressesAreForgotten(t *testing.T) {
+	testlevel.Slow(t)
 	const room = 16384 + 100
 	for _, test := range []struct{ addrs, remembered, logged int }{
 		{room - 1, room, room - 1}, // and the one that comes later

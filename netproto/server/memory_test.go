@@ -13,6 +13,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // sparse makes a file of zeros that takes no room on the disk.
@@ -65,6 +66,7 @@ func (p *peer) drain(tb testing.TB, index uint32, size, portion int64, window in
 
 // TestLargeFileFromDiskNeedsBoundedMemory serves a large file and looks at what the process took from the system meanwhile.
 func TestLargeFileFromDiskNeedsBoundedMemory(t *testing.T) {
+	testlevel.Lab(t)
 	const size = int64(200_000_000) // far above the bound, which does not depend on it
 	const bound = 16 << 20
 	root := t.TempDir()
@@ -92,6 +94,7 @@ func TestLargeFileFromDiskNeedsBoundedMemory(t *testing.T) {
 // TestStalledEngineClientsNeedBoundedMemory: a client that asks for a portion and takes nothing of it costs the pieces that are
 // under way, whatever the size of a portion.
 func TestStalledEngineClientsNeedBoundedMemory(t *testing.T) {
+	testlevel.Lab(t)
 	const stalled, bound = 64, 320 << 10 // bytes for each
 	root := t.TempDir()
 	noise := make([]byte, 2<<20) // which no compression makes smaller

@@ -267,6 +267,7 @@ func nginxTrust(t *testing.T, f *releasetest.Folder, client *http.Client, url st
 
 // TestOriginVouches comes to the current release by our own server's HTTP port.
 func TestOriginVouches(t *testing.T) {
+	testlevel.Slow(t)
 	f := published(t, standard(1), standard(2))
 	s := openSite(t, releaseSettings(f))
 	nginxTrust(t, f, s.client, s.url)

@@ -21,10 +21,12 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/server"
 	"collet/netproto/transporttest"
+	"collet/platform/testlevel"
 )
 
 // TestObjectsOverEveryTransport takes all files of a release folder at once, by our own client.
 func TestObjectsOverEveryTransport(t *testing.T) {
+	testlevel.Slow(t)
 	r := standard(2)
 	r.Patch = strings.Repeat("0123456789abcdef", 200_000)
 	f := published(t, standard(1), r)
@@ -76,6 +78,7 @@ func (c clientFetcher) Fetch(ctx context.Context, name string, limit int64) (rel
 // TestUpToDate comes to the current release over an offer of C1. Whoever has it already learns so from the answer: without a
 // request, and from less than a kilobyte.
 func TestUpToDate(t *testing.T) {
+	testlevel.Slow(t)
 	f := published(t, standard(1), standard(2))
 	set := releaseSettings(f)
 	set.Network.UpdateFileMaxPortionSize = 100_000
@@ -144,6 +147,7 @@ func big(t *testing.T) (dir, name, content string, set server.Settings) {
 
 // TestObjectChangesWhileItIsSent never completes an answer of a file that was written into meanwhile.
 func TestObjectChangesWhileItIsSent(t *testing.T) {
+	testlevel.Slow(t)
 	for name, spoil := range map[string]func(path string) error{
 		"touched":   func(path string) error { return os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)) },
 		"truncated": func(path string) error { return os.Truncate(path, 100) },
@@ -170,6 +174,7 @@ func TestObjectChangesWhileItIsSent(t *testing.T) {
 
 // TestOriginFileChangesWhileItIsSent is the same over HTTP.
 func TestOriginFileChangesWhileItIsSent(t *testing.T) {
+	testlevel.Slow(t)
 	dir, object, content, set := big(t)
 	s := openSite(t, set)
 	answer, err := s.client.Get(s.url + "/" + object)
@@ -189,6 +194,7 @@ func TestOriginFileChangesWhileItIsSent(t *testing.T) {
 
 // TestOriginSlowStream ends a stream of HTTP/2 whose client takes nothing of it, while others on the connection go on.
 func TestOriginSlowStream(t *testing.T) {
+	testlevel.Slow(t)
 	_, object, content, set := big(t)
 	set.Limits.ProgressTime = time.Second
 	authority, err := transporttest.NewAuthority("test authority")

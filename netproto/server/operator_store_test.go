@@ -11,6 +11,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // shared is a store that other servers write to as well, and one that can fail.
@@ -147,6 +148,7 @@ func TestLogIsReadWhileItGrows(t *testing.T) {
 
 // TestReleaseFolderWithVersions takes the logic version of a release from its compatibility version, and older modules from beside.
 func TestReleaseFolderWithVersions(t *testing.T) {
+	testlevel.Slow(t)
 	one := standard(1)
 	one.Compatibility = compat.Derived(7, 0x7777)
 	set := releaseSettings(published(t, one))

@@ -407,6 +407,7 @@ func TestPayloadFaults(t *testing.T) {
 
 // TestT13OneVerdict asks a connection, the API and Evaluate the same questions.
 func TestT13OneVerdict(t *testing.T) {
+	testlevel.Slow(t)
 	set := versioned(t)
 	root := t.TempDir()
 	set.Compat.Manifest = filepath.Join(root, "manifest.json")

@@ -23,6 +23,7 @@ import (
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/transporttest"
+	"collet/platform/testlevel"
 )
 
 // site is a server whose HTTP port is open.
@@ -103,6 +104,7 @@ func etag(content string) string {
 
 // TestOriginFiles hands out every file of the folder with the headers that it should have.
 func TestOriginFiles(t *testing.T) {
+	testlevel.Slow(t)
 	f := published(t, standard(1), standard(2))
 	s := openSite(t, releaseSettings(f))
 	for name, want := range every(t, f.Dir) {
@@ -344,6 +346,7 @@ func TestMetricsAreNotForEverybody(t *testing.T) {
 
 // TestOriginFollowsTheCatalogue changes the timestamp with the catalogue and not with the folder.
 func TestOriginFollowsTheCatalogue(t *testing.T) {
+	testlevel.Slow(t)
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	s := openSite(t, set)
@@ -370,6 +373,7 @@ func TestOriginFollowsTheCatalogue(t *testing.T) {
 
 // TestOriginOverTLS speaks HTTP/2, and takes a renewed certificate.
 func TestOriginOverTLS(t *testing.T) {
+	testlevel.Slow(t)
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	authority, err := transporttest.NewAuthority("test authority")
@@ -453,6 +457,7 @@ func TestOriginLimits(t *testing.T) {
 // TestOriginConnections bounds the downloads of those who are no operators. One who has nothing under way makes room, and the admin
 // pages are answered also when the house is full.
 func TestOriginConnections(t *testing.T) {
+	testlevel.Slow(t)
 	r := standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 2<<20)
 	f := published(t, r)
@@ -488,6 +493,7 @@ func TestOriginConnections(t *testing.T) {
 
 // TestOriginBandwidth holds the connections of an address to its share, whatever they speak.
 func TestOriginBandwidth(t *testing.T) {
+	testlevel.Slow(t)
 	r := standard(1)
 	r.Patch = strings.Repeat("0123456789", 30_000)
 	f := published(t, r)

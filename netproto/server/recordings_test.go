@@ -16,6 +16,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // recordings are what clients sent in recorded connections, and a conversation of our own generation.
@@ -168,6 +169,7 @@ func (h *house) normal(t testing.TB) {
 // TestMutatedRecordingsHarmNobody plays a few hundred changed recordings, four at a time, while normal clients come and
 // go. The seeds are fixed; FuzzRecordings looks further.
 func TestMutatedRecordingsHarmNobody(t *testing.T) {
+	testlevel.Slow(t)
 	const players, each, bound = 4, 100, 32 << 20
 	h := liveServer(t)
 	all := recordings(t)

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // TestServersShareACache: several servers open and leave one cache folder again and again; none loses what it has unpacked, none fails,
 // and nothing is left behind.
 func TestServersShareACache(t *testing.T) {
+	testlevel.Slow(t)
 	for name, set := range map[string]Release{
 		"named by the operator": {Cache: filepath.Join(t.TempDir(), "cache"), CacheSize: 1 << 20},
 		"of a release folder":   {Folder: t.TempDir(), CacheSize: 1 << 20},

@@ -16,6 +16,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // objects greets as a client of release n that asks for objects.
@@ -30,6 +31,7 @@ func (h *house) objects(t testing.TB, compat string) (*peer, []netproto.ListedFi
 
 // TestPublishWhileServing swaps the catalogue; sessions under way keep theirs, its timestamp and what was unpacked for it.
 func TestPublishWhileServing(t *testing.T) {
+	testlevel.Slow(t)
 	unpacked := func(n int) releasetest.Release { r := standard(n); r.Plain = false; return r }
 	f := published(t, unpacked(1))
 	set := releaseSettings(f)
@@ -78,6 +80,7 @@ func TestPublishWhileServing(t *testing.T) {
 
 // TestRefusedPublications leave what was offered before, and are taken when they are mended.
 func TestRefusedPublications(t *testing.T) {
+	testlevel.Slow(t)
 	for name, test := range map[string]struct {
 		break_, mend func(f *releasetest.Folder) error
 		want         string

@@ -17,6 +17,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // sets are the contents of release n for two targets: some of them the same for both, one resource of its own.
@@ -121,6 +122,7 @@ func download(p *peer, files []netproto.ListedFile) map[string]string {
 // TestPlainFilesOfEarlierPublishers are used where those lie in the release folder itself: only the pack of which targets have
 // different ones is unpacked, and there is no room for more.
 func TestPlainFilesOfEarlierPublishers(t *testing.T) {
+	testlevel.Slow(t)
 	f := published(t, standard(1))
 	plain, err := os.ReadDir(filepath.Join(f.Dir, "plain"))
 	if err != nil || len(plain) != 2 {
@@ -235,6 +237,7 @@ func every(t testing.TB, dir string) map[string]string {
 
 // TestObjectsOfARelease hands out everything in the folder that has a name, and nothing else.
 func TestObjectsOfARelease(t *testing.T) {
+	testlevel.Slow(t)
 	for _, portion := range []int{1000, 100_000} { // copied, and straight from the file
 		t.Run(fmt.Sprint(portion), func(t *testing.T) {
 			f := published(t, standard(1), standard(2))
@@ -334,6 +337,7 @@ func TestWithoutAReleaseFolder(t *testing.T) {
 
 // TestWhichReleaseIsOffered picks, for clients that know nothing of releases, the newest that everybody is offered.
 func TestWhichReleaseIsOffered(t *testing.T) {
+	testlevel.Slow(t)
 	with := func(n int, change func(r *releasetest.Release)) releasetest.Release {
 		r := standard(n)
 		change(&r)
@@ -395,6 +399,7 @@ func TestWhichReleaseIsOffered(t *testing.T) {
 
 // TestReleaseFolderFaults refuses what is not signed, not whole or no release folder, and says why.
 func TestReleaseFolderFaults(t *testing.T) {
+	testlevel.Slow(t)
 	stranger, err := releasetest.New(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // TestLossesShown judges lines by what the system counts of them, round by round.
@@ -220,6 +221,7 @@ func TestSpreadIsAskedFor(t *testing.T) {
 // TestSpreadTogether lets our client take a file from our server over a line that loses packets, and over one where the
 // limits allow less than was promised.
 func TestSpreadTogether(t *testing.T) {
+	testlevel.Slow(t)
 	for _, test := range []struct {
 		name   string
 		change func(*server.Settings)

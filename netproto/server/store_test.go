@@ -15,6 +15,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // stored opens a store in a folder of the test.
@@ -226,6 +227,7 @@ func opens(t testing.TB, image []byte) (revision int, fault error) {
 // TestT7PowerCut breaks a commit off at every moment: any part of the pages is on disk, in any order, before the page that makes them
 // count is; that page is there in part; or it is there. What is found afterwards is all of the change or nothing of it.
 func TestT7PowerCut(t *testing.T) {
+	testlevel.Slow(t)
 	c := crashed(t)
 	page := os.Getpagesize()
 	meta := 2 * page // the first two pages take turns in saying which ones count

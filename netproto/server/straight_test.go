@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // large is more than sockets hold, so that a server is in the middle of a portion while its client does not read.
@@ -39,6 +40,7 @@ func midway(t *testing.T) (h *house, p *peer, path string) {
 // TestFileThatChangesWhileItIsSent changes a file in the middle of a portion: the portion is never complete, and nothing
 // follows that could be taken for the rest of it.
 func TestFileThatChangesWhileItIsSent(t *testing.T) {
+	testlevel.Slow(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("a portion is read as a whole here, and then sent")
 	}
