@@ -82,6 +82,34 @@ func TestRestartOfWhatIsNotUnderWay(t *testing.T) {
 	}
 }
 
+// TestNothingComesTwice: what was checked is not written again, and no second check of one file counts for another.
+func TestNothingComesTwice(t *testing.T) {
+	for what, have := range map[string]int{"bytes": 0, "nothing missing": 25} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, pack("A.zip", 25), pack("B.zip", 5))
+			w.parts["A.zip"] = bytes.Clone(w.files[0].data[:have])
+			finished := 0
+			w.hold = func(_ context.Context, method string) error {
+				switch method {
+				case "Finish":
+					finished++
+				case "Commit":
+					t.Errorf("%s: committed without B.zip", what)
+				}
+				return nil
+			}
+			w.fetchTo = func(to update.Delivery) error {
+				missing := w.files[0].data[have:]
+				return errors.Join(to.Deliver(0, missing), to.Deliver(0, missing))
+			}
+			status := w.run(t.Context())
+			if status.Outcome != update.Failed || status.Fault.Cause != update.ServerFault || finished != 1 {
+				t.Errorf("%s: %s, %v, %d checks", what, status.Outcome, status.Fault, finished)
+			}
+		})
+	}
+}
+
 // carrier is a Source with traffic of its own.
 type carrier struct {
 	update.Source
