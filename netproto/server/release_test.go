@@ -149,6 +149,7 @@ func TestPlainFilesOfEarlierPublishers(t *testing.T) {
 // TestReleaseForEveryGeneration gives clients of every generation and target the files of the release, from plain ones and
 // unpacked ones, from disk and from memory.
 func TestReleaseForEveryGeneration(t *testing.T) {
+	testlevel.Slow(t)
 	for _, plain := range []bool{true, false} {
 		for _, memory := range []bool{false, true} {
 			t.Run(fmt.Sprintf("plain %t, memory %t", plain, memory), func(t *testing.T) {
