@@ -123,6 +123,39 @@ func TestSyncMeanwhileFails(t *testing.T) {
 	}
 }
 
+// unsynced is a disk that can't sync one file.
+type unsynced struct {
+	platform.FS
+	name string
+}
+
+func (u unsynced) OpenFile(name string, flag int, mode fs.FileMode) (platform.File, error) {
+	f, err := u.FS.OpenFile(name, flag, mode)
+	if err == nil && name == u.name {
+		f = unsyncedFile{f}
+	}
+	return f, err
+}
+
+type unsyncedFile struct{ platform.File }
+
+func (unsyncedFile) Sync() error { return errors.New("input/output error") }
+
+// TestLargeFileIsSynced: a large file is synced by itself, and not believed where the disk says that it was not written.
+func TestLargeFileIsSynced(t *testing.T) {
+	f := newFolder(t)
+	set, part := packs("Large.zip", strings.Repeat("large", mib/4)), "Resources/~Large.zip"
+	_, err := start{blobs: set}.on(t, unsynced{f.open(), part})
+	wantFault(t, "sync", err, update.DiskFault)
+	if _, err := f.open().Lstat(part); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the part is still there: %v", err)
+	}
+	start{blobs: set}.must(f)
+	if got := f.files()["Resources/Large.zip"]; got != set[0].content {
+		t.Errorf("it has %d bytes", len(got))
+	}
+}
+
 // TestAbandonWaits: whoever lets go of a plan, or closes the install, waits for the sync under way.
 func TestAbandonWaits(t *testing.T) {
 	for name, end := range map[string]func(*install.Dir) error{"abandon": (*install.Dir).Abandon, "close": (*install.Dir).Close} {

@@ -99,3 +99,28 @@ func TestForgeableProgramAlone(t *testing.T) {
 	_, err = d.Plan(context.Background(), update.Binaries, offer(t, release.FNV1a64, binaries("Lathe", "program 2")), func(string, int64, int64) {})
 	wantFault(t, "program by a checksum", err, update.Untrusted)
 }
+
+// TestForgedCompanion: a companion by itself, beside a module that stays, needs the same trust as the module.
+func TestForgedCompanion(t *testing.T) {
+	module := binaries("Lathe.so", "module", "Lathe.so.manifest.json", "{1}")
+	forged := binaries("Lathe.so", "module", "Lathe.so.manifest.json", "{X}")
+	for _, trust := range []install.Trust{install.TrustNothing, install.TrustSHA256, install.TrustFNV} {
+		f := newFolder(t)
+		start{mode: update.Binaries, algorithm: release.FNV1a64, blobs: module, confirm: true}.must(f)
+		d, err := install.Open(context.Background(), install.Config{FS: f.open(), Names: names(), Trust: trust, Log: zerolog.Nop(), Now: later})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := d.Plan(context.Background(), update.Binaries, offer(t, release.FNV1a64, forged), func(string, int64, int64) {})
+		if trust == install.TrustFNV {
+			if err != nil || wanted(plan) != "Lathe.so.manifest.json" {
+				t.Errorf("%q: wants %q, %v", trust, wanted(plan), err)
+			}
+		} else if fault := wantFault(t, string(trust), err, update.Untrusted); fault.Subject != "Lathe.so.manifest.json" {
+			t.Errorf("%q: it is about %q", trust, fault.Subject)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

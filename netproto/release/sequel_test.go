@@ -86,6 +86,7 @@ func TestSequelsThatAreNone(t *testing.T) {
 		"a long name":            []byte("CQ\x01\x01\x81\x01" + "objects/" + strings.Repeat("a", 121) + "\x01"),
 		"a name outside":         []byte("CQ\x01\x01\x07.collet\x01"),
 		"more than a sequel has": []byte("CQ\x01\x01\x09objects/a\x81\x80\x60"),
+		"more than one together": []byte("CQ\x01\x02\x09objects/a\x81\x80\x30\x09objects/b\x81\x80\x30"),
 		"cut in the table":       good[:30],
 		"cut behind a name":      good[:29],
 	} {

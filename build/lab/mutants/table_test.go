@@ -120,7 +120,7 @@ func table() []mutant {
 			old: `made.Path() != e.Path() {`, new: `made.Number != e.Number {`,
 			why: "the head of another product, channel or target passes"},
 		{id: "release-keys-lost", pkg: "netproto/release", file: "trust.go",
-			old: `if !okTimestamp || !okSnapshot || !okTargets {`, new: `if !okTimestamp || !okSnapshot {`,
+			old: `if !okTimestamp || !okSnapshot || !okTargets {`, new: `if !okTimestamp || !okSnapshot && !okTargets {`,
 			why: "the numbers that a stolen key drove up outlive the new root"},
 		{id: "release-object-digest", pkg: "netproto/release", file: "object.go",
 			old: `if got := sumOf(data); got != o.Sum {`, new: `if got := sumOf(data); got != o.Sum && len(data) == 0 {`,
