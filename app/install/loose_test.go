@@ -123,7 +123,7 @@ func TestSyncMeanwhileFails(t *testing.T) {
 	}
 }
 
-// unsynced is a disk that can't sync one file.
+// unsynced is a disk that can't sync files whose names end so.
 type unsynced struct {
 	platform.FS
 	name string
@@ -131,7 +131,7 @@ type unsynced struct {
 
 func (u unsynced) OpenFile(name string, flag int, mode fs.FileMode) (platform.File, error) {
 	f, err := u.FS.OpenFile(name, flag, mode)
-	if err == nil && name == u.name {
+	if err == nil && strings.HasSuffix(name, u.name) {
 		f = unsyncedFile{f}
 	}
 	return f, err

@@ -41,6 +41,21 @@ func TestFoldersOnOtherVolumes(t *testing.T) {
 	}
 }
 
+// TestCopyToOtherVolumeIsSynced: a file that is copied to another volume stays where it was unless its copy is on the disk.
+func TestCopyToOtherVolumeIsSynced(t *testing.T) {
+	f := newFolder(t)
+	start{blobs: packs("Core.zip", "core 1"), confirm: true}.must(f)
+	_, err := start{blobs: packs("Core.zip", "core 2")}.on(t, unsynced{otherVolume{f.open(), ".collet"}, ".copy"})
+	wantFault(t, "copy", err, update.DiskFault)
+	if got, err := platform.ReadFile(f.open(), "Resources/~Core.zip", 100); string(got) != "core 1" {
+		t.Errorf("the old one is %q, %v", got, err)
+	}
+	start{blobs: packs("Core.zip", "core 2")}.must(f)
+	if got := f.files()["Resources/Core.zip"]; got != "core 2" {
+		t.Errorf("then it is %q", got)
+	}
+}
+
 // otherVolume is a folder of which another one is a volume of its own.
 type otherVolume struct {
 	platform.FS
