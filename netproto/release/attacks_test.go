@@ -176,9 +176,18 @@ func TestMixAndMatchAttack(t *testing.T) {
 }
 
 // TestFastForwardAttack: stolen online keys drive all numbers to the end, so that nothing newer can come. A root that
-// replaces these keys ends it.
+// replaces these keys ends it, and so does one that replaces either of them.
 func TestFastForwardAttack(t *testing.T) {
 	t.Parallel()
+	for _, replaced := range [][]release.KeyRole{{release.RoleTimestamp, release.RoleSnapshot}, {release.RoleTimestamp}, {release.RoleSnapshot}} {
+		t.Run(fmt.Sprint(replaced), func(t *testing.T) {
+			t.Parallel()
+			fastForward(t, replaced)
+		})
+	}
+}
+
+func fastForward(t *testing.T, replaced []release.KeyRole) {
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
@@ -195,7 +204,7 @@ func TestFastForwardAttack(t *testing.T) {
 	s.repo = repo
 	s.publish(8)
 	s.refuses(release.FaultRolledBack, 7) // and the publisher can't get through any more
-	s.rotate(s.keys[release.RoleRoot], s.keys.with(t, release.RoleTimestamp, release.RoleSnapshot), release.RoleTimestamp, release.RoleSnapshot)
+	s.rotate(s.keys[release.RoleRoot], s.keys.with(t, replaced...), replaced...)
 	s.wants(8)
 	s.refusesOldKeys(8)
 }
