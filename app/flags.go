@@ -122,7 +122,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
 		err = f.check()
 	}
 	if err != nil {
-		return f, stop{exitUsage, fmt.Errorf("%w\nRun it with --help to see what it takes.", err)}
+		return f, stop{exitUsage, fmt.Errorf("%w\nRun it with --help to see what it takes", err)}
 	}
 	if f.Version {
 		fmt.Fprintf(stdout, "collet-client %s\n", collet.Version())

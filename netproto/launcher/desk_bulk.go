@@ -24,8 +24,7 @@ type batchEffect struct {
 type bulker struct {
 	run      int
 	times    DeskTimes
-	room     map[string]uint64 // parts that the device has: hash → bytes
-	last     []string          // deletes for when everything is written: bases of others
+	last     []string // deletes for when everything is written: bases of others
 	queue    []*ownJob
 	asked    []*ownJob
 	open     []*ownJob

@@ -31,7 +31,6 @@ type modelDevice struct {
 // modelWrite is a file that the desk is writing.
 type modelWrite struct {
 	request   RequestWriteFile
-	failed    bool
 	delivered bool // the answer to the request reached the desk
 	owed      int  // confirmations that did not reach it yet
 	blocks    int

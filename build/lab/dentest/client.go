@@ -53,13 +53,13 @@ type ReferenceClient struct {
 
 // writing is one file between requestWriteFile and responseFinishWriteFile.
 type writing struct {
-	path             string
-	size, block      uint64
-	count            uint64
-	ready, failed    bool
-	resized          bool
-	got              map[uint64]bool
-	unanswered, seen int
+	path          string
+	size, block   uint64
+	count         uint64
+	ready, failed bool
+	resized       bool
+	got           map[uint64]bool
+	unanswered    int
 }
 
 // NewReferenceClient makes a device that isn't connected. Close it.
