@@ -333,3 +333,16 @@ func TestMemoryEstimate(t *testing.T) {
 		t.Error("it does not rise")
 	}
 }
+
+// TestPatchHeldRefused: sizes beyond what an applier keeps in memory are refused before anything of the streams is read.
+func TestPatchHeldRefused(t *testing.T) {
+	patch := []byte(patchMagic + "\x00\x0a" + "\x0a\x00\x00")
+	patch = binary.AppendUvarint(patch, maxHeld+1)
+	patch = binary.AppendUvarint(patch, (maxHeld+1)<<1)
+	patch = append(patch, make([]byte, streamCount-1)...)
+	_, err := applied(bytes.NewReader(patch), [][]byte{nil}, []int64{10})
+	var fault *PatchError
+	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "beside its extra bytes") {
+		t.Errorf("it says %v", err)
+	}
+}
