@@ -119,3 +119,12 @@ func TestWorthPacking(t *testing.T) {
 		t.Error("the bounds of whole objects are others")
 	}
 }
+
+// TestRepairStaysInItsPack: a chunk of another pack is not read from this one, although it begins where this one ends.
+func TestRepairStaysInItsPack(t *testing.T) {
+	chunks := []Chunk{{Pack: 0, Offset: 0, Packed: 10}, {Pack: 0, Offset: 10, Packed: 10}, {Pack: 1, Offset: 20, Packed: 10}}
+	a := &assembly{plan: &Plan{files: []*Index{{Chunks: chunks}}, steps: [][]step{make([]step, len(chunks))}}}
+	if size, n := a.repairRange(0, 8); size != 20 || n != 2 {
+		t.Errorf("%d chunks of %d bytes", n, size)
+	}
+}
