@@ -101,6 +101,7 @@ func (f folder) healed(when, content string) {
 }
 
 func TestOnlyDamagedBlocksAreFetched(t *testing.T) {
+	testlevel.Slow(t)
 	t.Parallel()
 	const size = 4*mib + 12345
 	good := noise(1, size)
@@ -191,6 +192,7 @@ func TestEmptyFileThatGrew(t *testing.T) {
 // TestSumsThatAreWrong: whatever is wrong with a list of sums, the file becomes what was offered, and the list is good
 // again.
 func TestSumsThatAreWrong(t *testing.T) {
+	testlevel.Slow(t)
 	good := noise(1, 3*mib+5)
 	bad := flip(good, mib+1)
 	other, _ := whole(t, noise(2, 3*mib+5))

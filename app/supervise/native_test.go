@@ -13,6 +13,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"collet/app/supervise"
+	"collet/platform/testlevel"
 	"collet/runtime/abi"
 )
 
@@ -50,6 +51,7 @@ func compile(t *testing.T) (library string) {
 }
 
 func TestNativeModule(t *testing.T) {
+	testlevel.Slow(t)
 	library := compile(t)
 	tests := []struct {
 		what, want string // the beginning of the description

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/app/transfer"
+	"collet/platform/testlevel"
 )
 
 // line is a memory that counts its requests under way, and may let them share one speed.
@@ -99,6 +100,7 @@ func (f *lineFlow) Close() error {
 // TestRangesWindow has a first answer that hangs: of the others no more comes than the window holds, and the first one is
 // asked for again on a connection that works, long before anybody's patience ends.
 func TestRangesWindow(t *testing.T) {
+	testlevel.Slow(t)
 	data := random(60_000_000, 1)
 	synctest.Test(t, func(t *testing.T) {
 		way := remembering("a", data)

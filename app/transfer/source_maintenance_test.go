@@ -8,6 +8,7 @@ import (
 	"collet/app/update"
 	"collet/build/publish"
 	"collet/netproto/compat"
+	"collet/platform/testlevel"
 )
 
 // judging is a server that only judges; what it says goes before what is on offer.
@@ -24,6 +25,7 @@ func (judging) Close() error { return nil }
 // TestMaintenanceOfSignedReleases: during a maintenance what comes after it is fetched and not put in place, from mirrors or from
 // the server's own folder, and afterwards nothing is left to fetch.
 func TestMaintenanceOfSignedReleases(t *testing.T) {
+	testlevel.Slow(t)
 	p := newPublisher(t)
 	for _, n := range []uint64{2, 6} {
 		p.publish(n, game(n), publish.Request{})

@@ -12,6 +12,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/compat"
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // hosted is a game with a host in it.
@@ -38,6 +39,7 @@ func hostedAt1(t *testing.T, whole bool) (*publisher, *client) {
 
 // TestHostByPatch: one set patch brings set and host, and who keeps the host loses nothing by that.
 func TestHostByPatch(t *testing.T) {
+	testlevel.Slow(t)
 	t.Parallel()
 	for _, whole := range []bool{true, false} {
 		p, c := hostedAt1(t, whole)
@@ -64,6 +66,7 @@ func TestHostByPatch(t *testing.T) {
 
 // TestHostComesFirst: a release that needs a newer host gives that alone, once, and nothing of what it needs it for.
 func TestHostComesFirst(t *testing.T) {
+	testlevel.Slow(t)
 	t.Parallel()
 	p, c := hostedAt1(t, true)
 	p.publish(2, hosted(2), publish.Request{Head: func(h *release.Head) { h.HostABI = 2 }})
@@ -88,6 +91,7 @@ func TestHostComesFirst(t *testing.T) {
 
 // TestTheSameHostDoesNotHelp: a release that needs a newer host than the one in it is refused as without updates of hosts.
 func TestTheSameHostDoesNotHelp(t *testing.T) {
+	testlevel.Slow(t)
 	t.Parallel()
 	p, c := hostedAt1(t, true)
 	p.publish(2, hosted(2).with(tree{"Lathe": hosted(1)["Lathe"]}), publish.Request{Head: func(h *release.Head) { h.HostABI = 2 }})
@@ -109,6 +113,7 @@ func (refusing) Close() error { return nil }
 
 // TestServerCallsForANewerHost: what the mirrors have may help where the server talks to nobody like us.
 func TestServerCallsForANewerHost(t *testing.T) {
+	testlevel.Slow(t)
 	t.Parallel()
 	p, c := hostedAt1(t, true)
 	p.publish(2, hosted(2), publish.Request{})

@@ -63,6 +63,7 @@ func TestPlainFilesAreNamedTogether(t *testing.T) {
 // readers see the old pair of folders or the new one, whole. Where folders can't change places in one step they may also see no plain
 // files at all, until the next command. The same command then brings the new pair and leaves nothing else.
 func TestPlainFilesStoppedAnywhere(t *testing.T) {
+	testlevel.Slow(t)
 	t.Parallel()
 	pairs := [2]tree{tiny(1).with(nil, "notes/en.md"), tiny(2).with(nil, "notes/en.md")}
 	for manner, config := range manners {

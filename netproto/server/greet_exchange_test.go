@@ -13,6 +13,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // workshop is a developer's server whose components are Camera, Mailbox and Wallet.
@@ -129,6 +130,7 @@ func mismatched(flags compat.Flags) *netproto.Handshake {
 
 // TestT5Silence waits 2 s for a client that was asked, and says so.
 func TestT5Silence(t *testing.T) {
+	testlevel.Slow(t)
 	h, o := govern(t, workshop(t))
 	change(t, o, func(s *compat.Settings) { s.Components = compat.PolicyEnforce })
 	began := time.Now()

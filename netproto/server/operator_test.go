@@ -155,6 +155,7 @@ func (h *house) expect(t testing.TB, m *netproto.Handshake, verdict compat.Verdi
 
 // TestT6LiveChange narrows the range from 5..7 to 6..7 under a client of 5.
 func TestT6LiveChange(t *testing.T) {
+	testlevel.Slow(t)
 	set := versioned(t)
 	h, o := govern(t, set)
 	change(t, o, func(s *compat.Settings) { s.ActiveMax = 7 })

@@ -279,6 +279,7 @@ func TestCacheOfAServerThatIsGone(t *testing.T) {
 
 // TestWatchedFolder takes the stamp from the timestamp alone, and tries again what was not complete.
 func TestWatchedFolder(t *testing.T) {
+	testlevel.Slow(t)
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	stamp := set.Stamp()

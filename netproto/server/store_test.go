@@ -147,6 +147,7 @@ func TestStoreRefuses(t *testing.T) {
 
 // TestStoreIsOneServers refuses a second one in the same file.
 func TestStoreIsOneServers(t *testing.T) {
+	testlevel.Slow(t)
 	path := filepath.Join(t.TempDir(), "compat.db")
 	s := stored(t, path)
 	defer closed(t, s)

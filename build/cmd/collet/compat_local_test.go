@@ -15,6 +15,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/platform/testlevel"
 )
 
 // idleServer is a folder with the settings of a server, which ran once if they say so, and does not run.
@@ -135,6 +136,7 @@ func TestCompatWithoutAServer(t *testing.T) {
 // TestCompatBesideAServer: a server that runs has its store for itself. It is asked over its control socket, and where it has none the
 // error says what to do.
 func TestCompatBesideAServer(t *testing.T) {
+	testlevel.Slow(t)
 	alone := newIdleServer(t, true)
 	alone.run(func(*server.Server, server.Settings) {
 		alone.says(1, "show", "the server runs and has ", "--server", "Operations.ControlSocket")

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"collet/platform/testlevel"
 )
 
 // twoReleases writes releases as a person has them, and gives the flags that name them.
@@ -31,6 +33,7 @@ func twoReleases(t *testing.T) []string {
 // TestQACrashMatrix plays a person's own releases in memory: an honest build, a broken one, and one violation of that
 // alone, by the line that the report gives.
 func TestQACrashMatrix(t *testing.T) {
+	testlevel.Slow(t)
 	t.Parallel()
 	flags := twoReleases(t)
 	qaCrash := func(args ...string) (code int, out, errs string) {
