@@ -186,7 +186,7 @@ func TestAnOrdinaryEndLeavesTheGroupAloneAndIsNotHeldUp(t *testing.T) {
 	ask, answer := fifo(t), fifo(t)
 	p, _ := startParent(t, "exec cat <"+ask.Name()+" >"+answer.Name(), "leave")                  // what it says of errors goes where ours would
 	eventually(t, func() bool { return syscall.Kill(p.Pid(), 0) != nil }, "the process goes on") // until its end was collected
-	p.Kill()                                                                                     // too late: only its output is still open, and its number may be somebody else's
+	p.Kill()                                                                                     // too late: only its output is still open, and its number may belong to another process
 	if end := wait(t, p); end.Code != 0 || end.Killed {
 		t.Errorf("ended as %+v", end)
 	}

@@ -99,7 +99,7 @@ func (i *inspector) judgeNext() {
 	}
 }
 
-// inTheWay reports whether something stands at the name of a folder that is none, and leads to none inside of the install.
+// inTheWay reports whether something that is neither a folder nor a link to a folder inside the install has the name of one.
 func (i *inspector) inTheWay(folder string) bool {
 	info, err := i.dir.fs.Lstat(folder)
 	if err != nil || info.IsDir() {

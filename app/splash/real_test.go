@@ -30,7 +30,7 @@ type display struct {
 	screen string // the file that holds its pixels
 }
 
-// newDisplay starts Xvfb for one test, or skips it where there is none and in make check.
+// newDisplay starts Xvfb for one test. The test is skipped without Xvfb, and in make check.
 func newDisplay(t *testing.T) display {
 	t.Helper()
 	testlevel.Slow(t)

@@ -313,7 +313,7 @@ func serveMetrics(t testing.TB, m *server.Monitor, h *house, listener net.Listen
 type strange struct{ code int }
 
 // TestOwnFaults: a panic of a handler is logged as a fault of this program, with its type, and breaks the answer off. A handler that
-// breaks its answer off by itself is no fault, and what a stranger makes http.Server say is none either, whatever words are in it.
+// breaks its answer off by itself is not a fault. Nor is the text that a client makes http.Server log.
 func TestOwnFaults(t *testing.T) {
 	for _, test := range []struct {
 		fault any

@@ -19,7 +19,7 @@ type unserved struct {
 func (u unserved) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(u.from) }
 
 // TestRoomIsMadeEverywhere: a connection that makes room gives back its address's share and its place among all connections, too,
-// before the one that it made room for asks for these: also where whoever serves it has not noticed yet.
+// before the new connection asks for these, also while the goroutine of the closed one has not noticed yet.
 func TestRoomIsMadeEverywhere(t *testing.T) {
 	set := RootSettings(t.TempDir(), "1.4")
 	const places = 3

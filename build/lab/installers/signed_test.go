@@ -12,7 +12,7 @@ import (
 	"collet/build/pack/windows"
 )
 
-// signer signs programs with a certificate that nobody believes, always at the same time.
+// signer signs programs with an untrusted certificate, always at the same time.
 func signer(t *testing.T) func(context.Context, string) error {
 	t.Helper()
 	need(t, "osslsigncode", "openssl")

@@ -13,7 +13,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// signer signs programs with a certificate that nobody believes, always at the same time.
+// signer signs programs with an untrusted certificate, always at the same time.
 func signer(t *testing.T) func(context.Context, string) error {
 	t.Helper()
 	need(t, "osslsigncode", "openssl")
