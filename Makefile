@@ -35,7 +35,7 @@ checked = $(PKG)
 endif
 
 # Go's test cache holds what was green and has not changed since: only the rest runs. The root package holds the rules of the tree.
-check: gofmt ## in a minute: format, vet and the unit tests of what changed; needs Go and a C compiler only
+check: gofmt ## format, vet and the unit tests of what changed; needs Go and a C compiler only
 	$(if $(findstring $$,$(checked)),@echo "check: without the window's packages: their headers are missing (make setup installs them)")
 	$(GO) vet $(FLAGS) $(checked)
 	$(GO) test -short -vet=off $(FLAGS) . $(checked)
@@ -56,7 +56,7 @@ slowest = echo "the ten slowest of $@, $(1):"; $(GO) tool gotestsum tool slowest
 
 # Every program that ends under the race detector would sleep for a second.
 test: export GORACE := atexit_sleep_ms=10
-test: setup-test lint programs ## in six minutes: all that a change could break here, with the race detector where goroutines meet
+test: setup-test lint programs ## all that a change could break here, with the race detector where goroutines meet
 	@code=0; \
 	$(call gotest,raced) $(RACE) $(TESTFLAGS) $(RACED) || code=1; \
 	$(call gotest,plain) $(TESTFLAGS) $$($(GO) list $(FLAGS) ./... | grep -vxF "$$($(GO) list $(FLAGS) $(RACED))") || code=1; \
@@ -64,7 +64,7 @@ test: setup-test lint programs ## in six minutes: all that a change could break 
 
 # Without the race detector, which make test has shown its samples: whole enumerations, and the lab.
 test-all: export COLLET_TESTS := all
-test-all: setup-all programs ## after make test, in 25 minutes: whole enumerations, Wine, browsers, installers, soak, mutants
+test-all: setup-all programs ## after make test: whole enumerations, Wine, browsers, installers, soak, mutants
 	@code=0; $(call gotest,all) $(TESTFLAGS) -timeout 40m ./... $(LAB) || code=1; $(call slowest,all); exit $$code
 
 fuzz: ## every fuzz target for TIME (1m) each; what fails is kept in testdata/fuzz, where go test finds it
