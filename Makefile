@@ -42,14 +42,16 @@ check: gofmt ## format, vet and the unit tests of what changed; needs Go and a C
 
 # Packages in which goroutines meet: their tests run under the race detector, those of all others without it. Each runs once.
 RACED := ./app ./app/supervise ./app/transfer ./app/update ./build/publish ./build/remote ./netproto ./netproto/den ./netproto/launcher ./netproto/server ./platform
-# Libraries that only compress and draw: the race detector would watch every byte of theirs, which takes five times as long. One
-# with a sync.Map does not belong here: the program may get its copy of that generic code, and with it locks that nothing sees.
-UNWATCHED := compress/... hash/adler32 image/... github.com/andybalholm/brotli/... github.com/klauspost/compress/... \
-	github.com/ulikunitz/xz/... golang.org/x/image/...
+# Libraries that only compute, and the delta engine, which has tests without the race detector: it would watch every byte of theirs,
+# which takes five times as long. One with a sync.Map does not belong here: the program may get its copy of that generic code, and with
+# it locks that nothing sees.
+UNWATCHED := compress/... hash/adler32 image/... crypto/internal/fips140/... math/big collet/netproto/chunk \
+	github.com/andybalholm/brotli/... github.com/klauspost/compress/... github.com/ulikunitz/xz/... golang.org/x/image/...
 RACE = -race $(foreach library,$(UNWATCHED),-gcflags=$(library)=-race=false)
 # SHUFFLE=on tries another order; the order is fixed otherwise, so that Go's test cache holds.
 SHUFFLE ?= off
-TESTFLAGS = -vet=off -timeout 15m -shuffle=$(SHUFFLE) $(FLAGS)
+# Many tests wait for other programs and for time limits, so more of them run at once than there are processors.
+TESTFLAGS = -vet=off -timeout 30m -parallel 6 -shuffle=$(SHUFFLE) $(FLAGS)
 # Prints packages and failures, and keeps what each test took.
 gotest = $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --jsonfile bin/$@-$(1).json --
 slowest = echo "the ten slowest of $@, $(1):"; $(GO) tool gotestsum tool slowest --num 10 --jsonfile bin/$@-$(1).json
@@ -57,15 +59,15 @@ slowest = echo "the ten slowest of $@, $(1):"; $(GO) tool gotestsum tool slowest
 # Every program that ends under the race detector would sleep for a second.
 test: export GORACE := atexit_sleep_ms=10
 test: setup-test lint programs ## all that a change could break here, with the race detector where goroutines meet
-	@code=0; \
-	$(call gotest,raced) $(RACE) $(TESTFLAGS) $(RACED) || code=1; \
+	@$(call gotest,raced) $(RACE) $(TESTFLAGS) $(RACED) & raced=$$!; code=0; \
 	$(call gotest,plain) $(TESTFLAGS) $$($(GO) list $(FLAGS) ./... | grep -vxF "$$($(GO) list $(FLAGS) $(RACED))") || code=1; \
+	wait $$raced || code=1; \
 	$(call slowest,raced); $(call slowest,plain); exit $$code
 
 # Without the race detector, which make test has shown its samples: whole enumerations, and the lab.
 test-all: export COLLET_TESTS := all
 test-all: setup-all programs ## after make test: whole enumerations, Wine, browsers, installers, soak, mutants
-	@code=0; $(call gotest,all) $(TESTFLAGS) -timeout 40m ./... $(LAB) || code=1; $(call slowest,all); exit $$code
+	@code=0; $(call gotest,all) $(TESTFLAGS) $(LAB) ./... || code=1; $(call slowest,all); exit $$code
 
 fuzz: ## every fuzz target for TIME (1m) each; what fails is kept in testdata/fuzz, where go test finds it
 	@build/fuzz.sh "$(or $(TIME),1m)" $(FLAGS) $(PKG)

@@ -47,8 +47,9 @@ func TestCopyToOtherVolumeIsSynced(t *testing.T) {
 	start{blobs: packs("Core.zip", "core 1"), confirm: true}.must(f)
 	_, err := start{blobs: packs("Core.zip", "core 2")}.on(t, unsynced{otherVolume{f.open(), ".collet"}, ".copy"})
 	wantFault(t, "copy", err, update.DiskFault)
-	if got, err := platform.ReadFile(f.open(), "Resources/~Core.zip", 100); string(got) != "core 1" {
-		t.Errorf("the old one is %q, %v", got, err)
+	// Where the system exchanges names the old one has the new one's by now, elsewhere it still has its own.
+	if files := f.files(); files["Resources/~Core.zip"] != "core 1" && files["Resources/Core.zip"] != "core 1" {
+		t.Errorf("the old one is gone: %q", files)
 	}
 	start{blobs: packs("Core.zip", "core 2")}.must(f)
 	if got := f.files()["Resources/Core.zip"]; got != "core 2" {
