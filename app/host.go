@@ -20,7 +20,7 @@ import (
 	"collet/app/supervise"
 	"collet/app/transfer"
 	"collet/assets"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform"
 	"collet/platform/text"
 	"collet/runtime/abi"
@@ -48,7 +48,7 @@ type host struct {
 	met    meeting           // the last server
 	valve  valve             // pauses and slows what is fetched
 	warm   *transfer.HTTPWay // is being connected to for the first update; nil for none
-	target netproto.Target
+	target product.Target
 
 	fs      *platform.Dir
 	below   platform.FS      // the install folder, where it is not the writable root; nil otherwise
@@ -90,8 +90,8 @@ func (h *host) find(f flags) (err error) {
 	if h.exe, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
-	h.target = netproto.Target(cmp.Or(f.Target, string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH))))
-	h.base = cmp.Or(f.RuntimeName, netproto.RuntimeBase(h.ownFile()))
+	h.target = product.Target(cmp.Or(f.Target, string(product.TargetFor(runtime.GOOS, runtime.GOARCH))))
+	h.base = cmp.Or(f.RuntimeName, product.RuntimeBase(h.ownFile()))
 	if h.folder, err = filepath.Abs(cmp.Or(f.Dir, installFolder(runtime.GOOS, h.ownFile()))); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"collet"
 	"collet/app/supervise"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform"
 	"collet/runtime/abi"
 )
@@ -74,7 +74,7 @@ func knowledgeOf(exe string) (knowledge, error) {
 	if err != nil {
 		return knowledge{}, err
 	}
-	set, err := packed.settings(filepath.Join(folder, netproto.RuntimeBase(exe)+".toml"))
+	set, err := packed.settings(filepath.Join(folder, product.RuntimeBase(exe)+".toml"))
 	if err != nil {
 		return knowledge{}, err
 	}
@@ -84,7 +84,7 @@ func knowledgeOf(exe string) (knowledge, error) {
 
 // refuse says why a program that answered must not replace this one; empty: it may. What this one knows by itself, the other has
 // to know, too: a program without the game's settings would never ask anybody again.
-func (a alive) refuse(target netproto.Target, mine knowledge) string {
+func (a alive) refuse(target product.Target, mine knowledge) string {
 	switch {
 	case a.Fault != "":
 		return "it would not start: " + a.Fault
@@ -219,4 +219,4 @@ func (h *host) dueForTrial(ctx context.Context) bool {
 }
 
 // buildTarget is what this program was built for.
-func buildTarget() netproto.Target { return netproto.TargetFor(runtime.GOOS, runtime.GOARCH) }
+func buildTarget() product.Target { return product.TargetFor(runtime.GOOS, runtime.GOARCH) }

@@ -10,7 +10,7 @@ import (
 	"collet/app/install"
 	"collet/app/transfer"
 	"collet/app/update"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform"
 )
 
@@ -31,7 +31,7 @@ type renewal struct {
 
 // hostFacts are what decides whether this program may replace its own file.
 type hostFacts struct {
-	target  netproto.Target
+	target  product.Target
 	exe     string // of this program, absolute
 	regular bool   // it is a file and no link
 	install string // folder, absolute
@@ -43,7 +43,7 @@ type hostFacts struct {
 // frozen says why this program never replaces its own file; empty: it may.
 func (f hostFacts) frozen() string {
 	name := f.target.ProgramName(f.base)
-	same := filepath.Base(f.exe) == name || f.target.System() == netproto.Windows && strings.EqualFold(filepath.Base(f.exe), name)
+	same := filepath.Base(f.exe) == name || f.target.System() == product.Windows && strings.EqualFold(filepath.Base(f.exe), name)
 	switch {
 	case f.data != f.install:
 		return "it is installed, and whoever installed it brings a newer one"

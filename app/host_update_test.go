@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"collet/app/install"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // TestFrozen: where a program never replaces its own file, and that it may everywhere else.
@@ -38,7 +38,7 @@ func TestFrozen(t *testing.T) {
 
 // TestRefusedPrograms: what a newer program has to say of itself.
 func TestRefusedPrograms(t *testing.T) {
-	const target = netproto.Target("Linux-x64")
+	const target = product.Target("Linux-x64")
 	good := alive{Version: "2", Build: 9, ABI: 9, Target: string(target), Trusts: true, Asks: true, Name: "Lathe"}
 	mine := knowledge{trusts: true, asks: true, name: "Lathe"}
 	if why := good.refuse(target, mine); why != "" {

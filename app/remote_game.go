@@ -17,8 +17,8 @@ import (
 
 	"collet/app/settings"
 	"collet/app/supervise"
-	"collet/netproto"
 	"collet/netproto/launcher"
+	"collet/netproto/product"
 	"collet/platform"
 )
 
@@ -43,7 +43,7 @@ type remoteGames struct {
 	own      string // the folder for what is not the desk's: the description, and whatever the game writes
 	module   string // --ClientLibPath: a path in the working copy or an absolute one; empty: found
 	base     string // --runtime-name: the module's name; empty: the only one that is there
-	target   netproto.Target
+	target   product.Target
 	packs    string // Baking.ClientResources
 	args     []string
 	profiles settings.Profiles

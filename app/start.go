@@ -12,7 +12,7 @@ import (
 	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/update"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform"
 	"collet/runtime/abi"
 )
@@ -322,7 +322,7 @@ func (h *host) startEmbedded(ctx context.Context) (abi.Metadata, error) {
 
 // isForeign reports whether a built-in client is no variant of what a program was packaged as; packaged is empty if it was not.
 func isForeign(builtIn, packaged string) bool {
-	_, ours := netproto.ParseVariant(builtIn, packaged)
+	_, ours := product.ParseVariant(builtIn, packaged)
 	return packaged != "" && !ours
 }
 

@@ -3,11 +3,11 @@ package main
 import (
 	"testing"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 func TestVariantInLog(t *testing.T) {
-	for v := range netproto.VariantsOf("Windows-win64", "Steam") {
+	for v := range product.VariantsOf("Windows-win64", "Steam") {
 		if got := variant("Lathe", v.Base("Lathe")); got != v.String() {
 			t.Errorf("%s is logged as %q, want %q", v.Base("Lathe"), got, v)
 		}

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // A client session: the verdict, what is on offer, and the bytes of its first file. Names and bytes are data of the server until
@@ -13,7 +14,7 @@ import (
 func ExampleDial() {
 	ctx := context.Background()
 	client, err := netproto.Dial(ctx, netproto.ClientOptions{
-		Addr: "game.example.org:4000", Compatibility: "1.4", Target: string(netproto.TargetFor("linux", "amd64")),
+		Addr: "game.example.org:4000", Compatibility: "1.4", Target: string(product.TargetFor("linux", "amd64")),
 	})
 	if err != nil {
 		fmt.Println(err)

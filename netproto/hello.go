@@ -1,8 +1,6 @@
 package netproto
 
-import (
-	"collet/netproto/compat"
-)
+import "collet/netproto/compat"
 
 // Capabilities of C1, as bits. Both sides name what they have; the answer names what both have. Unknown bits are ignored.
 const (
@@ -34,7 +32,7 @@ type Handshake struct {
 	Capabilities  uint32 // C1: bits
 	Compatibility string // gameplay compatibility version of the module the client has
 	Metadata      string // G2b: metadata version of the packs the client has; empty if it does not know
-	Target        string // a Target, as far as the server knows it
+	Target        string // a product.Target, as far as the server knows it
 	Key           uint32 // engine: enciphers everything that the client sends from here on; never 0, see NewKey
 	Tags          Tags   // C1
 

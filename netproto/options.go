@@ -48,7 +48,7 @@ type ClientOptions struct {
 	Auto          bool       // find the generation out, safely for any server; Generation is the one to try first, if known
 	Compatibility string     // gameplay compatibility version of the client's module
 	Metadata      string     // G2b: metadata version of the client's packs; empty if it does not know. Not said with Auto: older servers would take it for lengths
-	Target        string     // see TargetFor
+	Target        string     // see product.TargetFor
 
 	// Identity is what the client says of its build, in C1: without it a server knows only Compatibility. Manifest is what it shows
 	// a developer's server where components differ; it is complete and checked, and not written to. Either may be nil; a

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"collet/netproto/compat"
+	"collet/netproto/product"
 )
 
 // Tags of C1's hello that describe the client's build (compat reference, section 3.2). One that is left out stands for the zero
@@ -133,7 +134,7 @@ func replaceTags(tags *Tags, code func(*tagCoder) error) error {
 // Hello is what compat.Evaluate judges of a hello of generation g. The caller adds what only a server knows: Floor, Developer
 // and Now.
 func (m *Handshake) Hello(g Generation) compat.Hello {
-	h := compat.Hello{Target: m.Target, Store: !Target(m.Target).CanSelfUpdate(), Build: compat.Build{Logic: compat.NoLogic}}
+	h := compat.Hello{Target: m.Target, Store: !product.Target(m.Target).CanSelfUpdate(), Build: compat.Build{Logic: compat.NoLogic}}
 	if !g.Engine() {
 		said := m.Said()
 		h.Build, h.Patch, h.Content, h.Flags, h.Tagged = said.Build, said.Patch, said.Content, said.Flags, said.any()

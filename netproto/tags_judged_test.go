@@ -12,6 +12,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/product"
 )
 
 // production is a server that tells no more than it must.
@@ -99,7 +100,7 @@ func TestTagsFor(t *testing.T) {
 			if test.h != nil {
 				test.h(h)
 			}
-			h.Store = !netproto.Target(h.Target).CanSelfUpdate()
+			h.Store = !product.Target(h.Target).CanSelfUpdate()
 			j := compat.Evaluate(s, h)
 			if j.Verdict != test.want {
 				t.Fatalf("verdict %v, want %v", j.Verdict, test.want)

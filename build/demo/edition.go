@@ -18,7 +18,7 @@ import (
 	"golang.org/x/image/font/basicfont"
 	"golang.org/x/image/font/inconsolata"
 
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/runtime/sample"
 )
 
@@ -75,7 +75,7 @@ func (e edition) prebuilt(dir, library string) string {
 // BuildModules compiles the module of both releases into dir/release-1 and dir/release-2 and returns their paths. Prepare
 // takes them from the folder "modules" beside the programs, and compiles them itself where there is none. The compiler for another
 // target than this system's is $CC, or the one that Debian has for it.
-func BuildModules(ctx context.Context, dir string, target netproto.Target) (paths []string, err error) {
+func BuildModules(ctx context.Context, dir string, target product.Target) (paths []string, err error) {
 	compiler, err := crossCompiler(target)
 	if err != nil {
 		return nil, err
@@ -112,8 +112,8 @@ func BuildPacks(dir string) (paths []string, err error) {
 }
 
 // crossCompiler is the C compiler for a target; empty for this system's own.
-func crossCompiler(target netproto.Target) (string, error) {
-	known := map[netproto.Target]string{"Windows-win64": "x86_64-w64-mingw32-gcc", "Linux-arm64": "aarch64-linux-gnu-gcc", "Linux-x64": "x86_64-linux-gnu-gcc"}
+func crossCompiler(target product.Target) (string, error) {
+	known := map[product.Target]string{"Windows-win64": "x86_64-w64-mingw32-gcc", "Linux-arm64": "aarch64-linux-gnu-gcc", "Linux-x64": "x86_64-linux-gnu-gcc"}
 	switch named := os.Getenv("CC"); {
 	case target == OwnTarget() || named != "":
 		return named, nil
@@ -125,7 +125,7 @@ func crossCompiler(target netproto.Target) (string, error) {
 }
 
 // OwnTarget is this system's.
-func OwnTarget() netproto.Target { return netproto.TargetFor(runtime.GOOS, runtime.GOARCH) }
+func OwnTarget() product.Target { return product.TargetFor(runtime.GOOS, runtime.GOARCH) }
 
 func (e edition) compile(ctx context.Context, compiler, output string) error {
 	return sample.Build(ctx, sample.Options{

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"collet/build/qa"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 const (
@@ -57,7 +57,7 @@ func (r Release) size() (sum int64) {
 // Layout is the demo's folder: a client that has Old installed and a server that offers New. It is a value.
 type Layout struct {
 	Root          string // absolute
-	Target        netproto.Target
+	Target        product.Target
 	ServerProgram string // the server to start
 	Old, New      Release
 }
@@ -98,7 +98,7 @@ func exeExt() string {
 // levelsMB is the size of release 2's large pack in MB of 2^20 bytes. The same arguments give the same packs.
 func Prepare(ctx context.Context, root, programs string, levelsMB int) (*Layout, error) {
 	l := &Layout{
-		Root: root, Target: netproto.TargetFor(runtime.GOOS, runtime.GOARCH),
+		Root: root, Target: product.TargetFor(runtime.GOOS, runtime.GOARCH),
 		ServerProgram: filepath.Join(programs, "collet-server"+exeExt()),
 	}
 	for _, program := range []string{l.ServerProgram, filepath.Join(programs, "collet-client"+exeExt())} {

@@ -15,7 +15,7 @@ import (
 
 	"collet/build/pack/bundle"
 	"collet/build/pack/sign"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 )
 
@@ -106,7 +106,7 @@ func (o MakeOptions) noteLeftovers() {
 
 // job makes one artefact.
 type job struct {
-	target netproto.Target
+	target product.Target
 	format string
 	all    bool // of all targets together
 	make   func(ctx context.Context, m *making) (Artefact, error)
@@ -174,13 +174,13 @@ func patterns(all []job) string {
 }
 
 // wantedTargets says whose builds are needed; nil is all.
-func wantedTargets(jobs []job) func(netproto.Target) bool {
+func wantedTargets(jobs []job) func(product.Target) bool {
 	for _, j := range jobs {
 		if j.all {
 			return nil
 		}
 	}
-	return func(t netproto.Target) bool {
+	return func(t product.Target) bool {
 		return slices.ContainsFunc(jobs, func(j job) bool { return j.target == t })
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"collet/build/pack/bundle"
 	"collet/build/pack/linux"
 	"collet/build/pack/windows"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // format is one way to pack a client.
@@ -25,16 +25,16 @@ type maker func(ctx context.Context, b bundle.Bundle, out string) error
 
 // formats is the table of them.
 var formats = []format{
-	{netproto.Windows, "zip", ownName("zip"), archived(archive.Zip)},
-	{netproto.Windows, "nsis", always(windows.SetupName), func(m *making) maker { return m.installer().NSIS }},
-	{netproto.Windows, "msi", always(windows.MSIName), func(m *making) maker { return m.installer().MSI }},
-	{netproto.Linux, "tar.gz", ownName("tar.gz"), archived(archive.TarGz)},
-	{netproto.Linux, "tar.zst", ownName("tar.zst"), archived(archive.TarZst)},
-	{netproto.Linux, "deb", linux.DebName, func(m *making) maker { return m.project.linuxOptions().Deb }},
-	{netproto.Linux, "rpm", linux.RPMName, func(m *making) maker { return m.project.linuxOptions().RPM }},
-	{netproto.Linux, "appdir", ownName("AppDir.tar.gz"), func(*making) maker { return appDir }},
-	{netproto.Linux, "appimage", ownName("AppImage"), func(m *making) maker { return linux.AppImage(m.project.Linux.AppImageRuntime) }},
-	{netproto.MacOS, "app-zip", ownName("app.zip"), func(m *making) maker { return m.app }},
+	{product.Windows, "zip", ownName("zip"), archived(archive.Zip)},
+	{product.Windows, "nsis", always(windows.SetupName), func(m *making) maker { return m.installer().NSIS }},
+	{product.Windows, "msi", always(windows.MSIName), func(m *making) maker { return m.installer().MSI }},
+	{product.Linux, "tar.gz", ownName("tar.gz"), archived(archive.TarGz)},
+	{product.Linux, "tar.zst", ownName("tar.zst"), archived(archive.TarZst)},
+	{product.Linux, "deb", linux.DebName, func(m *making) maker { return m.project.linuxOptions().Deb }},
+	{product.Linux, "rpm", linux.RPMName, func(m *making) maker { return m.project.linuxOptions().RPM }},
+	{product.Linux, "appdir", ownName("AppDir.tar.gz"), func(*making) maker { return appDir }},
+	{product.Linux, "appimage", ownName("AppImage"), func(m *making) maker { return linux.AppImage(m.project.Linux.AppImageRuntime) }},
+	{product.MacOS, "app-zip", ownName("app.zip"), func(m *making) maker { return m.app }},
 }
 
 // ownName gives files the names that are Collet's own: "Lathe-Client-Linux-x64-1.4.2.tar.zst".
@@ -83,7 +83,7 @@ func appDir(ctx context.Context, b bundle.Bundle, out string) error {
 }
 
 // formatOf finds a format of a target.
-func formatOf(target netproto.Target, name string) (format, error) {
+func formatOf(target product.Target, name string) (format, error) {
 	var known []string
 	for _, f := range formats {
 		switch {

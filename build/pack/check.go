@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // checker goes through a description, fills in defaults and resolves paths.
@@ -224,5 +224,5 @@ func (c *checker) targetNames() (names []string) {
 
 // hasSystem reports whether a client for a system is packed.
 func (c *checker) hasSystem(system string) bool {
-	return slices.ContainsFunc(c.p.Targets, func(t Target) bool { return netproto.Target(t.Name).System() == system && t.Host != "" })
+	return slices.ContainsFunc(c.p.Targets, func(t Target) bool { return product.Target(t.Name).System() == system && t.Host != "" })
 }

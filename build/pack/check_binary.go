@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // headRead is how much of a program is looked at: the header of a PE file lies within it in all that linkers write.
@@ -17,7 +17,7 @@ const headRead = 4096
 
 // builtFor are the targets that a program or library is for by its header; none for a file that tells nothing. A universal
 // program of macOS is for two.
-func builtFor(file string) []netproto.Target {
+func builtFor(file string) []product.Target {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil
@@ -32,7 +32,7 @@ func builtFor(file string) []netproto.Target {
 }
 
 // headFor is builtFor for the beginning of a file.
-func headFor(head []byte) []netproto.Target {
+func headFor(head []byte) []product.Target {
 	if len(head) < 32 {
 		return nil
 	}
@@ -50,11 +50,11 @@ func headFor(head []byte) []netproto.Target {
 	return nil
 }
 
-func named(goos, goarch string) []netproto.Target {
+func named(goos, goarch string) []product.Target {
 	if goarch == "" {
 		return nil
 	}
-	return []netproto.Target{netproto.TargetFor(goos, goarch)}
+	return []product.Target{product.TargetFor(goos, goarch)}
 }
 
 func elfProcessor(m elf.Machine) string {
@@ -64,7 +64,7 @@ func elfProcessor(m elf.Machine) string {
 // peOffset is where the old header of a PE file says where the new one begins.
 const peOffset = 0x3c
 
-func peFor(head []byte) []netproto.Target {
+func peFor(head []byte) []product.Target {
 	if len(head) < peOffset+4 {
 		return nil
 	}
@@ -90,7 +90,7 @@ func machoProcessor(cpu uint32) string {
 // maxFat is how many processors a universal program is read for; files of Java begin alike and have "more".
 const maxFat = 8
 
-func fatFor(head []byte) (targets []netproto.Target) {
+func fatFor(head []byte) (targets []product.Target) {
 	n := binary.BigEndian.Uint32(head[4:])
 	if n > maxFat {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 )
 
@@ -82,7 +82,7 @@ func (c *checker) packFrom(key string, k *Pack) {
 
 // knownTargets are the targets that can be packed: those whose clients replace their own module.
 func knownTargets() (names []string) {
-	for _, t := range netproto.Targets() {
+	for _, t := range product.Targets() {
 		if t.CanSelfUpdate() && !strings.HasSuffix(string(t), "-unknown") {
 			names = append(names, string(t))
 		}
@@ -102,14 +102,14 @@ func (c *checker) targets() {
 		if t.Module == "" {
 			c.missing(key+".module", "name the native module that was built for "+t.Name)
 		}
-		c.files(key, t, netproto.Target(t.Name))
+		c.files(key, t, product.Target(t.Name))
 		if isWindows(t.Name) && t.ModulePDB == "" && !t.NoSymbols {
 			c.missing(key+".module-pdb", "name the symbols of the module, or say no-symbols = true")
 		}
 	}
 }
 
-func isWindows(target string) bool { return netproto.Target(target).System() == netproto.Windows }
+func isWindows(target string) bool { return product.Target(target).System() == product.Windows }
 
 func (c *checker) targetName(key, name string, before []Target) {
 	known := knownTargets()
@@ -134,15 +134,15 @@ func targetAdvice(name string, known []string) string {
 			processor = goarch
 		}
 	}
-	if meant := string(netproto.TargetFor(system, processor)); slices.Contains(known, meant) {
+	if meant := string(product.TargetFor(system, processor)); slices.Contains(known, meant) {
 		return fmt.Sprintf("did you mean %s?", meant)
 	}
 	return didYouMean(name, known)
 }
 
 // files checks and resolves what a table names for a target.
-func (c *checker) files(key string, t *Target, target netproto.Target) {
-	windows := target.System() == netproto.Windows
+func (c *checker) files(key string, t *Target, target product.Target) {
+	windows := target.System() == product.Windows
 	if c.path(key+".host", &t.Host, aFile) {
 		c.format(key+".host", t.Host, target)
 		c.picturesFit(key+".host", t.Host)
@@ -178,7 +178,7 @@ func (c *checker) extension(key, file, want string) {
 }
 
 // format refuses a program that was built for another system or processor. One that nobody knows passes.
-func (c *checker) format(key, file string, target netproto.Target) {
+func (c *checker) format(key, file string, target product.Target) {
 	if is := builtFor(file); len(is) > 0 && !slices.Contains(is, target) {
 		c.add(key, "name the file that was built for "+string(target), "%s was built for %s", filepath.Base(file), is[0])
 	}

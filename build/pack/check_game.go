@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // limits of texts and pictures.
@@ -211,6 +211,6 @@ func (c *checker) time(text string) {
 }
 
 // variantOf is a variant as the rest of the project knows it.
-func (v Variant) variant() netproto.Variant {
-	return netproto.Variant{Headless: v.Headless, Profiling: netproto.Profiling(v.Profiling), OpenGL: v.OpenGL, Postfix: v.Postfix}
+func (v Variant) variant() product.Variant {
+	return product.Variant{Headless: v.Headless, Profiling: product.Profiling(v.Profiling), OpenGL: v.OpenGL, Postfix: v.Postfix}
 }

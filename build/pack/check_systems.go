@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // The formats of each system, and scopes of installers.
@@ -53,7 +53,7 @@ func (c *checker) windows() {
 	w.Formats = orDefault(w.Formats, "zip")
 	c.words("windows.formats", w.Formats, windowsFormats)
 	for _, t := range c.p.Targets {
-		if isWindows(t.Name) && t.Host != "" && len(w.Formats) > 0 && len(c.p.Formats(netproto.Target(t.Name))) == 0 {
+		if isWindows(t.Name) && t.Host != "" && len(w.Formats) > 0 && len(c.p.Formats(product.Target(t.Name))) == 0 {
 			c.add("windows.formats", `add "zip"`, "installers are made for %s only, and there are clients for %s", installable, t.Name)
 		}
 	}
@@ -61,7 +61,7 @@ func (c *checker) windows() {
 	c.upgradeCode(w)
 	w.Scope = cmp.Or(w.Scope, ScopeAsk)
 	c.words("windows.scope", []string{w.Scope}, scopes)
-	if slices.Contains(w.Formats, "msi") && c.hasSystem(netproto.Windows) {
+	if slices.Contains(w.Formats, "msi") && c.hasSystem(product.Windows) {
 		for i, number := range strings.Split(c.p.Game.Version, ".") {
 			if n, _ := strconv.Atoi(number); i < 2 && n > maxMSI {
 				c.add("game.version", fmt.Sprintf("keep the first two numbers at %d or less, or leave msi out of windows.formats", maxMSI), "MSI can't have %d there", n)
@@ -108,8 +108,8 @@ func (c *checker) appImage(s *Linux) {
 	}
 	is := builtFor(s.AppImageRuntime)
 	for _, t := range c.p.Targets {
-		target := netproto.Target(t.Name)
-		if target.System() == netproto.Linux && t.Host != "" && len(is) > 0 && !slices.Contains(is, target) {
+		target := product.Target(t.Name)
+		if target.System() == product.Linux && t.Host != "" && len(is) > 0 && !slices.Contains(is, target) {
 			c.add(key, "take appdir instead of appimage, or describe that target in a file of its own", "%s is for %s, and there are clients for %s", filepath.Base(s.AppImageRuntime), is[0], target)
 		}
 	}
@@ -158,7 +158,7 @@ func (c *checker) server() {
 		if p.From == "" {
 			c.missing(key+".from", "name the built collet-server")
 		} else if c.path(key+".from", &p.From, aFile) {
-			c.format(key+".from", p.From, netproto.Target(p.Target))
+			c.format(key+".from", p.From, product.Target(p.Target))
 		}
 	}
 }

@@ -3,7 +3,7 @@ package pack
 import (
 	"slices"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 func (c *checker) variants() {
@@ -14,7 +14,7 @@ func (c *checker) variants() {
 		c.variant(key, v)
 		base := folded(v.variant().Base(c.p.Game.Name))
 		switch {
-		case v.variant() == netproto.Variant{}:
+		case v.variant() == product.Variant{}:
 			c.add(key, "give it profiling, opengl, headless or postfix", "is the plain build, which is there without saying so")
 		case c.isBroken(key + ".profiling"), c.isBroken(key + ".postfix"):
 			continue // nobody knows which one it is
@@ -29,7 +29,7 @@ func (c *checker) variants() {
 }
 
 func (c *checker) variant(key string, v *Variant) {
-	ways := []string{string(netproto.TotalProfiling), string(netproto.OnDemandProfiling)}
+	ways := []string{string(product.TotalProfiling), string(product.OnDemandProfiling)}
 	if v.Profiling != "" && !slices.Contains(ways, v.Profiling) {
 		c.add(key+".profiling", didYouMean(v.Profiling, ways), "%q is unknown", v.Profiling)
 		return
@@ -47,7 +47,7 @@ func (c *checker) variantTargets(key string, v *Variant) {
 			continue // it may be the one that is misspelt
 		} else if !c.hasTarget(name) {
 			c.add(at, didYouMean(name, c.targetNames()), "%q has no table [[target]]", name)
-		} else if err := v.variant().On(netproto.Target(name)); err != nil {
+		} else if err := v.variant().On(product.Target(name)); err != nil {
 			c.add(at, "take it out", "%v", err)
 		}
 	}
@@ -55,7 +55,7 @@ func (c *checker) variantTargets(key string, v *Variant) {
 		return
 	}
 	for _, name := range c.targetNames() {
-		if v.variant().On(netproto.Target(name)) == nil && !slices.Contains(v.Targets, name) {
+		if v.variant().On(product.Target(name)) == nil && !slices.Contains(v.Targets, name) {
 			v.Targets = append(v.Targets, name)
 		}
 	}
@@ -86,7 +86,7 @@ func (c *checker) variantBuilds(key string, v *Variant) {
 		case slices.ContainsFunc(v.Builds[:i], func(o Target) bool { return o.Name == b.Name }):
 			c.add(at+".name", "put both into one table", "%q is there twice", b.Name)
 		}
-		c.files(at, b, netproto.Target(b.Name))
+		c.files(at, b, product.Target(b.Name))
 		if isWindows(b.Name) && b.Module != "" && b.ModulePDB == "" && !b.NoSymbols {
 			c.missing(at+".module-pdb", "name the symbols of the variant's own module, or say no-symbols = true")
 		}
@@ -136,7 +136,7 @@ func (c *checker) builds() (list []Build) {
 // build is one build: the variant's own files, else those of the target. Symbols belong to the file that they were made with.
 func (c *checker) build(t Target, v Variant, own Target) Build {
 	b := Build{
-		Target: netproto.Target(t.Name), Variant: v.variant(), Base: v.variant().Base(c.p.Game.Name),
+		Target: product.Target(t.Name), Variant: v.variant(), Base: v.variant().Base(c.p.Game.Name),
 		Host: t.Host, HostPDB: t.HostPDB, Module: t.Module, ModulePDB: t.ModulePDB, Companions: t.Companions, Config: c.p.config(v),
 	}
 	if own.Host != "" {

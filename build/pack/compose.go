@@ -11,7 +11,7 @@ import (
 
 	"collet/app/settings"
 	"collet/build/pack/bundle"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // composition is what packages are made of: every program filled in and signed, every pack written, each once. Packages for players and
@@ -35,7 +35,7 @@ type composed struct {
 }
 
 // compose fills an empty folder. wanted says which targets are needed; nil is all.
-func (p *Project) compose(ctx context.Context, dir string, wanted func(netproto.Target) bool, s signers) (*composition, error) {
+func (p *Project) compose(ctx context.Context, dir string, wanted func(product.Target) bool, s signers) (*composition, error) {
 	c := &composition{project: p, dir: dir, sign: s, companions: map[string]string{}}
 	if err := c.writePacks(ctx); err != nil {
 		return nil, err

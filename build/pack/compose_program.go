@@ -12,7 +12,7 @@ import (
 	"collet/build/pack/bundle"
 	"collet/build/pack/icon"
 	"collet/build/pack/pe"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/runtime/area"
 )
 
@@ -72,7 +72,7 @@ func (c *composition) image(ctx context.Context, q program) ([]byte, error) {
 	if err := area.Patch(image, contents); err != nil {
 		return nil, err
 	}
-	if q.Target.System() != netproto.Windows {
+	if q.Target.System() != product.Windows {
 		return image, nil
 	}
 	if err := q.link(image); err != nil || !q.host {
@@ -96,7 +96,7 @@ func (p *Project) shown(image []byte, q program) ([]byte, error) {
 
 // unsigned refuses a program whose signature would be broken by what is written into it.
 func (q program) unsigned(image []byte) error {
-	if q.Target.System() != netproto.Windows {
+	if q.Target.System() != product.Windows {
 		return nil
 	}
 	signed, err := hasSignature(bytes.NewReader(image), int64(len(image)))

@@ -14,7 +14,7 @@ import (
 
 	"collet/build/pack/pe"
 	"collet/build/pack/sign"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // signers are those who sign, by system. Their zero value signs nothing.
@@ -31,17 +31,17 @@ type signers struct {
 func (p *Project) signers(ctx context.Context, jobs []job, test bool) (s signers, err error) {
 	s.tests, s.mac = map[string][]string{}, runtime.GOOS == "darwin"
 	o := sign.Options{Test: test, Name: p.Game.NiceName, URL: p.Game.Homepage, Time: p.time}
-	if p.makes(netproto.Windows, jobs) {
+	if p.makes(product.Windows, jobs) {
 		if err := s.forWindows(ctx, p.Signing.Windows, o); err != nil {
 			return s, fmt.Errorf("signing for Windows: %w", err)
 		}
 	}
-	if p.makes(netproto.Linux, jobs) {
+	if p.makes(product.Linux, jobs) {
 		if err := s.forLinux(ctx, p.Signing.Linux, o); err != nil {
 			return s, fmt.Errorf("signing for Linux: %w", err)
 		}
 	}
-	if p.makes(netproto.MacOS, jobs) {
+	if p.makes(product.MacOS, jobs) {
 		s.apple, err = sign.NewApple(sign.AppleSpec(p.Signing.MacOS), o)
 		if err == nil && s.apple != nil && s.mac {
 			_, err = s.apple.Check(ctx)
@@ -59,7 +59,7 @@ func (s *signers) forWindows(ctx context.Context, k Authenticode, o sign.Options
 		return err
 	}
 	tried, err := s.windows.Check(ctx)
-	s.tests[netproto.Windows] = tried.Reasons
+	s.tests[product.Windows] = tried.Reasons
 	return err
 }
 
@@ -69,7 +69,7 @@ func (s *signers) forLinux(ctx context.Context, k Detached, o sign.Options) (err
 		return err
 	}
 	tried, err := s.linux.Check(ctx)
-	s.tests[netproto.Linux] = tried.Reasons
+	s.tests[product.Linux] = tried.Reasons
 	return err
 }
 
@@ -90,7 +90,7 @@ func (p *Project) makes(system string, jobs []job) bool {
 }
 
 // mark goes into the names of packages that are signed for tests.
-func (s signers) mark(t netproto.Target) string {
+func (s signers) mark(t product.Target) string {
 	if len(s.tests[t.System()]) > 0 {
 		return "-" + sign.TestMark
 	}
@@ -109,8 +109,8 @@ func (s signers) warnings() (list []string) {
 }
 
 // wants reports whether a file beside a host is to be signed: a library for Windows that nobody has signed yet.
-func (s signers) wants(t netproto.Target, file string) (bool, error) {
-	if t.System() != netproto.Windows || s.windows == nil {
+func (s signers) wants(t product.Target, file string) (bool, error) {
+	if t.System() != product.Windows || s.windows == nil {
 		return false, nil
 	}
 	switch strings.ToLower(filepath.Ext(file)) {
@@ -144,15 +144,15 @@ func hasSignature(program io.ReaderAt, size int64) (bool, error) {
 
 // program signs a program or library in place, where somebody signs for its system: for macOS a module, which is no part of
 // what seals an .app and must be the same in updates.
-func (s signers) program(ctx context.Context, t netproto.Target, file string) error {
+func (s signers) program(ctx context.Context, t product.Target, file string) error {
 	switch t.System() {
-	case netproto.Windows:
+	case product.Windows:
 		if s.windows == nil {
 			return nil
 		}
 		_, err := s.windows.Sign(ctx, file)
 		return err
-	case netproto.MacOS:
+	case product.MacOS:
 		if s.apple == nil || !s.mac || filepath.Ext(file) != t.LibraryExt() {
 			return nil
 		}
@@ -162,12 +162,12 @@ func (s signers) program(ctx context.Context, t netproto.Target, file string) er
 }
 
 // artefact signs a finished package: installers for Windows in place, packages for Linux with a file beside them.
-func (s signers) artefact(ctx context.Context, t netproto.Target, file string) error {
+func (s signers) artefact(ctx context.Context, t product.Target, file string) error {
 	switch ext := strings.ToLower(filepath.Ext(file)); {
-	case t.System() == netproto.Linux && s.linux != nil:
+	case t.System() == product.Linux && s.linux != nil:
 		_, _, err := s.linux.Sign(ctx, file)
 		return err
-	case t.System() == netproto.Windows && (ext == ".exe" || ext == ".msi"):
+	case t.System() == product.Windows && (ext == ".exe" || ext == ".msi"):
 		return s.program(ctx, t, file)
 	}
 	return nil

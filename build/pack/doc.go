@@ -14,7 +14,7 @@
 // # What comes out of it
 //
 // A build is one variant of the game for one target: host, module, symbols and companions, with the base name that
-// netproto.Variant.Base gives and with the settings that the client finds in its program. Project.Builds lists them; a
+// product.Variant.Base gives and with the settings that the client finds in its program. Project.Builds lists them; a
 // package for players is made of one build and the packs for clients, the one for servers of all builds and all packs.
 //
 // Times in packages are Game.Time, or SOURCE_DATE_EPOCH where the description has none; the clock is never read.

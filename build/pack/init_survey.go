@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/runtime/area"
 )
@@ -179,7 +179,7 @@ func (s *surveyor) hasAreas(name string) bool {
 }
 
 // target is the one of this name, made if it is new.
-func (s *surveyor) target(t netproto.Target) *Target {
+func (s *surveyor) target(t product.Target) *Target {
 	i := slices.IndexFunc(s.Targets, func(o Target) bool { return o.Name == string(t) })
 	if i < 0 {
 		i, s.Targets = len(s.Targets), append(s.Targets, Target{Name: string(t)})
@@ -196,12 +196,12 @@ func (s *surveyor) finish() {
 	s.Packs = distinct(s.Packs)
 	for i := range s.Targets {
 		t := &s.Targets[i]
-		if netproto.Target(t.Name).System() == netproto.Windows {
+		if product.Target(t.Name).System() == product.Windows {
 			t.HostPDB, t.ModulePDB = s.symbolsOf(t.Host), s.symbolsOf(t.Module)
 			t.NoSymbols = t.ModulePDB == ""
 		}
 		for _, l := range s.libraries {
-			if path.Dir(l) == path.Dir(cmp.Or(t.Host, t.Module)) && slices.Contains(builtFor(s.full(l)), netproto.Target(t.Name)) {
+			if path.Dir(l) == path.Dir(cmp.Or(t.Host, t.Module)) && slices.Contains(builtFor(s.full(l)), product.Target(t.Name)) {
 				t.Companions = append(t.Companions, l)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 	"collet/app/settings"
 	"collet/build/pack"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // TestAllMistakesAtOnce has one of each kind; each is told with its own line, in their order.
@@ -257,7 +257,7 @@ func TestFormatsOfTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for target, want := range map[netproto.Target][]string{"Windows-win64": {"zip", "nsis", "msi"}, "Linux-x64": {"tar.zst", "deb"}, "macOS-arm64": {"app-zip"}, "Android-arm64": nil} {
+	for target, want := range map[product.Target][]string{"Windows-win64": {"zip", "nsis", "msi"}, "Linux-x64": {"tar.zst", "deb"}, "macOS-arm64": {"app-zip"}, "Android-arm64": nil} {
 		if got := p.Formats(target); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", target, got, want)
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"collet/build/pack/bundle"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // Project is a description that was checked: defaults are filled in, and paths lead from the current folder or the root.
@@ -22,8 +22,8 @@ type Project struct {
 
 // Build is one variant of the game for one target, as it was compiled.
 type Build struct {
-	Target     netproto.Target
-	Variant    netproto.Variant
+	Target     product.Target
+	Variant    product.Variant
 	Base       string   // base name of host and module: Variant.Base of the game's name
 	Host       string   // path of the program; empty: there is no client package of this build
 	Module     string   // path of the module
@@ -62,7 +62,7 @@ func (p *Project) Product() bundle.Product {
 func (p *Project) Builds() []Build { return p.builds }
 
 // Build finds one by its target and base name.
-func (p *Project) Build(target netproto.Target, base string) (Build, bool) {
+func (p *Project) Build(target product.Target, base string) (Build, bool) {
 	for _, b := range p.builds {
 		if b.Target == target && b.Base == base {
 			return b, true
@@ -72,16 +72,16 @@ func (p *Project) Build(target netproto.Target, base string) (Build, bool) {
 }
 
 // installable is the target that installers for Windows are made for; clients for other processors are packed as archives.
-const installable netproto.Target = "Windows-win64"
+const installable product.Target = "Windows-win64"
 
 // Formats are those in which clients for a target are packed.
-func (p *Project) Formats(target netproto.Target) []string {
+func (p *Project) Formats(target product.Target) []string {
 	switch target.System() {
-	case netproto.Windows:
+	case product.Windows:
 		return slices.DeleteFunc(slices.Clone(p.Windows.Formats), func(f string) bool { return f != "zip" && target != installable })
-	case netproto.Linux:
+	case product.Linux:
 		return p.Linux.Formats
-	case netproto.MacOS:
+	case product.MacOS:
 		return p.MacOS.Formats
 	default:
 		return nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // Summary is what a description would make, for people and for programs.
@@ -67,13 +67,13 @@ func (p *Project) Summary() Summary {
 // systems are those whose packages somebody signs.
 func (s Signing) systems() (names []string) {
 	if s.Windows.KeyEnv != "" || s.Windows.PKCS12Env != "" || len(s.Windows.Command) > 0 {
-		names = append(names, netproto.Windows)
+		names = append(names, product.Windows)
 	}
 	if s.Linux.KeyEnv != "" || len(s.Linux.Command) > 0 {
-		names = append(names, netproto.Linux)
+		names = append(names, product.Linux)
 	}
 	if len(s.MacOS.Command) > 0 {
-		names = append(names, netproto.MacOS)
+		names = append(names, product.MacOS)
 	}
 	return names
 }

@@ -71,7 +71,7 @@ type Target struct {
 }
 
 // Variant is one more build of the game, beside the plain one, which is always there. Its files are called
-// `<name>[_Headless][_Profiling][_OpenGL][_Postfix]`, with `_ProfilingOnDemand` for profiling on demand (netproto.Variant).
+// `<name>[_Headless][_Profiling][_OpenGL][_Postfix]`, with `_ProfilingOnDemand` for profiling on demand (product.Variant).
 type Variant struct {
 	Profiling string         `toml:"profiling"` // `total` or `on-demand`.
 	OpenGL    bool           `toml:"opengl"`    // Draws with OpenGL. Windows only; the client gets `ForceOpenGL = 1`.

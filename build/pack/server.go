@@ -20,8 +20,8 @@ import (
 	"collet/build/pack/archive"
 	"collet/build/pack/bundle"
 	"collet/build/pack/linux"
-	"collet/netproto"
 	"collet/netproto/cmd/systemd"
+	"collet/netproto/product"
 	"collet/netproto/server"
 )
 
@@ -41,10 +41,10 @@ type serverFormat struct {
 }
 
 var serverTable = []serverFormat{
-	{"tar.gz", []string{netproto.Linux, netproto.Windows, netproto.MacOS}, serverArchive("tar.gz", archive.TarGz)},
-	{"tar.zst", []string{netproto.Linux, netproto.Windows, netproto.MacOS}, serverArchive("tar.zst", archive.TarZst)},
-	{"deb", []string{netproto.Linux}, serverDeb},
-	{"container", []string{netproto.Linux}, serverContainer},
+	{"tar.gz", []string{product.Linux, product.Windows, product.MacOS}, serverArchive("tar.gz", archive.TarGz)},
+	{"tar.zst", []string{product.Linux, product.Windows, product.MacOS}, serverArchive("tar.zst", archive.TarZst)},
+	{"deb", []string{product.Linux}, serverDeb},
+	{"container", []string{product.Linux}, serverContainer},
 }
 
 // serverJobs are the packages for operators: each program in every format that its system has. The folder for releases comes
@@ -52,10 +52,10 @@ var serverTable = []serverFormat{
 func (p *Project) serverJobs() (jobs []job) {
 	for _, program := range p.Server.Programs {
 		for _, f := range serverTable {
-			if !slices.Contains(p.Server.Formats, f.name) || !slices.Contains(f.systems, netproto.Target(program.Target).System()) {
+			if !slices.Contains(p.Server.Formats, f.name) || !slices.Contains(f.systems, product.Target(program.Target).System()) {
 				continue
 			}
-			jobs = append(jobs, job{target: netproto.Target(program.Target), format: f.name, all: true, make: func(ctx context.Context, m *making) (Artefact, error) {
+			jobs = append(jobs, job{target: product.Target(program.Target), format: f.name, all: true, make: func(ctx context.Context, m *making) (Artefact, error) {
 				b, err := m.serverBundle(ctx, program)
 				if err != nil {
 					return Artefact{}, err
@@ -73,7 +73,7 @@ func (m *making) serverBundle(ctx context.Context, program Program) (b bundle.Bu
 	if err != nil {
 		return b, err
 	}
-	target := netproto.Target(program.Target)
+	target := product.Target(program.Target)
 	exe := bundle.Entry{Path: target.ProgramName(serverProgram), Mode: bundle.Program}
 	if exe.From, err = m.serverExe(ctx, target, program.From); err != nil {
 		return b, err
@@ -86,7 +86,7 @@ func (m *making) serverBundle(ctx context.Context, program Program) (b bundle.Bu
 // equipped is a server's package with what runs it elsewhere: a container's recipe, and units of systemd for who installs it by
 // hand. The .deb has its own.
 func (m *making) equipped(b bundle.Bundle) (bundle.Tree, error) {
-	if b.Target.System() != netproto.Linux {
+	if b.Target.System() != product.Linux {
 		return b.Tree, nil
 	}
 	more := []bundle.Entry{{Path: containerFile, Mode: bundle.Plain, Data: m.settings.container()}}
@@ -105,7 +105,7 @@ func (m *making) equipped(b bundle.Bundle) (bundle.Tree, error) {
 }
 
 // serverExe is the server's program, signed where programs of its system are.
-func (m *making) serverExe(ctx context.Context, target netproto.Target, from string) (string, error) {
+func (m *making) serverExe(ctx context.Context, target product.Target, from string) (string, error) {
 	dir, err := os.MkdirTemp(m.work, "server-*")
 	if err != nil {
 		return "", err

@@ -13,7 +13,7 @@ import (
 
 	"collet/app/install"
 	"collet/build/pack"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/netproto/server"
 )
@@ -27,13 +27,13 @@ func everyVariant(t *testing.T) *pack.Project {
 	head, _, _ := strings.Cut(good, "[client]")
 	head = strings.NewReplacer("art/icon.png", "icon.png", `splash = "art/splash.png"`, "").Replace(head)
 	b.WriteString(head + "[client]\nserver = \"tls://x:1\"\n[windows]\nformats = [\"zip\"]\n")
-	modules := map[netproto.Target]string{"Windows-win64": "module = \"game.dll\"\nmodule-pdb = \"game.pdb\"", "Linux-x64": "module = \"game.so\"", "macOS-arm64": "module = \"game.dylib\""}
-	targets := []netproto.Target{"Linux-x64", "Windows-win64", "macOS-arm64"}
+	modules := map[product.Target]string{"Windows-win64": "module = \"game.dll\"\nmodule-pdb = \"game.pdb\"", "Linux-x64": "module = \"game.so\"", "macOS-arm64": "module = \"game.dylib\""}
+	targets := []product.Target{"Linux-x64", "Windows-win64", "macOS-arm64"}
 	for _, target := range targets {
 		fmt.Fprintf(&b, "[[target]]\nname = %q\nhost = \"host\"\n%s\n", target, modules[target])
 	}
-	for v := range netproto.VariantsOf("Windows-win64", "Steam", "Epic") {
-		if v == (netproto.Variant{}) {
+	for v := range product.VariantsOf("Windows-win64", "Steam", "Epic") {
+		if v == (product.Variant{}) {
 			continue
 		}
 		fmt.Fprintf(&b, "[[variant]]\nheadless = %t\nprofiling = %q\nopengl = %t\npostfix = %q\n", v.Headless, v.Profiling, v.OpenGL, v.Postfix)
@@ -56,7 +56,7 @@ func everyVariant(t *testing.T) *pack.Project {
 func TestAllAgreeOnVariants(t *testing.T) {
 	t.Parallel()
 	p, dir := everyVariant(t), t.TempDir()
-	built := map[string][]netproto.Variant{}
+	built := map[string][]product.Variant{}
 	write(t, dir, map[string]string{"Resources/Core.zip": "PK"})
 	for i, b := range p.Builds() {
 		built[string(b.Target)] = append(built[string(b.Target)], b.Variant)
@@ -94,16 +94,16 @@ func btoi(b bool) int {
 }
 
 // same compares without order.
-func same(a, b []netproto.Variant) bool {
-	key := func(x, y netproto.Variant) int { return strings.Compare(x.Base(""), y.Base("")) }
+func same(a, b []product.Variant) bool {
+	key := func(x, y product.Variant) int { return strings.Compare(x.Base(""), y.Base("")) }
 	return slices.Equal(slices.SortedFunc(slices.Values(a), key), slices.SortedFunc(slices.Values(b), key))
 }
 
 // agreeOn asks the client of a build.
 func agreeOn(t *testing.T, p *pack.Project, c *server.Catalogue, b pack.Build) {
 	t.Helper()
-	base := netproto.RuntimeBase(filepath.Join("C:", "Games", b.HostName()))
-	if v, is := netproto.ParseVariant(p.Game.Name, base); !is || v != b.Variant {
+	base := product.RuntimeBase(filepath.Join("C:", "Games", b.HostName()))
+	if v, is := product.ParseVariant(p.Game.Name, base); !is || v != b.Variant {
 		t.Errorf("%s takes itself for %v, %t; it was packed as %v", b.HostName(), v, is, b.Variant)
 	}
 	if !strings.Contains(b.Config, "Client.GameName = '"+p.Game.Name+"'") {

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"collet/build/advice"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -72,7 +72,7 @@ func readGame(fsys platform.FS, target string) (*game, error) {
 		}
 		g.targets = map[string][]*found{target: g.targets[target]}
 	case len(g.targets) == 0:
-		return nil, advice.Wrong("name the target of an install with --target, for example "+string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH)),
+		return nil, advice.Wrong("name the target of an install with --target, for example "+string(product.TargetFor(runtime.GOOS, runtime.GOARCH)),
 			"%s has no %s", fsys.Path("."), binaries)
 	}
 	return g, g.readNotes()
@@ -142,7 +142,7 @@ func (g *game) findHosts() {
 	for target, files := range g.targets {
 		hosts := map[string]bool{}
 		for _, f := range files {
-			if name, ok := netproto.Target(target).HostOf(f.path); ok {
+			if name, ok := product.Target(target).HostOf(f.path); ok {
 				hosts[name] = true
 			}
 		}
@@ -160,7 +160,7 @@ func (g *game) readInstall(target string) error {
 	if err != nil {
 		return advice.Because(err, "", "list %s", g.fs.Path("."))
 	}
-	ext := netproto.Target(target).LibraryExt()
+	ext := product.Target(target).LibraryExt()
 	var modules []string
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ext) && e.Type().IsRegular() && !hidden(e.Name()) {

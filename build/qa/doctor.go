@@ -20,7 +20,7 @@ import (
 
 	"collet"
 	"collet/app/install"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform"
 )
 
@@ -120,7 +120,7 @@ func Doctor(ctx context.Context, o DoctorOptions) (*Diagnosis, error) {
 
 // lookAtProgram finds out whether the program itself was ever updated.
 func (d *Diagnosis) lookAtProgram(fsys platform.FS, base string) error {
-	p, found, err := install.LookAtProgram(fsys, base, netproto.Target(d.Target).ProgramName(""))
+	p, found, err := install.LookAtProgram(fsys, base, product.Target(d.Target).ProgramName(""))
 	if found {
 		d.Program = &p
 	}
@@ -185,7 +185,7 @@ func (d *Diagnosis) layout(fsys platform.FS, name string) (install.Names, error)
 		name = hosts[0].name
 	}
 	names := install.Names{
-		Runtime: name, Ext: netproto.TargetFor(runtime.GOOS, runtime.GOARCH).LibraryExt(), Resources: "Resources", Cache: "Cache",
+		Runtime: name, Ext: product.TargetFor(runtime.GOOS, runtime.GOARCH).LibraryExt(), Resources: "Resources", Cache: "Cache",
 	}
 	if i := slices.IndexFunc(hosts, func(h hostClues) bool { return h.name == name }); i >= 0 {
 		d.Clues = hosts[i].files

@@ -9,7 +9,7 @@ import (
 
 	"collet/app/install"
 	"collet/app/update"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -22,7 +22,7 @@ func TestDoctorOfAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer fsys.Close()
-	ext := netproto.Target(ThisTarget()).ProgramName("")
+	ext := product.Target(ThisTarget()).ProgramName("")
 	if err := platform.WriteFile(fsys, "Lathe"+ext, []byte("one")); err != nil {
 		t.Fatal(err)
 	}

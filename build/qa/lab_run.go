@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 const (
@@ -186,7 +186,7 @@ func (l *Lab) commandLine(dir string, r labRun) []string {
 	program, server := l.options.Client, l.options.Server
 	args := l.options.Args
 	if r.program != "" && r.program != program { // a program's name is that of its module
-		args = slices.Concat([]string{"--runtime-name", netproto.RuntimeBase(program)}, args)
+		args = slices.Concat([]string{"--runtime-name", product.RuntimeBase(program)}, args)
 		program = r.program
 	}
 	if r.server != "" {

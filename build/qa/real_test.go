@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"collet/build/qa"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform/testlevel"
 )
 
@@ -236,7 +236,7 @@ func TestOpenLabRefuses(t *testing.T) {
 		{"no install", "good", func(o *qa.LabOptions) { o.Install += "-missing" }, "no such file"},
 		{"another new set", "good", func(o *qa.LabOptions) { o.New["Game.so"] = "" }, "does not lead to the new set:\n  Game.so: is sha256:"},
 		{"bad settings", "good", func(o *qa.LabOptions) {
-			name := filepath.Join(o.Install, netproto.RuntimeBase(o.Client)+".toml")
+			name := filepath.Join(o.Install, product.RuntimeBase(o.Client)+".toml")
 			if err := os.WriteFile(name, []byte("[Client"), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -10,11 +10,11 @@ import (
 	"runtime"
 	"sync"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // ThisTarget names the system that we run on as releases do, for example "Linux-x64".
-func ThisTarget() string { return string(netproto.TargetFor(runtime.GOOS, runtime.GOARCH)) }
+func ThisTarget() string { return string(product.TargetFor(runtime.GOOS, runtime.GOARCH)) }
 
 // Save writes the page and JUnit's XML into files; an empty name writes none. A file appears whole or not at all, and
 // replaces what was there.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform"
 )
 
@@ -69,7 +69,7 @@ func canStart(name string, info fs.FileInfo) bool {
 
 // settings reads those of the client: what was packaged, and over it the file beside it, if there is one.
 func (s *Subject) settings() (found hostSettings, err error) {
-	base := netproto.RuntimeBase(s.Client)
+	base := product.RuntimeBase(s.Client)
 	fsys, err := platform.OpenDir(s.Install)
 	if err != nil {
 		return found, err

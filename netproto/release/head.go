@@ -44,7 +44,7 @@ var ErrNewFormat = errors.New("release is in a format that this program does not
 type Head struct {
 	Product string // letters, digits, dot, dash and underscore, as are Channel and Target
 	Channel string
-	Target  string // netproto.Target
+	Target  string // product.Target
 	Number  uint64 // from 1 to MaxNumber; rises for ever within product, channel and target
 	Version string // for people
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 )
 
@@ -54,7 +54,7 @@ func (o *offer) nativeUpdate() string {
 	switch {
 	case o.target == "":
 		return "no"
-	case !netproto.Target(o.target).CanSelfUpdate():
+	case !product.Target(o.target).CanSelfUpdate():
 		return "store only"
 	case o.hasModule:
 		return "yes"
@@ -69,7 +69,7 @@ func (c *Catalogue) warn(log zerolog.Logger) {
 		log.Warn().Msg("Nothing is offered: there are no resource packs and no platform binaries")
 	}
 	for _, o := range c.all()[1:] {
-		target := netproto.Target(o.target)
+		target := product.Target(o.target)
 		switch {
 		case !slices.Contains(targetNames(), o.target):
 			log.Warn().Str("target", o.target).Msg("No client asks for this target" + didYouMean(o.target, targetNames()))
@@ -99,7 +99,7 @@ func (c *Catalogue) warnFolders(log zerolog.Logger) {
 
 // targetNames are the names of all targets.
 func targetNames() (names []string) {
-	for _, t := range netproto.Targets() {
+	for _, t := range product.Targets() {
 		names = append(names, string(t))
 	}
 	return names

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/product"
 	"collet/netproto/release"
 )
 
@@ -112,7 +112,7 @@ func (c *Catalogue) bareFor(target string) *offer {
 func (c *Catalogue) payloadOf(o *offer) payload {
 	p := payload{Payload: compat.Payload{Logic: compat.NoLogic, Undeclared: true}, build: compat.Build{Logic: compat.NoLogic}, offer: o}
 	for _, f := range o.files {
-		if f.Role != release.Binary || !strings.HasSuffix(f.Path, netproto.Target(o.target).LibraryExt()) {
+		if f.Role != release.Binary || !strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
 			continue
 		}
 		one, err := f.sidecar(o)

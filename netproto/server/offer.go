@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 )
 
@@ -21,7 +22,7 @@ type offer struct {
 // add appends one of the target's own files.
 func (o *offer) add(f *file) {
 	o.files = append(o.files, f)
-	if strings.HasSuffix(f.Path, netproto.Target(o.target).LibraryExt()) {
+	if strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
 		o.hasModule = true
 	}
 }
@@ -47,7 +48,7 @@ func (o *offer) check() error {
 func (o *offer) hosts() map[string]bool {
 	names := map[string]bool{}
 	for _, f := range o.files {
-		if name, ok := netproto.Target(o.target).HostOf(f.Path); ok && f.Role == release.Binary {
+		if name, ok := product.Target(o.target).HostOf(f.Path); ok && f.Role == release.Binary {
 			names[name] = true
 		}
 	}

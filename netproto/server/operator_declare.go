@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/product"
 )
 
 // declaration is what a catalogue and its settings bring to compatibility, with what is not for judging: the server's own manifest,
@@ -167,7 +167,7 @@ func (d *declaration) offerTo(payloads map[string][]payload) {
 		slices.SortStableFunc(all, func(a, b payload) int {
 			return cmp.Or(cmp.Compare(b.Logic, a.Logic), cmp.Compare(b.Patch, a.Patch))
 		})
-		t := compat.Target{Store: !netproto.Target(name).CanSelfUpdate(), Payloads: make([]compat.Payload, len(all))}
+		t := compat.Target{Store: !product.Target(name).CanSelfUpdate(), Payloads: make([]compat.Payload, len(all))}
 		for i := range all {
 			t.Payloads[i] = all[i].Payload
 		}

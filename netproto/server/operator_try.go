@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/product"
 )
 
 // Forecast says what would become of those who are connected now.
@@ -101,7 +101,7 @@ func (o *Operator) Evaluate(h compat.Hello, account string) (compat.Judgement, e
 
 // know adds to a hello what a server knows of its target and its account.
 func (o *Operator) know(s *compat.Snapshot, h *compat.Hello, account string) (err error) {
-	h.Now, h.Store = time.Now(), !netproto.Target(h.Target).CanSelfUpdate()
+	h.Now, h.Store = time.Now(), !product.Target(h.Target).CanSelfUpdate()
 	h.Floor, h.Developer = 0, false
 	if account == "" || len(account) > MaxAccount {
 		return nil

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 )
 
@@ -14,7 +14,7 @@ import (
 const maxStrays = 10
 
 // Game is the name of the game as its modules have it; empty where they are named after several, or where there are none.
-func (c *Catalogue) Game() string { return netproto.GameOf(c.bases()) }
+func (c *Catalogue) Game() string { return product.GameOf(c.bases()) }
 
 // bases are the base names of all modules, and so often as there are modules.
 func (c *Catalogue) bases() (bases []string) {
@@ -26,7 +26,7 @@ func (c *Catalogue) bases() (bases []string) {
 
 // bases are the base names of the target's modules.
 func (o *offer) bases() (bases []string) {
-	target := netproto.Target(o.target)
+	target := product.Target(o.target)
 	for _, f := range o.files {
 		if base := target.PayloadBase(f.Path); f.Role == release.Binary && base != "" && target.LibraryName(base) == f.Path {
 			bases = append(bases, base)
@@ -36,14 +36,14 @@ func (o *offer) bases() (bases []string) {
 }
 
 // Variants are those of the game that clients of a target are offered, in the order of the files.
-func (c *Catalogue) Variants(target string) (list []netproto.Variant) {
+func (c *Catalogue) Variants(target string) (list []product.Variant) {
 	o, known := c.offers[target]
 	if !known {
 		return nil
 	}
 	game := c.Game()
 	for _, base := range o.bases() {
-		if v, is := netproto.ParseVariant(game, base); is {
+		if v, is := product.ParseVariant(game, base); is {
 			list = append(list, v)
 		}
 	}
@@ -71,7 +71,7 @@ func (c *Catalogue) warnVariants(log zerolog.Logger) {
 	if len(bases) == 0 {
 		return
 	}
-	game := netproto.GameOf(bases)
+	game := product.GameOf(bases)
 	if game == "" {
 		slices.Sort(bases)
 		log.Warn().Strs("names", slices.Compact(bases)).Msg("The modules are named after several games: a client takes those that are named after it")
@@ -94,7 +94,7 @@ func (c *Catalogue) warnVariants(log zerolog.Logger) {
 // strays are the target's own files that are not named after a variant of the game.
 func (o *offer) strays(game string) (names []string) {
 	for _, f := range o.files {
-		if _, is := netproto.ParseVariant(game, netproto.Target(o.target).PayloadBase(f.Path)); !is && f.Target != "" {
+		if _, is := product.ParseVariant(game, product.Target(o.target).PayloadBase(f.Path)); !is && f.Target != "" {
 			names = append(names, f.Path)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/server"
 )
 
@@ -35,9 +35,9 @@ func TestVariantsOfTargets(t *testing.T) {
 	if c.Game() != "Lathe" {
 		t.Errorf("the game is %q", c.Game())
 	}
-	want := map[string][]netproto.Variant{
+	want := map[string][]product.Variant{
 		"Windows-win64": {{}, {OpenGL: true}},
-		"Linux-x64":     {{}, {Headless: true, Profiling: netproto.TotalProfiling}},
+		"Linux-x64":     {{}, {Headless: true, Profiling: product.TotalProfiling}},
 		"macOS-arm64":   nil, "Android-arm64": nil,
 	}
 	for target, variants := range want {

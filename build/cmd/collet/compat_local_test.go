@@ -12,8 +12,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/product"
 	"collet/netproto/server"
 	"collet/platform/testlevel"
 )
@@ -219,7 +219,7 @@ func TestT13Idle(t *testing.T) {
 	for logic := int32(4); logic < 10; logic++ {
 		for _, target := range []string{"Linux-x64", "Windows-win64", "Android-arm64"} {
 			asked[fmt.Sprintf("verdict --json --logic %d --target %s --content none", logic, target)] = compat.Hello{
-				Build: compat.Build{Logic: logic}, Target: target, Tagged: true, Content: "none", Store: !netproto.Target(target).CanSelfUpdate(),
+				Build: compat.Build{Logic: logic}, Target: target, Tagged: true, Content: "none", Store: !product.Target(target).CanSelfUpdate(),
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"collet/build/demo"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // modulesCommand is `collet modules`.
@@ -26,7 +26,7 @@ Beside the programs, in the folder modules, the demo finds them.`
 
 // Run compiles them.
 func (c modulesCommand) Run(ctx context.Context, out io.Writer) error {
-	paths, err := demo.BuildModules(ctx, c.Dir, cmp.Or(netproto.Target(c.Target), demo.OwnTarget()))
+	paths, err := demo.BuildModules(ctx, c.Dir, cmp.Or(product.Target(c.Target), demo.OwnTarget()))
 	for _, path := range paths {
 		fmt.Fprintln(out, path)
 	}

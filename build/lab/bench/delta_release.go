@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 const (
@@ -90,7 +90,7 @@ func (b *bench) layModule(game string) error {
 	return copyFile(filepath.Join(b.program("modules"), "release-1", name), to)
 }
 
-func hostTarget() netproto.Target { return netproto.TargetFor(runtime.GOOS, runtime.GOARCH) }
+func hostTarget() product.Target { return product.TargetFor(runtime.GOOS, runtime.GOARCH) }
 
 func (s *shop) target() string { return string(hostTarget()) }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"collet/build/lab/wine"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // TestHostsBuildsTheSame: the script that builds clients for packages uses the flags that the tests try under Wine, so that
@@ -31,7 +31,7 @@ func TestHostsBuildsTheSame(t *testing.T) {
 		t.Errorf("build/hosts.sh knows %d systems, not 5", len(targets))
 	}
 	for _, line := range targets {
-		if got, want := string(line[3]), netproto.TargetFor(string(line[1]), string(line[2])); got != string(want) {
+		if got, want := string(line[3]), product.TargetFor(string(line[1]), string(line[2])); got != string(want) {
 			t.Errorf("build/hosts.sh calls %s/%s %s, the client %s", line[1], line[2], got, want)
 		}
 	}

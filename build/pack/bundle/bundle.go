@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/netproto/release"
 )
 
@@ -126,8 +126,8 @@ func (t Tree) Below(folder string) Tree {
 // Bundle is one package before it has a format.
 type Bundle struct {
 	Product Product
-	Target  netproto.Target // which system and processor it is for
-	Name    string          // base name of the package's file, without version and extension: "Lathe-Client-Windows-win64_OpenGL"
-	Base    string          // base name of the host and of its module: "Lathe_OpenGL"
-	Tree    Tree            // the portable layout: what lies in the folder that the player unpacks
+	Target  product.Target // which system and processor it is for
+	Name    string         // base name of the package's file, without version and extension: "Lathe-Client-Windows-win64_OpenGL"
+	Base    string         // base name of the host and of its module: "Lathe_OpenGL"
+	Tree    Tree           // the portable layout: what lies in the folder that the player unpacks
 }

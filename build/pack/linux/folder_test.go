@@ -13,7 +13,7 @@ import (
 	"collet/build/pack/bundle"
 	"collet/build/pack/linux"
 	"collet/build/pack/macos"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform/testlevel"
 )
 
@@ -178,7 +178,7 @@ func TestAppImageRefuses(t *testing.T) {
 func TestAppLifecycle(t *testing.T) {
 	w := open(t)
 	b, second := w.game(t, "1.0", 1), w.offer(t, 2)
-	b.Target = netproto.TargetFor("darwin", "arm64")
+	b.Target = product.TargetFor("darwin", "arm64")
 	app, err := macos.App(b)
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func toy(t *testing.T, base string) bundle.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle.Bundle{Product: product("1.4.2"), Target: "Linux-x64", Name: base + "-Client-Linux-x64", Base: base, Tree: tree}
+	return bundle.Bundle{Product: game("1.4.2"), Target: "Linux-x64", Name: base + "-Client-Linux-x64", Base: base, Tree: tree}
 }
 
 // unpacked is a .deb's files in a folder.

@@ -14,7 +14,7 @@ import (
 	"collet/build/demo"
 	"collet/build/pack/bundle"
 	"collet/build/qa"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform/testlevel"
 	"collet/runtime/sample"
 )
@@ -71,7 +71,7 @@ func compatibility(release int) string { return fmt.Sprintf("lathe-2026.%d", rel
 func open(t *testing.T) workshop {
 	t.Helper()
 	testlevel.Lab(t)
-	if netproto.TargetFor("linux", "amd64") != here() && netproto.TargetFor("linux", "arm64") != here() {
+	if product.TargetFor("linux", "amd64") != here() && product.TargetFor("linux", "arm64") != here() {
 		t.Skip("NOT TESTED: packages of Linux are installed on Linux")
 	}
 	w, err := shop()
@@ -102,8 +102,8 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// product is the game of all tests.
-func product(version string) bundle.Product {
+// game is the product of all tests.
+func game(version string) bundle.Product {
 	return bundle.Product{
 		Name: "Lathe", NiceName: "The Lathe", ID: "org.example.lathe", Version: version, Publisher: "Example Games & Sons",
 		Maintainer: "Ada Example <ada@example.org>", Summary: "Turn things on a lathe.",
@@ -127,7 +127,7 @@ func (w workshop) game(t *testing.T, version string, release int) bundle.Bundle 
 	if tree, err = tree.With(bundle.Entry{Path: "Lathe", Mode: bundle.Program, From: w.client}); err != nil {
 		t.Fatal(err)
 	}
-	return bundle.Bundle{Product: product(version), Target: here(), Name: "Lathe-Client", Base: "Lathe", Tree: tree}
+	return bundle.Bundle{Product: game(version), Target: here(), Name: "Lathe-Client", Base: "Lathe", Tree: tree}
 }
 
 // offer starts a server with a release and gives its address.

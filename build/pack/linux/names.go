@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"collet/build/pack/bundle"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // names is what one client is called on a Linux system.
@@ -66,14 +66,14 @@ type processor struct {
 }
 
 // processors are those of Linux targets.
-var processors = map[netproto.Target]processor{
-	netproto.TargetFor("linux", "amd64"): {"amd64", elf.EM_X86_64, elf.ELFCLASS64},
-	netproto.TargetFor("linux", "arm64"): {"arm64", elf.EM_AARCH64, elf.ELFCLASS64},
-	netproto.TargetFor("linux", "386"):   {"386", elf.EM_386, elf.ELFCLASS32},
-	netproto.TargetFor("linux", "arm"):   {"arm7", elf.EM_ARM, elf.ELFCLASS32},
+var processors = map[product.Target]processor{
+	product.TargetFor("linux", "amd64"): {"amd64", elf.EM_X86_64, elf.ELFCLASS64},
+	product.TargetFor("linux", "arm64"): {"arm64", elf.EM_AARCH64, elf.ELFCLASS64},
+	product.TargetFor("linux", "386"):   {"386", elf.EM_386, elf.ELFCLASS32},
+	product.TargetFor("linux", "arm"):   {"arm7", elf.EM_ARM, elf.ELFCLASS32},
 }
 
-func processorOf(t netproto.Target) (processor, error) {
+func processorOf(t product.Target) (processor, error) {
 	p, known := processors[t]
 	if !known {
 		return processor{}, fmt.Errorf("target %q is no Linux that packages can be for; want Linux-x64, Linux-arm64, Linux-x86 or Linux-arm", t)

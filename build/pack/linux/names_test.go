@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"collet/build/pack/bundle"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 func TestNames(t *testing.T) {
-	product := bundle.Product{Name: "Lathe", NiceName: "The Lathe", ID: "org.example.lathe"}
+	game := bundle.Product{Name: "Lathe", NiceName: "The Lathe", ID: "org.example.lathe"}
 	for _, c := range []struct {
 		base string
 		want names
@@ -19,7 +19,7 @@ func TestNames(t *testing.T) {
 		{"Lathe_Profiling_OpenGL_Steam", names{"lathe-profiling-opengl-steam", "org.example.lathe.profiling_opengl_steam", "The Lathe (Profiling, OpenGL, Steam)"}},
 		{"Drill", names{"drill", "org.example.lathe.drill", "The Lathe (Drill)"}},
 	} {
-		if got, err := namesOf(bundle.Bundle{Product: product, Base: c.base}); err != nil || got != c.want {
+		if got, err := namesOf(bundle.Bundle{Product: game, Base: c.base}); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.base, got, err, c.want)
 		}
 	}
@@ -31,8 +31,8 @@ func TestNames(t *testing.T) {
 		{"Lathe", "org.example.7lathe", "AppStream id"},
 		{"Lathe", "org..lathe", "AppStream id"},
 	} {
-		product.ID = c.id
-		if _, err := namesOf(bundle.Bundle{Product: product, Base: c.base}); err == nil || !strings.Contains(err.Error(), c.want) {
+		game.ID = c.id
+		if _, err := namesOf(bundle.Bundle{Product: game, Base: c.base}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %s: %v; want %q", c.base, c.id, err, c.want)
 		}
 	}
@@ -51,12 +51,12 @@ func TestPackageVersion(t *testing.T) {
 }
 
 func TestProcessorOf(t *testing.T) {
-	for target, want := range map[netproto.Target]string{"Linux-x64": "amd64", "Linux-arm64": "arm64", "Linux-x86": "386", "Linux-arm": "arm7"} {
+	for target, want := range map[product.Target]string{"Linux-x64": "amd64", "Linux-arm64": "arm64", "Linux-x86": "386", "Linux-arm": "arm7"} {
 		if p, err := processorOf(target); err != nil || p.nfpm != want {
 			t.Errorf("%s: %v, %v; want %s", target, p, err, want)
 		}
 	}
-	for _, target := range []netproto.Target{"", "Windows-win64", "Linux-unknown"} {
+	for _, target := range []product.Target{"", "Windows-win64", "Linux-unknown"} {
 		if _, err := processorOf(target); err == nil || !strings.Contains(err.Error(), "Linux-x64") {
 			t.Errorf("%q: %v", target, err)
 		}

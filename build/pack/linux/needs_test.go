@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"collet/build/pack/bundle"
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform/testlevel"
 )
 
@@ -103,7 +103,7 @@ func TestNeedsOfPrograms(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("makes programs for Linux")
 	}
-	target := netproto.TargetFor(runtime.GOOS, runtime.GOARCH)
+	target := product.TargetFor(runtime.GOOS, runtime.GOARCH)
 	cpu, err := processorOf(target)
 	if err != nil {
 		t.Skip(err)

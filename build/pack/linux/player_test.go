@@ -14,12 +14,12 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto"
+	"collet/netproto/product"
 	"collet/platform/testlevel"
 )
 
 // here is this machine's target.
-func here() netproto.Target { return netproto.TargetFor(runtime.GOOS, runtime.GOARCH) }
+func here() product.Target { return product.TargetFor(runtime.GOOS, runtime.GOARCH) }
 
 // player is somebody with a home, in which a game's files lie below the data folder.
 type player struct {

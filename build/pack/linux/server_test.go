@@ -33,7 +33,7 @@ func (w workshop) service(t *testing.T, version string, release int) bundle.Bund
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle.Bundle{Product: product(version), Target: here(), Name: "Lathe-Server", Base: "collet-server", Tree: tree}
+	return bundle.Bundle{Product: game(version), Target: here(), Name: "Lathe-Server", Base: "collet-server", Tree: tree}
 }
 
 // serve runs the installed server as its unit does, but on a free port, and gives its address.
@@ -153,7 +153,7 @@ func TestServerDebRefuses(t *testing.T) {
 		"two":         {[]bundle.Entry{program, settings, {Path: "other.toml", Mode: bundle.Plain}}, "etc/collet/server.toml"},
 		"broken":      {[]bundle.Entry{program, {Path: "server.toml", Mode: bundle.Plain, Data: []byte("[")}}, "server.toml"},
 	} {
-		b := bundle.Bundle{Product: product("1.0"), Target: "Linux-x64", Tree: c.entries}
+		b := bundle.Bundle{Product: game("1.0"), Target: "Linux-x64", Tree: c.entries}
 		if err := linux.ServerDeb(t.Context(), b, filepath.Join(t.TempDir(), "out")); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
 		}
@@ -163,7 +163,7 @@ func TestServerDebRefuses(t *testing.T) {
 // TestServerPorts: sockets go before settings, so they have to say the same.
 func TestServerPorts(t *testing.T) {
 	settings := "[Network]\nServerPort = 4711\nWebSocketPort = 8001\n"
-	b := bundle.Bundle{Product: product("1.0"), Target: "Linux-x64", Tree: bundle.Tree{
+	b := bundle.Bundle{Product: game("1.0"), Target: "Linux-x64", Tree: bundle.Tree{
 		{Path: "collet-server", Mode: bundle.Program, Data: []byte("program")}, {Path: "server.toml", Mode: bundle.Plain, Data: []byte(settings)},
 	}}
 	units := filepath.Join(unpacked(t, made(t, linux.ServerDeb, b, "x.deb")), "usr/lib/systemd/system")

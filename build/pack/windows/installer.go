@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"collet/build/pack/bundle"
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // Scope says for whom an installer installs. The words stand in descriptions of packages.
@@ -46,7 +46,7 @@ func (i Installer) scope() (Scope, error) {
 
 // content is the checked tree of a bundle with its marker, and its size in bytes.
 func content(b bundle.Bundle) (bundle.Tree, int64, error) {
-	if want := netproto.TargetFor("windows", "amd64"); b.Target != want {
+	if want := product.TargetFor("windows", "amd64"); b.Target != want {
 		return nil, 0, fmt.Errorf("%s is for %s; installers are made for %s only", b.Name, b.Target, want)
 	}
 	tree, err := b.Tree.Installed()

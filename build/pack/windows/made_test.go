@@ -46,7 +46,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "setup.nsi", setup)
-	p, err := Installer{Scope: User, DesktopShortcut: true}.product(b)
+	p, err := Installer{Scope: User, DesktopShortcut: true}.msiProduct(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestCodesOfPackages(t *testing.T) {
 	codes := func(change func(*bundle.Bundle), i Installer) (product, component string) {
 		b := lathe(t, []byte("MZ"))
 		change(&b)
-		p, err := i.product(b)
+		p, err := i.msiProduct(b)
 		if err != nil {
 			t.Fatal(err)
 		}

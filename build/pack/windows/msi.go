@@ -21,7 +21,7 @@ import (
 // MSI makes a Windows Installer package. It needs wixl, and msibuild and msiinfo (Debian: wixl, msitools). The scope Ask is
 // Machine here.
 func (i Installer) MSI(ctx context.Context, b bundle.Bundle, out string) (err error) {
-	p, err := i.product(b)
+	p, err := i.msiProduct(b)
 	if err != nil {
 		return fmt.Errorf("MSI of %s: %w", b.Name, err)
 	}
@@ -39,7 +39,7 @@ func (i Installer) MSI(ctx context.Context, b bundle.Bundle, out string) (err er
 // made is the package on its way, in a stage.
 const made = "made.msi"
 
-func (p *product) make(ctx context.Context, s *stage, b bundle.Bundle) error {
+func (p *msiProduct) make(ctx context.Context, s *stage, b bundle.Bundle) error {
 	script, err := p.script()
 	if err != nil {
 		return err
@@ -67,8 +67,8 @@ func (p *product) make(ctx context.Context, s *stage, b bundle.Bundle) error {
 	return os.WriteFile(s.path(made), data, 0o600)
 }
 
-// product is what a package is made of.
-type product struct {
+// msiProduct is what a package is made of.
+type msiProduct struct {
 	wxs
 	tree      bundle.Tree
 	texts     []string // what placeholders stand for, by their numbers
@@ -86,9 +86,9 @@ type wxs struct {
 	Link, Program, Scheme, Root, LinkArgs, hostIdentifier string
 }
 
-// product works out all codes and names. They depend on the bundle alone; a component's code depends on its path alone, so that
+// msiProduct works out all codes and names. They depend on the bundle alone; a component's code depends on its path alone, so that
 // versions agree about it.
-func (i Installer) product(b bundle.Bundle) (*product, error) {
+func (i Installer) msiProduct(b bundle.Bundle) (*msiProduct, error) {
 	tree, _, err := content(b)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (i Installer) product(b bundle.Bundle) (*product, error) {
 	}
 	root := map[Scope]string{User: "HKCU", Machine: "HKLM"}[scope]
 	code := derived(id.upgrade, strings.Join([]string{"product", string(scope), b.Product.Version, sum}, "/"))
-	p := &product{tree: tree, removals: removals(tree, b.Base),
+	p := &msiProduct{tree: tree, removals: removals(tree, b.Base),
 		wxs: wxs{ID: b.Product.ID, ProductCode: code, UpgradeCode: id.upgrade, Version: version, Display: id.display,
 			Publisher: b.Product.Publisher, Homepage: b.Product.Homepage, Summary: b.Product.Summary,
 			Newer:   strings.NewReplacer("{game}", id.display, "{version}", b.Product.Version).Replace(texts["en"]["newer.msi"]),
@@ -142,7 +142,7 @@ func msiVersion(text string) (string, error) {
 }
 
 // packageCode is a name for everything that is in a package: two packages with one code have the same bytes.
-func (p *product) packageCode(script, icon []byte) string {
+func (p *msiProduct) packageCode(script, icon []byte) string {
 	sum := sha256.New()
 	for _, part := range [][]byte{script, icon, []byte(strings.Join(p.texts, "\x00"))} {
 		fmt.Fprintf(sum, "%d\x00%s", len(part), part)
@@ -172,7 +172,7 @@ func digestEntry(sum hash.Hash, e bundle.Entry) error {
 }
 
 // script writes product.wxs, with placeholders for texts.
-func (p *product) script() ([]byte, error) {
+func (p *msiProduct) script() ([]byte, error) {
 	p.texts = nil
 	t, err := template.New("product.wxs.tmpl").Funcs(template.FuncMap{
 		"t": p.placeholder, "f": formatted, "x": template.HTMLEscapeString,
@@ -188,7 +188,7 @@ func (p *product) script() ([]byte, error) {
 }
 
 // placeholder gives the word that stands for a text.
-func (p *product) placeholder(text string) string {
+func (p *msiProduct) placeholder(text string) string {
 	p.texts = append(p.texts, text)
 	return fmt.Sprintf("@%d@", len(p.texts)-1)
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // finish puts texts and rows in that wixl can't write, and the package code and names into the summary information.
-func (p *product) finish(ctx context.Context, s *stage, packageCode string) error {
+func (p *msiProduct) finish(ctx context.Context, s *stage, packageCode string) error {
 	out, err := s.tool(ctx, "msitools", "msiinfo", "tables", made)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (p *product) finish(ctx context.Context, s *stage, packageCode string) erro
 }
 
 // table writes <table>.idt if the table has to become another.
-func (p *product) table(ctx context.Context, s *stage, table string) (changed bool, err error) {
+func (p *msiProduct) table(ctx context.Context, s *stage, table string) (changed bool, err error) {
 	if strings.HasPrefix(table, "_") || table == "Icon" || table == "Binary" {
 		return false, nil // of the system, or with bytes that have no text
 	}
@@ -61,7 +61,7 @@ func (p *product) table(ctx context.Context, s *stage, table string) (changed bo
 }
 
 // filled is a table's text with all that it lacks.
-func (p *product) filled(table, text string) (string, error) {
+func (p *msiProduct) filled(table, text string) (string, error) {
 	switch table {
 	case "Upgrade":
 		if strings.Count(text, olderOnly) != 1 {
@@ -82,7 +82,7 @@ func (p *product) filled(table, text string) (string, error) {
 }
 
 // removeRows are rows of the table RemoveFile (key, component, file, folder, when): 2 is when the component goes.
-func (p *product) removeRows() string {
+func (p *msiProduct) removeRows() string {
 	var rows strings.Builder
 	installed := map[string]bool{}
 	for _, e := range p.tree {

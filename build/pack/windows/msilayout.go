@@ -25,7 +25,7 @@ func shortID(name string) string {
 }
 
 // lay makes the tree of folders and components, and of folders in which only an updater puts something.
-func (p *product) lay(base string) {
+func (p *msiProduct) lay(base string) {
 	p.folderIDs = map[string]string{"": "INSTALLDIR"}
 	folders := map[string]*wxsFolder{"": {ID: "INSTALLDIR", Name: base}}
 	p.Folder = folders[""]
@@ -68,7 +68,7 @@ func (p *product) lay(base string) {
 
 // deep replaces what Windows Installer can't do, remove a folder with all that is in it, by files and folders that are known to
 // be there (docs/ON-DISK.md), the deepest first. Patterns follow names, for what a name can't be known of.
-func (p *product) deep(list []removal) (out []removal) {
+func (p *msiProduct) deep(list []removal) (out []removal) {
 	for _, r := range list {
 		if r.kind != folder {
 			out = append(out, r)

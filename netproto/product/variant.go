@@ -1,4 +1,4 @@
-package netproto
+package product
 
 import (
 	"fmt"
@@ -17,9 +17,8 @@ const (
 )
 
 // Variant is one of the builds in which a game is given to players side by side. Host, module and symbols of a variant
-// share one base name, a server offers all variants of a target in one folder, and a client takes the files that begin
-// with its own base name and a dot. So packer, server and client have to name a variant alike: all of them call Base and
-// ParseVariant, and nobody else puts such a name together. The zero value is the plain build.
+// share one base name. A server offers all variants of a target in one folder, and a client takes the files that begin
+// with its own base name and a dot. The zero value is the plain build.
 type Variant struct {
 	Headless  bool      // has no window
 	Profiling Profiling // measures itself
@@ -100,7 +99,7 @@ func ParseVariant(game, base string) (v Variant, ok bool) {
 	return v, true
 }
 
-// Check says why there is no such variant: a way of profiling that nobody knows, or a postfix that is not one word of
+// Check says why there is no such variant: an unknown way of profiling, or a postfix that is not one word of
 // letters, digits and dashes or could be taken for another word.
 func (v Variant) Check() error {
 	switch v.Profiling {

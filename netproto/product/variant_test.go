@@ -1,29 +1,29 @@
-package netproto_test
+package product_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"collet/netproto"
+	"collet/netproto/product"
 )
 
 // TestVariantNames is the list of names: changing one takes updates away from players who have it.
 func TestVariantNames(t *testing.T) {
 	for _, test := range []struct {
-		variant netproto.Variant
+		variant product.Variant
 		base    string
 		words   string
 	}{
-		{netproto.Variant{}, "Lathe", "plain"},
-		{netproto.Variant{Headless: true}, "Lathe_Headless", "headless"},
-		{netproto.Variant{Profiling: netproto.TotalProfiling}, "Lathe_Profiling", "profiling"},
-		{netproto.Variant{Profiling: netproto.OnDemandProfiling}, "Lathe_ProfilingOnDemand", "profiling on demand"},
-		{netproto.Variant{OpenGL: true}, "Lathe_OpenGL", "OpenGL"},
-		{netproto.Variant{Postfix: "Steam"}, "Lathe_Steam", "Steam"},
-		{netproto.Variant{Headless: true, Profiling: netproto.TotalProfiling}, "Lathe_Headless_Profiling", "headless, profiling"},
-		{netproto.Variant{Profiling: netproto.TotalProfiling, OpenGL: true, Postfix: "Steam"}, "Lathe_Profiling_OpenGL_Steam", "profiling, OpenGL, Steam"},
-		{netproto.Variant{true, netproto.OnDemandProfiling, true, "Steam-2"}, "Lathe_Headless_ProfilingOnDemand_OpenGL_Steam-2", "headless, profiling on demand, OpenGL, Steam-2"},
+		{product.Variant{}, "Lathe", "plain"},
+		{product.Variant{Headless: true}, "Lathe_Headless", "headless"},
+		{product.Variant{Profiling: product.TotalProfiling}, "Lathe_Profiling", "profiling"},
+		{product.Variant{Profiling: product.OnDemandProfiling}, "Lathe_ProfilingOnDemand", "profiling on demand"},
+		{product.Variant{OpenGL: true}, "Lathe_OpenGL", "OpenGL"},
+		{product.Variant{Postfix: "Steam"}, "Lathe_Steam", "Steam"},
+		{product.Variant{Headless: true, Profiling: product.TotalProfiling}, "Lathe_Headless_Profiling", "headless, profiling"},
+		{product.Variant{Profiling: product.TotalProfiling, OpenGL: true, Postfix: "Steam"}, "Lathe_Profiling_OpenGL_Steam", "profiling, OpenGL, Steam"},
+		{product.Variant{true, product.OnDemandProfiling, true, "Steam-2"}, "Lathe_Headless_ProfilingOnDemand_OpenGL_Steam-2", "headless, profiling on demand, OpenGL, Steam-2"},
 	} {
 		if got := test.variant.Base("Lathe"); got != test.base {
 			t.Errorf("%+v is called %s, want %s", test.variant, got, test.base)
@@ -35,18 +35,18 @@ func TestVariantNames(t *testing.T) {
 }
 
 func TestVariantsThereAndBack(t *testing.T) {
-	names := map[string]netproto.Variant{}
+	names := map[string]product.Variant{}
 	for _, game := range []string{"Lathe", "LF_Client", "a", "Lathe_OpenGL", "Lathe-2"} {
 		clear(names)
 		count := 0
-		for v := range netproto.VariantsOf("Windows-win64", "Steam", "x", "ProfilingX", "OpenGL-2") {
+		for v := range product.VariantsOf("Windows-win64", "Steam", "x", "ProfilingX", "OpenGL-2") {
 			count++
 			base := v.Base(game)
 			if other, taken := names[base]; taken {
 				t.Errorf("%v and %v are both called %s", v, other, base)
 			}
 			names[base] = v
-			if got, is := netproto.ParseVariant(game, base); !is || got != v {
+			if got, is := product.ParseVariant(game, base); !is || got != v {
 				t.Errorf("%s of %s is read as %+v, %t; want %+v", base, game, got, is, v)
 			}
 			if v.Check() != nil {
@@ -57,12 +57,12 @@ func TestVariantsThereAndBack(t *testing.T) {
 			t.Errorf("there are %d variants, want %d", count, want)
 		}
 	}
-	for v := range netproto.VariantsOf("Linux-x64") {
+	for v := range product.VariantsOf("Linux-x64") {
 		if v.OpenGL {
 			t.Errorf("Linux has %v", v)
 		}
 	}
-	for range netproto.VariantsOf("Windows-win64", "Steam") {
+	for range product.VariantsOf("Windows-win64", "Steam") {
 		break // a loop may end early
 	}
 }
@@ -71,16 +71,16 @@ func TestNoVariant(t *testing.T) {
 	for _, base := range []string{
 		"", "Lath", "Lathe_", "Lathe__OpenGL", "LatheOpenGL", "lathe", "Lathe_OpenGL_", "Lathe_opengl", "Lathe_OpenGL_OpenGL", "Lathe_OpenGL_Headless",
 		"Lathe_Profiling_Headless", "Lathe_Profiling_ProfilingOnDemand", "Lathe_Steam_OpenGL", "Lathe_a_b", "Lathe_é", "Lathe.2", "Lathe_OpenGL.dll",
-		"Lathe_HEADLESS", "Lathe_" + strings.Repeat("a", netproto.MaxPostfix+1), "SDL2", "OtherLathe",
+		"Lathe_HEADLESS", "Lathe_" + strings.Repeat("a", product.MaxPostfix+1), "SDL2", "OtherLathe",
 	} {
-		if v, is := netproto.ParseVariant("Lathe", base); is {
+		if v, is := product.ParseVariant("Lathe", base); is {
 			t.Errorf("%q is taken for %v", base, v)
 		}
 	}
-	if _, is := netproto.ParseVariant("", "Lathe"); is {
+	if _, is := product.ParseVariant("", "Lathe"); is {
 		t.Error("a game without a name has variants")
 	}
-	for _, v := range []netproto.Variant{
+	for _, v := range []product.Variant{
 		{Profiling: "sometimes"}, {Postfix: "a_b"}, {Postfix: "OPENGL"}, {Postfix: "headless"}, {Postfix: "Profiling"}, {Postfix: "ProfilingOnDemand"},
 		{Postfix: "a b"}, {Postfix: "é"}, {Postfix: strings.Repeat("a", 33)},
 	} {
@@ -88,14 +88,14 @@ func TestNoVariant(t *testing.T) {
 			t.Errorf("%+v is accepted", v)
 		}
 	}
-	if (netproto.Variant{OpenGL: true}).On("macOS-arm64") == nil {
+	if (product.Variant{OpenGL: true}).On("macOS-arm64") == nil {
 		t.Error("macOS has OpenGL")
 	}
 }
 
 func TestPayloadBase(t *testing.T) {
 	for _, test := range []struct {
-		target netproto.Target
+		target product.Target
 		file   string
 		want   string
 	}{
@@ -136,15 +136,15 @@ func TestGameOf(t *testing.T) {
 		{[]string{"LF_Client_OpenGL", "LF_Client"}, "LF_Client"},
 		{slices.Repeat([]string{"a", "b"}, 3000), ""},
 	} {
-		if got := netproto.GameOf(test.bases); got != test.want {
+		if got := product.GameOf(test.bases); got != test.want {
 			t.Errorf("%.60q are of %q, want %q", test.bases, got, test.want)
 		}
 	}
 }
 
 func TestTargetsAreAllNames(t *testing.T) {
-	list := netproto.Targets()
-	for _, want := range []netproto.Target{"Windows-win64", "Windows-unknown", "Linux-x64", "macOS-arm64", "Web-wasm"} {
+	list := product.Targets()
+	for _, want := range []product.Target{"Windows-win64", "Windows-unknown", "Linux-x64", "macOS-arm64", "Web-wasm"} {
 		if !slices.Contains(list, want) {
 			t.Errorf("%s is missing", want)
 		}
@@ -162,7 +162,7 @@ func FuzzVariant(f *testing.F) {
 	f.Add("Lathe_OpenGL", "Lathe_OpenGL_OpenGL")
 	f.Add("_", "__Headless_")
 	f.Fuzz(func(t *testing.T, game, base string) {
-		v, is := netproto.ParseVariant(game, base)
+		v, is := product.ParseVariant(game, base)
 		if is && (v.Base(game) != base || v.Check() != nil) {
 			t.Errorf("%q of %q is read as %+v, which is called %q", base, game, v, v.Base(game))
 		}
