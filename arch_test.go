@@ -51,6 +51,7 @@ var imports = map[string]row{
 	".":                          {},
 	"platform":                   {ours: []string{"platform/text"}, others: []string{sys}},
 	"platform/text":              {},
+	"platform/span":              {},
 	"platform/testlevel":         {},
 	"platform/faultfs":           {ours: []string{"platform"}},
 	"platform/fstest":            {ours: []string{"platform"}},
