@@ -68,7 +68,7 @@ var imports = map[string]row{
 	"netproto/product":           {},
 	"netproto/transporttest":     {},
 	"netproto/compat":            {ours: []string{"platform/text"}, others: []string{sha}},
-	"netproto/den":               {others: []string{sys, "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"}},
+	"netproto/den":               {ours: []string{"platform/span"}, others: []string{sys, "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"}},
 	"netproto/releasetest":       {ours: []string{"netproto/chunk", "netproto/release"}, others: []string{zstd}},
 	"netproto/chunk":             {others: []string{sha, brotli, zstd}},
 	"netproto/release":           {ours: []string{"netproto/chunk", "netproto/compat"}, others: []string{sha, brotli, zstd, tuf, sslib, signer, words}},

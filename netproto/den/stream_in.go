@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"collet/platform/span"
 )
 
 // streamWindow is how many bytes of a stream may lie ahead of what the application has read. It fills 100 MB/s over
@@ -32,8 +34,8 @@ type streamIn struct {
 	maxMessage int
 	window     uint64
 
-	numbers spans  // that arrived; the lowest are dropped when there are too many
-	floor   uint64 // numbers below are not noted any more
+	numbers span.Set[uint64] // that arrived; the lowest are dropped when there are too many
+	floor   uint64           // numbers below are not noted any more
 	highest time.Time
 	ackSoon bool
 	next    uint64 // offset of the next byte
@@ -57,12 +59,12 @@ func (s *streamIn) arrived(number uint64, now time.Time) {
 	if number < s.floor {
 		return
 	}
-	if n := len(s.numbers); n == 0 || number >= s.numbers[n-1].end {
+	if n := len(s.numbers); n == 0 || number >= s.numbers[n-1].End {
 		s.highest = now
 	}
-	s.numbers.add(span{number, number + 1})
+	s.numbers.Add(span.Of(number, number+1))
 	if len(s.numbers) > maxRanges {
-		s.floor = s.numbers[0].end
+		s.floor = s.numbers[0].End
 		s.numbers = s.numbers[1:]
 	}
 }
@@ -223,7 +225,7 @@ func (s *streamIn) receipt(p *receipt, now time.Time) {
 	p.Delay = uint32(min(max(0, now.Sub(s.highest)/time.Microsecond), 1<<31))
 	p.Ranges = p.Ranges[:0]
 	for i := len(s.numbers) - 1; i >= 0; i-- {
-		p.Ranges = append(p.Ranges, numberRange{s.numbers[i].start, s.numbers[i].end - 1})
+		p.Ranges = append(p.Ranges, numberRange{s.numbers[i].Start, s.numbers[i].End - 1})
 	}
 }
 

@@ -1,6 +1,10 @@
 package den
 
-import "time"
+import (
+	"time"
+
+	"collet/platform/span"
+)
 
 // How ProtocolCollet sends.
 const (
@@ -33,11 +37,11 @@ const (
 
 // flight is one transmission.
 type flight struct {
-	span                 // of the stream; empty for a ping
-	sent   time.Duration // since the connection began, like all times here
-	lostAt time.Duration // when it was given up; 0 if it was not
-	acked  bool
-	sample rateSample // what had been delivered when it was sent
+	span.Span[uint64]               // of the stream; empty for a ping
+	sent              time.Duration // since the connection began, like all times here
+	lostAt            time.Duration // when it was given up; 0 if it was not
+	acked             bool
+	sample            rateSample // what had been delivered when it was sent
 }
 
 // streamOut is the sending half of ProtocolCollet.
@@ -47,10 +51,10 @@ type streamOut struct {
 	segment int // bytes of one segment
 	near    bool
 
-	fresh   uint64   // offset of the first byte that was never sent
-	again   spans    // bytes to be sent again
-	acked   spans    // bytes that arrived, from buf.base on
-	flights []flight // from number first on
+	fresh   uint64           // offset of the first byte that was never sent
+	again   span.Set[uint64] // bytes to be sent again
+	acked   span.Set[uint64] // bytes that arrived, from buf.base on
+	flights []flight         // from number first on
 	first   uint64
 	unseen  int    // index of the first flight that is neither acknowledged nor lost
 	under   int    // bytes under way
@@ -144,9 +148,7 @@ func (s *streamOut) arrived(f *flight, now time.Duration) int {
 	} else {
 		s.under -= f.size()
 	}
-	if f.end > f.start {
-		s.acked.add(f.span)
-	}
+	s.acked.Add(f.Span)
 	if f.long() {
 		s.vanish = 0
 	}
@@ -154,10 +156,10 @@ func (s *streamOut) arrived(f *flight, now time.Duration) int {
 }
 
 // size is what a flight counts for.
-func (f *flight) size() int { return int(f.end-f.start) + segmentHeader }
+func (f *flight) size() int { return int(f.Len()) + segmentHeader }
 
 // long reports whether f may be too long for the path.
-func (f *flight) long() bool { return f.end-f.start > farSegment }
+func (f *flight) long() bool { return f.Len() > farSegment }
 
 // shrink makes segments short enough for every path.
 func (s *streamOut) shrink(now time.Duration) {
@@ -172,10 +174,11 @@ func (s *streamOut) shrink(now time.Duration) {
 // settle gives up what is lost, and forgets what is over.
 func (s *streamOut) settle(now time.Duration) {
 	s.lose(now)
-	if len(s.acked) > 0 && s.acked[0].start <= s.buf.base {
-		s.buf.release(s.acked[0].end)
-		s.acked.trim(s.buf.base)
-		s.again.trim(s.buf.base)
+	if len(s.acked) > 0 && s.acked[0].Start <= s.buf.base {
+		s.buf.release(s.acked[0].End)
+		done := span.Of(0, s.buf.base)
+		s.acked.Remove(done)
+		s.again.Remove(done)
 	}
 	for len(s.flights) > 0 {
 		f := &s.flights[0]
@@ -224,9 +227,7 @@ func (s *streamOut) lose(now time.Duration) {
 func (s *streamOut) giveUp(f *flight, now time.Duration) int {
 	f.lostAt = max(now, 1)
 	s.under -= f.size()
-	if f.end > f.start {
-		s.again.add(f.span)
-	}
+	s.again.Add(f.Span)
 	if f.long() {
 		if s.vanish++; s.vanish >= manyLost {
 			s.shrink(now)
@@ -236,20 +237,20 @@ func (s *streamOut) giveUp(f *flight, now time.Duration) int {
 }
 
 // next is what is to be sent now: bytes to be sent again, then new ones.
-func (s *streamOut) next() (one span, again bool) {
+func (s *streamOut) next() (one span.Span[uint64], again bool) {
 	for len(s.again) > 0 {
 		one = s.again[0]
-		one.end = min(one.end, one.start+uint64(s.segment))
-		s.again.trim(one.end)
-		if !s.acked.covers(one) && one.start >= s.buf.base {
+		one.End = min(one.End, one.Start+uint64(s.segment))
+		s.again.Remove(one)
+		if !s.acked.Contains(one) && one.Start >= s.buf.base {
 			return one, true
 		}
 	}
 	end := min(s.buf.end, s.limit, s.fresh+uint64(s.segment))
 	if end <= s.fresh {
-		return span{}, false
+		return span.Span[uint64]{}, false
 	}
-	one = span{s.fresh, end}
+	one = span.Of(s.fresh, end)
 	s.fresh = end
 	return one, false
 }
@@ -269,7 +270,7 @@ func (s *streamOut) output(wall time.Time, token uint32, out *batch) (more bool)
 			return true
 		}
 		one, again := s.next()
-		if one.end == one.start && s.urgent == 0 {
+		if one.Len() == 0 && s.urgent == 0 {
 			break
 		}
 		s.transmit(one, now, token, out)
@@ -284,18 +285,18 @@ func (s *streamOut) output(wall time.Time, token uint32, out *batch) (more bool)
 }
 
 // transmit writes one segment.
-func (s *streamOut) transmit(one span, now time.Duration, token uint32, out *batch) {
+func (s *streamOut) transmit(one span.Span[uint64], now time.Duration, token uint32, out *batch) {
 	n := len(s.flights)
-	p := segment{Token: token, Number: s.first + uint64(n), Offset: one.start}
-	if one.end == one.start {
+	p := segment{Token: token, Number: s.first + uint64(n), Offset: one.Start}
+	if one.Len() == 0 {
 		p.Offset = s.buf.base
 	}
 	start := len(out.buf)
 	c := coder{writing: true, buf: out.buf}
 	p.code(&c)
-	out.buf = seal(s.buf.read(c.buf, one.start, int(one.end-one.start)), start)
+	out.buf = seal(s.buf.read(c.buf, one.Start, int(one.Len())), start)
 	out.close()
-	f := flight{span: one, sent: now}
+	f := flight{Span: one, sent: now}
 	f.sample = s.control.sent(f.size(), s.under, now)
 	s.flights = append(s.flights, f)
 	s.under += f.size()

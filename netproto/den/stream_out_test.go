@@ -3,6 +3,8 @@ package den
 import (
 	"testing"
 	"time"
+
+	"collet/platform/span"
 )
 
 // line drives one streamOut by hand: what it sends is decoded, what arrives is acknowledged on demand.
@@ -80,6 +82,19 @@ func TestLostSegmentIsSentAgainUnderANewNumber(t *testing.T) {
 	l.ack(10, 10, 4, 9, 0, 2)
 	if l.out.buf.held() != 0 || l.out.under != 0 {
 		t.Errorf("%d bytes held, %d under way", l.out.buf.held(), l.out.under)
+	}
+}
+
+// TestArrivedBytesAreNotSentAgain has bytes arrive between giving them up and sending them again, with nothing else to send.
+func TestArrivedBytesAreNotSentAgain(t *testing.T) {
+	l := newLine(t, false)
+	l.full(3 * farSegment)
+	l.step()
+	late := span.Of[uint64](farSegment, 2*farSegment)
+	l.out.again.Add(late)
+	l.out.acked.Add(late)
+	if one, again := l.out.next(); one.Len() != 0 || again {
+		t.Errorf("%v is sent, again %v", one, again)
 	}
 }
 

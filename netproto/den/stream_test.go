@@ -174,39 +174,6 @@ func TestLimitFollowsTheApplication(t *testing.T) {
 	}
 }
 
-func TestSpans(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var s spans
-		var set [100]bool
-		for range rapid.IntRange(1, 40).Draw(t, "count") {
-			start := rapid.Uint64Range(0, 98).Draw(t, "start")
-			end := rapid.Uint64Range(start+1, 99).Draw(t, "end")
-			fresh := uint64(0)
-			for i := start; i < end; i++ {
-				if !set[i] {
-					fresh++
-				}
-				set[i] = true
-			}
-			if got := s.add(span{start, end}); got != fresh {
-				t.Fatalf("[%d,%d) had %d new ones, want %d", start, end, got, fresh)
-			}
-		}
-		low := rapid.Uint64Range(0, 99).Draw(t, "trim")
-		s.trim(low)
-		for i := range uint64(100) {
-			if want := set[i] && i >= low; s.has(i) != want {
-				t.Fatalf("has(%d) is %v in %v trimmed at %d", i, !want, s, low)
-			}
-		}
-		for i := 1; i < len(s); i++ {
-			if s[i-1].end >= s[i].start {
-				t.Fatalf("%v is not in order", s)
-			}
-		}
-	})
-}
-
 func FuzzStreamInput(f *testing.F) {
 	for _, line := range lines(f, "stream.txt") {
 		f.Add(unhex(f, line[1]), uint64(1))
