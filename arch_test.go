@@ -72,7 +72,7 @@ var imports = map[string]row{
 	"netproto/releasetest":       {ours: []string{"netproto/chunk", "netproto/release"}, others: []string{zstd}},
 	"netproto/chunk":             {others: []string{sha, brotli, zstd}},
 	"netproto/release":           {ours: []string{"netproto/chunk", "netproto/compat"}, others: []string{sha, brotli, zstd, tuf, sslib, signer, words}},
-	"netproto/launcher":          {ours: []string{"netproto/den", "netproto/release", "platform", "platform/text"}, others: []string{sha, "github.com/fsnotify/fsnotify", "github.com/bmatcuk/doublestar/v4"}},
+	"netproto/launcher":          {ours: []string{"netproto/den", "netproto/release", "platform", "platform/span", "platform/text"}, others: []string{sha, "github.com/fsnotify/fsnotify", "github.com/bmatcuk/doublestar/v4"}},
 	"netproto/server":            {ours: []string{"netproto", "netproto/chunk", "netproto/compat", "netproto/product", "netproto/release", "platform", "platform/text"}, others: []string{toml, web, prom, bolt, words}},
 	"netproto/cmd/collet-server": {ours: []string{".", "netproto/server", "platform/text"}, others: []string{kong}},
 	"netproto/cmd/systemd":       {},

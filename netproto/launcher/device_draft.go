@@ -1,11 +1,15 @@
 package launcher
 
-import "errors"
+import (
+	"errors"
+
+	"collet/platform/span"
+)
 
 // draftBlock is a block of which parts have come. Parts may be sent unreliably (seed 003 says so in one place), so any of
 // them can be missing or come twice.
 type draftBlock struct {
-	came spans // bytes of the block
+	came span.Set[uint64] // bytes of the block
 }
 
 var errLostParts = errors.New("parts of a block did not arrive: push again")
@@ -28,16 +32,16 @@ func (f *fileWriting) takePart(m *SendFileData) (answer bool, err error) {
 		return true, err
 	}
 	block := f.block(m.Block)
-	block.came.add(off, off+uint64(len(m.Data)), maxSpans)
+	end := off + uint64(len(m.Data))
+	block.came.AddLimited(span.Of(off, end), maxSpans)
 	if !answer {
 		return false, nil
 	}
-	end := off + uint64(len(m.Data))
 	if m.Flags&PartFinish != 0 {
 		end = length
 		defer delete(f.parts, m.Block)
 	}
-	for range block.came.gaps(end) {
+	if !block.came.Contains(span.Of(0, end)) {
 		return true, errLostParts
 	}
 	return true, nil

@@ -3,63 +3,11 @@ package launcher
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// TestSpansAgainstAModel: random ranges, and a byte for each of them.
-func TestSpansAgainstAModel(t *testing.T) {
-	dice := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
-		var s spans
-		var model [64]bool
-		for n := dice.IntN(12); n > 0; n-- {
-			from := dice.Uint64N(64)
-			to := from + dice.Uint64N(65-from)
-			s.add(from, to, 100)
-			for i := from; i < to; i++ {
-				model[i] = true
-			}
-		}
-		for i := 1; i < len(s); i++ {
-			if s[i-1].to >= s[i].from {
-				t.Fatalf("%v touch each other", s)
-			}
-		}
-		size := dice.Uint64N(80)
-		var missing []uint64
-		for gap := range s.gaps(size) {
-			for i := gap.from; i < gap.to; i++ {
-				missing = append(missing, i)
-			}
-		}
-		var want []uint64
-		for i := range size {
-			if i >= 64 || !model[i] {
-				want = append(want, i)
-			}
-		}
-		if !slices.Equal(missing, want) {
-			t.Fatalf("of %d bytes %v lack %v, want %v", size, s, missing, want)
-		}
-	}
-}
-
-func TestSpansAreBounded(t *testing.T) {
-	var s spans
-	for i := range uint64(10) {
-		if ok := s.add(2*i, 2*i+1, 5); ok != (i < 5) {
-			t.Errorf("range %d: %v", i, ok)
-		}
-	}
-	if !s.add(1, 8, 5) || len(s) != 1 || s[0] != (span{0, 9}) {
-		t.Errorf("joined to %v", s)
-	}
-}
 
 // TestQueueBlocksWhenFull: the transport is not read on while too much waits, and one request always has room.
 func TestQueueBlocksWhenFull(t *testing.T) {

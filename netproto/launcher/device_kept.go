@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"collet/platform/span"
 )
 
 // keptName is the name of a part that can be gone on with: it says what the file is to become, and its length is how much
@@ -126,13 +128,13 @@ func (p *part) takeOver(ctx context.Context, start uint64) error {
 		return err
 	}
 	p.hashed, p.pos = start, -1
-	p.spans.add(0, start, maxSpans)
+	p.spans.Add(span.Of(0, start))
 	return nil
 }
 
 // keep closes a part and leaves it for the next push if it is worth it: a beginning without gaps.
 func (d *disk) keep(p *part) {
-	whole := len(p.spans) == 1 && p.spans[0].from == 0 && p.spans[0].to == p.hashed && p.hashed >= leastKeptPart
+	whole := len(p.spans) == 1 && p.spans.Prefix() == p.hashed && p.hashed >= leastKeptPart
 	if _, _, named := parseKept(path.Base(p.name)); !named || !whole || p.failed != nil || p.file == nil {
 		d.drop(p)
 		return

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"collet/platform"
+	"collet/platform/span"
 )
 
 // part is a file under way. It belongs to the goroutine of its disk.
@@ -20,8 +21,8 @@ type part struct {
 	base   string // file whose bytes stand where nothing is written; empty: none
 	name   string // of the part, empty as long as it is planned
 	file   platform.File
-	pos    int64 // of file
-	spans  spans // what was written
+	pos    int64            // of file
+	spans  span.Set[uint64] // what was written
 	fed    digester
 	hashed uint64 // fed has the first hashed bytes
 	failed error
@@ -67,7 +68,7 @@ func (p *part) write(off uint64, data []byte, length uint64) error {
 	if err := p.open(); err != nil {
 		return p.fail(err)
 	}
-	if !p.spans.add(off, off+length, maxSpans) {
+	if !p.spans.AddLimited(span.Of(off, off+length), maxSpans) {
 		return p.fail(errSpans)
 	}
 	p.feed(off, data, length)
@@ -193,7 +194,7 @@ func (p *part) hashTo(ctx context.Context, to uint64) error {
 // fillGaps copies from the base what nobody sent, and says up to where the file is complete.
 func (p *part) fillGaps(ctx context.Context, ready chan<- uint64) error {
 	var base platform.File
-	for gap := range p.spans.gaps(p.size) {
+	for _, gap := range p.spans.Gaps(span.Of(0, p.size)) {
 		if base == nil {
 			f, err := p.openBase()
 			if err != nil {
@@ -227,25 +228,25 @@ func (p *part) openBase() (platform.File, error) {
 // copyPiece is how many bytes are copied between two looks at the context.
 const copyPiece = 16 << 20
 
-func (p *part) copyFrom(ctx context.Context, base platform.File, gap span, ready chan<- uint64) error {
+func (p *part) copyFrom(ctx context.Context, base platform.File, gap span.Span[uint64], ready chan<- uint64) error {
 	info, err := base.Stat()
 	if err != nil {
 		return err
 	}
-	if uint64(info.Size()) < gap.to {
+	if uint64(info.Size()) < gap.End {
 		return errUnsent
 	}
-	for gap.from < gap.to {
+	for gap.Start < gap.End {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(gap.to-gap.from, copyPiece)
+		n := min(gap.Len(), copyPiece)
 		p.pos = -1
-		if err := platform.CopyRange(p.file, base, int64(gap.from), int64(n)); err != nil {
+		if err := platform.CopyRange(p.file, base, int64(gap.Start), int64(n)); err != nil {
 			return err
 		}
-		gap.from += n
-		ready <- gap.from
+		gap.Start += n
+		ready <- gap.Start
 	}
 	return nil
 }
