@@ -96,7 +96,7 @@ func hurts(d *update.Damages) (list []hurt) {
 	for _, file := range d.Files {
 		h := hurt{File: file.File, Size: file.Size, Ranges: [][2]int64{}}
 		for _, r := range file.Ranges {
-			h.Ranges = append(h.Ranges, [2]int64{r.From, r.To})
+			h.Ranges = append(h.Ranges, [2]int64{r.Start, r.End})
 		}
 		list = append(list, h)
 	}

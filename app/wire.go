@@ -193,10 +193,10 @@ func rangesOf(wants []update.Want) (ranges []netproto.FetchRange, owners []int) 
 		size := w.File.Size
 		missing := w.Missing
 		if len(missing) == 0 {
-			missing = []update.Range{{From: size, To: size}}
+			missing = []update.Range{{Start: size, End: size}}
 		}
 		for _, r := range missing {
-			ranges = append(ranges, netproto.FetchRange{Index: w.File.Index, Offset: r.From, End: r.To, Size: size})
+			ranges = append(ranges, netproto.FetchRange{Index: w.File.Index, Offset: r.Start, End: r.End, Size: size})
 			owners = append(owners, i)
 		}
 	}

@@ -25,7 +25,7 @@ func TestRangesOfWants(t *testing.T) {
 	ranges, owners := rangesOf([]update.Want{
 		update.WantFrom(file(7, 100), 30),
 		{File: file(8, 50)},
-		{File: file(9, 90), Missing: []update.Range{{From: 0, To: 10}, {From: 80, To: 90}}},
+		{File: file(9, 90), Missing: []update.Range{{Start: 0, End: 10}, {Start: 80, End: 90}}},
 		{File: file(10, 0)},
 	})
 	want := []netproto.FetchRange{

@@ -17,6 +17,7 @@ import (
 	"collet/app/update"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/span"
 )
 
 // This file is about mending: of every large file that was once whole, the sums of its blocks are kept, so that damage can
@@ -206,7 +207,7 @@ func (d *Dir) pruneBlocks() {
 type salvage struct {
 	from platform.FS // holds the file, under its live name
 	sums blockSums   // of the file as it should be
-	bad  []update.Range
+	bad  span.Set[int64]
 }
 
 // salvage compares what a file holds with what is known of its blocks. size is what the file has, and held are its sums if
@@ -229,23 +230,17 @@ func (d *Dir) salvage(ctx context.Context, from platform.FS, e entry, size int64
 		d.dropBlocks(e.Digest)
 		return nil, nil
 	}
-	if len(bad) == 1 && bad[0] == (update.Range{To: e.Size}) {
+	if len(bad) == 1 && bad[0] == (update.Range{End: e.Size}) {
 		return nil, nil
 	}
 	return &salvage{from: from, sums: known, bad: bad}, nil
 }
 
 // damaged lists where the blocks of a file of this size are not what they should be.
-func damaged(known, held blockSums, size int64) (bad []update.Range) {
+func damaged(known, held blockSums, size int64) (bad span.Set[int64]) {
 	for i := int64(0); i*blockSize < size; i++ {
-		if bytes.Equal(known.at(i), held.at(i)) {
-			continue
-		}
-		r := update.Range{From: i * blockSize, To: min((i+1)*blockSize, size)}
-		if last := len(bad) - 1; last >= 0 && bad[last].To == r.From {
-			bad[last].To = r.To
-		} else {
-			bad = append(bad, r)
+		if !bytes.Equal(known.at(i), held.at(i)) {
+			bad.Add(span.Of(i*blockSize, min((i+1)*blockSize, size)))
 		}
 	}
 	return bad

@@ -231,7 +231,7 @@ func (s start) update(t testing.TB, d *install.Dir) (got, error) {
 			if err := d.Advance(ctx, i); err != nil {
 				return g, err
 			}
-			n, err := s.fetch(d, i, s.blobs[want.File.Index].content[r.From:r.To])
+			n, err := s.fetch(d, i, s.blobs[want.File.Index].content[r.Start:r.End])
 			if g.written += n; err != nil {
 				return g, err
 			}

@@ -100,7 +100,7 @@ func patientFetch(d *Dir, i int, w update.Want, content string) error {
 		if err := d.Advance(context.Background(), i); err != nil {
 			return err
 		}
-		if err := d.Write(i, []byte(content[r.From:r.To])); err != nil {
+		if err := d.Write(i, []byte(content[r.Start:r.End])); err != nil {
 			return err
 		}
 	}

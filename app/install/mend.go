@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"collet/app/update"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/span"
 )
 
 // readBlocks hashes a whole file, with the sums of its blocks, and keeps the sums of one that is what e says.
@@ -65,27 +67,25 @@ func (p *planning) foresee(progress func(file string, done, size int64)) {
 }
 
 // lacks is what has to be fetched of a file: what lies behind the part and can't be had from the live file.
-func (c candidate) lacks() (missing []update.Range) {
-	bad := []update.Range{{To: c.file.Size}}
+func (c candidate) lacks() []update.Range {
+	var missing span.Set[int64]
 	if c.salvage != nil {
-		bad = c.salvage.bad
+		missing = slices.Clone(c.salvage.bad)
+	} else {
+		missing.Add(span.Of(0, c.file.Size))
 	}
-	for _, r := range bad {
-		if r.From = max(r.From, c.offset); r.From < r.To {
-			missing = append(missing, r)
-		}
-	}
+	missing.Remove(span.Of(0, c.offset))
 	return missing
 }
 
 // due is the next missing range that does not lie before an offset; behind the last one it is empty, at the end.
 func (c candidate) due(offset int64) update.Range {
 	for _, r := range c.missing {
-		if offset < r.To {
+		if offset < r.End {
 			return r
 		}
 	}
-	return update.Range{From: c.file.Size, To: c.file.Size}
+	return update.Range{Start: c.file.Size, End: c.file.Size}
 }
 
 // damage lists, and logs, what is wrong with files that were all right once: those that the set has, and those of which the
@@ -103,10 +103,10 @@ func (p *planning) damage() *update.Damages {
 		case c.salvage != nil:
 			one.Ranges = c.salvage.bad
 		case c.file.Size > 0:
-			one.Ranges = []update.Range{{To: c.file.Size}}
+			one.Ranges = []update.Range{{End: c.file.Size}}
 		}
 		if n := len(one.Ranges); n > max(room, 1) {
-			one.Ranges = []update.Range{{From: one.Ranges[0].From, To: one.Ranges[n-1].To}}
+			one.Ranges = []update.Range{{Start: one.Ranges[0].Start, End: one.Ranges[n-1].End}}
 		}
 		room -= len(one.Ranges)
 		all.Files = append(all.Files, one)
@@ -140,7 +140,7 @@ func (d *Dir) advance(ctx context.Context, i int, c candidate) error {
 	if err := d.openPart(ctx, i, c); err != nil {
 		return err
 	}
-	p, until := d.work.open, c.due(d.work.open.size).From
+	p, until := d.work.open, c.due(d.work.open.size).Start
 	if p.size >= until || c.salvage == nil {
 		return nil
 	}

@@ -21,10 +21,10 @@ func (l layers) mend(verify bool, s set) (update.Plan, int64) {
 	}
 	for i, want := range plan.Wants {
 		for _, r := range want.Missing {
-			if err := errors.Join(d.Advance(ctx, i), d.Write(i, []byte(s[want.File.Path][r.From:r.To]))); err != nil {
+			if err := errors.Join(d.Advance(ctx, i), d.Write(i, []byte(s[want.File.Path][r.Start:r.End]))); err != nil {
 				l.t.Fatal(err)
 			}
-			fetched += r.To - r.From
+			fetched += r.End - r.Start
 		}
 		if err := d.Finish(ctx, i); err != nil {
 			l.t.Fatal(err)

@@ -75,19 +75,19 @@ func TestWhatIsMissingAndWhatIsNot(t *testing.T) {
 		c.missing = c.lacks()
 		last := int64(-1)
 		for _, r := range c.missing {
-			if r.From <= last || r.From >= r.To || r.To > size || r.From < c.offset {
+			if r.Start <= last || r.Start >= r.End || r.End > size || r.Start < c.offset {
 				t.Fatalf("ranges %v of %d bytes from %d", c.missing, size, c.offset)
 			}
-			last = r.To
+			last = r.End
 		}
 		for i := range good {
 			at := min(int64(i)*blockSize+rapid.Int64Range(0, blockSize-1).Draw(t, "at"), size-1)
 			due := c.due(at)
-			if missing := due.From <= at && at < due.To; missing != (!good[i] && at >= c.offset) {
+			if missing := due.Start <= at && at < due.End; missing != (!good[i] && at >= c.offset) {
 				t.Fatalf("byte %d of block %d (good %t, part of %d): missing %t of %v", at, i, good[i], c.offset, missing, c.missing)
 			}
 		}
-		if due := c.due(size); due != (update.Range{From: size, To: size}) {
+		if due := c.due(size); due != (update.Range{Start: size, End: size}) {
 			t.Fatalf("behind the end %v is due", due)
 		}
 	})
@@ -96,7 +96,7 @@ func TestWhatIsMissingAndWhatIsNot(t *testing.T) {
 // manyRanges makes n ranges of one byte.
 func manyRanges(n int) (ranges []update.Range) {
 	for i := range int64(n) {
-		ranges = append(ranges, update.Range{From: 10 * i, To: 10*i + 1})
+		ranges = append(ranges, update.Range{Start: 10 * i, End: 10*i + 1})
 	}
 	return ranges
 }
@@ -119,14 +119,14 @@ func TestDamageIsListedWithinBounds(t *testing.T) {
 			t.Errorf("file %d has %d ranges, want %d", i, n, want)
 		}
 	}
-	if merged := got.Files[1].Ranges[0]; merged != (update.Range{From: 0, To: 41}) {
+	if merged := got.Files[1].Ranges[0]; merged != (update.Range{Start: 0, End: 41}) {
 		t.Errorf("merged to %v", merged)
 	}
 }
 
 func TestDamageInWords(t *testing.T) {
 	for want, damage := range map[string]update.Damage{
-		"damaged bytes 1048576–2097151 of 9000000 in Core.zip": {File: "Core.zip", Size: 9_000_000, Ranges: []update.Range{{From: 1 << 20, To: 2 << 20}}},
+		"damaged bytes 1048576–2097151 of 9000000 in Core.zip": {File: "Core.zip", Size: 9_000_000, Ranges: []update.Range{{Start: 1 << 20, End: 2 << 20}}},
 		"damaged bytes 0–0, 10–10 of 11 in a":                  {File: "a", Size: 11, Ranges: manyRanges(2)},
 		"more than its 7 bytes in a":                           {File: "a", Size: 7},
 	} {

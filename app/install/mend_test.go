@@ -47,7 +47,7 @@ func ranges(list []update.Range) string {
 	}
 	words := make([]string, len(list))
 	for i, r := range list {
-		words[i] = unit(r.From) + "-" + unit(r.To)
+		words[i] = unit(r.Start) + "-" + unit(r.End)
 	}
 	return strings.Join(words, " ")
 }
@@ -135,7 +135,7 @@ func TestOnlyDamagedBlocksAreFetched(t *testing.T) {
 			g := s.must(f)
 			want := int64(0)
 			for _, r := range g.plan.Wants[0].Missing {
-				want += r.To - r.From
+				want += r.End - r.Start
 			}
 			if got := ranges(g.plan.Wants[0].Missing); got != test.ranges || g.written != want || g.plan.Resumed != size-want {
 				t.Errorf("missing %s, want %s; %d bytes fetched, %d resumed", got, test.ranges, g.written, g.plan.Resumed)
@@ -366,8 +366,8 @@ func TestStoppedRepairGoesOn(t *testing.T) {
 			if left == 0 {
 				break
 			}
-			n := min(left, r.To-r.From)
-			if err := errors.Join(d.Advance(context.Background(), 0), d.Write(0, []byte(good[r.From:r.From+n]))); err != nil {
+			n := min(left, r.End-r.Start)
+			if err := errors.Join(d.Advance(context.Background(), 0), d.Write(0, []byte(good[r.Start:r.Start+n]))); err != nil {
 				t.Fatal(err)
 			}
 			left -= n

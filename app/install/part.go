@@ -120,9 +120,9 @@ func (d *Dir) write(i int, c candidate, data []byte) error {
 		return err
 	}
 	p := d.work.open
-	if due := c.due(p.size); len(data) > 0 && (p.size < due.From || int64(len(data)) > due.To-p.size) {
+	if due := c.due(p.size); len(data) > 0 && (p.size < due.Start || int64(len(data)) > due.End-p.size) {
 		return &update.Fault{Cause: update.ServerFault, Transient: true, Subject: c.file.Path,
-			Err: fmt.Errorf("%d bytes arrived for byte %d, where %d to %d of %d are due", len(data), p.size, due.From, due.To, c.file.Size)}
+			Err: fmt.Errorf("%d bytes arrived for byte %d, where %d to %d of %d are due", len(data), p.size, due.Start, due.End, c.file.Size)}
 	}
 	return p.append(data)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/release"
+	"collet/platform/span"
 )
 
 // Patience is how long a request may bring nothing before it counts as broken: as the updater connection has it
@@ -177,7 +178,7 @@ func (f *Fetcher) rest(ctx context.Context, name string, limit int64, here []byt
 		came(at, piece)
 		return nil
 	}
-	j.pending = []Range{{int64(len(here)), openEnd}}
+	j.pending = []Range{span.Of(int64(len(here)), openEnd)}
 	if err := j.run(ctx); err != nil {
 		return nil, err
 	}

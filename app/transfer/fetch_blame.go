@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"collet/platform/span"
 )
 
 // final are the faults after which a way is not asked for this file again: it would say the same.
@@ -243,7 +245,7 @@ func (j *job) split(now time.Time) {
 		return
 	}
 	middle := fl.to - fl.rest()/2
-	j.pending = append(j.pending, Range{middle, fl.to})
+	j.pending = append(j.pending, span.Of(middle, fl.to))
 	fl.to = middle
 }
 
@@ -275,18 +277,18 @@ func (j *job) probeRange(now time.Time) (r Range, found bool) {
 	}
 	if n := len(j.pending); n > 0 {
 		last := &j.pending[n-1]
-		if last.To == openEnd || last.Len() < 2*probeSize {
+		if last.End == openEnd || last.Len() < 2*probeSize {
 			return r, false
 		}
-		last.To -= probeSize
-		return Range{last.To, last.To + probeSize}, true
+		last.End -= probeSize
+		return span.Of(last.End, last.End+probeSize), true
 	}
 	fl, _ := j.longest(now)
 	if fl == nil || fl.rest() < 2*probeSize {
 		return r, false
 	}
 	fl.to -= probeSize
-	return Range{fl.to, fl.to + probeSize}, true
+	return span.Of(fl.to, fl.to+probeSize), true
 }
 
 const (

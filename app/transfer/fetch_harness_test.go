@@ -207,7 +207,7 @@ func (m *memory) requests() []transfer.Range {
 
 func (m *memory) Get(ctx context.Context, name string, from, to, limit int64) (io.ReadCloser, error) {
 	m.mu.Lock()
-	m.asked = append(m.asked, transfer.Range{From: from, To: to})
+	m.asked = append(m.asked, transfer.Range{Start: from, End: to})
 	n := len(m.asked)
 	m.mu.Unlock()
 	if err := pause(ctx, m.latency); err != nil {

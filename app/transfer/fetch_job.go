@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"collet/platform/span"
 )
 
 const (
@@ -141,13 +143,13 @@ func (j *job) launch(ctx context.Context) error {
 			return err
 		}
 		if m.whole && !j.alone {
-			if j.o.Parts && rangeSet(j.pending).bytes() < j.o.Size/wholeWorth {
+			if j.o.Parts && span.Total(j.pending) < j.o.Size/wholeWorth {
 				return &WrongError{Way: m.way.Name(), Name: j.o.Name, Kind: WrongWhole}
 			}
 			j.stream()
 		}
 		size := j.size(m, free)
-		if j.full = j.room != nil && !j.room(j.pending[0].From, size); j.full {
+		if j.full = j.room != nil && !j.room(j.pending[0].Start, size); j.full {
 			return nil
 		}
 		j.start(ctx, m, j.cut(size), false)
@@ -183,15 +185,15 @@ func (j *job) next() (m *mirror, free int, err error) {
 // stream turns to one request for everything, from the start of the file to the last byte that is missing.
 func (j *job) stream() {
 	j.alone, j.fresh = true, true
-	j.pending = []Range{{0, j.pending[len(j.pending)-1].To}}
+	j.pending = []Range{span.Of(0, j.pending[len(j.pending)-1].End)}
 }
 
 // size is how much to ask a way for, with so many requests free.
 func (j *job) size(m *mirror, free int) int64 {
-	if j.alone || j.pending[0].To == openEnd {
+	if j.alone || j.pending[0].End == openEnd {
 		return math.MaxInt64
 	}
-	left := rangeSet(j.pending).bytes()
+	left := span.Total(j.pending)
 	most := int64(firstRequest)
 	j.f.mu.Lock()
 	if m.rate > 0 {
@@ -209,12 +211,12 @@ func (j *job) size(m *mirror, free int) int64 {
 // cut takes at most size bytes from the front of what nobody was asked for. A rest that is hardly worth a request comes along.
 func (j *job) cut(size int64) Range {
 	r := j.pending[0]
-	if r.To == openEnd || r.Len()-size <= smallestRequest/4 {
+	if r.End == openEnd || r.Len()-size <= smallestRequest/4 {
 		j.pending = j.pending[1:]
 		return r
 	}
-	j.pending[0].From += size
-	return Range{r.From, r.From + size}
+	j.pending[0].Start += size
+	return span.Of(r.Start, r.Start+size)
 }
 
 // start makes a request.
@@ -222,9 +224,9 @@ func (j *job) start(ctx context.Context, m *mirror, r Range, probe bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := j.f.o.Now()
 	_, pauses := j.f.gate.state()
-	fl := &flight{m: m, from: r.From, at: r.From, claim: r.From, to: r.To, began: now, last: now, since: now, mark: now, markAt: r.From, pauses: pauses, probe: probe, cancel: cancel}
+	fl := &flight{m: m, from: r.Start, at: r.Start, claim: r.Start, to: r.End, began: now, last: now, since: now, mark: now, markAt: r.Start, pauses: pauses, probe: probe, cancel: cancel}
 	if j.fresh && j.begin != nil {
-		j.begin(r.From)
+		j.begin(r.Start)
 	}
 	j.f.mu.Lock()
 	j.f.flying++
@@ -234,7 +236,7 @@ func (j *job) start(ctx context.Context, m *mirror, r Range, probe bool) {
 	j.flights[fl] = struct{}{}
 	j.mu.Unlock()
 	go func() {
-		err := j.fly(ctx, fl, r.To)
+		err := j.fly(ctx, fl, r.End)
 		cancel(nil)
 		j.ended <- landing{fl, err}
 	}()
@@ -250,7 +252,7 @@ func (j *job) land(ctx context.Context, l landing) error {
 			from = fl.from
 		}
 		if fl.to == openEnd || from < fl.to {
-			j.giveBack(Range{from, fl.to})
+			j.giveBack(span.Of(from, fl.to))
 		}
 	}
 	defer j.settle(fl.m)
@@ -274,7 +276,7 @@ func (j *job) land(ctx context.Context, l landing) error {
 // giveBack puts a range back in its place.
 func (j *job) giveBack(r Range) {
 	i := 0
-	for i < len(j.pending) && j.pending[i].From < r.From {
+	for i < len(j.pending) && j.pending[i].Start < r.Start {
 		i++
 	}
 	j.pending = slices.Insert(j.pending, i, r)

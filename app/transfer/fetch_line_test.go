@@ -114,10 +114,10 @@ func TestRangesWindow(t *testing.T) {
 		defer f.Close()
 		began, most := time.Now(), int64(0)
 		var got []byte
-		err := f.Ranges(t.Context(), object(data), []transfer.Range{{From: 0, To: 60_000_000}}, func(_ int, _ int64, piece []byte) error {
+		err := f.Ranges(t.Context(), object(data), []transfer.Range{{Start: 0, End: 60_000_000}}, func(_ int, _ int64, piece []byte) error {
 			if len(got) == 0 {
 				for _, r := range way.requests() {
-					most += r.To - r.From
+					most += r.End - r.Start
 				}
 			}
 			got = append(got, piece...)

@@ -73,10 +73,10 @@ const maxOffset = 1<<62 - 1
 func checkRanges(o Object, ranges []Range) error {
 	end := int64(0)
 	for _, r := range ranges {
-		if r.From < end || r.To < r.From || o.Size >= 0 && r.To > o.Size {
-			return fmt.Errorf("file %q: internal error: range %d to %d is out of order or outside of %d bytes", o.Name, r.From, r.To, o.Size)
+		if r.Start < end || r.End < r.Start || o.Size >= 0 && r.End > o.Size {
+			return fmt.Errorf("file %q: internal error: range %d to %d is out of order or outside of %d bytes", o.Name, r.Start, r.End, o.Size)
 		}
-		end = r.To
+		end = r.End
 	}
 	return nil
 }
@@ -112,9 +112,9 @@ func coalesce(ranges []Range, gap int64) (spans []Range) {
 		}
 		wanted += r.Len()
 		if n := len(spans); n > 0 {
-			between := r.From - spans[n-1].To
+			between := r.Start - spans[n-1].End
 			if between == 0 || between <= gap && (vain+between)*gapShare <= wanted {
-				spans[n-1].To = r.To
+				spans[n-1].End = r.End
 				vain += between
 				continue
 			}
@@ -152,7 +152,7 @@ func (q *queue) held() int64 {
 func (q *queue) skip() {
 	q.ahead = q.spans
 	if len(q.ahead) > 0 {
-		q.next = q.ahead[0].From
+		q.next = q.ahead[0].Start
 	}
 }
 
@@ -177,8 +177,8 @@ func (q *queue) put(ctx context.Context, j *job) func(fl *flight, off int64, dat
 	return func(_ *flight, off int64, data []byte) error {
 		q.mu.Lock()
 		for _, s := range q.ahead {
-			from, to := max(s.From, off, q.next), min(s.To, off+int64(len(data)))
-			if s.From >= off+int64(len(data)) {
+			from, to := max(s.Start, off, q.next), min(s.End, off+int64(len(data)))
+			if s.Start >= off+int64(len(data)) {
 				break
 			}
 			if from < to && q.came[from] == nil {
@@ -230,9 +230,9 @@ func (q *queue) step() error {
 // advance moves on to the next byte that is asked for. The caller holds mu.
 func (q *queue) advance(to int64) {
 	q.next = to
-	for len(q.ahead) > 0 && q.ahead[0].To <= to {
+	for len(q.ahead) > 0 && q.ahead[0].End <= to {
 		if q.ahead = q.ahead[1:]; len(q.ahead) > 0 {
-			q.next = q.ahead[0].From
+			q.next = q.ahead[0].Start
 		}
 	}
 }
@@ -242,12 +242,12 @@ func (q *queue) hand(at int64, piece []byte) error {
 	end := at + int64(len(piece))
 	for ; q.index < len(q.ranges); q.index++ {
 		r := q.ranges[q.index]
-		if from, to := max(r.From, at), min(r.To, end); from < to {
+		if from, to := max(r.Start, at), min(r.End, end); from < to {
 			if err := q.deliver(q.index, from, piece[from-at:to-at]); err != nil {
 				return err
 			}
 		}
-		if r.To >= end {
+		if r.End >= end {
 			return nil
 		}
 	}

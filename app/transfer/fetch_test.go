@@ -87,11 +87,11 @@ func TestRanges(t *testing.T) {
 	data := random(5_000_000, 9)
 	server := holding(data)
 	f := fetcher(t, transfer.FetchOptions{}, serve(t, server))
-	ranges := []transfer.Range{{From: 0, To: 10}, {From: 10, To: 10}, {From: 12, To: 40_000}, {From: 200_000, To: 2_900_000}, {From: 2_900_000, To: 2_900_001}, {From: 4_999_999, To: 5_000_000}}
+	ranges := []transfer.Range{{Start: 0, End: 10}, {Start: 10, End: 10}, {Start: 12, End: 40_000}, {Start: 200_000, End: 2_900_000}, {Start: 2_900_000, End: 2_900_001}, {Start: 4_999_999, End: 5_000_000}}
 	got := make([][]byte, len(ranges))
 	at, index := int64(0), 0
 	err := f.Ranges(t.Context(), object(data), ranges, func(i int, offset int64, piece []byte) error {
-		if i < index || offset < at || offset != ranges[i].From+int64(len(got[i])) {
+		if i < index || offset < at || offset != ranges[i].Start+int64(len(got[i])) {
 			return fmt.Errorf("piece at %d of range %d behind %d of %d", offset, i, at, index)
 		}
 		index, at = i, offset+int64(len(piece))
@@ -102,7 +102,7 @@ func TestRanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range ranges {
-		if !bytes.Equal(got[i], data[r.From:r.To]) {
+		if !bytes.Equal(got[i], data[r.Start:r.End]) {
 			t.Errorf("range %d is wrong", i)
 		}
 	}
@@ -115,7 +115,7 @@ func TestRanges(t *testing.T) {
 	if err := f.Ranges(t.Context(), object(data), ranges, func(int, int64, []byte) error { return stop }); err != stop {
 		t.Errorf("the caller's own error came back as %v", err)
 	}
-	for _, bad := range [][]transfer.Range{{{From: 5, To: 4}}, {{From: 5, To: 6}, {From: 4, To: 7}}, {{From: 0, To: 5_000_001}}, {{From: -1, To: 3}}} {
+	for _, bad := range [][]transfer.Range{{{Start: 5, End: 4}}, {{Start: 5, End: 6}, {Start: 4, End: 7}}, {{Start: 0, End: 5_000_001}}, {{Start: -1, End: 3}}} {
 		if err := f.Ranges(t.Context(), object(data), bad, nil); err == nil {
 			t.Errorf("took %v", bad)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/netproto/release"
+	"collet/platform/span"
 )
 
 // Whole gets an object into the spool, from where it was left. It returns nil only when all of it is there and has the
@@ -32,7 +33,7 @@ func (f *Fetcher) Whole(ctx context.Context, o Object, into *Spool, progress fun
 	if err != nil {
 		return err
 	}
-	w := &whole{f: f, o: o, p: p, progress: progress, old: slices.Clone(p.have), stale: map[*mirror]error{}, brought: map[*mirror]*rangeSet{}}
+	w := &whole{f: f, o: o, p: p, progress: progress, old: slices.Clone(p.have), stale: map[*mirror]error{}, brought: map[*mirror]*span.Set[int64]{}}
 	if w.progress == nil {
 		w.progress = func(int64) {}
 	}
@@ -60,12 +61,12 @@ type whole struct {
 	p        *part
 	progress func(int64)
 
-	old   rangeSet          // what was there before
+	old   span.Set[int64]   // what was there before
 	only  *mirror           // the one way that is asked after bytes turned out to be wrong; nil is all
 	stale map[*mirror]error // ways that brought wrong bytes
 
 	mu      sync.Mutex
-	brought map[*mirror]*rangeSet
+	brought map[*mirror]*span.Set[int64]
 }
 
 // fetch gets what is missing and proves the whole, until it is right or no way is left.
@@ -138,14 +139,14 @@ func (w *whole) get(ctx context.Context, word chan<- struct{}) error {
 	j := newJob(w.f, Object{Name: w.o.Name, Size: size}, size)
 	j.barred, j.learned = w.barred(), w.p.setSize
 	maps.Copy(j.last, w.stale)
-	if j.pending = have.missing(size); size < 0 {
-		j.limit, j.pending = release.MaxObject, []Range{{have.prefix(), openEnd}}
+	if j.pending = have.Gaps(span.Of(0, size)); size < 0 {
+		j.limit, j.pending = release.MaxObject, []Range{span.Of(have.Prefix(), openEnd)}
 	}
 	j.sink = func(fl *flight, off int64, data []byte) error {
 		if err := w.p.write(off, data); err != nil {
 			return err
 		}
-		w.note(fl.m, Range{off, off + int64(len(data))})
+		w.note(fl.m, span.Of(off, off+int64(len(data))))
 		select {
 		case word <- struct{}{}:
 		default: // there is one already
@@ -166,13 +167,13 @@ func (w *whole) note(m *mirror, r Range) {
 	defer w.mu.Unlock()
 	for other, set := range w.brought {
 		if other != m {
-			set.remove(r)
+			set.Remove(r)
 		}
 	}
 	if w.brought[m] == nil {
-		w.brought[m] = new(rangeSet)
+		w.brought[m] = new(span.Set[int64])
 	}
-	w.brought[m].add(r)
+	w.brought[m].Add(r)
 }
 
 // barred are the ways that may not be asked: those that brought wrong bytes, and all but one where one is tried alone.
@@ -187,10 +188,10 @@ func (w *whole) barred() map[*mirror]bool {
 // doubt finds out what may be wrong, and drops it. What was there before is dropped first. Of what came, the part of the
 // way that brought most is kept, and that way is asked for the rest; if it was asked alone already, it is the one.
 func (w *whole) doubt() error {
-	w.f.o.Log.Warn().Str("file", w.o.Name).Int("ways", len(w.brought)).Int64("resumed", w.old.bytes()).Msg("an object has the wrong digest; parts of it are fetched again")
+	w.f.o.Log.Warn().Str("file", w.o.Name).Int("ways", len(w.brought)).Int64("resumed", span.Total(w.old)).Msg("an object has the wrong digest; parts of it are fetched again")
 	old := w.old
 	switch {
-	case old != nil:
+	case len(old) > 0:
 		w.old = nil
 		return w.drop(old)
 	case len(w.brought) == 0:
@@ -210,14 +211,14 @@ func (w *whole) doubt() error {
 func (w *whole) turn() error {
 	var best *mirror
 	for _, m := range w.f.ways {
-		if set := w.brought[m]; w.stale[m] == nil && set != nil && (best == nil || set.bytes() > w.brought[best].bytes()) {
+		if set := w.brought[m]; w.stale[m] == nil && set != nil && (best == nil || span.Total(*set) > span.Total(*w.brought[best])) {
 			best = m
 		}
 	}
 	drop, _ := w.p.state()
 	if best != nil {
 		for _, r := range *w.brought[best] {
-			drop.remove(r)
+			drop.Remove(r)
 		}
 	}
 	w.only = best
@@ -233,7 +234,7 @@ func (w *whole) turn() error {
 }
 
 // drop gives bytes up, and a size of which only a way spoke.
-func (w *whole) drop(ranges rangeSet) error {
+func (w *whole) drop(ranges span.Set[int64]) error {
 	if w.o.Size < 0 {
 		w.p.setSize(-1)
 	}

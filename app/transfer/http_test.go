@@ -122,7 +122,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	ranges := []transfer.Range{}
 	for i := range int64(200) {
-		ranges = append(ranges, transfer.Range{From: i * 100_000, To: i*100_000 + 100})
+		ranges = append(ranges, transfer.Range{Start: i * 100_000, End: i*100_000 + 100})
 	}
 	checkRanges(t, f, data, ranges)
 	if n := count(); n > 4 {
@@ -401,7 +401,7 @@ func TestRedirectKeepsRange(t *testing.T) {
 	way := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, there.URL+r.URL.Path, http.StatusFound)
 	}))
-	checkRanges(t, fetcher(t, transfer.FetchOptions{}, way), data, []transfer.Range{{From: 7, To: 70_000}, {From: 400_000, To: 400_005}})
+	checkRanges(t, fetcher(t, transfer.FetchOptions{}, way), data, []transfer.Range{{Start: 7, End: 70_000}, {Start: 400_000, End: 400_005}})
 	for _, asked := range store.requests() {
 		if !strings.Contains(asked, "bytes=") {
 			t.Errorf("asked for %s", asked)

@@ -325,7 +325,7 @@ func TestWrongServerBesideGood(t *testing.T) {
 			if ws.kind == transfer.WrongStale {
 				return // nobody checks what Ranges brings
 			}
-			wanted := []transfer.Range{{From: 3, To: 700}, {From: 300_000, To: 1_200_000}, {From: 1_499_990, To: 1_500_000}}
+			wanted := []transfer.Range{{Start: 3, End: 700}, {Start: 300_000, End: 1_200_000}, {Start: 1_499_990, End: 1_500_000}}
 			f = fetcher(t, transfer.FetchOptions{}, serve(t, ws.serve(data)), serve(t, holding(data)))
 			checkRanges(t, f, data, wanted)
 		})
@@ -342,7 +342,7 @@ func TestWrongServerRanges(t *testing.T) {
 		t.Run(ws.name, func(t *testing.T) {
 			t.Parallel()
 			f := fetcher(t, transfer.FetchOptions{}, serve(t, ws.serve(data)))
-			checkRanges(t, f, data, []transfer.Range{{From: 3, To: 700}, {From: 300_000, To: 1_200_000}, {From: 1_300_000, To: 1_300_001}})
+			checkRanges(t, f, data, []transfer.Range{{Start: 3, End: 700}, {Start: 300_000, End: 1_200_000}, {Start: 1_300_000, End: 1_300_001}})
 		})
 	}
 }
@@ -351,7 +351,7 @@ func checkRanges(t *testing.T, f *transfer.Fetcher, data []byte, wanted []transf
 	t.Helper()
 	got := make([][]byte, len(wanted))
 	err := f.Ranges(t.Context(), object(data), wanted, func(i int, offset int64, piece []byte) error {
-		if offset != wanted[i].From+int64(len(got[i])) {
+		if offset != wanted[i].Start+int64(len(got[i])) {
 			return fmt.Errorf("range %d goes on at %d", i, offset)
 		}
 		got[i] = append(got[i], piece...)
@@ -362,7 +362,7 @@ func checkRanges(t *testing.T, f *transfer.Fetcher, data []byte, wanted []transf
 		return
 	}
 	for i, r := range wanted {
-		if !bytes.Equal(got[i], data[r.From:r.To]) {
+		if !bytes.Equal(got[i], data[r.Start:r.End]) {
 			t.Errorf("range %d has %d bytes that are wrong", i, len(got[i]))
 		}
 	}

@@ -82,6 +82,7 @@ import (
 	"time"
 
 	"collet/netproto/release"
+	"collet/platform/span"
 )
 
 // Way gets named things of one release folder from one place: an HTTP mirror, or the updater connection. It is safe for
@@ -114,11 +115,8 @@ type Object struct {
 // ObjectAt is the object that a verified document names.
 func ObjectAt(o release.Object) Object { return Object{Name: o.Path(), Size: o.Size, Digest: o.Sum} }
 
-// Range is the bytes [From, To) of a file.
-type Range struct{ From, To int64 }
-
-// Len is the number of bytes.
-func (r Range) Len() int64 { return r.To - r.From }
+// Range is bytes of a file.
+type Range = span.Span[int64]
 
 // MissingError says that a place has no such file. errors.Is with fs.ErrNotExist holds.
 type MissingError struct {

@@ -16,6 +16,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/span"
 )
 
 const (
@@ -89,7 +90,7 @@ func (r *received) open() {
 		}
 		begin := r.size + pieceHead + int64(len(name))
 		r.size += n
-		r.take(name, size, heldPiece{Range{at, at + r.size - begin}, begin})
+		r.take(name, size, heldPiece{span.Of(at, at+r.size-begin), begin})
 	}
 	if r.fail(r.begin()); r.file != nil && r.size < int64(len(data)) {
 		r.fail(r.file.Truncate(r.size))
@@ -193,7 +194,7 @@ func (r *received) append(name string, size, at int64, data []byte) error {
 	}
 	begin := r.size + int64(pieceHead+len(name))
 	r.size += int64(len(p))
-	r.take(name, size, heldPiece{Range{at, at + int64(len(data))}, begin})
+	r.take(name, size, heldPiece{span.Of(at, at+int64(len(data))), begin})
 	return nil
 }
 
@@ -224,7 +225,7 @@ func (r *received) compact() error {
 		return err
 	}
 	for _, c := range all {
-		if err := r.append(c.name, c.size, c.From, c.data); err != nil {
+		if err := r.append(c.name, c.size, c.Start, c.data); err != nil {
 			return err
 		}
 	}
@@ -243,19 +244,19 @@ func (r *received) held(name string, size int64) (data []byte, whole bool) {
 	if size < 0 || h.size >= 0 && h.size < size {
 		size = h.size
 	}
-	var set rangeSet
+	var set span.Set[int64]
 	for _, p := range h.pieces {
-		set.add(p.Range)
+		set.Add(p.Range)
 	}
-	data = make([]byte, set.prefix())
+	data = make([]byte, set.Prefix())
 	if size >= 0 && int64(len(data)) > size {
 		return nil, false
 	}
 	for _, p := range h.pieces {
-		if p.To > int64(len(data)) {
+		if p.End > int64(len(data)) {
 			continue
 		}
-		if r.readAt(data[p.From:p.To], p.at) != nil {
+		if r.readAt(data[p.Start:p.End], p.at) != nil {
 			return nil, false
 		}
 	}
@@ -276,18 +277,18 @@ func (r *received) dropBefore(name string, end int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h := r.names[name]; h != nil {
-		h.pieces = slices.DeleteFunc(h.pieces, func(p heldPiece) bool { return p.To <= end })
+		h.pieces = slices.DeleteFunc(h.pieces, func(p heldPiece) bool { return p.End <= end })
 	}
 }
 
 // has is what is kept of a file.
-func (r *received) has(name string) (set rangeSet) {
+func (r *received) has(name string) (set span.Set[int64]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open()
 	if h := r.names[name]; h != nil && r.file != nil {
 		for _, p := range h.pieces {
-			set.add(p.Range)
+			set.Add(p.Range)
 		}
 	}
 	return set
@@ -299,9 +300,9 @@ func (r *received) read(name string, at int64, page []byte) (n int, err error) {
 	defer r.mu.Unlock()
 	if h := r.names[name]; h != nil && r.file != nil {
 		for _, p := range h.pieces {
-			if p.From <= at && at < p.To {
-				page = page[:min(int64(len(page)), p.To-at)]
-				if err := r.readAt(page, p.at+at-p.From); err != nil {
+			if p.Start <= at && at < p.End {
+				page = page[:min(int64(len(page)), p.End-at)]
+				if err := r.readAt(page, p.at+at-p.Start); err != nil {
 					return 0, err
 				}
 				r.used = true

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/platform/faultfs"
+	"collet/platform/span"
 )
 
 func openReceived(disk *faultfs.Disk) (*received, *faultfs.FS) {
@@ -39,7 +40,7 @@ func TestReceivedAfterAKill(t *testing.T) {
 	if data, whole := r.held("metadata/3.targets.json", 1000); string(data) != "known!" || !whole {
 		t.Errorf("%q, %t", data, whole)
 	}
-	if data, _ := r.held("objects/b", 9); len(data) != 0 || r.has("objects/b").bytes() != 5 {
+	if data, _ := r.held("objects/b", 9); len(data) != 0 || span.Total(r.has("objects/b")) != 5 {
 		t.Errorf("%q", data)
 	}
 	r.drop("objects/a")
@@ -67,8 +68,8 @@ func TestReceivedAfterAPowerCut(t *testing.T) {
 		r, _ := openReceived(after)
 		for _, have := range r.has("objects/a") {
 			page := make([]byte, 700)
-			if n, err := r.read("objects/a", have.From, page); err != nil || !bytes.Equal(page[:n], piece(int(have.From / 1000))[:n]) {
-				t.Fatalf("cut %d: wrong bytes at %d, %v", seed, have.From, err)
+			if n, err := r.read("objects/a", have.Start, page); err != nil || !bytes.Equal(page[:n], piece(int(have.Start / 1000))[:n]) {
+				t.Fatalf("cut %d: wrong bytes at %d, %v", seed, have.Start, err)
 			}
 			kept += have.Len()
 		}
@@ -93,7 +94,7 @@ func TestReceivedIsBounded(t *testing.T) {
 			t.Fatalf("%d bytes", r.size)
 		}
 	}
-	last := Range{76 << 20, 80 << 20}
+	last := span.Of[int64](76<<20, 80<<20)
 	if _, missing := stretches([]Range{last}, r.has("objects/a")); len(missing) != 0 {
 		t.Errorf("%v is missing", missing)
 	}
@@ -145,7 +146,7 @@ func TestReceivedOnAFailingDisk(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		fsys.Heal()
-		if r.has("objects/a").bytes() != 0 || r.knows("objects/a") {
+		if span.Total(r.has("objects/a")) != 0 || r.knows("objects/a") {
 			t.Errorf("%s: it is promised again", name)
 		}
 		if r.add("objects/b", 3, 0, []byte("abc")); r.knows("objects/b") {
@@ -209,9 +210,9 @@ func TestReceivedTellsWhatItGaveAway(t *testing.T) {
 }
 
 func TestStretches(t *testing.T) {
-	list, missing := stretches([]Range{{0, 10}, {20, 30}, {40, 50}}, rangeSet{{5, 22}, {28, 45}})
-	want := []stretch{{Range{0, 5}, 0, 0}, {Range{5, 10}, 0, -1}, {Range{20, 22}, 1, -1}, {Range{22, 28}, 1, 1}, {Range{28, 30}, 1, -1},
-		{Range{40, 45}, 2, -1}, {Range{45, 50}, 2, 2}}
+	list, missing := stretches(ranges(0, 10, 20, 30, 40, 50), ranges(5, 22, 28, 45))
+	of := span.Of[int64]
+	want := []stretch{{of(0, 5), 0, 0}, {of(5, 10), 0, -1}, {of(20, 22), 1, -1}, {of(22, 28), 1, 1}, {of(28, 30), 1, -1}, {of(40, 45), 2, -1}, {of(45, 50), 2, 2}}
 	if len(list) != len(want) || len(missing) != 3 {
 		t.Fatalf("%v, %v", list, missing)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"collet/netproto/release"
+	"collet/platform/span"
 )
 
 // WholeChanges is the size in bytes up to which the changes of a release are fetched whole. Of larger ones only so much comes
@@ -86,7 +87,7 @@ func (s *Source) askChanges(ctx context.Context, o release.Object) (*nearby, err
 	case reach > int64(len(data)) && reach >= s.head.Listing.Object.Size+s.head.Sources.Size:
 		return nil, errFarChanges
 	case reach > int64(len(data)):
-		rest, err := s.piece(ctx, o, Range{int64(len(data)), reach})
+		rest, err := s.piece(ctx, o, span.Of(int64(len(data)), reach))
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +114,7 @@ func (s *Source) beginning(ctx context.Context, o release.Object) (b *beginning,
 	if o.Size <= WholeChanges {
 		b.data, err = s.bytes(ctx, o)
 	} else {
-		b.data, err = s.piece(ctx, o, Range{0, firstWindow})
+		b.data, err = s.piece(ctx, o, Range{End: firstWindow})
 	}
 	if err == nil {
 		b.table, err = release.ReadChangesTable(b.data)

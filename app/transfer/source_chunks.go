@@ -10,6 +10,7 @@ import (
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/platform/span"
 )
 
 // index looks at the chunk indexes of contents for which something like them is here, and finds out what is missing.
@@ -115,8 +116,8 @@ func (f *fetching) plan(ctx context.Context, c *content, set *chunk.IndexSet) er
 	}
 	c.plan, c.ranges, c.chunks = plan, plan.Missing(f.s.link().Gap()), 0
 	for _, r := range c.ranges {
-		_, missing := stretches([]Range{{r.Offset, r.Offset + r.Size}}, f.s.small.has(packObject(r.Pack).Name))
-		c.chunks += rangeSet(missing).bytes()
+		_, missing := stretches([]Range{span.Of(r.Offset, r.Offset+r.Size)}, f.s.small.has(packObject(r.Pack).Name))
+		c.chunks += span.Total(missing)
 	}
 	return nil
 }
@@ -217,7 +218,7 @@ func (p *packs) begin(ref chunk.PackRef, planned []chunk.Range) *io.PipeReader {
 	out, in := io.Pipe()
 	ranges := make([]Range, len(planned))
 	for i, r := range planned {
-		ranges[i] = Range{r.Offset, r.Offset + r.Size}
+		ranges[i] = span.Of(r.Offset, r.Offset+r.Size)
 	}
 	stop := context.AfterFunc(p.ctx, func() { out.CloseWithError(context.Canceled) })
 	p.running.Go(func() {
@@ -242,7 +243,7 @@ func (p *packs) count(n int64) {
 // single fetches a range into memory: pieces of local files that were not what they were offered as, 8 MB at most.
 func (p *packs) single(ctx context.Context, r chunk.Range) (io.ReadCloser, error) {
 	data := make([]byte, 0, r.Size)
-	err := p.f.s.fetcher.Ranges(ctx, packObject(r.Pack), []Range{{r.Offset, r.Offset + r.Size}}, func(_ int, _ int64, piece []byte) error {
+	err := p.f.s.fetcher.Ranges(ctx, packObject(r.Pack), []Range{span.Of(r.Offset, r.Offset+r.Size)}, func(_ int, _ int64, piece []byte) error {
 		data = append(data, piece...)
 		return nil
 	})

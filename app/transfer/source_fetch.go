@@ -11,6 +11,7 @@ import (
 	"collet/app/update"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/platform/span"
 )
 
 // content is one distinct content that is missing, with everything that is known about it.
@@ -260,7 +261,7 @@ func (s *Spool) here(o release.Object) int64 {
 	if seen.size != o.Size {
 		return 0
 	}
-	return seen.have.bytes()
+	return span.Total(seen.have)
 }
 
 // situation is what Choose needs to know.
@@ -335,7 +336,7 @@ func (f *fetching) tell(choice Choice) {
 	f.told = word
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.basis = Range{From: f.s.traffic.Done}
+	f.basis = Range{Start: f.s.traffic.Done}
 	f.s.traffic.Total = f.s.traffic.Done + choice.Cost.Bytes
 }
 
@@ -343,7 +344,7 @@ func (f *fetching) tell(choice Choice) {
 func (f *fetching) carried(done int64) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.s.traffic.Done = min(f.basis.From+done, f.s.traffic.Total)
+	f.s.traffic.Done = min(f.basis.Start+done, f.s.traffic.Total)
 }
 
 // failed counts n failures of a means for a content.

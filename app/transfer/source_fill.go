@@ -53,14 +53,14 @@ func (w *filler) Write(p []byte) (int, error) {
 	}
 	for off := w.at; w.next < len(w.missing()); {
 		r := w.missing()[w.next]
-		from, to := max(r.From, off), min(r.To, w.at+int64(len(p)))
+		from, to := max(r.Start, off), min(r.End, w.at+int64(len(p)))
 		if from >= to {
 			break
 		}
-		if err := w.hand(p[from-w.at:to-w.at], to == r.To); err != nil {
+		if err := w.hand(p[from-w.at:to-w.at], to == r.End); err != nil {
 			return 0, err
 		}
-		if off = to; to == r.To {
+		if off = to; to == r.End {
 			w.next++
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"collet/netproto/release"
+	"collet/platform/span"
 )
 
 const (
@@ -169,12 +170,12 @@ func (w *windows) Read(p []byte) (int, error) {
 		if w.at == w.size {
 			return 0, io.EOF
 		}
-		piece := Range{w.at, min(w.at+w.next, w.size)}
+		piece := span.Of(w.at, min(w.at+w.next, w.size))
 		data, err := w.get(piece)
 		if err != nil {
 			return 0, err
 		}
-		w.data, w.at, w.next = data, piece.To, min(2*w.next, lastWindow)
+		w.data, w.at, w.next = data, piece.End, min(2*w.next, lastWindow)
 	}
 	n := copy(p, w.data)
 	w.data = w.data[n:]

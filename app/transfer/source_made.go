@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/span"
 )
 
 // madeFile holds what a set patch without digests made, until the install takes it. It is never synced, and what an earlier
@@ -55,7 +56,7 @@ func (m *madeContents) End(int) error { return nil }
 func (m *madeContents) right(list []release.SetContent) error {
 	m.at = map[release.Digest]Range{}
 	for i, c := range list {
-		m.at[c.Sum] = Range{m.ends[i] - c.Size, m.ends[i]}
+		m.at[c.Sum] = span.Of(m.ends[i]-c.Size, m.ends[i])
 	}
 	return m.out.Flush()
 }
@@ -151,7 +152,7 @@ func (f *fetching) take(ctx context.Context, list []*content) error {
 			continue
 		}
 		err := f.stream(ctx, c, Patched, func(w io.Writer) error {
-			_, err := io.CopyBuffer(struct{ io.Writer }{w}, &untilDone{ctx, io.NewSectionReader(m.file, r.From, r.Len())}, buffer)
+			_, err := io.CopyBuffer(struct{ io.Writer }{w}, &untilDone{ctx, io.NewSectionReader(m.file, r.Start, r.Len())}, buffer)
 			return err
 		})
 		if err != nil {

@@ -1,6 +1,10 @@
 package transfer
 
-import "context"
+import (
+	"context"
+
+	"collet/platform/span"
+)
 
 // stretch is a part of what is wanted of a file, which is kept from before a stop or has to come.
 type stretch struct {
@@ -10,23 +14,18 @@ type stretch struct {
 }
 
 // stretches cuts wanted ranges into what is kept and what has to come.
-func stretches(wanted []Range, kept rangeSet) (list []stretch, missing []Range) {
+func stretches(wanted []Range, kept span.Set[int64]) (list []stretch, missing []Range) {
 	for i, r := range wanted {
-		lacks := rangeSet{}
-		lacks.add(r)
-		for _, k := range kept {
-			lacks.remove(k)
-		}
-		at := r.From
-		for _, m := range lacks {
-			if m.From > at {
-				list = append(list, stretch{Range{at, m.From}, i, -1})
+		at := r.Start
+		for _, m := range kept.Gaps(r) {
+			if m.Start > at {
+				list = append(list, stretch{span.Of(at, m.Start), i, -1})
 			}
 			list = append(list, stretch{m, i, len(missing)})
-			missing, at = append(missing, m), m.To
+			missing, at = append(missing, m), m.End
 		}
-		if at < r.To {
-			list = append(list, stretch{Range{at, r.To}, i, -1})
+		if at < r.End {
+			list = append(list, stretch{span.Of(at, r.End), i, -1})
 		}
 	}
 	return list, missing
@@ -42,11 +41,11 @@ func (s *Source) ranges(ctx context.Context, o Object, wanted []Range, deliver f
 	pass := func() error { // hands over the first stretch if it is kept
 		first := list[0]
 		list = list[1:]
-		for at := first.From; first.from < 0 && at < first.To; {
+		for at := first.Start; first.from < 0 && at < first.End; {
 			if page == nil {
 				page = make([]byte, hashPage)
 			}
-			n, err := s.small.read(o.Name, at, page[:min(int64(len(page)), first.To-at)])
+			n, err := s.small.read(o.Name, at, page[:min(int64(len(page)), first.End-at)])
 			if err == nil {
 				err = ctx.Err()
 			}

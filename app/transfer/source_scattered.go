@@ -205,13 +205,9 @@ func (f *fetching) unpack(ctx context.Context, by *chunk.Unpacker, c *content, o
 func (f *fetching) direct(ctx context.Context, c *content, line *tally) error {
 	i := c.wants[0]
 	want := f.wants[i]
-	var ranges []Range
-	for _, r := range want.Missing {
-		ranges = append(ranges, Range(r))
-	}
 	done := int64(0)
 	o := ObjectAt(c.source.Whole)
-	err := f.s.ranges(ctx, o, ranges, func(_ int, offset int64, data []byte) error {
+	err := f.s.ranges(ctx, o, want.Missing, func(_ int, offset int64, data []byte) error {
 		done += int64(len(data))
 		line.came(c, done)
 		f.s.small.dropBefore(o.Name, offset) // the part of the install has it

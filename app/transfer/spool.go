@@ -17,6 +17,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/span"
 )
 
 const (
@@ -50,7 +51,7 @@ type Spool struct {
 // sight is what this process knows of a part, beside what its record says.
 type sight struct {
 	size     int64
-	have     rangeSet
+	have     span.Set[int64]
 	proven   bool // it was hashed, and is right
 	recorded bool // the record says as much
 }
@@ -217,7 +218,7 @@ func (s *Spool) prove(ctx context.Context, d release.Digest, f platform.File) (i
 	if known.proven {
 		return known.size, nil
 	}
-	if known.size < 0 || known.have.prefix() != known.size {
+	if known.size < 0 || known.have.Prefix() != known.size {
 		return 0, &MissingError{Way: "spool", Name: hexOf(d)}
 	}
 	h := release.SHA256.NewHash()
@@ -375,7 +376,7 @@ func (s *Spool) Close() error {
 }
 
 // keep makes the bytes of a part durable, then its record, which says that have has come.
-func (s *Spool) keep(d release.Digest, size int64, have rangeSet) error {
+func (s *Spool) keep(d release.Digest, size int64, have span.Set[int64]) error {
 	f, err := s.fs.OpenFile(s.partName(d), os.O_RDWR, 0) // one of its own: the writer's is in use
 	if err != nil {
 		return fmt.Errorf("record of a part: %w", err)

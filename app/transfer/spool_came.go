@@ -9,6 +9,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/span"
 )
 
 // This file is about what came of a part since its record was written. Each write is noted in a log beside the part, with a
@@ -52,7 +53,7 @@ func (s *Spool) replay(d release.Digest, log []byte, what *sight) {
 	if err != nil {
 		return
 	}
-	have, before := slices.Clone(what.have), what.have.bytes()
+	have, before := slices.Clone(what.have), span.Total(what.have)
 	for ; len(log) >= noteSize; log = log[noteSize:] {
 		size, off := int64(binary.LittleEndian.Uint64(log)), int64(binary.LittleEndian.Uint64(log[8:]))
 		n := int64(binary.LittleEndian.Uint32(log[16:]))
@@ -65,10 +66,10 @@ func (s *Spool) replay(d release.Digest, log []byte, what *sight) {
 		sum := crc32.New(castagnoli)
 		if _, err := io.Copy(sum, io.NewSectionReader(f, off, n)); err == nil && sum.Sum32() == binary.LittleEndian.Uint32(log[20:]) {
 			what.size = max(what.size, size)
-			have.add(Range{off, off + n})
+			have.Add(span.Of(off, off+n))
 		}
 	}
-	if what.have = have; have.bytes() != before {
+	if what.have = have; span.Total(have) != before {
 		what.recorded = false
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/platform/faultfs"
+	"collet/platform/span"
 )
 
 // crashData is what the crash tests fetch: a few pages, so that a torn write shows.
@@ -39,10 +40,10 @@ func crashStory(fsys *faultfs.FS, p *progress) error {
 	if err != nil {
 		return err
 	}
-	if err = crashPieces(s, otherDigest, other, []Range{{0, 20_000}}, nil); err != nil {
+	if err = crashPieces(s, otherDigest, other, ranges(0, 20_000), nil); err != nil {
 		return err
 	}
-	pieces := []Range{{0, 10_000}, {30_000, 40_001}, {10_000, 30_000}, {40_001, 50_000}}
+	pieces := ranges(0, 10_000, 30_000, 40_001, 10_000, 30_000, 40_001, 50_000)
 	if err = crashPieces(s, digest, data, pieces, p); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func crashPieces(s *Spool, d release.Digest, data []byte, pieces []Range, reache
 	}
 	sum := int64(0)
 	for i, r := range pieces {
-		if err := p.write(r.From, data[r.From:r.To]); err != nil {
+		if err := p.write(r.Start, data[r.Start:r.End]); err != nil {
 			return errors.Join(err, p.end(false))
 		}
 		if sum += r.Len(); i%2 == 1 || reached == nil {
@@ -134,8 +135,8 @@ func checkCrash(t *testing.T, at string, disk *faultfs.Disk, reached progress) {
 	}
 	known := s.known(digest)
 	size, have := known.size, known.have
-	if have.bytes() < reached.kept && !reached.removed {
-		t.Errorf("%s: %d bytes are known, %d were recorded", at, have.bytes(), reached.kept)
+	if span.Total(have) < reached.kept && !reached.removed {
+		t.Errorf("%s: %d bytes are known, %d were recorded", at, span.Total(have), reached.kept)
 	}
 	if len(have) > 0 && size != int64(len(data)) {
 		t.Errorf("%s: the size is %d", at, size)
@@ -159,13 +160,13 @@ func checkCrash(t *testing.T, at string, disk *faultfs.Disk, reached progress) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if have := s.known(digest).have; have.bytes() != int64(len(data)) {
-		t.Errorf("%s: of what was completed %d bytes are known behind a power cut", at, have.bytes())
+	if have := s.known(digest).have; span.Total(have) != int64(len(data)) {
+		t.Errorf("%s: of what was completed %d bytes are known behind a power cut", at, span.Total(have))
 	}
 }
 
 // checkRecorded looks whether what a record speaks of is there.
-func checkRecorded(t *testing.T, at string, s *Spool, d release.Digest, data []byte, have rangeSet) {
+func checkRecorded(t *testing.T, at string, s *Spool, d release.Digest, data []byte, have span.Set[int64]) {
 	t.Helper()
 	f, err := s.fs.OpenFile(s.partName(d), os.O_RDONLY, 0)
 	if err != nil {
@@ -175,8 +176,8 @@ func checkRecorded(t *testing.T, at string, s *Spool, d release.Digest, data []b
 	defer f.Close()
 	for _, r := range have {
 		got := make([]byte, r.Len())
-		if _, err := f.ReadAt(got, r.From); err != nil && err != io.EOF || !bytes.Equal(got, data[r.From:r.To]) {
-			t.Errorf("%s: the bytes %d to %d are not what the record says, %v", at, r.From, r.To, err)
+		if _, err := f.ReadAt(got, r.Start); err != nil && err != io.EOF || !bytes.Equal(got, data[r.Start:r.End]) {
+			t.Errorf("%s: the bytes %d to %d are not what the record says, %v", at, r.Start, r.End, err)
 		}
 	}
 }
@@ -187,8 +188,8 @@ func crashComplete(s *Spool, d release.Digest, data []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range p.have.missing(int64(len(data))) {
-		if err := p.write(r.From, data[r.From:r.To]); err != nil {
+	for _, r := range p.have.Gaps(span.Of(0, int64(len(data)))) {
+		if err := p.write(r.Start, data[r.Start:r.End]); err != nil {
 			return errors.Join(err, p.end(false))
 		}
 	}

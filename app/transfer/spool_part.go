@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"sync"
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/span"
 )
 
 // part is an object under way. Whoever has one has claimed its digest, and ends it. write may be called from several
@@ -22,7 +24,7 @@ type part struct {
 	file platform.File
 	at   int64 // where the next write of the file goes by itself; below 0 is unknown
 	size int64 // of the object; below 0 is unknown
-	have rangeSet
+	have span.Set[int64]
 	came came
 
 	proved    bool       // this process hashed it before
@@ -58,7 +60,7 @@ func (p *part) open(size int64) error {
 		return errors.Join(err, f.Close())
 	}
 	known := p.s.known(p.digest)
-	have := append(rangeSet(nil), known.have...)
+	have := slices.Clone(known.have)
 	if size >= 0 && known.size >= 0 && known.size != size {
 		have = nil // whoever said so was wrong, then or now
 	}
@@ -69,9 +71,9 @@ func (p *part) open(size int64) error {
 	if size >= 0 {
 		end = min(end, size)
 	}
-	have.remove(Range{end, max(end, lastOf(have))})
+	have.Remove(span.Of(end, math.MaxInt64))
 	p.file, p.size, p.have = f, size, have
-	p.proved = known.proven && have.prefix() == size
+	p.proved = known.proven && have.Prefix() == size
 	if !known.recorded && !known.proven && len(have) > 0 { // its log begins anew
 		if err := p.s.keep(p.digest, size, have); err != nil {
 			return errors.Join(err, f.Close())
@@ -79,16 +81,9 @@ func (p *part) open(size int64) error {
 		known.recorded = true
 	}
 	if known.recorded {
-		p.recorded = have.bytes()
+		p.recorded = span.Total(have)
 	}
 	return nil
-}
-
-func lastOf(s rangeSet) int64 {
-	if len(s) == 0 {
-		return 0
-	}
-	return s[len(s)-1].To
 }
 
 // write puts bytes where they belong. On a full disk the parts that nobody uses go, and it is tried once more.
@@ -113,7 +108,7 @@ func (p *part) put(off int64, data []byte) (n int, err error) {
 		}
 	}
 	n, err = p.file.Write(data)
-	p.have.add(Range{off, off + int64(n)})
+	p.have.Add(span.Of(off, off+int64(n)))
 	p.note(off, data[:n])
 	if p.at += int64(n); err != nil {
 		p.at = -1
@@ -126,28 +121,28 @@ func (p *part) lacking() int64 {
 	if p.size < 0 {
 		return -1
 	}
-	return p.size - p.have.bytes()
+	return p.size - span.Total(p.have)
 }
 
 // state is what has come and what the size is.
-func (p *part) state() (have rangeSet, size int64) {
+func (p *part) state() (have span.Set[int64], size int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append(rangeSet(nil), p.have...), p.size
+	return slices.Clone(p.have), p.size
 }
 
 // prefix is how many bytes there are without a gap.
 func (p *part) prefix() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.have.prefix()
+	return p.have.Prefix()
 }
 
 // bytes is how many have come.
 func (p *part) bytes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.have.bytes()
+	return span.Total(p.have)
 }
 
 // setSize tells how large the object is, once that is known; below 0 it is not known any more.
@@ -155,15 +150,15 @@ func (p *part) setSize(size int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.size = size; size >= 0 {
-		p.have.remove(Range{size, max(size, lastOf(p.have))})
+		p.have.Remove(span.Of(size, math.MaxInt64))
 	}
 }
 
 // forget gives ranges up, in the log and the record first, so that they never speak of bytes that are being replaced.
-func (p *part) forget(ranges rangeSet) error {
+func (p *part) forget(ranges span.Set[int64]) error {
 	p.mu.Lock()
 	for _, r := range ranges {
-		p.have.remove(r)
+		p.have.Remove(r)
 	}
 	p.came.tail = nil
 	p.mu.Unlock()
@@ -178,13 +173,13 @@ func (p *part) checkpoint() error {
 	p.mu.Lock()
 	have, size, notes := slices.Clone(p.have), p.size, len(p.came.tail)
 	p.mu.Unlock()
-	if have.bytes() == p.recorded {
+	if span.Total(have) == p.recorded {
 		return nil
 	}
 	if err := p.s.keep(p.digest, size, have); err != nil {
 		return p.s.fault(p.s.recordName(p.digest), -1, err)
 	}
-	p.recorded = have.bytes()
+	p.recorded = span.Total(have)
 	p.recordedNotes(notes)
 	return nil
 }
@@ -198,7 +193,7 @@ func (p *part) end(verified bool) error {
 		err = p.checkpoint()
 	}
 	have, size := p.state()
-	recorded := p.recorded == have.bytes()
+	recorded := p.recorded == span.Total(have)
 	p.s.see(p.digest, sight{size: size, have: have, proven: verified, recorded: recorded})
 	return both(err, p.s.fault(p.s.partName(p.digest), -1, errors.Join(p.endNotes(recorded), p.file.Close())))
 }

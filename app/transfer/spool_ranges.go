@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"sort"
+
+	"collet/platform/span"
 )
 
 const (
@@ -18,64 +18,6 @@ const (
 	maxRecord = 64 << 10
 )
 
-// rangeSet is what of a file has come: sorted, none empty, with a gap between any two. The zero value is nothing.
-type rangeSet []Range
-
-// add takes r into the set.
-func (s *rangeSet) add(r Range) {
-	if r.From >= r.To {
-		return
-	}
-	list := *s
-	lo := sort.Search(len(list), func(i int) bool { return list[i].To >= r.From })
-	hi := lo
-	for ; hi < len(list) && list[hi].From <= r.To; hi++ {
-		r.From, r.To = min(r.From, list[hi].From), max(r.To, list[hi].To)
-	}
-	*s = slices.Replace(list, lo, hi, r)
-}
-
-// remove takes r out of the set.
-func (s *rangeSet) remove(r Range) {
-	var left rangeSet
-	for _, have := range *s {
-		left.add(Range{have.From, min(have.To, r.From)})
-		left.add(Range{max(have.From, r.To), have.To})
-	}
-	*s = left
-}
-
-// missing is what [0, size) lacks.
-func (s rangeSet) missing(size int64) (holes []Range) {
-	at := int64(0)
-	for _, have := range s {
-		if have.From > at {
-			holes = append(holes, Range{at, min(have.From, size)})
-		}
-		at = have.To
-	}
-	if at < size {
-		holes = append(holes, Range{at, size})
-	}
-	return holes
-}
-
-// bytes is how many there are.
-func (s rangeSet) bytes() (n int64) {
-	for _, have := range s {
-		n += have.Len()
-	}
-	return n
-}
-
-// prefix is how many bytes there are from the first one on without a gap.
-func (s rangeSet) prefix() int64 {
-	if len(s) == 0 || s[0].From > 0 {
-		return 0
-	}
-	return s[0].To
-}
-
 // record is what stands in a file of ranges. Size is that of the object; below 0 it was not known.
 type record struct {
 	Format int        `json:"format"`
@@ -84,10 +26,10 @@ type record struct {
 }
 
 // encodeRecord writes a record. A set of too many ranges is cut.
-func encodeRecord(size int64, have rangeSet) ([]byte, error) {
+func encodeRecord(size int64, have span.Set[int64]) ([]byte, error) {
 	r := record{Format: recordFormat, Size: max(size, -1), Have: [][2]int64{}}
 	for _, h := range have[:min(len(have), maxRecordRanges)] {
-		r.Have = append(r.Have, [2]int64{h.From, h.To})
+		r.Have = append(r.Have, [2]int64{h.Start, h.End})
 	}
 	return json.Marshal(r)
 }
@@ -95,7 +37,7 @@ func encodeRecord(size int64, have rangeSet) ([]byte, error) {
 var errRecordOrder = errors.New("its ranges are not in order, or outside of the file")
 
 // decodeRecord reads a record and believes nothing in it that does not fit together.
-func decodeRecord(data []byte) (size int64, have rangeSet, err error) {
+func decodeRecord(data []byte) (size int64, have span.Set[int64], err error) {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
 		return -1, nil, err
@@ -108,7 +50,7 @@ func decodeRecord(data []byte) (size int64, have rangeSet, err error) {
 		if h[0] <= last || h[1] <= h[0] || r.Size >= 0 && h[1] > r.Size {
 			return -1, nil, errRecordOrder
 		}
-		have, last = append(have, Range{h[0], h[1]}), h[1]
+		have, last = append(have, span.Of(h[0], h[1])), h[1]
 	}
 	return r.Size, have, nil
 }

@@ -5,97 +5,26 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"collet/platform/span"
 )
 
-// TestRangeSetAgainstBits compares a set with one bit for each byte.
-func TestRangeSetAgainstBits(t *testing.T) {
-	const size = 60
-	r := rand.New(rand.NewPCG(1, 1))
-	var set rangeSet
-	var bits [size]bool
-	for step := range 20_000 {
-		a, b, add := r.Int64N(size+1), r.Int64N(size+1), r.IntN(2) == 0
-		if add {
-			set.add(Range{a, b})
-		} else {
-			set.remove(Range{a, max(a, b)})
-		}
-		for i := a; i < b; i++ {
-			bits[i] = add
-		}
-		count, prefix := int64(0), int64(-1)
-		for i, is := range bits {
-			if is != contains(set, int64(i)) {
-				t.Fatalf("step %d: byte %d of %v", step, i, set)
-			}
-			if is {
-				count++
-			} else if prefix < 0 {
-				prefix = int64(i)
-			}
-		}
-		if prefix < 0 {
-			prefix = size
-		}
-		if set.bytes() != count || set.prefix() != prefix {
-			t.Fatalf("step %d: %v has %d bytes and a prefix of %d, want %d and %d", step, set, set.bytes(), set.prefix(), count, prefix)
-		}
-		checkSet(t, set)
-		holes := rangeSet(set.missing(size))
-		if holes.bytes() != size-count {
-			t.Fatalf("step %d: %v lacks %v", step, set, holes)
-		}
-		checkSet(t, holes)
+// ranges makes ranges of their starts and ends.
+func ranges(borders ...int64) (list []Range) {
+	for i := 0; i < len(borders); i += 2 {
+		list = append(list, span.Of(borders[i], borders[i+1]))
 	}
+	return list
 }
 
-// TestRangeSetAddsAndRemoves has the exact results.
-func TestRangeSetAddsAndRemoves(t *testing.T) {
-	var s rangeSet
-	for _, step := range []struct {
-		add  bool
-		r    Range
-		want rangeSet
-	}{
-		{true, Range{10, 20}, rangeSet{{10, 20}}},
-		{true, Range{5, 5}, rangeSet{{10, 20}}},
-		{true, Range{20, 30}, rangeSet{{10, 30}}},
-		{true, Range{40, 50}, rangeSet{{10, 30}, {40, 50}}},
-		{true, Range{0, 2}, rangeSet{{0, 2}, {10, 30}, {40, 50}}},
-		{true, Range{2, 41}, rangeSet{{0, 50}}},
-		{false, Range{10, 20}, rangeSet{{0, 10}, {20, 50}}},
-		{false, Range{0, 10}, rangeSet{{20, 50}}},
-		{false, Range{50, 60}, rangeSet{{20, 50}}},
-		{false, Range{0, 100}, nil},
-	} {
-		if step.add {
-			s.add(step.r)
-		} else {
-			s.remove(step.r)
-		}
-		if !reflect.DeepEqual(s, step.want) {
-			t.Errorf("%+v gives %v", step, s)
-		}
-	}
-}
-
-func contains(s rangeSet, i int64) bool {
-	for _, r := range s {
-		if r.From <= i && i < r.To {
-			return true
-		}
-	}
-	return false
-}
-
-func checkSet(t *testing.T, s rangeSet) {
+func checkSet(t *testing.T, s span.Set[int64]) {
 	t.Helper()
 	last := int64(-1)
 	for _, r := range s {
-		if r.From <= last || r.To <= r.From {
+		if r.Start <= last || r.End <= r.Start {
 			t.Fatalf("%v is not in order", s)
 		}
-		last = r.To
+		last = r.End
 	}
 }
 
@@ -103,12 +32,12 @@ func checkSet(t *testing.T, s rangeSet) {
 const goldenRecord = `{"format":1,"size":300,"have":[[0,100],[200,300]]}`
 
 func TestRecord(t *testing.T) {
-	data, err := encodeRecord(300, rangeSet{{0, 100}, {200, 300}})
+	data, err := encodeRecord(300, ranges(0, 100, 200, 300))
 	if err != nil || string(data) != goldenRecord {
 		t.Errorf("%s, %v", data, err)
 	}
 	size, have, err := decodeRecord([]byte(goldenRecord))
-	if err != nil || size != 300 || !reflect.DeepEqual(have, rangeSet{{0, 100}, {200, 300}}) {
+	if err != nil || size != 300 || !reflect.DeepEqual([]Range(have), ranges(0, 100, 200, 300)) {
 		t.Errorf("%d %v %v", size, have, err)
 	}
 	for _, bad := range []string{
@@ -121,9 +50,9 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%.60s gives %d %v %v", bad, size, have, err)
 		}
 	}
-	var many rangeSet
+	var many span.Set[int64]
 	for i := range int64(2 * maxRecordRanges) {
-		many = append(many, Range{1e15 + 3*i, 1e15 + 3*i + 1})
+		many.Add(span.Of(1e15+3*i, 1e15+3*i+1))
 	}
 	data, err = encodeRecord(-1, many)
 	if err != nil || len(data) > maxRecord {
@@ -162,13 +91,13 @@ func TestCoalesce(t *testing.T) {
 		have, want []Range
 	}{
 		{100, nil, nil},
-		{100, []Range{{0, 0}, {5, 5}}, nil},
-		{0, []Range{{0, 10}, {10, 20}}, []Range{{0, 20}}},
-		{0, []Range{{0, 10}, {11, 20}}, []Range{{0, 10}, {11, 20}}},
-		{100, []Range{{0, 800}, {900, 1000}}, []Range{{0, 1000}}},
-		{99, []Range{{0, 800}, {900, 1000}}, []Range{{0, 800}, {900, 1000}}},
-		{100, []Range{{0, 500}, {600, 700}}, []Range{{0, 500}, {600, 700}}}, // an eighth of 600 is less than 100
-		{100, []Range{{0, 8000}, {8100, 8200}, {8200, 8200}, {8300, 8400}}, []Range{{0, 8400}}},
+		{100, ranges(0, 0, 5, 5), nil},
+		{0, ranges(0, 10, 10, 20), ranges(0, 20)},
+		{0, ranges(0, 10, 11, 20), ranges(0, 10, 11, 20)},
+		{100, ranges(0, 800, 900, 1000), ranges(0, 1000)},
+		{99, ranges(0, 800, 900, 1000), ranges(0, 800, 900, 1000)},
+		{100, ranges(0, 500, 600, 700), ranges(0, 500, 600, 700)}, // an eighth of 600 is less than 100
+		{100, ranges(0, 8000, 8100, 8200, 8200, 8200, 8300, 8400), ranges(0, 8400)},
 	} {
 		if got := coalesce(test.have, test.gap); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%v with gaps of %d gives %v", test.have, test.gap, got)
@@ -176,26 +105,22 @@ func TestCoalesce(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 2000 {
-		var ranges []Range
-		at, wanted := int64(0), rangeSet(nil)
+		var list []Range
+		at, wanted := int64(0), span.Set[int64](nil)
 		for range r.IntN(40) {
 			at += r.Int64N(3000)
-			one := Range{at, at + r.Int64N(5000)}
-			ranges, at = append(ranges, one), one.To
-			wanted.add(one)
+			one := span.Of(at, at+r.Int64N(5000))
+			list, at = append(list, one), one.End
+			wanted.Add(one)
 		}
-		spans := rangeSet(coalesce(ranges, r.Int64N(4000)))
+		spans := span.Set[int64](coalesce(list, r.Int64N(4000)))
 		for _, one := range wanted {
-			left := rangeSet{one}
-			for _, s := range spans {
-				left.remove(s)
-			}
-			if left != nil {
-				t.Fatalf("%v of %v is lost in %v", left, ranges, spans)
+			if left := spans.Gaps(one); left != nil {
+				t.Fatalf("%v of %v is lost in %v", left, list, spans)
 			}
 		}
-		if vain := spans.bytes() - wanted.bytes(); vain*gapShare > wanted.bytes() {
-			t.Fatalf("%d bytes in vain for %d", vain, wanted.bytes())
+		if vain := span.Total(spans) - span.Total(wanted); vain*gapShare > span.Total(wanted) {
+			t.Fatalf("%d bytes in vain for %d", vain, span.Total(wanted))
 		}
 		checkSet(t, spans)
 	}

@@ -23,7 +23,7 @@ func fetchInto(t *testing.T, s *transfer.Spool, o transfer.Object, way *memory) 
 	defer f.Close()
 	err = f.Whole(t.Context(), o, s, nil)
 	for _, r := range way.requests() {
-		asked += r.To - r.From
+		asked += r.End - r.Start
 	}
 	return asked, err
 }
@@ -351,7 +351,7 @@ func TestSpoolWaits(t *testing.T) {
 		}
 		sum := int64(0)
 		for _, r := range way.requests() {
-			sum += r.To - r.From
+			sum += r.End - r.Start
 		}
 		if sum != 200_000 {
 			t.Errorf("asked for %d bytes", sum)

@@ -23,7 +23,7 @@ func TestWantsComeInAnyOrder(t *testing.T) {
 			w.fetchTo = func(to update.Delivery) error {
 				for _, i := range order {
 					for _, missing := range w.plan.Wants[i].Missing {
-						if err := to.Deliver(i, w.files[i].data[missing.From:missing.To]); err != nil {
+						if err := to.Deliver(i, w.files[i].data[missing.Start:missing.End]); err != nil {
 							return err
 						}
 					}

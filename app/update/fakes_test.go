@@ -222,7 +222,7 @@ func (w *world) send(ctx context.Context, i int, want update.Want, sent *int64, 
 		}
 		end := int64(len(data))
 		if len(want.Missing) > 0 {
-			end = want.Missing[0].To
+			end = want.Missing[0].End
 		}
 		portion := data[at:min(at+int64(w.portion), end)]
 		if err := deliver(i, portion); err != nil {
@@ -282,7 +282,7 @@ func (s fakeStage) Plan(ctx context.Context, mode update.Mode, offer []release.F
 // behind is what of the ranges lies behind an offset.
 func behind(ranges []update.Range, offset int64) (rest []update.Range) {
 	for _, r := range ranges {
-		if r.From = max(r.From, offset); r.From < r.To {
+		if r.Start = max(r.Start, offset); r.Start < r.End {
 			rest = append(rest, r)
 		}
 	}
@@ -314,7 +314,7 @@ func (w *world) fill(want update.Want) {
 	held := int64(len(w.parts[want.File.Path]))
 	next := want.File.Size
 	if rest := behind(want.Missing, held); len(rest) > 0 {
-		next = rest[0].From
+		next = rest[0].Start
 	}
 	if held < next {
 		w.parts[want.File.Path] = append(w.parts[want.File.Path], w.live[want.File.Path][held:next]...)
@@ -408,10 +408,10 @@ func asks(wants []update.Want) string {
 		word := fmt.Sprintf("%s@%d", want.File.Path, want.Offset())
 		for n, r := range want.Missing {
 			if n > 0 {
-				word += fmt.Sprintf(",%d", r.From)
+				word += fmt.Sprintf(",%d", r.Start)
 			}
-			if r.To < want.File.Size {
-				word += fmt.Sprintf("-%d", r.To)
+			if r.End < want.File.Size {
+				word += fmt.Sprintf("-%d", r.End)
 			}
 		}
 		words = append(words, word)

@@ -7,6 +7,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/release"
+	"collet/platform/span"
 )
 
 // Fault is why something could not be done. It is the only error type that Source and Stage return on purpose. Any other
@@ -38,8 +39,8 @@ func (f *Fault) Error() string {
 // Unwrap gives the underlying error.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Range is the bytes [From, To) of a file.
-type Range struct{ From, To int64 }
+// Range is bytes of a file.
+type Range = span.Span[int64]
 
 // Want is one file to make. Missing is what has to be fetched of it: ranges within the file, none empty, in order, with a
 // gap between any two. Everything else is on this disk already, in a part or in a file with other damage.
@@ -53,7 +54,7 @@ func WantFrom(file release.File, offset int64) Want {
 	if offset >= file.Size {
 		return Want{File: file}
 	}
-	return Want{File: file, Missing: []Range{{offset, file.Size}}}
+	return Want{File: file, Missing: []Range{span.Of(offset, file.Size)}}
 }
 
 // Offset is the first byte that is missing, and the file's size where none is.
@@ -61,14 +62,14 @@ func (w Want) Offset() int64 {
 	if len(w.Missing) == 0 {
 		return w.File.Size
 	}
-	return w.Missing[0].From
+	return w.Missing[0].Start
 }
 
 // Have is how many bytes need not be fetched.
 func (w Want) Have() int64 {
 	have := w.File.Size
 	for _, r := range w.Missing {
-		have -= r.To - r.From
+		have -= r.End - r.Start
 	}
 	return have
 }
@@ -91,7 +92,7 @@ func (d Damage) Where() string {
 			words = append(words, fmt.Sprintf("and %d more", len(d.Ranges)-i))
 			break
 		}
-		words = append(words, fmt.Sprintf("%d–%d", r.From, r.To-1))
+		words = append(words, fmt.Sprintf("%d–%d", r.Start, r.End-1))
 	}
 	return strings.Join(words, ", ")
 }

@@ -25,7 +25,7 @@ func TestWant(t *testing.T) {
 		{update.WantFrom(file, 10), 10, 10},
 		{update.WantFrom(file, 11), 10, 10},
 		{update.WantFrom(release.File{}, 0), 0, 0},
-		{update.Want{File: file, Missing: []update.Range{{From: 2, To: 3}, {From: 5, To: 9}}}, 2, 5},
+		{update.Want{File: file, Missing: []update.Range{{Start: 2, End: 3}, {Start: 5, End: 9}}}, 2, 5},
 	}
 	for _, test := range tests {
 		if test.want.Offset() != test.offset || test.want.Have() != test.have {
@@ -38,7 +38,7 @@ func TestWant(t *testing.T) {
 func (w *world) hurt(e entry, ranges ...update.Range) {
 	data := bytes.Clone(e.data)
 	for _, r := range ranges {
-		for i := r.From; i < r.To; i++ {
+		for i := r.Start; i < r.End; i++ {
 			data[i] ^= 0xff
 		}
 	}
@@ -54,8 +54,8 @@ func TestOnlyDamageIsFetched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pack("A.zip", 100), pack("B.zip", 30)
 		w := newWorld(t, a, b)
-		w.hurt(a, update.Range{From: 0, To: 5}, update.Range{From: 40, To: 65}, update.Range{From: 99, To: 100})
-		w.hurt(b, update.Range{From: 10, To: 20})
+		w.hurt(a, update.Range{Start: 0, End: 5}, update.Range{Start: 40, End: 65}, update.Range{Start: 99, End: 100})
+		w.hurt(b, update.Range{Start: 10, End: 20})
 		status := w.run(t.Context())
 		w.installed(w.live, release.Resource)
 		if asks(w.asked[0]) != "A.zip@0-5,40-65,99 B.zip@10-20" || w.sent != 31+10 {
@@ -74,7 +74,7 @@ func TestRepairIsResumed(t *testing.T) {
 			a := pack("A.zip", 100)
 			w := newWorld(t, a)
 			w.portion = 5
-			w.hurt(a, update.Range{From: 20, To: 40}, update.Range{From: 60, To: 80})
+			w.hurt(a, update.Range{Start: 20, End: 40}, update.Range{Start: 60, End: 80})
 			w.cut = func(fetch int, sent int64) error {
 				if fetch == 1 && sent == at {
 					return lost()
@@ -95,7 +95,7 @@ func TestDiskThatLosesWhatPlanSaw(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := pack("A.zip", 100)
 		w := newWorld(t, a)
-		w.hurt(a, update.Range{From: 20, To: 40})
+		w.hurt(a, update.Range{Start: 20, End: 40})
 		w.hold = func(_ context.Context, method string) error {
 			if method == "Advance" {
 				return &update.Fault{Cause: update.DamagedDownload, Err: errors.New("changed")}
@@ -118,7 +118,7 @@ func TestSourceThatIgnoresRanges(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			a := pack("A.zip", 100)
 			w := newWorld(t, a, pack("B.zip", 5))
-			w.hurt(a, update.Range{From: 20, To: 25}, update.Range{From: 60, To: 70})
+			w.hurt(a, update.Range{Start: 20, End: 25}, update.Range{Start: 60, End: 70})
 			w.fetch = func(deliver func(int, []byte) error) error {
 				for _, n := range sizes {
 					if err := deliver(0, make([]byte, n)); err != nil {
@@ -148,7 +148,7 @@ func TestAnyDamageIsMended(t *testing.T) {
 		var bad []update.Range
 		due := int64(0)
 		for i := 0; i+1 < len(borders); i += 2 {
-			bad = append(bad, update.Range{From: borders[i], To: borders[i+1]})
+			bad = append(bad, update.Range{Start: borders[i], End: borders[i+1]})
 			due += borders[i+1] - borders[i]
 		}
 		cutAt := rapid.Int64Range(0, due).Draw(r, "cut")

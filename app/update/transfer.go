@@ -104,7 +104,7 @@ func (t *transfer) write(ctx context.Context, i int, data []byte) error {
 	n := int64(len(data))
 	t.filled, t.written = t.filled+n, t.written+n
 	t.meter.wrote(n)
-	if r := t.wants[i].Missing[t.next]; r.From+t.filled == r.To {
+	if r := t.wants[i].Missing[t.next]; r.Start+t.filled == r.End {
 		t.next, t.filled = t.next+1, 0
 	}
 	return nil
@@ -157,9 +157,9 @@ func (t *transfer) misplaced(i, n int) *Fault {
 	if next < len(want.Missing) {
 		due = want.Missing[next]
 	}
-	if end := due.From + t.filled + int64(n); end > due.To {
+	if end := due.Start + t.filled + int64(n); end > due.End {
 		return &Fault{Cause: ServerFault, Subject: want.File.Path,
-			Err: fmt.Errorf("bytes up to %d arrived of %d to %d, of a file of %d", end, due.From, due.To, want.File.Size)}
+			Err: fmt.Errorf("bytes up to %d arrived of %d to %d, of a file of %d", end, due.Start, due.End, want.File.Size)}
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ func receive[T string | []byte](ctx context.Context, d *install.Dir, i int, want
 		if err := d.Advance(ctx, i); err != nil {
 			return err
 		}
-		for at := missing.From; at < missing.To; at += portion {
-			if err := d.Write(i, []byte(content[at:min(at+portion, missing.To)])); err != nil {
+		for at := missing.Start; at < missing.End; at += portion {
+			if err := d.Write(i, []byte(content[at:min(at+portion, missing.End)])); err != nil {
 				return err
 			}
 		}
