@@ -58,6 +58,7 @@ func strideOnDisk() int { return testlevel.Stride(7, 31) }
 
 // TestStopsOnARealDisk stops the stories on a real disk, at some changes.
 func TestStopsOnARealDisk(t *testing.T) {
+	testlevel.Slow(t)
 	for i, s := range stories() {
 		for j, sys := range systems() {
 			if (i+j)%len(systems()) != 0 {

@@ -14,6 +14,7 @@ import (
 	"collet/app/update"
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // sequels are the stories of TestSource that tell what becomes of an update with a sequel in all conditions.
@@ -70,6 +71,7 @@ func sequelAtOnce(t *testing.T, p *publisher) {
 
 // sequelWithSums: a patch that carries digests is looked at for the listing and then for the contents, and comes once.
 func sequelWithSums(t *testing.T, p *publisher) {
+	testlevel.Slow(t)
 	way := p.way()
 	c := newClient(t, p, way).at(8)
 	p.publish(9, game(8).with(tree{"Core.zip": game(8)["Core.zip"][:150_000] + prose(99, 150_000)}), publish.Request{})
@@ -98,6 +100,7 @@ func sequelLists(t *testing.T, p *publisher) {
 
 // sequelWrong changes a byte here and there. The release is never another one, and it comes in one attempt.
 func sequelWrong(t *testing.T, p *publisher) {
+	testlevel.Slow(t)
 	size := 0
 	look := p.way()
 	look.bend = func(name string, data []byte) []byte {

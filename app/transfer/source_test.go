@@ -14,6 +14,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // game is a set that changes with its number: a module that is always another one, packs that change now and then, and
@@ -449,6 +450,7 @@ func hostTooOld(t *testing.T, p *publisher) {
 }
 
 func unreachable(t *testing.T, p *publisher) {
+	testlevel.Slow(t)
 	way := p.bareWay()
 	c := newClient(t, p, way).at(7)
 	way.spoil = func(name string, _ int64) error {
@@ -470,6 +472,7 @@ func unreachable(t *testing.T, p *publisher) {
 
 // headMirrors: the place that was named has the lists only; the head tells of another one.
 func headMirrors(t *testing.T, p *publisher) {
+	testlevel.Slow(t)
 	p.publish(9, game(8).with(tree{"New.txt": prose(9, 90_000)}), publish.Request{Head: func(h *release.Head) { h.Mirrors = []string{"https://mirror.example/game"} }})
 	way, mirror := p.way(), p.way()
 	mirror.name = "https://mirror.example/game/"
