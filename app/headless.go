@@ -19,7 +19,7 @@ import (
 	"collet/app/supervise"
 	"collet/app/transfer"
 	"collet/app/update"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform/text"
 )
 
@@ -187,7 +187,7 @@ func (p *paper) Report(r transfer.Report) {
 		})
 		return
 	}
-	if r.Stale != release.NotStale {
+	if r.Stale != trust.NotStale {
 		fmt.Fprintf(p.out, "%s (%s)\n", p.host.texts.Get("note.notcurrent"), r.Stale)
 	}
 	if r.Release.Number == 0 {

@@ -11,7 +11,7 @@ import (
 	"collet/app/splash"
 	"collet/app/transfer"
 	"collet/app/update"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // window is the splash as a front.
@@ -40,7 +40,7 @@ func (w *window) Notes(text string) { w.view.Notes(text) }
 
 // Report implements front. The game is about to start; only doubt is worth a line.
 func (w *window) Report(r transfer.Report) {
-	if r.Stale != release.NotStale {
+	if r.Stale != trust.NotStale {
 		w.Note(w.host.texts.Get("note.notcurrent"))
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform/span"
 )
 
@@ -185,19 +185,19 @@ func (f *Fetcher) rest(ctx context.Context, name string, limit int64, here []byt
 	return data, nil
 }
 
-// Fetch implements release.Fetcher.
-func (f *Fetcher) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+// Fetch implements trust.Fetcher.
+func (f *Fetcher) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	return unverified(f.Small(ctx, name, limit))
 }
 
-// unverified is what Small gave, as a release.Fetcher says it.
-func unverified(data []byte, err error) (release.Unverified, error) {
+// unverified is what Small gave, as a trust.Fetcher says it.
+func unverified(data []byte, err error) (trust.Unverified, error) {
 	var wrong *WrongError
 	if errors.As(err, &wrong) && wrong.Kind == WrongLong {
-		err = errors.Join(release.ErrTooLong, err)
+		err = errors.Join(trust.ErrTooLong, err)
 	}
 	if err != nil {
-		return release.Unverified{}, err
+		return trust.Unverified{}, err
 	}
-	return release.UnverifiedBytes(data), nil
+	return trust.UnverifiedBytes(data), nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"collet/app/transfer"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 func TestWholeFromOneServer(t *testing.T) {
@@ -75,11 +75,11 @@ func TestSmall(t *testing.T) {
 	if _, err := alone.Small(t.Context(), "objects/aa/x", 4); err == nil {
 		t.Error("more than the limit was taken")
 	}
-	if _, err := alone.Fetch(t.Context(), "objects/aa/x", 4); !errors.Is(err, release.ErrTooLong) {
+	if _, err := alone.Fetch(t.Context(), "objects/aa/x", 4); !errors.Is(err, trust.ErrTooLong) {
 		t.Errorf("beyond the limit: %v", err)
 	}
 	if u, err := alone.Fetch(t.Context(), "objects/aa/x", 5); err != nil || u.Len() != 5 {
-		t.Errorf("as release.Fetcher: %v, %v", u, err)
+		t.Errorf("as trust.Fetcher: %v, %v", u, err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // counted is a web server that notes what it is asked for, and over how many connections.
@@ -169,11 +169,11 @@ func TestWarmEndsWithItsTaker(t *testing.T) {
 }
 
 func TestFirstFiles(t *testing.T) {
-	plan, keys := release.RootPlan{}, []*release.PrivateKey(nil)
-	for _, role := range release.KeyRoles() {
-		var r release.RolePlan
-		for range map[bool]int{true: 3, false: 1}[role == release.RoleRoot] {
-			key, err := release.GenerateKey(false)
+	plan, keys := trust.RootPlan{}, []*trust.PrivateKey(nil)
+	for _, role := range trust.KeyRoles() {
+		var r trust.RolePlan
+		for range map[bool]int{true: 3, false: 1}[role == trust.RoleRoot] {
+			key, err := trust.GenerateKey(false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +181,7 @@ func TestFirstFiles(t *testing.T) {
 		}
 		plan[role] = r
 	}
-	repo, err := release.CreateRepo(&release.MemoryStore{}, plan, keys, release.RepoOptions{})
+	repo, err := trust.CreateRepo(&trust.MemoryStore{}, plan, keys, trust.RepoOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

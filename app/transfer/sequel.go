@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 const (
@@ -233,7 +234,7 @@ func (q *sequel) wasUsed() bool {
 // misled reports whether something was not believed that may have come with the sequel. Each part is given away once, so the
 // same question leads to the files themselves.
 func (s *Source) misled(err error) bool {
-	var lie *release.TrustError
+	var lie *trust.Error
 	if !errors.As(err, &lie) || !s.following().wasUsed() && !s.small.wasUsed() {
 		return false
 	}
@@ -242,7 +243,7 @@ func (s *Source) misled(err error) bool {
 	return true
 }
 
-// before is a release.Fetcher that looks into a sequel first, then at what came before a stop, and keeps what comes now.
+// before is a trust.Fetcher that looks into a sequel first, then at what came before a stop, and keeps what comes now.
 type before struct {
 	sequel *sequel
 	small  *received
@@ -250,19 +251,19 @@ type before struct {
 }
 
 // resuming is how documents, lists and small objects are asked for.
-func (s *Source) resuming() release.Fetcher { return before{s.following(), s.small, s.fetcher} }
+func (s *Source) resuming() trust.Fetcher { return before{s.following(), s.small, s.fetcher} }
 
-// Fetch implements release.Fetcher.
-func (b before) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+// Fetch implements trust.Fetcher.
+func (b before) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	if !inSequel(name) {
 		return b.Fetcher.Fetch(ctx, name, limit)
 	}
 	if data, is := b.sequel.take(ctx, name, nil); is && int64(len(data)) <= limit {
-		return release.UnverifiedBytes(data), nil
+		return trust.UnverifiedBytes(data), nil
 	}
 	here, whole := b.small.held(name, limit)
 	if whole {
-		return release.UnverifiedBytes(here), nil
+		return trust.UnverifiedBytes(here), nil
 	}
 	keep := func(at int64, data []byte) { b.small.add(name, -1, at, data) }
 	data, err := b.Fetcher.rest(ctx, name, limit, here, keep)

@@ -18,6 +18,7 @@ import (
 	"collet/app/update"
 	"collet/netproto/compat"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -87,11 +88,11 @@ type CloserWay interface {
 
 // Report tells what a Source found out and did, for logs and people.
 type Report struct {
-	Release release.Head      // what the signed list offers us; zero where it offers nothing or was not reached
-	From    uint64            // number of the release that was installed; 0 is unknown
-	Stale   release.Staleness // why nobody can say that this is current
-	Bytes   map[Means]int64   // of contents, by what they came
-	Fetched int64             // bytes that came over the line for all of it, lists included
+	Release release.Head    // what the signed list offers us; zero where it offers nothing or was not reached
+	From    uint64          // number of the release that was installed; 0 is unknown
+	Stale   trust.Staleness // why nobody can say that this is current
+	Bytes   map[Means]int64 // of contents, by what they came
+	Fetched int64           // bytes that came over the line for all of it, lists included
 }
 
 // Progress is how far a Source has come before anything is fetched.
@@ -147,7 +148,7 @@ type Source struct {
 	o      Options
 	memory *memory
 	small  *received // what has come of small files
-	trust  *release.Trust
+	trust  *trust.Client
 
 	ways    []Way // of the present connection, the server's and those of heads included
 	opened  map[string]Way

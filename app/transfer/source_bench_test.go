@@ -14,6 +14,7 @@ import (
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/faultfs"
 )
@@ -58,14 +59,14 @@ func newCrowd(t testing.TB, n int) *crowd {
 	for name, data := range map[string][]byte{packed.Object.Path(): object, sourcesRef.Path(): sources, release.ObjectOf(head).HeadPath(): head} {
 		must(t, store.Save(name, data))
 	}
-	repo, err := release.OpenRepo(store, release.RepoOptions{Now: func() time.Time { return c.now }})
+	repo, err := trust.OpenRepo(store, trust.RepoOptions{Now: func() time.Time { return c.now }})
 	must(t, err)
 	must(t, repo.SetEntries([]release.Entry{{Product: product, Channel: "stable", Target: target, Number: 1, Percent: 100, Head: release.ObjectOf(head)}}, p.keys[3:]))
 	c.root, c.way = p.root, p.way()
 	return c
 }
 
-// diskStore is a release.Store on a disk in memory.
+// diskStore is a trust.Store on a disk in memory.
 type diskStore struct{ platform.FS }
 
 func (s diskStore) Load(name string, limit int64) ([]byte, error) {

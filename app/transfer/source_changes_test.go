@@ -11,6 +11,7 @@ import (
 	"collet/app/update"
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/faultfs"
 	"collet/platform/testlevel"
@@ -274,7 +275,7 @@ func (p *publisher) resign(changes []byte) release.Head {
 	must(p.t, p.disk.Open(faultfs.Options{}).MkdirAll(path.Dir(h.Changes.Path()), 0o755))
 	plant(p.t, p.disk, h.Changes.Path(), string(changes))
 	plant(p.t, p.disk, release.ObjectOf(data).HeadPath(), string(data))
-	repo, err := release.OpenRepo(repoStore{p.disk.Open(faultfs.Options{})}, release.RepoOptions{Now: func() time.Time { return p.clock }})
+	repo, err := trust.OpenRepo(repoStore{p.disk.Open(faultfs.Options{})}, trust.RepoOptions{Now: func() time.Time { return p.clock }})
 	must(p.t, err)
 	entry := repo.Entries()[2]
 	entry.Number, entry.Head = 4, release.ObjectOf(data)

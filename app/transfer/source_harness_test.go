@@ -22,6 +22,7 @@ import (
 	"collet/app/update"
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/faultfs"
 )
@@ -97,7 +98,7 @@ type publisher struct {
 	t     testing.TB
 	disk  *faultfs.Disk
 	clock time.Time
-	keys  []*release.PrivateKey
+	keys  []*trust.PrivateKey
 	root  []byte
 	sets  map[uint64]tree
 	after map[uint64]*faultfs.Disk // the folder when a release was the newest
@@ -106,15 +107,15 @@ type publisher struct {
 func newPublisher(t testing.TB) *publisher {
 	t.Helper()
 	p := &publisher{t: t, disk: faultfs.New(faultfs.Config{}), clock: epoch, sets: map[uint64]tree{}, after: map[uint64]*faultfs.Disk{}}
-	plan := release.RootPlan{}
-	for _, role := range release.KeyRoles() {
+	plan := trust.RootPlan{}
+	for _, role := range trust.KeyRoles() {
 		n := 1
-		if role == release.RoleRoot {
+		if role == trust.RoleRoot {
 			n = 3
 		}
-		var r release.RolePlan
+		var r trust.RolePlan
 		for range n {
-			key, err := release.GenerateKey(false)
+			key, err := trust.GenerateKey(false)
 			must(t, err)
 			p.keys = append(p.keys, key)
 			r.Keys = append(r.Keys, key.Public())

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -129,7 +130,7 @@ func (m *memory) head(e release.Entry) (release.Head, bool) {
 	if err != nil {
 		return release.Head{}, false
 	}
-	head, err := release.OpenHead(release.UnverifiedBytes(data), e)
+	head, err := trust.OpenHead(trust.UnverifiedBytes(data), e)
 	return head, err == nil
 }
 

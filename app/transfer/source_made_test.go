@@ -15,6 +15,7 @@ import (
 	"collet/app/update"
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/faultfs"
 	"collet/platform/testlevel"
@@ -106,7 +107,7 @@ func (p *publisher) mislead() {
 	must(p.t, p.disk.Open(faultfs.Options{}).MkdirAll(path.Dir(o.Path()), 0o755))
 	plant(p.t, p.disk, o.Path(), patch.String())
 	plant(p.t, p.disk, release.ObjectOf(data).HeadPath(), string(data))
-	repo, err := release.OpenRepo(repoStore{p.disk.Open(faultfs.Options{})}, release.RepoOptions{Now: func() time.Time { return p.clock }})
+	repo, err := trust.OpenRepo(repoStore{p.disk.Open(faultfs.Options{})}, trust.RepoOptions{Now: func() time.Time { return p.clock }})
 	must(p.t, err)
 	entry := repo.Entries()[1]
 	entry.Number, entry.Head = 3, release.ObjectOf(data)

@@ -13,6 +13,7 @@ import (
 	"collet/app/update"
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform/faultfs"
 	"collet/platform/testlevel"
 )
@@ -334,7 +335,7 @@ func attackFreeze(t *testing.T, p *publisher) {
 	p.clock = p.clock.Add(40 * 24 * time.Hour)
 	r := c.run()
 	c.wantOutcome(r, update.ResourcesReady, update.NoCause)
-	if r.report.Stale != release.StaleExpired {
+	if r.report.Stale != trust.StaleExpired {
 		t.Errorf("%v", r)
 	}
 	c.holds(7)
@@ -347,7 +348,7 @@ func wrongClock(t *testing.T, p *publisher) {
 		c.change = func(o *transfer.Options) { o.Now = func() time.Time { return clock } }
 		r := c.run()
 		c.wantOutcome(r, update.ResourcesReady, update.NoCause)
-		if r.report.Stale == release.NotStale {
+		if r.report.Stale == trust.NotStale {
 			t.Errorf("%d years: %v", years, r)
 		}
 		c.holds(7)

@@ -13,6 +13,7 @@ import (
 	"collet/app/update"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -21,7 +22,7 @@ const DefaultChannel = "stable"
 
 // trusted is the answer to: which release is for us.
 type trusted struct {
-	release.Current
+	trust.Current
 	query release.Query
 }
 
@@ -34,7 +35,7 @@ const maxRoots = 100
 // FirstFiles are those that a Source with this root asks for first, whatever is installed: the timestamp, and the root behind the
 // newest one that is known. stored tells whether a file of the folder of the Source is there.
 func FirstFiles(root []byte, stored func(name string) bool) []First {
-	info, err := release.DescribeRoot(root)
+	info, err := trust.DescribeRoot(root)
 	if err != nil {
 		return nil
 	}
@@ -46,7 +47,7 @@ func FirstFiles(root []byte, stored func(name string) bool) []First {
 		next++
 	}
 	return []First{
-		{"metadata/timestamp.json", release.MaxTimestamp}, {fmt.Sprintf("metadata/%d.root.json", next), release.MaxRoot},
+		{"metadata/timestamp.json", trust.MaxTimestamp}, {fmt.Sprintf("metadata/%d.root.json", next), trust.MaxRoot},
 	}
 }
 
@@ -56,14 +57,14 @@ func (s *Source) openTrust() error {
 		return nil
 	}
 	store := &trustStore{fs: s.o.FS, folder: s.o.Folder + "/" + trustFolder, log: s.o.Log, came: s.answered}
-	trust, err := release.OpenTrust(s.o.Root, store, s.o.Now)
+	client, err := trust.Open(s.o.Root, store, s.o.Now)
 	if err != nil {
 		return s.fault(err)
 	}
-	for _, name := range trust.Passed() {
+	for _, name := range client.Passed() {
 		s.o.Log.Warn().Str("file", name).Msg("what was verified once is damaged, or its keys count no more; it is asked for again")
 	}
-	s.trust = trust
+	s.trust = client
 	return nil
 }
 
@@ -75,7 +76,7 @@ func (s *Source) current(ctx context.Context, have known) (trusted, error) {
 		query.Have = 0
 	}
 	answer, err := s.ask(ctx, s.resuming(), query)
-	var lie *release.TrustError
+	var lie *trust.Error
 	if s.misled(err) {
 		answer, err = s.ask(ctx, s.fetcher, query)
 	}
@@ -98,7 +99,7 @@ func (s *Source) current(ctx context.Context, have known) (trusted, error) {
 }
 
 // ask refreshes over one fetcher. Where no product was named the only one that the list has for us is meant.
-func (s *Source) ask(ctx context.Context, f release.Fetcher, q release.Query) (trusted, error) {
+func (s *Source) ask(ctx context.Context, f trust.Fetcher, q release.Query) (trusted, error) {
 	q.Product = cmp.Or(q.Product, s.product())
 	now, err := s.trust.Refresh(ctx, ahead(f, s.trust), q)
 	if errors.Is(err, release.ErrNoRelease) && q.Product == "" {
@@ -135,7 +136,7 @@ func (s *Source) products() (names []string) {
 // fault turns what went wrong into a cause that a person can do something about. Faults and context errors pass.
 func (s *Source) fault(err error) error {
 	var known *update.Fault
-	var lie *release.TrustError
+	var lie *trust.Error
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

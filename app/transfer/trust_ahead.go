@@ -6,14 +6,14 @@ import (
 	"strings"
 	"sync"
 
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
-// guess is a release.Fetcher that saves a round trip after a publication: the list of releases rises by one with each
+// guess is a trust.Fetcher that saves a round trip after a publication: the list of releases rises by one with each
 // snapshot, so it is asked for together with the snapshot that will name it. A wrong guess costs one small request; what
 // came is checked like everything else.
 type guess struct {
-	release.Fetcher
+	trust.Fetcher
 	snapshot, targets int64 // versions that are known; 0 for none
 
 	mu    sync.Mutex
@@ -21,13 +21,13 @@ type guess struct {
 }
 
 type early struct {
-	u   release.Unverified
+	u   trust.Unverified
 	err error
 }
 
 // ahead wraps a fetcher for one Refresh. All that it began has ended when the Refresh has: whoever asks for the snapshot
 // waits for the list, too.
-func ahead(f release.Fetcher, t *release.Trust) release.Fetcher {
+func ahead(f trust.Fetcher, t *trust.Client) trust.Fetcher {
 	documents, err := t.Documents()
 	if err != nil {
 		return f
@@ -35,8 +35,8 @@ func ahead(f release.Fetcher, t *release.Trust) release.Fetcher {
 	return &guess{Fetcher: f, snapshot: documents[1].Version, targets: documents[2].Version, early: map[string]chan early{}}
 }
 
-// Fetch implements release.Fetcher.
-func (g *guess) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+// Fetch implements trust.Fetcher.
+func (g *guess) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	g.mu.Lock()
 	waiting := g.early[name]
 	delete(g.early, name)
@@ -59,7 +59,7 @@ func (g *guess) Fetch(ctx context.Context, name string, limit int64) (release.Un
 	g.mu.Unlock()
 	var both sync.WaitGroup
 	both.Go(func() {
-		u, err := g.Fetcher.Fetch(ctx, next, release.MaxTargets)
+		u, err := g.Fetcher.Fetch(ctx, next, trust.MaxTargets)
 		came <- early{u, err}
 	})
 	u, err := g.Fetcher.Fetch(ctx, name, limit)

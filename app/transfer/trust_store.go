@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -19,26 +19,26 @@ type trustStore struct {
 	fs     platform.FS
 	folder string
 	log    zerolog.Logger
-	loose  release.MemoryStore
+	loose  trust.MemoryStore
 	came   func() // is told of each document that was verified; may be nil
 	told   bool
 }
 
-var _ release.Store = (*trustStore)(nil)
+var _ trust.Store = (*trustStore)(nil)
 
-// Load implements release.Store.
+// Load implements trust.Store.
 func (s *trustStore) Load(name string, limit int64) ([]byte, error) {
 	if data, err := s.loose.Load(name, limit); err == nil {
 		return data, nil
 	}
 	data, err := platform.ReadFile(s.fs, path.Join(s.folder, name), limit)
 	if errors.Is(err, platform.ErrTooLong) {
-		err = fmt.Errorf("load %s: %w", name, release.ErrTooLong)
+		err = fmt.Errorf("load %s: %w", name, trust.ErrTooLong)
 	}
 	return data, err
 }
 
-// Save implements release.Store.
+// Save implements trust.Store.
 func (s *trustStore) Save(name string, data []byte) error {
 	if s.came != nil {
 		s.came()

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"collet/app/settings"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // wordForm is what names of channels and products are made of.
@@ -89,22 +89,22 @@ func (c *checker) trustedRoot(value *string) {
 	if !c.path(key, value, aFile) {
 		return
 	}
-	data, err := readSome(*value, release.MaxRoot+1)
+	data, err := readSome(*value, trust.MaxRoot+1)
 	if err != nil {
 		c.add(key, "", "%s can't be read: %v", name, cause(err))
 		return
 	}
-	if len(data) > release.MaxRoot {
-		c.add(key, "", "%s is longer than %d bytes", name, release.MaxRoot)
+	if len(data) > trust.MaxRoot {
+		c.add(key, "", "%s is longer than %d bytes", name, trust.MaxRoot)
 		return
 	}
-	info, err := release.InspectRoot(data)
+	info, err := trust.InspectRoot(data)
 	if err != nil {
 		c.add(key, "write it with collet keys export", "%s is no root of signed releases: %v", name, err)
 		return
 	}
 	weak := c.p.Client.WeakRoot
-	if err := info.Check(release.Allow{Development: weak, SingleRoot: weak}); err != nil {
+	if err := info.Check(trust.Allow{Development: weak, SingleRoot: weak}); err != nil {
 		c.add(key, "make keys with collet keys init, or say weak-root = true while you try things out", "%v", err)
 	}
 	if info.Expires.Before(c.p.time) {

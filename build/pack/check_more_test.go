@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"collet/build/pack"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 )
 
@@ -105,17 +105,17 @@ func TestKindsOfValues(t *testing.T) {
 // weakRoot is the root of one person with development keys, made at a time.
 func weakRoot(t *testing.T, now time.Time) string {
 	t.Helper()
-	var keys []*release.PrivateKey
-	plan := release.RootPlan{}
-	for _, role := range release.KeyRoles() {
-		key, err := release.GenerateKey(true)
+	var keys []*trust.PrivateKey
+	plan := trust.RootPlan{}
+	for _, role := range trust.KeyRoles() {
+		key, err := trust.GenerateKey(true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys, plan[role] = append(keys, key), release.RolePlan{Keys: []release.PublicKey{key.Public()}, Threshold: 1}
+		keys, plan[role] = append(keys, key), trust.RolePlan{Keys: []trust.PublicKey{key.Public()}, Threshold: 1}
 	}
-	repo, err := release.CreateRepo(releasetest.Store(t.TempDir()), plan, keys, release.RepoOptions{
-		Now: func() time.Time { return now }, Allow: release.Allow{Development: true, SingleRoot: true},
+	repo, err := trust.CreateRepo(releasetest.Store(t.TempDir()), plan, keys, trust.RepoOptions{
+		Now: func() time.Time { return now }, Allow: trust.Allow{Development: true, SingleRoot: true},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestWeakRoot(t *testing.T) {
 	if _, err = pack.Load(file, env()); err == nil || !strings.Contains(err.Error(), "client.trusted-root: root.json expired on 2025-11-22, before the packages' time; renew it with collet keys rotate") {
 		t.Errorf("a root that has expired: %v", err)
 	}
-	write(t, filepath.Dir(file), map[string]string{"root.json": strings.Repeat(" ", release.MaxRoot+1)})
+	write(t, filepath.Dir(file), map[string]string{"root.json": strings.Repeat(" ", trust.MaxRoot+1)})
 	if _, err = pack.Load(file, env()); err == nil || !strings.Contains(err.Error(), "client.trusted-root: root.json is longer than") {
 		t.Errorf("a long root: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"collet/netproto/product"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/runtime/area"
 )
 
@@ -111,8 +111,8 @@ func (s *surveyor) file(name string) {
 	case ext == ".png":
 		s.picture(name, base)
 	case base == "root.json" && s.TrustedRoot == "":
-		if data, err := readSome(s.full(name), release.MaxRoot+1); err == nil && len(data) <= release.MaxRoot {
-			if _, err := release.InspectRoot(data); err == nil {
+		if data, err := readSome(s.full(name), trust.MaxRoot+1); err == nil && len(data) <= trust.MaxRoot {
+			if _, err := trust.InspectRoot(data); err == nil {
 				s.TrustedRoot = name
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"collet/build/advice"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // Which names releases: one number of a channel, for one target or for all that have it.
@@ -87,11 +88,11 @@ func (f *Folder) Show(w Which) ([]Listed, error) {
 }
 
 // Change changes the lines of the releases that are meant in the signed list. It reports whether anything was different.
-func (f *Folder) Change(ctx context.Context, w Which, keys []*release.PrivateKey, change func(*release.Entry)) (bool, error) {
+func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, change func(*release.Entry)) (bool, error) {
 	if _, err := f.find(w); err != nil {
 		return false, err
 	}
-	if err := f.CheckKeys(keys, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp); err != nil {
+	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 		return false, err
 	}
 	entries := f.repo.Entries()
@@ -112,11 +113,11 @@ func (f *Folder) Change(ctx context.Context, w Which, keys []*release.PrivateKey
 
 // Promote offers a release in another channel, with the same files, notes and version. Its number there is the same, or
 // number if that is not 0. Patches are made from what the players of that channel have.
-func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64, percent int, keys []*release.PrivateKey) (s Summary, err error) {
+func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64, percent int, keys []*trust.PrivateKey) (s Summary, err error) {
 	if to == f.channel(w.Channel) {
 		return s, advice.Wrong("name another channel with --to", "release %d is in channel %s already", w.Number, to)
 	}
-	if err := f.CheckKeys(keys, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp); err != nil {
+	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 		return s, err
 	}
 	from, err := f.find(w)
@@ -199,8 +200,8 @@ func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int
 }
 
 // Refresh signs the timestamp anew, and what else has lived half of its time and can be signed with these keys.
-func (f *Folder) Refresh(ctx context.Context, keys []*release.PrivateKey) error {
-	if err := f.CheckKeys(keys, release.RoleTimestamp); err != nil {
+func (f *Folder) Refresh(ctx context.Context, keys []*trust.PrivateKey) error {
+	if err := f.CheckKeys(keys, trust.RoleTimestamp); err != nil {
 		return err
 	}
 	if err := f.repo.Refresh(keys); err != nil {

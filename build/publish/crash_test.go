@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"collet/build/publish"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/faultfs"
 	"collet/platform/testlevel"
@@ -217,11 +217,11 @@ func TestPublishGoesOnWhereItStopped(t *testing.T) {
 func TestAnUnfinishedRotationIsFinished(t *testing.T) {
 	t.Parallel()
 	c := newCrashStage(t, faultfs.Config{})
-	fresh, err := release.GenerateKey(false)
+	fresh, err := trust.GenerateKey(false)
 	must(t, err)
-	online := append([]*release.PrivateKey{fresh}, c.keys.online()[1:]...)
+	online := append([]*trust.PrivateKey{fresh}, c.keys.online()[1:]...)
 	f := c.open()
-	draft, err := f.Draft(release.RootPlan{release.RoleTargets: {Keys: []release.PublicKey{fresh.Public()}}}, c.keys.all[:2])
+	draft, err := f.Draft(trust.RootPlan{trust.RoleTargets: {Keys: []trust.PublicKey{fresh.Public()}}}, c.keys.all[:2])
 	must(t, errors.Join(err, f.Close()))
 	install := func(fsys platform.FS) error {
 		f, err := publish.Open(fsys, c.options())

@@ -12,6 +12,7 @@ import (
 
 	"collet/build/advice"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -21,13 +22,13 @@ const (
 	lockFile  = private + "/lock"
 	tmpFolder = private + "/tmp"
 	// maxMetadata bounds what is read of signed lists, beside their own caps.
-	maxMetadata = release.MaxTargets
+	maxMetadata = trust.MaxTargets
 )
 
 // Options say how a folder is opened.
 type Options struct {
 	Now      func() time.Time // time.Now if nil
-	Allow    release.Allow    // what is refused unless asked for by name
+	Allow    trust.Allow      // what is refused unless asked for by name
 	Workers  int              // how many cores to use; 0 means all
 	Progress func(Progress)   // called by one goroutine at a time; nil for nobody
 	ReadOnly bool             // no lock is taken and nothing may be changed
@@ -44,7 +45,7 @@ type Progress struct {
 type Folder struct {
 	fs       platform.FS
 	settings Settings
-	repo     *release.Repo
+	repo     *trust.Repo
 	options  Options
 	lock     io.Closer
 	meter    *meter
@@ -102,7 +103,7 @@ func (f *Folder) open() (err error) {
 	if f.settings, err = loadSettings(f.fs); err != nil {
 		return err
 	}
-	f.repo, err = release.OpenRepo(store{f.fs}, release.RepoOptions{Now: f.options.Now, Allow: f.options.Allow})
+	f.repo, err = trust.OpenRepo(store{f.fs}, trust.RepoOptions{Now: f.options.Now, Allow: f.options.Allow})
 	if errors.Is(err, fs.ErrNotExist) {
 		return advice.Because(err, "if it is new, set it up with collet release init", "release folder %s", f.fs.Path("."))
 	}
@@ -172,21 +173,21 @@ func (f *Folder) sweep(folder string) error {
 	return nil
 }
 
-// store is a platform.FS as release.Store.
+// store is a platform.FS as trust.Store.
 type store struct{ fs platform.FS }
 
-var _ release.Store = store{}
+var _ trust.Store = store{}
 
-// Load implements release.Store.
+// Load implements trust.Store.
 func (s store) Load(name string, limit int64) ([]byte, error) {
 	data, err := platform.ReadFile(s.fs, name, min(limit, maxMetadata))
 	if errors.Is(err, platform.ErrTooLong) {
-		return nil, errors.Join(err, release.ErrTooLong)
+		return nil, errors.Join(err, trust.ErrTooLong)
 	}
 	return data, err
 }
 
-// Save implements release.Store.
+// Save implements trust.Store.
 func (s store) Save(name string, data []byte) error {
 	if err := makeFolders(s.fs, path.Dir(name)); err != nil {
 		return err
@@ -229,7 +230,7 @@ func (f *Folder) head(e release.Entry) (release.Head, error) {
 	if err != nil {
 		return release.Head{}, advice.Because(err, "", "head of release %s", e.Path())
 	}
-	h, err := release.OpenHead(release.UnverifiedBytes(data), e)
+	h, err := trust.OpenHead(trust.UnverifiedBytes(data), e)
 	if err != nil {
 		return release.Head{}, advice.Because(err, "", "head of release %s", e.Path())
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"collet/build/advice"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -35,7 +35,7 @@ type Keyring struct {
 // KeyFile describes one key of a folder.
 type KeyFile struct {
 	Name        string // without suffix: "targets-1"
-	Role        release.KeyRole
+	Role        trust.KeyRole
 	ID          string
 	Private     bool // the key itself is there, and not only its public half
 	Development bool
@@ -90,16 +90,16 @@ func (k *Keyring) List() ([]KeyFile, error) {
 }
 
 func compareKeys(a, b KeyFile) int {
-	order := release.KeyRoles()
+	order := trust.KeyRoles()
 	if d := slices.Index(order, a.Role) - slices.Index(order, b.Role); d != 0 {
 		return d
 	}
 	return numberOf(a.Name) - numberOf(b.Name)
 }
 
-func roleOf(name string) (release.KeyRole, bool) {
+func roleOf(name string) (trust.KeyRole, bool) {
 	role, _, is := strings.Cut(name, "-")
-	return release.KeyRole(role), is && slices.Contains(release.KeyRoles(), release.KeyRole(role)) && numberOf(name) > 0
+	return trust.KeyRole(role), is && slices.Contains(trust.KeyRoles(), trust.KeyRole(role)) && numberOf(name) > 0
 }
 
 func numberOf(name string) int {
@@ -111,25 +111,25 @@ func numberOf(name string) int {
 	return n
 }
 
-func (k *Keyring) public(name string) (release.PublicKey, error) {
-	data, err := platform.ReadFile(k.fs, name+publicSuffix, release.MaxKeyFile)
+func (k *Keyring) public(name string) (trust.PublicKey, error) {
+	data, err := platform.ReadFile(k.fs, name+publicSuffix, trust.MaxKeyFile)
 	if err != nil {
-		return release.PublicKey{}, advice.Because(err, "", "read a public key")
+		return trust.PublicKey{}, advice.Because(err, "", "read a public key")
 	}
-	p, err := release.ParsePublicKey(data)
+	p, err := trust.ParsePublicKey(data)
 	if err != nil {
-		return release.PublicKey{}, advice.Because(err, "", "%s", k.fs.Path(name+publicSuffix))
+		return trust.PublicKey{}, advice.Because(err, "", "%s", k.fs.Path(name+publicSuffix))
 	}
 	return p, nil
 }
 
 // Open opens the keys of these roles whose private half is there.
-func (k *Keyring) Open(roles ...release.KeyRole) ([]*release.PrivateKey, error) {
+func (k *Keyring) Open(roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 	list, err := k.List()
 	if err != nil {
 		return nil, err
 	}
-	var keys []*release.PrivateKey
+	var keys []*trust.PrivateKey
 	for _, f := range list {
 		if !f.Private || !slices.Contains(roles, f.Role) {
 			continue
@@ -143,18 +143,18 @@ func (k *Keyring) Open(roles ...release.KeyRole) ([]*release.PrivateKey, error) 
 	return keys, nil
 }
 
-func (k *Keyring) open(name string) (*release.PrivateKey, error) {
-	data, err := platform.ReadFile(k.fs, name, release.MaxKeyFile)
+func (k *Keyring) open(name string) (*trust.PrivateKey, error) {
+	data, err := platform.ReadFile(k.fs, name, trust.MaxKeyFile)
 	if err != nil {
 		return nil, advice.Because(err, "", "read a key")
 	}
 	var passphrase []byte
-	if release.NeedsPassphrase(data) {
+	if trust.NeedsPassphrase(data) {
 		if passphrase, err = k.passphrase(k.fs.Path(name)); err != nil {
 			return nil, err
 		}
 	}
-	key, err := release.ParsePrivateKey(data, passphrase)
+	key, err := trust.ParsePrivateKey(data, passphrase)
 	if err != nil {
 		return nil, advice.Because(err, "", "key %s", k.fs.Path(name))
 	}
@@ -162,8 +162,8 @@ func (k *Keyring) open(name string) (*release.PrivateKey, error) {
 }
 
 // Add makes a key for a role under the next free number.
-func (k *Keyring) Add(role release.KeyRole, development bool) (KeyFile, error) {
-	if !slices.Contains(release.KeyRoles(), role) {
+func (k *Keyring) Add(role trust.KeyRole, development bool) (KeyFile, error) {
+	if !slices.Contains(trust.KeyRoles(), role) {
 		return KeyFile{}, advice.Wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
 	}
 	list, err := k.List()
@@ -193,8 +193,8 @@ type keyDraft struct {
 }
 
 // draft makes a key and asks for its passphrase.
-func (k *Keyring) draft(role release.KeyRole, n int, development bool) (d keyDraft, err error) {
-	key, err := release.GenerateKey(development)
+func (k *Keyring) draft(role trust.KeyRole, n int, development bool) (d keyDraft, err error) {
+	key, err := trust.GenerateKey(development)
 	if err != nil {
 		return d, err
 	}
@@ -253,8 +253,8 @@ func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
 		return nil, advice.Wrong("collet keys add makes more", "%s has keys already", k.fs.Path("."))
 	}
 	var drafts []keyDraft
-	for _, role := range release.KeyRoles() {
-		for n := 1; n == 1 || role == release.RoleRoot && n <= roots; n++ {
+	for _, role := range trust.KeyRoles() {
+		for n := 1; n == 1 || role == trust.RoleRoot && n <= roots; n++ {
 			d, err := k.draft(role, n, development)
 			if err != nil {
 				return nil, err
@@ -271,17 +271,17 @@ func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
 }
 
 // Plan names the keys of these roles whose public half is in the folder; of all roles without an argument.
-func (k *Keyring) Plan(roles ...release.KeyRole) (release.RootPlan, error) {
+func (k *Keyring) Plan(roles ...trust.KeyRole) (trust.RootPlan, error) {
 	list, err := k.List()
 	if err != nil {
 		return nil, err
 	}
 	if len(roles) == 0 {
-		roles = release.KeyRoles()
+		roles = trust.KeyRoles()
 	}
-	plan := release.RootPlan{}
+	plan := trust.RootPlan{}
 	for _, role := range roles {
-		var p release.RolePlan
+		var p trust.RolePlan
 		for _, f := range list {
 			if f.Role != role {
 				continue
@@ -301,7 +301,7 @@ func (k *Keyring) Plan(roles ...release.KeyRole) (release.RootPlan, error) {
 }
 
 // CheckKeys reports whether keys reach the thresholds of roles, before work is done that could not be signed.
-func (f *Folder) CheckKeys(keys []*release.PrivateKey, roles ...release.KeyRole) error {
+func (f *Folder) CheckKeys(keys []*trust.PrivateKey, roles ...trust.KeyRole) error {
 	info := f.repo.RootInfo()
 	for _, role := range roles {
 		have := map[string]bool{}
@@ -311,7 +311,7 @@ func (f *Folder) CheckKeys(keys []*release.PrivateKey, roles ...release.KeyRole)
 			}
 		}
 		if need := info.Roles[role].Threshold; len(have) < need {
-			return advice.Because(&release.KeysError{Role: role, Have: len(have), Need: need}, "name the folder of the keys with --keys", "release folder %s", f.fs.Path("."))
+			return advice.Because(&trust.KeysError{Role: role, Have: len(have), Need: need}, "name the folder of the keys with --keys", "release folder %s", f.fs.Path("."))
 		}
 	}
 	return nil
@@ -319,7 +319,7 @@ func (f *Folder) CheckKeys(keys []*release.PrivateKey, roles ...release.KeyRole)
 
 // Init sets a release folder up: settings, unless they are there, and signed lists without a release. keys must reach the
 // threshold of every role, which plan names.
-func Init(fsys platform.FS, product string, plan release.RootPlan, keys []*release.PrivateKey, o Options) (err error) {
+func Init(fsys platform.FS, product string, plan trust.RootPlan, keys []*trust.PrivateKey, o Options) (err error) {
 	f, err := begin(fsys, o)
 	if err != nil {
 		return err
@@ -336,7 +336,7 @@ func Init(fsys platform.FS, product string, plan release.RootPlan, keys []*relea
 	if f.settings, err = loadSettings(fsys); err != nil {
 		return err
 	}
-	if _, err := release.CreateRepo(store{fsys}, plan, keys, release.RepoOptions{Now: f.options.Now, Allow: o.Allow}); err != nil {
+	if _, err := trust.CreateRepo(store{fsys}, plan, keys, trust.RepoOptions{Now: f.options.Now, Allow: o.Allow}); err != nil {
 		return advice.Because(err, "", "set up the release folder %s", fsys.Path("."))
 	}
 	return nil

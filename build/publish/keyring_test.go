@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"collet/build/publish"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/testlevel"
 )
@@ -23,13 +23,13 @@ func TestKeyring(t *testing.T) {
 	ring := publish.OpenKeyring(openDir(t, dir), secret)
 	list, err := ring.Init(3, true)
 	must(t, err)
-	if len(list) != 6 || list[0].Name != "root-1" || list[5].Role != release.RoleTimestamp || !list[3].Private || !list[3].Development {
+	if len(list) != 6 || list[0].Name != "root-1" || list[5].Role != trust.RoleTimestamp || !list[3].Private || !list[3].Development {
 		t.Errorf("%+v", list)
 	}
 	if _, err := ring.Init(3, true); err == nil || !strings.Contains(err.Error(), "has keys already") {
 		t.Errorf("twice: %v", err)
 	}
-	added, err := ring.Add(release.RoleTargets, false)
+	added, err := ring.Add(trust.RoleTargets, false)
 	must(t, err)
 	if added.Name != "targets-2" {
 		t.Errorf("%+v", added)
@@ -37,25 +37,25 @@ func TestKeyring(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "targets-2.key"))
 	must(t, err)
 	info, err := os.Stat(filepath.Join(dir, "targets-2.key"))
-	if err != nil || info.Mode().Perm() != 0o600 || !release.NeedsPassphrase(text) {
+	if err != nil || info.Mode().Perm() != 0o600 || !trust.NeedsPassphrase(text) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	keys, err := ring.Open(release.RoleTargets)
+	keys, err := ring.Open(trust.RoleTargets)
 	if err != nil || len(keys) != 2 || keys[1].Public().ID() != added.ID {
 		t.Errorf("%v, %v", keys, err)
 	}
 	wrong := publish.OpenKeyring(openDir(t, dir), func(string) ([]byte, error) { return []byte("wrong horse"), nil })
-	if _, err := wrong.Open(release.RoleTargets); !errors.Is(err, release.ErrPassphrase) {
+	if _, err := wrong.Open(trust.RoleTargets); !errors.Is(err, trust.ErrPassphrase) {
 		t.Errorf("a wrong passphrase: %v", err)
 	}
 	must(t, os.Remove(filepath.Join(dir, "targets-1.key"))) // it went to another machine
 	must(t, os.Remove(filepath.Join(dir, "root-3.key")))
 	must(t, os.Remove(filepath.Join(dir, "root-3.pub"))) // it was lost
-	if keys, err = ring.Open(release.RoleTargets); err != nil || len(keys) != 1 {
+	if keys, err = ring.Open(trust.RoleTargets); err != nil || len(keys) != 1 {
 		t.Errorf("%v, %v", keys, err)
 	}
 	plan, err := ring.Plan()
-	if err != nil || len(plan[release.RoleRoot].Keys) != 2 || len(plan[release.RoleTargets].Keys) != 2 {
+	if err != nil || len(plan[trust.RoleRoot].Keys) != 2 || len(plan[trust.RoleTargets].Keys) != 2 {
 		t.Errorf("%v, %v", plan, err)
 	}
 	if _, err := ring.Add("captain", true); err == nil {
@@ -65,7 +65,7 @@ func TestKeyring(t *testing.T) {
 	if _, err := ring.Plan(); err == nil || !strings.Contains(err.Error(), "collet keys add snapshot") {
 		t.Errorf("a role without a key: %v", err)
 	}
-	if again, err := ring.Add(release.RoleSnapshot, true); err != nil || again.Name != "snapshot-2" {
+	if again, err := ring.Add(trust.RoleSnapshot, true); err != nil || again.Name != "snapshot-2" {
 		t.Errorf("a number is used again: %+v, %v", again, err)
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "root-1.pub"), []byte("garbage"), 0o644))
@@ -78,17 +78,17 @@ func TestRotateAndDrill(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
-	fresh, err := release.GenerateKey(false)
+	fresh, err := trust.GenerateKey(false)
 	must(t, err)
-	plan := release.RootPlan{release.RoleTargets: {Keys: []release.PublicKey{fresh.Public()}}}
-	online := append([]*release.PrivateKey{fresh}, s.keys.online()[1:]...)
+	plan := trust.RootPlan{trust.RoleTargets: {Keys: []trust.PublicKey{fresh.Public()}}}
+	online := append([]*trust.PrivateKey{fresh}, s.keys.online()[1:]...)
 	f := s.open()
 	draft, err := f.Draft(plan, s.keys.all[:1])
 	must(t, err)
 	if err := f.Install(context.Background(), draft, online); err == nil {
 		t.Error("one of three root keys suffices")
 	}
-	draft, err = release.SignRoot(draft, s.keys.all[1])
+	draft, err = trust.SignRoot(draft, s.keys.all[1])
 	must(t, err)
 	must(t, f.Install(context.Background(), draft, online))
 	must(t, f.Close())
@@ -132,13 +132,13 @@ func TestExportRefusesWeakRoots(t *testing.T) {
 	must(t, err)
 	plan, err := ring.Plan()
 	must(t, err)
-	all, err := ring.Open(release.KeyRoles()...)
+	all, err := ring.Open(trust.KeyRoles()...)
 	must(t, err)
-	var weak *release.WeakRootError
+	var weak *trust.WeakRootError
 	if err := publish.Init(fsys, "lathe", plan, all, publish.Options{}); !errors.As(err, &weak) {
 		t.Errorf("init: %v", err)
 	}
-	allow := publish.Options{Allow: release.Allow{Development: true, SingleRoot: true}}
+	allow := publish.Options{Allow: trust.Allow{Development: true, SingleRoot: true}}
 	must(t, publish.Init(fsys, "lathe", plan, all, allow))
 	f, err := publish.Open(fsys, publish.Options{ReadOnly: true})
 	must(t, err)
@@ -173,7 +173,7 @@ func TestKeysAreMadeAllOrNone(t *testing.T) {
 	if _, err := never.Init(3, false); !errors.Is(err, refusal) || len(asked) != 1 || asked[0] != filepath.Join(folder, "root-1.key") {
 		t.Errorf("%v after asking for %q", err, asked)
 	}
-	if _, err := never.Add(release.RoleTargets, false); !errors.Is(err, refusal) {
+	if _, err := never.Add(trust.RoleTargets, false); !errors.Is(err, refusal) {
 		t.Errorf("%v", err)
 	}
 	short := publish.NewKeyring(folder, create, func(string) ([]byte, error) { return []byte("short"), nil })

@@ -15,6 +15,7 @@ import (
 
 	"collet/build/advice"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -160,7 +161,7 @@ func (f *Folder) sameThere(ctx context.Context, out Output, name string, there m
 
 // timestamp is ours, as bytes.
 func (f *Folder) timestamp() []byte {
-	data, err := platform.ReadFile(f.fs, timestampName, release.MaxTimestamp)
+	data, err := platform.ReadFile(f.fs, timestampName, trust.MaxTimestamp)
 	if err != nil {
 		return nil
 	}
@@ -169,7 +170,7 @@ func (f *Folder) timestamp() []byte {
 
 // refuseNewer compares the output's timestamp with ours and returns it.
 func (f *Folder) refuseNewer(ctx context.Context, out Output) ([]byte, error) {
-	data, err := out.Get(ctx, timestampName, release.MaxTimestamp)
+	data, err := out.Get(ctx, timestampName, trust.MaxTimestamp)
 	if isMissing(err) {
 		return nil, nil
 	}

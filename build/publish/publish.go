@@ -12,6 +12,7 @@ import (
 	"collet/build/advice"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -66,12 +67,12 @@ type publication struct {
 // Publish makes a release of a game folder, for each target that it has, and signs it with keys, which must reach the
 // thresholds of targets, snapshot and timestamp. What was published under this number with the same files before is left as
 // it is. Interrupted, it is called again.
-func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request, keys []*release.PrivateKey) (Summary, error) {
+func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request, keys []*trust.PrivateKey) (Summary, error) {
 	started := time.Now()
 	if r.Channel == "" {
 		r.Channel = f.settings.Channel
 	}
-	if err := f.CheckKeys(keys, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp); err != nil {
+	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 		return Summary{}, err
 	}
 	g, err := readGame(gameFolder, r.Target)
@@ -90,7 +91,7 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 	return p.summary, nil
 }
 
-func (p *publication) run(ctx context.Context, keys []*release.PrivateKey) error {
+func (p *publication) run(ctx context.Context, keys []*trust.PrivateKey) error {
 	if err := p.hash(ctx, p.game); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (p *publication) run(ctx context.Context, keys []*release.PrivateKey) error
 }
 
 // commit makes everything durable and then visible.
-func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*release.PrivateKey) error {
+func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*trust.PrivateKey) error {
 	if err := f.settle(); err != nil {
 		return err
 	}

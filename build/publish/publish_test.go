@@ -10,6 +10,7 @@ import (
 	"collet/build/advice"
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -101,8 +102,8 @@ func TestPublishRefuses(t *testing.T) {
 	}
 	f := s.open()
 	defer f.Close()
-	var lacking *release.KeysError
-	if _, err := f.Publish(context.Background(), game(t, small(2)), publish.Request{}, s.keys.all[:3]); !errors.As(err, &lacking) || lacking.Role != release.RoleTargets {
+	var lacking *trust.KeysError
+	if _, err := f.Publish(context.Background(), game(t, small(2)), publish.Request{}, s.keys.all[:3]); !errors.As(err, &lacking) || lacking.Role != trust.RoleTargets {
 		t.Errorf("without keys: %v", err)
 	}
 	if _, err := publish.Open(s.fs, s.options()); err == nil || !strings.Contains(err.Error(), "another command") {

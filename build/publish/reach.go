@@ -14,6 +14,7 @@ import (
 	"collet/build/advice"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // reach is everything that the signed list leads to: names in the release folder with what lies there.
@@ -169,12 +170,12 @@ func (r *reach) keeps(name string, newest map[string]int64) bool {
 
 // Collect does what a plan says: the list first, then the files. A client that is in the middle of a dropped release asks
 // again and gets a newer one.
-func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*release.PrivateKey) error {
+func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*trust.PrivateKey) error {
 	if len(p.Drop) > 0 {
 		entries := slices.DeleteFunc(f.repo.Entries(), func(e release.Entry) bool {
 			return slices.ContainsFunc(p.Drop, func(d release.Entry) bool { return d.Path() == e.Path() })
 		})
-		if err := f.CheckKeys(keys, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp); err != nil {
+		if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 			return err
 		}
 		if err := f.commit(ctx, entries, keys); err != nil {

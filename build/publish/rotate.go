@@ -9,11 +9,12 @@ import (
 
 	"collet/build/advice"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // Draft writes the root that follows, with the keys of plan and those of the present one for roles that it does not name,
 // signed by those of keys that count. It says who signed it and whether that is enough.
-func (f *Folder) Draft(plan release.RootPlan, keys []*release.PrivateKey) (draft []byte, err error) {
+func (f *Folder) Draft(plan trust.RootPlan, keys []*trust.PrivateKey) (draft []byte, err error) {
 	if draft, err = f.repo.DraftRoot(plan); err != nil {
 		return nil, advice.Because(err, "", "draft of a new root")
 	}
@@ -21,18 +22,18 @@ func (f *Folder) Draft(plan release.RootPlan, keys []*release.PrivateKey) (draft
 }
 
 // signDraft adds the signatures of keys that the old or the new root names.
-func (f *Folder) signDraft(draft []byte, keys []*release.PrivateKey) ([]byte, error) {
-	next, err := release.DescribeRoot(draft)
+func (f *Folder) signDraft(draft []byte, keys []*trust.PrivateKey) ([]byte, error) {
+	next, err := trust.DescribeRoot(draft)
 	if err != nil {
 		return nil, err
 	}
 	old := f.repo.RootInfo()
 	for _, k := range keys {
 		id := k.Public().ID()
-		if !slices.Contains(next.Roles[release.RoleRoot].Keys, id) && !slices.Contains(old.Roles[release.RoleRoot].Keys, id) {
+		if !slices.Contains(next.Roles[trust.RoleRoot].Keys, id) && !slices.Contains(old.Roles[trust.RoleRoot].Keys, id) {
 			continue
 		}
-		if draft, err = release.SignRoot(draft, k); err != nil {
+		if draft, err = trust.SignRoot(draft, k); err != nil {
 			return nil, err
 		}
 	}
@@ -41,7 +42,7 @@ func (f *Folder) signDraft(draft []byte, keys []*release.PrivateKey) ([]byte, er
 
 // Install makes a signed draft the newest root and signs everything below it again. It is repeated with the same bytes when
 // it was interrupted.
-func (f *Folder) Install(ctx context.Context, signed []byte, keys []*release.PrivateKey) error {
+func (f *Folder) Install(ctx context.Context, signed []byte, keys []*trust.PrivateKey) error {
 	if err := f.repo.InstallRoot(signed, keys); err != nil {
 		return advice.Because(err, "", "install the new root")
 	}
@@ -49,7 +50,7 @@ func (f *Folder) Install(ctx context.Context, signed []byte, keys []*release.Pri
 }
 
 // Root is the newest root.json, which clients are built with, and what it says. It is refused if it is not fit for players.
-func (f *Folder) Root() ([]byte, release.RootInfo, error) {
+func (f *Folder) Root() ([]byte, trust.RootInfo, error) {
 	info := f.repo.RootInfo()
 	if err := info.Check(f.options.Allow); err != nil {
 		return nil, info, advice.Because(err, "make proper keys with collet keys init, or allow it by name", "export the root")
@@ -66,8 +67,8 @@ type DrillStep struct {
 // Drill rehearses the loss of one root key, by its id, on a copy of the signed lists in memory: the keys that are left make
 // and sign a new root in which a new key takes its place, and a client with today's root follows it. Nothing is changed. keys
 // are all that are at hand; the lost one is not used even if it is among them.
-func (f *Folder) Drill(ctx context.Context, lost string, keys []*release.PrivateKey) (steps []DrillStep, err error) {
-	d := &drill{folder: f, copy: &release.MemoryStore{}, client: &release.MemoryStore{}}
+func (f *Folder) Drill(ctx context.Context, lost string, keys []*trust.PrivateKey) (steps []DrillStep, err error) {
+	d := &drill{folder: f, copy: &trust.MemoryStore{}, client: &trust.MemoryStore{}}
 	for _, k := range keys {
 		if k.Public().ID() != lost {
 			d.keys = append(d.keys, k)
@@ -95,9 +96,9 @@ func (f *Folder) Drill(ctx context.Context, lost string, keys []*release.Private
 // drill is a rehearsal.
 type drill struct {
 	folder       *Folder
-	keys         []*release.PrivateKey
-	copy, client *release.MemoryStore
-	repo         *release.Repo
+	keys         []*trust.PrivateKey
+	copy, client *trust.MemoryStore
+	repo         *trust.Repo
 	wanted       int64 // version of the root that the client is to have
 }
 
@@ -120,34 +121,34 @@ func (d *drill) load(context.Context) error {
 		}
 	}
 	d.wanted = d.folder.repo.RootInfo().Version
-	d.repo, err = release.OpenRepo(d.copy, release.RepoOptions{Now: d.folder.options.Now, Allow: d.folder.options.Allow})
+	d.repo, err = trust.OpenRepo(d.copy, trust.RepoOptions{Now: d.folder.options.Now, Allow: d.folder.options.Allow})
 	return err
 }
 
 // follow is what a client does at its start.
 func (d *drill) follow(ctx context.Context) error {
-	trust, err := release.OpenTrust(d.folder.repo.Root(), d.client, d.folder.options.Now)
+	client, err := trust.Open(d.folder.repo.Root(), d.client, d.folder.options.Now)
 	if err != nil {
 		return err
 	}
-	_, err = trust.Refresh(ctx, release.StoreFetcher{Store: d.copy}, release.Query{Product: d.folder.settings.Product, Channel: d.folder.settings.Channel, Target: "drill"})
+	_, err = client.Refresh(ctx, trust.StoreFetcher{Store: d.copy}, release.Query{Product: d.folder.settings.Product, Channel: d.folder.settings.Channel, Target: "drill"})
 	if err != nil && !errors.Is(err, release.ErrNoRelease) {
 		return err
 	}
-	if got := trust.Root().Version; got != d.wanted {
+	if got := client.Root().Version; got != d.wanted {
 		return fmt.Errorf("the client has root %d, want %d", got, d.wanted)
 	}
 	return nil
 }
 
 func (d *drill) replace(lost string) error {
-	fresh, err := release.GenerateKey(d.folder.options.Allow.Development)
+	fresh, err := trust.GenerateKey(d.folder.options.Allow.Development)
 	if err != nil {
 		return err
 	}
-	plan := release.RolePlan{Keys: []release.PublicKey{fresh.Public()}}
+	plan := trust.RolePlan{Keys: []trust.PublicKey{fresh.Public()}}
 	found := false
-	for _, p := range d.repo.PublicKeys(release.RoleRoot) {
+	for _, p := range d.repo.PublicKeys(trust.RoleRoot) {
 		if found = found || p.ID() == lost; p.ID() != lost {
 			plan.Keys = append(plan.Keys, p)
 		}
@@ -156,13 +157,13 @@ func (d *drill) replace(lost string) error {
 		return fmt.Errorf("no root key has the id %s", lost)
 	}
 	d.keys = append(d.keys, fresh)
-	draft, err := d.repo.DraftRoot(release.RootPlan{release.RoleRoot: plan})
+	draft, err := d.repo.DraftRoot(trust.RootPlan{trust.RoleRoot: plan})
 	if err != nil {
 		return err
 	}
 	for _, k := range d.keys {
-		if slices.Contains(d.repo.RootInfo().Roles[release.RoleRoot].Keys, k.Public().ID()) || k == fresh {
-			if draft, err = release.SignRoot(draft, k); err != nil {
+		if slices.Contains(d.repo.RootInfo().Roles[trust.RoleRoot].Keys, k.Public().ID()) || k == fresh {
+			if draft, err = trust.SignRoot(draft, k); err != nil {
 				return err
 			}
 		}
@@ -173,11 +174,11 @@ func (d *drill) replace(lost string) error {
 
 func (d *drill) gone(lost string) error {
 	info := d.repo.RootInfo()
-	if slices.Contains(info.Roles[release.RoleRoot].Keys, lost) {
+	if slices.Contains(info.Roles[trust.RoleRoot].Keys, lost) {
 		return errors.New("the new root still names it")
 	}
 	return nil
 }
 
 // Expiries says when each role's signature ends, for warnings.
-func (f *Folder) Expiries() map[release.KeyRole]time.Time { return f.repo.Expiries() }
+func (f *Folder) Expiries() map[trust.KeyRole]time.Time { return f.repo.Expiries() }

@@ -19,6 +19,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/faultfs"
 )
@@ -30,21 +31,21 @@ var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // keys are one of each role; root has three.
 type keys struct {
-	plan release.RootPlan
-	all  []*release.PrivateKey
+	plan trust.RootPlan
+	all  []*trust.PrivateKey
 }
 
 func newKeys(t testing.TB) keys {
 	t.Helper()
-	k := keys{plan: release.RootPlan{}}
-	for _, role := range release.KeyRoles() {
+	k := keys{plan: trust.RootPlan{}}
+	for _, role := range trust.KeyRoles() {
 		n := 1
-		if role == release.RoleRoot {
+		if role == trust.RoleRoot {
 			n = 3
 		}
-		var p release.RolePlan
+		var p trust.RolePlan
 		for range n {
-			key, err := release.GenerateKey(false)
+			key, err := trust.GenerateKey(false)
 			must(t, err)
 			k.all = append(k.all, key)
 			p.Keys = append(p.Keys, key.Public())
@@ -55,7 +56,7 @@ func newKeys(t testing.TB) keys {
 }
 
 // online are those that sign releases.
-func (k keys) online() []*release.PrivateKey { return k.all[3:] }
+func (k keys) online() []*trust.PrivateKey { return k.all[3:] }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -214,7 +215,7 @@ func small(release int) tree {
 
 // reader is a client with nothing but the root that it was built with, and no memory.
 type reader struct {
-	release.Current
+	trust.Current
 	head    release.Head
 	listing release.Listing
 	sources release.Sources
@@ -234,15 +235,15 @@ func query(channel, target string, have uint64) release.Query {
 
 // read follows the signed lists to a release and reads everything that it names; whatever is missing or wrong is an error.
 func (s *stage) read(fsys platform.FS, q release.Query) (r reader, err error) {
-	trust, err := release.OpenTrust(s.root, &release.MemoryStore{}, func() time.Time { return s.clock })
+	client, err := trust.Open(s.root, &trust.MemoryStore{}, func() time.Time { return s.clock })
 	if err != nil {
 		return r, err
 	}
-	ctx, from := context.Background(), release.StoreFetcher{Store: store{fsys}}
-	if r.Current, err = trust.Refresh(ctx, from, q); err != nil {
+	ctx, from := context.Background(), trust.StoreFetcher{Store: store{fsys}}
+	if r.Current, err = client.Refresh(ctx, from, q); err != nil {
 		return r, err
 	}
-	if r.head, err = trust.Head(ctx, from, r.Choice); err != nil {
+	if r.head, err = client.Head(ctx, from, r.Choice); err != nil {
 		return r, err
 	}
 	objects := []release.Object{r.head.Listing.Object, r.head.Sources}

@@ -36,13 +36,14 @@ func (e Entry) Path() string {
 	return strings.Join([]string{e.Product, e.Channel, e.Target, strconv.FormatUint(e.Number, 10)}, "/")
 }
 
-// line is what entries share whose numbers are compared.
-func (e Entry) line() line { return line{e.Product, e.Channel, e.Target} }
+// Track is what entries share whose numbers are compared.
+type Track struct{ Product, Channel, Target string }
 
-type line struct{ product, channel, target string }
+// Track is the entry's.
+func (e Entry) Track() Track { return Track{e.Product, e.Channel, e.Target} }
 
-// compareEntries orders by line and number.
-func compareEntries(a, b Entry) int {
+// CompareEntries orders by track and number.
+func CompareEntries(a, b Entry) int {
 	return cmp.Or(cmp.Compare(a.Product, b.Product), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Target, b.Target),
 		cmp.Compare(a.Number, b.Number))
 }
@@ -66,18 +67,38 @@ func (e Entry) check() string {
 	}
 }
 
-// parsePath reads the name of an entry. Other shapes than four elements belong to later programs: taken is false.
-func (e *Entry) parsePath(name string) (taken bool, err error) {
+// ParseEntryPath reads the name of an entry. Other shapes than four elements belong to later programs: taken is false.
+func ParseEntryPath(name string) (e Entry, taken bool, err error) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
-		return false, nil
+		return Entry{}, false, nil
 	}
 	number, err := strconv.ParseUint(parts[3], 10, 64)
-	e.Product, e.Channel, e.Target, e.Number = parts[0], parts[1], parts[2], number
+	e = Entry{Product: parts[0], Channel: parts[1], Target: parts[2], Number: number}
 	if err != nil || e.Path() != name {
-		return true, fmt.Errorf("release %q has no plain number", name)
+		return e, true, fmt.Errorf("release %q has no plain number", name)
 	}
-	return true, nil
+	return e, true, nil
+}
+
+// ReadConditions reads what the signed list says of a release beside its path and its head, which the entry has already, and
+// checks the whole entry.
+func (e *Entry) ReadConditions(data []byte) error {
+	if err := readDocument("release entry", data, maxText, e.custom); err != nil {
+		return err
+	}
+	if reason := e.check(); reason != "" {
+		return errors.New(reason)
+	}
+	return nil
+}
+
+// Conditions writes what ReadConditions reads, of an entry that may be listed.
+func (e Entry) Conditions() ([]byte, error) {
+	if reason := e.check(); reason != "" {
+		return nil, errors.New(reason)
+	}
+	return writeDocument("release entry", maxText, e.custom)
 }
 
 // custom is the layout of what the signed list says of a release beside its head.
@@ -130,14 +151,14 @@ type Choice struct {
 // highest that is not held, else the highest that is not killed: a killed release is left whatever the rollouts say.
 // Without such a release the error is ErrNoRelease.
 func Choose(entries []Entry, q Query) (Choice, error) {
-	mine := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.line() != q.line() })
+	mine := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Track() != q.Track() })
 	have := slices.IndexFunc(mine, func(e Entry) bool { return e.Number == q.Have })
-	best, found := highest(mine, q.offered)
+	best, found := Highest(mine, q.offered)
 	switch {
 	case have >= 0 && mine[have].Killed:
 		for _, fit := range []func(Entry) bool{func(e Entry) bool { return !e.Killed && !e.Hold }, func(e Entry) bool { return !e.Killed }} {
 			if !found {
-				best, found = highest(mine, fit)
+				best, found = Highest(mine, fit)
 			}
 		}
 	case q.Have == 0 || found && best.Number > q.Have:
@@ -152,9 +173,11 @@ func Choose(entries []Entry, q Query) (Choice, error) {
 	return Choice{Entry: best, Listed: true, Down: best.Number < q.Have}, nil
 }
 
-func (q Query) line() line { return line{q.Product, q.Channel, q.Target} }
+// Track is the one that is asked for.
+func (q Query) Track() Track { return Track{q.Product, q.Channel, q.Target} }
 
-func highest(entries []Entry, fit func(Entry) bool) (best Entry, found bool) {
+// Highest is the entry with the highest number of those that fit.
+func Highest(entries []Entry, fit func(Entry) bool) (best Entry, found bool) {
 	for _, e := range entries {
 		if fit(e) && (!found || e.Number > best.Number) {
 			best, found = e, true
@@ -167,16 +190,16 @@ func highest(entries []Entry, fit func(Entry) bool) (best Entry, found bool) {
 // everything from the newest release on that all clients are offered, so that whoever has a dropped one is offered a
 // higher number.
 func Prune(entries []Entry, keep int) []Entry {
-	kept := slices.SortedFunc(slices.Values(entries), compareEntries)
-	general, above := map[line]uint64{}, map[line]int{}
+	kept := slices.SortedFunc(slices.Values(entries), CompareEntries)
+	general, above := map[Track]uint64{}, map[Track]int{}
 	for _, e := range kept {
 		if !e.Hold && !e.Killed && e.Percent == 100 {
-			general[e.line()] = e.Number
+			general[e.Track()] = e.Number
 		}
 	}
 	for i := len(kept) - 1; i >= 0; i-- {
 		e := kept[i]
-		if above[e.line()]++; above[e.line()] > keep && e.Number < general[e.line()] {
+		if above[e.Track()]++; above[e.Track()] > keep && e.Number < general[e.Track()] {
 			kept[i].Number = 0
 		}
 	}

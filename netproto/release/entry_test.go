@@ -64,6 +64,10 @@ func at(number uint64, percent uint8, flags string) release.Entry {
 	}
 }
 
+func query(have uint64) release.Query {
+	return release.Query{Product: "lathe", Channel: "stable", Target: "Linux-x64", Install: "7f3c", Have: have}
+}
+
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	first, last := uint8(43), uint8(44) // the install is in bucket 4366

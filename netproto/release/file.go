@@ -1,5 +1,8 @@
 package release
 
+// UnverifiedSuffix ends the name of every file on disk whose content was not verified.
+const UnverifiedSuffix = ".unverified"
+
 // Role says what a file is for. The numbers are those of the engine's descriptor (fonline reference, section 2.5) and
 // stand on the wire and on disk.
 type Role uint8

@@ -67,7 +67,7 @@ func sequelName(name string) string {
 	switch {
 	case len(name) > maxSequelName:
 		return "has a name that is too long"
-	case strings.HasPrefix(name, "objects/"), strings.HasPrefix(name, "releases/"), strings.HasPrefix(name, metadataFolder):
+	case strings.HasPrefix(name, "objects/"), strings.HasPrefix(name, "releases/"), strings.HasPrefix(name, "metadata/"):
 		return ""
 	default:
 		return "is no file that a sequel has"

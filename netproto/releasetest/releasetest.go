@@ -17,6 +17,7 @@ import (
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // Product is the product of every release.
@@ -25,8 +26,8 @@ const Product = "lathe"
 // Folder is a release folder and its publisher. It is for one goroutine.
 type Folder struct {
 	Dir     string
-	Repo    *release.Repo
-	Keys    []*release.PrivateKey // of all roles
+	Repo    *trust.Repo
+	Keys    []*trust.PrivateKey // of all roles
 	entries []release.Entry
 }
 
@@ -52,14 +53,14 @@ type Release struct {
 // New sets a release folder up in dir, which need not exist. Its signatures last as long as those of a real one, from now.
 func New(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir}
-	plan := release.RootPlan{}
-	for _, role := range release.KeyRoles() {
-		p, count := release.RolePlan{}, 1
-		if role == release.RoleRoot {
+	plan := trust.RootPlan{}
+	for _, role := range trust.KeyRoles() {
+		p, count := trust.RolePlan{}, 1
+		if role == trust.RoleRoot {
 			count = 3
 		}
 		for range count {
-			key, err := release.GenerateKey(false)
+			key, err := trust.GenerateKey(false)
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +69,7 @@ func New(dir string) (*Folder, error) {
 		plan[role] = p
 	}
 	var err error
-	f.Repo, err = release.CreateRepo(Store(dir), plan, f.Keys, release.RepoOptions{})
+	f.Repo, err = trust.CreateRepo(Store(dir), plan, f.Keys, trust.RepoOptions{})
 	return f, err
 }
 
@@ -77,7 +78,7 @@ func (f *Folder) Copy(dir string) (*Folder, error) {
 	if err := os.CopyFS(dir, os.DirFS(f.Dir)); err != nil {
 		return nil, err
 	}
-	repo, err := release.OpenRepo(Store(dir), release.RepoOptions{})
+	repo, err := trust.OpenRepo(Store(dir), trust.RepoOptions{})
 	return &Folder{Dir: dir, Repo: repo, Keys: f.Keys, entries: f.Entries()}, err
 }
 
@@ -126,7 +127,7 @@ func (f *Folder) Sign() error {
 func (f *Folder) sequel(from, to release.Entry) error {
 	var parts []release.SequelPart
 	for _, name := range append(f.Repo.Lists(), to.Head.HeadPath()) {
-		data, err := Store(f.Dir).Load(name, release.MaxTargets)
+		data, err := Store(f.Dir).Load(name, trust.MaxTargets)
 		if err != nil {
 			return err
 		}
@@ -297,21 +298,21 @@ func or(value, standard string) string {
 	return value
 }
 
-// Store is a folder as release.Store has it: files come into being whole.
+// Store is a folder as trust.Store has it: files come into being whole.
 type Store string
 
-var _ release.Store = Store("")
+var _ trust.Store = Store("")
 
-// Load implements release.Store.
+// Load implements trust.Store.
 func (s Store) Load(name string, limit int64) ([]byte, error) {
 	data, err := os.ReadFile(s.path(name))
 	if err == nil && int64(len(data)) > limit {
-		err = release.ErrTooLong
+		err = trust.ErrTooLong
 	}
 	return data, err
 }
 
-// Save implements release.Store.
+// Save implements trust.Store.
 func (s Store) Save(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(s.path(name)), 0o755); err != nil {
 		return err

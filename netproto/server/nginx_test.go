@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
@@ -228,39 +229,39 @@ type web struct {
 	url    string
 }
 
-func (w web) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+func (w web) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/"+name, nil)
 	if err != nil {
-		return release.Unverified{}, err
+		return trust.Unverified{}, err
 	}
 	answer, err := w.client.Do(ask)
 	if err != nil {
-		return release.Unverified{}, err
+		return trust.Unverified{}, err
 	}
 	defer answer.Body.Close()
 	switch answer.StatusCode {
 	case http.StatusOK:
-		return release.ReadUnverified(answer.Body, limit)
+		return trust.ReadUnverified(answer.Body, limit)
 	case http.StatusNotFound:
-		return release.Unverified{}, fs.ErrNotExist
+		return trust.Unverified{}, fs.ErrNotExist
 	default:
-		return release.Unverified{}, errors.New(answer.Status)
+		return trust.Unverified{}, errors.New(answer.Status)
 	}
 }
 
 // nginxTrust comes to the current release as a client does.
 func nginxTrust(t *testing.T, f *releasetest.Folder, client *http.Client, url string) {
 	t.Helper()
-	trust, err := release.OpenTrust(f.Repo.Root(), &release.MemoryStore{}, time.Now)
+	verified, err := trust.Open(f.Repo.Root(), &trust.MemoryStore{}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	way := web{client, url}
-	current, err := trust.Refresh(t.Context(), way, release.Query{Product: releasetest.Product, Channel: "stable", Target: "Linux-x64", Install: "an install"})
+	current, err := verified.Refresh(t.Context(), way, release.Query{Product: releasetest.Product, Channel: "stable", Target: "Linux-x64", Install: "an install"})
 	if err != nil || current.Number != 2 || !current.Fresh {
 		t.Fatalf("%+v, %v", current, err)
 	}
-	if head, err := trust.Head(t.Context(), way, current.Choice); err != nil || head.Compatibility != "compat-2" {
+	if head, err := verified.Head(t.Context(), way, current.Choice); err != nil || head.Compatibility != "compat-2" {
 		t.Errorf("%+v, %v", head, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/netproto/server"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
@@ -60,19 +61,19 @@ func TestObjectsOverEveryTransport(t *testing.T) {
 // clientFetcher brings metadata by an updater connection.
 type clientFetcher struct{ *netproto.Client }
 
-func (c clientFetcher) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+func (c clientFetcher) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	var got bytes.Buffer
 	err := c.Object(ctx, name, 0, limit+1, func(data []byte) error { got.Write(data); return nil })
 	switch err.(type) {
 	case *netproto.MissingObjectError:
-		return release.Unverified{}, os.ErrNotExist
+		return trust.Unverified{}, os.ErrNotExist
 	case *netproto.ObjectEndError:
 		err = nil
 	}
 	if err != nil {
-		return release.Unverified{}, err
+		return trust.Unverified{}, err
 	}
-	return release.ReadUnverified(&got, limit)
+	return trust.ReadUnverified(&got, limit)
 }
 
 // TestUpToDate comes to the current release over an offer of C1. Whoever has it already learns so from the answer: without a
@@ -83,7 +84,7 @@ func TestUpToDate(t *testing.T) {
 	set := releaseSettings(f)
 	set.Network.UpdateFileMaxPortionSize = 100_000
 	h := start(t, set)
-	known := &release.MemoryStore{}
+	known := &trust.MemoryStore{}
 	for _, test := range []struct {
 		name     string
 		requests string
@@ -93,12 +94,12 @@ func TestUpToDate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trust, err := release.OpenTrust(f.Repo.Root(), known, time.Now)
+		verified, err := trust.Open(f.Repo.Root(), known, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		q := release.Query{Product: "lathe", Channel: "stable", Target: "Linux-x64", Install: "an install"}
-		if current, err := trust.Refresh(t.Context(), clientFetcher{client}, q); err != nil || current.Number != 2 || !current.Fresh {
+		if current, err := verified.Refresh(t.Context(), clientFetcher{client}, q); err != nil || current.Number != 2 || !current.Fresh {
 			t.Errorf("%s: %+v, %v", test.name, current, err)
 		}
 		client.Close()

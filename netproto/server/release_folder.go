@@ -15,6 +15,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -98,8 +99,8 @@ func (f *folder) openDocument(name, document string) (blob, error) {
 	if err != nil || version > f.newest[role] {
 		return blob{}, fs.ErrNotExist
 	}
-	data, err := diskStore{f.root}.Load(name, release.MaxTargets)
-	if errors.Is(err, release.ErrTooLong) {
+	data, err := diskStore{f.root}.Load(name, trust.MaxTargets)
+	if errors.Is(err, trust.ErrTooLong) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
@@ -170,10 +171,10 @@ func (f *folder) close() {
 	}
 }
 
-// diskStore reads a release folder. It is release.Store without Save, which nobody calls on what is only read.
+// diskStore reads a release folder. It is trust.Store without Save, which nobody calls on what is only read.
 type diskStore struct{ root *os.Root }
 
-// Load implements release.Store.
+// Load implements trust.Store.
 func (d diskStore) Load(name string, limit int64) ([]byte, error) {
 	in, info, err := openRegular(d.root, name)
 	if err != nil {
@@ -181,16 +182,16 @@ func (d diskStore) Load(name string, limit int64) ([]byte, error) {
 	}
 	defer in.Close()
 	if info.Size() > limit {
-		return nil, release.ErrTooLong
+		return nil, trust.ErrTooLong
 	}
 	data, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = release.ErrTooLong
+		err = trust.ErrTooLong
 	}
 	return data, err
 }
 
-// Save implements release.Store.
+// Save implements trust.Store.
 func (diskStore) Save(string, []byte) error { return fs.ErrPermission }
 
 const (

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // edition is the release of one target that a catalogue offers to those who know nothing of release folders.
@@ -296,7 +297,7 @@ func (e edition) announce(log zerolog.Logger) {
 // tell logs what an operator should do about the folder.
 func (f *folder) tell(ctx context.Context, c *Catalogue, log zerolog.Logger) {
 	first := c.editions[0].Entry
-	current, err := f.vouch.trust.Refresh(ctx, release.StoreFetcher{Store: diskStore{f.root}}, release.Query{Product: first.Product, Channel: first.Channel, Target: first.Target})
+	current, err := f.vouch.trust.Refresh(ctx, trust.StoreFetcher{Store: diskStore{f.root}}, release.Query{Product: first.Product, Channel: first.Channel, Target: first.Target})
 	if err == nil && !current.Fresh {
 		log.Warn().Time("expired", current.Expires).Msgf("Players are told that they may not be up to date: %s; sign the metadata anew with collet release refresh", current.Why)
 	}

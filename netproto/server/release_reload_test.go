@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/platform/testlevel"
@@ -325,7 +326,7 @@ func TestExpiredMetadataIsToldOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := published(t, standard(1))
-			repo, err := release.OpenRepo(releasetest.Store(f.Dir), release.RepoOptions{Now: func() time.Time { return time.Now().Add(-test.ago) }})
+			repo, err := trust.OpenRepo(releasetest.Store(f.Dir), trust.RepoOptions{Now: func() time.Time { return time.Now().Add(-test.ago) }})
 			if err == nil {
 				err = repo.Refresh(f.Keys)
 			}

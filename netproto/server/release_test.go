@@ -15,6 +15,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/platform/testlevel"
@@ -513,14 +514,14 @@ func TestTrustRoot(t *testing.T) {
 	if err := os.WriteFile(set.Release.TrustRoot, f.Repo.Root(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	key, err := release.GenerateKey(false)
+	key, err := trust.GenerateKey(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft, err := f.Repo.DraftRoot(release.RootPlan{release.RoleTargets: {Keys: []release.PublicKey{key.Public()}}})
+	draft, err := f.Repo.DraftRoot(trust.RootPlan{trust.RoleTargets: {Keys: []trust.PublicKey{key.Public()}}})
 	for _, k := range f.Keys {
 		if err == nil {
-			draft, err = release.SignRoot(draft, k)
+			draft, err = trust.SignRoot(draft, k)
 		}
 	}
 	f.Keys = append(f.Keys, key)

@@ -16,6 +16,7 @@ import (
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 const (
@@ -34,7 +35,7 @@ type vouch struct {
 	cache *cache
 	by    Release // the settings it was made with
 	root  []byte
-	trust *release.Trust
+	trust *trust.Client
 }
 
 // newVouch begins with the root that the settings name.
@@ -43,11 +44,11 @@ func newVouch(r Release, root *os.Root) (*vouch, error) {
 	if err != nil {
 		return nil, err
 	}
-	trust, err := release.OpenTrust(first, &release.MemoryStore{}, time.Now)
+	client, err := trust.Open(first, &trust.MemoryStore{}, time.Now)
 	if err != nil {
 		return nil, &CatalogueError{Subject: "root of trust", Path: r.rootName(), Err: err, Hint: "name the right root with --trust-root or Release.TrustRoot"}
 	}
-	return &vouch{proofs: newProofs(), cache: newCache(r), by: r, root: first, trust: trust}, nil
+	return &vouch{proofs: newProofs(), cache: newCache(r), by: r, root: first, trust: client}, nil
 }
 
 func (r Release) rootName() string {
@@ -62,7 +63,7 @@ func firstRoot(r Release, root *os.Root) ([]byte, error) {
 	var data []byte
 	var err error
 	if r.TrustRoot == "" {
-		data, err = diskStore{root}.Load("metadata/1.root.json", release.MaxRoot)
+		data, err = diskStore{root}.Load("metadata/1.root.json", trust.MaxRoot)
 	} else {
 		data, err = readSmall(r.TrustRoot)
 	}
@@ -118,21 +119,21 @@ func openFolder(ctx context.Context, r Release, before *folder, log zerolog.Logg
 
 // verify walks the metadata from the root to the list of releases.
 func (f *folder) verify(ctx context.Context) ([]release.Entry, error) {
-	trust := f.vouch.trust
-	_, err := trust.Refresh(ctx, release.StoreFetcher{Store: diskStore{f.root}}, release.Query{})
+	client := f.vouch.trust
+	_, err := client.Refresh(ctx, trust.StoreFetcher{Store: diskStore{f.root}}, release.Query{})
 	if err != nil && !errors.Is(err, release.ErrNoRelease) {
 		return nil, f.refused(err)
 	}
-	entries, err := trust.Entries()
+	entries, err := client.Entries()
 	if err != nil {
 		return nil, f.refused(err)
 	}
-	documents, err := trust.Documents()
+	documents, err := client.Documents()
 	if err != nil {
 		return nil, f.refused(err)
 	}
 	timestamp, snapshot, targets := documents[0], documents[1], documents[2]
-	f.newest = map[string]int64{"root.json": trust.Root().Version, "snapshot.json": snapshot.Version, "targets.json": targets.Version}
+	f.newest = map[string]int64{"root.json": client.Root().Version, "snapshot.json": snapshot.Version, "targets.json": targets.Version}
 	f.small = map[string]blob{
 		timestamp.Name: inMemory(timestamp.Data, false),
 		snapshot.Name:  inMemory(snapshot.Data, true),
@@ -144,9 +145,9 @@ func (f *folder) verify(ctx context.Context) ([]release.Entry, error) {
 // refused says what keeps a release folder from being offered.
 func (f *folder) refused(err error) error {
 	hint := "finish copying the release folder, timestamp.json last"
-	var fault *release.TrustError
+	var fault *trust.Error
 	switch {
-	case errors.As(err, &fault) && fault.Fault == release.FaultRolledBack:
+	case errors.As(err, &fault) && fault.Fault == trust.FaultRolledBack:
 		hint = "the folder was newer before; a server that is to offer an older one must be started again, and players refuse it all the same"
 	case errors.As(err, &fault):
 		hint = "publish with the keys that the folder began with, or rotate them; --trust-root names another root"
@@ -257,7 +258,7 @@ func (f *folder) head(e release.Entry) (release.Head, error) {
 	if err != nil {
 		return release.Head{}, err
 	}
-	return release.OpenHead(release.UnverifiedBytes(data), e)
+	return trust.OpenHead(trust.UnverifiedBytes(data), e)
 }
 
 // sources reads where the contents of a release come from.

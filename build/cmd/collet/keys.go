@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"collet/build/publish"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -34,11 +34,11 @@ lie on a server. docs/RELEASING.md tells how to hold the ceremony and what to do
 // roleFlag is the name of a role.
 type roleFlag string
 
-func (r roleFlag) role() (release.KeyRole, error) {
-	if !slices.Contains(release.KeyRoles(), release.KeyRole(r)) {
+func (r roleFlag) role() (trust.KeyRole, error) {
+	if !slices.Contains(trust.KeyRoles(), trust.KeyRole(r)) {
 		return "", usageError{fmt.Errorf("role %q: want root, targets, snapshot or timestamp", string(r))}
 	}
-	return release.KeyRole(r), nil
+	return trust.KeyRole(r), nil
 }
 
 // keysFolder is where keys are made.
@@ -173,12 +173,12 @@ func (k keysRotateCommand) sign(c console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	info, err := release.DescribeRoot(draft)
+	info, err := trust.DescribeRoot(draft)
 	if err != nil {
 		return err
 	}
 	describe(c.out, info)
-	keys, err := ring.Open(release.RoleRoot)
+	keys, err := ring.Open(trust.RoleRoot)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (k keysRotateCommand) sign(c console) (err error) {
 		return fmt.Errorf("%s has no root key; name the folder that has one with --keys", name)
 	}
 	for _, key := range keys {
-		if draft, err = release.SignRoot(draft, key); err != nil {
+		if draft, err = trust.SignRoot(draft, key); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.out, "signed with root key %s\n", key.Public().ID())
@@ -195,9 +195,9 @@ func (k keysRotateCommand) sign(c console) (err error) {
 }
 
 // describe tells what somebody signs.
-func describe(out io.Writer, info release.RootInfo) {
+func describe(out io.Writer, info trust.RootInfo) {
 	fmt.Fprintf(out, "root %d, until %s\n", info.Version, info.Expires.Format("2006-01-02"))
-	for _, role := range release.KeyRoles() {
+	for _, role := range trust.KeyRoles() {
 		r := info.Roles[role]
 		fmt.Fprintf(out, "  %-10s %d of %s\n", role, r.Threshold, strings.Join(r.Keys, " "))
 	}
@@ -209,7 +209,7 @@ func (k keysRotateCommand) rotate(ctx context.Context, c console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	keys, err := ring.Open(release.KeyRoles()...)
+	keys, err := ring.Open(trust.KeyRoles()...)
 	if err != nil {
 		return err
 	}
@@ -222,14 +222,14 @@ func (k keysRotateCommand) rotate(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	info, err := release.DescribeRoot(draft)
+	info, err := trust.DescribeRoot(draft)
 	if err != nil {
 		return err
 	}
 	if err := w.Folder.Install(ctx, draft, keys); err != nil {
-		var lacking *release.KeysError
-		var untrusted *release.TrustError
-		if k.Install || errors.As(err, &lacking) || !errors.As(err, &untrusted) || untrusted.Fault != release.FaultUnsigned {
+		var lacking *trust.KeysError
+		var untrusted *trust.Error
+		if k.Install || errors.As(err, &lacking) || !errors.As(err, &untrusted) || untrusted.Fault != trust.FaultUnsigned {
 			return fmt.Errorf("%w; the draft stays in %s", err, k.Draft)
 		}
 		fmt.Fprintf(c.out, "the signatures do not suffice yet. Take %s to another holder of a root key:\n  collet keys rotate --sign --keys FOLDER --draft %s\nand install it here afterwards:\n  collet keys rotate --install\n", k.Draft, k.Draft)
@@ -243,10 +243,10 @@ func (k keysRotateCommand) rotate(ctx context.Context, c console) (err error) {
 }
 
 // draft makes, signs and keeps a draft.
-func (k keysRotateCommand) draft(w *workshop, ring *publish.Keyring, keys []*release.PrivateKey) ([]byte, error) {
-	plan := release.RootPlan{}
+func (k keysRotateCommand) draft(w *workshop, ring *publish.Keyring, keys []*trust.PrivateKey) ([]byte, error) {
+	plan := trust.RootPlan{}
 	if len(k.Roles) > 0 {
-		var roles []release.KeyRole
+		var roles []trust.KeyRole
 		for _, r := range k.Roles {
 			role, err := r.role()
 			if err != nil {
@@ -271,7 +271,7 @@ func readDraft(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := platform.ReadFile(dir, filepath.Base(name), release.MaxRoot)
+	data, err := platform.ReadFile(dir, filepath.Base(name), trust.MaxRoot)
 	if err = errors.Join(err, dir.Close()); err != nil {
 		return nil, fmt.Errorf("draft %s: %w", name, reason(err))
 	}
@@ -352,7 +352,7 @@ func (k keysDrillCommand) Run(ctx context.Context, c console) (err error) {
 	if i < 0 {
 		return fmt.Errorf("%s has no %s.pub; --lost names a root key", ring.Path("."), k.Lost)
 	}
-	keys, err := ring.Open(release.KeyRoles()...)
+	keys, err := ring.Open(trust.KeyRoles()...)
 	if err != nil {
 		return err
 	}

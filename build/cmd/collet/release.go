@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"collet/build/publish"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/text"
 )
@@ -62,8 +62,8 @@ type allowFlags struct {
 	AllowSingleRoot  bool `group:"folder" help:"Take a root that one person, or one lost key, decides about."`
 }
 
-func (f allowFlags) allow() release.Allow {
-	return release.Allow{Development: f.AllowDevelopment, SingleRoot: f.AllowSingleRoot}
+func (f allowFlags) allow() trust.Allow {
+	return trust.Allow{Development: f.AllowDevelopment, SingleRoot: f.AllowSingleRoot}
 }
 
 // outputFlags say where else a change goes. Embed it.
@@ -142,7 +142,7 @@ func (w *workshop) step(p publish.Progress) {
 }
 
 // signers opens the keys of roles.
-func (w *workshop) signers(k keyFlags, roles ...release.KeyRole) ([]*release.PrivateKey, error) {
+func (w *workshop) signers(k keyFlags, roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 	ring, done, err := w.ring(k)
 	if err != nil {
 		return nil, err
@@ -212,8 +212,8 @@ func (k keyFlags) makeRing() (*publish.Keyring, func() error, error) {
 }
 
 // releaseSigners opens the keys that change a list of releases.
-func (w *workshop) releaseSigners(k keyFlags) ([]*release.PrivateKey, error) {
-	return w.signers(k, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp)
+func (w *workshop) releaseSigners(k keyFlags) ([]*trust.PrivateKey, error) {
+	return w.signers(k, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp)
 }
 
 // mirror brings the other place up to date, if there is one.
@@ -239,7 +239,7 @@ func (w *workshop) mirror(ctx context.Context, o outputFlags, remove bool) error
 }
 
 // changing opens a folder and its keys, does some work and brings the other place up to date.
-func changing(ctx context.Context, c console, f folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*release.PrivateKey) error) (err error) {
+func changing(ctx context.Context, c console, f folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*trust.PrivateKey) error) (err error) {
 	w, err := f.open(c, publish.Options{Allow: a.allow()})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // releasePromoteCommand is `collet release promote`.
@@ -36,7 +37,7 @@ func (r releasePromoteCommand) Run(ctx context.Context, c console) error {
 		return usageError{fmt.Errorf("--percent %d: want 0 to 100", r.Percent)}
 	}
 	var s publish.Summary
-	err := changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*release.PrivateKey) (err error) {
+	err := changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
 		s, err = w.Promote(ctx, r.which(r.Number), r.Into, r.AsNumber, r.Percent, keys)
 		return err
 	})
@@ -61,7 +62,7 @@ type changeFlags struct {
 
 // change changes the lines and tells what became of them.
 func (f changeFlags) change(ctx context.Context, c console, number uint64, change func(*release.Entry)) error {
-	return changing(ctx, c, f.folderFlags, f.keyFlags, f.allowFlags, f.outputFlags, func(w *workshop, keys []*release.PrivateKey) error {
+	return changing(ctx, c, f.folderFlags, f.keyFlags, f.allowFlags, f.outputFlags, func(w *workshop, keys []*trust.PrivateKey) error {
 		changed, err := w.Change(ctx, f.which(number), keys, change)
 		if err != nil {
 			return err
@@ -160,11 +161,11 @@ their clients say that they can't tell whether they are current.`
 
 // Run refreshes.
 func (r releaseRefreshCommand) Run(ctx context.Context, c console) error {
-	return changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*release.PrivateKey) error {
+	return changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) error {
 		if err := w.Refresh(ctx, keys); err != nil {
 			return err
 		}
-		for _, role := range release.KeyRoles() {
+		for _, role := range trust.KeyRoles() {
 			fmt.Fprintf(c.out, "%s is signed until %s\n", role, w.Expiries()[role].Format("2006-01-02 15:04"))
 		}
 		return nil
@@ -218,7 +219,7 @@ func (r releaseGCCommand) Run(ctx context.Context, c console) (err error) {
 		fmt.Fprintln(c.out, "nothing was removed; --apply removes it")
 		return nil
 	}
-	var keys []*release.PrivateKey
+	var keys []*trust.PrivateKey
 	if len(p.Drop) > 0 {
 		if keys, err = w.releaseSigners(r.keyFlags); err != nil {
 			return err

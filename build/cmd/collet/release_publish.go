@@ -14,6 +14,7 @@ import (
 
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform"
 )
 
@@ -48,7 +49,7 @@ func (r releaseInitCommand) Run(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	keys, err := ring.Open(release.KeyRoles()...)
+	keys, err := ring.Open(trust.KeyRoles()...)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (r releasePublishCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	var s publish.Summary
-	err = changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*release.PrivateKey) (err error) {
+	err = changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
 		s, err = w.Folder.Publish(ctx, game, request, keys)
 		return err
 	})

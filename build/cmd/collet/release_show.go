@@ -12,7 +12,7 @@ import (
 
 	"collet/app/transfer"
 	"collet/build/publish"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // releaseRow is a release for programs.
@@ -94,12 +94,12 @@ func (r releaseListCommand) Run(c console) error {
 // printExpiries warns of signatures that end within a week; the timestamp's, which is renewed every day, when two days are
 // left.
 func printExpiries(out io.Writer, w *workshop, now time.Time) error {
-	for _, role := range release.KeyRoles() {
+	for _, role := range trust.KeyRoles() {
 		left, warn, next := w.Expiries()[role].Sub(now), 7*24*time.Hour, "collet release refresh renews it"
-		if role == release.RoleTimestamp {
+		if role == trust.RoleTimestamp {
 			warn = 2 * 24 * time.Hour
 		}
-		if role == release.RoleRoot {
+		if role == trust.RoleRoot {
 			warn, next = 60*24*time.Hour, "collet keys rotate renews it"
 		}
 		if left < warn {

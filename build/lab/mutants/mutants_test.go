@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is no Go: %v", m.id, err)
 		}
 	}
-	for _, core := range []string{"app/update", "app/install", "netproto", "netproto/release", "netproto/chunk", "netproto/compat"} {
+	for _, core := range []string{"app/update", "app/install", "netproto", "netproto/release/trust", "netproto/chunk", "netproto/compat"} {
 		if packages[core] < 6 {
 			t.Errorf("%s has %d mutants, want at least 6", core, packages[core])
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"collet/netproto"
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 )
 
@@ -61,7 +61,7 @@ func publish(ts *testscript.TestScript, neg bool, args []string) {
 
 func expired(ts *testscript.TestScript, neg bool, args []string) {
 	f := folder(ts, args[0])
-	repo, err := release.OpenRepo(releasetest.Store(f.Dir), release.RepoOptions{Now: func() time.Time { return time.Now().AddDate(0, -1, 0) }})
+	repo, err := trust.OpenRepo(releasetest.Store(f.Dir), trust.RepoOptions{Now: func() time.Time { return time.Now().AddDate(0, -1, 0) }})
 	ts.Check(err)
 	ts.Check(repo.Refresh(f.Keys))
 }

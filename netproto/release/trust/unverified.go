@@ -1,20 +1,19 @@
-package release
+package trust
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-)
 
-// UnverifiedSuffix ends the name of every file whose content nobody has vouched for.
-const UnverifiedSuffix = ".unverified"
+	"collet/netproto/release"
+)
 
 // ErrTooLong says that a file has more bytes than its reader takes.
 var ErrTooLong = errors.New("longer than it may be")
 
 // Unverified are bytes that came from somewhere and that nobody has vouched for. They can't be looked at: Verify is the
-// way across, and the signature checks of Trust are the other one.
+// way across, and the signature checks of Client are the other one.
 type Unverified struct{ data []byte }
 
 // UnverifiedBytes marks bytes that came from somewhere. They belong to the result.
@@ -37,7 +36,7 @@ func ReadUnverified(r io.Reader, limit int64) (Unverified, error) {
 func (u Unverified) Len() int { return len(u.data) }
 
 // Verify gives the bytes if they are those of the object, else an *ObjectError.
-func (u Unverified) Verify(o Object) ([]byte, error) {
+func (u Unverified) Verify(o release.Object) ([]byte, error) {
 	if err := o.Verify(u.data); err != nil {
 		return nil, err
 	}
@@ -73,14 +72,14 @@ const (
 	FaultUnfit Fault = "signed, but outside of what is allowed"
 )
 
-// TrustError says which document was not believed and why. It is never the fault of this machine.
-type TrustError struct {
+// Error says which document was not believed and why. It is never the fault of this machine.
+type Error struct {
 	Document string // "timestamp.json", "3.root.json", …
 	Fault    Fault
 	Err      error // what exactly; may be nil
 }
 
-func (e *TrustError) Error() string {
+func (e *Error) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("%s: %s", e.Document, e.Fault)
 	}
@@ -88,4 +87,4 @@ func (e *TrustError) Error() string {
 }
 
 // Unwrap gives the cause.
-func (e *TrustError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,4 +1,4 @@
-package release_test
+package trust_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // crowded is a folder with n releases, one of them for the client.
@@ -42,8 +43,8 @@ func BenchmarkFirstRefresh(b *testing.B) {
 			s := crowded(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				s.client = &release.MemoryStore{}
-				if _, err := s.trust().Refresh(context.Background(), s.net, query(0)); err != nil {
+				s.store = &trust.MemoryStore{}
+				if _, err := s.start().Refresh(context.Background(), s.net, query(0)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package release
+package trust
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"collet/netproto/release"
 )
 
 // Validity is how long each role's signature lasts.
@@ -181,24 +183,24 @@ func (r *Repo) open(rootData []byte) (err error) {
 	return err
 }
 
-func loadNamed[T metadata.Roles](r *Repo, role KeyRole, name string, o Object, fit func(*T) string) (*metadata.Metadata[T], error) {
+func loadNamed[T metadata.Roles](r *Repo, role KeyRole, name string, o release.Object, fit func(*T) string) (*metadata.Metadata[T], error) {
 	data, err := r.store.Load(metadataFolder+name, o.Size)
 	if err != nil {
 		return nil, err
 	}
 	if err := o.Verify(data); err != nil {
-		return nil, &TrustError{Document: name, Fault: FaultMixed, Err: err}
+		return nil, &Error{Document: name, Fault: FaultMixed, Err: err}
 	}
 	return verified(r.root, role, name, data, fit)
 }
 
 // Entries lists the releases, sorted by product, channel, target and number.
-func (r *Repo) Entries() []Entry { return mustEntries(r.targets) }
+func (r *Repo) Entries() []release.Entry { return mustEntries(r.targets) }
 
 // SetEntries replaces the list of releases. Numbers rise for ever: the highest of each product, channel and target must not
 // become lower, what a number names never changes, and what was killed stays so. signers must reach the thresholds of
 // targets, snapshot and timestamp.
-func (r *Repo) SetEntries(entries []Entry, signers []*PrivateKey) error {
+func (r *Repo) SetEntries(entries []release.Entry, signers []*PrivateKey) error {
 	if r.pending {
 		return ErrUnfinished
 	}
@@ -216,18 +218,15 @@ func (r *Repo) SetEntries(entries []Entry, signers []*PrivateKey) error {
 }
 
 // listOf checks a new list against the one that is signed.
-func (r *Repo) listOf(entries []Entry) (map[string]*metadata.TargetFiles, error) {
-	if len(entries) > MaxEntries {
-		return nil, fmt.Errorf("%d releases are listed; a list may hold %d", len(entries), MaxEntries)
+func (r *Repo) listOf(entries []release.Entry) (map[string]*metadata.TargetFiles, error) {
+	if len(entries) > release.MaxEntries {
+		return nil, fmt.Errorf("%d releases are listed; a list may hold %d", len(entries), release.MaxEntries)
 	}
 	list := map[string]*metadata.TargetFiles{}
 	for _, e := range entries {
-		if reason := e.check(); reason != "" {
-			return nil, fmt.Errorf("release %s %s", e.Path(), reason)
-		}
-		target, err := e.target()
+		target, err := targetOf(e)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("release %s %w", e.Path(), err)
 		}
 		if list[e.Path()] != nil {
 			return nil, fmt.Errorf("release %s is listed twice", e.Path())
@@ -235,8 +234,8 @@ func (r *Repo) listOf(entries []Entry) (map[string]*metadata.TargetFiles, error)
 		list[e.Path()] = target
 	}
 	for _, old := range r.Entries() {
-		i := slices.IndexFunc(entries, func(e Entry) bool { return e.Path() == old.Path() })
-		top, _ := highest(entries, func(e Entry) bool { return e.line() == old.line() })
+		i := slices.IndexFunc(entries, func(e release.Entry) bool { return e.Path() == old.Path() })
+		top, _ := release.Highest(entries, func(e release.Entry) bool { return e.Track() == old.Track() })
 		switch {
 		case top.Number < old.Number:
 			return nil, fmt.Errorf("release %s can't go: numbers rise for ever, and players remember this one", old.Path())

@@ -1,4 +1,4 @@
-package release
+package trust
 
 import (
 	"crypto/ed25519"
@@ -152,7 +152,7 @@ type PublicKey struct {
 func (p PublicKey) ID() string {
 	id, err := p.tuf().ID()
 	if err != nil {
-		panic("release: internal error: a key without an id: " + err.Error())
+		panic("trust: internal error: a key without an id: " + err.Error())
 	}
 	return id
 }

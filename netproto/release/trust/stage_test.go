@@ -1,10 +1,9 @@
-package release_test
+package trust_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -16,18 +15,10 @@ import (
 	"go.uber.org/goleak"
 
 	"collet/netproto/release"
-	"collet/platform/testlevel"
+	"collet/netproto/release/trust"
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("rapid.checks"); !testlevel.Full() && f.Value.String() == f.DefValue { // the whole is rapid's own hundred
-		if err := f.Value.Set(map[bool]string{false: "40", true: "10"}[testing.Short()]); err != nil {
-			panic(err)
-		}
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // epoch is when every stage begins.
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -38,11 +29,11 @@ const (
 )
 
 // keyring are the keys of all roles. Making Ed25519 keys is cheap, encrypting them is not, so tests keep them open.
-type keyring map[release.KeyRole][]*release.PrivateKey
+type keyring map[trust.KeyRole][]*trust.PrivateKey
 
-func newKey(t testing.TB) *release.PrivateKey {
+func newKey(t testing.TB) *trust.PrivateKey {
 	t.Helper()
-	k, err := release.GenerateKey(false)
+	k, err := trust.GenerateKey(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,18 +42,18 @@ func newKey(t testing.TB) *release.PrivateKey {
 
 func newKeyring(t testing.TB) keyring {
 	ring := keyring{}
-	for _, role := range release.KeyRoles() {
-		ring[role] = []*release.PrivateKey{newKey(t)}
+	for _, role := range trust.KeyRoles() {
+		ring[role] = []*trust.PrivateKey{newKey(t)}
 	}
-	ring[release.RoleRoot] = append(ring[release.RoleRoot], newKey(t), newKey(t))
+	ring[trust.RoleRoot] = append(ring[trust.RoleRoot], newKey(t), newKey(t))
 	return ring
 }
 
 // plan names the keys of these roles.
-func (k keyring) plan(roles ...release.KeyRole) release.RootPlan {
-	plan := release.RootPlan{}
+func (k keyring) plan(roles ...trust.KeyRole) trust.RootPlan {
+	plan := trust.RootPlan{}
 	for _, role := range roles {
-		p := release.RolePlan{}
+		p := trust.RolePlan{}
 		for _, key := range k[role] {
 			p.Keys = append(p.Keys, key.Public())
 		}
@@ -72,33 +63,33 @@ func (k keyring) plan(roles ...release.KeyRole) release.RootPlan {
 }
 
 // online are all keys but those of the root.
-func (k keyring) online() (keys []*release.PrivateKey) {
-	for _, role := range release.KeyRoles()[1:] {
+func (k keyring) online() (keys []*trust.PrivateKey) {
+	for _, role := range trust.KeyRoles()[1:] {
 		keys = append(keys, k[role]...)
 	}
 	return keys
 }
 
-func (k keyring) all() []*release.PrivateKey { return append(k.online(), k[release.RoleRoot]...) }
+func (k keyring) all() []*trust.PrivateKey { return append(k.online(), k[trust.RoleRoot]...) }
 
 // stage is a publisher, a release folder, a network and a client.
 type stage struct {
 	t      testing.TB
 	keys   keyring
-	folder *release.MemoryStore
-	repo   *release.Repo
+	folder *trust.MemoryStore
+	repo   *trust.Repo
 	net    *network
-	client *release.MemoryStore // the client's store
-	root   []byte               // what the client is built with
+	store  *trust.MemoryStore // the client's store
+	root   []byte             // what the client is built with
 	clock  time.Time
 }
 
 func newStage(t testing.TB) *stage {
 	t.Helper()
-	s := &stage{t: t, keys: newKeyring(t), folder: &release.MemoryStore{}, client: &release.MemoryStore{}, clock: epoch}
+	s := &stage{t: t, keys: newKeyring(t), folder: &trust.MemoryStore{}, store: &trust.MemoryStore{}, clock: epoch}
 	s.net = &network{folder: s.folder}
 	var err error
-	if s.repo, err = release.CreateRepo(s.folder, s.keys.plan(release.KeyRoles()...), s.keys.all(), s.options()); err != nil {
+	if s.repo, err = trust.CreateRepo(s.folder, s.keys.plan(trust.KeyRoles()...), s.keys.all(), s.options()); err != nil {
 		t.Fatal(err)
 	}
 	s.root = s.repo.Root()
@@ -107,14 +98,22 @@ func newStage(t testing.TB) *stage {
 
 func (s *stage) now() time.Time { return s.clock }
 
-func (s *stage) options() release.RepoOptions { return release.RepoOptions{Now: s.now} }
+func (s *stage) options() trust.RepoOptions { return trust.RepoOptions{Now: s.now} }
 
 // entry publishes the head of a release and returns its line.
 func (s *stage) entry(number uint64) release.Entry {
-	h := smallHead()
-	h.Product, h.Channel, h.Target, h.Number = "lathe", "stable", "Linux-x64", number
-	return s.headed(h)
+	return s.headed(headOf(number))
 }
+
+// headOf says as little of a release as is allowed.
+func headOf(number uint64) release.Head {
+	return release.Head{
+		Product: "lathe", Channel: "stable", Target: "Linux-x64", Number: number, Version: "1", Published: time.Unix(0, 0).UTC(),
+		Listing: release.Packed{Sum: objectOf("[]").Sum, Size: 2, Object: objectOf("packed")}, Sources: objectOf("sources"),
+	}
+}
+
+func objectOf(text string) release.Object { return release.ObjectOf([]byte(text)) }
 
 func (s *stage) headed(h release.Head) release.Entry {
 	s.t.Helper()
@@ -156,12 +155,12 @@ func (s *stage) edit(number uint64, change func(*release.Entry)) {
 	s.must(s.repo.SetEntries(entries, s.keys.online()))
 }
 
-// trust starts the client, as after a restart.
-func (s *stage) trust() *release.Trust {
+// start starts the client, as after a restart.
+func (s *stage) start() *trust.Client {
 	s.t.Helper()
-	trust, err := release.OpenTrust(s.root, s.client, s.now)
+	client, err := trust.Open(s.root, s.store, s.now)
 	s.must(err)
-	return trust
+	return client
 }
 
 func query(have uint64) release.Query {
@@ -171,24 +170,24 @@ func query(have uint64) release.Query {
 // wants refreshes after a restart and expects this release, fresh.
 func (s *stage) wants(number uint64) {
 	s.t.Helper()
-	c, err := s.trust().Refresh(context.Background(), s.net, query(0))
+	c, err := s.start().Refresh(context.Background(), s.net, query(0))
 	if err != nil || c.Number != number || !c.Fresh {
 		s.t.Fatalf("got release %d, fresh %v, %v, want %d", c.Number, c.Fresh, err, number)
 	}
 }
 
 // refuses refreshes after a restart and expects this fault, and that the client stays where it was.
-func (s *stage) refuses(fault release.Fault, stays uint64) {
+func (s *stage) refuses(fault trust.Fault, stays uint64) {
 	s.t.Helper()
 	for range 2 { // the second time after another restart
-		trust := s.trust()
-		c, err := trust.Refresh(context.Background(), s.net, query(0))
-		var untrusted *release.TrustError
+		client := s.start()
+		c, err := client.Refresh(context.Background(), s.net, query(0))
+		var untrusted *trust.Error
 		if !errors.As(err, &untrusted) || untrusted.Fault != fault {
 			s.t.Fatalf("got release %d, %v, want %s", c.Number, err, fault)
 		}
-		known, err := trust.Known(query(0))
-		if stays == 0 && err == nil || stays != 0 && (err != nil || known.Number != stays || known.Fresh || known.Why != release.StaleUnasked) {
+		known, err := client.Known(query(0))
+		if stays == 0 && err == nil || stays != 0 && (err != nil || known.Number != stays || known.Fresh || known.Why != trust.StaleUnasked) {
 			s.t.Fatalf("knows release %d, %v, want %d", known.Number, err, stays)
 		}
 	}
@@ -196,7 +195,7 @@ func (s *stage) refuses(fault release.Fault, stays uint64) {
 
 // network is the way to the folder. Its fields let somebody sit on the line.
 type network struct {
-	folder *release.MemoryStore
+	folder *trust.MemoryStore
 	swap   func(name string, data []byte, err error) ([]byte, error) // what becomes of an answer
 
 	mu       sync.Mutex
@@ -204,9 +203,9 @@ type network struct {
 	bytes    int
 }
 
-func (n *network) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+func (n *network) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	if err := ctx.Err(); err != nil {
-		return release.Unverified{}, err
+		return trust.Unverified{}, err
 	}
 	data, err := n.folder.Load(name, 1<<30)
 	if n.swap != nil {
@@ -216,20 +215,20 @@ func (n *network) Fetch(ctx context.Context, name string, limit int64) (release.
 	defer n.mu.Unlock()
 	n.requests, n.bytes = append(n.requests, name), n.bytes+len(data)
 	if err != nil {
-		return release.Unverified{}, err
+		return trust.Unverified{}, err
 	}
-	return release.ReadUnverified(io.MultiReader(strings.NewReader(string(data))), limit)
+	return trust.ReadUnverified(io.MultiReader(strings.NewReader(string(data))), limit)
 }
 
 // saved is a copy of the folder, as an attacker keeps it.
-func (s *stage) saved() *release.MemoryStore {
+func (s *stage) saved() *trust.MemoryStore {
 	s.t.Helper()
 	return copied(s.t, s.folder)
 }
 
-func copied(t testing.TB, from *release.MemoryStore) *release.MemoryStore {
+func copied(t testing.TB, from *trust.MemoryStore) *trust.MemoryStore {
 	t.Helper()
-	to := &release.MemoryStore{}
+	to := &trust.MemoryStore{}
 	for _, name := range from.Names() {
 		data, err := from.Load(name, 1<<30)
 		if err == nil {
@@ -251,7 +250,7 @@ func (s *stage) read(name string) []byte {
 }
 
 // forge reads a document, lets change edit it, signs it with these keys and puts it back. Nobody asks whether they may.
-func forge[T metadata.Roles](s *stage, name string, keys []*release.PrivateKey, change func(*T)) []byte {
+func forge[T metadata.Roles](s *stage, name string, keys []*trust.PrivateKey, change func(*T)) []byte {
 	s.t.Helper()
 	m, err := new(metadata.Metadata[T]).FromBytes(s.read(name))
 	s.must(err)
@@ -289,30 +288,30 @@ func (s *stage) chain() {
 	var targets, snapshot struct{ Signed struct{ Version int64 } }
 	data := s.read(s.latest("targets"))
 	s.must(json.Unmarshal(data, &targets))
-	data = forge(s, s.latest("snapshot"), s.keys[release.RoleSnapshot], func(m *metadata.SnapshotType) {
+	data = forge(s, s.latest("snapshot"), s.keys[trust.RoleSnapshot], func(m *metadata.SnapshotType) {
 		m.Meta = map[string]*metadata.MetaFiles{"targets.json": metaFile(targets.Signed.Version, data)}
 		m.Version++
 	})
 	s.must(json.Unmarshal(data, &snapshot))
 	s.must(s.folder.Save(fmt.Sprintf("metadata/%d.snapshot.json", snapshot.Signed.Version), data))
-	forge(s, "metadata/timestamp.json", s.keys[release.RoleTimestamp], func(m *metadata.TimestampType) {
+	forge(s, "metadata/timestamp.json", s.keys[trust.RoleTimestamp], func(m *metadata.TimestampType) {
 		m.Meta = map[string]*metadata.MetaFiles{"snapshot.json": metaFile(snapshot.Signed.Version, data)}
 		m.Version++
 	})
 }
 
 func metaFile(version int64, data []byte) *metadata.MetaFiles {
-	sum, _ := sha(string(data)).SHA256()
+	sum, _ := release.ObjectOf(data).Sum.SHA256()
 	return &metadata.MetaFiles{Version: version, Length: int64(len(data)), Hashes: metadata.Hashes{"sha256": sum[:]}}
 }
 
 // rotate gives roles new keys, signed by the keys of the old and the new root.
-func (s *stage) rotate(signers []*release.PrivateKey, fresh keyring, roles ...release.KeyRole) {
+func (s *stage) rotate(signers []*trust.PrivateKey, fresh keyring, roles ...trust.KeyRole) {
 	s.t.Helper()
 	draft, err := s.repo.DraftRoot(fresh.plan(roles...))
 	s.must(err)
 	for _, k := range signers {
-		draft, err = release.SignRoot(draft, k)
+		draft, err = trust.SignRoot(draft, k)
 		s.must(err)
 	}
 	s.must(s.repo.InstallRoot(draft, fresh.online()))
@@ -320,7 +319,7 @@ func (s *stage) rotate(signers []*release.PrivateKey, fresh keyring, roles ...re
 }
 
 // with is the ring with new keys for these roles.
-func (k keyring) with(t testing.TB, roles ...release.KeyRole) keyring {
+func (k keyring) with(t testing.TB, roles ...trust.KeyRole) keyring {
 	fresh := keyring{}
 	for role, keys := range k {
 		fresh[role] = keys
@@ -335,7 +334,7 @@ func (k keyring) with(t testing.TB, roles ...release.KeyRole) keyring {
 }
 
 // forgeTimestamp signs the next timestamp with any keys.
-func forgeTimestamp(s *stage, keys []*release.PrivateKey) {
+func forgeTimestamp(s *stage, keys []*trust.PrivateKey) {
 	s.t.Helper()
 	forge(s, "metadata/timestamp.json", keys, func(m *metadata.TimestampType) { m.Version++ })
 }

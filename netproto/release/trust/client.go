@@ -1,4 +1,4 @@
-package release
+package trust
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"collet/netproto/release"
 )
 
 // maxRootSteps is how many new roots one Refresh takes. With one or two a year nobody meets it, and a server can't keep a
@@ -19,14 +21,14 @@ const maxRootSteps = 32
 // ErrNothingKnown says that no list of releases was ever verified here.
 var ErrNothingKnown = errors.New("no list of releases was verified here yet")
 
-// Trust is the client's side of TUF: it knows a root, takes newer metadata only when enough keys vouch for it, and
+// Client is the client's side of TUF: it knows a root, takes newer metadata only when enough keys vouch for it, and
 // remembers in its store what it has verified, so that nothing older is ever taken again.
 //
 //	embedded root → N.root.json … → timestamp.json → N.snapshot.json → N.targets.json → Entry → Head
 //
 // Whatever fails, what was verified before stays: an error or a stale result says that this client can't tell whether it
 // is current, never that it may not play. All methods are safe for concurrent use; one Refresh runs at a time.
-type Trust struct {
+type Client struct {
 	store Store
 	now   func() time.Time
 
@@ -42,8 +44,8 @@ type knowledge struct {
 	timestamp document[metadata.TimestampType]
 	snapshot  document[metadata.SnapshotType]
 	targets   document[metadata.TargetsType]
-	entries   []Entry // what targets lists
-	numbers   numbers
+	entries   []release.Entry // what targets lists
+	floors    floors
 }
 
 // document is a verified document with the bytes it was read from; the zero value is none.
@@ -54,47 +56,50 @@ type document[T metadata.Roles] struct {
 
 // Current is an answer to a Query.
 type Current struct {
-	Choice
+	release.Choice
 	Fresh   bool      // the metadata was fetched by this call and its time is not over
 	Why     Staleness // why it is not fresh
 	Expires time.Time // when the first of the documents behind it expires; UTC
 }
 
-// OpenTrust begins with the root that is built into the program, and takes from store what that root, or one that
+// Open begins with the root that is built into the program, and takes from store what that root, or one that
 // descends from it, vouches for. The rest is passed over, see Passed. now is the clock. An error means that the embedded
 // root is no root, or that the store can't be read.
-func OpenTrust(embedded []byte, store Store, now func() time.Time) (*Trust, error) {
+func Open(embedded []byte, store Store, now func() time.Time) (*Client, error) {
 	root, err := parseRoot("embedded "+rootFile, embedded)
 	if err != nil {
 		return nil, err
 	}
-	t := &Trust{store: store, now: now, known: knowledge{root: root}}
-	if err := t.loadRoots(); err != nil {
+	c := &Client{store: store, now: now, known: knowledge{root: root}}
+	if err := c.loadRoots(); err != nil {
 		return nil, err
 	}
 	raw := map[string][]byte{}
-	for name, limit := range map[string]int64{timestampFile: MaxTimestamp, snapshotFile: MaxSnapshot, targetsFile: MaxTargets, numbersFile: maxNumbers} {
-		if raw[name], err = t.load(name, limit); err != nil {
+	for name, limit := range map[string]int64{timestampFile: MaxTimestamp, snapshotFile: MaxSnapshot, targetsFile: MaxTargets, numbersFile: release.MaxNumbers} {
+		if raw[name], err = c.load(name, limit); err != nil {
 			return nil, err
 		}
 	}
-	t.known.timestamp.data, t.known.snapshot.data, t.known.targets.data = raw[timestampFile], raw[snapshotFile], raw[targetsFile]
-	if data := raw[numbersFile]; data != nil && readDocument("numbers", data, maxNumbers, t.known.numbers.code) != nil {
-		t.pass(numbersFile)
-		t.known.numbers = numbers{}
+	c.known.timestamp.data, c.known.snapshot.data, c.known.targets.data = raw[timestampFile], raw[snapshotFile], raw[targetsFile]
+	if data := raw[numbersFile]; data != nil {
+		n, err := release.ParseNumbers(data)
+		if err != nil {
+			c.pass(numbersFile)
+		}
+		c.known.floors = floors(n)
 	}
-	t.known = t.known.under(t.known.root, t.pass)
-	return t, nil
+	c.known = c.known.under(c.known.root, c.pass)
+	return c, nil
 }
 
 // load returns nil for a file that is not there, and passes over one that is too long to be ours.
-func (t *Trust) load(name string, limit int64) ([]byte, error) {
-	data, err := t.store.Load(name, limit)
+func (c *Client) load(name string, limit int64) ([]byte, error) {
+	data, err := c.store.Load(name, limit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, ErrTooLong):
-		t.pass(name)
+		c.pass(name)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read what was verified: %w", err)
@@ -104,28 +109,28 @@ func (t *Trust) load(name string, limit int64) ([]byte, error) {
 }
 
 // loadRoots follows the chain of roots as far as it was stored.
-func (t *Trust) loadRoots() error {
+func (c *Client) loadRoots() error {
 	for {
-		name := numbered(t.known.root.Signed.Version+1, rootFile)
-		data, err := t.load(name, MaxRoot)
+		name := numbered(c.known.root.Signed.Version+1, rootFile)
+		data, err := c.load(name, MaxRoot)
 		if err != nil || data == nil {
 			return err
 		}
-		next, err := nextRoot(t.known.root, data)
+		next, err := nextRoot(c.known.root, data)
 		if err != nil {
-			t.pass(name)
+			c.pass(name)
 			return nil
 		}
-		t.known.root = next
+		c.known.root = next
 	}
 }
 
-func (t *Trust) pass(name string) { t.passed = append(t.passed, name) }
+func (c *Client) pass(name string) { c.passed = append(c.passed, name) }
 
 // Passed names the files of the store that were not believed when it was opened, because they are damaged or because the
 // keys that signed them don't count any more.
-func (t *Trust) Passed() []string {
-	names := slices.Clone(t.passed)
+func (c *Client) Passed() []string {
+	names := slices.Clone(c.passed)
 	slices.Sort(names)
 	return names
 }
@@ -145,8 +150,8 @@ func (k knowledge) under(root *rootMeta, pass func(string)) knowledge {
 	if !okTimestamp || !okSnapshot || !okTargets {
 		k.timestamp, k.snapshot = document[metadata.TimestampType]{}, document[metadata.SnapshotType]{}
 	}
-	if !k.numbers.vouched(root) {
-		k.numbers = numbers{}
+	if !k.floors.vouched(root) {
+		k.floors = floors{}
 	}
 	return k
 }
@@ -165,38 +170,38 @@ func vouched[T metadata.Roles](root *rootMeta, role KeyRole, name string, d docu
 }
 
 // knowing is what is known at this moment.
-func (t *Trust) knowing() knowledge {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.known
+func (c *Client) knowing() knowledge {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
 }
 
 // learn makes data durable under name and then k what is known.
-func (t *Trust) learn(k knowledge, name string, data []byte) error {
-	if err := t.store.Save(name, data); err != nil {
+func (c *Client) learn(k knowledge, name string, data []byte) error {
+	if err := c.store.Save(name, data); err != nil {
 		return fmt.Errorf("keep what was verified: %w", err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.known = k
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = k
 	return nil
 }
 
 // Known answers from what was verified earlier, without asking anybody. It is never fresh. Without anything verified the
 // error is ErrNothingKnown, without a release for the query ErrNoRelease.
-func (t *Trust) Known(q Query) (Current, error) {
-	k := t.knowing()
+func (c *Client) Known(q release.Query) (Current, error) {
+	k := c.knowing()
 	if k.targets.meta == nil {
 		return Current{}, ErrNothingKnown
 	}
-	c, err := k.choose(q, t.now())
-	c.Fresh, c.Why = false, StaleUnasked
-	return c, err
+	current, err := k.choose(q, c.now())
+	current.Fresh, current.Why = false, StaleUnasked
+	return current, err
 }
 
 // choose answers from k.
-func (k knowledge) choose(q Query, now time.Time) (Current, error) {
-	choice, err := Choose(k.entries, q)
+func (k knowledge) choose(q release.Query, now time.Time) (Current, error) {
+	choice, err := release.Choose(k.entries, q)
 	if err != nil {
 		return Current{}, err
 	}
@@ -209,69 +214,69 @@ func (k knowledge) choose(q Query, now time.Time) (Current, error) {
 }
 
 // Refresh asks a server what is current. When nothing has changed it costs two small requests, sent together. Metadata
-// that is not believed is a *TrustError, a network that fails is the fetcher's error, and a store that can't be written is
+// that is not believed is an *Error, a network that fails is the fetcher's error, and a store that can't be written is
 // the store's; after any of them Known still answers. What has expired is no error: the answer is then not fresh, see
 // Staleness. ctx bounds everything.
-func (t *Trust) Refresh(ctx context.Context, f Fetcher, q Query) (Current, error) {
-	t.asking.Lock()
-	defer t.asking.Unlock()
-	before := t.knowing().targets.meta
-	if err := t.refresh(ctx, f); err != nil {
+func (c *Client) Refresh(ctx context.Context, f Fetcher, q release.Query) (Current, error) {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	before := c.knowing().targets.meta
+	if err := c.refresh(ctx, f); err != nil {
 		return Current{}, err
 	}
-	k := t.knowing()
-	if err := t.remember(k, q, k.targets.meta != before); err != nil {
+	k := c.knowing()
+	if err := c.remember(k, q, k.targets.meta != before); err != nil {
 		return Current{}, err
 	}
-	return k.choose(q, t.now())
+	return k.choose(q, c.now())
 }
 
 // remember keeps the highest number that is offered for the query's product, channel and target, and who vouched for it.
-func (t *Trust) remember(k knowledge, q Query, changed bool) error {
-	top, found := highest(k.entries, func(e Entry) bool { return e.line() == q.line() })
-	if !found || !changed && k.numbers.has(top) {
+func (c *Client) remember(k knowledge, q release.Query, changed bool) error {
+	top, found := release.Highest(k.entries, func(e release.Entry) bool { return e.Track() == q.Track() })
+	if !found || !changed && k.floors.has(top) {
 		return nil
 	}
-	next := k.numbers.with(top, signersOf(k.root, RoleTargets, k.targets.meta))
-	if next.equal(k.numbers) {
+	next := k.floors.with(top, signersOf(k.root, RoleTargets, k.targets.meta))
+	if next.equal(k.floors) {
 		return nil
 	}
-	data, err := writeDocument("numbers", maxNumbers, next.code)
+	data, err := release.Numbers(next).Encode()
 	if err != nil {
 		return err
 	}
-	k.numbers = next
-	return t.learn(k, numbersFile, data)
+	k.floors = next
+	return c.learn(k, numbersFile, data)
 }
 
 // Head fetches the head of a choice and checks that it is the one for it. A choice that is not listed has none.
-func (t *Trust) Head(ctx context.Context, f Fetcher, c Choice) (Head, error) {
-	if !c.Listed {
-		return Head{}, fmt.Errorf("release %s is not listed any more and has no head", c.Path())
+func (c *Client) Head(ctx context.Context, f Fetcher, choice release.Choice) (release.Head, error) {
+	if !choice.Listed {
+		return release.Head{}, fmt.Errorf("release %s is not listed any more and has no head", choice.Path())
 	}
-	u, err := fetch(ctx, f, c.Head.HeadPath(), c.Head.Size)
+	u, err := fetch(ctx, f, choice.Head.HeadPath(), choice.Head.Size)
 	if err != nil {
-		return Head{}, err
+		return release.Head{}, err
 	}
-	return OpenHead(u, c.Entry)
+	return OpenHead(u, choice.Entry)
 }
 
 // OpenHead is the way from the bytes of a head to what it says: they must be those which the entry names, and be made for
-// the entry's product, channel, target and number. Errors are *TrustError, *FormatError or ErrNewFormat.
-func OpenHead(u Unverified, e Entry) (Head, error) {
+// the entry's product, channel, target and number. Errors are *Error, *release.FormatError or release.ErrNewFormat.
+func OpenHead(u Unverified, e release.Entry) (release.Head, error) {
 	data, err := u.Verify(e.Head)
 	if err != nil {
-		return Head{}, &TrustError{Document: e.Path(), Fault: FaultMixed, Err: err}
+		return release.Head{}, &Error{Document: e.Path(), Fault: FaultMixed, Err: err}
 	}
-	h, err := ParseHead(data)
+	h, err := release.ParseHead(data)
 	if err != nil {
-		return Head{}, err
+		return release.Head{}, err
 	}
-	if made := (Entry{Product: h.Product, Channel: h.Channel, Target: h.Target, Number: h.Number}); made.Path() != e.Path() {
-		return Head{}, &TrustError{Document: e.Path(), Fault: FaultForeign, Err: fmt.Errorf("the head is that of %s", made.Path())}
+	if made := (release.Entry{Product: h.Product, Channel: h.Channel, Target: h.Target, Number: h.Number}); made.Path() != e.Path() {
+		return release.Head{}, &Error{Document: e.Path(), Fault: FaultForeign, Err: fmt.Errorf("the head is that of %s", made.Path())}
 	}
 	return h, nil
 }
 
 // Root describes the root that counts now.
-func (t *Trust) Root() RootInfo { return infoOf(t.knowing().root) }
+func (c *Client) Root() RootInfo { return infoOf(c.knowing().root) }

@@ -1,4 +1,4 @@
-package release
+package trust
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ func trustedFrom(root *rootMeta) (*trustedmetadata.TrustedMetadata, error) {
 }
 
 // trustFault translates what TUF's library found.
-func trustFault(document string, err error) *TrustError {
+func trustFault(document string, err error) *Error {
 	fault := FaultMalformed
 	switch {
 	case errors.Is(err, &metadata.ErrBadVersionNumber{}):
@@ -40,7 +40,7 @@ func trustFault(document string, err error) *TrustError {
 	case errors.Is(err, &metadata.ErrRepository{}):
 		fault = FaultUnfit
 	}
-	return &TrustError{Document: document, Fault: fault, Err: err}
+	return &Error{Document: document, Fault: fault, Err: err}
 }
 
 // Staleness says why a result is not known to be current. The texts are for people; a caller compares the values.

@@ -1,4 +1,4 @@
-package release
+package trust
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"io/fs"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"collet/netproto/release"
 )
 
 // maxLeft is how many files of publishers that were stopped are passed over.
@@ -106,7 +108,7 @@ func (r *Repo) unused(version int64, name string, limit int64) (int64, error) {
 }
 
 func reference(name string, version int64, data []byte) map[string]*metadata.MetaFiles {
-	sum, _ := sumOf(data).SHA256()
+	sum, _ := release.ObjectOf(data).Sum.SHA256()
 	return map[string]*metadata.MetaFiles{name: {Version: version, Length: int64(len(data)), Hashes: metadata.Hashes{"sha256": sum[:]}}}
 }
 

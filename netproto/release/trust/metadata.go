@@ -1,4 +1,4 @@
-package release
+package trust
 
 import (
 	"crypto/ed25519"
@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"collet/netproto/release"
 )
 
 const (
@@ -20,10 +22,8 @@ const (
 	MaxSnapshot = 4 << 10
 	// MaxTargets is the largest targets.json in bytes: MaxEntries of some 300 bytes.
 	MaxTargets = 2 << 20
-	// maxRoleKeys is how many keys a role may have.
-	maxRoleKeys = 16
 	// maxVersion is the largest version of a document, for the reason of MaxNumber.
-	maxVersion = MaxNumber
+	maxVersion = release.MaxNumber
 
 	rootFile      = "root.json"
 	timestampFile = "timestamp.json"
@@ -49,17 +49,17 @@ func numbered(version int64, file string) string { return strconv.FormatInt(vers
 // comes from outside goes through here before anything in it is used.
 func verified[T metadata.Roles](root *rootMeta, role KeyRole, document string, data []byte, fit func(*T) string) (*metadata.Metadata[T], error) {
 	if err := checkJSON(data); err != nil {
-		return nil, &TrustError{Document: document, Fault: FaultMalformed, Err: err}
+		return nil, &Error{Document: document, Fault: FaultMalformed, Err: err}
 	}
 	m, err := new(metadata.Metadata[T]).FromBytes(data)
 	if err != nil {
-		return nil, &TrustError{Document: document, Fault: FaultMalformed, Err: err}
+		return nil, &Error{Document: document, Fault: FaultMalformed, Err: err}
 	}
 	if err := root.VerifyDelegate(string(role), m); err != nil {
-		return nil, &TrustError{Document: document, Fault: FaultUnsigned, Err: err}
+		return nil, &Error{Document: document, Fault: FaultUnsigned, Err: err}
 	}
 	if reason := fit(&m.Signed); reason != "" {
-		return nil, &TrustError{Document: document, Fault: FaultUnfit, Err: errors.New(reason)}
+		return nil, &Error{Document: document, Fault: FaultUnfit, Err: errors.New(reason)}
 	}
 	return m, nil
 }
@@ -68,20 +68,20 @@ func verified[T metadata.Roles](root *rootMeta, role KeyRole, document string, d
 // question.
 func parseRoot(document string, data []byte) (*rootMeta, error) {
 	if len(data) > MaxRoot {
-		return nil, &TrustError{Document: document, Fault: FaultTooLong}
+		return nil, &Error{Document: document, Fault: FaultTooLong}
 	}
 	if err := checkJSON(data); err != nil {
-		return nil, &TrustError{Document: document, Fault: FaultMalformed, Err: err}
+		return nil, &Error{Document: document, Fault: FaultMalformed, Err: err}
 	}
 	m, err := metadata.Root().FromBytes(data)
 	if err != nil {
-		return nil, &TrustError{Document: document, Fault: FaultMalformed, Err: err}
+		return nil, &Error{Document: document, Fault: FaultMalformed, Err: err}
 	}
 	if reason := fitRoot(&m.Signed); reason != "" {
-		return nil, &TrustError{Document: document, Fault: FaultUnfit, Err: errors.New(reason)}
+		return nil, &Error{Document: document, Fault: FaultUnfit, Err: errors.New(reason)}
 	}
 	if err := m.VerifyDelegate(metadata.ROOT, m); err != nil {
-		return nil, &TrustError{Document: document, Fault: FaultUnsigned, Err: err}
+		return nil, &Error{Document: document, Fault: FaultUnsigned, Err: err}
 	}
 	return m, nil
 }
@@ -90,7 +90,7 @@ func parseRoot(document string, data []byte) (*rootMeta, error) {
 func nextRoot(old *rootMeta, data []byte) (*rootMeta, error) {
 	document := numbered(old.Signed.Version+1, rootFile)
 	if len(data) > MaxRoot {
-		return nil, &TrustError{Document: document, Fault: FaultTooLong}
+		return nil, &Error{Document: document, Fault: FaultTooLong}
 	}
 	if _, err := verified(old, RoleRoot, document, data, fitRoot); err != nil {
 		return nil, err
@@ -185,22 +185,21 @@ func fitTargets(t *metadata.TargetsType) string {
 }
 
 // referenced is what a fit document says of the one below it.
-func referenced(meta map[string]*metadata.MetaFiles, file string) (version int64, o Object) {
+func referenced(meta map[string]*metadata.MetaFiles, file string) (version int64, o release.Object) {
 	ref := meta[file]
-	return ref.Version, Object{Sum: SHA256Digest([32]byte(ref.Hashes["sha256"])), Size: ref.Length}
+	return ref.Version, release.Object{Sum: release.SHA256Digest([32]byte(ref.Hashes["sha256"])), Size: ref.Length}
 }
 
 // entriesOf reads the releases out of the signed list, sorted.
-func entriesOf(t *metadata.TargetsType) ([]Entry, error) {
-	if len(t.Targets) > MaxEntries {
-		return nil, fmt.Errorf("it lists more than %d releases", MaxEntries)
+func entriesOf(t *metadata.TargetsType) ([]release.Entry, error) {
+	if len(t.Targets) > release.MaxEntries {
+		return nil, fmt.Errorf("it lists more than %d releases", release.MaxEntries)
 	}
-	var entries []Entry
+	var entries []release.Entry
 	for name, file := range t.Targets {
-		var e Entry
-		taken, err := e.parsePath(name)
+		e, taken, err := release.ParseEntryPath(name)
 		if err == nil && taken {
-			err = e.read(file)
+			err = readEntry(&e, file)
 		}
 		switch {
 		case err != nil:
@@ -209,37 +208,31 @@ func entriesOf(t *metadata.TargetsType) ([]Entry, error) {
 			entries = append(entries, e)
 		}
 	}
-	slices.SortFunc(entries, compareEntries)
+	slices.SortFunc(entries, release.CompareEntries)
 	return entries, nil
 }
 
 // mustEntries reads a list that is known to be fit.
-func mustEntries(m *targetsMeta) []Entry {
+func mustEntries(m *targetsMeta) []release.Entry {
 	entries, err := entriesOf(&m.Signed)
 	if err != nil {
-		panic("release: internal error: a list that was verified can't be read: " + err.Error())
+		panic("trust: internal error: a list that was verified can't be read: " + err.Error())
 	}
 	return entries
 }
 
-// read takes what stands beside the path.
-func (e *Entry) read(file *metadata.TargetFiles) error {
+// readEntry takes what stands beside the path.
+func readEntry(e *release.Entry, file *metadata.TargetFiles) error {
 	if len(file.Hashes) != 1 || len(file.Hashes["sha256"]) != 32 || file.Custom == nil {
 		return errors.New("it lacks a SHA-256 digest or its conditions")
 	}
-	e.Head = Object{Sum: SHA256Digest([32]byte(file.Hashes["sha256"])), Size: file.Length}
-	if err := readDocument("release entry", *file.Custom, maxText, e.custom); err != nil {
-		return err
-	}
-	if reason := e.check(); reason != "" {
-		return errors.New(reason)
-	}
-	return nil
+	e.Head = release.Object{Sum: release.SHA256Digest([32]byte(file.Hashes["sha256"])), Size: file.Length}
+	return e.ReadConditions(*file.Custom)
 }
 
-// target is the entry as TUF's library wants it.
-func (e Entry) target() (*metadata.TargetFiles, error) {
-	custom, err := writeDocument("release entry", maxText, e.custom)
+// targetOf is the entry as TUF's library wants it.
+func targetOf(e release.Entry) (*metadata.TargetFiles, error) {
+	custom, err := e.Conditions()
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,11 @@
-package release
+package trust
+
+import "collet/netproto/release"
 
 // Entries are all releases of the newest signed list that was verified, sorted by product, channel, target and number.
 // Before anything was verified the error is ErrNothingKnown. It is for whoever hands a whole release folder out.
-func (t *Trust) Entries() ([]Entry, error) {
-	k := t.knowing()
+func (c *Client) Entries() ([]release.Entry, error) {
+	k := c.knowing()
 	if k.targets.meta == nil {
 		return nil, ErrNothingKnown
 	}
@@ -19,8 +21,8 @@ type Document struct {
 
 // Documents are the newest verified timestamp, snapshot and list of releases, in this order. Before they are known the
 // error is ErrNothingKnown.
-func (t *Trust) Documents() ([3]Document, error) {
-	k := t.knowing()
+func (c *Client) Documents() ([3]Document, error) {
+	k := c.knowing()
 	if k.timestamp.meta == nil || k.snapshot.meta == nil || k.targets.meta == nil {
 		return [3]Document{}, ErrNothingKnown
 	}

@@ -1,4 +1,4 @@
-package release_test
+package trust_test
 
 import (
 	"bytes"
@@ -7,29 +7,30 @@ import (
 	"testing"
 
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // TestWhatATrustKnows compares entries and documents with what was published, at every step.
 func TestWhatATrustKnows(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	trust := s.trust()
-	if _, err := trust.Entries(); !errors.Is(err, release.ErrNothingKnown) {
+	client := s.start()
+	if _, err := client.Entries(); !errors.Is(err, trust.ErrNothingKnown) {
 		t.Errorf("entries of nothing: %v", err)
 	}
-	if _, err := trust.Documents(); !errors.Is(err, release.ErrNothingKnown) {
+	if _, err := client.Documents(); !errors.Is(err, trust.ErrNothingKnown) {
 		t.Errorf("documents of nothing: %v", err)
 	}
 	for n := range 3 {
 		s.publish(uint64(n + 1))
-		if _, err := trust.Refresh(t.Context(), s.net, release.Query{}); !errors.Is(err, release.ErrNoRelease) {
+		if _, err := client.Refresh(t.Context(), s.net, release.Query{}); !errors.Is(err, release.ErrNoRelease) {
 			t.Fatal(err)
 		}
-		entries, err := trust.Entries()
+		entries, err := client.Entries()
 		if err != nil || fmt.Sprint(entries) != fmt.Sprint(s.repo.Entries()) || len(entries) != n+1 {
 			t.Errorf("entries %v, %v", entries, err)
 		}
-		documents, err := trust.Documents()
+		documents, err := client.Documents()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package release_test
+package trust_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform/testlevel"
 )
 
@@ -32,10 +33,10 @@ func TestRollbackAttack(t *testing.T) {
 	s.wants(8)
 	new := s.folder
 	s.net.folder = old
-	s.refuses(release.FaultRolledBack, 8)
-	s.client.Remove("targets.json") // half of what is known is enough to refuse
-	s.client.Remove("snapshot.json")
-	s.refuses(release.FaultRolledBack, 0)
+	s.refuses(trust.FaultRolledBack, 8)
+	s.store.Remove("targets.json") // half of what is known is enough to refuse
+	s.store.Remove("snapshot.json")
+	s.refuses(trust.FaultRolledBack, 0)
 	s.net.folder = new
 	s.wants(8)
 }
@@ -51,11 +52,11 @@ func TestRollbackOfTheSnapshot(t *testing.T) {
 	s.wants(8)
 	var m struct{ Signed struct{ Version int64 } }
 	s.must(json.Unmarshal(older, &m))
-	forge(s, "metadata/timestamp.json", s.keys[release.RoleTimestamp], func(ts *metadata.TimestampType) {
+	forge(s, "metadata/timestamp.json", s.keys[trust.RoleTimestamp], func(ts *metadata.TimestampType) {
 		ts.Version++
 		ts.Meta["snapshot.json"] = metaFile(m.Signed.Version, older)
 	})
-	s.refuses(release.FaultRolledBack, 8)
+	s.refuses(trust.FaultRolledBack, 8)
 }
 
 // TestRollbackOfTheList: with both online keys the list before the last can be named under a newer snapshot, and is refused.
@@ -69,18 +70,18 @@ func TestRollbackOfTheList(t *testing.T) {
 	var list struct{ Signed struct{ Version int64 } }
 	s.must(json.Unmarshal(older, &list))
 	point := func() {
-		data := forge(s, s.latest("snapshot"), s.keys[release.RoleSnapshot], func(m *metadata.SnapshotType) {
+		data := forge(s, s.latest("snapshot"), s.keys[trust.RoleSnapshot], func(m *metadata.SnapshotType) {
 			m.Meta["targets.json"], m.Version = metaFile(list.Signed.Version, older), 50
 		})
 		s.must(s.folder.Save("metadata/50.snapshot.json", data))
-		forge(s, "metadata/timestamp.json", s.keys[release.RoleTimestamp], func(m *metadata.TimestampType) {
+		forge(s, "metadata/timestamp.json", s.keys[trust.RoleTimestamp], func(m *metadata.TimestampType) {
 			m.Meta["snapshot.json"], m.Version = metaFile(50, data), m.Version+1
 		})
 	}
 	point()
-	s.refuses(release.FaultRolledBack, 8)
-	s.client.Remove("snapshot.json") // the list that is known still tells
-	s.refuses(release.FaultRolledBack, 8)
+	s.refuses(trust.FaultRolledBack, 8)
+	s.store.Remove("snapshot.json") // the list that is known still tells
+	s.refuses(trust.FaultRolledBack, 8)
 }
 
 // TestNumbersRise: even whoever holds the release key can't make players forget a number: it may be killed, not vanish.
@@ -89,7 +90,7 @@ func TestNumbersRise(t *testing.T) {
 	s := newStage(t)
 	s.publish(7, 8)
 	s.wants(8)
-	forge(s, s.latest("targets"), s.keys[release.RoleTargets], func(m *metadata.TargetsType) {
+	forge(s, s.latest("targets"), s.keys[trust.RoleTargets], func(m *metadata.TargetsType) {
 		delete(m.Targets, "lathe/stable/Linux-x64/8")
 		m.Version++
 	})
@@ -98,9 +99,9 @@ func TestNumbersRise(t *testing.T) {
 	s.must(json.Unmarshal(forged, &list))
 	s.must(s.folder.Save(fmt.Sprintf("metadata/%d.targets.json", list.Signed.Version), forged))
 	s.chain()
-	s.refuses(release.FaultRolledBack, 8)
-	s.client.Remove("targets.json") // the numbers are kept for themselves
-	s.refuses(release.FaultRolledBack, 0)
+	s.refuses(trust.FaultRolledBack, 8)
+	s.store.Remove("targets.json") // the numbers are kept for themselves
+	s.refuses(trust.FaultRolledBack, 0)
 }
 
 // TestFreezeAttack: kept on an old state, the client stops claiming to be current, says why, and plays.
@@ -112,9 +113,9 @@ func TestFreezeAttack(t *testing.T) {
 	s.publish(8)
 	s.wants(7)
 	s.clock = epoch.Add(14*day + time.Second)
-	trust := s.trust()
-	c, err := trust.Refresh(context.Background(), s.net, query(7))
-	if err != nil || c.Number != 7 || c.Fresh || c.Why != release.StaleExpired || !c.Expires.Equal(epoch.Add(14*day)) {
+	client := s.start()
+	c, err := client.Refresh(context.Background(), s.net, query(7))
+	if err != nil || c.Number != 7 || c.Fresh || c.Why != trust.StaleExpired || !c.Expires.Equal(epoch.Add(14*day)) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	s.net.folder = s.folder
@@ -125,23 +126,23 @@ func TestFreezeAttack(t *testing.T) {
 // TestExpiryOfEachRole: the first signature that ends decides.
 func TestExpiryOfEachRole(t *testing.T) {
 	t.Parallel()
-	for role, want := range map[release.KeyRole]time.Duration{
-		release.RoleRoot: 2 * time.Hour, release.RoleTargets: 3 * time.Hour, release.RoleSnapshot: 4 * time.Hour, release.RoleTimestamp: 5 * time.Hour,
+	for role, want := range map[trust.KeyRole]time.Duration{
+		trust.RoleRoot: 2 * time.Hour, trust.RoleTargets: 3 * time.Hour, trust.RoleSnapshot: 4 * time.Hour, trust.RoleTimestamp: 5 * time.Hour,
 	} {
 		s := newStage(t)
-		v := release.Validity{Root: 10 * day, Targets: 10 * day, Snapshot: 10 * day, Timestamp: 10 * day}
-		*map[release.KeyRole]*time.Duration{
-			release.RoleRoot: &v.Root, release.RoleTargets: &v.Targets, release.RoleSnapshot: &v.Snapshot, release.RoleTimestamp: &v.Timestamp,
+		v := trust.Validity{Root: 10 * day, Targets: 10 * day, Snapshot: 10 * day, Timestamp: 10 * day}
+		*map[trust.KeyRole]*time.Duration{
+			trust.RoleRoot: &v.Root, trust.RoleTargets: &v.Targets, trust.RoleSnapshot: &v.Snapshot, trust.RoleTimestamp: &v.Timestamp,
 		}[role] = want
-		s.folder = &release.MemoryStore{}
+		s.folder = &trust.MemoryStore{}
 		s.net.folder = s.folder
-		repo, err := release.CreateRepo(s.folder, s.keys.plan(release.KeyRoles()...), s.keys.all(), release.RepoOptions{Now: s.now, Validity: v})
+		repo, err := trust.CreateRepo(s.folder, s.keys.plan(trust.KeyRoles()...), s.keys.all(), trust.RepoOptions{Now: s.now, Validity: v})
 		s.must(err)
 		s.repo, s.root = repo, repo.Root()
 		s.publish(7)
 		s.wants(7)
 		s.clock = epoch.Add(want + time.Second)
-		if c, err := s.trust().Refresh(context.Background(), s.net, query(7)); err != nil || c.Number != 7 || c.Why != release.StaleExpired || !c.Expires.Equal(epoch.Add(want)) {
+		if c, err := s.start().Refresh(context.Background(), s.net, query(7)); err != nil || c.Number != 7 || c.Why != trust.StaleExpired || !c.Expires.Equal(epoch.Add(want)) {
 			t.Errorf("%s: %+v, %v", role, c, err)
 		}
 	}
@@ -161,16 +162,16 @@ func TestMixAndMatchAttack(t *testing.T) {
 		older, err := old.Load(strings.Replace(name, "3.", "2.", 1), 1<<20)
 		s.must(err)
 		s.must(s.folder.Save(name, older))
-		s.refuses(release.FaultMixed, 7)
+		s.refuses(trust.FaultMixed, 7)
 		s.must(s.folder.Save(name, good))
 	}
 	s.wants(8)
-	c, err := s.trust().Refresh(context.Background(), s.net, query(7))
+	c, err := s.start().Refresh(context.Background(), s.net, query(7))
 	s.must(err)
 	eight, seven := s.repo.Entries()[1].Head, s.repo.Entries()[0].Head
 	s.must(s.folder.Save(eight.HeadPath(), s.read(seven.HeadPath())))
-	var untrusted *release.TrustError
-	if _, err := s.trust().Head(context.Background(), s.net, c.Choice); !errors.As(err, &untrusted) || untrusted.Fault != release.FaultMixed {
+	var untrusted *trust.Error
+	if _, err := s.start().Head(context.Background(), s.net, c.Choice); !errors.As(err, &untrusted) || untrusted.Fault != trust.FaultMixed {
 		t.Errorf("the head of another release: %v", err)
 	}
 }
@@ -179,7 +180,7 @@ func TestMixAndMatchAttack(t *testing.T) {
 // replaces these keys ends it, and so does one that replaces either of them.
 func TestFastForwardAttack(t *testing.T) {
 	t.Parallel()
-	for _, replaced := range [][]release.KeyRole{{release.RoleTimestamp, release.RoleSnapshot}, {release.RoleTimestamp}, {release.RoleSnapshot}} {
+	for _, replaced := range [][]trust.KeyRole{{trust.RoleTimestamp, trust.RoleSnapshot}, {trust.RoleTimestamp}, {trust.RoleSnapshot}} {
 		t.Run(fmt.Sprint(replaced), func(t *testing.T) {
 			t.Parallel()
 			fastForward(t, replaced)
@@ -187,24 +188,24 @@ func TestFastForwardAttack(t *testing.T) {
 	}
 }
 
-func fastForward(t *testing.T, replaced []release.KeyRole) {
+func fastForward(t *testing.T, replaced []trust.KeyRole) {
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
 	before := s.saved()
-	data := forge(s, s.latest("snapshot"), s.keys[release.RoleSnapshot], func(m *metadata.SnapshotType) { m.Version = release.MaxNumber })
+	data := forge(s, s.latest("snapshot"), s.keys[trust.RoleSnapshot], func(m *metadata.SnapshotType) { m.Version = release.MaxNumber })
 	s.must(s.folder.Save(fmt.Sprintf("metadata/%d.snapshot.json", int64(release.MaxNumber)), data))
-	forge(s, "metadata/timestamp.json", s.keys[release.RoleTimestamp], func(m *metadata.TimestampType) {
+	forge(s, "metadata/timestamp.json", s.keys[trust.RoleTimestamp], func(m *metadata.TimestampType) {
 		m.Version, m.Meta["snapshot.json"] = release.MaxNumber, metaFile(release.MaxNumber, data)
 	})
 	s.wants(7) // it is well signed, so it counts
 	s.folder, s.net.folder = before, before
-	repo, err := release.OpenRepo(s.folder, s.options())
+	repo, err := trust.OpenRepo(s.folder, s.options())
 	s.must(err)
 	s.repo = repo
 	s.publish(8)
-	s.refuses(release.FaultRolledBack, 7) // and the publisher can't get through any more
-	s.rotate(s.keys[release.RoleRoot], s.keys.with(t, replaced...), replaced...)
+	s.refuses(trust.FaultRolledBack, 7) // and the publisher can't get through any more
+	s.rotate(s.keys[trust.RoleRoot], s.keys.with(t, replaced...), replaced...)
 	s.wants(8)
 	s.refusesOldKeys(8)
 }
@@ -214,8 +215,8 @@ func (s *stage) refusesOldKeys(stays uint64) {
 	s.t.Helper()
 	other := newStage(s.t)
 	now := s.read("metadata/timestamp.json")
-	forge(s, "metadata/timestamp.json", other.keys[release.RoleTimestamp], func(m *metadata.TimestampType) { m.Version++ })
-	s.refuses(release.FaultUnsigned, stays)
+	forge(s, "metadata/timestamp.json", other.keys[trust.RoleTimestamp], func(m *metadata.TimestampType) { m.Version++ })
+	s.refuses(trust.FaultUnsigned, stays)
 	s.must(s.folder.Save("metadata/timestamp.json", now))
 }
 
@@ -225,33 +226,33 @@ func TestFastForwardOfNumbers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	two := s.keys.with(t)
-	two[release.RoleTargets] = []*release.PrivateKey{newKey(t), newKey(t)} // either of them may sign
-	s.rotate(s.keys[release.RoleRoot], two, release.RoleTargets)
+	two[trust.RoleTargets] = []*trust.PrivateKey{newKey(t), newKey(t)} // either of them may sign
+	s.rotate(s.keys[trust.RoleRoot], two, trust.RoleTargets)
 	s.publish(7)
 	s.wants(7)
-	stolen := s.keys[release.RoleTargets][0]
+	stolen := s.keys[trust.RoleTargets][0]
 	before := s.saved()
 	last := s.entry(release.MaxNumber)
 	version := int64(0)
-	forged := forge(s, s.latest("targets"), []*release.PrivateKey{stolen}, func(m *metadata.TargetsType) {
+	forged := forge(s, s.latest("targets"), []*trust.PrivateKey{stolen}, func(m *metadata.TargetsType) {
 		sum, _ := last.Head.Sum.SHA256()
 		custom := json.RawMessage(fmt.Sprintf(`{"hold":false,"killed":false,"number":%d,"percent":100}`, last.Number))
 		m.Targets[last.Path()] = &metadata.TargetFiles{Length: last.Head.Size, Hashes: metadata.Hashes{"sha256": sum[:]}, Custom: &custom}
 		m.Version++
 		version = m.Version
 	})
-	other := s.keys[release.RoleTargets][1].Public().ID()
+	other := s.keys[trust.RoleTargets][1].Public().ID()
 	forged = bytes.Replace(forged, []byte(`"signatures":[`), []byte(`"signatures":[{"keyid":"`+other+`","sig":"00"},`), 1)
 	s.must(s.folder.Save(fmt.Sprintf("metadata/%d.targets.json", version), forged))
 	s.chain()
 	s.wants(release.MaxNumber)
 	s.folder, s.net.folder = before, before
-	repo, err := release.OpenRepo(s.folder, s.options())
+	repo, err := trust.OpenRepo(s.folder, s.options())
 	s.must(err)
 	s.repo = repo
-	fresh := s.keys.with(t, release.RoleSnapshot, release.RoleTimestamp)
-	fresh[release.RoleTargets] = []*release.PrivateKey{s.keys[release.RoleTargets][1], newKey(t)}
-	s.rotate(s.keys[release.RoleRoot], fresh, release.RoleTargets, release.RoleSnapshot, release.RoleTimestamp)
+	fresh := s.keys.with(t, trust.RoleSnapshot, trust.RoleTimestamp)
+	fresh[trust.RoleTargets] = []*trust.PrivateKey{s.keys[trust.RoleTargets][1], newKey(t)}
+	s.rotate(s.keys[trust.RoleRoot], fresh, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp)
 	s.publish(8)
 	s.wants(8)
 }
@@ -272,14 +273,14 @@ type endlessNetwork struct {
 	deaf bool // it does not even obey the limit
 }
 
-func (n endlessNetwork) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+func (n endlessNetwork) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	switch {
 	case !strings.Contains(name, n.part):
 		return n.network.Fetch(ctx, name, limit)
 	case n.deaf:
-		return release.UnverifiedBytes(make([]byte, limit+1)), nil
+		return trust.UnverifiedBytes(make([]byte, limit+1)), nil
 	default:
-		return release.ReadUnverified(n.sent, limit)
+		return trust.ReadUnverified(n.sent, limit)
 	}
 }
 
@@ -287,7 +288,7 @@ func (n endlessNetwork) Fetch(ctx context.Context, name string, limit int64) (re
 func TestEndlessDataAttack(t *testing.T) {
 	t.Parallel()
 	limits := map[string]int{
-		"root.json": release.MaxRoot, "timestamp.json": release.MaxTimestamp, "snapshot.json": release.MaxSnapshot, "targets.json": release.MaxTargets,
+		"root.json": trust.MaxRoot, "timestamp.json": trust.MaxTimestamp, "snapshot.json": trust.MaxSnapshot, "targets.json": trust.MaxTargets,
 		".release": release.MaxHead,
 	}
 	for part, limit := range limits {
@@ -297,20 +298,20 @@ func TestEndlessDataAttack(t *testing.T) {
 			s.wants(7)
 			s.publish(8)
 			n := endlessNetwork{s.net, part, &endless{}, deaf}
-			trust := s.trust()
-			c, err := trust.Refresh(context.Background(), n, query(7))
+			client := s.start()
+			c, err := client.Refresh(context.Background(), n, query(7))
 			if part == ".release" {
 				s.must(err)
-				_, err = trust.Head(context.Background(), n, c.Choice)
+				_, err = client.Head(context.Background(), n, c.Choice)
 			}
-			var fault *release.TrustError
-			if !errors.As(err, &fault) || fault.Fault != release.FaultTooLong || !strings.Contains(fault.Document, part) {
+			var fault *trust.Error
+			if !errors.As(err, &fault) || fault.Fault != trust.FaultTooLong || !strings.Contains(fault.Document, part) {
 				t.Errorf("%s: %v", part, err)
 			}
 			if n.sent.read > 2*limit+1024 {
 				t.Errorf("%s: %d bytes were read", part, n.sent.read)
 			}
-			if known, err := trust.Known(query(7)); err != nil || known.Number == 0 {
+			if known, err := client.Known(query(7)); err != nil || known.Number == 0 {
 				t.Errorf("%s: knows %+v, %v", part, known, err)
 			}
 		}
@@ -323,12 +324,12 @@ type stuck struct {
 	part string
 }
 
-func (n stuck) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+func (n stuck) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	if !strings.Contains(name, n.part) {
 		return n.network.Fetch(ctx, name, limit)
 	}
 	<-ctx.Done()
-	return release.Unverified{}, ctx.Err()
+	return trust.Unverified{}, ctx.Err()
 }
 
 // TestSlowRetrievalAttack: whatever never comes, Refresh ends with its context, and the client plays what it knows.
@@ -343,11 +344,11 @@ func TestSlowRetrievalAttack(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 			defer cancel()
 			begun := time.Now()
-			trust := s.trust()
-			if _, err := trust.Refresh(ctx, stuck{s.net, part}, query(7)); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 3*time.Second {
+			client := s.start()
+			if _, err := client.Refresh(ctx, stuck{s.net, part}, query(7)); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 3*time.Second {
 				t.Errorf("%q: %v after %v", part, err, time.Since(begun))
 			}
-			if c, err := trust.Known(query(7)); err != nil || c.Number != 7 {
+			if c, err := client.Known(query(7)); err != nil || c.Number != 7 {
 				t.Errorf("%q: knows %+v, %v", part, c, err)
 			}
 		})
@@ -362,17 +363,16 @@ func TestWrongTargetAttack(t *testing.T) {
 		"target": func(h *release.Head) { h.Target = "Windows-win64" }, "number": func(h *release.Head) { h.Number = 6 },
 	} {
 		s := newStage(t)
-		h := smallHead()
-		h.Product, h.Channel, h.Target, h.Number = "lathe", "stable", "Linux-x64", 7
+		h := headOf(7)
 		change(&h)
 		e := s.headed(h)
 		e.Product, e.Channel, e.Target, e.Number = "lathe", "stable", "Linux-x64", 7
 		s.must(s.repo.SetEntries([]release.Entry{e}, s.keys.online()))
-		trust := s.trust()
-		c, err := trust.Refresh(context.Background(), s.net, query(0))
+		client := s.start()
+		c, err := client.Refresh(context.Background(), s.net, query(0))
 		s.must(err)
-		var fault *release.TrustError
-		if h, err := trust.Head(context.Background(), s.net, c.Choice); !errors.As(err, &fault) || fault.Fault != release.FaultForeign {
+		var fault *trust.Error
+		if h, err := client.Head(context.Background(), s.net, c.Choice); !errors.As(err, &fault) || fault.Fault != trust.FaultForeign {
 			t.Errorf("another %s: %+v, %v", what, h, err)
 		}
 	}
@@ -387,14 +387,14 @@ func TestEntryOfAnotherNumber(t *testing.T) {
 	forgeList(s, func(m *metadata.TargetsType) {
 		m.Targets["lathe/stable/Linux-x64/70"] = m.Targets["lathe/stable/Linux-x64/7"]
 	})
-	s.refuses(release.FaultUnfit, 7)
+	s.refuses(trust.FaultUnfit, 7)
 }
 
 // forgeList publishes a list that no Repo would, with all the right keys.
 func forgeList(s *stage, change func(*metadata.TargetsType)) {
 	s.t.Helper()
 	version := int64(0)
-	data := forge(s, s.latest("targets"), s.keys[release.RoleTargets], func(m *metadata.TargetsType) {
+	data := forge(s, s.latest("targets"), s.keys[trust.RoleTargets], func(m *metadata.TargetsType) {
 		change(m)
 		m.Version++
 		version = m.Version
@@ -429,12 +429,12 @@ func TestSignedButUnfit(t *testing.T) {
 		s.publish(7)
 		s.wants(7)
 		forgeList(s, change)
-		trust := s.trust()
-		var fault *release.TrustError
-		if c, err := trust.Refresh(context.Background(), s.net, query(7)); !errors.As(err, &fault) {
+		client := s.start()
+		var fault *trust.Error
+		if c, err := client.Refresh(context.Background(), s.net, query(7)); !errors.As(err, &fault) {
 			t.Errorf("%s: %+v, %v", what, c, err)
 		}
-		if known, err := trust.Known(query(7)); err != nil || known.Number != 7 {
+		if known, err := client.Known(query(7)); err != nil || known.Number != 7 {
 			t.Errorf("%s: knows %+v, %v", what, known, err)
 		}
 	}
@@ -446,13 +446,13 @@ func TestUnfitTimestamps(t *testing.T) {
 	for what, meta := range map[string]map[string]*metadata.MetaFiles{
 		"nothing": {}, "another file": {"targets.json": metaFile(1, nil)}, "no digest": {"snapshot.json": {Version: 3, Length: 9}},
 		"two files": {"snapshot.json": metaFile(3, []byte("x")), "x": metaFile(1, []byte("x"))}, "no length": {"snapshot.json": metaFile(3, nil)},
-		"no version": {"snapshot.json": metaFile(0, []byte("x"))}, "too long": {"snapshot.json": metaFile(3, make([]byte, release.MaxSnapshot+1))},
+		"no version": {"snapshot.json": metaFile(0, []byte("x"))}, "too long": {"snapshot.json": metaFile(3, make([]byte, trust.MaxSnapshot+1))},
 	} {
 		s := newStage(t)
 		s.publish(7)
 		s.wants(7)
-		forge(s, "metadata/timestamp.json", s.keys[release.RoleTimestamp], func(m *metadata.TimestampType) { m.Version, m.Meta = m.Version+1, meta })
-		t.Run(what, func(*testing.T) { s.refuses(release.FaultUnfit, 7) })
+		forge(s, "metadata/timestamp.json", s.keys[trust.RoleTimestamp], func(m *metadata.TimestampType) { m.Version, m.Meta = m.Version+1, meta })
+		t.Run(what, func(*testing.T) { s.refuses(trust.FaultUnfit, 7) })
 	}
 }
 
@@ -462,14 +462,14 @@ func TestKeyCompromise(t *testing.T) {
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
-	root, stranger := s.keys[release.RoleRoot], newKey(t)
-	plan := release.RootPlan{release.RoleTargets: {Keys: []release.PublicKey{stranger.Public()}}}
+	root, stranger := s.keys[trust.RoleRoot], newKey(t)
+	plan := trust.RootPlan{trust.RoleTargets: {Keys: []trust.PublicKey{stranger.Public()}}}
 	draft, err := s.repo.DraftRoot(plan)
 	s.must(err)
-	signed := func(keys ...*release.PrivateKey) []byte {
+	signed := func(keys ...*trust.PrivateKey) []byte {
 		data := draft
 		for _, k := range keys {
-			data, err = release.SignRoot(data, k)
+			data, err = trust.SignRoot(data, k)
 			s.must(err)
 		}
 		return data
@@ -479,22 +479,22 @@ func TestKeyCompromise(t *testing.T) {
 	renamed := bytes.Replace(doubled, []byte(root[0].Public().ID()), []byte(root[1].Public().ID()), 1)
 	for what, forged := range map[string]struct {
 		data  []byte
-		fault release.Fault
+		fault trust.Fault
 	}{
-		"nobody": {draft, release.FaultUnsigned}, "one root key": {one, release.FaultUnsigned}, "one key twice": {doubled, release.FaultMalformed},
-		"one key under two names": {renamed, release.FaultUnsigned}, "with a stranger": {signed(root[0], stranger), release.FaultUnsigned},
-		"with an online key": {signed(root[0], s.keys[release.RoleTargets][0]), release.FaultUnsigned},
-		"other content":      {bytes.Replace(signed(root[0], root[1]), []byte(`"threshold":2`), []byte(`"threshold":1`), 1), release.FaultUnsigned},
+		"nobody": {draft, trust.FaultUnsigned}, "one root key": {one, trust.FaultUnsigned}, "one key twice": {doubled, trust.FaultMalformed},
+		"one key under two names": {renamed, trust.FaultUnsigned}, "with a stranger": {signed(root[0], stranger), trust.FaultUnsigned},
+		"with an online key": {signed(root[0], s.keys[trust.RoleTargets][0]), trust.FaultUnsigned},
+		"other content":      {bytes.Replace(signed(root[0], root[1]), []byte(`"threshold":2`), []byte(`"threshold":1`), 1), trust.FaultUnsigned},
 	} {
 		s.must(s.folder.Save("metadata/2.root.json", forged.data))
 		t.Run(what, func(*testing.T) { s.refuses(forged.fault, 7) })
 	}
 	s.folder.Remove("metadata/2.root.json")
 	s.wants(7)
-	for _, role := range []release.KeyRole{release.RoleTargets, release.RoleSnapshot, release.RoleRoot} {
+	for _, role := range []trust.KeyRole{trust.RoleTargets, trust.RoleSnapshot, trust.RoleRoot} {
 		data := s.read("metadata/timestamp.json")
 		forge(s, "metadata/timestamp.json", s.keys[role], func(m *metadata.TimestampType) { m.Version++ })
-		t.Run("timestamp by "+string(role), func(*testing.T) { s.refuses(release.FaultUnsigned, 7) })
+		t.Run("timestamp by "+string(role), func(*testing.T) { s.refuses(trust.FaultUnsigned, 7) })
 		s.must(s.folder.Save("metadata/timestamp.json", data))
 	}
 }
@@ -515,18 +515,18 @@ func TestOneKeyUnderTwoIDs(t *testing.T) {
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
-	draft, err := s.repo.DraftRoot(release.RootPlan{})
+	draft, err := s.repo.DraftRoot(trust.RootPlan{})
 	s.must(err)
 	s.must(s.folder.Save("metadata/2.root.json", draft))
-	forge(s, "metadata/2.root.json", s.keys[release.RoleRoot], func(m *metadata.RootType) {
-		id := s.keys[release.RoleTargets][0].Public().ID()
+	forge(s, "metadata/2.root.json", s.keys[trust.RoleRoot], func(m *metadata.RootType) {
+		id := s.keys[trust.RoleTargets][0].Public().ID()
 		twin := *m.Keys[id]
 		twin.Value.UnrecognizedFields = map[string]any{"x": "y"}
 		twinID := strings.Repeat("ab", 32)
 		m.Keys[twinID] = &twin
 		m.Roles["targets"] = &metadata.Role{KeyIDs: []string{id, twinID}, Threshold: 2}
 	})
-	s.refuses(release.FaultUnfit, 7)
+	s.refuses(trust.FaultUnfit, 7)
 }
 
 // TestUnfitRoots: even a root that the root keys signed must be one that this program can live with.
@@ -556,11 +556,11 @@ func TestUnfitRoots(t *testing.T) {
 		s := newStage(t)
 		s.publish(7)
 		s.wants(7)
-		draft, err := s.repo.DraftRoot(release.RootPlan{})
+		draft, err := s.repo.DraftRoot(trust.RootPlan{})
 		s.must(err)
 		s.must(s.folder.Save("metadata/2.root.json", draft))
-		forge(s, "metadata/2.root.json", s.keys[release.RoleRoot], change)
-		t.Run(what, func(*testing.T) { s.refuses(release.FaultUnfit, 7) })
+		forge(s, "metadata/2.root.json", s.keys[trust.RoleRoot], change)
+		t.Run(what, func(*testing.T) { s.refuses(trust.FaultUnfit, 7) })
 	}
 }
 
@@ -571,12 +571,12 @@ func TestRootOutOfTurn(t *testing.T) {
 	s.publish(7)
 	s.wants(7)
 	s.must(s.folder.Save("metadata/2.root.json", s.root)) // the one before, again
-	s.refuses(release.FaultRolledBack, 7)
-	draft, err := s.repo.DraftRoot(release.RootPlan{})
+	s.refuses(trust.FaultRolledBack, 7)
+	draft, err := s.repo.DraftRoot(trust.RootPlan{})
 	s.must(err)
 	s.must(s.folder.Save("metadata/2.root.json", draft))
-	forge(s, "metadata/2.root.json", s.keys[release.RoleRoot], func(m *metadata.RootType) { m.Version = 3 })
-	s.refuses(release.FaultRolledBack, 7)
+	forge(s, "metadata/2.root.json", s.keys[trust.RoleRoot], func(m *metadata.RootType) { m.Version = 3 })
+	s.refuses(trust.FaultRolledBack, 7)
 }
 
 // TestArbitrarySoftware: what our keys did not sign is not taken, from the root down to the bytes of a file.
@@ -587,9 +587,9 @@ func TestArbitrarySoftware(t *testing.T) {
 	s.wants(7)
 	evil.publish(66)
 	s.net.folder = evil.folder // another game, or another key, complete and well signed in itself
-	s.refuses(release.FaultUnsigned, 7)
+	s.refuses(trust.FaultUnsigned, 7)
 	s.net.folder = s.folder
-	c, err := s.trust().Refresh(context.Background(), s.net, query(0))
+	c, err := s.start().Refresh(context.Background(), s.net, query(0))
 	s.must(err)
 	head := s.read(c.Head.HeadPath())
 	for i := 0; i < len(head); i += 13 {
@@ -597,8 +597,8 @@ func TestArbitrarySoftware(t *testing.T) {
 			data[i] ^= 1
 			return data, err
 		}
-		var fault *release.TrustError
-		if _, err := s.trust().Head(context.Background(), s.net, c.Choice); !errors.As(err, &fault) || fault.Fault != release.FaultMixed {
+		var fault *trust.Error
+		if _, err := s.start().Head(context.Background(), s.net, c.Choice); !errors.As(err, &fault) || fault.Fault != trust.FaultMixed {
 			t.Fatalf("a bit of byte %d changed: %v", i, err)
 		}
 	}
@@ -622,10 +622,11 @@ func TestExtraneousDependencies(t *testing.T) {
 	forgeList(s, func(m *metadata.TargetsType) {
 		m.Delegations = &metadata.Delegations{Keys: map[string]*metadata.Key{}, Roles: []metadata.DelegatedRole{{Name: "friend", KeyIDs: []string{"ab"}, Threshold: 1, Paths: []string{"*"}}}}
 	})
-	s.refuses(release.FaultUnfit, 7)
-	object, ref, err := fullListing().Pack()
+	s.refuses(trust.FaultUnfit, 7)
+	listing := release.Listing{{Path: "Core.zip", Use: release.UseResource, Size: 4, Mode: release.PlainMode, Sum: objectOf("core").Sum}}
+	object, ref, err := listing.Pack()
 	s.must(err)
-	more := append(release.Listing{{Path: "AAA.so", Use: release.UseRuntime, Mode: release.ProgramMode, Sum: sha("evil")}}, fullListing()...)
+	more := append(release.Listing{{Path: "AAA.so", Use: release.UseRuntime, Mode: release.ProgramMode, Sum: objectOf("evil").Sum}}, listing...)
 	smuggled, _, err := more.Pack()
 	s.must(err)
 	if _, err := release.UnpackListing(smuggled, ref); err == nil {
@@ -644,8 +645,8 @@ func TestDamagedMetadata(t *testing.T) {
 	s.publish(7)
 	s.wants(7)
 	s.publish(8)
-	next := s.keys.with(t, release.RoleTimestamp)
-	s.rotate(s.keys[release.RoleRoot], next, release.RoleTimestamp)
+	next := s.keys.with(t, trust.RoleTimestamp)
+	s.rotate(s.keys[trust.RoleRoot], next, trust.RoleTimestamp)
 	deep := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
 	for _, name := range []string{"metadata/2.root.json", "metadata/timestamp.json", s.latest("snapshot"), s.latest("targets")} {
 		good := s.read(name)
@@ -664,23 +665,23 @@ func TestDamagedMetadata(t *testing.T) {
 			shapes = append(shapes, []byte(text))
 		}
 		for _, shape := range shapes {
-			client := copied(t, s.client)
+			store := copied(t, s.store)
 			s.must(s.folder.Save(name, shape))
-			trust, err := release.OpenTrust(s.root, client, s.now)
+			client, err := trust.Open(s.root, store, s.now)
 			s.must(err)
-			c, err := trust.Refresh(context.Background(), s.net, query(7))
-			var fault *release.TrustError
+			c, err := client.Refresh(context.Background(), s.net, query(7))
+			var fault *trust.Error
 			if err != nil && !errors.As(err, &fault) || err == nil && c.Number != 8 {
 				t.Fatalf("%s as %.90q: %+v, %v", name, shape, c, err)
 			}
-			if known, err := trust.Known(query(7)); err != nil || known.Number < 7 {
+			if known, err := client.Known(query(7)); err != nil || known.Number < 7 {
 				t.Fatalf("%s as %.90q: knows %+v, %v", name, shape, known, err)
 			}
 			if err == nil {
 				continue
 			}
-			for _, n := range client.Names() {
-				if data, err := client.Load(n, 1<<24); err == nil && bytes.Equal(data, shape) && !strings.HasSuffix(n, release.UnverifiedSuffix) {
+			for _, n := range store.Names() {
+				if data, err := store.Load(n, 1<<24); err == nil && bytes.Equal(data, shape) && !strings.HasSuffix(n, release.UnverifiedSuffix) {
 					t.Fatalf("%s as %.90q was kept as %s", name, shape, n)
 				}
 			}
@@ -697,8 +698,8 @@ func TestRefusedBytesAreKeptApart(t *testing.T) {
 	s.publish(7)
 	s.wants(7)
 	s.must(s.folder.Save("metadata/timestamp.json", []byte("evil")))
-	s.refuses(release.FaultMalformed, 7)
-	data, err := s.client.Load("timestamp.json.unverified", 100)
+	s.refuses(trust.FaultMalformed, 7)
+	data, err := s.store.Load("timestamp.json.unverified", 100)
 	if err != nil || string(data) != "evil" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -706,27 +707,27 @@ func TestRefusedBytesAreKeptApart(t *testing.T) {
 
 func TestUnverifiedBytes(t *testing.T) {
 	t.Parallel()
-	u := release.UnverifiedBytes([]byte("abc"))
-	if data, err := u.Verify(object("abc")); err != nil || string(data) != "abc" || u.Len() != 3 {
+	u := trust.UnverifiedBytes([]byte("abc"))
+	if data, err := u.Verify(objectOf("abc")); err != nil || string(data) != "abc" || u.Len() != 3 {
 		t.Errorf("%q, %v", data, err)
 	}
 	var wrong *release.ObjectError
-	if data, err := u.Verify(object("abd")); !errors.As(err, &wrong) || data != nil {
+	if data, err := u.Verify(objectOf("abd")); !errors.As(err, &wrong) || data != nil {
 		t.Errorf("%q, %v", data, err)
 	}
 	if shown := fmt.Sprintf("%T", u); !strings.Contains(shown, "Unverified") {
 		t.Errorf("its type is %s", shown)
 	}
 	for text, limit := range map[string]int64{"": 0, "abc": 3} {
-		if u, err := release.ReadUnverified(strings.NewReader(text), limit); err != nil || u.Len() != len(text) {
+		if u, err := trust.ReadUnverified(strings.NewReader(text), limit); err != nil || u.Len() != len(text) {
 			t.Errorf("%q within %d: %v", text, limit, err)
 		}
 	}
-	if u, err := release.ReadUnverified(strings.NewReader("abcd"), 3); !errors.Is(err, release.ErrTooLong) || u.Len() != 0 {
+	if u, err := trust.ReadUnverified(strings.NewReader("abcd"), 3); !errors.Is(err, trust.ErrTooLong) || u.Len() != 0 {
 		t.Errorf("%v", err)
 	}
 	broken := errors.New("reset")
-	if _, err := release.ReadUnverified(io.MultiReader(strings.NewReader("a"), badReader{broken}), 3); !errors.Is(err, broken) {
+	if _, err := trust.ReadUnverified(io.MultiReader(strings.NewReader("a"), badReader{broken}), 3); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 }
@@ -741,7 +742,7 @@ func FuzzMetadata(f *testing.F) {
 	s.publish(7)
 	s.wants(7)
 	s.publish(8)
-	s.rotate(s.keys[release.RoleRoot], s.keys.with(f, release.RoleTimestamp), release.RoleTimestamp)
+	s.rotate(s.keys[trust.RoleRoot], s.keys.with(f, trust.RoleTimestamp), trust.RoleTimestamp)
 	names := []string{"metadata/2.root.json", "metadata/timestamp.json", s.latest("snapshot"), s.latest("targets")}
 	for i, name := range names {
 		data := s.read(name)
@@ -757,16 +758,16 @@ func FuzzMetadata(f *testing.F) {
 			}
 			return old, err
 		}}
-		trust, err := release.OpenTrust(s.root, copied(t, s.client), s.now)
+		client, err := trust.Open(s.root, copied(t, s.store), s.now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := trust.Refresh(context.Background(), n, query(7))
-		var fault *release.TrustError
+		c, err := client.Refresh(context.Background(), n, query(7))
+		var fault *trust.Error
 		if err != nil && !errors.As(err, &fault) || err == nil && c.Number != 8 {
 			t.Fatalf("%s: %+v, %v", name, c, err)
 		}
-		if known, err := trust.Known(query(7)); err != nil || known.Number < 7 {
+		if known, err := client.Known(query(7)); err != nil || known.Number < 7 {
 			t.Fatalf("%s: knows %+v, %v", name, known, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package release
+package trust
 
 import (
 	"bytes"
@@ -125,17 +125,17 @@ func DescribeRoot(draft []byte) (RootInfo, error) {
 
 func draftFrom(data []byte) (*rootMeta, error) {
 	if len(data) > MaxRoot {
-		return nil, &TrustError{Document: "root draft", Fault: FaultTooLong}
+		return nil, &Error{Document: "root draft", Fault: FaultTooLong}
 	}
 	if err := checkJSON(data); err != nil {
-		return nil, &TrustError{Document: "root draft", Fault: FaultMalformed, Err: err}
+		return nil, &Error{Document: "root draft", Fault: FaultMalformed, Err: err}
 	}
 	root, err := metadata.Root().FromBytes(data)
 	if err != nil {
-		return nil, &TrustError{Document: "root draft", Fault: FaultMalformed, Err: err}
+		return nil, &Error{Document: "root draft", Fault: FaultMalformed, Err: err}
 	}
 	if reason := fitRoot(&root.Signed); reason != "" {
-		return nil, &TrustError{Document: "root draft", Fault: FaultUnfit, Err: errors.New(reason)}
+		return nil, &Error{Document: "root draft", Fault: FaultUnfit, Err: errors.New(reason)}
 	}
 	return root, nil
 }
@@ -190,7 +190,7 @@ func (r *Repo) PublicKeys(role KeyRole) []PublicKey {
 	for _, id := range r.root.Signed.Roles[string(role)].KeyIDs {
 		p := PublicKey{Development: slices.Contains(infoOf(r.root).Development, id)}
 		if _, err := hex.Decode(p.key[:], []byte(r.root.Signed.Keys[id].Value.PublicKey)); err != nil {
-			panic("release: internal error: a key that was verified can't be read: " + err.Error())
+			panic("trust: internal error: a key that was verified can't be read: " + err.Error())
 		}
 		keys = append(keys, p)
 	}

@@ -1,4 +1,4 @@
-package release_test
+package trust_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform/testlevel"
 )
 
@@ -20,15 +20,15 @@ func TestKeyFiles(t *testing.T) {
 	testlevel.Slow(t) // scrypt is slow on purpose
 	key, passphrase := newKey(t), []byte("correct horse")
 	file, err := key.Encode(passphrase)
-	if err != nil || !release.NeedsPassphrase(file) || len(file) > release.MaxKeyFile {
+	if err != nil || !trust.NeedsPassphrase(file) || len(file) > trust.MaxKeyFile {
 		t.Fatalf("%s, %v", file, err)
 	}
-	back, err := release.ParsePrivateKey(file, passphrase)
+	back, err := trust.ParsePrivateKey(file, passphrase)
 	if err != nil || back.Public() != key.Public() || back.Development() {
 		t.Fatalf("%v", err)
 	}
 	for _, wrong := range []string{"", "Correct horse"} {
-		if _, err := release.ParsePrivateKey(file, []byte(wrong)); !errors.Is(err, release.ErrPassphrase) {
+		if _, err := trust.ParsePrivateKey(file, []byte(wrong)); !errors.Is(err, trust.ErrPassphrase) {
 			t.Errorf("passphrase %q: %v", wrong, err)
 		}
 	}
@@ -41,15 +41,15 @@ func TestKeyFiles(t *testing.T) {
 
 func TestDevelopmentKeys(t *testing.T) {
 	t.Parallel()
-	key, err := release.GenerateKey(true)
+	key, err := trust.GenerateKey(true)
 	if err != nil || !key.Development() || !key.Public().Development {
 		t.Fatalf("%v", err)
 	}
 	file, err := key.Encode(nil)
-	if err != nil || release.NeedsPassphrase(file) || !strings.Contains(string(file), "DEVELOPMENT") {
+	if err != nil || trust.NeedsPassphrase(file) || !strings.Contains(string(file), "DEVELOPMENT") {
 		t.Fatalf("%s, %v", file, err)
 	}
-	if back, err := release.ParsePrivateKey(file, nil); err != nil || back.Public() != key.Public() {
+	if back, err := trust.ParsePrivateKey(file, nil); err != nil || back.Public() != key.Public() {
 		t.Errorf("%v", err)
 	}
 	if file, err := key.Encode([]byte("correct horse")); err == nil {
@@ -60,7 +60,7 @@ func TestDevelopmentKeys(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "DEVELOPMENT") {
 		t.Fatalf("%s, %v", text, err)
 	}
-	if back, err := release.ParsePublicKey(text); err != nil || back != public {
+	if back, err := trust.ParsePublicKey(text); err != nil || back != public {
 		t.Errorf("%+v, %v", back, err)
 	}
 	unmarked := public
@@ -76,7 +76,7 @@ func TestPublicKeyFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, err := release.ParsePublicKey(text); err != nil || back != key || back.ID() != key.ID() {
+	if back, err := trust.ParsePublicKey(text); err != nil || back != key || back.ID() != key.ID() {
 		t.Errorf("%+v, %v", back, err)
 	}
 	if newKey(t).Public().ID() == key.ID() {
@@ -86,7 +86,7 @@ func TestPublicKeyFiles(t *testing.T) {
 
 func TestBadKeyFiles(t *testing.T) {
 	t.Parallel()
-	key, err := release.GenerateKey(true)
+	key, err := trust.GenerateKey(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,16 +116,16 @@ func TestBadKeyFiles(t *testing.T) {
 		"half": file[:len(file)/2], "a public key": public, "another kind": block("EC PRIVATE KEY", der), "another algorithm": block("COLLET DEVELOPMENT PRIVATE KEY", der),
 		"no key": block("COLLET DEVELOPMENT PRIVATE KEY", []byte("junk")), "no box": block("COLLET ENCRYPTED PRIVATE KEY", []byte("junk")),
 		"hard to guess": block("COLLET ENCRYPTED PRIVATE KEY", []byte(`{"kdf":{"name":"scrypt","params":{"N":1073741824,"r":8,"p":1},"salt":""},"cipher":{"name":"nacl/secretbox","nonce":""},"ciphertext":""}`)),
-		"too long":      block("COLLET DEVELOPMENT PRIVATE KEY", make([]byte, release.MaxKeyFile)),
+		"too long":      block("COLLET DEVELOPMENT PRIVATE KEY", make([]byte, trust.MaxKeyFile)),
 	} {
-		if k, err := release.ParsePrivateKey(bad, []byte("correct horse")); err == nil || k != nil {
+		if k, err := trust.ParsePrivateKey(bad, []byte("correct horse")); err == nil || k != nil {
 			t.Errorf("%s was taken for a key", name)
 		}
 	}
 	for name, bad := range map[string][]byte{
 		"empty": nil, "a private key": file, "another algorithm": block("COLLET PUBLIC KEY", publicDER), "no key": block("COLLET PUBLIC KEY", []byte("junk")),
 	} {
-		if k, err := release.ParsePublicKey(bad); err == nil {
+		if k, err := trust.ParsePublicKey(bad); err == nil {
 			t.Errorf("%s was taken for the key %+v", name, k)
 		}
 	}
@@ -133,7 +133,7 @@ func TestBadKeyFiles(t *testing.T) {
 
 // FuzzParsePrivateKey reads plain files only: opening encrypted ones is slow on purpose.
 func FuzzParsePrivateKey(f *testing.F) {
-	key, err := release.GenerateKey(true)
+	key, err := trust.GenerateKey(true)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -143,10 +143,10 @@ func FuzzParsePrivateKey(f *testing.F) {
 	}
 	f.Add(file)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if release.NeedsPassphrase(data) {
+		if trust.NeedsPassphrase(data) {
 			return
 		}
-		k, err := release.ParsePrivateKey(data, nil)
+		k, err := trust.ParsePrivateKey(data, nil)
 		if (k == nil) != (err != nil) {
 			t.Fatalf("%v, %v", k, err)
 		}
@@ -159,7 +159,7 @@ func FuzzParsePrivateKey(f *testing.F) {
 // FuzzParsePublicKey: a file that is taken is written again as a file of the same key, and nothing else of a peer's is a key.
 func FuzzParsePublicKey(f *testing.F) {
 	for _, development := range []bool{false, true} {
-		key, err := release.GenerateKey(development)
+		key, err := trust.GenerateKey(development)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func FuzzParsePublicKey(f *testing.F) {
 	}
 	f.Add([]byte("-----BEGIN COLLET PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END COLLET PUBLIC KEY-----\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		key, err := release.ParsePublicKey(data)
+		key, err := trust.ParsePublicKey(data)
 		if err != nil {
 			return
 		}
@@ -179,7 +179,7 @@ func FuzzParsePublicKey(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := release.ParsePublicKey(file)
+		again, err := trust.ParsePublicKey(file)
 		if err != nil || again != key || again.ID() != key.ID() {
 			t.Fatalf("%q: %v became %v, %v", data, key, again, err)
 		}

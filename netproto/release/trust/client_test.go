@@ -1,4 +1,4 @@
-package release_test
+package trust_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/netproto/release"
+	"collet/netproto/release/trust"
 	"collet/platform/testlevel"
 )
 
@@ -18,20 +19,20 @@ func TestFirstRefresh(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.publish(7, 8)
-	trust := s.trust()
-	if _, err := trust.Known(query(0)); !errors.Is(err, release.ErrNothingKnown) {
+	client := s.start()
+	if _, err := client.Known(query(0)); !errors.Is(err, trust.ErrNothingKnown) {
 		t.Errorf("before the first time: %v", err)
 	}
-	c, err := trust.Refresh(context.Background(), s.net, query(7))
-	if err != nil || c.Number != 8 || !c.Fresh || c.Why != release.NotStale || !c.Listed || c.Down || !c.Expires.Equal(epoch.Add(14*day)) {
+	c, err := client.Refresh(context.Background(), s.net, query(7))
+	if err != nil || c.Number != 8 || !c.Fresh || c.Why != trust.NotStale || !c.Listed || c.Down || !c.Expires.Equal(epoch.Add(14*day)) {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	h, err := trust.Head(context.Background(), s.net, c.Choice)
+	h, err := client.Head(context.Background(), s.net, c.Choice)
 	if err != nil || h.Number != 8 || h.Product != "lathe" {
 		t.Errorf("%+v, %v", h, err)
 	}
-	if len(trust.Passed()) != 0 || trust.Root().Version != 1 {
-		t.Errorf("%q, %+v", trust.Passed(), trust.Root())
+	if len(client.Passed()) != 0 || client.Root().Version != 1 {
+		t.Errorf("%q, %+v", client.Passed(), client.Root())
 	}
 }
 
@@ -42,10 +43,10 @@ func TestNothingNew(t *testing.T) {
 	s.publish(7, 8)
 	s.wants(8)
 	for _, restart := range []bool{false, true} {
-		trust := s.trust()
+		client := s.start()
 		for range 2 {
 			s.net.requests, s.net.bytes = nil, 0
-			c, err := trust.Refresh(context.Background(), s.net, query(8))
+			c, err := client.Refresh(context.Background(), s.net, query(8))
 			slices.Sort(s.net.requests)
 			if err != nil || c.Number != 8 || !c.Fresh || !slices.Equal(s.net.requests, []string{"metadata/2.root.json", "metadata/timestamp.json"}) || s.net.bytes >= 1024 {
 				t.Fatalf("restart %v: %+v, %v, %q, %d bytes", restart, c, err, s.net.requests, s.net.bytes)
@@ -57,12 +58,12 @@ func TestNothingNew(t *testing.T) {
 
 // together is a network on which the first two requests must be under way at once.
 type together struct {
-	release.Fetcher
+	trust.Fetcher
 	arrived chan struct{}
 	release chan struct{}
 }
 
-func (n together) Fetch(ctx context.Context, name string, limit int64) (release.Unverified, error) {
+func (n together) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	n.arrived <- struct{}{}
 	<-n.release
 	return n.Fetcher.Fetch(ctx, name, limit)
@@ -79,7 +80,7 @@ func TestTheFirstTwoRequestsGoTogether(t *testing.T) {
 		<-n.arrived // would wait for ever if one came after the other
 		close(n.release)
 	}()
-	if c, err := s.trust().Refresh(context.Background(), n, query(7)); err != nil || c.Number != 7 {
+	if c, err := s.start().Refresh(context.Background(), n, query(7)); err != nil || c.Number != 7 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -107,20 +108,20 @@ func TestWrongClock(t *testing.T) {
 	s := newStage(t)
 	s.publish(7)
 	for _, first := range []bool{true, false} { // without and with something verified before
-		for off, why := range map[time.Duration]release.Staleness{10 * year: release.StaleExpired, -10 * year: release.StaleClock} {
+		for off, why := range map[time.Duration]trust.Staleness{10 * year: trust.StaleExpired, -10 * year: trust.StaleClock} {
 			if first {
-				s.client = &release.MemoryStore{}
+				s.store = &trust.MemoryStore{}
 			}
 			s.clock = epoch.Add(off)
-			trust := s.trust()
-			c, err := trust.Refresh(context.Background(), s.net, query(0))
+			client := s.start()
+			c, err := client.Refresh(context.Background(), s.net, query(0))
 			if err != nil || c.Number != 7 || c.Fresh || c.Why != why {
 				t.Errorf("%v off: %+v, %v", off, c, err)
 			}
-			if known, err := trust.Known(query(7)); err != nil || known.Number != 7 {
+			if known, err := client.Known(query(7)); err != nil || known.Number != 7 {
 				t.Errorf("%v off: knows %+v, %v", off, known, err)
 			}
-			if _, err := trust.Head(context.Background(), s.net, c.Choice); err != nil {
+			if _, err := client.Head(context.Background(), s.net, c.Choice); err != nil {
 				t.Errorf("%v off: %v", off, err)
 			}
 		}
@@ -133,12 +134,12 @@ func TestClockEdges(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
-	for off, why := range map[time.Duration]release.Staleness{
-		0: release.NotStale, 14 * day: release.NotStale, 14*day + time.Second: release.StaleExpired,
-		-17 * day: release.NotStale, -17*day - time.Second: release.StaleClock, -time.Hour: release.NotStale,
+	for off, why := range map[time.Duration]trust.Staleness{
+		0: trust.NotStale, 14 * day: trust.NotStale, 14*day + time.Second: trust.StaleExpired,
+		-17 * day: trust.NotStale, -17*day - time.Second: trust.StaleClock, -time.Hour: trust.NotStale,
 	} {
 		s.clock = epoch.Add(off)
-		if c, err := s.trust().Refresh(context.Background(), s.net, query(0)); err != nil || c.Why != why || c.Fresh != (why == release.NotStale) {
+		if c, err := s.start().Refresh(context.Background(), s.net, query(0)); err != nil || c.Why != why || c.Fresh != (why == trust.NotStale) {
 			t.Errorf("%v: %+v, %v, want %q", off, c, err, why)
 		}
 	}
@@ -158,18 +159,18 @@ func TestUnreachable(t *testing.T) {
 			}
 			return data, err
 		}
-		trust := s.trust()
-		if _, err := trust.Refresh(context.Background(), s.net, query(7)); !errors.Is(err, gone) {
+		client := s.start()
+		if _, err := client.Refresh(context.Background(), s.net, query(7)); !errors.Is(err, gone) {
 			t.Errorf("%s: %v", broken, err)
 		}
-		if c, err := trust.Known(query(7)); err != nil || c.Number != 7 || c.Fresh || c.Why != release.StaleUnasked {
+		if c, err := client.Known(query(7)); err != nil || c.Number != 7 || c.Fresh || c.Why != trust.StaleUnasked {
 			t.Errorf("%s: %+v, %v", broken, c, err)
 		}
 	}
 	s.net.swap = func(name string, data []byte, err error) ([]byte, error) {
 		return nil, &fs.PathError{Err: fs.ErrNotExist}
 	}
-	if _, err := s.trust().Refresh(context.Background(), s.net, query(7)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.start().Refresh(context.Background(), s.net, query(7)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a server without releases: %v", err)
 	}
 }
@@ -179,10 +180,10 @@ func TestNoRelease(t *testing.T) {
 	s := newStage(t)
 	s.publish(7)
 	for _, q := range []release.Query{{Product: "lathe", Channel: "stable", Target: "Windows-win64"}, {Product: "other", Channel: "stable", Target: "Linux-x64"}, {}} {
-		if _, err := s.trust().Refresh(context.Background(), s.net, q); !errors.Is(err, release.ErrNoRelease) {
+		if _, err := s.start().Refresh(context.Background(), s.net, q); !errors.Is(err, release.ErrNoRelease) {
 			t.Errorf("%+v: %v", q, err)
 		}
-		if _, err := s.trust().Known(q); !errors.Is(err, release.ErrNoRelease) {
+		if _, err := s.start().Known(q); !errors.Is(err, release.ErrNoRelease) {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}
@@ -193,9 +194,9 @@ func TestHoldKillRollout(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.publish(7, 8)
-	answer := func(have uint64) release.Current {
+	answer := func(have uint64) trust.Current {
 		t.Helper()
-		c, err := s.trust().Refresh(context.Background(), s.net, query(have))
+		c, err := s.start().Refresh(context.Background(), s.net, query(have))
 		s.must(err)
 		return c
 	}
@@ -225,19 +226,19 @@ func TestUnlistedStays(t *testing.T) {
 	s.publish(7, 8)
 	s.edit(8, func(e *release.Entry) { e.Percent = 0 })
 	s.must(s.repo.SetEntries(s.repo.Entries()[1:], s.keys.online()))
-	trust := s.trust()
-	c, err := trust.Refresh(context.Background(), s.net, query(7))
+	client := s.start()
+	c, err := client.Refresh(context.Background(), s.net, query(7))
 	if err != nil || c.Number != 7 || c.Listed || !c.Head.IsZero() {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if _, err := trust.Head(context.Background(), s.net, c.Choice); err == nil {
+	if _, err := client.Head(context.Background(), s.net, c.Choice); err == nil {
 		t.Error("a release without a line has a head")
 	}
 }
 
 // faulty is a store that fails after some calls of Save.
 type faulty struct {
-	*release.MemoryStore
+	*trust.MemoryStore
 	left int
 	err  error
 }
@@ -258,16 +259,16 @@ func TestStopAnywhere(t *testing.T) {
 		s.publish(7)
 		s.wants(7)
 		s.publish(8)
-		s.rotate(s.keys[release.RoleRoot], s.keys.with(t, release.RoleTimestamp), release.RoleTimestamp)
-		trust, err := release.OpenTrust(s.root, &faulty{s.client, left, full}, s.now)
+		s.rotate(s.keys[trust.RoleRoot], s.keys.with(t, trust.RoleTimestamp), trust.RoleTimestamp)
+		client, err := trust.Open(s.root, &faulty{s.store, left, full}, s.now)
 		s.must(err)
-		_, err = trust.Refresh(context.Background(), s.net, query(7))
+		_, err = client.Refresh(context.Background(), s.net, query(7))
 		done := err == nil
 		if !done && !errors.Is(err, full) {
 			t.Fatalf("after %d: %v", left, err)
 		}
-		for _, trust := range []*release.Trust{trust, s.trust()} {
-			if c, err := trust.Known(query(7)); err != nil || c.Number != 7 && c.Number != 8 {
+		for _, client := range []*trust.Client{client, s.start()} {
+			if c, err := client.Known(query(7)); err != nil || c.Number != 7 && c.Number != 8 {
 				t.Fatalf("after %d: knows %+v, %v", left, c, err)
 			}
 		}
@@ -287,21 +288,21 @@ func TestDamagedStore(t *testing.T) {
 	testlevel.Slow(t)
 	s := newStage(t)
 	s.publish(7)
-	s.rotate(s.keys[release.RoleRoot], s.keys.with(t, release.RoleTargets), release.RoleTargets)
+	s.rotate(s.keys[trust.RoleRoot], s.keys.with(t, trust.RoleTargets), trust.RoleTargets)
 	s.wants(7)
-	names := s.client.Names()
+	names := s.store.Names()
 	if !slices.Equal(names, []string{"2.root.json", "numbers.json", "snapshot.json", "targets.json", "timestamp.json"}) {
 		t.Fatalf("the store holds %q", names)
 	}
 	for _, name := range names {
-		whole, err := s.client.Load(name, 1<<20)
+		whole, err := s.store.Load(name, 1<<20)
 		s.must(err)
 		for what, data := range map[string][]byte{
 			"empty": {}, "half": whole[:len(whole)/2], "zeros": make([]byte, len(whole)), "huge": []byte(strings.Repeat("[", 9<<20)),
 			"another": []byte("{}"), "changed": []byte(strings.Replace(string(whole), "7", "8", 1)),
 		} {
-			s.must(s.client.Save(name, data))
-			if passed := s.trust().Passed(); !slices.Contains(passed, name) && string(data) != string(whole) && what != "changed" {
+			s.must(s.store.Save(name, data))
+			if passed := s.start().Passed(); !slices.Contains(passed, name) && string(data) != string(whole) && what != "changed" {
 				t.Errorf("%s %s: passed over %q", name, what, passed)
 			}
 			if name == "numbers.json" && what == "changed" {
@@ -309,7 +310,7 @@ func TestDamagedStore(t *testing.T) {
 			}
 			s.wants(7)
 		}
-		s.client.Remove(name)
+		s.store.Remove(name)
 		s.wants(7)
 	}
 }
@@ -319,16 +320,16 @@ func TestTogether(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.publish(7)
-	trust := s.trust()
+	client := s.start()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			last := uint64(0)
 			for range 8 {
-				_, refreshed := trust.Refresh(context.Background(), s.net, query(0))
-				c, err := trust.Known(query(0))
-				var mixed *release.TrustError // a publisher may replace the timestamp between two requests; numbered files stay
-				if refreshed != nil && !errors.As(refreshed, &mixed) || err != nil || c.Number < last || trust.Root().Version != 1 {
+				_, refreshed := client.Refresh(context.Background(), s.net, query(0))
+				c, err := client.Known(query(0))
+				var mixed *trust.Error // a publisher may replace the timestamp between two requests; numbered files stay
+				if refreshed != nil && !errors.As(refreshed, &mixed) || err != nil || c.Number < last || client.Root().Version != 1 {
 					t.Errorf("%+v, %v, %v after %d", c, err, refreshed, last)
 					return
 				}
@@ -349,11 +350,11 @@ func TestPlantedRoot(t *testing.T) {
 	s, evil := newStage(t), newStage(t)
 	s.publish(7)
 	evil.publish(66)
-	fresh := evil.keys.with(t, release.RoleRoot)
-	evil.rotate(append(fresh[release.RoleRoot], evil.keys[release.RoleRoot]...), fresh, release.RoleRoot)
+	fresh := evil.keys.with(t, trust.RoleRoot)
+	evil.rotate(append(fresh[trust.RoleRoot], evil.keys[trust.RoleRoot]...), fresh, trust.RoleRoot)
 	evil.wants(66)
-	s.client = evil.client
-	if passed := s.trust().Passed(); !slices.Contains(passed, "2.root.json") || !slices.Contains(passed, "targets.json") {
+	s.store = evil.store
+	if passed := s.start().Passed(); !slices.Contains(passed, "2.root.json") || !slices.Contains(passed, "targets.json") {
 		t.Errorf("passed over %q", passed)
 	}
 	s.wants(7)
@@ -364,13 +365,13 @@ func TestBadEmbeddedRoot(t *testing.T) {
 	s := newStage(t)
 	for name, root := range map[string][]byte{
 		"nothing": nil, "text": []byte("hello"), "timestamp": s.read("metadata/timestamp.json"), "half": s.root[:len(s.root)/2],
-		"changed": []byte(strings.Replace(string(s.root), `"version":1`, `"version":2`, 1)), "long": make([]byte, release.MaxRoot+1),
+		"changed": []byte(strings.Replace(string(s.root), `"version":1`, `"version":2`, 1)), "long": make([]byte, trust.MaxRoot+1),
 	} {
-		var fault *release.TrustError
-		if _, err := release.OpenTrust(root, s.client, s.now); !errors.As(err, &fault) {
+		var fault *trust.Error
+		if _, err := trust.Open(root, s.store, s.now); !errors.As(err, &fault) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := release.InspectRoot(root); !errors.As(err, &fault) {
+		if _, err := trust.InspectRoot(root); !errors.As(err, &fault) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -380,7 +381,7 @@ func TestBrokenStore(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	broken := errors.New("input/output error")
-	if _, err := release.OpenTrust(s.root, unreadable{broken}, s.now); !errors.Is(err, broken) {
+	if _, err := trust.Open(s.root, unreadable{broken}, s.now); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,11 +1,11 @@
-package release_test
+package trust_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 func TestCheckJSON(t *testing.T) {
@@ -14,7 +14,7 @@ func TestCheckJSON(t *testing.T) {
 		`{}`, `[]`, `1`, `"x"`, `true`, `{"a":{"a":{"a":[1,2,{"a":1}]}},"b":[]}`, ` { "a" : [ ] } `, `[{"a":1},{"a":2}]`, `{"a":"a","b":"a"}`,
 		strings.Repeat("[", 16) + strings.Repeat("]", 16),
 	} {
-		if err := release.CheckJSON([]byte(good)); err != nil {
+		if err := trust.CheckJSON([]byte(good)); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
@@ -25,7 +25,7 @@ func TestCheckJSON(t *testing.T) {
 		`{} {}`: "follows", `1 1`: "follows", `{}]`: "follows", `{"a" 1}`: "invalid", `{a:1}`: "invalid", `nul`: "unexpected EOF", `[1 2]`: "invalid", `]`: "invalid",
 		strings.Repeat("[", 17) + strings.Repeat("]", 17): "deeper than 16", strings.Repeat(`{"a":`, 100_000): "deeper than 16",
 	} {
-		if err := release.CheckJSON([]byte(bad)); err == nil || !strings.Contains(err.Error(), reason) && reason != "invalid" && reason != "follows" && reason != "unexpected EOF" && reason != "cut off" {
+		if err := trust.CheckJSON([]byte(bad)); err == nil || !strings.Contains(err.Error(), reason) && reason != "invalid" && reason != "follows" && reason != "unexpected EOF" && reason != "cut off" {
 			t.Errorf("%.60s: %v, want %s", bad, err, reason)
 		}
 	}
@@ -37,7 +37,7 @@ func FuzzCheckJSON(f *testing.F) {
 	f.Add([]byte(`{"a":1,"A":2}`))
 	f.Add([]byte(`[[[[[[[[[[[[[[[[[[`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if release.CheckJSON(data) == nil && !json.Valid(data) {
+		if trust.CheckJSON(data) == nil && !json.Valid(data) {
 			t.Fatalf("%q passed", data)
 		}
 	})

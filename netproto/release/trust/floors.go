@@ -1,0 +1,67 @@
+package trust
+
+import (
+	"slices"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"collet/netproto/release"
+)
+
+const (
+	numbersFile = "numbers.json"
+	// maxRoleKeys is how many keys a role may have.
+	maxRoleKeys = release.MaxSigners
+)
+
+// floors are the highest release numbers seen, with the keys that vouched for them. They count as long as the root lets
+// enough of these keys sign releases: when a key was stolen and its thief has driven the numbers up, a new root without
+// that key is what ends it.
+type floors release.Numbers
+
+// vouched reports whether enough of the keys behind the numbers may still sign releases.
+func (n floors) vouched(root *rootMeta) bool {
+	role, valid := root.Signed.Roles[string(RoleTargets)], 0
+	for _, id := range n.Signers {
+		if slices.Contains(role.KeyIDs, id) {
+			valid++
+		}
+	}
+	return len(n.Floors) == 0 || valid >= role.Threshold
+}
+
+// with is n after e was seen in a list that signers vouched for. That list had no lower number than n on any line, or it
+// would have been refused, so signers vouch for all of n.
+func (n floors) with(e release.Entry, signers []string) floors {
+	next := floors{Signers: signers, Floors: slices.Clone(n.Floors)}
+	seen := release.Entry{Product: e.Product, Channel: e.Channel, Target: e.Target, Number: e.Number}
+	next.Floors = slices.DeleteFunc(next.Floors, func(f release.Entry) bool { return f.Track() == e.Track() })
+	next.Floors = append(next.Floors, seen)
+	slices.SortFunc(next.Floors, release.CompareEntries)
+	return next
+}
+
+// has reports whether this very number is remembered.
+func (n floors) has(e release.Entry) bool {
+	return slices.ContainsFunc(n.Floors, func(f release.Entry) bool { return f.Track() == e.Track() && f.Number == e.Number })
+}
+
+func (n floors) equal(o floors) bool {
+	return slices.Equal(n.Signers, o.Signers) && slices.Equal(n.Floors, o.Floors)
+}
+
+// signersOf lists the keys of a role whose own signature on m is valid. The list of signatures itself is not signed, so
+// each is checked.
+func signersOf[T metadata.Roles](root *rootMeta, role KeyRole, m *metadata.Metadata[T]) []string {
+	var ids []string
+	for _, id := range root.Signed.Roles[string(role)].KeyIDs {
+		alone := &rootMeta{Signed: metadata.RootType{Keys: root.Signed.Keys, Roles: map[string]*metadata.Role{
+			string(role): {KeyIDs: []string{id}, Threshold: 1},
+		}}}
+		if alone.VerifyDelegate(string(role), m) == nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
