@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"collet/app/settings"
-	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/dial"
 )
 
 // detour is where a host came from that another server has sent away: it goes back there at the next attempt.
@@ -85,7 +85,7 @@ func isLocalServer(ctx context.Context, addr string) bool {
 	if err != nil {
 		return false
 	}
-	if netproto.IsLocalHost(host) {
+	if dial.IsLocalHost(host) {
 		return true
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
@@ -94,7 +94,7 @@ func isLocalServer(ctx context.Context, addr string) bool {
 	limited, cancel := context.WithTimeout(ctx, resolvePatience)
 	defer cancel()
 	found, err := net.DefaultResolver.LookupNetIP(limited, "ip", host)
-	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return !netproto.IsLocal(a) })
+	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return !dial.IsLocal(a) })
 }
 
 // comeBack ends a detour: the server that was named may have been updated meanwhile.

@@ -11,8 +11,8 @@ import (
 
 	"collet/app/settings"
 	"collet/assets"
-	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/dial"
 )
 
 // TestOtherServers: a redirect comes from a peer, so it is an address, another one, and no worse protected.
@@ -39,7 +39,7 @@ func TestOtherServers(t *testing.T) {
 		{&compat.Endpoint{Host: "evil\n", Port: 1}, false, "", "no host"},
 		{&compat.Endpoint{Host: "x?y#z", Port: 1}, false, "", "no host"},
 	} {
-		h := &host{route: route{addr: "here.example.org:4000", dialer: &netproto.Dialer{}}}
+		h := &host{route: route{addr: "here.example.org:4000", dialer: &dial.Dialer{}}}
 		if test.secure {
 			h.route.dialer.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
@@ -120,7 +120,7 @@ func TestDetourStaysOutside(t *testing.T) {
 		if err := h.takeDetour(t.Context(), &notebook{}, &compat.Endpoint{Host: "127.0.0.1", Port: 1, BaseURL: "http://127.0.0.1:1/packs"}); err != nil {
 			t.Fatal(err)
 		}
-		var local *netproto.LocalAddressError
+		var local *dial.LocalAddressError
 		if _, err := h.route.dial(t.Context(), "tcp", h.route.addr); errors.As(err, &local) != public {
 			t.Errorf("%s sends us to this machine: %v", server, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"collet/app/splash"
 	"collet/app/transfer"
 	"collet/app/update"
-	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/platform"
 )
 
@@ -36,9 +36,9 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 	var held *install.HeldError
 	var vanished *install.VanishedError
 	var way *platform.InTheWayError
-	var untrusted *netproto.TLSError
+	var untrusted *dial.TLSError
 	var unproven *install.UnprovenError
-	var proxy *netproto.ProxyError
+	var proxy *dial.ProxyError
 	switch {
 	case errors.As(e.fault.Err, &space):
 		info.Needed, info.Free, info.Volume, info.NoNames = space.Need, space.Free, space.Volume, space.NoNames()
@@ -61,9 +61,9 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 }
 
 // certificateWords are the faults of certificates about which there is more to say than that they are none.
-func certificateWords() map[netproto.CertificateFault]string {
-	return map[netproto.CertificateFault]string{
-		netproto.CertificateDates: "dates", netproto.CertificateHost: "host", netproto.CertificateAuthority: "authority",
+func certificateWords() map[dial.CertificateFault]string {
+	return map[dial.CertificateFault]string{
+		dial.CertificateDates: "dates", dial.CertificateHost: "host", dial.CertificateAuthority: "authority",
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/assets"
-	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/runtime/abi"
 )
 
@@ -310,7 +310,7 @@ func (h *host) mirror(address string) (*transfer.HTTPWay, error) {
 		if h.flags.TlsCa == "" && !filepath.IsAbs(file) {
 			file = filepath.Join(h.folder, file)
 		}
-		config, err := netproto.ClientTLS(file, "")
+		config, err := dial.ClientTLS(file, "")
 		if err != nil {
 			return nil, err
 		}

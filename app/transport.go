@@ -13,13 +13,13 @@ import (
 
 	"collet/app/install"
 	"collet/app/settings"
-	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 // route is how to get to a server: its address, and everything between it and us.
 type route struct {
 	addr   string // HOST:PORT
-	dialer *netproto.Dialer
+	dialer *dial.Dialer
 	err    error // why there is no way: told when it is taken, because what is installed can be played without it
 }
 
@@ -47,7 +47,7 @@ func newRoute(server string, f flags, s settings.Settings, folder string, env fu
 		return route{addr: server, err: fmt.Errorf("server %q: %w", server, err)}
 	}
 	n := s.ClientNetwork
-	r := route{addr: addr, dialer: &netproto.Dialer{WebSocket: path, ProxyOnly: f.ProxyOnly || n.ProxyOnly, Log: log}}
+	r := route{addr: addr, dialer: &dial.Dialer{WebSocket: path, ProxyOnly: f.ProxyOnly || n.ProxyOnly, Log: log}}
 	if r.dialer.Proxy, r.err = chooseProxy(cmp.Or(f.Proxy, n.Proxy), env); r.err != nil {
 		return r
 	}
@@ -70,22 +70,22 @@ func clientTLS(f flags, s settings.Settings, folder string) (*tls.Config, error)
 			file = filepath.Join(folder, file)
 		}
 	}
-	return netproto.ClientTLS(file, cmp.Or(f.TlsName, s.ClientNetwork.TlsName))
+	return dial.ClientTLS(file, cmp.Or(f.TlsName, s.ClientNetwork.TlsName))
 }
 
 // chooseProxy is nil for no proxy at all.
-func chooseProxy(text string, env func(string) string) (func(addr string) (*netproto.Proxy, error), error) {
+func chooseProxy(text string, env func(string) string) (func(addr string) (*dial.Proxy, error), error) {
 	switch text {
 	case "":
-		return netproto.ProxyFromEnvironment(env), nil
+		return dial.ProxyFromEnvironment(env), nil
 	case settings.Direct:
 		return nil, nil
 	}
-	proxy, err := netproto.ParseProxy(text)
+	proxy, err := dial.ParseProxy(text)
 	if err != nil {
 		return nil, fmt.Errorf("ClientNetwork.Proxy: %w", err)
 	}
-	return netproto.FixedProxy(proxy), nil
+	return dial.FixedProxy(proxy), nil
 }
 
 // trust is what native code is taken by in this attempt.

@@ -16,6 +16,7 @@ import (
 	"collet/app/update"
 	"collet/assets"
 	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/netproto/transporttest"
 )
 
@@ -150,10 +151,10 @@ func TestFaultsOfRoutes(t *testing.T) {
 		transient bool
 		refused   bool
 	}{
-		{reach(&netproto.TLSError{Fault: netproto.CertificateHost}), update.Untrusted, false, false},
-		{reach(&netproto.TLSError{}), update.Unreachable, true, false},
-		{reach(&netproto.ProxyError{Fault: netproto.ProxyForbids}), update.Unreachable, true, false},
-		{reach(&netproto.WebSocketError{Status: 404}), update.Unreachable, true, false},
+		{reach(&dial.TLSError{Fault: dial.CertificateHost}), update.Untrusted, false, false},
+		{reach(&dial.TLSError{}), update.Unreachable, true, false},
+		{reach(&dial.ProxyError{Fault: dial.ProxyForbids}), update.Unreachable, true, false},
+		{reach(&dial.WebSocketError{Status: 404}), update.Unreachable, true, false},
 		{reach(&routeError{errProxyOnly}), update.Unreachable, false, false},
 		{reach(refusedConnection(t)), update.Unreachable, true, true},
 		{&netproto.RefusedError{Reason: netproto.RefuseGoingDown}, update.ServerFault, true, true},
@@ -166,17 +167,17 @@ func TestFaultsOfRoutes(t *testing.T) {
 			t.Errorf("%v: %+v", test.err, fault)
 		}
 	}
-	words := map[netproto.CertificateFault]string{
-		netproto.CertificateDates: "date and time", netproto.CertificateHost: "another name", netproto.CertificateAuthority: "virus scanner", netproto.CertificateOther: "refused.",
+	words := map[dial.CertificateFault]string{
+		dial.CertificateDates: "date and time", dial.CertificateHost: "another name", dial.CertificateAuthority: "virus scanner", dial.CertificateOther: "refused.",
 	}
 	h := &host{texts: assets.TextsFor("en")}
 	for kind, want := range words {
-		fault := new(source).fault(reach(&netproto.TLSError{Fault: kind}))
+		fault := new(source).fault(reach(&dial.TLSError{Fault: kind}))
 		if text := h.explain(failed(fault)); !strings.Contains(text, want) {
 			t.Errorf("certificate fault %d is told as %q, want %q", kind, text, want)
 		}
 	}
-	fault := new(source).fault(reach(&netproto.ProxyError{Proxy: "socks5://proxy.test:1"}))
+	fault := new(source).fault(reach(&dial.ProxyError{Proxy: "socks5://proxy.test:1"}))
 	if text := h.explain(failed(fault)); !strings.Contains(text, "The proxy socks5://proxy.test:1,") {
 		t.Errorf("a proxy that fails is told as %q", text)
 	}

@@ -13,6 +13,7 @@ import (
 	"collet/app/update"
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/dial"
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/text"
@@ -224,7 +225,7 @@ func (s *source) fault(err error) error {
 	var format *netproto.FormatError
 	var refused *netproto.RefusedError
 	var unreachable *netproto.UnreachableError
-	var untrusted *netproto.TLSError
+	var untrusted *dial.TLSError
 	var route *routeError
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):

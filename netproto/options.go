@@ -58,7 +58,7 @@ type ClientOptions struct {
 	// OnVerdict is called once by Dial, before it returns, with what Judgement and Differences are from then on; nil calls nothing.
 	OnVerdict func(compat.Judgement, compat.Differences)
 
-	// Dial makes the connection; nil is an ordinary TCP dialer. network is always "tcp".
+	// Dial makes the connection, as dial.Dialer.DialContext does; nil is an ordinary TCP dialer. network is always "tcp".
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log  zerolog.Logger
 

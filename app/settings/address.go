@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 // Direct is the word for no proxy.
@@ -49,7 +49,7 @@ func ProxyFault(text string) error {
 	if text == "" || text == Direct {
 		return nil
 	}
-	_, err := netproto.ParseProxy(text)
+	_, err := dial.ParseProxy(text)
 	return err
 }
 

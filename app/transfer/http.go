@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 const (
@@ -41,17 +42,17 @@ const (
 // HTTPOptions say how a mirror is reached. The zero value is sensible.
 type HTTPOptions struct {
 	Agent string      // version of this program; the user agent is Collet/<Agent>, or Collet alone
-	TLS   *tls.Config // as netproto.ClientTLS makes it; nil trusts the authorities of the system. Version 1.2 at least in any case
+	TLS   *tls.Config // as dial.ClientTLS makes it; nil trusts the authorities of the system. Version 1.2 at least in any case
 
-	// Proxy leads to an address; nil is never one. As in netproto.Dialer a proxy that fails by itself is gone around once,
+	// Proxy leads to an address; nil is never one. As in dial.Dialer a proxy that fails by itself is gone around once,
 	// unless ProxyOnly says otherwise.
-	Proxy     func(addr string) (*netproto.Proxy, error)
+	Proxy     func(addr string) (*dial.Proxy, error)
 	ProxyOnly bool
 	// PlainProxy gives the proxy of a request that is not encrypted, which is asked by the full URL (RFC 9112, section 3.2.2):
 	// many proxies refuse to connect to port 80. nil is Proxy. See PlainProxyFromEnvironment.
 	PlainProxy func(*url.URL) (*url.URL, error)
 
-	// PublicOnly is netproto.Dialer.PublicOnly, for a mirror that a peer named, and for all that it redirects to. PlainProxy is not used
+	// PublicOnly is dial.Dialer.PublicOnly, for a mirror that a peer named, and for all that it redirects to. PlainProxy is not used
 	// then: it would resolve names.
 	PublicOnly bool
 
@@ -108,7 +109,7 @@ func (w *HTTPWay) newTransport(o HTTPOptions) *http.Transport {
 		config = o.TLS.Clone()
 	}
 	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
-	dialer := &netproto.Dialer{Proxy: o.Proxy, ProxyOnly: o.ProxyOnly, PublicOnly: o.PublicOnly, Direct: o.Direct, Log: o.Log}
+	dialer := &dial.Dialer{Proxy: o.Proxy, ProxyOnly: o.ProxyOnly, PublicOnly: o.PublicOnly, Direct: o.Direct, Log: o.Log}
 	t := &http.Transport{
 		TLSClientConfig: config, TLSHandshakeTimeout: handshakePatience, ForceAttemptHTTP2: true,
 		DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
@@ -120,14 +121,14 @@ func (w *HTTPWay) newTransport(o HTTPOptions) *http.Transport {
 	t.DialContext = w.dial(dialer)
 	if w.base.Scheme == "http" && o.PlainProxy != nil && !o.PublicOnly {
 		// The proxy is reached as any server is, not through the proxy of encrypted connections.
-		t.DialContext = w.dial(&netproto.Dialer{Direct: o.Direct, Log: o.Log})
+		t.DialContext = w.dial(&dial.Dialer{Direct: o.Direct, Log: o.Log})
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return o.PlainProxy(r.URL) }
 	}
 	return t
 }
 
 // dial connects within the time allowed, and remembers the connection so that Close can end it.
-func (w *HTTPWay) dial(d *netproto.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func (w *HTTPWay) dial(d *dial.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	w.warm.dial = d.DialContext
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if conn := w.warm.take(ctx, addr); conn != nil {
@@ -279,15 +280,15 @@ func refused(answer *http.Response) {
 // ask makes the request, and once more without the proxy if that is what fails.
 func (w *HTTPWay) ask(request *http.Request) (*http.Response, error) {
 	answer, err := w.client.Do(request)
-	var dial *dialError
-	if err == nil || w.transport.Proxy == nil || request.Context().Err() != nil || !errors.As(err, &dial) {
+	var failed *dialError
+	if err == nil || w.transport.Proxy == nil || request.Context().Err() != nil || !errors.As(err, &failed) {
 		return answer, err
 	}
 	proxy, none := w.transport.Proxy(request)
 	if none != nil || proxy == nil {
 		return nil, err
 	}
-	err = &netproto.ProxyError{Proxy: proxy.Redacted(), Fault: netproto.ProxyBroken, Text: "can't be reached", Err: dial.err}
+	err = &dial.ProxyError{Proxy: proxy.Redacted(), Fault: dial.ProxyBroken, Text: "can't be reached", Err: failed.err}
 	if w.around == nil {
 		return nil, err
 	}

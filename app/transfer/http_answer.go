@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 // question is what was asked of a mirror.
@@ -269,8 +269,8 @@ func (q question) explain(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	var redirect *redirectError
-	var dial *dialError
-	var proxy *netproto.ProxyError
+	var unreached *dialError
+	var proxy *dial.ProxyError
 	var certificate *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
@@ -284,7 +284,7 @@ func (q question) explain(ctx context.Context, err error) error {
 	case errors.As(err, &certificate), errors.As(err, &unknown), errors.As(err, &record),
 		errors.As(err, &said) && said.Op == "remote error": // as crypto/tls marks what the peer said
 		kind = NetTLS
-	case errors.As(err, &dial):
+	case errors.As(err, &unreached):
 		kind = NetUnreachable
 	}
 	return &NetError{Way: q.way, Name: q.name, Kind: kind, Err: bare(err)}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 // NoProxy is the setting for no proxy at all.
@@ -15,7 +15,7 @@ const NoProxy = "direct"
 
 // PlainProxy is HTTPOptions.PlainProxy for a setting: empty is the environment (HTTP_PROXY, HTTPS_PROXY, NO_PROXY and their
 // lower-case forms, which never lead to this machine itself), NoProxy is none, and else it is the proxy's address, as
-// netproto.ParseProxy takes it. The error does not repeat the text, which may hold a password.
+// dial.ParseProxy takes it. The error does not repeat the text, which may hold a password.
 func PlainProxy(text string, getenv func(string) string) (func(*url.URL) (*url.URL, error), error) {
 	switch text {
 	case "":
@@ -33,7 +33,7 @@ func PlainProxy(text string, getenv func(string) string) (func(*url.URL) (*url.U
 	case NoProxy:
 		return nil, nil
 	}
-	if _, err := netproto.ParseProxy(text); err != nil {
+	if _, err := dial.ParseProxy(text); err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	if !strings.Contains(text, "://") {

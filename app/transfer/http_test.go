@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"collet/app/transfer"
-	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 // trusting is what a client of this server trusts.
@@ -313,11 +313,11 @@ func TestProxies(t *testing.T) {
 			if test.dead {
 				address = dead
 			}
-			through, err := netproto.ParseProxy(address)
+			through, err := dial.ParseProxy(address)
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := transfer.HTTPOptions{Proxy: netproto.FixedProxy(through), ProxyOnly: test.only, TLS: trusting(secure)}
+			o := transfer.HTTPOptions{Proxy: dial.FixedProxy(through), ProxyOnly: test.only, TLS: trusting(secure)}
 			if o.PlainProxy, err = transfer.PlainProxy(address, nil); err != nil {
 				t.Fatal(err)
 			}

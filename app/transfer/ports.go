@@ -9,7 +9,7 @@
 // in which servers are wrong), *NetError (there was no answer, or it broke off: the line's fault as far as can be told).
 //
 // HTTPWay asks for single ranges with Accept-Encoding: identity, over HTTP/2 where the server offers it, with TLS 1.2 or
-// newer, through the proxies of netproto. It follows at most MaxRedirects redirects and none from https to http.
+// newer, through the proxies of netproto/dial. It follows at most MaxRedirects redirects and none from https to http.
 //
 // # Fetcher
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 const (
@@ -264,7 +265,7 @@ func (w *worker) knock(ctx context.Context, p pair) {
 func (w *worker) garbage(ctx context.Context, p pair) {
 	way := p.way
 	if w.random.IntN(2) == 0 {
-		way.dialer = &netproto.Dialer{}
+		way.dialer = &dial.Dialer{}
 	}
 	conn, letGo, err := way.dial(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"collet/build/qa"
-	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/netproto/server"
 	"collet/netproto/transporttest"
 )
@@ -44,7 +44,7 @@ const (
 // way is one transport to the server.
 type way struct {
 	name, addr string
-	dialer     *netproto.Dialer
+	dialer     *dial.Dialer
 }
 
 // host is the server's process and everything that reaches it.
@@ -109,15 +109,15 @@ func (h *host) reach(ctx context.Context, ca string) error {
 	case <-ctx.Done():
 		return fmt.Errorf("the server does not say where it listens for all that it should: %w", ctx.Err())
 	}
-	secure, err := netproto.ClientTLS(ca, "")
+	secure, err := dial.ClientTLS(ca, "")
 	if err != nil {
 		return err
 	}
 	said := h.log.addresses()
 	h.ways = []way{
-		{"TCP", said[saysTCP], &netproto.Dialer{}},
-		{"TLS", said[saysTLS], &netproto.Dialer{TLS: secure}},
-		{"WebSocket", said[saysWebSocket], &netproto.Dialer{WebSocket: "/"}},
+		{"TCP", said[saysTCP], &dial.Dialer{}},
+		{"TLS", said[saysTLS], &dial.Dialer{TLS: secure}},
+		{"WebSocket", said[saysWebSocket], &dial.Dialer{WebSocket: "/"}},
 	}
 	h.gauge = newGauge(said[saysMetrics])
 	return nil

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 // houseOf is a host whose connections are all answered by serve, which has one end of a pipe.
@@ -19,7 +19,7 @@ func houseOf(serve func(conn net.Conn)) *host {
 		go serve(theirs)
 		return ours, nil
 	}
-	w := way{name: "TCP", dialer: &netproto.Dialer{Direct: direct}}
+	w := way{name: "TCP", dialer: &dial.Dialer{Direct: direct}}
 	return &host{ways: []way{w, w, w}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/netproto/server"
 )
 
@@ -39,7 +40,7 @@ func TestSocketsTakeThePlaceOfAddresses(t *testing.T) {
 	if len(all.Addrs()) != 2 {
 		t.Errorf("listens at %v", all.Addrs())
 	}
-	for i, dialer := range []*netproto.Dialer{{}, {WebSocket: "/"}} {
+	for i, dialer := range []*dial.Dialer{{}, {WebSocket: "/"}} {
 		if got := takeAll(t, netproto.C1, want[i], dialer); got["Tiny.zip"] != "tiny" {
 			t.Errorf("place %d gave %q", i, got)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/netproto/server"
 	"collet/netproto/transporttest"
 )
@@ -63,7 +64,7 @@ func (h *harbour) issue(t *testing.T, spec transporttest.Spec) {
 // trust is how a client speaks TLS with it.
 func (h *harbour) trust(t testing.TB) *tls.Config {
 	t.Helper()
-	config, err := netproto.ClientTLS(filepath.Join(h.dir, "ca.pem"), "")
+	config, err := dial.ClientTLS(filepath.Join(h.dir, "ca.pem"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,20 +74,20 @@ func (h *harbour) trust(t testing.TB) *tls.Config {
 // way is one transport.
 type way struct {
 	name, addr string
-	dialer     netproto.Dialer
+	dialer     dial.Dialer
 }
 
 func (h *harbour) ways(t testing.TB) []way {
 	return []way{
-		{"tcp", h.tcp, netproto.Dialer{}},
-		{"tls", h.tls, netproto.Dialer{TLS: h.trust(t)}},
-		{"ws", h.ws, netproto.Dialer{WebSocket: "/"}},
-		{"wss", h.wss, netproto.Dialer{WebSocket: "/a/path", TLS: h.trust(t)}},
+		{"tcp", h.tcp, dial.Dialer{}},
+		{"tls", h.tls, dial.Dialer{TLS: h.trust(t)}},
+		{"ws", h.ws, dial.Dialer{WebSocket: "/"}},
+		{"wss", h.wss, dial.Dialer{WebSocket: "/a/path", TLS: h.trust(t)}},
 	}
 }
 
 // takeAll takes every file that is offered, by name.
-func takeAll(t *testing.T, g netproto.Generation, addr string, dialer *netproto.Dialer) map[string]string {
+func takeAll(t *testing.T, g netproto.Generation, addr string, dialer *dial.Dialer) map[string]string {
 	t.Helper()
 	client, err := netproto.Dial(t.Context(), netproto.ClientOptions{
 		Addr: addr, Generation: g, Compatibility: compatibility, Target: "Linux-x64", Dial: dialer.DialContext,
@@ -144,11 +145,11 @@ func TestEveryTransport(t *testing.T) {
 				name, _, _ := strings.Cut(through, ":")
 				t.Run(strings.Join([]string{name, way.name, g.String()}, " "), func(t *testing.T) {
 					if through != "" {
-						p, err := netproto.ParseProxy(through)
+						p, err := dial.ParseProxy(through)
 						if err != nil {
 							t.Fatal(err)
 						}
-						way.dialer.Proxy, way.dialer.ProxyOnly = netproto.FixedProxy(p), true
+						way.dialer.Proxy, way.dialer.ProxyOnly = dial.FixedProxy(p), true
 					}
 					got := takeAll(t, g, way.addr, &way.dialer)
 					for path, content := range want {
@@ -185,7 +186,7 @@ func TestRenewedCertificate(t *testing.T) {
 	h := dock(t, settings(t))
 	before := h.serial(t, h.tls)
 	early, err := netproto.Dial(t.Context(), netproto.ClientOptions{
-		Addr: h.tls, Compatibility: compatibility, Target: "Linux-x64", Dial: (&netproto.Dialer{TLS: h.trust(t)}).DialContext,
+		Addr: h.tls, Compatibility: compatibility, Target: "Linux-x64", Dial: (&dial.Dialer{TLS: h.trust(t)}).DialContext,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +231,7 @@ func TestOldTLS(t *testing.T) {
 	}
 	config = h.trust(t)
 	config.MaxVersion = tls.VersionTLS12
-	if got := takeAll(t, netproto.C1, h.tls, &netproto.Dialer{TLS: config}); got["Tiny.zip"] != "tiny" {
+	if got := takeAll(t, netproto.C1, h.tls, &dial.Dialer{TLS: config}); got["Tiny.zip"] != "tiny" {
 		t.Errorf("over TLS 1.2: %q", got)
 	}
 }
@@ -426,11 +427,11 @@ func TestExpiredAtStart(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	var untrusted *netproto.TLSError
+	var untrusted *dial.TLSError
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	dialer := netproto.Dialer{TLS: &tls.Config{RootCAs: pool}, WebSocket: "/"}
-	if _, err := dialer.DialContext(ctx, "tcp", all.Addr().String()); !errors.As(err, &untrusted) || untrusted.Fault != netproto.CertificateDates {
+	dialer := dial.Dialer{TLS: &tls.Config{RootCAs: pool}, WebSocket: "/"}
+	if _, err := dialer.DialContext(ctx, "tcp", all.Addr().String()); !errors.As(err, &untrusted) || untrusted.Fault != dial.CertificateDates {
 		t.Errorf("the client says %v", err)
 	}
 }

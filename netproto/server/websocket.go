@@ -16,7 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 const (
@@ -57,7 +57,7 @@ type webSocketConn struct {
 
 	once   sync.Once
 	fault  error // why there is no stream; set by once
-	stream atomic.Pointer[netproto.WebSocket]
+	stream atomic.Pointer[dial.WebSocket]
 }
 
 // NetConn is the connection that carries the frames.
@@ -111,14 +111,14 @@ func (c *webSocketConn) shake() error {
 		return c.refuse(answer, status, text)
 	}
 	frames, err := websocket.Accept(answer, request, &websocket.AcceptOptions{
-		Subprotocols: []string{netproto.WebSocketProtocol},
+		Subprotocols: []string{dial.WebSocketProtocol},
 		// A web build of the game may come from any site; there are no cookies here that another site could abuse.
 		InsecureSkipVerify: true,
 	})
 	if err != nil {
 		return c.refuse(answer, 0, err.Error())
 	}
-	c.stream.Store(netproto.NewWebSocket(frames, c.Conn, maxWebSocketMessage))
+	c.stream.Store(dial.NewWebSocket(frames, c.Conn, maxWebSocketMessage))
 	return nil
 }
 
@@ -147,7 +147,7 @@ func unfit(r *http.Request) (status int, text string) {
 			offered = append(offered, strings.TrimSpace(name))
 		}
 	}
-	if len(offered) > 0 && !slices.Contains(offered, netproto.WebSocketProtocol) {
+	if len(offered) > 0 && !slices.Contains(offered, dial.WebSocketProtocol) {
 		return http.StatusBadRequest, "of WebSocket subprotocols only \"binary\" is spoken here"
 	}
 	return 0, ""

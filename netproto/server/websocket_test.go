@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 // request writes text to the WebSocket port and reads an HTTP answer.
@@ -225,7 +226,7 @@ func TestMessageTooLong(t *testing.T) {
 	<-sent // whether all of it left before the end is chance
 	h.gone(t)
 	h.log.has(t, "warn", "Invalid network data from host '127.0.0.1'", "message too big")
-	if got := takeAll(t, netproto.C1, h.ws, &netproto.Dialer{WebSocket: "/"}); got["Tiny.zip"] != "tiny" {
+	if got := takeAll(t, netproto.C1, h.ws, &dial.Dialer{WebSocket: "/"}); got["Tiny.zip"] != "tiny" {
 		t.Errorf("afterwards: %q", got)
 	}
 }

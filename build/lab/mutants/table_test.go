@@ -105,7 +105,9 @@ func table() []mutant {
 		{id: "netproto-portion-end", pkg: "netproto", file: "outbox.go",
 			old: `if n > d.length || n == 0 && d.length > 0 {`, new: `if n == 0 && d.length > 0 {`,
 			why: "a server sends more of a file than is missing"},
-		{id: "netproto-old-tls", pkg: "netproto", file: "dial_tls.go",
+
+		// netproto/dial: what a connection proves.
+		{id: "dial-old-tls", pkg: "netproto/dial", file: "tls.go",
 			old: `MinVersion: tls.VersionTLS12`, new: `MinVersion: tls.VersionTLS10`,
 			why: "a connection falls back to a TLS that is broken"},
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/netproto/transporttest"
 )
 
@@ -58,14 +58,14 @@ func through(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // dialerTo is how a client connects to HOST:PORT, or to SCHEME://HOST:PORT.
-func dialerTo(ts *testscript.TestScript, where string) (*netproto.Dialer, string) {
+func dialerTo(ts *testscript.TestScript, where string) (*dial.Dialer, string) {
 	scheme, addr, found := strings.Cut(where, "://")
 	if !found {
-		return new(netproto.Dialer), where
+		return new(dial.Dialer), where
 	}
-	dialer := new(netproto.Dialer)
+	dialer := new(dial.Dialer)
 	if scheme == "tls" || scheme == "wss" {
-		config, err := netproto.ClientTLS(ts.MkAbs("ca.pem"), "")
+		config, err := dial.ClientTLS(ts.MkAbs("ca.pem"), "")
 		ts.Check(err)
 		dialer.TLS = config
 	}

@@ -167,8 +167,8 @@ func failed(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// dial connects as a client of a generation.
-func dial(ts *testscript.TestScript, generation, compatibility, target string) (*netproto.Client, context.Context) {
+// connect opens a session as a client of a generation.
+func connect(ts *testscript.TestScript, generation, compatibility, target string) (*netproto.Client, context.Context) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	ts.Defer(cancel)
 	g, err := netproto.ParseGeneration(generation)
@@ -182,7 +182,7 @@ func dial(ts *testscript.TestScript, generation, compatibility, target string) (
 }
 
 func fetch(ts *testscript.TestScript, neg bool, args []string) {
-	client, ctx := dial(ts, args[0], args[1], args[2])
+	client, ctx := connect(ts, args[0], args[1], args[2])
 	defer client.Close()
 	offers, err := client.List(ctx)
 	ts.Check(err)
@@ -205,7 +205,7 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func verdict(ts *testscript.TestScript, neg bool, args []string) {
-	client, _ := dial(ts, args[0], args[1], args[2])
+	client, _ := connect(ts, args[0], args[1], args[2])
 	defer client.Close()
 	if got := client.Judgement().Verdict.String(); got != args[3] {
 		ts.Fatalf("got %s, want %s", got, args[3])
@@ -213,7 +213,7 @@ func verdict(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func metadata(ts *testscript.TestScript, neg bool, args []string) {
-	client, _ := dial(ts, "G2b", args[0], args[1])
+	client, _ := connect(ts, "G2b", args[0], args[1])
 	defer client.Close()
 	if got := client.Metadata(); got != args[2] {
 		ts.Fatalf("got %s, want %s", got, args[2])

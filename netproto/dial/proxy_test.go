@@ -1,11 +1,11 @@
-package netproto_test
+package dial_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 func TestParseProxy(t *testing.T) {
@@ -31,7 +31,7 @@ func TestParseProxy(t *testing.T) {
 		{"socks5://me:" + strings.Repeat("secret", 50) + "@proxy.test", "", "1 to 255 bytes"},
 	}
 	for _, test := range tests {
-		p, err := netproto.ParseProxy(test.text)
+		p, err := dial.ParseProxy(test.text)
 		switch {
 		case test.says == "" && (err != nil || p.String() != test.want):
 			t.Errorf("%q: %v, %v; want %q", test.text, p, err, test.want)
@@ -67,7 +67,7 @@ func TestProxyFromEnvironment(t *testing.T) {
 		{"spaces", env{"HTTPS_PROXY": "  "}, "game.test:4000", ""},
 	}
 	for _, test := range tests {
-		p, err := netproto.ProxyFromEnvironment(func(name string) string { return test.env[name] })(test.addr)
+		p, err := dial.ProxyFromEnvironment(func(name string) string { return test.env[name] })(test.addr)
 		got := ""
 		if p != nil {
 			got = p.String()
@@ -82,11 +82,11 @@ func TestProxyFromEnvironment(t *testing.T) {
 func TestBadEnvironment(t *testing.T) {
 	server, _ := scripted(t, silent)
 	_, port, _ := strings.Cut(server, ":")
-	d := &netproto.Dialer{ProxyOnly: true, Direct: toLoopback(port), Proxy: netproto.ProxyFromEnvironment(func(name string) string {
+	d := &dial.Dialer{ProxyOnly: true, Direct: toLoopback(port), Proxy: dial.ProxyFromEnvironment(func(name string) string {
 		return map[string]string{"all_proxy": "socks4://me:secret@proxy.test"}[name]
 	})}
 	_, err := d.DialContext(t.Context(), "tcp", "game.test:4000")
-	var fault *netproto.ProxyError
+	var fault *dial.ProxyError
 	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "all_proxy") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("says %v", err)
 	}

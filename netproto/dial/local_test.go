@@ -1,4 +1,4 @@
-package netproto_test
+package dial_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"net"
 	"testing"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/netproto/transporttest"
 )
 
@@ -17,7 +17,7 @@ func TestIsLocalHost(t *testing.T) {
 		"::ffff:127.0.0.1": true, "::ffff:10.0.0.1": true, "224.0.0.1": true, "100.64.0.1": true, "127.1": true, "2130706433": true, "0x7f000001": true,
 		"192.0.2.1": false, "2001:db8::1": false, "172.32.0.1": false, "game.test": false, "4game.test": false,
 	} {
-		if got := netproto.IsLocalHost(host); got != want {
+		if got := dial.IsLocalHost(host); got != want {
 			t.Errorf("%s: %t, want %t", host, got, want)
 		}
 	}
@@ -35,21 +35,21 @@ func TestPublicOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer proxy.Close()
-	through, err := netproto.ParseProxy(proxy.Addr())
+	through, err := dial.ParseProxy(proxy.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	own := listener.Addr().String()
 	_, port, _ := net.SplitHostPort(own)
-	for name, d := range map[string]*netproto.Dialer{
-		"directly": {PublicOnly: true}, "through a proxy": {PublicOnly: true, Proxy: netproto.FixedProxy(through)},
+	for name, d := range map[string]*dial.Dialer{
+		"directly": {PublicOnly: true}, "through a proxy": {PublicOnly: true, Proxy: dial.FixedProxy(through)},
 		"by a dialer of its own": {PublicOnly: true, Direct: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, own) // where a name leads
 		}},
 	} {
 		for _, addr := range []string{own, "localhost:" + port, "[::ffff:127.0.0.1]:" + port} {
 			conn, err := d.DialContext(t.Context(), "tcp", addr)
-			var local *netproto.LocalAddressError
+			var local *dial.LocalAddressError
 			if !errors.As(err, &local) {
 				t.Errorf("%s to %s: %v, %v", name, addr, conn, err)
 			}
@@ -58,14 +58,14 @@ func TestPublicOnly(t *testing.T) {
 	if asked := proxy.Asked(); len(asked) != 0 {
 		t.Errorf("the proxy was asked for %q", asked)
 	}
-	named := &netproto.Dialer{PublicOnly: true, Direct: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	named := &dial.Dialer{PublicOnly: true, Direct: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, own)
 	}}
-	var local *netproto.LocalAddressError
+	var local *dial.LocalAddressError
 	if _, err := named.DialContext(t.Context(), "tcp", "game.test:1"); !errors.As(err, &local) {
 		t.Errorf("a name that leads here: %v", err)
 	}
-	if conn, err := (&netproto.Dialer{Proxy: netproto.FixedProxy(through), PublicOnly: true}).DialContext(t.Context(), "tcp", "game.test:1"); err == nil {
+	if conn, err := (&dial.Dialer{Proxy: dial.FixedProxy(through), PublicOnly: true}).DialContext(t.Context(), "tcp", "game.test:1"); err == nil {
 		conn.Close()
 	} else if errors.As(err, &local) {
 		t.Errorf("the proxy itself: %v", err)

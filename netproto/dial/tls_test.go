@@ -1,4 +1,4 @@
-package netproto_test
+package dial_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/netproto/transporttest"
 )
 
@@ -71,22 +71,22 @@ func TestTLSFaults(t *testing.T) {
 		name   string
 		talk   func(net.Conn)
 		change func(*tls.Config) // of the client
-		fault  netproto.CertificateFault
+		fault  dial.CertificateFault
 		says   []string
 	}{
-		{"expired", shake(t, ours, transporttest.Spec{Hosts: game, NotAfter: now.Add(-time.Hour)}, nil), nil, netproto.CertificateDates,
+		{"expired", shake(t, ours, transporttest.Spec{Hosts: game, NotAfter: now.Add(-time.Hour)}, nil), nil, dial.CertificateDates,
 			[]string{"expired on " + now.Add(-time.Hour).UTC().Format(time.DateOnly), "clock"}},
-		{"of the future", shake(t, ours, transporttest.Spec{Hosts: game, NotBefore: now.Add(time.Hour)}, nil), nil, netproto.CertificateDates,
+		{"of the future", shake(t, ours, transporttest.Spec{Hosts: game, NotBefore: now.Add(time.Hour)}, nil), nil, dial.CertificateDates,
 			[]string{"is valid from " + now.Add(time.Hour).UTC().Format(time.DateOnly), "check the clock"}},
-		{"another host", shake(t, ours, transporttest.Spec{Hosts: []string{"other.test", "192.0.2.1"}}, nil), nil, netproto.CertificateHost,
+		{"another host", shake(t, ours, transporttest.Spec{Hosts: []string{"other.test", "192.0.2.1"}}, nil), nil, dial.CertificateHost,
 			[]string{"other.test, 192.0.2.1", "--tls-name"}},
-		{"no host", shake(t, ours, transporttest.Spec{Hosts: []string{}}, nil), nil, netproto.CertificateHost, []string{"no host at all"}},
-		{"name of many lines", shake(t, ours, transporttest.Spec{Hosts: []string{strings.Repeat("long.", 60) + "test"}}, nil), nil, netproto.CertificateHost, []string{"…"}},
-		{"unknown authority", shake(t, theirs, transporttest.Spec{Hosts: game}, nil), nil, netproto.CertificateAuthority, []string{"--tls-ca or ClientNetwork.TlsCa"}},
+		{"no host", shake(t, ours, transporttest.Spec{Hosts: []string{}}, nil), nil, dial.CertificateHost, []string{"no host at all"}},
+		{"name of many lines", shake(t, ours, transporttest.Spec{Hosts: []string{strings.Repeat("long.", 60) + "test"}}, nil), nil, dial.CertificateHost, []string{"…"}},
+		{"unknown authority", shake(t, theirs, transporttest.Spec{Hosts: game}, nil), nil, dial.CertificateAuthority, []string{"--tls-ca or ClientNetwork.TlsCa"}},
 		{"unknown to the system", shake(t, theirs, transporttest.Spec{Hosts: game}, nil),
-			func(c *tls.Config) { c.RootCAs = nil }, netproto.CertificateAuthority, []string{"this system doesn't know", "virus scanner"}},
+			func(c *tls.Config) { c.RootCAs = nil }, dial.CertificateAuthority, []string{"this system doesn't know", "virus scanner"}},
 		{"name that is asked for", shake(t, ours, transporttest.Spec{Hosts: game}, nil),
-			func(c *tls.Config) { c.ServerName = "wanted.test" }, netproto.CertificateHost, []string{"TLS with wanted.test", "game.test"}},
+			func(c *tls.Config) { c.ServerName = "wanted.test" }, dial.CertificateHost, []string{"TLS with wanted.test", "game.test"}},
 		{"no TLS", says("HTTP/1.1 400 Bad Request\r\n\r\n"), nil, 0, []string{"doesn't speak TLS on this port"}},
 		{"closed", says(""), nil, 0, []string{"closed the connection during the handshake"}},
 		{"reset", hangsUp, nil, 0, []string{"doesn't speak TLS on this port"}},
@@ -101,11 +101,10 @@ func TestTLSFaults(t *testing.T) {
 			if test.change != nil {
 				test.change(config)
 			}
-			d := &netproto.Dialer{TLS: config, Direct: toLoopback(port)}
-			_, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: "game.test:4000", Dial: d.DialContext})
-			var fault *netproto.TLSError
-			var unreachable *netproto.UnreachableError
-			if !errors.As(err, &fault) || fault.Fault != test.fault || fault.Untrusted() != (test.fault != 0) || !errors.As(err, &unreachable) {
+			d := &dial.Dialer{TLS: config, Direct: toLoopback(port)}
+			_, err := d.DialContext(t.Context(), "tcp", "game.test:4000")
+			var fault *dial.TLSError
+			if !errors.As(err, &fault) || fault.Fault != test.fault || fault.Untrusted() != (test.fault != 0) {
 				t.Fatalf("%v, want fault %v", err, test.fault)
 			}
 			for _, word := range test.says {
@@ -128,7 +127,7 @@ func TestTLSThroughProxy(t *testing.T) {
 	d := via(t, "http://"+proxy.Addr())
 	d.TLS = &tls.Config{RootCAs: x509.NewCertPool()}
 	_, err = d.DialContext(t.Context(), "tcp", server)
-	var fault *netproto.TLSError
+	var fault *dial.TLSError
 	if !errors.As(err, &fault) || !fault.Untrusted() || !strings.Contains(err.Error(), "through the proxy http://"+proxy.Addr()) {
 		t.Errorf("says %v", err)
 	}
@@ -137,18 +136,34 @@ func TestTLSThroughProxy(t *testing.T) {
 	}
 }
 
-// TestSilentTLSServer ends by the session's own patience, writing included.
-func TestSilentTLSServer(t *testing.T) {
+// TestDeadlines: over TLS a deadline ends reading, and leaves writing as it was.
+func TestDeadlines(t *testing.T) {
 	authority := newAuthority(t)
 	addr, _ := scripted(t, shake(t, authority, transporttest.Spec{}, nil))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.PEM())
-	_, err := netproto.Dial(t.Context(), netproto.ClientOptions{
-		Addr: addr, Dial: (&netproto.Dialer{TLS: &tls.Config{RootCAs: roots}}).DialContext, IdleTimeout: 100 * time.Millisecond,
-	})
-	var closed *netproto.ClosedError
-	if !errors.As(err, &closed) || !strings.Contains(err.Error(), "nothing moved for 100ms") {
-		t.Errorf("%v", err)
+	conn, err := (&dial.Dialer{TLS: &tls.Config{RootCAs: roots}}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	past := time.Unix(1, 0)
+	for name, set := range map[string]func(time.Time) error{"both": conn.SetDeadline, "read": conn.SetReadDeadline, "write": conn.SetWriteDeadline} {
+		if err := conn.SetReadDeadline(time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := set(past); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := conn.Write([]byte("hello")); err != nil {
+			t.Errorf("%s: write: %v", name, err)
+		}
+		if name == "write" {
+			continue
+		}
+		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: read: %v", name, err)
+		}
 	}
 }
 
@@ -170,7 +185,7 @@ func TestClientTLS(t *testing.T) {
 		{dir, "authorities of TLS"},
 	}
 	for _, test := range tests {
-		config, err := netproto.ClientTLS(test.file, "game.test")
+		config, err := dial.ClientTLS(test.file, "game.test")
 		switch {
 		case test.says == "" && (err != nil || config.MinVersion != tls.VersionTLS12 || config.ServerName != "game.test" || (config.RootCAs != nil) != (test.file != "")):
 			t.Errorf("%s: %+v, %v", test.file, config, err)
@@ -199,8 +214,8 @@ func TestWebSocketFaults(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			addr, met := scripted(t, test.talk)
-			_, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: addr, Dial: (&netproto.Dialer{WebSocket: "/"}).DialContext})
-			var fault *netproto.WebSocketError
+			_, err := (&dial.Dialer{WebSocket: "/"}).DialContext(t.Context(), "tcp", addr)
+			var fault *dial.WebSocketError
 			if !errors.As(err, &fault) || fault.Status != test.status || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("%v, want status %d and %q", err, test.status, test.says)
 			}

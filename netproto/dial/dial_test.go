@@ -1,4 +1,4 @@
-package netproto_test
+package dial_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 	"collet/netproto/transporttest"
 )
 
@@ -90,13 +90,13 @@ func endless(start string) func(net.Conn) {
 }
 
 // via is a dialer through a proxy.
-func via(t *testing.T, proxy string) *netproto.Dialer {
+func via(t *testing.T, proxy string) *dial.Dialer {
 	t.Helper()
-	p, err := netproto.ParseProxy(proxy)
+	p, err := dial.ParseProxy(proxy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &netproto.Dialer{Proxy: netproto.FixedProxy(p), ProxyTimeout: 200 * time.Millisecond}
+	return &dial.Dialer{Proxy: dial.FixedProxy(p), ProxyTimeout: 200 * time.Millisecond}
 }
 
 const (
@@ -111,45 +111,45 @@ func TestProxyThatFails(t *testing.T) {
 	tests := []struct {
 		name, scheme, user string
 		talk               func(net.Conn) // nil: nothing listens
-		fault              netproto.ProxyFault
+		fault              dial.ProxyFault
 		says               string
 	}{
-		{"refused", "http", "", nil, netproto.ProxyBroken, "can't be reached"},
-		{"refused SOCKS", "socks5", "", nil, netproto.ProxyBroken, "can't be reached"},
-		{"wants a password", "http", "", says("HTTP/1.1 407 Go away\r\nProxy-Authenticate: Basic realm=\"x\"\r\n\r\n"), netproto.ProxyBroken, "wants a user name and a password (status 407)"},
-		{"wrong password", "http", credentials, says("HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\n\r\n"), netproto.ProxyBroken, "doesn't accept the user name and password"},
-		{"NTLM", "http", credentials, says("HTTP/1.1 407 No\r\nProxy-Authenticate: Negotiate\r\nProxy-Authenticate: NTLM\r\n\r\n"), netproto.ProxyBroken, "authentication by Negotiate, NTLM"},
-		{"NTLM or Basic", "http", "", says("HTTP/1.1 407 No\r\nProxy-Authenticate: NTLM\r\nProxy-Authenticate: basic realm=x\r\n\r\n"), netproto.ProxyBroken, "USER:PASSWORD@HOST"},
-		{"garbage", "http", "", says("\x05\xFF\x00\x01 what is this\r\n\r\n"), netproto.ProxyBroken, "not HTTP"},
-		{"endless header", "http", "", endless("HTTP/1.1 200 OK\r\n"), netproto.ProxyBroken, "more than 16384 bytes"},
-		{"endless line", "http", "", says("HTTP/1.1 200 " + strings.Repeat("a", 20<<10)), netproto.ProxyBroken, "more than 16384 bytes"},
-		{"silent", "http", "", silent, netproto.ProxyBroken, "did not answer within 200ms"},
-		{"cut", "http", "", says("HTTP/1.1 200 OK\r\nVia: "), netproto.ProxyBroken, "before its answer was complete"},
-		{"nothing", "http", "", says(""), netproto.ProxyBroken, "before its answer was complete"},
-		{"early bytes", "http", "", says("HTTP/1.1 200 OK\r\n\r\n\x22\x94"), netproto.ProxyBroken, "nobody asked for"},
-		{"not a proxy", "http", "", says("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"), netproto.ProxyBroken, "status 405"},
-		{"elsewhere", "http", "", says("HTTP/1.1 302 Found\r\nLocation: http://login.test/\r\n\r\n"), netproto.ProxyBroken, "status 302"},
-		{"forbidden", "http", "", says("HTTP/1.1 403 Forbidden\r\n\r\n<html>"), netproto.ProxyForbids, "forbids connections to"},
-		{"bad gateway", "http", "", says("HTTP/1.1 502 x\r\n\r\n"), netproto.ProxyServer, "can't reach"},
-		{"unavailable", "http", "", says("HTTP/1.1 503 x\r\n\r\n"), netproto.ProxyServer, "can't reach"},
-		{"no TLS", "https", "", says("HTTP/1.1 400 Bad Request\r\n\r\n"), netproto.ProxyBroken, "doesn't speak TLS"},
+		{"refused", "http", "", nil, dial.ProxyBroken, "can't be reached"},
+		{"refused SOCKS", "socks5", "", nil, dial.ProxyBroken, "can't be reached"},
+		{"wants a password", "http", "", says("HTTP/1.1 407 Go away\r\nProxy-Authenticate: Basic realm=\"x\"\r\n\r\n"), dial.ProxyBroken, "wants a user name and a password (status 407)"},
+		{"wrong password", "http", credentials, says("HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\n\r\n"), dial.ProxyBroken, "doesn't accept the user name and password"},
+		{"NTLM", "http", credentials, says("HTTP/1.1 407 No\r\nProxy-Authenticate: Negotiate\r\nProxy-Authenticate: NTLM\r\n\r\n"), dial.ProxyBroken, "authentication by Negotiate, NTLM"},
+		{"NTLM or Basic", "http", "", says("HTTP/1.1 407 No\r\nProxy-Authenticate: NTLM\r\nProxy-Authenticate: basic realm=x\r\n\r\n"), dial.ProxyBroken, "USER:PASSWORD@HOST"},
+		{"garbage", "http", "", says("\x05\xFF\x00\x01 what is this\r\n\r\n"), dial.ProxyBroken, "not HTTP"},
+		{"endless header", "http", "", endless("HTTP/1.1 200 OK\r\n"), dial.ProxyBroken, "more than 16384 bytes"},
+		{"endless line", "http", "", says("HTTP/1.1 200 " + strings.Repeat("a", 20<<10)), dial.ProxyBroken, "more than 16384 bytes"},
+		{"silent", "http", "", silent, dial.ProxyBroken, "did not answer within 200ms"},
+		{"cut", "http", "", says("HTTP/1.1 200 OK\r\nVia: "), dial.ProxyBroken, "before its answer was complete"},
+		{"nothing", "http", "", says(""), dial.ProxyBroken, "before its answer was complete"},
+		{"early bytes", "http", "", says("HTTP/1.1 200 OK\r\n\r\n\x22\x94"), dial.ProxyBroken, "nobody asked for"},
+		{"not a proxy", "http", "", says("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"), dial.ProxyBroken, "status 405"},
+		{"elsewhere", "http", "", says("HTTP/1.1 302 Found\r\nLocation: http://login.test/\r\n\r\n"), dial.ProxyBroken, "status 302"},
+		{"forbidden", "http", "", says("HTTP/1.1 403 Forbidden\r\n\r\n<html>"), dial.ProxyForbids, "forbids connections to"},
+		{"bad gateway", "http", "", says("HTTP/1.1 502 x\r\n\r\n"), dial.ProxyServer, "can't reach"},
+		{"unavailable", "http", "", says("HTTP/1.1 503 x\r\n\r\n"), dial.ProxyServer, "can't reach"},
+		{"no TLS", "https", "", says("HTTP/1.1 400 Bad Request\r\n\r\n"), dial.ProxyBroken, "doesn't speak TLS"},
 
-		{"SOCKS silent", "socks5", "", silent, netproto.ProxyBroken, "did not answer within"},
-		{"SOCKS nothing", "socks5", "", says(""), netproto.ProxyBroken, "before its answer was complete"},
-		{"SOCKS is HTTP", "socks5", "", says("HTTP/1.1 400 Bad Request\r\n\r\n"), netproto.ProxyBroken, "doesn't speak SOCKS5"},
-		{"SOCKS wants a password", "socks5", "", says("\x05\xFF"), netproto.ProxyBroken, "wants a user name and a password"},
-		{"SOCKS wants GSSAPI", "socks5", credentials, says("\x05\x01"), netproto.ProxyBroken, "a way to authenticate"},
-		{"SOCKS wrong password", "socks5", credentials, replies("\x05\x02", "\x01\x01"), netproto.ProxyBroken, "doesn't accept"},
-		{"SOCKS asks unasked", "socks5", "", says("\x05\x02"), netproto.ProxyBroken, "a way to authenticate"},
-		{"SOCKS cut", "socks5", "", replies(ok, "\x05\x00\x00"), netproto.ProxyBroken, "before its answer was complete"},
-		{"SOCKS cut address", "socks5", "", replies(ok, "\x05\x00\x00\x03\x09abc"), netproto.ProxyBroken, "before its answer was complete"},
-		{"SOCKS odd address", "socks5", "", replies(ok, "\x05\x00\x00\x09aaaaaaaaaa"), netproto.ProxyBroken, "no known kind"},
-		{"SOCKS other version", "socks5", "", replies(ok, "\x04\x00\x00\x01aaaaaa"), netproto.ProxyBroken, "doesn't speak SOCKS5"},
-		{"SOCKS general failure", "socks5", "", replies(ok, "\x05\x01\x00\x01aaaaaa"), netproto.ProxyServer, "general failure"},
-		{"SOCKS forbidden", "socks5", "", replies(ok, "\x05\x02\x00\x01aaaaaa"), netproto.ProxyForbids, "forbids connections to"},
-		{"SOCKS unreachable", "socks5", "", replies(ok, "\x05\x04\x00\x01aaaaaa"), netproto.ProxyServer, "the host is unreachable"},
-		{"SOCKS refused", "socks5", "", replies(ok, "\x05\x05\x00\x01aaaaaa"), netproto.ProxyServer, "the connection was refused"},
-		{"SOCKS without connect", "socks5", "", replies(ok, "\x05\x07\x00\x01aaaaaa"), netproto.ProxyBroken, "reply 7"},
+		{"SOCKS silent", "socks5", "", silent, dial.ProxyBroken, "did not answer within"},
+		{"SOCKS nothing", "socks5", "", says(""), dial.ProxyBroken, "before its answer was complete"},
+		{"SOCKS is HTTP", "socks5", "", says("HTTP/1.1 400 Bad Request\r\n\r\n"), dial.ProxyBroken, "doesn't speak SOCKS5"},
+		{"SOCKS wants a password", "socks5", "", says("\x05\xFF"), dial.ProxyBroken, "wants a user name and a password"},
+		{"SOCKS wants GSSAPI", "socks5", credentials, says("\x05\x01"), dial.ProxyBroken, "a way to authenticate"},
+		{"SOCKS wrong password", "socks5", credentials, replies("\x05\x02", "\x01\x01"), dial.ProxyBroken, "doesn't accept"},
+		{"SOCKS asks unasked", "socks5", "", says("\x05\x02"), dial.ProxyBroken, "a way to authenticate"},
+		{"SOCKS cut", "socks5", "", replies(ok, "\x05\x00\x00"), dial.ProxyBroken, "before its answer was complete"},
+		{"SOCKS cut address", "socks5", "", replies(ok, "\x05\x00\x00\x03\x09abc"), dial.ProxyBroken, "before its answer was complete"},
+		{"SOCKS odd address", "socks5", "", replies(ok, "\x05\x00\x00\x09aaaaaaaaaa"), dial.ProxyBroken, "no known kind"},
+		{"SOCKS other version", "socks5", "", replies(ok, "\x04\x00\x00\x01aaaaaa"), dial.ProxyBroken, "doesn't speak SOCKS5"},
+		{"SOCKS general failure", "socks5", "", replies(ok, "\x05\x01\x00\x01aaaaaa"), dial.ProxyServer, "general failure"},
+		{"SOCKS forbidden", "socks5", "", replies(ok, "\x05\x02\x00\x01aaaaaa"), dial.ProxyForbids, "forbids connections to"},
+		{"SOCKS unreachable", "socks5", "", replies(ok, "\x05\x04\x00\x01aaaaaa"), dial.ProxyServer, "the host is unreachable"},
+		{"SOCKS refused", "socks5", "", replies(ok, "\x05\x05\x00\x01aaaaaa"), dial.ProxyServer, "the connection was refused"},
+		{"SOCKS without connect", "socks5", "", replies(ok, "\x05\x07\x00\x01aaaaaa"), dial.ProxyBroken, "reply 7"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestProxyThatFails(t *testing.T) {
 			d := via(t, test.scheme+"://"+test.user+addr)
 			d.ProxyOnly, d.Log = true, zerolog.New(&log)
 			_, err := d.DialContext(t.Context(), "tcp", server)
-			var fault *netproto.ProxyError
+			var fault *dial.ProxyError
 			if !errors.As(err, &fault) || fault.Fault != test.fault || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), test.scheme+"://"+addr) {
 				t.Errorf("says %v, want fault %d, %q, and the proxy's address", err, test.fault, test.says)
 			}
@@ -172,7 +172,7 @@ func TestProxyThatFails(t *testing.T) {
 			}
 			d.ProxyOnly = false
 			conn, again := d.DialContext(t.Context(), "tcp", server)
-			if around := again == nil; around != (test.fault == netproto.ProxyBroken) {
+			if around := again == nil; around != (test.fault == dial.ProxyBroken) {
 				t.Errorf("gone around: %v (%v)", around, again)
 			}
 			if conn != nil {
@@ -202,10 +202,9 @@ func closedPort(t *testing.T) string {
 // TestBothWaysFail names the proxy and what happened without it.
 func TestBothWaysFail(t *testing.T) {
 	proxy, server := closedPort(t), closedPort(t)
-	_, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: server, Dial: via(t, "http://"+credentials+proxy).DialContext})
-	var unreachable *netproto.UnreachableError
-	if !errors.As(err, &unreachable) {
-		t.Fatalf("%T: %v", err, err)
+	_, err := via(t, "http://"+credentials+proxy).DialContext(t.Context(), "tcp", server)
+	if err == nil {
+		t.Fatal("connected to nothing")
 	}
 	for _, word := range []string{"http://" + proxy, "and directly", server} {
 		if !strings.Contains(err.Error(), word) {
@@ -260,22 +259,26 @@ func TestWhatProxiesAreAsked(t *testing.T) {
 	}
 }
 
-// TestThroughProxies has a session with a peer that only the proxy can name, in TLS to the proxy and to the peer too.
-func TestThroughProxies(t *testing.T) {
-	server, _ := tcpPeer(t, netproto.C1, 3<<20, 1<<16)
+// TestThroughProxy speaks with a peer whose name only the proxy can resolve.
+func TestThroughProxy(t *testing.T) {
+	server, _ := scripted(t, func(conn net.Conn) { io.Copy(conn, conn) })
 	proxy, err := transporttest.StartProxy(transporttest.ProxyOptions{User: "me", Password: "secret", Target: server})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer proxy.Close()
 	d := via(t, "socks5://"+credentials+proxy.Addr())
-	client, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: "game.invalid:4000", Dial: d.DialContext})
+	conn, err := d.DialContext(t.Context(), "tcp", "game.invalid:4000")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
-	if offers, err := client.List(t.Context()); err != nil || len(offers) != 1 {
-		t.Errorf("%v, %v", offers, err)
+	defer conn.Close()
+	said, heard := []byte("hello"), make([]byte, 5)
+	if _, err := conn.Write(said); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, heard); err != nil || !bytes.Equal(heard, said) {
+		t.Errorf("%q came back, %v", heard, err)
 	}
 	if asked := proxy.Asked(); len(asked) != 1 || asked[0] != "game.invalid:4000" {
 		t.Errorf("the proxy was asked for %v", asked)
@@ -290,12 +293,12 @@ func TestCancelledOnTheWay(t *testing.T) {
 		reached <- struct{}{}
 		silent(conn)
 	})
-	config, err := netproto.ClientTLS("", "")
+	config, err := dial.ClientTLS("", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	connect, socks, secured := via(t, "http://"+addr), via(t, "socks5://"+addr), via(t, "https://"+addr)
-	for name, d := range map[string]*netproto.Dialer{
+	for name, d := range map[string]*dial.Dialer{
 		"CONNECT": connect, "SOCKS5": socks, "TLS to the proxy": secured, "TLS": {TLS: config}, "WebSocket": {WebSocket: "/"},
 	} {
 		t.Run(name, func(t *testing.T) {

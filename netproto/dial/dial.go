@@ -1,4 +1,4 @@
-package netproto
+package dial
 
 import (
 	"context"
@@ -11,14 +11,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Dialer makes the connections of a Client: its DialContext is what ClientOptions.Dial takes. The zero value is an
-// ordinary TCP dialer. The layers, from the inside:
-//
-//	TCP ─ direct ─────────────────┐
-//	TCP ─ proxy: CONNECT, SOCKS5 ─┴─ TLS, if set ─ WebSocket, if set
-//
-// A proxy that fails by itself is gone around once, unless ProxyOnly says otherwise. It may be used by several
-// goroutines and must not be changed meanwhile.
+// Dialer connects to servers. The zero value is an ordinary TCP dialer. It may be used by several goroutines and must
+// not be changed meanwhile.
 type Dialer struct {
 	TLS       *tls.Config // see ClientTLS; nil is plain. Without a ServerName it is the host that is dialled
 	WebSocket string      // path of the WebSocket, "/" at least; empty: the bytes travel bare
@@ -38,7 +32,7 @@ type Dialer struct {
 }
 
 // DefaultProxyTimeout is how long a proxy may take to be reached and to connect us, as in the source (fonline reference,
-// section 2.1). It leaves a third of DefaultConnectTimeout for the direct try.
+// section 2.1). It leaves a third of netproto.DefaultConnectTimeout for the direct try.
 const DefaultProxyTimeout = 10 * time.Second
 
 // DialContext connects to addr, host:port. The error is ctx's, a *ProxyError, a *TLSError, a *WebSocketError or the
