@@ -16,6 +16,7 @@ import (
 	"collet/app/supervise"
 	"collet/netproto/product"
 	"collet/platform"
+	"collet/platform/interrupt"
 	"collet/runtime/abi"
 )
 
@@ -170,10 +171,8 @@ func startUnwritten(ctx context.Context, c platform.Command) (p *platform.Proces
 		if p, err = platform.StartProcess(c); !errors.Is(err, syscall.ETXTBSY) && !platform.IsLocked(err) {
 			return p, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(busyPause):
+		if err := interrupt.Sleep(ctx, busyPause); err != nil {
+			return nil, err
 		}
 	}
 	return p, err

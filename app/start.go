@@ -7,13 +7,13 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/update"
 	"collet/netproto/product"
 	"collet/platform"
+	"collet/platform/interrupt"
 	"collet/runtime/abi"
 )
 
@@ -125,10 +125,8 @@ func (h *host) patiently(ctx context.Context, f front, once func() ended) ended 
 		pause := update.DefaultRetry().Delay(waits, rand.Float64())
 		h.log.Warn().Dur("pause", pause).Msg("the server contradicts itself, as it does while a release is published; it is asked again")
 		f.Note(h.texts.Get("note.inconsistent"))
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return failed(ctx.Err())
+		if err := interrupt.Sleep(ctx, pause); err != nil {
+			return failed(err)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 const (
@@ -26,8 +28,8 @@ func Patiently(ctx context.Context, try func() error) error {
 		if left <= 0 {
 			return err
 		}
-		if ended := sleep(ctx, min(left, jittered(pause))); ended != nil {
-			return errors.Join(err, ended)
+		if interrupt.Sleep(ctx, min(left, jittered(pause))) != nil {
+			return errors.Join(err, context.Cause(ctx))
 		}
 		err = try()
 	}
@@ -36,15 +38,3 @@ func Patiently(ctx context.Context, try func() error) error {
 
 // jittered is half to one and a half of a pause.
 func jittered(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
-
-// sleep returns nil after a pause, or earlier why ctx ended.
-func sleep(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/interrupt"
 )
 
 // record writes one record.
@@ -241,10 +242,8 @@ func (d *Dir) alone(ctx context.Context) (io.Closer, error) {
 			d.log.Info().Msg("the swap waits until nobody uses the old set")
 			d.cfg.OnWait()
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(readersPoll + rand.N(readersPoll/4)):
+		if err := interrupt.Sleep(ctx, readersPoll+rand.N(readersPoll/4)); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/interrupt"
 )
 
 // This file is about installs in two folders (fonline reference, section 3.7): the base is what an installer laid out, and
@@ -100,10 +100,8 @@ func (d *Dir) shareBase(ctx context.Context) error {
 			d.log.Info().Msg("the installation is being updated")
 			d.cfg.OnWait()
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(readersPoll + rand.N(readersPoll/4)):
+		if err := interrupt.Sleep(ctx, readersPoll+rand.N(readersPoll/4)); err != nil {
+			return err
 		}
 	}
 }

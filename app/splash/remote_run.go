@@ -12,6 +12,7 @@ import (
 	"fyne.io/fyne/v2"
 
 	"collet/assets"
+	"collet/platform/interrupt"
 )
 
 // RemoteWatcher is a device as the window sees it.
@@ -125,7 +126,7 @@ func (v *remoteView) follow(ctx context.Context) {
 	for {
 		scene := ComposeRemote(v.watcher.Status(), time.Now(), v.texts)
 		v.show(scene)
-		if !pause(ctx, framePeriod) || !wait(ctx, changed, scene.lasts()) {
+		if interrupt.Sleep(ctx, framePeriod) != nil || !wait(ctx, changed, scene.lasts()) {
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"collet/app/update"
 	"collet/assets"
+	"collet/platform/interrupt"
 )
 
 // Watcher is an update as the window sees it: update.Updater is one.
@@ -53,24 +54,12 @@ func (v *View) Follow(ctx context.Context, w Watcher) {
 		s := w.Status()
 		scene := Compose(s, time.Now(), v.texts)
 		v.show(scene)
-		if !pause(ctx, framePeriod) || !wait(ctx, changed, scene.lasts(s.Phase == update.Waiting)-framePeriod) {
+		if interrupt.Sleep(ctx, framePeriod) != nil || !wait(ctx, changed, scene.lasts(s.Phase == update.Waiting)-framePeriod) {
 			break
 		}
 	}
 	if ctx.Err() == nil {
 		v.show(Compose(w.Status(), time.Now(), v.texts))
-	}
-}
-
-// pause waits for d and reports false if ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

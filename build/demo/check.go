@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"collet/build/qa"
+	"collet/platform/interrupt"
 )
 
 // enoughColours is how many different colours tell that something was drawn: text alone has more shades than this.
@@ -84,21 +84,11 @@ func (s *story) checkSplashGone(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			err = pause(ctx)
+			err = interrupt.Sleep(ctx, lookEvery)
 		}
 		if err != nil {
 			return fmt.Errorf("the splash does not go: %w", err)
 		}
-	}
-}
-
-// pause waits until it is time to look again.
-func pause(ctx context.Context) error {
-	select {
-	case <-time.After(lookEvery):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -131,7 +121,7 @@ func (s *story) checkDrawn(ctx context.Context, w qa.Window) error {
 			_, err := s.photograph("game.png", w.Bounds)
 			return err
 		}
-		if err := pause(ctx); err != nil {
+		if err := interrupt.Sleep(ctx, lookEvery); err != nil {
 			return fmt.Errorf("the game's window stays blank: %w", err)
 		}
 	}

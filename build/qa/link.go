@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 const (
@@ -105,23 +107,7 @@ func (l *line) pass(ctx context.Context, d Direction, n int) error {
 	end := start.Add(time.Duration(float64(n) / float64(rate) * float64(time.Second)))
 	l.free[d] = end
 	l.mu.Unlock()
-	return sleepUntil(ctx, end)
-}
-
-// sleepUntil returns early, with the context's error, when ctx ends.
-func sleepUntil(ctx context.Context, at time.Time) error {
-	wait := time.Until(at)
-	if wait <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return interrupt.Sleep(ctx, time.Until(end))
 }
 
 // parcel is data on its way with the time at which it entered the link.

@@ -89,11 +89,10 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		waits := map[string]func() error{
-			"pass":  func() error { return l.pass(ctx, Up, 3600) },
-			"open":  func() error { _, err := l.open(ctx); return err },
-			"sleep": func() error { return sleepUntil(ctx, time.Now().Add(time.Hour)) },
-			"get":   func() error { _, _, err := newQueue().get(ctx); return err },
-			"put":   func() error { return full.put(ctx, parcel{data: []byte{1}}, 10) },
+			"pass": func() error { return l.pass(ctx, Up, 3600) },
+			"open": func() error { _, err := l.open(ctx); return err },
+			"get":  func() error { _, _, err := newQueue().get(ctx); return err },
+			"put":  func() error { return full.put(ctx, parcel{data: []byte{1}}, 10) },
 		}
 		for name, wait := range waits {
 			if err := wait(); !errors.Is(err, context.DeadlineExceeded) {

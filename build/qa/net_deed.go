@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 // DeedKind says what a Deed does. The words stand in scenario files.
@@ -145,5 +147,5 @@ func linger(ctx context.Context, d time.Duration) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return sleepUntil(ctx, time.Now().Add(d))
+	return interrupt.Sleep(ctx, d)
 }

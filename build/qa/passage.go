@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 // passage is one connection through a Proxy: two sockets and two directions, each with a reading and a writing goroutine
@@ -160,7 +162,7 @@ func (c *passage) send(ctx context.Context, d Direction, to *net.TCPConn, data [
 	if err != nil {
 		return 0, err
 	}
-	if err := sleepUntil(ctx, at.Add(link.Delay)); err != nil {
+	if err := interrupt.Sleep(ctx, time.Until(at.Add(link.Delay))); err != nil {
 		return 0, err
 	}
 	n := c.plans[d].room(min(len(data), link.piece()))

@@ -79,7 +79,7 @@ func (p *Process) Wait() error {
 func (p *Process) Stop(grace time.Duration) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
-	if interrupt(p.cmd.Process) == nil {
+	if sendInterrupt(p.cmd.Process) == nil {
 		select {
 		case <-p.done:
 		case <-timer.C:

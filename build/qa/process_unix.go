@@ -11,8 +11,8 @@ import (
 // ownGroup makes the process the leader of a new process group (setpgid).
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// interrupt asks the whole group to end (SIGTERM).
-func interrupt(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGTERM) }
+// sendInterrupt asks the whole group to end (SIGTERM).
+func sendInterrupt(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGTERM) }
 
 // killGroup ends what is left of the group (SIGKILL). An empty group is no error.
 func killGroup(p *os.Process) { syscall.Kill(-p.Pid, syscall.SIGKILL) }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 // windowPoll is how often WaitWindow looks.
@@ -89,7 +91,7 @@ func (s *Screen) WaitWindow(ctx context.Context, match func(Window) bool) (Windo
 				return w, nil
 			}
 		}
-		if err := sleepUntil(ctx, time.Now().Add(windowPoll)); err != nil {
+		if err := interrupt.Sleep(ctx, windowPoll); err != nil {
 			return Window{}, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/netproto/launcher"
+	"collet/platform/interrupt"
 )
 
 const (
@@ -262,7 +263,7 @@ func (s *Station) follow(ctx context.Context, r Request, ids []string, t *teller
 	}
 	for range s.desk.Changes(ctx) {
 		if !s.anyRuns(ids) {
-			sleep(ctx, lastWords)
+			_ = interrupt.Sleep(ctx, lastWords)
 			return s.ended(ids)
 		}
 	}
@@ -304,16 +305,6 @@ func (s *Station) stopAtEnd(ctx context.Context, r Request, ids []string, t *tel
 	defer cancel()
 	outcomes, err := s.desk.Stop(late, launcher.StopOptions{Devices: ids})
 	return errors.Join(err, stopped(outcomes, t))
-}
-
-// sleep waits, or for the end of ctx.
-func sleep(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // pushOptions are those of a request.

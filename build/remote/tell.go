@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"collet/netproto/launcher"
+	"collet/platform/interrupt"
 )
 
 // tellEvery is how often progress is told: often enough to look alive.
@@ -126,7 +127,7 @@ func (s *Station) tellDevices(ctx context.Context, changes <-chan struct{}, ids 
 	last := map[string]launcher.DeviceInfo{}
 	for range changes {
 		s.tellChanged(last, ids, t)
-		sleep(ctx, tellEvery)
+		_ = interrupt.Sleep(ctx, tellEvery) // the loop looks at ctx
 	}
 	s.tellChanged(last, ids, t)
 }

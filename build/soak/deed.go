@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/dial"
+	"collet/platform/interrupt"
 )
 
 const (
@@ -86,17 +87,7 @@ func (w *worker) work(ctx context.Context, rest time.Duration) {
 		}
 		deeds[w.random.IntN(len(deeds))](ctx, w.pairs[0])
 		w.pairs = w.pairs[1:]
-		pause(ctx, time.Duration(w.random.ExpFloat64()*float64(rest)))
-	}
-}
-
-// pause waits, but not longer than ctx lasts.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		_ = interrupt.Sleep(ctx, time.Duration(w.random.ExpFloat64()*float64(rest)))
 	}
 }
 
@@ -244,7 +235,7 @@ func (w *worker) ping(ctx context.Context, p pair) {
 		return
 	}
 	defer client.Close()
-	pause(ctx, time.Duration(w.random.IntN(500))*time.Millisecond)
+	_ = interrupt.Sleep(ctx, time.Duration(w.random.IntN(500))*time.Millisecond)
 	w.tally.did("asked pings")
 }
 

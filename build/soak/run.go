@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 const (
@@ -194,7 +196,7 @@ func (r *run) load(ctx context.Context, d time.Duration) (err error) {
 // publish changes what is offered, twice in a phase of load. A publication that has begun is brought to its end.
 func (r *run) publish(ctx, phase context.Context, d time.Duration) error {
 	for range 2 {
-		pause(phase, time.Duration(r.random.Int64N(int64(d/2))))
+		_ = interrupt.Sleep(phase, time.Duration(r.random.Int64N(int64(d/2))))
 		if phase.Err() != nil {
 			return nil
 		}
@@ -234,7 +236,7 @@ func (r *run) quiet(ctx context.Context, connections float64) (Sample, error) {
 	}
 	s := now.sample()
 	for range sweepLooks { // what was collected stays in use until it is swept, which happens beside
-		pause(ctx, settlePoll)
+		_ = interrupt.Sleep(ctx, settlePoll)
 		if now, err = r.host.gauge.read(ctx); err != nil {
 			return Sample{}, err
 		}
@@ -256,7 +258,7 @@ func (r *run) quiet(ctx context.Context, connections float64) (Sample, error) {
 // or when that takes too long: then what is too much is part of the sample.
 func (r *run) settle(ctx context.Context, connections float64) error {
 	var last Sample
-	for began := time.Now(); time.Since(began) < settleTime; pause(ctx, settlePoll) {
+	for began := time.Now(); time.Since(began) < settleTime; _ = interrupt.Sleep(ctx, settlePoll) {
 		now, err := r.host.gauge.read(ctx)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/platform/interrupt"
 )
 
 const (
@@ -128,7 +129,7 @@ func insist(ctx context.Context, conn net.Conn, most time.Duration) error {
 		if _, err := conn.Write(something); err != nil {
 			return err
 		}
-		pause(ctx, insistEvery)
+		_ = interrupt.Sleep(ctx, insistEvery)
 	}
 	return ctx.Err()
 }

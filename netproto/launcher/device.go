@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/platform"
+	"collet/platform/interrupt"
 )
 
 // DeviceOptions say what a Device is. Root or FS and Name are needed; the zero value of everything else is useful.
@@ -122,7 +123,7 @@ func (d *Device) Run(ctx context.Context, dial func(ctx context.Context) (Device
 			pause = firstPause
 		}
 		d.away(ctx, err)
-		sleep(ctx, pause)
+		_ = interrupt.Sleep(ctx, pause) // the loop looks at ctx
 		pause = min(2*pause, longestPause)
 	}
 	d.app.close()
@@ -152,16 +153,6 @@ func (d *Device) away(ctx context.Context, err error) {
 	}
 	d.o.Log.Info().Err(err).Msg("not connected with a desk")
 	d.board.enter(ConnectionAway, err.Error())
-}
-
-// sleep waits, or returns early when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
 
 // Status is a snapshot, before, during and after Run.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 // pump sends log lines, as fast as they may go, and reports.
@@ -21,7 +23,7 @@ func (s *deviceSession) pump(ctx context.Context) error {
 		}
 		switch {
 		case wait > 0:
-			sleep(ctx, wait)
+			_ = interrupt.Sleep(ctx, wait)
 		case s.device.log.empty():
 			select {
 			case <-ctx.Done():

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 // diskJob is one request that waits for the disk.
@@ -153,7 +155,7 @@ func (s *deviceSession) hold(ctx context.Context) error {
 			}
 		}
 		if wait > 0 {
-			if sleep(ctx, wait); ctx.Err() != nil {
+			if interrupt.Sleep(ctx, wait) != nil {
 				return nil
 			}
 			continue

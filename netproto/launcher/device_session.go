@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"collet/netproto/den"
+	"collet/platform/interrupt"
 )
 
 // deviceSession is one connection of a device. serve owns these goroutines and waits for them:
@@ -214,7 +215,7 @@ func (s *deviceSession) alive(ctx context.Context) error {
 			last = time.Now()
 			continue
 		}
-		if sleep(ctx, wait); ctx.Err() != nil {
+		if interrupt.Sleep(ctx, wait) != nil {
 			return nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/platform/interrupt"
 )
 
 // service is one run of Serve: what its connections share and who waits for them.
@@ -25,7 +26,7 @@ func (v *service) admit(conn net.Conn) {
 	s := v.server
 	if wait := s.guard.arrive(time.Now()); wait > 0 {
 		s.meter.paced.Inc()
-		if !pause(v.ctx, wait) {
+		if interrupt.Sleep(v.ctx, wait) != nil {
 			conn.Close()
 			return
 		}
@@ -41,18 +42,6 @@ func (v *service) admit(conn net.Conn) {
 		defer left()
 		v.serveConn(conn, taken)
 	})
-}
-
-// pause waits, and reports whether it did so to the end.
-func pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // turnAway refuses a connection. A C1 client is told why, if only a few are being told at the moment; the engine's

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 // bucket is a token bucket: it holds at most burst tokens and gains rate of them in a second. It may be overdrawn by a
@@ -79,14 +81,7 @@ func (g *gate) pass(ctx context.Context, n int) error {
 		return nil
 	}
 	g.waits.Add(1)
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return interrupt.Sleep(ctx, wait)
 }
 
 // lane is the way of one client's bytes: first its own gate, then that of all. Only one piece of a lane is in front of

@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/platform/interrupt"
 )
 
 // Server hands out a catalogue. Make one with New; all methods are safe for concurrent use.
@@ -193,7 +194,7 @@ func (v *service) accept(listener net.Listener) error {
 			return err
 		case err != nil:
 			v.server.log.Warn().Err(err).Dur("pause", wait).Msg("Can't accept connections")
-			pause(v.ctx, wait)
+			_ = interrupt.Sleep(v.ctx, wait) // the loop looks at ctx
 			wait = min(2*wait, maxAcceptPause)
 			continue
 		}

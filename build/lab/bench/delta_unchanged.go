@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"collet/netproto/release"
+	"collet/platform/interrupt"
 )
 
 const (
@@ -49,10 +50,8 @@ func (b *bench) unchanged(ctx context.Context) error {
 		if _, err := s.publish(ctx, 1); err != nil {
 			return err
 		}
-		select {
-		case <-time.After(settling):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := interrupt.Sleep(ctx, settling); err != nil {
+			return err
 		}
 	}
 	var hashes, still, touched []float64

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"collet/build/qa"
+	"collet/platform/interrupt"
 )
 
 const (
@@ -113,10 +114,8 @@ func (l *link) listens(ctx context.Context, address string) error {
 		if err == nil {
 			return conn.Close()
 		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
+		if ended := interrupt.Sleep(ctx, lookEvery); ended != nil {
+			return errors.Join(err, ended)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"collet/platform"
+	"collet/platform/interrupt"
 )
 
 // stub is the source of a bcryptprimitives.dll.
@@ -115,10 +116,8 @@ func wait(ctx context.Context, dir, name string) (io.Closer, error) {
 		if !errors.Is(err, platform.ErrLocked) {
 			return lock, err
 		}
-		select {
-		case <-ctx.Done():
+		if interrupt.Sleep(ctx, lockPoll) != nil {
 			return nil, errors.Join(err, context.Cause(ctx))
-		case <-time.After(lockPoll):
 		}
 	}
 }
