@@ -9,6 +9,7 @@ import (
 
 	"collet/app/update"
 	"collet/netproto/release"
+	"collet/platform/interrupt"
 )
 
 // filler takes all bytes of a content in their order and hands over those that a want lacks. The last of them is kept back
@@ -145,7 +146,7 @@ func (f *fetching) copies(ctx context.Context, list []*content) error {
 			continue
 		}
 		err = f.stream(ctx, c, Copied, func(w io.Writer) error {
-			_, err := io.CopyBuffer(struct{ io.Writer }{w}, &untilDone{ctx, io.NewSectionReader(file, 0, c.size)}, buffer)
+			_, err := io.CopyBuffer(struct{ io.Writer }{w}, interrupt.Reader(ctx, localReader{io.NewSectionReader(file, 0, c.size)}), buffer)
 			return err
 		})
 		if err = errors.Join(err, file.Close()); err != nil {
@@ -155,17 +156,11 @@ func (f *fetching) copies(ctx context.Context, list []*content) error {
 	return nil
 }
 
-// untilDone ends a copy with its context; faults of the local file are the means' and not the caller's.
-type untilDone struct {
-	ctx context.Context
-	r   io.Reader
-}
+// localReader reads a local file, whose faults are the means' and not the caller's.
+type localReader struct{ r io.Reader }
 
-func (u *untilDone) Read(p []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n, err := u.r.Read(p)
+func (l localReader) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
 	if err != nil && err != io.EOF {
 		err = fmt.Errorf("%w: %v", errContent, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/interrupt"
 	"collet/platform/span"
 )
 
@@ -152,7 +153,7 @@ func (f *fetching) take(ctx context.Context, list []*content) error {
 			continue
 		}
 		err := f.stream(ctx, c, Patched, func(w io.Writer) error {
-			_, err := io.CopyBuffer(struct{ io.Writer }{w}, &untilDone{ctx, io.NewSectionReader(m.file, r.Start, r.Len())}, buffer)
+			_, err := io.CopyBuffer(struct{ io.Writer }{w}, interrupt.Reader(ctx, localReader{io.NewSectionReader(m.file, r.Start, r.Len())}), buffer)
 			return err
 		})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/interrupt"
 	"collet/platform/span"
 )
 
@@ -222,7 +223,7 @@ func (s *Spool) prove(ctx context.Context, d release.Digest, f platform.File) (i
 		return 0, &MissingError{Way: "spool", Name: hexOf(d)}
 	}
 	h := release.SHA256.NewHash()
-	if _, err := io.CopyBuffer(h, &contextReader{ctx, io.NewSectionReader(f, 0, known.size)}, make([]byte, hashPage)); err != nil {
+	if _, err := io.CopyBuffer(h, interrupt.Reader(ctx, io.NewSectionReader(f, 0, known.size)), make([]byte, hashPage)); err != nil {
 		return 0, s.fault(s.partName(d), -1, err)
 	}
 	if release.SHA256.SumOf(h) != d {
@@ -389,17 +390,4 @@ func (s *Spool) keep(d release.Digest, size int64, have span.Set[int64]) error {
 		return err
 	}
 	return platform.WriteFile(s.fs, s.recordName(d), data)
-}
-
-// contextReader ends with its context.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

@@ -17,6 +17,7 @@ import (
 	"collet/build/pack/sign"
 	"collet/netproto/product"
 	"collet/netproto/release"
+	"collet/platform/interrupt"
 )
 
 // MakeOptions is what to make.
@@ -313,7 +314,7 @@ func sumOf(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum, err := release.SHA256.DigestOf(counted{ctx: ctx, r: f})
+	sum, err := release.SHA256.DigestOf(interrupt.Reader(ctx, f))
 	_, hex, _ := strings.Cut(sum.String(), ":")
 	return hex, errors.Join(err, f.Close())
 }

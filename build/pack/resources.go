@@ -14,6 +14,7 @@ import (
 
 	"collet/build/pack/archive"
 	"collet/build/pack/bundle"
+	"collet/platform/interrupt"
 )
 
 // packExt is how packs are called in packages.
@@ -129,7 +130,7 @@ func copyFile(ctx context.Context, to, from string, mode fs.FileMode, progress f
 		return err
 	}
 	err = archive.File(ctx, to, func(out *os.File) error {
-		n, err := io.Copy(out, counted{ctx, in, progress})
+		n, err := io.Copy(out, counted{interrupt.Reader(ctx, in), progress})
 		if err == nil && n != size {
 			err = fmt.Errorf("%s changed while it was copied; pack when nothing writes there", from)
 		}
@@ -141,17 +142,13 @@ func copyFile(ctx context.Context, to, from string, mode fs.FileMode, progress f
 	return os.Chmod(to, mode)
 }
 
-// counted tells how much was read, and ends when the context does.
+// counted tells how much was read.
 type counted struct {
-	ctx      context.Context
 	r        io.Reader
 	progress func(int64)
 }
 
 func (c counted) Read(buf []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
 	n, err := c.r.Read(buf)
 	if c.progress != nil {
 		c.progress(int64(n))

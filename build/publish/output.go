@@ -17,6 +17,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
+	"collet/platform/interrupt"
 )
 
 // Output is another place for a publication: a folder of a web server, a bucket. Names are those of the release folder.
@@ -302,7 +303,7 @@ func (o *folderOutput) Put(ctx context.Context, name string, data io.ReaderAt, s
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyBuffer(struct{ io.Writer }{out}, &stopReader{ctx, io.NewSectionReader(data, 0, size)}, pageFor(size))
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, interrupt.Reader(ctx, io.NewSectionReader(data, 0, size)), pageFor(size))
 	if err == nil {
 		err = out.Sync()
 	}
@@ -323,19 +324,6 @@ func (o *folderOutput) Remove(_ context.Context, name string) error { return o.f
 
 // Settle implements Output.
 func (o *folderOutput) Settle(context.Context) error { return o.dirty.settle(o.fs) }
-
-// stopReader ends a copy with its context.
-type stopReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (s *stopReader) Read(b []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return s.r.Read(b)
-}
 
 // OpenOutput opens what a setting or flag names: an address that begins with s3://, or a folder, which is made.
 func OpenOutput(name string, getenv func(string) string) (Output, io.Closer, error) {

@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"collet/platform/interrupt"
 )
 
 // Encoding says how the bytes of a whole object hold a file. The numbers are format; so are the names, which stand in the
@@ -127,7 +129,7 @@ func rewrite(ctx context.Context, out ObjectFile, in io.Reader, size int64) erro
 	if err := out.Truncate(0); err != nil {
 		return err
 	}
-	n, err := io.Copy(out, withContext(ctx, in))
+	n, err := io.Copy(out, interrupt.Reader(ctx, in))
 	if err == nil && n != size {
 		err = fmt.Errorf("file has %d bytes instead of %d: it changed while it was read", n, size)
 	}
@@ -146,7 +148,7 @@ func (k *ObjectPacker) zstdObject(ctx context.Context, out io.Writer, in io.Read
 	}
 	count := &countingWriter{w: out}
 	enc.ResetContentSize(count, size)
-	n, err := io.Copy(enc, withContext(ctx, io.NewSectionReader(in, 0, size)))
+	n, err := io.Copy(enc, interrupt.Reader(ctx, io.NewSectionReader(in, 0, size)))
 	if err == nil && n != size {
 		err = fmt.Errorf("file has %d bytes instead of %d: it changed while it was read", n, size)
 	}
@@ -182,19 +184,4 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// contextReader ends a long copy when its context ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func withContext(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/andybalholm/brotli"
+
+	"collet/platform/interrupt"
 )
 
 // A brotli object is segments, each a length (uint32, little-endian) and a brotli stream of that many bytes. Every
@@ -55,7 +57,7 @@ func brotliObject(ctx context.Context, in io.ReaderAt, size, segment int64, work
 func brotliStream(ctx context.Context, in *io.SectionReader) ([]byte, error) {
 	var out bytes.Buffer
 	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: windowFor(int(in.Size()), brotliWindow)})
-	if _, err := io.Copy(w, withContext(ctx, in)); err != nil {
+	if _, err := io.Copy(w, interrupt.Reader(ctx, in)); err != nil {
 		return nil, err
 	}
 	err := w.Close()

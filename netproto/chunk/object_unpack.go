@@ -11,6 +11,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"collet/platform/interrupt"
 )
 
 // UnpackObject writes the size bytes of a file to out, from the bytes of its whole object. It takes what is exactly an
@@ -39,7 +41,7 @@ func (u *Unpacker) Unpack(ctx context.Context, out io.Writer, in io.Reader, e En
 	if u.in == nil {
 		u.in, u.out = bufio.NewReaderSize(nil, objectBuffer), make([]byte, objectBuffer)
 	}
-	u.in.Reset(withContext(ctx, in))
+	u.in.Reset(interrupt.Reader(ctx, in))
 	defer u.in.Reset(nil)
 	r := &objectReader{r: u.in}
 	var err error

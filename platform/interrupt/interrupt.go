@@ -1,4 +1,4 @@
-// Package interrupt has waits that end with a context. It imports nothing, so that packages use it that may not have package
+// Package interrupt has waits and reads that end with a context. It imports nothing, so that packages use it that may not have package
 // platform with its system calls.
 //
 // Their error is ctx.Err() and not the cause, because callers tell a cancellation from a fault by context.Canceled. A context that ended
@@ -7,6 +7,7 @@ package interrupt
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
@@ -23,4 +24,19 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Reader reads from r until ctx ends. A Read of r that is under way is not broken off.
+func Reader(ctx context.Context, r io.Reader) io.Reader { return &reader{ctx, r} }
+
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
 }

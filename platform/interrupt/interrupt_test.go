@@ -3,6 +3,8 @@ package interrupt_test
 import (
 	"context"
 	"errors"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,4 +30,20 @@ func TestSleep(t *testing.T) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
+}
+
+func TestReader(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	r := interrupt.Reader(ctx, strings.NewReader("abcdef"))
+	page := make([]byte, 3)
+	if n, err := r.Read(page); n != 3 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	end()
+	if n, err := r.Read(page); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %d, %v", n, err)
+	}
+	if all, err := io.ReadAll(interrupt.Reader(t.Context(), strings.NewReader("abc"))); string(all) != "abc" || err != nil {
+		t.Errorf("%q, %v", all, err)
+	}
 }

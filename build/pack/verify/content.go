@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"collet/platform/interrupt"
 )
 
 // content is bytes that can be read anywhere.
@@ -76,7 +78,7 @@ func (c *comparer) spool(r io.Reader) (held, error) {
 		return held{}, err
 	}
 	done := func() error { return errors.Join(f.Close(), os.Remove(f.Name())) }
-	size, err := io.Copy(f, patient{c, io.LimitReader(io.MultiReader(bytes.NewReader(small), r), maxMember+1)})
+	size, err := io.Copy(f, interrupt.Reader(c.ctx, io.LimitReader(io.MultiReader(bytes.NewReader(small), r), maxMember+1)))
 	if err == nil && size > maxMember {
 		err = fmt.Errorf("a member has more than %d bytes", int64(maxMember))
 	}
@@ -84,17 +86,4 @@ func (c *comparer) spool(r io.Reader) (held, error) {
 		return held{}, errors.Join(err, done())
 	}
 	return held{content{f, size}, done}, nil
-}
-
-// patient ends when the context does.
-type patient struct {
-	c *comparer
-	r io.Reader
-}
-
-func (p patient) Read(buf []byte) (int, error) {
-	if err := p.c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return p.r.Read(buf)
 }
