@@ -20,7 +20,7 @@ func table() []mutant {
 			old: `> s.Policy.Retry.Damaged {`, new: `>= s.Policy.Retry.Damaged {`,
 			why: "how often a damaged file is fetched again"},
 		{id: "update-range-end", pkg: "app/update", file: "transfer.go",
-			old: `end > due.To {`, new: `end > want.File.Size {`,
+			old: `end > due.End {`, new: `end > want.File.Size {`,
 			why: "a server writes beyond the range that it was asked for"},
 		{id: "update-file-twice", pkg: "app/update", file: "transfer.go",
 			old: `case i < 0 || i >= len(t.wants) || t.done[i]:`, new: `case i < 0 || i >= len(t.wants):`,
