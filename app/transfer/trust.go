@@ -12,6 +12,7 @@ import (
 
 	"collet/app/update"
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -163,7 +164,7 @@ func blame(err error) (cause update.Cause, transient bool) {
 	var path *release.PathError
 	var format *release.FormatError
 	var damage *chunk.DamageError
-	var patch *chunk.PatchError
+	var patch *delta.PatchError
 	var local *fs.PathError
 	var pair *os.LinkError
 	switch {

@@ -56,7 +56,7 @@ func brotliObject(ctx context.Context, in io.ReaderAt, size, segment int64, work
 
 func brotliStream(ctx context.Context, in *io.SectionReader) ([]byte, error) {
 	var out bytes.Buffer
-	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: windowFor(int(in.Size()), brotliWindow)})
+	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: WindowFor(int(in.Size()), brotliWindow)})
 	if _, err := io.Copy(w, interrupt.Reader(ctx, in)); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (u *Unpacker) unpackBrotli(out io.Writer, in *objectReader, size, segment i
 		if u.brotli == nil {
 			u.brotli = new(brotli.Reader)
 		}
-		r, err := inflateBy(u.brotli, stream, brotliWindow)
+		r, err := Inflate(u.brotli, stream, brotliWindow)
 		if err != nil {
 			return in.fault(err)
 		}

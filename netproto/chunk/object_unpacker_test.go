@@ -109,7 +109,7 @@ func TestUnpackerAfterFaults(t *testing.T) {
 
 // TestUnpackerIsCheap: for a small object after another an Unpacker makes next to nothing anew.
 func TestUnpackerIsCheap(t *testing.T) {
-	content := words(1, 4000)
+	content := chunkProse(1, 4000)
 	object := zstdOf(t, content)
 	var u Unpacker
 	unpack := func() {
@@ -151,7 +151,7 @@ func TestUnpackerLetsGoOfLargeWindows(t *testing.T) {
 
 // TestFrameEnds: a frame is given to its end and no further, in whatever pieces it is read, with each kind of block.
 func TestFrameEnds(t *testing.T) {
-	for name, content := range map[string][]byte{"compressed": words(1, 200_000), "raw": noise(1, 200_000), "repeated": make([]byte, 200_000), "mixed": append(noise(2, 140_000), make([]byte, 300_000)...)} {
+	for name, content := range map[string][]byte{"compressed": chunkProse(1, 200_000), "raw": chunkNoise(1, 200_000), "repeated": make([]byte, 200_000), "mixed": append(chunkNoise(2, 140_000), make([]byte, 300_000)...)} {
 		for _, checksum := range []bool{false, true} {
 			object := zstdOf(t, content, zstd.WithEncoderCRC(checksum))
 			for _, piece := range []int{1, 2, 3, 4, 5, 1000, 1 << 20} {
@@ -200,7 +200,7 @@ func TestFrameBlocks(t *testing.T) {
 // BenchmarkUnpacker prints MB of output a second on one core, for objects of several sizes, each alone and one after another.
 func BenchmarkUnpacker(b *testing.B) {
 	for _, size := range []int{2 << 10, 16 << 10, 128 << 10, 4 << 20} {
-		content := words(1, size)
+		content := chunkProse(1, size)
 		object := zstdOf(b, content)
 		var u Unpacker
 		for name, unpack := range map[string]func(context.Context, io.Writer, io.Reader, Encoding, int64) error{"alone": UnpackObject, "kept": u.Unpack} {

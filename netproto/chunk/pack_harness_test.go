@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand"
-	"testing"
+	"runtime"
 )
 
 // shelf is a release folder in memory: packs by name.
@@ -204,9 +204,20 @@ func newReaderOf(pieces ...[]byte) *bufio.Reader {
 	return bufio.NewReader(bytes.NewReader(bytes.Join(pieces, nil)))
 }
 
-// stoppedContext is a context that has ended.
-func stoppedContext(t *testing.T) context.Context {
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	return ctx
+// countedReads counts how often it is read.
+type countedReads struct {
+	io.ReaderAt
+	reads int
+}
+
+func (c *countedReads) ReadAt(b []byte, at int64) (int, error) {
+	c.reads++
+	return c.ReaderAt.ReadAt(b, at)
+}
+
+// allocated is how many bytes were allocated so far.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }

@@ -10,7 +10,7 @@ import (
 
 // TestPackStream: ranges are opened in their order, each once, when they are needed, and what lies between is passed over.
 func TestPackStream(t *testing.T) {
-	pack := noise(1, 1000)
+	pack := chunkNoise(1, 1000)
 	var opened []Range
 	open := func(_ context.Context, r Range) (io.ReadCloser, error) {
 		opened = append(opened, r)
@@ -59,7 +59,7 @@ func TestPackStreamFaults(t *testing.T) {
 
 // TestLocalWindow: what lies one behind the other is read at once, and other places, sources and short reads anew.
 func TestLocalWindow(t *testing.T) {
-	data := noise(1, 10_000)
+	data := chunkNoise(1, 10_000)
 	from := &countedReads{ReaderAt: bytes.NewReader(data)}
 	var w localWindow
 	for i, c := range []struct {

@@ -9,11 +9,12 @@ import (
 	"math"
 
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 )
 
 // Apply reads the rest of the patch and gives the new contents to sink, one after the other. It reads the old files of
 // Reads by position, a few open at a time, and streams: memory stays below 64 MB beside the listings. A patch that is not
-// in order is a *FormatError, a *chunk.PatchError or a *chunk.DamageError; a content that comes out as something else is a
+// in order is a *FormatError, a *delta.PatchError or a *chunk.DamageError; a content that comes out as something else is a
 // *ContentError. Errors of the reader, of source and of sink come back as they are. It is called once.
 //
 // Of a patch that is not Known nothing that sink was given may be used before Apply has returned nil: the digests are
@@ -102,7 +103,7 @@ func (a *setApplier) patched(ctx context.Context, g int, patch io.Reader) error 
 	olds, sizes := setOlds(a.patch.delta, g, a.patch.old, a.files), a.sizes(g)
 	patch = io.MultiReader(bytes.NewReader(patchHead(olds, sizes)), patch)
 	begin := func(m int) (io.Writer, error) { return a.begin(&a.patch.delta.groups[g], m) }
-	if err := chunk.ApplyPatch(ctx, patch, olds, sizes, begin); err != nil {
+	if err := delta.ApplyPatch(ctx, patch, olds, sizes, begin); err != nil {
 		return err
 	}
 	return a.end()
@@ -170,16 +171,16 @@ func (a *setApplier) sizes(g int) []int64 {
 }
 
 // setOlds are the old contents of a group's patch: those of its contents in the order of the stream, then the references.
-func setOlds(d *setDelta, g int, old Listing, files *setFiles) (list []chunk.Old) {
+func setOlds(d *setDelta, g int, old Listing, files *setFiles) (list []delta.Old) {
 	group := &d.groups[g]
 	for m := range group.count {
 		if l := group.long(m); l != nil {
 			rest := newParts(files.file(l.old), l.oldLeft(old[l.old].Size))
-			list = append(list, chunk.Old{ReaderAt: rest, Size: rest.size()})
+			list = append(list, delta.Old{ReaderAt: rest, Size: rest.size()})
 		}
 	}
 	for _, i := range d.references(g, old) {
-		list = append(list, chunk.Old{ReaderAt: files.file(i), Size: old[i].Size})
+		list = append(list, delta.Old{ReaderAt: files.file(i), Size: old[i].Size})
 	}
 	return list
 }

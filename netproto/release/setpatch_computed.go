@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"collet/netproto/chunk"
+	"collet/netproto/delta"
 )
 
 // A set patch of form 2 does not carry the digests of its new contents: 32 bytes each are nearly half of what a release
@@ -110,7 +110,7 @@ func (p *SetPatch) intact(ctx context.Context, source SetSource, i int) (bool, e
 }
 
 // patchHead is how every patch of a group begins. Whoever applies it knows all of that, so it does not travel.
-func patchHead(olds []chunk.Old, news []int64) []byte {
+func patchHead(olds []delta.Old, news []int64) []byte {
 	var from, to int64
 	for _, o := range olds {
 		from += o.Size

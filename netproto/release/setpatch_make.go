@@ -13,6 +13,7 @@ import (
 	"github.com/minio/sha256-simd"
 
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 )
 
 // SetPatchOptions tune MakeSetPatch. The zero value is what a publisher wants.
@@ -180,9 +181,9 @@ func (m *setMaker) head(form byte) error {
 }
 
 // content is what a group codes of one of its contents.
-func (m *setMaker) content(g, member int) chunk.New {
+func (m *setMaker) content(g, member int) delta.New {
 	group, c := &m.delta.groups[g], m.delta.fresh[m.delta.members(g)[member]]
-	n := chunk.New{ReaderAt: m.news.file(c.file), Size: c.size, Name: c.path}
+	n := delta.New{ReaderAt: m.news.file(c.file), Size: c.size, Name: c.path}
 	if l := group.long(member); l != nil {
 		rest := newParts(n.ReaderAt, l.newLeft(c.size))
 		n.ReaderAt, n.Size = rest, rest.size()
@@ -192,7 +193,7 @@ func (m *setMaker) content(g, member int) chunk.New {
 
 // group writes one group.
 func (m *setMaker) group(ctx context.Context, g int) error {
-	var news []chunk.New
+	var news []delta.New
 	bytes, total := int64(0), m.stats.Fresh
 	for member := range m.delta.groups[g].count {
 		news = append(news, m.content(g, member))
@@ -211,13 +212,13 @@ func (m *setMaker) group(ctx context.Context, g int) error {
 }
 
 // solid writes a group as one patch.
-func (m *setMaker) solid(ctx context.Context, g int, news []chunk.New, report func(float64)) error {
+func (m *setMaker) solid(ctx context.Context, g int, news []delta.New, report func(float64)) error {
 	olds := setOlds(m.delta, g, m.old.Listing, m.olds)
 	for _, o := range olds {
 		m.stats.Read += o.Size
 	}
 	var patch bytes.Buffer
-	if _, err := chunk.MakePatch(ctx, &patch, olds, news, chunk.PatchOptions{Workers: m.options.Workers, Progress: report}); err != nil {
+	if _, err := delta.MakePatch(ctx, &patch, olds, news, delta.PatchOptions{Workers: m.options.Workers, Progress: report}); err != nil {
 		return err
 	}
 	sizes := make([]int64, len(news))
@@ -236,7 +237,7 @@ func (m *setMaker) solid(ctx context.Context, g int, news []chunk.New, report fu
 }
 
 // whole writes a group as it is, compressed.
-func (m *setMaker) whole(ctx context.Context, news []chunk.New) error {
+func (m *setMaker) whole(ctx context.Context, news []delta.New) error {
 	var readers []io.Reader
 	left := int64(0)
 	for _, n := range news {

@@ -5,7 +5,7 @@ import (
 	"path"
 	"slices"
 
-	"collet/netproto/chunk"
+	"collet/netproto/delta"
 )
 
 // plan cuts the stream into groups and chooses their references.
@@ -22,7 +22,7 @@ func (m *setMaker) plan(ctx context.Context) error {
 				return err
 			}
 			fresh, old := m.needs(c, l)
-			memory := chunk.PatchOptions{}.Memory(olds+old, cost+fresh)
+			memory := delta.PatchOptions{}.Memory(olds+old, cost+fresh)
 			if g.count > 0 && (cost+fresh > m.options.Group || memory > m.options.MaxMemory || m.parted(stream[first], stream[first+g.count])) {
 				break
 			}
@@ -37,7 +37,7 @@ func (m *setMaker) plan(ctx context.Context) error {
 		}
 		m.delta.groups = append(m.delta.groups, g)
 		if !g.whole {
-			spare := (m.options.MaxMemory - chunk.PatchOptions{}.Memory(olds, cost)) / 7
+			spare := (m.options.MaxMemory - delta.PatchOptions{}.Memory(olds, cost)) / 7
 			m.refer(len(m.delta.groups)-1, finder, min(spare, DefaultGroup))
 		}
 		first += g.count
@@ -78,7 +78,7 @@ func (m *setMaker) long(ctx context.Context, c freshContent) (*longContent, erro
 		return nil, nil
 	}
 	oldSize := m.old.Listing[old].Size
-	tooLarge := chunk.PatchOptions{}.Memory(oldSize, c.size) > m.options.MaxMemory
+	tooLarge := delta.PatchOptions{}.Memory(oldSize, c.size) > m.options.MaxMemory
 	resource := m.fresh.Listing[c.file].Use == UseResource && c.size >= m.options.LongResource
 	if !tooLarge && !resource {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto/chunk"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/testlevel"
 )
@@ -156,7 +156,7 @@ func testSome(t *testing.T, old, fresh tree, patch []byte) {
 // A module of 110 MB, the largest of the corpus, is compared as a whole with the memory that a publisher has by default.
 func TestDefaultMemoryTakesAModule(t *testing.T) {
 	const module = 110_264_832
-	if need := (chunk.PatchOptions{}).Memory(module, module); need > release.DefaultPatchMemory {
+	if need := (delta.PatchOptions{}).Memory(module, module); need > release.DefaultPatchMemory {
 		t.Errorf("%d bytes are needed, and there are %d", need, release.DefaultPatchMemory)
 	}
 }

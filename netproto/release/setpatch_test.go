@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/testlevel"
 )
@@ -387,7 +388,7 @@ func TestSetPatchFaultsOfOthersPassThrough(t *testing.T) {
 func peersFault(err error) bool {
 	var format *release.FormatError
 	var content *release.ContentError
-	var patch *chunk.PatchError
+	var patch *delta.PatchError
 	var damage *chunk.DamageError
 	return errors.As(err, &format) || errors.As(err, &content) || errors.As(err, &patch) || errors.As(err, &damage)
 }

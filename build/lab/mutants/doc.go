@@ -2,8 +2,8 @@
 //
 // A mutant is one change of one file, such as a comparison turned round, a bound off by one, a missing sync, a digest that is not
 // compared, an error that is dropped, or a cap that is raised. The table in table_test.go lists them: about seven each for app/update,
-// app/install, netproto, netproto/release/trust, netproto/chunk and netproto/compat, and a few for netproto/release, with the reason why
-// the changed code matters.
+// app/install, netproto, netproto/release/trust, netproto/chunk and netproto/compat, and a few for netproto/release and netproto/delta,
+// with the reason why the changed code matters.
 //
 // TestTable holds the table to the tree: the old text of a mutant stands exactly once in its file, and the changed file is Go.
 //

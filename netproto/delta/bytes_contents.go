@@ -1,0 +1,83 @@
+package delta
+
+import (
+	"fmt"
+	"io"
+	"sort"
+)
+
+// Old is one content that the receiver has. Reads are positioned, so one file may serve many goroutines.
+type Old struct {
+	io.ReaderAt
+	Size int64 // in bytes
+}
+
+// New is one content that the receiver is to get. Name gives hints about the kind of bytes only and is not kept.
+type New struct {
+	io.ReaderAt
+	Size int64 // in bytes
+	Name string
+}
+
+// contents is several contents one behind the other, read by position.
+type contents struct {
+	parts []Old
+	ends  []int64 // where each part ends
+}
+
+func newContents(parts []Old) *contents {
+	c := &contents{parts: parts, ends: make([]int64, len(parts))}
+	sum := int64(0)
+	for i, p := range parts {
+		sum += p.Size
+		c.ends[i] = sum
+	}
+	return c
+}
+
+func (c *contents) size() int64 {
+	if len(c.ends) == 0 {
+		return 0
+	}
+	return c.ends[len(c.ends)-1]
+}
+
+// part is the number of the part that has the byte at the given place, which the caller has checked.
+func (c *contents) part(at int64) int {
+	return sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > at })
+}
+
+// readPart fills b from the given place, where part i has all of it. With fewer bytes than that comes an error.
+func (c *contents) readPart(b []byte, i int, at int64) (int, error) {
+	start := c.ends[i] - c.parts[i].Size
+	n, err := c.parts[i].ReadAt(b, at-start)
+	if n == len(b) {
+		return n, nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, fmt.Errorf("read old content %d at byte %d: %w", i, at-start, err)
+}
+
+// readAt fills b from the given place, which the caller has checked. A part that is shorter than it was said to be is an error.
+func (c *contents) readAt(b []byte, at int64) error {
+	for i := c.part(at); len(b) > 0; i++ {
+		want := b[:min(int64(len(b)), c.ends[i]-at)]
+		if len(want) == 0 { // an empty part
+			continue
+		}
+		n, err := c.readPart(want, i, at)
+		if err != nil {
+			return err
+		}
+		b, at = b[n:], at+int64(n)
+	}
+	return nil
+}
+
+// all reads everything into memory.
+func (c *contents) all() ([]byte, error) {
+	b := make([]byte, c.size())
+	return b, c.readAt(b, 0)
+}

@@ -1,0 +1,111 @@
+package delta
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/andybalholm/brotli"
+
+	"collet/netproto/chunk"
+)
+
+// How a stream's bytes are coded. The numbers stand in patches and never change.
+const (
+	codeStored = 0 // as they are
+	codeBrotli = 1 // brotli, in the window that the stream's row allows
+)
+
+// coded is one stream of a frame, ready to be written.
+type coded struct {
+	raw  int
+	code byte
+	data []byte
+}
+
+// code packs a stream as small as it gets. When ctx ends, the result is worthless.
+func code(ctx context.Context, raw []byte, window int) coded {
+	c := coded{raw: len(raw), code: codeStored, data: raw}
+	if len(raw) > 0 {
+		if data := deflated(ctx, raw, window); len(data) < len(raw) {
+			c.code, c.data = codeBrotli, data
+		}
+	}
+	return c
+}
+
+// row is what stands in the frame's header for a stream.
+func (c coded) row(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(c.raw))
+	if c.raw == 0 {
+		return b
+	}
+	return binary.AppendUvarint(b, uint64(len(c.data))<<1|uint64(c.code))
+}
+
+// decode gives the bytes of a stream: exactly raw of them, or an error.
+func decode(r io.Reader, code byte, raw int64, window int) (io.Reader, error) {
+	if code == codeBrotli {
+		var err error
+		if r, err = chunk.Inflate(new(brotli.Reader), r, window); err != nil {
+			return nil, err
+		}
+	}
+	return &exactly{r: r, left: raw}, nil
+}
+
+// exactly turns an early end into an error and stops at the end.
+type exactly struct {
+	r    io.Reader
+	left int64
+}
+
+func (e *exactly) Read(b []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := e.r.Read(b[:min(int64(len(b)), e.left)])
+	if e.left -= int64(n); err == io.EOF && e.left > 0 {
+		err = io.ErrUnexpectedEOF
+	} else if e.left == 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// numbers reads variable-length numbers of a stream, in small blocks.
+type numbers struct {
+	r    io.Reader
+	buf  []byte
+	have []byte
+}
+
+func newNumbers(r io.Reader) *numbers { return &numbers{r: r, buf: make([]byte, 8<<10)} }
+
+var errNumber = errors.New("a number that is too long")
+
+// next reads one number. At the end of the stream it returns io.EOF.
+func (n *numbers) next() (uint64, error) {
+	for {
+		if v, size := binary.Uvarint(n.have); size > 0 {
+			n.have = n.have[size:]
+			return v, nil
+		} else if size < 0 || len(n.have) >= binary.MaxVarintLen64 {
+			return 0, errNumber
+		}
+		kept := copy(n.buf, n.have)
+		got, err := n.r.Read(n.buf[kept:])
+		n.have = n.buf[:kept+got]
+		if got == 0 && err != nil {
+			if err == io.EOF && kept > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, err
+		}
+	}
+}
+
+// signed folds a signed number into an unsigned one, small for small.
+func signed(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }
+func unsigned(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

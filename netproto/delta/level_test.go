@@ -1,0 +1,28 @@
+package delta
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"collet/platform/testlevel"
+)
+
+// TestMain checks properties on fewer cases, unless enumerations are whole or a flag says how many.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); !testlevel.Full() && f.Value.String() == f.DefValue {
+		if err := f.Value.Set(map[bool]string{false: "25", true: "6"}[testing.Short()]); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// sized is a size for a test: the full one where enumerations are whole.
+func sized(full, sampled int) int {
+	if testlevel.Full() {
+		return full
+	}
+	return sampled
+}

@@ -1,0 +1,212 @@
+package delta
+
+import (
+	"context"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// segment is how many new bytes one path is looked for in: what its tree may take in memory stays small.
+const segment = 512 << 10
+
+// nativeCosts suit machine code and its tables, textCosts everything else. Both were found by trying on published
+// releases of each kind; the cost of a literal is measured on the contents themselves.
+var (
+	nativeCosts = costs{equal: 1, differ: 12 * bit, again: 8 * bit, leave: 12 * bit, resume: 16 * bit, jump: 26 * bit}
+	textCosts   = costs{equal: 1, differ: 14 * bit, again: 10 * bit, leave: 8 * bit, resume: 12 * bit, jump: 20 * bit}
+)
+
+// sampleCount is how many segments at most are compressed well to learn what a literal costs.
+const sampleCount = 16
+
+// What a literal costs for each bit that a byte of the new contents takes at large. In text the easy bytes are covered by
+// matches. In machine code a match that is not quite right misleads the prediction. In a module's tables what looks wrong
+// is mostly predicted, so literals have a floor there.
+const (
+	factorText  = 1.05
+	factorCode  = 0.85
+	floorTables = 4 * bit
+)
+
+// pricing tells what a literal costs in a segment.
+type pricing struct {
+	costs costs
+	scale float64 // bits of a literal for each bit that a byte takes when its segment is compressed quickly and alone
+	areas []area  // of native modules, by place
+}
+
+// pricing measures what literals cost, by the kind of contents.
+func (m *maker) pricing() pricing {
+	p := pricing{costs: textCosts, scale: 1}
+	if m.modules != nil {
+		p.costs, p.areas = nativeCosts, newAddresses(m.modules.new).byPlace
+	}
+	if len(m.new) < smallest {
+		return p
+	}
+	var sample []byte
+	quick := newSizer(zstd.SpeedDefault)
+	alone, n := 0, (len(m.new)-1)/segment+1
+	for i := range min(n, sampleCount) {
+		from := i * n / min(n, sampleCount) * segment
+		piece := m.new[from:min(from+segment, len(m.new))]
+		sample = append(sample, piece...)
+		alone += quick.size(piece)
+	}
+	p.scale = float64(newSizer(zstd.SpeedBestCompression).size(sample)) / float64(alone)
+	return p
+}
+
+// smallest is the segment from which a literal's cost is measured, in bytes.
+const smallest = 32 << 10
+
+// literal is the cost of a literal in a segment that begins at a place, and whether the segment is noise.
+func (p *pricing) literal(quick *sizer, fresh []byte, at int) (cost int32, noisy bool) {
+	if len(fresh) < smallest {
+		return 3 * bit, false
+	}
+	middle := uint32(at + len(fresh)/2)
+	factor, floor := factorText, int32(bit)
+	i := sort.Search(len(p.areas), func(i int) bool { return p.areas[i].at > middle }) - 1
+	if i >= 0 && middle-p.areas[i].at < p.areas[i].size {
+		if floor = floorTables; p.areas[i].code {
+			factor, floor = factorCode, bit
+		}
+	}
+	size := quick.size(fresh)
+	bits := p.scale * factor * 8 * float64(size) / float64(len(fresh))
+	return max(floor, int32(bit*min(bits, 8.25))), size >= len(fresh)/1000*noiseShare
+}
+
+// literals is literal for each segment of the new contents.
+func (p *pricing) literals(ctx context.Context, m *maker) (costs []int32, noisy []bool, err error) {
+	at, parts := m.cuts()
+	costs, noisy = make([]int32, len(at)-1), make([]bool, len(at)-1)
+	err = m.parallel(ctx, len(parts)-1, func(part int) {
+		quick := newSizer(zstd.SpeedDefault)
+		for i := parts[part]; i < parts[part+1] && ctx.Err() == nil; i++ {
+			costs[i], noisy[i] = p.literal(quick, m.new[at[i]:at[i+1]], at[i])
+		}
+	})
+	return costs, noisy, err
+}
+
+// partSize is how many new bytes one goroutine takes at once. It does not depend on the number of cores, so that every
+// machine makes the same patch.
+const partSize = 8 << 20
+
+// cuts divides the new contents: where each segment begins, and their end; with which segment each part begins, and their
+// number. Parts are alike in size, and segments begin anew in each.
+func (m *maker) cuts() (at, parts []int) {
+	n := len(m.new)/partSize + 1
+	for i := range n {
+		parts = append(parts, len(at))
+		from, to := len(m.new)/n*i, len(m.new)/n*(i+1)
+		if i == n-1 {
+			to = len(m.new)
+		}
+		for ; from < to; from += segment {
+			at = append(at, from)
+		}
+	}
+	return append(at, len(m.new)), append(parts, len(at))
+}
+
+// match finds the stretches of the new contents that come from the old ones, in order.
+func (m *maker) match(ctx context.Context) ([]match, error) {
+	if len(m.old) == 0 || len(m.new) == 0 {
+		return nil, nil
+	}
+	old, fresh := m.masked()
+	price := m.pricing()
+	literal, noisy, err := price.literals(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	barren, err := m.barren(ctx, old, fresh, noisy)
+	if err != nil || !slices.Contains(barren, false) {
+		return nil, err
+	}
+	find := newFinder(old)
+	m.progress.add(partSort)
+	at, parts := m.cuts()
+	found := make([][]match, len(parts)-1)
+	err = m.parallel(ctx, len(found), func(i int) {
+		p := &pathfinder{old: old, new: fresh, find: find, minimum: 8, costs: price.costs}
+		shift := 0
+		for k := parts[i]; k < parts[i+1] && ctx.Err() == nil; k++ {
+			if p.costs.literal = literal[k]; !barren[k] {
+				found[i] = join(found[i], p.run(at[k], at[k+1], shift))
+			}
+			m.progress.add(partMatch * float64(at[k+1]-at[k]) / float64(len(m.new)))
+			if n := len(found[i]); n > 0 {
+				shift = found[i][n-1].shift()
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []match
+	for _, f := range found {
+		all = join(all, f)
+	}
+	return all, nil
+}
+
+// newFinder takes the suffix array where memory allows.
+func newFinder(old []byte) finder {
+	if len(old) > largeOld {
+		return newSparse(old)
+	}
+	return newSearcher(old)
+}
+
+// join appends matches and makes one of two that continue each other.
+func join(a, b []match) []match {
+	if len(a) > 0 && len(b) > 0 && a[len(a)-1].end() == b[0].at && a[len(a)-1].oldEnd() == b[0].old {
+		a[len(a)-1].size += b[0].size
+		b = b[1:]
+	}
+	return append(a, b...)
+}
+
+// parallel calls do for 0 to n-1 on the maker's cores and waits for all. It returns the error of the context.
+func (m *maker) parallel(ctx context.Context, n int, do func(i int)) error {
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range min(n, m.options.Workers) {
+		group.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	group.Wait()
+	return ctx.Err()
+}
+
+// masked is the contents with the references of native code blanked, which is what matches are looked for in.
+func (m *maker) masked() (old, fresh []byte) {
+	if m.modules == nil {
+		return m.old, m.new
+	}
+	_ = m.parallel(context.Background(), 2, func(i int) {
+		if i == 0 {
+			old = newMask(m.old, m.modules.old, m.modules.machine).all(m.modules.oldTables)
+		} else {
+			fresh = newMask(m.new, m.modules.new, m.modules.machine).all(m.modules.newTables)
+		}
+	})
+	return old, fresh
+}

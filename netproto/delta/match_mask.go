@@ -1,0 +1,249 @@
+package delta
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// mask rewrites a native module for the search of matches: each reference becomes a hash of what it refers to. So code
+// and tables that moved look as they did, and tables of references can be told from each other. It only steers the
+// search; what it gets wrong costs bytes and nothing else.
+type mask struct {
+	b    []byte // the module as it is
+	bare []byte // with references blanked: what hashes are taken of
+	out  []byte
+	m    addresses
+	arm  bool
+	refs bitset // places that code refers to, in words of 4 bytes
+}
+
+const hashed = 16 // bytes at a reference's target that its hash is made of
+
+func newMask(b []byte, areas []area, machine int) *mask {
+	return &mask{arm: machine == machineARM, b: b, bare: bytes.Clone(b), out: bytes.Clone(b), m: newAddresses(areas), refs: newBitset(len(b)/4 + 1)}
+}
+
+// all masks the whole module.
+func (k *mask) all(modules []tables) []byte {
+	for _, a := range k.m.byPlace {
+		if a.code {
+			k.bareCode(a)
+		} else {
+			k.barePointers(a)
+		}
+	}
+	for _, t := range modules {
+		k.records(t.named[".eh_frame"], func(at int) { clear(k.bare[at : at+4]) })
+	}
+	for _, a := range k.m.byPlace {
+		if a.code {
+			k.code(a)
+		}
+	}
+	for _, a := range k.m.byPlace {
+		if !a.code {
+			k.pointers(a)
+			k.jumps(a)
+		}
+	}
+	for _, t := range modules {
+		k.unwindIndex(t.named[".eh_frame_hdr"])
+		k.unwind(t.named[".eh_frame"])
+		k.functions(t.named[".pdata"], t.base)
+	}
+	return k.out
+}
+
+// sites calls do for each reference in an area of code: its place, and where it leads.
+func (k *mask) sites(a area, do func(at int, target uint64, load bool)) {
+	b, start := k.b[a.at:a.at+a.size], int(a.at)
+	for i := 0; i < len(b); i++ {
+		at, branch := x86Site(b, i)
+		if at == 0 || at+4 > len(b) || !k.m.reached(b[at:], a.address+uint64(at)+4, branch) {
+			continue
+		}
+		do(start+at, a.address+uint64(at)+4+uint64(int64(int32(binary.LittleEndian.Uint32(b[at:])))), !branch && b[at-2] == 0x8d)
+		i = at + 3
+	}
+}
+
+// armSites is sites for arm64. A reference is the instruction; for an ADRP the one that completes it comes with it.
+func (k *mask) armSites(a area, do func(at, partner int, target uint64)) {
+	b := k.b[a.at : a.at+a.size]
+	for i := 0; i+4 <= len(b); i += 4 {
+		op, here := binary.LittleEndian.Uint32(b[i:]), a.address+uint64(i)
+		if bits, at := armBranch(op); bits == 26 {
+			if target := here + uint64(armDistance(op, bits, at)); k.known(target) {
+				do(int(a.at)+i, 0, target)
+			}
+		} else if pages, ok := armPage(op); ok {
+			if j, low, _, ok := armPartner(b, i); ok {
+				if target := here&^0xfff + uint64(pages<<12) + low; k.known(target) {
+					do(int(a.at)+i, int(a.at)+j, target)
+				}
+			}
+		}
+	}
+}
+
+func (k *mask) known(address uint64) bool {
+	_, ok := k.m.find(address)
+	return ok
+}
+
+// armBlank puts v in the place of a reference.
+func armBlank(b []byte, at, partner int, v uint16) {
+	op := binary.LittleEndian.Uint32(b[at:])
+	if partner == 0 {
+		binary.LittleEndian.PutUint32(b[at:], armPut(op, 26, 0, uint32(v&0xff)))
+		return
+	}
+	binary.LittleEndian.PutUint32(b[at:], armPutPage(op, 0))
+	binary.LittleEndian.PutUint32(b[partner:], armPut(binary.LittleEndian.Uint32(b[partner:]), 12, 10, uint32(v&0x3f)))
+}
+
+func (k *mask) bareCode(a area) {
+	if k.arm {
+		k.armSites(a, func(at, partner int, target uint64) {
+			armBlank(k.bare, at, partner, 0)
+			if to, ok := k.place(target); ok && partner > 0 && to&3 == 0 {
+				k.refs.set(to >> 2)
+			}
+		})
+		return
+	}
+	k.sites(a, func(at int, target uint64, load bool) {
+		clear(k.bare[at : at+4])
+		if load {
+			if to, ok := k.place(target); ok && to&3 == 0 {
+				k.refs.set(to >> 2)
+			}
+		}
+	})
+}
+
+func (k *mask) code(a area) {
+	if k.arm {
+		k.armSites(a, func(at, partner int, target uint64) { armBlank(k.out, at, partner, k.hash(target)) })
+		return
+	}
+	k.sites(a, func(at int, target uint64, _ bool) {
+		clear(k.out[at : at+4])
+		k.out[at] = byte(k.hash(target))
+	})
+}
+
+// place is where an address is in the file.
+func (k *mask) place(address uint64) (int, bool) {
+	a, ok := k.m.find(address)
+	if !ok || address-a.address >= uint64(a.size) {
+		return 0, false
+	}
+	return int(a.at) + int(address-a.address), true
+}
+
+// hash is of what lies at an address.
+func (k *mask) hash(address uint64) uint16 {
+	at, ok := k.place(address)
+	if !ok {
+		return 1
+	}
+	h := uint64(0)
+	for _, c := range k.bare[at:min(at+hashed, len(k.bare))] {
+		h = (h ^ uint64(c)) * 0x100000001b3
+	}
+	return uint16(h >> 40)
+}
+
+// lowest is the smallest 8-byte number taken for an address: small numbers are counts and sizes.
+const lowest = 1 << 12
+
+func (k *mask) eachPointer(a area, do func(at int, target uint64)) {
+	for at := (int(a.at) + 7) &^ 7; at+8 <= int(a.at+a.size); at += 8 {
+		if v := binary.LittleEndian.Uint64(k.b[at:]); v >= lowest {
+			if _, ok := k.m.find(v); ok {
+				do(at, v)
+			}
+		}
+	}
+}
+
+func (k *mask) barePointers(a area) {
+	k.eachPointer(a, func(at int, _ uint64) { clear(k.bare[at : at+8]) })
+}
+
+func (k *mask) pointers(a area) {
+	k.eachPointer(a, func(at int, target uint64) {
+		binary.LittleEndian.PutUint64(k.out[at:], uint64(k.hash(target)))
+	})
+}
+
+// word masks a 4-byte reference.
+func (k *mask) word(at int, target uint64) {
+	binary.LittleEndian.PutUint32(k.out[at:], uint32(k.hash(target)))
+}
+
+// jumps masks tables of distances from their own start to code, as switches have them. They begin where code refers to.
+func (k *mask) jumps(a area) {
+	begin := uint64(0)
+	for at := (int(a.at) + 3) &^ 3; at+4 <= int(a.at+a.size); at += 4 {
+		here := a.address + uint64(at-int(a.at))
+		if k.refs.has(at >> 2) {
+			begin = here
+		}
+		if begin == 0 {
+			continue
+		}
+		target := begin + uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:]))))
+		if to, ok := k.m.find(target); ok && to.code {
+			k.word(at, target)
+		} else {
+			begin = 0
+		}
+	}
+}
+
+// unwindIndex masks the sorted table of .eh_frame_hdr: pairs of distances from its start.
+func (k *mask) unwindIndex(t area) {
+	for at := int(t.at) + 12; at+4 <= int(t.at+t.size); at += 4 {
+		k.word(at, t.address+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
+	}
+}
+
+// unwind masks the references of .eh_frame's records.
+func (k *mask) unwind(t area) {
+	k.records(t, func(at int) { k.relative(at, t) })
+}
+
+// records calls do for each reference in the records of .eh_frame.
+func (k *mask) records(t area, do func(at int)) {
+	b := k.b[t.at : t.at+t.size]
+	for i := 0; i+unwindHead <= len(b); {
+		n, owner, extra := unwindRecord(b[i:], uint64(i))
+		if n == 0 {
+			return
+		}
+		if owner {
+			at := int(t.at) + i
+			clear(k.out[at+4 : at+8])
+			clear(k.bare[at+4 : at+8])
+			do(at + 8)
+			if extra {
+				do(at + 17)
+			}
+		}
+		i += n
+	}
+}
+
+// relative masks a distance from its own place.
+func (k *mask) relative(at int, t area) {
+	k.word(at, t.address+uint64(at)-uint64(t.at)+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
+}
+
+// functions masks the function table of a PE module: distances from the image's start.
+func (k *mask) functions(t area, base uint64) {
+	for at := int(t.at); at+4 <= int(t.at+t.size); at += 4 {
+		k.word(at, base+uint64(binary.LittleEndian.Uint32(k.b[at:])))
+	}
+}

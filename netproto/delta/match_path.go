@@ -1,0 +1,283 @@
+package delta
+
+import (
+	"math"
+	"math/bits"
+)
+
+// match says that new[at:at+size] is taken from old[old:], byte by byte or nearly so.
+type match struct {
+	at, size, old uint32
+}
+
+func (m match) end() uint32    { return m.at + m.size }
+func (m match) oldEnd() uint32 { return m.old + m.size }
+func (m match) shift() int     { return int(m.old) - int(m.at) }
+
+// Costs are in 1/64 bit. They steer where matches begin and end; what a patch really takes is measured afterwards.
+type costs struct {
+	equal   int32 // a byte that the match gives right
+	differ  int32 // the first wrong byte after a right one
+	again   int32 // a wrong byte after a wrong one
+	literal int32 // a byte of the new contents by itself
+	leave   int32 // from a match to literals
+	resume  int32 // from literals back to the match that was left
+	jump    int32 // to another match: the part that does not depend on how far it is
+}
+
+const bit = 64 // one bit in the unit of costs
+
+// literals is the shift of a stretch that is taken from nowhere.
+const literals = math.MinInt >> 1
+
+const (
+	skipFrom    = 32       // an equal stretch from which the path follows a match without looking around, in bytes
+	resumeSpan  = 8        // a wrong stretch that a match may bridge without a search, in bytes
+	resumeRun   = 20       // the equal stretch that must follow it
+	searchReach = 1 << 16  // bytes that a search looks at
+	maxPaths    = 24       // paths kept at one place
+	backReach   = 1 << 12  // how far a found match is followed back, in bytes
+	hopeless    = 16 * bit // a path back that is this much dearer than the best is given up
+)
+
+// path is one way to have come to a place: its last stretch, and the place in the tree of stretches before it.
+type path struct {
+	shift  int
+	cost   int32
+	wrong  bool // the last byte was wrong
+	start  int
+	parent int32
+	node   int32 // this stretch's own number in the tree, or none
+	last   int   // the shift of the last match: of this stretch, or before these literals
+}
+
+// stretch is a node of the tree of paths.
+type stretch struct {
+	shift, start int
+	parent       int32
+}
+
+const none = -1
+
+// pathfinder walks through the new contents and keeps the cheapest ways to take them from the old ones.
+type pathfinder struct {
+	old, new []byte
+	find     finder
+	minimum  int // shortest find worth a path, in bytes
+	costs    costs
+
+	paths []path
+	tree  []stretch
+	trail []mark // the cheapest way to each place since the last skip
+	since int    // the place that trail begins at
+	next  int    // no search before this place
+	end   int
+}
+
+// mark remembers the cheapest path at a place.
+type mark struct {
+	cost int32
+	node int32
+	last int
+}
+
+// run returns the matches of new[from:to], in order. The path begins as if a match of the given shift had just ended.
+func (p *pathfinder) run(from, to, shift int) []match {
+	p.end = to
+	p.tree = p.tree[:0]
+	p.paths = append(p.paths[:0], path{shift: literals, start: from, parent: none, node: none, last: shift})
+	p.enter(from, p.costs.resume, shift, none)
+	p.since, p.trail, p.next = from, p.trail[:0], from
+	for at := from; at < to; {
+		best := p.cheapest()
+		if n := p.runAhead(best, at); n >= skipFrom || at+n == to && n > 0 {
+			b := p.paths[best]
+			b.cost += int32(n) * p.costs.equal
+			b.wrong = false
+			p.paths = append(p.paths[:0], b)
+			at += n
+			p.since, p.trail, p.next = at, p.trail[:0], at
+			continue
+		}
+		if at >= p.next && !p.bridges(best, at) {
+			p.search(at, best)
+		}
+		p.step(at)
+		at++
+	}
+	return p.trace(from, to)
+}
+
+func (p *pathfinder) cheapest() int {
+	best := 0
+	for i := range p.paths {
+		if p.paths[i].cost < p.paths[best].cost {
+			best = i
+		}
+	}
+	return best
+}
+
+// runAhead is how many bytes from at on the path's match gives right.
+func (p *pathfinder) runAhead(i, at int) int {
+	shift := p.paths[i].shift
+	if shift == literals || at+shift < 0 || at+shift >= len(p.old) {
+		return 0
+	}
+	return common(p.new[at:p.end], p.old[at+shift:])
+}
+
+// bridges says that the path's match goes on well after a few bytes, so that nothing better has to be looked for.
+func (p *pathfinder) bridges(i, at int) bool {
+	shift := p.paths[i].shift
+	if shift == literals || at+shift < 0 {
+		return false
+	}
+	for skip := 0; skip <= resumeSpan && at+skip < p.end && at+skip+shift < len(p.old); skip++ {
+		if p.new[at+skip] == p.old[at+skip+shift] && common(p.new[at+skip:p.end], p.old[at+skip+shift:]) >= resumeRun {
+			return true
+		}
+	}
+	return false
+}
+
+// search adds the longest find at a place.
+func (p *pathfinder) search(at, best int) {
+	length, place := p.find.nearest(p.new[at:min(p.end, at+searchReach)], at+p.paths[best].last, p.minimum)
+	p.next = at + 1
+	if length == 0 {
+		return
+	}
+	if length > 2*skipFrom {
+		p.next = at + length/2
+	}
+	p.add(at, place-at, best)
+}
+
+// add lets a match join the paths, from where it is cheapest to have left the others.
+func (p *pathfinder) add(at, shift, best int) {
+	for i := range p.paths {
+		if p.paths[i].shift == shift {
+			return
+		}
+	}
+	b := p.paths[best]
+	cost := b.cost + p.change(b.last, shift)
+	start, parent := at, none
+	behind := int32(0)
+	for back := at - 1; back >= p.since && back >= at-backReach && back+shift >= 0; back-- {
+		m := p.trail[back-p.since]
+		if p.new[back] == p.old[back+shift] {
+			behind += p.costs.equal
+		} else {
+			behind += p.costs.again
+		}
+		c := m.cost + p.change(m.last, shift) + behind
+		if c > cost+hopeless {
+			break
+		}
+		if c < cost {
+			cost, start, parent = c, back, int(m.node)
+		}
+	}
+	if start == at {
+		parent = int(p.name(best))
+	}
+	p.enter(start, cost, shift, int32(parent))
+}
+
+// change is the price of going over to another match.
+func (p *pathfinder) change(last, shift int) int32 {
+	if last == shift {
+		return p.costs.resume
+	}
+	return p.costs.jump + int32(bits.Len(uint(far(last, shift))))*bit
+}
+
+func (p *pathfinder) enter(start int, cost int32, shift int, parent int32) {
+	if len(p.paths) < maxPaths {
+		p.paths = append(p.paths, path{shift: shift, cost: cost, start: start, parent: parent, node: none, last: shift})
+	}
+}
+
+// name gives a path's stretch its number in the tree.
+func (p *pathfinder) name(i int) int32 {
+	q := &p.paths[i]
+	if q.node == none {
+		q.node = int32(len(p.tree))
+		p.tree = append(p.tree, stretch{shift: q.shift, start: q.start, parent: q.parent})
+	}
+	return q.node
+}
+
+// step takes one byte on every path, drops those that have become hopeless, and lets literals begin anew.
+func (p *pathfinder) step(at int) {
+	best := p.cheapest()
+	b := p.paths[best]
+	p.trail = append(p.trail, mark{cost: b.cost, node: p.name(best), last: b.last})
+	kept := p.paths[:0]
+	low := int32(1<<31 - 1)
+	literal := path{shift: literals, cost: b.cost + p.costs.leave, start: at, parent: p.paths[best].node, node: none, last: b.last}
+	for _, q := range p.paths {
+		if q.shift == literals {
+			if q.cost <= literal.cost {
+				literal = q
+			}
+			continue
+		}
+		switch o := at + q.shift; {
+		case o < 0 || o >= len(p.old):
+			continue
+		case p.old[o] == p.new[at]:
+			q.cost += p.costs.equal
+			q.wrong = false
+		case q.wrong:
+			q.cost += p.costs.again
+		default:
+			q.cost += p.costs.differ
+			q.wrong = true
+		}
+		low = min(low, q.cost)
+		kept = append(kept, q)
+	}
+	literal.cost += p.costs.literal
+	low = min(low, literal.cost)
+	limit := low + p.costs.jump + 36*bit
+	p.paths = kept[:0]
+	for _, q := range kept {
+		if q.cost <= limit {
+			p.paths = append(p.paths, q)
+		}
+	}
+	if len(p.paths) == maxPaths {
+		p.dropWorst()
+	}
+	p.paths = append(p.paths, literal)
+}
+
+func (p *pathfinder) dropWorst() {
+	worst := 0
+	for i := range p.paths {
+		if p.paths[i].cost > p.paths[worst].cost {
+			worst = i
+		}
+	}
+	p.paths[worst] = p.paths[len(p.paths)-1]
+	p.paths = p.paths[:len(p.paths)-1]
+}
+
+// trace follows the cheapest path back and returns its matches.
+func (p *pathfinder) trace(from, to int) []match {
+	var found []match
+	for n, end := p.name(p.cheapest()), to; n != none; n = p.tree[n].parent {
+		s := p.tree[n]
+		if s.shift != literals && s.start < end {
+			found = append(found, match{at: uint32(s.start), size: uint32(end - s.start), old: uint32(s.start + s.shift)})
+		}
+		end = min(end, s.start)
+	}
+	for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
+		found[i], found[j] = found[j], found[i]
+	}
+	return found
+}

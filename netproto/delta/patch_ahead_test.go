@@ -1,0 +1,104 @@
+package delta
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"collet/platform/testlevel"
+)
+
+var errStream = errors.New("the stream is damaged")
+
+// TestAhead: the bytes and the end of a stream are those of the stream, however it is read and however it gives them.
+func TestAhead(t *testing.T) {
+	for _, size := range []int{0, 1, pieceSize - 1, pieceSize, pieceSize + 1, 3*pieceSize + 7, (aheadBlocks + 2) * pieceSize} {
+		want := noise(uint64(size), size)
+		for name, as := range map[string]func(io.Reader) io.Reader{
+			"plain": func(r io.Reader) io.Reader { return r }, "halves": iotest.HalfReader, "data with its end": iotest.DataErrReader,
+			"portions": func(r io.Reader) io.Reader { return portions{r} },
+		} {
+			for _, end := range []error{io.EOF, errStream, io.ErrUnexpectedEOF} {
+				a := newAhead(as(io.MultiReader(bytes.NewReader(want), iotest.ErrReader(end))))
+				got, err := io.ReadAll(iotest.OneByteReader(io.LimitReader(a, 100)))
+				rest, restErr := io.ReadAll(a)
+				if a.close(); size >= 100 && err != nil || !bytes.Equal(append(got, rest...), want) {
+					t.Errorf("%d bytes, %s, %v: %d came, %v", size, name, end, len(got)+len(rest), err)
+				}
+				if end == io.EOF && restErr != nil || end != io.EOF && !errors.Is(restErr, end) {
+					t.Errorf("%d bytes, %s: ended with %v, want %v", size, name, restErr, end)
+				}
+			}
+		}
+	}
+}
+
+// portions gives odd amounts.
+type portions struct{ r io.Reader }
+
+func (p portions) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), 4099)]) }
+
+// TestAheadStops: whoever closes it has the stream for itself again, wherever the reading was.
+func TestAheadStops(t *testing.T) {
+	for _, taken := range []int64{0, 1, pieceSize, 3 * pieceSize, 100 * pieceSize} {
+		endless := &endlessBytes{}
+		a := newAhead(endless)
+		if _, err := io.CopyN(io.Discard, a, taken); err != nil {
+			t.Fatal(err)
+		}
+		a.close()
+		a.close()
+		if read := endless.n; read < taken || read > taken+(aheadBlocks+1)*pieceSize {
+			t.Errorf("%d bytes were read for %d", read, taken)
+		}
+		if _, err := io.Copy(io.Discard, a); err == nil {
+			t.Error("a closed one reads on")
+		}
+	}
+	(*ahead)(nil).close()
+}
+
+type endlessBytes struct{ n int64 }
+
+func (c *endlessBytes) Read(b []byte) (int, error) {
+	c.n += int64(len(b))
+	return len(b), nil
+}
+
+// TestApplyAhead applies a patch whose extra bytes are long, whole and damaged at any place of them: what comes out is right, or
+// the patch is to blame, and no goroutine stays.
+func TestApplyAhead(t *testing.T) {
+	testlevel.Slow(t)
+	old, fresh := words(1, sized(1<<20, 100<<10)), append(words(2, sized(3<<20, 200<<10)), noise(3, aheadFrom+5)...)
+	var patch bytes.Buffer
+	from := []Old{{ReaderAt: bytes.NewReader(old), Size: int64(len(old))}}
+	if _, err := MakePatch(t.Context(), &patch, from, []New{{ReaderAt: bytes.NewReader(fresh), Size: int64(len(fresh))}}, PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if patch.Len() < aheadFrom {
+		t.Fatalf("%d bytes: nothing of it is long", patch.Len())
+	}
+	apply := func(data []byte) ([]byte, error) {
+		var out bytes.Buffer
+		err := ApplyPatch(context.Background(), bytes.NewReader(data), from, []int64{int64(len(fresh))}, func(int) (io.Writer, error) { return &out, nil })
+		return out.Bytes(), err
+	}
+	if got, err := apply(patch.Bytes()); err != nil || !bytes.Equal(got, fresh) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	places := 60 / testlevel.Stride(10, 10)
+	for at := 40; at < patch.Len(); at += patch.Len() / places {
+		wrong := bytes.Clone(patch.Bytes())
+		wrong[at] ^= 0x55
+		var fault *PatchError
+		if got, err := apply(wrong); !errors.As(err, &fault) {
+			t.Errorf("byte %d wrong: %d bytes, %v", at, len(got), err)
+		}
+		if _, err := apply(patch.Bytes()[:at]); !errors.As(err, &fault) {
+			t.Errorf("cut off at byte %d: %v", at, err)
+		}
+	}
+}

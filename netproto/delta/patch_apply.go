@@ -1,0 +1,363 @@
+package delta
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ApplyPatch reads a patch that MakePatch wrote and writes the new contents, in order, each to the writer that write
+// returns for it. It needs the same old contents that the patch was made from and the sizes of the new ones. It streams:
+// the patch is read once, the old contents by position, and memory stays below 64 MB whatever their size. A patch that is
+// not in order gives a *PatchError; what was written until then is worthless. A patch for other old contents of the same
+// sizes gives a *PatchError too, at the end at the latest. Faults of reading and writing come back as they are.
+//
+// The patch and the old contents are read in goroutines of its own, which have ended when ApplyPatch returns; write and its
+// writers are called in the caller's, meanwhile.
+func ApplyPatch(ctx context.Context, patch io.Reader, old []Old, sizes []int64, write func(i int) (io.Writer, error)) error {
+	src := &source{r: patch}
+	src.b = bufio.NewReaderSize(src, 64<<10)
+	a := &applier{src: src, old: newOldPages(newContents(old)), out: &sink{sizes: sizes, write: write}}
+	err := a.run(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case src.err != nil: // the reader's own fault, whatever it led to
+		return src.err
+	case a.out.err != nil:
+		return a.out.err
+	}
+	return err
+}
+
+// applier is the work of one ApplyPatch.
+type applier struct {
+	src  *source
+	old  *oldPages
+	out  *sink
+	want int64 // size of all new contents
+	made *blocks
+}
+
+// pieceSize is how many bytes are read and corrected at once.
+const pieceSize = 64 << 10
+
+// run makes the new bytes in a goroutine of its own and writes them in the caller's.
+func (a *applier) run(ctx context.Context) error {
+	if err := a.head(); err != nil {
+		return err
+	}
+	if err := a.out.open(); err != nil {
+		return err
+	}
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	a.made = newBlocks(a.want)
+	var err error
+	go func() {
+		defer a.made.end()
+		err = a.frames(working)
+	}()
+	for b := range a.made.full {
+		_, err := a.out.Write(b)
+		if err == nil {
+			err = ctx.Err() // all of it may have been made already
+		}
+		if err != nil {
+			stop()
+			a.made.drain()
+			return err
+		}
+		a.made.free <- b
+	}
+	if err != nil {
+		return err
+	}
+	return a.finish()
+}
+
+// frames makes all new bytes.
+func (a *applier) frames(ctx context.Context) error {
+	for left := a.want; left > 0; {
+		f, err := a.frame(left)
+		if err != nil {
+			return err
+		}
+		if err := a.apply(ctx, f); err != nil {
+			return err
+		}
+		left -= int64(f.size)
+	}
+	return a.made.pass(ctx)
+}
+
+// finish reads what stands behind the frames.
+func (a *applier) finish() error {
+	var check [4]byte
+	if _, err := io.ReadFull(a.src.b, check[:]); err != nil {
+		return a.src.wrong("the check at the end is cut off", err)
+	}
+	if binary.LittleEndian.Uint32(check[:]) != a.out.sum {
+		return a.src.wrong("the result has another checksum than the patch says", nil)
+	}
+	if _, err := a.src.b.ReadByte(); err != io.EOF {
+		return a.src.wrong("there are bytes behind its end", nil)
+	}
+	return a.out.open()
+}
+
+// head reads what stands before the frames.
+func (a *applier) head() error {
+	magic := make([]byte, len(patchMagic))
+	if _, err := io.ReadFull(a.src.b, magic); err != nil || string(magic) != patchMagic {
+		return a.src.wrong("this is no patch, or one of another format", err)
+	}
+	old, err := a.src.number("the size of the old contents", maxOld)
+	if err != nil {
+		return err
+	}
+	if int64(old) != a.old.size() {
+		return a.src.wrong(fmt.Sprintf("it is for old contents of %d bytes, these have %d", old, a.old.size()), nil)
+	}
+	for _, size := range a.out.sizes {
+		a.want += size
+	}
+	fresh, err := a.src.number("the size of the new contents", 1<<62)
+	if err == nil && int64(fresh) != a.want {
+		err = a.src.wrong(fmt.Sprintf("it makes %d bytes, %d are wanted", fresh, a.want), nil)
+	}
+	return err
+}
+
+// reading is a frame while it is applied.
+type reading struct {
+	size, flags uint64
+	count       int
+	matches     []match
+	raw         [streamCount]uint64
+	streams     [streamCount]io.Reader
+	rest        io.Reader // what is not yet decoded of the last stream
+	ahead       *ahead    // reads the last stream, if it is long
+}
+
+// wrong is the peer's fault, found while a frame is applied.
+func (a *applier) wrong(f *reading, what string, err error) error {
+	f.ahead.close() // it reads the source
+	return a.src.wrong(what, err)
+}
+
+// frame reads a frame up to its last stream, which it leaves in the patch.
+func (a *applier) frame(left int64) (*reading, error) {
+	f := &reading{}
+	var err error
+	if f.size, err = a.src.number("the size of a frame", uint64(min(left, maxFrame))); err != nil {
+		return nil, err
+	}
+	if f.flags, err = a.src.number("the flags of a frame", flagJoined|flagPredicted); err != nil {
+		return nil, err
+	}
+	count, err := a.src.number("the number of matches", maxMatches)
+	if err != nil {
+		return nil, err
+	}
+	f.count = int(count)
+	if f.size == 0 {
+		return nil, a.src.wrong("a frame is empty", nil)
+	}
+	if f.flags&flagJoined != 0 {
+		err = a.joined(f)
+	} else {
+		err = a.apart(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, a.links(f)
+}
+
+// row reads a stream's sizes and how it is coded.
+func (a *applier) row(raw *uint64) (size uint64, code byte, err error) {
+	if raw != nil {
+		if *raw, err = a.src.number("the size of a stream", maxFrame*2); err != nil || *raw == 0 {
+			return 0, codeStored, err
+		}
+	}
+	v, err := a.src.number("the coded size of a stream", maxFrame*2)
+	return v >> 1, byte(v & 1), err
+}
+
+// joined reads the streams of a frame that are coded as one.
+func (a *applier) joined(f *reading) error {
+	sum := uint64(0)
+	for i := range f.raw {
+		v, err := a.src.number("the size of a small stream", maxJoined)
+		if err != nil {
+			return err
+		}
+		f.raw[i] = v
+		sum += v
+	}
+	if sum > maxJoined {
+		return a.src.wrong("small streams are too large", nil)
+	}
+	var raw uint64
+	size, code, err := a.row(&raw)
+	if err != nil {
+		return err
+	}
+	if raw != sum {
+		return a.src.wrong("small streams have another size than their sum", nil)
+	}
+	all := make([]byte, sum)
+	r, err := decode(io.LimitReader(a.src.b, int64(size)), code, int64(sum), bestWindow)
+	if err == nil {
+		_, err = io.ReadFull(r, all)
+	}
+	if err != nil && sum > 0 {
+		return a.src.wrong("small streams are damaged", err)
+	}
+	for i, n := range f.raw {
+		f.streams[i] = bytes.NewReader(all[:n])
+		all = all[n:]
+	}
+	return nil
+}
+
+// apart reads the streams of a frame that are coded each by itself: all but the last into memory.
+func (a *applier) apart(f *reading) error {
+	var size [streamCount]uint64
+	var code [streamCount]byte
+	sum := uint64(0)
+	for i := range size {
+		var err error
+		if size[i], code[i], err = a.row(&f.raw[i]); err != nil {
+			return err
+		}
+		if i != streamExtra {
+			sum += size[i]
+		}
+	}
+	if sum > maxHeld {
+		return a.src.wrong(fmt.Sprintf("a frame has %d bytes beside its extra bytes, the most is %d", sum, maxHeld), nil)
+	}
+	for i := range size {
+		var from io.Reader = io.LimitReader(a.src.b, int64(size[i]))
+		f.rest = from
+		if i != streamExtra {
+			b := make([]byte, size[i])
+			if _, err := io.ReadFull(a.src.b, b); err != nil && len(b) > 0 {
+				return a.src.wrong("a stream is cut off", err)
+			}
+			from = bytes.NewReader(b)
+		}
+		if f.streams[i] = from; f.raw[i] == 0 {
+			continue
+		}
+		r, err := decode(from, code[i], int64(f.raw[i]), window(i, f.count))
+		if err != nil {
+			return a.src.wrong("a stream is damaged", err)
+		}
+		f.streams[i] = r
+	}
+	return nil
+}
+
+var errPlace = errors.New("a place outside of the contents")
+
+// links reads the matches of a frame and checks their places.
+func (a *applier) links(f *reading) error {
+	f.matches = make([]match, 0, f.count)
+	gaps, sizes, shifts := newNumbers(f.streams[streamGaps]), newNumbers(f.streams[streamSizes]), newNumbers(f.streams[streamShifts])
+	var recent recentShifts
+	at := uint64(0)
+	for range f.count {
+		gap, err1 := gaps.next()
+		size, err2 := sizes.next()
+		change, err3 := shifts.next()
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return a.src.wrong("the matches are damaged", err)
+		}
+		shift, ok := recent.decode(change)
+		if gap > f.size-at || size > f.size-at-gap || size == 0 {
+			return a.src.wrong("a match leaves its frame", errPlace)
+		}
+		from := shift + int64(at+gap)
+		if !ok || change > 8*maxFrame || from < 0 || from > a.old.size() || int64(size) > a.old.size()-from {
+			return a.src.wrong("a match leaves the old contents", errPlace)
+		}
+		f.matches = append(f.matches, match{at: uint32(at + gap), size: uint32(size), old: uint32(from)})
+		at += gap + size
+	}
+	clear(f.streams[:streamShifts+1]) // their decoders' windows
+	return nil
+}
+
+// apply makes the new bytes of a frame.
+func (a *applier) apply(ctx context.Context, f *reading) error {
+	diff := newDiffReader(f.streams[streamZeros], f.streams[streamWrongs], f.streams[streamBytes])
+	p, err := a.predictor(f)
+	if err != nil {
+		return err
+	}
+	if f.raw[streamExtra] >= aheadFrom {
+		f.ahead = newAhead(f.streams[streamExtra])
+		f.streams[streamExtra] = f.ahead
+		defer f.ahead.close()
+	}
+	at := uint32(0)
+	for _, m := range f.matches {
+		if err := a.extra(ctx, f, int64(m.at-at)); err != nil {
+			return err
+		}
+		for done := uint32(0); done < m.size; {
+			b, err := a.made.room(ctx, int(min(m.size-done, pieceSize)))
+			if err != nil {
+				return err
+			}
+			if err := a.old.readAt(b, int64(m.old+done)); err != nil {
+				return err
+			}
+			if p == nil {
+				err = diff.correct(b)
+			} else {
+				err = p.expect(b, m.old+done, m.at+done, diff)
+			}
+			if err != nil {
+				return a.wrong(f, "the difference is damaged", err)
+			}
+			done += uint32(len(b))
+		}
+		at = m.end()
+	}
+	if err := a.extra(ctx, f, int64(f.size)-int64(at)); err != nil || f.rest == nil {
+		return err
+	}
+	f.ahead.close()
+	// A decoder may leave the end mark of its stream unread.
+	if n, err := io.CopyN(io.Discard, f.rest, maxRest+1); err != io.EOF || n > maxRest {
+		return a.src.wrong("the extra bytes go on behind their end", err)
+	}
+	return nil
+}
+
+// maxRest is how many bytes of a coded stream may follow those that its decoder needs: brotli's last block and padding.
+const maxRest = 16
+
+// extra takes bytes that come from no match.
+func (a *applier) extra(ctx context.Context, f *reading, n int64) error {
+	for n > 0 {
+		b, err := a.made.room(ctx, int(min(n, pieceSize)))
+		if err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(f.streams[streamExtra], b); err != nil {
+			return a.wrong(f, "the extra bytes are damaged", err)
+		}
+		n -= int64(len(b))
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package delta
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// A patch on the wire (numbers are unsigned LEB128 unless said):
+//
+//	magic   "CP" 1
+//	old     size of all old contents, one behind the other
+//	new     size of all new contents, likewise
+//	frame*  until new bytes have been described
+//	check   CRC-32C of all new contents, 4 bytes, little-endian
+//
+//	frame   size    new bytes that it describes, 1 or more
+//	        flags   1 = joined, 2 = predicted
+//	        matches their number
+//	        row*    one for each stream in the order below: raw size; unless that is 0 and unless joined, coded size<<1 | code
+//	        row     if joined: of all streams one behind the other as one
+//	        data*   the coded streams in the same order
+//
+// A match takes three numbers, each from its own stream: the bytes before it that come from streamExtra, its size, and
+// its shift (place in the old contents minus place in the frame) as recentShifts has it.
+// Bytes behind the last match come from streamExtra.
+const patchMagic = "CP\x01"
+
+// Flags of a frame.
+const (
+	flagJoined    = 1 // all streams are coded as one, because alone they are small
+	flagPredicted = 2 // references are predicted: streamImages and streamModes say how
+)
+
+// Streams of a frame, in their order. streamExtra is last so that it can be decoded while it arrives.
+const (
+	streamGaps   = 0 // bytes between matches
+	streamSizes  = 1 // sizes of matches
+	streamShifts = 2 // changes of shift
+	streamImages = 3 // address maps of native modules
+	streamModes  = 4 // kinds of references by block
+	streamZeros  = 5 // runs of right bytes
+	streamWrongs = 6 // runs of wrong bytes, less one
+	streamBytes  = 7 // wrong bytes
+	streamExtra  = 8 // bytes that come from no match
+	streamCount  = 9
+)
+
+// windows bounds the decoder's memory: a power of two of bytes for each stream, 23 MiB together.
+var windows = [streamCount]int{20, 20, 20, 16, 16, 20, 20, 21, bestWindow}
+
+// Caps. A maker stays below them by cutting frames; an applier refuses what is above.
+const (
+	maxFrame   = 1 << 30  // new bytes of a frame: matches keep 32-bit places
+	maxMatches = 3 << 18  // of a frame: 12 bytes each in the applier's memory, twice when references are predicted
+	maxHeld    = 8 << 20  // coded bytes of all streams but the last, which an applier keeps in memory
+	maxJoined  = 1 << 16  // raw bytes of streams that are coded as one; an applier keeps them in memory
+	maxImages  = 64 << 10 // raw bytes of streamImages, kept in memory
+	maxOld     = 1<<31 - 1
+)
+
+// manyMatches is the number of matches from which streamExtra has a smaller window, to make up for their memory.
+const (
+	manyMatches   = 1 << 18
+	lessForExtras = 23
+)
+
+// window bounds the decoder of a stream, as a power of two of bytes.
+func window(stream, matches int) int {
+	if stream == streamExtra && matches > manyMatches {
+		return lessForExtras
+	}
+	return windows[stream]
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// frame is one part of a patch before it is written.
+type frame struct {
+	size    int
+	flags   byte
+	matches []match
+	streams [streamCount][]byte
+}
+
+// link writes the matches to their three streams.
+func (f *frame) link() {
+	at := uint32(0)
+	var gaps, sizes, shifts []byte
+	var recent recentShifts
+	for _, m := range f.matches {
+		gaps = binary.AppendUvarint(gaps, uint64(m.at-at))
+		sizes = binary.AppendUvarint(sizes, uint64(m.size))
+		shifts = binary.AppendUvarint(shifts, recent.encode(int64(m.shift())))
+		at = m.end()
+	}
+	f.streams[streamGaps], f.streams[streamSizes], f.streams[streamShifts] = gaps, sizes, shifts
+}
+
+// recentShifts is the last shifts of matches, the newest first: content often goes back to where it came from before.
+// A shift is coded as its number among them, doubled plus one, or as its folded change to the newest, doubled.
+type recentShifts [16]int64
+
+func (r *recentShifts) encode(shift int64) uint64 {
+	for i, s := range r {
+		if s == shift {
+			r.front(i, shift)
+			return uint64(i)<<1 | 1
+		}
+	}
+	v := signed(shift-r[0]) << 1
+	r.front(len(r)-1, shift)
+	return v
+}
+
+// decode is the shift that a number stands for; ok is false if it stands for none.
+func (r *recentShifts) decode(v uint64) (shift int64, ok bool) {
+	i := len(r) - 1
+	if shift = r[0] + unsigned(v>>1); v&1 != 0 {
+		if v>>1 >= uint64(len(r)) {
+			return 0, false
+		}
+		i = int(v >> 1)
+		shift = r[i]
+	}
+	r.front(i, shift)
+	return shift, true
+}
+
+// front moves the shift at place i to the front.
+func (r *recentShifts) front(i int, shift int64) {
+	copy(r[1:i+1], r[:i])
+	r[0] = shift
+}
+
+// raw is the size of all streams before coding, and never 0.
+func (f *frame) raw() int {
+	sum := 1
+	for _, s := range f.streams {
+		sum += len(s)
+	}
+	return sum
+}
+
+// head is the frame's header as far as it does not depend on how streams are coded.
+func (f *frame) head(flags byte) []byte {
+	b := binary.AppendUvarint(nil, uint64(f.size))
+	b = binary.AppendUvarint(b, uint64(flags))
+	return binary.AppendUvarint(b, uint64(len(f.matches)))
+}
+
+// joined is the whole frame with all streams coded as one, or nil if they are too large for that.
+func (f *frame) joined(ctx context.Context) []byte {
+	var all []byte
+	b := f.head(f.flags | flagJoined)
+	for _, s := range f.streams {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		all = append(all, s...)
+	}
+	if len(all) > maxJoined {
+		return nil
+	}
+	c := code(ctx, all, bestWindow)
+	return append(c.row(b), c.data...)
+}
+
+// apart is the whole frame with each stream coded by itself, and the coded size of those that are held in memory.
+func (f *frame) apart(streams *[streamCount]coded) (b []byte, held int) {
+	b = f.head(f.flags)
+	for _, c := range streams {
+		b = c.row(b)
+	}
+	for i, c := range streams {
+		b = append(b, c.data...)
+		if i != streamExtra {
+			held += len(c.data)
+		}
+	}
+	return b, held
+}

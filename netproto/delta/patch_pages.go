@@ -1,0 +1,56 @@
+package delta
+
+// oldPages reads old contents by position and keeps the pages that it read last: matches are short and lie near each other,
+// and a system call for each costs more than all else that is done with it.
+type oldPages struct {
+	*contents
+	pages [pageCount]oldPage
+}
+
+const (
+	pageBits  = 13 // a page is 8 KiB: more is wasted where matches are scattered
+	pageCount = 64 // of pages that are kept, 512 KiB in all
+)
+
+// oldPage is a page of the old contents, as far as it lies in one of them: a content that no match needs is not read.
+type oldPage struct {
+	at int64
+	b  []byte
+}
+
+func newOldPages(c *contents) *oldPages { return &oldPages{contents: c} }
+
+// readAt fills b from the given place, which the caller has checked.
+func (o *oldPages) readAt(b []byte, at int64) error {
+	if len(b) >= 1<<pageBits {
+		return o.contents.readAt(b, at)
+	}
+	for len(b) > 0 {
+		p, err := o.page(at)
+		if err != nil {
+			return err
+		}
+		n := copy(b, p.b[at-p.at:])
+		b, at = b[n:], at+int64(n)
+	}
+	return nil
+}
+
+// page is the page with at least one byte from the given place on.
+func (o *oldPages) page(at int64) (*oldPage, error) {
+	p := &o.pages[at>>pageBits%pageCount]
+	if at-p.at >= 0 && at-p.at < int64(len(p.b)) {
+		return p, nil
+	}
+	i := o.part(at)
+	from := max(at&^(1<<pageBits-1), o.ends[i]-o.parts[i].Size)
+	to := min((at>>pageBits+1)<<pageBits, o.ends[i])
+	if p.b == nil {
+		p.b = make([]byte, 1<<pageBits)
+	}
+	n, err := o.readPart(p.b[:to-from], i, from)
+	if p.at, p.b = from, p.b[:n]; at-from < int64(n) {
+		return p, nil
+	}
+	return nil, err
+}

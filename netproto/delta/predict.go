@@ -1,0 +1,186 @@
+package delta
+
+import (
+	"encoding/binary"
+)
+
+// Reference prediction: native code and its data refer to addresses, and when a build moves code, every reference changes
+// though nothing else did. Maker and applier both know which old bytes went where. So for each reference in the old bytes
+// of a match both compute what it will be in the new contents, and the patch keeps only how the new bytes differ from that.
+//
+// Both sides run the same code over the same bytes; what differs is only the corrector: the maker's notes differences and
+// the applier's adds them. So one is the other's inverse whatever the bytes are.
+
+// Modes of a block of new contents. The numbers stand in patches and never change.
+const (
+	modeOff    = 0  // old bytes as they are
+	modeX86    = 1  // x86-64 code: branches, and operands relative to the instruction pointer
+	modeAbs8   = 2  // aligned 8-byte addresses
+	modeRel4   = 3  // aligned 4-byte distances from their own place
+	modeARM    = 4  // arm64 code
+	modeLow36  = 6  // aligned 8-byte words whose lower 36 bits are distances from base 0
+	modeUnwind = 5  // records of .eh_frame
+	modeStep   = 8  // 8 + k: aligned 4-byte numbers that change as the number 4<<k bytes before them did, k from 0 to 7
+	modeBase   = 32 // 32 + k: aligned 4-byte distances from base k
+)
+
+const (
+	blockBits = 12      // a block is 4 KiB
+	maxBases  = 64      // bases in a patch
+	maxAreas  = 1 << 11 // areas in a patch, old and new each
+	learnBits = 18      // places for targets that the matches map wrongly: 16 bytes each, 4 MiB
+)
+
+// corrector turns expected bytes of the new contents into the real ones, in place. It is called for every byte once, in order.
+type corrector interface {
+	correct(b []byte) error
+}
+
+// base is an address that tables are relative to, in the old and in the new contents.
+type base struct{ old, new uint64 }
+
+// predictor predicts the references of one frame.
+type predictor struct {
+	old, new addresses
+	moves    *moves
+	modes    []byte // by block of the frame
+	bases    []base
+	lessons  lessons
+}
+
+// expect turns old bytes into the real new ones. b holds the old bytes from place old on, which a match takes to place at
+// of the frame; it is cut into pieces at the same places on both sides, and no reference is predicted across a cut.
+func (p *predictor) expect(b []byte, old, at uint32, c corrector) error {
+	w := walk{p: p, b: b, old: old, at: at, c: c}
+	for w.done < len(b) {
+		block := (at + uint32(w.done)) >> blockBits
+		end := min(len(b), int((block+1)<<blockBits-at))
+		mode := byte(modeOff)
+		if int(block) < len(p.modes) {
+			mode = p.modes[block]
+		}
+		if err := w.block(mode, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk is a piece while it is predicted.
+type walk struct {
+	p       *predictor
+	b       []byte
+	old, at uint32
+	done    int // bytes that are corrected
+	c       corrector
+}
+
+// to corrects the bytes up to i.
+func (w *walk) to(i int) error {
+	if i <= w.done {
+		return nil
+	}
+	b := w.b[w.done:i]
+	w.done = i
+	return w.c.correct(b)
+}
+
+// block predicts from w.done to end, and a little further where a reference crosses the end.
+func (w *walk) block(mode byte, end int) error {
+	oldAt, ok1 := w.p.old.address(w.old + uint32(w.done))
+	newAt, ok2 := w.p.new.address(w.at + uint32(w.done))
+	if !ok1 || !ok2 {
+		return w.to(end)
+	}
+	oldAt, newAt = oldAt-uint64(w.done), newAt-uint64(w.done) // of b[0]
+	var err error
+	switch {
+	case mode == modeX86:
+		err = w.x86(end, oldAt, newAt)
+	case mode == modeARM:
+		err = w.arm(end, oldAt, newAt)
+	case mode == modeAbs8:
+		err = w.absolute(end, 0)
+	case mode == modeLow36 && len(w.p.bases) > 0:
+		err = w.absolute(end, 36)
+	case mode == modeRel4:
+		err = w.relative(end, oldAt, newAt)
+	case mode == modeUnwind:
+		err = w.unwind(end, oldAt, newAt)
+	case mode >= modeStep && mode < modeStep+8:
+		err = w.steps(end, 4<<(mode-modeStep))
+	case mode >= modeBase && int(mode-modeBase) < len(w.p.bases):
+		err = w.based(end, w.p.bases[mode-modeBase])
+	}
+	if err != nil {
+		return err
+	}
+	return w.to(end)
+}
+
+// target is where an old address went.
+func (p *predictor) target(old uint64) (uint64, bool) {
+	a, ok := p.old.find(old)
+	if !ok {
+		return 0, false
+	}
+	return p.inside(a, old)
+}
+
+// inside is where an old address went that lies in the area found last.
+func (p *predictor) inside(a *area, old uint64) (uint64, bool) {
+	if to, ok := p.lessons.find(old); ok {
+		return to, true
+	}
+	off := old - a.address
+	if off >= uint64(a.size) {
+		return p.beyond(a, old)
+	}
+	to, ok := p.moves.to(a.at + uint32(off))
+	if !ok {
+		return 0, false
+	}
+	return p.new.address(to)
+}
+
+// beyond is where an address in memory that no file holds went: as far behind the end of the file's part.
+func (p *predictor) beyond(a *area, old uint64) (uint64, bool) {
+	if a.size == 0 || len(p.old.byAddress) != len(p.new.byAddress) {
+		return 0, false
+	}
+	n := &p.new.byAddress[p.old.last]
+	return old - a.address - uint64(a.size) + n.address + uint64(n.size), true
+}
+
+// field4 predicts the number at b[i] as one that leads from old address from to a target, seen from new address to. It
+// reports false if there is no such target and nothing was done.
+func (w *walk) field4(i int, from, to uint64) (bool, error) {
+	f := w.b[i : i+4]
+	old := from + uint64(int64(int32(binary.LittleEndian.Uint32(f))))
+	a, ok := w.p.old.find(old)
+	if !ok {
+		return false, nil
+	}
+	return w.field4In(a, i, old, to)
+}
+
+// field4In is field4 for a target whose area has just been found.
+func (w *walk) field4In(a *area, i int, old, to uint64) (bool, error) {
+	target, ok := w.p.inside(a, old)
+	if !ok {
+		return false, nil
+	}
+	f := w.b[i : i+4]
+	expected := uint32(target - to)
+	binary.LittleEndian.PutUint32(f, expected)
+	if err := w.to(i + 4); err != nil {
+		return false, err
+	}
+	if real := binary.LittleEndian.Uint32(f); real != expected {
+		w.p.lessons.learn(old, to+uint64(int64(int32(real))))
+	}
+	return true, nil
+}
+
+// aligned is the first place from i on whose place in the new contents is a multiple of n.
+func (w *walk) aligned(i int, n uint32) int { return i + int(-(w.at+uint32(i))&(n-1)) }

@@ -1,0 +1,156 @@
+package delta
+
+import "encoding/binary"
+
+// armLook is how many instructions behind an ADRP its partner is looked for.
+const armLook = 6
+
+// armBranch reads a branch: the bits that hold its distance, or 0, and where they begin.
+func armBranch(w uint32) (bits, at uint) {
+	switch {
+	case w&0x7c000000 == 0x14000000: // B, BL
+		return 26, 0
+	case w&0xff000010 == 0x54000000, w&0x7e000000 == 0x34000000: // B.cond, CBZ, CBNZ
+		return 19, 5
+	}
+	return 0, 0
+}
+
+// armDistance is the signed distance of a branch, in bytes.
+func armDistance(w uint32, bits, at uint) int64 {
+	return int64(w>>at) << (64 - bits) >> (64 - bits) * 4
+}
+
+// armPut replaces a field of an instruction.
+func armPut(w uint32, bits, at uint, v uint32) uint32 {
+	mask := uint32(1)<<bits - 1
+	return w&^(mask<<at) | v&mask<<at
+}
+
+// armPage is the signed distance of an ADRP in pages; ok is false for other instructions.
+func armPage(w uint32) (pages int64, ok bool) {
+	v := w>>5&0x7ffff<<2 | w>>29&3
+	return int64(int32(v<<11) >> 11), w&0x9f000000 == 0x90000000
+}
+
+func armPutPage(w uint32, pages uint32) uint32 {
+	return armPut(armPut(w, 19, 5, pages>>2), 2, 29, pages)
+}
+
+// armLow reads the lower 12 bits of an address from an ADD, a load or a store that uses the register: how far they are
+// shifted, or ok false.
+func armLow(w, register uint32) (low uint64, shift uint, ok bool) {
+	if w>>5&31 != register {
+		return 0, 0, false
+	}
+	switch {
+	case w&0xffc00000 == 0x91000000: // ADD
+	case w&0x3b000000 == 0x39000000: // load or store with an unsigned offset
+		if shift = uint(w >> 30); w&0x04800000 == 0x04800000 {
+			shift += 4 // a vector of 16 bytes
+		}
+	default:
+		return 0, 0, false
+	}
+	return uint64(w >> 10 & 0xfff << shift), shift, shift <= 4
+}
+
+// armPartner finds the instruction that completes an ADRP at b[i].
+func armPartner(b []byte, i int) (j int, low uint64, shift uint, ok bool) {
+	register := binary.LittleEndian.Uint32(b[i:]) & 31
+	for j = i + 4; j <= i+4*armLook && j+4 <= len(b); j += 4 {
+		if low, shift, ok = armLow(binary.LittleEndian.Uint32(b[j:]), register); ok {
+			return j, low, shift, true
+		}
+	}
+	return 0, 0, 0, false
+}
+
+// armWait is a partner that has not been reached.
+type armWait struct {
+	at       int
+	from     uint64 // old target
+	page     uint64 // new page of the ADRP
+	adrp     int    // its place
+	expected uint64
+}
+
+// arm predicts the references of arm64 code.
+func (w *walk) arm(end int, oldAt, newAt uint64) error {
+	if (oldAt^newAt)&3 != 0 {
+		return nil
+	}
+	var wait armWait
+	for i := w.aligned(w.done, 4); i < end && i+4 <= len(w.b); i += 4 {
+		f := w.b[i : i+4]
+		op := binary.LittleEndian.Uint32(f)
+		if bits, at := armBranch(op); bits > 0 {
+			if err := w.armBranch(i, op, bits, at, oldAt, newAt); err != nil {
+				return err
+			}
+			continue
+		}
+		if wait.at == i && i > 0 {
+			if err := w.armLearn(wait, newAt); err != nil {
+				return err
+			}
+		}
+		pages, ok := armPage(op)
+		if !ok {
+			continue
+		}
+		j, low, shift, ok := armPartner(w.b, i)
+		if !ok {
+			continue
+		}
+		old := (oldAt+uint64(i))&^0xfff + uint64(pages<<12) + low
+		target, ok := w.p.target(old)
+		if !ok || target&(1<<shift-1) != 0 {
+			continue
+		}
+		page := (newAt + uint64(i)) &^ 0xfff
+		binary.LittleEndian.PutUint32(f, armPutPage(op, uint32((target&^0xfff-page)>>12)))
+		g := w.b[j : j+4]
+		binary.LittleEndian.PutUint32(g, armPut(binary.LittleEndian.Uint32(g), 12, 10, uint32(target&0xfff>>shift)))
+		wait = armWait{at: j, from: old, page: page, adrp: i, expected: target}
+	}
+	return nil
+}
+
+// armBranch predicts one branch.
+func (w *walk) armBranch(i int, op uint32, bits, at uint, oldAt, newAt uint64) error {
+	old := oldAt + uint64(i) + uint64(armDistance(op, bits, at))
+	if a, ok := w.p.old.find(old); !ok || !a.code {
+		return nil
+	}
+	target, ok := w.p.target(old)
+	if !ok {
+		return nil
+	}
+	f := w.b[i : i+4]
+	expected := armPut(op, bits, at, uint32((target-newAt-uint64(i))>>2))
+	binary.LittleEndian.PutUint32(f, expected)
+	if err := w.to(i + 4); err != nil {
+		return err
+	}
+	if real := binary.LittleEndian.Uint32(f); real != expected {
+		if b, a := armBranch(real); b == bits && a == at {
+			w.p.lessons.learn(old, newAt+uint64(i)+uint64(armDistance(real, bits, at)))
+		}
+	}
+	return nil
+}
+
+// armLearn compares what an ADRP and its partner became with what was expected.
+func (w *walk) armLearn(wait armWait, newAt uint64) error {
+	if err := w.to(wait.at + 4); err != nil {
+		return err
+	}
+	op := binary.LittleEndian.Uint32(w.b[wait.adrp:])
+	pages, ok := armPage(op)
+	low, _, is := armLow(binary.LittleEndian.Uint32(w.b[wait.at:]), op&31)
+	if real := wait.page + uint64(pages<<12) + low; ok && is && real != wait.expected {
+		w.p.lessons.learn(wait.from, real)
+	}
+	return nil
+}

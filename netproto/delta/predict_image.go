@@ -1,0 +1,202 @@
+package delta
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+)
+
+// area is a stretch of a content that a program finds at an address.
+type area struct {
+	at      uint32 // place in the old or new contents
+	size    uint32 // bytes that are in the file
+	memory  uint32 // bytes in memory: more than size where zeros follow that no file holds
+	address uint64
+	code    bool
+}
+
+// image is what the maker learns from the headers of a native module. The applier gets the areas and bases from the patch
+// and never parses a module.
+type image struct {
+	machine int
+	areas   []area
+	bases   map[string]uint64 // addresses that tables of offsets are relative to, by what they are
+	tables  map[string]area   // sections whose layout is known, by name
+}
+
+// imageBase is the name of the address that the whole image is loaded at. It sorts before all others, so that base 0 is it.
+const imageBase = " image"
+
+// knownTables are sections in which the maker looks for references of a known layout.
+const knownTables = " .eh_frame .eh_frame_hdr .pdata "
+
+// Machines whose code is predicted.
+const (
+	machineX86 = 1
+	machineARM = 2
+)
+
+// maxSections bounds what is read of a module's headers: more are legal, and only cost prediction.
+const maxSections = 256
+
+// parseImage reads the headers of an ELF, PE or Mach-O module for 64 bits. It returns nil for anything else.
+func parseImage(b []byte) *image {
+	var im *image
+	switch {
+	case len(b) < 64:
+	case bytes.HasPrefix(b, []byte("\x7fELF\x02\x01")):
+		im = parseELF(b)
+	case bytes.HasPrefix(b, []byte("MZ")):
+		im = parsePE(b)
+	case bytes.HasPrefix(b, []byte("\xcf\xfa\xed\xfe")):
+		im = parseMachO(b)
+	}
+	if im == nil || len(im.areas) == 0 || im.machine == 0 {
+		return nil
+	}
+	im.goTables(b)
+	return im
+}
+
+// fields reads little-endian numbers of a file and gives zeros behind its end.
+type fields []byte
+
+func (f fields) at(at, n uint64) []byte {
+	if at > uint64(len(f)) || n > uint64(len(f))-at {
+		return make([]byte, n)
+	}
+	return f[at : at+n]
+}
+func (f fields) u16(at uint64) uint64 { return uint64(binary.LittleEndian.Uint16(f.at(at, 2))) }
+func (f fields) u32(at uint64) uint64 { return uint64(binary.LittleEndian.Uint32(f.at(at, 4))) }
+func (f fields) u64(at uint64) uint64 { return binary.LittleEndian.Uint64(f.at(at, 8)) }
+
+// text is a name that ends with a zero.
+func (f fields) text(at uint64) string {
+	s := f.at(at, min(32, max(uint64(len(f)), at)-at))
+	if i := bytes.IndexByte(s, 0); i >= 0 {
+		s = s[:i]
+	}
+	return string(s)
+}
+
+// add notes an area if it lies in the file.
+func (im *image) add(b []byte, at, size, memory, address uint64, code bool) {
+	if at > uint64(len(b)) || size > uint64(len(b))-at || memory >= 1<<31 {
+		return
+	}
+	im.areas = append(im.areas, area{uint32(at), uint32(size), uint32(max(size, memory)), address, code})
+}
+
+// table notes a section whose layout is known.
+func (im *image) table(b []byte, name string, at, size, address uint64) {
+	if strings.Contains(knownTables, " "+name+" ") && at <= uint64(len(b)) && size <= uint64(len(b))-at {
+		im.tables[name] = area{at: uint32(at), size: uint32(size), memory: uint32(size), address: address}
+	}
+}
+
+// parseELF takes the loaded segments, and the sections' addresses as bases.
+func parseELF(b []byte) *image {
+	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]area{}}
+	switch f.u16(18) {
+	case 62:
+		im.machine = machineX86
+	case 183:
+		im.machine = machineARM
+	}
+	for i, at := uint64(0), f.u64(32); i < min(f.u16(56), maxSections); i, at = i+1, at+f.u16(54) {
+		if f.u32(at) == 1 { // a loaded segment
+			im.add(b, f.u64(at+8), f.u64(at+32), f.u64(at+40), f.u64(at+16), f.u32(at+4)&1 != 0)
+		}
+	}
+	im.bases[imageBase] = 0
+	table, size := f.u64(40), f.u16(58)
+	names := f.u64(table + size*f.u16(62) + 24)
+	for i := range min(f.u16(60), maxSections) {
+		at := table + size*i
+		name, address := f.text(names+f.u32(at)), f.u64(at+16)
+		if address != 0 && len(im.bases) < maxBases {
+			im.bases[name] = address
+			im.table(b, name, f.u64(at+24), f.u64(at+32), address)
+		}
+	}
+	return im
+}
+
+// parsePE takes the sections, at the addresses that the image asks for.
+func parsePE(b []byte) *image {
+	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]area{}}
+	pe := f.u32(60)
+	if f.u32(pe) != 0x4550 || f.u16(pe+24) != 0x20b {
+		return nil
+	}
+	switch f.u16(pe + 4) {
+	case 0x8664:
+		im.machine = machineX86
+	case 0xaa64:
+		im.machine = machineARM
+	}
+	base := f.u64(pe + 48)
+	im.bases[imageBase] = base
+	im.add(b, 0, f.u32(pe+84), 0, base, false) // the headers
+	for i, at := uint64(0), pe+24+f.u16(pe+20); i < min(f.u16(pe+6), maxSections); i, at = i+1, at+40 {
+		address, memory := base+f.u32(at+12), f.u32(at+8)
+		im.add(b, f.u32(at+20), min(f.u32(at+16), memory), memory, address, f.u32(at+36)&0x20000000 != 0)
+		if len(im.bases) < maxBases {
+			im.bases[f.text(at)] = address
+			im.table(b, f.text(at), f.u32(at+20), min(f.u32(at+16), memory), address)
+		}
+	}
+	return im
+}
+
+// parseMachO takes the segments, and the sections' addresses as bases.
+func parseMachO(b []byte) *image {
+	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]area{}}
+	switch f.u32(4) {
+	case 0x01000007:
+		im.machine = machineX86
+	case 0x0100000c:
+		im.machine = machineARM
+	}
+	for i, at := uint64(0), uint64(32); i < min(f.u32(16), maxSections); i, at = i+1, at+f.u32(at+4) {
+		if f.u32(at) != 0x19 { // a segment for 64 bits
+			continue
+		}
+		address, offset, size := f.u64(at+24), f.u64(at+40), f.u64(at+48)
+		if f.text(at+8) == "__TEXT" {
+			im.bases[imageBase] = address
+		}
+		if size > 0 {
+			im.add(b, offset, size, f.u64(at+32), address, f.u32(at+60)&4 != 0)
+		}
+		for k, s := uint64(0), at+72; k < min(f.u32(at+64), maxSections); k, s = k+1, s+80 {
+			if name := "." + strings.TrimLeft(f.text(s), "_"); len(im.bases) < maxBases {
+				im.bases[name] = f.u64(s + 32)
+				im.table(b, name, f.u32(s+48), f.u64(s+40), f.u64(s+32))
+			}
+		}
+	}
+	return im
+}
+
+// goTable is how the header of a Go program's function table begins on the machines that are predicted.
+const goTable = "\xf1\xff\xff\xff\x00\x00\x01\x08"
+
+// goTables adds the tables that a Go program's function table is relative to: its header says where they are.
+func (im *image) goTables(b []byte) {
+	f := fields(b)
+	for _, a := range im.areas {
+		end := uint64(a.at) + uint64(a.size)
+		i := bytes.Index(b[a.at:end], []byte(goTable))
+		if i < 0 || uint64(a.at)+uint64(i)+72 >= end {
+			continue
+		}
+		at, here := uint64(a.at)+uint64(i), a.address+uint64(i)
+		im.bases["go text"] = f.u64(at + 24)
+		for i, name := range []string{"go names", "go units", "go files", "go numbers", "go functions"} {
+			im.bases[name] = here + f.u64(at+32+8*uint64(i))
+		}
+		return
+	}
+}

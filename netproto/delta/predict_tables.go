@@ -1,0 +1,131 @@
+package delta
+
+import "encoding/binary"
+
+// absolute predicts 8-byte addresses. With low bits, only those are an address, relative to base 0, as Mach-O chains its
+// fixups; the rest stays.
+func (w *walk) absolute(end int, low uint) error {
+	mask, from := ^uint64(0), base{}
+	if low > 0 {
+		mask, from = 1<<low-1, w.p.bases[0]
+	}
+	for i := w.aligned(w.done, 8); i < end && i+8 <= len(w.b); i += 8 {
+		f := w.b[i : i+8]
+		v := binary.LittleEndian.Uint64(f)
+		old := v&mask + from.old
+		target, ok := w.p.target(old)
+		if !ok {
+			continue
+		}
+		expected := v&^mask | (target-from.new)&mask
+		binary.LittleEndian.PutUint64(f, expected)
+		if err := w.to(i + 8); err != nil {
+			return err
+		}
+		if real := binary.LittleEndian.Uint64(f); real != expected {
+			w.p.lessons.learn(old, real&mask+from.new)
+		}
+	}
+	return nil
+}
+
+func (w *walk) relative(end int, oldAt, newAt uint64) error {
+	for i := w.aligned(w.done, 4); i < end && i+4 <= len(w.b); i += 4 {
+		if _, err := w.field4(i, oldAt+uint64(i), newAt+uint64(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) based(end int, b base) error {
+	for i := w.aligned(w.done, 4); i < end && i+4 <= len(w.b); i += 4 {
+		if _, err := w.field4(i, b.old, b.new); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steps expects each number to have changed as the one a stride before it.
+func (w *walk) steps(end, stride int) error {
+	var history [512]uint32 // changes by place, modulo the stride
+	for i := w.aligned(w.done, 4); i < end && i+4 <= len(w.b); i += 4 {
+		f := w.b[i : i+4]
+		h := &history[(int(w.at)+i)%stride]
+		old := binary.LittleEndian.Uint32(f)
+		binary.LittleEndian.PutUint32(f, old+*h)
+		if err := w.to(i + 4); err != nil {
+			return err
+		}
+		*h = binary.LittleEndian.Uint32(f) - old
+	}
+	return nil
+}
+
+// unwindHead is what is looked at of a record of .eh_frame, in bytes: its size, how far back its common part is, the
+// distance to the function, the function's size, and the beginning of what the language adds.
+const unwindHead = 24
+
+// largestRecord bounds what is taken for the size of a record, in bytes.
+const largestRecord = 1 << 16
+
+// unwindRecord reads the head of a record: its size in the file, or 0 if this is none, whether it is of a function, and
+// whether a reference of the language is at byte 17. before is how many bytes stand before it that may be its common part.
+func unwindRecord(b []byte, before uint64) (n int, owner, extra bool) {
+	size := binary.LittleEndian.Uint32(b)
+	if size < 8 || size > largestRecord || size&3 != 0 {
+		return 0, false, false
+	}
+	back := uint64(binary.LittleEndian.Uint32(b[4:]))
+	owner = back != 0 && back <= before+4 && size >= 16
+	return int(size) + 4, owner, owner && b[16] == 4 && size >= 20
+}
+
+// unwind predicts the references of .eh_frame's records. A record begins where its number of bytes, the distance to its
+// common part and a function in code agree.
+func (w *walk) unwind(end int, oldAt, newAt uint64) error {
+	a, ok := w.p.old.find(oldAt + uint64(w.done))
+	if !ok {
+		return nil
+	}
+	for i := w.aligned(w.done, 4); i < end && i+unwindHead <= len(w.b); {
+		n, owner, extra := unwindRecord(w.b[i:], oldAt+uint64(i)-a.address)
+		if !owner || !w.p.old.reached(w.b[i+8:], oldAt+uint64(i)+8, true) {
+			i += 4
+			continue
+		}
+		if err := w.back(i+4, oldAt, newAt); err != nil {
+			return err
+		}
+		if _, err := w.field4(i+8, oldAt+uint64(i)+8, newAt+uint64(i)+8); err != nil {
+			return err
+		}
+		if extra {
+			if _, err := w.field4(i+17, oldAt+uint64(i)+17, newAt+uint64(i)+17); err != nil {
+				return err
+			}
+		}
+		i += n
+	}
+	return nil
+}
+
+// back predicts the number at b[i] as one that leads backwards from its own place.
+func (w *walk) back(i int, oldAt, newAt uint64) error {
+	f := w.b[i : i+4]
+	old := oldAt + uint64(i) - uint64(binary.LittleEndian.Uint32(f))
+	target, ok := w.p.target(old)
+	if !ok {
+		return nil
+	}
+	expected := uint32(newAt + uint64(i) - target)
+	binary.LittleEndian.PutUint32(f, expected)
+	if err := w.to(i + 4); err != nil {
+		return err
+	}
+	if real := binary.LittleEndian.Uint32(f); real != expected {
+		w.p.lessons.learn(old, newAt+uint64(i)-uint64(real))
+	}
+	return nil
+}
