@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"collet/app/update"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -156,7 +157,7 @@ func (b *Both) Abandon() error {
 func (b *Both) Concerns(f release.File) bool { return b.Dir.Concerns(f) || b.program.Concerns(f) }
 
 // Old is that of the set, or else of the program.
-func (b *Both) Old(ctx context.Context, f release.File) (release.SetFile, error) {
+func (b *Both) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 	if b.program.Concerns(f) {
 		return b.program.Old(ctx, f)
 	}
@@ -164,7 +165,7 @@ func (b *Both) Old(ctx context.Context, f release.File) (release.SetFile, error)
 }
 
 // Here visits the files of both.
-func (b *Both) Here(f release.File, visit func(file release.SetFile, size int64)) {
+func (b *Both) Here(f release.File, visit func(file delta.SetFile, size int64)) {
 	b.Dir.Here(f, visit)
 	b.program.Here(f, visit)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -25,7 +26,7 @@ func (d *Dir) Concerns(f release.File) bool {
 // what is live under its name, or what waits there for the way back, here or in the base, or its part, if that is finished. What the hash cache does not vouch
 // for is hashed first. It stays what it is until Commit. Where there is no such file errors.Is with fs.ErrNotExist holds;
 // other errors are those of ctx. Whoever opens it closes it.
-func (d *Dir) Old(ctx context.Context, f release.File) (release.SetFile, error) {
+func (d *Dir) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 	e, known := d.cfg.Names.entryOf(f)
 	if known {
 		if d.work.finished(e.part()) && d.hasPart(e) {
@@ -47,7 +48,7 @@ func (d *Dir) Old(ctx context.Context, f release.File) (release.SetFile, error) 
 // Here opens what lies under the name of f in this install, whatever it is: what is live, here and in the base, what waits for
 // the way back, and a part. It is for who checks each piece of what it reads. visit gets each file with its size and closes
 // it.
-func (d *Dir) Here(f release.File, visit func(file release.SetFile, size int64)) {
+func (d *Dir) Here(f release.File, visit func(file delta.SetFile, size int64)) {
 	e, known := d.cfg.Names.entryOf(f)
 	if !known {
 		return
@@ -85,7 +86,7 @@ func (d *Dir) hasPart(e entry) bool {
 var errOtherContent = fmt.Errorf("another content: %w", fs.ErrNotExist)
 
 // openOld opens a file if it is what the entry says.
-func (d *Dir) openOld(ctx context.Context, from platform.FS, name string, e entry) (release.SetFile, error) {
+func (d *Dir) openOld(ctx context.Context, from platform.FS, name string, e entry) (delta.SetFile, error) {
 	info, err := from.Lstat(name)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"collet/app/install"
 	"collet/app/update"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -65,7 +66,7 @@ func TestOldContents(t *testing.T) {
 		t.Error("two sets have one name")
 	}
 	seen := map[string]bool{}
-	d.Here(offer(t, release.SHA256, second)[1], func(file release.SetFile, size int64) {
+	d.Here(offer(t, release.SHA256, second)[1], func(file delta.SetFile, size int64) {
 		data, err := io.ReadAll(io.NewSectionReader(file, 0, size))
 		seen[string(data)] = err == nil
 		_ = file.Close()

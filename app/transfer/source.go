@@ -17,6 +17,7 @@ import (
 
 	"collet/app/update"
 	"collet/netproto/compat"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -26,10 +27,10 @@ import (
 // worker calls it, never beside a method of the Stage that the Updater itself calls.
 type Disk interface {
 	// Old opens a file of the install that has exactly this file's content; without one errors.Is with fs.ErrNotExist holds.
-	Old(ctx context.Context, f release.File) (release.SetFile, error)
+	Old(ctx context.Context, f release.File) (delta.SetFile, error)
 	// Here opens what lies under this file's name, whatever it is: what is live, parts of it, backups. Nobody vouches for it.
 	// visit gets each file with its size and closes it.
-	Here(f release.File, visit func(file release.SetFile, size int64))
+	Here(f release.File, visit func(file delta.SetFile, size int64))
 	// Concerns reports whether the file belongs to this install.
 	Concerns(f release.File) bool
 	// Identity is what the set of an offer is called once it is live.

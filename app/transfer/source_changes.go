@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/span"
 )
@@ -102,7 +103,7 @@ func (s *Source) askChanges(ctx context.Context, o release.Object) (*nearby, err
 type beginning struct {
 	of    release.Digest
 	data  []byte
-	table *release.Changes
+	table *delta.Changes
 }
 
 // beginning gets it, unless it is here.
@@ -117,7 +118,7 @@ func (s *Source) beginning(ctx context.Context, o release.Object) (b *beginning,
 		b.data, err = s.piece(ctx, o, Range{End: firstWindow})
 	}
 	if err == nil {
-		b.table, err = release.ReadChangesTable(b.data)
+		b.table, err = delta.ReadChangesTable(b.data)
 	}
 	if err == nil {
 		s.begin = b

@@ -10,6 +10,7 @@ import (
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -298,8 +299,8 @@ func (p *publisher) remade(listing release.Listing, sources release.Sources) []b
 	old := p.listing(2)
 	sum, err := old.Digest()
 	must(p.t, err)
-	steps := []release.ChangeStep{{From: release.MarkOf(sum), Paths: release.ChangedPaths(old, p.listing(3))}}
-	data, err := release.EncodeChanges(steps, listing, sources, release.MaxChanges)
+	steps := []delta.ChangeStep{{From: delta.MarkOf(sum), Paths: delta.ChangedPaths(old, p.listing(3))}}
+	data, err := delta.EncodeChanges(steps, listing, sources, release.MaxChanges)
 	must(p.t, err)
 	return data
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/span"
 )
@@ -75,8 +76,8 @@ func (f *fetching) indexSets(batch []*content) (sets map[release.Object][]*conte
 }
 
 // alike opens local files that may have chunks of a content.
-func (f *fetching) alike(c *content) (files []release.SetFile) {
-	add := func(file release.SetFile, _ int64) { files = append(files, file) }
+func (f *fetching) alike(c *content) (files []delta.SetFile) {
+	add := func(file delta.SetFile, _ int64) { files = append(files, file) }
 	file := f.wants[c.wants[0]].File
 	f.s.o.Disk.Here(file, add)
 	for _, gone := range f.gone(file) {
@@ -166,8 +167,8 @@ func (d *chunkDisk) Write(p []byte) (int, error) { return d.w.Write(p) }
 // ReadAt implements chunk.Output. It reads the part, as what lies under the file's name last. What can't be read there is
 // fetched again by Assemble, which checks everything that it reads.
 func (d *chunkDisk) ReadAt(p []byte, off int64) (n int, err error) {
-	var last release.SetFile
-	d.f.s.o.Disk.Here(d.file, func(file release.SetFile, _ int64) {
+	var last delta.SetFile
+	d.f.s.o.Disk.Here(d.file, func(file delta.SetFile, _ int64) {
 		if last != nil {
 			_ = last.Close()
 		}

@@ -10,6 +10,7 @@ import (
 
 	"collet/app/update"
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/span"
 )
@@ -27,7 +28,7 @@ type content struct {
 	plan   *chunk.Plan    // nil without an index, or if it was not worth one
 	chunks int64          // what plan lacks
 	ranges []chunk.Range
-	local  []release.SetFile // what plan copies from
+	local  []delta.SetFile // what plan copies from
 }
 
 // fetching is one call of Fetch.

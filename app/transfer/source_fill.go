@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"collet/app/update"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/interrupt"
 )
@@ -168,7 +169,7 @@ func (l localReader) Read(p []byte) (int, error) {
 }
 
 // openLocal opens a file that has a content. Without one it is nil.
-func (f *fetching) openLocal(ctx context.Context, c *content) (release.SetFile, error) {
+func (f *fetching) openLocal(ctx context.Context, c *content) (delta.SetFile, error) {
 	for i := len(c.done) - 1; i >= 0; i-- {
 		file, err := f.s.o.Disk.Old(ctx, c.done[i])
 		if err == nil {

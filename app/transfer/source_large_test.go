@@ -8,7 +8,7 @@ import (
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
-	"collet/netproto/release"
+	"collet/netproto/delta"
 	"collet/platform/faultfs"
 	"collet/platform/testlevel"
 )
@@ -21,7 +21,7 @@ func TestLargePatch(t *testing.T) {
 	p.publish(1, old, publish.Request{})
 	p.publish(2, tree{"Lathe.so": edited(old["Lathe.so"], 1), "Big.zip": old["Big.zip"][:1_800_000] + noise(3, 1_200_000)}, publish.Request{})
 	patch := p.head(2).Patches[0].Object
-	if patch.Size <= release.MaxComputedPatch {
+	if patch.Size <= delta.MaxComputedPatch {
 		t.Fatalf("the patch has only %d bytes", patch.Size)
 	}
 	for name, story := range map[string]func(*testing.T, *publisher){

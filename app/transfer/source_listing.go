@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/span"
 )
@@ -13,7 +14,7 @@ import (
 const (
 	// smallPatch is the size in bytes up to which a set patch is fetched at once for the listing at its beginning: all that
 	// a trivial release costs comes in one round trip then.
-	smallPatch = release.MaxComputedPatch
+	smallPatch = delta.MaxComputedPatch
 	// firstWindow is how much of a larger patch is looked at first for its listing, in bytes. Each next look is twice as
 	// much, at most lastWindow.
 	firstWindow = 32 << 10
@@ -87,7 +88,7 @@ func (s *Source) listingOfPatch(ctx context.Context, o release.Object) (release.
 
 // listingOf reads the new listing out of a set patch, or computes it.
 func (s *Source) listingOf(ctx context.Context, patch io.Reader, size int64) (release.Listing, error) {
-	p, err := release.OpenSetPatch(patch, s.old, s.head.Listing.Sum)
+	p, err := delta.OpenSetPatch(patch, s.old, s.head.Listing.Sum)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/interrupt"
@@ -19,20 +20,20 @@ import (
 // process left of it is removed at the next start: the patch is in the spool, and applying it again takes less than a second.
 const madeFile = "made" + release.UnverifiedSuffix
 
-// madeContents are the new contents of a set patch one behind the other in a file. It is their release.SetSink. Once the
+// madeContents are the new contents of a set patch one behind the other in a file. It is their delta.SetSink. Once the
 // listing has shown that they are right, Range says where each lies.
 type madeContents struct {
 	fs   platform.FS
 	name string
 	file platform.File
 	out  *bufio.Writer
-	list []release.SetContent
+	list []delta.SetContent
 	ends []int64
 	at   map[release.Digest]Range // once they are right
 }
 
 // openMade begins a file for contents, in place of the one before.
-func (s *Source) openMade(list []release.SetContent) (*madeContents, error) {
+func (s *Source) openMade(list []delta.SetContent) (*madeContents, error) {
 	m := &madeContents{fs: s.o.FS, name: path.Join(s.o.Folder, madeFile), list: list}
 	end := int64(0)
 	for _, c := range list {
@@ -47,14 +48,14 @@ func (s *Source) openMade(list []release.SetContent) (*madeContents, error) {
 	return m, nil
 }
 
-// Begin implements release.SetSink. Contents come in their order and have their sizes, so each lies behind the one before.
+// Begin implements delta.SetSink. Contents come in their order and have their sizes, so each lies behind the one before.
 func (m *madeContents) Begin(int) (io.Writer, error) { return m.out, nil }
 
-// End implements release.SetSink.
+// End implements delta.SetSink.
 func (m *madeContents) End(int) error { return nil }
 
 // right takes note of the contents' digests, which have proven right.
-func (m *madeContents) right(list []release.SetContent) error {
+func (m *madeContents) right(list []delta.SetContent) error {
 	m.at = map[release.Digest]Range{}
 	for i, c := range list {
 		m.at[c.Sum] = span.Of(m.ends[i]-c.Size, m.ends[i])
@@ -87,9 +88,9 @@ func (e *localError) Error() string { return e.err.Error() }
 func (e *localError) Unwrap() error { return e.err }
 
 // compute applies a set patch without digests, keeps what it makes, and returns the listing to which it led.
-func (s *Source) compute(ctx context.Context, p *release.SetPatch, size int64) (release.Listing, error) {
-	if size > release.MaxComputedPatch {
-		return nil, fmt.Errorf("a set patch of %d bytes has no digests; at most %d may do without", size, release.MaxComputedPatch)
+func (s *Source) compute(ctx context.Context, p *delta.SetPatch, size int64) (release.Listing, error) {
+	if size > delta.MaxComputedPatch {
+		return nil, fmt.Errorf("a set patch of %d bytes has no digests; at most %d may do without", size, delta.MaxComputedPatch)
 	}
 	if err := s.dropMade(); err != nil {
 		return nil, &localError{err}
@@ -116,7 +117,7 @@ func (s *Source) compute(ctx context.Context, p *release.SetPatch, size int64) (
 }
 
 // blamed finds out whose fault it is that a patch did not apply.
-func (s *Source) blamed(ctx context.Context, p *release.SetPatch, err error) error {
+func (s *Source) blamed(ctx context.Context, p *delta.SetPatch, err error) error {
 	if ends(ctx, err) {
 		return &localError{err}
 	}
@@ -133,7 +134,7 @@ func (s *Source) blamed(ctx context.Context, p *release.SetPatch, err error) err
 
 // oldSet is the installed set as a patch reads it.
 func (s *Source) oldSet(ctx context.Context) oldSet {
-	return oldSet{s.old.Files(), func(file release.File) (release.SetFile, error) { return s.o.Disk.Old(ctx, file) }}
+	return oldSet{s.old.Files(), func(file release.File) (delta.SetFile, error) { return s.o.Disk.Old(ctx, file) }}
 }
 
 // dropMade lets go of what was made.

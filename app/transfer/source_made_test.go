@@ -14,6 +14,7 @@ import (
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -69,7 +70,7 @@ type memorySet struct {
 	set     tree
 }
 
-func (m memorySet) Open(i int) (release.SetFile, error) {
+func (m memorySet) Open(i int) (delta.SetFile, error) {
 	return struct {
 		io.ReaderAt
 		io.Closer
@@ -97,8 +98,8 @@ func (p *publisher) mislead() {
 	list = release.NewListing(list)
 	var patch bytes.Buffer
 	old := p.listing(1)
-	_, err := release.MakeSetPatch(p.t.Context(), &patch, release.SetSide{Listing: old, Source: memorySet{old, p.sets[1]}},
-		release.SetSide{Listing: list, Source: memorySet{list, wrong}}, release.SetPatchOptions{})
+	_, err := delta.MakeSetPatch(p.t.Context(), &patch, delta.SetSide{Listing: old, Source: memorySet{old, p.sets[1]}},
+		delta.SetSide{Listing: list, Source: memorySet{list, wrong}}, delta.SetPatchOptions{})
 	must(p.t, err)
 	o, h := release.ObjectOf(patch.Bytes()), p.head(2)
 	h.Number, h.Patches[0].Object = 3, o

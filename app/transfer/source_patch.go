@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"collet/app/update"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -68,7 +69,7 @@ func (f *fetching) patchProgress(o release.Object) func(int64) {
 
 // apply applies the patch. Groups that fail are counted, the rest goes on.
 func (f *fetching) apply(ctx context.Context, patch *Spooled) error {
-	p, err := release.OpenSetPatch(io.NewSectionReader(patch, 0, patch.Size()), f.s.old, f.s.head.Listing.Sum)
+	p, err := delta.OpenSetPatch(io.NewSectionReader(patch, 0, patch.Size()), f.s.old, f.s.head.Listing.Sum)
 	if err == nil {
 		err = p.Know(f.s.listing)
 	}
@@ -78,12 +79,12 @@ func (f *fetching) apply(ctx context.Context, patch *Spooled) error {
 	sink := &patchSink{f: f, contents: p.Contents()}
 	old := f.s.oldSet(ctx)
 	open := old.open
-	old.open = func(file release.File) (release.SetFile, error) {
+	old.open = func(file release.File) (delta.SetFile, error) {
 		sink.disk.Lock()
 		defer sink.disk.Unlock()
 		return open(file)
 	}
-	err = p.ApplySome(ctx, old, sink, release.SetWish{
+	err = p.ApplySome(ctx, old, sink, delta.SetWish{
 		Wanted: func(i int) bool { return len(sink.content(i).wants) > 0 },
 		Failed: func(first, count int, err error) error { return sink.failed(ctx, first, count, err) },
 	})
@@ -97,7 +98,7 @@ func (f *fetching) apply(ctx context.Context, patch *Spooled) error {
 // allows one of both at a time: whoever does holds disk.
 type patchSink struct {
 	f        *fetching
-	contents []release.SetContent
+	contents []delta.SetContent
 	open     *filler
 	disk     sync.Mutex
 }
@@ -117,13 +118,13 @@ func (s *patchSink) content(i int) *content {
 	return &content{sum: s.contents[i].Sum, size: s.contents[i].Size}
 }
 
-// Begin implements release.SetSink.
+// Begin implements delta.SetSink.
 func (s *patchSink) Begin(i int) (io.Writer, error) {
 	s.open = s.f.fill(s.content(i), true)
 	return s, nil
 }
 
-// End implements release.SetSink.
+// End implements delta.SetSink.
 func (s *patchSink) End(int) error {
 	s.disk.Lock()
 	defer s.disk.Unlock()
@@ -155,11 +156,11 @@ func (s *patchSink) failed(ctx context.Context, first, count int, err error) err
 // oldSet opens files of the installed set.
 type oldSet struct {
 	files []release.File
-	open  func(release.File) (release.SetFile, error)
+	open  func(release.File) (delta.SetFile, error)
 }
 
-// Open implements release.SetSource. A file that is not as it should be may lie elsewhere, too.
-func (o oldSet) Open(i int) (release.SetFile, error) {
+// Open implements delta.SetSource. A file that is not as it should be may lie elsewhere, too.
+func (o oldSet) Open(i int) (delta.SetFile, error) {
 	file, err := o.open(o.files[i])
 	for n := 0; errors.Is(err, fs.ErrNotExist) && n < len(o.files); n++ {
 		if n != i && o.files[n].Digest == o.files[i].Digest {

@@ -14,7 +14,7 @@ import (
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
-	"collet/netproto/release"
+	"collet/netproto/delta"
 	"collet/platform/faultfs"
 	"collet/platform/testlevel"
 )
@@ -117,7 +117,7 @@ func TestStopsCostNothing(t *testing.T) {
 		big := noise(6, 1_900_000)
 		large.publish(1, tree{"Lathe.so": prose(1, 50_000), "Big.zip": big}, publish.Request{})
 		large.publish(2, tree{"Lathe.so": edited(prose(1, 50_000), 1), "Big.zip": big[:700_000] + noise(7, 1_200_000)}, publish.Request{})
-		if n := large.head(2).Patches[0].Object.Size; n <= release.MaxComputedPatch {
+		if n := large.head(2).Patches[0].Object.Size; n <= delta.MaxComputedPatch {
 			t.Fatalf("the patch has only %d bytes", n)
 		}
 		stories = append(stories, story{"a large patch", large, 1, func(p *publisher) transfer.Way { return p.way() }})

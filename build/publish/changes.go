@@ -5,6 +5,7 @@ import (
 
 	"collet/app/transfer"
 	"collet/build/advice"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -26,14 +27,14 @@ func (f *Folder) putChanges(h *release.Head, to *origin) error {
 		return nil
 	}
 	last, steps := f.steps(*to)
-	data, err := release.EncodeChanges(steps, to.listing, to.sources, to.lists*changesShare/100)
+	data, err := delta.EncodeChanges(steps, to.listing, to.sources, to.lists*changesShare/100)
 	if err != nil {
 		return advice.Because(err, "run collet release verify", "what changed in the release for %s", h.Target)
 	}
 	if data == nil {
 		return nil
 	}
-	if to.changes, err = release.ReadChangesTable(data); err == nil && last != nil {
+	if to.changes, err = delta.ReadChangesTable(data); err == nil && last != nil {
 		_, _, err = to.changes.Apply(data, last.listing, last.sum, to.sum) // as a client does, so that none is published that leads elsewhere
 	}
 	if err != nil {
@@ -46,7 +47,7 @@ func (f *Folder) putChanges(h *release.Head, to *origin) error {
 
 // steps compares a release with the one before it that has another set, and takes over what that one says of those before. What
 // lies behind a release that can't be read is left out. last is the newest release that differs; nil if there is none.
-func (f *Folder) steps(to origin) (last *origin, steps []release.ChangeStep) {
+func (f *Folder) steps(to origin) (last *origin, steps []delta.ChangeStep) {
 	next := to
 	for i, e := range f.earlier(to.entry) {
 		if i == catchUp {
@@ -61,7 +62,7 @@ func (f *Folder) steps(to origin) (last *origin, steps []release.ChangeStep) {
 			if err != nil {
 				break
 			}
-			steps = append(steps, release.ChangeStep{From: release.MarkOf(h.Listing.Sum), Paths: release.ChangedPaths(listing, next.listing)})
+			steps = append(steps, delta.ChangeStep{From: delta.MarkOf(h.Listing.Sum), Paths: delta.ChangedPaths(listing, next.listing)})
 			next = origin{entry: e, listing: listing, sum: h.Listing.Sum}
 			if last == nil {
 				before := next
@@ -89,7 +90,7 @@ func (f *Folder) earlier(line release.Entry) (list []release.Entry) {
 }
 
 // changes reads the changes of a head; nil if it has none.
-func (f *Folder) changes(h release.Head) (table *release.Changes, data []byte, err error) {
+func (f *Folder) changes(h release.Head) (table *delta.Changes, data []byte, err error) {
 	if h.Changes.IsZero() {
 		return nil, nil, nil
 	}
@@ -97,7 +98,7 @@ func (f *Folder) changes(h release.Head) (table *release.Changes, data []byte, e
 		err = h.Changes.Verify(data)
 	}
 	if err == nil {
-		table, err = release.ReadChangesTable(data[:min(len(data), release.MaxChangesTable)])
+		table, err = delta.ReadChangesTable(data[:min(len(data), delta.MaxChangesTable)])
 	}
 	return table, data, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"collet/app/transfer"
 	"collet/build/publish"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/faultfs"
@@ -72,7 +73,7 @@ func (s *stage) comes(from, to uint64) int64 {
 	h, old := s.headOf(to), s.headOf(from)
 	data, err := get(s.fs, h.Changes)
 	must(s.t, err)
-	table, err := release.ReadChangesTable(data)
+	table, err := delta.ReadChangesTable(data)
 	must(s.t, err)
 	reach := table.Reach(old.Listing.Sum)
 	if reach == 0 {
@@ -238,7 +239,7 @@ func TestChangesAreKeptAndCollected(t *testing.T) {
 	}
 	data, err := get(s.fs, stays)
 	must(t, err)
-	if table, err := release.ReadChangesTable(data); err != nil || table.Reach(old.Listing.Sum) == 0 {
+	if table, err := delta.ReadChangesTable(data); err != nil || table.Reach(old.Listing.Sum) == 0 {
 		t.Errorf("from a release that is gone: %v", err)
 	}
 }

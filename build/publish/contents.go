@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"collet/build/advice"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -79,8 +80,8 @@ func (c *contents) open(ctx context.Context, sum release.Digest) (platform.File,
 }
 
 // side is a set for the maker of patches.
-func (c *contents) side(ctx context.Context, l release.Listing) release.SetSide {
-	return release.SetSide{Listing: l, Source: setReader{c, l, func(sum release.Digest) (platform.File, error) { return c.open(ctx, sum) }}}
+func (c *contents) side(ctx context.Context, l release.Listing) delta.SetSide {
+	return delta.SetSide{Listing: l, Source: setReader{c, l, func(sum release.Digest) (platform.File, error) { return c.open(ctx, sum) }}}
 }
 
 // setReader opens the files of one set.
@@ -90,8 +91,8 @@ type setReader struct {
 	open     func(release.Digest) (platform.File, error)
 }
 
-// Open implements release.SetSource.
-func (s setReader) Open(i int) (release.SetFile, error) { return s.open(s.listing[i].Sum) }
+// Open implements delta.SetSource.
+func (s setReader) Open(i int) (delta.SetFile, error) { return s.open(s.listing[i].Sum) }
 
 // setSums are the contents of a set, each once.
 func setSums(l release.Listing) map[release.Digest]int64 {

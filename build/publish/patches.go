@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"collet/build/advice"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -28,9 +29,9 @@ type origin struct {
 	listing release.Listing
 	sum     release.Digest
 	sources release.Sources
-	lists   int64            // bytes of the packed listing and sources, which a patch saves, too
-	changes *release.Changes // what of them changed lately; nil for none, or where nobody asks
-	object  release.Object   // in which that lies
+	lists   int64          // bytes of the packed listing and sources, which a patch saves, too
+	changes *delta.Changes // what of them changed lately; nil for none, or where nobody asks
+	object  release.Object // in which that lies
 }
 
 // readOrigin reads what is known of an earlier release.
@@ -142,10 +143,10 @@ func (f *Folder) patch(ctx context.Context, c *contents, old, fresh origin) (ref
 		return ref, s, err
 	}
 	f.meter.start(fmt.Sprintf("patch from %d", old.entry.Number), fresh.entry.Target, 0)
-	stats, err := release.MakeSetPatch(ctx, out, c.side(ctx, old.listing), c.side(ctx, fresh.listing), release.SetPatchOptions{
+	stats, err := delta.MakeSetPatch(ctx, out, c.side(ctx, old.listing), c.side(ctx, fresh.listing), delta.SetPatchOptions{
 		Workers: f.options.Workers, MaxMemory: f.settings.PatchMemory << 20, MaxBytes: s.Whole * worth / 100, Progress: f.meter.set,
 	})
-	if errors.Is(err, release.ErrPatchTooLarge) {
+	if errors.Is(err, delta.ErrPatchTooLarge) {
 		out.drop()
 		s.Why = tooLarge
 		return ref, s, f.ledger.add(key, made{})
@@ -172,7 +173,7 @@ func (f *Folder) tryPatch(ctx context.Context, c *contents, patch io.ReadSeeker,
 	if _, err := patch.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	p, err := release.OpenSetPatch(patch, old.listing, fresh.sum)
+	p, err := delta.OpenSetPatch(patch, old.listing, fresh.sum)
 	if err != nil {
 		return err
 	}

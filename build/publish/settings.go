@@ -11,6 +11,7 @@ import (
 
 	"collet/build/advice"
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -49,7 +50,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Channel: "stable", Keys: "../keys", Percent: 100, Patches: 5, Keep: 10, Plain: true,
-		ChunkMinimum: 1, PatchMemory: release.DefaultPatchMemory >> 20, Brotli: 32,
+		ChunkMinimum: 1, PatchMemory: delta.DefaultPatchMemory >> 20, Brotli: 32,
 	}
 }
 

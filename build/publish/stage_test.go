@@ -18,6 +18,7 @@ import (
 
 	"collet/build/publish"
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -372,7 +373,7 @@ func (s *stage) patched(old, r reader, have tree) tree {
 	}
 	data, err := get(s.fs, o)
 	must(s.t, err)
-	p, err := release.OpenSetPatch(bytes.NewReader(data), old.listing, r.head.Listing.Sum)
+	p, err := delta.OpenSetPatch(bytes.NewReader(data), old.listing, r.head.Listing.Sum)
 	must(s.t, err)
 	sink := &memorySink{}
 	must(s.t, p.Apply(context.Background(), memorySource{old.listing, have}, sink))
@@ -395,7 +396,7 @@ type memorySource struct {
 	files   tree
 }
 
-func (m memorySource) Open(i int) (release.SetFile, error) {
+func (m memorySource) Open(i int) (delta.SetFile, error) {
 	return struct {
 		io.ReaderAt
 		io.Closer

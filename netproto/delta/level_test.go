@@ -2,21 +2,22 @@ package delta
 
 import (
 	"flag"
-	"os"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"collet/platform/testlevel"
 )
 
-// TestMain checks properties on fewer cases, unless enumerations are whole or a flag says how many.
+// TestMain checks properties on fewer cases, unless enumerations are whole or a flag says how many, and that no goroutine is left.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("rapid.checks"); !testlevel.Full() && f.Value.String() == f.DefValue {
-		if err := f.Value.Set(map[bool]string{false: "25", true: "6"}[testing.Short()]); err != nil {
+		if err := f.Value.Set(map[bool]string{false: "40", true: "10"}[testing.Short()]); err != nil {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // sized is a size for a test: the full one where enumerations are whole.

@@ -40,8 +40,8 @@ const (
 	hopeless    = 16 * bit // a path back that is this much dearer than the best is given up
 )
 
-// path is one way to have come to a place: its last stretch, and the place in the tree of stretches before it.
-type path struct {
+// matchPath is one way to have come to a place: its last stretch, and the place in the tree of stretches before it.
+type matchPath struct {
 	shift  int
 	cost   int32
 	wrong  bool // the last byte was wrong
@@ -66,7 +66,7 @@ type pathfinder struct {
 	minimum  int // shortest find worth a path, in bytes
 	costs    costs
 
-	paths []path
+	paths []matchPath
 	tree  []stretch
 	trail []mark // the cheapest way to each place since the last skip
 	since int    // the place that trail begins at
@@ -85,7 +85,7 @@ type mark struct {
 func (p *pathfinder) run(from, to, shift int) []match {
 	p.end = to
 	p.tree = p.tree[:0]
-	p.paths = append(p.paths[:0], path{shift: literals, start: from, parent: none, node: none, last: shift})
+	p.paths = append(p.paths[:0], matchPath{shift: literals, start: from, parent: none, node: none, last: shift})
 	p.enter(from, p.costs.resume, shift, none)
 	p.since, p.trail, p.next = from, p.trail[:0], from
 	for at := from; at < to; {
@@ -196,7 +196,7 @@ func (p *pathfinder) change(last, shift int) int32 {
 
 func (p *pathfinder) enter(start int, cost int32, shift int, parent int32) {
 	if len(p.paths) < maxPaths {
-		p.paths = append(p.paths, path{shift: shift, cost: cost, start: start, parent: parent, node: none, last: shift})
+		p.paths = append(p.paths, matchPath{shift: shift, cost: cost, start: start, parent: parent, node: none, last: shift})
 	}
 }
 
@@ -217,7 +217,7 @@ func (p *pathfinder) step(at int) {
 	p.trail = append(p.trail, mark{cost: b.cost, node: p.name(best), last: b.last})
 	kept := p.paths[:0]
 	low := int32(1<<31 - 1)
-	literal := path{shift: literals, cost: b.cost + p.costs.leave, start: at, parent: p.paths[best].node, node: none, last: b.last}
+	literal := matchPath{shift: literals, cost: b.cost + p.costs.leave, start: at, parent: p.paths[best].node, node: none, last: b.last}
 	for _, q := range p.paths {
 		if q.shift == literals {
 			if q.cost <= literal.cost {

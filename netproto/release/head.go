@@ -20,6 +20,8 @@ const (
 	MaxHead = 64 << 10
 	// MaxPatches is how many releases back a head may name patches for.
 	MaxPatches = 64
+	// MaxChanges is the largest object with changes in bytes: 100 000 files. It is held in memory.
+	MaxChanges = 8 << 20
 	// MaxNotes is the largest number of languages with release notes.
 	MaxNotes = 64
 	// MaxNote is the largest text of release notes in bytes: some forty screens.
@@ -60,7 +62,7 @@ type Head struct {
 
 	Listing Packed            // what the set is
 	Sources Object            // where its files come from without a patch: a packed Sources
-	Changes Object            // what of both changed lately, see EncodeChanges; zero if there is none
+	Changes Object            // what of both changed lately, see delta.EncodeChanges; zero if there is none
 	Patches []PatchRef        // sorted by From; each From once
 	Notes   map[string]Object // release notes as plain text, by language tag
 	Mirrors []string          // http and https addresses of release folders, best first

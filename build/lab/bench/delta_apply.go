@@ -12,6 +12,7 @@ import (
 
 	"collet/build/qa"
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -87,7 +88,7 @@ type oldSet struct {
 	listing release.Listing
 }
 
-func (s oldSet) Open(i int) (release.SetFile, error) {
+func (s oldSet) Open(i int) (delta.SetFile, error) {
 	return os.Open(place(s.game, s.head, s.listing[i]))
 }
 
@@ -95,7 +96,7 @@ func (s oldSet) Open(i int) (release.SetFile, error) {
 type newSet struct {
 	game     string
 	head     release.Head
-	contents []release.SetContent
+	contents []delta.SetContent
 	open     *os.File
 }
 
@@ -109,7 +110,7 @@ func (s *newSet) Begin(i int) (_ io.Writer, err error) {
 
 func (s *newSet) End(int) error { return s.open.Close() }
 
-func (s *newSet) place(c release.SetContent) string {
+func (s *newSet) place(c delta.SetContent) string {
 	return place(s.game, s.head, release.ListedFile{Path: c.Path, Use: c.Use})
 }
 
@@ -137,7 +138,7 @@ func (o applyOptions) patchSet(ctx context.Context) (result applied, err error) 
 		return result, err
 	}
 	defer in.Close()
-	p, err := release.OpenSetPatch(in, old, freshHead.Listing.Sum)
+	p, err := delta.OpenSetPatch(in, old, freshHead.Listing.Sum)
 	if err != nil {
 		return result, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"collet/build/qa"
 	"collet/netproto/chunk"
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -254,7 +255,7 @@ func offerSmall(t *testing.T) *shop {
 			put(t, s.game(version), name, data)
 		}
 	}
-	var sides [3]release.SetSide
+	var sides [3]delta.SetSide
 	var heads [3]release.Head
 	for version := range sides {
 		if version == 0 {
@@ -266,7 +267,7 @@ func offerSmall(t *testing.T) *shop {
 		s.describe(t, &heads[version], sides[version].Listing)
 	}
 	var patch bytes.Buffer
-	if _, err := release.MakeSetPatch(t.Context(), &patch, sides[1], sides[2], release.SetPatchOptions{Workers: 1}); err != nil {
+	if _, err := delta.MakeSetPatch(t.Context(), &patch, sides[1], sides[2], delta.SetPatchOptions{Workers: 1}); err != nil {
 		t.Fatal(err)
 	}
 	heads[2].Patches = []release.PatchRef{{From: heads[1].Listing.Sum, Object: s.object(t, patch.Bytes())}}

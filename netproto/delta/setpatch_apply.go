@@ -1,4 +1,4 @@
-package release
+package delta
 
 import (
 	"bytes"
@@ -9,12 +9,12 @@ import (
 	"math"
 
 	"collet/netproto/chunk"
-	"collet/netproto/delta"
+	"collet/netproto/release"
 )
 
 // Apply reads the rest of the patch and gives the new contents to sink, one after the other. It reads the old files of
 // Reads by position, a few open at a time, and streams: memory stays below 64 MB beside the listings. A patch that is not
-// in order is a *FormatError, a *delta.PatchError or a *chunk.DamageError; a content that comes out as something else is a
+// in order is a *release.FormatError, a *PatchError or a *chunk.DamageError; a content that comes out as something else is a
 // *ContentError. Errors of the reader, of source and of sink come back as they are. It is called once.
 //
 // Of a patch that is not Known nothing that sink was given may be used before Apply has returned nil: the digests are
@@ -29,7 +29,7 @@ func (p *SetPatch) Apply(ctx context.Context, source SetSource, sink SetSink) er
 // apply is the work of Apply and ApplySome. Nothing may follow the groups.
 func (p *SetPatch) apply(ctx context.Context, source SetSource, sink SetSink, wish SetWish) (err error) {
 	if p.applied {
-		panic("release: internal error: a set patch is applied once")
+		panic("delta: internal error: a set patch is applied once")
 	}
 	p.applied = true
 	a := &setApplier{patch: p, r: p.r, files: newSetFiles(source), sink: sink, open: -1}
@@ -77,7 +77,7 @@ func (a *setApplier) group(ctx context.Context, g int, wish SetWish) error {
 	size, last := uint64(math.MaxInt64), g == len(a.patch.delta.groups)-1
 	if !last {
 		var err error
-		if size, err = a.r.number("the size of a patch", MaxObject); err != nil {
+		if size, err = a.r.number("the size of a patch", release.MaxObject); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (a *setApplier) patched(ctx context.Context, g int, patch io.Reader) error 
 	olds, sizes := setOlds(a.patch.delta, g, a.patch.old, a.files), a.sizes(g)
 	patch = io.MultiReader(bytes.NewReader(patchHead(olds, sizes)), patch)
 	begin := func(m int) (io.Writer, error) { return a.begin(&a.patch.delta.groups[g], m) }
-	if err := delta.ApplyPatch(ctx, patch, olds, sizes, begin); err != nil {
+	if err := ApplyPatch(ctx, patch, olds, sizes, begin); err != nil {
 		return err
 	}
 	return a.end()
@@ -171,16 +171,16 @@ func (a *setApplier) sizes(g int) []int64 {
 }
 
 // setOlds are the old contents of a group's patch: those of its contents in the order of the stream, then the references.
-func setOlds(d *setDelta, g int, old Listing, files *setFiles) (list []delta.Old) {
+func setOlds(d *setDelta, g int, old release.Listing, files *setFiles) (list []Old) {
 	group := &d.groups[g]
 	for m := range group.count {
 		if l := group.long(m); l != nil {
 			rest := newParts(files.file(l.old), l.oldLeft(old[l.old].Size))
-			list = append(list, delta.Old{ReaderAt: rest, Size: rest.size()})
+			list = append(list, Old{ReaderAt: rest, Size: rest.size()})
 		}
 	}
 	for _, i := range d.references(g, old) {
-		list = append(list, delta.Old{ReaderAt: files.file(i), Size: old[i].Size})
+		list = append(list, Old{ReaderAt: files.file(i), Size: old[i].Size})
 	}
 	return list
 }
@@ -194,7 +194,7 @@ func (a *setApplier) begin(group *setGroup, member int) (io.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.open, a.size, a.sum, a.out, a.weaver = group.first+member, 0, SHA256.NewHash(), out, nil
+	a.open, a.size, a.sum, a.out, a.weaver = group.first+member, 0, release.SHA256.NewHash(), out, nil
 	if l := group.long(member); l != nil {
 		a.weaver = newWeaver((*setOutput)(a), a.files.file(l.old), l)
 		return a.weaver, nil
@@ -222,7 +222,7 @@ func (a *setApplier) end() error {
 		}
 	}
 	c := &a.patch.delta.fresh[a.patch.delta.stream()[a.open]]
-	if sum := SHA256.SumOf(a.sum); !a.patch.known {
+	if sum := release.SHA256.SumOf(a.sum); !a.patch.known {
 		c.sum = sum
 	} else if sum != c.sum {
 		return &ContentError{Path: c.path, Want: c.sum}

@@ -1,4 +1,4 @@
-package release_test
+package delta_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -35,17 +36,17 @@ func TestSetPatchFormFollowsFromSize(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		fresh   tree
-		options release.SetPatchOptions
+		options delta.SetPatchOptions
 		form    byte
 	}{
-		{"small", fresh, release.SetPatchOptions{}, 2},
-		{"small, asked for otherwise", fresh, release.SetPatchOptions{Sums: true}, 1},
-		{"without new contents", tree{"a.js": old["a.js"]}, release.SetPatchOptions{}, 1},
-		{"one content in a patch of some KB", old.with(tree{"new.bin": noise(1, 4000)}), release.SetPatchOptions{MaxMemory: 1}, 1},
-		{"one content in a patch of 2 KB", old.with(tree{"new.bin": noise(1, 1900)}), release.SetPatchOptions{MaxMemory: 1}, 2},
-		{"a large patch", old.with(tree{"new.bin": noise(1, release.MaxComputedPatch+1000)}), release.SetPatchOptions{MaxMemory: 1}, 1},
-		{"large contents", old.with(tree{"new.bin": strings.Repeat("0", release.MaxComputed+1)}), release.SetPatchOptions{MaxMemory: 1}, 1},
-		{"the largest contents", old.with(tree{"new.bin": strings.Repeat("0", release.MaxComputed)}), release.SetPatchOptions{MaxMemory: 1}, 2},
+		{"small", fresh, delta.SetPatchOptions{}, 2},
+		{"small, asked for otherwise", fresh, delta.SetPatchOptions{Sums: true}, 1},
+		{"without new contents", tree{"a.js": old["a.js"]}, delta.SetPatchOptions{}, 1},
+		{"one content in a patch of some KB", old.with(tree{"new.bin": noise(1, 4000)}), delta.SetPatchOptions{MaxMemory: 1}, 1},
+		{"one content in a patch of 2 KB", old.with(tree{"new.bin": noise(1, 1900)}), delta.SetPatchOptions{MaxMemory: 1}, 2},
+		{"a large patch", old.with(tree{"new.bin": noise(1, delta.MaxComputedPatch+1000)}), delta.SetPatchOptions{MaxMemory: 1}, 1},
+		{"large contents", old.with(tree{"new.bin": strings.Repeat("0", delta.MaxComputed+1)}), delta.SetPatchOptions{MaxMemory: 1}, 1},
+		{"the largest contents", old.with(tree{"new.bin": strings.Repeat("0", delta.MaxComputed)}), delta.SetPatchOptions{MaxMemory: 1}, 2},
 	} {
 		if testing.Short() && strings.Contains(test.name, "contents") && test.name != "without new contents" {
 			continue // a large one
@@ -54,7 +55,7 @@ func TestSetPatchFormFollowsFromSize(t *testing.T) {
 		if formOf(patch) != test.form {
 			t.Errorf("%s: form %d, want %d", test.name, formOf(patch), test.form)
 		}
-		if bound := 300 + release.MaxComputedPatch*int(2-test.form); len(patch) > bound+2000 {
+		if bound := 300 + delta.MaxComputedPatch*int(2-test.form); len(patch) > bound+2000 {
 			t.Errorf("%s: %d bytes", test.name, len(patch))
 		}
 	}
@@ -64,7 +65,7 @@ func TestSetPatchFormFollowsFromSize(t *testing.T) {
 func TestComputedSetPatchSavesTheDigests(t *testing.T) {
 	t.Parallel()
 	old, fresh := trivial()
-	computed, sums := steps(t, old, fresh, release.SetPatchOptions{}), steps(t, old, fresh, release.SetPatchOptions{Sums: true})
+	computed, sums := steps(t, old, fresh, delta.SetPatchOptions{}), steps(t, old, fresh, delta.SetPatchOptions{Sums: true})
 	if len(sums)-len(computed) != 3*32 {
 		t.Errorf("%d and %d bytes", len(computed), len(sums))
 	}
@@ -74,9 +75,9 @@ func TestComputedSetPatchSavesTheDigests(t *testing.T) {
 func TestComputedSetPatchIsKnownWhenApplied(t *testing.T) {
 	t.Parallel()
 	old, fresh := trivial()
-	patch, to := makePatch(t, old, fresh, release.SetPatchOptions{}), digestOf(t, fresh.listing())
-	open := func(patch []byte, to release.Digest) *release.SetPatch {
-		p, err := release.OpenSetPatch(bytes.NewReader(patch), old.listing(), to)
+	patch, to := makePatch(t, old, fresh, delta.SetPatchOptions{}), digestOf(t, fresh.listing())
+	open := func(patch []byte, to release.Digest) *delta.SetPatch {
+		p, err := delta.OpenSetPatch(bytes.NewReader(patch), old.listing(), to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,7 @@ func TestComputedSetPatchIsKnownWhenApplied(t *testing.T) {
 		return p
 	}
 	p := open(patch, to)
-	if err := p.ApplySome(context.Background(), old.side().Source, &taken{}, release.SetWish{}); err == nil || peersFault(err) {
+	if err := p.ApplySome(context.Background(), old.side().Source, &taken{}, delta.SetWish{}); err == nil || peersFault(err) {
 		t.Errorf("in part, without the listing: %v", err)
 	}
 	if err := p.Apply(context.Background(), old.side().Source, &taken{}); err != nil || !p.Known() || !slices.Equal(p.Listing(), fresh.listing()) {
@@ -118,7 +119,7 @@ func TestComputedSetPatchTellsWhoseFaultItIs(t *testing.T) {
 	t.Parallel()
 	old, fresh := trivial()
 	side, to := old.side(), digestOf(t, fresh.listing())
-	patch := makePatch(t, old, fresh, release.SetPatchOptions{})
+	patch := makePatch(t, old, fresh, delta.SetPatchOptions{})
 	bad := bytes.Clone(patch)
 	bad[len(bad)-1] ^= 1 // of the check of all contents
 	for _, test := range []struct {
@@ -134,7 +135,7 @@ func TestComputedSetPatchTellsWhoseFaultItIs(t *testing.T) {
 		{"an old file is gone", patch, "c.js", "", false, []string{"c.js"}},
 		{"one that is not read is gone", patch, "same.js", "", false, nil},
 	} {
-		p, err := release.OpenSetPatch(bytes.NewReader(test.patch), side.Listing, to)
+		p, err := delta.OpenSetPatch(bytes.NewReader(test.patch), side.Listing, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +188,7 @@ func TestComputedSetPatchHostile(t *testing.T) {
 		{"another size", adds(5, stored("fours")...), false, "does not lead to the listing"},
 		{"cut off", adds(4), false, "cut off"},
 		{"goes on", adds(4, append(stored("four"), 0)...), false, "behind its end"},
-		{"more than may be computed", adds(release.MaxComputed + 1), false, "no digests of 33554433 bytes"},
+		{"more than may be computed", adds(delta.MaxComputed + 1), false, "no digests of 33554433 bytes"},
 		{"a form that is none", append([]byte("CS\x03"), adds(4)[3:]...), false, "form 3"},
 		{"old form", []byte("CS\x00"), false, "form 0"},
 		{"not even that", []byte("CS"), false, "no set patch"},

@@ -1,4 +1,4 @@
-package release
+package delta
 
 import (
 	"bufio"
@@ -10,6 +10,8 @@ import (
 	"math/bits"
 
 	"github.com/andybalholm/brotli"
+
+	"collet/netproto/release"
 )
 
 // setStream is a set patch while it is read. It remembers the reader's own error, which is not the patch's fault.
@@ -48,7 +50,7 @@ func (s *setStream) wrong(reason string, err error) error {
 	if err != nil {
 		reason += ": " + err.Error()
 	}
-	return &FormatError{Document: "set patch", Offset: int(s.offset()), Reason: reason}
+	return &release.FormatError{Document: "set patch", Offset: int(s.offset()), Reason: reason}
 }
 
 // fault is err, unless the reader's own error led to it.
@@ -97,10 +99,10 @@ func codeDelta(out []byte, raw []byte, quality int) []byte {
 	window := min(max(bits.Len(uint(len(raw))), 10), 22) // what it never looks back to would only cost memory
 	w := brotli.NewWriterOptions(&packed, brotli.WriterOptions{Quality: quality, LGWin: window})
 	if _, err := w.Write(raw); err != nil {
-		panic("release: internal error: brotli to memory: " + err.Error())
+		panic("delta: internal error: brotli to memory: " + err.Error())
 	}
 	if err := w.Close(); err != nil {
-		panic("release: internal error: brotli to memory: " + err.Error())
+		panic("delta: internal error: brotli to memory: " + err.Error())
 	}
 	if size := binary.AppendUvarint(nil, uint64(len(raw))); packed.Len()+len(size) < len(raw) {
 		out = binary.AppendUvarint(out, uint64(packed.Len())<<1|1)
@@ -143,7 +145,7 @@ func (s *setNumbers) next(what string, limit int64) int64 {
 
 // signed is a folded number within ± MaxNumber.
 func (s *setNumbers) signed(what string) int64 {
-	return unfold(uint64(s.next(what, 2*MaxNumber)))
+	return unsigned(uint64(s.next(what, 2*release.MaxNumber)))
 }
 
 // take is so many bytes.
@@ -158,6 +160,3 @@ func (s *setNumbers) take(n int64) []byte {
 	s.b = s.b[n:]
 	return b
 }
-
-func fold(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
-func unfold(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

@@ -1,8 +1,10 @@
-package release
+package delta
 
 import (
 	"fmt"
 	"io"
+
+	"collet/netproto/release"
 )
 
 // A set patch turns one set into another. It is one object for each pair of sets and is made by the publisher. On the wire
@@ -53,7 +55,7 @@ type SetFile interface {
 
 // SetSide is a set as the maker of a patch needs it.
 type SetSide struct {
-	Listing Listing
+	Listing release.Listing
 	Source  SetSource
 }
 
@@ -67,17 +69,17 @@ type SetSink interface {
 
 // SetContent is a new content that a set patch carries. Every file of the new listing with this digest has it.
 type SetContent struct {
-	Sum  Digest // zero as long as the set patch is not Known
+	Sum  release.Digest // zero as long as the set patch is not Known
 	Size int64
-	Path string // of the first file that has it
-	Use  Use    // of that
+	Path string      // of the first file that has it
+	Use  release.Use // of that
 }
 
 // ContentError says that a content came out of a set patch with another digest than it should: the patch is wrong, or an
 // old file is not what the old listing says.
 type ContentError struct {
 	Path string // of a file that has the content
-	Want Digest
+	Want release.Digest
 }
 
 func (e *ContentError) Error() string {
@@ -88,9 +90,9 @@ func (e *ContentError) Error() string {
 // at least the sizes of it: see Known. It belongs to one goroutine.
 type SetPatch struct {
 	r       *setStream
-	old     Listing
-	to      Digest
-	listing Listing
+	old     release.Listing
+	to      release.Digest
+	listing release.Listing
 	delta   *setDelta
 	known   bool
 	applied bool
@@ -98,9 +100,9 @@ type SetPatch struct {
 
 // OpenSetPatch reads the beginning of a set patch for whoever has the set old, and checks that it leads to the listing with
 // the digest to, which a verified head names, if that can be said yet. A patch that does not, or that is damaged, is a
-// *FormatError; an error of the reader comes back as it is. It holds the delta in memory: at most MaxSetDelta, beside both
+// *release.FormatError; an error of the reader comes back as it is. It holds the delta in memory: at most MaxSetDelta, beside both
 // listings.
-func OpenSetPatch(patch io.Reader, old Listing, to Digest) (*SetPatch, error) {
+func OpenSetPatch(patch io.Reader, old release.Listing, to release.Digest) (*SetPatch, error) {
 	p := &SetPatch{r: newSetStream(patch), old: old, to: to}
 	err := p.read()
 	if err == nil && p.known {
@@ -133,17 +135,18 @@ func (p *SetPatch) read() error {
 		return p.bounded()
 	}
 	for _, c := range p.delta.stream() {
-		if _, err := io.ReadFull(p.r, p.delta.fresh[c].sum.sum[:]); err != nil {
+		var sum [32]byte
+		if _, err := io.ReadFull(p.r, sum[:]); err != nil {
 			return p.r.wrong("is cut off in its digests", err)
 		}
-		p.delta.fresh[c].sum.Algorithm = SHA256
+		p.delta.fresh[c].sum = release.SHA256Digest(sum)
 	}
 	p.known = true
 	return nil
 }
 
 // Listing is the new set, or nil as long as the set patch is not Known. It is the caller's to read.
-func (p *SetPatch) Listing() Listing {
+func (p *SetPatch) Listing() release.Listing {
 	if !p.known {
 		return nil
 	}

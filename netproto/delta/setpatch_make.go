@@ -1,4 +1,4 @@
-package release
+package delta
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/minio/sha256-simd"
 
 	"collet/netproto/chunk"
-	"collet/netproto/delta"
+	"collet/netproto/release"
 )
 
 // SetPatchOptions tune MakeSetPatch. The zero value is what a publisher wants.
@@ -140,7 +140,7 @@ func newSetMaker(out io.Writer, old, fresh SetSide, o SetPatchOptions) (*setMake
 	if m.options.Progress == nil {
 		m.options.Progress = func(int64, int64) {}
 	}
-	for _, l := range []Listing{old.Listing, fresh.Listing} {
+	for _, l := range []release.Listing{old.Listing, fresh.Listing} {
 		if _, err := l.Digest(); err != nil {
 			return nil, err
 		}
@@ -173,7 +173,8 @@ func (m *setMaker) head(form byte) error {
 	b := codeDelta(append([]byte(setPatchMagic), form), raw, brotli.BestCompression)
 	if form == formSums {
 		for _, c := range m.delta.stream() {
-			b = append(b, m.delta.fresh[c].sum.sum[:]...)
+			sum, _ := m.delta.fresh[c].sum.SHA256()
+			b = append(b, sum[:]...)
 		}
 	}
 	m.stats.Groups = len(m.delta.groups)
@@ -181,9 +182,9 @@ func (m *setMaker) head(form byte) error {
 }
 
 // content is what a group codes of one of its contents.
-func (m *setMaker) content(g, member int) delta.New {
+func (m *setMaker) content(g, member int) New {
 	group, c := &m.delta.groups[g], m.delta.fresh[m.delta.members(g)[member]]
-	n := delta.New{ReaderAt: m.news.file(c.file), Size: c.size, Name: c.path}
+	n := New{ReaderAt: m.news.file(c.file), Size: c.size, Name: c.path}
 	if l := group.long(member); l != nil {
 		rest := newParts(n.ReaderAt, l.newLeft(c.size))
 		n.ReaderAt, n.Size = rest, rest.size()
@@ -193,7 +194,7 @@ func (m *setMaker) content(g, member int) delta.New {
 
 // group writes one group.
 func (m *setMaker) group(ctx context.Context, g int) error {
-	var news []delta.New
+	var news []New
 	bytes, total := int64(0), m.stats.Fresh
 	for member := range m.delta.groups[g].count {
 		news = append(news, m.content(g, member))
@@ -212,13 +213,13 @@ func (m *setMaker) group(ctx context.Context, g int) error {
 }
 
 // solid writes a group as one patch.
-func (m *setMaker) solid(ctx context.Context, g int, news []delta.New, report func(float64)) error {
+func (m *setMaker) solid(ctx context.Context, g int, news []New, report func(float64)) error {
 	olds := setOlds(m.delta, g, m.old.Listing, m.olds)
 	for _, o := range olds {
 		m.stats.Read += o.Size
 	}
 	var patch bytes.Buffer
-	if _, err := delta.MakePatch(ctx, &patch, olds, news, delta.PatchOptions{Workers: m.options.Workers, Progress: report}); err != nil {
+	if _, err := MakePatch(ctx, &patch, olds, news, PatchOptions{Workers: m.options.Workers, Progress: report}); err != nil {
 		return err
 	}
 	sizes := make([]int64, len(news))
@@ -227,7 +228,7 @@ func (m *setMaker) solid(ctx context.Context, g int, news []delta.New, report fu
 	}
 	body, known := bytes.CutPrefix(patch.Bytes(), patchHead(olds, sizes))
 	if !known {
-		panic("release: internal error: a patch does not begin as patches do")
+		panic("delta: internal error: a patch does not begin as patches do")
 	}
 	var size []byte
 	if g < len(m.delta.groups)-1 {
@@ -237,7 +238,7 @@ func (m *setMaker) solid(ctx context.Context, g int, news []delta.New, report fu
 }
 
 // whole writes a group as it is, compressed.
-func (m *setMaker) whole(ctx context.Context, news []delta.New) error {
+func (m *setMaker) whole(ctx context.Context, news []New) error {
 	var readers []io.Reader
 	left := int64(0)
 	for _, n := range news {

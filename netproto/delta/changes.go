@@ -1,10 +1,12 @@
-package release
+package delta
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"collet/netproto/release"
 )
 
 // The changes of a release are for whoever knows an older listing and has no set patch: one object with everything that the
@@ -36,8 +38,6 @@ import (
 // in between, so a maker takes from older changes nothing but which paths they name.
 const (
 	changesMagic = "CC\x01"
-	// MaxChanges is the largest object with changes in bytes: 100 000 files. It is held in memory.
-	MaxChanges = 8 << 20
 	// MaxChangeSteps is how many older listings one is for: a release a week for ten years.
 	MaxChangeSteps = 512
 	// MaxChangesTable is how many bytes the longest table has, with the magic before it.
@@ -55,15 +55,18 @@ const (
 )
 
 // changeEncodings is the order of encodings in a block. It never changes.
-func changeEncodings() []Encoding { return []Encoding{EncodedStored, EncodedZstd, EncodedBrotli} }
+func changeEncodings() []release.Encoding {
+	return []release.Encoding{release.EncodedStored, release.EncodedZstd, release.EncodedBrotli}
+}
 
 // ChangeMark tells one listing from all others that a product ever had: the beginning of its digest. What is made by its
 // help is compared with a whole digest.
 type ChangeMark [8]byte
 
 // MarkOf is the mark of the listing with this digest.
-func MarkOf(listing Digest) (m ChangeMark) {
-	copy(m[:], listing.sum[:])
+func MarkOf(listing release.Digest) (m ChangeMark) {
+	sum, _ := listing.SHA256()
+	copy(m[:], sum[:])
 	return m
 }
 
@@ -74,7 +77,7 @@ type ChangeStep struct {
 }
 
 // ChangedPaths lists the files that differ between two listings, sorted.
-func ChangedPaths(old, fresh Listing) (paths []string) {
+func ChangedPaths(old, fresh release.Listing) (paths []string) {
 	for len(old) > 0 || len(fresh) > 0 {
 		switch {
 		case len(fresh) == 0 || len(old) > 0 && old[0].Path < fresh[0].Path:
@@ -104,7 +107,7 @@ type changeBlock struct {
 }
 
 // ReadChangesTable reads the table out of the first bytes of the object: MaxChangesTable of them, or all of it. What makes no
-// sense is a *FormatError.
+// sense is a *release.FormatError.
 func ReadChangesTable(data []byte) (*Changes, error) {
 	if !bytes.HasPrefix(data, []byte(changesMagic)) {
 		return nil, changesFault(0, "is no list of changes")
@@ -112,7 +115,7 @@ func ReadChangesTable(data []byte) (*Changes, error) {
 	in := &setNumbers{b: data[len(changesMagic):]}
 	count := in.next("number of older listings", MaxChangeSteps)
 	c := &Changes{}
-	left := int64(MaxChanges)
+	left := int64(release.MaxChanges)
 	for range count {
 		var b changeBlock
 		copy(b.from[:], in.take(int64(len(b.from))))
@@ -134,12 +137,12 @@ func ReadChangesTable(data []byte) (*Changes, error) {
 }
 
 func changesFault(at int, format string, values ...any) error {
-	return &FormatError{Document: "changes", Offset: at, Reason: fmt.Sprintf(format, values...)}
+	return &release.FormatError{Document: "changes", Offset: at, Reason: fmt.Sprintf(format, values...)}
 }
 
 // Reach is how many bytes of the object, from its beginning, whoever has the listing with this digest has to read; 0 if it
 // is not for that.
-func (c *Changes) Reach(from Digest) int64 {
+func (c *Changes) Reach(from release.Digest) int64 {
 	if i := c.step(from); i >= 0 {
 		return c.end(i)
 	}
@@ -147,9 +150,9 @@ func (c *Changes) Reach(from Digest) int64 {
 }
 
 // step is the newest one of a listing, or -1.
-func (c *Changes) step(from Digest) int {
+func (c *Changes) step(from release.Digest) int {
 	mark := MarkOf(from)
-	return slices.IndexFunc(c.steps, func(b changeBlock) bool { return b.from == mark && from.Algorithm == SHA256 })
+	return slices.IndexFunc(c.steps, func(b changeBlock) bool { return b.from == mark && from.Algorithm == release.SHA256 })
 }
 
 // end is where the block of a step ends.
@@ -163,8 +166,8 @@ func (c *Changes) end(step int) int64 {
 
 // Apply makes the listing with the digest to, which a verified head names, out of an older one with its digest, and tells the
 // sources of the contents that are new. data is the beginning of the object, Reach bytes or more. Nobody need have vouched
-// for it: the listing is right or a *FormatError comes, but what sources say may be a lie, as of any place that gives bytes.
-func (c *Changes) Apply(data []byte, old Listing, from, to Digest) (Listing, Sources, error) {
+// for it: the listing is right or a *release.FormatError comes, but what sources say may be a lie, as of any place that gives bytes.
+func (c *Changes) Apply(data []byte, old release.Listing, from, to release.Digest) (release.Listing, release.Sources, error) {
 	step := c.step(from)
 	if step < 0 || int64(len(data)) < c.end(step) {
 		return nil, nil, fmt.Errorf("changes are not for the listing %v, or less than %d bytes came", from, c.Reach(from))
@@ -173,13 +176,13 @@ func (c *Changes) Apply(data []byte, old Listing, from, to Digest) (Listing, Sou
 	if err != nil {
 		return nil, nil, err
 	}
-	list := make([]ListedFile, 0, len(old)+len(r.files))
+	list := make([]release.ListedFile, 0, len(old)+len(r.files))
 	for _, f := range old {
 		if !r.named[f.Path] {
 			list = append(list, f)
 		}
 	}
-	fresh := NewListing(append(list, r.files...))
+	fresh := release.NewListing(append(list, r.files...))
 	sum, err := fresh.Digest()
 	if err != nil || sum != to {
 		return nil, nil, changesFault(int(c.end(step)), "lead to another listing than %v", to)
@@ -218,8 +221,8 @@ func (c *Changes) read(data []byte, blocks int) (*changesReader, error) {
 // EncodeChanges makes the changes of a release from steps, the newest first. A path counts for the first step that has it.
 // Sources must have all contents of to that these need. Old steps are left out where the object would have more than limit
 // bytes, or more steps than a reader takes; nil is returned if not even the first step fits.
-func EncodeChanges(steps []ChangeStep, to Listing, sources Sources, limit int64) ([]byte, error) {
-	limit = min(limit, MaxChanges)
+func EncodeChanges(steps []ChangeStep, to release.Listing, sources release.Sources, limit int64) ([]byte, error) {
+	limit = min(limit, release.MaxChanges)
 	named := map[string]bool{}
 	var table, blocks []byte
 	count := uint64(0)
@@ -237,7 +240,7 @@ func EncodeChanges(steps []ChangeStep, to Listing, sources Sources, limit int64)
 			return nil, fmt.Errorf("write changes: %w", err)
 		}
 		more := binary.AppendUvarint(append(slices.Clone(table), s.From[:]...), uint64(len(block)))
-		if int64(len(changesMagic)+2+len(more)+len(blocks)+len(block)) > limit || len(named) > MaxSet {
+		if int64(len(changesMagic)+2+len(more)+len(blocks)+len(block)) > limit || len(named) > release.MaxSet {
 			break
 		}
 		table, blocks, count = more, append(blocks, block...), count+1
@@ -249,7 +252,7 @@ func EncodeChanges(steps []ChangeStep, to Listing, sources Sources, limit int64)
 }
 
 // sources are those that were read, each content once.
-func (r *changesReader) sources() Sources {
-	list := NewSources(r.from)
-	return slices.CompactFunc(list, func(a, b Source) bool { return a.Content == b.Content })
+func (r *changesReader) sources() release.Sources {
+	list := release.NewSources(r.from)
+	return slices.CompactFunc(list, func(a, b release.Source) bool { return a.Content == b.Content })
 }

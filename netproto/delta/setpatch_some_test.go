@@ -1,4 +1,4 @@
-package release_test
+package delta_test
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ type holed struct {
 	gone, damaged string
 }
 
-func (h holed) Open(i int) (release.SetFile, error) {
+func (h holed) Open(i int) (delta.SetFile, error) {
 	switch h.listing[i].Path {
 	case h.gone:
 		return nil, fs.ErrNotExist
@@ -62,7 +62,7 @@ func TestApplySome(t *testing.T) {
 		old[name], changes[name] = text, strings.Replace(text, "line 2", "LINE 2", -1)
 	}
 	fresh := old.with(changes)
-	for what, options := range map[string]release.SetPatchOptions{
+	for what, options := range map[string]delta.SetPatchOptions{
 		"patches": {Group: 1}, "with sums": {Group: 1, Sums: true}, "long contents": {MaxMemory: 1 << 20},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -72,12 +72,12 @@ func TestApplySome(t *testing.T) {
 }
 
 // openKnown opens a patch for who knows the new listing.
-func openKnown(patch []byte, old, fresh release.Listing) (*release.SetPatch, error) {
+func openKnown(patch []byte, old, fresh release.Listing) (*delta.SetPatch, error) {
 	to, err := fresh.Digest()
 	if err != nil {
 		return nil, err
 	}
-	p, err := release.OpenSetPatch(bytes.NewReader(patch), old, to)
+	p, err := delta.OpenSetPatch(bytes.NewReader(patch), old, to)
 	if err == nil {
 		err = p.Know(fresh)
 	}
@@ -106,7 +106,7 @@ func testSome(t *testing.T, old, fresh tree, patch []byte) {
 			}
 			sink, contents := some{made: map[int]*bytes.Buffer{}}, p.Contents()
 			var failed []int
-			err = p.ApplySome(context.Background(), holed{treeSource{old, side.Listing}, test.gone, test.damaged}, &sink, release.SetWish{
+			err = p.ApplySome(context.Background(), holed{treeSource{old, side.Listing}, test.gone, test.damaged}, &sink, delta.SetWish{
 				Wanted: func(c int) bool { return slices.Contains(test.wanted, c) },
 				Failed: func(first, count int, err error) error {
 					for c := first; c < first+count; c++ {
@@ -130,7 +130,7 @@ func testSome(t *testing.T, old, fresh tree, patch []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = p.ApplySome(context.Background(), holed{treeSource{old, side.Listing}, "a.aa", ""}, &some{made: map[int]*bytes.Buffer{}}, release.SetWish{
+	err = p.ApplySome(context.Background(), holed{treeSource{old, side.Listing}, "a.aa", ""}, &some{made: map[int]*bytes.Buffer{}}, delta.SetWish{
 		Wanted: func(int) bool { return true }, Failed: func(int, int, error) error { return refused },
 	})
 	if !errors.Is(err, refused) {
@@ -144,7 +144,7 @@ func testSome(t *testing.T, old, fresh tree, patch []byte) {
 		if err != nil {
 			continue
 		}
-		err = p.ApplySome(context.Background(), treeSource{old, side.Listing}, &some{made: map[int]*bytes.Buffer{}}, release.SetWish{
+		err = p.ApplySome(context.Background(), treeSource{old, side.Listing}, &some{made: map[int]*bytes.Buffer{}}, delta.SetWish{
 			Wanted: func(c int) bool { return c == 2 }, Failed: func(_, _ int, err error) error { return err },
 		})
 		if err == nil {
@@ -156,7 +156,7 @@ func testSome(t *testing.T, old, fresh tree, patch []byte) {
 // A module of 110 MB, the largest of the corpus, is compared as a whole with the memory that a publisher has by default.
 func TestDefaultMemoryTakesAModule(t *testing.T) {
 	const module = 110_264_832
-	if need := (delta.PatchOptions{}).Memory(module, module); need > release.DefaultPatchMemory {
-		t.Errorf("%d bytes are needed, and there are %d", need, release.DefaultPatchMemory)
+	if need := (delta.PatchOptions{}).Memory(module, module); need > delta.DefaultPatchMemory {
+		t.Errorf("%d bytes are needed, and there are %d", need, delta.DefaultPatchMemory)
 	}
 }

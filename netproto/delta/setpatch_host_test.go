@@ -1,4 +1,4 @@
-package release_test
+package delta_test
 
 import (
 	"bytes"
@@ -7,11 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
 // hosted is a tree in which a file is the host's.
-func hosted(t tree, host string) release.SetSide {
+func hosted(t tree, host string) delta.SetSide {
 	side := t.side()
 	i := slices.IndexFunc(side.Listing, func(f release.ListedFile) bool { return f.Path == host })
 	side.Listing[i].Use, side.Listing[i].Mode = release.UseHost, release.ProgramMode
@@ -33,7 +34,7 @@ func TestHostStandsAlone(t *testing.T) {
 	fresh := old.with(changes)
 	from, to := hosted(old, "Lathe"), hosted(fresh, "Lathe")
 	var patch bytes.Buffer
-	if _, err := release.MakeSetPatch(context.Background(), &patch, from, to, release.SetPatchOptions{}); err != nil {
+	if _, err := delta.MakeSetPatch(context.Background(), &patch, from, to, delta.SetPatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := openKnown(patch.Bytes(), from.Listing, to.Listing)
@@ -52,7 +53,7 @@ func TestHostStandsAlone(t *testing.T) {
 		t.Fatalf("%d contents", len(p.Contents()))
 	}
 	sink := &some{made: map[int]*bytes.Buffer{}}
-	err = p.ApplySome(context.Background(), holed{treeSource{old, from.Listing}, "Lathe", ""}, sink, release.SetWish{
+	err = p.ApplySome(context.Background(), holed{treeSource{old, from.Listing}, "Lathe", ""}, sink, delta.SetWish{
 		Wanted: func(c int) bool { return c != host },
 		Failed: func(first, count int, err error) error { return fmt.Errorf("%d contents: %w", count, err) },
 	})

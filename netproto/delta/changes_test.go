@@ -1,4 +1,4 @@
-package release_test
+package delta_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/testlevel"
 )
@@ -45,7 +46,7 @@ func history(t testing.TB, limit int64, releases ...tree) []byte {
 	var object []byte
 	for i := 1; i < len(releases); i++ {
 		before, now := releases[i-1].listing(), releases[i].listing()
-		steps := []release.ChangeStep{{From: release.MarkOf(digestOf(t, before)), Paths: release.ChangedPaths(before, now)}}
+		steps := []delta.ChangeStep{{From: delta.MarkOf(digestOf(t, before)), Paths: delta.ChangedPaths(before, now)}}
 		if object != nil {
 			earlier, err := tableOf(t, object).Steps(object)
 			if err != nil {
@@ -54,16 +55,16 @@ func history(t testing.TB, limit int64, releases ...tree) []byte {
 			steps = append(steps, earlier...)
 		}
 		var err error
-		if object, err = release.EncodeChanges(steps, now, releases[i].sources(), limit); err != nil {
+		if object, err = delta.EncodeChanges(steps, now, releases[i].sources(), limit); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return object
 }
 
-func tableOf(t testing.TB, object []byte) *release.Changes {
+func tableOf(t testing.TB, object []byte) *delta.Changes {
 	t.Helper()
-	c, err := release.ReadChangesTable(object[:min(len(object), release.MaxChangesTable)])
+	c, err := delta.ReadChangesTable(object[:min(len(object), delta.MaxChangesTable)])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func vectorHistory() []tree {
 // TestChangesVector: what was published once is read for ever, and equal releases have equal changes.
 func TestChangesVector(t *testing.T) {
 	t.Parallel()
-	name := filepath.Join("testdata", "golden", "changes.hex")
+	name := filepath.Join("testdata", "changes.hex")
 	releases := vectorHistory()
 	made := history(t, release.MaxChanges, releases...)
 	if *update {
@@ -223,19 +224,19 @@ func TestChangesKeepTheirCaps(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	to := tree{"a": "1"}
-	steps := make([]release.ChangeStep, release.MaxChangeSteps+50)
+	steps := make([]delta.ChangeStep, delta.MaxChangeSteps+50)
 	for i := range steps {
-		steps[i] = release.ChangeStep{From: release.MarkOf(sha(fmt.Sprint(i))), Paths: []string{"a", fmt.Sprint("gone", i)}}
+		steps[i] = delta.ChangeStep{From: delta.MarkOf(sha(fmt.Sprint(i))), Paths: []string{"a", fmt.Sprint("gone", i)}}
 	}
-	object, err := release.EncodeChanges(steps, to.listing(), to.sources(), release.MaxChanges)
+	object, err := delta.EncodeChanges(steps, to.listing(), to.sources(), release.MaxChanges)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := tableOf(t, object).Steps(object)
-	if err != nil || len(got) != release.MaxChangeSteps || got[release.MaxChangeSteps-1].Paths[0] != fmt.Sprint("gone", release.MaxChangeSteps-1) {
+	if err != nil || len(got) != delta.MaxChangeSteps || got[delta.MaxChangeSteps-1].Paths[0] != fmt.Sprint("gone", delta.MaxChangeSteps-1) {
 		t.Fatalf("%d steps, %v", len(got), err)
 	}
-	if _, err := release.EncodeChanges(steps, to.listing(), nil, release.MaxChanges); err == nil {
+	if _, err := delta.EncodeChanges(steps, to.listing(), nil, release.MaxChanges); err == nil {
 		t.Error("changes were made without sources")
 	}
 	if _, err := tableOf(t, object).Steps(object[:len(object)-1]); formatFault(err) == nil {
@@ -254,13 +255,13 @@ func TestChangedPaths(t *testing.T) {
 		{tree{}, []string{"a", "b", "c", "e.so"}},
 		{old.with(tree{"0": "x", "b": "y", "z": "z"}, "a", "e.so"), []string{"0", "a", "b", "e.so", "z"}},
 	} {
-		if got := release.ChangedPaths(old.listing(), c.fresh.listing()); !slices.Equal(got, c.want) {
+		if got := delta.ChangedPaths(old.listing(), c.fresh.listing()); !slices.Equal(got, c.want) {
 			t.Errorf("%v, want %v", got, c.want)
 		}
 	}
 	moded := old.listing()
 	moded[0].Mode = release.ProgramMode
-	if got := release.ChangedPaths(old.listing(), moded); !slices.Equal(got, []string{"a"}) {
+	if got := delta.ChangedPaths(old.listing(), moded); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("another mode changes %v", got)
 	}
 }

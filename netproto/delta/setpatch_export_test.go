@@ -1,9 +1,13 @@
-package release
+package delta
 
-import "io"
+import (
+	"io"
+
+	"collet/netproto/release"
+)
 
 // OpenAnySetPatch is OpenSetPatch for whatever listing comes out, so that hostile groups are reached.
-func OpenAnySetPatch(patch io.Reader, old Listing, to Digest) (*SetPatch, error) {
+func OpenAnySetPatch(patch io.Reader, old release.Listing, to release.Digest) (*SetPatch, error) {
 	p := &SetPatch{r: newSetStream(patch), old: old, to: to}
 	return p, p.read()
 }

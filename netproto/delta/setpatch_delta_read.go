@@ -1,14 +1,16 @@
-package release
+package delta
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+
+	"collet/netproto/release"
 )
 
 // readDelta turns the old listing into the new one. Files with a new content have no digest yet. What is wrong is said as
 // what follows the words "set patch".
-func readDelta(raw []byte, old Listing) (*setDelta, Listing, error) {
+func readDelta(raw []byte, old release.Listing) (*setDelta, release.Listing, error) {
 	all := &setNumbers{b: raw}
 	sizeOps, sizeText := all.next("the size of the ops", MaxSetDelta), all.next("the size of the text", MaxSetDelta)
 	r := &deltaReader{
@@ -33,18 +35,18 @@ func readDelta(raw []byte, old Listing) (*setDelta, Listing, error) {
 // deltaReader is the way back from ops to the new listing.
 type deltaReader struct {
 	ops, text *setNumbers
-	old       Listing
+	old       release.Listing
 	next      int // of the old listing
 	copied    int
 	delta     *setDelta
-	listing   Listing
+	listing   release.Listing
 }
 
 func (r *deltaReader) fault() error { return cmp.Or(r.ops.err, r.text.err) }
 
-func (r *deltaReader) push(f ListedFile) {
-	if len(r.listing) >= MaxSet {
-		r.ops.fail("leads to more than %d files", MaxSet)
+func (r *deltaReader) push(f release.ListedFile) {
+	if len(r.listing) >= release.MaxSet {
+		r.ops.fail("leads to more than %d files", release.MaxSet)
 		return
 	}
 	r.listing = append(r.listing, f)
@@ -63,7 +65,7 @@ func (r *deltaReader) keep(n int64) {
 }
 
 func (r *deltaReader) op() {
-	r.keep(r.ops.next("a number of files", MaxSet))
+	r.keep(r.ops.next("a number of files", release.MaxSet))
 	kind := r.ops.next("an op", 0x7f)
 	content := byte(kind>>2) & 3
 	same := -1
@@ -90,7 +92,7 @@ func (r *deltaReader) op() {
 
 // file reads the rest of an op that makes a file.
 func (r *deltaReader) file(meta bool, content byte, same int) {
-	f := ListedFile{Use: UseResource, Mode: PlainMode}
+	f := release.ListedFile{Use: release.UseResource, Mode: release.PlainMode}
 	if len(r.listing) > 0 {
 		f.Use, f.Mode, f.Path = r.listing[len(r.listing)-1].Use, r.listing[len(r.listing)-1].Mode, r.listing[len(r.listing)-1].Path
 	}
@@ -100,15 +102,15 @@ func (r *deltaReader) file(meta bool, content byte, same int) {
 	} else {
 		head = r.ops.next("the head of a path", int64(len(f.Path)))
 		if content == contentCopy {
-			tail = r.ops.next("the tail of a path", MaxPath)
+			tail = r.ops.next("the tail of a path", release.MaxPath)
 		}
-		middle = r.ops.next("the middle of a path", MaxPath)
+		middle = r.ops.next("the middle of a path", release.MaxPath)
 	}
 	if meta {
 		b := r.ops.next("a use", int64(2*len(setUses())-1))
-		f.Use, f.Mode = setUses()[b>>1], PlainMode
+		f.Use, f.Mode = setUses()[b>>1], release.PlainMode
 		if b&1 == 1 {
-			f.Mode = ProgramMode
+			f.Mode = release.ProgramMode
 		}
 	}
 	from := r.source(&f, content, same)
@@ -128,7 +130,7 @@ func (r *deltaReader) file(meta bool, content byte, same int) {
 }
 
 // source reads where the content comes from, and returns the path that it is copied from.
-func (r *deltaReader) source(f *ListedFile, content byte, same int) (from string) {
+func (r *deltaReader) source(f *release.ListedFile, content byte, same int) (from string) {
 	switch content {
 	case contentKept:
 		f.Sum, f.Size = r.old[same].Sum, r.old[same].Size
@@ -141,7 +143,7 @@ func (r *deltaReader) source(f *ListedFile, content byte, same int) (from string
 		r.copied = int(i)
 		f.Sum, f.Size, from = r.old[i].Sum, r.old[i].Size, r.old[i].Path
 	case contentAgain:
-		c := int64(len(r.delta.fresh)) - 1 - r.ops.next("an earlier content", MaxSet)
+		c := int64(len(r.delta.fresh)) - 1 - r.ops.next("an earlier content", release.MaxSet)
 		if c < 0 {
 			r.ops.fail("repeats a content that does not exist")
 			return ""
@@ -153,7 +155,7 @@ func (r *deltaReader) source(f *ListedFile, content byte, same int) (from string
 		if same >= 0 {
 			f.Size += r.old[same].Size
 		}
-		if f.Size < 0 || f.Size > MaxFile {
+		if f.Size < 0 || f.Size > release.MaxFile {
 			r.ops.fail("has a file of %d bytes", f.Size)
 			return ""
 		}
@@ -164,8 +166,8 @@ func (r *deltaReader) source(f *ListedFile, content byte, same int) (from string
 }
 
 // readGroups reads the last part.
-func (d *setDelta) readGroups(in *setNumbers, old Listing) error {
-	copies, references := 0, int64(MaxSet)
+func (d *setDelta) readGroups(in *setNumbers, old release.Listing) error {
+	copies, references := 0, int64(release.MaxSet)
 	for first := 0; in.err == nil && first < len(d.fresh); {
 		g := setGroup{first: first, count: int(in.next("the contents of a group", int64(len(d.fresh)-first)))}
 		flags := in.next("the flags of a group", groupWhole|groupLong)

@@ -1,4 +1,4 @@
-package release_test
+package delta_test
 
 import (
 	"bytes"
@@ -35,9 +35,9 @@ func (t tree) listing() release.Listing {
 	return release.NewListing(files)
 }
 
-func (t tree) side() release.SetSide {
+func (t tree) side() delta.SetSide {
 	l := t.listing()
-	return release.SetSide{Listing: l, Source: treeSource{t, l}}
+	return delta.SetSide{Listing: l, Source: treeSource{t, l}}
 }
 
 func (t tree) with(changes tree, gone ...string) tree {
@@ -59,7 +59,7 @@ type treeSource struct {
 	listing release.Listing
 }
 
-func (s treeSource) Open(i int) (release.SetFile, error) {
+func (s treeSource) Open(i int) (delta.SetFile, error) {
 	return stringFile{strings.NewReader(s.tree[s.listing[i].Path])}, nil
 }
 
@@ -89,10 +89,10 @@ func (k *taken) End(i int) error {
 }
 
 // makePatch makes a set patch in memory.
-func makePatch(t rapid.TB, old, fresh tree, o release.SetPatchOptions) []byte {
+func makePatch(t rapid.TB, old, fresh tree, o delta.SetPatchOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	stats, err := release.MakeSetPatch(context.Background(), &out, old.side(), fresh.side(), o)
+	stats, err := delta.MakeSetPatch(context.Background(), &out, old.side(), fresh.side(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func makePatch(t rapid.TB, old, fresh tree, o release.SetPatchOptions) []byte {
 // applyPatch builds the new tree as a client does.
 func applyPatch(patch io.Reader, old tree, to release.Digest) (tree, error) {
 	side := old.side()
-	p, err := release.OpenSetPatch(patch, side.Listing, to)
+	p, err := delta.OpenSetPatch(patch, side.Listing, to)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +139,17 @@ func applyPatch(patch io.Reader, old tree, to release.Digest) (tree, error) {
 	return fresh, nil
 }
 
+// sha is the digest of a text.
+func sha(text string) release.Digest { return object(text).Sum }
+
+func object(text string) release.Object { return release.ObjectOf([]byte(text)) }
+
+func formatFault(err error) *release.FormatError {
+	var fault *release.FormatError
+	errors.As(err, &fault)
+	return fault
+}
+
 func digestOf(t rapid.TB, l release.Listing) release.Digest {
 	t.Helper()
 	d, err := l.Digest()
@@ -149,7 +160,7 @@ func digestOf(t rapid.TB, l release.Listing) release.Digest {
 }
 
 // steps makes a patch, applies it and compares.
-func steps(t rapid.TB, old, fresh tree, o release.SetPatchOptions) []byte {
+func steps(t rapid.TB, old, fresh tree, o delta.SetPatchOptions) []byte {
 	t.Helper()
 	patch := makePatch(t, old, fresh, o)
 	got, err := applyPatch(bytes.NewReader(patch), old, digestOf(t, fresh.listing()))
@@ -208,7 +219,7 @@ func TestSetPatchOfSmallChangesIsSmall(t *testing.T) {
 			fresh[f.Path] = c[:100] + "const REVISION = '186.1';" + c[120:]
 		}
 	}
-	patch := steps(t, old, fresh, release.SetPatchOptions{})
+	patch := steps(t, old, fresh, delta.SetPatchOptions{})
 	t.Logf("three changed files of 1,277: %d bytes", len(patch))
 	if len(patch) >= 400 {
 		t.Errorf("%d bytes, want less than 400", len(patch))
@@ -242,7 +253,7 @@ func TestSetPatchSteps(t *testing.T) {
 		{"another use", tree{"Game.so": "m", "b": "x"}, tree{"Game.dll": "m", "b.so": "x"}, 90},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			patch := steps(t, test.old, test.fresh, release.SetPatchOptions{})
+			patch := steps(t, test.old, test.fresh, delta.SetPatchOptions{})
 			if len(patch) > test.most {
 				t.Errorf("%d bytes, want at most %d", len(patch), test.most)
 			}
@@ -257,17 +268,17 @@ func TestSetPatchOfMetaOnly(t *testing.T) {
 	l := release.NewListing(side.Listing)
 	l[0].Use, l[1].Mode = release.UseCompanion, release.ProgramMode
 	var out bytes.Buffer
-	if _, err := release.MakeSetPatch(context.Background(), &out, side, release.SetSide{Listing: l, Source: side.Source}, release.SetPatchOptions{}); err != nil {
+	if _, err := delta.MakeSetPatch(context.Background(), &out, side, delta.SetSide{Listing: l, Source: side.Source}, delta.SetPatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := release.OpenSetPatch(&out, side.Listing, digestOf(t, l))
+	p, err := delta.OpenSetPatch(&out, side.Listing, digestOf(t, l))
 	if err != nil || len(p.Contents()) != 0 || p.Listing()[0] != l[0] || p.Listing()[1] != l[1] {
 		t.Fatalf("%v, %v", p, err)
 	}
 }
 
 // longOptions make long contents of what is above 64 KiB.
-var longOptions = release.SetPatchOptions{LongResource: 64 << 10}
+var longOptions = delta.SetPatchOptions{LongResource: 64 << 10}
 
 func TestSetPatchOfLongContents(t *testing.T) {
 	t.Parallel()
@@ -300,7 +311,7 @@ func TestSetPatchThatWouldNeedTooMuchMemory(t *testing.T) {
 	testlevel.Slow(t)
 	old := tree{"a.so": noise(1, 300_000), "b.so": noise(2, 300_000)}
 	fresh := tree{"a.so": old["a.so"][:150_000] + "x" + old["a.so"][150_000:], "b.so": noise(3, 400_000), "c": "d", "e": ""}
-	patch := steps(t, old, fresh, release.SetPatchOptions{MaxMemory: 64<<20 + 3_000_000})
+	patch := steps(t, old, fresh, delta.SetPatchOptions{MaxMemory: 64<<20 + 3_000_000})
 	if len(patch) > 402_000 {
 		t.Errorf("%d bytes", len(patch))
 	}
@@ -308,8 +319,8 @@ func TestSetPatchThatWouldNeedTooMuchMemory(t *testing.T) {
 
 func TestSetPatchTooLarge(t *testing.T) {
 	t.Parallel()
-	_, err := release.MakeSetPatch(context.Background(), io.Discard, tree{}.side(), tree{"a": noise(1, 10_000)}.side(), release.SetPatchOptions{MaxBytes: 5000})
-	if !errors.Is(err, release.ErrPatchTooLarge) {
+	_, err := delta.MakeSetPatch(context.Background(), io.Discard, tree{}.side(), tree{"a": noise(1, 10_000)}.side(), delta.SetPatchOptions{MaxBytes: 5000})
+	if !errors.Is(err, delta.ErrPatchTooLarge) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -319,11 +330,11 @@ func TestSetPatchStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	old, fresh := tree{"a": prose(1, 20_000)}, tree{"a": prose(2, 20_000)}
-	if _, err := release.MakeSetPatch(ctx, io.Discard, old.side(), fresh.side(), release.SetPatchOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := delta.MakeSetPatch(ctx, io.Discard, old.side(), fresh.side(), delta.SetPatchOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("make: %v", err)
 	}
-	patch := makePatch(t, old, fresh, release.SetPatchOptions{})
-	p, err := release.OpenSetPatch(bytes.NewReader(patch), old.listing(), digestOf(t, fresh.listing()))
+	patch := makePatch(t, old, fresh, delta.SetPatchOptions{})
+	p, err := delta.OpenSetPatch(bytes.NewReader(patch), old.listing(), digestOf(t, fresh.listing()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +346,7 @@ func TestSetPatchStopsWithItsContext(t *testing.T) {
 func TestSetPatchProgressRises(t *testing.T) {
 	t.Parallel()
 	var last, of int64
-	o := release.SetPatchOptions{Progress: func(done, total int64) {
+	o := delta.SetPatchOptions{Progress: func(done, total int64) {
 		if done < last || total < done {
 			t.Errorf("%d of %d after %d", done, total, last)
 		}
@@ -350,18 +361,18 @@ func TestSetPatchProgressRises(t *testing.T) {
 // fails is a source and a sink that do not work.
 type fails struct{ err error }
 
-func (f fails) Open(int) (release.SetFile, error) { return nil, f.err }
-func (f fails) Begin(int) (io.Writer, error)      { return nil, f.err }
-func (f fails) End(int) error                     { return f.err }
-func (f fails) Read([]byte) (int, error)          { return 0, f.err }
+func (f fails) Open(int) (delta.SetFile, error) { return nil, f.err }
+func (f fails) Begin(int) (io.Writer, error)    { return nil, f.err }
+func (f fails) End(int) error                   { return f.err }
+func (f fails) Read([]byte) (int, error)        { return 0, f.err }
 
 func TestSetPatchFaultsOfOthersPassThrough(t *testing.T) {
 	t.Parallel()
 	mine := errors.New("disk on fire")
 	old, fresh := tree{"a": prose(1, 5000)}, tree{"a": prose(1, 4000) + "x"}
-	patch, to := makePatch(t, old, fresh, release.SetPatchOptions{}), digestOf(t, fresh.listing())
-	open := func(r io.Reader) *release.SetPatch {
-		p, err := release.OpenSetPatch(r, old.listing(), to)
+	patch, to := makePatch(t, old, fresh, delta.SetPatchOptions{}), digestOf(t, fresh.listing())
+	open := func(r io.Reader) *delta.SetPatch {
+		p, err := delta.OpenSetPatch(r, old.listing(), to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +385,7 @@ func TestSetPatchFaultsOfOthersPassThrough(t *testing.T) {
 		t.Errorf("sink: %v", err)
 	}
 	for _, n := range []int{0, 2, 10} {
-		if _, err := release.OpenSetPatch(io.MultiReader(bytes.NewReader(patch[:n]), fails{mine}), old.listing(), to); err != mine {
+		if _, err := delta.OpenSetPatch(io.MultiReader(bytes.NewReader(patch[:n]), fails{mine}), old.listing(), to); err != mine {
 			t.Errorf("reader after %d bytes: %v", n, err)
 		}
 	}
@@ -387,7 +398,7 @@ func TestSetPatchFaultsOfOthersPassThrough(t *testing.T) {
 // peersFault reports whether err blames the patch.
 func peersFault(err error) bool {
 	var format *release.FormatError
-	var content *release.ContentError
+	var content *delta.ContentError
 	var patch *delta.PatchError
 	var damage *chunk.DamageError
 	return errors.As(err, &format) || errors.As(err, &content) || errors.As(err, &patch) || errors.As(err, &damage)
@@ -430,8 +441,8 @@ func TestSetPatchDamagedAnywhereIsNoticed(t *testing.T) {
 func TestSetPatchForOtherSetsIsRefused(t *testing.T) {
 	t.Parallel()
 	old, fresh := pack(5), pack(6)
-	patch := makePatch(t, old, fresh, release.SetPatchOptions{})
-	for what, patch := range map[string][]byte{"computed": patch, "sums": makePatch(t, old, fresh, release.SetPatchOptions{Sums: true})} {
+	patch := makePatch(t, old, fresh, delta.SetPatchOptions{})
+	for what, patch := range map[string][]byte{"computed": patch, "sums": makePatch(t, old, fresh, delta.SetPatchOptions{Sums: true})} {
 		if _, err := applyPatch(bytes.NewReader(patch), pack(4), digestOf(t, fresh.listing())); !peersFault(err) {
 			t.Errorf("%s, from elsewhere: %v", what, err)
 		}
@@ -443,7 +454,7 @@ func TestSetPatchForOtherSetsIsRefused(t *testing.T) {
 	for name, content := range old {
 		wrong[name] = strings.ToUpper(content)
 	}
-	p, err := release.OpenSetPatch(bytes.NewReader(makePatch(t, old, old.with(tree{"src/part00/file0000.js": old["src/part00/file0000.js"] + "!"}), release.SetPatchOptions{})), old.listing(),
+	p, err := delta.OpenSetPatch(bytes.NewReader(makePatch(t, old, old.with(tree{"src/part00/file0000.js": old["src/part00/file0000.js"] + "!"}), delta.SetPatchOptions{})), old.listing(),
 		digestOf(t, old.with(tree{"src/part00/file0000.js": old["src/part00/file0000.js"] + "!"}).listing()))
 	if err != nil {
 		t.Fatal(err)
@@ -471,7 +482,7 @@ func TestSetPatchOfAnything(t *testing.T) {
 			}
 			return made
 		}
-		o := release.SetPatchOptions{LongResource: rapid.SampledFrom([]int64{0, 1 << 9, 2 << 10}).Draw(t, "long")}
+		o := delta.SetPatchOptions{LongResource: rapid.SampledFrom([]int64{0, 1 << 9, 2 << 10}).Draw(t, "long")}
 		steps(t, draw("old "), draw("new "), o)
 	})
 }

@@ -1,4 +1,4 @@
-package release
+package delta
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"collet/netproto/delta"
+	"collet/netproto/release"
 )
 
 // A set patch of form 2 does not carry the digests of its new contents: 32 bytes each are nearly half of what a release
@@ -39,8 +39,8 @@ func (p *SetPatch) bounded() error {
 func (p *SetPatch) Known() bool { return p.known }
 
 // Know tells a set patch the listing to which it leads, for who has it from elsewhere. A patch without digests is like any
-// other then. A listing that it does not lead to is a *FormatError.
-func (p *SetPatch) Know(listing Listing) error {
+// other then. A listing that it does not lead to is a *release.FormatError.
+func (p *SetPatch) Know(listing release.Listing) error {
 	if got, err := listing.Digest(); err != nil || got != p.to {
 		return p.r.wrong("is not for this listing", err)
 	}
@@ -59,7 +59,7 @@ func (p *SetPatch) Know(listing Listing) error {
 
 // settle puts the digests of the new contents into the listing and compares it with the head's.
 func (p *SetPatch) settle() error {
-	list := append(Listing(nil), p.listing...)
+	list := append(release.Listing(nil), p.listing...)
 	for i, c := range p.delta.contentOf {
 		list[i].Sum = p.delta.fresh[c].sum
 	}
@@ -92,7 +92,7 @@ func (p *SetPatch) intact(ctx context.Context, source SetSource, i int) (bool, e
 		return false, ctx.Err()
 	}
 	defer file.Close() // it was only read
-	sum := SHA256.NewHash()
+	sum := release.SHA256.NewHash()
 	section, buf := io.NewSectionReader(file, 0, p.old[i].Size+1), make([]byte, 256<<10)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -101,7 +101,7 @@ func (p *SetPatch) intact(ctx context.Context, source SetSource, i int) (bool, e
 		n, err := section.Read(buf)
 		sum.Write(buf[:n])
 		if err == io.EOF {
-			return SHA256.SumOf(sum) == p.old[i].Sum, nil
+			return release.SHA256.SumOf(sum) == p.old[i].Sum, nil
 		}
 		if err != nil {
 			return false, nil
@@ -110,7 +110,7 @@ func (p *SetPatch) intact(ctx context.Context, source SetSource, i int) (bool, e
 }
 
 // patchHead is how every patch of a group begins. Whoever applies it knows all of that, so it does not travel.
-func patchHead(olds []delta.Old, news []int64) []byte {
+func patchHead(olds []Old, news []int64) []byte {
 	var from, to int64
 	for _, o := range olds {
 		from += o.Size

@@ -1,4 +1,4 @@
-package release_test
+package delta_test
 
 import (
 	"bytes"
@@ -10,13 +10,14 @@ import (
 
 	"github.com/andybalholm/brotli"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/testlevel"
 )
 
 // rawChanges puts a list of changes together that leads from one listing by some blocks.
 func rawChanges(from release.Digest, blocks ...[]byte) []byte {
-	mark := release.MarkOf(from)
+	mark := delta.MarkOf(from)
 	out := append([]byte("CC\x01"), byte(len(blocks)))
 	for _, b := range blocks {
 		out = binary.AppendUvarint(append(out, mark[:]...), uint64(len(b)))
@@ -121,7 +122,7 @@ func TestChangesThatAreNone(t *testing.T) {
 
 // applyRaw applies all blocks of changes, whatever listing they are from, and reads all of their paths.
 func applyRaw(data []byte, old release.Listing, from release.Digest) error {
-	c, err := release.ReadChangesTable(data[:min(len(data), release.MaxChangesTable)])
+	c, err := delta.ReadChangesTable(data[:min(len(data), delta.MaxChangesTable)])
 	if err != nil {
 		return err
 	}
@@ -160,9 +161,9 @@ func FuzzChanges(f *testing.F) {
 		if len(data) > 1<<16 {
 			return
 		}
-		c, err := release.ReadChangesTable(data[:min(len(data), release.MaxChangesTable)])
+		c, err := delta.ReadChangesTable(data[:min(len(data), delta.MaxChangesTable)])
 		if err == nil {
-			var steps []release.ChangeStep
+			var steps []delta.ChangeStep
 			if steps, err = c.Steps(data); err == nil {
 				checkSteps(t, steps)
 			}
@@ -180,7 +181,7 @@ func FuzzChanges(f *testing.F) {
 }
 
 // checkSteps: paths that were read make changes that say the same.
-func checkSteps(t *testing.T, steps []release.ChangeStep) {
+func checkSteps(t *testing.T, steps []delta.ChangeStep) {
 	files := tree{}
 	for _, s := range steps {
 		for i, p := range s.Paths {
@@ -192,7 +193,7 @@ func checkSteps(t *testing.T, steps []release.ChangeStep) {
 			}
 		}
 	}
-	object, err := release.EncodeChanges(steps, files.listing(), files.sources(), release.MaxChanges)
+	object, err := delta.EncodeChanges(steps, files.listing(), files.sources(), release.MaxChanges)
 	if err != nil || object == nil {
 		t.Fatalf("%d bytes, %v", len(object), err)
 	}

@@ -1,27 +1,29 @@
-package release
+package delta
 
 import (
 	"encoding/binary"
 	"slices"
+
+	"collet/netproto/release"
 )
 
 // deltaWriter walks both listings and writes the ops.
 type deltaWriter struct {
-	old       Listing
-	at        map[Digest]int // first file of the old listing with a content
-	known     map[Digest]int // index of fresh
+	old       release.Listing
+	at        map[release.Digest]int // first file of the old listing with a content
+	known     map[release.Digest]int // index of fresh
 	delta     *setDelta
 	ops, text []byte
 	keep      int
 	copied    int // place of the last copy
-	before    ListedFile
+	before    release.ListedFile
 }
 
 // compareListings writes what turns old into fresh, without groups.
-func compareListings(old, fresh Listing) *deltaWriter {
-	w := &deltaWriter{old: old, at: map[Digest]int{}, known: map[Digest]int{}, copied: -1}
+func compareListings(old, fresh release.Listing) *deltaWriter {
+	w := &deltaWriter{old: old, at: map[release.Digest]int{}, known: map[release.Digest]int{}, copied: -1}
 	w.delta = &setDelta{contentOf: map[int]int{}}
-	w.before = ListedFile{Use: UseResource, Mode: PlainMode}
+	w.before = release.ListedFile{Use: release.UseResource, Mode: release.PlainMode}
 	for i, f := range old {
 		if _, there := w.at[f.Sum]; !there {
 			w.at[f.Sum] = i
@@ -58,7 +60,7 @@ func (w *deltaWriter) op(kind byte) {
 }
 
 // content says where the content of a file comes from; same is the old file of its path, or -1.
-func (w *deltaWriter) content(f ListedFile, same int) (kind byte) {
+func (w *deltaWriter) content(f release.ListedFile, same int) (kind byte) {
 	_, copied := w.at[f.Sum]
 	_, again := w.known[f.Sum]
 	switch {
@@ -73,7 +75,7 @@ func (w *deltaWriter) content(f ListedFile, same int) (kind byte) {
 	}
 }
 
-func (w *deltaWriter) change(j int, f ListedFile, same int) {
+func (w *deltaWriter) change(j int, f release.ListedFile, same int) {
 	kind := w.content(f, same)
 	op := byte(opChange | kind<<2)
 	meta := w.old[same].Use != f.Use || w.old[same].Mode != f.Mode
@@ -87,7 +89,7 @@ func (w *deltaWriter) change(j int, f ListedFile, same int) {
 	w.source(kind, j, f, same)
 }
 
-func (w *deltaWriter) add(j int, f ListedFile) {
+func (w *deltaWriter) add(j int, f release.ListedFile) {
 	kind := w.content(f, -1)
 	op := byte(opAdd | kind<<2)
 	meta := w.before.Use != f.Use || w.before.Mode != f.Mode
@@ -110,19 +112,19 @@ func (w *deltaWriter) add(j int, f ListedFile) {
 	w.source(kind, j, f, -1)
 }
 
-func (w *deltaWriter) meta(f ListedFile) {
+func (w *deltaWriter) meta(f release.ListedFile) {
 	b := byte(slices.Index(setUses(), f.Use)) << 1
-	if f.Mode == ProgramMode {
+	if f.Mode == release.ProgramMode {
 		b |= 1
 	}
 	w.ops = append(w.ops, b)
 }
 
-func (w *deltaWriter) source(kind byte, j int, f ListedFile, same int) {
+func (w *deltaWriter) source(kind byte, j int, f release.ListedFile, same int) {
 	switch kind {
 	case contentCopy:
 		i := w.at[f.Sum]
-		w.ops = binary.AppendUvarint(w.ops, fold(int64(i-w.copied-1)))
+		w.ops = binary.AppendUvarint(w.ops, signed(int64(i-w.copied-1)))
 		w.copied = i
 	case contentAgain:
 		c := w.known[f.Sum]
@@ -133,7 +135,7 @@ func (w *deltaWriter) source(kind byte, j int, f ListedFile, same int) {
 		if same >= 0 {
 			size -= w.old[same].Size
 		}
-		w.ops = binary.AppendUvarint(w.ops, fold(size))
+		w.ops = binary.AppendUvarint(w.ops, signed(size))
 		w.known[f.Sum] = len(w.delta.fresh)
 		w.delta.contentOf[j] = len(w.delta.fresh)
 		w.delta.fresh = append(w.delta.fresh, freshContent{f.Sum, f.Size, j, same, f.Path})
@@ -175,7 +177,7 @@ func (g *setGroup) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(g.extra)))
 	last := -1
 	for _, i := range g.extra {
-		b = binary.AppendUvarint(b, fold(int64(i-last-1)))
+		b = binary.AppendUvarint(b, signed(int64(i-last-1)))
 		last = i
 	}
 	return b

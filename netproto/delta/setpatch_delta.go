@@ -1,10 +1,12 @@
-package release
+package delta
 
 import (
 	"cmp"
 	"path"
 	"slices"
 	"strings"
+
+	"collet/netproto/release"
 )
 
 // The delta of a set patch is three parts; the sizes of the first two stand before it:
@@ -47,11 +49,13 @@ const (
 )
 
 // setUses is the order of uses in a delta. It never changes.
-func setUses() []Use { return []Use{UseResource, UseRuntime, UseCompanion, UseHost} }
+func setUses() []release.Use {
+	return []release.Use{release.UseResource, release.UseRuntime, release.UseCompanion, release.UseHost}
+}
 
 // freshContent is a new content.
 type freshContent struct {
-	sum  Digest
+	sum  release.Digest
 	size int64
 	file int // in the new listing: the first that has it
 	old  int // in the old listing: the earlier version of that file, or -1
@@ -107,13 +111,13 @@ func (g *setGroup) long(member int) *longContent {
 }
 
 // references lists the old files of a group's patch in their order, without those of long contents.
-func (d *setDelta) references(g int, old Listing) []int {
+func (d *setDelta) references(g int, old release.Listing) []int {
 	group := &d.groups[g]
 	if group.whole {
 		return nil
 	}
 	var list []int
-	seen := map[Digest]bool{}
+	seen := map[release.Digest]bool{}
 	for m, c := range d.members(g) {
 		if i := d.fresh[c].old; i >= 0 && group.long(m) == nil && !seen[old[i].Sum] {
 			seen[old[i].Sum] = true

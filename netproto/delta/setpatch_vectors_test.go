@@ -1,4 +1,4 @@
-package release_test
+package delta_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto/release"
+	"collet/netproto/delta"
 )
 
 // A vector that differs is a change of the format: a diff in testdata after -update is one, too.
@@ -22,17 +22,17 @@ var update = flag.Bool("update", false, "rewrite the golden files instead of com
 var vectorSets = []struct {
 	name     string
 	old, new tree
-	options  release.SetPatchOptions
+	options  delta.SetPatchOptions
 	exact    bool // the delta alone decides every byte
 }{
-	{"nothing", tree{"a": "1"}, tree{"a": "1"}, release.SetPatchOptions{}, true},
-	{"removed", tree{"a": "1", "b/c": "2", "b/d": "3"}, tree{"b/c": "2"}, release.SetPatchOptions{}, true},
-	{"moved", tree{"a/one.zip": "1", "a/two.zip": "2", "m.so": "3"}, tree{"b/one.zip": "1", "b/two.zip": "2", "m.dll": "3", "n.so": "3"}, release.SetPatchOptions{}, true},
-	{"changed", tree{"a.txt": "the quick brown fox jumps over the lazy dog", "b": "x"}, tree{"a.txt": "the quick brown fox leaps over the lazy dog", "b": "x", "c": "", "d": "new", "e": "new"}, release.SetPatchOptions{}, false},
-	{"whole", tree{"a.so": "old"}, tree{"a.so": "new", "b": "other"}, release.SetPatchOptions{MaxMemory: 1}, false},
-	{"sums", tree{"a.txt": "the quick brown fox jumps over the lazy dog"}, tree{"a.txt": "the quick brown fox leaps over the lazy dog", "d": "new"}, release.SetPatchOptions{Sums: true}, false},
-	{"groups", tree{"a.txt": "one", "b.txt": "two"}, tree{"a.txt": "one and", "b.txt": "two and"}, release.SetPatchOptions{Group: 1}, false},
-	{"long", tree{"a.zip": prose(1, 20_000)}, tree{"a.zip": "begin" + prose(1, 20_000)[:9000] + "middle" + prose(1, 20_000)[9000:]}, release.SetPatchOptions{LongResource: 1000}, false},
+	{"nothing", tree{"a": "1"}, tree{"a": "1"}, delta.SetPatchOptions{}, true},
+	{"removed", tree{"a": "1", "b/c": "2", "b/d": "3"}, tree{"b/c": "2"}, delta.SetPatchOptions{}, true},
+	{"moved", tree{"a/one.zip": "1", "a/two.zip": "2", "m.so": "3"}, tree{"b/one.zip": "1", "b/two.zip": "2", "m.dll": "3", "n.so": "3"}, delta.SetPatchOptions{}, true},
+	{"changed", tree{"a.txt": "the quick brown fox jumps over the lazy dog", "b": "x"}, tree{"a.txt": "the quick brown fox leaps over the lazy dog", "b": "x", "c": "", "d": "new", "e": "new"}, delta.SetPatchOptions{}, false},
+	{"whole", tree{"a.so": "old"}, tree{"a.so": "new", "b": "other"}, delta.SetPatchOptions{MaxMemory: 1}, false},
+	{"sums", tree{"a.txt": "the quick brown fox jumps over the lazy dog"}, tree{"a.txt": "the quick brown fox leaps over the lazy dog", "d": "new"}, delta.SetPatchOptions{Sums: true}, false},
+	{"groups", tree{"a.txt": "one", "b.txt": "two"}, tree{"a.txt": "one and", "b.txt": "two and"}, delta.SetPatchOptions{Group: 1}, false},
+	{"long", tree{"a.zip": prose(1, 20_000)}, tree{"a.zip": "begin" + prose(1, 20_000)[:9000] + "middle" + prose(1, 20_000)[9000:]}, delta.SetPatchOptions{LongResource: 1000}, false},
 }
 
 func vectorFile(name string) string { return filepath.Join("testdata", "setpatch", name+".hex") }
@@ -99,7 +99,7 @@ func FuzzSetPatch(f *testing.F) {
 		side := v.old.side()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		p, err := release.OpenAnySetPatch(bytes.NewReader(patch), side.Listing, digestOf(t, v.new.listing()))
+		p, err := delta.OpenAnySetPatch(bytes.NewReader(patch), side.Listing, digestOf(t, v.new.listing()))
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 160<<20 {
 			t.Fatalf("%d bytes of memory for %d of a patch", n, len(patch))
@@ -120,7 +120,7 @@ func FuzzSetPatch(f *testing.F) {
 
 // bounded is a sink that takes no more of a content than it may have.
 type bounded struct {
-	contents []release.SetContent
+	contents []delta.SetContent
 	begun    int
 	left     int64
 }
@@ -183,7 +183,7 @@ func TestSetPatchHostileDeltas(t *testing.T) {
 		{"a copy behind the end", []byte{5, 1, 0, 10, 0, 1, 2, 'x', 1, 3, 1, 0, 0, 1, 0, 9, 0}, "outside of its files"},
 		{"something behind the groups", []byte{5, 1, 0, 10, 0, 1, 2, 'x', 1, 1, 7}, "behind its delta"},
 	} {
-		_, err := release.OpenAnySetPatch(bytes.NewReader(deltaOf(test.delta)), old.listing(), to)
+		_, err := delta.OpenAnySetPatch(bytes.NewReader(deltaOf(test.delta)), old.listing(), to)
 		if err == nil || !peersFault(err) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.what, err, test.want)
 		}

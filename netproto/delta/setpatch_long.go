@@ -1,4 +1,4 @@
-package release
+package delta
 
 import (
 	"encoding/binary"
@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"sort"
+
+	"collet/netproto/release"
 )
 
 // longContent is a content of which large parts are copied from one old file as they are. What is left of both goes the
@@ -27,7 +29,7 @@ func (l *longContent) append(b []byte) []byte {
 		at += c.gap
 		b = binary.AppendUvarint(b, uint64(c.gap))
 		b = binary.AppendUvarint(b, uint64(c.size))
-		b = binary.AppendUvarint(b, fold(c.from-at-shift))
+		b = binary.AppendUvarint(b, signed(c.from-at-shift))
 		shift = c.from - at
 		at += c.size
 	}
@@ -35,7 +37,7 @@ func (l *longContent) append(b []byte) []byte {
 }
 
 // readLongs reads the long contents of a group; copies is how many there were before, and the result how many there are.
-func (d *setDelta) readLongs(in *setNumbers, g int, old Listing, copies int) int {
+func (d *setDelta) readLongs(in *setNumbers, g int, old release.Listing, copies int) int {
 	group := &d.groups[g]
 	last := -1
 	for range in.next("the long contents of a group", int64(group.count)) {
@@ -57,7 +59,7 @@ func (d *setDelta) readLongs(in *setNumbers, g int, old Listing, copies int) int
 func (l *longContent) read(in *setNumbers, count, size, oldSize int64) {
 	at, shift := int64(0), int64(0)
 	for range count {
-		c := longCopy{gap: in.next("a gap", MaxFile), size: in.next("the size of a copy", MaxFile)}
+		c := longCopy{gap: in.next("a gap", release.MaxFile), size: in.next("the size of a copy", release.MaxFile)}
 		at += c.gap
 		shift += in.signed("a shift")
 		c.from = at + shift

@@ -1,4 +1,4 @@
-package release
+package delta
 
 import (
 	"bytes"
@@ -8,22 +8,24 @@ import (
 	"slices"
 
 	"github.com/andybalholm/brotli"
+
+	"collet/netproto/release"
 )
 
 // changesWriter writes one block.
 type changesWriter struct {
 	ops, text, sums []byte
 	before          string
-	known           map[Digest]int // contents, by their number
-	indexes         []Object
+	known           map[release.Digest]int // contents, by their number
+	indexes         []release.Object
 }
 
 // changesBlock writes what became of the files with these paths, which rise.
-func changesBlock(paths []string, to Listing, sources Sources) ([]byte, error) {
+func changesBlock(paths []string, to release.Listing, sources release.Sources) ([]byte, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	w := &changesWriter{known: map[Digest]int{}}
+	w := &changesWriter{known: map[release.Digest]int{}}
 	for _, p := range paths {
 		f, stays := to.Find(p)
 		s, found := sources.Find(f.Sum)
@@ -63,14 +65,15 @@ func (w *changesWriter) name(kind byte, name string) {
 
 func (w *changesWriter) number(n int64) { w.ops = binary.AppendUvarint(w.ops, uint64(n)) }
 
-func (w *changesWriter) object(o Object) {
+func (w *changesWriter) object(o release.Object) {
 	w.number(o.Size)
-	w.sums = append(w.sums, o.Sum.sum[:]...)
+	sum, _ := o.Sum.SHA256()
+	w.sums = append(w.sums, sum[:]...)
 }
 
-func (w *changesWriter) file(f ListedFile, s Source) {
+func (w *changesWriter) file(f release.ListedFile, s release.Source) {
 	kind := byte(slices.Index(setUses(), f.Use)) << 1
-	if f.Mode == ProgramMode {
+	if f.Mode == release.ProgramMode {
 		kind |= changeRuns
 	}
 	if at, again := w.known[f.Sum]; again {
@@ -84,8 +87,8 @@ func (w *changesWriter) file(f ListedFile, s Source) {
 		kind |= changeIndex
 	}
 	w.name(kind, f.Path)
-	w.object(Object{f.Sum, f.Size})
-	if s.Encoding != EncodedStored {
+	w.object(release.Object{Sum: f.Sum, Size: f.Size})
+	if s.Encoding != release.EncodedStored {
 		w.object(s.Whole)
 	}
 	if s.Index.IsZero() {
@@ -105,14 +108,14 @@ func (w *changesWriter) file(f ListedFile, s Source) {
 type changesReader struct {
 	named map[string]bool
 	paths []string // in the order of the blocks
-	files []ListedFile
-	from  []Source
+	files []release.ListedFile
+	from  []release.Source
 	raw   int64 // bytes of bodies that may still come
 
 	ops, text, sums *setNumbers // of the present block
 	before          string
 	begin           int // of the block's contents, in from
-	indexes         []Object
+	indexes         []release.Object
 	sizes           []int64 // of the block's contents
 }
 
@@ -196,8 +199,8 @@ func (r *changesReader) op() {
 	if r.fault() != nil {
 		return
 	}
-	if len(r.paths) == MaxSet {
-		r.ops.fail("brings the files to more than %d", MaxSet)
+	if len(r.paths) == release.MaxSet {
+		r.ops.fail("brings the files to more than %d", release.MaxSet)
 		return
 	}
 	r.paths = append(r.paths, name)
@@ -208,9 +211,9 @@ func (r *changesReader) op() {
 		}
 		return
 	}
-	f := ListedFile{Path: name, Use: setUses()[kind>>1&3], Mode: PlainMode}
+	f := release.ListedFile{Path: name, Use: setUses()[kind>>1&3], Mode: release.PlainMode}
 	if kind&changeRuns != 0 {
-		f.Mode = ProgramMode
+		f.Mode = release.ProgramMode
 	}
 	r.content(&f, kind>>4&3, kind&changeIndex != 0)
 	if r.fault() == nil {
@@ -221,14 +224,14 @@ func (r *changesReader) op() {
 // path reads the path of an op.
 func (r *changesReader) path() string {
 	shared := r.ops.next("what a path shares", int64(len(r.before)))
-	rest := r.text.take(r.ops.next("the rest of a path", MaxPath))
+	rest := r.text.take(r.ops.next("the rest of a path", release.MaxPath))
 	name := r.before[:shared] + string(rest)
 	switch {
 	case r.fault() != nil:
 		return ""
 	case name <= r.before:
 		r.ops.fail("has paths that do not rise")
-	case len(name) > MaxPath:
+	case len(name) > release.MaxPath:
 		r.ops.fail("has a path of %d bytes", len(name))
 	case r.named[name]:
 		r.ops.fail("names %q, as one before it does", name)
@@ -238,9 +241,9 @@ func (r *changesReader) path() string {
 }
 
 // content reads what a file has, and where it comes from.
-func (r *changesReader) content(f *ListedFile, encoding int64, indexed bool) {
+func (r *changesReader) content(f *release.ListedFile, encoding int64, indexed bool) {
 	if encoding == changeAgain {
-		ago := r.ops.next("an earlier content", MaxSet)
+		ago := r.ops.next("an earlier content", release.MaxSet)
 		at := len(r.from) - 1 - int(ago)
 		if at < r.begin || indexed {
 			r.ops.fail("repeats a content that does not exist")
@@ -249,11 +252,11 @@ func (r *changesReader) content(f *ListedFile, encoding int64, indexed bool) {
 		f.Sum, f.Size = r.from[at].Content, r.sizes[at-r.begin]
 		return
 	}
-	o := r.object("a file", MaxFile)
+	o := r.object("a file", release.MaxFile)
 	f.Sum, f.Size = o.Sum, o.Size
-	s := Source{Content: o.Sum, Whole: o, Encoding: changeEncodings()[encoding]}
-	if s.Encoding != EncodedStored {
-		s.Whole = r.object("a whole object", MaxObject)
+	s := release.Source{Content: o.Sum, Whole: o, Encoding: changeEncodings()[encoding]}
+	if s.Encoding != release.EncodedStored {
+		s.Whole = r.object("a whole object", release.MaxObject)
 	}
 	if indexed {
 		s.Index, s.Entry = r.index()
@@ -261,20 +264,21 @@ func (r *changesReader) content(f *ListedFile, encoding int64, indexed bool) {
 	r.from, r.sizes = append(r.from, s), append(r.sizes, f.Size)
 }
 
-func (r *changesReader) index() (o Object, entry uint32) {
+func (r *changesReader) index() (o release.Object, entry uint32) {
 	switch ago := r.ops.next("an object with indexes", int64(len(r.indexes))); {
 	case ago > 0:
 		o = r.indexes[len(r.indexes)-int(ago)]
 	default:
-		o = r.object("an object with indexes", MaxObject)
+		o = r.object("an object with indexes", release.MaxObject)
 		r.indexes = append(r.indexes, o)
 	}
-	return o, uint32(r.ops.next("an entry of an index", MaxIndexFiles-1))
+	return o, uint32(r.ops.next("an entry of an index", release.MaxIndexFiles-1))
 }
 
-func (r *changesReader) object(what string, limit int64) (o Object) {
+func (r *changesReader) object(what string, limit int64) (o release.Object) {
 	o.Size = r.ops.next("the size of "+what, limit)
-	o.Sum.Algorithm = SHA256
-	copy(o.Sum.sum[:], r.sums.take(int64(len(o.Sum.sum))))
+	var sum [32]byte
+	copy(sum[:], r.sums.take(int64(len(sum))))
+	o.Sum = release.SHA256Digest(sum)
 	return o
 }

@@ -1,11 +1,11 @@
-package release
+package delta
 
 import (
 	"context"
 	"path"
 	"slices"
 
-	"collet/netproto/delta"
+	"collet/netproto/release"
 )
 
 // plan cuts the stream into groups and chooses their references.
@@ -22,7 +22,7 @@ func (m *setMaker) plan(ctx context.Context) error {
 				return err
 			}
 			fresh, old := m.needs(c, l)
-			memory := delta.PatchOptions{}.Memory(olds+old, cost+fresh)
+			memory := PatchOptions{}.Memory(olds+old, cost+fresh)
 			if g.count > 0 && (cost+fresh > m.options.Group || memory > m.options.MaxMemory || m.parted(stream[first], stream[first+g.count])) {
 				break
 			}
@@ -37,7 +37,7 @@ func (m *setMaker) plan(ctx context.Context) error {
 		}
 		m.delta.groups = append(m.delta.groups, g)
 		if !g.whole {
-			spare := (m.options.MaxMemory - delta.PatchOptions{}.Memory(olds, cost)) / 7
+			spare := (m.options.MaxMemory - PatchOptions{}.Memory(olds, cost)) / 7
 			m.refer(len(m.delta.groups)-1, finder, min(spare, DefaultGroup))
 		}
 		first += g.count
@@ -51,7 +51,7 @@ func (m *setMaker) parted(a, b int) bool {
 	return m.isHost(m.delta.fresh[a]) != m.isHost(m.delta.fresh[b])
 }
 
-func (m *setMaker) isHost(c freshContent) bool { return m.fresh.Listing[c.file].Use == UseHost }
+func (m *setMaker) isHost(c freshContent) bool { return m.fresh.Listing[c.file].Use == release.UseHost }
 
 // needs is how many bytes of new and old contents a content adds to a patch.
 func (m *setMaker) needs(c freshContent, l *longContent) (fresh, old int64) {
@@ -78,8 +78,8 @@ func (m *setMaker) long(ctx context.Context, c freshContent) (*longContent, erro
 		return nil, nil
 	}
 	oldSize := m.old.Listing[old].Size
-	tooLarge := delta.PatchOptions{}.Memory(oldSize, c.size) > m.options.MaxMemory
-	resource := m.fresh.Listing[c.file].Use == UseResource && c.size >= m.options.LongResource
+	tooLarge := PatchOptions{}.Memory(oldSize, c.size) > m.options.MaxMemory
+	resource := m.fresh.Listing[c.file].Use == release.UseResource && c.size >= m.options.LongResource
 	if !tooLarge && !resource {
 		return nil, nil
 	}
@@ -109,14 +109,14 @@ func (m *setMaker) namesake(c freshContent) int {
 // refer adds references for the contents that have no old version, of at most so many bytes.
 func (m *setMaker) refer(g int, finder *kin, spare int64) {
 	group := &m.delta.groups[g]
-	seen := map[Digest]bool{}
+	seen := map[release.Digest]bool{}
 	for _, i := range m.delta.references(g, m.old.Listing) {
 		seen[m.old.Listing[i].Sum] = true
 	}
 	hosts := m.isHost(m.delta.fresh[m.delta.members(g)[0]])
 	add := func(i int) {
 		f := m.old.Listing[i]
-		if f.Use == UseHost && !hosts {
+		if f.Use == release.UseHost && !hosts {
 			return // not everybody has it
 		}
 		if !seen[f.Sum] && f.Size > 0 && f.Size <= spare {
@@ -145,7 +145,7 @@ func (m *setMaker) refer(g int, finder *kin, spare int64) {
 
 // kin finds old files that a new one may have come from.
 type kin struct {
-	old    Listing
+	old    release.Listing
 	gone   []int            // old files whose path is gone
 	byBase map[string][]int // by name without folder
 	byKind map[string][]int // by folder and extension
@@ -156,7 +156,7 @@ type kin struct {
 // renamed tree of thousands would take minutes.
 const maxKin = 256
 
-func newKin(old, fresh Listing) *kin {
+func newKin(old, fresh release.Listing) *kin {
 	k := &kin{old: old, byBase: map[string][]int{}, byKind: map[string][]int{}, byExt: map[string][]int{}}
 	for i, f := range old {
 		base := path.Base(f.Path)

@@ -1,4 +1,4 @@
-package release_test
+package delta_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -47,7 +48,7 @@ var bestPeer = map[string]struct {
 }
 
 // diskSide reads a folder, or a file as a set of one file.
-func diskSide(t *testing.T, root string) release.SetSide {
+func diskSide(t *testing.T, root string) delta.SetSide {
 	t.Helper()
 	s := folderSource{}
 	var files []release.ListedFile
@@ -90,12 +91,12 @@ func diskSide(t *testing.T, root string) release.SetSide {
 	for i, f := range l {
 		s.names[i] = byPath[f.Path]
 	}
-	return release.SetSide{Listing: l, Source: s}
+	return delta.SetSide{Listing: l, Source: s}
 }
 
 type folderSource struct{ names []string }
 
-func (s folderSource) Open(i int) (release.SetFile, error) { return os.Open(s.names[i]) }
+func (s folderSource) Open(i int) (delta.SetFile, error) { return os.Open(s.names[i]) }
 
 // discard takes contents whose digests were checked by Apply, and looks at the heap now and then.
 type discard struct {
@@ -156,7 +157,7 @@ func TestSetPatchCorpus(t *testing.T) {
 			old, fresh := diskSide(t, filepath.Join(root, step[1])), diskSide(t, filepath.Join(root, step[2]))
 			var patch bytes.Buffer
 			started := time.Now()
-			if _, err := release.MakeSetPatch(context.Background(), &patch, old, fresh, release.SetPatchOptions{}); err != nil {
+			if _, err := delta.MakeSetPatch(context.Background(), &patch, old, fresh, delta.SetPatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			made := time.Since(started)
@@ -172,7 +173,7 @@ func TestSetPatchCorpus(t *testing.T) {
 
 // applied applies a patch from a file and returns MB of new contents a second and the heap that it took at most, with what is
 // garbage already, in MB of 10^6 bytes.
-func applied(t *testing.T, patch []byte, old, fresh release.SetSide) (rate, heap float64) {
+func applied(t *testing.T, patch []byte, old, fresh delta.SetSide) (rate, heap float64) {
 	t.Helper()
 	to, err := fresh.Listing.Digest()
 	if err != nil {
@@ -183,7 +184,7 @@ func applied(t *testing.T, patch []byte, old, fresh release.SetSide) (rate, heap
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 	started := time.Now()
-	p, err := release.OpenSetPatch(bytes.NewReader(patch), old.Listing, to)
+	p, err := delta.OpenSetPatch(bytes.NewReader(patch), old.Listing, to)
 	if err != nil {
 		t.Fatal(err)
 	}

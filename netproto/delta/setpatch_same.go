@@ -1,4 +1,4 @@
-package release
+package delta
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const (
 )
 
 // blocks knows where each block of an old file lies, by a hash that can be rolled.
-type blocks struct {
+type oldBlocks struct {
 	size  int64
 	at    map[uint64]int64
 	sieve []uint64
@@ -28,13 +28,13 @@ type blocks struct {
 // findSame looks for stretches of new in old, byte for byte and as long as they go. It reads each file about once and needs
 // some hundred bytes of memory for each block of the old one.
 func findSame(ctx context.Context, old io.ReaderAt, oldSize int64, fresh io.ReaderAt, size int64) ([]longCopy, error) {
-	b, err := newBlocks(ctx, old, oldSize)
+	b, err := hashBlocks(ctx, old, oldSize)
 	if err != nil || b == nil {
 		return nil, err
 	}
 	m := &sameFinder{
-		blocks: b, old: &window{from: old, size: oldSize}, fresh: &window{from: fresh, size: size},
-		rolled: &window{from: fresh, size: size},
+		blocks: b, old: &fileWindow{from: old, size: oldSize}, fresh: &fileWindow{from: fresh, size: size},
+		rolled: &fileWindow{from: fresh, size: size},
 	}
 	for m.at+b.size <= size && len(m.copies) < maxCopies/8 {
 		if err := ctx.Err(); err != nil {
@@ -48,8 +48,8 @@ func findSame(ctx context.Context, old io.ReaderAt, oldSize int64, fresh io.Read
 }
 
 // newBlocks hashes an old file block by block. A file of less than one block gives nil.
-func newBlocks(ctx context.Context, old io.ReaderAt, size int64) (*blocks, error) {
-	b := &blocks{size: sameBlock, at: map[uint64]int64{}, sieve: make([]uint64, 1<<(sieveBits-6)), out: 1}
+func hashBlocks(ctx context.Context, old io.ReaderAt, size int64) (*oldBlocks, error) {
+	b := &oldBlocks{size: sameBlock, at: map[uint64]int64{}, sieve: make([]uint64, 1<<(sieveBits-6)), out: 1}
 	for size/b.size > maxBlocks {
 		b.size *= 2
 	}
@@ -84,7 +84,7 @@ func rollHash(b []byte) (h uint64) {
 }
 
 // find is the place of a block with this hash.
-func (b *blocks) find(h uint64) (int64, bool) {
+func (b *oldBlocks) find(h uint64) (int64, bool) {
 	if b.sieve[h>>(64-sieveBits)>>6]&(1<<(h>>(64-sieveBits)&63)) == 0 {
 		return 0, false
 	}
@@ -94,11 +94,11 @@ func (b *blocks) find(h uint64) (int64, bool) {
 
 // sameFinder walks the new file.
 type sameFinder struct {
-	blocks     *blocks
-	old, fresh *window // to compare
-	rolled     *window // of the new file, to roll over
-	at         int64   // all before is done
-	end        int64   // of the last copy
+	blocks     *oldBlocks
+	old, fresh *fileWindow // to compare
+	rolled     *fileWindow // of the new file, to roll over
+	at         int64       // all before is done
+	end        int64       // of the last copy
 	copies     []longCopy
 }
 
@@ -202,7 +202,7 @@ func word(b []byte) uint64 {
 }
 
 // window reads a file piece by piece and keeps the last piece.
-type window struct {
+type fileWindow struct {
 	from io.ReaderAt
 	size int64
 	at   int64
@@ -213,7 +213,7 @@ type window struct {
 const windowSize = 4 << 20
 
 // bytes gives at most n bytes from a place on, fewer only at the end of the file. They are valid until the next call.
-func (w *window) bytes(at, n int64) ([]byte, error) {
+func (w *fileWindow) bytes(at, n int64) ([]byte, error) {
 	n = min(n, w.size-at)
 	if at < w.at || at+n > w.at+int64(len(w.buf)) {
 		if w.buf == nil {
