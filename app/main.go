@@ -97,7 +97,7 @@ func runHost(ctx context.Context, f flags, args []string, trial *sponsored, stdo
 	}
 	h.renewal.sponsored = trial
 	if f.RemoteLauncher != "" {
-		return h.remote(ctx, stdout, stderr), nil
+		return h.device(ctx, stdout, stderr), nil
 	}
 	if f.Headless {
 		return h.headless(ctx, args, stdout, stderr)

@@ -104,7 +104,7 @@ func findRoots(q rootsQuery) roots {
 	data, err := q.writable()
 	if err == nil && data != q.install {
 		data = filepath.Clean(data)
-		err = claim(data)
+		err = platform.MakeWritable(data)
 	}
 	if err != nil {
 		return roots{q.install, q.install, fmt.Errorf("folder for the player's own data: %w", err)}
@@ -113,15 +113,6 @@ func findRoots(q rootsQuery) roots {
 		data = q.install
 	}
 	return roots{install: q.install, data: data}
-}
-
-// claim makes a folder that belongs to this user alone, as the XDG Base Directory Specification has it, unless it is there,
-// and finds out whether files can be made in it.
-func claim(folder string) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	return platform.Writable(folder)
 }
 
 func isOneFolder(a, b string) bool {

@@ -62,6 +62,15 @@ func Writable(dir string) error {
 	})
 }
 
+// MakeWritable makes a folder that belongs to this user alone, as the XDG Base Directory Specification has it, unless it is there. It
+// reports why no files can be made in it, or nil.
+func MakeWritable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return Writable(dir)
+}
+
 // WritableIn is Writable for a folder below an FS.
 func WritableIn(fsys FS, folder string) error {
 	return probe(path.Join(folder, probeName()), fsys.Remove, func(name string, flag int, perm fs.FileMode) (io.Closer, error) {

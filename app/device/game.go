@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"collet/app/settings"
 	"collet/app/supervise"
 	"collet/netproto/launcher"
-	"collet/netproto/product"
 	"collet/platform"
 )
 
@@ -36,39 +35,32 @@ const gameConfigFile = "game.degame"
 // binariesFolder is where a working copy for several systems has its modules, as an update server does: one folder a target.
 const binariesFolder = "PlatformBinaries"
 
-// remoteGames is launcher.Launcher: it runs the module of a working copy in a child of this program.
-type remoteGames struct {
-	exe      string // this program
-	copy     string // the folder of the working copy
-	own      string // the folder for what is not the desk's: the description, and whatever the game writes
-	module   string // --ClientLibPath: a path in the working copy or an absolute one; empty: found
-	base     string // --runtime-name: the module's name; empty: the only one that is there
-	target   product.Target
-	packs    string // Baking.ClientResources
-	args     []string
-	profiles settings.Profiles
-	log      zerolog.Logger
+// games is launcher.Launcher: it runs the module of a working copy in a child of this program.
+type games struct {
+	opt  Options
+	copy string // the folder of the working copy
+	own  string // the folder for what is not the desk's: the description, and whatever the game writes
 }
 
-var _ launcher.Launcher = (*remoteGames)(nil)
+var _ launcher.Launcher = (*games)(nil)
 
 // standardProfile is the profile that is always there.
 const standardProfile = "standard"
 
 // Profiles implements launcher.Launcher.
-func (g *remoteGames) Profiles() (names []string, standard string) {
-	names = slices.Sorted(maps.Keys(g.profiles.Profiles))
+func (g *games) Profiles() (names []string, standard string) {
+	names = slices.Sorted(maps.Keys(g.opt.Profiles.Profiles))
 	if !slices.Contains(names, standardProfile) {
 		names = slices.Insert(names, 0, standardProfile)
 	}
-	if g.profiles.Profile != "" {
-		return names, g.profiles.Profile
+	if g.opt.Profiles.Profile != "" {
+		return names, g.opt.Profiles.Profile
 	}
 	return names, standardProfile
 }
 
 // profile finds a profile by its name, of which an empty one is the standard.
-func (g *remoteGames) profile(name string) (string, settings.Profile, error) {
+func (g *games) profile(name string) (string, settings.Profile, error) {
 	names, standard := g.Profiles()
 	if name == "" {
 		name = standard
@@ -76,11 +68,11 @@ func (g *remoteGames) profile(name string) (string, settings.Profile, error) {
 	if !slices.Contains(names, name) {
 		return "", settings.Profile{}, fmt.Errorf("profile %q is not known here; there are %s", name, strings.Join(names, ", "))
 	}
-	return name, g.profiles.Profiles[name], nil
+	return name, g.opt.Profiles.Profiles[name], nil
 }
 
 // Start implements launcher.Launcher.
-func (g *remoteGames) Start(ctx context.Context, r launcher.StartRequest, out func(launcher.Line)) (launcher.Application, error) {
+func (g *games) Start(ctx context.Context, r launcher.StartRequest, out func(launcher.Line)) (launcher.Application, error) {
 	name, profile, err := g.profile(r.Profile)
 	if err != nil {
 		return nil, err
@@ -97,31 +89,31 @@ func (g *remoteGames) Start(ctx context.Context, r launcher.StartRequest, out fu
 	if err != nil {
 		return nil, err
 	}
-	run := &remoteRun{out: out, log: g.log, ended: make(chan struct{})}
+	started := &run{out: out, log: g.opt.Log, ended: make(chan struct{})}
 	env := g.environment(profile, map[string]string{envCopy: g.copy, envConfig: config, envProfile: name, envOwn: g.own})
-	run.child, err = supervise.Start(context.WithoutCancel(ctx), supervise.Options{
-		Exe: g.exe, Args: []string{"--role=runtime", "--ClientLibPath=" + module}, Dir: g.own, Env: env, Log: g.log, Output: run.output,
+	started.child, err = supervise.Start(context.WithoutCancel(ctx), supervise.Options{
+		Exe: g.opt.Exe, Args: []string{"--role=runtime", "--ClientLibPath=" + module}, Dir: g.own, Env: env, Log: g.opt.Log, Output: started.output,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := run.bring(ctx, g.arguments(module, profile, args)); err != nil {
+	if err := started.bring(ctx, g.arguments(module, profile, args)); err != nil {
 		return nil, err
 	}
-	go run.watch()
-	return run, nil
+	go started.watch()
+	return started, nil
 }
 
 // arguments is the command line of the game: the host's name, what was said at the device, by the profile and by the desk, and
 // where the packs are.
-func (g *remoteGames) arguments(module string, profile settings.Profile, args []string) []string {
-	base := strings.TrimSuffix(filepath.Base(module), g.target.LibraryExt())
-	all := slices.Concat([]string{filepath.Join(g.copy, base)}, g.args, profile.Arguments, args)
-	return append(all, "--ClientResources", filepath.Join(g.copy, g.packs))
+func (g *games) arguments(module string, profile settings.Profile, args []string) []string {
+	base := strings.TrimSuffix(filepath.Base(module), g.opt.Target.LibraryExt())
+	all := slices.Concat([]string{filepath.Join(g.copy, base)}, g.opt.Args, profile.Arguments, args)
+	return append(all, "--ClientResources", filepath.Join(g.copy, g.opt.Packs))
 }
 
 // environment is that of this program, of the profile, and what the game is told, each before the one before it.
-func (g *remoteGames) environment(profile settings.Profile, told map[string]string) []string {
+func (g *games) environment(profile settings.Profile, told map[string]string) []string {
 	env := os.Environ()
 	for _, more := range []map[string]string{profile.Environment, told} {
 		for _, name := range slices.Sorted(maps.Keys(more)) {
@@ -133,10 +125,10 @@ func (g *remoteGames) environment(profile settings.Profile, told map[string]stri
 
 // find finds the module of the working copy: the named one, or the one of the runtime's name, or the only one; in its root, or
 // among the binaries of this target.
-func (g *remoteGames) find() (string, error) {
-	ext := g.target.LibraryExt()
-	if g.module != "" {
-		path := g.module
+func (g *games) find() (string, error) {
+	ext := g.opt.Target.LibraryExt()
+	if g.opt.Module != "" {
+		path := g.opt.Module
 		if !strings.EqualFold(filepath.Ext(path), ext) {
 			path += ext
 		}
@@ -145,7 +137,7 @@ func (g *remoteGames) find() (string, error) {
 		}
 		return path, g.within(path)
 	}
-	folders := []string{g.copy, filepath.Join(g.copy, binariesFolder, string(g.target))}
+	folders := []string{g.copy, filepath.Join(g.copy, binariesFolder, string(g.opt.Target))}
 	var found []string
 	for _, folder := range folders {
 		entries, err := os.ReadDir(folder)
@@ -153,7 +145,7 @@ func (g *remoteGames) find() (string, error) {
 			return "", err
 		}
 		for _, e := range entries {
-			if e.Type().IsRegular() && strings.EqualFold(filepath.Ext(e.Name()), ext) && (g.base == "" || e.Name() == g.base+ext) {
+			if e.Type().IsRegular() && strings.EqualFold(filepath.Ext(e.Name()), ext) && (g.opt.Runtime == "" || e.Name() == g.opt.Runtime+ext) {
 				found = append(found, filepath.Join(folder, e.Name()))
 			}
 		}
@@ -162,7 +154,7 @@ func (g *remoteGames) find() (string, error) {
 }
 
 // within refuses a module that is named and not there.
-func (g *remoteGames) within(path string) error {
+func (g *games) within(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is no file")
@@ -174,15 +166,15 @@ func (g *remoteGames) within(path string) error {
 }
 
 // only takes the one module that was found.
-func (g *remoteGames) only(found []string) (string, error) {
-	wanted := "*" + g.target.LibraryExt()
-	if g.base != "" {
-		wanted = g.base + g.target.LibraryExt()
+func (g *games) only(found []string) (string, error) {
+	wanted := "*" + g.opt.Target.LibraryExt()
+	if g.opt.Runtime != "" {
+		wanted = g.opt.Runtime + g.opt.Target.LibraryExt()
 	}
 	switch {
 	case len(found) == 0:
-		return "", fmt.Errorf("the working copy has no module: no %s in its root or in %s/%s; build one for this system and push it", wanted, binariesFolder, g.target)
-	case len(found) > 1 && g.base == "":
+		return "", fmt.Errorf("the working copy has no module: no %s in its root or in %s/%s; build one for this system and push it", wanted, binariesFolder, g.opt.Target)
+	case len(found) > 1 && g.opt.Runtime == "":
 		names := make([]string, len(found))
 		for i, path := range found {
 			names[i] = filepath.Base(path)
@@ -193,7 +185,7 @@ func (g *remoteGames) only(found []string) (string, error) {
 }
 
 // writeConfig puts the description where the game can read it.
-func (g *remoteGames) writeConfig(text string) (path string, err error) {
+func (g *games) writeConfig(text string) (path string, err error) {
 	dir, err := platform.OpenDir(g.own)
 	if err != nil {
 		return "", err
@@ -202,8 +194,8 @@ func (g *remoteGames) writeConfig(text string) (path string, err error) {
 	return filepath.Join(g.own, gameConfigFile), platform.WriteHint(dir, gameConfigFile, []byte(text))
 }
 
-// remoteRun is launcher.Application: one run of a game.
-type remoteRun struct {
+// run is launcher.Application: one run of a game.
+type run struct {
 	child *supervise.Child
 	out   func(launcher.Line)
 	log   zerolog.Logger
@@ -214,24 +206,24 @@ type remoteRun struct {
 	end launcher.RunEnd
 }
 
-var _ launcher.Application = (*remoteRun)(nil)
+var _ launcher.Application = (*run)(nil)
 
 // traceBegins is how the Go runtime begins to tell where goroutines are when a module has crashed: hundreds of lines about the
 // host, which are of no use to the module's author. They are in the host's own log.
 var traceBegins = regexp.MustCompile(`^goroutine \d+ .*\[.+\]:$`)
 
 // output takes a line of the module. Calls don't overlap.
-func (r *remoteRun) output(stream string, level zerolog.Level, line string) {
+func (r *run) output(stream string, level zerolog.Level, line string) {
 	if stream == supervise.StreamErr {
 		if r.trace = r.trace || traceBegins.MatchString(line); r.trace {
 			return
 		}
 	}
-	r.out(launcher.Line{Time: time.Now(), Level: remoteLevel(level), Source: launcher.SourceGame, Text: line})
+	r.out(launcher.Line{Time: time.Now(), Level: levelOf(level), Source: launcher.SourceGame, Text: line})
 }
 
-// remoteLevel is a level as the protocol has it.
-func remoteLevel(level zerolog.Level) launcher.LogLevel {
+// levelOf is a level as the protocol has it.
+func levelOf(level zerolog.Level) launcher.LogLevel {
 	switch {
 	case level >= zerolog.ErrorLevel:
 		return launcher.LevelError
@@ -242,13 +234,13 @@ func remoteLevel(level zerolog.Level) launcher.LogLevel {
 }
 
 // say tells the desk, the window and the log what the host has to say.
-func (r *remoteRun) say(level zerolog.Level, text string) {
+func (r *run) say(level zerolog.Level, text string) {
 	r.log.WithLevel(level).Msg(text)
-	r.out(launcher.Line{Time: time.Now(), Level: remoteLevel(level), Source: launcher.SourceDevice, Text: text})
+	r.out(launcher.Line{Time: time.Now(), Level: levelOf(level), Source: launcher.SourceDevice, Text: text})
 }
 
 // bring waits for the module and lets it run. Where that fails no child is left.
-func (r *remoteRun) bring(ctx context.Context, args []string) error {
+func (r *run) bring(ctx context.Context, args []string) error {
 	meta, err := r.child.Metadata(ctx)
 	if err == nil {
 		r.say(zerolog.InfoLevel, fmt.Sprintf("module %s, build %s, compatibility %s", meta.RuntimeName, meta.BuildHash, meta.CompatibilityVersion))
@@ -264,10 +256,10 @@ func (r *remoteRun) bring(ctx context.Context, args []string) error {
 
 // watch waits for the end, says how it was, and is the goroutine that ends the run. The device tells of the end itself; a crash
 // gets a line of its own, because it is an error.
-func (r *remoteRun) watch() {
+func (r *run) watch() {
 	defer close(r.ended)
 	exit := r.child.Exit()
-	end, crash := remoteEnd(exit)
+	end, crash := endOf(exit)
 	if crash != "" {
 		r.say(zerolog.ErrorLevel, crash)
 	}
@@ -283,8 +275,8 @@ const (
 	runUnknown = -1 // it was ended from outside
 )
 
-// remoteEnd is how a run ended, in words, and why that is a crash; empty if it is none.
-func remoteEnd(exit supervise.Exit) (end launcher.RunEnd, crash string) {
+// endOf is how a run ended, in words, and why that is a crash; empty if it is none.
+func endOf(exit supervise.Exit) (end launcher.RunEnd, crash string) {
 	after := " after " + exit.Ran.Round(time.Millisecond).String()
 	end = launcher.RunEnd{Exit: runBadly, Text: exit.String() + after}
 	switch supervise.Classify(exit, exit.Ready, exit.Ran) {
@@ -302,17 +294,17 @@ func remoteEnd(exit supervise.Exit) (end launcher.RunEnd, crash string) {
 }
 
 // Done implements launcher.Application.
-func (r *remoteRun) Done() <-chan struct{} { return r.ended }
+func (r *run) Done() <-chan struct{} { return r.ended }
 
 // End implements launcher.Application.
-func (r *remoteRun) End() launcher.RunEnd {
+func (r *run) End() launcher.RunEnd {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.end
 }
 
 // Ask implements launcher.Application.
-func (r *remoteRun) Ask() error {
+func (r *run) Ask() error {
 	err := r.child.Stop()
 	if errors.As(err, new(*supervise.ExitError)) || errors.As(err, new(*supervise.OrderError)) {
 		return nil // it is ending, or has ended
@@ -321,7 +313,7 @@ func (r *remoteRun) Ask() error {
 }
 
 // Kill implements launcher.Application.
-func (r *remoteRun) Kill() error {
+func (r *run) Kill() error {
 	r.child.Kill()
 	return nil
 }

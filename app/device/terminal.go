@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"collet/platform/text"
 )
 
-// deviceLine is one JSON object of a device with --headless --json. Empty members are left out.
-type deviceLine struct {
+// line is one JSON object of a device with --headless --json. Empty members are left out.
+type line struct {
 	Time       time.Time `json:"time"`
 	Connection string    `json:"connection,omitempty"` // away, dialing, greeting, connected, stopped
 	Desk       string    `json:"desk,omitempty"`
@@ -41,8 +41,8 @@ type logLine struct {
 	Text   string `json:"text"`
 }
 
-// devicePaper prints what a device does: a line when something changes, and of a file that arrives once a second.
-type devicePaper struct {
+// terminal prints what a device does: a line when something changes, and of a file that arrives once a second.
+type terminal struct {
 	device *device
 	out    io.Writer
 	json   bool
@@ -53,74 +53,74 @@ type devicePaper struct {
 	lines   lineCounter
 }
 
-// onPaper runs the device and prints what it does until it ends.
-func (d *device) onPaper(ctx context.Context, out io.Writer, run func(context.Context)) {
-	p := &devicePaper{device: d, out: out, json: d.host.flags.JSON, now: time.Now}
-	p.begin()
+// inTerminal runs the device and prints what it does until it ends.
+func (d *device) inTerminal(ctx context.Context, out io.Writer, run func(context.Context)) {
+	t := &terminal{device: d, out: out, json: d.opt.JSON, now: time.Now}
+	t.begin()
 	var printing sync.WaitGroup
 	printing.Go(func() {
 		for range d.Watch(context.WithoutCancel(ctx)) { // closed when the device has ended
-			p.show(d.Status())
+			t.show(d.Status())
 		}
 	})
 	run(ctx)
 	printing.Wait()
-	p.show(d.Status())
+	t.show(d.Status())
 }
 
 // begin says where everything is.
-func (p *devicePaper) begin() {
-	if p.json {
-		p.print(deviceLine{Desk: p.device.address, Folder: p.device.copy})
+func (t *terminal) begin() {
+	if t.json {
+		t.print(line{Desk: t.device.opt.Desk, Folder: t.device.copy})
 		return
 	}
-	fmt.Fprintln(p.out, p.device.host.texts.Get("remote.headless", "name", p.device.name, "desk", p.device.address, "path", p.device.copy))
+	fmt.Fprintln(t.out, t.device.opt.Texts.Get("remote.headless", "name", t.device.opt.Name, "desk", t.device.opt.Desk, "path", t.device.copy))
 }
 
 // show prints what has changed.
-func (p *devicePaper) show(s launcher.DeviceStatus) {
-	for _, line := range p.lines.count(s.Log) {
-		p.line(line)
+func (t *terminal) show(s launcher.DeviceStatus) {
+	for _, line := range t.lines.count(s.Log) {
+		t.line(line)
 	}
-	before := p.last
+	before := t.last
 	// A device that looks for its desk dials every other second; that is told once.
-	told := remoteLink(before) != remoteLink(s) || before.Run != s.Run || before.Problem != s.Problem || p.printed.IsZero()
+	told := linkOf(before) != linkOf(s) || before.Run != s.Run || before.Problem != s.Problem || t.printed.IsZero()
 	moved := before.Activity != s.Activity || before.Files != s.Files || before.Deleted != s.Deleted || before.File != s.File
 	if !told && !moved {
 		return
 	}
-	if !told && p.now().Sub(p.printed) < time.Second && (s.Activity != launcher.ActivityNone || before.Activity == s.Activity) {
+	if !told && t.now().Sub(t.printed) < time.Second && (s.Activity != launcher.ActivityNone || before.Activity == s.Activity) {
 		return
 	}
-	p.last, p.printed = s, p.now()
-	if p.json {
-		p.print(deviceLine{
+	t.last, t.printed = s, t.now()
+	if t.json {
+		t.print(line{
 			Connection: string(s.Connection), Desk: s.Desk, Collet: s.Own, Problem: s.Problem, Activity: string(s.Activity), File: s.File,
 			FileDone: s.FileDone, FileSize: s.FileTotal, Files: s.Files, FilesAll: s.FilesTotal, Bytes: s.Bytes, BytesAll: s.BytesTotal,
 			Deleted: s.Deleted, Failed: s.Failed, Run: string(s.Run),
 		})
 		return
 	}
-	scene := splash.ComposeRemote(remoteStatus(s, p.device.name, p.device.address), p.now(), p.device.host.texts)
-	fmt.Fprintln(p.out, scene.Line())
+	scene := splash.ComposeRemote(windowStatus(s, t.device.opt.Name, t.device.opt.Desk), t.now(), t.device.opt.Texts)
+	fmt.Fprintln(t.out, scene.Line())
 }
 
 // line prints a line of the log.
-func (p *devicePaper) line(l launcher.Line) {
-	if p.json {
-		p.print(deviceLine{Time: l.Time, Log: &logLine{l.Level.String(), l.Source, l.Text}})
+func (t *terminal) line(l launcher.Line) {
+	if t.json {
+		t.print(line{Time: l.Time, Log: &logLine{l.Level.String(), l.Source, l.Text}})
 		return
 	}
-	fmt.Fprintln(p.out, splash.RemoteLogText(splash.RemoteLine{Time: l.Time, Level: splash.RemoteLevel(l.Level), Source: l.Source, Text: l.Text}))
+	fmt.Fprintln(t.out, splash.RemoteLogText(splash.RemoteLine{Time: l.Time, Level: splash.RemoteLevel(l.Level), Source: l.Source, Text: l.Text}))
 }
 
-func (p *devicePaper) print(l deviceLine) {
+func (t *terminal) print(l line) {
 	if l.Time.IsZero() {
-		l.Time = p.now()
+		l.Time = t.now()
 	}
 	object, err := json.Marshal(l)
 	if err != nil {
 		object = fmt.Appendf(nil, `{"problem":%q}`, err)
 	}
-	fmt.Fprintf(text.NewJSONWriter(p.out), "%s\n", object)
+	fmt.Fprintf(text.NewJSONWriter(t.out), "%s\n", object)
 }

@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 // rateSpan is how long bytes are counted until they make a rate.
 const rateSpan = time.Second
 
-// deviceWatcher is a device as its window sees it. It is safe for concurrent use.
-type deviceWatcher struct {
+// watcher is a device as its window sees it. It is safe for concurrent use.
+type watcher struct {
 	device interface {
 		Status() launcher.DeviceStatus
 		Watch(ctx context.Context) <-chan struct{}
@@ -26,30 +26,30 @@ type deviceWatcher struct {
 	rate  rateMeter
 }
 
-var _ splash.RemoteWatcher = (*deviceWatcher)(nil)
+var _ splash.RemoteWatcher = (*watcher)(nil)
 
 // shown is what does not change about a device.
-func (d *device) shown() (name, address string) { return d.name, d.address }
+func (d *device) shown() (name, address string) { return d.opt.Name, d.opt.Desk }
 
 // Watch implements splash.RemoteWatcher.
-func (w *deviceWatcher) Watch(ctx context.Context) <-chan struct{} { return w.device.Watch(ctx) }
+func (w *watcher) Watch(ctx context.Context) <-chan struct{} { return w.device.Watch(ctx) }
 
 // Status implements splash.RemoteWatcher.
-func (w *deviceWatcher) Status() splash.RemoteStatus {
+func (w *watcher) Status() splash.RemoteStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.device.Status()
 	w.lines.count(s.Log)
 	name, address := w.device.shown()
-	r := remoteStatus(s, name, address)
+	r := windowStatus(s, name, address)
 	r.Seen, r.Rate = w.lines.seen, w.rate.of(s.Bytes, w.now())
 	return r
 }
 
-// remoteStatus says what a device does in the words of the window.
-func remoteStatus(s launcher.DeviceStatus, name, address string) splash.RemoteStatus {
+// windowStatus says what a device does in the words of the window.
+func windowStatus(s launcher.DeviceStatus, name, address string) splash.RemoteStatus {
 	r := splash.RemoteStatus{
-		Name: name, Desk: address, Link: remoteLink(s), Why: s.Problem,
+		Name: name, Desk: address, Link: linkOf(s), Why: s.Problem,
 		Checking: s.Activity == launcher.ActivityScanning || s.Activity == launcher.ActivityHashing || s.Activity == launcher.ActivityVerifying,
 		File:     s.File, Done: int64(s.FileDone), Size: int64(s.FileTotal), Files: s.Files, Bytes: int64(s.Bytes),
 		FilesAll: s.FilesTotal, BytesAll: int64(s.BytesTotal),
@@ -62,9 +62,9 @@ func remoteStatus(s launcher.DeviceStatus, name, address string) splash.RemoteSt
 	return r
 }
 
-// remoteLink is where device and desk are with each other. A device that dials again after a failure is still away: nobody wants
-// to see that change every other second.
-func remoteLink(s launcher.DeviceStatus) splash.RemoteLink {
+// linkOf is where device and desk are with each other. A device that dials again after a failure is still away: it
+// dials every other second, and a change each time would be of no use.
+func linkOf(s launcher.DeviceStatus) splash.RemoteLink {
 	switch s.Connection {
 	case launcher.ConnectionUp:
 		return splash.RemoteConnected

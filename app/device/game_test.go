@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"os"
@@ -46,10 +46,10 @@ func FuzzSplitWords(f *testing.F) {
 	})
 }
 
-// games is a device's launcher for a working copy with these files.
-func games(t *testing.T, files ...string) *remoteGames {
+// gamesOf is a device's launcher for a working copy with these files.
+func gamesOf(t *testing.T, files ...string) *games {
 	t.Helper()
-	g := &remoteGames{exe: "/nowhere", copy: t.TempDir(), own: t.TempDir(), target: "Linux-x64", packs: "Resources", log: zerolog.Nop()}
+	g := &games{opt: Options{Exe: "/nowhere", Target: "Linux-x64", Packs: "Resources", Log: zerolog.Nop()}, copy: t.TempDir(), own: t.TempDir()}
 	for _, name := range files {
 		putFile(t, filepath.Join(g.copy, filepath.FromSlash(name)), []byte("x"))
 	}
@@ -76,8 +76,8 @@ func TestModuleOfAWorkingCopy(t *testing.T) {
 		{name: "by a path of a folder", module: "bin", files: []string{"bin.so/x"}, fault: "it is no file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g := games(t, test.files...)
-			g.module, g.base = test.module, test.base
+			g := gamesOf(t, test.files...)
+			g.opt.Module, g.opt.Runtime = test.module, test.base
 			got, err := g.find()
 			if test.fault != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fault) {
@@ -93,11 +93,11 @@ func TestModuleOfAWorkingCopy(t *testing.T) {
 }
 
 func TestProfiles(t *testing.T) {
-	g := games(t)
+	g := gamesOf(t)
 	if names, standard := g.Profiles(); !slices.Equal(names, []string{"standard"}) || standard != "standard" {
 		t.Errorf("without settings: %q, %q", names, standard)
 	}
-	g.profiles = settings.Profiles{Profile: "small", Profiles: map[string]settings.Profile{
+	g.opt.Profiles = settings.Profiles{Profile: "small", Profiles: map[string]settings.Profile{
 		"small": {Arguments: []string{"--frames", "5"}, Environment: map[string]string{"GAME_SIZE": "small"}}, "big": {},
 	}}
 	names, standard := g.Profiles()
@@ -111,7 +111,7 @@ func TestProfiles(t *testing.T) {
 	if _, _, err := g.profile("huge"); err == nil || !strings.Contains(err.Error(), `profile "huge" is not known here; there are standard, big, small`) {
 		t.Errorf("unknown: %v", err)
 	}
-	g.args = []string{"--at-device"}
+	g.opt.Args = []string{"--at-device"}
 	args := g.arguments(filepath.Join(g.copy, "Lathe.so"), p, []string{"--by-desk"})
 	want := []string{filepath.Join(g.copy, "Lathe"), "--at-device", "--frames", "5", "--by-desk", "--ClientResources", filepath.Join(g.copy, "Resources")}
 	if !slices.Equal(args, want) {
@@ -134,7 +134,7 @@ func TestGameThatCantBeStarted(t *testing.T) {
 		{launcher.StartRequest{}, nil, "no module"},
 		{launcher.StartRequest{GameConfig: "<degame/>"}, []string{"Lathe.so"}, "/nowhere"}, // there is no such program
 	} {
-		g := games(t, test.files...)
+		g := gamesOf(t, test.files...)
 		if run, err := g.Start(t.Context(), test.r, func(launcher.Line) {}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, %v; want %q", test.r, run, err, test.want)
 		}
@@ -149,13 +149,13 @@ func TestGameThatCantBeStarted(t *testing.T) {
 
 func TestTraceOfTheHostIsNoLogOfTheGame(t *testing.T) {
 	var said []string
-	run := &remoteRun{out: func(l launcher.Line) { said = append(said, l.Text) }}
+	r := &run{out: func(l launcher.Line) { said = append(said, l.Text) }}
 	for _, line := range []string{
 		"goroutine of our own", "SIGSEGV: segmentation violation", "", "goroutine 1 gp=0x1 m=0 mp=0x2 [syscall, locked to thread]:", "runtime.cgocall(0x1)", "rax 0x0",
 	} {
-		run.output(supervise.StreamErr, zerolog.InfoLevel, line)
+		r.output(supervise.StreamErr, zerolog.InfoLevel, line)
 	}
-	run.output(supervise.StreamOut, zerolog.InfoLevel, "goroutine 1 [running]:")
+	r.output(supervise.StreamOut, zerolog.InfoLevel, "goroutine 1 [running]:")
 	if want := []string{"goroutine of our own", "SIGSEGV: segmentation violation", "", "goroutine 1 [running]:"}; !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
@@ -166,7 +166,7 @@ func TestLevelsOfTheHost(t *testing.T) {
 		zerolog.DebugLevel: launcher.LevelInfo, zerolog.InfoLevel: launcher.LevelInfo, zerolog.WarnLevel: launcher.LevelWarning,
 		zerolog.ErrorLevel: launcher.LevelError, zerolog.FatalLevel: launcher.LevelError,
 	} {
-		if got := remoteLevel(level); got != want {
+		if got := levelOf(level); got != want {
 			t.Errorf("%s became %s", level, got)
 		}
 	}

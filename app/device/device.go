@@ -1,0 +1,178 @@
+// Package device is this program as a device of a remote launcher (collet remote): it takes the working copy of a developer's
+// desk, runs the module in it when the desk or the person at the device says so, and sends the desk the log.
+//
+// Everything lies in one folder of Options.Data: the working copy, which belongs to the desk, and beside it the description of
+// the game and what the game writes (docs/REMOTE.md, "On the device"). The game runs in a child of this program, in its role
+// runtime, so a module that crashes leaves the device as it is. Run shows the device in a window, or prints what it does, until
+// the window is closed or its context ends.
+//
+// Whoever reaches a device replaces and starts programs on it. The package asks nothing about that: its caller has to make sure
+// that this program was not made for players.
+package device
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/app/settings"
+	"collet/app/splash"
+	"collet/assets"
+	"collet/netproto/den"
+	"collet/netproto/launcher"
+	"collet/netproto/product"
+	"collet/platform"
+)
+
+const (
+	folder     = "Remote" // in Options.Data
+	copyFolder = "copy"   // the working copy
+	ownFolder  = "own"    // the description of the game, and the game's working folder
+)
+
+// Exit codes beside 0, with which a device ends that was told to end.
+const (
+	exitNoWindow = 2  // as for a command line that makes no sense: --headless would have helped
+	exitDisk     = 28 // as update.DiskFault
+	exitRunning  = 31 // as update.AlreadyRunning
+)
+
+// Options say who the device is and what runs on it.
+type Options struct {
+	Desk     string // address of the desk, HOST[:PORT]
+	Name     string // what the desk calls this device; empty: the name of this machine
+	Dialect  string // of a desk that is not ours: the name of a launcher.Dialect
+	Headless bool   // print what happens instead of showing a window
+	JSON     bool   // with Headless: one JSON object a line
+	Data     string // absolute path of the folder for everything that is written
+
+	Exe      string // absolute path of this program
+	Module   string // the module to run: absolute, or a path in the working copy; empty: the one that is found
+	Runtime  string // base name of that module; empty: the only one that is there
+	Target   product.Target
+	Packs    string            // folder of the packs in the working copy
+	Args     []string          // of the game, before those of profile and desk
+	Profiles settings.Profiles // that the desk can choose from
+
+	Texts assets.Texts
+	Log   zerolog.Logger
+}
+
+// device is the state of one Run.
+type device struct {
+	*launcher.Device
+	opt  Options
+	copy string
+	own  string
+}
+
+// Run is a device from its beginning to its end. Its result is the exit code; why it is not 0 is on stderr.
+func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) int {
+	d, err := open(opt)
+	if err != nil {
+		fmt.Fprintf(stderr, "collet-client: %v\n", err)
+		if errors.Is(err, launcher.ErrInUse) {
+			return exitRunning
+		}
+		return exitDisk
+	}
+	code := d.serve(ctx, stdout, stderr)
+	if err := d.Close(); err != nil {
+		fmt.Fprintf(stderr, "collet-client: %v\n", err)
+	}
+	return code
+}
+
+// open opens the folders. The error for one that can't be used says what to do.
+func open(opt Options) (*device, error) {
+	opt.Name = cmp.Or(opt.Name, hostName())
+	d := &device{opt: opt, copy: filepath.Join(opt.Data, folder, copyFolder), own: filepath.Join(opt.Data, folder, ownFolder)}
+	for _, made := range []string{d.copy, d.own} {
+		if err := platform.MakeWritable(made); err != nil {
+			return nil, fmt.Errorf("folder for the working copy: %w; name another one with --dir", err)
+		}
+	}
+	dialect, err := launcher.ParseDialect(opt.Dialect)
+	if err != nil {
+		return nil, err
+	}
+	d.Device, err = launcher.NewDevice(launcher.DeviceOptions{
+		Root: d.copy, Name: opt.Name, Dialect: dialect, Launcher: &games{opt: opt, copy: d.copy, own: d.own}, Log: opt.Log,
+	})
+	return d, err
+}
+
+// hostName is the name of a device without one.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "device"
+	}
+	return name
+}
+
+// serve follows the desk until it is told to end, and shows what happens.
+func (d *device) serve(ctx context.Context, stdout, stderr io.Writer) int {
+	d.opt.Log.Info().Str("desk", d.opt.Desk).Str("name", d.opt.Name).Str("folder", d.copy).Msg("device of a remote launcher")
+	run := func(ctx context.Context) {
+		if err := d.Run(ctx, launcher.DialDesk(d.opt.Desk, den.Options{Log: d.opt.Log})); err != nil && ctx.Err() == nil {
+			d.opt.Log.Error().Err(err).Msg("the device ended")
+		}
+	}
+	if d.opt.Headless {
+		d.inTerminal(ctx, stdout, run)
+		return 0
+	}
+	if err := d.inWindow(ctx, run); err != nil {
+		fmt.Fprintf(stderr, "collet-client: open a window: %v\nStart it with --headless to be a device without one.\n", err)
+		return exitNoWindow
+	}
+	return 0
+}
+
+// inWindow shows the device in a window until it is closed, or ctx ends.
+func (d *device) inWindow(ctx context.Context, run func(context.Context)) error {
+	opt := splash.RemoteOptions{
+		Title: d.opt.Texts.Get("remote.title", "name", d.opt.Name), Texts: d.opt.Texts, Watcher: &watcher{device: d, now: time.Now},
+		Actions: splash.RemoteActions{Start: d.startByHand, Stop: d.Stop, Force: d.Kill, Quit: func() {}},
+	}
+	return splash.RunRemote(opt, func(closed context.Context) {
+		joined, cancel := context.WithCancel(closed)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)() // Ctrl-C and a closed window are the same wish
+		run(joined)
+	})
+}
+
+// startByHand starts the game as it was started last, or with the description that the desk sent last. Why it can't be started is
+// in the log that the window shows.
+func (d *device) startByHand() {
+	r, known := d.LastStart()
+	if !known {
+		r.GameConfig = d.lastConfig()
+	}
+	if err := d.Device.Start(r); err != nil {
+		d.opt.Log.Warn().Err(err).Msg("not started by hand")
+	}
+}
+
+// lastConfig is the description that was written for the last run of an earlier process.
+func (d *device) lastConfig() string {
+	dir, err := platform.OpenDir(d.own)
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	text, err := platform.ReadFile(dir, gameConfigFile, launcher.MaxText)
+	if err != nil {
+		return "" // no run before this one
+	}
+	return string(text)
+}
