@@ -11,6 +11,7 @@ import (
 	"collet/app/update"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // developers is a real server of a developer, with its operator.
@@ -29,8 +30,8 @@ func newDevelopers(t *testing.T, manifest compat.Manifest, policy compat.Policy)
 	}
 	putFile(t, filepath.Join(root, "manifest.json"), text)
 	putFile(t, filepath.Join(root, "Resources", "Core.zip"), []byte("a pack"))
-	set := server.RootSettings(root, "")
-	set.Compat = server.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "7", Manifest: filepath.Join(root, "manifest.json"), Development: true}
+	set := config.ForFolder(root, "")
+	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "7", Manifest: filepath.Join(root, "manifest.json"), Development: true}
 	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

@@ -17,11 +17,11 @@ import (
 
 // packagedCommands are those of scripts about programs that packaging filled in.
 func (s *stage) packagedCommands() map[string]func(*testscript.TestScript, bool, []string) {
-	return map[string]func(*testscript.TestScript, bool, []string){"config": config, "fill": s.fill}
+	return map[string]func(*testscript.TestScript, bool, []string){"config": writeConfig, "fill": s.fill}
 }
 
-// config writes settings, one a line, with @FILE in a line replaced by the text of the file in quotes: config FILE LINE...
-func config(ts *testscript.TestScript, _ bool, args []string) {
+// writeConfig writes settings, one a line, with @FILE in a line replaced by the text of the file in quotes: config FILE LINE...
+func writeConfig(ts *testscript.TestScript, _ bool, args []string) {
 	var text strings.Builder
 	for _, line := range args[1:] {
 		if before, name, found := strings.Cut(line, "@"); found {

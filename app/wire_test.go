@@ -17,6 +17,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/release"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform"
 )
 
@@ -72,7 +73,7 @@ func newForcedGame(t *testing.T, g netproto.Generation, packs map[string][]byte,
 	for name, data := range packs {
 		putFile(t, filepath.Join(root, "Resources", name), data)
 	}
-	set := server.RootSettings(root, testCompatibility)
+	set := config.ForFolder(root, testCompatibility)
 	set.Network.ForceMetadataVersion = metadata
 	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
@@ -196,7 +197,7 @@ func travels(g netproto.Generation, ranges []int64) (least, most int64) {
 	for _, n := range ranges {
 		least += n
 		if g.Engine() {
-			n = (n + server.DefaultPortion - 1) / server.DefaultPortion * server.DefaultPortion
+			n = (n + config.DefaultPortion - 1) / config.DefaultPortion * config.DefaultPortion
 		}
 		most += n
 	}

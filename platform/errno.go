@@ -2,8 +2,18 @@ package platform
 
 import (
 	"errors"
+	"io/fs"
 	"syscall"
 )
+
+// Reason drops the operation and the path from an error of the file system, for texts that already name them.
+func Reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
 
 // IsDiskFull reports whether err says that the volume or a quota is exhausted.
 func IsDiskFull(err error) bool { return isDiskFull(err) || errors.Is(err, syscall.ENOSPC) }

@@ -23,6 +23,7 @@ import (
 	"collet/netproto/cmd/systemd"
 	"collet/netproto/product"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // Names in packages for servers.
@@ -162,7 +163,7 @@ func (p *Project) settingsName() string {
 // tryServer does what `collet-server check` does, as far as it can be done away from the server's machine: certificates, the
 // operator's store and a release folder of its own are there and not here.
 func tryServer(ctx context.Context, settings string) (ports []int, err error) {
-	set, err := server.LoadSettings(settings, "")
+	set, err := config.Load(settings, "")
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func tryServer(ctx context.Context, settings string) (ports []int, err error) {
 	if set.Release.Folder != "" {
 		return ports, nil
 	}
-	set.Compat = server.Defaults().Compat
+	set.Compat = config.Defaults().Compat
 	catalogue, err := server.Open(ctx, set, zerolog.Nop())
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // everyVariant is a description that packs all variants there are for three systems.
@@ -65,7 +66,7 @@ func TestAllAgreeOnVariants(t *testing.T) {
 			write(t, dir, map[string]string{path.Join("PlatformBinaries", string(b.Target), name): fmt.Sprint(i, name)})
 		}
 	}
-	c, err := server.Open(t.Context(), server.RootSettings(dir, "1"), zerolog.Nop())
+	c, err := server.Open(t.Context(), config.ForFolder(dir, "1"), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

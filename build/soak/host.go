@@ -18,6 +18,7 @@ import (
 	"collet/build/qa"
 	"collet/netproto/dial"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/netproto/transporttest"
 )
 
@@ -69,7 +70,7 @@ ProgressTime = "%v"
 PingTime = "%v"
 DrainTime = "%v"
 IdleTime = "%v"
-`, compatibility, memory, handshakeTime, progressTime, pingTime, drainTime, max(server.DefaultLimits().IdleTime, 2*run))
+`, compatibility, memory, handshakeTime, progressTime, pingTime, drainTime, max(config.DefaultLimits().IdleTime, 2*run))
 }
 
 // startHost starts the server on the package folder dir and returns when it listens everywhere.

@@ -21,6 +21,7 @@ import (
 
 	"collet/build/testprograms"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // leakVariable makes this test program a server with a fault, instead of running tests.
@@ -83,9 +84,9 @@ func (l *leaky) Accept() (net.Conn, error) {
 
 // serveBadly is collet-server with the options that a soak gives it, and a fault.
 func serveBadly(what string) error {
-	config, control := flag.String("config", "", ""), flag.String("control", "", "")
+	file, control := flag.String("config", "", ""), flag.String("control", "", "")
 	measured, format := flag.String("metrics", "", ""), flag.String("log-format", "", "")
-	var at server.Addresses
+	var at config.Addresses
 	flag.StringVar(&at.TCP, "listen", "", "")
 	flag.StringVar(&at.TLS, "listen-tls", "", "")
 	flag.StringVar(&at.WebSocket, "listen-ws", "", "")
@@ -93,7 +94,7 @@ func serveBadly(what string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	log := zerolog.New(os.Stderr)
-	set, err := server.LoadSettings(*config, "")
+	set, err := config.Load(*file, "")
 	catalogue, errOpen := server.Open(ctx, set, log)
 	players, errPlayers := server.ListenAll(ctx, at, server.Sockets{}, set, log)
 	metrics, errMetrics := server.Listen(ctx, *measured)
@@ -108,7 +109,7 @@ func serveBadly(what string) error {
 	again := set
 	if what == "old lists" { // every reload offers what the first catalogue offered
 		for _, folder := range []*string{&again.Baking.ClientResources, &again.Baking.PlatformBinaries} {
-			kept := filepath.Join(filepath.Dir(*config), "old", filepath.Base(*folder))
+			kept := filepath.Join(filepath.Dir(*file), "old", filepath.Base(*folder))
 			if err := os.CopyFS(kept, os.DirFS(*folder)); err != nil {
 				return err
 			}

@@ -13,13 +13,14 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // newRandom gives the same numbers in each run, so that a failure can be repeated.
 func newRandom() *rand.Rand { return rand.New(rand.NewPCG(6, 2026)) }
 
 // monitored serves a house's HTTP port on loopback and returns its address. Its operator knows server.TestSecret.
-func monitored(t testing.TB, h *house, set server.Settings) string {
+func monitored(t testing.TB, h *house, set config.Settings) string {
 	t.Helper()
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {

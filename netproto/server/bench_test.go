@@ -5,18 +5,18 @@ import (
 	"testing"
 
 	"collet/netproto"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // benchmarkSize is the size of the file that is served in benchmarks, in bytes.
 const benchmarkSize = 64_000_000
 
 // bench starts a server of one file and greets it.
-func bench(b *testing.B, g netproto.Generation, change func(*server.Settings)) (*peer, *netproto.HandshakeAnswer) {
+func bench(b *testing.B, g netproto.Generation, change func(*config.Settings)) (*peer, *netproto.HandshakeAnswer) {
 	b.Helper()
 	root := b.TempDir()
 	sparse(b, filepath.Join(root, "Resources", "Big.zip"), benchmarkSize)
-	set := server.RootSettings(root, compatibility)
+	set := config.ForFolder(root, compatibility)
 	change(&set)
 	p := start(b, set).dial(b, g)
 	p.unhurried()
@@ -29,7 +29,7 @@ func bench(b *testing.B, g netproto.Generation, change func(*server.Settings)) (
 
 // BenchmarkOwnPortionsFromDisk is a C1 client on loopback with all its requests in flight.
 func BenchmarkOwnPortionsFromDisk(b *testing.B) {
-	p, answer := bench(b, netproto.C1, func(*server.Settings) {})
+	p, answer := bench(b, netproto.C1, func(*config.Settings) {})
 	for b.Loop() {
 		p.drain(b, 0, benchmarkSize, int64(answer.MaxPortion), int(answer.MaxInFlight))
 	}
@@ -37,7 +37,7 @@ func BenchmarkOwnPortionsFromDisk(b *testing.B) {
 
 // BenchmarkOwnPortionsFromMemory is the same without the disk.
 func BenchmarkOwnPortionsFromMemory(b *testing.B) {
-	p, answer := bench(b, netproto.C1, func(s *server.Settings) { s.ServerNetwork.UpdateFilesInMemory = true })
+	p, answer := bench(b, netproto.C1, func(s *config.Settings) { s.ServerNetwork.UpdateFilesInMemory = true })
 	for b.Loop() {
 		p.drain(b, 0, benchmarkSize, int64(answer.MaxPortion), int(answer.MaxInFlight))
 	}
@@ -45,7 +45,7 @@ func BenchmarkOwnPortionsFromMemory(b *testing.B) {
 
 // BenchmarkEnginePortionsFromDisk is a G1 client on loopback, which waits for each portion, without compression.
 func BenchmarkEnginePortionsFromDisk(b *testing.B) {
-	p, _ := bench(b, netproto.G1, func(s *server.Settings) { s.Network.DisableZlibCompression = true })
+	p, _ := bench(b, netproto.G1, func(s *config.Settings) { s.Network.DisableZlibCompression = true })
 	for b.Loop() {
 		p.takeEngine(b)
 	}
@@ -53,7 +53,7 @@ func BenchmarkEnginePortionsFromDisk(b *testing.B) {
 
 // BenchmarkEnginePortionsCompressed is the same with zlib, on content that compresses well.
 func BenchmarkEnginePortionsCompressed(b *testing.B) {
-	p, _ := bench(b, netproto.G1, func(*server.Settings) {})
+	p, _ := bench(b, netproto.G1, func(*config.Settings) {})
 	for b.Loop() {
 		p.takeEngine(b)
 	}

@@ -11,21 +11,22 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
 // over is a limit of connections that is reached.
 type over struct {
 	limit  string // as the metrics name it
-	change func(*server.Limits)
+	change func(*config.Limits)
 	held   int // connections that a client keeps open
 }
 
 func overs() []over {
 	return []over{
-		{"connections", func(l *server.Limits) { l.Connections = 1 }, 1},
-		{"address", func(l *server.Limits) { l.ConnectionsPerAddress, l.ExemptAddresses = 1, nil }, 1},
-		{"address_rate", func(l *server.Limits) { l.ConnectionsPerSecondPerAddress, l.ExemptAddresses = 1, nil }, 0},
+		{"connections", func(l *config.Limits) { l.Connections = 1 }, 1},
+		{"address", func(l *config.Limits) { l.ConnectionsPerAddress, l.ExemptAddresses = 1, nil }, 1},
+		{"address_rate", func(l *config.Limits) { l.ConnectionsPerSecondPerAddress, l.ExemptAddresses = 1, nil }, 0},
 	}
 }
 

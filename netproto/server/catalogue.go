@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"collet/netproto/release"
+	"collet/netproto/server/config"
 )
 
 // Entry is one offered file, for tools that show a catalogue. Digest is the SHA-256 and FNV the same content's FNV-1a-64.
@@ -83,7 +84,7 @@ func (c *Catalogue) fileAt(index uint32) (*file, bool) {
 }
 
 // assemble numbers the files and sorts them into offers. Every offer is checked as a client will check it.
-func assemble(set Settings, found []*file) (*Catalogue, error) {
+func assemble(set config.Settings, found []*file) (*Catalogue, error) {
 	c := &Catalogue{
 		compatibility: set.CompatibilityVersion,
 		storage:       set.Storage(),

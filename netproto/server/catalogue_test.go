@@ -20,6 +20,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/release"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // listing is a catalogue as "target/path" in the order of the index.
@@ -51,7 +52,7 @@ func TestCatalogueOrder(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			set := server.RootSettings(pack(t, files), compatibility)
+			set := config.ForFolder(pack(t, files), compatibility)
 			set.Baking.ClientResourceEntries = test.entries
 			c, err := server.Open(t.Context(), set, zerolog.Nop())
 			if err != nil {
@@ -74,7 +75,7 @@ func TestCatalogueDigests(t *testing.T) {
 	}
 	files := map[string]string{"Resources/A.zip": string(pattern), "Resources/B.zip": "", "Resources/C.zip": "foobar"}
 	for _, inMemory := range []bool{false, true} {
-		set := server.RootSettings(pack(t, files), compatibility)
+		set := config.ForFolder(pack(t, files), compatibility)
 		set.ServerNetwork.UpdateFilesInMemory = inMemory
 		c, err := server.Open(t.Context(), set, zerolog.Nop())
 		if err != nil {
@@ -95,7 +96,7 @@ func TestCatalogueDigests(t *testing.T) {
 }
 
 func TestFoobarHasTheReferencesDigest(t *testing.T) {
-	c, err := server.Open(t.Context(), server.RootSettings(pack(t, map[string]string{"Resources/A.zip": "foobar"}), "v"), zerolog.Nop())
+	c, err := server.Open(t.Context(), config.ForFolder(pack(t, map[string]string{"Resources/A.zip": "foobar"}), "v"), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,15 +111,15 @@ func TestCatalogueFaults(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
-		set   func(*server.Settings)
+		set   func(*config.Settings)
 		where string // part of the path that is blamed
 		want  string
 	}{
 		{"no resources", map[string]string{"x": ""}, nil, "Resources", "create the folder"},
 		{"missing pack", map[string]string{"Resources/A.zip": ""},
-			func(s *server.Settings) { s.Baking.ClientResourceEntries = []string{"A", "B"} }, "B.zip", `take "B" out of Baking.ClientResourceEntries`},
+			func(s *config.Settings) { s.Baking.ClientResourceEntries = []string{"A", "B"} }, "B.zip", `take "B" out of Baking.ClientResourceEntries`},
 		{"folder for a pack", map[string]string{"Resources/A.zip/x": ""},
-			func(s *server.Settings) { s.Baking.ClientResourceEntries = []string{"A"} }, "A.zip", "is a folder"},
+			func(s *config.Settings) { s.Baking.ClientResourceEntries = []string{"A"} }, "A.zip", "is a folder"},
 		{"folder in a target", map[string]string{"Resources/A.zip": "", "PlatformBinaries/Linux-x64/sub/x.so": ""}, nil,
 			"sub", "is a folder; only files that lie directly in the target's folder can be offered"},
 		{"file beside targets", map[string]string{"Resources/A.zip": "", "PlatformBinaries/FoGame.so": ""}, nil,
@@ -132,7 +133,7 @@ func TestCatalogueFaults(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			set := server.RootSettings(pack(t, test.files), compatibility)
+			set := config.ForFolder(pack(t, test.files), compatibility)
 			if test.set != nil {
 				test.set(&set)
 			}
@@ -149,8 +150,8 @@ func TestCatalogueFaults(t *testing.T) {
 }
 
 func TestOpenRefusesSettingsThatAreWrong(t *testing.T) {
-	_, err := server.Open(t.Context(), server.RootSettings(t.TempDir(), ""), zerolog.Nop())
-	var fault *server.SettingsError
+	_, err := server.Open(t.Context(), config.ForFolder(t.TempDir(), ""), zerolog.Nop())
+	var fault *config.Error
 	if !errors.As(err, &fault) || fault.Key != "CompatibilityVersion" {
 		t.Errorf("got %v", err)
 	}
@@ -167,7 +168,7 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := server.Open(t.Context(), server.RootSettings(root, compatibility), zerolog.Nop())
+	_, err := server.Open(t.Context(), config.ForFolder(root, compatibility), zerolog.Nop())
 	for _, path := range paths {
 		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), path) {
 			t.Errorf("got %v, want %s in it", err, path)
@@ -176,7 +177,7 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 }
 
 func TestMissingPlatformBinariesOfferPacksOnly(t *testing.T) {
-	c, err := server.Open(t.Context(), server.RootSettings(pack(t, map[string]string{"Resources/A.zip": "a"}), "v"), zerolog.Nop())
+	c, err := server.Open(t.Context(), config.ForFolder(pack(t, map[string]string{"Resources/A.zip": "a"}), "v"), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestOpenStopsWithItsContext(t *testing.T) {
 func TestOddOffersAreWarnedOf(t *testing.T) {
 	files := fixture()
 	files["PlatformBinaries/Linux-64/FoGame.so"] = "mistyped"
-	set := server.RootSettings(pack(t, files), compatibility)
+	set := config.ForFolder(pack(t, files), compatibility)
 	var log logBook
 	if _, err := server.Open(t.Context(), set, zerolog.New(&log)); err != nil {
 		t.Fatal(err)
@@ -206,7 +207,7 @@ func TestOddOffersAreWarnedOf(t *testing.T) {
 	if strings.Contains(log.String(), "Nothing is offered") {
 		t.Error("warned of an empty offer")
 	}
-	set = server.RootSettings(t.TempDir(), compatibility)
+	set = config.ForFolder(t.TempDir(), compatibility)
 	set.Baking.ClientResourceEntries = []string{}
 	if _, err := server.Open(t.Context(), set, zerolog.New(&log)); err != nil {
 		t.Fatal(err)
@@ -268,7 +269,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 		if err := os.Symlink(test.points, link); err != nil {
 			t.Fatal(err)
 		}
-		_, err := server.Open(t.Context(), server.RootSettings(root, compatibility), zerolog.Nop())
+		_, err := server.Open(t.Context(), config.ForFolder(root, compatibility), zerolog.Nop())
 		var fault *server.CatalogueError
 		if !errors.As(err, &fault) || fault.Path != link || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v", test.points, err)
@@ -284,7 +285,7 @@ func TestLinkedFilesAreServed(t *testing.T) {
 	if err := os.Symlink("FoGame.so", filepath.Join(root, "PlatformBinaries", "Linux-x64", "Alias.so")); err != nil {
 		t.Fatal(err)
 	}
-	h := start(t, server.RootSettings(root, compatibility))
+	h := start(t, config.ForFolder(root, compatibility))
 	p := h.dial(t, netproto.C1)
 	_, files := p.greet(hello(netproto.C1))
 	if got := string(p.take(files[3])); files[3].Path != "Alias.so" || got != "module" {
@@ -294,7 +295,7 @@ func TestLinkedFilesAreServed(t *testing.T) {
 
 // TestPacksInSubfoldersAreWarnedOf: the engine's clients can't install them.
 func TestPacksInSubfoldersAreWarnedOf(t *testing.T) {
-	set := server.RootSettings(pack(t, map[string]string{"Resources/Core.zip": "core", "Resources/maps/City.zip": "city"}), compatibility)
+	set := config.ForFolder(pack(t, map[string]string{"Resources/Core.zip": "core", "Resources/maps/City.zip": "city"}), compatibility)
 	for entries, warned := range map[string]bool{"Core": false, "Core maps/City": true} {
 		set.Baking.ClientResourceEntries = strings.Fields(entries)
 		h := open(t, set)
@@ -310,7 +311,7 @@ func TestPacksInSubfoldersAreWarnedOf(t *testing.T) {
 
 // TestMisspelledPacksAreLeftOut: a name in the form NFD, as some disks give it, keeps neither the server nor the other packs back.
 func TestMisspelledPacksAreLeftOut(t *testing.T) {
-	set := server.RootSettings(pack(t, map[string]string{"Resources/Core.zip": "core", "Resources/Cafe\u0301.zip": "nfd"}), compatibility)
+	set := config.ForFolder(pack(t, map[string]string{"Resources/Core.zip": "core", "Resources/Cafe\u0301.zip": "nfd"}), compatibility)
 	h := open(t, set)
 	defer h.Close()
 	var names []string

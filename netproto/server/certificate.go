@@ -1,6 +1,7 @@
 package server
 
 import (
+	"collet/platform"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -149,13 +150,13 @@ var errNotSmall = errors.New("is longer than a certificate or a key can be")
 func readSmall(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", name, reason(err))
+		return nil, fmt.Errorf("%q: %w", name, platform.Reason(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxCertificateFile+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%q: %w", name, reason(err))
+		return nil, fmt.Errorf("%q: %w", name, platform.Reason(err))
 	case len(data) > maxCertificateFile:
 		return nil, fmt.Errorf("%q: %w", name, errNotSmall)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"collet/platform"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ type ControlError struct {
 }
 
 func (e *ControlError) Error() string {
-	text := fmt.Sprintf("control socket %q: %v", e.Path, rootCause(reason(e.Err)))
+	text := fmt.Sprintf("control socket %q: %v", e.Path, rootCause(platform.Reason(e.Err)))
 	if e.Hint != "" {
 		text += "; " + e.Hint
 	}

@@ -15,6 +15,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -93,7 +94,7 @@ func FuzzConversation(f *testing.F) {
 		f.Add(greeted, unhex(f, "22941e0130000000450100000017000000"+hex.EncodeToString([]byte("metadata/timestamp.json"))+"000000000000000000010000"))
 		f.Add(greeted, unhex(f, "22941e010a0000000f01"+"22941e010a0000000f00"+"22941e0109000000c8"))
 	}
-	set := server.RootSettings(pack(f, fixture()), compatibility)
+	set := config.ForFolder(pack(f, fixture()), compatibility)
 	pipes := newPipes()
 	h := open(f, set).serve(f, pipes)
 	f.Fuzz(func(t *testing.T, greeted bool, data []byte) {

@@ -12,6 +12,7 @@ import (
 
 	"collet/netproto/product"
 	"collet/netproto/release"
+	"collet/netproto/server/config"
 )
 
 // Describe writes everything that is offered as a table for people: one line for each file, then one for each target
@@ -72,7 +73,7 @@ func (c *Catalogue) warn(log zerolog.Logger) {
 		target := product.Target(o.target)
 		switch {
 		case !slices.Contains(targetNames(), o.target):
-			log.Warn().Str("target", o.target).Msg("No client asks for this target" + didYouMean(o.target, targetNames()))
+			log.Warn().Str("target", o.target).Msg("No client asks for this target" + config.DidYouMean(o.target, targetNames()))
 		case target.CanSelfUpdate() && !o.hasModule:
 			log.Warn().Str("target", o.target).Msgf("No native module among the files of this target: none ends in %s", target.LibraryExt())
 		}

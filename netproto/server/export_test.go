@@ -15,11 +15,13 @@ import (
 
 	"github.com/rs/zerolog"
 	bolt "go.etcd.io/bbolt"
+
+	"collet/netproto/server/config"
 )
 
 // Scan lets addresses come and go at one moment, each with a warning about it. It returns how many are remembered, how
 // many were refused, and how many warnings were logged.
-func Scan(l Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembered, refused, logged int) {
+func Scan(l config.Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembered, refused, logged int) {
 	g := newGuard(l, now)
 	for addr := range addrs {
 		taken, why := g.enter(addr, now)
@@ -36,14 +38,6 @@ func Scan(l Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembered, refu
 	g.swept = now
 	g.origin(originOf(netip.AddrFrom4([4]byte{255, 0, 0, 1})), later)
 	return len(g.origins), refused, logged
-}
-
-// Settings' names that Print and the documents show.
-func SettingRows() (rows [][3]string) {
-	for _, k := range kinds() {
-		rows = append(rows, [3]string{k.name, k.standard, k.help})
-	}
-	return rows
 }
 
 // WarnOf tells of descriptors as Serve does.
@@ -75,7 +69,7 @@ func Counted(conn net.Conn) (sent, again uint32, trip, shortest time.Duration, k
 }
 
 // Room is how many connections a client may have that takes a seat behind others of its address and of other ones.
-func Room(l Limits, most, same, others int, at time.Time) int {
+func Room(l config.Limits, most, same, others int, at time.Time) int {
 	g := newGuard(l, at)
 	address := netip.AddrFrom4([4]byte{192, 0, 2, 1})
 	taken, _ := g.enter(address, at)
@@ -166,7 +160,7 @@ func ReadAsk(body []byte, into any) error {
 
 // HalfReload does what Reload has done just before new clients are offered the new catalogue: the operator knows it already. It
 // gives that to be closed.
-func (s *Server) HalfReload(ctx context.Context, set Settings) (*Catalogue, error) {
+func (s *Server) HalfReload(ctx context.Context, set config.Settings) (*Catalogue, error) {
 	c, err := open(ctx, set, s.Catalogue(), s.log)
 	if err != nil {
 		return nil, err

@@ -13,11 +13,12 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
 // workshop is a developer's server whose components are Camera, Mailbox and Wallet.
-func workshop(t testing.TB) server.Settings {
+func workshop(t testing.TB) config.Settings {
 	t.Helper()
 	set := versioned(t)
 	set.Compat.Development = true

@@ -16,6 +16,8 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/product"
 	"collet/netproto/release"
+	"collet/netproto/server/config"
+	"collet/platform"
 )
 
 // A native module says which logic version it is of in a file beside it, its sidecar (compat reference, section 3.8, B7):
@@ -51,12 +53,12 @@ func withoutSidecars(found []*file) []*file {
 
 // declare completes a catalogue with what its settings bring to compatibility: the server's own build, and which logic version each
 // module is of. It loads the modules of older versions.
-func (c *Catalogue) declare(ctx context.Context, set Settings) error {
+func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 	set.CompatibilityVersion = c.compatibility
-	if _, _, derived := compat.ParseDerived(c.compatibility); derived && set.Release.Folder != "" && set.Compat.versioned() {
+	if _, _, derived := compat.ParseDerived(c.compatibility); derived && set.Release.Folder != "" && set.Compat.Versioned() {
 		set.CompatibilityVersion = ""
 	}
-	d, err := set.declare()
+	d, err := readDeclaration(set)
 	if err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func (c *Catalogue) payloadOf(o *offer) payload {
 			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("%s has no %s", f.Path, f.Path+sidecarExt)
 			return p
 		case err != nil:
-			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("%s: %v", f.Path+sidecarExt, reason(err))
+			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("%s: %v", f.Path+sidecarExt, platform.Reason(err))
 			return p
 		case !p.Undeclared && one.Payload != p.Payload:
 			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("its modules are of logic versions %d and %d", p.Logic, one.Logic)
@@ -187,7 +189,7 @@ func parseSidecar(data []byte) (payload, error) {
 }
 
 // addOlder loads the modules of Compat.Payloads and makes an offer of each folder.
-func (c *Catalogue) addOlder(ctx context.Context, set Settings, payloads map[string][]payload) error {
+func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads map[string][]payload) error {
 	folders, err := logicFolders(set.Compat.Payloads)
 	if err != nil {
 		return err

@@ -6,12 +6,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"collet/netproto/server/config"
 )
 
 // guard decides which connections are served and which warnings are logged. It remembers addresses in one table of
 // bounded size. It is safe for concurrent use.
 type guard struct {
-	limits Limits
+	limits config.Limits
 	exempt []netip.Prefix
 	total  *gate // bandwidth of all
 
@@ -69,7 +71,7 @@ const (
 )
 
 // newGuard makes a guard of checked limits.
-func newGuard(l Limits, now time.Time) *guard {
+func newGuard(l config.Limits, now time.Time) *guard {
 	g := &guard{
 		limits:   l,
 		arrivals: newBucket(float64(l.ConnectionsPerSecond), float64(l.ConnectionsPerSecond), now),
@@ -77,7 +79,7 @@ func newGuard(l Limits, now time.Time) *guard {
 	}
 	g.total = newGate(l.TotalBandwidth, &g.totalWaits, now)
 	for _, text := range l.ExemptAddresses {
-		if prefix, err := parsePrefix(text); err == nil {
+		if prefix, err := config.ParsePrefix(text); err == nil {
 			g.exempt = append(g.exempt, prefix)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // templates are the release folders with which tests begin, by what is published in them. Each is made once: compressing
@@ -128,7 +129,7 @@ type house struct {
 }
 
 // open builds a catalogue and a server of it, which is not running yet.
-func open(t testing.TB, set server.Settings) *house {
+func open(t testing.TB, set config.Settings) *house {
 	t.Helper()
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
 	catalogue, err := server.Open(t.Context(), set, h.logger())
@@ -153,7 +154,7 @@ func (h *house) serve(t testing.TB, listener net.Listener) *house {
 }
 
 // start runs a server on loopback.
-func start(t testing.TB, set server.Settings) *house {
+func start(t testing.TB, set config.Settings) *house {
 	t.Helper()
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
@@ -163,9 +164,9 @@ func start(t testing.TB, set server.Settings) *house {
 }
 
 // settings serves the fixture in portions of 1000 bytes, as the recordings do.
-func settings(t testing.TB) server.Settings {
+func settings(t testing.TB) config.Settings {
 	t.Helper()
-	set := server.RootSettings(pack(t, fixture()), compatibility)
+	set := config.ForFolder(pack(t, fixture()), compatibility)
 	set.Network.UpdateFileMaxPortionSize = 1000
 	return set
 }

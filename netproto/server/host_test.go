@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"collet/netproto"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // TestHostsAreForThoseWhoKnowThem: an engine's client would replace its own program by a file that begins with its module's name
@@ -17,7 +17,7 @@ func TestHostsAreForThoseWhoKnowThem(t *testing.T) {
 		"PlatformBinaries/Windows-win64/Lathe.dll.pdb": "symbols", "PlatformBinaries/Windows-win64/Lathe_OpenGL.dll": "another",
 		"PlatformBinaries/Windows-win64/Lathe_OpenGL.exe": "its host", "PlatformBinaries/Windows-win64/tool.exe": "no host",
 	})
-	h := start(t, server.RootSettings(root, compatibility))
+	h := start(t, config.ForFolder(root, compatibility))
 	for generation, hosts := range map[netproto.Generation]bool{netproto.C1: true, netproto.G1: false} {
 		p := h.dial(t, generation)
 		m := hello(generation)

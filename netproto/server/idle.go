@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/rs/zerolog"
+
+	"collet/netproto/server/config"
 )
 
 // OpenIdle opens a server's store while no server runs, so that its settings can be looked at and changed, under the lock that a
@@ -16,9 +18,9 @@ import (
 // returned is used after that.
 //
 // The errors are those of Open and OpenOperator. A *StoreError for which Held is true says that a server has the store.
-func OpenIdle(ctx context.Context, set Settings, log zerolog.Logger) (*Operator, error) {
+func OpenIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*Operator, error) {
 	if set.Compat.Store == "" {
-		return nil, &SettingsError{Key: "Compat.Store", Text: "is not set: these settings have no store"}
+		return nil, &config.Error{Key: "Compat.Store", Text: "is not set: these settings have no store"}
 	}
 	if err := set.Validate(); err != nil {
 		return nil, err
@@ -42,7 +44,7 @@ func OpenIdle(ctx context.Context, set Settings, log zerolog.Logger) (*Operator,
 var errNeverStarted = errors.New("is not there")
 
 // openIdle is a catalogue of which nothing is handed out. A release folder is opened as by a server, because its signed lists say what is in it.
-func openIdle(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue, error) {
+func openIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
 	var c *Catalogue
 	var err error
 	if set.Release.Folder != "" {
@@ -65,13 +67,13 @@ func openIdle(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue
 }
 
 // listPlain lists the files of Baking's folders and reads none.
-func listPlain(set Settings) (*Catalogue, error) {
+func listPlain(set config.Settings) (*Catalogue, error) {
 	packs, packsFault := findPacks(set.Baking, zerolog.Nop())
 	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)
 	if err := errors.Join(packsFault, binariesFault); err != nil {
 		return nil, err
 	}
-	if set.Compat.versioned() {
+	if set.Compat.Versioned() {
 		binaries = withoutSidecars(binaries)
 	}
 	return assemble(set, slices.Concat(packs, binaries))

@@ -18,6 +18,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
@@ -41,7 +42,7 @@ func TestServesAlone(t *testing.T) {
 	if root == "" {
 		t.Skip("nobody asked for a server")
 	}
-	set := server.RootSettings(root, compatibility)
+	set := config.ForFolder(root, compatibility)
 	set.Limits.PingTime = time.Minute // the clients of these tests don't answer
 	keys := os.Getenv(keysVariable)
 	set.ServerNetwork.TlsCertificate, set.ServerNetwork.TlsPrivateKey = filepath.Join(keys, "cert.pem"), filepath.Join(keys, "key.pem")
@@ -49,7 +50,7 @@ func TestServesAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := server.Addresses{TCP: anywhere, TLS: anywhere, WebSocket: anywhere, SecureWebSocket: anywhere}
+	at := config.Addresses{TCP: anywhere, TLS: anywhere, WebSocket: anywhere, SecureWebSocket: anywhere}
 	listeners, err := server.ListenAll(t.Context(), at, server.Sockets{}, set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

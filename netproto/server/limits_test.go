@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -63,24 +64,24 @@ func told(t *testing.T, pipes *pipes, addr string) (refused bool) {
 func TestLimitsOfConnections(t *testing.T) {
 	tests := []struct {
 		name    string
-		change  func(*server.Limits)
+		change  func(*config.Limits)
 		addrs   []string
 		refused string // one letter for each address: y or n
 		line    string
 	}{
-		{"in total", func(l *server.Limits) { l.Connections = 2 },
+		{"in total", func(l *config.Limits) { l.Connections = 2 },
 			[]string{"192.0.2.1:1", "192.0.2.2:1", "192.0.2.3:1", "127.0.0.1:1"}, "nnyy", "Limits.Connections"},
-		{"of an address", func(l *server.Limits) { l.ConnectionsPerAddress = 2 },
+		{"of an address", func(l *config.Limits) { l.ConnectionsPerAddress = 2 },
 			[]string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3", "192.0.2.2:1"}, "nnyn", "Limits.ConnectionsPerAddress"},
-		{"of an IPv6 household", func(l *server.Limits) { l.ConnectionsPerAddress = 2 },
+		{"of an IPv6 household", func(l *config.Limits) { l.ConnectionsPerAddress = 2 },
 			[]string{"[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8::ffff:3]:1", "[2001:db8:0:1::1]:1"}, "nnyn", "Limits.ConnectionsPerAddress"},
-		{"of an IPv4 address in IPv6 form", func(l *server.Limits) { l.ConnectionsPerAddress = 1 },
+		{"of an IPv4 address in IPv6 form", func(l *config.Limits) { l.ConnectionsPerAddress = 1 },
 			[]string{"192.0.2.1:1", "[::ffff:192.0.2.1]:2", "[::ffff:192.0.2.2]:2"}, "nyn", "Limits.ConnectionsPerAddress"},
-		{"new ones of an address", func(l *server.Limits) { l.ConnectionsPerSecondPerAddress = 2 },
+		{"new ones of an address", func(l *config.Limits) { l.ConnectionsPerSecondPerAddress = 2 },
 			[]string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3", "192.0.2.2:1"}, "nnyn", "Limits.ConnectionsPerSecondPerAddress"},
-		{"none for loopback", func(l *server.Limits) { l.ConnectionsPerAddress, l.ConnectionsPerSecondPerAddress = 1, 1 },
+		{"none for loopback", func(l *config.Limits) { l.ConnectionsPerAddress, l.ConnectionsPerSecondPerAddress = 1, 1 },
 			[]string{"127.0.0.1:1", "127.0.0.1:2", "[::1]:1", "[::1]:2"}, "nnnn", ""},
-		{"none for exempt ones", func(l *server.Limits) { l.ConnectionsPerAddress, l.ExemptAddresses = 1, []string{"192.0.2.0/24"} },
+		{"none for exempt ones", func(l *config.Limits) { l.ConnectionsPerAddress, l.ExemptAddresses = 1, []string{"192.0.2.0/24"} },
 			[]string{"192.0.2.1:1", "192.0.2.1:2", "127.0.0.1:1", "127.0.0.1:2"}, "nnny", "Limits.ConnectionsPerAddress"},
 	}
 	for _, test := range tests {
@@ -239,7 +240,7 @@ func TestManyAddressesAreForgotten(t *testing.T) {
 		{room, 1, room},
 		{3 * room, 1, room + 1},
 	} {
-		limits := server.DefaultLimits()
+		limits := config.DefaultLimits()
 		limits.Connections = 100
 		scan := func(yield func(netip.Addr) bool) {
 			for i := range test.addrs {

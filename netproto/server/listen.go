@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"syscall"
 )
 
@@ -67,6 +66,3 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	}
 	return listener, nil
 }
-
-// Address is where the settings say to listen.
-func (s Settings) Address() string { return net.JoinHostPort("", strconv.Itoa(s.Network.ServerPort)) }

@@ -6,37 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"collet/netproto/server/config"
 )
-
-// Addresses say where a server listens for what, each as HOST:PORT; an empty one is not listened on.
-type Addresses struct {
-	TCP             string
-	TLS             string
-	WebSocket       string // plain: for a network of one's own, or behind something that speaks TLS
-	SecureWebSocket string
-}
-
-// Addresses are those of the settings: every address of the machine at the ports that are set.
-func (s Settings) Addresses() Addresses {
-	at := func(port int) string {
-		if port == 0 {
-			return ""
-		}
-		return net.JoinHostPort("", strconv.Itoa(port))
-	}
-	a := Addresses{TCP: at(s.Network.ServerPort), TLS: at(s.Network.TlsPort)}
-	if s.Network.SecuredWebSockets {
-		a.SecureWebSocket = at(s.Network.WebSocketPort)
-	} else {
-		a.WebSocket = at(s.Network.WebSocketPort)
-	}
-	return a
-}
 
 // Listeners are all places at which a server listens, as one net.Listener: Accept gives connections in the order in
 // which they arrive, whatever they come by. Handshakes of TLS and WebSocket happen when a connection is first read, so a
@@ -92,8 +68,8 @@ func (p place) wanted() bool { return p.addr != "" || p.open != nil }
 
 // ListenAll listens at all addresses that are given, or at none. A socket takes the place of its address and belongs to
 // the result, or is closed. The settings name the certificates. Errors are *ListenError, *CertificateError or
-// *SettingsError.
-func ListenAll(ctx context.Context, at Addresses, sockets Sockets, set Settings, log zerolog.Logger) (*Listeners, error) {
+// *config.Error.
+func ListenAll(ctx context.Context, at config.Addresses, sockets Sockets, set config.Settings, log zerolog.Logger) (*Listeners, error) {
 	l := &Listeners{arrivals: make(chan arrival), closed: make(chan struct{})}
 	for _, p := range l.places(at, sockets, set.ServerNetwork, log) {
 		if !p.wanted() {
@@ -117,7 +93,7 @@ func ListenAll(ctx context.Context, at Addresses, sockets Sockets, set Settings,
 var errNowhere = errors.New("no address is given")
 
 // places lists what there is to listen on; the plain one comes first and gives Addr.
-func (l *Listeners) places(at Addresses, sockets Sockets, set ServerNetwork, log zerolog.Logger) []place {
+func (l *Listeners) places(at config.Addresses, sockets Sockets, set config.ServerNetwork, log zerolog.Logger) []place {
 	secure := func(files [2]string, key string, protocols ...string) func(net.Listener) (net.Listener, error) {
 		return func(inner net.Listener) (net.Listener, error) {
 			pair, err := l.certificate(files, key, log)
@@ -148,7 +124,7 @@ func (l *Listeners) places(at Addresses, sockets Sockets, set ServerNetwork, log
 // certificate opens a pair of files; the same pair is opened once.
 func (l *Listeners) certificate(files [2]string, key string, log zerolog.Logger) (*certificate, error) {
 	if files[0] == "" || files[1] == "" {
-		return nil, &SettingsError{Key: key, Text: fmt.Sprintf(
+		return nil, &config.Error{Key: key, Text: fmt.Sprintf(
 			"TLS needs a certificate and its private key, each a PEM file; got %q and %q (--tls-cert and --tls-key)", files[0], files[1])}
 	}
 	for _, pair := range l.pairs {
@@ -228,7 +204,7 @@ func (l *Listeners) Addrs() []net.Addr {
 
 // CheckCertificates reads the certificates of the addresses that want one, and listens nowhere. The errors are those of
 // ListenAll.
-func CheckCertificates(at Addresses, set Settings, log zerolog.Logger) error {
+func CheckCertificates(at config.Addresses, set config.Settings, log zerolog.Logger) error {
 	var l Listeners
 	var errs []error
 	for _, p := range l.places(at, Sockets{}, set.ServerNetwork, log) {

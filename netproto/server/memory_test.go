@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"collet/netproto"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -73,7 +73,7 @@ func TestLargeFileFromDiskNeedsBoundedMemory(t *testing.T) {
 	sparse(t, filepath.Join(root, "Resources", "Big.zip"), size)
 	runtime.GC()
 	before := mapped()
-	h := start(t, server.RootSettings(root, compatibility))
+	h := start(t, config.ForFolder(root, compatibility))
 	if grown := int64(mapped()) - int64(before); grown > bound {
 		t.Errorf("opening took %d bytes of memory", grown)
 	}
@@ -100,7 +100,7 @@ func TestStalledEngineClientsNeedBoundedMemory(t *testing.T) {
 	noise := make([]byte, 2<<20) // which no compression makes smaller
 	rand.NewChaCha8([32]byte{}).Read(noise)
 	put(t, filepath.Join(root, "Resources", "Big.zip"), string(noise))
-	set := server.RootSettings(root, compatibility)
+	set := config.ForFolder(root, compatibility)
 	set.Limits.ProgressTime, set.Limits.PingTime = time.Hour, time.Hour
 	h, line := open(t, set), newPipes()
 	h.serve(t, line)

@@ -11,13 +11,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/server/config"
 )
 
 // metadataOf is the metadata version that clients of G2b are told: the one that the settings force, or else the one that
 // the packs carry. Two packs that disagree come from two bakes and are refused, unless a version is forced. A file in
 // another layout, as packs of G1's time have it, counts as none. Without any version it is empty, which such a client compares with
 // its own.
-func metadataOf(set Settings, found []*file, log zerolog.Logger) (string, error) {
+func metadataOf(set config.Settings, found []*file, log zerolog.Logger) (string, error) {
 	forced := set.Network.ForceMetadataVersion
 	version, owner, apart := "", (*file)(nil), false
 	for _, f := range found {

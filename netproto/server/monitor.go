@@ -15,6 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
+
+	"collet/netproto/server/config"
 )
 
 // The bounds on what asks for metrics and health, or controls a server.
@@ -39,7 +41,7 @@ type Monitor struct {
 	board  board
 
 	// Set by Configure, then fixed.
-	set    *Settings
+	set    *config.Settings
 	anyone bool           // may ask about health, and for metrics
 	from   []netip.Prefix // who may, if not anyone
 	pair   *certificate   // nil: in the clear
@@ -74,7 +76,7 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseWith(w, http.StatusNotFound, "there is nothing here")
 		return
 	}
-	m.tell(w, r, m.set != nil && m.set.Operations.MetricsAddress == MetricsHere)
+	m.tell(w, r, m.set != nil && m.set.Operations.MetricsAddress == config.MetricsHere)
 }
 
 // prefix is where a release folder begins; empty: none is handed out.
@@ -120,29 +122,6 @@ func ready(w http.ResponseWriter, s *Server) {
 	default:
 		fmt.Fprintf(w, "ready: %d files for compatibility version %s\n", len(s.Catalogue().files), s.Catalogue().Compatibility())
 	}
-}
-
-// MetricsHere, as Operations.MetricsAddress, puts metrics on the port of Operations.HTTPAddress.
-const MetricsHere = "http"
-
-// MonitorAddress is where the settings want health, the dashboard and a release folder to be served: loopback if they name
-// no host, "" if they want none.
-func (s Settings) MonitorAddress() string { return orLoopback(s.Operations.HTTPAddress) }
-
-// MetricsAddress is where the settings want metrics to be served by themselves: loopback if they name no host, "" if nowhere.
-func (s Settings) MetricsAddress() string {
-	if s.Operations.MetricsAddress == MetricsHere {
-		return ""
-	}
-	return orLoopback(s.Operations.MetricsAddress)
-}
-
-// orLoopback puts loopback before an address without a host.
-func orLoopback(addr string) string {
-	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
-		return net.JoinHostPort("127.0.0.1", port)
-	}
-	return addr
 }
 
 // MetricsHandler answers GET /metrics, /healthz and /readyz, to the addresses of Operations.MetricsFrom or, where there are

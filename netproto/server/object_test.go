@@ -21,6 +21,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
@@ -136,13 +137,13 @@ func (c countingConn) Read(p []byte) (int, error) {
 }
 
 // big is a release with a patch that does not fit into the buffers of a connection.
-func big(t *testing.T) (dir, name, content string, set server.Settings) {
+func big(t *testing.T) (dir, name, content string, set config.Settings) {
 	t.Helper()
 	r := standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<20)
 	f := published(t, r)
 	set = releaseSettings(f)
-	set.Network.UpdateFileMaxPortionSize = server.MaxPortion
+	set.Network.UpdateFileMaxPortionSize = config.MaxPortion
 	return f.Dir, release.ObjectOf([]byte(r.Patch)).Path(), r.Patch, set
 }
 

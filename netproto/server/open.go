@@ -15,6 +15,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/release"
+	"collet/netproto/server/config"
+	"collet/platform"
 )
 
 // CatalogueError says which file or folder keeps a catalogue from being built, and what to do. It is the operator's to
@@ -27,7 +29,7 @@ type CatalogueError struct {
 }
 
 func (e *CatalogueError) Error() string {
-	text := fmt.Sprintf("%s %q: %v", e.Subject, e.Path, reason(e.Err))
+	text := fmt.Sprintf("%s %q: %v", e.Subject, e.Path, platform.Reason(e.Err))
 	if e.Hint != "" {
 		text += "; " + e.Hint
 	}
@@ -37,25 +39,16 @@ func (e *CatalogueError) Error() string {
 // Unwrap gives the underlying error.
 func (e *CatalogueError) Unwrap() error { return e.Err }
 
-// reason drops operation and path from errors of the system: the subject says them already.
-func reason(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
-}
-
 // Open finds, checks and hashes everything that the settings offer. It reads every file once and takes as long as the
 // disk needs; it stops early when ctx ends. Nothing of the catalogue is usable on failure, and no file stays open.
 //
-// Errors are *SettingsError, *CatalogueError, several joined where several files or folders are wrong, or ctx's.
-func Open(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue, error) {
+// Errors are *config.Error, *CatalogueError, several joined where several files or folders are wrong, or ctx's.
+func Open(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
 	return open(ctx, set, nil, log)
 }
 
 // open is Open. What was found out with the catalogue before, if there is one, need not be found out again.
-func open(ctx context.Context, set Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
+func open(ctx context.Context, set config.Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
 	if err := set.Validate(); err != nil {
 		return nil, err
 	}
@@ -78,13 +71,13 @@ func open(ctx context.Context, set Settings, before *Catalogue, log zerolog.Logg
 }
 
 // openPlain builds a catalogue of Baking's folders.
-func openPlain(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogue, error) {
+func openPlain(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
 	packs, packsFault := findPacks(set.Baking, log)
 	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)
 	if err := errors.Join(packsFault, binariesFault); err != nil {
 		return nil, err
 	}
-	if set.Compat.versioned() {
+	if set.Compat.Versioned() {
 		binaries = withoutSidecars(binaries)
 	}
 	found := slices.Concat(packs, binaries)
@@ -107,9 +100,12 @@ func openPlain(ctx context.Context, set Settings, log zerolog.Logger) (*Catalogu
 	return c, nil
 }
 
+// embeddedEntry is the entry of Baking.ClientResourceEntries that is linked into the client and never served.
+const embeddedEntry = "Embedded"
+
 // findPacks lists the common files: the configured entries in their order, or every pack of the folder but those that no client
 // could take because of how the disk spells their names.
-func findPacks(b Baking, log zerolog.Logger) ([]*file, error) {
+func findPacks(b config.Baking, log zerolog.Logger) ([]*file, error) {
 	entries := b.ClientResourceEntries
 	if entries == nil {
 		all, err := packsIn(b.ClientResources)
@@ -117,8 +113,8 @@ func findPacks(b Baking, log zerolog.Logger) ([]*file, error) {
 			return nil, err
 		}
 		for _, entry := range all {
-			if release.IsMisspelled(entry + packExt) {
-				log.Warn().Str("file", entry+packExt).Msg("This pack is not offered: its name is not in Unicode's form NFC, which clients need; rename it")
+			if release.IsMisspelled(entry + config.PackExt) {
+				log.Warn().Str("file", entry+config.PackExt).Msg("This pack is not offered: its name is not in Unicode's form NFC, which clients need; rename it")
 				continue
 			}
 			entries = append(entries, entry)
@@ -130,7 +126,7 @@ func findPacks(b Baking, log zerolog.Logger) ([]*file, error) {
 		if entry == embeddedEntry {
 			continue
 		}
-		f := newFile(entry+packExt, filepath.Join(b.ClientResources, filepath.FromSlash(entry)+packExt), "")
+		f := newFile(entry+config.PackExt, filepath.Join(b.ClientResources, filepath.FromSlash(entry)+config.PackExt), "")
 		if err := f.mustBeReadable(); err != nil {
 			faults = append(faults, &CatalogueError{Subject: "resource pack", Path: f.path, Err: err,
 				Hint: fmt.Sprintf("put the pack there or take %q out of Baking.ClientResourceEntries", entry)})
@@ -149,7 +145,7 @@ func packsIn(folder string) ([]string, error) {
 	}
 	var entries []string
 	for _, child := range children {
-		if entry, isPack := strings.CutSuffix(child.Name(), packExt); isPack && !child.IsDir() {
+		if entry, isPack := strings.CutSuffix(child.Name(), config.PackExt); isPack && !child.IsDir() {
 			entries = append(entries, entry)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/compat"
+	"collet/netproto/server/config"
 )
 
 // Operator is where a server's compatibility settings are decided while it runs: which logic versions may connect, what a
@@ -149,7 +150,7 @@ func (a Actor) may(comment string) error {
 	switch {
 	case a.Role != RoleEdit:
 		return &ForbiddenError{Actor: a}
-	case len(a.Name) == 0 || len(a.Name) > MaxActor || strings.ContainsFunc(a.Name, isControl):
+	case len(a.Name) == 0 || len(a.Name) > MaxActor || strings.ContainsFunc(a.Name, config.IsControl):
 		return &InputError{Field: "actor", Why: fmt.Sprintf("a name has 1 to %d bytes and no control characters", MaxActor)}
 	case len(comment) > MaxComment:
 		return &InputError{Field: "comment", Why: fmt.Sprintf("is %d bytes long, at most %d are kept", len(comment), MaxComment)}

@@ -11,10 +11,11 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // boot opens a store under a build, runs what a test wants with it, and closes it again.
-func boot(t *testing.T, set server.Settings, opt server.OperatorOptions, with func(o *server.Operator)) (err error) {
+func boot(t *testing.T, set config.Settings, opt server.OperatorOptions, with func(o *server.Operator)) (err error) {
 	t.Helper()
 	log := (&house{log: &logBook{}}).logger()
 	catalogue, err := server.Open(t.Context(), set, log)
@@ -140,20 +141,20 @@ func TestT7Baselines(t *testing.T) {
 
 // TestDeclarationFaults are builds that don't know what they are.
 func TestDeclarationFaults(t *testing.T) {
-	for want, spoil := range map[string]func(*server.Settings){
-		"no range of logic versions":      func(s *server.Settings) { s.Compat.Supported = "8-5" },
-		"no range of":                     func(s *server.Settings) { s.Compat.Supported = "-1-5" },
-		"Compat.Store: is not set":        func(s *server.Settings) { s.Compat.Store = "" },
-		"Compat.Logic: is not in":         func(s *server.Settings) { s.Compat.Logic = "9" },
-		"Compat.Logic: is not in Compat":  func(s *server.Settings) { s.Compat.Logic = "eight" },
-		"needs Compat.Supported":          func(s *server.Settings) { s.Compat.Supported, s.CompatibilityVersion = "", "x" },
-		"Compat.Build: is 65 bytes":       func(s *server.Settings) { s.Compat.Build = strings.Repeat("b", 65) },
-		"Compat.Branch: is 33 bytes":      func(s *server.Settings) { s.Compat.Branch = strings.Repeat("b", 33) },
-		"compatgen gen writes it":         func(s *server.Settings) { s.Compat.Manifest = filepath.Join(t.TempDir(), "missing") },
-		"set Compat.Baselines":            func(s *server.Settings) { s.Compat.Baselines = filepath.Join(t.TempDir(), "missing") },
-		"but the manifest is of":          func(s *server.Settings) { s.Compat.Manifest, s.Compat.Logic = manifestAt(t, 8), "7" },
-		"but the server's manifest is of": func(s *server.Settings) { s.Compat.Manifest = manifestAt(t, 4) },
-		"holds folders like 7/Linux-x64":  func(s *server.Settings) { s.Compat.Payloads = filepath.Join(t.TempDir(), "missing") },
+	for want, spoil := range map[string]func(*config.Settings){
+		"no range of logic versions":      func(s *config.Settings) { s.Compat.Supported = "8-5" },
+		"no range of":                     func(s *config.Settings) { s.Compat.Supported = "-1-5" },
+		"Compat.Store: is not set":        func(s *config.Settings) { s.Compat.Store = "" },
+		"Compat.Logic: is not in":         func(s *config.Settings) { s.Compat.Logic = "9" },
+		"Compat.Logic: is not in Compat":  func(s *config.Settings) { s.Compat.Logic = "eight" },
+		"needs Compat.Supported":          func(s *config.Settings) { s.Compat.Supported, s.CompatibilityVersion = "", "x" },
+		"Compat.Build: is 65 bytes":       func(s *config.Settings) { s.Compat.Build = strings.Repeat("b", 65) },
+		"Compat.Branch: is 33 bytes":      func(s *config.Settings) { s.Compat.Branch = strings.Repeat("b", 33) },
+		"compatgen gen writes it":         func(s *config.Settings) { s.Compat.Manifest = filepath.Join(t.TempDir(), "missing") },
+		"set Compat.Baselines":            func(s *config.Settings) { s.Compat.Baselines = filepath.Join(t.TempDir(), "missing") },
+		"but the manifest is of":          func(s *config.Settings) { s.Compat.Manifest, s.Compat.Logic = manifestAt(t, 8), "7" },
+		"but the server's manifest is of": func(s *config.Settings) { s.Compat.Manifest = manifestAt(t, 4) },
+		"holds folders like 7/Linux-x64":  func(s *config.Settings) { s.Compat.Payloads = filepath.Join(t.TempDir(), "missing") },
 	} {
 		set := versioned(t)
 		spoil(&set)

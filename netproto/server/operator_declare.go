@@ -12,6 +12,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/product"
+	"collet/netproto/server/config"
 )
 
 // declaration is what a catalogue and its settings bring to compatibility, with what is not for judging: the server's own manifest,
@@ -34,11 +35,11 @@ type payload struct {
 // maxBaselines is how many files of baselines are read: a game has a few dozen logic versions in its life.
 const maxBaselines = 1000
 
-// declare reads what the settings say of the server's own build. Targets are added when files are known.
-func (s Settings) declare() (declaration, error) {
+// readDeclaration reads what the settings say of the server's own build. Targets are added when files are known.
+func readDeclaration(s config.Settings) (declaration, error) {
 	c := s.Compat
 	d := declaration{Declared: compat.Declared{
-		Versioned: c.versioned(), Compatibility: s.CompatibilityVersion, Content: c.Content, Development: c.Development, Lax: c.Lax, Own: slices.Clone(c.Hosts),
+		Versioned: c.Versioned(), Compatibility: s.CompatibilityVersion, Content: c.Content, Development: c.Development, Lax: c.Lax, Own: slices.Clone(c.Hosts),
 		Build: compat.Build{Logic: compat.NoLogic},
 	}}
 	if c.Manifest != "" {
@@ -53,10 +54,10 @@ func (s Settings) declare() (declaration, error) {
 		return d, nil
 	}
 	var err error
-	if d.Supported, err = c.supported(); err != nil {
-		return d, &SettingsError{Key: "Compat.Supported", Text: err.Error()}
+	if d.Supported, err = c.SupportedRange(); err != nil {
+		return d, &config.Error{Key: "Compat.Supported", Text: err.Error()}
 	}
-	if d.Build.Logic, err = c.ownLogic(d.manifest, d.Supported); err != nil {
+	if d.Build.Logic, err = ownLogic(c, d.manifest, d.Supported); err != nil {
 		return d, err
 	}
 	if d.manifest != nil {
@@ -71,16 +72,16 @@ func (s Settings) declare() (declaration, error) {
 }
 
 // ownLogic is the logic version of the server's own build.
-func (c Compat) ownLogic(m *compat.Manifest, supported compat.Range) (int32, error) {
+func ownLogic(c config.Compat, m *compat.Manifest, supported compat.Range) (int32, error) {
 	own, err := strconv.ParseInt(cmp.Or(c.Logic, "0"), 10, 32)
 	if err != nil {
-		return 0, &SettingsError{Key: "Compat.Logic", Text: "must be a whole number"}
+		return 0, &config.Error{Key: "Compat.Logic", Text: "must be a whole number"}
 	}
 	switch {
 	case m != nil && c.Logic != "" && int32(own) != m.Build.Logic:
-		return 0, &SettingsError{Key: "Compat.Logic", Text: fmt.Sprintf("is %s, but the manifest is of logic version %d: leave it out", c.Logic, m.Build.Logic)}
+		return 0, &config.Error{Key: "Compat.Logic", Text: fmt.Sprintf("is %s, but the manifest is of logic version %d: leave it out", c.Logic, m.Build.Logic)}
 	case m != nil && !supported.Has(m.Build.Logic):
-		return 0, &SettingsError{Key: "Compat.Supported", Text: fmt.Sprintf("is %v, but the server's manifest is of logic version %d", supported, m.Build.Logic)}
+		return 0, &config.Error{Key: "Compat.Supported", Text: fmt.Sprintf("is %v, but the server's manifest is of logic version %d", supported, m.Build.Logic)}
 	case m != nil:
 		return m.Build.Logic, nil
 	case c.Logic != "":

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/compat"
+	"collet/netproto/server/config"
 )
 
 // OpenOperator opens the store that the settings name and reconciles what it says with what the catalogue's build brings (compat
@@ -15,7 +16,7 @@ import (
 // closes it after the server.
 //
 // The errors refuse to start: *StoreError, *compat.RollbackError, *compat.SettingsError.
-func OpenOperator(set Settings, c *Catalogue, opt OperatorOptions, log zerolog.Logger) (*Operator, error) {
+func OpenOperator(set config.Settings, c *Catalogue, opt OperatorOptions, log zerolog.Logger) (*Operator, error) {
 	if set.Compat.Store == "" {
 		return nil, nil
 	}

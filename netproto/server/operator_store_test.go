@@ -11,6 +11,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -155,7 +156,7 @@ func TestReleaseFolderWithVersions(t *testing.T) {
 	older := t.TempDir()
 	put(t, filepath.Join(older, "6", "Linux-x64", "Game.so"), "module of 6")
 	put(t, filepath.Join(older, "6", "Linux-x64", "Game.so.compat.json"), sidecarOf(6, 1))
-	set.Compat = server.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "6-8", Payloads: older}
+	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "6-8", Payloads: older}
 	h, o := govern(t, set)
 	p := h.expect(t, client(5, "Linux-x64"), compat.UpdateBinaries, compat.RuleTooOld)
 	if got := moduleIn(next[*netproto.FileList](p).Files); got == 0 || got == len("module of 6") {

@@ -15,6 +15,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -52,7 +53,7 @@ func manifestOf(t testing.TB, path string, logic int32, components map[string]ui
 }
 
 // versioned is a package whose server supports 5 to 8, with modules of 7 in place and of 6 beside.
-func versioned(t testing.TB) server.Settings {
+func versioned(t testing.TB) config.Settings {
 	t.Helper()
 	files := fixture()
 	files["PlatformBinaries/Linux-x64/FoGame.so.compat.json"] = sidecarOf(7, 2)
@@ -60,14 +61,14 @@ func versioned(t testing.TB) server.Settings {
 	files["Payloads/6/Linux-x64/FoGame.so"] = "module of 6"
 	files["Payloads/6/Linux-x64/FoGame.so.compat.json"] = sidecarOf(6, 0)
 	root := pack(t, files)
-	set := server.RootSettings(root, "")
+	set := config.ForFolder(root, "")
 	set.Network.UpdateFileMaxPortionSize = 1000
-	set.Compat = server.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "5-8", Payloads: filepath.Join(root, "Payloads"), Build: "server-8"}
+	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "5-8", Payloads: filepath.Join(root, "Payloads"), Build: "server-8"}
 	return set
 }
 
 // govern starts a server with an operator on loopback.
-func govern(t testing.TB, set server.Settings) (*house, *server.Operator) {
+func govern(t testing.TB, set config.Settings) (*house, *server.Operator) {
 	t.Helper()
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
 	o := h.govern(t, set, server.OperatorOptions{})
@@ -79,7 +80,7 @@ func govern(t testing.TB, set server.Settings) (*house, *server.Operator) {
 }
 
 // govern opens everything but does not serve.
-func (h *house) govern(t testing.TB, set server.Settings, opt server.OperatorOptions) *server.Operator {
+func (h *house) govern(t testing.TB, set config.Settings, opt server.OperatorOptions) *server.Operator {
 	t.Helper()
 	catalogue, err := server.Open(t.Context(), set, h.logger())
 	if err != nil {
@@ -196,7 +197,7 @@ func TestT6LiveChange(t *testing.T) {
 }
 
 // restart is govern on a store that is there already.
-func restart(t testing.TB, set server.Settings) (*house, *server.Operator) {
+func restart(t testing.TB, set config.Settings) (*house, *server.Operator) {
 	t.Helper()
 	return govern(t, set)
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"collet/netproto/server/config"
 )
 
 // maxStreams is how many requests of one connection of HTTP/2 are answered at a time: what a fetcher has in flight, with
@@ -181,7 +183,7 @@ func withVisitor(ctx context.Context, conn net.Conn) context.Context {
 // Configure makes the monitor hand out a release folder, speak TLS, and answer about metrics and health whom the settings
 // say. It comes before ServeMonitor; without it health and the dashboard are served, in the clear and to all that ask. The
 // error is a *CertificateError.
-func (m *Monitor) Configure(set Settings, log zerolog.Logger) error {
+func (m *Monitor) Configure(set config.Settings, log zerolog.Logger) error {
 	o := set.Operations
 	m.set = &set
 	texts := o.MetricsFrom
@@ -190,7 +192,7 @@ func (m *Monitor) Configure(set Settings, log zerolog.Logger) error {
 	}
 	if m.anyone = texts == nil; !m.anyone {
 		for _, text := range texts {
-			if prefix, err := parsePrefix(text); err == nil {
+			if prefix, err := config.ParsePrefix(text); err == nil {
 				m.from = append(m.from, prefix)
 			}
 		}

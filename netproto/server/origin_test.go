@@ -22,6 +22,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
@@ -36,7 +37,7 @@ type site struct {
 }
 
 // open serves a release folder over HTTP, and to players, until the test ends.
-func openSite(t testing.TB, set server.Settings) *site {
+func openSite(t testing.TB, set config.Settings) *site {
 	t.Helper()
 	s := &site{house: start(t, set), monitor: new(server.Monitor)}
 	if err := s.monitor.Configure(set, s.logger()); err != nil {

@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"collet/netproto/server/config"
 	"collet/platform/interrupt"
 )
 
@@ -94,9 +96,9 @@ type lane struct {
 }
 
 // newLane is nil where nothing is limited. Waits counts those for the lane's own gate.
-func newLane(l Limits, total *gate, waits *atomic.Uint64, now time.Time) *lane {
+func newLane(l config.Limits, total *gate, waits *atomic.Uint64, now time.Time) *lane {
 	slowest := min(orUnlimited(l.ClientBandwidth), orUnlimited(l.TotalBandwidth))
-	if slowest == maxBandwidth {
+	if slowest == math.MaxInt64 {
 		return nil
 	}
 	step := int(min(writeStep, max(minStep, float64(slowest)*meteredStep)))
@@ -105,7 +107,7 @@ func newLane(l Limits, total *gate, waits *atomic.Uint64, now time.Time) *lane {
 
 func orUnlimited(rate int64) int64 {
 	if rate == 0 {
-		return maxBandwidth
+		return math.MaxInt64
 	}
 	return rate
 }

@@ -9,12 +9,13 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // metered serves one file of 400 000 bytes under limits.
-func metered(t *testing.T, change func(*server.Limits), test func(t *testing.T, pipes *pipes)) {
+func metered(t *testing.T, change func(*config.Limits), test func(t *testing.T, pipes *pipes)) {
 	t.Helper()
-	set := server.RootSettings(pack(t, map[string]string{"Resources/Big.zip": strings.Repeat("slow", 100_000)}), compatibility)
+	set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": strings.Repeat("slow", 100_000)}), compatibility)
 	set.Network.UpdateFileMaxPortionSize = 50_000
 	change(&set.Limits)
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +70,7 @@ func TestBandwidth(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			metered(t, func(l *server.Limits) { l.ClientBandwidth, l.TotalBandwidth = test.client, test.total }, func(t *testing.T, pipes *pipes) {
+			metered(t, func(l *config.Limits) { l.ClientBandwidth, l.TotalBandwidth = test.client, test.total }, func(t *testing.T, pipes *pipes) {
 				took := make([]time.Duration, len(test.addrs))
 				var clients sync.WaitGroup
 				for i, addr := range test.addrs {
@@ -109,10 +110,10 @@ func TestStopDoesNotWaitForBandwidth(t *testing.T) {
 
 // TestWaitsForBandwidthAreCounted by the limit that made them.
 func TestWaitsForBandwidthAreCounted(t *testing.T) {
-	for limit, change := range map[string]func(*server.Limits){
-		"client": func(l *server.Limits) { l.ClientBandwidth = 1 << 10 },
-		"total":  func(l *server.Limits) { l.TotalBandwidth = 1 << 10 },
-		"none":   func(*server.Limits) {},
+	for limit, change := range map[string]func(*config.Limits){
+		"client": func(l *config.Limits) { l.ClientBandwidth = 1 << 10 },
+		"total":  func(l *config.Limits) { l.TotalBandwidth = 1 << 10 },
+		"none":   func(*config.Limits) {},
 	} {
 		set := settings(t)
 		change(&set.Limits)

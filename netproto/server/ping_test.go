@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"collet/netproto"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // pingCase is one case of testdata/timing/server-ping.txt: when the client answers, and every line of the case.
@@ -114,7 +114,7 @@ func TestDeeplyBufferedLinkIsNotTakenForDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		big := make([]byte, 6_000_000)
 		rand.NewChaCha8([32]byte{}).Read(big) // nothing that the connection's compression could make smaller
-		set := server.RootSettings(pack(t, map[string]string{"Resources/Big.zip": string(big)}), compatibility)
+		set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": string(big)}), compatibility)
 		pipes := newPipes()
 		open(t, set).serve(t, pipes)
 		ours, theirs := net.Pipe()

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"collet/netproto"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -113,7 +113,7 @@ func mutated(all [][]byte, which byte, edits []byte) []byte {
 // liveServer listens on a socket of this machine, which never runs out of ports.
 func liveServer(t testing.TB) *house {
 	t.Helper()
-	set := server.RootSettings(pack(t, fixture()), compatibility)
+	set := config.ForFolder(pack(t, fixture()), compatibility)
 	set.Network.UpdateFileMaxPortionSize = 1000
 	folder, err := os.MkdirTemp("", "collet")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
+	"collet/netproto/server/config"
 	"collet/platform"
 )
 
@@ -52,8 +53,8 @@ type cached struct {
 	err     error
 }
 
-func newCache(r Release) *cache {
-	return &cache{dir: r.cache(), ours: r.Cache == "", most: r.CacheSize, users: map[release.Digest]*cached{}}
+func newCache(r config.Release) *cache {
+	return &cache{dir: r.CacheFolder(), ours: r.Cache == "", most: r.CacheSize, users: map[release.Digest]*cached{}}
 }
 
 // hold gives the file of a content, which unpack writes if nobody has it yet. Whoever got one calls drop when it is not

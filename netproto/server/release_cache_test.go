@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"collet/netproto/release"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -16,7 +17,7 @@ import (
 // and nothing is left behind.
 func TestServersShareACache(t *testing.T) {
 	testlevel.Slow(t)
-	for name, set := range map[string]Release{
+	for name, set := range map[string]config.Release{
 		"named by the operator": {Cache: filepath.Join(t.TempDir(), "cache"), CacheSize: 1 << 20},
 		"of a release folder":   {Folder: t.TempDir(), CacheSize: 1 << 20},
 	} {
@@ -47,7 +48,7 @@ func TestServersShareACache(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if left, _ := filepath.Glob(filepath.Join(set.cache(), "*")); len(left) > 0 {
+			if left, _ := filepath.Glob(filepath.Join(set.CacheFolder(), "*")); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
+	"collet/netproto/server/config"
 )
 
 // edition is the release of one target that a catalogue offers to those who know nothing of release folders.
@@ -27,7 +28,7 @@ type edition struct {
 }
 
 // openRelease builds a catalogue of a release folder.
-func openRelease(ctx context.Context, set Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
+func openRelease(ctx context.Context, set config.Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
 	var earlier *folder
 	if before != nil {
 		earlier = before.folder
@@ -46,7 +47,7 @@ func openRelease(ctx context.Context, set Settings, before *Catalogue, log zerol
 }
 
 // catalogue makes a catalogue of the current releases of the settings' channel.
-func (f *folder) catalogue(ctx context.Context, set Settings, entries []release.Entry, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
+func (f *folder) catalogue(ctx context.Context, set config.Settings, entries []release.Entry, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
 	editions, err := f.editions(set.Release, entries, log)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func (f *folder) catalogue(ctx context.Context, set Settings, entries []release.
 }
 
 // editions finds the current release of every target of the channel.
-func (f *folder) editions(r Release, entries []release.Entry, log zerolog.Logger) ([]edition, error) {
+func (f *folder) editions(r config.Release, entries []release.Entry, log zerolog.Logger) ([]edition, error) {
 	product, err := f.product(r, entries)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func linesOf(entries []release.Entry) map[line]bool {
 }
 
 // product is the one that the settings name, or the only one of the channel.
-func (f *folder) product(r Release, entries []release.Entry) (string, error) {
+func (f *folder) product(r config.Release, entries []release.Entry) (string, error) {
 	products, channels := map[string]bool{}, map[string]bool{}
 	for _, e := range entries {
 		channels[e.Channel] = true
@@ -165,7 +166,7 @@ func (f *folder) compatibility(editions []edition) (string, error) {
 		return "", &CatalogueError{Subject: "release folder", Path: f.path,
 			Err:  errors.New("its releases are for different compatibility versions: " + strings.Join(each, ", ")),
 			Hint: "publish the targets together, or hold back those that are ahead"}
-	case first == "" || len(first) > MaxCompatibility || strings.ContainsFunc(first, isControl):
+	case first == "" || len(first) > config.MaxCompatibility || strings.ContainsFunc(first, config.IsControl):
 		return "", &CatalogueError{Subject: "release", Path: editions[0].Path(),
 			Err:  fmt.Errorf("its compatibility version %s can't be told to clients", quote(first)),
 			Hint: "publish it with the version that its native module has"}
@@ -226,7 +227,7 @@ func contents(editions []edition) map[release.Digest]release.Source {
 }
 
 // loadPlain finds every file as a plain one, or unpacks it. Earlier publishers had no folder for plain files.
-func (c *Catalogue) loadPlain(ctx context.Context, set Settings, before *Catalogue, sources map[release.Digest]release.Source) error {
+func (c *Catalogue) loadPlain(ctx context.Context, set config.Settings, before *Catalogue, sources map[release.Digest]release.Source) error {
 	known := before.byPath()
 	return loadAll(ctx, c.files, func(ctx context.Context, i int) error {
 		f := c.files[i]

@@ -17,6 +17,7 @@ import (
 	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -283,13 +284,13 @@ func TestWatchedFolder(t *testing.T) {
 	testlevel.Slow(t)
 	f := published(t, standard(1))
 	set := releaseSettings(f)
-	stamp := set.Stamp()
+	stamp := server.Stamp(set)
 	put(t, filepath.Join(f.Dir, "plain", "Resources", "More.zip"), "more")
-	if set.Stamp() != stamp {
+	if server.Stamp(set) != stamp {
 		t.Error("plain files change the stamp")
 	}
 	publish(t, f, standard(2))
-	if set.Stamp() == stamp {
+	if server.Stamp(set) == stamp {
 		t.Error("a publication does not change the stamp")
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +299,7 @@ func TestWatchedFolder(t *testing.T) {
 		began := time.Now()
 		var watching sync.WaitGroup
 		watching.Go(func() {
-			server.Watch(ctx, time.Second, stamp, func() (server.Settings, error) { return set, nil }, func(context.Context) error {
+			server.Watch(ctx, time.Second, stamp, func() (config.Settings, error) { return set, nil }, func(context.Context) error {
 				at = append(at, time.Since(began))
 				if len(at) < 12 {
 					return errors.New("not complete")

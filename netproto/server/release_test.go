@@ -18,6 +18,7 @@ import (
 	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -86,8 +87,8 @@ func publish(t testing.TB, f *releasetest.Folder, releases ...releasetest.Releas
 }
 
 // releaseSettings serve a folder in portions of 1000 bytes.
-func releaseSettings(f *releasetest.Folder) server.Settings {
-	set := server.ReleaseSettings(f.Dir)
+func releaseSettings(f *releasetest.Folder) config.Settings {
+	set := config.ForRelease(f.Dir)
 	set.Network.UpdateFileMaxPortionSize = 1000
 	return set
 }
@@ -347,7 +348,7 @@ func TestWhichReleaseIsOffered(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		releases []releasetest.Release
-		set      func(s *server.Settings)
+		set      func(s *config.Settings)
 		want     string // compatibility, or a part of the error
 	}{
 		"the newest":      {[]releasetest.Release{standard(1), standard(2)}, nil, "compat-2"},
@@ -356,13 +357,13 @@ func TestWhichReleaseIsOffered(t *testing.T) {
 		"killed":          {[]releasetest.Release{standard(1), with(2, func(r *releasetest.Release) { r.Killed = true })}, nil, "compat-1"},
 		"another channel": {[]releasetest.Release{standard(1), with(2, func(r *releasetest.Release) { r.Channel = "beta" })}, nil, "compat-1"},
 		"that channel": {[]releasetest.Release{standard(1), with(2, func(r *releasetest.Release) { r.Channel = "beta" })},
-			func(s *server.Settings) { s.Release.Channel = "beta" }, "compat-2"},
-		"no such channel": {[]releasetest.Release{standard(1)}, func(s *server.Settings) { s.Release.Channel = "nightly" }, `has no channel "nightly"; it has stable`},
+			func(s *config.Settings) { s.Release.Channel = "beta" }, "compat-2"},
+		"no such channel": {[]releasetest.Release{standard(1)}, func(s *config.Settings) { s.Release.Channel = "nightly" }, `has no channel "nightly"; it has stable`},
 		"two products": {[]releasetest.Release{standard(1), with(2, func(r *releasetest.Release) { r.Product = "drill" })}, nil,
 			"several products in channel \"stable\"; set Release.Product to one of drill, lathe"},
 		"one of two products": {[]releasetest.Release{standard(1), with(2, func(r *releasetest.Release) { r.Product = "drill" })},
-			func(s *server.Settings) { s.Release.Product = "drill" }, "compat-2"},
-		"no such product": {[]releasetest.Release{standard(1)}, func(s *server.Settings) { s.Release.Product = "saw" }, `has no product "saw" in channel "stable"; it has lathe`},
+			func(s *config.Settings) { s.Release.Product = "drill" }, "compat-2"},
+		"no such product": {[]releasetest.Release{standard(1)}, func(s *config.Settings) { s.Release.Product = "saw" }, `has no product "saw" in channel "stable"; it has lathe`},
 		"none for everybody": {[]releasetest.Release{with(1, func(r *releasetest.Release) { r.Percent = 50 })}, nil,
 			"no release of product \"lathe\" in channel \"stable\" that all clients are offered; publish one, or roll one out to 100 percent"},
 		"no releases": {nil, nil, `has no channel "stable"; it has no releases yet`},
@@ -420,51 +421,51 @@ func TestReleaseFolderFaults(t *testing.T) {
 		return name
 	}
 	for name, test := range map[string]struct {
-		break_ func(f *releasetest.Folder, s *server.Settings) error
+		break_ func(f *releasetest.Folder, s *config.Settings) error
 		want   string
 	}{
-		"no folder": {func(f *releasetest.Folder, s *server.Settings) error { return os.RemoveAll(f.Dir) }, "name the folder with --release"},
-		"not a release folder": {func(f *releasetest.Folder, s *server.Settings) error {
+		"no folder": {func(f *releasetest.Folder, s *config.Settings) error { return os.RemoveAll(f.Dir) }, "name the folder with --release"},
+		"not a release folder": {func(f *releasetest.Folder, s *config.Settings) error {
 			return os.RemoveAll(filepath.Join(f.Dir, "metadata"))
 		}, "is this a release folder?"},
-		"another root": {func(f *releasetest.Folder, s *server.Settings) error { s.Release.TrustRoot = rootFile; return nil }, "not signed by enough trusted keys"},
-		"no such root": {func(f *releasetest.Folder, s *server.Settings) error {
+		"another root": {func(f *releasetest.Folder, s *config.Settings) error { s.Release.TrustRoot = rootFile; return nil }, "not signed by enough trusted keys"},
+		"no such root": {func(f *releasetest.Folder, s *config.Settings) error {
 			s.Release.TrustRoot = rootFile + "x"
 			return nil
 		}, "--trust-root"},
-		"no root at all": {func(f *releasetest.Folder, s *server.Settings) error {
+		"no root at all": {func(f *releasetest.Folder, s *config.Settings) error {
 			s.Release.TrustRoot = rootFile
 			return os.WriteFile(rootFile+"y", []byte("{}"), 0o644)
 		}, "not signed"},
-		"a changed list": {func(f *releasetest.Folder, s *server.Settings) error {
+		"a changed list": {func(f *releasetest.Folder, s *config.Settings) error {
 			return rewrite(f, "metadata/2.targets.json", func(b []byte) []byte { return bytes.Replace(b, []byte(`"percent":100`), []byte(`"percent":099`), 1) })
 		}, "2.targets.json: not the one that the signed list names"},
-		"no list": {func(f *releasetest.Folder, s *server.Settings) error {
+		"no list": {func(f *releasetest.Folder, s *config.Settings) error {
 			return releasetest.Store(f.Dir).Remove("metadata/2.targets.json")
 		}, "finish copying the release folder, timestamp.json last"},
-		"no head": {func(f *releasetest.Folder, s *server.Settings) error {
+		"no head": {func(f *releasetest.Folder, s *config.Settings) error {
 			return os.RemoveAll(filepath.Join(f.Dir, "releases"))
 		}, "finish copying"},
-		"a changed head": {func(f *releasetest.Folder, s *server.Settings) error {
+		"a changed head": {func(f *releasetest.Folder, s *config.Settings) error {
 			return rewrite(f, f.Entries()[0].Head.HeadPath(), func(b []byte) []byte { return bytes.Replace(b, []byte("compat-1"), []byte("compat-7"), 1) })
 		}, "not the one that the signed list names"},
-		"no objects": {func(f *releasetest.Folder, s *server.Settings) error {
+		"no objects": {func(f *releasetest.Folder, s *config.Settings) error {
 			return os.RemoveAll(filepath.Join(f.Dir, "objects"))
 		}, "finish copying"},
-		"half an object": {func(f *releasetest.Folder, s *server.Settings) error {
+		"half an object": {func(f *releasetest.Folder, s *config.Settings) error {
 			return rewrite(f, sources(f), func(b []byte) []byte { return b[:len(b)/2] })
 		}, "is not there, or not whole"},
-		"no patch": {func(f *releasetest.Folder, s *server.Settings) error {
+		"no patch": {func(f *releasetest.Folder, s *config.Settings) error {
 			return releasetest.Store(f.Dir).Remove(release.ObjectOf([]byte(standard(1).Patch)).Path())
 		}, "is not there, or not whole"},
-		"no changes": {func(f *releasetest.Folder, s *server.Settings) error {
+		"no changes": {func(f *releasetest.Folder, s *config.Settings) error {
 			return releasetest.Store(f.Dir).Remove(release.ObjectOf([]byte(standard(1).Changes)).Path())
 		}, "is not there, or not whole"},
-		"a full cache": {func(f *releasetest.Folder, s *server.Settings) error {
+		"a full cache": {func(f *releasetest.Folder, s *config.Settings) error {
 			s.Release.CacheSize = 100
 			return os.RemoveAll(filepath.Join(f.Dir, "plain"))
 		}, "Release.CacheSize"},
-		"a damaged object that is needed": {func(f *releasetest.Folder, s *server.Settings) error {
+		"a damaged object that is needed": {func(f *releasetest.Folder, s *config.Settings) error {
 			if err := os.RemoveAll(filepath.Join(f.Dir, "plain")); err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
+	"collet/netproto/server/config"
 )
 
 const (
@@ -33,25 +34,25 @@ const (
 type vouch struct {
 	*proofs
 	cache *cache
-	by    Release // the settings it was made with
+	by    config.Release // the settings it was made with
 	root  []byte
 	trust *trust.Client
 }
 
 // newVouch begins with the root that the settings name.
-func newVouch(r Release, root *os.Root) (*vouch, error) {
+func newVouch(r config.Release, root *os.Root) (*vouch, error) {
 	first, err := firstRoot(r, root)
 	if err != nil {
 		return nil, err
 	}
 	client, err := trust.Open(first, &trust.MemoryStore{}, time.Now)
 	if err != nil {
-		return nil, &CatalogueError{Subject: "root of trust", Path: r.rootName(), Err: err, Hint: "name the right root with --trust-root or Release.TrustRoot"}
+		return nil, &CatalogueError{Subject: "root of trust", Path: rootName(r), Err: err, Hint: "name the right root with --trust-root or Release.TrustRoot"}
 	}
 	return &vouch{proofs: newProofs(), cache: newCache(r), by: r, root: first, trust: client}, nil
 }
 
-func (r Release) rootName() string {
+func rootName(r config.Release) string {
 	if r.TrustRoot != "" {
 		return r.TrustRoot
 	}
@@ -59,7 +60,7 @@ func (r Release) rootName() string {
 }
 
 // firstRoot reads the root with which trust begins.
-func firstRoot(r Release, root *os.Root) ([]byte, error) {
+func firstRoot(r config.Release, root *os.Root) ([]byte, error) {
 	var data []byte
 	var err error
 	if r.TrustRoot == "" {
@@ -72,16 +73,16 @@ func firstRoot(r Release, root *os.Root) ([]byte, error) {
 		if r.TrustRoot != "" {
 			hint = "name a root.json with --trust-root or Release.TrustRoot"
 		}
-		return nil, &CatalogueError{Subject: "root of trust", Path: r.rootName(), Err: err, Hint: hint}
+		return nil, &CatalogueError{Subject: "root of trust", Path: rootName(r), Err: err, Hint: hint}
 	}
 	return data, nil
 }
 
 // continues reports whether v goes on under the settings of today. Where no root is named, what lies in the folder does
 // not change whom the server trusts; a named root that is another one now does.
-func (v *vouch) continues(r Release) bool {
+func (v *vouch) continues(r config.Release) bool {
 	was := v.by
-	if was.Folder != r.Folder || was.cache() != r.cache() || was.CacheSize != r.CacheSize || was.TrustRoot != r.TrustRoot {
+	if was.Folder != r.Folder || was.CacheFolder() != r.CacheFolder() || was.CacheSize != r.CacheSize || was.TrustRoot != r.TrustRoot {
 		return false
 	}
 	if r.TrustRoot == "" {
@@ -92,7 +93,7 @@ func (v *vouch) continues(r Release) bool {
 }
 
 // openFolder opens and verifies the release folder of the settings. What was learned with the catalogue before counts.
-func openFolder(ctx context.Context, r Release, before *folder, log zerolog.Logger) (f *folder, entries []release.Entry, err error) {
+func openFolder(ctx context.Context, r config.Release, before *folder, log zerolog.Logger) (f *folder, entries []release.Entry, err error) {
 	root, err := os.OpenRoot(r.Folder)
 	if err != nil {
 		return nil, nil, &CatalogueError{Subject: "release folder", Path: r.Folder, Err: err, Hint: "name the folder with --release or Release.Folder"}

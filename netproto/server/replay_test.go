@@ -15,6 +15,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // recording is one trace between the engine's own client and server, parsed: netproto's own tests vouch for that.
@@ -113,16 +114,16 @@ func TestReplayClient(t *testing.T) {
 		portion       int
 	}{
 		{"p1-cold-download", "p1-cold-download", netproto.G1, "compat-A", 1000},
-		{"p1-binary-update", "p1-cold-download", netproto.G1, "compat-A", server.DefaultPortion},
+		{"p1-binary-update", "p1-cold-download", netproto.G1, "compat-A", config.DefaultPortion},
 		{"p2-cold-download", "p2-cold-download", netproto.G2b, "compat-A", 1000},
-		{"p2-binary-update", "p2-cold-download", netproto.G2b, "compat-A", server.DefaultPortion},
-		{"p2-resume", "p2-cold-download", netproto.G2b, "compat-A", server.DefaultPortion},
+		{"p2-binary-update", "p2-cold-download", netproto.G2b, "compat-A", config.DefaultPortion},
+		{"p2-resume", "p2-cold-download", netproto.G2b, "compat-A", config.DefaultPortion},
 	} {
 		for _, plain := range []bool{false, true} {
 			t.Run(test.trace+map[bool]string{false: " zlib", true: " plain"}[plain], func(t *testing.T) {
 				tr := readRecording(t, test.trace, test.g)
 				files := recordedFixture(t, readRecording(t, test.cold, test.g))
-				set := server.RootSettings(pack(t, files), test.compatibility)
+				set := config.ForFolder(pack(t, files), test.compatibility)
 				set.Network.UpdateFileMaxPortionSize = test.portion
 				set.Network.DisableZlibCompression = plain
 				set.Baking.ClientResourceEntries = []string{"Core", "Textures", "Zeros", "Tiny"}
@@ -245,7 +246,7 @@ func TestMetadataVersion(t *testing.T) {
 						files["Resources/"+name+".zip"] = metadataPack(t, version)
 					}
 				}
-				set := server.RootSettings(pack(t, files), compatibility)
+				set := config.ForFolder(pack(t, files), compatibility)
 				set.ServerNetwork.UpdateFilesInMemory, set.Network.ForceMetadataVersion = inMemory, test.forced
 				if test.fault != "" {
 					_, err := server.Open(t.Context(), set, (&house{log: &logBook{}}).logger())

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"collet/netproto/server/config"
 )
 
 // unserved is a connection from an address that does nothing by itself.
@@ -21,7 +23,7 @@ func (u unserved) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(u.from)
 // TestRoomIsMadeEverywhere: a connection that makes room gives back its address's share and its place among all connections, too,
 // before the new connection asks for these, also while the goroutine of the closed one has not noticed yet.
 func TestRoomIsMadeEverywhere(t *testing.T) {
-	set := RootSettings(t.TempDir(), "1.4")
+	set := config.ForFolder(t.TempDir(), "1.4")
 	const places = 3
 	set.Limits.HTTPConnections, set.Limits.ConnectionsPerAddress, set.Limits.Connections = places, places, places
 	g := newGuard(set.Limits, time.Now())

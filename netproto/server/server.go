@@ -14,14 +14,15 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/server/config"
 	"collet/platform/interrupt"
 )
 
 // Server hands out a catalogue. Make one with New; all methods are safe for concurrent use.
 type Server struct {
 	log       zerolog.Logger
-	set       Settings // as New was given them
-	portion   int      // bytes
+	set       config.Settings // as New was given them
+	portion   int             // bytes
 	started   time.Time
 	catalogue atomic.Pointer[Catalogue]
 	operator  atomic.Pointer[Operator] // nil: nothing is decided while the server runs
@@ -38,11 +39,11 @@ type Server struct {
 // New makes a server of an opened catalogue, which it owns from now on. Of the settings it uses those of the network and
 // the limits; they hold for its lifetime. A portion size of 0 or less is not refused here but, as in the source, whenever
 // a file is asked for.
-func New(c *Catalogue, set Settings, log zerolog.Logger) *Server {
+func New(c *Catalogue, set config.Settings, log zerolog.Logger) *Server {
 	s := &Server{
 		log:     log,
 		set:     set,
-		portion: min(set.Network.UpdateFileMaxPortionSize, MaxPortion),
+		portion: min(set.Network.UpdateFileMaxPortionSize, config.MaxPortion),
 		started: time.Now(),
 		guard:   newGuard(set.Limits, time.Now()),
 		tally:   tallyOf,
@@ -87,7 +88,7 @@ func (s *Server) Ready() bool { return s.ready.Load() }
 
 // Reload opens a new catalogue and offers it to connections that are made from now on; those under way keep theirs. On
 // failure the old one stays and the error is Open's. Other settings stay as they were. One reload runs at a time.
-func (s *Server) Reload(ctx context.Context, set Settings) error {
+func (s *Server) Reload(ctx context.Context, set config.Settings) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	c, err := open(ctx, set, s.Catalogue(), s.log)
@@ -104,14 +105,14 @@ func (s *Server) Reload(ctx context.Context, set Settings) error {
 	old.retire()
 	s.meter.offers(c)
 	s.announce(c)
-	if name := s.set.differs(set); name != "" {
+	if name := tableToRestart(s.set, set); name != "" {
 		s.log.Warn().Msgf("Settings of %s changed: they take effect when the server is started again", name)
 	}
 	return nil
 }
 
-// differs names the tables whose settings hold for a server's lifetime and are other ones now.
-func (s Settings) differs(now Settings) string {
+// tableToRestart names the first table whose settings hold for a server's lifetime and have changed; "" for none.
+func tableToRestart(s, now config.Settings) string {
 	switch {
 	case s.Network != now.Network:
 		return "the network"

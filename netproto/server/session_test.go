@@ -11,6 +11,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // described turns a descriptor into the list that a C1 client would have got, without the SHA-256 sums.
@@ -70,7 +71,7 @@ func content(target string, f netproto.ListedFile) string {
 }
 
 // eachWay runs a test for both generations, both storages and both states of compression.
-func eachWay(t *testing.T, test func(t *testing.T, g netproto.Generation, set server.Settings)) {
+func eachWay(t *testing.T, test func(t *testing.T, g netproto.Generation, set config.Settings)) {
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 		for _, inMemory := range []bool{false, true} {
 			for _, plain := range []bool{false, true} {
@@ -83,7 +84,7 @@ func eachWay(t *testing.T, test func(t *testing.T, g netproto.Generation, set se
 }
 
 func TestClientGetsEveryFileOfItsTarget(t *testing.T) {
-	eachWay(t, func(t *testing.T, g netproto.Generation, set server.Settings) {
+	eachWay(t, func(t *testing.T, g netproto.Generation, set config.Settings) {
 		p := start(t, set).dial(t, g)
 		answer, files := p.greet(hello(g))
 		if j := answer.Judgement(g); j.Verdict != compat.Accept {

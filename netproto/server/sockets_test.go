@@ -9,6 +9,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/dial"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // handedOver is a listener that somebody else has opened.
@@ -27,7 +28,7 @@ func TestSocketsTakeThePlaceOfAddresses(t *testing.T) {
 	h := open(t, settings(t))
 	sockets := server.Sockets{TCP: handedOver(t), WebSocket: handedOver(t)}
 	want := []string{sockets.TCP.Addr().String(), sockets.WebSocket.Addr().String()}
-	all, err := server.ListenAll(t.Context(), server.Addresses{TCP: want[0], WebSocket: want[1]}, sockets, server.Defaults(), h.logger())
+	all, err := server.ListenAll(t.Context(), config.Addresses{TCP: want[0], WebSocket: want[1]}, sockets, config.Defaults(), h.logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +51,8 @@ func TestSocketsTakeThePlaceOfAddresses(t *testing.T) {
 // TestSocketsAreClosedWhenListeningFails, those that came to a place and those that did not.
 func TestSocketsAreClosedWhenListeningFails(t *testing.T) {
 	sockets := server.Sockets{TCP: handedOver(t), TLS: handedOver(t), SecureWebSocket: handedOver(t)}
-	_, err := server.ListenAll(t.Context(), server.Addresses{}, sockets, server.Defaults(), (&house{log: &logBook{}}).logger())
-	var fault *server.SettingsError
+	_, err := server.ListenAll(t.Context(), config.Addresses{}, sockets, config.Defaults(), (&house{log: &logBook{}}).logger())
+	var fault *config.Error
 	if !errors.As(err, &fault) || fault.Key != "ServerNetwork.TlsCertificate" {
 		t.Errorf("got %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -115,24 +116,24 @@ func TestLossesByChance(t *testing.T) {
 func TestRoom(t *testing.T) {
 	tests := []struct {
 		name         string
-		change       func(*server.Limits)
+		change       func(*config.Limits)
 		most         int
 		same, others int
 		want         int
 	}{
-		{"plenty", func(*server.Limits) {}, 4, 0, 0, 4},
-		{"as many as are allowed", func(*server.Limits) {}, 8, 0, 0, 8},
-		{"never", func(*server.Limits) {}, 1, 0, 0, 1},
-		{"half of what its address may have", func(l *server.Limits) { l.ConnectionsPerAddress = 6 }, 8, 1, 100, 3},
-		{"its address has one more", func(l *server.Limits) { l.ConnectionsPerAddress = 2 }, 8, 0, 0, 1},
-		{"its address has no more", func(l *server.Limits) { l.ConnectionsPerAddress = 1 }, 8, 0, 0, 1},
-		{"half of what is left", func(l *server.Limits) { l.Connections = 105 }, 8, 0, 100, 3},
-		{"nothing is left", func(l *server.Limits) { l.Connections = 101 }, 8, 0, 100, 1},
-		{"as fast as its address may come", func(l *server.Limits) { l.ConnectionsPerSecondPerAddress = 3 }, 8, 0, 0, 3},
+		{"plenty", func(*config.Limits) {}, 4, 0, 0, 4},
+		{"as many as are allowed", func(*config.Limits) {}, 8, 0, 0, 8},
+		{"never", func(*config.Limits) {}, 1, 0, 0, 1},
+		{"half of what its address may have", func(l *config.Limits) { l.ConnectionsPerAddress = 6 }, 8, 1, 100, 3},
+		{"its address has one more", func(l *config.Limits) { l.ConnectionsPerAddress = 2 }, 8, 0, 0, 1},
+		{"its address has no more", func(l *config.Limits) { l.ConnectionsPerAddress = 1 }, 8, 0, 0, 1},
+		{"half of what is left", func(l *config.Limits) { l.Connections = 105 }, 8, 0, 100, 3},
+		{"nothing is left", func(l *config.Limits) { l.Connections = 101 }, 8, 0, 100, 1},
+		{"as fast as its address may come", func(l *config.Limits) { l.ConnectionsPerSecondPerAddress = 3 }, 8, 0, 0, 3},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			l := server.DefaultLimits()
+			l := config.DefaultLimits()
 			test.change(&l)
 			if got := server.Room(l, test.most, test.same, test.others, time.Unix(1000, 0)); got != test.want {
 				t.Errorf("room for %d connections, want %d", got, test.want)
@@ -156,7 +157,7 @@ func clean() (uint32, uint32, time.Duration, time.Duration) {
 
 // TestSpreadIsAskedFor checks who is asked for more connections, when, how often and for how many.
 func TestSpreadIsAskedFor(t *testing.T) {
-	type change = func(set *server.Settings, hello *netproto.Handshake)
+	type change = func(set *config.Settings, hello *netproto.Handshake)
 	for _, test := range []struct {
 		name   string
 		count  func() (sent, again uint32, trip, shortest time.Duration)
@@ -165,14 +166,14 @@ func TestSpreadIsAskedFor(t *testing.T) {
 		bit    uint32 // in the answer
 		want   uint8  // connections; 0 is not asked
 	}{
-		{"lossy", lossy(), func(*server.Settings, *netproto.Handshake) {}, "192.0.2.1:1", netproto.CapSpread, 4},
-		{"lossy and exempt", lossy(), func(*server.Settings, *netproto.Handshake) {}, "127.0.0.1:1", netproto.CapSpread, 4},
-		{"eight", lossy(), func(s *server.Settings, _ *netproto.Handshake) { s.Network.SpreadConnections = 8 }, "192.0.2.1:1", netproto.CapSpread, 8},
-		{"few left", lossy(), func(s *server.Settings, _ *netproto.Handshake) { s.Limits.ConnectionsPerAddress = 3 }, "192.0.2.1:1", netproto.CapSpread, 2},
-		{"none left", lossy(), func(s *server.Settings, _ *netproto.Handshake) { s.Limits.ConnectionsPerAddress = 1 }, "192.0.2.1:1", netproto.CapSpread, 0},
-		{"clean", clean, func(*server.Settings, *netproto.Handshake) {}, "192.0.2.1:1", netproto.CapSpread, 0},
-		{"switched off", lossy(), func(s *server.Settings, _ *netproto.Handshake) { s.Network.SpreadConnections = 1 }, "192.0.2.1:1", 0, 0},
-		{"not able", lossy(), func(_ *server.Settings, h *netproto.Handshake) { h.Capabilities &^= netproto.CapSpread }, "192.0.2.1:1", 0, 0},
+		{"lossy", lossy(), func(*config.Settings, *netproto.Handshake) {}, "192.0.2.1:1", netproto.CapSpread, 4},
+		{"lossy and exempt", lossy(), func(*config.Settings, *netproto.Handshake) {}, "127.0.0.1:1", netproto.CapSpread, 4},
+		{"eight", lossy(), func(s *config.Settings, _ *netproto.Handshake) { s.Network.SpreadConnections = 8 }, "192.0.2.1:1", netproto.CapSpread, 8},
+		{"few left", lossy(), func(s *config.Settings, _ *netproto.Handshake) { s.Limits.ConnectionsPerAddress = 3 }, "192.0.2.1:1", netproto.CapSpread, 2},
+		{"none left", lossy(), func(s *config.Settings, _ *netproto.Handshake) { s.Limits.ConnectionsPerAddress = 1 }, "192.0.2.1:1", netproto.CapSpread, 0},
+		{"clean", clean, func(*config.Settings, *netproto.Handshake) {}, "192.0.2.1:1", netproto.CapSpread, 0},
+		{"switched off", lossy(), func(s *config.Settings, _ *netproto.Handshake) { s.Network.SpreadConnections = 1 }, "192.0.2.1:1", 0, 0},
+		{"not able", lossy(), func(_ *config.Settings, h *netproto.Handshake) { h.Capabilities &^= netproto.CapSpread }, "192.0.2.1:1", 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			set, greeting := settings(t), hello(netproto.C1)
@@ -224,17 +225,17 @@ func TestSpreadTogether(t *testing.T) {
 	testlevel.Slow(t)
 	for _, test := range []struct {
 		name   string
-		change func(*server.Settings)
+		change func(*config.Settings)
 		want   int64 // connections that are served
 	}{
-		{"four", func(*server.Settings) {}, 4},
-		{"seven", func(s *server.Settings) { s.Network.SpreadConnections = 7 }, 7},
-		{"the limit comes between", func(s *server.Settings) { s.Network.SpreadConnections, s.Limits.Connections = 8, 13 }, 6},
+		{"four", func(*config.Settings) {}, 4},
+		{"seven", func(s *config.Settings) { s.Network.SpreadConnections = 7 }, 7},
+		{"the limit comes between", func(s *config.Settings) { s.Network.SpreadConnections, s.Limits.Connections = 8, 13 }, 6},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			big := make([]byte, 6<<20)
 			rand.NewChaCha8([32]byte{1}).Read(big)
-			set := server.RootSettings(pack(t, map[string]string{"Resources/Big.zip": string(big), "Resources/Small.zip": "small"}), compatibility)
+			set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": string(big), "Resources/Small.zip": "small"}), compatibility)
 			set.Network.UpdateFileMaxPortionSize = 64 << 10
 			test.change(&set)
 			synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/platform"
 )
 
 // Store is where an operator's decisions live: the settings with every revision there was, the audit log, the floors of players,
@@ -73,7 +74,7 @@ type StoreError struct {
 }
 
 func (e *StoreError) Error() string {
-	text := fmt.Sprintf("compatibility store %q: %v", e.Path, reason(e.Err))
+	text := fmt.Sprintf("compatibility store %q: %v", e.Path, platform.Reason(e.Err))
 	if e.Hint != "" {
 		text += "; " + e.Hint
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"collet/netproto"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -24,7 +24,7 @@ func midway(t *testing.T) (h *house, p *peer, path string) {
 	path = filepath.Join(root, "Resources", "Big.zip")
 	put(t, path, strings.Repeat("0123456789abcdef", large/16))
 	touch(t, path, time.Unix(1_500_000_000, 0))
-	set := server.RootSettings(root, compatibility)
+	set := config.ForFolder(root, compatibility)
 	set.Network.UpdateFileMaxPortionSize = large
 	h = start(t, set)
 	p = h.dial(t, netproto.C1)
@@ -102,7 +102,7 @@ func TestLargePortionsAreWhole(t *testing.T) {
 		root := t.TempDir()
 		text := strings.Repeat("0123456789abcde", 100_000)
 		put(t, filepath.Join(root, "Resources", "Big.zip"), text)
-		set := server.RootSettings(root, compatibility)
+		set := config.ForFolder(root, compatibility)
 		set.Limits.TotalBandwidth = bandwidth
 		p := start(t, set).dial(t, netproto.C1)
 		p.greet(hello(netproto.C1))
@@ -123,7 +123,7 @@ func TestConnectionsShareAnOpenFile(t *testing.T) {
 	root := t.TempDir()
 	text := strings.Repeat("fedcba987654321", 50_000)
 	put(t, filepath.Join(root, "Resources", "Big.zip"), text)
-	h := start(t, server.RootSettings(root, compatibility))
+	h := start(t, config.ForFolder(root, compatibility))
 	peers := []*peer{h.dial(t, netproto.C1), h.dial(t, netproto.C1)}
 	for _, p := range peers {
 		p.greet(hello(netproto.C1))

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"collet/netproto"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // inBubble runs a test of a server whose connections are pipes and whose time is fake.
@@ -20,7 +20,7 @@ func inBubble(t *testing.T, test func(t *testing.T, h *house, pipes *pipes)) {
 	inBubbleWith(t, settings(t), test)
 }
 
-func inBubbleWith(t *testing.T, set server.Settings, test func(t *testing.T, h *house, pipes *pipes)) {
+func inBubbleWith(t *testing.T, set config.Settings, test func(t *testing.T, h *house, pipes *pipes)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
@@ -183,7 +183,7 @@ func TestClientThatTakesNothingIsClosed(t *testing.T) {
 func TestSlowClientIsNotTakenForDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		big := strings.Repeat("slow", 100_000)
-		set := server.RootSettings(pack(t, map[string]string{"Resources/Big.zip": big}), compatibility)
+		set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": big}), compatibility)
 		pipes := newPipes()
 		open(t, set).serve(t, pipes)
 		slow := &slowConn{Conn: pipes.connect()}
@@ -293,7 +293,7 @@ func TestStopIsBounded(t *testing.T) {
 		synctest.Wait()
 		started := time.Now()
 		h.stop()
-		if err := <-h.done; err != nil || time.Since(started) != server.DefaultLimits().DrainTime {
+		if err := <-h.done; err != nil || time.Since(started) != config.DefaultLimits().DrainTime {
 			t.Errorf("Serve returned %v after %v", err, time.Since(started))
 		}
 	})

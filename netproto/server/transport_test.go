@@ -16,6 +16,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/dial"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/netproto/transporttest"
 )
 
@@ -34,7 +35,7 @@ type harbour struct {
 const anywhere = "127.0.0.1:0"
 
 // dock starts one.
-func dock(t *testing.T, set server.Settings) *harbour {
+func dock(t *testing.T, set config.Settings) *harbour {
 	t.Helper()
 	h := &harbour{dir: t.TempDir()}
 	var err error
@@ -44,7 +45,7 @@ func dock(t *testing.T, set server.Settings) *harbour {
 	h.issue(t, transporttest.Spec{})
 	set.ServerNetwork.TlsCertificate, set.ServerNetwork.TlsPrivateKey = filepath.Join(h.dir, "cert.pem"), filepath.Join(h.dir, "key.pem")
 	h.house = open(t, set)
-	at := server.Addresses{TCP: anywhere, TLS: anywhere, WebSocket: anywhere, SecureWebSocket: anywhere}
+	at := config.Addresses{TCP: anywhere, TLS: anywhere, WebSocket: anywhere, SecureWebSocket: anywhere}
 	if h.all, err = server.ListenAll(t.Context(), at, server.Sockets{}, set, h.logger()); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestEveryTransport(t *testing.T) {
 // TestPortionsLargerThanRecords sends what no record of TLS and no piece of a write holds.
 func TestPortionsLargerThanRecords(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", 200_000)
-	set := server.RootSettings(pack(t, map[string]string{"Resources/Big.zip": big}), compatibility)
+	set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": big}), compatibility)
 	h := dock(t, set)
 	for _, way := range h.ways(t) {
 		if got := takeAll(t, netproto.C1, way.addr, &way.dialer)["Big.zip"]; got != big {
@@ -352,17 +353,17 @@ func TestListenAllFaults(t *testing.T) {
 	if err := os.WriteFile(in("other.pem"), otherKey, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	secure := server.Addresses{TCP: anywhere, TLS: anywhere}
+	secure := config.Addresses{TCP: anywhere, TLS: anywhere}
 	tests := []struct {
 		name      string
-		at        server.Addresses
+		at        config.Addresses
 		cert, key string
 		says      []string
 	}{
-		{"nowhere", server.Addresses{}, "", "", []string{"no address"}},
-		{"taken", server.Addresses{TCP: taken.Addr().String()}, "", "", []string{"--listen or Network.ServerPort"}},
-		{"WebSocket taken", server.Addresses{TCP: anywhere, WebSocket: taken.Addr().String()}, "", "", []string{"--listen-ws", "Network.WebSocketPort"}},
-		{"TLS taken", server.Addresses{TLS: taken.Addr().String()}, "cert.pem", "key.pem", []string{"--listen-tls", "Network.TlsPort"}},
+		{"nowhere", config.Addresses{}, "", "", []string{"no address"}},
+		{"taken", config.Addresses{TCP: taken.Addr().String()}, "", "", []string{"--listen or Network.ServerPort"}},
+		{"WebSocket taken", config.Addresses{TCP: anywhere, WebSocket: taken.Addr().String()}, "", "", []string{"--listen-ws", "Network.WebSocketPort"}},
+		{"TLS taken", config.Addresses{TLS: taken.Addr().String()}, "cert.pem", "key.pem", []string{"--listen-tls", "Network.TlsPort"}},
 		{"no certificate", secure, "", "", []string{"ServerNetwork.TlsCertificate", "--tls-cert"}},
 		{"no key", secure, "cert.pem", "", []string{"ServerNetwork.TlsCertificate", "--tls-key"}},
 		{"no file", secure, "gone.pem", "key.pem", []string{"gone.pem", "no such file"}},
@@ -372,7 +373,7 @@ func TestListenAllFaults(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			set := server.Defaults()
+			set := config.Defaults()
 			if test.cert != "" {
 				set.ServerNetwork.TlsCertificate = in(test.cert)
 			}
@@ -409,10 +410,10 @@ func TestExpiredAtStart(t *testing.T) {
 	if err := authority.Files(dir, transporttest.Spec{NotAfter: time.Now().Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	set := server.Defaults()
+	set := config.Defaults()
 	set.ServerNetwork.WssCertificate, set.ServerNetwork.WssPrivateKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	log := &logBook{}
-	all, err := server.ListenAll(t.Context(), server.Addresses{SecureWebSocket: anywhere}, server.Sockets{}, set, (&house{log: log}).logger())
+	all, err := server.ListenAll(t.Context(), config.Addresses{SecureWebSocket: anywhere}, server.Sockets{}, set, (&house{log: log}).logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,21 +452,21 @@ func TestTransportSettings(t *testing.T) {
 	for _, test := range tests {
 		file := filepath.Join(t.TempDir(), "server.toml")
 		put(t, file, base+test.text)
-		_, err := server.LoadSettings(file, "")
+		_, err := config.Load(file, "")
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%q: %v, want %q", test.text, err, test.says)
 		}
 	}
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "server.toml"), base+"[Network]\nWebSocketPort = 4001\nSecuredWebSockets = true\n[ServerNetwork]\nTlsCertificate = \"tls/cert.pem\"\nWssPrivateKey = \"/k.pem\"\n")
-	set, err := server.LoadSettings(filepath.Join(dir, "server.toml"), "")
+	set, err := config.Load(filepath.Join(dir, "server.toml"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := set.ServerNetwork; got.TlsCertificate != filepath.Join(dir, "tls/cert.pem") || got.WssPrivateKey != "/k.pem" || got.WssCertificate != "" {
 		t.Errorf("files %+v", got)
 	}
-	if got, want := set.Addresses(), (server.Addresses{TCP: ":4000", SecureWebSocket: ":4001"}); got != want {
+	if got, want := set.Addresses(), (config.Addresses{TCP: ":4000", SecureWebSocket: ":4001"}); got != want {
 		t.Errorf("addresses %+v, want %+v", got, want)
 	}
 }

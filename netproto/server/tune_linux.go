@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"collet/netproto/server/config"
 )
 
 const (
@@ -57,8 +59,8 @@ func choose(fd int, want string, far bool) string {
 	system := algorithmOf(fd)
 	var wanted []string
 	switch {
-	case want == CongestionSystem:
-	case want != CongestionAuto:
+	case want == config.CongestionSystem:
+	case want != config.CongestionAuto:
 		wanted = []string{want}
 	case far:
 		wanted = []string{farAlgorithm}

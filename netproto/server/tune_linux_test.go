@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"collet/netproto/server/config"
 )
 
 // linked is the accepting end of a TCP connection on the loopback interface.
@@ -40,7 +42,7 @@ func inKernel(conn net.Conn) (name string) {
 func TestSystemsCongestionControlStays(t *testing.T) {
 	fresh := linked(t)
 	before := inKernel(fresh)
-	if got := tune(fresh, CongestionSystem); got != before || inKernel(fresh) != before {
+	if got := tune(fresh, config.CongestionSystem); got != before || inKernel(fresh) != before {
 		t.Errorf("%q became %q (%q)", before, got, inKernel(fresh))
 	}
 }
@@ -74,7 +76,7 @@ func TestNeighboursNeedNoTimers(t *testing.T) {
 			t.Skip("the loopback interface answered after a millisecond: the machine is busy")
 		}
 		choices := append(nearAlgorithms(), algorithmOf(fd))
-		if got := choose(fd, CongestionAuto, false); !slices.Contains(choices, got) {
+		if got := choose(fd, config.CongestionAuto, false); !slices.Contains(choices, got) {
 			t.Errorf("%q, want one of %q", got, choices)
 		}
 	})
@@ -85,7 +87,7 @@ func TestNoSocketBelow(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
-	if got := tune(a, CongestionAuto); got != "" {
+	if got := tune(a, config.CongestionAuto); got != "" {
 		t.Errorf("a pipe has congestion control %q", got)
 	}
 }

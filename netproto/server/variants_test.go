@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto/product"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // openVariants offers files of these names, as <target>/<name>, and gives what was logged.
@@ -21,7 +22,7 @@ func openVariants(t *testing.T, names ...string) (*server.Catalogue, string) {
 		files["PlatformBinaries/"+name] = fmt.Sprint("content ", i)
 	}
 	var log bytes.Buffer
-	c, err := server.Open(t.Context(), server.RootSettings(pack(t, files), "1.4"), zerolog.New(&log))
+	c, err := server.Open(t.Context(), config.ForFolder(pack(t, files), "1.4"), zerolog.New(&log))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"collet/netproto/server/config"
 	"collet/platform"
 )
 
 // Stamp is a number that changes when a pack or a platform binary of the settings is added, removed, replaced or written
 // to; of a release folder, when its timestamp is, with which a publication becomes visible. It reads folders and what they say about files, no content, so that it may be taken often. What can't be read is
 // part of the stamp.
-func (s Settings) Stamp() uint64 {
+func Stamp(set config.Settings) uint64 {
 	sum := fnv.New64a()
 	note := func(path string, info fs.FileInfo, err error) {
 		sum.Write([]byte(path))
@@ -28,18 +29,18 @@ func (s Settings) Stamp() uint64 {
 			sum.Write(binary.LittleEndian.AppendUint64(nil, n))
 		}
 	}
-	for _, path := range s.watched() {
+	for _, path := range watchedPaths(set) {
 		info, err := os.Stat(path)
 		note(path, info, err)
 	}
 	return sum.Sum64()
 }
 
-// watched are the paths of everything that Open would look at.
-func (s Settings) watched() []string {
-	older := s.Compat.watched()
+// watchedPaths are the paths of everything that Open looks at.
+func watchedPaths(s config.Settings) []string {
+	older := watchedCompat(s.Compat)
 	if r := s.Release; r.Folder != "" {
-		return append(older, filepath.Join(r.Folder, "metadata", "timestamp.json"), r.rootName())
+		return append(older, filepath.Join(r.Folder, "metadata", "timestamp.json"), rootName(r))
 	}
 	paths := older
 	entries := s.Baking.ClientResourceEntries
@@ -47,7 +48,7 @@ func (s Settings) watched() []string {
 		entries, _ = packsIn(s.Baking.ClientResources)
 	}
 	for _, entry := range entries {
-		paths = append(paths, filepath.Join(s.Baking.ClientResources, filepath.FromSlash(entry)+packExt))
+		paths = append(paths, filepath.Join(s.Baking.ClientResources, filepath.FromSlash(entry)+config.PackExt))
 	}
 	targets, _ := os.ReadDir(s.Baking.PlatformBinaries)
 	for _, target := range targets[:min(len(targets), maxTargets)] {
@@ -60,6 +61,24 @@ func (s Settings) watched() []string {
 	return paths
 }
 
+// watchedCompat are the paths of everything that a catalogue reads about compatibility.
+func watchedCompat(c config.Compat) (paths []string) {
+	if c.Manifest != "" {
+		paths = append(paths, c.Manifest)
+	}
+	if c.Baselines != "" {
+		files, _ := os.ReadDir(c.Baselines)
+		for _, file := range files[:min(len(files), maxBaselines)] {
+			paths = append(paths, filepath.Join(c.Baselines, file.Name()))
+		}
+	}
+	if c.Payloads != "" {
+		files, _ := filepath.Glob(filepath.Join(globbed(c.Payloads), "*", "*", "*"))
+		paths = append(paths, files...)
+	}
+	return paths
+}
+
 // maxRetry is the longest time between two attempts to load a release folder that was not complete.
 const maxRetry = 10 * time.Minute
 
@@ -68,7 +87,7 @@ const maxRetry = 10 * time.Minute
 // tried again before it changes; only a release folder is, after longer and longer times, because what it lacks may be
 // copied without a change of its timestamp. Offered is the stamp of what is offered, taken before it was opened; settings gives the
 // settings as they are now.
-func Watch(ctx context.Context, period time.Duration, offered uint64, settings func() (Settings, error), reload func(context.Context) error) {
+func Watch(ctx context.Context, period time.Duration, offered uint64, settings func() (config.Settings, error), reload func(context.Context) error) {
 	folder := false
 	stamp := func(last uint64) uint64 {
 		set, err := settings()
@@ -76,7 +95,7 @@ func Watch(ctx context.Context, period time.Duration, offered uint64, settings f
 			return last // a settings file that is being written; SIGHUP tells of one that is wrong
 		}
 		folder = set.Release.Folder != ""
-		return set.Stamp()
+		return Stamp(set)
 	}
 	var again time.Time
 	wait := period

@@ -11,17 +11,18 @@ import (
 	"time"
 
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // watching watches the settings' folders every second of fake time. Settle lets ten of them pass and counts reloads.
-func watching(t *testing.T, set server.Settings, test func(settle func() int)) {
+func watching(t *testing.T, set config.Settings, test func(settle func() int)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var reloads atomic.Int32
-		go server.Watch(ctx, time.Second, set.Stamp(),
-			func() (server.Settings, error) { return set, nil },
+		go server.Watch(ctx, time.Second, server.Stamp(set),
+			func() (config.Settings, error) { return set, nil },
 			func(context.Context) error { reloads.Add(1); return errors.New("tells itself") })
 		test(func() int {
 			time.Sleep(10*time.Second + time.Millisecond)
@@ -39,8 +40,8 @@ func TestReleaseThatIsBeingPublishedIsWaitedFor(t *testing.T) {
 		defer stop()
 		var reloaded []time.Duration
 		started := time.Now()
-		go server.Watch(ctx, time.Second, set.Stamp(),
-			func() (server.Settings, error) { return set, nil },
+		go server.Watch(ctx, time.Second, server.Stamp(set),
+			func() (config.Settings, error) { return set, nil },
 			func(context.Context) error { reloaded = append(reloaded, time.Since(started)); return nil })
 		for i := range 5 {
 			time.Sleep(900 * time.Millisecond)
@@ -61,8 +62,8 @@ func TestSettingsThatCantBeReadAreNoRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go server.Watch(ctx, time.Second, set.Stamp(),
-			func() (server.Settings, error) { return server.Settings{}, errors.New("half written") },
+		go server.Watch(ctx, time.Second, server.Stamp(set),
+			func() (config.Settings, error) { return config.Settings{}, errors.New("half written") },
 			func(context.Context) error { t.Error("reloaded"); return nil })
 		time.Sleep(time.Minute)
 		synctest.Wait()

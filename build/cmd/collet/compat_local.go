@@ -18,6 +18,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // localFlags say which server of this machine is asked without its HTTP port, whether it runs or not. Embed it.
@@ -40,7 +41,7 @@ func (f localFlags) open(ctx context.Context) (*api, error) {
 	case f.Control != "":
 		return overSocket(f.Control), nil
 	}
-	set, err := server.LoadSettings(f.Config, f.SubConfig)
+	set, err := config.Load(f.Config, f.SubConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/product"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
 
@@ -35,15 +36,15 @@ func newIdleServer(t *testing.T, started bool, more ...string) *idleServer {
 	s := &idleServer{t: t, settings: writeFile(t, root, "server.toml",
 		strings.Join(append(more, "[Compat]", `Store = "compat.db"`, `Supported = "5-8"`, `Payloads = "payloads"`, `Content = "packs"`, ""), "\n"))}
 	if started {
-		s.run(func(*server.Server, server.Settings) {})
+		s.run(func(*server.Server, config.Settings) {})
 	}
 	return s
 }
 
 // run has a server with these settings while with runs.
-func (s *idleServer) run(with func(*server.Server, server.Settings)) {
+func (s *idleServer) run(with func(*server.Server, config.Settings)) {
 	s.t.Helper()
-	set, err := server.LoadSettings(s.settings, "")
+	set, err := config.Load(s.settings, "")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestCompatWithoutAServer(t *testing.T) {
 		t.Errorf("no secret in %q", out)
 	}
 	s.says(0, "show --json", `"secured": true`)
-	s.run(func(r *server.Server, _ server.Settings) {
+	s.run(func(r *server.Server, _ config.Settings) {
 		if got := r.Operator().Settings(); got.Revision != 8 || got.Active() != (compat.Range{Min: 5, Max: 8}) {
 			t.Errorf("the next start finds %+v", got)
 		}
@@ -138,7 +139,7 @@ func TestCompatWithoutAServer(t *testing.T) {
 func TestCompatBesideAServer(t *testing.T) {
 	testlevel.Slow(t)
 	alone := newIdleServer(t, true)
-	alone.run(func(*server.Server, server.Settings) {
+	alone.run(func(*server.Server, config.Settings) {
 		alone.says(1, "show", "the server runs and has ", "--server", "Operations.ControlSocket")
 	})
 	folder, err := os.MkdirTemp("", "c") // paths of sockets are short
@@ -149,7 +150,7 @@ func TestCompatBesideAServer(t *testing.T) {
 	socket := filepath.Join(folder, "control")
 	s := newIdleServer(t, true, "[Operations]", fmt.Sprintf("ControlSocket = %q", socket))
 	s.says(0, "show", "revision      1") // the socket is not there, and the server does not run
-	s.run(func(r *server.Server, set server.Settings) {
+	s.run(func(r *server.Server, set config.Settings) {
 		s.says(1, "show", "does not answer at its control socket", "--control")
 		listener, err := server.ListenControl(socket)
 		if err != nil {
@@ -227,7 +228,7 @@ func TestT13Idle(t *testing.T) {
 	for args := range asked {
 		idle[args] = s.says(0, args)
 	}
-	s.run(func(r *server.Server, _ server.Settings) {
+	s.run(func(r *server.Server, _ config.Settings) {
 		for args, hello := range asked {
 			j, err := r.Operator().Evaluate(hello, "")
 			if err != nil {

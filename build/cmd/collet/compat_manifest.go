@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/platform"
 )
 
 // ofServer is the word for the manifest of the server that is asked.
@@ -78,7 +79,7 @@ func readManifest(ctx context.Context, name string, f apiFlags) (m compat.Manife
 	}
 	data, err := io.ReadAll(io.LimitReader(file, compat.MaxManifestFile+1))
 	if err = errors.Join(err, file.Close()); err != nil {
-		return m, fmt.Errorf("manifest %s: %w", name, reason(err))
+		return m, fmt.Errorf("manifest %s: %w", name, platform.Reason(err))
 	}
 	if m, err = compat.ParseManifest(data); err != nil {
 		return m, fmt.Errorf("manifest %s: %w", name, err)

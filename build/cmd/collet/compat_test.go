@@ -20,6 +20,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // governed is a real server with an operator, and what a person types on its machine.
@@ -75,8 +76,8 @@ func govern(t *testing.T) *governed {
 	}
 	writeFile(t, root, "PlatformBinaries/Linux-x64/FoGame.so.compat.json",
 		fmt.Sprintf(`{"logic": 7, "patch": 2, "set_hash": "%016x", "build": {"id": "c7"}}`, own.Build.Components))
-	set := server.RootSettings(root, "")
-	set.Compat = server.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "5-8", Manifest: g.manifest}
+	set := config.ForFolder(root, "")
+	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "5-8", Manifest: g.manifest}
 	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

@@ -273,7 +273,7 @@ func readDraft(name string) ([]byte, error) {
 	}
 	data, err := platform.ReadFile(dir, filepath.Base(name), trust.MaxRoot)
 	if err = errors.Join(err, dir.Close()); err != nil {
-		return nil, fmt.Errorf("draft %s: %w", name, reason(err))
+		return nil, fmt.Errorf("draft %s: %w", name, platform.Reason(err))
 	}
 	return data, nil
 }

@@ -107,18 +107,9 @@ func openDir(name, next string) (*platform.Dir, error) {
 	}
 	dir, err := platform.OpenDir(full)
 	if err != nil {
-		return nil, fmt.Errorf("folder %s: %w; %s", name, reason(err), next)
+		return nil, fmt.Errorf("folder %s: %w; %s", name, platform.Reason(err), next)
 	}
 	return dir, nil
-}
-
-// reason is an error without the path that is told already.
-func reason(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // close lets go of the folder.

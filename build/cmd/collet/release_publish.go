@@ -154,7 +154,7 @@ func (r releasePublishCommand) request() (publish.Request, error) {
 		}
 		text, err := platform.ReadFile(dir, filepath.Base(name), release.MaxNote)
 		if err = errors.Join(err, dir.Close()); err != nil {
-			return q, fmt.Errorf("notes %s: %w", name, reason(err))
+			return q, fmt.Errorf("notes %s: %w", name, platform.Reason(err))
 		}
 		q.Notes[language] = text
 	}

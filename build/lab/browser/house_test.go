@@ -19,6 +19,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,8 +55,8 @@ func start(t *testing.T, supported string) *house {
 			t.Fatal(err)
 		}
 	}
-	set := server.RootSettings(root, "")
-	set.Compat = server.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: supported, Payloads: filepath.Join(root, "Payloads"), Build: "server-8"}
+	set := config.ForFolder(root, "")
+	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: supported, Payloads: filepath.Join(root, "Payloads"), Build: "server-8"}
 	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

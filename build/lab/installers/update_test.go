@@ -18,6 +18,7 @@ import (
 	"collet/build/pack/pe"
 	"collet/build/pack/windows"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/runtime/sample"
 )
 
@@ -107,7 +108,7 @@ func (g game) serve(e edition) (address string) {
 			g.t.Fatal(err)
 		}
 	}
-	set := server.RootSettings(root, e.compatibility)
+	set := config.ForFolder(root, e.compatibility)
 	catalogue, err := server.Open(g.t.Context(), set, zerolog.Nop())
 	if err != nil {
 		g.t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // sockets are those that the service manager opened for us (sd_listen_fds(3)): they outlive the process, so that players
@@ -107,7 +108,7 @@ func (s *sockets) close() {
 
 // over leaves out the addresses in whose place sockets were handed over. Settings have one port for WebSocket, with or
 // without TLS, so a socket of the other kind than they say is a slip.
-func (s *sockets) over(at server.Addresses, asked transport) (server.Addresses, error) {
+func (s *sockets) over(at config.Addresses, asked transport) (config.Addresses, error) {
 	for _, kind := range []struct {
 		socket net.Listener
 		addr   *string

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -60,7 +61,7 @@ func perform(ctx context.Context, opt options, log zerolog.Logger) error {
 }
 
 // check prints what would be offered and where.
-func check(ctx context.Context, opt options, set server.Settings, log zerolog.Logger) error {
+func check(ctx context.Context, opt options, set config.Settings, log zerolog.Logger) error {
 	certificates := server.CheckCertificates(opt.addresses(set), set, log)
 	catalogue, err := server.Open(ctx, set, log)
 	if err == nil {

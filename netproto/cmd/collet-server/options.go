@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 	"collet/platform/text"
 )
 
@@ -105,7 +105,7 @@ func help(opt kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(opt, ctx); err != nil {
 		return err
 	}
-	return server.DescribeSettings(ctx.Stdout)
+	return config.Describe(ctx.Stdout)
 }
 
 // sense refuses combinations that leave open what to serve.
@@ -128,16 +128,16 @@ func (o options) sense() error {
 	}
 }
 
-func (o options) settings() (set server.Settings, err error) {
+func (o options) settings() (set config.Settings, err error) {
 	switch {
 	case o.Config != "":
-		if set, err = server.LoadSettings(o.Config, o.SubConfig); err != nil {
+		if set, err = config.Load(o.Config, o.SubConfig); err != nil {
 			return set, err
 		}
 	case o.Release.Folder != "":
-		set = server.ReleaseSettings(o.Release.Folder)
+		set = config.ForRelease(o.Release.Folder)
 	default:
-		set = server.RootSettings(o.Root, o.Compat)
+		set = config.ForFolder(o.Root, o.Compat)
 	}
 	o.Release.lay(&set)
 	set.Network.DisableZlibCompression = set.Network.DisableZlibCompression || o.NoZlib
@@ -150,14 +150,14 @@ func (o options) settings() (set server.Settings, err error) {
 }
 
 // effective are the settings, and where each came from.
-func (o options) effective() (server.Settings, server.Origins, error) {
+func (o options) effective() (config.Settings, config.Origins, error) {
 	set, err := o.settings()
 	if err != nil {
 		return set, nil, err
 	}
-	from := server.Origins{}
+	from := config.Origins{}
 	if o.Config != "" {
-		if _, from, err = server.LoadSettingsFrom(o.Config, o.SubConfig); err != nil {
+		if _, from, err = config.LoadWithOrigins(o.Config, o.SubConfig); err != nil {
 			return set, nil, err
 		}
 	}
@@ -195,7 +195,7 @@ func (o options) overrides() map[string]string {
 }
 
 // addresses are where to listen for players.
-func (o options) addresses(set server.Settings) server.Addresses {
+func (o options) addresses(set config.Settings) config.Addresses {
 	at := set.Addresses()
 	if o.Listen != "" {
 		at.TCP = o.Listen
@@ -203,7 +203,7 @@ func (o options) addresses(set server.Settings) server.Addresses {
 	return o.Transport.over(at)
 }
 
-func (o options) address(set server.Settings) string {
+func (o options) address(set config.Settings) string {
 	if o.Listen != "" {
 		return o.Listen
 	}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // releases is the part of the command line about a release folder.
@@ -21,7 +21,7 @@ const serviceCache = "CACHE_DIRECTORY"
 
 // lay puts what was given over the settings. Names of the command line are relative to the working folder. Under a service
 // manager files are unpacked where it says, because a release folder need not be writable.
-func (r releases) lay(set *server.Settings) {
+func (r releases) lay(set *config.Settings) {
 	set.Release.Folder = cmp.Or(absolute(r.Folder), set.Release.Folder)
 	set.Release.Channel = cmp.Or(r.Channel, set.Release.Channel)
 	set.Release.TrustRoot = cmp.Or(absolute(r.TrustRoot), set.Release.TrustRoot)

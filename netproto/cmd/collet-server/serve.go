@@ -12,12 +12,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // running is a server at work, with everything that an operator reaches it by.
 type running struct {
 	opt       options
-	set       server.Settings
+	set       config.Settings
 	log       zerolog.Logger
 	sockets   sockets
 	monitor   server.Monitor
@@ -27,7 +28,7 @@ type running struct {
 }
 
 // serve runs a server until ctx ends.
-func serve(ctx context.Context, opt options, set server.Settings, log zerolog.Logger) (err error) {
+func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Logger) (err error) {
 	r := &running{opt: opt, set: set, log: log}
 	ctx, stop := context.WithCancel(ctx)
 	alive, end := context.WithCancel(context.WithoutCancel(ctx)) // of what tells that the server is being stopped
@@ -41,7 +42,7 @@ func serve(ctx context.Context, opt options, set server.Settings, log zerolog.Lo
 	if err := r.listen(ctx, alive); err != nil {
 		return err
 	}
-	stamp := set.Stamp()
+	stamp := server.Stamp(set)
 	catalogue, err := server.Open(ctx, set, log)
 	if ctx.Err() != nil {
 		return nil

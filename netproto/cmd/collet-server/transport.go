@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"path/filepath"
 
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // transport is the part of the command line about ways to connect beside plain TCP.
@@ -17,7 +17,7 @@ type transport struct {
 }
 
 // lay puts what was given over the settings. Files of the command line are relative to the working folder.
-func (t transport) lay(set *server.Settings) {
+func (t transport) lay(set *config.Settings) {
 	set.ServerNetwork.TlsCertificate = cmp.Or(absolute(t.TLSCert), set.ServerNetwork.TlsCertificate)
 	set.ServerNetwork.TlsPrivateKey = cmp.Or(absolute(t.TLSKey), set.ServerNetwork.TlsPrivateKey)
 }
@@ -35,7 +35,7 @@ func absolute(name string) string {
 
 // over puts the addresses that were given over those of the settings. One of the two kinds of WebSocket stands for the
 // one port that settings have for it.
-func (t transport) over(at server.Addresses) server.Addresses {
+func (t transport) over(at config.Addresses) config.Addresses {
 	at.TLS = cmp.Or(t.ListenTLS, at.TLS)
 	if t.ListenWS != "" || t.ListenWSS != "" {
 		at.WebSocket, at.SecureWebSocket = t.ListenWS, t.ListenWSS

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"collet/netproto/cmd/systemd"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // installed is where the unit expects the program.
@@ -50,7 +50,7 @@ func TestUnitAsksForWhatThereIs(t *testing.T) {
 		t.Errorf("control sockets %v, runtime folder %s", control, service["RuntimeDirectory"])
 	}
 	stop, err := time.ParseDuration(service["TimeoutStopSec"][0])
-	if drain := server.DefaultLimits().DrainTime; err != nil || stop < 2*drain {
+	if drain := config.DefaultLimits().DrainTime; err != nil || stop < 2*drain {
 		t.Errorf("stopped after %v, %v; draining alone takes %v", stop, err, drain)
 	}
 	for _, want := range []string{"NoNewPrivileges", "ProtectSystem", "ProtectHome", "PrivateTmp", "PrivateDevices", "RestrictAddressFamilies", "SystemCallFilter"} {

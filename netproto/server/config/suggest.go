@@ -1,13 +1,13 @@
-package server
+package config
 
 import (
 	"fmt"
 	"strings"
 )
 
-// didYouMean proposes the known name that is nearest to a mistyped one, as the end of a sentence. It is empty where
+// DidYouMean proposes the known name that is nearest to a mistyped one, as the end of a sentence. It is empty where
 // nothing is near: half of the longer name may differ, so that a name under the wrong table is still found.
-func didYouMean(name string, known []string) string {
+func DidYouMean(name string, known []string) string {
 	nearest, least := "", len(name)
 	for _, candidate := range known {
 		d := distance(strings.ToLower(name), strings.ToLower(candidate))

@@ -1,4 +1,4 @@
-package server
+package config
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 // missing have their default.
 type Origins map[string]string
 
-// LoadSettingsFrom is LoadSettings and also says where each setting came from.
-func LoadSettingsFrom(path, subConfig string) (Settings, Origins, error) {
+// LoadWithOrigins is Load and also says where each setting came from.
+func LoadWithOrigins(path, subConfig string) (Settings, Origins, error) {
 	set, sources, places, err := loadSettings(path, subConfig)
 	if err != nil {
 		return Settings{}, nil, err

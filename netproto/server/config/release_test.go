@@ -1,4 +1,4 @@
-package server_test
+package config_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // TestReleaseSettings reads every name, prints it, and reads what was printed.
@@ -29,17 +29,17 @@ HTTPCertificate = "chain.pem"
 HTTPPrivateKey = "key.pem"
 MetricsFrom = ["10.0.0.0/8", "::1"]
 `)
-	got, err := server.LoadSettings(path, "")
+	got, err := config.Load(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	base := filepath.Dir(path)
 	at := func(name string) string { return filepath.Join(base, filepath.FromSlash(name)) }
-	want := server.Release{Folder: at("release"), Channel: "beta", Product: "lathe", TrustRoot: at("keys/root.json"), Cache: at("cache"), CacheSize: 1_000_000, HTTPPrefix: "/game/"}
+	want := config.Release{Folder: at("release"), Channel: "beta", Product: "lathe", TrustRoot: at("keys/root.json"), Cache: at("cache"), CacheSize: 1_000_000, HTTPPrefix: "/game/"}
 	if got.Release != want {
 		t.Errorf("got %+v\nwant %+v", got.Release, want)
 	}
-	o := server.Operations{HTTPAddress: "0.0.0.0:80", HTTPCertificate: at("chain.pem"), HTTPPrivateKey: at("key.pem"), MetricsFrom: []string{"10.0.0.0/8", "::1"}}
+	o := config.Operations{HTTPAddress: "0.0.0.0:80", HTTPCertificate: at("chain.pem"), HTTPPrivateKey: at("key.pem"), MetricsFrom: []string{"10.0.0.0/8", "::1"}}
 	if !reflect.DeepEqual(got.Operations, o) || got.Limits.HTTPConnections != 7 {
 		t.Errorf("got %+v, %d connections", got.Operations, got.Limits.HTTPConnections)
 	}
@@ -47,7 +47,7 @@ MetricsFrom = ["10.0.0.0/8", "::1"]
 	if err := got.Print(&text, nil); err != nil {
 		t.Fatal(err)
 	}
-	again, err := server.LoadSettings(writeSettings(t, text.String()), "")
+	again, err := config.Load(writeSettings(t, text.String()), "")
 	if err != nil || !reflect.DeepEqual(again, got) {
 		t.Errorf("%v: %+v becomes %+v", err, got, again)
 	}
@@ -71,13 +71,13 @@ func TestReleaseSettingsFaults(t *testing.T) {
 		"Release.Folder = 'r'\nLimits.HTTPConnections = 0":        "Limits.HTTPConnections: must be between 1 and",
 		"Release.Folders = 'r'":                                   "did you mean Release.Folder?",
 	} {
-		_, err := server.LoadSettings(writeSettings(t, text), "")
+		_, err := config.Load(writeSettings(t, text), "")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n%v\nwant %q", text, err, want)
 		}
 	}
 	for _, prefix := range []string{"", "/", "/game/", "/a/b.c/d-e_f~g/"} {
-		set := server.ReleaseSettings("r")
+		set := config.ForRelease("r")
 		set.Release.HTTPPrefix = prefix
 		if err := set.Validate(); err != nil {
 			t.Errorf("%q: %v", prefix, err)

@@ -1,4 +1,4 @@
-package server
+package config
 
 import (
 	"fmt"
@@ -32,15 +32,15 @@ type Release struct {
 	HTTPPrefix string
 }
 
-// ReleaseSettings are the defaults for a release folder.
-func ReleaseSettings(folder string) Settings {
+// ForRelease are the defaults for a release folder.
+func ForRelease(folder string) Settings {
 	s := Defaults()
 	s.Release.Folder = folder
 	return s
 }
 
-// cache is where files are unpacked.
-func (r Release) cache() string {
+// CacheFolder is where files are unpacked.
+func (r Release) CacheFolder() string {
 	if r.Cache != "" {
 		return r.Cache
 	}

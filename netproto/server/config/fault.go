@@ -1,4 +1,4 @@
-package server
+package config
 
 import (
 	"errors"
@@ -91,8 +91,8 @@ func kinds() []kind {
 	}
 }
 
-// SettingNames are the full names of all settings, in the order of the documentation.
-func SettingNames() []string {
+// Names are the full names of all settings, in the order of the documentation.
+func Names() []string {
 	var names []string
 	for _, k := range kinds() {
 		names = append(names, k.name)
@@ -134,11 +134,11 @@ func decodeFault(file string, err error) error {
 	}
 	var decode *toml.DecodeError
 	if !errors.As(err, &decode) {
-		return &SettingsError{File: file, Text: err.Error()}
+		return &Error{File: file, Text: err.Error()}
 	}
 	line, _ := decode.Position()
 	key := decode.Key()
-	return &SettingsError{File: file, Line: line, Key: strings.Join(key, "."), Text: decodeText(key, decode.Error())}
+	return &Error{File: file, Line: line, Key: strings.Join(key, "."), Text: decodeText(key, decode.Error())}
 }
 
 // wrongType is how the decoder words a value of the wrong type; the rest of its sentence names types of Go.
@@ -156,13 +156,13 @@ func decodeText(key toml.Key, text string) string {
 func unknownSetting(file string, missing *toml.DecodeError) error {
 	line, _ := missing.Position()
 	key := missing.Key()
-	return &SettingsError{
+	return &Error{
 		File: file, Line: line, Key: strings.Join(key, "."),
-		Text: "unknown setting" + didYouMean(ownName(key), SettingNames()),
+		Text: "unknown setting" + DidYouMean(ownName(key), Names()),
 	}
 }
 
-// places tells on which line a setting stands. Keys are full names as in SettingsError.Key, folded.
+// places tells on which line a setting stands. Keys are full names as in Error.Key, folded.
 type places map[string]int
 
 // line is 0 for a name that does not stand in the file.

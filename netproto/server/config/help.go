@@ -1,4 +1,4 @@
-package server
+package config
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// DescribeSettings writes the reference of the settings file for people: every name, its default, what it means.
-func DescribeSettings(w io.Writer) error {
+// Describe writes the reference of the settings file for people: every name, its default, what it means.
+func Describe(w io.Writer) error {
 	fmt.Fprintln(w, "\nSettings in FILE:")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, k := range kinds() {
@@ -31,7 +31,7 @@ func (s Settings) Summary(address string) string {
 	if s.Release.Folder == "" {
 		fmt.Fprintf(&b, "Compatibility version: %s\n", s.CompatibilityVersion)
 	}
-	if s.Compat.versioned() {
+	if s.Compat.Versioned() {
 		fmt.Fprintf(&b, "Logic versions:        %s\n", s.Compat.Supported)
 		fmt.Fprintf(&b, "Compatibility store:   %s\n", s.Compat.Store)
 	}

@@ -1,4 +1,4 @@
-package server
+package config
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"collet/netproto/release"
 )
 
-// Validate checks ranges and forms; it looks at no disk. The errors are *SettingsError without file and line, joined.
+// Validate checks ranges and forms; it looks at no disk. The errors are *Error without file and line, joined.
 func (s Settings) Validate() error {
 	var faults []error
 	for _, check := range []func() (key, fault string){
@@ -19,7 +19,7 @@ func (s Settings) Validate() error {
 		s.exemptFault, s.releaseFault, s.httpFault, s.compatFault,
 	} {
 		if key, fault := check(); fault != "" {
-			faults = append(faults, &SettingsError{Key: key, Text: fault})
+			faults = append(faults, &Error{Key: key, Text: fault})
 		}
 	}
 	return errors.Join(slices.Concat(faults, s.numberFaults(), s.timeFaults())...)
@@ -31,12 +31,12 @@ func (s Settings) compatibilityFault() (key, fault string) {
 	case s.Release.Folder != "" && v != "":
 		fault = "is what the releases in Release.Folder say: leave it out"
 	case s.Release.Folder != "":
-	case v == "" && s.Compat.versioned(): // it is made of the logic version and the components
+	case v == "" && s.Compat.Versioned(): // it is made of the logic version and the components
 	case v == "":
 		fault = "is not set: give the compatibility version of the client that you serve"
 	case len(v) > MaxCompatibility:
 		fault = fmt.Sprintf("is %d bytes long, at most %d are allowed", len(v), MaxCompatibility)
-	case !utf8.ValidString(v) || strings.ContainsFunc(v, isControl):
+	case !utf8.ValidString(v) || strings.ContainsFunc(v, IsControl):
 		fault = "must be readable text without control characters"
 	}
 	return "CompatibilityVersion", fault
@@ -47,13 +47,14 @@ func (s Settings) metadataFault() (key, fault string) {
 	switch {
 	case len(v) > netproto.MaxMetadata:
 		fault = fmt.Sprintf("is %d bytes long, at most %d are allowed", len(v), netproto.MaxMetadata)
-	case !utf8.ValidString(v) || strings.ContainsFunc(v, isControl):
+	case !utf8.ValidString(v) || strings.ContainsFunc(v, IsControl):
 		fault = "must be readable text without control characters"
 	}
 	return "Network.ForceMetadataVersion", fault
 }
 
-func isControl(r rune) bool { return r < ' ' || r == 0x7F }
+// IsControl reports whether r is a control character of ASCII.
+func IsControl(r rune) bool { return r < ' ' || r == 0x7F }
 
 func (s Settings) portFault() (key, fault string) {
 	if p := s.Network.ServerPort; p < 1 || p > 65535 {
@@ -93,11 +94,11 @@ func (s Settings) entriesFault() (key, fault string) {
 	const name = "Baking.ClientResourceEntries"
 	seen := map[string]string{}
 	for _, entry := range s.Baking.ClientResourceEntries {
-		if err := release.CheckPath(entry + packExt); err != nil {
+		if err := release.CheckPath(entry + PackExt); err != nil {
 			return name, fmt.Sprintf("entry %q: %v", entry, err)
 		}
-		if strings.HasSuffix(strings.ToLower(entry), packExt) {
-			return name, fmt.Sprintf("entry %q: leave %q out, it is appended", entry, packExt)
+		if strings.HasSuffix(strings.ToLower(entry), PackExt) {
+			return name, fmt.Sprintf("entry %q: leave %q out, it is appended", entry, PackExt)
 		}
 		if other, taken := seen[release.Fold(entry)]; taken {
 			return name, fmt.Sprintf("entry %q: is the same file as %q on some systems", entry, other)

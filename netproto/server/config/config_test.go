@@ -1,4 +1,4 @@
-package server_test
+package config_test
 
 import (
 	"bytes"
@@ -10,49 +10,54 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // writeSettings puts a settings file into a fresh folder.
 func writeSettings(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "server.toml")
+	writeFile(t, path, text)
+	return path
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 func TestDefaultsAreTheSources(t *testing.T) {
 	path := writeSettings(t, `CompatibilityVersion = "v1"`)
-	got, err := server.LoadSettings(path, "")
+	got, err := config.Load(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	base := filepath.Dir(path)
-	want := server.Settings{
+	want := config.Settings{
 		CompatibilityVersion: "v1",
-		Network:              server.Network{ServerPort: 4000, UpdateFileMaxPortionSize: 1_000_000, CongestionControl: "auto", SpreadConnections: 4},
-		Baking: server.Baking{
+		Network:              config.Network{ServerPort: 4000, UpdateFileMaxPortionSize: 1_000_000, CongestionControl: "auto", SpreadConnections: 4},
+		Baking: config.Baking{
 			PlatformBinaries: filepath.Join(base, "PlatformBinaries"),
 			ClientResources:  filepath.Join(base, "Resources"),
 			CacheResources:   filepath.Join(base, "Cache"),
 		},
-		Release: server.Release{Channel: "stable", CacheSize: 64 << 30, HTTPPrefix: "/"},
-		Limits:  server.DefaultLimits(),
+		Release: config.Release{Channel: "stable", CacheSize: 64 << 30, HTTPPrefix: "/"},
+		Limits:  config.DefaultLimits(),
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	if root := server.RootSettings(base, "v1"); !reflect.DeepEqual(root, want) {
-		t.Errorf("RootSettings: got %+v\nwant %+v", root, want)
+	if root := config.ForFolder(base, "v1"); !reflect.DeepEqual(root, want) {
+		t.Errorf("ForFolder: got %+v\nwant %+v", root, want)
 	}
 	if got.Address() != ":4000" || got.Storage() != "disk" {
 		t.Errorf("address %q, storage %q", got.Address(), got.Storage())
 	}
 }
 
-func TestLoadSettingsReadsEveryName(t *testing.T) {
+func TestLoadReadsEveryName(t *testing.T) {
 	absolute := filepath.Join(t.TempDir(), "elsewhere")
 	path := writeSettings(t, `
 CompatibilityVersion = "0123456789abcdef"
@@ -70,7 +75,7 @@ ClientResources = "packs/client"
 CacheResources = "tmp"
 ClientResourceEntries = ["Core", "Embedded", "maps/World"]
 `)
-	_, err := server.LoadSettings(path, "")
+	_, err := config.Load(path, "")
 	if err == nil {
 		t.Fatal("a table opened twice was accepted")
 	}
@@ -82,23 +87,23 @@ ClientResourceEntries = ["Core", "Embedded", "maps/World"]
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := server.LoadSettings(path, "")
+	got, err := config.Load(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	base := filepath.Dir(path)
-	want := server.Settings{
+	want := config.Settings{
 		CompatibilityVersion: "0123456789abcdef",
-		Network:              server.Network{ServerPort: 4100, UpdateFileMaxPortionSize: 5_000_000, DisableZlibCompression: true, CongestionControl: "reno", SpreadConnections: 2},
-		ServerNetwork:        server.ServerNetwork{UpdateFilesInMemory: true},
-		Baking: server.Baking{
+		Network:              config.Network{ServerPort: 4100, UpdateFileMaxPortionSize: 5_000_000, DisableZlibCompression: true, CongestionControl: "reno", SpreadConnections: 2},
+		ServerNetwork:        config.ServerNetwork{UpdateFilesInMemory: true},
+		Baking: config.Baking{
 			PlatformBinaries:      absolute,
 			ClientResources:       filepath.Join(base, "packs", "client"),
 			CacheResources:        filepath.Join(base, "tmp"),
 			ClientResourceEntries: []string{"Core", "Embedded", "maps/World"},
 		},
-		Release: server.Release{Channel: "stable", CacheSize: 64 << 30, HTTPPrefix: "/"},
-		Limits:  server.DefaultLimits(),
+		Release: config.Release{Channel: "stable", CacheSize: 64 << 30, HTTPPrefix: "/"},
+		Limits:  config.DefaultLimits(),
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -141,7 +146,7 @@ func TestSubConfigLiesOverItsParentsAndTheFile(t *testing.T) {
 	path := writeSettings(t, overlaid)
 	for _, test := range tests {
 		t.Run("sub-config "+test.name, func(t *testing.T) {
-			got, err := server.LoadSettings(path, test.name)
+			got, err := config.Load(path, test.name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,10 +205,10 @@ func TestSettingsFaultsNameFileLineAndRemedy(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeSettings(t, test.text)
-			_, err := server.LoadSettings(path, test.sub)
-			var fault *server.SettingsError
+			_, err := config.Load(path, test.sub)
+			var fault *config.Error
 			if !errors.As(err, &fault) {
-				t.Fatalf("got %v, want a *SettingsError", err)
+				t.Fatalf("got %v, want a *Error", err)
 			}
 			if fault.File != path || fault.Line != test.line || fault.Key != test.key || !strings.Contains(fault.Text, test.want) {
 				t.Errorf("got line %d, key %q, text %q\nwant line %d, key %q, …%q…", fault.Line, fault.Key, fault.Text, test.line, test.key, test.want)
@@ -216,28 +221,28 @@ func TestSettingsFaultsNameFileLineAndRemedy(t *testing.T) {
 }
 
 func TestEveryUnknownSettingIsReported(t *testing.T) {
-	_, err := server.LoadSettings(writeSettings(t, "CompatibilityVersion = \"v\"\nA = 1\nB = 2\n"), "")
+	_, err := config.Load(writeSettings(t, "CompatibilityVersion = \"v\"\nA = 1\nB = 2\n"), "")
 	if err == nil || strings.Count(err.Error(), "unknown setting") != 2 {
 		t.Errorf("got %v, want two faults", err)
 	}
 }
 
 func TestSettingsFileThatIsNone(t *testing.T) {
-	if _, err := server.LoadSettings(filepath.Join(t.TempDir(), "none.toml"), ""); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := config.Load(filepath.Join(t.TempDir(), "none.toml"), ""); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	if _, err := server.LoadSettings(t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "no settings file") {
+	if _, err := config.Load(t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "no settings file") {
 		t.Errorf("folder: %v", err)
 	}
-	if _, err := server.LoadSettings(writeSettings(t, strings.Repeat("#", 1<<20+1)), ""); err == nil || !strings.Contains(err.Error(), "no settings file") {
+	if _, err := config.Load(writeSettings(t, strings.Repeat("#", 1<<20+1)), ""); err == nil || !strings.Contains(err.Error(), "no settings file") {
 		t.Errorf("file of a megabyte: %v", err)
 	}
 }
 
 func TestSettingsReferenceIsComplete(t *testing.T) {
 	var fields []string
-	collect(reflect.TypeFor[server.Settings](), "", &fields)
-	names := server.SettingNames()
+	collect(reflect.TypeFor[config.Settings](), "", &fields)
+	names := config.Names()
 	for _, field := range fields {
 		if !contains(names, field) {
 			t.Errorf("%s has no row", field)
@@ -247,7 +252,7 @@ func TestSettingsReferenceIsComplete(t *testing.T) {
 		t.Errorf("%d rows for %d settings", len(names), len(fields))
 	}
 	var text bytes.Buffer
-	if err := server.DescribeSettings(&text); err != nil {
+	if err := config.Describe(&text); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
@@ -285,7 +290,7 @@ func FuzzSettings(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		set, err := server.LoadSettings(path, sub)
+		set, err := config.Load(path, sub)
 		if err == nil && set.Validate() != nil {
 			t.Errorf("loaded settings that don't validate: %+v", set)
 		}
@@ -300,11 +305,11 @@ func TestCongestionControlSetting(t *testing.T) {
 		"auto": true, "system": true, "bbr": true, "cubic": true, "dctcp-2": true,
 		"": false, "BBR": false, "two words": false, "sixteenletters__": false,
 	} {
-		set := server.Defaults()
+		set := config.Defaults()
 		set.CompatibilityVersion = "1"
 		set.Network.CongestionControl = value
 		err := set.Validate()
-		var fault *server.SettingsError
+		var fault *config.Error
 		if valid && err != nil || !valid && (!errors.As(err, &fault) || fault.Key != "Network.CongestionControl") {
 			t.Errorf("%q: %v", value, err)
 		}

@@ -1,8 +1,7 @@
-package server
+package config
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -45,11 +44,11 @@ type Compat struct {
 	Hosts []string
 }
 
-// versioned reports whether the server has logic versions.
-func (c Compat) versioned() bool { return c.Supported != "" }
+// Versioned reports whether the server has logic versions.
+func (c Compat) Versioned() bool { return c.Supported != "" }
 
-// supported reads the range.
-func (c Compat) supported() (compat.Range, error) {
+// SupportedRange reads Supported.
+func (c Compat) SupportedRange() (compat.Range, error) {
 	low, high, several := strings.Cut(c.Supported, "-")
 	if !several {
 		high = low
@@ -68,7 +67,7 @@ func (s Settings) compatFault() (key, fault string) {
 	for _, needs := range []struct{ key, value string }{
 		{"Compat.Manifest", c.Manifest}, {"Compat.Baselines", c.Baselines}, {"Compat.Payloads", c.Payloads},
 	} {
-		if needs.value != "" && !c.versioned() {
+		if needs.value != "" && !c.Versioned() {
 			return needs.key, "needs Compat.Supported, the range of logic versions that the server can serve"
 		}
 	}
@@ -79,14 +78,14 @@ func (s Settings) compatFault() (key, fault string) {
 		return "Compat.Branch", fmt.Sprintf("is %d bytes long, at most %d are allowed", len(c.Branch), compat.MaxBranch)
 	case len(c.Content) > netproto.MaxContent:
 		return "Compat.Content", fmt.Sprintf("is %d bytes long, at most %d are allowed", len(c.Content), netproto.MaxContent)
-	case c.Logic != "" && !c.versioned():
+	case c.Logic != "" && !c.Versioned():
 		return "Compat.Logic", "needs Compat.Supported"
-	case !c.versioned():
+	case !c.Versioned():
 		return "", ""
 	case c.Store == "":
 		return "Compat.Store", "is not set: give a file in which the operator's settings are kept"
 	}
-	supported, err := c.supported()
+	supported, err := c.SupportedRange()
 	if err != nil {
 		return "Compat.Supported", err.Error()
 	}
@@ -126,22 +125,4 @@ func (s sources) applyCompat(set *Compat, l *compatLayer, prefix string) {
 	take(s, prefix, "Compat.Lax", &set.Lax, l.Lax)
 	take(s, prefix, "Compat.FloorsByAPI", &set.FloorsByAPI, l.FloorsByAPI)
 	take(s, prefix, "Compat.Hosts", &set.Hosts, l.Hosts)
-}
-
-// watched are the paths of everything that a catalogue reads about compatibility.
-func (c Compat) watched() (paths []string) {
-	if c.Manifest != "" {
-		paths = append(paths, c.Manifest)
-	}
-	if c.Baselines != "" {
-		files, _ := os.ReadDir(c.Baselines)
-		for _, file := range files[:min(len(files), maxBaselines)] {
-			paths = append(paths, filepath.Join(c.Baselines, file.Name()))
-		}
-	}
-	if c.Payloads != "" {
-		files, _ := filepath.Glob(filepath.Join(globbed(c.Payloads), "*", "*", "*"))
-		paths = append(paths, files...)
-	}
-	return paths
 }

@@ -1,4 +1,17 @@
-package server
+// Package config holds the settings of an update server: what an operator can decide before it starts.
+//
+// Load reads a TOML file. Settings are the defaults, then the file's own values, then those of the chosen [SubConfig.<name>]
+// after those of its parents. Names are those of the source (fonline reference, section 4). Relative paths are relative to the
+// file's folder. The result is a value; loading looks at no other file.
+//
+// Every fault is an *Error: the file, the line, the full name of the setting, and what would be right. Validate finds all faults
+// at once. An unknown name is a fault, with the nearest known name as advice.
+//
+// Names, Describe and Print have one source, the table in fault.go: each setting with its kind of value, its default and its
+// purpose. Print writes a settings file that means the same.
+//
+// Limits bound what clients can make a server spend. Each has a default and a reason.
+package config
 
 import "path/filepath"
 
@@ -15,14 +28,12 @@ const (
 	// MaxCompatibility is the longest compatibility version in bytes. The engine's is 16 characters; 256 leaves room for
 	// hand-written ones and keeps the hello within one small frame.
 	MaxCompatibility = 256
-	// embeddedEntry is the entry of Baking.ClientResourceEntries that is linked into the client and never served.
-	embeddedEntry = "Embedded"
-	// packExt is what the source appends to an entry to find its pack.
-	packExt = ".zip"
+	// PackExt is what the source appends to an entry to find its pack.
+	PackExt = ".zip"
 )
 
 // Settings are what an operator decides. The names are those of the source (fonline reference, section 4). It is a value;
-// folders are used as they stand, so LoadSettings and RootSettings join relative ones to their base. The zero value
+// folders are used as they stand, so Load and ForFolder join relative ones to their base. The zero value
 // serves nothing: start from Defaults.
 type Settings struct {
 	// CompatibilityVersion is the gameplay version that is served. Clients that say another one are outdated. With a release
@@ -88,9 +99,9 @@ func Defaults() Settings {
 	}
 }
 
-// RootSettings are the defaults for a package folder: root holds Resources and PlatformBinaries, and every pack is
+// ForFolder are the defaults for a package folder: root holds Resources and PlatformBinaries, and every pack is
 // offered.
-func RootSettings(root, compatibility string) Settings {
+func ForFolder(root, compatibility string) Settings {
 	s := Defaults()
 	s.CompatibilityVersion = compatibility
 	s.Baking.resolve(root)

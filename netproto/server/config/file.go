@@ -1,7 +1,8 @@
-package server
+package config
 
 import (
 	"bytes"
+	"collet/platform"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,15 +18,15 @@ import (
 // log) from being read whole.
 const maxSettingsFile = 1 << 20
 
-// SettingsError says which setting is wrong, where it stands, and what would be right. It is the operator's to fix.
-type SettingsError struct {
+// Error says which setting is wrong, where it stands, and what would be right. It is the operator's to fix.
+type Error struct {
 	File string // as it was given; empty for settings that came from no file
 	Line int    // 1-based; 0 where no line is to blame
 	Key  string // full name, for example "Network.ServerPort"; empty for a fault of the whole file
 	Text string // what is wrong and what would be right
 }
 
-func (e *SettingsError) Error() string {
+func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
 		b.WriteString(e.File)
@@ -85,12 +86,12 @@ type document struct {
 	SubConfig map[string]*overlay
 }
 
-// LoadSettings reads a TOML settings file: the defaults, then the file's own settings, then those of the chosen
+// Load reads a TOML settings file: the defaults, then the file's own settings, then those of the chosen
 // [SubConfig.<name>] after those of its parents. subConfig "" chooses none. Folders are relative to the file's folder.
-// Errors are *SettingsError, several joined where several names are unknown or several values wrong, or the system's where the file can't be
+// Errors are *Error, several joined where several names are unknown or several values wrong, or the system's where the file can't be
 // read.
-func LoadSettings(path, subConfig string) (Settings, error) {
-	set, _, err := LoadSettingsFrom(path, subConfig)
+func Load(path, subConfig string) (Settings, error) {
+	set, _, err := LoadWithOrigins(path, subConfig)
 	return set, err
 }
 
@@ -129,14 +130,14 @@ func loadSettings(path, subConfig string) (Settings, sources, places, error) {
 func readSettings(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("settings file %q: %w", path, reason(err))
+		return nil, fmt.Errorf("settings file %q: %w", path, platform.Reason(err))
 	}
 	if info.IsDir() || info.Size() > maxSettingsFile {
-		return nil, &SettingsError{File: path, Text: fmt.Sprintf("is no settings file: want TOML of at most %d bytes", maxSettingsFile)}
+		return nil, &Error{File: path, Text: fmt.Sprintf("is no settings file: want TOML of at most %d bytes", maxSettingsFile)}
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("settings file %q: %w", path, reason(err))
+		return nil, fmt.Errorf("settings file %q: %w", path, platform.Reason(err))
 	}
 	return data, nil
 }
@@ -150,10 +151,10 @@ func (d *document) chain(file string, places places, name string) ([]string, err
 	for name != "" {
 		o, known := d.SubConfig[name]
 		if !known || o == nil {
-			return nil, &SettingsError{File: file, Line: places.line(asked), Key: asked, Text: d.unknownSubConfig(name)}
+			return nil, &Error{File: file, Line: places.line(asked), Key: asked, Text: d.unknownSubConfig(name)}
 		}
 		if slices.Contains(chain, name) {
-			return nil, &SettingsError{File: file, Line: places.line(asked), Key: asked, Text: fmt.Sprintf("%q is a parent of itself", name)}
+			return nil, &Error{File: file, Line: places.line(asked), Key: asked, Text: fmt.Sprintf("%q is a parent of itself", name)}
 		}
 		chain = append(chain, name)
 		if o.Parent == nil {
@@ -170,7 +171,7 @@ func (d *document) unknownSubConfig(name string) string {
 		return fmt.Sprintf("no sub-config %q: the file has none", name)
 	}
 	names := slices.Sorted(maps.Keys(d.SubConfig))
-	return fmt.Sprintf("no sub-config %q%s; the file has %s", name, didYouMean(name, names), strings.Join(names, ", "))
+	return fmt.Sprintf("no sub-config %q%s; the file has %s", name, DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // sources remembers which layer gave a setting its value, by full name: "" is the file itself.
@@ -223,7 +224,7 @@ func locate(err error, file string, places places, from sources) error {
 		}
 		return errors.Join(located...)
 	}
-	var fault *SettingsError
+	var fault *Error
 	if !errors.As(err, &fault) {
 		return err
 	}

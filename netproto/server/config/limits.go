@@ -1,4 +1,4 @@
-package server
+package config
 
 import (
 	"fmt"
@@ -134,7 +134,7 @@ func (s Settings) numberFaults() (faults []error) {
 		{"TotalBandwidth", l.TotalBandwidth, minBandwidth, maxBandwidth, "bytes a second", true},
 	} {
 		if (n.value < n.low || n.value > n.top) && !(n.zero && n.value == 0) {
-			faults = append(faults, &SettingsError{Key: "Limits." + n.key, Text: fmt.Sprintf("must be between %d and %d %s%s",
+			faults = append(faults, &Error{Key: "Limits." + n.key, Text: fmt.Sprintf("must be between %d and %d %s%s",
 				n.low, n.top, n.unit, map[bool]string{true: ", or 0 for no limit"}[n.zero])})
 		}
 	}
@@ -157,7 +157,7 @@ func (s Settings) timeFaults() (faults []error) {
 		{"Operations.WatchTime", s.Operations.WatchTime, true},
 	} {
 		if (t.value < minTime || t.value > maxTime) && !(t.zero && t.value == 0) {
-			faults = append(faults, &SettingsError{Key: t.key, Text: fmt.Sprintf(`must be a time like "10s" or "30m", between %q and %q%s`,
+			faults = append(faults, &Error{Key: t.key, Text: fmt.Sprintf(`must be a time like "10s" or "30m", between %q and %q%s`,
 				minTime, maxTime, map[bool]string{true: `, or "0s"`}[t.zero])})
 		}
 	}
@@ -183,15 +183,15 @@ func (s Settings) httpFault() (key, fault string) {
 
 func addressFault(key string, texts []string) (string, string) {
 	for _, text := range texts {
-		if _, err := parsePrefix(text); err != nil {
+		if _, err := ParsePrefix(text); err != nil {
 			return key, fmt.Sprintf(`%q is no address or prefix, like "192.0.2.7" or "2001:db8::/48"`, text)
 		}
 	}
 	return "", ""
 }
 
-// parsePrefix reads a prefix, or an address as the prefix that holds it alone.
-func parsePrefix(text string) (netip.Prefix, error) {
+// ParsePrefix reads a prefix, or an address as the prefix that holds it alone.
+func ParsePrefix(text string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
