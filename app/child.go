@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"collet/app/host"
 	"collet/app/supervise"
 	"collet/platform"
 	"collet/runtime/embedded"
@@ -20,8 +21,8 @@ func runChild(ctx context.Context, f flags, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		return supervise.ExitNoControl
 	}
-	if f.Role == probeRole {
-		return runProbe(f, out)
+	if f.Role == "probe" {
+		return host.Probe(f.Trial, out)
 	}
 	return supervise.Serve(ctx, in, out, func() (supervise.Module, error) { return load(f) }, f.StopWithin, platform.Halt)
 }

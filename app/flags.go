@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -14,8 +16,17 @@ import (
 	"collet/netproto/launcher"
 )
 
-// flags is the command line. Names in CamelCase are those of the source (seed 000, "Host CLI surface").
+// flags is the command line.
 type flags struct {
+	start
+	Version    bool          `group:"Other" help:"Print the version and end."`
+	Role       string        `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
+	StopWithin time.Duration `hidden:"" help:"In a child's role: how long the game may take to end when the system tells it to."`
+}
+
+// start is what one start of the host is told: host.Options with what kong has to know of each. Names in CamelCase are those of the
+// source (seed 000, "Host CLI surface").
+type start struct {
 	Server           string   `group:"Update" placeholder:"HOST:PORT" help:"Update server; tls://, ws:// or wss:// before it choose how to connect. Default: what the settings file says, else 127.0.0.1:4000."`
 	Tls              bool     `group:"Update" help:"Speak TLS with the server, as --server tls://HOST:PORT does."`
 	TlsCa            string   `group:"Update" placeholder:"FILE" help:"PEM file of the authorities that vouch for the server. Default: those of the system."`
@@ -54,16 +65,15 @@ type flags struct {
 
 	Lang     string `group:"Other" placeholder:"LOCALE" help:"Language of all texts, for example ru. Default: that of the system."`
 	LogLevel string `group:"Other" default:"info" enum:"debug,info,warn,error" help:"How much the log file holds: ${enum}."`
-	Version  bool   `group:"Other" help:"Print the version and end."`
 
-	Role       string        `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
-	Control    string        `hidden:""`
-	StopWithin time.Duration `hidden:"" help:"In a child's role: how long the game may take to end when the system tells it to."`
-	Relaunched int           `hidden:"" help:"How many relaunches in a row led here."`
-	ShowCrash  string        `hidden:"" help:"How the game ended in the process before this one."`
-	WentBack   bool          `hidden:"" help:"The process before this one put the last proven set back."`
-	KeepHost   bool          `hidden:"" help:"The process before this one tried a newer version of this program, which failed."`
-	Trial      string        `hidden:"" help:"Where this program will lie if it works."`
+	Control    string `hidden:""`
+	Relaunched int    `hidden:"" help:"How many relaunches in a row led here."`
+	ShowCrash  string `hidden:"" help:"How the game ended in the process before this one."`
+	WentBack   bool   `hidden:"" help:"The process before this one put the last proven set back."`
+	KeepHost   bool   `hidden:"" help:"The process before this one tried a newer version of this program, which failed."`
+	Trial      string `hidden:"" help:"Where this program will lie if it works."`
+
+	Command []string `kong:"-"`
 
 	Args []string `arg:"" optional:"" help:"Arguments of the game, after --."`
 }
@@ -169,3 +179,34 @@ func (f flags) check() error {
 	}
 	return nil
 }
+
+// serverFault checks the address of the command line.
+func serverFault(text string) error {
+	_, _, _, err := settings.ParseServer(text)
+	return err
+}
+
+func rateFault(text string) error {
+	_, err := settings.ParseRate(text)
+	return err
+}
+
+// maxLink is the longest link in bytes: browsers cut longer ones.
+const maxLink = 8192
+
+// linkFault says why a text is no link, or nothing.
+func linkFault(link string) error {
+	scheme, _, found := strings.Cut(link, ":")
+	switch {
+	case len(link) > maxLink:
+		return fmt.Errorf("is longer than %d bytes", maxLink)
+	case !found || !linkScheme.MatchString(scheme):
+		return errors.New("is no link; want scheme:something")
+	case strings.ContainsFunc(link, unicode.IsControl):
+		return errors.New("has control characters in it")
+	}
+	return nil
+}
+
+// linkScheme is what RFC 3986, section 3.1, takes for a scheme.
+var linkScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)

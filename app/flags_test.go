@@ -32,6 +32,7 @@ func TestParseFlags(t *testing.T) {
 		{"--headless --json --run --server localhost:1 --dir x", -1, ""},
 		{"--ForceEmbeddedRuntime=false", -1, ""},
 		{"-- --headless --ask-reload", -1, ""},
+		{"--relaunched=2 --show-crash=x --went-back=true --keep-host=true --ClientLibPath=other.so --dir=d -- --relaunched=9", -1, ""}, // by host.Relaunch
 	}
 	for _, test := range tests {
 		t.Run(test.args, func(t *testing.T) {
@@ -64,31 +65,43 @@ func TestGameArgumentsStayWhole(t *testing.T) {
 	}
 }
 
-func TestRelaunchArgs(t *testing.T) {
-	tests := []struct {
-		name string
-		args []string
-		next anew
-		want string
-	}{
-		{"first", nil, anew{count: 1}, "--relaunched=1"},
-		{"keeps", []string{"--server", "a:1", "--", "--relaunched=9"}, anew{count: 1}, "--server|a:1|--relaunched=1|--|--relaunched=9"},
-		{"replaces", []string{"--relaunched=1", "--show-crash=x", "--went-back=true", "--ClientLibPath", "old", "--dir=d"},
-			anew{count: 2}, "--dir=d|--relaunched=2"},
-		{"only once", []string{"--unblock", "--verify", "--dir=d", "--", "--verify"}, anew{count: 1}, "--dir=d|--relaunched=1|--|--verify"},
-		{"crash", []string{"--relaunched=1"}, anew{count: 2, crash: "ended by signal"}, "--relaunched=2|--show-crash=ended by signal"},
-		{"went back", nil, anew{count: 1, crash: "x", back: true}, "--relaunched=1|--show-crash=x|--went-back=true"},
-		{"module", nil, anew{count: 1, module: "other.so"}, "--relaunched=1|--ClientLibPath=other.so"},
+func TestReleaseFlags(t *testing.T) {
+	for _, test := range []struct{ args, says string }{
+		{"--release ftp://x/y", "want http://HOST/PATH"},
+		{"--release http://x/?q=1", "want http://HOST/PATH"},
+		{"--release http://x/ --trust fnv", "exclude each other"},
+		{"--bandwidth fast", "is no rate"},
+		{"--trust nobody", "--trust"},
+	} {
+		var out strings.Builder
+		if _, err := parseFlags(strings.Fields(test.args), &out, &out); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, %q", test.args, err, out.String())
+		}
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got := relaunchArgs(test.args, test.next)
-			if joined := strings.Join(got, "|"); joined != test.want {
-				t.Errorf("got %q, want %q", joined, test.want)
-			}
-			if _, err := parseFlags(got, &bytes.Buffer{}, &bytes.Buffer{}); err != nil {
-				t.Errorf("the next start refuses them: %v", err)
-			}
-		})
+	var out strings.Builder
+	f, err := parseFlags(strings.Fields("--release http://a/x,y --release https://b/z --channel beta --bandwidth 2M"), &out, &out)
+	if err != nil || len(f.Release) != 2 || f.Release[0] != "http://a/x,y" || f.Channel != "beta" {
+		t.Errorf("%+v, %v, %s", f.Release, err, out.String())
+	}
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	for link, want := range map[string]string{
+		"lathe://join/7": "", "lathe:join": "", "web+lathe://a%20b": "", "x:" + strings.Repeat("a", maxLink-2): "",
+		"x:" + strings.Repeat("a", maxLink-1): "longer", "join": "no link", "--verify": "no link", "-x:y": "no link", "://": "no link", "lathe://a\nb": "control",
+	} {
+		err := linkFault(link)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v; want %q", link, err, want)
+		}
+	}
+	var said strings.Builder
+	if _, err := parseFlags([]string{"--DeepLinkUri", "join"}, &said, &said); err == nil || !strings.Contains(err.Error(), `--DeepLinkUri "join" is no link`) {
+		t.Errorf("%v, said %s", err, &said)
+	}
+	f, err := parseFlags([]string{"--DeepLinkUri", "lathe://join/7", "--", "--windowed"}, &said, &said)
+	if err != nil || f.DeepLinkUri != "lathe://join/7" || len(f.Args) != 1 {
+		t.Errorf("%+v, %v", f, err)
 	}
 }

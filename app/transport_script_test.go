@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -38,7 +39,7 @@ func certificate(ts *testscript.TestScript, _ bool, args []string) {
 		spec.Hosts = nil
 	}
 	if len(args) == 2 && args[1] == "expired" {
-		spec = transporttest.Spec{NotAfter: yesterday()}
+		spec = transporttest.Spec{NotAfter: time.Now().Add(-24 * time.Hour)}
 	}
 	check(ts, authority.Files(ts.MkAbs(args[0]), spec))
 }

@@ -1,0 +1,172 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"collet/app/transfer"
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// connection is the updater connection as one of the places of a release. Only what is signed is taken from it, so its own list is
+// not asked for. One Updater uses it at a time; Close may come from anywhere.
+type connection struct {
+	source *source
+	mu     sync.Mutex
+	way    *objectWay
+}
+
+var _ transfer.Server = (*connection)(nil)
+
+// Connect implements transfer.Server.
+func (l *connection) Connect(ctx context.Context) (compat.Judgement, transfer.Way, error) {
+	if err := l.Close(); err != nil {
+		return compat.Judgement{}, nil, err
+	}
+	l.source.options.Unlisted = true
+	judgement, err := l.source.Connect(ctx)
+	if err != nil {
+		return judgement, nil, err
+	}
+	client := l.source.session()
+	if !client.Objects() {
+		return judgement, nil, nil
+	}
+	way := newObjectWay(client, l.source.options.Addr)
+	l.mu.Lock()
+	l.way = way
+	l.mu.Unlock()
+	return judgement, way, nil
+}
+
+// Close implements transfer.Server.
+func (l *connection) Close() error {
+	err := l.source.Close()
+	l.mu.Lock()
+	way := l.way
+	l.mu.Unlock()
+	if way != nil {
+		way.close()
+	}
+	return err
+}
+
+// objectWay is a session as a Way. newObjectWay makes one; its caller closes it.
+type objectWay struct {
+	client *netproto.Client
+	name   string
+	life   context.Context // ended by close
+	end    context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	reading sync.WaitGroup // begun under mu, and never once closed
+}
+
+func newObjectWay(client *netproto.Client, name string) *objectWay {
+	w := &objectWay{client: client, name: name}
+	w.life, w.end = context.WithCancel(context.Background())
+	return w
+}
+
+// close ends what is under way, also where it is not read, and waits for it. Every Get from now on is an error.
+func (w *objectWay) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.end()
+	w.reading.Wait()
+}
+
+// run runs f on a goroutine that close waits for, and reports whether it does: not once the way is closed.
+func (w *objectWay) run(f func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.reading.Go(f)
+	}
+	return !w.closed
+}
+
+// Name implements transfer.Way.
+func (w *objectWay) Name() string { return w.name }
+
+// Get implements transfer.Way. The bytes come as fast as they are read: the session asks for no more than its window.
+func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
+	length := int64(-1)
+	switch {
+	case to >= 0 && to > limit:
+		return nil, &transfer.WrongError{Way: w.name, Name: name, Kind: transfer.WrongLong}
+	case to >= 0:
+		length = to - from
+	}
+	inner, cancel := context.WithCancel(ctx)
+	out, in := io.Pipe()
+	r := &objectReader{PipeReader: out, cancel: cancel, done: make(chan struct{})}
+	gone := w.fault(ctx, name, net.ErrClosed)
+	begun := w.run(func() {
+		defer close(r.done)
+		defer context.AfterFunc(w.life, func() {
+			cancel()
+			in.CloseWithError(gone)
+		})()
+		left := limit - from
+		err := w.client.Object(inner, name, from, length, func(data []byte) error {
+			if left -= int64(len(data)); left < 0 {
+				return &transfer.WrongError{Way: w.name, Name: name, Kind: transfer.WrongLong, Detail: fmt.Sprintf("more than %d bytes", limit)}
+			}
+			_, err := in.Write(data)
+			return err
+		})
+		in.CloseWithError(w.fault(ctx, name, err))
+	})
+	if !begun {
+		cancel()
+		return nil, gone
+	}
+	return r, nil
+}
+
+// fault is what a Way says of an error of the session. nil is the end of the bytes.
+func (w *objectWay) fault(ctx context.Context, name string, err error) error {
+	var missing *netproto.MissingObjectError
+	var short *netproto.ObjectEndError
+	var wrong *transfer.WrongError
+	var format *netproto.FormatError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &wrong):
+		return wrong
+	case errors.As(err, &missing):
+		return &transfer.MissingError{Way: w.name, Name: name}
+	case errors.As(err, &short):
+		return &transfer.WrongError{Way: w.name, Name: name, Kind: transfer.WrongShort, Err: err}
+	case errors.As(err, &format):
+		return &transfer.WrongError{Way: w.name, Name: name, Kind: transfer.WrongStatus, Err: err}
+	default:
+		return &transfer.NetError{Way: w.name, Name: name, Kind: transfer.NetReset, Err: err}
+	}
+}
+
+// objectReader is one answer. Closing it takes the question back.
+type objectReader struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Close implements io.Closer.
+func (r *objectReader) Close() error {
+	r.cancel()
+	err := r.PipeReader.Close()
+	<-r.done
+	return err
+}

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/netproto"
+	"collet/netproto/compat"
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// contentFile holds, in the cache folder, which packs the last update left here: one line, the identity by which a server asks for
+// them. It is only ever a saving, because packs are compared one by one before a game starts, whatever a server makes of it.
+const contentFile = "content"
+
+func (h *host) contentName() string {
+	return path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), contentFile)
+}
+
+// content is the identity of the packs that are here; empty before the first update.
+func (h *host) content() string {
+	if h.fs == nil {
+		return ""
+	}
+	data, err := platform.ReadFile(h.fs, h.contentName(), netproto.MaxContent+1)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			h.log.Debug().Err(err).Msg("which packs are here can't be read")
+		}
+		return ""
+	}
+	text := strings.TrimSuffix(string(data), "\n")
+	if len(text) > netproto.MaxContent || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7F }) {
+		return ""
+	}
+	return text
+}
+
+// keepContent notes which packs are here now.
+func (h *host) keepContent(identity string) {
+	if h.fs == nil || identity == h.content() {
+		return
+	}
+	err := h.fs.MkdirAll(path.Dir(h.contentName()), 0o755)
+	if err == nil {
+		err = platform.WriteHint(h.fs, h.contentName(), []byte(identity+"\n"))
+	}
+	if err != nil {
+		h.log.Debug().Err(err).Msg("which packs are here can't be written")
+	}
+}
+
+// contentOf is the identity of the packs among files; unknown where one has no SHA-256, as with the engine's generations.
+func contentOf(files []release.File) (identity string, known bool) {
+	var packs []compat.Pack
+	for _, f := range files {
+		if f.Role != release.Resource {
+			continue
+		}
+		sum, known := f.Digest.SHA256()
+		if !known {
+			return "", false
+		}
+		packs = append(packs, compat.Pack{Path: f.Path, Size: f.Size, Sum: sum})
+	}
+	return compat.DerivedContent(packs), true
+}
+
+// current reports whether the packs that a server offered are live now.
+func (h *host) current(s update.Status) bool {
+	return s.Outcome == update.ResourcesReady && !s.HeldBack && s.Judgement.Plays() && h.dir != nil && h.dir.State() != install.Prepared
+}
+
+// settleContent notes what an update left here, files being all that the server offered. A server that names packs by their own
+// identity and offers others ends in ContentMismatch: no client plays with the half of a publication (compat reference, section 3.5, verdict 1);
+// patiently asks again after a pause. Where releases are signed the signature says what belongs together, and what a server beside the
+// mirrors names is not held against it: releases that roll out to some are not those of the server.
+func (h *host) settleContent(files []release.File, status update.Status) update.Status {
+	identity, known := contentOf(files)
+	if !h.current(status) || !known {
+		return status
+	}
+	served := h.met.told.Content
+	switch {
+	case !h.signed.on() && compat.IsDerivedContent(served) && served != identity:
+		h.log.Error().Str("offered", identity).Str("named", served).Msg("the server's packs are not those that it speaks of")
+		status.Outcome = update.ContentMismatch
+		return status
+	case served != "" && !compat.IsDerivedContent(served):
+		identity = served
+	}
+	h.keepContent(identity)
+	return status
+}

@@ -1,0 +1,142 @@
+package host
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"collet/app/update"
+	"collet/netproto/compat"
+	"collet/netproto/server"
+	"collet/netproto/server/config"
+)
+
+// developers is a real server of a developer, with its operator.
+type developers struct {
+	*judging // for its way to start a client
+	operator *server.Operator
+}
+
+// newDevelopers serves packs under a policy; manifest is that of its build.
+func newDevelopers(t *testing.T, manifest compat.Manifest, policy compat.Policy) developers {
+	t.Helper()
+	root := t.TempDir()
+	text, err := compat.EncodeManifest(&manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putFile(t, filepath.Join(root, "manifest.json"), text)
+	putFile(t, filepath.Join(root, "Resources", "Core.zip"), []byte("a pack"))
+	set := config.ForFolder(root, "")
+	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "7", Manifest: filepath.Join(root, "manifest.json"), Development: true}
+	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator, err := server.OpenOperator(set, catalogue, server.OperatorOptions{}, zerolog.Nop())
+	if err != nil {
+		catalogue.Close()
+		t.Fatal(err)
+	}
+	settings := operator.Settings()
+	settings.Components, settings.Manifest = policy, compat.ManifestFull
+	by := server.Actor{Name: "test", Role: server.RoleEdit, Source: compat.SourceAPI}
+	if _, err := operator.Change(t.Context(), by, server.Change{Revision: settings.Revision, Settings: settings}); err != nil {
+		t.Fatal(err)
+	}
+	s := server.New(catalogue, set, zerolog.Nop())
+	s.Govern(operator)
+	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		<-served
+		if err := operator.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return developers{&judging{t: t, addr: listener.Addr().String()}, operator}
+}
+
+// older is a client's build of the same game, three weeks before: without a mailbox, with another camera.
+func older(t *testing.T) (client, later compat.Manifest) {
+	t.Helper()
+	later = sampleManifest(t)
+	later.Entries = append(later.Entries, compat.Entry{Name: "Mailbox", WireID: 3, Hash: 33})
+	client = sampleManifest(t)
+	client.Build.Time, client.Build.Seq, client.Build.ID = client.Build.Time-19*86400-5*3600, 812, "17be003"
+	client.Entries[0].Hash++
+	for _, m := range []*compat.Manifest{&client, &later} {
+		if err := m.Seal(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return client, later
+}
+
+// install is a folder with the manifest of a client's build.
+func installOf(t *testing.T, client compat.Manifest, more string) string {
+	t.Helper()
+	dir := t.TempDir()
+	text, err := compat.EncodeManifest(&client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putFile(t, filepath.Join(dir, "Lathe.so"+manifestExt), text)
+	putFile(t, filepath.Join(dir, "Lathe.toml"), []byte("[Compatibility]\n"+more))
+	return dir
+}
+
+// TestDevelopersSeeWhatDiffers is the sentence at the top of it all: who meets a server of another build is told which
+// components differ, how, and who is older, at once and without a download.
+func TestDevelopersSeeWhatDiffers(t *testing.T) {
+	client, later := older(t)
+	d := newDevelopers(t, later, compat.PolicyEnforce)
+	got := d.sync(installOf(t, client, ""), compat.Derived(7, client.Build.Components))
+	if got.code != 18 || got.end.Outcome != update.ComponentsMismatch.String() {
+		t.Errorf("%+v", got)
+	}
+	for _, want := range []string{
+		"Client and server differ", "Client is older by 19 d, rebuild the client.", "17be003 main #812", "9f2ac41 main #841", "~ Camera", "+ Mailbox (new there)",
+	} {
+		if !strings.Contains(got.aside, want) {
+			t.Errorf("standard error lacks %q:\n%s", want, got.aside)
+		}
+	}
+	if strings.Contains(got.aside, "Wallet") {
+		t.Errorf("what is the same is listed:\n%s", got.aside)
+	}
+}
+
+// TestToleratedDifferencesAreTold: under the policy warn the client plays, and one line tells the counts.
+func TestToleratedDifferencesAreTold(t *testing.T) {
+	client, later := older(t)
+	d := newDevelopers(t, later, compat.PolicyWarn)
+	got := d.sync(installOf(t, client, ""), compat.Derived(7, client.Build.Components))
+	const want = "Parts differ. Only server: 1, only client: 0, changed: 1, renumbered: 0\n"
+	if got.code != 0 || got.end.Outcome != update.ResourcesReady.String() || got.aside != want {
+		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
+// TestPlayersAreNotToldOfDifferences: who shows no components is told nothing, unless the settings say developer.
+func TestPlayersAreNotToldOfDifferences(t *testing.T) {
+	client, later := older(t)
+	d := newDevelopers(t, later, compat.PolicyWarn)
+	for more, want := range map[string]string{"": "", "Development = true\n": "Parts differ, and the server doesn't tell which."} {
+		dir := t.TempDir()
+		putFile(t, filepath.Join(dir, "Lathe.toml"), []byte("[Compatibility]\n"+more))
+		got := d.sync(dir, compat.Derived(7, client.Build.Components))
+		if got.code != 0 || want == "" && got.aside != "" || !strings.Contains(got.aside, want) {
+			t.Errorf("%q: %+v", more, got)
+		}
+	}
+}

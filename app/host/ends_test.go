@@ -1,0 +1,228 @@
+package host
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"collet/app/install"
+	"collet/app/splash"
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/assets"
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// notebook is a front that writes down what it is shown, and answers as it was told.
+type notebook struct {
+	lines  []string
+	toasts []splash.Toast
+	asked  []ended
+	more   bool          // a toast is pressed
+	answer update.Action // to everything
+}
+
+func (n *notebook) Follow(context.Context, watcher) func() { return func() {} }
+func (n *notebook) Note(text string)                       { n.lines = append(n.lines, text) }
+func (n *notebook) Notes(string)                           {}
+func (n *notebook) Report(transfer.Report)                 {}
+func (n *notebook) Toast(_ context.Context, t splash.Toast) bool {
+	n.toasts = append(n.toasts, t)
+	return n.more
+}
+func (n *notebook) Ask(_ context.Context, e ended) update.Action {
+	n.asked = append(n.asked, e)
+	return n.answer
+}
+
+// TestPagesThatServersName: a page behind a button is a shop's, or that of a server that somebody vouches for.
+func TestPagesThatServersName(t *testing.T) {
+	for page, want := range map[string][2]bool{ // without and with somebody who vouches
+		"https://play.google.com/store/apps/details?id=x": {true, true},
+		"https://APPS.apple.com/app/id1":                  {true, true},
+		"https://studio.itch.io/game":                     {true, true},
+		"https://evil-itch.io/":                           {false, true},
+		"https://play.google.com:8443/x":                  {false, true},
+		"https://play.google.com@evil.example/":           {false, false},
+		"https://play.google.com.evil.example/":           {false, true},
+		"https://example.org/get":                         {false, true},
+		"http://play.google.com/store":                    {false, false},
+		"file:///etc/passwd":                              {false, false},
+		"javascript:alert(1)":                             {false, false},
+		"market://details?id=x":                           {false, false},
+		"https://":                                        {false, false},
+		"":                                                {false, false},
+		"\x00":                                            {false, false},
+	} {
+		for i, secure := range []bool{false, true} {
+			if got := opens(page, secure); got != want[i] {
+				t.Errorf("%q, vouched for %t: %t", page, secure, got)
+			}
+		}
+	}
+}
+
+// TestWhatAVerdictExplains looks at what reaches the dialogs.
+func TestWhatAVerdictExplains(t *testing.T) {
+	h := &host{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"}
+	h.meta.CompatibilityVersion = version6
+	h.met = meeting{told: netproto.AnswerTags{Floor: 7, StoreURL: "https://play.google.com/x", MessageKey: compat.PopupPinned, Message: "Ask us."}}
+	pinned := ended{outcome: update.PlayerPinned, status: update.Status{Judgement: compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor}}}
+	info := h.endInfo(pinned)
+	if info.Floor != 7 || !info.Offered || info.Message != "Ask us." || info.StoreURL == "" || info.Client != version6 {
+		t.Errorf("%+v", info)
+	}
+	pinned.status.Judgement.Verdict = compat.UpdateViaStore
+	if info := h.endInfo(pinned); info.Offered {
+		t.Error("an update is offered that a store has")
+	}
+	h.settings.Client.StoreUrl = "https://our.example.org"
+	if info := h.endInfo(pinned); info.StoreURL != "https://our.example.org" {
+		t.Errorf("the server's page goes before ours: %q", info.StoreURL)
+	}
+	if info := h.endInfo(ended{outcome: update.ClientTooNew}); info.Message != "" {
+		t.Errorf("words for another popup: %q", info.Message)
+	}
+	h.met.updater, h.met.told.MessageKey = compat.UpdaterNewer, compat.PopupNewer
+	if info := h.endInfo(ended{outcome: update.UpdaterOutdated}); !info.ServerOlder || info.Message != "Ask us." {
+		t.Errorf("%+v", info)
+	}
+	loop := ended{outcome: update.UpdateLoop, status: update.Status{Offer: update.Offer{Rule: 9, Revision: 12, Hash: "536c49c90dc3ebf0"}}}
+	if info := h.endInfo(loop); info.Code != "R9-12-536c49c9" {
+		t.Errorf("code %q", info.Code)
+	}
+	if info := h.endInfo(ended{outcome: update.Maintenance}); info.Code != "" || info.Differences != nil || info.Allowed {
+		t.Errorf("%+v", info)
+	}
+	h.met.told.Warnings = compat.WarnComponents
+	if info := h.endInfo(ended{outcome: update.ComponentsMismatch}); info.Differences == nil || !info.Allowed {
+		t.Errorf("%+v", info)
+	}
+}
+
+// TestEveryPopupHasAnEnd holds the ends against the table of popups.
+func TestEveryPopupHasAnEnd(t *testing.T) {
+	shown := map[string]bool{}
+	for _, e := range update.Ends() {
+		if key := (meeting{}).popup(e.Outcome); key != "" {
+			shown[key] = true
+			if !e.Shown() {
+				t.Errorf("%s has the popup %s and is not shown", e.Outcome, key)
+			}
+		}
+	}
+	for _, key := range compat.Popups() {
+		if !shown[key] {
+			t.Errorf("%s belongs to no end", key)
+		}
+	}
+}
+
+// TestAnswersToPopups: what a person presses becomes the next attempt.
+func TestAnswersToPopups(t *testing.T) {
+	for action, want := range map[update.Action]struct{ again, agreed, offline bool }{
+		update.Retry: {true, false, false}, update.Update: {true, true, false}, update.Proceed: {true, false, true},
+		update.Offline: {true, false, true}, update.Quit: {false, false, false},
+	} {
+		h := &host{agreed: true, offline: true}
+		again := h.decide(t.Context(), &notebook{answer: action}, ended{outcome: update.PlayerPinned})
+		if again != want.again || h.agreed != want.agreed || h.offline != want.offline {
+			t.Errorf("%s: again %t, agreed %t, offline %t", action, again, h.agreed, h.offline)
+		}
+	}
+	h := &host{asks: true, target: "Linux-x64"}
+	if !h.policy(update.Config{}).AskPinned || !h.policy(update.Config{}).Prefetch {
+		t.Error("a person is not asked")
+	}
+	if h.agreed = true; h.policy(update.Config{}).AskPinned {
+		t.Error("a person who agreed is asked again")
+	}
+}
+
+// TestWhoWasToldMayPlay: only who was told that the set is not whole, and goes on, starts it; the next attempt asks again.
+func TestWhoWasToldMayPlay(t *testing.T) {
+	for _, test := range []struct {
+		end    ended
+		answer update.Action
+		dir    *install.Dir
+		want   bool
+	}{
+		{ended{outcome: update.SetIncomplete}, update.Offline, &install.Dir{}, true},
+		{ended{outcome: update.SetIncomplete}, update.Retry, &install.Dir{}, false},
+		{ended{outcome: update.Failed}, update.Offline, &install.Dir{}, false},
+		{ended{outcome: update.Failed}, update.Offline, nil, true}, // told that the install could not be opened
+	} {
+		h := &host{dir: test.dir, anyway: true}
+		h.decide(t.Context(), &notebook{answer: test.answer}, test.end)
+		if h.anyway != test.want {
+			t.Errorf("%s, %s: plays it all the same: %t", test.end.outcome, test.answer, h.anyway)
+		}
+	}
+}
+
+// TestReportOfDifferences: the report names all of them, however short the dialog is.
+func TestReportOfDifferences(t *testing.T) {
+	h := &host{log: zerolog.Nop()}
+	server, client := sampleManifest(t), sampleManifest(t)
+	for i := range 40 {
+		server.Entries = append(server.Entries, compat.Entry{Name: "New" + string(rune('A'+i/26)) + string(rune('a'+i%26)), WireID: uint16(i + 10), Hash: 5})
+	}
+	if err := server.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	h.met.differences = compat.DiffManifests(&server, &client)
+	last := ended{outcome: update.ComponentsMismatch, status: update.Status{Judgement: compat.Judgement{Verdict: compat.ComponentsMismatch, Rule: 9, Revision: 12}}}
+	h.last.Store(&last)
+	report := h.report()
+	if strings.Count(report, "+ New") != 40 || !strings.Contains(report, "COMPONENTS_MISMATCH by rule 9") || !strings.Contains(report, "2 components are the same") {
+		t.Errorf("report:\n%s", report)
+	}
+	h.last.Store(&ended{outcome: update.UpdateLoop, status: update.Status{Offer: update.Offer{Rule: 5, Revision: 1, Hash: "00112233"}}})
+	if report := h.report(); !strings.Contains(report, "code R5-1-00112233") {
+		t.Errorf("report:\n%s", report)
+	}
+}
+
+// TestPlayingWhatIsInstalled: an attempt that the player cuts short is followed by one without a server, and nothing else is.
+func TestPlayingWhatIsInstalled(t *testing.T) {
+	h := &host{log: zerolog.Nop()}
+	h.playInstalled() // no attempt is under way
+	waits := func(ctx context.Context) ended { <-ctx.Done(); return ended{outcome: update.Cancelled} }
+	if _, cut := h.try(t.Context(), func(ctx context.Context) ended { h.playInstalled(); return waits(ctx) }); !cut {
+		t.Error("the attempt was not cut short")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, cut := h.try(ctx, func(ctx context.Context) ended { h.playInstalled(); cancel(); return waits(ctx) }); cut {
+		t.Error("a client that is told to end goes on")
+	}
+	if e, cut := h.try(t.Context(), func(context.Context) ended { return ended{outcome: update.Maintenance} }); cut || e.outcome != update.Maintenance {
+		t.Errorf("an attempt of its own end: %t, %s", cut, e.outcome)
+	}
+	h.running = true
+	if _, cut := h.try(t.Context(), func(context.Context) ended { h.playInstalled(); return ended{} }); cut {
+		t.Error("a game that runs already is started once more")
+	}
+}
+
+// TestEveryDialogAboutAServerOffersToPlay: whatever a server says, what is installed can be played.
+func TestEveryDialogAboutAServerOffersToPlay(t *testing.T) {
+	h := &host{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"}
+	for _, end := range update.Ends() {
+		e := ended{outcome: end.Outcome, playable: true}
+		if end.Cause != update.NoCause {
+			e.fault = &update.Fault{Cause: end.Cause, Err: context.DeadlineExceeded}
+		}
+		d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
+		game := e.outcome == update.RuntimeFailed || e.outcome == update.AlreadyRunning
+		if want := end.Shown() && !game; d.Offers(update.Offline) != want {
+			t.Errorf("%s %s: offers to play what is installed: %t", end.Outcome, end.Cause, !want)
+		}
+		h.blind = true
+		if want := map[bool]update.Action{true: update.Offline, false: update.Quit}[end.Shown() && !game && e.outcome != update.SetIncomplete]; h.answer(e) != want {
+			t.Errorf("%s %s: without a window the answer is %s", end.Outcome, end.Cause, h.answer(e))
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"collet"
+	"collet/app/install"
+	"collet/app/splash"
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/netproto/dial"
+	"collet/platform"
+)
+
+// endInfo gathers what explains an end.
+func (h *host) endInfo(e ended) splash.EndInfo {
+	info := splash.EndInfo{
+		Target: string(h.target), Server: h.places(), Fault: e.fault, Path: h.roots.data,
+		RetryAfter: time.Duration(e.status.Judgement.RetryAfter) * time.Second,
+		StoreURL:   h.settings.Client.StoreUrl, WebsiteURL: h.settings.Client.WebsiteUrl,
+		Unloadable: e.unloadable, Astray: e.astray, Holders: e.holders, PlayOffline: e.playable, RolledBack: e.back, Remedy: h.remedy(e.fault),
+	}
+	if e.outcome == update.RuntimeFailed {
+		info.Reason = e.detail
+	}
+	h.verdictInfo(e, &info)
+	if e.fault == nil {
+		return info
+	}
+	var space *install.SpaceError
+	var spool *transfer.SpaceError
+	var held *install.HeldError
+	var vanished *install.VanishedError
+	var way *platform.InTheWayError
+	var untrusted *dial.TLSError
+	var unproven *install.UnprovenError
+	var proxy *dial.ProxyError
+	switch {
+	case errors.As(e.fault.Err, &space):
+		info.Needed, info.Free, info.Volume, info.NoNames = space.Need, space.Free, space.Volume, space.NoNames()
+	case errors.As(e.fault.Err, &spool):
+		info.Needed, info.Free, info.Volume, info.NoNames = max(spool.Need, 0), spool.Free, spool.Volume, spool.NoNames()
+	case errors.As(e.fault.Err, &held):
+		info.Holders = held.Names()
+	case errors.As(e.fault.Err, &way):
+		info.InTheWay = true
+	case errors.As(e.fault.Err, &vanished):
+		info.Vanished = true
+	case errors.As(e.fault.Err, &untrusted):
+		info.Certificate = certificateWords()[untrusted.Fault]
+	case errors.As(e.fault.Err, &unproven):
+		info.Unproven = true
+	case errors.As(e.fault.Err, &proxy):
+		info.Proxy = proxy.Proxy
+	}
+	return info
+}
+
+// certificateWords are the faults of certificates about which there is more to say than that they are none.
+func certificateWords() map[dial.CertificateFault]string {
+	return map[dial.CertificateFault]string{
+		dial.CertificateDates: "dates", dial.CertificateHost: "host", dial.CertificateAuthority: "authority",
+	}
+}
+
+// explain is the same as text for a terminal; empty for ends that need no words.
+func (h *host) explain(e ended) string {
+	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
+	if !e.end().Shown() {
+		return ""
+	}
+	return strings.ReplaceAll(d.Text(), "\n\n", "\n")
+}
+
+// report is what a player can copy and send: who we are, what happened, the end of the log.
+func (h *host) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s build %d\n", collet.App().Name, collet.Version(), collet.App().Build)
+	fmt.Fprintf(&b, "system %s/%s, target %s, %s\n", runtime.GOOS, runtime.GOARCH, h.target, time.Now().Format(time.RFC3339))
+	fmt.Fprintf(&b, "folder %s\ndata %s\nmodule %s\nserver %s\n", h.folder, h.roots.data, h.library(), h.server)
+	if last := h.last.Load(); last != nil {
+		fmt.Fprintf(&b, "outcome %s %s\n", last.outcome, last.detail)
+		h.reportVerdict(&b, last)
+		if last.fault != nil {
+			fmt.Fprintf(&b, "fault %v\n", last.fault)
+		}
+	}
+	return b.String() + "\n" + h.logTail()
+}
+
+func (h *host) logTail() string {
+	if h.logs == nil {
+		return h.texts.Get("details.empty")
+	}
+	return h.logs.tail()
+}

@@ -1,0 +1,65 @@
+package host
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"collet/app/install"
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/assets"
+	"collet/platform"
+)
+
+// TestFullDiskIsExplained: whoever meets a full disk, the install or the spool, the player is told how much is needed, how
+// much there is, and what to do.
+func TestFullDiskIsExplained(t *testing.T) {
+	const gb = 1_000_000_000
+	h := &host{texts: assets.TextsFor("en")}
+	for _, test := range []struct {
+		name string
+		err  error
+		says []string
+	}{
+		{"install", &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
+		{"spool", &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb, Err: syscall.ENOSPC}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
+		{"install, free unknown", &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
+		{"spool, free unknown", &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
+		{"install, no inodes", &install.SpaceError{Volume: "/games", Need: gb, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
+		{"spool, no inodes", &transfer.SpaceError{Volume: "/games", Need: -1, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
+		{"spool, size unknown", &transfer.SpaceError{Volume: "/games", Need: -1, Free: 1000, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
+	} {
+		text := h.explain(failed(&update.Fault{Cause: update.DiskFull, Subject: "/games/Lathe", Err: test.err}))
+		for _, want := range test.says {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: nothing is said of %q:\n%s", test.name, want, text)
+			}
+		}
+		if strings.Contains(text, "-1") || strings.Contains(text, "no space left on device") {
+			t.Errorf("%s: not for a player:\n%s", test.name, text)
+		}
+	}
+	installs := h.explain(failed(&update.Fault{Cause: update.DiskFull, Err: &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
+	spools := h.explain(failed(&update.Fault{Cause: update.DiskFull, Err: &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
+	if installs != spools {
+		t.Errorf("two texts for one thing:\n%s\n%s", installs, spools)
+	}
+}
+
+// TestWhatIsInTheWayIsNoFaultOfTheDisk: the headline, the place and the next step are about what stands there.
+func TestWhatIsInTheWayIsNoFaultOfTheDisk(t *testing.T) {
+	h := &host{texts: assets.TextsFor("en")}
+	text := h.explain(failed(&update.Fault{
+		Cause: update.DiskFault, Subject: "/games/Lathe/Cache",
+		Err: &platform.InTheWayError{Path: "/games/Lathe/Cache", Err: syscall.ENOTDIR},
+	}))
+	for _, want := range []string{"Something is in the way", "/games/Lathe/Cache", "Move it away"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing is said of %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "errors") {
+		t.Errorf("speaks of a broken disk:\n%s", text)
+	}
+}

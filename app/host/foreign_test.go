@@ -1,0 +1,48 @@
+package host
+
+import (
+	"fmt"
+	"testing"
+
+	"collet/app/supervise"
+)
+
+// TestForeign: which built-in clients a program may run, by what it was packaged as.
+func TestForeign(t *testing.T) {
+	for packaged, want := range map[string]bool{
+		"":                        false, // it was not
+		"Lathe":                   false,
+		"Lathe_OpenGL":            false,
+		"Lathe_Headless_Steam":    false,
+		"Ember":                   true,
+		"Lathe2":                  true,
+		"lathe":                   true,
+		"Ember_Lathe":             true,
+		"Lathe_OpenGL_Profiling!": true,
+	} {
+		if got := isForeign("Lathe", packaged); got != want {
+			t.Errorf("packaged as %q: foreign %v, want %v", packaged, got, want)
+		}
+	}
+}
+
+// TestBare: a module is only asked for where nobody said what to run, and there is somebody to ask.
+func TestBare(t *testing.T) {
+	foreign := fmt.Errorf("no module; and the built-in client: %w: it is Lathe", errForeign)
+	for name, test := range map[string]struct {
+		host *host
+		err  error
+		want bool
+	}{
+		"nothing of this game":   {&host{}, foreign, true},
+		"no fault":               {&host{}, nil, false},
+		"another fault":          {&host{}, supervise.ErrTooLong, false},
+		"nobody to ask":          {&host{offline: true}, foreign, false},
+		"the built-in one alone": {&host{opt: Options{ForceEmbeddedRuntime: true}}, foreign, false},
+		"one module alone":       {&host{opt: Options{ClientLibPath: "x"}}, foreign, false},
+	} {
+		if got := test.host.bare(test.err); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/platform"
+)
+
+// maxGuard is the largest install.GuardFile in bytes: a few names and a digest.
+const maxGuard = 4096
+
+// guard is what that file says: the loop guard of compat reference, section 3.8. It is only ever a brake; what can't be read
+// or written counts as nothing.
+type guard struct {
+	Offer  update.Offer `json:"offer"`
+	Before string       `json:"before"` // the set that it replaces: while that is installed, or again, the update has not been tried. Empty: it replaces nothing
+}
+
+// applied is what the last update installed, unless it waits for its swap or was taken back; zero otherwise.
+func (h *host) applied() update.Offer {
+	if h.fs == nil || h.dir == nil || h.dir.State() == install.Prepared {
+		return update.Offer{}
+	}
+	data, err := platform.ReadFile(h.fs, h.guardName(), maxGuard)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			h.log.Debug().Err(err).Msg("what the last update was can't be read")
+		}
+		return update.Offer{}
+	}
+	var g guard
+	if err := json.Unmarshal(data, &g); err != nil || g.Before != "" && g.Before == h.installed() {
+		return update.Offer{}
+	}
+	return g.Offer
+}
+
+// installed names the set that is installed; empty while none is known.
+func (h *host) installed() string {
+	set, _, err := h.dir.Set()
+	if err != nil || set.IsZero() {
+		return ""
+	}
+	return set.String()
+}
+
+// guardUpdate notes an update that waits for its swap, or that found everything in place already.
+func (h *host) guardUpdate(o update.Offer) {
+	if o == (update.Offer{}) {
+		h.dropGuard()
+		return
+	}
+	h.guarded = true
+	g := guard{Offer: o}
+	if h.dir.State() == install.Prepared {
+		g.Before = h.installed()
+	}
+	data, err := json.Marshal(g)
+	if err == nil {
+		err = h.fs.MkdirAll(path.Dir(h.guardName()), 0o755)
+	}
+	if err == nil {
+		err = platform.WriteFile(h.fs, h.guardName(), data)
+	}
+	if err != nil {
+		h.log.Debug().Err(err).Msg("what this update was can't be written")
+	}
+}
+
+// dropGuard forgets the last update: it helped, or nothing is known of it.
+func (h *host) dropGuard() {
+	if h.fs == nil {
+		return
+	}
+	if err := h.fs.Remove(h.guardName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.log.Debug().Err(err).Msg("what the last update was can't be removed")
+	}
+}
+
+func (h *host) guardName() string {
+	return path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), install.GuardFile)
+}
+
+// loopCode is what a player reports of an update that did not help.
+func loopCode(o update.Offer) string { return fmt.Sprintf("R%d-%d-%.8s", o.Rule, o.Revision, o.Hash) }

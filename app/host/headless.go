@@ -1,0 +1,401 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"collet/app/install"
+	"collet/app/splash"
+	"collet/app/supervise"
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/netproto/release/trust"
+	"collet/platform/text"
+)
+
+// paper is the terminal as a front: phases, files and the outcome, as text or as one JSON object a line. It asks nobody,
+// so every question is answered with Quit. It is used by one goroutine at a time.
+type paper struct {
+	out  io.Writer
+	err  io.Writer // for what a window would show as a dialog or a toast
+	json bool
+	host *host
+	mu   sync.Mutex // of lines of JSON
+}
+
+var _ front = (*paper)(nil)
+
+// line is one JSON object of --json. Empty members are left out.
+type line struct {
+	Phase     string `json:"phase,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+	Verdict   string `json:"verdict,omitempty"`
+	File      string `json:"file,omitempty"`
+	Files     int    `json:"files,omitempty"`
+	FilesDone int    `json:"files_done,omitempty"`
+	Bytes     int64  `json:"bytes,omitempty"`
+	BytesDone int64  `json:"bytes_done,omitempty"`
+	Rate      int64  `json:"bytes_per_second,omitempty"`
+	Line      int64  `json:"line_bytes,omitempty"`
+	LineDone  int64  `json:"line_bytes_done,omitempty"`
+	Hashed    int64  `json:"bytes_hashed,omitempty"`
+	ToHash    int64  `json:"bytes_to_hash,omitempty"`
+	Damage    []hurt `json:"damage,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	Note      string `json:"note,omitempty"`
+	Notes     string `json:"release_notes,omitempty"`
+	Release   uint64 `json:"release,omitempty"`
+	Version   string `json:"version,omitempty"`
+	From      uint64 `json:"from_release,omitempty"`
+	Means     means  `json:"bytes_by_means,omitempty"`
+	Fetched   *int64 `json:"bytes_fetched,omitempty"`
+	Saved     *int64 `json:"bytes_saved,omitempty"`
+	Stale     string `json:"stale,omitempty"`
+	Outcome   string `json:"outcome,omitempty"`
+	Cause     string `json:"cause,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Text      string `json:"text,omitempty"`
+	Exit      *int   `json:"exit,omitempty"`
+}
+
+// means is how many bytes of the files came by which means.
+type means map[transfer.Means]int64
+
+// String lists them for a person, the largest first.
+func (m means) String() string {
+	order := slices.SortedFunc(maps.Keys(m), func(a, b transfer.Means) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
+	words := make([]string, len(order))
+	for i, name := range order {
+		words[i] = fmt.Sprintf("%s %d", name, m[name])
+	}
+	return strings.Join(words, ", ")
+}
+
+// hurt is a damaged file of --json. Each range is its first byte and the one behind its last.
+type hurt struct {
+	File   string     `json:"file"`
+	Size   int64      `json:"size"`
+	Ranges [][2]int64 `json:"ranges"`
+}
+
+// hurts lists damage for --json.
+func hurts(d *update.Damages) (list []hurt) {
+	if d == nil {
+		return nil
+	}
+	for _, file := range d.Files {
+		h := hurt{File: file.File, Size: file.Size, Ranges: [][2]int64{}}
+		for _, r := range file.Ranges {
+			h.Ranges = append(h.Ranges, [2]int64{r.Start, r.End})
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+const (
+	// manyFiles is how many lines about files are printed as they come; more come after pauses of manyPause, because nobody reads
+	// ten thousand, and printing them takes as long as the update.
+	manyFiles = 200
+	manyPause = 100 * time.Millisecond
+)
+
+// Follow implements front: a line when the phase or the file changes, and one a second in between.
+func (p *paper) Follow(ctx context.Context, w watcher) func() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		last, printed, files := update.Status{}, time.Time{}, 0
+		for range w.Watch(ctx) {
+			s := w.Status()
+			if s.Phase == last.Phase && s.File == last.File && s.Damage == last.Damage && time.Since(printed) < time.Second {
+				continue
+			}
+			if files > manyFiles && s.File != "" && s.Damage == last.Damage && time.Since(printed) < manyPause {
+				continue
+			}
+			p.progress(s, s.Damage != last.Damage)
+			if last, printed = s, time.Now(); s.File != "" {
+				files++
+			}
+		}
+	}()
+	return func() { <-done }
+}
+
+// progress prints a line; what is damaged is told once.
+func (p *paper) progress(s update.Status, damage bool) {
+	l := line{
+		Phase: s.Phase.String(), Mode: s.Mode.String(), File: s.File, Files: s.Files, FilesDone: s.FilesDone,
+		Bytes: s.Bytes, BytesDone: s.BytesDone, Rate: s.Rate, Attempt: s.Attempt,
+		Hashed: s.Hashed, ToHash: s.ToHash, Line: s.Traffic.Total, LineDone: s.Traffic.Done,
+	}
+	if damage {
+		l.Damage = hurts(s.Damage)
+	}
+	if s.Mode != update.Undecided {
+		l.Verdict = s.Judgement.Verdict.String()
+	}
+	if s.Phase == update.Waiting && s.Fault != nil {
+		l.Error = s.Fault.Error()
+	}
+	if p.json {
+		p.print(l)
+		return
+	}
+	if damage && s.Damage != nil {
+		for _, d := range s.Damage.Files {
+			where := cmp.Or(d.Where(), fmt.Sprintf("%d…", d.Size)) // no range: it is only too long
+			fmt.Fprintln(p.out, p.host.texts.Get("headless.damage", "file", d.File, "ranges", where, "size", d.Size))
+		}
+	}
+	fmt.Fprintln(p.out, splash.Compose(s, time.Now(), p.host.texts).Line())
+}
+
+// Note implements front.
+func (p *paper) Note(text string) {
+	if p.json {
+		p.print(line{Note: text})
+		return
+	}
+	fmt.Fprintln(p.out, text)
+}
+
+// Notes implements front: they belong to the machine-readable output, which a tool shows as it likes.
+func (p *paper) Notes(text string) {
+	if p.json {
+		p.print(line{Notes: text})
+	}
+}
+
+// Report implements front.
+func (p *paper) Report(r transfer.Report) {
+	saved := r.Saved()
+	if p.json {
+		p.print(line{
+			Release: r.Release.Number, Version: r.Release.Version, From: r.From, Means: r.Bytes, Fetched: &r.Fetched, Saved: &saved, Stale: string(r.Stale),
+		})
+		return
+	}
+	if r.Stale != trust.NotStale {
+		fmt.Fprintf(p.out, "%s (%s)\n", p.host.texts.Get("note.notcurrent"), r.Stale)
+	}
+	if r.Release.Number == 0 {
+		return
+	}
+	from := strconv.FormatUint(r.From, 10)
+	if r.From == 0 {
+		from = "-"
+	}
+	fmt.Fprintln(p.out, p.host.texts.Get("headless.release", "number", strconv.FormatUint(r.Release.Number, 10), "version", r.Release.Version,
+		"from", from, "means", cmp.Or(means(r.Bytes).String(), string(transfer.Unneeded)), "fetched", r.Fetched, "saved", saved))
+}
+
+// Toast implements front. Nobody reads along, so nothing waits.
+func (p *paper) Toast(_ context.Context, t splash.Toast) bool {
+	fmt.Fprintln(p.err, t.Text)
+	return false
+}
+
+// Ask implements front.
+func (p *paper) Ask(_ context.Context, e ended) update.Action { return p.host.answer(e) }
+
+// finish prints how it ended.
+func (p *paper) finish(e ended) int {
+	end := e.end()
+	text := p.host.explain(e)
+	if p.host.met.popup(e.outcome) != "" {
+		fmt.Fprintln(p.err, text)
+		if !p.json {
+			text = ""
+		}
+	}
+	if p.json {
+		l := line{Outcome: end.Outcome.String(), Cause: end.Cause.String(), Text: text, Exit: &end.Exit}
+		l.Error = e.reason()
+		p.print(l)
+		return end.Exit
+	}
+	fmt.Fprint(p.out, p.host.texts.Get("headless.ended", "outcome", end.Outcome.String(), "code", strconv.Itoa(end.Exit)))
+	if text != "" {
+		fmt.Fprintf(p.out, ": %s", text)
+	}
+	fmt.Fprintln(p.out)
+	if reason := e.reason(); reason != "" {
+		fmt.Fprintf(p.out, "reason: %s\n", reason)
+	}
+	return end.Exit
+}
+
+func (p *paper) print(l line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	object, err := json.Marshal(l)
+	if err != nil {
+		object = fmt.Appendf(nil, `{"error":%q}`, err)
+	}
+	fmt.Fprintf(text.NewJSONWriter(p.out), "%s\n", object)
+}
+
+// maxReloads bounds how often a game may ask for a reload within reloadWindow of its start: a module that asks every
+// time would otherwise never let the player go.
+const (
+	maxReloads   = 5
+	reloadWindow = supervise.ProvenAfter
+)
+
+var errReloads = errors.New("the game asked for one reload after another without ever running for long")
+
+// headless is the whole client without a window.
+func (h *host) headless(ctx context.Context, out, err io.Writer) (code int, again *Relaunch) {
+	h.shownTrial()
+	code = h.unseen(ctx, out, err)
+	if h.renewal.due == "" {
+		return code, nil
+	}
+	trial, again, retry := h.sponsor(ctx)
+	if retry {
+		return h.unseen(ctx, out, err), nil
+	}
+	return trial, again
+}
+
+// unseen is headless up to where this program makes room for a newer one.
+func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
+	p := &paper{out: out, err: err, json: h.opt.JSON, host: h}
+	finish := func(e ended) int {
+		code := p.finish(e)
+		h.tellEnd(ctx, e)
+		return code
+	}
+	p.Note(h.texts.Get("headless.start", "host", h.places(), "target", string(h.target), "path", h.folder))
+	if !h.roots.portable() {
+		p.Note(h.texts.Get("headless.data", "path", h.roots.data))
+	}
+	if !h.opt.Run {
+		e := h.syncOnly(ctx, p)
+		if h.renewal.due != "" {
+			return 0
+		}
+		return finish(e)
+	}
+	for reloads := 0; ; reloads++ {
+		e := h.start(ctx, p)
+		switch {
+		case h.renewal.due != "":
+			return 0
+		case !h.running:
+			return finish(e)
+		}
+		if time.Since(h.began) > reloadWindow {
+			reloads = 0
+		}
+		game := h.watch(ctx)
+		if !game.reload {
+			return finish(game.end)
+		}
+		if reloads == maxReloads {
+			return finish(runtimeFailed(errReloads.Error()))
+		}
+		if e, ok := h.reload(ctx, game.path); !ok {
+			return finish(e)
+		}
+	}
+}
+
+// syncOnly runs one Updater: packs become live, modules staged. Which version is announced comes from the command line,
+// or else from what is installed; web servers are told none, so nothing is loaded for them.
+func (h *host) syncOnly(ctx context.Context, f front) ended {
+	h.noteRoots(f)
+	h.warmUp(ctx)
+	if err := h.openInstall(ctx, f); err != nil {
+		return failed(err)
+	}
+	if h.offline {
+		return h.tellInstalled(f)
+	}
+	compatibility := h.opt.Compat
+	if compatibility == "" && h.signed.announces() {
+		meta, err := h.startChild(ctx, f)
+		h.dropChild()
+		if err != nil && !h.bare(err) {
+			return h.noModule(err)
+		}
+		compatibility = meta.CompatibilityVersion
+	}
+	return h.patiently(ctx, f, func() ended { return h.syncOnce(ctx, f, compatibility) })
+}
+
+// syncOnce asks the server once and fetches what is missing.
+func (h *host) syncOnce(ctx context.Context, f front, compatibility string) ended {
+	status, err := h.update(ctx, f, compatibility)
+	if err != nil {
+		return failed(err)
+	}
+	if h.renewal.due != "" {
+		return ended{outcome: update.ResourcesReady}
+	}
+	if status.Outcome == update.ResourcesReady && h.dir.State() == install.Prepared {
+		// A verification found the module damaged or gone. No child has it, and nothing is ready before it is live.
+		if e, ok := h.swap(ctx, status); !ok {
+			return e
+		}
+	}
+	if isReady(status.Outcome) {
+		h.proveTrial(ctx)
+	}
+	if status.HeldBack {
+		f.Note(h.texts.Get("note.heldback"))
+	}
+	if toast, due := h.tolerance(); due {
+		f.Toast(ctx, toast)
+	}
+	return ended{outcome: status.Outcome, fault: status.Fault, status: status}
+}
+
+// tellInstalled is a headless start that asks nobody and runs nothing: it recovers the install and says what is there.
+func (h *host) tellInstalled(f front) ended {
+	set, files, err := h.dir.Set()
+	if err != nil {
+		return failed(err)
+	}
+	name, state := h.texts.Get("word.unknown"), string(h.dir.State())
+	if !set.IsZero() {
+		name = set.String()
+	}
+	if h.dir.Pending() {
+		state += ", pending"
+	}
+	f.Note(h.texts.Get("headless.installed", "files", strconv.Itoa(files), "set", name, "state", strings.TrimPrefix(state, ", ")))
+	if e, broken := h.incomplete(); broken {
+		return e
+	}
+	return ended{outcome: update.ResourcesReady}
+}
+
+// reload prepares the next start for a game that asked for it: a staged module becomes live, and the module that the
+// game named is the one to load.
+func (h *host) reload(ctx context.Context, path string) (ended, bool) {
+	if h.dir != nil {
+		if err := h.dir.Promote(ctx); err != nil {
+			return failed(err), false
+		}
+		h.reselect(true)
+	}
+	h.opt.ClientLibPath = path
+	if h.isRegular(path) {
+		h.opt.ClientLibPath = ""
+	}
+	h.log.Info().Str("file", path).Msg("reload asked for by the game")
+	return ended{}, true
+}

@@ -1,0 +1,161 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"collet/app/update"
+	"collet/netproto"
+	"collet/netproto/compat"
+	"collet/runtime/abi"
+)
+
+// manifestExt ends the name of the manifest beside a module, "Lathe.so.manifest.json": what compatgen wrote for that build. Being
+// named after the module it is a companion, which comes and goes with it.
+const manifestExt = ".manifest.json"
+
+// identity is what a server is told of the module with this compatibility version, and the manifest that it may be shown. Both
+// are nil where nothing is known beyond the version: a server that has logic versions would take anything said for a client
+// without one.
+func (h *host) identity(compatibility string) (*netproto.HelloTags, *compat.Manifest) {
+	s, meta := h.settings.Compatibility, h.meta
+	build := compat.Build{Logic: compat.NoLogic}
+	logic, components, derived := compat.ParseDerived(compatibility)
+	if derived {
+		build.Logic, build.Components = logic, components
+	}
+	manifest, said := h.ownManifest(compatibility), abi.Components{}
+	if manifest != nil {
+		said = *meta.Components
+	} else {
+		manifest = h.manifest(build)
+	}
+	if manifest != nil {
+		build = manifest.Build
+		build.Compatibility = ""
+	}
+	if s.LogicVersion != nil && !derived && manifest == nil {
+		build.Logic = *s.LogicVersion
+	}
+	if build.Logic == compat.NoLogic {
+		return nil, nil
+	}
+	if !s.BuildTime.IsZero() {
+		build.Time = s.BuildTime.Unix()
+	}
+	build.Seq = first(s.BuildNumber, build.Seq)
+	build.Branch = first(s.Branch, build.Branch)
+	build.ID = first(s.BuildId, build.ID, buildHash(meta, compatibility))
+	if manifest != nil {
+		shown := *manifest
+		shown.Build = build
+		manifest = &shown
+	}
+	flags := h.helloFlags()
+	if said.Flags&abi.FlagDevelopment != 0 {
+		flags |= compat.FlagDevelopment
+	}
+	return &netproto.HelloTags{Build: build, Patch: first(s.ClientPatch, said.Patch), Content: h.content(), Account: s.Account, Flags: flags}, manifest
+}
+
+// ownManifest is what the module itself says of its components, nil where it says nothing, or nothing that holds together.
+func (h *host) ownManifest(compatibility string) *compat.Manifest {
+	c := h.meta.Components
+	if c == nil || h.meta.CompatibilityVersion != compatibility {
+		return nil
+	}
+	m := &compat.Manifest{Mode: compat.ManifestFull, Build: compat.Build{
+		Logic: c.Logic, Components: c.Set, Time: c.BuildTime, Seq: c.BuildSeq, ID: c.BuildID, Branch: c.Branch,
+	}}
+	for _, e := range c.Entries {
+		m.Entries = append(m.Entries, compat.Entry{Name: e.Name, WireID: e.WireID, Hash: e.Hash, ChangedAt: e.ChangedAt, Since: e.Since})
+	}
+	slices.SortFunc(m.Entries, func(a, b compat.Entry) int { return strings.Compare(a.Name, b.Name) })
+	err := m.Check()
+	if logic, sum, derived := compat.ParseDerived(compatibility); err == nil && derived && (logic != c.Logic || sum != c.Set) {
+		err = fmt.Errorf("it is %s by them, and calls itself %s", compat.Derived(c.Logic, c.Set), compatibility)
+	}
+	if err != nil {
+		h.log.Error().Err(err).Msg("what the module says of its components is not used")
+		return nil
+	}
+	return m
+}
+
+// buildHash is what the module calls its build, as far as there is room for it.
+func buildHash(meta abi.Metadata, compatibility string) string {
+	if meta.CompatibilityVersion != compatibility || len(meta.BuildHash) > compat.MaxBuildID {
+		return ""
+	}
+	return meta.BuildHash
+}
+
+// first is the first value that says something.
+func first[T comparable](values ...T) (value T) {
+	for _, v := range values {
+		if v != value {
+			return v
+		}
+	}
+	return value
+}
+
+// helloFlags are what a server is told of how this start came about.
+func (h *host) helloFlags() (flags compat.Flags) {
+	if h.settings.Compatibility.Development {
+		flags |= compat.FlagDevelopment
+	}
+	if h.detoured() {
+		flags |= compat.FlagRedirected
+	}
+	if h.applied() != (update.Offer{}) {
+		flags |= compat.FlagAfterUpdate
+	}
+	return flags
+}
+
+// manifest reads the manifest of the module that has build, nil where there is none. One that belongs to another build, such
+// as that before an update, is none.
+func (h *host) manifest(build compat.Build) *compat.Manifest {
+	name := h.settings.Compatibility.Manifest
+	asked := name != ""
+	if !asked {
+		name = h.library() + manifestExt
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(h.folder, name)
+	}
+	data, err := readCapped(name, compat.MaxManifestFile)
+	if errors.Is(err, fs.ErrNotExist) && !asked {
+		return nil
+	}
+	var m compat.Manifest
+	if err == nil {
+		m, err = compat.ParseManifest(data)
+	}
+	if err == nil && build.Components != 0 && m.Build.Components != build.Components {
+		err = fmt.Errorf("it is of the components %016x, and the module has %016x", m.Build.Components, build.Components)
+	}
+	if err != nil {
+		h.log.Warn().Err(err).Str("file", name).Msg("component manifest not used")
+		return nil
+	}
+	return &m
+}
+
+// readCapped reads a file that is no larger than limit bytes.
+func readCapped(name string, limit int64) (data []byte, err error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%d bytes, or no file; at most %d bytes are read", info.Size(), limit)
+	}
+	return os.ReadFile(name)
+}

@@ -1,0 +1,64 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/platform"
+)
+
+// runWhole is run without a server's word: a set that is known not to be whole starts only after the player was told what is
+// not right and wants it all the same.
+func (h *host) runWhole(ctx context.Context) ended {
+	if e, broken := h.incomplete(); broken {
+		return e
+	}
+	return h.run(ctx)
+}
+
+// incomplete is the end of a start whose set is known not to be whole, unless the player wants it all the same.
+func (h *host) incomplete() (e ended, broken bool) {
+	if h.dir == nil || h.anyway || h.opt.PlayIncomplete {
+		return ended{}, false
+	}
+	files, err := h.dir.Incomplete()
+	switch {
+	case err != nil:
+		return failed(err), true
+	case len(files) == 0:
+		return ended{}, false
+	}
+	h.log.Error().Strs("files", files).Msg("the installed set is not whole, and no server has mended it")
+	return ended{
+		outcome: update.SetIncomplete, astray: files,
+		detail: "--play-incomplete starts it all the same; a start that reaches the server repairs it",
+	}, true
+}
+
+// goesOn reports whether a start goes on although the install could not be opened: what is on the disk may be half of a set
+// then. Offline it does where the player wants it all the same, and where only writing failed and the journal has nothing
+// unfinished.
+func (h *host) goesOn(ctx context.Context, err error) bool {
+	var fault *update.Fault
+	switch {
+	case !h.offline || errors.Is(err, platform.ErrLocked) || errors.Is(err, context.Canceled):
+		return false
+	case h.anyway || h.opt.PlayIncomplete:
+		return true
+	default:
+		return errors.As(err, &fault) && fault.Cause == update.NoPermission && !h.unfinished(ctx)
+	}
+}
+
+// unfinished reports whether an install that can't be opened may hold half of a set. It changes nothing.
+func (h *host) unfinished(ctx context.Context) bool {
+	fsys, base, err := h.openRoots()
+	if err != nil {
+		return true
+	}
+	defer func() { _ = errors.Join(fsys.Close(), closeBase(base)) }() // they were only read
+	found, err := install.InspectAbove(ctx, fsys, base, h.names(), false)
+	return err != nil || found.State == install.Prepared || found.State == install.RollingBack || len(found.Mixed) > 0
+}

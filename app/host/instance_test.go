@@ -1,0 +1,142 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"collet/app/install"
+	"collet/platform"
+)
+
+// belfry is a folder in which a bell can hang.
+func belfry(t *testing.T) *platform.Dir {
+	t.Helper()
+	d, err := platform.OpenDir(t.TempDir())
+	must(t, err)
+	t.Cleanup(func() { d.Close() })
+	must(t, d.MkdirAll(install.StateDir, 0o755))
+	return d
+}
+
+// TestABellIsNotWrittenThroughALink that another user planted.
+func TestABellIsNotWrittenThroughALink(t *testing.T) {
+	state := belfry(t)
+	victim := state.Path("victim")
+	must(t, os.WriteFile(victim, []byte("victim"), 0o600))
+	if err := os.Symlink(victim, state.Path(bellName())); err != nil {
+		t.Skip(err)
+	}
+	b, err := hangBell(state, func() bool { return true })
+	must(t, err)
+	if forward, err := ring(t.Context(), state); err != nil || !forward {
+		t.Errorf("forward %t, %v", forward, err)
+	}
+	must(t, b.Close())
+	if data, err := os.ReadFile(victim); err != nil || string(data) != "victim" {
+		t.Errorf("the victim holds %q, %v", data, err)
+	}
+}
+
+func TestBell(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for name, there := range map[string]bool{"a window": true, "no window": false} {
+		t.Run(name, func(t *testing.T) {
+			state, rung := belfry(t), 0
+			b, err := hangBell(state, func() bool { rung++; return there })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if forward, err := ring(t.Context(), state); err != nil || forward != there {
+					t.Errorf("forward %v, %v", forward, err)
+				}
+			}
+			if err := b.Close(); err != nil || rung != 3 {
+				t.Errorf("rung %d times, %v", rung, err)
+			}
+			if _, err := ring(t.Context(), state); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a bell that was taken down: %v", err)
+			}
+		})
+	}
+}
+
+// TestBellIsForThoseWhoKnowTheSecret: anybody on the machine may connect, and learns and moves nothing.
+func TestBellIsForThoseWhoKnowTheSecret(t *testing.T) {
+	state := belfry(t)
+	b, err := hangBell(state, func() bool { t.Error("came forward for a stranger"); return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for _, said := range []string{"", "\n", "guess\n", b.secret, b.secret + "x\n", strings.Repeat("x", 3*maxRing) + "\n", "GET / HTTP/1.1\r\n\r\n"} {
+		conn, err := net.Dial("tcp", b.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, said); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.(*net.TCPConn).CloseWrite() // the bell may have hung up already
+		answer, _ := io.ReadAll(conn)        // and a reset is as good as silence
+		if len(answer) > 0 {
+			t.Errorf("%q was answered with %q", said, answer)
+		}
+		conn.Close()
+	}
+}
+
+func TestRingAtNobody(t *testing.T) {
+	for _, text := range []string{"", "x", "70000 secret", "0 secret", "-1 secret", "1"} {
+		state := belfry(t)
+		if err := os.WriteFile(state.Path(bellName()), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if forward, err := ring(t.Context(), state); err == nil || forward {
+			t.Errorf("%q: forward %v, %v", text, forward, err)
+		}
+		if took := time.Since(begin); took > 2*bellTime {
+			t.Errorf("%q: took %v", text, took)
+		}
+	}
+}
+
+// TestRingAtAStranger is a port that somebody else has by now, who is silent or says anything.
+func TestRingAtAStranger(t *testing.T) {
+	for _, says := range []string{"", "220 mail\n", "forward", strings.Repeat("x", 1000) + "\n"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			conn, err := listener.Accept()
+			if err == nil {
+				io.WriteString(conn, says)
+				conn.Close()
+			}
+		}()
+		state := belfry(t)
+		text := fmt.Sprintf("%d secret\n", listener.Addr().(*net.TCPAddr).Port)
+		if err := os.WriteFile(state.Path(bellName()), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		forward, err := ring(ctx, state)
+		cancel()
+		if forward && err == nil {
+			t.Errorf("%q counts as an answer", says)
+		}
+		listener.Close()
+	}
+}

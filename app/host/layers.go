@@ -1,0 +1,105 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/platform"
+)
+
+// openRoots opens the writable root, and the install folder where it is another one; base is nil otherwise.
+func (h *host) openRoots() (data *platform.Dir, base platform.FS, err error) {
+	if data, err = platform.OpenDir(h.roots.data); err != nil || h.roots.portable() {
+		return data, nil, err
+	}
+	below, err := platform.OpenDir(h.roots.install)
+	if err != nil {
+		data.Close()
+		return nil, nil, err
+	}
+	return data, below, nil
+}
+
+// closeBase closes what openRoots may not have opened.
+func closeBase(base platform.FS) error {
+	if base == nil {
+		return nil
+	}
+	return base.Close()
+}
+
+// noteRoots tells the player that the folder for the player's own data can't be used.
+func (h *host) noteRoots(f front) {
+	if h.roots.refused != nil {
+		f.Note(h.texts.Get("note.portable", "path", h.roots.install))
+	}
+}
+
+// notOpened is the end of an attempt that could not open the install. The player may want what is in it all the same.
+func (h *host) notOpened(ctx context.Context, f front, err error) ended {
+	e := failed(err)
+	if e.fault == nil {
+		return e
+	}
+	if _, err := h.startChild(ctx, f); err != nil {
+		h.log.Warn().Err(err).Msg("nothing to play from an install that can't be opened")
+		return e
+	}
+	h.loaded = true
+	return e
+}
+
+// remedy is how a player whom the install folder refuses starts the game so that all is written elsewhere: a step that needs no
+// permission. It is empty where another folder was asked for already.
+func (h *host) remedy(f *update.Fault) string {
+	if f == nil || f.Cause != update.NoPermission || !h.roots.portable() || h.roots.refused != nil {
+		return ""
+	}
+	return strconv.Quote(filepath.Base(h.exe)) + ` "--UserWritablePath=*"`
+}
+
+// packFolders are the folders of the packs, the delivered one first.
+func (h *host) packFolders() []string {
+	folders := []string{filepath.Join(h.roots.install, h.settings.Baking.ClientResources)}
+	if !h.roots.portable() {
+		folders = append(folders, filepath.Join(h.roots.data, h.settings.Baking.ClientResources))
+	}
+	return folders
+}
+
+// hasPacks reports whether there is any pack.
+func (h *host) hasPacks() bool {
+	return slices.ContainsFunc(h.packFolders(), func(folder string) bool {
+		entries, err := os.ReadDir(folder)
+		return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+			return !strings.HasPrefix(e.Name(), install.PartPrefix)
+		})
+	})
+}
+
+// packArgs tells the game where its packs are: docs/ABI.md, "Packs".
+func (h *host) packArgs() []string {
+	folders := h.packFolders()
+	args := []string{"--ClientResources", folders[0]}
+	if len(folders) == 1 {
+		return args
+	}
+	args = append(args, "--ClientResourcesPatched", folders[1])
+	if h.dir == nil {
+		return args
+	}
+	list, err := h.dir.PacksList()
+	if err != nil {
+		h.log.Warn().Err(err).Msg("all delivered packs count")
+	}
+	if list != "" {
+		args = append(args, "--ClientResourcesList", list)
+	}
+	return args
+}

@@ -1,0 +1,68 @@
+package host
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// consistent is how an update of a server of G2b really ended: such a server names the metadata version of its packs, and
+// packs that have just become current and say another one come from another bake, most probably in the middle of a
+// publication (fonline reference, section 3.2). Servers of other generations name none.
+func (h *host) consistent(s *source, status update.Status) update.Status {
+	client := s.session()
+	if status.Outcome != update.ResourcesReady || status.HeldBack || client == nil || status.Judgement.Verdict == compat.UpdateBinaries {
+		return status
+	}
+	if pack, version, found := contradiction(h.packFolders(), client.Metadata()); found {
+		h.log.Error().Str("file", pack).Str("metadata", version).Str("server", client.Metadata()).Msg("the server's packs are not those that it speaks of")
+		status.Outcome = update.ContentMismatch
+	}
+	return status
+}
+
+// contradiction finds a pack whose metadata version is not the announced one. Folders stand in the order in which they are
+// delivered, so a pack in a later one stands for that of its name in an earlier one. Packs without a version, or that
+// can't be read for one, contradict nothing, and nothing contradicts a server that announces none.
+func contradiction(folders []string, announced string) (pack, version string, found bool) {
+	if announced == "" {
+		return "", "", false
+	}
+	seen := map[string]bool{}
+	for i := len(folders) - 1; i >= 0; i-- {
+		entries, err := os.ReadDir(folders[i])
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if seen[e.Name()] || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), install.PartPrefix) {
+				continue
+			}
+			seen[e.Name()] = true
+			if got, err := packMetadata(filepath.Join(folders[i], e.Name())); err == nil && got != announced {
+				return e.Name(), got, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// packMetadata reads one pack's metadata version.
+func packMetadata(name string) (version string, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	return netproto.PackMetadata(f, info.Size())
+}

@@ -1,0 +1,139 @@
+package host
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"maps"
+	"slices"
+
+	"collet/app/settings"
+	"collet/runtime/area"
+	"collet/runtime/area/own"
+)
+
+const (
+	// insideName is what errors call the settings that packaging put into this program.
+	insideName = "internal config"
+	// splashEntry and iconEntry are the pictures among the resources that packaging put into this program.
+	splashEntry = "splash.png"
+	iconEntry   = "icon.png"
+	// maxPicture is the largest picture in bytes of its file, and maxSide of its sides in pixels: four times the window, for
+	// dense screens.
+	maxPicture = 4 << 20
+	maxSide    = 2560
+)
+
+// packed is what packaging put into this program; the zero value is a program that was not packaged.
+type packed struct{ area.Contents }
+
+// readPacked reads it. A program that was packaged in part does not start: nobody knows what it would be.
+func readPacked() (packed, error) {
+	c, _, err := own.Read()
+	if err != nil {
+		return packed{}, fmt.Errorf("this program was not packaged as it should have been: %w", err)
+	}
+	return packed{c}, nil
+}
+
+// on reports whether there is a package.
+func (p packed) on() bool { return p.Name != "" }
+
+// settings puts the file beside the program over what is inside it. Of what stands in no table the game gets what the file
+// says: what packaging says of it stands in the module, too, which may be of a newer release than this program.
+func (p packed) settings(file string) (settings.Settings, error) {
+	beside, err := settings.ReadFile(file)
+	if err != nil {
+		return settings.Settings{}, err
+	}
+	said, err := settings.Load(beside)
+	if err != nil || !p.on() {
+		return said, err
+	}
+	all, err := settings.Load(settings.Layer{Name: insideName, Text: p.Config}, beside)
+	all.Game = said.Game
+	return all, err
+}
+
+// args is what the game is told of it, and of the settings that are the game's.
+func packedArgs(p packed, game map[string]string) (args []string) {
+	if p.on() {
+		args = append(args, "--packaged", p.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(game)) {
+		args = append(args, "--"+name, game[name])
+	}
+	return args
+}
+
+// picture is the packaged picture of the splash; nil where there is none that can be shown. It is called from another goroutine.
+func (h *host) picture() image.Image {
+	data, picture := h.packedPicture(splashEntry)
+	if data == nil {
+		return nil
+	}
+	return picture
+}
+
+// icon is the packaged icon; nil where there is none that can be shown.
+func (h *host) icon() []byte {
+	data, _ := h.packedPicture(iconEntry)
+	return data
+}
+
+// packedPicture finds a picture. What is broken is left out: a game is no worse without it.
+func (h *host) packedPicture(name string) ([]byte, image.Image) {
+	if len(h.packed.Resources) == 0 {
+		return nil, nil
+	}
+	data, err := h.packed.resource(name)
+	var picture image.Image
+	if err == nil && data != nil {
+		picture, err = decodePicture(data)
+	}
+	if err != nil {
+		h.log.Warn().Err(err).Str("file", name).Msg("packaged picture not used")
+		return nil, nil
+	}
+	return data, picture
+}
+
+// resource reads a file among the resources; nil where there is none of this name.
+func (p packed) resource(name string) ([]byte, error) {
+	archive, err := zip.NewReader(bytes.NewReader(p.Resources), int64(len(p.Resources)))
+	if err != nil {
+		return nil, fmt.Errorf("embedded resources: %w", err)
+	}
+	i := slices.IndexFunc(archive.File, func(f *zip.File) bool { return f.Name == name })
+	if i < 0 {
+		return nil, nil
+	}
+	entry, err := archive.File[i].Open()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(entry, maxPicture+1))
+	if err = errors.Join(err, entry.Close()); err != nil {
+		return nil, err
+	}
+	if len(data) > maxPicture {
+		return nil, fmt.Errorf("more than %d bytes", maxPicture)
+	}
+	return data, nil
+}
+
+// decodePicture looks at the size before it makes pixels.
+func decodePicture(data []byte) (image.Image, error) {
+	head, err := png.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	if head.Width > maxSide || head.Height > maxSide {
+		return nil, fmt.Errorf("%d × %d pixels; a side has at most %d", head.Width, head.Height, maxSide)
+	}
+	return png.Decode(bytes.NewReader(data))
+}

@@ -1,0 +1,128 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"collet/netproto/release"
+	"collet/platform"
+)
+
+// markerFile beside the host says that an installer put it there, into a folder that players can't write to. Its content
+// means nothing (fonline reference, section 3.7).
+const markerFile = "INSTALLED"
+
+// perUser is the value of Client.UserWritablePath that asks for the system's folder for data of one user.
+const perUser = "*"
+
+// roots are the two folders of a client: what was delivered lies in one of them, and what changes goes into the other.
+type roots struct {
+	install string // absolute: the host, its settings, and what was delivered with them
+	data    string // absolute: journal, cache, log, downloaded packs and modules; the same where the client is portable
+	refused error  // why it is portable although it should not be; nil otherwise
+}
+
+// portable reports whether both are the same folder.
+func (r roots) portable() bool { return r.data == r.install }
+
+// rootsQuery is all that the choice of the writable root depends on.
+type rootsQuery struct {
+	goos    string
+	install string                 // absolute
+	packs   string                 // Baking.ClientResources
+	asked   string                 // Client.UserWritablePath: empty, perUser or a folder
+	marked  bool                   // markerFile lies in the install folder
+	game    string                 // the name of the folder for one user's data
+	folder  func() (string, error) // platform.DataFolder
+}
+
+// writable is the folder that is asked for, absolute; the install folder where none is.
+func (q rootsQuery) writable() (string, error) {
+	switch {
+	case q.asked == "" && !q.marked:
+		return q.install, nil
+	case q.asked == "" || q.asked == perUser:
+		return q.ofUser()
+	case hasRoot(q.goos, q.asked):
+		return q.checked(q.asked)
+	case q.goos == "windows" && (strings.HasPrefix(q.asked, `\`) || strings.HasPrefix(q.asked, "/") || strings.Contains(q.asked, ":")):
+		return "", fmt.Errorf("%q depends on the current drive; want a path with a drive, one relative to the install folder, or %s", q.asked, perUser)
+	default:
+		return q.checked(join(q.goos, q.install, q.asked))
+	}
+}
+
+// ofUser is the folder below the system's folder for data of one user.
+func (q rootsQuery) ofUser() (string, error) {
+	if err := release.CheckPath(q.game); err != nil || strings.Contains(q.game, "/") {
+		return "", fmt.Errorf("%q can't be the name of a folder; set Client.GameName", q.game)
+	}
+	folder, err := q.folder()
+	if err != nil {
+		return "", err
+	}
+	return q.checked(join(q.goos, folder, q.game))
+}
+
+// checked refuses a writable root among the delivered packs: its own files would be taken for some.
+func (q rootsQuery) checked(data string) (string, error) {
+	slashes := func(name string) string {
+		if q.goos == "windows" {
+			name = strings.ToLower(strings.ReplaceAll(name, `\`, "/"))
+		}
+		return path.Clean(name) + "/"
+	}
+	if strings.HasPrefix(slashes(data), slashes(join(q.goos, q.install, q.packs))) {
+		return "", fmt.Errorf("%q lies among the packs of the install folder", data)
+	}
+	return data, nil
+}
+
+// hasRoot is filepath.IsAbs for any system.
+func hasRoot(goos, name string) bool {
+	if goos != "windows" {
+		return strings.HasPrefix(name, "/")
+	}
+	return strings.HasPrefix(name, `\\`) || len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/')
+}
+
+// join is filepath.Join for any system.
+func join(goos, folder, below string) string {
+	if goos != "windows" {
+		return path.Join(folder, below)
+	}
+	return strings.TrimRight(folder, `\/`) + `\` + strings.ReplaceAll(below, "/", `\`)
+}
+
+// findRoots makes the writable root and tries it. One that can't be used is no reason not to start: then everything lies
+// in the install folder, and refused says why.
+func findRoots(q rootsQuery) roots {
+	data, err := q.writable()
+	if err == nil && data != q.install {
+		data = filepath.Clean(data)
+		err = platform.MakeWritable(data)
+	}
+	if err != nil {
+		return roots{q.install, q.install, fmt.Errorf("folder for the player's own data: %w", err)}
+	}
+	if isOneFolder(data, q.install) {
+		data = q.install
+	}
+	return roots{install: q.install, data: data}
+}
+
+func isOneFolder(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errors.Join(errA, errB) == nil && os.SameFile(infoA, infoB)
+}
+
+// isMarked reports whether an installer left its mark.
+func isMarked(folder string) bool {
+	_, err := os.Lstat(filepath.Join(folder, markerFile))
+	return err == nil
+}

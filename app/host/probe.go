@@ -1,0 +1,219 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"collet"
+	"collet/app/supervise"
+	"collet/netproto/product"
+	"collet/platform"
+	"collet/platform/interrupt"
+	"collet/runtime/abi"
+)
+
+const (
+	// probeWait is how long the answer of a probe may take: as long as loading a module, because a virus scanner may read all of
+	// the program first.
+	probeWait = supervise.DefaultLoadTimeout
+	// maxAlive is the longest answer in bytes; a real one has some 150.
+	maxAlive = 64 << 10
+)
+
+// alive is the answer of a probe: one line of JSON. It crosses versions: members are only ever added, and those that are not known
+// are passed over.
+type alive struct {
+	Version string `json:"version"`
+	Build   uint64 `json:"build"`
+	ABI     uint32 `json:"abi"`    // of the host
+	Target  string `json:"target"` // that it was built for
+	Trusts  bool   `json:"trusts"` // it has a trusted root, by what is in it or beside it
+	Asks    bool   `json:"asks"`   // it knows whom to ask, in the same way
+	Name    string `json:"name"`   // under which it was packed; empty: it was not
+	Fault   string `json:"fault"`  // why it would not start, in words; empty: it would
+}
+
+// Probe is this program in the role probe, in which a program that waits to replace this one says who it is. It looks for settings
+// beside live, where it will lie. The exit code is 0 or that of a child without a host.
+func Probe(live string, out io.Writer) int {
+	answer := alive{Version: collet.Version(), Build: uint64(collet.App().Build), ABI: abi.HostABIVersion, Target: string(buildTarget())}
+	knows, err := knowledgeOf(live)
+	if err != nil {
+		answer.Fault = err.Error()
+	}
+	answer.Trusts, answer.Asks, answer.Name = knows.trusts, knows.asks, knows.name
+	line, err := json.Marshal(answer)
+	if err == nil {
+		_, err = out.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return supervise.ExitHostGone
+	}
+	return 0
+}
+
+// knowledge is what a program knows without a command line.
+type knowledge struct {
+	trusts, asks bool
+	name         string
+}
+
+// knowledgeOf is what this program knows when it lies at exe.
+func knowledgeOf(exe string) (knowledge, error) {
+	folder := filepath.Dir(exe)
+	packed, err := readPacked()
+	if err != nil {
+		return knowledge{}, err
+	}
+	set, err := packed.settings(filepath.Join(folder, product.RuntimeBase(exe)+".toml"))
+	if err != nil {
+		return knowledge{}, err
+	}
+	root, err := trustedRoot(Options{}, set, folder)
+	return knowledge{len(root) > 0, set.NamesServer || len(set.Release.Urls) > 0, packed.Name}, err
+}
+
+// refuse says why a program that answered must not replace this one; empty: it may. What this one knows by itself, the other has
+// to know, too: a program without the game's settings would never ask anybody again.
+func (a alive) refuse(target product.Target, mine knowledge) string {
+	switch {
+	case a.Fault != "":
+		return "it would not start: " + a.Fault
+	case a.Target != string(target):
+		return fmt.Sprintf("it is for %q, and this is %s", a.Target, target)
+	case mine.name != "" && a.Name != mine.name:
+		return fmt.Sprintf("it was packed as %q, and this as %q", a.Name, mine.name)
+	case mine.trusts && !a.Trusts:
+		return "it has no trusted root"
+	case mine.asks && !a.Asks:
+		return "it does not know any server"
+	case a.Version == "":
+		return "it does not say its version"
+	}
+	return ""
+}
+
+// probed is what became of a probe: it answered, or why not. sure says that it never will.
+type probed struct {
+	answer alive
+	err    error
+	sure   bool
+}
+
+// errNoAnswer is for a program that ended or stayed silent.
+var errNoAnswer = errors.New("it gave no answer")
+
+// probe starts a program as a probe.
+func probe(ctx context.Context, exe, live string) probed {
+	p, err := startUnwritten(ctx, platform.Command{Exe: exe, Args: []string{"--role=probe", "--trial=" + live}})
+	if err != nil {
+		return probed{err: fmt.Errorf("start %s: %w", exe, err), sure: platform.IsNotProgram(err)}
+	}
+	defer p.To.Close()
+	defer p.From.Close()
+	line := make(chan []byte, 1)
+	go func() {
+		text, err := bufio.NewReader(io.LimitReader(p.From, maxAlive)).ReadBytes('\n')
+		if err != nil {
+			text = nil
+		}
+		line <- text
+	}()
+	late := time.NewTimer(probeWait)
+	defer late.Stop()
+	var text []byte
+	select {
+	case text = <-line:
+	case <-late.C:
+		err = fmt.Errorf("%w within %v", errNoAnswer, probeWait)
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil && text == nil { // it is at its end, or should be
+		select {
+		case <-p.Done():
+		case <-time.After(lastWords):
+		}
+	}
+	p.Kill() // whatever it does now, it has said all
+	end := p.End()
+	var r probed
+	switch {
+	case err == nil && text == nil:
+		err = fmt.Errorf("%w and %s", errNoAnswer, end)
+	case err == nil:
+		err = json.Unmarshal(text, &r.answer)
+	}
+	r.err = err
+	return r
+}
+
+// busyTries is how often a start is tried while somebody seems to write the program, and busyPause what lies between: a child
+// that is being started at the same time has a copy of every open file for a moment.
+const (
+	busyTries = 20
+	busyPause = 25 * time.Millisecond
+)
+
+// startUnwritten is StartProcess for a program that was written a moment ago.
+func startUnwritten(ctx context.Context, c platform.Command) (p *platform.Process, err error) {
+	for range busyTries {
+		if p, err = platform.StartProcess(c); !errors.Is(err, syscall.ETXTBSY) && !platform.IsLocked(err) {
+			return p, err
+		}
+		if err := interrupt.Sleep(ctx, busyPause); err != nil {
+			return nil, err
+		}
+	}
+	return p, err
+}
+
+// dueForTrial finds out whether a newer version of this program waits that says sensible things of itself. What it says
+// otherwise is remembered of it.
+func (h *host) dueForTrial(ctx context.Context) bool {
+	r := &h.renewal
+	waiting := r.both.Waiting()
+	if waiting == "" {
+		return false
+	}
+	if allowed, err := r.dir.TrialBegins(); err != nil || !allowed {
+		h.log.Warn().Err(err).Msg("the newer version of this program is not tried again")
+		return false
+	}
+	mine, err := knowledgeOf(h.exe)
+	if err != nil {
+		h.log.Warn().Err(err).Msg("this program is not updated")
+		return false
+	}
+	found := probe(ctx, waiting, h.exe)
+	if ctx.Err() != nil {
+		return false
+	}
+	cause := ""
+	if found.err != nil {
+		cause = found.err.Error()
+	} else if cause = found.answer.refuse(buildTarget(), mine); cause != "" {
+		found.sure = true
+	}
+	if cause != "" {
+		h.log.Warn().Str("cause", cause).Str("file", waiting).Msg("the newer version of this program does not work here")
+		if err := r.dir.TrialFailed(cause, found.sure); err != nil {
+			h.log.Warn().Err(err).Msg("that is not remembered")
+		}
+		return false
+	}
+	h.log.Info().Str("version", found.answer.Version).Uint64("build", found.answer.Build).Str("file", waiting).Msg("a newer version of this program is tried")
+	r.due = waiting
+	return true
+}
+
+// buildTarget is what this program was built for.
+func buildTarget() product.Target { return product.TargetFor(runtime.GOOS, runtime.GOARCH) }

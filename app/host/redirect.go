@@ -1,0 +1,135 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"collet/app/settings"
+	"collet/netproto/compat"
+	"collet/netproto/dial"
+)
+
+// detour is where a host came from that another server has sent away: it goes back there at the next attempt.
+type detour struct {
+	server string
+	route  route
+	urls   []string
+
+	packs  string // the mirror that the redirect added to those that are configured; empty: none
+	public bool   // it may lead to public addresses only, because the server that was named has one
+}
+
+// detoured reports whether this attempt asks another server than the one that was named.
+func (h *host) detoured() bool { return h.before != nil }
+
+// takeDetour makes the server of a redirect the one to ask, for the rest of this attempt. The error says why it is not gone to.
+func (h *host) takeDetour(ctx context.Context, f front, to *compat.Endpoint) error {
+	server, err := h.otherServer(to)
+	if err != nil {
+		return err
+	}
+	opt, set := h.opt, h.settings
+	opt.TlsName, set.ClientNetwork.TlsName = "", "" // the name in the certificate of the server that sent us
+	r := newRoute(server, opt, set, h.folder, os.Getenv, h.log)
+	if r.err != nil {
+		return r.err
+	}
+	public := !isLocalServer(ctx, h.route.addr)
+	r.dialer.PublicOnly = public
+	urls, packs := h.signed.urls, to.BaseURL
+	if packs == "" || !h.signed.on() || slices.Contains(urls, packs) {
+		packs = ""
+	} else if err := h.packsFault(packs); err != nil {
+		return fmt.Errorf("its packs: %w", err)
+	} else {
+		urls = append(slices.Clip(urls), packs)
+	}
+	if err := h.coolDown(); err != nil {
+		h.log.Debug().Err(err).Msg("close the connection that was made ahead")
+	}
+	h.before = &detour{h.server, h.route, h.signed.urls, packs, public}
+	h.server, h.route, h.signed.urls = server, r, urls
+	h.log.Info().Str("server", server).Str("from", h.before.server).Msg("sent to another server")
+	f.Note(h.texts.Get("note.redirected", "host", server))
+	return nil
+}
+
+// packsFault checks the mirror that a redirect names. It never leads from https to http.
+func (h *host) packsFault(packs string) error {
+	if err := settings.ReleaseFault([]string{packs}); err != nil {
+		return err
+	}
+	isEncrypted := func(address string) bool { return strings.HasPrefix(strings.ToLower(address), "https://") }
+	if !isEncrypted(packs) && (h.secure() || slices.ContainsFunc(h.signed.urls, isEncrypted)) {
+		return errors.New("the way there is not encrypted, and those that are configured are")
+	}
+	return nil
+}
+
+// resolvePatience is how long it may take to find out where a configured server is.
+const resolvePatience = 2 * time.Second
+
+// isLocalServer reports whether a configured server is on this machine, its link or a private network: only such a server may send us to
+// others there.
+func isLocalServer(ctx context.Context, addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if dial.IsLocalHost(host) {
+		return true
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, resolvePatience)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(limited, "ip", host)
+	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return !dial.IsLocal(a) })
+}
+
+// comeBack ends a detour: the server that was named may have been updated meanwhile.
+func (h *host) comeBack() {
+	if h.before == nil {
+		return
+	}
+	h.server, h.route, h.signed.urls = h.before.server, h.before.route, h.before.urls
+	h.before = nil
+}
+
+// otherServer is the address of an endpoint as --server takes it. It comes from a peer: TLS has to have proven that peer, or a trusted
+// root has to prove all that comes; and it must be an address, another one than that of the sender, and no less protected than the
+// way to the sender.
+func (h *host) otherServer(to *compat.Endpoint) (string, error) {
+	if to == nil || to.Host == "" || to.Port == 0 {
+		return "", errors.New("no server is named")
+	}
+	addr := net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port)))
+	if u, err := url.Parse("tcp://" + addr); err != nil || u.Hostname() != to.Host || u.Path != "" || u.User != nil {
+		return "", fmt.Errorf("%q is no host", to.Host)
+	}
+	switch {
+	case !h.secure() && !h.signed.on():
+		return "", errors.New("the server that sends us there is not proven, by TLS or by a trusted root; use tls:// or wss://, or signed releases")
+	case addr == h.route.addr:
+		return "", errors.New("it is the server that sent us")
+	case h.secure() && !to.TLS:
+		return "", errors.New("the way there is not encrypted, and the way here is")
+	case to.TLS:
+		return "tls://" + addr, nil
+	default:
+		return "tcp://" + addr, nil
+	}
+}
+
+// secure reports whether TLS proves the server that is asked.
+func (h *host) secure() bool { return h.route.dialer != nil && h.route.dialer.TLS != nil }

@@ -1,0 +1,77 @@
+package host
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"collet/platform"
+)
+
+// Relaunch is this program started anew in place, because a window loop can run only once in a process.
+type Relaunch struct {
+	exe  string
+	args []string
+}
+
+// Start replaces the process. It returns only where that fails, or where the system starts a second process and this
+// one has to end.
+func (r *Relaunch) Start(stderr io.Writer) int {
+	if err := platform.Relaunch(r.exe, r.args, nil); err != nil {
+		fmt.Fprintf(stderr, "collet-client: start anew: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// hidden are the flags that a relaunch sets anew. ClientLibPath is among them because a game that asks for a reload
+// names the module that comes next.
+var hidden = []string{"--relaunched", "--show-crash", "--went-back", "--keep-host", "--trial", "--control", "--ClientLibPath"}
+
+// once are the switches that count for the start they were given to, and not for those that follow from it.
+var once = []string{"--unblock", "--verify"}
+
+// anew is what the next start is told.
+type anew struct {
+	count  int    // of relaunches in a row
+	crash  string // how the game ended; empty for a reload
+	back   bool   // the last proven set was put back
+	module string // which one comes next; empty for the live one
+	keep   bool   // this program is not to be updated
+}
+
+// relaunchArgs takes this start's arguments over to the next one, before the ones of the game.
+func relaunchArgs(args []string, next anew) []string {
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	var kept []string
+	for i := 0; i < end; i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		if slices.Contains(once, name) {
+			continue
+		}
+		if !slices.Contains(hidden, name) {
+			kept = append(kept, args[i])
+		} else if !joined {
+			i++ // its value stands in the next argument
+		}
+	}
+	kept = append(kept, "--relaunched="+strconv.Itoa(next.count))
+	if next.crash != "" {
+		kept = append(kept, "--show-crash="+next.crash)
+	}
+	if next.back {
+		kept = append(kept, "--went-back=true")
+	}
+	if next.keep {
+		kept = append(kept, "--keep-host=true")
+	}
+	if next.module != "" {
+		kept = append(kept, "--ClientLibPath="+next.module)
+	}
+	return append(kept, args[end:]...)
+}

@@ -1,0 +1,107 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// exitUsage is the code of a start that could not begin, as most programs have it for a command line that makes no sense.
+const exitUsage = 2
+
+// Options are what one start is told. The zero value of each is what the settings say, or the default. The texts of --help say
+// more of each: it is the flag of the same name.
+type Options struct {
+	Server           string
+	Tls              bool
+	TlsCa            string
+	TlsName          string
+	Proxy            string
+	ProxyOnly        bool
+	Release          []string
+	Channel          string
+	TrustedRoot      string
+	Bandwidth        string
+	Dir              string
+	UserWritablePath string
+	Verify           bool
+	Offline          bool
+	PlayIncomplete   bool
+	Unblock          bool
+
+	Generation  string // auto, c1, g1, g2a or g2b
+	Trust       string
+	Compat      string
+	Target      string
+	RuntimeName string
+
+	ClientLibPath                 string
+	ClientLibCompatibilityVersion string
+	ForceEmbeddedRuntime          bool
+	DeepLinkUri                   string
+
+	RemoteLauncher string // not empty: no start of a game, but a device of the desk there
+	DeviceName     string
+	Dialect        string
+
+	Headless bool
+	JSON     bool
+	Run      bool
+
+	Lang     string
+	LogLevel string // debug, info, warn or error
+
+	Control    string // with Trial: the wire to the program that tries this one
+	Relaunched int    // how many relaunches in a row led here
+	ShowCrash  string // how the game ended in the process before this one
+	WentBack   bool   // the process before this one put the last proven set back
+	KeepHost   bool   // the process before this one tried a newer version of this program, which failed
+	Trial      string // where this program will lie if it works; not empty: this is its trial
+
+	Command []string // this start's own command line, for the programs that take its place
+
+	Args []string // of the game
+}
+
+// Run is one start, from its beginning to its end. code is how it ended, one of update.Ends or 2. again is set when this program has to
+// be started anew in place of this one, with what the caller does before it exits. ctx ends when the system tells this program to end.
+func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) (code int, again *Relaunch) {
+	if opt.Trial == "" {
+		return run(ctx, opt, nil, stdout, stderr)
+	}
+	trial, ctx, err := joinTrial(ctx, opt.Control)
+	if err != nil {
+		fmt.Fprintf(stderr, "collet-client: %v\n", err)
+		return exitUsage, nil
+	}
+	if code, again = run(ctx, opt, trial, stdout, stderr); again != nil { // the sponsor is still there, and takes the place of both
+		trial.say(trialWord{Again: &againWord{Args: again.args}})
+		return 0, nil
+	}
+	return code, nil
+}
+
+// run is Run; trial is the wire to the sponsor, or nil.
+func run(ctx context.Context, opt Options, trial *sponsored, stdout, stderr io.Writer) (code int, again *Relaunch) {
+	defer startFast()()
+	h, err := newHost(opt)
+	defer func() {
+		if err := h.close(); err != nil {
+			fmt.Fprintf(stderr, "collet-client: %v\n", err)
+		}
+	}()
+	if err != nil {
+		return h.refuse(ctx, err, stderr), nil
+	}
+	if err := h.logs.fault(); err != nil {
+		fmt.Fprintf(stderr, "collet-client: the log %s can't be written: %v\nThe game starts without it, and the log goes on once it can be.\n", h.logs.path(), err)
+	}
+	h.renewal.sponsored = trial
+	if opt.RemoteLauncher != "" {
+		return h.device(ctx, stdout, stderr), nil
+	}
+	if opt.Headless {
+		return h.headless(ctx, stdout, stderr)
+	}
+	return h.windowed(ctx, stderr)
+}

@@ -1,0 +1,174 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"collet/app/install"
+	"collet/platform"
+)
+
+// The selector is a small file in the writable root that names the live module: one absolute path and a newline (fonline
+// reference, section 3.7). It is ours and the engine's own host's; a portable client has none.
+const (
+	// selectorDir is the folder of the selectors, in the writable root.
+	selectorDir = "ClientRuntimeHost"
+	// maxSelector is the largest selector in bytes, its newline included.
+	maxSelector = 4096
+)
+
+// selectorName is the selector of a module, in the writable root.
+func selectorName(module string) string { return path.Join(selectorDir, module+".path") }
+
+// parseSelector checks a selector's content: it may name nothing but a module of this name in one of the folders.
+func parseSelector(data []byte, module string, folders ...string) (string, error) {
+	name, found := strings.CutSuffix(string(data), "\n")
+	switch {
+	case len(data) > maxSelector:
+		return "", fmt.Errorf("longer than %d bytes", maxSelector)
+	case !found:
+		return "", errors.New("does not end in a newline")
+	case strings.ContainsAny(name, "\x00\r\n"):
+		return "", errors.New("has more than one path in it")
+	case !filepath.IsAbs(name):
+		return "", fmt.Errorf("%q is not an absolute path", name)
+	case filepath.Base(name) != module:
+		return "", fmt.Errorf("%q is not called %s", name, module)
+	}
+	for _, folder := range folders {
+		if _, inside := below(folder, name); inside {
+			return filepath.Clean(name), nil
+		}
+	}
+	return "", fmt.Errorf("%q lies outside of the game's folders", name)
+}
+
+// below is a path relative to a folder, with slashes, if it lies in it.
+func below(folder, name string) (rel string, inside bool) {
+	rel, err := filepath.Rel(folder, name)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+}
+
+// readSelector returns the module that the writable root's selector names, or nothing if there is no selector, or neither
+// the module nor its successor is there. Links that lead out of the folders are not followed.
+func readSelector(r roots, module string) (string, error) {
+	if r.portable() {
+		return "", nil
+	}
+	data, err := platform.OpenDir(r.data)
+	if err != nil {
+		return "", err
+	}
+	defer data.Close()
+	text, err := platform.ReadFile(data, selectorName(module), maxSelector)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	name, err := parseSelector(text, module, r.data, r.install)
+	if err != nil {
+		return "", fmt.Errorf("selector %q: %w", data.Path(selectorName(module)), err)
+	}
+	if !isModule(r.data, name) && !isModule(r.install, name) {
+		return "", nil
+	}
+	return name, nil
+}
+
+// isModule reports whether a module, or one that waits for its promotion, lies below a folder.
+func isModule(folder, name string) bool {
+	rel, inside := below(folder, name)
+	if !inside {
+		return false
+	}
+	root, err := platform.OpenDir(folder)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	for _, suffix := range []string{"", install.StagingSuffix} {
+		if info, err := root.Stat(rel + suffix); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
+// writeSelector names a module. A stop at any moment leaves the old selector or the new one.
+func writeSelector(r roots, module, name string) error {
+	text := name + "\n"
+	if _, err := parseSelector([]byte(text), module, r.data, r.install); err != nil {
+		return fmt.Errorf("selector: %w", err)
+	}
+	data, err := platform.OpenDir(r.data)
+	if err != nil {
+		return err
+	}
+	if err = data.MkdirAll(selectorDir, 0o755); err == nil {
+		err = platform.WriteFile(data, selectorName(module), []byte(text))
+	}
+	return errors.Join(err, data.Close())
+}
+
+// own is the module's place in the writable root, and delivered the one beside the host.
+func (h *host) own() string { return filepath.Join(h.roots.data, h.target.LibraryName(h.base)) }
+func (h *host) delivered() string {
+	return filepath.Join(h.roots.install, h.target.LibraryName(h.base))
+}
+
+// isRegular reports whether a module has one of the names that this host looks at. A game that asks for a reload of itself
+// knows only the name beside its host.
+func (h *host) isRegular(module string) bool { return module == h.own() || module == h.delivered() }
+
+// library is the live module: the one in the writable root, else the delivered one. Where there is none it is the place
+// where one belongs.
+func (h *host) library() string {
+	if !exists(h.own()) && exists(h.delivered()) {
+		return h.delivered()
+	}
+	return h.own()
+}
+
+// exists reports whether anything has a name. What can't be told counts as being there: loading it will say more.
+func exists(name string) bool {
+	info, err := os.Stat(name)
+	return !errors.Is(err, fs.ErrNotExist) && (err != nil || info.Mode().IsRegular() || info.IsDir())
+}
+
+// selected is the module that the selector names, or nothing.
+func (h *host) selected() string {
+	name, err := readSelector(h.roots, h.target.LibraryName(h.base))
+	if err != nil {
+		h.log.Warn().Err(err).Msg("selector ignored")
+		return ""
+	}
+	if !exists(name) {
+		return "" // its successor waits, or is gone
+	}
+	return name
+}
+
+// reselect makes the selector name the live module. Before a swap that is only a correction: a selector that names neither
+// of the usual places was written by somebody who meant it, and one that is not there says nothing. Failing is worth a
+// warning only, because the next start corrects it.
+func (h *host) reselect(swapped bool) {
+	if h.roots.portable() {
+		return
+	}
+	name, live := h.selected(), h.library()
+	if name == live || !swapped && (name == "" || !h.isRegular(name)) || !exists(live) {
+		return
+	}
+	if err := writeSelector(h.roots, h.target.LibraryName(h.base), live); err != nil {
+		h.log.Warn().Err(err).Msg("selector not written")
+		return
+	}
+	h.log.Info().Str("file", live).Msg("selector written")
+}

@@ -1,0 +1,92 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+	"collet/platform"
+)
+
+const (
+	// serversFile holds what is remembered of servers, in the cache folder.
+	serversFile = "servers"
+	// maxServers is how many servers are remembered. A player has one or two; a developer a few more.
+	maxServers = 16
+	// maxServersFile is the largest such file in bytes: names of hosts have at most 253.
+	maxServersFile = maxServers * 300
+)
+
+// servers remembers which generation a server speaks, by its address, where finding out costs a connection: a line each,
+// "host:port generation", the last one met first. It is only ever a saving; what can't be read or written counts as
+// unknown. It is for one goroutine at a time.
+type servers struct {
+	fs   platform.FS
+	name string
+	log  zerolog.Logger
+}
+
+// lines is what the file says, as far as it makes sense.
+func (s *servers) lines() []string {
+	data, err := platform.ReadFile(s.fs, s.name, maxServersFile)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.log.Debug().Err(err).Msg("what is known of servers can't be read")
+		}
+		return nil
+	}
+	var lines []string
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSuffix(line, "\n"); len(strings.Fields(line)) == 2 && len(lines) < maxServers {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// recall is the generation that a server spoke when it was last met, 0 if that is not known.
+func (s *servers) recall(addr string) netproto.Generation {
+	for _, line := range s.lines() {
+		if word, found := strings.CutPrefix(line, addr+" "); found {
+			g, err := netproto.ParseGeneration(word)
+			if err != nil || !g.Engine() {
+				return 0
+			}
+			return g
+		}
+	}
+	return 0
+}
+
+// remember notes what a server speaks. A generation that is found with the first connection is not worth a line, and
+// takes away one that says otherwise.
+func (s *servers) remember(addr string, g netproto.Generation) {
+	if s.recall(addr) == g || len(strings.Fields(addr)) != 1 {
+		return
+	}
+	var kept []string
+	if g == netproto.G1 || g == netproto.G2b {
+		kept = []string{addr + " " + g.String()}
+	}
+	before := s.lines()
+	for _, line := range before {
+		if !strings.HasPrefix(line, addr+" ") && len(kept) < maxServers {
+			kept = append(kept, line)
+		}
+	}
+	if slices.Equal(kept, before) {
+		return
+	}
+	err := s.fs.MkdirAll(path.Dir(s.name), 0o755)
+	if err == nil {
+		err = platform.WriteFile(s.fs, s.name, []byte(strings.Join(append(kept, ""), "\n")))
+	}
+	if err != nil {
+		s.log.Debug().Err(err).Msg("what is known of servers can't be written")
+	}
+}

@@ -1,0 +1,356 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"collet"
+	"collet/app/install"
+	"collet/app/settings"
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/assets"
+	"collet/netproto/dial"
+	"collet/runtime/abi"
+)
+
+const (
+	// maxRootFile is the largest trusted root in bytes that is read.
+	maxRootFile = settings.MaxRoot
+	// defaultOfflineAfter is how long a player waits before the installed game starts without an answer, where updates come
+	// as signed releases: longer, and it feels broken.
+	defaultOfflineAfter = 3 * time.Second
+)
+
+// signed says where signed releases come from. The zero value is that nobody signs anything.
+type signed struct {
+	root      []byte // the trusted root; empty: files are taken that are not signed
+	urls      []string
+	product   string
+	channel   string
+	server    bool  // the updater connection is a place, too
+	bandwidth int64 // bytes a second; 0 is no cap
+	offline   time.Duration
+	plain     func(*url.URL) (*url.URL, error) // the proxy of requests that are not encrypted
+	plainErr  error                            // why there is no telling which: told when somebody is asked
+}
+
+// on reports whether only what is signed is taken.
+func (s signed) on() bool { return len(s.root) > 0 }
+
+// announces reports whether a server is told which version is installed.
+func (s signed) announces() bool { return !s.on() || s.server }
+
+// newSigned puts flags, settings and what is built in together.
+func newSigned(opt Options, set settings.Settings, folder string, env func(string) string) (signed, error) {
+	s := signed{
+		urls: opt.Release, product: set.Release.Product, channel: cmp.Or(opt.Channel, set.Release.Channel, transfer.DefaultChannel),
+	}
+	if len(s.urls) == 0 {
+		s.urls = set.Release.Urls
+	}
+	s.server = opt.Server != "" || set.NamesServer || len(s.urls) == 0
+	s.bandwidth, _ = settings.ParseRate(cmp.Or(opt.Bandwidth, set.Release.Bandwidth)) // both were checked
+	var err error
+	if s.root, err = trustedRoot(opt, set, folder); err != nil {
+		return signed{}, err
+	}
+	switch word := trustWord(opt, set); {
+	case opt.Trust == "" && len(s.urls) > 0 && (word == settings.TrustSHA256 || word == settings.TrustFNV):
+		return signed{}, fmt.Errorf("addresses of signed releases and Update.Trust = %q exclude each other; --trust release takes what is signed", word)
+	case word == settings.TrustSHA256 || word == settings.TrustFNV:
+		s.root = nil
+	case len(s.root) == 0 && (word == settings.TrustRelease || len(s.urls) > 0):
+		return signed{}, errors.New("signed releases need a trusted root: name its file with --trusted-root or Release.TrustedRoot, or give its text in Release.Root")
+	}
+	fallback := time.Duration(0)
+	if s.on() {
+		fallback = defaultOfflineAfter
+	}
+	if s.offline, err = settings.ParseOfflineAfter(set.Client.OfflineAfter, fallback); err != nil {
+		return signed{}, err
+	}
+	s.plain, s.plainErr = transfer.PlainProxy(cmp.Or(opt.Proxy, set.ClientNetwork.Proxy), env)
+	return s, nil
+}
+
+// trustWord is what native code is taken by, as the command line or else the settings say it.
+func trustWord(opt Options, set settings.Settings) string {
+	return cmp.Or(opt.Trust, set.Update.Trust, settings.TrustAuto)
+}
+
+// trustedRoot reads the root: that of the command line goes before that of the settings, where a file goes before a text, and
+// all before the one built in.
+func trustedRoot(opt Options, set settings.Settings, folder string) ([]byte, error) {
+	name := opt.TrustedRoot
+	if name == "" && set.Release.TrustedRoot != "" {
+		if name = set.Release.TrustedRoot; !filepath.IsAbs(name) {
+			name = filepath.Join(folder, name)
+		}
+	}
+	switch {
+	case name == "" && set.Release.Root != "":
+		return []byte(set.Release.Root), nil
+	case name == "":
+		return assets.TrustedRoot(), nil
+	}
+	info, err := os.Stat(name)
+	if err == nil && info.Size() > maxRootFile {
+		err = fmt.Errorf("%s has more than %d bytes", name, maxRootFile)
+	}
+	var root []byte
+	if err == nil {
+		root, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trusted root: %w", err)
+	}
+	return root, nil
+}
+
+// languageTag turns a locale such as "pt_BR.UTF-8" into a tag such as "pt-BR"; of several the first.
+func languageTag(locale string) string {
+	return strings.ReplaceAll(locale[:indexAny(locale, ":.@")], "_", "-")
+}
+
+// indexAny is where one of the letters is first, else behind the end.
+func indexAny(text, letters string) int {
+	if i := strings.IndexAny(text, letters); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+// valve passes a player's wishes on to the source that is at work, and to those that follow. It is safe for concurrent use.
+type valve struct {
+	mu     sync.Mutex
+	source *transfer.Source
+	paused bool
+	cap    int64
+}
+
+// hold makes a source obey; nil lets go of it.
+func (v *valve) hold(s *transfer.Source) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.source = s
+	if s == nil {
+		v.paused = false // nobody pauses what comes later without having seen it
+		return
+	}
+	s.SetCap(v.cap)
+}
+
+// Pause implements splash.Valve.
+func (v *valve) Pause(paused bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.paused = paused
+	switch {
+	case v.source == nil:
+	case paused:
+		v.source.Pause()
+	default:
+		v.source.Resume()
+	}
+}
+
+// SetCap implements splash.Valve.
+func (v *valve) SetCap(bytesPerSecond int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.cap = bytesPerSecond
+	if v.source != nil {
+		v.source.SetCap(bytesPerSecond)
+	}
+}
+
+// updateSigned is update for signed releases.
+func (h *host) updateSigned(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+	options, closeWays, err := h.releaseOptions(f, compatibility)
+	if err != nil {
+		return update.Status{}, err
+	}
+	defer func() { err = errors.Join(err, closeWays()) }()
+	stage := h.stage()
+	options.Disk, options.Renew = stage, h.renewable
+	s, err := transfer.NewSource(options)
+	if err != nil {
+		return update.Status{}, err
+	}
+	h.valve.hold(s)
+	defer func() {
+		h.valve.hold(nil)
+		err = errors.Join(err, s.Release())
+	}()
+	u, err := update.New(h.policy(update.Config{Source: s, Stage: stage, Server: h.places()}))
+	if err != nil {
+		return update.Status{}, fmt.Errorf("updater: %w", err)
+	}
+	status = h.follow(ctx, f, u, func() progress {
+		p := s.Progress()
+		return progress{answers: p.Answers, bytes: p.Bytes, waiting: p.Waiting, paused: s.Traffic().Paused}
+	})
+	if c, is := options.Server.(*connection); is {
+		h.met = c.source.met
+	}
+	h.renewal.renewing = s.Renewing()
+	if files, err := s.List(ctx); err == nil && !h.renewal.renewing {
+		status = h.settleContent(files, status)
+	}
+	f.Report(s.Report())
+	return status, nil
+}
+
+// places names where releases come from, for a person.
+func (h *host) places() string {
+	if len(h.signed.urls) == 0 {
+		return h.server
+	}
+	u, err := url.Parse(h.signed.urls[0])
+	if err != nil {
+		return h.server
+	}
+	return u.Host
+}
+
+// releaseOptions wires a source of signed releases. closeWays lets go of its mirrors.
+func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options, closeWays func() error, err error) {
+	var opened []*transfer.HTTPWay
+	closeWays = func() (err error) {
+		for _, way := range opened {
+			err = errors.Join(err, way.Close())
+		}
+		return err
+	}
+	o = transfer.Options{
+		FS: h.fs, Folder: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), install.ReleaseFolder), Disk: h.dir,
+		Root: h.signed.root, Product: h.signed.product, Channel: h.signed.channel, Target: string(h.target),
+		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
+		Language: h.locale, Notes: f.Notes, Log: h.log,
+		Mirror: func(address string) (transfer.Way, error) { return h.mirror(address) },
+	}
+	for _, address := range h.signed.urls {
+		way, err := h.takeWarm(), error(nil) // it is the first one
+		if way == nil {
+			way, err = h.mirror(address)
+		}
+		if err != nil {
+			return o, closeWays, errors.Join(err, closeWays())
+		}
+		opened = append(opened, way)
+		o.Ways = append(o.Ways, way)
+	}
+	if h.signed.server {
+		o.Server = &connection{source: newSource(h, compatibility)}
+	}
+	return o, closeWays, nil
+}
+
+// warmUp begins to connect to the first place that will be asked, while the install is opened.
+func (h *host) warmUp(ctx context.Context) {
+	if h.offline || h.warm != nil || !h.signed.on() || len(h.signed.urls) == 0 {
+		return
+	}
+	way, err := h.mirror(h.signed.urls[0])
+	if err != nil {
+		return // the update says so
+	}
+	kept := filepath.Join(h.roots.data, h.settings.Baking.CacheResources, install.ReleaseFolder)
+	way.Warm(ctx, transfer.FirstFiles(h.signed.root, func(name string) bool {
+		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
+		return err == nil
+	})...)
+	h.warm = way
+}
+
+// takeWarm gives away what warmUp began; nil without.
+func (h *host) takeWarm() *transfer.HTTPWay {
+	way := h.warm
+	h.warm = nil
+	return way
+}
+
+// coolDown lets go of what nobody took.
+func (h *host) coolDown() error {
+	if way := h.takeWarm(); way != nil {
+		return way.Close()
+	}
+	return nil
+}
+
+// mirror opens a web server.
+func (h *host) mirror(address string) (*transfer.HTTPWay, error) {
+	if h.signed.plainErr != nil {
+		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: h.signed.plainErr}
+	}
+	o := transfer.HTTPOptions{
+		Agent: collet.Version(), PlainProxy: h.signed.plain, Log: h.log,
+		PublicOnly: h.before != nil && h.before.public && address == h.before.packs,
+	}
+	if d := h.route.dialer; d != nil {
+		o.Proxy, o.ProxyOnly = d.Proxy, d.ProxyOnly
+	}
+	file := cmp.Or(h.opt.TlsCa, h.settings.ClientNetwork.TlsCa)
+	if file != "" {
+		if h.opt.TlsCa == "" && !filepath.IsAbs(file) {
+			file = filepath.Join(h.folder, file)
+		}
+		config, err := dial.ClientTLS(file, "")
+		if err != nil {
+			return nil, err
+		}
+		o.TLS = config
+	}
+	return transfer.NewHTTPWay(address, o)
+}
+
+// follow runs an Updater and lets the front follow it. A start that exceeds the patience before something is fetched ends as it
+// would after all attempts: as unreachable where no answer came, or the installed set is played instead.
+func (h *host) follow(ctx context.Context, f front, u *update.Updater, read func() progress) update.Status {
+	following := f.Follow(ctx, u)
+	inner, cancel := context.WithCancel(ctx)
+	var late error
+	limits := h.timeLimits()
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if late = limits.watch(inner, u.Status, read); late != nil {
+			cancel()
+		}
+	})
+	status := u.Run(inner)
+	cancel()
+	watching.Wait()
+	following()
+	if late != nil && status.Outcome == update.Cancelled && ctx.Err() == nil {
+		h.log.Warn().Err(late).Msg("the update is given up for now")
+		cause := update.Unreachable
+		if read().answers > 0 && !h.playsOffline() {
+			cause = update.Interrupted
+		}
+		status.Outcome = update.Failed
+		status.Fault = &update.Fault{Cause: cause, Transient: true, Subject: h.places(), Err: late}
+	}
+	return status
+}
+
+// offlineNow reports whether what is installed is played without asking: nobody can be reached, the settings allow it, and
+// there is a set that has proven itself.
+func (h *host) offlineNow(status update.Status) bool {
+	return status.Outcome == update.Failed && status.Fault != nil && status.Fault.Cause == update.Unreachable &&
+		h.playsOffline()
+}
+
+// playsOffline reports whether there is a set that has proven itself and the settings let it be played without an answer.
+func (h *host) playsOffline() bool {
+	return h.signed.offline > 0 && h.loaded && h.dir != nil && !h.dir.Pending() && h.hasPacks()
+}

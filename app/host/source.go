@@ -1,0 +1,256 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"collet/app/update"
+	"collet/netproto"
+	"collet/netproto/compat"
+	"collet/netproto/dial"
+	"collet/netproto/release"
+	"collet/platform"
+	"collet/platform/text"
+)
+
+// source is the update server over the wire: netproto's client behind the port that the Updater declares. What the wire
+// calls an error becomes a cause that a person can act on. One Updater uses it at a time; Close may come from anywhere.
+type source struct {
+	options netproto.ClientOptions
+	servers *servers       // what is known of servers; nil remembers nothing
+	secure  bool           // TLS proves the server
+	met     meeting        // with the server of the last Connect
+	offered []release.File // by the last server that listed anything
+
+	answers  atomic.Int64 // verdicts and lists that came whole
+	received atomic.Int64 // bytes of all sessions, before they are understood
+
+	mu      sync.Mutex
+	client  *netproto.Client // of the last Connect; nil before the first
+	closed  int              // how often Close was called
+	dialing func()           // ends a Connect under way; nil without
+}
+
+var (
+	_ update.Source = (*source)(nil)
+	_ update.Teller = (*source)(nil)
+)
+
+// generationOf maps the command line's words to the wire. 0 is to be found out.
+func generationOf(word string) netproto.Generation {
+	return map[string]netproto.Generation{"c1": netproto.C1, "g1": netproto.G1, "g2a": netproto.G2a, "g2b": netproto.G2b}[word]
+}
+
+// newSource prepares a source for one announced compatibility version.
+func newSource(h *host, compatibility string) *source {
+	generation := generationOf(h.opt.Generation)
+	identity, manifest := h.identity(compatibility)
+	return &source{
+		secure:  h.secure(),
+		servers: &servers{fs: h.fs, name: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), serversFile), log: h.log},
+		options: netproto.ClientOptions{
+			Addr: h.route.addr, Dial: h.route.dial, Generation: generation, Auto: generation == 0,
+			Compatibility: compatibility, Target: string(h.target), Log: h.log, Stride: new(netproto.Stride),
+			Identity: identity, Manifest: manifest,
+		},
+	}
+}
+
+// session is the connection that the last Connect made, or nil. It may be closed.
+func (s *source) session() *netproto.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client
+}
+
+// dial is netproto.Dial for the one Connect under way. A Close ends it, and it leaves no session behind then.
+func (s *source) dial(ctx context.Context, options netproto.ClientOptions) (*netproto.Client, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.mu.Lock()
+	before := s.closed
+	options.Dial = s.count(options.Dial)
+	s.dialing = cancel
+	s.mu.Unlock()
+	client, err := netproto.Dial(ctx, options)
+	s.mu.Lock()
+	closed := s.closed != before
+	s.dialing = nil
+	if err == nil && !closed {
+		s.client = client
+	}
+	s.mu.Unlock()
+	switch {
+	case !closed:
+		return client, err
+	case err == nil:
+		return nil, errors.Join(net.ErrClosed, client.Close())
+	default: // the fault of the end of ctx
+		return nil, net.ErrClosed
+	}
+}
+
+// progress is how far it has come. It may be asked at any time.
+func (s *source) progress() progress {
+	return progress{answers: int(s.answers.Load()), bytes: s.received.Load(), waiting: true}
+}
+
+// dialer makes a connection, as netproto.ClientOptions wants it.
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// count has dial count what arrives.
+func (s *source) count(dial dialer) dialer {
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &received{conn, &s.received}, nil
+	}
+}
+
+// received is a connection that counts what arrives.
+type received struct {
+	net.Conn
+	sum *atomic.Int64
+}
+
+// Read implements net.Conn.
+func (c *received) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.sum.Add(int64(n))
+	return n, err
+}
+
+// Connect implements update.Source. A Close that comes meanwhile ends it with an error.
+func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
+	if err := s.Close(); err != nil {
+		return compat.Judgement{}, s.fault(err)
+	}
+	options := s.options
+	if options.Auto && s.servers != nil {
+		options.Generation = s.servers.recall(options.Addr)
+	}
+	client, err := s.dial(ctx, options)
+	if err != nil {
+		return compat.Judgement{}, s.fault(err)
+	}
+	s.answers.Add(1)
+	s.meet(client)
+	if options.Auto && s.servers != nil {
+		s.servers.remember(options.Addr, client.Generation())
+	}
+	return client.Judgement(), nil
+}
+
+// List implements update.Source.
+func (s *source) List(ctx context.Context) ([]release.File, error) {
+	offers, err := s.session().List(ctx)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	s.answers.Add(1)
+	files := make([]release.File, 0, len(offers))
+	skipped := 0
+	for _, o := range offers {
+		if s.client.Generation().Engine() && release.IsMisspelled(o.Path) {
+			if skipped++; skipped <= maxSkipped {
+				s.options.Log.Warn().Str("file", text.Line(o.Path)).Msg("the server offers a file that is left out: its name is not in Unicode's form NFC")
+			}
+			continue
+		}
+		file := release.File{Path: o.Path, Size: o.Size, Role: release.Role(o.Role), Index: o.Index, Digest: release.FNVDigest(o.FNV)}
+		if o.HasSHA256 {
+			file.Digest = release.SHA256Digest(o.SHA256)
+		}
+		files = append(files, file)
+	}
+	s.offered = files
+	return files, nil
+}
+
+// maxSkipped is how many names of files that are left out are logged: more of them have one cause.
+const maxSkipped = 10
+
+// Fetch implements update.Source.
+func (s *source) Fetch(ctx context.Context, wants []update.Want, to update.Delivery) error {
+	ranges, owners := rangesOf(wants)
+	return s.fault(s.session().Fetch(ctx, ranges, func(i int, data []byte) error { return to.Deliver(owners[i], data) }))
+}
+
+// rangesOf lists what to ask for, and for each range the want that it belongs to. A want of which nothing is missing has
+// an empty range at its end.
+func rangesOf(wants []update.Want) (ranges []netproto.FetchRange, owners []int) {
+	for i, w := range wants {
+		size := w.File.Size
+		missing := w.Missing
+		if len(missing) == 0 {
+			missing = []update.Range{{Start: size, End: size}}
+		}
+		for _, r := range missing {
+			ranges = append(ranges, netproto.FetchRange{Index: w.File.Index, Offset: r.Start, End: r.End, Size: size})
+			owners = append(owners, i)
+		}
+	}
+	return ranges, owners
+}
+
+// Close implements update.Source.
+func (s *source) Close() error {
+	s.mu.Lock()
+	s.closed++
+	if s.dialing != nil {
+		s.dialing()
+	}
+	client := s.client
+	s.mu.Unlock()
+	if client == nil {
+		return nil
+	}
+	return client.Close()
+}
+
+// fault classifies what the wire said. Faults of the disk pass through deliver and stay what they are.
+func (s *source) fault(err error) error {
+	var known *update.Fault
+	var format *netproto.FormatError
+	var refused *netproto.RefusedError
+	var unreachable *netproto.UnreachableError
+	var untrusted *dial.TLSError
+	var route *routeError
+	switch {
+	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &refused):
+		later := refused.Reason == netproto.RefuseGoingDown || refused.Reason == netproto.RefuseBusy
+		return &update.Fault{Cause: update.ServerFault, Transient: true, Refused: later, Subject: s.options.Addr, Err: err}
+	case errors.As(err, &format):
+		return &update.Fault{Cause: update.ServerFault, Transient: true, Subject: s.options.Addr, Err: err}
+	case errors.As(err, &untrusted) && untrusted.Untrusted():
+		return &update.Fault{Cause: update.Untrusted, Subject: s.options.Addr, Err: err}
+	case errors.As(err, &route):
+		return &update.Fault{Cause: update.Unreachable, Subject: s.options.Addr, Err: err}
+	case errors.As(err, &unreachable):
+		return &update.Fault{Cause: update.Unreachable, Transient: true, Refused: platform.IsRefused(err), Subject: s.options.Addr, Err: err}
+	default:
+		return &update.Fault{Cause: update.Interrupted, Transient: true, Subject: s.options.Addr, Err: err}
+	}
+}
+
+// newUpdater wires one Updater that asks s.
+func (h *host) newUpdater(s *source) (*update.Updater, error) {
+	u, err := update.New(h.policy(update.Config{Source: s, Stage: h.stage(), Server: h.server}))
+	if err != nil {
+		return nil, fmt.Errorf("updater: %w", err)
+	}
+	return u, nil
+}

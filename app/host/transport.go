@@ -1,0 +1,94 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+
+	"collet/app/install"
+	"collet/app/settings"
+	"collet/netproto/dial"
+)
+
+// route is how to get to a server: its address, and everything between it and us.
+type route struct {
+	addr   string // HOST:PORT
+	dialer *dial.Dialer
+	err    error // why there is no way: told when it is taken, because what is installed can be played without it
+}
+
+// routeError says that the settings leave no way to the server. Trying again is of no use.
+type routeError struct{ err error }
+
+func (e *routeError) Error() string { return e.err.Error() }
+
+func (e *routeError) Unwrap() error { return e.err }
+
+// dial fits netproto.ClientOptions.
+func (r route) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if r.err != nil {
+		return nil, &routeError{r.err}
+	}
+	return r.dialer.DialContext(ctx, network, addr)
+}
+
+var errProxyOnly = errors.New("a direct connection is forbidden (--proxy-only or ClientNetwork.ProxyOnly), and --proxy or ClientNetwork.Proxy is \"direct\"")
+
+// newRoute reads where the server is and how to get there: flags go before settings, settings before the environment.
+func newRoute(server string, opt Options, s settings.Settings, folder string, env func(string) string, log zerolog.Logger) route {
+	addr, secure, path, err := settings.ParseServer(server)
+	if err != nil {
+		return route{addr: server, err: fmt.Errorf("server %q: %w", server, err)}
+	}
+	n := s.ClientNetwork
+	r := route{addr: addr, dialer: &dial.Dialer{WebSocket: path, ProxyOnly: opt.ProxyOnly || n.ProxyOnly, Log: log}}
+	if r.dialer.Proxy, r.err = chooseProxy(cmp.Or(opt.Proxy, n.Proxy), env); r.err != nil {
+		return r
+	}
+	if r.dialer.Proxy == nil && r.dialer.ProxyOnly {
+		r.err = errProxyOnly
+		return r
+	}
+	if secure || opt.Tls || n.Tls {
+		r.dialer.TLS, r.err = clientTLS(opt, s, folder)
+	}
+	return r
+}
+
+// clientTLS reads the authorities. The file of the settings is relative to the install folder, that of the command line
+// to the working folder.
+func clientTLS(opt Options, s settings.Settings, folder string) (*tls.Config, error) {
+	file := opt.TlsCa
+	if file == "" && s.ClientNetwork.TlsCa != "" {
+		if file = s.ClientNetwork.TlsCa; !filepath.IsAbs(file) {
+			file = filepath.Join(folder, file)
+		}
+	}
+	return dial.ClientTLS(file, cmp.Or(opt.TlsName, s.ClientNetwork.TlsName))
+}
+
+// chooseProxy is nil for no proxy at all.
+func chooseProxy(text string, env func(string) string) (func(addr string) (*dial.Proxy, error), error) {
+	switch text {
+	case "":
+		return dial.ProxyFromEnvironment(env), nil
+	case settings.Direct:
+		return nil, nil
+	}
+	proxy, err := dial.ParseProxy(text)
+	if err != nil {
+		return nil, fmt.Errorf("ClientNetwork.Proxy: %w", err)
+	}
+	return dial.FixedProxy(proxy), nil
+}
+
+// trust is what native code is taken by in this attempt.
+func (h *host) trust() install.Trust {
+	return install.Trust(settings.NativeBy(trustWord(h.opt, h.settings), h.signed.on(), h.secure()))
+}

@@ -1,0 +1,220 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"collet/app/splash"
+	"collet/app/update"
+	"collet/netproto"
+	"collet/netproto/compat"
+)
+
+// meeting is what the last server said beside its verdict. The zero value is that none was met.
+type meeting struct {
+	told        netproto.AnswerTags
+	differences compat.Differences
+	updater     compat.Updater // how this program's stands to the server's
+	secure      bool           // somebody vouches for the server
+}
+
+// meet notes what a server said.
+func (s *source) meet(c *netproto.Client) {
+	s.met = meeting{told: c.Told(), differences: c.Differences(), updater: c.Updater(), secure: s.secure}
+}
+
+// Server implements update.Teller.
+func (s *source) Server() string {
+	client := s.session()
+	if client == nil {
+		return ""
+	}
+	return first(s.met.told.Server.ID, client.Judgement().Compatibility)
+}
+
+// tolerated reports whether the server lets us play although components differ.
+func (m meeting) tolerated() bool { return m.told.Warnings&compat.WarnComponents != 0 }
+
+// update runs one Updater, and another one where the first server sends us to a second; only once in an attempt.
+func (h *host) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	status, err := h.updateHere(ctx, f, compatibility)
+	if err != nil || status.Outcome != update.Redirected {
+		return status, err
+	}
+	if err := h.takeDetour(ctx, f, status.Judgement.Endpoint); err != nil {
+		h.log.Error().Err(err).Msg("a redirect is not followed")
+		status.Outcome = update.ClientTooNew
+		return status, nil
+	}
+	return h.updateHere(ctx, f, compatibility)
+}
+
+// updateHere runs one Updater and lets the front follow it, and another one where it failed for the sake of this program.
+func (h *host) updateHere(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	status, err := h.updateOnce(ctx, f, compatibility)
+	if err == nil && h.withoutHost(ctx, status) {
+		return h.updateOnce(ctx, f, compatibility)
+	}
+	if h.renewal.due != "" {
+		f.Note(h.texts.Get("note.host"))
+	}
+	return status, err
+}
+
+// updateOnce runs one Updater. An update that helped needs no guard any more.
+func (h *host) updateOnce(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+	h.met = meeting{}
+	if h.signed.on() {
+		status, err = h.updateSigned(ctx, f, compatibility)
+	} else {
+		status, err = h.updatePlain(ctx, f, compatibility)
+	}
+	switch {
+	case err != nil:
+	case status.Outcome == update.BinariesStaged:
+		h.guardUpdate(status.Offer)
+	case status.Outcome == update.ResourcesReady && status.Judgement.Plays():
+		h.dropGuard()
+	}
+	return status, err
+}
+
+// policy completes what an Updater is made of.
+func (h *host) policy(c update.Config) update.Config {
+	c.CanSelfUpdate, c.Log = h.target.CanSelfUpdate(), h.log
+	c.Redirected, c.Prefetch, c.Applied = h.detoured(), true, h.applied()
+	c.AskPinned = h.asks && !h.agreed
+	return c
+}
+
+// popups are the keys of compat reference, section 3.7, by how an update ends.
+var popups = map[update.Outcome]string{
+	update.PlatformUnsupported: compat.PopupStore, update.ServerMissingNativeUpdate: compat.PopupNoBinary,
+	update.ClientTooNew: compat.PopupNewer, update.UpdaterOutdated: compat.PopupUpdater, update.PlayerPinned: compat.PopupPinned,
+	update.Maintenance: compat.PopupMaintenance, update.UpdateLoop: compat.PopupLoop, update.ComponentsMismatch: compat.PopupDeveloper,
+}
+
+// popup is the key of the popup for an end; empty where a verdict has nothing to do with it.
+func (m meeting) popup(o update.Outcome) string {
+	if o == update.UpdaterOutdated && m.updater == compat.UpdaterNewer {
+		return compat.PopupNewer
+	}
+	return popups[o]
+}
+
+// verdictInfo adds to what explains an end what a server said about it.
+func (h *host) verdictInfo(e ended, info *splash.EndInfo) {
+	j, told := e.status.Judgement, h.met.told
+	info.Client = h.meta.CompatibilityVersion
+	info.Floor = first(j.Floor, told.Floor)
+	info.Offered = e.outcome == update.PlayerPinned && j.Verdict == compat.UpdateBinaries && h.target.CanSelfUpdate()
+	info.ServerOlder = h.met.updater == compat.UpdaterNewer
+	if e.outcome == update.UpdateLoop {
+		info.Code = loopCode(e.status.Offer)
+	}
+	if key := h.met.popup(e.outcome); key != "" && key == told.MessageKey {
+		info.Message = told.Message
+	}
+	if e.outcome == update.ComponentsMismatch {
+		info.Differences, info.Allowed = &h.met.differences, h.met.tolerated() || e.tolerated
+	}
+	if info.StoreURL == "" && opens(told.StoreURL, h.met.secure) {
+		info.StoreURL = told.StoreURL
+	}
+}
+
+// stores are the hosts of shops that serve what they themselves have looked at, so that a server nobody vouches for can send
+// a player there and nowhere else. A name that begins with a dot stands for everything below it.
+var stores = []string{
+	"apps.apple.com", "play.google.com", "store.steampowered.com", "apps.microsoft.com", "www.microsoft.com",
+	"store.epicgames.com", "appgallery.huawei.com", "galaxystore.samsung.com", "f-droid.org", "flathub.org", "snapcraft.io",
+	"www.gog.com", "itch.io", ".itch.io",
+}
+
+// opens reports whether a page that a server names may stand behind a button: an https page of a server that somebody vouches
+// for, or of a known shop.
+func opens(page string, secure bool) bool {
+	u, err := url.Parse(page)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	for _, store := range stores {
+		if host == store || strings.HasPrefix(store, ".") && strings.HasSuffix(host, store) {
+			return secure || u.Port() == ""
+		}
+	}
+	return secure
+}
+
+// play starts the game and tells a developer of differences that the server tolerates, as long as it takes to read; the window
+// stays for that, beside the game.
+func (h *host) play(ctx context.Context, f front) ended {
+	e := h.run(ctx)
+	if !h.running {
+		return e
+	}
+	if toast, due := h.tolerance(); !due || !h.toast(ctx, f, toast) {
+		return e
+	}
+	switch f.Ask(ctx, ended{outcome: update.ComponentsMismatch, tolerated: true}) {
+	case update.Proceed:
+		return e
+	case update.Retry:
+		h.dropChild()
+		return h.rounds(ctx, f)
+	default:
+		h.dropChild()
+		return ended{outcome: update.Cancelled}
+	}
+}
+
+// tolerance is the toast that is due where the server tolerates differences. A player who is no developer could do nothing about
+// them.
+func (h *host) tolerance() (t splash.Toast, due bool) {
+	if !h.met.tolerated() {
+		return t, false
+	}
+	t = splash.ComposeToast(h.met.differences, h.texts)
+	h.log.Warn().Str("toast", t.Text).Msg("components differ, which the server tolerates")
+	return t, !h.met.differences.Untold || h.settings.Compatibility.Development
+}
+
+// toast shows one until it was read, somebody wants to know more, or the game is over.
+func (h *host) toast(ctx context.Context, f front, t splash.Toast) bool {
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over, done := h.child.Done(), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-over:
+			cancel()
+		case <-watching.Done():
+		}
+	}()
+	pressed := f.Toast(watching, t)
+	cancel()
+	<-done
+	return pressed
+}
+
+// reportVerdict is what a report says of the last server.
+func (h *host) reportVerdict(out io.Writer, e *ended) {
+	if j := e.status.Judgement; e.status.Mode != update.Undecided || j != (compat.Judgement{}) {
+		fmt.Fprintf(out, "verdict %v by rule %d, reasons %b, warnings %b, revision %d, age %v\n", j.Verdict, j.Rule, j.Reasons, j.Warnings, j.Revision, j.Age)
+	}
+	if e.outcome == update.UpdateLoop {
+		fmt.Fprintf(out, "code %s\n", loopCode(e.status.Offer))
+	}
+	if d := h.met.differences; !d.Equal() && len(d.Items) > 0 || h.met.tolerated() {
+		fmt.Fprintln(out, d.Sentence())
+		for _, item := range d.Items {
+			fmt.Fprintln(out, item.Row())
+		}
+		fmt.Fprintf(out, "%d components are the same\n", d.Unchanged)
+	}
+}

@@ -1,0 +1,159 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"time"
+
+	"collet/app/splash"
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/netproto/release/trust"
+)
+
+// window is the splash as a front.
+type window struct {
+	view *splash.View
+	host *host
+}
+
+var _ front = (*window)(nil)
+
+// Follow implements front.
+func (w *window) Follow(ctx context.Context, u watcher) func() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.view.Follow(ctx, u)
+	}()
+	return func() { <-done }
+}
+
+// Note implements front.
+func (w *window) Note(text string) { w.view.Note(text) }
+
+// Notes implements front.
+func (w *window) Notes(text string) { w.view.Notes(text) }
+
+// Report implements front. The game is about to start; only doubt is worth a line.
+func (w *window) Report(r transfer.Report) {
+	if r.Stale != trust.NotStale {
+		w.Note(w.host.texts.Get("note.notcurrent"))
+	}
+}
+
+// Toast implements front.
+func (w *window) Toast(ctx context.Context, t splash.Toast) bool { return w.view.Toast(ctx, t) }
+
+// Ask implements front. A host that runs already and comes forward leaves nothing to ask.
+func (w *window) Ask(ctx context.Context, e ended) update.Action {
+	if e.outcome == update.AlreadyRunning && w.host.bringForward(ctx) {
+		return update.Quit
+	}
+	action, err := w.view.Ask(ctx, splash.ComposeEnd(e.end(), w.host.endInfo(e), w.host.texts))
+	if err != nil {
+		return update.Quit
+	}
+	return action
+}
+
+// windowed is the whole client with its window. It returns with again set when the window is needed once more.
+func (h *host) windowed(ctx context.Context, stderr io.Writer) (code int, again *Relaunch) {
+	var e ended
+	h.asks = true
+	h.adoptWindowLog()
+	err := splash.Run(h.splashOptions(), func(closed context.Context, v *splash.View) {
+		joined, cancel := context.WithCancel(closed)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)() // Ctrl-C and a closed window are the same wish
+		raise := v.Raise
+		h.raise.Store(&raise)
+		h.shownTrial()
+		defer h.raise.Store(nil)
+		e = h.begin(joined, &window{v, h})
+	})
+	switch {
+	case errors.Is(err, splash.ErrNoDisplay):
+		return h.refuse(ctx, fmt.Errorf("%w; start it with --headless to update without a window", err), stderr), nil
+	case err != nil && !h.running && h.renewal.due == "":
+		return h.windowless(ctx, err, stderr)
+	}
+	if h.renewal.due != "" {
+		code, again, retry := h.sponsor(ctx)
+		if retry {
+			again = h.afresh()
+		}
+		return code, again
+	}
+	if !h.running {
+		return e.end().Exit, nil
+	}
+	game := h.watch(ctx)
+	if !game.reload && game.end.outcome != update.RuntimeFailed {
+		return game.end.end().Exit, nil
+	}
+	return 0, h.next(game)
+}
+
+// adoptWindowLog takes what the window library prints about the desktop (no message bus, no preferences) into our log:
+// it uses the standard logger, and a terminal of a player is no place for it.
+func (h *host) adoptWindowLog() {
+	log.SetFlags(0)
+	log.SetOutput(h.log.With().Str("stream", "window").Logger())
+}
+
+func (h *host) splashOptions() splash.Options {
+	return splash.Options{Title: h.title(), Texts: h.texts, LogTail: h.logTail, Report: h.report, Valve: &h.valve, Cap: h.signed.bandwidth,
+		Picture: h.picture, Icon: h.icon, Installed: h.canPlay.Load, Play: h.playInstalled}
+}
+
+// begin shows a crash of the process before this one first, and then starts as usual.
+func (h *host) begin(ctx context.Context, f front) ended {
+	if h.opt.ShowCrash == "" {
+		return h.start(ctx, f)
+	}
+	crash := runtimeFailed(h.opt.ShowCrash)
+	crash.back = h.opt.WentBack
+	if !h.decide(ctx, f, crash) {
+		return crash
+	}
+	return h.start(ctx, f)
+}
+
+// next is the relaunch that a game's end calls for. Reloads in quick succession end in the dialog of a failed game.
+func (h *host) next(game gameEnd) *Relaunch {
+	count := h.opt.Relaunched + 1
+	if time.Since(h.began) > reloadWindow {
+		count = 1
+	}
+	crash := game.end.detail
+	if game.reload && count > maxReloads {
+		crash, count = errReloads.Error(), 0
+	}
+	module := h.opt.ClientLibPath
+	if game.reload {
+		module = game.path
+		if h.isRegular(module) {
+			module = ""
+		}
+	}
+	h.log.Info().Int("relaunched", count).Str("crash", crash).Str("file", module).Msg("start anew")
+	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, anew{count, crash, game.end.back, module, h.opt.KeepHost})}
+}
+
+// afresh is the relaunch after a trial that failed: the window is needed again.
+func (h *host) afresh() *Relaunch {
+	next := anew{count: h.opt.Relaunched + 1, module: h.opt.ClientLibPath, keep: true}
+	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, next)}
+}
+
+// title is what the window calls the game.
+func (h *host) title() string {
+	if h.settings.Client.Title != "" {
+		return h.settings.Client.Title
+	}
+	return h.base
+}
