@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -19,8 +18,6 @@ import (
 	"collet/netproto/dial"
 	"collet/netproto/transporttest"
 )
-
-func yesterday() time.Time { return time.Now().Add(-24 * time.Hour) }
 
 func TestParseServer(t *testing.T) {
 	tests := []struct {
