@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"collet/netproto/compat"
+	"collet/netproto/server/limits"
 )
 
 // The admin API, on the port of Operations.HTTPAddress, is how programs and people reach an Operator (compat reference, section 3.8):
@@ -40,10 +41,6 @@ const (
 	apiPlayers = "/api/players/"
 	// MaxAsk is the largest body of a request in bytes: a document of settings, and what goes with it.
 	MaxAsk = compat.MaxSettings + 64<<10
-	// maxGuesses is how many wrong tokens an address may try at once, and guessRate how many more in a second. Tokens can't be
-	// guessed; this keeps the log and the processor free.
-	maxGuesses = 10
-	guessRate  = 0.2
 )
 
 // ChangeRequest is the body of PUT /api/compat. Settings are a document as in State; keys that are left out stay as they are.
@@ -150,7 +147,7 @@ type accessFault struct {
 // admit finds out who asks.
 func (s *Server) admit(r *http.Request) (Actor, *accessFault) {
 	o := s.Operator()
-	from := addressOf(r.RemoteAddr)
+	from := limits.Address(r.RemoteAddr)
 	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if bearer {
 		if by, known := o.Authenticate(strings.TrimSpace(secret)); known {
@@ -158,11 +155,11 @@ func (s *Server) admit(r *http.Request) (Actor, *accessFault) {
 			return by, nil
 		}
 	}
-	if !s.guard.mayGuess(originOf(from), time.Now()) {
+	if !s.limiter.AllowToken(limits.Client(from), time.Now()) {
 		return Actor{}, &accessFault{http.StatusTooManyRequests, "unauthorized", "too many wrong tokens from this address: wait a minute"}
 	}
 	if bearer {
-		s.warn(originOf(from), causeToken, warnClient).Str("peer", r.RemoteAddr).Msg("Refused a wrong token")
+		s.warn(limits.Client(from), causeToken, limits.WarnKnown).Str("peer", r.RemoteAddr).Msg("Refused a wrong token")
 	}
 	if !o.Secured() {
 		return Actor{}, &accessFault{http.StatusUnauthorized, "unauthorized", noTokenYet}
@@ -177,14 +174,7 @@ const noTokenYet = "this server has no token yet: make the first one on its mach
 const localActor = "local"
 
 // causeToken counts warnings about wrong tokens.
-const causeToken cause = "token"
-
-// mayGuess takes one of the wrong tokens that an address may try.
-func (g *guard) mayGuess(from netip.Prefix, now time.Time) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.origin(from, now).guesses.take(now)
-}
+const causeToken limits.Cause = "token"
 
 // remoteOf is an address for the audit log.
 func remoteOf(from netip.Addr) string {

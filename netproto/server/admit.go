@@ -7,8 +7,12 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/netproto/server/limits"
 	"collet/platform/interrupt"
 )
+
+// refuseTime is how long a refused connection has for the handshake that tells how to say so.
+const refuseTime = 3 * time.Second
 
 // service is one run of Serve: what its connections share and who waits for them.
 type service struct {
@@ -18,27 +22,27 @@ type service struct {
 	owned  sync.WaitGroup
 }
 
-// admit is where an accepted connection of any transport enters: it takes its seat and is served by a goroutine of its
+// admit is where an accepted connection of any transport enters: it takes its slot and is served by a goroutine of its
 // own, or it is refused. Its RemoteAddr is the client's address, whatever carries the bytes, and what a transport has to
 // shake hands about (TLS) it does in its first Read or Write. Admit owns conn. It returns at once, or, where connections
 // come faster than allowed, when it is this one's turn.
 func (v *service) admit(conn net.Conn) {
 	s := v.server
-	if wait := s.guard.arrive(time.Now()); wait > 0 {
+	if wait := s.limiter.ArrivalWait(time.Now()); wait > 0 {
 		s.meter.paced.Inc()
 		if interrupt.Sleep(v.ctx, wait) != nil {
 			conn.Close()
 			return
 		}
 	}
-	taken, why := s.guard.enter(addressOf(conn.RemoteAddr().String()), time.Now())
+	taken, why := s.limiter.Enter(limits.Address(conn.RemoteAddr().String()), time.Now())
 	if why != "" {
 		v.turnAway(conn, taken, why)
 		return
 	}
 	left := s.meter.seated(transportOf(conn))
 	v.owned.Go(func() {
-		defer s.guard.leave(taken)
+		defer s.limiter.Leave(taken)
 		defer left()
 		v.serveConn(conn, taken)
 	})
@@ -46,18 +50,18 @@ func (v *service) admit(conn net.Conn) {
 
 // turnAway refuses a connection. A C1 client is told why, if only a few are being told at the moment; the engine's
 // generations have no word for it and take the close for a server that can't be reached.
-func (v *service) turnAway(conn net.Conn, taken seat, why cause) {
+func (v *service) turnAway(conn net.Conn, taken limits.Slot, why limits.Cause) {
 	s := v.server
 	s.meter.refused(why, transportOf(conn))
 	host := hostOf(conn.RemoteAddr().String())
-	s.warn(taken.from, why, warnStranger).Str("peer", conn.RemoteAddr().String()).
+	s.warn(taken.Client, why, limits.WarnUnknown).Str("peer", conn.RemoteAddr().String()).
 		Msgf("Refused a connection from host '%s': %s", host, s.overLimit(why))
-	if !s.guard.refuse(taken, time.Now()) {
+	if !s.limiter.BeginRefusal(taken, time.Now()) {
 		conn.Close()
 		return
 	}
 	v.owned.Go(func() {
-		defer s.guard.refused()
+		defer s.limiter.EndRefusal()
 		defer conn.Close()
 		defer context.AfterFunc(v.ctx, func() { conn.Close() })()
 		sayBusy(conn)
@@ -65,13 +69,13 @@ func (v *service) turnAway(conn net.Conn, taken seat, why cause) {
 }
 
 // overLimit names the limit that a refusal is about.
-func (s *Server) overLimit(why cause) string {
+func (s *Server) overLimit(why limits.Cause) string {
 	switch why {
-	case causeAddress:
+	case limits.CauseAddress:
 		return "too many connections from its address, see Limits.ConnectionsPerAddress"
-	case causeAddressRate:
+	case limits.CauseAddressRate:
 		return "too many new connections from its address, see Limits.ConnectionsPerSecondPerAddress"
-	case causeHTTP:
+	case limits.CauseHTTP:
 		return "too many HTTP connections, see Limits.HTTPConnections"
 	default:
 		return "too many connections, see Limits.Connections"

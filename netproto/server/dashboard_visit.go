@@ -15,6 +15,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/release"
+	"collet/netproto/server/limits"
 )
 
 // The bounds on who is logged in.
@@ -136,7 +137,7 @@ func (d *desk) recognise(w http.ResponseWriter, r *http.Request) {
 		d.visit = d.visits.fresh()
 		d.visit.keep(w, r)
 	}
-	remote := remoteOf(addressOf(r.RemoteAddr))
+	remote := remoteOf(limits.Address(r.RemoteAddr))
 	if t, is := d.visits.who(d.visit.id, *d.op.tokens.Load(), time.Now(), r.URL.Path == boardPath+"/live"); is {
 		d.by, d.known = Actor{Name: t.Name, Role: t.Role, Source: compat.SourceDashboard, Remote: remote}, true
 	}
@@ -195,18 +196,18 @@ func (d *desk) login(w http.ResponseWriter, r *http.Request) {
 		d.visit.keep(w, r)
 		d.visits.enter(d.visit.id, Token{Name: by.Name, Sum: sumOf(secret)}, time.Now())
 		d.server.log.Info().Str("actor", by.Name).Str("peer", r.RemoteAddr).Msg("Logged in to the dashboard")
-		by.Source, by.Remote = compat.SourceDashboard, remoteOf(addressOf(r.RemoteAddr))
+		by.Source, by.Remote = compat.SourceDashboard, remoteOf(limits.Address(r.RemoteAddr))
 		d.by, d.known = by, true
 		d.resume(w, r, pending)
 		return
 	}
-	from := originOf(addressOf(r.RemoteAddr))
-	if !d.server.guard.mayGuess(from, time.Now()) {
+	from := limits.Client(limits.Address(r.RemoteAddr))
+	if !d.server.limiter.AllowToken(from, time.Now()) {
 		w.Header().Set("Retry-After", "60")
 		d.loginPage(w, r, http.StatusTooManyRequests, "login.slow", pending)
 		return
 	}
-	d.server.warn(from, causeToken, warnClient).Str("peer", r.RemoteAddr).Msg("Refused a wrong token")
+	d.server.warn(from, causeToken, limits.WarnKnown).Str("peer", r.RemoteAddr).Msg("Refused a wrong token")
 	d.loginPage(w, r, http.StatusUnauthorized, "login.wrong", pending)
 }
 

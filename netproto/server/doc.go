@@ -62,8 +62,7 @@
 // Limits has a setting, a default and a reason for everything that a client can make the server spend. A connection enters
 // through admit, whatever transport it came by: it waits if connections come faster than the server takes them, is refused
 // if there are too many, and is otherwise served. C1 clients are told of a refusal, as far as that is bounded itself.
-// Bandwidth is handed out in small pieces, first by address, then in turn. Warnings about an address are counted by their
-// cause; those above a few in a minute become lines for those who debug. What is remembered about addresses is bounded.
+// Package limits counts connections, warnings and bandwidth by address.
 //
 // # Compatibility
 //

@@ -12,11 +12,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/server/limits"
 )
 
 // ending is how a connection ends: what the log says, what the peer is told, and whether to wait for it to close.
 type ending struct {
-	cause    cause
+	cause    limits.Cause
 	level    zerolog.Level
 	text     string
 	err      error
@@ -25,7 +26,7 @@ type ending struct {
 }
 
 // hard is a hard disconnect: a warning in the log, and for a C1 client the reason.
-func (c *session) hard(why cause, reason netproto.RefuseReason, request uint32, format string, args ...any) *ending {
+func (c *session) hard(why limits.Cause, reason netproto.RefuseReason, request uint32, format string, args ...any) *ending {
 	e := &ending{cause: why, level: zerolog.WarnLevel, text: fmt.Sprintf(format, args...)}
 	if c.generation == netproto.C1 {
 		e.farewell, e.linger = &netproto.Refuse{Reason: reason, Request: request, Text: reason.String()}, true
@@ -75,11 +76,11 @@ func (c *session) line(e *ending) *zerolog.Event {
 	if e.level != zerolog.WarnLevel {
 		return c.log.WithLevel(e.level)
 	}
-	most := warnClient
+	most := limits.WarnKnown
 	if c.generation == 0 {
-		most = warnStranger
+		most = limits.WarnUnknown
 	}
-	return c.server.warn(c.seat.from, e.cause, most).Str("peer", c.conn.RemoteAddr().String())
+	return c.server.warn(c.slot.Client, e.cause, most).Str("peer", c.conn.RemoteAddr().String())
 }
 
 // linger discards what the peer still sends until it closes, so that closing with unread data doesn't destroy our last

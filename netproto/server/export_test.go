@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"iter"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"slices"
 	"time"
@@ -18,27 +16,6 @@ import (
 
 	"collet/netproto/server/config"
 )
-
-// Scan lets addresses come and go at one moment, each with a warning about it. It returns how many are remembered, how
-// many were refused, and how many warnings were logged.
-func Scan(l config.Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembered, refused, logged int) {
-	g := newGuard(l, now)
-	for addr := range addrs {
-		taken, why := g.enter(addr, now)
-		if line, _ := g.warn(taken.from, causeNoHello, warnStranger, now); line {
-			logged++
-		}
-		if why != "" {
-			refused++
-			continue
-		}
-		g.leave(taken)
-	}
-	later := now.Add(2 * warnPeriod)
-	g.swept = now
-	g.origin(originOf(netip.AddrFrom4([4]byte{255, 0, 0, 1})), later)
-	return len(g.origins), refused, logged
-}
 
 // WarnOf tells of descriptors as Serve does.
 func (s *Server) WarnOf(descriptors uint64) { s.warnOf(descriptors) }
@@ -66,20 +43,6 @@ func (s *Server) Count(count func() (sent, again uint32, trip, shortest time.Dur
 func Counted(conn net.Conn) (sent, again uint32, trip, shortest time.Duration, known bool) {
 	t, known := tallyOf(conn)
 	return t.sent, t.again, t.trip, t.shortest, known
-}
-
-// Room is how many connections a client may have that takes a seat behind others of its address and of other ones.
-func Room(l config.Limits, most, same, others int, at time.Time) int {
-	g := newGuard(l, at)
-	address := netip.AddrFrom4([4]byte{192, 0, 2, 1})
-	taken, _ := g.enter(address, at)
-	for range same {
-		g.enter(address, at)
-	}
-	for i := range others {
-		g.enter(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), at)
-	}
-	return g.room(taken, most, at)
 }
 
 // HandOut is what the server answers over HTTP when its release folder begins at "/". It need not run.

@@ -8,15 +8,12 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/server/limits"
 )
 
 const (
 	// exchangeTime is how long a client may take to show its components (compat reference, section 3.6).
 	exchangeTime = 2 * time.Second
-	// showsPerAddress is how many manifests an address is shown at once, and showRate how many more in a second: a developer builds
-	// and connects again in minutes, with a few machines behind one address.
-	showsPerAddress = 10
-	showRate        = 10.0 / 60
 )
 
 // exchange is one that is under way: once on a connection, and gone with it.
@@ -37,7 +34,7 @@ func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.Componen
 		return nil
 	}
 	o := c.server.operator.Load()
-	if !c.server.guard.mayShow(c.seat, time.Now()) {
+	if !c.server.limiter.AllowManifest(c.slot, time.Now()) {
 		o.exchanged(exchangeLimited)
 		return nil
 	}
@@ -64,13 +61,6 @@ func (d *declaration) manifestFor(logic int32) *compat.Manifest {
 	return d.manifest
 }
 
-// mayShow takes one of the manifests that an address may be shown.
-func (g *guard) mayShow(s seat, now time.Time) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return s.own == nil || s.own.shows.take(now)
-}
-
 // replied is what comes of a client's manifest. One that was not asked for, or is the second, ends the connection.
 func (c *session) replied(m *netproto.ComponentManifest) *ending {
 	if c.exchange == nil {
@@ -94,7 +84,7 @@ func (c *session) compared(d compat.Differences, result string) {
 		o.exchanged(result)
 	}
 	line := c.tell(*c.met, d).Line()
-	c.server.warn(c.seat.from, causeComponents, warnClient).Str("peer", c.conn.RemoteAddr().String()).Str("result", result).Msg(line)
+	c.server.warn(c.slot.Client, causeComponents, limits.WarnKnown).Str("peer", c.conn.RemoteAddr().String()).Str("result", result).Msg(line)
 }
 
 // tell gives a judgement to whoever wants to know.

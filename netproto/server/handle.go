@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"collet/netproto/server/limits"
 	"collet/platform"
 )
 
@@ -119,7 +120,7 @@ func (s *Server) warnOf(descriptors uint64) {
 	if s.set.Release.Folder != "" {
 		files += s.set.Limits.HTTPConnections // each has a file of the folder open while it is answered
 	}
-	if need := uint64(s.set.Limits.Connections + maxRefusing + files + spareDescriptors); descriptors != 0 && descriptors < need {
+	if need := uint64(s.set.Limits.Connections + limits.MaxRefusals + files + spareDescriptors); descriptors != 0 && descriptors < need {
 		s.log.Warn().Uint64("allowed", descriptors).Uint64("needed", need).
 			Msg("The system allows fewer open files than Limits.Connections may need: raise it (LimitNOFILE, ulimit -n), or lower the setting")
 	}

@@ -3,8 +3,6 @@ package server
 import "time"
 
 const (
-	// writeStep is how many bytes are handed to the network under one Limits.ProgressTime.
-	writeStep = 64 << 10
 	// lingerTimeout is how long a connection that has been told its end waits for the client to close.
 	lingerTimeout = 5 * time.Second
 	// maxLinger is how many bytes of a client are thrown away while waiting for it to close.

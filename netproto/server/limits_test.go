@@ -3,16 +3,13 @@ package server_test
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"collet/netproto"
-	"collet/netproto/server"
 	"collet/netproto/server/config"
-	"collet/platform/testlevel"
 )
 
 // from is a connection that comes from an address of our choice.
@@ -228,30 +225,4 @@ func TestFaultsOfClientsAreNamedEachTime(t *testing.T) {
 		h.log.counts(t, "debug", "Wrong file index", 5)
 		h.log.has(t, "warn", "Wrong file index 1007, from host '192.0.2.9'")
 	})
-}
-
-// TestManyAddressesAreForgotten lets a scan come from more addresses than are remembered. Nobody is refused for it, the
-// log gets one line for those beyond, and a minute later they are forgotten.
-func TestManyAddressesAreForgotten(t *testing.T) {
-	testlevel.Slow(t)
-	const room = 16384 + 100
-	for _, test := range []struct{ addrs, remembered, logged int }{
-		{room - 1, room, room - 1}, // and the one that comes later
-		{room, 1, room},
-		{3 * room, 1, room + 1},
-	} {
-		limits := config.DefaultLimits()
-		limits.Connections = 100
-		scan := func(yield func(netip.Addr) bool) {
-			for i := range test.addrs {
-				if !yield(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})) {
-					return
-				}
-			}
-		}
-		remembered, refused, logged := server.Scan(limits, scan, time.Unix(1_700_000_000, 0))
-		if remembered != test.remembered || refused != 0 || logged != test.logged {
-			t.Errorf("%d addresses: %d remembered, %d refused, %d logged; want %+v", test.addrs, remembered, refused, logged, test)
-		}
-	}
 }

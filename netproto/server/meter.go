@@ -10,6 +10,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/server/limits"
 )
 
 // meter counts what a server does, for Prometheus. Every label's values are ours to choose: nothing that a peer sends
@@ -34,7 +35,7 @@ type meter struct {
 }
 
 // newMeter registers everything in a registry of its own.
-func newMeter(g *guard) *meter {
+func newMeter(g *limits.Limiter) *meter {
 	r := prometheus.NewRegistry()
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -69,7 +70,7 @@ func newMeter(g *guard) *meter {
 		files:     gauge("collet_catalogue_files", "Files in the catalogue."),
 		size:      gauge("collet_catalogue_bytes", "Sum of the sizes of the files in the catalogue."),
 	}
-	for limit, waits := range map[string]*atomic.Uint64{"client": &g.clientWaits, "total": &g.totalWaits} {
+	for limit, waits := range map[string]*atomic.Uint64{"client": &g.ClientWaits, "total": &g.TotalWaits} {
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "collet_bandwidth_waits_total", Help: "Pieces of answers that waited because of a bandwidth, by its limit.",
 			ConstLabels: prometheus.Labels{"limit": limit},
@@ -85,7 +86,7 @@ func (m *meter) begin() {
 	for _, by := range append(transports(), overHTTP, overHTTPS) {
 		m.served.WithLabelValues(string(by))
 		m.accepted.WithLabelValues(string(by))
-		for _, why := range refusals() {
+		for _, why := range limits.Refusals() {
 			m.refusals.WithLabelValues(string(why), string(by))
 		}
 	}
@@ -107,11 +108,11 @@ func (m *meter) seated(by transport) (left func()) {
 	return served.Dec
 }
 
-func (m *meter) refused(why cause, by transport) {
+func (m *meter) refused(why limits.Cause, by transport) {
 	m.refusals.WithLabelValues(string(why), string(by)).Inc()
 }
 
-func (m *meter) ended(why cause) { m.ends.WithLabelValues(string(why)).Inc() }
+func (m *meter) ended(why limits.Cause) { m.ends.WithLabelValues(string(why)).Inc() }
 
 func (m *meter) greeted(g netproto.Generation, v compat.Verdict) {
 	m.greetings.WithLabelValues(g.String(), v.String()).Inc()

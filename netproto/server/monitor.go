@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server/config"
+	"collet/netproto/server/limits"
 )
 
 // The bounds on what asks for metrics and health, or controls a server.
@@ -128,7 +129,7 @@ func ready(w http.ResponseWriter, s *Server) {
 // none, to all that ask.
 func (m *Monitor) MetricsHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if m.set != nil && m.set.Operations.MetricsFrom != nil && !m.mayAsk(addressOf(r.RemoteAddr)) {
+		if m.set != nil && m.set.Operations.MetricsFrom != nil && !m.mayAsk(limits.Address(r.RemoteAddr)) {
 			refuseWith(w, http.StatusNotFound, "there is nothing here")
 			return
 		}
@@ -145,7 +146,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 		MaxHeaderBytes: maxAsk,
 		BaseContext:    func(net.Listener) context.Context { return ctx },
 	}
-	return serveUntil(ctx, s, &few{Listener: listener, seats: make(chan struct{}, maxAskers), closed: make(chan struct{})}, 0)
+	return serveUntil(ctx, s, limits.NewListener(listener, maxAskers), 0)
 }
 
 // serveUntil serves until ctx ends, then lets answers that are under way finish for drain at most.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"collet/netproto/server/limits"
 )
 
 // The origin hands out a release folder over HTTP, on the port of metrics and health, in the way of any web server (RFC
@@ -77,7 +79,7 @@ func (s *Server) handOut(w *answer, r *http.Request, name string) {
 		return
 	}
 	if err != nil {
-		s.warn(originOf(addressOf(r.RemoteAddr)), causeUnreadable, warnClient).Err(err).Str("peer", r.RemoteAddr).Str("file", clip(name)).
+		s.warn(limits.Client(limits.Address(r.RemoteAddr)), causeUnreadable, limits.WarnKnown).Err(err).Str("peer", r.RemoteAddr).Str("file", clip(name)).
 			Msg("Can't read a file of the release folder")
 		refuseWith(w, http.StatusInternalServerError, "the file can't be read")
 		return
@@ -209,7 +211,7 @@ func (a *answer) ReadFrom(from io.Reader) (int64, error) {
 		}
 	}
 	if err := a.look(); err != nil {
-		a.server.warn(originOf(addressOf(a.peer)), causeChanged, warnClient).Err(err).Str("peer", a.peer).
+		a.server.warn(limits.Client(limits.Address(a.peer)), causeChanged, limits.WarnKnown).Err(err).Str("peer", a.peer).
 			Msg("A file of the release folder changed while it was handed out; never write into a file that is there")
 		panic(http.ErrAbortHandler)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server/config"
+	"collet/netproto/server/limits"
 )
 
 // maxStreams is how many requests of one connection of HTTP/2 are answered at a time: what a fetcher has in flight, with
@@ -48,16 +49,16 @@ func (h *hall) Accept() (net.Conn, error) {
 // seat makes a visitor of a connection. One who finds no seat is told so in an answer, as far as that is bounded.
 func (h *hall) seat(conn net.Conn) (*visitor, bool) {
 	m := h.monitor
-	addr := addressOf(conn.RemoteAddr().String())
+	addr := limits.Address(conn.RemoteAddr().String())
 	v := &visitor{hall: h, steady: steady{Conn: conn, progress: m.progress(), broken: h.ctx}, operator: m.mayAsk(addr)}
-	v.from = originOf(addr)
+	v.from = limits.Client(addr)
 	s := m.server.Load()
 	v.guest = s != nil && h.offers && !v.operator
 	room := room{most: maxAskers, share: maxAskersPerAddress}
 	switch {
 	case v.guest:
 		room.most, room.share = s.set.Limits.HTTPConnections, 0 // the guard has a share for each address
-	case s != nil && s.guard.free(addr):
+	case s != nil && s.limiter.IsExempt(addr):
 		room.share = 0
 	}
 	entered := h.seating.enter(v, room, time.Now())
@@ -67,22 +68,22 @@ func (h *hall) seat(conn net.Conn) (*visitor, bool) {
 	case s == nil || !h.offers:
 		return v, true
 	case !entered:
-		v.why, v.taken.from = causeHTTP, v.from
+		v.why, v.taken.Client = limits.CauseHTTP, v.from
 	default:
-		v.taken, v.why = s.guard.enter(addr, time.Now())
+		v.taken, v.why = s.limiter.Enter(addr, time.Now())
 	}
 	if v.why == "" {
-		v.server, v.lane = s, v.taken.lane
+		v.server, v.bandwidth = s, v.taken.Bandwidth
 		v.left = s.meter.seated(h.transport())
 		return v, true
 	}
 	s.meter.refused(v.why, h.transport())
-	s.warn(v.taken.from, v.why, warnStranger).Str("peer", conn.RemoteAddr().String()).
+	s.warn(v.taken.Client, v.why, limits.WarnUnknown).Str("peer", conn.RemoteAddr().String()).
 		Msgf("Refused an HTTP connection from host '%s': %s", addr, s.overLimit(v.why))
 	if v.operator {
 		return v, true
 	}
-	if v.refused = s.guard.refuse(v.taken, time.Now()); v.refused {
+	if v.refused = s.limiter.BeginRefusal(v.taken, time.Now()); v.refused {
 		v.server = s
 		return v, true
 	}
@@ -104,9 +105,9 @@ type visitor struct {
 	operator bool         // may ask about health
 	guest    bool         // may only fetch files
 	from     netip.Prefix // its address
-	why      cause        // found no seat
+	why      limits.Cause // found no seat
 	server   *Server      // whose seat, or place of a refused one, it has
-	taken    seat
+	taken    limits.Slot
 	left     func()
 	refused  bool
 	once     sync.Once
@@ -131,10 +132,10 @@ func (v *visitor) forget() {
 	v.hall.seating.leave(v)
 	switch {
 	case v.refused:
-		v.server.guard.refused()
+		v.server.limiter.EndRefusal()
 	case v.server != nil:
 		v.left()
-		v.server.guard.leave(v.taken)
+		v.server.limiter.Leave(v.taken)
 	}
 }
 
@@ -147,8 +148,8 @@ func (v *visitor) ReadFrom(from io.Reader) (sent int64, err error) {
 	}
 	for part.N > 0 {
 		piece := min(part.N, int64(v.step()))
-		if v.lane != nil {
-			if err := v.lane.pass(v.broken, int(piece)); err != nil {
+		if v.bandwidth != nil {
+			if err := v.bandwidth.Wait(v.broken, int(piece)); err != nil {
 				return sent, net.ErrClosed
 			}
 		}

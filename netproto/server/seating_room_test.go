@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server/config"
+	"collet/netproto/server/limits"
 )
 
 // unserved is a connection from an address that does nothing by itself.
@@ -26,8 +27,8 @@ func TestRoomIsMadeEverywhere(t *testing.T) {
 	set := config.ForFolder(t.TempDir(), "1.4")
 	const places = 3
 	set.Limits.HTTPConnections, set.Limits.ConnectionsPerAddress, set.Limits.Connections = places, places, places
-	g := newGuard(set.Limits, time.Now())
-	s := &Server{set: set, log: zerolog.Nop(), guard: g, meter: newMeter(g)}
+	g := limits.New(set.Limits, time.Now())
+	s := &Server{set: set, log: zerolog.Nop(), limiter: g, meter: newMeter(g)}
 	m := &Monitor{set: &set}
 	m.Watch(s)
 	h := &hall{monitor: m, offers: true, ctx: t.Context()}
@@ -40,14 +41,14 @@ func TestRoomIsMadeEverywhere(t *testing.T) {
 			t.Fatalf("visitor %d: let in %t, %s", i, welcome, v.why)
 		}
 		visitors = append(visitors, v)
-		if want := min(i+1, places); g.connections() != want || len(h.seating.open) != want {
-			t.Errorf("%d connections and %d places are taken, want %d", g.connections(), len(h.seating.open), want)
+		if want := min(i+1, places); g.Connections() != want || len(h.seating.open) != want {
+			t.Errorf("%d connections and %d places are taken, want %d", g.Connections(), len(h.seating.open), want)
 		}
 	}
 	for _, v := range visitors { // who was served notices in the end
 		v.Close()
 	}
-	if g.connections() != 0 || len(h.seating.open) != 0 {
-		t.Errorf("%d connections and %d places are left", g.connections(), len(h.seating.open))
+	if g.Connections() != 0 || len(h.seating.open) != 0 {
+		t.Errorf("%d connections and %d places are left", g.Connections(), len(h.seating.open))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server/config"
+	"collet/netproto/server/limits"
 	"collet/platform/interrupt"
 )
 
@@ -29,7 +30,7 @@ type Server struct {
 	onVerdict func(compat.Meeting)     // nil: nobody wants to know
 	sealed    <-chan struct{}          // closed when hellos may be taken; nil is always
 	reloading sync.Mutex
-	guard     *guard
+	limiter   *limits.Limiter
 	meter     *meter
 	ready     atomic.Bool
 	writing   netproto.Buffers
@@ -45,10 +46,10 @@ func New(c *Catalogue, set config.Settings, log zerolog.Logger) *Server {
 		set:     set,
 		portion: min(set.Network.UpdateFileMaxPortionSize, config.MaxPortion),
 		started: time.Now(),
-		guard:   newGuard(set.Limits, time.Now()),
+		limiter: limits.New(set.Limits, time.Now()),
 		tally:   tallyOf,
 	}
-	s.meter = newMeter(s.guard)
+	s.meter = newMeter(s.limiter)
 	s.catalogue.Store(c)
 	s.meter.offers(c)
 	return s
@@ -81,7 +82,7 @@ func (s *Server) Operator() *Operator { return s.operator.Load() }
 func (s *Server) Catalogue() *Catalogue { return s.catalogue.Load() }
 
 // Connections is how many clients are connected now.
-func (s *Server) Connections() int { return s.guard.connections() }
+func (s *Server) Connections() int { return s.limiter.Connections() }
 
 // Ready reports whether new connections are accepted: Serve runs and has not been asked to stop.
 func (s *Server) Ready() bool { return s.ready.Load() }
@@ -206,8 +207,8 @@ func (v *service) accept(listener net.Listener) error {
 
 // warn begins a line about a fault of an address: a warning, as long as it has not had the most warnings of the kind in
 // this minute, or else a line for those who debug.
-func (s *Server) warn(from netip.Prefix, about cause, most int) *zerolog.Event {
-	logged, hidden := s.guard.warn(from, about, most, time.Now())
+func (s *Server) warn(from netip.Prefix, about limits.Cause, most int) *zerolog.Event {
+	logged, hidden := s.limiter.Warn(from, about, most, time.Now())
 	if !logged {
 		s.meter.hidden.Inc()
 		return s.log.Debug()

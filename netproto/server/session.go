@@ -12,13 +12,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/server/limits"
 )
 
 // session is one connection. Its reader goroutine runs read and nothing else; the session's own goroutine does
 // everything else and is the only one that writes to the peer. What both touch is atomic or goes through inbox.
 type session struct {
 	server   *Server
-	seat     seat
+	slot     limits.Slot
 	log      zerolog.Logger
 	conn     net.Conn
 	wire     *netproto.Conn
@@ -57,15 +58,15 @@ type session struct {
 }
 
 // serveConn serves one connection to its end and returns when its reader has stopped too.
-func (v *service) serveConn(conn net.Conn, taken seat) {
+func (v *service) serveConn(conn net.Conn, taken limits.Slot) {
 	s := v.server
 	defer conn.Close()
 	defer context.AfterFunc(v.hard, func() { conn.Close() })()
 	peer := conn.RemoteAddr().String()
-	paced := &steady{Conn: conn, progress: s.set.Limits.ProgressTime, lane: taken.lane, broken: v.hard}
+	paced := &steady{Conn: conn, progress: s.set.Limits.ProgressTime, bandwidth: taken.Bandwidth, broken: v.hard}
 	c := &session{
 		server:   s,
-		seat:     taken,
+		slot:     taken,
 		log:      s.log.With().Str("peer", peer).Logger(),
 		conn:     conn,
 		wire:     s.wire(paced),
@@ -152,7 +153,7 @@ func (c *session) read() {
 
 // overrunError says that a C1 client sent more than it may. It is the client's fault.
 type overrunError struct {
-	cause   cause
+	cause   limits.Cause
 	reason  netproto.RefuseReason
 	request uint32
 	text    string

@@ -90,7 +90,7 @@ func (c *session) widen() *ending {
 	if !c.losses.shown(counted, time.Now()) {
 		return nil
 	}
-	n := c.server.guard.room(c.seat, c.server.set.Network.SpreadConnections, time.Now())
+	n := c.server.limiter.Allowance(c.slot, c.server.set.Network.SpreadConnections, time.Now())
 	if n < 2 {
 		return nil
 	}
@@ -101,17 +101,4 @@ func (c *session) widen() *ending {
 		return c.broken(err)
 	}
 	return nil
-}
-
-// room is how many connections, most at most, whoever has a seat should have in all. Of the seats that the limits leave,
-// the further ones are half at most, so that one client on a bad line does not keep another one out.
-func (g *guard) room(s seat, most int, now time.Time) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	left := (g.limits.Connections - g.open) / 2
-	if s.own != nil {
-		s.own.arrivals.fill(now)
-		left = min(left, (g.limits.ConnectionsPerAddress-s.own.conns)/2, int(s.own.arrivals.level))
-	}
-	return 1 + max(0, min(most-1, left))
 }

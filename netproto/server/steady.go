@@ -4,16 +4,18 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"collet/netproto/server/limits"
 )
 
-// steady is a connection whose peer must go on taking data: every piece of writeStep bytes has a deadline of its own, so
+// steady is a connection whose peer must go on taking data: every piece of maxStep bytes has a deadline of its own, so
 // that a large portion may be slow and a peer that stopped reading is still noticed. Where bandwidth is limited a piece
 // first waits for its turn, which is not the peer's time.
 type steady struct {
 	net.Conn
-	progress time.Duration   // for one piece
-	lane     *lane           // nil: no limit
-	broken   context.Context // ends the waiting for a turn
+	progress  time.Duration     // for one piece
+	bandwidth *limits.Bandwidth // nil: no limit
+	broken    context.Context   // ends the waiting for a turn
 }
 
 // Write implements io.Writer.
@@ -21,8 +23,8 @@ func (s *steady) Write(data []byte) (int, error) {
 	written := 0
 	for {
 		piece := data[written:min(len(data), written+s.step())]
-		if s.lane != nil {
-			if err := s.lane.pass(s.broken, len(piece)); err != nil {
+		if s.bandwidth != nil {
+			if err := s.bandwidth.Wait(s.broken, len(piece)); err != nil {
 				return written, net.ErrClosed
 			}
 		}
@@ -38,8 +40,8 @@ func (s *steady) Write(data []byte) (int, error) {
 }
 
 func (s *steady) step() int {
-	if s.lane == nil {
-		return writeStep
+	if s.bandwidth == nil {
+		return limits.MaxStep
 	}
-	return s.lane.step
+	return s.bandwidth.Step
 }

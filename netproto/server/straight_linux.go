@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"collet/netproto/server/limits"
 )
 
 // straight sends files to a socket by sendfile(2), with an offset of its own, so that connections share open files. It
@@ -52,21 +54,21 @@ func (s *straight) send(head []byte, in *os.File, offset int64, size int) error 
 	return fault
 }
 
-// pump moves size bytes from offset of the file, each writeStep of them within the time for progress.
+// pump moves size bytes from offset of the file, each maxStep of them within the time for progress.
 func (s *straight) pump(file int, offset int64, size int) error {
-	granted, moved := 0, writeStep
+	granted, moved := 0, limits.MaxStep
 	for size > 0 {
 		if granted == 0 {
 			granted = size
-			if s.to.lane != nil {
-				granted = min(size, s.to.lane.step)
-				if err := s.to.lane.pass(s.to.broken, granted); err != nil {
+			if s.to.bandwidth != nil {
+				granted = min(size, s.to.bandwidth.Step)
+				if err := s.to.bandwidth.Wait(s.to.broken, granted); err != nil {
 					return net.ErrClosed
 				}
-				moved = writeStep // waiting was not the peer's time
+				moved = limits.MaxStep // waiting was not the peer's time
 			}
 		}
-		if moved >= writeStep {
+		if moved >= limits.MaxStep {
 			if err := s.to.allow(); err != nil {
 				return err
 			}

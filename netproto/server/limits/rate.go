@@ -1,4 +1,4 @@
-package server
+package limits
 
 import (
 	"context"
@@ -58,51 +58,54 @@ func (b *bucket) full(now time.Time) bool {
 	return b.level >= b.burst
 }
 
-// meteredStep is how many seconds of a bandwidth are handed out at once: small enough that shares are even over a second,
-// large enough that a fast link needs few waits.
-const meteredStep = 0.05
+// MaxStep is the largest piece in bytes that is handed to the network at once.
+const MaxStep = 64 << 10
 
-// gate hands out bandwidth in the order in which it is asked for it. It is safe for concurrent use.
-type gate struct {
+// stepSeconds is how many seconds of a bandwidth are handed out at once: small enough that shares are even over a second,
+// large enough that a fast link needs few waits.
+const stepSeconds = 0.05
+
+// rateLimiter hands out bandwidth in the order in which it is asked for it. It is safe for concurrent use.
+type rateLimiter struct {
 	waits  *atomic.Uint64 // counts those that had to wait
 	mu     sync.Mutex
 	bucket bucket
 }
 
-// newGate allows rate bytes in a second; 0 is any number.
-func newGate(rate int64, waits *atomic.Uint64, now time.Time) *gate {
-	return &gate{waits: waits, bucket: newBucket(float64(rate), float64(rate)*meteredStep, now)}
+// newRateLimiter allows rate bytes in a second; 0 is any number.
+func newRateLimiter(rate int64, waits *atomic.Uint64, now time.Time) *rateLimiter {
+	return &rateLimiter{waits: waits, bucket: newBucket(float64(rate), float64(rate)*stepSeconds, now)}
 }
 
-// pass waits until n bytes may be sent, or until ctx ends.
-func (g *gate) pass(ctx context.Context, n int) error {
-	g.mu.Lock()
-	wait := g.bucket.reserve(time.Now(), float64(n))
-	g.mu.Unlock()
+// wait waits until n bytes may be sent, or until ctx ends.
+func (r *rateLimiter) wait(ctx context.Context, n int) error {
+	r.mu.Lock()
+	wait := r.bucket.reserve(time.Now(), float64(n))
+	r.mu.Unlock()
 	if wait == 0 {
 		return nil
 	}
-	g.waits.Add(1)
+	r.waits.Add(1)
 	return interrupt.Sleep(ctx, wait)
 }
 
-// lane is the way of one client's bytes: first its own gate, then that of all. Only one piece of a lane is in front of
-// the common gate at a time, so that every lane that wants more gets an equal share, however many connections are in it.
-type lane struct {
+// Bandwidth limits the rate of one client's bytes: first its own limit, then that of all. Only one piece of a client waits for
+// the common limit at a time, so that every client that wants more gets an equal share, however many connections it has.
+type Bandwidth struct {
 	turn  chan struct{} // holds one value while a piece is waiting
-	own   *gate
-	total *gate
-	step  int // bytes, the largest piece
+	own   *rateLimiter
+	total *rateLimiter
+	Step  int // bytes, the largest piece
 }
 
-// newLane is nil where nothing is limited. Waits counts those for the lane's own gate.
-func newLane(l config.Limits, total *gate, waits *atomic.Uint64, now time.Time) *lane {
+// newBandwidth is nil where nothing is limited. Waits counts the waits for the client's own limit.
+func newBandwidth(l config.Limits, total *rateLimiter, waits *atomic.Uint64, now time.Time) *Bandwidth {
 	slowest := min(orUnlimited(l.ClientBandwidth), orUnlimited(l.TotalBandwidth))
 	if slowest == math.MaxInt64 {
 		return nil
 	}
-	step := int(min(writeStep, max(minStep, float64(slowest)*meteredStep)))
-	return &lane{turn: make(chan struct{}, 1), own: newGate(l.ClientBandwidth, waits, now), total: total, step: step}
+	step := int(min(MaxStep, max(minStep, float64(slowest)*stepSeconds)))
+	return &Bandwidth{turn: make(chan struct{}, 1), own: newRateLimiter(l.ClientBandwidth, waits, now), total: total, Step: step}
 }
 
 func orUnlimited(rate int64) int64 {
@@ -115,16 +118,16 @@ func orUnlimited(rate int64) int64 {
 // minStep is the smallest piece that is worth a packet, in bytes.
 const minStep = 512
 
-// pass waits until n bytes, at most a step, may be sent, or until ctx ends.
-func (l *lane) pass(ctx context.Context, n int) error {
+// Wait waits until n bytes, at most Step, may be sent, or until ctx ends.
+func (b *Bandwidth) Wait(ctx context.Context, n int) error {
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := l.own.pass(ctx, n); err != nil {
+	if err := b.own.wait(ctx, n); err != nil {
 		return err
 	}
-	return l.total.pass(ctx, n)
+	return b.total.wait(ctx, n)
 }

@@ -1,0 +1,44 @@
+package limits
+
+import (
+	"iter"
+	"net/netip"
+	"time"
+
+	"collet/netproto/server/config"
+)
+
+// Scan lets addresses come and go at one moment, each with a warning about it. It returns how many are remembered, how
+// many were refused, and how many warnings were logged.
+func Scan(l config.Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembered, refused, logged int) {
+	g := New(l, now)
+	for addr := range addrs {
+		taken, why := g.Enter(addr, now)
+		if line, _ := g.Warn(taken.Client, "no_handshake", WarnUnknown, now); line {
+			logged++
+		}
+		if why != "" {
+			refused++
+			continue
+		}
+		g.Leave(taken)
+	}
+	later := now.Add(2 * warnPeriod)
+	g.swept = now
+	g.client(Client(netip.AddrFrom4([4]byte{255, 0, 0, 1})), later)
+	return len(g.clients), refused, logged
+}
+
+// AllowanceBehind is how many connections a client may have with others of its address and of other ones.
+func AllowanceBehind(l config.Limits, most, same, others int, at time.Time) int {
+	g := New(l, at)
+	address := netip.AddrFrom4([4]byte{192, 0, 2, 1})
+	taken, _ := g.Enter(address, at)
+	for range same {
+		g.Enter(address, at)
+	}
+	for i := range others {
+		g.Enter(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), at)
+	}
+	return g.Allowance(taken, most, at)
+}
