@@ -101,7 +101,7 @@ func (f *lineFlow) Close() error {
 // asked for again on a connection that works, long before anybody's patience ends.
 func TestRangesWindow(t *testing.T) {
 	testlevel.Slow(t)
-	data := random(60_000_000, 1)
+	data := random(24_000_000, 1)
 	synctest.Test(t, func(t *testing.T) {
 		way := remembering("a", data)
 		way.latency = 10 * time.Millisecond
@@ -114,7 +114,7 @@ func TestRangesWindow(t *testing.T) {
 		defer f.Close()
 		began, most := time.Now(), int64(0)
 		var got []byte
-		err := f.Ranges(t.Context(), object(data), []transfer.Range{{Start: 0, End: 60_000_000}}, func(_ int, _ int64, piece []byte) error {
+		err := f.Ranges(t.Context(), object(data), []transfer.Range{{Start: 0, End: 24_000_000}}, func(_ int, _ int64, piece []byte) error {
 			if len(got) == 0 {
 				for _, r := range way.requests() {
 					most += r.End - r.Start

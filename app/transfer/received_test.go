@@ -88,13 +88,13 @@ func TestReceivedIsBounded(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	r, _ := openReceived(disk)
 	piece := bytes.Repeat([]byte("x"), 1<<20)
-	for i := range int64(80) {
+	for i := range int64(40) {
 		r.add("objects/a", -1, i<<20, piece)
 		if r.size > maxReceived {
 			t.Fatalf("%d bytes", r.size)
 		}
 	}
-	last := span.Of[int64](76<<20, 80<<20)
+	last := span.Of[int64](36<<20, 40<<20)
 	if _, missing := stretches([]Range{last}, r.has("objects/a")); len(missing) != 0 {
 		t.Errorf("%v is missing", missing)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"collet/app/transfer"
-	"collet/build/publish"
 	"collet/platform/faultfs"
 )
 
@@ -50,9 +49,7 @@ func (d *drops) Total() int64 { return d.ReadCloser.(transfer.Sized).Total() }
 
 // TestDripIsNoProgress: bytes do not count, only documents that were verified do, and it is known that a peer is waited for.
 func TestDripIsNoProgress(t *testing.T) {
-	p := newPublisher(t)
-	p.publish(1, game(1), publish.Request{})
-	p.publish(2, game(2), publish.Request{})
+	p := newGame(t)
 	tests := map[string]struct {
 		slow    string
 		every   time.Duration
@@ -92,13 +89,12 @@ func TestDripIsNoProgress(t *testing.T) {
 
 // TestDripIsLeft: a mirror that lets a byte through now and then is left for the next one, in less time than its patience.
 func TestDripIsLeft(t *testing.T) {
-	p := newPublisher(t)
-	p.publish(1, game(1), publish.Request{})
+	p := newGame(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, p, drip{folderWay: p.bareWay(), every: 2 * time.Second, slow: func(string) bool { return true }}, p.way())
 		began := time.Now()
 		r := c.run()
-		c.holds(1)
+		c.holds(8)
 		if took := time.Since(began); took > 2*time.Minute {
 			t.Errorf("%v took %v", r, took)
 		}
@@ -107,15 +103,13 @@ func TestDripIsLeft(t *testing.T) {
 
 // TestSequelThatDrips: the sequel may not hold up what can be asked for by its name.
 func TestSequelThatDrips(t *testing.T) {
-	p := newPublisher(t)
-	p.publish(1, game(1), publish.Request{})
-	p.publish(2, game(2), publish.Request{})
+	p := newGame(t)
 	synctest.Test(t, func(t *testing.T) {
 		way := drip{folderWay: p.way(), every: time.Second, slow: func(name string) bool { return strings.HasPrefix(name, "sequels/") }}
-		c := newClient(t, p, way).at(1)
+		c := newClient(t, p, way).at(7)
 		began := time.Now()
 		r := c.run()
-		c.holds(2)
+		c.holds(8)
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%v took %v", r, took)
 		}

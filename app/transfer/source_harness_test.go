@@ -102,11 +102,19 @@ type publisher struct {
 	root  []byte
 	sets  map[uint64]tree
 	after map[uint64]*faultfs.Disk // the folder when a release was the newest
+
+	installs map[uint64]*installed // of each release; clones share those of the releases that they share
+}
+
+// installed is the disk of an install, made when a test first needs it.
+type installed struct {
+	once sync.Once
+	disk *faultfs.Disk
 }
 
 func newPublisher(t testing.TB) *publisher {
 	t.Helper()
-	p := &publisher{t: t, disk: faultfs.New(faultfs.Config{}), clock: epoch, sets: map[uint64]tree{}, after: map[uint64]*faultfs.Disk{}}
+	p := &publisher{t: t, disk: faultfs.New(faultfs.Config{}), clock: epoch, sets: map[uint64]tree{}, after: map[uint64]*faultfs.Disk{}, installs: map[uint64]*installed{}}
 	plan := trust.RootPlan{}
 	for _, role := range trust.KeyRoles() {
 		n := 1
@@ -178,13 +186,13 @@ func (p *publisher) publish(number uint64, set tree, r publish.Request) {
 		_, err := f.Publish(context.Background(), game.Open(faultfs.Options{}), r, p.keys[3:])
 		return err
 	})
-	p.after[number] = p.disk.Clone()
+	p.after[number], p.installs[number] = p.disk.Clone(), &installed{}
 }
 
 // clone is a publisher that goes on by itself.
 func (p *publisher) clone(t testing.TB) *publisher {
 	c := *p
-	c.t, c.disk, c.sets, c.after = t, p.disk.Clone(), maps.Clone(p.sets), maps.Clone(p.after)
+	c.t, c.disk, c.sets, c.after, c.installs = t, p.disk.Clone(), maps.Clone(p.sets), maps.Clone(p.after), maps.Clone(p.installs)
 	return &c
 }
 
@@ -312,6 +320,7 @@ type client struct {
 	t    testing.TB
 	p    *publisher
 	disk *faultfs.Disk
+	bare *faultfs.Disk // the disk as it began
 	ways []transfer.Way
 
 	verify bool
@@ -326,11 +335,27 @@ type client struct {
 }
 
 func newClient(t testing.TB, p *publisher, ways ...transfer.Way) *client {
-	return &client{t: t, p: p, disk: faultfs.New(faultfs.Config{Now: time.Now}), ways: ways}
+	disk := faultfs.New(faultfs.Config{Now: time.Now})
+	return &client{t: t, p: p, disk: disk, bare: disk, ways: ways}
 }
 
-// at makes an install of a release, over a way that has the newest.
+// at gives the client an install of a release. Clients without settings of their own get copies of one install.
 func (c *client) at(number uint64) *client {
+	c.t.Helper()
+	if c.disk != c.bare || c.change != nil || c.server != nil || c.whole || c.verify {
+		return c.install(number)
+	}
+	shared := c.p.installs[number]
+	shared.once.Do(func() { shared.disk = newClient(c.t, c.p).install(number).disk })
+	if shared.disk == nil {
+		c.t.Fatalf("release %d could not be installed", number)
+	}
+	c.disk = shared.disk.Clone()
+	return c
+}
+
+// install installs a release over a mirror whose newest release it is.
+func (c *client) install(number uint64) *client {
 	c.t.Helper()
 	ways := c.ways
 	c.ways = []transfer.Way{c.p.when(number)}

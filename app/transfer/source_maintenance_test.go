@@ -6,7 +6,6 @@ import (
 
 	"collet/app/transfer"
 	"collet/app/update"
-	"collet/build/publish"
 	"collet/netproto/compat"
 	"collet/platform/testlevel"
 )
@@ -26,10 +25,7 @@ func (judging) Close() error { return nil }
 // the server's own folder, and afterwards nothing is left to fetch.
 func TestMaintenanceOfSignedReleases(t *testing.T) {
 	testlevel.Slow(t)
-	p := newPublisher(t)
-	for _, n := range []uint64{2, 6} {
-		p.publish(n, game(n), publish.Request{})
-	}
+	p := newGame(t)
 	down := compat.Judgement{
 		Verdict: compat.Maintenance, Rule: compat.RuleMaintenance, Reasons: compat.ReasonOf(compat.RuleMaintenance) | compat.ReasonOf(compat.RuleTooOld),
 	}
@@ -62,8 +58,7 @@ func TestMaintenanceOfSignedReleases(t *testing.T) {
 
 // TestMaintenanceThatHasNothing: where nobody gives anything, the end is the maintenance and no fault.
 func TestMaintenanceThatHasNothing(t *testing.T) {
-	p := newPublisher(t)
-	p.publish(2, game(2), publish.Request{})
+	p := newGame(t)
 	c := newClient(t, p, p.when(2)).at(2)
 	c.server, c.ways, c.ahead = judging{judgement: compat.Judgement{Verdict: compat.Maintenance}}, nil, true
 	if r := c.run(); r.status.Outcome != update.Maintenance || r.status.Fault != nil || r.report.Fetched != 0 {
@@ -74,10 +69,7 @@ func TestMaintenanceThatHasNothing(t *testing.T) {
 
 // TestReasonsOfAServerTravel: beside mirrors a server's grounds for another module, and its warnings, reach the client.
 func TestReasonsOfAServerTravel(t *testing.T) {
-	p := newPublisher(t)
-	for _, n := range []uint64{2, 6} {
-		p.publish(n, game(n), publish.Request{})
-	}
+	p := newGame(t)
 	c := newClient(t, p, p.when(6)).at(2)
 	c.server = judging{judgement: compat.Judgement{
 		Verdict: compat.UpdateBinaries, Rule: compat.RuleTooOld, Reasons: compat.ReasonOf(compat.RuleTooOld), Revision: 12, Warnings: compat.WarnComponents,

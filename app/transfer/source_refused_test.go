@@ -13,7 +13,6 @@ import (
 
 	"collet/app/transfer"
 	"collet/app/update"
-	"collet/build/publish"
 )
 
 // restarting is a way that refuses connections for a while.
@@ -32,8 +31,7 @@ func (w restarting) Get(ctx context.Context, name string, from, to, limit int64)
 
 // TestMirrorThatRestarts: a mirror that refuses for ten seconds is waited for at the first contact, one that can't be reached is not.
 func TestMirrorThatRestarts(t *testing.T) {
-	p := newPublisher(t)
-	p.publish(1, game(1), publish.Request{})
+	p := newGame(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	must(t, listener.Close())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,14 +40,25 @@ func game(number uint64) tree {
 	return set
 }
 
-// newGame has releases 2, 6, 7 and 8, with patches from two releases back.
+// newGame has releases 2, 6, 7 and 8, with patches from two releases back. They are published once for all tests.
 func newGame(t testing.TB) *publisher {
 	t.Helper()
-	p := newPublisher(t)
-	for _, n := range []uint64{2, 6, 7, 8} {
-		p.publish(n, game(n), publish.Request{Notes: map[string][]byte{"en": fmt.Appendf(nil, "What is new in %d", n)}})
+	publishedGame.once.Do(func() {
+		p := newPublisher(t)
+		for _, n := range []uint64{2, 6, 7, 8} {
+			p.publish(n, game(n), publish.Request{Notes: map[string][]byte{"en": fmt.Appendf(nil, "What is new in %d", n)}})
+		}
+		publishedGame.p = p
+	})
+	if publishedGame.p == nil {
+		t.Fatal("the game could not be published")
 	}
-	return p
+	return publishedGame.p.clone(t)
+}
+
+var publishedGame struct {
+	once sync.Once
+	p    *publisher
 }
 
 // TestSource tells the stories of one game; each has a folder of its own.
@@ -382,7 +394,7 @@ func oneMirrorLies(t *testing.T, p *publisher) {
 
 func attackKeys(t *testing.T, p *publisher) {
 	thief := newPublisher(t)
-	thief.publish(9, game(2), publish.Request{})
+	thief.publish(9, tree{"Lathe.so": "stolen"}, publish.Request{})
 	c := newClient(t, p, thief.way())
 	c.wantOutcome(c.run(), update.Failed, update.Untrusted)
 	if _, there := c.disk.Files()["Lathe.so"]; there {
@@ -411,16 +423,23 @@ func held(t *testing.T, p *publisher) {
 	}
 }
 
-// rollout: of many installs about as many as were meant get it, and each keeps what it got.
-func rollout(t *testing.T, p *publisher) {
+// rollout: of many installs about as many as were meant get it, and each keeps what it got. The game is a small one, because
+// the share counts only over many installs.
+func rollout(t *testing.T, _ *publisher) {
+	p := newPublisher(t)
+	p.publish(7, tree{"Lathe.so": prose(1, 2_000)}, publish.Request{})
+	p.publish(8, tree{"Lathe.so": prose(2, 2_000)}, publish.Request{})
 	p.change(8, func(e *release.Entry) { e.Percent = 50 })
 	got := 0
-	for range 24 {
+	for i := range 24 {
 		c := newClient(t, p, p.way())
 		r := c.run()
 		c.wantOutcome(r, update.BinariesStaged, update.NoCause)
 		if r.report.Release.Number == 8 {
 			got++
+		}
+		if i%3 > 0 {
+			continue
 		}
 		again := c.run()
 		if again.report.Release.Number != r.report.Release.Number {
@@ -442,7 +461,7 @@ func nothingForUs(t *testing.T, p *publisher) {
 
 func hostTooOld(t *testing.T, p *publisher) {
 	c := newClient(t, p, p.way()).at(7)
-	p.publish(9, game(8).with(tree{"New.txt": "new"}), publish.Request{Head: func(h *release.Head) { h.HostABI = 2 }})
+	p.publish(9, game(8).with(tree{"New.txt": "new"}), publish.Request{Patches: new(int), Head: func(h *release.Head) { h.HostABI = 2 }})
 	c.wantOutcome(c.run(), update.UpdaterOutdated, update.NoCause)
 	c.holds(7)
 	c.change = func(o *transfer.Options) { o.HostABI = 2 }
@@ -474,7 +493,7 @@ func unreachable(t *testing.T, p *publisher) {
 // headMirrors: the place that was named has the lists only; the head tells of another one.
 func headMirrors(t *testing.T, p *publisher) {
 	testlevel.Slow(t)
-	p.publish(9, game(8).with(tree{"New.txt": prose(9, 90_000)}), publish.Request{Head: func(h *release.Head) { h.Mirrors = []string{"https://mirror.example/game"} }})
+	p.publish(9, game(8).with(tree{"New.txt": prose(9, 90_000)}), publish.Request{Patches: new(int), Head: func(h *release.Head) { h.Mirrors = []string{"https://mirror.example/game"} }})
 	way, mirror := p.way(), p.way()
 	mirror.name = "https://mirror.example/game/"
 	whole := p.sources(9)
@@ -519,7 +538,11 @@ func stoppedAnywhere(t *testing.T, p *publisher) {
 		t.Fatal(err)
 	}
 	stops := 0
-	for k := 1; k < whole.Count(); k += 11 {
+	step := 33
+	if testlevel.Full() {
+		step = 11
+	}
+	for k := 1; k < whole.Count(); k += step {
 		c := newClient(t, p, p.way())
 		c.disk = template.disk.Clone()
 		fsys := c.disk.Open(faultfs.Options{})

@@ -14,6 +14,7 @@ import (
 	"collet/netproto/release"
 	"collet/platform/faultfs"
 	"collet/platform/span"
+	"collet/platform/testlevel"
 )
 
 // crashData is what the crash tests fetch: a few pages, so that a torn write shows.
@@ -94,7 +95,7 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 	stops := map[string]func(*faultfs.FS, int){"before": (*faultfs.FS).StopBefore, "inside": (*faultfs.FS).StopInside, "after": (*faultfs.FS).StopAfter}
 	cases := 0
-	for k := 1; k <= whole.Count(); k++ {
+	for k := 1; k <= whole.Count(); k += testlevel.Stride(3, 3) {
 		for name, stop := range stops {
 			disk := faultfs.New(faultfs.Config{})
 			fsys := disk.Open(faultfs.Options{})

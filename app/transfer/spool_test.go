@@ -14,6 +14,7 @@ import (
 	"collet/app/update"
 	"collet/netproto/release"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // fetchInto gets an object from memory and counts the bytes that were asked for.
@@ -221,7 +222,7 @@ func TestSpoolFaults(t *testing.T) {
 func TestCrashWhileFetching(t *testing.T) {
 	data := random(500_000, 1)
 	o := object(data)
-	for k := 1; ; k++ {
+	for k := 1; ; k += testlevel.Stride(3, 3) {
 		ended := false
 		synctest.Test(t, func(t *testing.T) {
 			disk := faultfs.New(faultfs.Config{Now: time.Now})
