@@ -2,6 +2,7 @@ package platform
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 )
@@ -52,3 +53,11 @@ func replace(fsys FS, name string, data []byte, last func(File) error) error {
 
 // unsupported keeps the system's own word beside errors.ErrUnsupported.
 func unsupported(err error) error { return errors.Join(errors.ErrUnsupported, err) }
+
+// RemoveIfThere removes a file. One that does not exist is no error.
+func RemoveIfThere(fsys FS, name string) error {
+	if err := fsys.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 
+	"collet/app/download"
 	"collet/app/transfer"
 	"collet/netproto"
 	"collet/netproto/compat"
@@ -24,7 +25,7 @@ type connection struct {
 var _ transfer.Server = (*connection)(nil)
 
 // Connect implements transfer.Server.
-func (l *connection) Connect(ctx context.Context) (compat.Judgement, transfer.Way, error) {
+func (l *connection) Connect(ctx context.Context) (compat.Judgement, download.Way, error) {
 	if err := l.Close(); err != nil {
 		return compat.Judgement{}, nil, err
 	}
@@ -93,15 +94,15 @@ func (w *objectWay) run(f func()) bool {
 	return !w.closed
 }
 
-// Name implements transfer.Way.
+// Name implements download.Way.
 func (w *objectWay) Name() string { return w.name }
 
-// Get implements transfer.Way. The bytes come as fast as they are read: the session asks for no more than its window.
+// Get implements download.Way. The bytes come as fast as they are read: the session asks for no more than its window.
 func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
 	length := int64(-1)
 	switch {
 	case to >= 0 && to > limit:
-		return nil, &transfer.WrongError{Way: w.name, Name: name, Kind: transfer.WrongLong}
+		return nil, &download.WrongError{Way: w.name, Name: name, Kind: download.WrongLong}
 	case to >= 0:
 		length = to - from
 	}
@@ -118,7 +119,7 @@ func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit 
 		left := limit - from
 		err := w.client.Object(inner, name, from, length, func(data []byte) error {
 			if left -= int64(len(data)); left < 0 {
-				return &transfer.WrongError{Way: w.name, Name: name, Kind: transfer.WrongLong, Detail: fmt.Sprintf("more than %d bytes", limit)}
+				return &download.WrongError{Way: w.name, Name: name, Kind: download.WrongLong, Detail: fmt.Sprintf("more than %d bytes", limit)}
 			}
 			_, err := in.Write(data)
 			return err
@@ -136,7 +137,7 @@ func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit 
 func (w *objectWay) fault(ctx context.Context, name string, err error) error {
 	var missing *netproto.MissingObjectError
 	var short *netproto.ObjectEndError
-	var wrong *transfer.WrongError
+	var wrong *download.WrongError
 	var format *netproto.FormatError
 	switch {
 	case err == nil:
@@ -146,13 +147,13 @@ func (w *objectWay) fault(ctx context.Context, name string, err error) error {
 	case errors.As(err, &wrong):
 		return wrong
 	case errors.As(err, &missing):
-		return &transfer.MissingError{Way: w.name, Name: name}
+		return &download.MissingError{Way: w.name, Name: name}
 	case errors.As(err, &short):
-		return &transfer.WrongError{Way: w.name, Name: name, Kind: transfer.WrongShort, Err: err}
+		return &download.WrongError{Way: w.name, Name: name, Kind: download.WrongShort, Err: err}
 	case errors.As(err, &format):
-		return &transfer.WrongError{Way: w.name, Name: name, Kind: transfer.WrongStatus, Err: err}
+		return &download.WrongError{Way: w.name, Name: name, Kind: download.WrongStatus, Err: err}
 	default:
-		return &transfer.NetError{Way: w.name, Name: name, Kind: transfer.NetReset, Err: err}
+		return &download.NetError{Way: w.name, Name: name, Kind: download.NetReset, Err: err}
 	}
 }
 

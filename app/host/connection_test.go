@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"collet/app/transfer"
+	"collet/app/download"
 	"collet/netproto"
 	"collet/netproto/compat"
 )
@@ -149,8 +149,8 @@ func TestCloseAgainstGet(t *testing.T) {
 
 func closedByUs(t *testing.T, err error) {
 	t.Helper()
-	var broken *transfer.NetError
-	if !errors.As(err, &broken) || broken.Kind != transfer.NetReset {
+	var broken *download.NetError
+	if !errors.As(err, &broken) || broken.Kind != download.NetReset {
 		t.Errorf("the error of what was closed is %v", err)
 	}
 }

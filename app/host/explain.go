@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"collet"
+	"collet/app/download"
 	"collet/app/install"
 	"collet/app/splash"
-	"collet/app/transfer"
 	"collet/app/update"
 	"collet/netproto/dial"
 	"collet/platform"
@@ -32,7 +32,7 @@ func (h *host) endInfo(e ended) splash.EndInfo {
 		return info
 	}
 	var space *install.SpaceError
-	var spool *transfer.SpaceError
+	var spool *download.SpaceError
 	var held *install.HeldError
 	var vanished *install.VanishedError
 	var way *platform.InTheWayError

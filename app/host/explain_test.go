@@ -5,8 +5,8 @@ import (
 	"syscall"
 	"testing"
 
+	"collet/app/download"
 	"collet/app/install"
-	"collet/app/transfer"
 	"collet/app/update"
 	"collet/assets"
 	"collet/platform"
@@ -23,12 +23,12 @@ func TestFullDiskIsExplained(t *testing.T) {
 		says []string
 	}{
 		{"install", &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
-		{"spool", &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb, Err: syscall.ENOSPC}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
+		{"spool", &download.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb, Err: syscall.ENOSPC}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
 		{"install, free unknown", &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
-		{"spool, free unknown", &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
+		{"spool, free unknown", &download.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
 		{"install, no inodes", &install.SpaceError{Volume: "/games", Need: gb, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
-		{"spool, no inodes", &transfer.SpaceError{Volume: "/games", Need: -1, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
-		{"spool, size unknown", &transfer.SpaceError{Volume: "/games", Need: -1, Free: 1000, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
+		{"spool, no inodes", &download.SpaceError{Volume: "/games", Need: -1, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
+		{"spool, size unknown", &download.SpaceError{Volume: "/games", Need: -1, Free: 1000, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
 	} {
 		text := h.explain(failed(&update.Fault{Cause: update.DiskFull, Subject: "/games/Lathe", Err: test.err}))
 		for _, want := range test.says {
@@ -41,7 +41,7 @@ func TestFullDiskIsExplained(t *testing.T) {
 		}
 	}
 	installs := h.explain(failed(&update.Fault{Cause: update.DiskFull, Err: &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
-	spools := h.explain(failed(&update.Fault{Cause: update.DiskFull, Err: &transfer.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
+	spools := h.explain(failed(&update.Fault{Cause: update.DiskFull, Err: &download.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
 	if installs != spools {
 		t.Errorf("two texts for one thing:\n%s\n%s", installs, spools)
 	}

@@ -43,11 +43,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet"
+	"collet/app/download"
 	"collet/app/install"
 	"collet/app/settings"
 	"collet/app/splash"
 	"collet/app/supervise"
-	"collet/app/transfer"
 	"collet/assets"
 	"collet/netproto/product"
 	"collet/platform"
@@ -76,7 +76,7 @@ type host struct {
 	before *detour           // where a redirect led away from; nil without one
 	met    meeting           // the last server
 	valve  valve             // pauses and slows what is fetched
-	warm   *transfer.HTTPWay // is being connected to for the first update; nil for none
+	warm   *download.HTTPWay // is being connected to for the first update; nil for none
 	target product.Target
 
 	fs      *platform.Dir

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"collet"
+	"collet/app/download"
 	"collet/app/install"
 	"collet/app/settings"
 	"collet/app/transfer"
@@ -79,7 +80,7 @@ func newSigned(opt Options, set settings.Settings, folder string, env func(strin
 	if s.offline, err = settings.ParseOfflineAfter(set.Client.OfflineAfter, fallback); err != nil {
 		return signed{}, err
 	}
-	s.plain, s.plainErr = transfer.PlainProxy(cmp.Or(opt.Proxy, set.ClientNetwork.Proxy), env)
+	s.plain, s.plainErr = download.PlainProxy(cmp.Or(opt.Proxy, set.ClientNetwork.Proxy), env)
 	return s, nil
 }
 
@@ -225,7 +226,7 @@ func (h *host) places() string {
 
 // releaseOptions wires a source of signed releases. closeWays lets go of its mirrors.
 func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options, closeWays func() error, err error) {
-	var opened []*transfer.HTTPWay
+	var opened []*download.HTTPWay
 	closeWays = func() (err error) {
 		for _, way := range opened {
 			err = errors.Join(err, way.Close())
@@ -237,7 +238,7 @@ func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options
 		Root: h.signed.root, Product: h.signed.product, Channel: h.signed.channel, Target: string(h.target),
 		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
 		Language: h.locale, Notes: f.Notes, Log: h.log,
-		Mirror: func(address string) (transfer.Way, error) { return h.mirror(address) },
+		Mirror: func(address string) (download.Way, error) { return h.mirror(address) },
 	}
 	for _, address := range h.signed.urls {
 		way, err := h.takeWarm(), error(nil) // it is the first one
@@ -274,7 +275,7 @@ func (h *host) warmUp(ctx context.Context) {
 }
 
 // takeWarm gives away what warmUp began; nil without.
-func (h *host) takeWarm() *transfer.HTTPWay {
+func (h *host) takeWarm() *download.HTTPWay {
 	way := h.warm
 	h.warm = nil
 	return way
@@ -289,11 +290,11 @@ func (h *host) coolDown() error {
 }
 
 // mirror opens a web server.
-func (h *host) mirror(address string) (*transfer.HTTPWay, error) {
+func (h *host) mirror(address string) (*download.HTTPWay, error) {
 	if h.signed.plainErr != nil {
 		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: h.signed.plainErr}
 	}
-	o := transfer.HTTPOptions{
+	o := download.HTTPOptions{
 		Agent: collet.Version(), PlainProxy: h.signed.plain, Log: h.log,
 		PublicOnly: h.before != nil && h.before.public && address == h.before.packs,
 	}
@@ -311,7 +312,7 @@ func (h *host) mirror(address string) (*transfer.HTTPWay, error) {
 		}
 		o.TLS = config
 	}
-	return transfer.NewHTTPWay(address, o)
+	return download.NewHTTPWay(address, o)
 }
 
 // follow runs an Updater and lets the front follow it. A start that exceeds the patience before something is fetched ends as it

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"collet/app/download"
 	"collet/app/settings"
 	"collet/app/transfer"
 	"collet/app/update"
@@ -89,22 +90,22 @@ func TestMeansInWords(t *testing.T) {
 // TestObjectWayFaults: what a session says becomes one of the three kinds that a Way knows.
 func TestObjectWayFaults(t *testing.T) {
 	w := newObjectWay(nil, "here:1")
-	var missing *transfer.MissingError
-	var wrong *transfer.WrongError
-	var net *transfer.NetError
+	var missing *download.MissingError
+	var wrong *download.WrongError
+	var net *download.NetError
 	if err := w.fault(t.Context(), "a", &netproto.MissingObjectError{Name: "a"}); !errors.As(err, &missing) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
-	if err := w.fault(t.Context(), "a", &netproto.ObjectEndError{Name: "a", At: 1, Want: 2}); !errors.As(err, &wrong) || wrong.Kind != transfer.WrongShort {
+	if err := w.fault(t.Context(), "a", &netproto.ObjectEndError{Name: "a", At: 1, Want: 2}); !errors.As(err, &wrong) || wrong.Kind != download.WrongShort {
 		t.Errorf("short: %v", err)
 	}
-	if err := w.fault(t.Context(), "a", errors.New("reset")); !errors.As(err, &net) || net.Kind != transfer.NetReset {
+	if err := w.fault(t.Context(), "a", errors.New("reset")); !errors.As(err, &net) || net.Kind != download.NetReset {
 		t.Errorf("broken: %v", err)
 	}
 	if err := w.fault(t.Context(), "a", nil); err != nil {
 		t.Errorf("the end: %v", err)
 	}
-	if _, err := w.Get(t.Context(), "a", 0, 100, 50); !errors.As(err, &wrong) || wrong.Kind != transfer.WrongLong {
+	if _, err := w.Get(t.Context(), "a", 0, 100, 50); !errors.As(err, &wrong) || wrong.Kind != download.WrongLong {
 		t.Errorf("beyond the limit: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"collet/app/download"
 	"math"
 	"time"
 )
@@ -63,7 +64,7 @@ func (l Link) known() Link {
 		l.RoundTrip = usualRoundTrip
 	}
 	if l.InFlight <= 0 {
-		l.InFlight = MaxInFlight
+		l.InFlight = download.MaxInFlight
 	}
 	return l
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/download"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 )
@@ -23,6 +23,8 @@ const (
 	// sequelStep is how many bytes it has to bring in that time, unless that completes one of its parts: a modem of 56 kbit/s
 	// brings more.
 	sequelStep = 8 << 10
+	// sequelPage is how many bytes are read at once.
+	sequelPage = 128 << 10
 )
 
 // sequel is what one place says that comes after the installed release, see release.EncodeSequel. It is asked for together
@@ -33,7 +35,7 @@ const (
 type sequel struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	keep   *received // takes what comes, for a later process
+	keep   *download.Pieces // takes what comes, for a later process
 
 	mu    sync.Mutex
 	parts []*sequelPart
@@ -52,7 +54,7 @@ type sequelPart struct {
 }
 
 // askSequel begins to read a sequel.
-func askSequel(ctx context.Context, way Way, name string, keep *received, log zerolog.Logger) *sequel {
+func askSequel(ctx context.Context, way download.Way, name string, keep *download.Pieces, log zerolog.Logger) *sequel {
 	ctx, cancel := context.WithCancel(ctx)
 	q := &sequel{cancel: cancel, keep: keep, step: make(chan struct{})}
 	q.done.Go(func() {
@@ -77,7 +79,7 @@ func (s *Source) follow(ctx context.Context, likely known) {
 		return
 	}
 	entry := release.Entry{Product: likely.Product, Channel: likely.Channel, Target: likely.Target, Number: likely.Number}
-	if name := entry.SequelPath(); !s.small.knows(name) { // what came of it before a stop is not asked for again, and the rest of it by name
+	if name := entry.SequelPath(); !s.small.Has(name) { // what came of it before a stop is not asked for again, and the rest of it by name
 		s.setSequel(askSequel(context.WithoutCancel(ctx), meteredWay{s.ways[0], s}, name, s.small, s.o.Log)) // Fetch needs it, too
 	}
 }
@@ -116,32 +118,32 @@ func (q *sequel) change(do func()) {
 }
 
 // read takes everything in that comes. The memory is that of release.MaxSequel.
-func (q *sequel) read(ctx context.Context, way Way, name string) error {
+func (q *sequel) read(ctx context.Context, way download.Way, name string) error {
 	patience := time.AfterFunc(sequelPatience, q.cancel)
 	defer patience.Stop()
-	body, err := way.Get(ctx, name, 0, openEnd, release.MaxSequel)
+	body, err := way.Get(ctx, name, 0, -1, release.MaxSequel)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	r := bufio.NewReaderSize(body, pageSize)
+	r := bufio.NewReaderSize(body, sequelPage)
 	table, err := release.ReadSequelTable(r)
 	if err != nil {
 		return err
 	}
-	q.keep.add(name, -1, 0, nil)
+	q.keep.Add(name, -1, 0, nil)
 	q.change(func() {
 		for _, p := range table {
 			q.parts = append(q.parts, &sequelPart{name: p.Name, size: p.Size})
 		}
 		q.table = true
 	})
-	page := make([]byte, pageSize)
+	page := make([]byte, sequelPage)
 	came := 0
 	for _, p := range q.parts {
 		for left := p.size; left > 0; {
 			n, err := r.Read(page[:min(int64(len(page)), left)])
-			q.keep.add(p.name, p.size, p.size-left, page[:n])
+			q.keep.Add(p.name, p.size, p.size-left, page[:n])
 			left, came = left-int64(n), came+n
 			q.change(func() { p.data = append(p.data, page[:n]...) })
 			if err != nil && left > 0 {
@@ -235,10 +237,10 @@ func (q *sequel) wasUsed() bool {
 // same question leads to the files themselves.
 func (s *Source) misled(err error) bool {
 	var lie *trust.Error
-	if !errors.As(err, &lie) || !s.following().wasUsed() && !s.small.wasUsed() {
+	if !errors.As(err, &lie) || !s.following().wasUsed() && !s.small.Used() {
 		return false
 	}
-	s.small.forget()
+	s.small.Clear()
 	s.o.Log.Warn().Err(err).Msg("what came with the sequel, or before a stop, is not believed; it is asked for by its name")
 	return true
 }
@@ -246,32 +248,44 @@ func (s *Source) misled(err error) bool {
 // before is a trust.Fetcher that looks into a sequel first, then at what came before a stop, and keeps what comes now.
 type before struct {
 	sequel *sequel
-	small  *received
-	*Fetcher
+	small  *download.Pieces
+	documents
 }
 
 // resuming is how documents, lists and small objects are asked for.
-func (s *Source) resuming() trust.Fetcher { return before{s.following(), s.small, s.fetcher} }
+func (s *Source) resuming() trust.Fetcher {
+	return before{s.following(), s.small, documents{s.fetcher}}
+}
 
 // Fetch implements trust.Fetcher.
 func (b before) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	if !inSequel(name) {
-		return b.Fetcher.Fetch(ctx, name, limit)
+		return b.documents.Fetch(ctx, name, limit)
 	}
 	if data, is := b.sequel.take(ctx, name, nil); is && int64(len(data)) <= limit {
 		return trust.UnverifiedBytes(data), nil
 	}
-	here, whole := b.small.held(name, limit)
-	if whole {
-		return trust.UnverifiedBytes(here), nil
+	return unverified(b.Fetcher.SmallKept(ctx, name, limit, b.small))
+}
+
+// documents is a Fetcher as a trust.Fetcher.
+type documents struct{ *download.Fetcher }
+
+// Fetch implements trust.Fetcher.
+func (d documents) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
+	return unverified(d.Small(ctx, name, limit))
+}
+
+// unverified is what Small gave, as a trust.Fetcher says it.
+func unverified(data []byte, err error) (trust.Unverified, error) {
+	var wrong *download.WrongError
+	if errors.As(err, &wrong) && wrong.Kind == download.WrongLong {
+		err = errors.Join(trust.ErrTooLong, err)
 	}
-	keep := func(at int64, data []byte) { b.small.add(name, -1, at, data) }
-	data, err := b.Fetcher.rest(ctx, name, limit, here, keep)
-	if err != nil && len(here) > 0 && ctx.Err() == nil { // not every server gives the rest of a file
-		b.small.drop(name)
-		data, err = b.Fetcher.rest(ctx, name, limit, nil, keep)
+	if err != nil {
+		return trust.Unverified{}, err
 	}
-	return unverified(data, err)
+	return trust.UnverifiedBytes(data), nil
 }
 
 // inSequel reports whether a file may be part of a sequel: the timestamp and the next root, which are asked for together with
@@ -279,8 +293,3 @@ func (b before) Fetch(ctx context.Context, name string, limit int64) (trust.Unve
 func inSequel(name string) bool {
 	return !strings.HasSuffix(name, "/timestamp.json") && !strings.HasSuffix(name, ".root.json")
 }
-
-// fixed is an object in memory as one of the spool.
-type fixed struct{ io.ReaderAt }
-
-func (fixed) Close() error { return nil }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"collet/app/download"
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
@@ -244,7 +245,7 @@ func sequelThenNothing(t *testing.T, p *publisher) {
 	c := newClient(t, p, way).at(7)
 	way.spoil = func(name string, _ int64) error {
 		if strings.HasPrefix(name, "objects/") || strings.HasPrefix(name, "releases/") {
-			return &transfer.NetError{Way: way.name, Name: name, Kind: transfer.NetReset, Err: errors.New("cut")}
+			return &download.NetError{Way: way.name, Name: name, Kind: download.NetReset, Err: errors.New("cut")}
 		}
 		return nil
 	}

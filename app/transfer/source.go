@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/download"
 	"collet/app/update"
 	"collet/netproto/compat"
 	"collet/netproto/delta"
@@ -48,16 +49,16 @@ type Disk interface {
 type Server interface {
 	// Connect dials and shakes hands. It closes an earlier connection first. way is nil if the server hands out no release
 	// folder.
-	Connect(ctx context.Context) (judgement compat.Judgement, way Way, err error)
+	Connect(ctx context.Context) (judgement compat.Judgement, way download.Way, err error)
 	// Close ends the connection, with what its way has under way. It may be called more than once.
 	Close() error
 }
 
 // Options are what a Source is made of.
 type Options struct {
-	Ways   []Way                             // mirrors that were named here, best first; they stay the caller's
-	Mirror func(address string) (Way, error) // opens a mirror that a head names; nil takes none. What it opens is a CloserWay or needs no closing
-	Server Server                            // nil: there is none
+	Ways   []download.Way                             // mirrors that were named here, best first; they stay the caller's
+	Mirror func(address string) (download.Way, error) // opens a mirror that a head names; nil takes none. What it opens is a CloserWay or needs no closing
+	Server Server                                     // nil: there is none
 
 	FS     platform.FS // the install's
 	Folder string      // for everything that is kept between starts, relative to FS, slash-separated
@@ -74,15 +75,15 @@ type Options struct {
 	Language string            // of release notes
 	Notes    func(text string) // is told the release notes of what is fetched, from a goroutine of Fetch; nil for nobody
 
-	Fetch FetchOptions     // Log is that of below
-	Link  Link             // what is believed about the line; fields that are zero are measured
-	Now   func() time.Time // the clock on the wall, which signatures are held against; nil is time.Now
+	Fetch download.FetchOptions // Log is that of below
+	Link  Link                  // what is believed about the line; fields that are zero are measured
+	Now   func() time.Time      // the clock on the wall, which signatures are held against; nil is time.Now
 	Log   zerolog.Logger
 }
 
 // CloserWay is a Way that holds connections.
 type CloserWay interface {
-	Way
+	download.Way
 	// Close lets go of them.
 	Close() error
 }
@@ -107,7 +108,7 @@ type Progress struct {
 func (s *Source) Progress() Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Progress{Answers: s.answers, Bytes: s.report.Fetched, Waiting: s.awaited > 0 || s.o.Fetch.calls.Load() > 0}
+	return Progress{Answers: s.answers, Bytes: s.report.Fetched, Waiting: s.awaited > 0 || s.o.Fetch.Calls.Load() > 0}
 }
 
 // answered counts a complete answer that is believed.
@@ -148,12 +149,12 @@ func (r Report) Saved() int64 {
 type Source struct {
 	o      Options
 	memory *memory
-	small  *received // what has come of small files
+	small  *download.Pieces // what has come of small files
 	trust  *trust.Client
 
-	ways    []Way // of the present connection, the server's and those of heads included
-	opened  map[string]Way
-	fetcher *Fetcher
+	ways    []download.Way // of the present connection, the server's and those of heads included
+	opened  map[string]download.Way
+	fetcher *download.Fetcher
 	met     bool // somebody has answered
 
 	have     known           // what is installed
@@ -177,7 +178,7 @@ type Source struct {
 	brought carried // the verified set patch that came with a sequel
 
 	opening sync.Mutex // held while the spool is opened: several objects are fetched at once
-	spool   *Spool
+	spool   *download.Spool
 }
 
 // carried is an object in memory; the zero value carries nothing.
@@ -210,10 +211,10 @@ func NewSource(o Options) (*Source, error) {
 	}
 	o.Channel = cmp.Or(o.Channel, DefaultChannel)
 	o.Fetch.Log = o.Log
-	o.Fetch.calls = new(atomic.Int64)
+	o.Fetch.Calls = new(atomic.Int64)
 	s := &Source{
-		o: o, memory: &memory{fs: o.FS, folder: o.Folder, log: o.Log}, opened: map[string]Way{},
-		small:    &received{fs: o.FS, folder: o.Folder, log: o.Log},
+		o: o, memory: &memory{fs: o.FS, folder: o.Folder, log: o.Log}, opened: map[string]download.Way{},
+		small:    download.NewPieces(o.FS, o.Folder, o.Log),
 		failures: map[failure]int{}, report: Report{Bytes: map[Means]int64{}},
 	}
 	s.valve.cap = o.Fetch.Cap
@@ -283,7 +284,7 @@ func (s *Source) Release() error {
 			err = errors.Join(err, closer.Close())
 		}
 	}
-	err = errors.Join(err, s.dropMade(), s.small.close())
+	err = errors.Join(err, s.dropMade(), s.small.Close())
 	if spool := s.openedSpool(); spool != nil {
 		err = errors.Join(err, spool.Close())
 	}
@@ -291,16 +292,16 @@ func (s *Source) Release() error {
 }
 
 // use makes a fetcher over ways, in place of the one before.
-func (s *Source) use(ways []Way) error {
+func (s *Source) use(ways []download.Way) error {
 	ways = slices.Clone(ways)
 	for _, address := range slices.Sorted(maps.Keys(s.opened)) {
 		ways = append(ways, s.opened[address])
 	}
-	metered := make([]Way, len(ways))
+	metered := make([]download.Way, len(ways))
 	for i, way := range ways {
 		metered[i] = meteredWay{way, s}
 	}
-	fetcher, err := NewFetcher(metered, s.o.Fetch)
+	fetcher, err := download.NewFetcher(metered, s.o.Fetch)
 	if err != nil {
 		return err
 	}
@@ -316,7 +317,9 @@ func (s *Source) openMirrors() error {
 	}
 	ways, more := slices.Clone(s.ways), false
 	for _, address := range s.head.Mirrors {
-		known := slices.ContainsFunc(ways, func(w Way) bool { return strings.TrimSuffix(w.Name(), "/") == strings.TrimSuffix(address, "/") })
+		known := slices.ContainsFunc(ways, func(w download.Way) bool {
+			return strings.TrimSuffix(w.Name(), "/") == strings.TrimSuffix(address, "/")
+		})
 		if _, open := s.opened[address]; open || known {
 			continue
 		}
@@ -330,10 +333,10 @@ func (s *Source) openMirrors() error {
 	if !more {
 		return nil
 	}
-	return s.use(slices.DeleteFunc(ways, func(w Way) bool { return s.isOpened(w) }))
+	return s.use(slices.DeleteFunc(ways, func(w download.Way) bool { return s.isOpened(w) }))
 }
 
-func (s *Source) isOpened(w Way) bool {
+func (s *Source) isOpened(w download.Way) bool {
 	for _, opened := range s.opened {
 		if opened == w {
 			return true
@@ -344,7 +347,7 @@ func (s *Source) isOpened(w Way) bool {
 
 // meteredWay counts what comes.
 type meteredWay struct {
-	Way
+	download.Way
 	s *Source
 }
 
@@ -370,20 +373,20 @@ func (m *meteredReader) Read(p []byte) (int, error) {
 
 // Total implements Sized.
 func (m *meteredReader) Total() int64 {
-	if sized, is := m.ReadCloser.(Sized); is {
+	if sized, is := m.ReadCloser.(download.Sized); is {
 		return sized.Total()
 	}
 	return -1
 }
 
 // openSpool opens the spool, once; a second caller waits for the first.
-func (s *Source) openSpool() (*Spool, error) {
+func (s *Source) openSpool() (*download.Spool, error) {
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	if s.spool != nil {
 		return s.spool, nil
 	}
-	spool, err := OpenSpool(s.o.FS, path.Join(s.o.Folder, spoolFolder), SpoolOptions{Log: s.o.Log})
+	spool, err := download.OpenSpool(s.o.FS, path.Join(s.o.Folder, spoolFolder), download.SpoolOptions{Log: s.o.Log})
 	if err == nil {
 		s.spool = spool
 	}
@@ -391,7 +394,7 @@ func (s *Source) openSpool() (*Spool, error) {
 }
 
 // leftSpool is the spool if there is one already, be it from an earlier process; else nil.
-func (s *Source) leftSpool() *Spool {
+func (s *Source) leftSpool() *download.Spool {
 	if spool := s.openedSpool(); spool != nil {
 		return spool
 	}
@@ -406,7 +409,7 @@ func (s *Source) leftSpool() *Spool {
 }
 
 // openedSpool is the spool; nil if nothing needed it yet.
-func (s *Source) openedSpool() *Spool {
+func (s *Source) openedSpool() *download.Spool {
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	return s.spool
@@ -439,13 +442,13 @@ func (s *Source) note(change func(r *Report)) {
 // valve governs the fetcher that is in use, and remembers for the next one. It is safe for concurrent use.
 type valve struct {
 	mu      sync.Mutex
-	fetcher *Fetcher
+	fetcher *download.Fetcher
 	paused  bool
 	cap     int64
 }
 
 // set takes a new fetcher and closes the one before.
-func (v *valve) set(f *Fetcher) {
+func (v *valve) set(f *download.Fetcher) {
 	v.mu.Lock()
 	before := v.fetcher
 	v.fetcher = f

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/download"
 	"collet/app/install"
 	"collet/app/transfer"
 	"collet/app/update"
@@ -93,7 +94,7 @@ func (c *crowd) start(t testing.TB) time.Duration {
 	must(t, err)
 	began := time.Now()
 	s, err := transfer.NewSource(transfer.Options{
-		Ways: []transfer.Way{c.way}, FS: fsys, Folder: "Cache/release", Disk: d, Root: c.root, Target: target, HostABI: 1,
+		Ways: []download.Way{c.way}, FS: fsys, Folder: "Cache/release", Disk: d, Root: c.root, Target: target, HostABI: 1,
 		Now: func() time.Time { return c.now },
 	})
 	must(t, err)

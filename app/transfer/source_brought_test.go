@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"collet/app/download"
 	"collet/netproto/release"
 	"collet/platform/faultfs"
 )
@@ -14,7 +15,7 @@ import (
 // the set patch takes it and lets go of it.
 func TestBroughtFromSeveralGoroutines(t *testing.T) {
 	s, err := NewSource(Options{
-		Ways: []Way{nil}, Root: []byte("a root"), FS: faultfs.New(faultfs.Config{}).Open(faultfs.Options{}), Folder: "Cache",
+		Ways: []download.Way{nil}, Root: []byte("a root"), FS: faultfs.New(faultfs.Config{}).Open(faultfs.Options{}), Folder: "Cache",
 	})
 	if err != nil {
 		t.Fatal(err)

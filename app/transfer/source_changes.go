@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"collet/app/download"
 	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/span"
@@ -115,7 +116,7 @@ func (s *Source) beginning(ctx context.Context, o release.Object) (b *beginning,
 	if o.Size <= WholeChanges {
 		b.data, err = s.bytes(ctx, o)
 	} else {
-		b.data, err = s.piece(ctx, o, Range{End: firstWindow})
+		b.data, err = s.piece(ctx, o, download.Range{End: firstWindow})
 	}
 	if err == nil {
 		b.table, err = delta.ReadChangesTable(b.data)
@@ -144,8 +145,8 @@ func (s *Source) follows(ctx context.Context, listing release.Digest) bool {
 }
 
 // piece gets a part of an object into memory. Nobody has vouched for it.
-func (s *Source) piece(ctx context.Context, o release.Object, r Range) (data []byte, err error) {
-	err = s.ranges(ctx, ObjectAt(o), []Range{r}, func(_ int, _ int64, piece []byte) error {
+func (s *Source) piece(ctx context.Context, o release.Object, r download.Range) (data []byte, err error) {
+	err = s.fetcher.RangesKept(ctx, download.ObjectAt(o), []download.Range{r}, s.small, func(_ int, _ int64, piece []byte) error {
 		data = append(data, piece...)
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	"collet/app/download"
 	"collet/netproto/chunk"
 	"collet/netproto/delta"
 	"collet/netproto/release"
@@ -16,7 +17,7 @@ import (
 
 // index looks at the chunk indexes of contents for which something like them is here, and finds out what is missing.
 func (f *fetching) index(ctx context.Context, batch []*content) error {
-	a := newAhead(ctx, MaxInFlight)
+	a := newAhead(ctx, download.MaxInFlight)
 	defer a.close()
 	sets, order := f.indexSets(batch)
 	for _, o := range order {
@@ -117,8 +118,7 @@ func (f *fetching) plan(ctx context.Context, c *content, set *chunk.IndexSet) er
 	}
 	c.plan, c.ranges, c.chunks = plan, plan.Missing(f.s.link().Gap()), 0
 	for _, r := range c.ranges {
-		_, missing := stretches([]Range{span.Of(r.Offset, r.Offset+r.Size)}, f.s.small.has(packObject(r.Pack).Name))
-		c.chunks += span.Total(missing)
+		c.chunks += f.s.small.Missing(packObject(r.Pack).Name, span.Of(r.Offset, r.Offset+r.Size))
 	}
 	return nil
 }
@@ -193,8 +193,8 @@ type packs struct {
 }
 
 // packObject is a pack as an object.
-func packObject(p chunk.PackRef) Object {
-	o := ObjectAt(release.Object{Sum: release.SHA256Digest(p.Digest), Size: p.Size})
+func packObject(p chunk.PackRef) download.Object {
+	o := download.ObjectAt(release.Object{Sum: release.SHA256Digest(p.Digest), Size: p.Size})
 	o.Parts = true
 	return o
 }
@@ -217,14 +217,14 @@ func (p *packs) open(ctx context.Context, r chunk.Range) (io.ReadCloser, error) 
 // begin sets out to fetch all ranges of a pack.
 func (p *packs) begin(ref chunk.PackRef, planned []chunk.Range) *io.PipeReader {
 	out, in := io.Pipe()
-	ranges := make([]Range, len(planned))
+	ranges := make([]download.Range, len(planned))
 	for i, r := range planned {
 		ranges[i] = span.Of(r.Offset, r.Offset+r.Size)
 	}
 	stop := context.AfterFunc(p.ctx, func() { out.CloseWithError(context.Canceled) })
 	p.running.Go(func() {
 		defer stop()
-		err := p.f.s.ranges(p.ctx, packObject(ref), ranges, func(_ int, _ int64, data []byte) error {
+		err := p.f.s.fetcher.RangesKept(p.ctx, packObject(ref), ranges, p.f.s.small, func(_ int, _ int64, data []byte) error {
 			p.count(int64(len(data)))
 			_, err := in.Write(data)
 			return err
@@ -244,7 +244,7 @@ func (p *packs) count(n int64) {
 // single fetches a range into memory: pieces of local files that were not what they were offered as, 8 MB at most.
 func (p *packs) single(ctx context.Context, r chunk.Range) (io.ReadCloser, error) {
 	data := make([]byte, 0, r.Size)
-	err := p.f.s.fetcher.Ranges(ctx, packObject(r.Pack), []Range{span.Of(r.Offset, r.Offset+r.Size)}, func(_ int, _ int64, piece []byte) error {
+	err := p.f.s.fetcher.Ranges(ctx, packObject(r.Pack), []download.Range{span.Of(r.Offset, r.Offset+r.Size)}, func(_ int, _ int64, piece []byte) error {
 		data = append(data, piece...)
 		return nil
 	})

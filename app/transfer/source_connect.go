@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"collet/app/download"
 	"collet/app/update"
 	"collet/netproto/compat"
 	"collet/netproto/release"
@@ -38,7 +39,7 @@ func (s *Source) Connect(ctx context.Context) (compat.Judgement, error) {
 // dialed is what became of the server.
 type dialed struct {
 	judgement compat.Judgement
-	way       Way
+	way       download.Way
 	err       error
 }
 
@@ -325,7 +326,7 @@ func (s *Source) choose(ctx context.Context, answer trusted) error {
 		choice := release.Choice{Entry: entry, Listed: true}
 		head, err := s.trust.Head(ctx, s.resuming(), choice)
 		if s.misled(err) {
-			head, err = s.trust.Head(ctx, s.fetcher, choice)
+			head, err = s.trust.Head(ctx, documents{s.fetcher}, choice)
 		}
 		if err != nil && !s.stays(answer) {
 			return err
@@ -341,7 +342,7 @@ func (s *Source) choose(ctx context.Context, answer trusted) error {
 	}
 	if s.stays(answer) {
 		s.listing = s.old
-		s.small.forget() // it was for a release that is installed now, or is not offered any more
+		s.small.Clear() // it was for a release that is installed now, or is not offered any more
 		return nil
 	}
 	if err := s.checkHost(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"collet/app/download"
 	"collet/app/transfer"
 	"collet/platform/faultfs"
 )
@@ -44,8 +45,8 @@ func (d *drops) Read(p []byte) (int, error) {
 	return d.ReadCloser.Read(p[:min(len(p), 1)])
 }
 
-// Total implements transfer.Sized.
-func (d *drops) Total() int64 { return d.ReadCloser.(transfer.Sized).Total() }
+// Total implements Sized.
+func (d *drops) Total() int64 { return d.ReadCloser.(download.Sized).Total() }
 
 // TestDripIsNoProgress: bytes do not count, only documents that were verified do, and it is known that a peer is waited for.
 func TestDripIsNoProgress(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"sync"
 
+	"collet/app/download"
 	"collet/app/update"
 	"collet/netproto/chunk"
 	"collet/netproto/delta"
 	"collet/netproto/release"
-	"collet/platform/span"
 )
 
 // content is one distinct content that is missing, with everything that is known about it.
@@ -42,7 +42,7 @@ type fetching struct {
 	near     bool            // sources are what changed lately
 	room     bool            // there is room for a set patch beside the parts
 	told     string          // the choice that was logged last
-	basis    Range           // of the traffic: what was on the line before the present means
+	basis    download.Range  // of the traffic: what was on the line before the present means
 }
 
 // Fetch implements update.Source. It chooses the means for every content, performs those of one kind, and chooses again, until
@@ -211,9 +211,6 @@ func inListing(list release.Listing, sum release.Digest) bool {
 	return false
 }
 
-// spareRoom is what a volume must have left beside everything, in bytes, as the install itself wants it.
-const spareRoom = 16 << 20
-
 // checkRoom looks whether the set patch fits beside the parts. Without it the bytes come by other means, which need no room
 // of their own.
 func (f *fetching) checkRoom() error {
@@ -221,12 +218,12 @@ func (f *fetching) checkRoom() error {
 	if err != nil {
 		return nil // believed to be enough, as everywhere
 	}
-	need := int64(spareRoom)
+	need := int64(download.SpareRoom)
 	for _, w := range f.wants {
 		need += w.File.Size - w.Have()
 	}
-	if free < uint64(need+maxReceived) {
-		f.s.small.rest()
+	if free < uint64(need+download.MaxPieces) {
+		f.s.small.Disable()
 	}
 	patch, found := f.s.patch()
 	if !found {
@@ -248,21 +245,12 @@ func (s *Source) here(o release.Object) int64 {
 	if s.inMemory(o.Sum) != nil {
 		return o.Size
 	}
-	small, _ := s.small.held(o.Path(), o.Size)
+	small, _ := s.small.Prefix(o.Path(), o.Size)
 	here := int64(len(small))
 	if spool := s.leftSpool(); spool != nil {
-		here = max(here, spool.here(o))
+		here = max(here, spool.Have(o.Sum, o.Size))
 	}
 	return here
-}
-
-// here is how many bytes of an object the spool has.
-func (s *Spool) here(o release.Object) int64 {
-	seen := s.known(o.Sum)
-	if seen.size != o.Size {
-		return 0
-	}
-	return span.Total(seen.have)
 }
 
 // situation is what Choose needs to know.
@@ -303,26 +291,12 @@ func (f *fetching) contentOf(c *content) Content {
 
 // link is what is known about the line by now. A cap is as good as a slow line.
 func (s *Source) link() Link {
-	l, measured := s.o.Link, s.fetcher.link()
-	l.Rate, l.RoundTrip, l.InFlight = cmp.Or(l.Rate, measured.Rate), cmp.Or(l.RoundTrip, measured.RoundTrip), cmp.Or(l.InFlight, measured.InFlight)
+	rate, roundTrip, inFlight := s.fetcher.Measured()
+	l := s.o.Link
+	l.Rate, l.RoundTrip, l.InFlight = cmp.Or(l.Rate, rate), cmp.Or(l.RoundTrip, roundTrip), cmp.Or(l.InFlight, inFlight)
 	if _, limit := s.valve.state(); limit > 0 && (l.Rate == 0 || l.Rate > float64(limit)) {
 		l.Rate = float64(limit)
 	}
-	return l
-}
-
-func (f *Fetcher) link() Link {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var l Link
-	for _, m := range f.ways {
-		l.Rate = max(l.Rate, m.rate)
-		if m.latency > 0 && (l.RoundTrip == 0 || m.latency < l.RoundTrip) {
-			l.RoundTrip = m.latency
-		}
-	}
-	l.Rate *= float64(f.pacer.n) // what one request brought, times those under way
-	l.InFlight = f.pacer.n
 	return l
 }
 
@@ -337,7 +311,7 @@ func (f *fetching) tell(choice Choice) {
 	f.told = word
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.basis = Range{Start: f.s.traffic.Done}
+	f.basis = download.Range{Start: f.s.traffic.Done}
 	f.s.traffic.Total = f.s.traffic.Done + choice.Cost.Bytes
 }
 
@@ -352,7 +326,7 @@ func (f *fetching) carried(done int64) {
 func (f *fetching) failed(c *content, means Means, n int, err error) {
 	c.err = err
 	if means == Chunked || means == Entire {
-		f.s.small.forget() // what was kept may be to blame
+		f.s.small.Clear() // what was kept may be to blame
 	}
 	f.s.failures[failure{c.sum, means}] += n
 	f.s.o.Log.Warn().Err(err).Str("means", string(means)).Stringer("content", c.sum).Msg("a content did not come this way")
@@ -373,21 +347,21 @@ func (f *fetching) stuck(choice Choice) error {
 // ends reports whether an error ends Fetch: it is not about what was asked for, but about the disk, the line, or the caller.
 func ends(ctx context.Context, err error) bool {
 	var fault *update.Fault
-	var net *NetError
+	var net *download.NetError
 	var local *fs.PathError
-	return ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.As(err, &fault) || errors.As(err, &net) || errors.As(err, &local)
+	return ctx.Err() != nil || errors.Is(err, download.ErrClosed) || errors.As(err, &fault) || errors.As(err, &net) || errors.As(err, &local)
 }
 
 // mixed reports whether some places could not be reached while others were, and did not have it: coming back to it may help,
 // and may not.
 func mixed(err error) bool {
-	var none *ExhaustedError
+	var none *download.ExhaustedError
 	if !errors.As(err, &none) {
 		return false
 	}
 	silent := 0
 	for _, reason := range none.Reasons {
-		var net *NetError
+		var net *download.NetError
 		if errors.As(reason, &net) {
 			silent++
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/download"
 	"collet/app/install"
 	"collet/app/transfer"
 	"collet/app/update"
@@ -254,16 +255,16 @@ func (w *folderWay) Get(ctx context.Context, name string, from, to, limit int64)
 	}
 	data, err := platform.ReadFile(w.fs, name, 1<<30)
 	if errors.Is(err, fs.ErrNotExist) || w.bare && strings.HasPrefix(name, "sequels/") {
-		return nil, &transfer.MissingError{Way: w.name, Name: name}
+		return nil, &download.MissingError{Way: w.name, Name: name}
 	}
 	if err != nil {
-		return nil, &transfer.NetError{Way: w.name, Name: name, Kind: transfer.NetReset, Err: err}
+		return nil, &download.NetError{Way: w.name, Name: name, Kind: download.NetReset, Err: err}
 	}
 	if w.bend != nil {
 		data = w.bend(name, bytes.Clone(data))
 	}
 	if int64(len(data)) > limit {
-		return nil, &transfer.WrongError{Way: w.name, Name: name, Kind: transfer.WrongLong}
+		return nil, &download.WrongError{Way: w.name, Name: name, Kind: download.WrongLong}
 	}
 	if to < 0 || to > int64(len(data)) {
 		to = int64(len(data))
@@ -321,7 +322,7 @@ type client struct {
 	p    *publisher
 	disk *faultfs.Disk
 	bare *faultfs.Disk // the disk as it began
-	ways []transfer.Way
+	ways []download.Way
 
 	verify bool
 	server transfer.Server
@@ -334,7 +335,7 @@ type client struct {
 	source func(*transfer.Source) // is told it before it is used
 }
 
-func newClient(t testing.TB, p *publisher, ways ...transfer.Way) *client {
+func newClient(t testing.TB, p *publisher, ways ...download.Way) *client {
 	disk := faultfs.New(faultfs.Config{Now: time.Now})
 	return &client{t: t, p: p, disk: disk, bare: disk, ways: ways}
 }
@@ -358,7 +359,7 @@ func (c *client) at(number uint64) *client {
 func (c *client) install(number uint64) *client {
 	c.t.Helper()
 	ways := c.ways
-	c.ways = []transfer.Way{c.p.when(number)}
+	c.ways = []download.Way{c.p.when(number)}
 	c.run()
 	c.holds(number)
 	c.ways = ways

@@ -31,7 +31,7 @@ func (s *Source) identify(ctx context.Context, answer trusted) error {
 	slices.Reverse(entries)
 	for _, e := range entries {
 		a.add(e.Head.Size, func(ctx context.Context) (any, error) {
-			return s.trust.Head(ctx, s.fetcher, release.Choice{Entry: e, Listed: true})
+			return s.trust.Head(ctx, documents{s.fetcher}, release.Choice{Entry: e, Listed: true})
 		})
 	}
 	for _, e := range entries {

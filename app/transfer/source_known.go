@@ -76,7 +76,7 @@ func (m *memory) load() {
 		return
 	}
 	m.loaded = true
-	m.complain(removeIfThere(m.fs, m.name(madeFile)))
+	m.complain(platform.RemoveIfThere(m.fs, m.name(madeFile)))
 	data, err := platform.ReadFile(m.fs, m.name(knownFile), maxKnownFile)
 	if err != nil {
 		return
@@ -104,7 +104,7 @@ func (m *memory) listing(k known) release.Listing {
 	if k.Listing.Size <= 0 || k.Listing.Size > release.MaxListing {
 		return nil
 	}
-	data, err := platform.ReadFile(m.fs, m.name(hexOf(k.Listing.Sum)+listingSuffix), k.Listing.Size+1)
+	data, err := platform.ReadFile(m.fs, m.name(k.Listing.Sum.Hex()+listingSuffix), k.Listing.Size+1)
 	if err == nil {
 		err = release.Object(k.Listing).Verify(data)
 	}
@@ -126,7 +126,7 @@ func (m *memory) head(e release.Entry) (release.Head, bool) {
 	if e.Head.IsZero() {
 		return release.Head{}, false
 	}
-	data, err := platform.ReadFile(m.fs, m.name(hexOf(e.Head.Sum)+headSuffix), release.MaxHead)
+	data, err := platform.ReadFile(m.fs, m.name(e.Head.Sum.Hex()+headSuffix), release.MaxHead)
 	if err != nil {
 		return release.Head{}, false
 	}
@@ -138,7 +138,7 @@ func (m *memory) head(e release.Entry) (release.Head, bool) {
 func (m *memory) keepHead(o release.Object, h release.Head) {
 	data, err := h.Encode()
 	if err == nil {
-		err = m.write(hexOf(o.Sum)+headSuffix, data, platform.WriteHint)
+		err = m.write(o.Sum.Hex()+headSuffix, data, platform.WriteHint)
 	}
 	m.complain(err)
 }
@@ -162,7 +162,7 @@ func (m *memory) remember(k known, list release.Listing, keep release.Digest) {
 	}
 	text, err := json.Marshal(sets)
 	if err == nil {
-		err = m.write(hexOf(k.Listing.Sum)+listingSuffix, data, platform.WriteHint)
+		err = m.write(k.Listing.Sum.Hex()+listingSuffix, data, platform.WriteHint)
 	}
 	if err == nil {
 		err = m.write(knownFile, text, platform.WriteHint)
@@ -193,7 +193,7 @@ func (m *memory) complain(err error) {
 func (m *memory) tidy() {
 	used := map[string]bool{}
 	for _, k := range m.sets {
-		used[hexOf(k.Listing.Sum)+listingSuffix], used[hexOf(k.Head.Sum)+headSuffix] = true, true
+		used[k.Listing.Sum.Hex()+listingSuffix], used[k.Head.Sum.Hex()+headSuffix] = true, true
 	}
 	entries, err := m.fs.ReadDir(m.folder)
 	for _, e := range entries {

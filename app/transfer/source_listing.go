@@ -1,11 +1,11 @@
 package transfer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 
+	"collet/app/download"
 	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform/span"
@@ -70,7 +70,7 @@ func (s *Source) patch() (release.Object, bool) {
 
 func (s *Source) listingOfPatch(ctx context.Context, o release.Object) (release.Listing, error) {
 	if o.Size > smallPatch {
-		get := func(r Range) ([]byte, error) { return s.piece(ctx, o, r) }
+		get := func(r download.Range) ([]byte, error) { return s.piece(ctx, o, r) }
 		return s.listingOf(ctx, &windows{size: o.Size, next: firstWindow, get: get}, o.Size)
 	}
 	content, err := s.spooled(ctx, o, nil)
@@ -99,32 +99,32 @@ func (s *Source) listingOf(ctx context.Context, patch io.Reader, size int64) (re
 }
 
 // spooled has an object in the spool and opens it.
-func (s *Source) spooled(ctx context.Context, o release.Object, progress func(done int64)) (*Spooled, error) {
+func (s *Source) spooled(ctx context.Context, o release.Object, progress func(done int64)) (*download.Spooled, error) {
 	if data := s.inMemory(o.Sum); data != nil {
-		return &Spooled{fixed{bytes.NewReader(data)}, o.Size}, nil
+		return download.InMemory(data), nil
 	}
 	if data, is := s.following().take(ctx, o.Path(), progress); is {
 		if o.Verify(data) == nil {
 			s.bring(o.Sum, data) // it is asked for twice: for the listing, and for the contents
-			return &Spooled{fixed{bytes.NewReader(data)}, o.Size}, nil
+			return download.InMemory(data), nil
 		}
 		s.o.Log.Warn().Stringer("object", o.Sum).Msg("what came with the sequel is not right; it is asked for by its name")
 	}
-	if data := s.small.verified(o); data != nil {
+	if data := s.small.Verified(o); data != nil {
 		s.bring(o.Sum, data)
-		return &Spooled{fixed{bytes.NewReader(data)}, o.Size}, nil
+		return download.InMemory(data), nil
 	}
 	spool, err := s.openSpool()
 	if err != nil {
 		return nil, err
 	}
-	if here, _ := s.small.held(o.Path(), o.Size); len(here) > 0 {
-		if err := spool.seed(ctx, o, here); err != nil {
+	if here, _ := s.small.Prefix(o.Path(), o.Size); len(here) > 0 {
+		if err := spool.Seed(ctx, o.Sum, o.Size, here); err != nil {
 			return nil, err
 		}
-		s.small.drop(o.Path())
+		s.small.Drop(o.Path())
 	}
-	if err := s.fetcher.Whole(ctx, ObjectAt(o), spool, progress); err != nil {
+	if err := s.fetcher.Whole(ctx, download.ObjectAt(o), spool, progress); err != nil {
 		return nil, err
 	}
 	return spool.Open(ctx, o.Sum)
@@ -139,7 +139,7 @@ func (s *Source) bytes(ctx context.Context, o release.Object) ([]byte, error) {
 		if data, err = u.Verify(o); err == nil || !errors.As(err, &wrong) {
 			return data, err
 		}
-		s.small.drop(o.Path())
+		s.small.Drop(o.Path())
 	}
 	if ctx.Err() != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (s *Source) bytes(ctx context.Context, o release.Object) ([]byte, error) {
 // windows reads an object from its start, as far as somebody wants it, in pieces that grow. Nobody has vouched for what it
 // gives.
 type windows struct {
-	get  func(Range) ([]byte, error)
+	get  func(download.Range) ([]byte, error)
 	size int64
 	at   int64
 	next int64

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 
+	"collet/app/download"
 	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform"
@@ -20,6 +21,9 @@ import (
 // process left of it is removed at the next start: the patch is in the spool, and applying it again takes less than a second.
 const madeFile = "made" + release.UnverifiedSuffix
 
+// copyPage is how many bytes are copied at once.
+const copyPage = 256 << 10
+
 // madeContents are the new contents of a set patch one behind the other in a file. It is their delta.SetSink. Once the
 // listing has shown that they are right, Range says where each lies.
 type madeContents struct {
@@ -29,7 +33,7 @@ type madeContents struct {
 	out  *bufio.Writer
 	list []delta.SetContent
 	ends []int64
-	at   map[release.Digest]Range // once they are right
+	at   map[release.Digest]download.Range // once they are right
 }
 
 // openMade begins a file for contents, in place of the one before.
@@ -44,7 +48,7 @@ func (s *Source) openMade(list []delta.SetContent) (*madeContents, error) {
 	if m.file, err = m.fs.OpenFile(m.name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
 		return nil, err
 	}
-	m.out = bufio.NewWriterSize(m.file, hashPage)
+	m.out = bufio.NewWriterSize(m.file, copyPage)
 	return m, nil
 }
 
@@ -56,7 +60,7 @@ func (m *madeContents) End(int) error { return nil }
 
 // right takes note of the contents' digests, which have proven right.
 func (m *madeContents) right(list []delta.SetContent) error {
-	m.at = map[release.Digest]Range{}
+	m.at = map[release.Digest]download.Range{}
 	for i, c := range list {
 		m.at[c.Sum] = span.Of(m.ends[i]-c.Size, m.ends[i])
 	}
@@ -64,9 +68,9 @@ func (m *madeContents) right(list []delta.SetContent) error {
 }
 
 // find says where a content lies; nobody has made anything in a nil one.
-func (m *madeContents) find(sum release.Digest) (Range, bool) {
+func (m *madeContents) find(sum release.Digest) (download.Range, bool) {
 	if m == nil {
-		return Range{}, false
+		return download.Range{}, false
 	}
 	r, found := m.at[sum]
 	return r, found
@@ -77,7 +81,7 @@ func (m *madeContents) drop() error {
 	if m == nil {
 		return nil
 	}
-	return errors.Join(m.file.Close(), removeIfThere(m.fs, m.name))
+	return errors.Join(m.file.Close(), platform.RemoveIfThere(m.fs, m.name))
 }
 
 // localError says that this machine is why a set patch could not be applied: no room, or an old file that is not what it
@@ -95,7 +99,7 @@ func (s *Source) compute(ctx context.Context, p *delta.SetPatch, size int64) (re
 	if err := s.dropMade(); err != nil {
 		return nil, &localError{err}
 	}
-	list, room := p.Contents(), int64(spareRoom)
+	list, room := p.Contents(), int64(download.SpareRoom)
 	for _, c := range list {
 		room += 2 * c.Size // here, and as parts of the install beside it
 	}
@@ -147,7 +151,7 @@ func (s *Source) dropMade() error {
 // take has the install take what was made of a list of contents. What is wanted more than once is copied afterwards, and
 // what comes out wrong is left for the patch itself, which is in the spool.
 func (f *fetching) take(ctx context.Context, list []*content) error {
-	m, buffer := f.s.made, make([]byte, hashPage)
+	m, buffer := f.s.made, make([]byte, copyPage)
 	for _, c := range list {
 		r, found := m.find(c.sum)
 		if !found || len(c.wants) == 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"collet/app/download"
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
@@ -215,7 +216,7 @@ func computedElsewhere(t *testing.T, p *publisher) {
 }
 
 // rotten is a client of release 1 with a file that changed and does not show it.
-func rotten(t *testing.T, p *publisher, way transfer.Way) *client {
+func rotten(t *testing.T, p *publisher, way download.Way) *client {
 	c := newClient(t, p, way)
 	c.disk = faultfs.New(faultfs.Config{Now: time.Now, NoInodes: true})
 	c.at(1)

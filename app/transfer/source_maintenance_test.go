@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"collet/app/transfer"
+	"collet/app/download"
 	"collet/app/update"
 	"collet/netproto/compat"
 	"collet/platform/testlevel"
@@ -13,10 +13,10 @@ import (
 // judging is a server that only judges; what it says goes before what is on offer.
 type judging struct {
 	judgement compat.Judgement
-	way       transfer.Way
+	way       download.Way
 }
 
-func (j judging) Connect(context.Context) (compat.Judgement, transfer.Way, error) {
+func (j judging) Connect(context.Context) (compat.Judgement, download.Way, error) {
 	return j.judgement, j.way, nil
 }
 func (judging) Close() error { return nil }
@@ -29,9 +29,9 @@ func TestMaintenanceOfSignedReleases(t *testing.T) {
 	down := compat.Judgement{
 		Verdict: compat.Maintenance, Rule: compat.RuleMaintenance, Reasons: compat.ReasonOf(compat.RuleMaintenance) | compat.ReasonOf(compat.RuleTooOld),
 	}
-	for name, server := range map[string]func(transfer.Way) (judging, []transfer.Way){
-		"mirrors":                 func(w transfer.Way) (judging, []transfer.Way) { return judging{judgement: down}, []transfer.Way{w} },
-		"the server's own folder": func(w transfer.Way) (judging, []transfer.Way) { return judging{down, w}, nil },
+	for name, server := range map[string]func(download.Way) (judging, []download.Way){
+		"mirrors":                 func(w download.Way) (judging, []download.Way) { return judging{judgement: down}, []download.Way{w} },
+		"the server's own folder": func(w download.Way) (judging, []download.Way) { return judging{down, w}, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t, p, p.when(6)).at(2)

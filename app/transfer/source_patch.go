@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"collet/app/download"
 	"collet/app/update"
 	"collet/netproto/delta"
 	"collet/netproto/release"
@@ -68,7 +69,7 @@ func (f *fetching) patchProgress(o release.Object) func(int64) {
 }
 
 // apply applies the patch. Groups that fail are counted, the rest goes on.
-func (f *fetching) apply(ctx context.Context, patch *Spooled) error {
+func (f *fetching) apply(ctx context.Context, patch *download.Spooled) error {
 	p, err := delta.OpenSetPatch(io.NewSectionReader(patch, 0, patch.Size()), f.s.old, f.s.head.Listing.Sum)
 	if err == nil {
 		err = p.Know(f.s.listing)

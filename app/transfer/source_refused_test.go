@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"collet/app/transfer"
+	"collet/app/download"
 	"collet/app/update"
 )
 
@@ -24,7 +24,7 @@ type restarting struct {
 
 func (w restarting) Get(ctx context.Context, name string, from, to, limit int64) (io.ReadCloser, error) {
 	if now := time.Now(); !now.Before(w.from) && now.Before(w.to) {
-		return nil, &transfer.NetError{Way: w.name, Name: name, Kind: transfer.NetUnreachable, Err: w.why}
+		return nil, &download.NetError{Way: w.name, Name: name, Kind: download.NetUnreachable, Err: w.why}
 	}
 	return w.folderWay.Get(ctx, name, from, to, limit)
 }

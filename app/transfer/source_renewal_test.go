@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/app/download"
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
@@ -109,7 +110,7 @@ func TestTheSameHostDoesNotHelp(t *testing.T) {
 // refusing is a server that calls every updater too old.
 type refusing struct{}
 
-func (refusing) Connect(context.Context) (compat.Judgement, transfer.Way, error) {
+func (refusing) Connect(context.Context) (compat.Judgement, download.Way, error) {
 	return compat.Judgement{Verdict: compat.UpdaterMismatch}, nil, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	"collet/app/download"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 )
@@ -108,7 +109,7 @@ func (c *content) forget() {
 
 // wholes fetches whole objects, several at once, and unpacks them in their order.
 func (f *fetching) wholes(ctx context.Context, list []*content) error {
-	a := newAhead(ctx, MaxInFlight)
+	a := newAhead(ctx, download.MaxInFlight)
 	defer a.close()
 	line := &tally{f: f, done: map[*content]int64{}}
 	var by chunk.Unpacker
@@ -185,10 +186,10 @@ func (f *fetching) unpack(ctx context.Context, by *chunk.Unpacker, c *content, o
 			return by.Unpack(ctx, w, bytes.NewReader(o), encoding, c.size)
 		})
 		if len(c.wants) == 0 {
-			f.s.small.drop(c.source.Whole.Path())
+			f.s.small.Drop(c.source.Whole.Path())
 		}
 		return err
-	case *Spooled:
+	case *download.Spooled:
 		err := f.stream(ctx, c, Entire, func(w io.Writer) error {
 			return by.Unpack(ctx, w, io.NewSectionReader(o, 0, o.Size()), encoding, c.size)
 		})
@@ -206,11 +207,11 @@ func (f *fetching) direct(ctx context.Context, c *content, line *tally) error {
 	i := c.wants[0]
 	want := f.wants[i]
 	done := int64(0)
-	o := ObjectAt(c.source.Whole)
-	err := f.s.ranges(ctx, o, want.Missing, func(_ int, offset int64, data []byte) error {
+	o := download.ObjectAt(c.source.Whole)
+	err := f.s.fetcher.RangesKept(ctx, o, want.Missing, f.s.small, func(_ int, offset int64, data []byte) error {
 		done += int64(len(data))
 		line.came(c, done)
-		f.s.small.dropBefore(o.Name, offset) // the part of the install has it
+		f.s.small.DropBefore(o.Name, offset) // the part of the install has it
 		return f.to.Deliver(i, data)
 	})
 	if err != nil && ends(ctx, err) {
@@ -223,7 +224,7 @@ func (f *fetching) direct(ctx context.Context, c *content, line *tally) error {
 		}
 		return (&filler{f: f, c: c, want: i, some: true}).giveUp()
 	}
-	f.s.small.drop(o.Name)
+	f.s.small.Drop(o.Name)
 	f.s.note(func(r *Report) { r.Bytes[Entire] += c.size })
 	f.complete(c, i)
 	return nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/app/transfer"
+	"collet/app/download"
 	"collet/app/update"
 	"collet/build/publish"
 	"collet/netproto/delta"
@@ -24,7 +24,7 @@ const segment = 1_400
 
 // stoppedLine brings a mirror's bytes in segments. It counts them, and ends the process that reads when so many have come.
 type stoppedLine struct {
-	transfer.Way
+	download.Way
 	mu   sync.Mutex
 	came int64
 	stop int64 // the process ends when so many bytes have come; 0 is never
@@ -73,7 +73,7 @@ func (r *stoppedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *stoppedReader) Total() int64 { return r.ReadCloser.(transfer.Sized).Total() }
+func (r *stoppedReader) Total() int64 { return r.ReadCloser.(download.Sized).Total() }
 
 // TestStopsCostNothing ends the process again and again at random moments of an update, by bytes that came and by operations
 // of the disk. All starts together fetch hardly more than one update that nothing stops, beside what every start has to ask:
@@ -103,14 +103,14 @@ func TestStopsCostNothing(t *testing.T) {
 		name string
 		p    *publisher
 		from uint64
-		way  func(p *publisher) transfer.Way
+		way  func(p *publisher) download.Way
 	}
 	stories := []story{
-		{"a patch in a sequel", small, 1, func(p *publisher) transfer.Way { return p.way() }},
-		{"a patch by its name", small, 1, func(p *publisher) transfer.Way { return p.bareWay() }},
-		{"chunks and whole objects", bare, 1, func(p *publisher) transfer.Way { return p.bareWay() }},
-		{"lists in a sequel", bare, 1, func(p *publisher) transfer.Way { return p.way() }},
-		{"a first install", first, 0, func(p *publisher) transfer.Way { return p.way() }},
+		{"a patch in a sequel", small, 1, func(p *publisher) download.Way { return p.way() }},
+		{"a patch by its name", small, 1, func(p *publisher) download.Way { return p.bareWay() }},
+		{"chunks and whole objects", bare, 1, func(p *publisher) download.Way { return p.bareWay() }},
+		{"lists in a sequel", bare, 1, func(p *publisher) download.Way { return p.way() }},
+		{"a first install", first, 0, func(p *publisher) download.Way { return p.way() }},
 	}
 	if testlevel.Full() { // megabytes of patches take a while
 		large := newPublisher(t)
@@ -120,7 +120,7 @@ func TestStopsCostNothing(t *testing.T) {
 		if n := large.head(2).Patches[0].Object.Size; n <= delta.MaxComputedPatch {
 			t.Fatalf("the patch has only %d bytes", n)
 		}
-		stories = append(stories, story{"a large patch", large, 1, func(p *publisher) transfer.Way { return p.way() }})
+		stories = append(stories, story{"a large patch", large, 1, func(p *publisher) download.Way { return p.way() }})
 	}
 	for _, story := range stories {
 		t.Run(story.name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestStopsCostNothing(t *testing.T) {
 			once := func(c *client) (came int64, ops int) {
 				fsys := c.disk.Open(faultfs.Options{})
 				l := &stoppedLine{Way: story.way(story.p), fs: fsys}
-				c.ways = []transfer.Way{l}
+				c.ways = []download.Way{l}
 				_, err := c.try(t.Context(), fsys)
 				must(t, errors.Join(err, fsys.Close()))
 				c.holds(2)
@@ -195,7 +195,7 @@ func stopped(t *testing.T, p *publisher, after int64, way *folderWay) *client {
 	fsys := c.disk.Open(faultfs.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	c.ways = []transfer.Way{&stoppedLine{Way: way, fs: fsys, stop: after, end: func() {
+	c.ways = []download.Way{&stoppedLine{Way: way, fs: fsys, stop: after, end: func() {
 		fsys.Kill()
 		cancel()
 	}}}
@@ -227,7 +227,7 @@ func TestStopBeforeWrongBytes(t *testing.T) {
 				return data
 			}
 			c := stopped(t, p, 30_000, bad)
-			c.ways = []transfer.Way{p.way()}
+			c.ways = []download.Way{p.way()}
 			c.wantOutcome(c.run(), update.BinariesStaged, update.NoCause)
 			c.holds(2)
 			c.run()
@@ -246,7 +246,7 @@ func TestStopBeforeAnotherRelease(t *testing.T) {
 	p.publish(2, old.with(tree{"A.zip": noise(4, 60_000)}), publish.Request{})
 	c := stopped(t, p, 30_000, p.way())
 	p.publish(3, old.with(tree{"A.zip": noise(5, 50_000)}), publish.Request{})
-	c.ways = []transfer.Way{p.way()}
+	c.ways = []download.Way{p.way()}
 	c.run()
 	c.holds(3)
 }
@@ -262,11 +262,11 @@ func TestServerOfWholeFilesAfterAStop(t *testing.T) {
 	whole := p.way()
 	whole.spoil = func(name string, from int64) error {
 		if from > 0 {
-			return &transfer.WrongError{Way: whole.name, Name: name, Kind: transfer.WrongWhole}
+			return &download.WrongError{Way: whole.name, Name: name, Kind: download.WrongWhole}
 		}
 		return nil
 	}
-	c.ways = []transfer.Way{whole}
+	c.ways = []download.Way{whole}
 	c.wantOutcome(c.run(), update.ResourcesReady, update.NoCause)
 	c.holds(2)
 }

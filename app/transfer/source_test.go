@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"collet/app/download"
 	"collet/app/transfer"
 	"collet/app/update"
 	"collet/build/publish"
@@ -170,7 +171,7 @@ func halfWay(t *testing.T, p *publisher) {
 	if err != nil || r.status.Outcome != update.Cancelled {
 		t.Fatalf("%v, %v", r, err)
 	}
-	c.ways = []transfer.Way{p.way()}
+	c.ways = []download.Way{p.way()}
 	r = c.run()
 	c.wantOutcome(r, update.BinariesStaged, update.NoCause)
 	c.holds(8)
@@ -231,7 +232,7 @@ func wholeFiles(t *testing.T, p *publisher) {
 	c.change = func(o *transfer.Options) { o.Link.Rate = 100e3 }
 	way.spoil = func(name string, from int64) error {
 		if from > 0 {
-			return &transfer.WrongError{Way: way.name, Name: name, Kind: transfer.WrongWhole}
+			return &download.WrongError{Way: way.name, Name: name, Kind: download.WrongWhole}
 		}
 		return nil
 	}
@@ -335,7 +336,7 @@ func mended(t *testing.T, p *publisher) {
 // attackRollback: the metadata of yesterday, signed and not yet expired.
 func attackRollback(t *testing.T, p *publisher) {
 	c := newClient(t, p, p.way()).at(8)
-	c.ways = []transfer.Way{p.when(7)}
+	c.ways = []download.Way{p.when(7)}
 	c.wantOutcome(c.run(), update.Failed, update.Untrusted)
 	c.holds(8)
 }
@@ -343,7 +344,7 @@ func attackRollback(t *testing.T, p *publisher) {
 // attackFreeze: nobody lets us see anything new. What is there is played, and nobody claims that it is current.
 func attackFreeze(t *testing.T, p *publisher) {
 	c := newClient(t, p, p.way()).at(7)
-	c.ways = []transfer.Way{p.when(7)}
+	c.ways = []download.Way{p.when(7)}
 	p.clock = p.clock.Add(40 * 24 * time.Hour)
 	r := c.run()
 	c.wantOutcome(r, update.ResourcesReady, update.NoCause)
@@ -474,14 +475,14 @@ func unreachable(t *testing.T, p *publisher) {
 	way := p.bareWay()
 	c := newClient(t, p, way).at(7)
 	way.spoil = func(name string, _ int64) error {
-		return &transfer.NetError{Way: way.name, Name: name, Kind: transfer.NetUnreachable, Err: errors.New("no route")}
+		return &download.NetError{Way: way.name, Name: name, Kind: download.NetUnreachable, Err: errors.New("no route")}
 	}
 	c.wantOutcome(c.run(), update.Failed, update.Unreachable)
 	way.spoil = func(name string, _ int64) error {
 		if !strings.HasPrefix(name, "objects/") {
 			return nil
 		}
-		return &transfer.NetError{Way: way.name, Name: name, Kind: transfer.NetReset, Err: errors.New("cut")}
+		return &download.NetError{Way: way.name, Name: name, Kind: download.NetReset, Err: errors.New("cut")}
 	}
 	c.wantOutcome(c.run(), update.Failed, update.Interrupted)
 	c.holds(7)
@@ -500,7 +501,7 @@ func headMirrors(t *testing.T, p *publisher) {
 	way.spoil = func(name string, _ int64) error {
 		for _, s := range whole {
 			if name == s.Whole.Path() {
-				return &transfer.MissingError{Way: way.name, Name: name}
+				return &download.MissingError{Way: way.name, Name: name}
 			}
 		}
 		return nil
@@ -508,7 +509,7 @@ func headMirrors(t *testing.T, p *publisher) {
 	c := newClient(t, p, way)
 	opened := 0
 	c.change = func(o *transfer.Options) {
-		o.Mirror = func(address string) (transfer.Way, error) {
+		o.Mirror = func(address string) (download.Way, error) {
 			opened++
 			return mirror, nil
 		}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"collet/app/download"
 	"collet/app/update"
 	"collet/netproto/chunk"
 	"collet/netproto/delta"
@@ -35,7 +37,7 @@ const maxRoots = 100
 
 // FirstFiles are those that a Source with this root asks for first, whatever is installed: the timestamp, and the root behind the
 // newest one that is known. stored tells whether a file of the folder of the Source is there.
-func FirstFiles(root []byte, stored func(name string) bool) []First {
+func FirstFiles(root []byte, stored func(name string) bool) []download.First {
 	info, err := trust.DescribeRoot(root)
 	if err != nil {
 		return nil
@@ -47,8 +49,8 @@ func FirstFiles(root []byte, stored func(name string) bool) []First {
 		}
 		next++
 	}
-	return []First{
-		{"metadata/timestamp.json", trust.MaxTimestamp}, {fmt.Sprintf("metadata/%d.root.json", next), trust.MaxRoot},
+	return []download.First{
+		{Name: "metadata/timestamp.json", Limit: trust.MaxTimestamp}, {Name: fmt.Sprintf("metadata/%d.root.json", next), Limit: trust.MaxRoot},
 	}
 }
 
@@ -79,18 +81,18 @@ func (s *Source) current(ctx context.Context, have known) (trusted, error) {
 	answer, err := s.ask(ctx, s.resuming(), query)
 	var lie *trust.Error
 	if s.misled(err) {
-		answer, err = s.ask(ctx, s.fetcher, query)
+		answer, err = s.ask(ctx, documents{s.fetcher}, query)
 	}
 	if !errors.As(err, &lie) || len(s.ways) < 2 {
 		return answer, err
 	}
 	for _, way := range s.ways {
 		s.o.Log.Warn().Err(err).Str("way", way.Name()).Msg("what came is not believed; this place alone is asked")
-		alone, openErr := NewFetcher([]Way{way}, s.o.Fetch)
+		alone, openErr := download.NewFetcher([]download.Way{way}, s.o.Fetch)
 		if openErr != nil {
 			return answer, openErr
 		}
-		other, otherErr := s.ask(ctx, alone, query)
+		other, otherErr := s.ask(ctx, documents{alone}, query)
 		alone.Close()
 		if otherErr == nil || ctx.Err() != nil {
 			return other, otherErr
@@ -146,7 +148,7 @@ func (s *Source) fault(err error) error {
 	}
 	cause, transient := blame(err)
 	if name, local := localName(s.o.FS, err); local && cause == update.DiskFault {
-		return diskFault(s.o.FS, name, -1, err)
+		return download.DiskFault(s.o.FS, name, -1, err)
 	}
 	if cause == update.Interrupted && !s.met {
 		cause = update.Unreachable
@@ -157,9 +159,9 @@ func (s *Source) fault(err error) error {
 
 // blame finds the cause that the kinds of errors of this package and of the formats stand for.
 func blame(err error) (cause update.Cause, transient bool) {
-	var net *NetError
-	var wrong *WrongError
-	var missing *MissingError
+	var net *download.NetError
+	var wrong *download.WrongError
+	var missing *download.MissingError
 	var object *release.ObjectError
 	var path *release.PathError
 	var format *release.FormatError
@@ -168,11 +170,11 @@ func blame(err error) (cause update.Cause, transient bool) {
 	var local *fs.PathError
 	var pair *os.LinkError
 	switch {
-	case errors.As(err, &net) && net.Kind == NetTLS && !errors.As(err, &wrong) && !errors.As(err, &missing):
+	case errors.As(err, &net) && net.Kind == download.NetTLS && !errors.As(err, &wrong) && !errors.As(err, &missing):
 		return update.Untrusted, false
 	case errors.As(err, &net):
 		return update.Interrupted, true
-	case errors.As(err, &wrong) && wrong.Kind == WrongStale, errors.As(err, &object):
+	case errors.As(err, &wrong) && wrong.Kind == download.WrongStale, errors.As(err, &object):
 		return update.DamagedDownload, true
 	case errors.As(err, &wrong), errors.As(err, &missing):
 		return update.ServerFault, true
@@ -195,4 +197,22 @@ func (s *Source) subject() string {
 		names = append(names, way.Name())
 	}
 	return strings.Join(names, ", ")
+}
+
+// localName is the file that an error of the disk is about, relative to the folder; ok is false for errors of other kinds.
+func localName(fsys platform.FS, err error) (name string, ok bool) {
+	var one *fs.PathError
+	var two *os.LinkError
+	switch {
+	case errors.As(err, &one):
+		name = one.Path
+	case errors.As(err, &two):
+		name = two.New
+	default:
+		return "", false
+	}
+	if root := fsys.Path("."); filepath.IsAbs(name) {
+		name = strings.TrimPrefix(strings.TrimPrefix(name, root), string(filepath.Separator))
+	}
+	return filepath.ToSlash(name), true
 }

@@ -103,7 +103,7 @@ func (h Head) Encode() ([]byte, error) {
 	return writeDocument("head", MaxHead, h.code)
 }
 
-func comparePatches(a, b PatchRef) int { return cmp.Compare(a.From.digits(), b.From.digits()) }
+func comparePatches(a, b PatchRef) int { return cmp.Compare(a.From.Hex(), b.From.Hex()) }
 
 // PatchFrom finds the patch for whoever has the set with this listing.
 func (h Head) PatchFrom(listing Digest) (Object, bool) {

@@ -25,12 +25,12 @@ func (o Object) IsZero() bool { return o.Sum.IsZero() }
 
 // Path is where the object lies below the release folder: objects/<2 hex>/<64 hex>.
 func (o Object) Path() string {
-	digits := o.Sum.digits()
+	digits := o.Sum.Hex()
 	return "objects/" + digits[:2] + "/" + digits
 }
 
 // HeadPath is where a head lies below the release folder: releases/<64 hex>.release.
-func (o Object) HeadPath() string { return "releases/" + o.Sum.digits() + ".release" }
+func (o Object) HeadPath() string { return "releases/" + o.Sum.Hex() + ".release" }
 
 // Verify compares data with what the object says of it. The error is an *ObjectError.
 func (o Object) Verify(data []byte) error {
@@ -64,7 +64,7 @@ type Packed struct {
 }
 
 // digits is the hex form without the algorithm.
-func (d Digest) digits() string { return fmt.Sprintf("%x", d.sum[:d.Algorithm.size()]) }
+func (d Digest) Hex() string { return fmt.Sprintf("%x", d.sum[:d.Algorithm.size()]) }
 
 func sumOf(data []byte) Digest {
 	h := SHA256.NewHash()

@@ -37,7 +37,7 @@ type SequelPart struct {
 
 // SequelPath is where the sequel to an entry lies below the release folder: sequels/<64 hex>.sequel, the SHA-256 of the
 // entry's path in the signed list.
-func (e Entry) SequelPath() string { return "sequels/" + sumOf([]byte(e.Path())).digits() + ".sequel" }
+func (e Entry) SequelPath() string { return "sequels/" + sumOf([]byte(e.Path())).Hex() + ".sequel" }
 
 // EncodeSequel puts parts together. Their order is that in which a client needs them.
 func EncodeSequel(parts []SequelPart) ([]byte, error) {

@@ -1,0 +1,184 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/platform/span"
+)
+
+// Patience is how long a request may bring nothing before it counts as broken: as the updater connection has it
+// (netproto.DefaultIdleTimeout).
+const Patience = 30 * time.Second
+
+// ErrClosed says that the Fetcher was closed.
+var ErrClosed = errors.New("the fetcher was closed")
+
+// FetchOptions say how a Fetcher works. The zero value is sensible.
+type FetchOptions struct {
+	Cap         int64         // bytes a second for everything together; 0 is no cap. SetCap changes it
+	MinInFlight int           // 0 is the constant of this name
+	MaxInFlight int           // 0 is the constant of this name
+	Patience    time.Duration // 0 is the constant of this name
+	Now         func() time.Time
+	Log         zerolog.Logger
+
+	Calls *atomic.Int64 // methods that have not returned, of all fetchers that share it; nil: they are not counted
+}
+
+func (o FetchOptions) withDefaults() FetchOptions {
+	if o.MinInFlight <= 0 {
+		o.MinInFlight = MinInFlight
+	}
+	if o.MaxInFlight <= 0 {
+		o.MaxInFlight = MaxInFlight
+	}
+	o.MaxInFlight = max(o.MaxInFlight, o.MinInFlight)
+	if o.Patience <= 0 {
+		o.Patience = Patience
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Calls == nil {
+		o.Calls = new(atomic.Int64)
+	}
+	return o
+}
+
+// Fetcher gets files of one release folder over several ways. It is safe for concurrent use; calls share the requests
+// under way, the cap and what is known about the ways. NewFetcher makes one. Close it.
+type Fetcher struct {
+	o        FetchOptions
+	throttle *throttle
+	gate     gate
+	pages    sync.Pool // of *[]byte, pageSize long
+
+	mu     sync.Mutex
+	ways   []*mirror
+	pacer  *pacer
+	flying int // requests under way of all calls
+	epoch  epoch
+	closed bool
+	calls  map[*call]struct{}
+	idle   sync.WaitGroup // calls that have not returned
+}
+
+// call is a method that has not returned.
+type call struct{ cancel context.CancelCauseFunc }
+
+// NewFetcher makes a Fetcher. The order of the ways counts until it is known what they deliver. They stay the caller's,
+// who closes them after the Fetcher.
+func NewFetcher(ways []Way, o FetchOptions) (*Fetcher, error) {
+	if len(ways) == 0 {
+		return nil, errors.New("fetcher: internal error: no way is given")
+	}
+	o = o.withDefaults()
+	f := &Fetcher{
+		o: o, throttle: newThrottle(o.Cap, o.Now), pacer: newPacer(o.MinInFlight, o.MaxInFlight), calls: map[*call]struct{}{},
+		pages: sync.Pool{New: func() any { page := make([]byte, pageSize); return &page }},
+	}
+	for i, way := range ways {
+		f.ways = append(f.ways, &mirror{way: way, index: i})
+	}
+	return f, nil
+}
+
+// SetCap changes how many bytes a second may come from now on, also for what is under way; 0 is no cap.
+func (f *Fetcher) SetCap(bytesPerSecond int64) { f.throttle.set(bytesPerSecond) }
+
+// Pause lets everything rest, until Resume: no request is made, and nothing is read from those under way, so that the
+// servers stop sending once the buffers on the line are full. Nobody's patience runs out meanwhile. Calls stay where they are.
+func (f *Fetcher) Pause() { f.gate.pause() }
+
+// Resume ends a Pause. Requests that broke meanwhile are made again and count against nobody.
+func (f *Fetcher) Resume() { f.gate.resume() }
+
+// Close ends all calls with ErrClosed and waits for them. It may be called more than once.
+func (f *Fetcher) Close() {
+	f.mu.Lock()
+	f.closed = true
+	for c := range f.calls {
+		c.cancel(ErrClosed)
+	}
+	f.mu.Unlock()
+	f.idle.Wait()
+}
+
+// enter registers a call. Every call leaves.
+func (f *Fetcher) enter(ctx context.Context) (context.Context, func(), error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, nil, ErrClosed
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	c := &call{cancel}
+	f.calls[c] = struct{}{}
+	f.idle.Add(1)
+	f.o.Calls.Add(1)
+	return inner, func() {
+		f.o.Calls.Add(-1)
+		cancel(nil)
+		f.mu.Lock()
+		delete(f.calls, c)
+		f.mu.Unlock()
+		f.idle.Done()
+	}, nil
+}
+
+// cause is why a call's context ended: ErrClosed or the caller's own error.
+func cause(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), ErrClosed) {
+		return ErrClosed
+	}
+	return ctx.Err()
+}
+
+// Measured is what is known about the line by now: the bytes a second of all requests together, the time from a request to its
+// answer, and how many requests may be under way. Zero is unknown.
+func (f *Fetcher) Measured() (rate float64, roundTrip time.Duration, inFlight int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.ways {
+		rate = max(rate, m.rate)
+	}
+	return rate * float64(f.pacer.n), f.latency(), f.pacer.n
+}
+
+// Small gets a whole file of at most limit bytes, which are the caller's memory. Nobody has vouched for them: they are read
+// from one way alone, from its start. A file of metadata that a way says it does not have is not asked of the others, because
+// each check asks for one that is not there; any other file is. The error is a *MissingError, an *ExhaustedError, ctx's, or
+// ErrClosed.
+func (f *Fetcher) Small(ctx context.Context, name string, limit int64) ([]byte, error) {
+	return f.rest(ctx, name, limit, nil, func(int64, []byte) {})
+}
+
+// rest is Small for a file whose first bytes are here already. came is told what comes, and at which offset; it keeps no data.
+func (f *Fetcher) rest(ctx context.Context, name string, limit int64, here []byte, came func(at int64, data []byte)) ([]byte, error) {
+	ctx, leave, err := f.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	data := slices.Clone(here)
+	j := newJob(f, Object{Name: name, Size: -1}, limit)
+	j.alone, j.fresh, j.small = true, true, true
+	j.begin = func(at int64) { data = data[:at] }
+	j.sink = func(_ *flight, at int64, piece []byte) error {
+		data = append(data, piece...)
+		came(at, piece)
+		return nil
+	}
+	j.pending = []Range{span.Of(int64(len(here)), openEnd)}
+	if err := j.run(ctx); err != nil {
+		return nil, err
+	}
+	return data, nil
+}

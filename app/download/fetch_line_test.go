@@ -1,0 +1,134 @@
+package download_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"collet/app/download"
+	"collet/platform/testlevel"
+)
+
+// line is a memory that counts its requests under way, and may let them share one speed.
+type line struct {
+	*memory
+	shared bool
+
+	mu     sync.Mutex
+	flying int64
+	since  time.Time
+	spent  [32]time.Duration // with so many under way
+	free   time.Time         // when what was asked of the shared line has been sent
+}
+
+func (l *line) Get(ctx context.Context, name string, from, to, limit int64) (io.ReadCloser, error) {
+	l.change(1)
+	r, err := l.memory.Get(ctx, name, from, to, limit)
+	if err != nil {
+		l.change(-1)
+		return nil, err
+	}
+	f := r.(*flow)
+	if l.shared {
+		f.m = &memory{name: l.name}
+	}
+	return &lineFlow{f, l, ctx, false}, nil
+}
+
+func (l *line) change(by int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if !l.since.IsZero() {
+		l.spent[l.flying] += now.Sub(l.since)
+	}
+	l.since = now
+	l.flying += by
+}
+
+// typical is the number of requests with which most time was spent.
+func (l *line) typical() (most int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n, spent := range l.spent {
+		if spent > l.spent[most] {
+			most = int64(n)
+		}
+	}
+	return most
+}
+
+type lineFlow struct {
+	*flow
+	l      *line
+	ctx    context.Context
+	closed bool
+}
+
+func (f *lineFlow) Read(p []byte) (int, error) {
+	if !f.l.shared {
+		return f.flow.Read(p)
+	}
+	p = p[:min(len(p), int(f.l.rate/50))]
+	n, err := f.flow.Read(p)
+	f.l.mu.Lock()
+	now := time.Now()
+	if f.l.free.Before(now) {
+		f.l.free = now
+	}
+	f.l.free = f.l.free.Add(time.Duration(n) * time.Second / time.Duration(f.l.rate))
+	wait := f.l.free.Sub(now)
+	f.l.mu.Unlock()
+	if late := pause(f.ctx, wait); late != nil {
+		return 0, late
+	}
+	return n, err
+}
+
+func (f *lineFlow) Close() error {
+	if !f.closed {
+		f.closed = true
+		f.l.change(-1)
+	}
+	return f.flow.Close()
+}
+
+// TestRangesWindow has a first answer that hangs: of the others no more comes than the window holds, and the first one is
+// asked for again on a connection that works, long before anybody's patience ends.
+func TestRangesWindow(t *testing.T) {
+	testlevel.Slow(t)
+	data := random(24_000_000, 1)
+	synctest.Test(t, func(t *testing.T) {
+		way := remembering("a", data)
+		way.latency = 10 * time.Millisecond
+		way.hold = func(ctx context.Context, n int, from int64) {
+			if n <= 2 && from == 0 {
+				<-ctx.Done()
+			}
+		}
+		f := fetcherInBubble(t, way)
+		defer f.Close()
+		began, most := time.Now(), int64(0)
+		var got []byte
+		err := f.Ranges(t.Context(), object(data), []download.Range{{Start: 0, End: 24_000_000}}, func(_ int, _ int64, piece []byte) error {
+			if len(got) == 0 {
+				for _, r := range way.requests() {
+					most += r.End - r.Start
+				}
+			}
+			got = append(got, piece...)
+			return nil
+		})
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("wrong bytes, or %v", err)
+		}
+		if most > 18<<20 || most < 4<<20 {
+			t.Errorf("%d bytes were asked for before the first one came", most)
+		}
+		within(t, time.Since(began), 0, 5*time.Second)
+	})
+}

@@ -1,0 +1,301 @@
+package download
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto"
+	"collet/netproto/dial"
+)
+
+const (
+	// MaxRedirects is how many redirects are followed in a row. Stores and networks of mirrors have one or two.
+	MaxRedirects = 5
+	// maxName is the longest name of a file, in bytes, as in the request of the updater connection.
+	maxName = 128
+	// maxHeader is how many bytes of headers an answer may have. Real ones have about one thousand.
+	maxHeader = 64 << 10
+	// idleConnection is how long a connection that nobody uses stays open: below what servers have (nginx: 75 s).
+	idleConnection = 60 * time.Second
+	// handshakePatience is how long TLS may take. It is more than three lost packets in a row cost.
+	handshakePatience = 15 * time.Second
+	// frameSize is the largest frame of HTTP/2 that servers may send, in bytes: less to do for each byte than with the 16 KiB
+	// that they may send anyway.
+	frameSize = 256 << 10
+	// pingAfter and pingPatience find a connection of HTTP/2 that is dead, which several requests would wait for.
+	pingAfter    = 15 * time.Second
+	pingPatience = 15 * time.Second
+)
+
+// HTTPOptions say how a mirror is reached. The zero value is sensible.
+type HTTPOptions struct {
+	Agent string      // version of this program; the user agent is Collet/<Agent>, or Collet alone
+	TLS   *tls.Config // as dial.ClientTLS makes it; nil trusts the authorities of the system. Version 1.2 at least in any case
+
+	// Proxy leads to an address; nil is never one. As in dial.Dialer a proxy that fails by itself is gone around once,
+	// unless ProxyOnly says otherwise.
+	Proxy     func(addr string) (*dial.Proxy, error)
+	ProxyOnly bool
+	// PlainProxy gives the proxy of a request that is not encrypted, which is asked by the full URL (RFC 9112, section 3.2.2):
+	// many proxies refuse to connect to port 80. nil is Proxy. See PlainProxyFromEnvironment.
+	PlainProxy func(*url.URL) (*url.URL, error)
+
+	// PublicOnly is dial.Dialer.PublicOnly, for a mirror that a peer named, and for all that it redirects to. PlainProxy is not used
+	// then: it would resolve names.
+	PublicOnly bool
+
+	// Direct makes the TCP connections, to the mirror or the proxy; nil is net.Dialer's DialContext.
+	Direct func(ctx context.Context, network, addr string) (net.Conn, error)
+	Log    zerolog.Logger
+}
+
+// HTTPWay is a mirror: a folder of a web server in which a release folder lies. Close it.
+type HTTPWay struct {
+	base      *url.URL
+	name      string
+	agent     string
+	client    *http.Client
+	transport *http.Transport
+	around    *http.Client // without PlainProxy; nil where that is not set or may not be
+	log       zerolog.Logger
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+	warm  warmth
+}
+
+var _ Way = (*HTTPWay)(nil)
+
+var errBase = errors.New("want http://HOST/PATH or https://HOST/PATH, without a query")
+
+// NewHTTPWay makes a way of the URL of a release folder. Nothing is connected to before the first Get.
+func NewHTTPWay(base string, o HTTPOptions) (*HTTPWay, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("mirror: %w", errBase) // the text may hold a password
+	}
+	bare := *u
+	bare.User = nil
+	w := &HTTPWay{base: u, name: bare.String(), agent: "Collet", log: o.Log, conns: map[net.Conn]struct{}{}}
+	if o.Agent != "" {
+		w.agent += "/" + o.Agent
+	}
+	w.transport = w.newTransport(o)
+	w.client = &http.Client{Transport: w.transport, CheckRedirect: w.redirect}
+	if w.transport.Proxy != nil && !o.ProxyOnly {
+		direct := w.transport.Clone()
+		direct.Proxy = nil
+		w.around = &http.Client{Transport: direct, CheckRedirect: w.redirect}
+	}
+	return w, nil
+}
+
+// newTransport makes what keeps the connections.
+func (w *HTTPWay) newTransport(o HTTPOptions) *http.Transport {
+	config := &tls.Config{}
+	if o.TLS != nil {
+		config = o.TLS.Clone()
+	}
+	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
+	dialer := &dial.Dialer{Proxy: o.Proxy, ProxyOnly: o.ProxyOnly, PublicOnly: o.PublicOnly, Direct: o.Direct, Log: o.Log}
+	t := &http.Transport{
+		TLSClientConfig: config, TLSHandshakeTimeout: handshakePatience, ForceAttemptHTTP2: true,
+		DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
+		MaxConnsPerHost: MaxInFlight, MaxIdleConnsPerHost: MaxInFlight, IdleConnTimeout: idleConnection,
+		HTTP2: &http.HTTP2Config{
+			MaxReadFrameSize: frameSize, SendPingTimeout: pingAfter, PingTimeout: pingPatience,
+		},
+	}
+	t.DialContext = w.dial(dialer)
+	if w.base.Scheme == "http" && o.PlainProxy != nil && !o.PublicOnly {
+		// The proxy is reached as any server is, not through the proxy of encrypted connections.
+		t.DialContext = w.dial(&dial.Dialer{Direct: o.Direct, Log: o.Log})
+		t.Proxy = func(r *http.Request) (*url.URL, error) { return o.PlainProxy(r.URL) }
+	}
+	return t
+}
+
+// dial connects within the time allowed, and remembers the connection so that Close can end it.
+func (w *HTTPWay) dial(d *dial.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	w.warm.dial = d.DialContext
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if conn := w.warm.take(ctx, addr); conn != nil {
+			return w.watch(conn)
+		}
+		limited, cancel := context.WithTimeout(ctx, netproto.DefaultConnectTimeout)
+		defer cancel()
+		conn, err := d.DialContext(limited, network, addr)
+		if err != nil {
+			return nil, &dialError{err}
+		}
+		return w.watch(conn)
+	}
+}
+
+// watch remembers a connection.
+func (w *HTTPWay) watch(conn net.Conn) (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.conns == nil {
+		return nil, errors.Join(net.ErrClosed, conn.Close())
+	}
+	w.conns[conn] = struct{}{}
+	return &watched{Conn: conn, gone: func() { w.forget(conn) }}, nil
+}
+
+func (w *HTTPWay) forget(conn net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.conns, conn)
+}
+
+// dialError tells a connection that was not made from one that broke.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+
+func (e *dialError) Unwrap() error { return e.err }
+
+// watched is a connection that says when it is closed.
+type watched struct {
+	net.Conn
+	gone func()
+}
+
+// Close implements net.Conn.
+func (c *watched) Close() error {
+	c.gone()
+	return c.Conn.Close()
+}
+
+// Name implements Way: the URL, without user name and password.
+func (w *HTTPWay) Name() string { return w.name }
+
+// Close breaks all connections. Requests under way end with an error, and so does every Get from now on.
+func (w *HTTPWay) Close() error {
+	w.warm.close()
+	w.mu.Lock()
+	conns := w.conns
+	w.conns = nil
+	w.mu.Unlock()
+	w.transport.CloseIdleConnections()
+	if w.around != nil {
+		w.around.CloseIdleConnections()
+	}
+	var err error
+	for conn := range conns {
+		if closed := conn.Close(); !errors.Is(closed, net.ErrClosed) {
+			err = errors.Join(err, closed)
+		}
+	}
+	return err
+}
+
+// redirectError says why a redirect is not followed.
+type redirectError struct{ text string }
+
+func (e *redirectError) Error() string { return e.text }
+
+// redirect decides about following. The headers of the first request come along.
+func (w *HTTPWay) redirect(to *http.Request, via []*http.Request) error {
+	from := via[len(via)-1].URL
+	switch {
+	case len(via) > MaxRedirects:
+		return &redirectError{fmt.Sprintf("more than %d in a row", MaxRedirects)}
+	case to.URL.Scheme != "http" && to.URL.Scheme != "https":
+		return &redirectError{"to another protocol"}
+	case from.Scheme == "https" && to.URL.Scheme != "https":
+		return &redirectError{"from https to http"}
+	}
+	for _, earlier := range via {
+		if earlier.URL.String() == to.URL.String() {
+			return &redirectError{"in circles"}
+		}
+	}
+	return nil
+}
+
+// Get implements Way.
+func (w *HTTPWay) Get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
+	if !fs.ValidPath(name) || len(name) > maxName || from < 0 || to >= 0 && to <= from {
+		return nil, fmt.Errorf("mirror: internal error: bytes %d to %d of %q", from, to, name)
+	}
+	if from == 0 && to < 0 {
+		if body, err, is := w.warm.answer(ctx, name); is {
+			return body, err
+		}
+	}
+	return w.get(ctx, name, from, to, limit)
+}
+
+// get makes the request.
+func (w *HTTPWay) get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base.JoinPath(strings.Split(name, "/")...).String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", w.agent)
+	request.Header.Set("Accept-Encoding", "identity")
+	q := question{way: w.name, name: name, from: from, to: to, limit: limit}
+	if q.ranged() {
+		request.Header.Set("Range", q.header())
+	}
+	answer, err := w.ask(request)
+	if err != nil {
+		return nil, q.explain(ctx, err)
+	}
+	body, err := q.judge(ctx, answer)
+	if err != nil {
+		refused(answer)
+		return nil, err
+	}
+	return body, nil
+}
+
+// shortRefusal is the most bytes of an answer that nobody wants which are read all the same: the text that web servers send with
+// a 404 has a few hundred, and came with its header.
+const shortRefusal = 4 << 10
+
+// refused lets go of an answer of which nothing is wanted. Where that is short it is read to its end, because then its connection
+// serves the next request; otherwise that would have to make one.
+func refused(answer *http.Response) {
+	if answer.ContentLength > 0 && answer.ContentLength <= shortRefusal {
+		_, _ = io.CopyN(io.Discard, answer.Body, answer.ContentLength+1) // that it ends is all that counts
+	}
+	_ = answer.Body.Close() // nothing of it is wanted
+}
+
+// ask makes the request, and once more without the proxy if that is what fails.
+func (w *HTTPWay) ask(request *http.Request) (*http.Response, error) {
+	answer, err := w.client.Do(request)
+	var failed *dialError
+	if err == nil || w.transport.Proxy == nil || request.Context().Err() != nil || !errors.As(err, &failed) {
+		return answer, err
+	}
+	proxy, none := w.transport.Proxy(request)
+	if none != nil || proxy == nil {
+		return nil, err
+	}
+	err = &dial.ProxyError{Proxy: proxy.Redacted(), Fault: dial.ProxyBroken, Text: "can't be reached", Err: failed.err}
+	if w.around == nil {
+		return nil, err
+	}
+	answer, direct := w.around.Do(request.Clone(request.Context()))
+	if direct != nil {
+		return nil, fmt.Errorf("%w; and directly: %w", err, bare(direct))
+	}
+	w.log.Warn().Err(err).Str("way", w.name).Msg("the proxy failed; asked directly")
+	return answer, nil
+}

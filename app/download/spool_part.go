@@ -1,0 +1,235 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"sync"
+
+	"collet/netproto/release"
+	"collet/platform"
+	"collet/platform/span"
+)
+
+// part is an object under way. Whoever has one has claimed its digest, and ends it. write may be called from several
+// goroutines, together with everything else; reset and end may not.
+type part struct {
+	s      *Spool
+	digest release.Digest
+
+	mu   sync.Mutex
+	file platform.File
+	at   int64 // where the next write of the file goes by itself; below 0 is unknown
+	size int64 // of the object; below 0 is unknown
+	have span.Set[int64]
+	came came
+
+	proved    bool       // this process hashed it before
+	recording sync.Mutex // held while a record is written
+	recorded  int64      // bytes that it speaks of
+}
+
+// begin claims an object and opens its part, with what is left of earlier times. size below 0 is unknown. If the spool
+// would hold more than it may, old parts go first.
+func (s *Spool) begin(ctx context.Context, d release.Digest, size int64) (*part, error) {
+	if err := s.claim(ctx, d); err != nil {
+		return nil, err
+	}
+	p := &part{s: s, digest: d, at: -1}
+	err := p.open(size)
+	if err != nil {
+		s.free(d)
+		return nil, s.fault(s.partName(d), size, err)
+	}
+	return p, nil
+}
+
+func (p *part) open(size int64) error {
+	if _, err := p.s.Collect([]release.Digest{p.digest}, p.s.o.Limit-max(size, 0)); err != nil {
+		return err
+	}
+	f, err := p.s.fs.OpenFile(p.s.partName(p.digest), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	known := p.s.known(p.digest)
+	have := slices.Clone(known.have)
+	if size >= 0 && known.size >= 0 && known.size != size {
+		have = nil // whoever said so was wrong, then or now
+	}
+	if size < 0 {
+		size = known.size
+	}
+	end := info.Size()
+	if size >= 0 {
+		end = min(end, size)
+	}
+	have.Remove(span.Of(end, math.MaxInt64))
+	p.file, p.size, p.have = f, size, have
+	p.proved = known.proven && have.Prefix() == size
+	if !known.recorded && !known.proven && len(have) > 0 { // its log begins anew
+		if err := p.s.keep(p.digest, size, have); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		known.recorded = true
+	}
+	if known.recorded {
+		p.recorded = span.Total(have)
+	}
+	return nil
+}
+
+// write puts bytes where they belong. On a full disk the parts that nobody uses go, and it is tried once more.
+func (p *part) write(off int64, data []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, err := p.put(off, data)
+	if err != nil && platform.IsDiskFull(err) {
+		if freed, _ := p.s.Collect(nil, 0); freed > 0 {
+			_, err = p.put(off+int64(n), data[n:])
+		}
+	}
+	return p.s.fault(p.s.partName(p.digest), p.lacking(), err)
+}
+
+// put writes and takes note of what was written. The file's position moves along, so that bytes in order need no seek.
+func (p *part) put(off int64, data []byte) (n int, err error) {
+	if p.at != off {
+		if p.at, err = p.file.Seek(off, io.SeekStart); err != nil {
+			p.at = -1
+			return 0, err
+		}
+	}
+	n, err = p.file.Write(data)
+	p.have.Add(span.Of(off, off+int64(n)))
+	p.note(off, data[:n])
+	if p.at += int64(n); err != nil {
+		p.at = -1
+	}
+	return n, err
+}
+
+// lacking is how many bytes are still to come; below 0 is unknown. The caller holds mu.
+func (p *part) lacking() int64 {
+	if p.size < 0 {
+		return -1
+	}
+	return p.size - span.Total(p.have)
+}
+
+// state is what has come and what the size is.
+func (p *part) state() (have span.Set[int64], size int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.have), p.size
+}
+
+// prefix is how many bytes there are without a gap.
+func (p *part) prefix() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.have.Prefix()
+}
+
+// bytes is how many have come.
+func (p *part) bytes() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return span.Total(p.have)
+}
+
+// setSize tells how large the object is, once that is known; below 0 it is not known any more.
+func (p *part) setSize(size int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.size = size; size >= 0 {
+		p.have.Remove(span.Of(size, math.MaxInt64))
+	}
+}
+
+// forget gives ranges up, in the log and the record first, so that they never speak of bytes that are being replaced.
+func (p *part) forget(ranges span.Set[int64]) error {
+	p.mu.Lock()
+	for _, r := range ranges {
+		p.have.Remove(r)
+	}
+	p.came.tail = nil
+	p.mu.Unlock()
+	p.recordedNotes(0)
+	return p.s.fault(p.s.recordName(p.digest), -1, p.checkpoint())
+}
+
+// checkpoint makes what has come durable and records it, unless the record says so already.
+func (p *part) checkpoint() error {
+	p.recording.Lock()
+	defer p.recording.Unlock()
+	p.mu.Lock()
+	have, size, notes := slices.Clone(p.have), p.size, len(p.came.tail)
+	p.mu.Unlock()
+	if span.Total(have) == p.recorded {
+		return nil
+	}
+	if err := p.s.keep(p.digest, size, have); err != nil {
+		return p.s.fault(p.s.recordName(p.digest), -1, err)
+	}
+	p.recorded = span.Total(have)
+	p.recordedNotes(notes)
+	return nil
+}
+
+// end lets the part go. If it is verified it counts from now on, and what it holds is recorded when the spool is closed:
+// mostly it is used and removed before, and the disk never has to write it. Else what has come is recorded now.
+func (p *part) end(verified bool) error {
+	defer p.s.free(p.digest)
+	var err error
+	if !verified {
+		err = p.checkpoint()
+	}
+	have, size := p.state()
+	recorded := p.recorded == span.Total(have)
+	p.s.see(p.digest, sight{size: size, have: have, proven: verified, recorded: recorded})
+	return both(err, p.s.fault(p.s.partName(p.digest), -1, errors.Join(p.endNotes(recorded), p.file.Close())))
+}
+
+// hashing is a SHA-256 that follows a part from its first byte on.
+type hashing struct {
+	p    *part
+	h    io.Writer
+	sum  func() release.Digest
+	at   int64
+	page []byte
+}
+
+// hashPage is how many bytes are read back at once, in bytes: they were just written and come from memory.
+const hashPage = 256 << 10
+
+func (p *part) hashing() *hashing {
+	h := release.SHA256.NewHash()
+	return &hashing{p: p, h: h, sum: func() release.Digest { return release.SHA256.SumOf(h) }, page: make([]byte, hashPage)}
+}
+
+// upTo hashes until the first gap, or until ctx ends.
+func (h *hashing) upTo(ctx context.Context) error {
+	for {
+		prefix := h.p.prefix()
+		if h.at >= prefix {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		page := h.page[:min(int64(len(h.page)), prefix-h.at)]
+		n, err := h.p.file.ReadAt(page, h.at)
+		_, _ = h.h.Write(page[:n])
+		if h.at += int64(n); n < len(page) {
+			return h.p.s.fault(h.p.s.partName(h.p.digest), -1, err)
+		}
+	}
+}
