@@ -13,6 +13,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/limits"
+	"collet/platform/text"
 )
 
 // ending is how a connection ends: what the log says, what the peer is told, and whether to wait for it to close.
@@ -102,12 +103,7 @@ func lingerOn(conn net.Conn, tell bool) {
 func quote(s string) string { return strconv.Quote(clip(s)) }
 
 // clip shortens a peer's text.
-func clip(s string) string {
-	if len(s) > maxQuoted {
-		return s[:maxQuoted] + "…"
-	}
-	return s
-}
+func clip(s string) string { return text.Clip(s, maxQuoted) }
 
 // maxQuoted is how many bytes of a peer's text go into a log line.
 const maxQuoted = 64

@@ -7,10 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"sync/atomic"
+	"time"
 
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/text"
 )
 
 // file is one offered file. After load only Index is written, by assemble, and seen, by every session.
@@ -98,6 +101,9 @@ func (f *file) read(ctx context.Context, in *os.File, inMemory bool) error {
 
 var errMoving = errors.New("changed while it was being read; finish publishing first")
 
+// hashBuffer is how many bytes of a file are hashed at a time, in each worker.
+const hashBuffer = 256 << 10
+
 // digest streams in through both hashes, and into f.data in memory mode.
 func (f *file) digest(ctx context.Context, in io.Reader) error {
 	sha, fnv := release.SHA256.NewHash(), release.FNV1a64.NewHash()
@@ -148,3 +154,27 @@ func (e *changedError) Error() string {
 	return fmt.Sprintf("%q is not the file that was hashed: %d bytes of %v then, %d bytes of %v now",
 		e.path, e.was.Size, e.was.Modified, e.is.Size, e.is.Modified)
 }
+
+// lookPeriod is how long a look at a file also stands for the next portions' first one, which only makes the difference
+// between a clear refusal and a broken connection; the look before a portion's last bytes is never left out.
+const lookPeriod = 10 * time.Millisecond
+
+// isUnseen reports whether nobody has looked at the file for lookPeriod.
+func (f *file) isUnseen() bool { return time.Since(time.Unix(0, f.seen.Load())) > lookPeriod }
+
+// open is the file, and what to call when it is not needed any more.
+func (f *file) open() (in *os.File, done func() error, err error) {
+	if f.in != nil {
+		return f.in, func() error { return nil }, nil
+	}
+	if in, err = os.Open(f.path); err != nil {
+		return nil, nil, err
+	}
+	return in, in.Close, nil
+}
+
+// maxQuotedBytes is how many bytes of a text from a file go into a message.
+const maxQuotedBytes = 64
+
+// quoted makes a text from a file fit for a message: short, and without control characters.
+func quoted(s string) string { return strconv.Quote(text.Clip(s, maxQuotedBytes)) }

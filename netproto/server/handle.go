@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"collet/netproto/server/limits"
 	"collet/platform"
 )
 
@@ -72,15 +71,6 @@ func (c *Catalogue) closeFiles() {
 	}
 }
 
-// take is the catalogue that is offered now, held.
-func (s *Server) take() *Catalogue {
-	for {
-		if c := s.Catalogue(); c.hold() {
-			return c
-		}
-	}
-}
-
 // keep leaves in open for the portions to come, if there is room for it, and reports whether it did.
 func (f *file) keep(in *os.File, position int) bool {
 	if !keepsHandles || f.inMemory || position >= maxHandles {
@@ -108,20 +98,10 @@ func (f *file) check(in *os.File) error {
 	return nil
 }
 
-// spareDescriptors are for listeners, the log, a monitor and what the system's libraries open.
-const spareDescriptors = 64
-
-// warnOf tells when the system allows fewer descriptors than the limits promise; 0 is unknown.
-func (s *Server) warnOf(descriptors uint64) {
-	files := 0
-	if keepsHandles && s.Catalogue().storage == "disk" {
-		files = 2 * min(len(s.Catalogue().files), maxHandles)
+// Handles is how many files the catalogue keeps open at most.
+func (c *Catalogue) Handles() int {
+	if !keepsHandles || c.storage != "disk" {
+		return 0
 	}
-	if s.set.Release.Folder != "" {
-		files += s.set.Limits.HTTPConnections // each has a file of the folder open while it is answered
-	}
-	if need := uint64(s.set.Limits.Connections + limits.MaxRefusals + files + spareDescriptors); descriptors != 0 && descriptors < need {
-		s.log.Warn().Uint64("allowed", descriptors).Uint64("needed", need).
-			Msg("The system allows fewer open files than Limits.Connections may need: raise it (LimitNOFILE, ulimit -n), or lower the setting")
-	}
+	return min(len(c.files), maxHandles)
 }

@@ -7,12 +7,6 @@ const (
 	lingerTimeout = 5 * time.Second
 	// maxLinger is how many bytes of a client are thrown away while waiting for it to close.
 	maxLinger = 1 << 20
-	// hashBuffer is how many bytes of a file are hashed at a time, in each worker.
-	hashBuffer = 256 << 10
-	// maxHashers is how many files are hashed at once at most; a disk gains nothing from more.
-	maxHashers = 4
-	// maxTargets is how many target folders are accepted. The source knows eighteen names; the cap stops a wrong path.
-	maxTargets = 256
 	// acceptPause is the first pause after a failed accept (out of file descriptors); it doubles up to maxAcceptPause.
 	acceptPause    = 5 * time.Millisecond
 	maxAcceptPause = time.Second

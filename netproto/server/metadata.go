@@ -32,17 +32,17 @@ func metadataOf(set config.Settings, found []*file, log zerolog.Logger) (string,
 			log.Warn().Err(err).Str("file", f.Path).Msg("The metadata version of a pack can't be read")
 		case forced != "" && got != forced:
 			apart = true
-			log.Warn().Str("file", f.Path).Msgf("Metadata version %s is forced; the pack has %s", quote(forced), quote(got))
+			log.Warn().Str("file", f.Path).Msgf("Metadata version %s is forced; the pack has %s", quoted(forced), quoted(got))
 		case forced == "" && owner != nil && got != version:
 			return "", &CatalogueError{Subject: "resource pack", Path: f.path,
-				Err:  fmt.Errorf("has metadata version %s, and %q has %s", quote(got), owner.path, quote(version)),
+				Err:  fmt.Errorf("has metadata version %s, and %q has %s", quoted(got), owner.path, quoted(version)),
 				Hint: "they were baked apart: publish packs that were baked together, or set Network.ForceMetadataVersion"}
 		default:
 			version, owner = got, f
 		}
 	}
 	if owner != nil && !apart {
-		log.Info().Msgf("Client data packs match: metadata version %s", quote(version))
+		log.Info().Msgf("Client data packs match: metadata version %s", quoted(version))
 	}
 	return cmp.Or(forced, version), nil
 }

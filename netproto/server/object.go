@@ -7,7 +7,6 @@ import (
 	"runtime"
 
 	"collet/netproto"
-	"collet/platform"
 )
 
 // handsOut is what a client is told about the release folder.
@@ -24,8 +23,8 @@ func (c *session) tellRelease(answer *netproto.HandshakeAnswer) {
 		return
 	}
 	f := c.catalogue.folder
-	answer.Tags = answer.Tags.With(netproto.TagTimestamp, f.small["metadata/timestamp.json"].data).
-		With(netproto.TagRoot, binary.LittleEndian.AppendUint64(nil, uint64(f.newest["root.json"])))
+	answer.Tags = answer.Tags.With(netproto.TagTimestamp, f.Timestamp()).
+		With(netproto.TagRoot, binary.LittleEndian.AppendUint64(nil, f.RootVersion()))
 }
 
 // serveObject answers a request for a part of a file of the release folder.
@@ -126,18 +125,6 @@ func (c *session) objectStraight(m *netproto.GetObject, b blob, offset int64, si
 	}
 	if err != nil {
 		return c.broken(err)
-	}
-	return nil
-}
-
-// unchanged makes sure that the open file is as it was when it was opened.
-func (b blob) unchanged(name string) error {
-	info, err := b.in.Stat()
-	if err != nil {
-		return err
-	}
-	if now := platform.IdentityOf(info); !sameFile(b.identity, now) {
-		return &changedError{path: name, was: b.identity, is: now}
 	}
 	return nil
 }

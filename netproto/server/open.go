@@ -152,6 +152,9 @@ func packsIn(folder string) ([]string, error) {
 	return entries, nil
 }
 
+// maxTargets is how many target folders are accepted. The source knows eighteen names; the cap stops a wrong path.
+const maxTargets = 256
+
 // findBinaries lists the files of every target folder, sorted by target and name. A missing folder offers nothing, as in
 // the source.
 func findBinaries(folder string) ([]*file, error) {
@@ -230,6 +233,9 @@ func (f *file) mustBeReadable() error {
 	}
 	return in.Close()
 }
+
+// maxHashers is how many files are hashed at once at most; a disk gains nothing from more.
+const maxHashers = 4
 
 // loadAll loads the files with a few workers and returns when all of them have stopped. The error is that of the first
 // file in the list that failed.

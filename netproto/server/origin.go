@@ -85,7 +85,7 @@ func (s *Server) handOut(w *answer, r *http.Request, name string) {
 		return
 	}
 	defer b.close()
-	b.header(w.Header(), name)
+	setHeader(w.Header(), b, name)
 	asRange(r)
 	var content io.ReadSeeker = b.in
 	if b.in == nil {
@@ -97,8 +97,8 @@ func (s *Server) handOut(w *answer, r *http.Request, name string) {
 	http.ServeContent(w, r, "", time.Time{}, content)
 }
 
-// header says what a file is, and for how long it stays so.
-func (b blob) header(h http.Header, name string) {
+// setHeader says what a file is, and for how long it stays so.
+func setHeader(h http.Header, b blob, name string) {
 	kind := "application/octet-stream"
 	if strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".release") {
 		kind = "application/json"

@@ -51,6 +51,18 @@ func (b blob) close() {
 	}
 }
 
+// unchanged makes sure that the open file is as it was when it was opened.
+func (b blob) unchanged(name string) error {
+	info, err := b.in.Stat()
+	if err != nil {
+		return err
+	}
+	if now := platform.IdentityOf(info); !sameFile(b.identity, now) {
+		return &changedError{path: name, was: b.identity, is: now}
+	}
+	return nil
+}
+
 // inMemory makes a blob of bytes.
 func inMemory(data []byte, immutable bool) blob {
 	sum, _ := release.ObjectOf(data).Sum.SHA256()
@@ -76,6 +88,12 @@ func (f *folder) open(name string) (blob, error) {
 	}
 	return f.openNamed(name)
 }
+
+// Timestamp is the newest timestamp document.
+func (f *folder) Timestamp() []byte { return f.small["metadata/timestamp.json"].data }
+
+// RootVersion is the highest version of the root document.
+func (f *folder) RootVersion() uint64 { return uint64(f.newest["root.json"]) }
 
 // openSequel opens a file that is replaced with every publication, and that nobody vouches for.
 func (f *folder) openSequel(name string) (blob, error) {

@@ -66,7 +66,7 @@ func firstRoot(r config.Release, root *os.Root) ([]byte, error) {
 	if r.TrustRoot == "" {
 		data, err = diskStore{root}.Load("metadata/1.root.json", trust.MaxRoot)
 	} else {
-		data, err = readSmall(r.TrustRoot)
+		data, err = readBounded(r.TrustRoot, trust.MaxRoot)
 	}
 	if err != nil {
 		hint := "is this a release folder? Give the folder in which metadata, releases and objects lie"
@@ -88,7 +88,7 @@ func (v *vouch) continues(r config.Release) bool {
 	if r.TrustRoot == "" {
 		return true
 	}
-	root, err := readSmall(r.TrustRoot)
+	root, err := readBounded(r.TrustRoot, trust.MaxRoot)
 	return err == nil && bytes.Equal(v.root, root)
 }
 

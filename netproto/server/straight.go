@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"time"
 
 	"collet/netproto"
 )
@@ -16,10 +15,6 @@ const heldBack = 4 << 10
 // straightFrom is the smallest portion that goes straight from the file to the socket, in bytes. Below it the calls of
 // the system cost more than the copy that they save.
 const straightFrom = 32 << 10
-
-// lookPeriod is how long a look at a file also stands for the next portions' first one, which only makes the difference
-// between a clear refusal and a broken connection; the look before a portion's last bytes is never left out.
-const lookPeriod = 10 * time.Millisecond
 
 // fileError is a fault of a file, met when a part of its portion had been sent.
 type fileError struct{ err error }
@@ -66,19 +61,16 @@ func (c *session) sendStraight(f *file, r request, size int) *ending {
 func (c *session) straightBody(f *file, in *os.File, head []byte, offset int64, size int) error {
 	most := size - heldBack
 	if err := c.straight.send(head, in, offset, most); err != nil {
-		return f.explain(in, err)
+		return explain(f, in, err)
 	}
 	if err := f.check(in); err != nil {
 		return &fileError{err}
 	}
-	return f.explain(in, c.straight.send(nil, in, offset+int64(most), heldBack))
+	return explain(f, in, c.straight.send(nil, in, offset+int64(most), heldBack))
 }
 
-// isUnseen reports whether nobody has looked at the file for lookPeriod.
-func (f *file) isUnseen() bool { return time.Since(time.Unix(0, f.seen.Load())) > lookPeriod }
-
 // explain prefers the change of a file to what it led to.
-func (f *file) explain(in *os.File, err error) error {
+func explain(f *file, in *os.File, err error) error {
 	var own *fileError
 	if !errors.As(err, &own) {
 		return err
@@ -87,17 +79,6 @@ func (f *file) explain(in *os.File, err error) error {
 		return &fileError{changed}
 	}
 	return err
-}
-
-// open is the file, and what to call when it is not needed any more.
-func (f *file) open() (in *os.File, done func() error, err error) {
-	if f.in != nil {
-		return f.in, func() error { return nil }, nil
-	}
-	if in, err = os.Open(f.path); err != nil {
-		return nil, nil, err
-	}
-	return in, in.Close, nil
 }
 
 // errShort is a file that ended before its time.

@@ -66,6 +66,14 @@ func Cut(s string, limit int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
+// Clip is s, or its first limit bytes and an ellipsis.
+func Clip(s string, limit int) string {
+	if len(s) > limit {
+		return s[:limit] + "…"
+	}
+	return s
+}
+
 // Lines is s with its line breaks ("\n", "\r\n"); a tab becomes four spaces. Other white space stays as many spaces.
 func Lines(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -1,0 +1,27 @@
+package server
+
+import "collet/netproto/server/limits"
+
+// take is the catalogue that is offered now, held.
+func (s *Server) take() *Catalogue {
+	for {
+		if c := s.Catalogue(); c.hold() {
+			return c
+		}
+	}
+}
+
+// spareDescriptors are for listeners, the log, a monitor and what the system's libraries open.
+const spareDescriptors = 64
+
+// warnOf tells when the system allows fewer descriptors than the limits promise; 0 is unknown.
+func (s *Server) warnOf(descriptors uint64) {
+	files := 2 * s.Catalogue().Handles()
+	if s.set.Release.Folder != "" {
+		files += s.set.Limits.HTTPConnections // each has a file of the folder open while it is answered
+	}
+	if need := uint64(s.set.Limits.Connections + limits.MaxRefusals + files + spareDescriptors); descriptors != 0 && descriptors < need {
+		s.log.Warn().Uint64("allowed", descriptors).Uint64("needed", need).
+			Msg("The system allows fewer open files than Limits.Connections may need: raise it (LimitNOFILE, ulimit -n), or lower the setting")
+	}
+}
