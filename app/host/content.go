@@ -19,19 +19,19 @@ import (
 // them. It is only ever a saving, because packs are compared one by one before a game starts, whatever a server makes of it.
 const contentFile = "content"
 
-func (h *host) contentName() string {
-	return path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), contentFile)
+func (d *disk) contentName() string {
+	return path.Join(filepath.ToSlash(d.settings.Baking.CacheResources), contentFile)
 }
 
 // content is the identity of the packs that are here; empty before the first update.
-func (h *host) content() string {
-	if h.fs == nil {
+func (d *disk) content() string {
+	if d.fs == nil {
 		return ""
 	}
-	data, err := platform.ReadFile(h.fs, h.contentName(), netproto.MaxContent+1)
+	data, err := platform.ReadFile(d.fs, d.contentName(), netproto.MaxContent+1)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			h.log.Debug().Err(err).Msg("which packs are here can't be read")
+			d.log.Debug().Err(err).Msg("which packs are here can't be read")
 		}
 		return ""
 	}
@@ -43,16 +43,16 @@ func (h *host) content() string {
 }
 
 // keepContent notes which packs are here now.
-func (h *host) keepContent(identity string) {
-	if h.fs == nil || identity == h.content() {
+func (d *disk) keepContent(identity string) {
+	if d.fs == nil || identity == d.content() {
 		return
 	}
-	err := h.fs.MkdirAll(path.Dir(h.contentName()), 0o755)
+	err := d.fs.MkdirAll(path.Dir(d.contentName()), 0o755)
 	if err == nil {
-		err = platform.WriteHint(h.fs, h.contentName(), []byte(identity+"\n"))
+		err = platform.WriteHint(d.fs, d.contentName(), []byte(identity+"\n"))
 	}
 	if err != nil {
-		h.log.Debug().Err(err).Msg("which packs are here can't be written")
+		d.log.Debug().Err(err).Msg("which packs are here can't be written")
 	}
 }
 
@@ -73,8 +73,8 @@ func contentOf(files []release.File) (identity string, known bool) {
 }
 
 // current reports whether the packs that a server offered are live now.
-func (h *host) current(s update.Status) bool {
-	return s.Outcome == update.ResourcesReady && !s.HeldBack && s.Judgement.Plays() && h.dir != nil && h.dir.State() != install.Prepared
+func (d *disk) current(s update.Status) bool {
+	return s.Outcome == update.ResourcesReady && !s.HeldBack && s.Judgement.Plays() && d.dir != nil && d.dir.State() != install.Prepared
 }
 
 // settleContent notes what an update left here, files being all that the server offered. A server that names packs by their own

@@ -11,31 +11,31 @@ import (
 )
 
 // device is this program as a device of a remote launcher. Its result is the exit code.
-func (h *host) device(ctx context.Context, stdout, stderr io.Writer) int {
-	if why := h.noDevice(); why != "" {
+func (s *setup) device(ctx context.Context, stdout, stderr io.Writer) int {
+	if why := s.noDevice(); why != "" {
 		fmt.Fprintf(stderr, "collet-client: %s\n", why)
 		return exitUsage
 	}
-	if !h.opt.Headless {
-		h.adoptWindowLog()
+	if !s.opt.Headless {
+		s.adoptWindowLog()
 	}
 	return device.Run(ctx, device.Options{
-		Desk: h.opt.RemoteLauncher, Name: h.opt.DeviceName, Dialect: h.opt.Dialect, Headless: h.opt.Headless, JSON: h.opt.JSON,
-		Data: h.roots.data, Exe: h.exe, Module: h.opt.ClientLibPath, Runtime: h.opt.RuntimeName, Target: h.target,
-		Packs: h.settings.Baking.ClientResources, Args: h.opt.Args, Profiles: h.settings.Remote, Texts: h.texts, Log: h.log,
+		Desk: s.opt.RemoteLauncher, Name: s.opt.DeviceName, Dialect: s.opt.Dialect, Headless: s.opt.Headless, JSON: s.opt.JSON,
+		Data: s.roots.data, Exe: s.exe, Module: s.opt.ClientLibPath, Runtime: s.opt.RuntimeName, Target: s.target,
+		Packs: s.settings.Baking.ClientResources, Args: s.opt.Args, Profiles: s.settings.Remote, Texts: s.texts, Log: s.log,
 	}, stdout, stderr)
 }
 
 // noDevice says why a program that was made for players takes no working copies; empty: it does. A desk replaces and starts
 // programs on a device.
-func (h *host) noDevice() string {
-	for _, folder := range []string{h.folder, filepath.Dir(h.exe)} {
+func (s *setup) noDevice() string {
+	for _, folder := range []string{s.folder, filepath.Dir(s.exe)} {
 		if isMarked(folder) {
-			return h.texts.Get("remote.refused.installed", "path", folder)
+			return s.texts.Get("remote.refused.installed", "path", folder)
 		}
 	}
-	if h.packed.on() || len(assets.TrustedRoot()) > 0 {
-		return h.texts.Get("remote.refused.packaged")
+	if s.packed.on() || len(assets.TrustedRoot()) > 0 {
+		return s.texts.Get("remote.refused.packaged")
 	}
 	return ""
 }

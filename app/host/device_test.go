@@ -10,7 +10,7 @@ import (
 
 func TestPlayersProgramsAreNoDevices(t *testing.T) {
 	for _, marked := range []string{"", "install", "program"} {
-		h := &host{folder: t.TempDir(), exe: filepath.Join(t.TempDir(), "collet-client"), texts: assets.TextsFor("en")}
+		h := hostWith(setup{folder: t.TempDir(), exe: filepath.Join(t.TempDir(), "collet-client"), texts: assets.TextsFor("en")})
 		switch marked {
 		case "install":
 			putFile(t, filepath.Join(h.folder, markerFile), nil)

@@ -67,7 +67,7 @@ func TestPagesThatServersName(t *testing.T) {
 
 // TestWhatAVerdictExplains looks at what reaches the dialogs.
 func TestWhatAVerdictExplains(t *testing.T) {
-	h := &host{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"}
+	h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"})
 	h.meta.CompatibilityVersion = version6
 	h.met = meeting{told: netproto.AnswerTags{Floor: 7, StoreURL: "https://play.google.com/x", MessageKey: compat.PopupPinned, Message: "Ask us."}}
 	pinned := ended{outcome: update.PlayerPinned, status: update.Status{Judgement: compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor}}}
@@ -127,13 +127,13 @@ func TestAnswersToPopups(t *testing.T) {
 		update.Retry: {true, false, false}, update.Update: {true, true, false}, update.Proceed: {true, false, true},
 		update.Offline: {true, false, true}, update.Quit: {false, false, false},
 	} {
-		h := &host{agreed: true, offline: true}
+		h := hostWith(setup{}, func(h *host) { h.agreed = true; h.offline = true })
 		again := h.decide(t.Context(), &notebook{answer: action}, ended{outcome: update.PlayerPinned})
 		if again != want.again || h.agreed != want.agreed || h.offline != want.offline {
 			t.Errorf("%s: again %t, agreed %t, offline %t", action, again, h.agreed, h.offline)
 		}
 	}
-	h := &host{asks: true, target: "Linux-x64"}
+	h := hostWith(setup{target: "Linux-x64"}, func(h *host) { h.asks = true })
 	if !h.policy(update.Config{}).AskPinned || !h.policy(update.Config{}).Prefetch {
 		t.Error("a person is not asked")
 	}
@@ -155,7 +155,7 @@ func TestWhoWasToldMayPlay(t *testing.T) {
 		{ended{outcome: update.Failed}, update.Offline, &install.Dir{}, false},
 		{ended{outcome: update.Failed}, update.Offline, nil, true}, // told that the install could not be opened
 	} {
-		h := &host{dir: test.dir, anyway: true}
+		h := hostWith(setup{}, func(h *host) { h.dir = test.dir; h.anyway = true })
 		h.decide(t.Context(), &notebook{answer: test.answer}, test.end)
 		if h.anyway != test.want {
 			t.Errorf("%s, %s: plays it all the same: %t", test.end.outcome, test.answer, h.anyway)
@@ -165,7 +165,7 @@ func TestWhoWasToldMayPlay(t *testing.T) {
 
 // TestReportOfDifferences: the report names all of them, however short the dialog is.
 func TestReportOfDifferences(t *testing.T) {
-	h := &host{log: zerolog.Nop()}
+	h := hostWith(setup{log: zerolog.Nop()})
 	server, client := sampleManifest(t), sampleManifest(t)
 	for i := range 40 {
 		server.Entries = append(server.Entries, compat.Entry{Name: "New" + string(rune('A'+i/26)) + string(rune('a'+i%26)), WireID: uint16(i + 10), Hash: 5})
@@ -188,7 +188,7 @@ func TestReportOfDifferences(t *testing.T) {
 
 // TestPlayingWhatIsInstalled: an attempt that the player cuts short is followed by one without a server, and nothing else is.
 func TestPlayingWhatIsInstalled(t *testing.T) {
-	h := &host{log: zerolog.Nop()}
+	h := hostWith(setup{log: zerolog.Nop()})
 	h.playInstalled() // no attempt is under way
 	waits := func(ctx context.Context) ended { <-ctx.Done(); return ended{outcome: update.Cancelled} }
 	if _, cut := h.try(t.Context(), func(ctx context.Context) ended { h.playInstalled(); return waits(ctx) }); !cut {
@@ -209,7 +209,7 @@ func TestPlayingWhatIsInstalled(t *testing.T) {
 
 // TestEveryDialogAboutAServerOffersToPlay: whatever a server says, what is installed can be played.
 func TestEveryDialogAboutAServerOffersToPlay(t *testing.T) {
-	h := &host{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"}
+	h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"})
 	for _, end := range update.Ends() {
 		e := ended{outcome: end.Outcome, playable: true}
 		if end.Cause != update.NoCause {

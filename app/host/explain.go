@@ -81,7 +81,7 @@ func (h *host) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s build %d\n", collet.App().Name, collet.Version(), collet.App().Build)
 	fmt.Fprintf(&b, "system %s/%s, target %s, %s\n", runtime.GOOS, runtime.GOARCH, h.target, time.Now().Format(time.RFC3339))
-	fmt.Fprintf(&b, "folder %s\ndata %s\nmodule %s\nserver %s\n", h.folder, h.roots.data, h.library(), h.server)
+	fmt.Fprintf(&b, "folder %s\ndata %s\nmodule %s\nserver %s\n", h.folder, h.roots.data, h.modules().library(), h.server)
 	if last := h.last.Load(); last != nil {
 		fmt.Fprintf(&b, "outcome %s %s\n", last.outcome, last.detail)
 		h.reportVerdict(&b, last)
@@ -92,9 +92,9 @@ func (h *host) report() string {
 	return b.String() + "\n" + h.logTail()
 }
 
-func (h *host) logTail() string {
-	if h.logs == nil {
-		return h.texts.Get("details.empty")
+func (s *setup) logTail() string {
+	if s.logs == nil {
+		return s.texts.Get("details.empty")
 	}
-	return h.logs.tail()
+	return s.logs.tail()
 }

@@ -16,7 +16,7 @@ import (
 // much there is, and what to do.
 func TestFullDiskIsExplained(t *testing.T) {
 	const gb = 1_000_000_000
-	h := &host{texts: assets.TextsFor("en")}
+	h := hostWith(setup{texts: assets.TextsFor("en")})
 	for _, test := range []struct {
 		name string
 		err  error
@@ -49,7 +49,7 @@ func TestFullDiskIsExplained(t *testing.T) {
 
 // TestWhatIsInTheWayIsNoFaultOfTheDisk: the headline, the place and the next step are about what stands there.
 func TestWhatIsInTheWayIsNoFaultOfTheDisk(t *testing.T) {
-	h := &host{texts: assets.TextsFor("en")}
+	h := hostWith(setup{texts: assets.TextsFor("en")})
 	text := h.explain(failed(&update.Fault{
 		Cause: update.DiskFault, Subject: "/games/Lathe/Cache",
 		Err: &platform.InTheWayError{Path: "/games/Lathe/Cache", Err: syscall.ENOTDIR},

@@ -16,16 +16,16 @@ const maxLooked = 512 << 20
 
 // endWords says how the game ended. A module that was not packaged has to refuse a program that was (client_areas.h), and few say why:
 // the two files tell.
-func (h *host) endWords(exit supervise.Exit) string {
+func (g *game) endWords(exit supervise.Exit) string {
 	words := exit.String()
-	if !h.packed.on() || h.module == "" || exit.Result == nil || exit.Result.Kind != abi.FatalError {
+	if !g.packed.on() || g.module == "" || exit.Result == nil || exit.Result.Kind != abi.FatalError {
 		return words
 	}
-	packaged, err := isPackagedFile(h.module)
+	packaged, err := isPackagedFile(g.module)
 	if err != nil || packaged {
 		return words
 	}
-	return fmt.Sprintf("%s was not packaged, and this program was, as %s: install the game anew (the module %s)", filepath.Base(h.module), h.packed.Name, words)
+	return fmt.Sprintf("%s was not packaged, and this program was, as %s: install the game anew (the module %s)", filepath.Base(g.module), g.packed.Name, words)
 }
 
 // isPackagedFile reports whether packaging filled a program or module.

@@ -34,12 +34,12 @@ func TestBare(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"nothing of this game":   {&host{}, foreign, true},
-		"no fault":               {&host{}, nil, false},
-		"another fault":          {&host{}, supervise.ErrTooLong, false},
-		"nobody to ask":          {&host{offline: true}, foreign, false},
-		"the built-in one alone": {&host{opt: Options{ForceEmbeddedRuntime: true}}, foreign, false},
-		"one module alone":       {&host{opt: Options{ClientLibPath: "x"}}, foreign, false},
+		"nothing of this game":   {hostWith(setup{}), foreign, true},
+		"no fault":               {hostWith(setup{}), nil, false},
+		"another fault":          {hostWith(setup{}), supervise.ErrTooLong, false},
+		"nobody to ask":          {hostWith(setup{}, func(h *host) { h.offline = true }), foreign, false},
+		"the built-in one alone": {hostWith(setup{opt: Options{ForceEmbeddedRuntime: true}}), foreign, false},
+		"one module alone":       {hostWith(setup{opt: Options{ClientLibPath: "x"}}), foreign, false},
 	} {
 		if got := test.host.bare(test.err); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)

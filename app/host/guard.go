@@ -24,27 +24,27 @@ type guard struct {
 }
 
 // applied is what the last update installed, unless it waits for its swap or was taken back; zero otherwise.
-func (h *host) applied() update.Offer {
-	if h.fs == nil || h.dir == nil || h.dir.State() == install.Prepared {
+func (d *disk) applied() update.Offer {
+	if d.fs == nil || d.dir == nil || d.dir.State() == install.Prepared {
 		return update.Offer{}
 	}
-	data, err := platform.ReadFile(h.fs, h.guardName(), maxGuard)
+	data, err := platform.ReadFile(d.fs, d.guardName(), maxGuard)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			h.log.Debug().Err(err).Msg("what the last update was can't be read")
+			d.log.Debug().Err(err).Msg("what the last update was can't be read")
 		}
 		return update.Offer{}
 	}
 	var g guard
-	if err := json.Unmarshal(data, &g); err != nil || g.Before != "" && g.Before == h.installed() {
+	if err := json.Unmarshal(data, &g); err != nil || g.Before != "" && g.Before == d.installed() {
 		return update.Offer{}
 	}
 	return g.Offer
 }
 
 // installed names the set that is installed; empty while none is known.
-func (h *host) installed() string {
-	set, _, err := h.dir.Set()
+func (d *disk) installed() string {
+	set, _, err := d.dir.Set()
 	if err != nil || set.IsZero() {
 		return ""
 	}
@@ -52,40 +52,40 @@ func (h *host) installed() string {
 }
 
 // guardUpdate notes an update that waits for its swap, or that found everything in place already.
-func (h *host) guardUpdate(o update.Offer) {
+func (d *disk) guardUpdate(o update.Offer) {
 	if o == (update.Offer{}) {
-		h.dropGuard()
+		d.dropGuard()
 		return
 	}
-	h.guarded = true
+	d.guarded = true
 	g := guard{Offer: o}
-	if h.dir.State() == install.Prepared {
-		g.Before = h.installed()
+	if d.dir.State() == install.Prepared {
+		g.Before = d.installed()
 	}
 	data, err := json.Marshal(g)
 	if err == nil {
-		err = h.fs.MkdirAll(path.Dir(h.guardName()), 0o755)
+		err = d.fs.MkdirAll(path.Dir(d.guardName()), 0o755)
 	}
 	if err == nil {
-		err = platform.WriteFile(h.fs, h.guardName(), data)
+		err = platform.WriteFile(d.fs, d.guardName(), data)
 	}
 	if err != nil {
-		h.log.Debug().Err(err).Msg("what this update was can't be written")
+		d.log.Debug().Err(err).Msg("what this update was can't be written")
 	}
 }
 
 // dropGuard forgets the last update: it helped, or nothing is known of it.
-func (h *host) dropGuard() {
-	if h.fs == nil {
+func (d *disk) dropGuard() {
+	if d.fs == nil {
 		return
 	}
-	if err := h.fs.Remove(h.guardName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		h.log.Debug().Err(err).Msg("what the last update was can't be removed")
+	if err := d.fs.Remove(d.guardName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.log.Debug().Err(err).Msg("what the last update was can't be removed")
 	}
 }
 
-func (h *host) guardName() string {
-	return path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), install.GuardFile)
+func (d *disk) guardName() string {
+	return path.Join(filepath.ToSlash(d.settings.Baking.CacheResources), install.GuardFile)
 }
 
 // loopCode is what a player reports of an update that did not help.

@@ -34,7 +34,7 @@ func guarded(t *testing.T) *host {
 			t.Error(err)
 		}
 	})
-	h := &host{fs: folder, dir: dir, log: zerolog.Nop()}
+	h := hostWith(setup{log: zerolog.Nop()}, func(h *host) { h.fs = folder; h.dir = dir })
 	h.settings.Baking.CacheResources = "Cache"
 	return h
 }
@@ -47,7 +47,7 @@ func TestGuardIsKept(t *testing.T) {
 		t.Errorf("at first %+v", got)
 	}
 	h.guardUpdate(offer)
-	again := &host{fs: h.fs, dir: h.dir, log: zerolog.Nop(), settings: h.settings}
+	again := hostWith(setup{log: zerolog.Nop(), settings: h.settings}, func(a *host) { a.fs, a.dir = h.fs, h.dir })
 	if got := again.applied(); got != offer {
 		t.Errorf("noted %+v", got)
 	}
@@ -61,10 +61,10 @@ func TestGuardIsKept(t *testing.T) {
 	if got := h.applied(); got != (update.Offer{}) {
 		t.Errorf("forgotten, and still %+v", got)
 	}
-	if got := (&host{log: zerolog.Nop()}).applied(); got != (update.Offer{}) {
+	if got := hostWith(setup{log: zerolog.Nop()}).applied(); got != (update.Offer{}) {
 		t.Errorf("without an install %+v", got)
 	}
-	(&host{log: zerolog.Nop()}).dropGuard()
+	hostWith(setup{log: zerolog.Nop()}).dropGuard()
 }
 
 // TestGuardsThatAreNone: whatever stands in the file, a start goes on.

@@ -258,7 +258,7 @@ var errReloads = errors.New("the game asked for one reload after another without
 
 // headless is the whole client without a window.
 func (h *host) headless(ctx context.Context, out, err io.Writer) (code int, again *Relaunch) {
-	h.shownTrial()
+	h.renewal.shownTrial()
 	code = h.unseen(ctx, out, err)
 	if h.renewal.due == "" {
 		return code, nil
@@ -317,7 +317,9 @@ func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
 // or else from what is installed; web servers are told none, so nothing is loaded for them.
 func (h *host) syncOnly(ctx context.Context, f front) ended {
 	h.noteRoots(f)
-	h.warmUp(ctx)
+	if !h.offline {
+		h.warmUp(ctx)
+	}
 	if err := h.openInstall(ctx, f); err != nil {
 		return failed(err)
 	}
@@ -352,7 +354,7 @@ func (h *host) syncOnce(ctx context.Context, f front, compatibility string) ende
 		}
 	}
 	if isReady(status.Outcome) {
-		h.proveTrial(ctx)
+		h.renewal.proveTrial(ctx)
 	}
 	if status.HeldBack {
 		f.Note(h.texts.Get("note.heldback"))
@@ -390,10 +392,10 @@ func (h *host) reload(ctx context.Context, path string) (ended, bool) {
 		if err := h.dir.Promote(ctx); err != nil {
 			return failed(err), false
 		}
-		h.reselect(true)
+		h.modules().reselect(true)
 	}
 	h.opt.ClientLibPath = path
-	if h.isRegular(path) {
+	if h.modules().isRegular(path) {
 		h.opt.ClientLibPath = ""
 	}
 	h.log.Info().Str("file", path).Msg("reload asked for by the game")

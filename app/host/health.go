@@ -8,39 +8,39 @@ import (
 )
 
 // starting counts a start of a set that has not proven itself yet.
-func (h *host) starting() {
-	if h.dir == nil || !h.live {
+func (g *game) starting() {
+	if g.dir == nil || !g.live {
 		return
 	}
-	if err := h.dir.Starting(); err != nil {
-		h.log.Warn().Err(err).Msg("start not counted")
+	if err := g.dir.Starting(); err != nil {
+		g.log.Warn().Err(err).Msg("start not counted")
 	}
 }
 
 // judge tells the install how the game ended. It reports whether the last proven set was put back.
-func (h *host) judge(ctx context.Context, kind supervise.End, cause string) (back bool) {
-	if h.dir == nil || !h.live {
+func (g *game) judge(ctx context.Context, kind supervise.End, cause string) (back bool) {
+	if g.dir == nil || !g.live {
 		return false
 	}
 	if kind.Counts() {
-		return h.failedStart(ctx, cause)
+		return g.failedStart(ctx, cause)
 	}
-	if err := h.dir.Stopped(); err != nil {
-		h.log.Warn().Err(err).Msg("end not recorded")
+	if err := g.dir.Stopped(); err != nil {
+		g.log.Warn().Err(err).Msg("end not recorded")
 	}
 	return false
 }
 
 // failedStart counts a failed start of a set that has not proven itself; the second one puts the last proven set back.
-func (h *host) failedStart(ctx context.Context, cause string) (back bool) {
-	back, err := h.dir.FailedStart(ctx, cause)
+func (d *disk) failedStart(ctx context.Context, cause string) (back bool) {
+	back, err := d.dir.FailedStart(ctx, cause)
 	if err != nil {
-		h.log.Error().Err(err).Msg("the last proven set could not be put back")
+		d.log.Error().Err(err).Msg("the last proven set could not be put back")
 	}
 	if back {
-		h.swapped = false
-		h.reselect(true)
-		h.log.Warn().Str("cause", cause).Msg("the new set failed to start and was taken back")
+		d.swapped = false
+		d.modules().reselect(true)
+		d.log.Warn().Str("cause", cause).Msg("the new set failed to start and was taken back")
 	}
 	return back
 }
@@ -50,31 +50,31 @@ const maxLoads = 3
 
 // unusable handles a live module that can't be loaded, before anything else stands in for it. It reports whether another
 // try is worth it: loading may fail for once, and after the second time the module is another one.
-func (h *host) unusable(ctx context.Context, f front, err error) (again bool) {
-	if h.dir == nil || !h.live || !loadFailed(err) {
+func (g *game) unusable(ctx context.Context, f front, err error) (again bool) {
+	if g.dir == nil || !g.live || !loadFailed(err) {
 		return false
 	}
-	if !h.dir.ModuleIsNew(ctx) {
-		return h.restored(ctx, f)
+	if !g.dir.ModuleIsNew(ctx) {
+		return g.restored(ctx, f)
 	}
-	h.dropChild()
-	if h.failedStart(ctx, err.Error()) {
-		f.Note(h.texts.Get("note.rolledback"))
+	g.dropChild()
+	if g.failedStart(ctx, err.Error()) {
+		f.Note(g.texts.Get("note.rolledback"))
 	}
 	return true
 }
 
 // restored brings a module back that was all right once and can't be loaded any more: from this disk, or with the next look
 // at the server's offer. It reports whether there is another one to try now.
-func (h *host) restored(ctx context.Context, f front) bool {
-	h.dir.Distrust()
-	h.dropChild()
-	restored, err := h.dir.RestoreModule(ctx)
+func (g *game) restored(ctx context.Context, f front) bool {
+	g.dir.Distrust()
+	g.dropChild()
+	restored, err := g.dir.RestoreModule(ctx)
 	if err != nil {
-		h.log.Error().Err(err).Str("file", h.library()).Msg("module not restored")
+		g.log.Error().Err(err).Str("file", g.modules().library()).Msg("module not restored")
 	}
 	if restored {
-		f.Note(h.texts.Get("note.rolledback"))
+		f.Note(g.texts.Get("note.rolledback"))
 	}
 	return restored
 }

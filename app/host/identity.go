@@ -125,7 +125,7 @@ func (h *host) manifest(build compat.Build) *compat.Manifest {
 	name := h.settings.Compatibility.Manifest
 	asked := name != ""
 	if !asked {
-		name = h.library() + manifestExt
+		name = h.modules().library() + manifestExt
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(h.folder, name)

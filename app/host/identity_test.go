@@ -43,7 +43,7 @@ func componentsOf(m compat.Manifest) *abi.Components {
 
 func knownHost(t *testing.T, meta abi.Metadata) *host {
 	t.Helper()
-	h := &host{base: "Lathe", target: "Linux-x64", meta: meta, log: zerolog.Nop()}
+	h := hostWith(setup{base: "Lathe", target: "Linux-x64", log: zerolog.Nop()}, func(h *host) { h.meta = meta })
 	h.folder = t.TempDir()
 	h.roots = roots{install: h.folder, data: h.folder}
 	return h

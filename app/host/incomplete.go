@@ -53,12 +53,12 @@ func (h *host) goesOn(ctx context.Context, err error) bool {
 }
 
 // unfinished reports whether an install that can't be opened may hold half of a set. It changes nothing.
-func (h *host) unfinished(ctx context.Context) bool {
-	fsys, base, err := h.openRoots()
+func (d *disk) unfinished(ctx context.Context) bool {
+	fsys, base, err := d.openRoots()
 	if err != nil {
 		return true
 	}
 	defer func() { _ = errors.Join(fsys.Close(), closeBase(base)) }() // they were only read
-	found, err := install.InspectAbove(ctx, fsys, base, h.names(), false)
+	found, err := install.InspectAbove(ctx, fsys, base, d.names(), false)
 	return err != nil || found.State == install.Prepared || found.State == install.RollingBack || len(found.Mixed) > 0
 }

@@ -14,11 +14,11 @@ import (
 )
 
 // openRoots opens the writable root, and the install folder where it is another one; base is nil otherwise.
-func (h *host) openRoots() (data *platform.Dir, base platform.FS, err error) {
-	if data, err = platform.OpenDir(h.roots.data); err != nil || h.roots.portable() {
+func (s *setup) openRoots() (data *platform.Dir, base platform.FS, err error) {
+	if data, err = platform.OpenDir(s.roots.data); err != nil || s.roots.portable() {
 		return data, nil, err
 	}
-	below, err := platform.OpenDir(h.roots.install)
+	below, err := platform.OpenDir(s.roots.install)
 	if err != nil {
 		data.Close()
 		return nil, nil, err
@@ -35,9 +35,9 @@ func closeBase(base platform.FS) error {
 }
 
 // noteRoots tells the player that the folder for the player's own data can't be used.
-func (h *host) noteRoots(f front) {
-	if h.roots.refused != nil {
-		f.Note(h.texts.Get("note.portable", "path", h.roots.install))
+func (s *setup) noteRoots(f front) {
+	if s.roots.refused != nil {
+		f.Note(s.texts.Get("note.portable", "path", s.roots.install))
 	}
 }
 
@@ -57,25 +57,25 @@ func (h *host) notOpened(ctx context.Context, f front, err error) ended {
 
 // remedy is how a player whom the install folder refuses starts the game so that all is written elsewhere: a step that needs no
 // permission. It is empty where another folder was asked for already.
-func (h *host) remedy(f *update.Fault) string {
-	if f == nil || f.Cause != update.NoPermission || !h.roots.portable() || h.roots.refused != nil {
+func (s *setup) remedy(f *update.Fault) string {
+	if f == nil || f.Cause != update.NoPermission || !s.roots.portable() || s.roots.refused != nil {
 		return ""
 	}
-	return strconv.Quote(filepath.Base(h.exe)) + ` "--UserWritablePath=*"`
+	return strconv.Quote(filepath.Base(s.exe)) + ` "--UserWritablePath=*"`
 }
 
 // packFolders are the folders of the packs, the delivered one first.
-func (h *host) packFolders() []string {
-	folders := []string{filepath.Join(h.roots.install, h.settings.Baking.ClientResources)}
-	if !h.roots.portable() {
-		folders = append(folders, filepath.Join(h.roots.data, h.settings.Baking.ClientResources))
+func (s *setup) packFolders() []string {
+	folders := []string{filepath.Join(s.roots.install, s.settings.Baking.ClientResources)}
+	if !s.roots.portable() {
+		folders = append(folders, filepath.Join(s.roots.data, s.settings.Baking.ClientResources))
 	}
 	return folders
 }
 
 // hasPacks reports whether there is any pack.
-func (h *host) hasPacks() bool {
-	return slices.ContainsFunc(h.packFolders(), func(folder string) bool {
+func (s *setup) hasPacks() bool {
+	return slices.ContainsFunc(s.packFolders(), func(folder string) bool {
 		entries, err := os.ReadDir(folder)
 		return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 			return !strings.HasPrefix(e.Name(), install.PartPrefix)
@@ -84,19 +84,19 @@ func (h *host) hasPacks() bool {
 }
 
 // packArgs tells the game where its packs are: docs/ABI.md, "Packs".
-func (h *host) packArgs() []string {
-	folders := h.packFolders()
+func (d *disk) packArgs() []string {
+	folders := d.packFolders()
 	args := []string{"--ClientResources", folders[0]}
 	if len(folders) == 1 {
 		return args
 	}
 	args = append(args, "--ClientResourcesPatched", folders[1])
-	if h.dir == nil {
+	if d.dir == nil {
 		return args
 	}
-	list, err := h.dir.PacksList()
+	list, err := d.dir.PacksList()
 	if err != nil {
-		h.log.Warn().Err(err).Msg("all delivered packs count")
+		d.log.Warn().Err(err).Msg("all delivered packs count")
 	}
 	if list != "" {
 		args = append(args, "--ClientResourcesList", list)

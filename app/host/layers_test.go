@@ -13,7 +13,7 @@ import (
 // layered is a host of two folders with packs in them, or, with one, a portable host.
 func layered(t *testing.T, own, delivered string, portable bool) *host {
 	t.Helper()
-	h := &host{base: "Lathe", target: "Linux-x64", roots: twoRoots(t, own, delivered)}
+	h := hostWith(setup{base: "Lathe", target: "Linux-x64", roots: twoRoots(t, own, delivered)})
 	if portable {
 		h.roots.data = h.roots.install
 	}

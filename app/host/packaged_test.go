@@ -138,7 +138,7 @@ func TestPackedPictures(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			var log bytes.Buffer
-			h := &host{log: zerolog.New(&log), packed: packedWith("", test.resources)}
+			h := hostWith(setup{log: zerolog.New(&log), packed: packedWith("", test.resources)})
 			if picture := h.picture(); (picture != nil) != test.used {
 				t.Errorf("used: %t", picture != nil)
 			}
@@ -150,7 +150,7 @@ func TestPackedPictures(t *testing.T) {
 			}
 		})
 	}
-	h := &host{log: zerolog.Nop(), packed: packedWith("", zipOf(t, iconEntry, assets.IconPNG))}
+	h := hostWith(setup{log: zerolog.Nop(), packed: packedWith("", zipOf(t, iconEntry, assets.IconPNG))})
 	if !bytes.Equal(h.icon(), assets.IconPNG) || h.picture() != nil {
 		t.Error("the icon is not used, or taken for the picture")
 	}

@@ -27,7 +27,7 @@ func TestInstallFolder(t *testing.T) {
 // TestLinkForTheGame: the game is told of the link that opened it, before the player's arguments.
 func TestLinkForTheGame(t *testing.T) {
 	t.Parallel()
-	h := host{opt: Options{DeepLinkUri: "lathe://join/7", Args: []string{"--windowed"}}, folder: t.TempDir(), base: "Lathe"}
+	h := hostWith(setup{opt: Options{DeepLinkUri: "lathe://join/7", Args: []string{"--windowed"}}, folder: t.TempDir(), base: "Lathe"})
 	h.roots = roots{install: h.folder, data: h.folder}
 	if args := h.gameArgs(); !slices.Equal(args[1:4], []string{"--DeepLinkUri", "lathe://join/7", "--windowed"}) {
 		t.Errorf("%q", args)

@@ -22,10 +22,7 @@ import (
 func playing(t *testing.T, program string, game ...string) *host {
 	t.Helper()
 	dir := t.TempDir()
-	h := &host{
-		exe: program, folder: dir, base: "Lathe", target: "Linux-x64", roots: roots{install: dir, data: dir}, log: zerolog.Nop(),
-		texts: assets.TextsFor("en"), opt: Options{Args: append([]string{"--headless"}, game...), Generation: "c1"},
-	}
+	h := hostWith(setup{exe: program, folder: dir, base: "Lathe", target: "Linux-x64", roots: roots{install: dir, data: dir}, log: zerolog.Nop(), texts: assets.TextsFor("en"), opt: Options{Args: append([]string{"--headless"}, game...), Generation: "c1"}})
 	var err error
 	if h.settings, err = h.packed.settings(filepath.Join(dir, "Lathe.toml")); err != nil {
 		t.Fatal(err)

@@ -178,22 +178,21 @@ func startUnwritten(ctx context.Context, c platform.Command) (p *platform.Proces
 
 // dueForTrial finds out whether a newer version of this program waits that says sensible things of itself. What it says
 // otherwise is remembered of it.
-func (h *host) dueForTrial(ctx context.Context) bool {
-	r := &h.renewal
+func (r *renewal) dueForTrial(ctx context.Context) bool {
 	waiting := r.both.Waiting()
 	if waiting == "" {
 		return false
 	}
-	if allowed, err := r.dir.TrialBegins(); err != nil || !allowed {
-		h.log.Warn().Err(err).Msg("the newer version of this program is not tried again")
+	if allowed, err := r.program.TrialBegins(); err != nil || !allowed {
+		r.log.Warn().Err(err).Msg("the newer version of this program is not tried again")
 		return false
 	}
-	mine, err := knowledgeOf(h.exe)
+	mine, err := knowledgeOf(r.exe)
 	if err != nil {
-		h.log.Warn().Err(err).Msg("this program is not updated")
+		r.log.Warn().Err(err).Msg("this program is not updated")
 		return false
 	}
-	found := probe(ctx, waiting, h.exe)
+	found := probe(ctx, waiting, r.exe)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -204,13 +203,13 @@ func (h *host) dueForTrial(ctx context.Context) bool {
 		found.sure = true
 	}
 	if cause != "" {
-		h.log.Warn().Str("cause", cause).Str("file", waiting).Msg("the newer version of this program does not work here")
-		if err := r.dir.TrialFailed(cause, found.sure); err != nil {
-			h.log.Warn().Err(err).Msg("that is not remembered")
+		r.log.Warn().Str("cause", cause).Str("file", waiting).Msg("the newer version of this program does not work here")
+		if err := r.program.TrialFailed(cause, found.sure); err != nil {
+			r.log.Warn().Err(err).Msg("that is not remembered")
 		}
 		return false
 	}
-	h.log.Info().Str("version", found.answer.Version).Uint64("build", found.answer.Build).Str("file", waiting).Msg("a newer version of this program is tried")
+	r.log.Info().Str("version", found.answer.Version).Uint64("build", found.answer.Build).Str("file", waiting).Msg("a newer version of this program is tried")
 	r.due = waiting
 	return true
 }

@@ -29,47 +29,47 @@ type detour struct {
 }
 
 // detoured reports whether this attempt asks another server than the one that was named.
-func (h *host) detoured() bool { return h.before != nil }
+func (o *origin) detoured() bool { return o.before != nil }
 
 // takeDetour makes the server of a redirect the one to ask, for the rest of this attempt. The error says why it is not gone to.
-func (h *host) takeDetour(ctx context.Context, f front, to *compat.Endpoint) error {
-	server, err := h.otherServer(to)
+func (o *origin) takeDetour(ctx context.Context, f front, to *compat.Endpoint) error {
+	server, err := o.otherServer(to)
 	if err != nil {
 		return err
 	}
-	opt, set := h.opt, h.settings
+	opt, set := o.opt, o.settings
 	opt.TlsName, set.ClientNetwork.TlsName = "", "" // the name in the certificate of the server that sent us
-	r := newRoute(server, opt, set, h.folder, os.Getenv, h.log)
+	r := newRoute(server, opt, set, o.folder, os.Getenv, o.log)
 	if r.err != nil {
 		return r.err
 	}
-	public := !isLocalServer(ctx, h.route.addr)
+	public := !isLocalServer(ctx, o.route.addr)
 	r.dialer.PublicOnly = public
-	urls, packs := h.signed.urls, to.BaseURL
-	if packs == "" || !h.signed.on() || slices.Contains(urls, packs) {
+	urls, packs := o.signed.urls, to.BaseURL
+	if packs == "" || !o.signed.on() || slices.Contains(urls, packs) {
 		packs = ""
-	} else if err := h.packsFault(packs); err != nil {
+	} else if err := o.packsFault(packs); err != nil {
 		return fmt.Errorf("its packs: %w", err)
 	} else {
 		urls = append(slices.Clip(urls), packs)
 	}
-	if err := h.coolDown(); err != nil {
-		h.log.Debug().Err(err).Msg("close the connection that was made ahead")
+	if err := o.coolDown(); err != nil {
+		o.log.Debug().Err(err).Msg("close the connection that was made ahead")
 	}
-	h.before = &detour{h.server, h.route, h.signed.urls, packs, public}
-	h.server, h.route, h.signed.urls = server, r, urls
-	h.log.Info().Str("server", server).Str("from", h.before.server).Msg("sent to another server")
-	f.Note(h.texts.Get("note.redirected", "host", server))
+	o.before = &detour{o.server, o.route, o.signed.urls, packs, public}
+	o.server, o.route, o.signed.urls = server, r, urls
+	o.log.Info().Str("server", server).Str("from", o.before.server).Msg("sent to another server")
+	f.Note(o.texts.Get("note.redirected", "host", server))
 	return nil
 }
 
 // packsFault checks the mirror that a redirect names. It never leads from https to http.
-func (h *host) packsFault(packs string) error {
+func (o *origin) packsFault(packs string) error {
 	if err := settings.ReleaseFault([]string{packs}); err != nil {
 		return err
 	}
 	isEncrypted := func(address string) bool { return strings.HasPrefix(strings.ToLower(address), "https://") }
-	if !isEncrypted(packs) && (h.secure() || slices.ContainsFunc(h.signed.urls, isEncrypted)) {
+	if !isEncrypted(packs) && (o.secure() || slices.ContainsFunc(o.signed.urls, isEncrypted)) {
 		return errors.New("the way there is not encrypted, and those that are configured are")
 	}
 	return nil
@@ -98,18 +98,18 @@ func isLocalServer(ctx context.Context, addr string) bool {
 }
 
 // comeBack ends a detour: the server that was named may have been updated meanwhile.
-func (h *host) comeBack() {
-	if h.before == nil {
+func (o *origin) comeBack() {
+	if o.before == nil {
 		return
 	}
-	h.server, h.route, h.signed.urls = h.before.server, h.before.route, h.before.urls
-	h.before = nil
+	o.server, o.route, o.signed.urls = o.before.server, o.before.route, o.before.urls
+	o.before = nil
 }
 
 // otherServer is the address of an endpoint as --server takes it. It comes from a peer: TLS has to have proven that peer, or a trusted
 // root has to prove all that comes; and it must be an address, another one than that of the sender, and no less protected than the
 // way to the sender.
-func (h *host) otherServer(to *compat.Endpoint) (string, error) {
+func (o *origin) otherServer(to *compat.Endpoint) (string, error) {
 	if to == nil || to.Host == "" || to.Port == 0 {
 		return "", errors.New("no server is named")
 	}
@@ -118,11 +118,11 @@ func (h *host) otherServer(to *compat.Endpoint) (string, error) {
 		return "", fmt.Errorf("%q is no host", to.Host)
 	}
 	switch {
-	case !h.secure() && !h.signed.on():
+	case !o.secure() && !o.signed.on():
 		return "", errors.New("the server that sends us there is not proven, by TLS or by a trusted root; use tls:// or wss://, or signed releases")
-	case addr == h.route.addr:
+	case addr == o.route.addr:
 		return "", errors.New("it is the server that sent us")
-	case h.secure() && !to.TLS:
+	case o.secure() && !to.TLS:
 		return "", errors.New("the way there is not encrypted, and the way here is")
 	case to.TLS:
 		return "tls://" + addr, nil
@@ -132,4 +132,4 @@ func (h *host) otherServer(to *compat.Endpoint) (string, error) {
 }
 
 // secure reports whether TLS proves the server that is asked.
-func (h *host) secure() bool { return h.route.dialer != nil && h.route.dialer.TLS != nil }
+func (o *origin) secure() bool { return o.route.dialer != nil && o.route.dialer.TLS != nil }

@@ -39,7 +39,7 @@ func TestOtherServers(t *testing.T) {
 		{&compat.Endpoint{Host: "evil\n", Port: 1}, false, "", "no host"},
 		{&compat.Endpoint{Host: "x?y#z", Port: 1}, false, "", "no host"},
 	} {
-		h := &host{route: route{addr: "here.example.org:4000", dialer: &dial.Dialer{}}}
+		h := hostWith(setup{}, func(h *host) { h.route = route{addr: "here.example.org:4000", dialer: &dial.Dialer{}} })
 		if test.secure {
 			h.route.dialer.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
@@ -67,10 +67,10 @@ func parseServerOrNone(text string) (addr string, err error) {
 
 // TestDetourIsForOneAttempt: the next attempt asks the server that was named, with all that belongs to it.
 func TestDetourIsForOneAttempt(t *testing.T) {
-	h := &host{
-		server: "tls://here.example.org:4000", texts: assets.TextsFor("en"), log: zerolog.Nop(), folder: t.TempDir(),
-		signed: signed{root: []byte("a root"), urls: []string{"https://here.example.org/packs"}},
-	}
+	h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), folder: t.TempDir()}, func(h *host) {
+		h.server = "tls://here.example.org:4000"
+		h.signed = signed{root: []byte("a root"), urls: []string{"https://here.example.org/packs"}}
+	})
 	h.settings.ClientNetwork.TlsName = "cert.example.org"
 	h.route = newRoute(h.server, h.opt, h.settings, h.folder, func(string) string { return "" }, h.log)
 	before := h.route
@@ -112,10 +112,10 @@ func TestDetourIsForOneAttempt(t *testing.T) {
 // TestDetourStaysOutside: a public server leads to public addresses only, and one on a private network anywhere.
 func TestDetourStaysOutside(t *testing.T) {
 	for server, public := range map[string]bool{"192.0.2.1:4000": true, "127.0.0.1:4000": false, "192.168.7.7:4000": false, "localhost:4000": false} {
-		h := &host{
-			server: server, texts: assets.TextsFor("en"), log: zerolog.Nop(), folder: t.TempDir(),
-			signed: signed{root: []byte("a root"), urls: []string{"http://192.0.2.1/packs"}},
-		}
+		h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), folder: t.TempDir()}, func(h *host) {
+			h.server = server
+			h.signed = signed{root: []byte("a root"), urls: []string{"http://192.0.2.1/packs"}}
+		})
 		h.route = newRoute(server, h.opt, h.settings, h.folder, func(string) string { return "" }, h.log)
 		if err := h.takeDetour(t.Context(), &notebook{}, &compat.Endpoint{Host: "127.0.0.1", Port: 1, BaseURL: "http://127.0.0.1:1/packs"}); err != nil {
 			t.Fatal(err)

@@ -18,9 +18,12 @@ import (
 // own beside that of the game (install.ProgramNames), so that nothing that goes wrong with it keeps the game from being updated
 // or started. See trial.go for what happens between the fetching and the replacing.
 
-// renewal is what one start knows of updates of its own program.
+// renewal is about updates of this program itself: its install beside that of the game, and the trial of a newer version.
 type renewal struct {
-	dir       *install.Dir  // nil: this program stays as it is
+	*setup
+	*disk // of the game
+	*origin
+	program   *install.Dir  // nil: this program stays as it is
 	both      *install.Both // of the last update; nil: it was not about the program
 	leave     bool          // this start has had enough of it
 	told      bool          // why the program stays as it is was logged
@@ -64,53 +67,51 @@ func (f hostFacts) frozen() string {
 }
 
 // ownFile is where this program belongs: in its trial it lies beside that.
-func (h *host) ownFile() string { return cmp.Or(h.opt.Trial, h.exe) }
+func (s *setup) ownFile() string { return cmp.Or(s.opt.Trial, s.exe) }
 
 // hostFacts collects them.
-func (h *host) hostFacts() hostFacts {
-	info, err := os.Lstat(h.ownFile())
+func (r *renewal) facts() hostFacts {
+	info, err := os.Lstat(r.ownFile())
 	return hostFacts{
-		target: h.target, exe: h.ownFile(), regular: err == nil && info.Mode().IsRegular(),
-		install: h.roots.install, data: h.roots.data, base: h.base, trust: h.trust(),
+		target: r.target, exe: r.ownFile(), regular: err == nil && info.Mode().IsRegular(),
+		install: r.roots.install, data: r.roots.data, base: r.base, trust: r.trust(),
 	}
 }
 
 // programNames is how the install of this program is laid out. Releases have it under the name that it was packed with.
-func (h *host) programNames() install.Names {
-	return install.ProgramNames(h.base, h.packed.Name, h.target.ProgramName(""))
+func (s *setup) programNames() install.Names {
+	return install.ProgramNames(s.base, s.packed.Name, s.target.ProgramName(""))
 }
 
 // openRenewal opens the install of this program. Without it the program stays as it is.
-func (h *host) openRenewal(ctx context.Context, fsys platform.FS) {
-	r := &h.renewal
-	if !h.settings.Update.Host || h.opt.KeepHost || h.opt.RemoteLauncher != "" || h.opt.Relaunched > maxReloads || r.leave {
+func (r *renewal) open(ctx context.Context, fsys platform.FS) {
+	if !r.settings.Update.Host || r.opt.KeepHost || r.opt.RemoteLauncher != "" || r.opt.Relaunched > maxReloads || r.leave {
 		return
 	}
-	if why := h.hostFacts().frozen(); why != "" {
+	if why := r.facts().frozen(); why != "" {
 		if !r.told {
-			h.log.Info().Str("why", why).Msg("this program is not updated")
+			r.log.Info().Str("why", why).Msg("this program is not updated")
 		}
 		r.told = true
 		return
 	}
 	dir, err := install.Open(ctx, install.Config{
-		FS: install.ProgramView(fsys), Names: h.programNames(),
-		Log: h.log.With().Str("of", "host").Logger(), Verify: h.verify, Trust: h.trust(),
+		FS: install.ProgramView(fsys), Names: r.programNames(),
+		Log: r.log.With().Str("of", "host").Logger(), Verify: r.verify, Trust: r.trust(),
 	})
-	if err == nil && h.opt.Unblock {
+	if err == nil && r.opt.Unblock {
 		err = dir.Unblock()
 	}
 	if err != nil {
-		h.log.Warn().Err(err).Msg("this program is not updated")
+		r.log.Warn().Err(err).Msg("this program is not updated")
 	}
-	r.dir = dir
+	r.program = dir
 }
 
 // closeRenewal lets go of it.
-func (h *host) closeRenewal() error {
-	r := &h.renewal
-	dir := r.dir
-	r.dir, r.both = nil, nil
+func (r *renewal) close() error {
+	dir := r.program
+	r.program, r.both = nil, nil
 	if dir == nil {
 		return nil
 	}
@@ -124,33 +125,31 @@ type installed interface {
 }
 
 // stage is what the next update is about.
-func (h *host) stage() installed {
-	r := &h.renewal
+func (r *renewal) stage() installed {
 	r.both, r.renewing = nil, false
-	if r.dir == nil || r.leave || r.sponsored != nil {
-		return h.dir
+	if r.program == nil || r.leave || r.sponsored != nil {
+		return r.disk.dir
 	}
-	r.both = install.WithProgram(h.dir, r.dir)
+	r.both = install.WithProgram(r.disk.dir, r.program)
 	return r.both
 }
 
 // renewable reports whether a newer program would be taken from a release.
-func (h *host) renewable() bool { return h.renewal.both != nil && h.renewal.both.Renewable() }
+func (r *renewal) renewable() bool { return r.both != nil && r.both.Renewable() }
 
 // withoutHost looks at an update that has just ended. It reports whether another one is to be made that leaves this program as it
 // is: where its bytes could not be had, or where they are of no use and the game waits for them.
-func (h *host) withoutHost(ctx context.Context, status update.Status) bool {
-	r := &h.renewal
+func (r *renewal) withoutHost(ctx context.Context, status update.Status) bool {
 	if r.both == nil || ctx.Err() != nil {
 		return false
 	}
 	switch {
 	case status.Outcome == update.Failed && r.both.Wanted() && status.Fault != nil && status.Fault.Cause != update.Unreachable:
-		h.log.Warn().Err(status.Fault).Msg("this program is not updated now: the game comes first")
-	case !isReady(status.Outcome) || h.dueForTrial(ctx):
+		r.log.Warn().Err(status.Fault).Msg("this program is not updated now: the game comes first")
+	case !isReady(status.Outcome) || r.dueForTrial(ctx):
 		return false
 	case r.renewing:
-		h.log.Warn().Msg("the release needs a newer version of this program, which does not work here")
+		r.log.Warn().Msg("the release needs a newer version of this program, which does not work here")
 	default:
 		return false
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"collet/app/install"
 	"collet/platform"
 )
@@ -117,23 +119,33 @@ func writeSelector(r roots, module, name string) error {
 	return errors.Join(err, data.Close())
 }
 
+// modules are the places of the module that a start looks at.
+type modules struct {
+	roots roots
+	name  string // of the module's file
+	log   zerolog.Logger
+}
+
+// modules are those of the game's module.
+func (s *setup) modules() modules { return modules{s.roots, s.target.LibraryName(s.base), s.log} }
+
 // own is the module's place in the writable root, and delivered the one beside the host.
-func (h *host) own() string { return filepath.Join(h.roots.data, h.target.LibraryName(h.base)) }
-func (h *host) delivered() string {
-	return filepath.Join(h.roots.install, h.target.LibraryName(h.base))
+func (m modules) own() string { return filepath.Join(m.roots.data, m.name) }
+func (m modules) delivered() string {
+	return filepath.Join(m.roots.install, m.name)
 }
 
 // isRegular reports whether a module has one of the names that this host looks at. A game that asks for a reload of itself
 // knows only the name beside its host.
-func (h *host) isRegular(module string) bool { return module == h.own() || module == h.delivered() }
+func (m modules) isRegular(module string) bool { return module == m.own() || module == m.delivered() }
 
 // library is the live module: the one in the writable root, else the delivered one. Where there is none it is the place
 // where one belongs.
-func (h *host) library() string {
-	if !exists(h.own()) && exists(h.delivered()) {
-		return h.delivered()
+func (m modules) library() string {
+	if !exists(m.own()) && exists(m.delivered()) {
+		return m.delivered()
 	}
-	return h.own()
+	return m.own()
 }
 
 // exists reports whether anything has a name. What can't be told counts as being there: loading it will say more.
@@ -143,10 +155,10 @@ func exists(name string) bool {
 }
 
 // selected is the module that the selector names, or nothing.
-func (h *host) selected() string {
-	name, err := readSelector(h.roots, h.target.LibraryName(h.base))
+func (m modules) selected() string {
+	name, err := readSelector(m.roots, m.name)
 	if err != nil {
-		h.log.Warn().Err(err).Msg("selector ignored")
+		m.log.Warn().Err(err).Msg("selector ignored")
 		return ""
 	}
 	if !exists(name) {
@@ -158,17 +170,17 @@ func (h *host) selected() string {
 // reselect makes the selector name the live module. Before a swap that is only a correction: a selector that names neither
 // of the usual places was written by somebody who meant it, and one that is not there says nothing. Failing is worth a
 // warning only, because the next start corrects it.
-func (h *host) reselect(swapped bool) {
-	if h.roots.portable() {
+func (m modules) reselect(swapped bool) {
+	if m.roots.portable() {
 		return
 	}
-	name, live := h.selected(), h.library()
-	if name == live || !swapped && (name == "" || !h.isRegular(name)) || !exists(live) {
+	name, live := m.selected(), m.library()
+	if name == live || !swapped && (name == "" || !m.isRegular(name)) || !exists(live) {
 		return
 	}
-	if err := writeSelector(h.roots, h.target.LibraryName(h.base), live); err != nil {
-		h.log.Warn().Err(err).Msg("selector not written")
+	if err := writeSelector(m.roots, m.name, live); err != nil {
+		m.log.Warn().Err(err).Msg("selector not written")
 		return
 	}
-	h.log.Info().Str("file", live).Msg("selector written")
+	m.log.Info().Str("file", live).Msg("selector written")
 }

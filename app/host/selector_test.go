@@ -146,19 +146,19 @@ func TestReselect(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			h := &host{base: "Lathe", target: "Linux-x64", roots: twoRoots(t, test.own, test.delivered)}
+			h := hostWith(setup{base: "Lathe", target: "Linux-x64", roots: twoRoots(t, test.own, test.delivered)})
 			short := strings.NewReplacer(filepath.ToSlash(h.roots.data)+"/", "W/", filepath.ToSlash(h.roots.install)+"/", "I/")
 			if test.selector != none {
 				h.roots.put(t, test.selector+"\n")
 			}
-			h.reselect(test.swapped)
-			if got := short.Replace(filepath.ToSlash(h.library())); got != test.library {
+			h.modules().reselect(test.swapped)
+			if got := short.Replace(filepath.ToSlash(h.modules().library())); got != test.library {
 				t.Errorf("library %q, want %q", got, test.library)
 			}
 			if got := short.Replace(filepath.ToSlash(h.choose().path)); got != test.chosen {
 				t.Errorf("chosen %q, want %q", got, test.chosen)
 			}
-			if got := short.Replace(filepath.ToSlash(h.selected())); got != test.after {
+			if got := short.Replace(filepath.ToSlash(h.modules().selected())); got != test.after {
 				t.Errorf("selector names %q, want %q", got, test.after)
 			}
 		})

@@ -182,8 +182,8 @@ func (h *host) updateSigned(ctx context.Context, f front, compatibility string) 
 		return update.Status{}, err
 	}
 	defer func() { err = errors.Join(err, closeWays()) }()
-	stage := h.stage()
-	options.Disk, options.Renew = stage, h.renewable
+	stage := h.renewal.stage()
+	options.Disk, options.Renew = stage, h.renewal.renewable
 	s, err := transfer.NewSource(options)
 	if err != nil {
 		return update.Status{}, err
@@ -213,13 +213,13 @@ func (h *host) updateSigned(ctx context.Context, f front, compatibility string) 
 }
 
 // places names where releases come from, for a person.
-func (h *host) places() string {
-	if len(h.signed.urls) == 0 {
-		return h.server
+func (o *origin) places() string {
+	if len(o.signed.urls) == 0 {
+		return o.server
 	}
-	u, err := url.Parse(h.signed.urls[0])
+	u, err := url.Parse(o.signed.urls[0])
 	if err != nil {
-		return h.server
+		return o.server
 	}
 	return u.Host
 }
@@ -258,61 +258,61 @@ func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options
 }
 
 // warmUp begins to connect to the first place that will be asked, while the install is opened.
-func (h *host) warmUp(ctx context.Context) {
-	if h.offline || h.warm != nil || !h.signed.on() || len(h.signed.urls) == 0 {
+func (o *origin) warmUp(ctx context.Context) {
+	if o.warm != nil || !o.signed.on() || len(o.signed.urls) == 0 {
 		return
 	}
-	way, err := h.mirror(h.signed.urls[0])
+	way, err := o.mirror(o.signed.urls[0])
 	if err != nil {
 		return // the update says so
 	}
-	kept := filepath.Join(h.roots.data, h.settings.Baking.CacheResources, install.ReleaseFolder)
-	way.Warm(ctx, transfer.FirstFiles(h.signed.root, func(name string) bool {
+	kept := filepath.Join(o.roots.data, o.settings.Baking.CacheResources, install.ReleaseFolder)
+	way.Warm(ctx, transfer.FirstFiles(o.signed.root, func(name string) bool {
 		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
 		return err == nil
 	})...)
-	h.warm = way
+	o.warm = way
 }
 
 // takeWarm gives away what warmUp began; nil without.
-func (h *host) takeWarm() *download.HTTPWay {
-	way := h.warm
-	h.warm = nil
+func (o *origin) takeWarm() *download.HTTPWay {
+	way := o.warm
+	o.warm = nil
 	return way
 }
 
 // coolDown lets go of what nobody took.
-func (h *host) coolDown() error {
-	if way := h.takeWarm(); way != nil {
+func (o *origin) coolDown() error {
+	if way := o.takeWarm(); way != nil {
 		return way.Close()
 	}
 	return nil
 }
 
 // mirror opens a web server.
-func (h *host) mirror(address string) (*download.HTTPWay, error) {
-	if h.signed.plainErr != nil {
-		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: h.signed.plainErr}
+func (o *origin) mirror(address string) (*download.HTTPWay, error) {
+	if o.signed.plainErr != nil {
+		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: o.signed.plainErr}
 	}
-	o := download.HTTPOptions{
-		Agent: collet.Version(), PlainProxy: h.signed.plain, Log: h.log,
-		PublicOnly: h.before != nil && h.before.public && address == h.before.packs,
+	with := download.HTTPOptions{
+		Agent: collet.Version(), PlainProxy: o.signed.plain, Log: o.log,
+		PublicOnly: o.before != nil && o.before.public && address == o.before.packs,
 	}
-	if d := h.route.dialer; d != nil {
-		o.Proxy, o.ProxyOnly = d.Proxy, d.ProxyOnly
+	if d := o.route.dialer; d != nil {
+		with.Proxy, with.ProxyOnly = d.Proxy, d.ProxyOnly
 	}
-	file := cmp.Or(h.opt.TlsCa, h.settings.ClientNetwork.TlsCa)
+	file := cmp.Or(o.opt.TlsCa, o.settings.ClientNetwork.TlsCa)
 	if file != "" {
-		if h.opt.TlsCa == "" && !filepath.IsAbs(file) {
-			file = filepath.Join(h.folder, file)
+		if o.opt.TlsCa == "" && !filepath.IsAbs(file) {
+			file = filepath.Join(o.folder, file)
 		}
 		config, err := dial.ClientTLS(file, "")
 		if err != nil {
 			return nil, err
 		}
-		o.TLS = config
+		with.TLS = config
 	}
-	return download.NewHTTPWay(address, o)
+	return download.NewHTTPWay(address, with)
 }
 
 // follow runs an Updater and lets the front follow it. A start that exceeds the patience before something is fetched ends as it

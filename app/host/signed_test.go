@@ -112,7 +112,7 @@ func TestObjectWayFaults(t *testing.T) {
 
 // TestOfflineNow: only what nobody can be reached for is played without asking.
 func TestOfflineNow(t *testing.T) {
-	h := &host{signed: signed{offline: time.Second}, loaded: true}
+	h := hostWith(setup{}, func(h *host) { h.signed = signed{offline: time.Second}; h.loaded = true })
 	unreachable := update.Status{Outcome: update.Failed, Fault: &update.Fault{Cause: update.Unreachable}}
 	if h.offlineNow(unreachable) {
 		t.Error("without an install")

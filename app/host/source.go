@@ -248,7 +248,7 @@ func (s *source) fault(err error) error {
 
 // newUpdater wires one Updater that asks s.
 func (h *host) newUpdater(s *source) (*update.Updater, error) {
-	u, err := update.New(h.policy(update.Config{Source: s, Stage: h.stage(), Server: h.server}))
+	u, err := update.New(h.policy(update.Config{Source: s, Stage: h.renewal.stage(), Server: h.server}))
 	if err != nil {
 		return nil, fmt.Errorf("updater: %w", err)
 	}

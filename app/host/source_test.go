@@ -50,8 +50,8 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// game is a real server on loopback and a real install on disk.
-type game struct {
+// served is a real server on loopback and a real install on disk.
+type served struct {
 	t          *testing.T
 	generation netproto.Generation
 	addr       string
@@ -61,13 +61,13 @@ type game struct {
 const testCompatibility = "compat-A"
 
 // newGame serves packs in one generation's portions of the default size.
-func newGame(t *testing.T, g netproto.Generation, packs map[string][]byte) game {
+func newGame(t *testing.T, g netproto.Generation, packs map[string][]byte) served {
 	t.Helper()
 	return newForcedGame(t, g, packs, "")
 }
 
 // newForcedGame speaks of a metadata version, whatever the packs have.
-func newForcedGame(t *testing.T, g netproto.Generation, packs map[string][]byte, metadata string) game {
+func newForcedGame(t *testing.T, g netproto.Generation, packs map[string][]byte, metadata string) served {
 	t.Helper()
 	root := t.TempDir()
 	for name, data := range packs {
@@ -84,10 +84,10 @@ func newForcedGame(t *testing.T, g netproto.Generation, packs map[string][]byte,
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- server.New(catalogue, set, zerolog.Nop()).Serve(ctx, listener) }()
-	t.Cleanup(func() { stop(); <-served })
-	return game{t, g, listener.Addr().String(), t.TempDir()}
+	over := make(chan error, 1)
+	go func() { over <- server.New(catalogue, set, zerolog.Nop()).Serve(ctx, listener) }()
+	t.Cleanup(func() { stop(); <-over })
+	return served{t, g, listener.Addr().String(), t.TempDir()}
 }
 
 func putFile(t *testing.T, name string, data []byte) {
@@ -101,7 +101,7 @@ func putFile(t *testing.T, name string, data []byte) {
 }
 
 // sync runs one update of the install and returns how it ended and how many bytes came from the server.
-func (g game) sync(verify bool) (update.Status, int64) {
+func (g served) sync(verify bool) (update.Status, int64) {
 	g.t.Helper()
 	folder, err := platform.OpenDir(g.dir)
 	if err != nil {
@@ -205,7 +205,7 @@ func travels(g netproto.Generation, ranges []int64) (least, most int64) {
 }
 
 // has checks a live pack.
-func (g game) has(when, name string, want []byte) {
+func (g served) has(when, name string, want []byte) {
 	g.t.Helper()
 	got, err := os.ReadFile(filepath.Join(g.dir, "Resources", name))
 	if err != nil || string(got) != string(want) {

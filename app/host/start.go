@@ -103,7 +103,9 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 	h.canPlay.Store(false)
 	h.comeBack()
 	h.noteRoots(f)
-	h.warmUp(ctx)
+	if !h.offline {
+		h.warmUp(ctx)
+	}
 	if err := h.openInstall(ctx, f); err != nil && !h.goesOn(ctx, err) {
 		return h.notOpened(ctx, f, err)
 	}
@@ -133,8 +135,8 @@ func (h *host) patiently(ctx context.Context, f front, once func() ended) ended 
 
 // metHalf reports whether an end may come of a server that has replaced a part of its catalogue: it contradicts itself, or asks again
 // for the module that this start has just fetched, or found installed, on its word. What an earlier start installed in vain had its time.
-func (h *host) metHalf(e ended) bool {
-	return e.outcome == update.ContentMismatch || e.outcome == update.UpdateLoop && h.guarded
+func (d *disk) metHalf(e ended) bool {
+	return e.outcome == update.ContentMismatch || e.outcome == update.UpdateLoop && d.guarded
 }
 
 // round asks the server and swaps modules until the game can run or something ends it.
@@ -167,7 +169,7 @@ func (h *host) round(ctx context.Context, f front) ended {
 			}
 			return h.runWhole(ctx)
 		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:
-			h.proveTrial(ctx)
+			h.renewal.proveTrial(ctx)
 			return h.play(ctx, f)
 		case h.offlineNow(status) && !bare:
 			f.Note(h.texts.Get("note.unreachable"))
@@ -213,18 +215,18 @@ func (h *host) hintGeneration(f front, s *source, status update.Status) {
 // swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing
 // and changed nothing is not repeated: the running module already is what the server offers, and still the server calls
 // it outdated.
-func (h *host) swap(ctx context.Context, s update.Status) (ended, bool) {
-	if s.Files == 0 && h.live && h.dir.State() != install.Prepared {
-		h.log.Error().Msg("the server offers the module that is running, and calls it outdated")
+func (g *game) swap(ctx context.Context, s update.Status) (ended, bool) {
+	if s.Files == 0 && g.live && g.dir.State() != install.Prepared {
+		g.log.Error().Msg("the server offers the module that is running, and calls it outdated")
 		return ended{outcome: update.ContentMismatch, status: s}, false
 	}
-	h.dropChild()
-	if err := h.dir.Promote(ctx); err != nil {
+	g.dropChild()
+	if err := g.dir.Promote(ctx); err != nil {
 		return failed(err), false
 	}
-	h.swapped = true
-	h.reselect(true)
-	h.log.Info().Str("file", h.library()).Msg("module swapped")
+	g.swapped = true
+	g.modules().reselect(true)
+	g.log.Info().Str("file", g.modules().library()).Msg("module swapped")
 	return ended{}, true
 }
 
@@ -237,27 +239,27 @@ type choice struct {
 // choose follows the source: an explicit path wins, then a forced built-in client, then the module that a selector names,
 // then the one in the writable root, then the one beside the host (fonline reference, sections 3.6 and 3.7). After a swap
 // the live module is the one, whatever was named before.
-func (h *host) choose() choice {
-	explicit := h.opt.ClientLibPath
+func (g *game) choose() choice {
+	explicit := g.opt.ClientLibPath
 	switch {
-	case explicit != "" && !h.swapped:
-		return choice{h.withExt(explicit), true}
-	case h.opt.ForceEmbeddedRuntime && !h.swapped:
+	case explicit != "" && !g.swapped:
+		return choice{g.withExt(explicit), true}
+	case g.opt.ForceEmbeddedRuntime && !g.swapped:
 		return choice{}
 	}
-	if name := h.selected(); name != "" {
+	if name := g.modules().selected(); name != "" {
 		return choice{path: name}
 	}
-	if !exists(h.library()) {
+	if !exists(g.modules().library()) {
 		return choice{}
 	}
-	return choice{path: h.library()}
+	return choice{path: g.modules().library()}
 }
 
 // withExt appends the extension of modules where the player left it out, as the source's loader does.
-func (h *host) withExt(name string) string {
-	if !strings.EqualFold(filepath.Ext(name), h.target.LibraryExt()) {
-		name += h.target.LibraryExt()
+func (g *game) withExt(name string) string {
+	if !strings.EqualFold(filepath.Ext(name), g.target.LibraryExt()) {
+		name += g.target.LibraryExt()
 	}
 	if abs, err := filepath.Abs(name); err == nil {
 		return abs
@@ -268,35 +270,35 @@ func (h *host) withExt(name string) string {
 // startChild starts the chosen module in a process of its own and waits for its metadata. When it can't be loaded the
 // built-in client stands in, loudly, unless another compatibility version was asked for, or the module was swapped in
 // just now: then falling back would only swap again.
-func (h *host) startChild(ctx context.Context, f front) (abi.Metadata, error) {
+func (g *game) startChild(ctx context.Context, f front) (abi.Metadata, error) {
 	var c choice
 	var meta abi.Metadata
 	var err error
 	for loads := 1; ; loads++ {
-		if c = h.choose(); c.path == "" {
-			h.log.Info().Str("file", h.library()).Msg("no module to load; the built-in client runs")
-			return h.startEmbedded(ctx)
+		if c = g.choose(); c.path == "" {
+			g.log.Info().Str("file", g.modules().library()).Msg("no module to load; the built-in client runs")
+			return g.startEmbedded(ctx)
 		}
-		if meta, err = h.startRole(ctx, "runtime", c.path); err == nil {
-			err = h.wrongVersion(meta)
+		if meta, err = g.startRole(ctx, "runtime", c.path); err == nil {
+			err = g.wrongVersion(meta)
 		}
 		if err == nil || ctx.Err() != nil {
 			return meta, err
 		}
-		if loads == maxLoads || !h.unusable(ctx, f, err) {
+		if loads == maxLoads || !g.unusable(ctx, f, err) {
 			break
 		}
 	}
-	if h.swapped {
+	if g.swapped {
 		return meta, err
 	}
-	h.dropChild()
-	meta, fallback := h.startEmbedded(ctx)
+	g.dropChild()
+	meta, fallback := g.startEmbedded(ctx)
 	if fallback != nil {
 		return meta, fmt.Errorf("%w; and the built-in client: %w", err, fallback)
 	}
-	h.log.Warn().Err(err).Str("file", c.path).Msg("module not loaded; the built-in client stands in")
-	f.Note(h.texts.Get("note.embedded", "file", filepath.Base(c.path)))
+	g.log.Warn().Err(err).Str("file", c.path).Msg("module not loaded; the built-in client stands in")
+	f.Note(g.texts.Get("note.embedded", "file", filepath.Base(c.path)))
 	return meta, nil
 }
 
@@ -305,15 +307,15 @@ var errForeign = errors.New("the client that is built into this program is anoth
 
 // startEmbedded starts the client that is linked into this program, unless it is another game's than the one that the program
 // was packaged for.
-func (h *host) startEmbedded(ctx context.Context) (abi.Metadata, error) {
-	meta, err := h.startRole(ctx, "embedded", "")
-	if err == nil && isForeign(meta.RuntimeName, h.packed.Name) {
-		h.dropChild()
-		h.meta = abi.Metadata{}
-		return h.meta, fmt.Errorf("%w: it is %s, and this is %s", errForeign, meta.RuntimeName, h.packed.Name)
+func (g *game) startEmbedded(ctx context.Context) (abi.Metadata, error) {
+	meta, err := g.startRole(ctx, "embedded", "")
+	if err == nil && isForeign(meta.RuntimeName, g.packed.Name) {
+		g.dropChild()
+		g.meta = abi.Metadata{}
+		return g.meta, fmt.Errorf("%w: it is %s, and this is %s", errForeign, meta.RuntimeName, g.packed.Name)
 	}
 	if err == nil {
-		err = h.wrongVersion(meta)
+		err = g.wrongVersion(meta)
 	}
 	return meta, err
 }
@@ -332,20 +334,20 @@ func (h *host) bare(err error) bool {
 
 // wrongVersion enforces --ClientLibCompatibilityVersion. Without it no module is measured by this host's own version: a
 // host outlives many of them. After a swap the new module is the authority (seed 000, "Runtime ABI").
-func (h *host) wrongVersion(meta abi.Metadata) error {
-	want := h.opt.ClientLibCompatibilityVersion
-	if want == "" || h.swapped || meta.CompatibilityVersion == want {
+func (g *game) wrongVersion(meta abi.Metadata) error {
+	want := g.opt.ClientLibCompatibilityVersion
+	if want == "" || g.swapped || meta.CompatibilityVersion == want {
 		return nil
 	}
 	return fmt.Errorf("%s has compatibility version %q, and %q was asked for", meta.RuntimeName, meta.CompatibilityVersion, want)
 }
 
 // noModule is the end of an attempt that found nothing to run.
-func (h *host) noModule(err error) ended {
+func (g *game) noModule(err error) ended {
 	if errors.Is(err, context.Canceled) {
 		return failed(err)
 	}
 	e := runtimeFailed(err.Error())
-	e.unloadable = h.choose().path
+	e.unloadable = g.choose().path
 	return e
 }

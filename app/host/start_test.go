@@ -39,7 +39,7 @@ func TestReplacedModulesAreWaitedOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, f, asked, began := &host{log: zerolog.Nop(), guarded: test.guarded}, &noting{}, 0, time.Now()
+				h, f, asked, began := hostWith(setup{log: zerolog.Nop()}, func(h *host) { h.guarded = test.guarded }), &noting{}, 0, time.Now()
 				e := h.patiently(t.Context(), f, func() ended {
 					if asked++; test.half < 0 || asked <= test.half {
 						return ended{outcome: test.meets}
@@ -62,7 +62,7 @@ func TestWaitingForACatalogueIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		e := (&host{log: zerolog.Nop()}).patiently(ctx, &noting{}, func() ended {
+		e := hostWith(setup{log: zerolog.Nop()}).patiently(ctx, &noting{}, func() ended {
 			cancel()
 			return ended{outcome: update.ContentMismatch}
 		})

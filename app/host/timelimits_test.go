@@ -94,10 +94,8 @@ func TestTimeLimits(t *testing.T) {
 
 // TestTimeLimitsBySettings: the settings' time holds where there is something to play, and a restart of the server fits where not.
 func TestTimeLimitsBySettings(t *testing.T) {
-	for _, h := range []*host{
-		{}, {signed: signed{offline: 3 * time.Second}}, {signed: signed{offline: time.Minute}},
-		{signed: signed{offline: time.Millisecond}}, {signed: signed{offline: settings.MaxOfflineAfter}},
-	} {
+	for _, offline := range []time.Duration{0, 3 * time.Second, time.Minute, time.Millisecond, settings.MaxOfflineAfter} {
+		h := hostWith(setup{}, func(h *host) { h.signed.offline = offline })
 		if l := h.timeLimits(); l.first < update.RefusedPatience+update.RefusedCap || l.first < h.signed.offline || l.next < time.Second || l.whole < l.next || l.whole < l.first {
 			t.Errorf("nothing to play, %v: %+v", h.signed.offline, l)
 		}
@@ -184,7 +182,7 @@ func TestServerThatHoldsTheStartUp(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h := &host{log: zerolog.Nop(), server: "there:1"}
+				h := hostWith(setup{log: zerolog.Nop()}, func(h *host) { h.server = "there:1" })
 				began := time.Now()
 				status := h.follow(t.Context(), &notebook{}, u, s.progress)
 				var slow *slownessError

@@ -89,6 +89,6 @@ func chooseProxy(text string, env func(string) string) (func(addr string) (*dial
 }
 
 // trust is what native code is taken by in this attempt.
-func (h *host) trust() install.Trust {
-	return install.Trust(settings.NativeBy(trustWord(h.opt, h.settings), h.signed.on(), h.secure()))
+func (o *origin) trust() install.Trust {
+	return install.Trust(settings.NativeBy(trustWord(o.opt, o.settings), o.signed.on(), o.secure()))
 }

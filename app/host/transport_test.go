@@ -167,7 +167,7 @@ func TestFaultsOfRoutes(t *testing.T) {
 	words := map[dial.CertificateFault]string{
 		dial.CertificateDates: "date and time", dial.CertificateHost: "another name", dial.CertificateAuthority: "virus scanner", dial.CertificateOther: "refused.",
 	}
-	h := &host{texts: assets.TextsFor("en")}
+	h := hostWith(setup{texts: assets.TextsFor("en")})
 	for kind, want := range words {
 		fault := new(source).fault(reach(&dial.TLSError{Fault: kind}))
 		if text := h.explain(failed(fault)); !strings.Contains(text, want) {

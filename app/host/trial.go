@@ -88,28 +88,27 @@ func joinTrial(ctx context.Context, control string) (*sponsored, context.Context
 }
 
 // shownTrial says that this trial shows itself.
-func (h *host) shownTrial() { h.renewal.sponsored.say(trialWord{Up: &struct{}{}}) }
+func (r *renewal) shownTrial() { r.sponsored.say(trialWord{Up: &struct{}{}}) }
 
 // proveTrial makes this program live, if this is its trial. What goes wrong is for the next start.
-func (h *host) proveTrial(ctx context.Context) {
-	r := &h.renewal
-	if r.sponsored == nil || r.dir == nil || r.dir.Waiting() == "" {
+func (r *renewal) proveTrial(ctx context.Context) {
+	if r.sponsored == nil || r.program == nil || r.program.Waiting() == "" {
 		return
 	}
-	if err := r.dir.Prove(ctx); err != nil {
-		h.log.Warn().Err(err).Msg("this version of the program works, and could not replace the one before")
+	if err := r.program.Prove(ctx); err != nil {
+		r.log.Warn().Err(err).Msg("this version of the program works, and could not replace the one before")
 		return
 	}
-	h.exe = h.opt.Trial
-	h.log.Info().Str("file", h.exe).Msg("this version of the program has replaced the one before")
-	h.dropOldSymbols()
+	r.exe = r.opt.Trial
+	r.log.Info().Str("file", r.exe).Msg("this version of the program has replaced the one before")
+	r.dropOldSymbols()
 	r.sponsored.say(trialWord{Proven: &struct{}{}})
 }
 
 // dropOldSymbols removes the symbols of the program before: they come again with the next module, and would be no use.
-func (h *host) dropOldSymbols() {
-	if err := h.fs.Remove(h.base + ".pdb"); err != nil && !errors.Is(err, os.ErrNotExist) {
-		h.log.Debug().Err(err).Msg("old symbols not removed")
+func (r *renewal) dropOldSymbols() {
+	if err := r.fs.Remove(r.base + ".pdb"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.log.Debug().Err(err).Msg("old symbols not removed")
 	}
 }
 
@@ -163,14 +162,14 @@ func (h *host) sponsor(ctx context.Context) (code int, again *Relaunch, retry bo
 	if err := h.letGo(); err != nil {
 		h.log.Warn().Err(err).Msg("let go of the install")
 	}
-	e := h.watchTrial(ctx, platform.Command{Exe: waiting, Args: trialArgs(h.opt, h.exe), Streams: true}, upWait)
+	e := h.renewal.watchTrial(ctx, platform.Command{Exe: waiting, Args: trialArgs(h.opt, h.exe), Streams: true}, upWait)
 	h.openLog()
 	fault := e.fault()
 	h.log.Info().Bool("up", e.up).Bool("proven", e.proven).Str("fault", fault).Str("end", e.end.String()).Msg("the trial has ended")
 	switch {
 	case fault != "":
 		h.opt.KeepHost = true
-		h.rememberTrial(ctx, fault)
+		h.renewal.rememberTrial(ctx, fault)
 		return 0, nil, true
 	case e.again != nil:
 		return 0, &Relaunch{exe: h.exe, args: e.again.Args}, false
@@ -197,7 +196,7 @@ func trialArgs(opt Options, live string) []string {
 }
 
 // watchTrial runs a trial to its end, which it has if it does not show itself within wait.
-func (h *host) watchTrial(ctx context.Context, c platform.Command, wait time.Duration) (e trialEnd) {
+func (r *renewal) watchTrial(ctx context.Context, c platform.Command, wait time.Duration) (e trialEnd) {
 	p, err := startUnwritten(ctx, c)
 	if err != nil {
 		return trialEnd{start: err}
@@ -220,7 +219,7 @@ func (h *host) watchTrial(ctx context.Context, c platform.Command, wait time.Dur
 				p.Kill()
 			}
 		case <-asked:
-			asked, e.asked, grace = nil, true, time.After(trialGrace+h.stopWithin())
+			asked, e.asked, grace = nil, true, time.After(trialGrace+r.stopWithin())
 			p.To.Close()
 		case <-grace:
 			p.Kill()
@@ -282,20 +281,20 @@ func readWords(from io.Reader, words chan<- trialWord, over <-chan struct{}) {
 }
 
 // rememberTrial notes what was wrong with a trial.
-func (h *host) rememberTrial(ctx context.Context, fault string) {
-	fsys, err := platform.OpenDir(h.folder)
+func (r *renewal) rememberTrial(ctx context.Context, fault string) {
+	fsys, err := platform.OpenDir(r.folder)
 	if err != nil {
-		h.log.Warn().Err(err).Msg("the trial is not remembered")
+		r.log.Warn().Err(err).Msg("the trial is not remembered")
 		return
 	}
 	defer fsys.Close()
 	d, err := install.Open(ctx, install.Config{
-		FS: install.ProgramView(fsys), Names: h.programNames(), Log: h.log,
+		FS: install.ProgramView(fsys), Names: r.programNames(), Log: r.log,
 	})
 	if err == nil {
 		err = errors.Join(d.TrialFailed(fault, false), d.Close())
 	}
 	if err != nil {
-		h.log.Warn().Err(err).Msg("the trial is not remembered")
+		r.log.Warn().Err(err).Msg("the trial is not remembered")
 	}
 }

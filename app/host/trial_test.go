@@ -67,8 +67,8 @@ const longWait = time.Hour
 
 func trialOf(t *testing.T, ctx context.Context, wait time.Duration, lines ...string) trialEnd {
 	t.Helper()
-	h := &host{log: zerolog.Nop()}
-	return h.watchTrial(ctx, platform.Command{Exe: program(t, lines...)}, wait)
+	h := hostWith(setup{log: zerolog.Nop()})
+	return h.renewal.watchTrial(ctx, platform.Command{Exe: program(t, lines...)}, wait)
 }
 
 // TestTrials: programs that say and do all sorts of things. 4 is the wire to the sponsor, 3 the one from there.
@@ -92,8 +92,8 @@ func TestTrials(t *testing.T) {
 	if e := trialOf(t, ctx, longWait, `echo '{"up":{}}' >&4`, `kill -ABRT $$`); e.fault() == "" || e.end.Signal != "SIGABRT" {
 		t.Errorf("one that crashes: %+v", e)
 	}
-	h := &host{log: zerolog.Nop()}
-	if e := h.watchTrial(ctx, platform.Command{Exe: filepath.Join(t.TempDir(), "gone")}, longWait); !errors.Is(e.start, os.ErrNotExist) || e.fault() == "" {
+	h := hostWith(setup{log: zerolog.Nop()})
+	if e := h.renewal.watchTrial(ctx, platform.Command{Exe: filepath.Join(t.TempDir(), "gone")}, longWait); !errors.Is(e.start, os.ErrNotExist) || e.fault() == "" {
 		t.Errorf("none: %+v", e)
 	}
 }

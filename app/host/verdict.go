@@ -55,7 +55,7 @@ func (h *host) update(ctx context.Context, f front, compatibility string) (updat
 // updateHere runs one Updater and lets the front follow it, and another one where it failed for the sake of this program.
 func (h *host) updateHere(ctx context.Context, f front, compatibility string) (update.Status, error) {
 	status, err := h.updateOnce(ctx, f, compatibility)
-	if err == nil && h.withoutHost(ctx, status) {
+	if err == nil && h.renewal.withoutHost(ctx, status) {
 		return h.updateOnce(ctx, f, compatibility)
 	}
 	if h.renewal.due != "" {
@@ -184,10 +184,10 @@ func (h *host) tolerance() (t splash.Toast, due bool) {
 }
 
 // toast shows one until it was read, somebody wants to know more, or the game is over.
-func (h *host) toast(ctx context.Context, f front, t splash.Toast) bool {
+func (g *game) toast(ctx context.Context, f front, t splash.Toast) bool {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	over, done := h.child.Done(), make(chan struct{})
+	over, done := g.child.Done(), make(chan struct{})
 	go func() {
 		defer close(done)
 		select {

@@ -71,7 +71,7 @@ func (h *host) windowed(ctx context.Context, stderr io.Writer) (code int, again 
 		defer context.AfterFunc(ctx, cancel)() // Ctrl-C and a closed window are the same wish
 		raise := v.Raise
 		h.raise.Store(&raise)
-		h.shownTrial()
+		h.renewal.shownTrial()
 		defer h.raise.Store(nil)
 		e = h.begin(joined, &window{v, h})
 	})
@@ -100,9 +100,9 @@ func (h *host) windowed(ctx context.Context, stderr io.Writer) (code int, again 
 
 // adoptWindowLog takes what the window library prints about the desktop (no message bus, no preferences) into our log:
 // it uses the standard logger, and a terminal of a player is no place for it.
-func (h *host) adoptWindowLog() {
+func (s *setup) adoptWindowLog() {
 	log.SetFlags(0)
-	log.SetOutput(h.log.With().Str("stream", "window").Logger())
+	log.SetOutput(s.log.With().Str("stream", "window").Logger())
 }
 
 func (h *host) splashOptions() splash.Options {
@@ -136,7 +136,7 @@ func (h *host) next(game gameEnd) *Relaunch {
 	module := h.opt.ClientLibPath
 	if game.reload {
 		module = game.path
-		if h.isRegular(module) {
+		if h.modules().isRegular(module) {
 			module = ""
 		}
 	}
@@ -151,9 +151,9 @@ func (h *host) afresh() *Relaunch {
 }
 
 // title is what the window calls the game.
-func (h *host) title() string {
-	if h.settings.Client.Title != "" {
-		return h.settings.Client.Title
+func (s *setup) title() string {
+	if s.settings.Client.Title != "" {
+		return s.settings.Client.Title
 	}
-	return h.base
+	return s.base
 }

@@ -19,28 +19,28 @@ import (
 // message of the system with the place of the log.
 
 // refuse ends a start that can't go on.
-func (h *host) refuse(ctx context.Context, problem error, stderr io.Writer) int {
-	h.logAnywhere()
-	h.log.Error().Err(problem).Msg("the client can't start")
+func (s *setup) refuse(ctx context.Context, problem error, stderr io.Writer) int {
+	s.logAnywhere()
+	s.log.Error().Err(problem).Msg("the client can't start")
 	fmt.Fprintf(stderr, "collet-client: %v\n", problem)
-	if h.logged() {
-		fmt.Fprintln(stderr, h.texts.Get("refused.log", "path", h.logs.path()))
+	if s.logged() {
+		fmt.Fprintln(stderr, s.texts.Get("refused.log", "path", s.logs.path()))
 	}
-	h.tell(ctx, h.texts.Get("refused.title"), problem.Error())
+	s.tell(ctx, s.texts.Get("refused.title"), problem.Error())
 	return exitUsage
 }
 
 // tell shows a message of the system where a person would see nothing else.
-func (h *host) tell(ctx context.Context, paragraphs ...string) {
-	if h.opt.Headless || h.opt.Trial != "" || platform.IsTerminal(os.Stderr) {
+func (s *setup) tell(ctx context.Context, paragraphs ...string) {
+	if s.opt.Headless || s.opt.Trial != "" || platform.IsTerminal(os.Stderr) {
 		return
 	}
-	if h.logged() {
-		paragraphs = append(paragraphs, h.texts.Get("refused.log", "path", h.logs.path()))
+	if s.logged() {
+		paragraphs = append(paragraphs, s.texts.Get("refused.log", "path", s.logs.path()))
 	}
 	said := text.Shorten(text.Lines(strings.Join(paragraphs, "\n\n")), maxMessage)
-	if err := platform.ShowMessage(ctx, text.Line(h.title()), said); err != nil {
-		h.log.Warn().Err(err).Msg("message not shown")
+	if err := platform.ShowMessage(ctx, text.Line(s.title()), said); err != nil {
+		s.log.Warn().Err(err).Msg("message not shown")
 	}
 }
 
@@ -48,28 +48,28 @@ func (h *host) tell(ctx context.Context, paragraphs ...string) {
 const maxMessage = 1500
 
 // logged reports whether there is a log in a file.
-func (h *host) logged() bool { return h.logs != nil && h.logs.fault() == nil }
+func (s *setup) logged() bool { return s.logs != nil && s.logs.fault() == nil }
 
 // logAnywhere sees to a log for a start that ends: in the folder that the start would have written to, or with this user's own data.
-func (h *host) logAnywhere() {
-	if h.logged() {
+func (s *setup) logAnywhere() {
+	if s.logged() {
 		return
 	}
-	if h.roots.data == "" && h.folder != "" {
-		h.roots = h.findRoots()
+	if s.roots.data == "" && s.folder != "" {
+		s.roots = s.findRoots()
 	}
-	places := []string{h.roots.data}
-	if folder, err := platform.DataFolder(os.Getenv); err == nil && h.base != "" {
-		places = append(places, filepath.Join(folder, h.base))
+	places := []string{s.roots.data}
+	if folder, err := platform.DataFolder(os.Getenv); err == nil && s.base != "" {
+		places = append(places, filepath.Join(folder, s.base))
 	}
 	for _, place := range places {
-		if h.roots.data = place; place == "" || os.MkdirAll(place, 0o700) != nil {
+		if s.roots.data = place; place == "" || os.MkdirAll(place, 0o700) != nil {
 			continue
 		}
-		if h.logs != nil {
-			_ = h.logs.Close() // it is in no file
+		if s.logs != nil {
+			_ = s.logs.Close() // it is in no file
 		}
-		if h.openLog(); h.logged() {
+		if s.openLog(); s.logged() {
 			return
 		}
 	}
