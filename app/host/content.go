@@ -81,20 +81,20 @@ func (d *disk) current(s update.Status) bool {
 // identity and offers others ends in ContentMismatch: no client plays with the half of a publication (compat reference, section 3.5, verdict 1);
 // patiently asks again after a pause. Where releases are signed the signature says what belongs together, and what a server beside the
 // mirrors names is not held against it: releases that roll out to some are not those of the server.
-func (h *host) settleContent(files []release.File, status update.Status) update.Status {
+func (u *updates) settleContent(files []release.File, status update.Status) update.Status {
 	identity, known := contentOf(files)
-	if !h.current(status) || !known {
+	if !u.current(status) || !known {
 		return status
 	}
-	served := h.met.told.Content
+	served := u.met.told.Content
 	switch {
-	case !h.signed.on() && compat.IsDerivedContent(served) && served != identity:
-		h.log.Error().Str("offered", identity).Str("named", served).Msg("the server's packs are not those that it speaks of")
+	case !u.signed.on() && compat.IsDerivedContent(served) && served != identity:
+		u.log.Error().Str("offered", identity).Str("named", served).Msg("the server's packs are not those that it speaks of")
 		status.Outcome = update.ContentMismatch
 		return status
 	case served != "" && !compat.IsDerivedContent(served):
 		identity = served
 	}
-	h.keepContent(identity)
+	u.keepContent(identity)
 	return status
 }

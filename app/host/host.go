@@ -42,22 +42,19 @@ import (
 	"collet/assets"
 )
 
-// host is one start of the client. Its parts have state of their own: the setup, the origin of updates, the install on the disk and the
-// game's process. One goroutine at a time uses it: first the one that drives the window's work, then the one that supervises.
+// host is one start of the client. Its parts have state of their own: the setup, the origin of updates, the install on the disk, the
+// game's process, and the updates. One goroutine at a time uses it: first the one that drives the window's work, then the one that supervises.
 type host struct {
 	*setup
 	origin
 	disk
 	game
+	updates
 	renewal renewal // of this program itself
 
-	met     meeting // the last server
-	offline bool    // do not ask the server
-	anyway  bool    // the player was told that the set is not whole, and wants it all the same
-	asks    bool    // a person can be asked
-	blind   bool    // no window could be opened: windowless
-	agreed  bool    // who agreed to an update that the account calls for
-	loaded  bool    // this attempt had a module or the built-in client ready to run
+	offline bool // do not ask the server
+	anyway  bool // the player was told that the set is not whole, and wants it all the same
+	blind   bool // no window could be opened: windowless
 
 	bell    *bell // lets a second start bring this one forward; nil while none hangs
 	raise   atomic.Pointer[func() bool]
@@ -71,6 +68,7 @@ func assemble(s setup) *host {
 	h := &host{setup: &s}
 	h.origin.setup, h.disk.setup, h.game.setup, h.renewal.setup = h.setup, h.setup, h.setup, h.setup
 	h.game.disk, h.renewal.disk, h.renewal.origin = &h.disk, &h.disk, &h.origin
+	h.updates = updates{setup: h.setup, origin: &h.origin, disk: &h.disk, game: &h.game, renewal: &h.renewal}
 	return h
 }
 

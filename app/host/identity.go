@@ -22,18 +22,18 @@ const manifestExt = ".manifest.json"
 // identity is what a server is told of the module with this compatibility version, and the manifest that it may be shown. Both
 // are nil where nothing is known beyond the version: a server that has logic versions would take anything said for a client
 // without one.
-func (h *host) identity(compatibility string) (*netproto.HelloTags, *compat.Manifest) {
-	s, meta := h.settings.Compatibility, h.meta
+func (u *updates) identity(compatibility string) (*netproto.HelloTags, *compat.Manifest) {
+	s, meta := u.settings.Compatibility, u.meta
 	build := compat.Build{Logic: compat.NoLogic}
 	logic, components, derived := compat.ParseDerived(compatibility)
 	if derived {
 		build.Logic, build.Components = logic, components
 	}
-	manifest, said := h.ownManifest(compatibility), abi.Components{}
+	manifest, said := u.ownManifest(compatibility), abi.Components{}
 	if manifest != nil {
 		said = *meta.Components
 	} else {
-		manifest = h.manifest(build)
+		manifest = u.manifest(build)
 	}
 	if manifest != nil {
 		build = manifest.Build
@@ -56,17 +56,17 @@ func (h *host) identity(compatibility string) (*netproto.HelloTags, *compat.Mani
 		shown.Build = build
 		manifest = &shown
 	}
-	flags := h.helloFlags()
+	flags := u.helloFlags()
 	if said.Flags&abi.FlagDevelopment != 0 {
 		flags |= compat.FlagDevelopment
 	}
-	return &netproto.HelloTags{Build: build, Patch: first(s.ClientPatch, said.Patch), Content: h.content(), Account: s.Account, Flags: flags}, manifest
+	return &netproto.HelloTags{Build: build, Patch: first(s.ClientPatch, said.Patch), Content: u.content(), Account: s.Account, Flags: flags}, manifest
 }
 
 // ownManifest is what the module itself says of its components, nil where it says nothing, or nothing that holds together.
-func (h *host) ownManifest(compatibility string) *compat.Manifest {
-	c := h.meta.Components
-	if c == nil || h.meta.CompatibilityVersion != compatibility {
+func (u *updates) ownManifest(compatibility string) *compat.Manifest {
+	c := u.meta.Components
+	if c == nil || u.meta.CompatibilityVersion != compatibility {
 		return nil
 	}
 	m := &compat.Manifest{Mode: compat.ManifestFull, Build: compat.Build{
@@ -81,7 +81,7 @@ func (h *host) ownManifest(compatibility string) *compat.Manifest {
 		err = fmt.Errorf("it is %s by them, and calls itself %s", compat.Derived(c.Logic, c.Set), compatibility)
 	}
 	if err != nil {
-		h.log.Error().Err(err).Msg("what the module says of its components is not used")
+		u.log.Error().Err(err).Msg("what the module says of its components is not used")
 		return nil
 	}
 	return m
@@ -106,14 +106,14 @@ func first[T comparable](values ...T) (value T) {
 }
 
 // helloFlags are what a server is told of how this start came about.
-func (h *host) helloFlags() (flags compat.Flags) {
-	if h.settings.Compatibility.Development {
+func (u *updates) helloFlags() (flags compat.Flags) {
+	if u.settings.Compatibility.Development {
 		flags |= compat.FlagDevelopment
 	}
-	if h.detoured() {
+	if u.detoured() {
 		flags |= compat.FlagRedirected
 	}
-	if h.applied() != (update.Offer{}) {
+	if u.applied() != (update.Offer{}) {
 		flags |= compat.FlagAfterUpdate
 	}
 	return flags
@@ -121,14 +121,14 @@ func (h *host) helloFlags() (flags compat.Flags) {
 
 // manifest reads the manifest of the module that has build, nil where there is none. One that belongs to another build, such
 // as that before an update, is none.
-func (h *host) manifest(build compat.Build) *compat.Manifest {
-	name := h.settings.Compatibility.Manifest
+func (u *updates) manifest(build compat.Build) *compat.Manifest {
+	name := u.settings.Compatibility.Manifest
 	asked := name != ""
 	if !asked {
-		name = h.modules().library() + manifestExt
+		name = u.modules().library() + manifestExt
 	}
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(h.folder, name)
+		name = filepath.Join(u.folder, name)
 	}
 	data, err := readCapped(name, compat.MaxManifestFile)
 	if errors.Is(err, fs.ErrNotExist) && !asked {
@@ -142,7 +142,7 @@ func (h *host) manifest(build compat.Build) *compat.Manifest {
 		err = fmt.Errorf("it is of the components %016x, and the module has %016x", m.Build.Components, build.Components)
 	}
 	if err != nil {
-		h.log.Warn().Err(err).Str("file", name).Msg("component manifest not used")
+		u.log.Warn().Err(err).Str("file", name).Msg("component manifest not used")
 		return nil
 	}
 	return &m

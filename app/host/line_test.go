@@ -51,7 +51,7 @@ func TestUpdateOverABadLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	connections := 0
-	s := newSource(hostWith(setup{opt: Options{Generation: "c1"}, target: "Linux-x64", log: zerolog.Nop()}, func(h *host) { h.route = route{addr: play.addr} }), testCompatibility)
+	s := newSource(&hostWith(setup{opt: Options{Generation: "c1"}, target: "Linux-x64", log: zerolog.Nop()}, func(h *host) { h.route = route{addr: play.addr} }).updates, testCompatibility)
 	s.servers = nil
 	s.options.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		connections++

@@ -15,13 +15,13 @@ import (
 // consistent is how an update of a server of G2b really ended: such a server names the metadata version of its packs, and
 // packs that have just become current and say another one come from another bake, most probably in the middle of a
 // publication (fonline reference, section 3.2). Servers of other generations name none.
-func (h *host) consistent(s *source, status update.Status) update.Status {
+func (u *updates) consistent(s *source, status update.Status) update.Status {
 	client := s.session()
 	if status.Outcome != update.ResourcesReady || status.HeldBack || client == nil || status.Judgement.Verdict == compat.UpdateBinaries {
 		return status
 	}
-	if pack, version, found := contradiction(h.packFolders(), client.Metadata()); found {
-		h.log.Error().Str("file", pack).Str("metadata", version).Str("server", client.Metadata()).Msg("the server's packs are not those that it speaks of")
+	if pack, version, found := contradiction(u.packFolders(), client.Metadata()); found {
+		u.log.Error().Str("file", pack).Str("metadata", version).Str("server", client.Metadata()).Msg("the server's packs are not those that it speaks of")
 		status.Outcome = update.ContentMismatch
 	}
 	return status

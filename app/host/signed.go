@@ -176,37 +176,37 @@ func (v *valve) SetCap(bytesPerSecond int64) {
 }
 
 // updateSigned is update for signed releases.
-func (h *host) updateSigned(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
-	options, closeWays, err := h.releaseOptions(f, compatibility)
+func (u *updates) updateSigned(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+	options, closeWays, err := u.releaseOptions(f, compatibility)
 	if err != nil {
 		return update.Status{}, err
 	}
 	defer func() { err = errors.Join(err, closeWays()) }()
-	stage := h.renewal.stage()
-	options.Disk, options.Renew = stage, h.renewal.renewable
+	stage := u.renewal.stage()
+	options.Disk, options.Renew = stage, u.renewal.renewable
 	s, err := transfer.NewSource(options)
 	if err != nil {
 		return update.Status{}, err
 	}
-	h.valve.hold(s)
+	u.valve.hold(s)
 	defer func() {
-		h.valve.hold(nil)
+		u.valve.hold(nil)
 		err = errors.Join(err, s.Release())
 	}()
-	u, err := update.New(h.policy(update.Config{Source: s, Stage: stage, Server: h.places()}))
+	updater, err := update.New(u.policy(update.Config{Source: s, Stage: stage, Server: u.places()}))
 	if err != nil {
 		return update.Status{}, fmt.Errorf("updater: %w", err)
 	}
-	status = h.follow(ctx, f, u, func() progress {
+	status = u.follow(ctx, f, updater, func() progress {
 		p := s.Progress()
 		return progress{answers: p.Answers, bytes: p.Bytes, waiting: p.Waiting, paused: s.Traffic().Paused}
 	})
 	if c, is := options.Server.(*connection); is {
-		h.met = c.source.met
+		u.met = c.source.met
 	}
-	h.renewal.renewing = s.Renewing()
-	if files, err := s.List(ctx); err == nil && !h.renewal.renewing {
-		status = h.settleContent(files, status)
+	u.renewal.renewing = s.Renewing()
+	if files, err := s.List(ctx); err == nil && !u.renewal.renewing {
+		status = u.settleContent(files, status)
 	}
 	f.Report(s.Report())
 	return status, nil
@@ -225,7 +225,7 @@ func (o *origin) places() string {
 }
 
 // releaseOptions wires a source of signed releases. closeWays lets go of its mirrors.
-func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options, closeWays func() error, err error) {
+func (u *updates) releaseOptions(f front, compatibility string) (o transfer.Options, closeWays func() error, err error) {
 	var opened []*download.HTTPWay
 	closeWays = func() (err error) {
 		for _, way := range opened {
@@ -234,16 +234,16 @@ func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options
 		return err
 	}
 	o = transfer.Options{
-		FS: h.fs, Folder: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), install.ReleaseFolder), Disk: h.dir,
-		Root: h.signed.root, Product: h.signed.product, Channel: h.signed.channel, Target: string(h.target),
+		FS: u.fs, Folder: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), install.ReleaseFolder), Disk: u.dir,
+		Root: u.signed.root, Product: u.signed.product, Channel: u.signed.channel, Target: string(u.target),
 		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
-		Language: h.locale, Notes: f.Notes, Log: h.log,
-		Mirror: func(address string) (download.Way, error) { return h.mirror(address) },
+		Language: u.locale, Notes: f.Notes, Log: u.log,
+		Mirror: func(address string) (download.Way, error) { return u.mirror(address) },
 	}
-	for _, address := range h.signed.urls {
-		way, err := h.takeWarm(), error(nil) // it is the first one
+	for _, address := range u.signed.urls {
+		way, err := u.takeWarm(), error(nil) // it is the first one
 		if way == nil {
-			way, err = h.mirror(address)
+			way, err = u.mirror(address)
 		}
 		if err != nil {
 			return o, closeWays, errors.Join(err, closeWays())
@@ -251,8 +251,8 @@ func (h *host) releaseOptions(f front, compatibility string) (o transfer.Options
 		opened = append(opened, way)
 		o.Ways = append(o.Ways, way)
 	}
-	if h.signed.server {
-		o.Server = &connection{source: newSource(h, compatibility)}
+	if u.signed.server {
+		o.Server = &connection{source: newSource(u, compatibility)}
 	}
 	return o, closeWays, nil
 }
@@ -317,41 +317,41 @@ func (o *origin) mirror(address string) (*download.HTTPWay, error) {
 
 // follow runs an Updater and lets the front follow it. A start that exceeds the patience before something is fetched ends as it
 // would after all attempts: as unreachable where no answer came, or the installed set is played instead.
-func (h *host) follow(ctx context.Context, f front, u *update.Updater, read func() progress) update.Status {
-	following := f.Follow(ctx, u)
+func (u *updates) follow(ctx context.Context, f front, updater *update.Updater, read func() progress) update.Status {
+	following := f.Follow(ctx, updater)
 	inner, cancel := context.WithCancel(ctx)
 	var late error
-	limits := h.timeLimits()
+	limits := u.timeLimits()
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		if late = limits.watch(inner, u.Status, read); late != nil {
+		if late = limits.watch(inner, updater.Status, read); late != nil {
 			cancel()
 		}
 	})
-	status := u.Run(inner)
+	status := updater.Run(inner)
 	cancel()
 	watching.Wait()
 	following()
 	if late != nil && status.Outcome == update.Cancelled && ctx.Err() == nil {
-		h.log.Warn().Err(late).Msg("the update is given up for now")
+		u.log.Warn().Err(late).Msg("the update is given up for now")
 		cause := update.Unreachable
-		if read().answers > 0 && !h.playsOffline() {
+		if read().answers > 0 && !u.playsOffline() {
 			cause = update.Interrupted
 		}
 		status.Outcome = update.Failed
-		status.Fault = &update.Fault{Cause: cause, Transient: true, Subject: h.places(), Err: late}
+		status.Fault = &update.Fault{Cause: cause, Transient: true, Subject: u.places(), Err: late}
 	}
 	return status
 }
 
 // offlineNow reports whether what is installed is played without asking: nobody can be reached, the settings allow it, and
 // there is a set that has proven itself.
-func (h *host) offlineNow(status update.Status) bool {
+func (u *updates) offlineNow(status update.Status) bool {
 	return status.Outcome == update.Failed && status.Fault != nil && status.Fault.Cause == update.Unreachable &&
-		h.playsOffline()
+		u.playsOffline()
 }
 
 // playsOffline reports whether there is a set that has proven itself and the settings let it be played without an answer.
-func (h *host) playsOffline() bool {
-	return h.signed.offline > 0 && h.loaded && h.dir != nil && !h.dir.Pending() && h.hasPacks()
+func (u *updates) playsOffline() bool {
+	return u.signed.offline > 0 && u.loaded && u.dir != nil && !u.dir.Pending() && u.hasPacks()
 }

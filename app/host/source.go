@@ -48,15 +48,15 @@ func generationOf(word string) netproto.Generation {
 }
 
 // newSource prepares a source for one announced compatibility version.
-func newSource(h *host, compatibility string) *source {
-	generation := generationOf(h.opt.Generation)
-	identity, manifest := h.identity(compatibility)
+func newSource(u *updates, compatibility string) *source {
+	generation := generationOf(u.opt.Generation)
+	identity, manifest := u.identity(compatibility)
 	return &source{
-		secure:  h.secure(),
-		servers: &servers{fs: h.fs, name: path.Join(filepath.ToSlash(h.settings.Baking.CacheResources), serversFile), log: h.log},
+		secure:  u.secure(),
+		servers: &servers{fs: u.fs, name: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), serversFile), log: u.log},
 		options: netproto.ClientOptions{
-			Addr: h.route.addr, Dial: h.route.dial, Generation: generation, Auto: generation == 0,
-			Compatibility: compatibility, Target: string(h.target), Log: h.log, Stride: new(netproto.Stride),
+			Addr: u.route.addr, Dial: u.route.dial, Generation: generation, Auto: generation == 0,
+			Compatibility: compatibility, Target: string(u.target), Log: u.log, Stride: new(netproto.Stride),
 			Identity: identity, Manifest: manifest,
 		},
 	}
@@ -247,10 +247,10 @@ func (s *source) fault(err error) error {
 }
 
 // newUpdater wires one Updater that asks s.
-func (h *host) newUpdater(s *source) (*update.Updater, error) {
-	u, err := update.New(h.policy(update.Config{Source: s, Stage: h.renewal.stage(), Server: h.server}))
+func (u *updates) newUpdater(s *source) (*update.Updater, error) {
+	updater, err := update.New(u.policy(update.Config{Source: s, Stage: u.renewal.stage(), Server: u.server}))
 	if err != nil {
 		return nil, fmt.Errorf("updater: %w", err)
 	}
-	return u, nil
+	return updater, nil
 }

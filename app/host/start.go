@@ -187,20 +187,20 @@ func (h *host) round(ctx context.Context, f front) ended {
 }
 
 // updatePlain is update for what a server itself vouches for.
-func (h *host) updatePlain(ctx context.Context, f front, compatibility string) (update.Status, error) {
-	s := newSource(h, compatibility)
-	u, err := h.newUpdater(s)
+func (u *updates) updatePlain(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	s := newSource(u, compatibility)
+	updater, err := u.newUpdater(s)
 	if err != nil {
 		return update.Status{}, err
 	}
-	status := h.follow(ctx, f, u, s.progress)
-	h.met = s.met
-	h.hintGeneration(f, s, status)
-	return h.settleContent(s.offered, h.consistent(s, status)), nil
+	status := u.follow(ctx, f, updater, s.progress)
+	u.met = s.met
+	u.hintGeneration(f, s, status)
+	return u.settleContent(s.offered, u.consistent(s, status)), nil
 }
 
 // hintGeneration names a generation that was forced, where that may be why the server ended it.
-func (h *host) hintGeneration(f front, s *source, status update.Status) {
+func (u *updates) hintGeneration(f front, s *source, status update.Status) {
 	refused := status.Outcome == update.UpdaterOutdated
 	if status.Fault != nil && s.client == nil {
 		refused = status.Fault.Cause == update.Interrupted || status.Fault.Cause == update.ServerFault
@@ -208,8 +208,8 @@ func (h *host) hintGeneration(f front, s *source, status update.Status) {
 	if s.options.Auto || !refused {
 		return
 	}
-	h.log.Warn().Stringer("generation", s.options.Generation).Msg("the server may speak another generation than the one that was asked for with --generation")
-	f.Note(h.texts.Get("note.generation", "generation", s.options.Generation.String()))
+	u.log.Warn().Stringer("generation", s.options.Generation).Msg("the server may speak another generation than the one that was asked for with --generation")
+	f.Note(u.texts.Get("note.generation", "generation", s.options.Generation.String()))
 }
 
 // swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing

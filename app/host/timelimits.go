@@ -37,9 +37,9 @@ type timeLimits struct {
 
 // timeLimits are those of the next update. With a set that can be played instead they are what the settings say. Without one a
 // server may restart all the same, and its last refusal be followed by the longest pause.
-func (h *host) timeLimits() timeLimits {
-	switch after := h.signed.offline; {
-	case after > 0 && h.playsOffline() && (!h.opt.Headless || h.opt.Run):
+func (u *updates) timeLimits() timeLimits {
+	switch after := u.signed.offline; {
+	case after > 0 && u.playsOffline() && (!u.opt.Headless || u.opt.Run):
 		return timeLimits{after, after, max(offlineWhole, after)}
 	case after > 0:
 		first := update.RefusedPatience + max(after, update.RefusedCap)

@@ -38,55 +38,68 @@ func (s *source) Server() string {
 // tolerated reports whether the server lets us play although components differ.
 func (m meeting) tolerated() bool { return m.told.Warnings&compat.WarnComponents != 0 }
 
+// updates brings what is installed up to date, from the origin to the disk.
+type updates struct {
+	*setup
+	*origin
+	*disk
+	*game
+	renewal *renewal
+	met     meeting // the last server
+	loaded  bool    // this attempt had a module or the built-in client ready to run
+	asks    bool    // a person can be asked
+	agreed  bool    // who agreed to an update that the account calls for
+}
+
 // update runs one Updater, and another one where the first server sends us to a second; only once in an attempt.
-func (h *host) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
-	status, err := h.updateHere(ctx, f, compatibility)
+func (u *updates) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	status, err := u.updateHere(ctx, f, compatibility)
 	if err != nil || status.Outcome != update.Redirected {
 		return status, err
 	}
-	if err := h.takeDetour(ctx, f, status.Judgement.Endpoint); err != nil {
-		h.log.Error().Err(err).Msg("a redirect is not followed")
+	if err := u.takeDetour(ctx, f, status.Judgement.Endpoint); err != nil {
+		u.log.Error().Err(err).Msg("a redirect is not followed")
 		status.Outcome = update.ClientTooNew
 		return status, nil
 	}
-	return h.updateHere(ctx, f, compatibility)
+	return u.updateHere(ctx, f, compatibility)
 }
 
 // updateHere runs one Updater and lets the front follow it, and another one where it failed for the sake of this program.
-func (h *host) updateHere(ctx context.Context, f front, compatibility string) (update.Status, error) {
-	status, err := h.updateOnce(ctx, f, compatibility)
-	if err == nil && h.renewal.withoutHost(ctx, status) {
-		return h.updateOnce(ctx, f, compatibility)
+func (u *updates) updateHere(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	status, err := u.updateOnce(ctx, f, compatibility)
+	if err == nil && u.renewal.withoutHost(ctx, status) {
+		return u.updateOnce(ctx, f, compatibility)
 	}
-	if h.renewal.due != "" {
-		f.Note(h.texts.Get("note.host"))
+	if u.renewal.due != "" {
+		f.Note(u.texts.Get("note.host"))
 	}
 	return status, err
 }
 
 // updateOnce runs one Updater. An update that helped needs no guard any more.
-func (h *host) updateOnce(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
-	h.met = meeting{}
-	if h.signed.on() {
-		status, err = h.updateSigned(ctx, f, compatibility)
+func (u *updates) updateOnce(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+	u.met = meeting{}
+	if u.signed.on() {
+		status, err = u.updateSigned(ctx, f, compatibility)
 	} else {
-		status, err = h.updatePlain(ctx, f, compatibility)
+		status, err = u.updatePlain(ctx, f, compatibility)
 	}
 	switch {
 	case err != nil:
 	case status.Outcome == update.BinariesStaged:
-		h.guardUpdate(status.Offer)
+		u.guardUpdate(status.Offer)
 	case status.Outcome == update.ResourcesReady && status.Judgement.Plays():
-		h.dropGuard()
+		u.dropGuard()
 	}
 	return status, err
 }
 
 // policy completes what an Updater is made of.
-func (h *host) policy(c update.Config) update.Config {
-	c.CanSelfUpdate, c.Log = h.target.CanSelfUpdate(), h.log
-	c.Redirected, c.Prefetch, c.Applied = h.detoured(), true, h.applied()
-	c.AskPinned = h.asks && !h.agreed
+func (u *updates) policy(c update.Config) update.Config {
+	c.CanSelfUpdate, c.Log = u.target.CanSelfUpdate(), u.log
+	c.Redirected, c.Prefetch, c.Applied = u.detoured(), true, u.applied()
+	c.AskPinned = u.asks && !u.agreed
 	return c
 }
 
@@ -174,13 +187,13 @@ func (h *host) play(ctx context.Context, f front) ended {
 
 // tolerance is the toast that is due where the server tolerates differences. A player who is no developer could do nothing about
 // them.
-func (h *host) tolerance() (t splash.Toast, due bool) {
-	if !h.met.tolerated() {
+func (u *updates) tolerance() (t splash.Toast, due bool) {
+	if !u.met.tolerated() {
 		return t, false
 	}
-	t = splash.ComposeToast(h.met.differences, h.texts)
-	h.log.Warn().Str("toast", t.Text).Msg("components differ, which the server tolerates")
-	return t, !h.met.differences.Untold || h.settings.Compatibility.Development
+	t = splash.ComposeToast(u.met.differences, u.texts)
+	u.log.Warn().Str("toast", t.Text).Msg("components differ, which the server tolerates")
+	return t, !u.met.differences.Untold || u.settings.Compatibility.Development
 }
 
 // toast shows one until it was read, somebody wants to know more, or the game is over.
