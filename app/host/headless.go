@@ -366,20 +366,20 @@ func (h *host) syncOnce(ctx context.Context, f front, compatibility string) ende
 }
 
 // tellInstalled is a headless start that asks nobody and runs nothing: it recovers the install and says what is there.
-func (h *host) tellInstalled(f front) ended {
-	set, files, err := h.dir.Set()
+func (a *attempts) tellInstalled(f front) ended {
+	set, files, err := a.dir.Set()
 	if err != nil {
 		return failed(err)
 	}
-	name, state := h.texts.Get("word.unknown"), string(h.dir.State())
+	name, state := a.texts.Get("word.unknown"), string(a.dir.State())
 	if !set.IsZero() {
 		name = set.String()
 	}
-	if h.dir.Pending() {
+	if a.dir.Pending() {
 		state += ", pending"
 	}
-	f.Note(h.texts.Get("headless.installed", "files", strconv.Itoa(files), "set", name, "state", strings.TrimPrefix(state, ", ")))
-	if e, broken := h.incomplete(); broken {
+	f.Note(a.texts.Get("headless.installed", "files", strconv.Itoa(files), "set", name, "state", strings.TrimPrefix(state, ", ")))
+	if e, broken := a.incomplete(); broken {
 		return e
 	}
 	return ended{outcome: update.ResourcesReady}

@@ -50,17 +50,10 @@ type host struct {
 	disk
 	game
 	updates
-	renewal renewal // of this program itself
-
-	offline bool // do not ask the server
-	anyway  bool // the player was told that the set is not whole, and wants it all the same
-	blind   bool // no window could be opened: windowless
-
-	bell    *bell // lets a second start bring this one forward; nil while none hangs
-	raise   atomic.Pointer[func() bool]
-	canPlay atomic.Bool                             // there is something to play without the update under way
+	attempts
+	renewal renewal                                 // of this program itself
+	blind   bool                                    // no window could be opened: windowless
 	attempt atomic.Pointer[context.CancelCauseFunc] // ends the attempt under way; nil while no attempt is under way
-	last    atomic.Pointer[ended]                   // how the last attempt ended; the window reads it for the report
 }
 
 // assemble connects the parts of a host.
@@ -69,6 +62,8 @@ func assemble(s setup) *host {
 	h.origin.setup, h.disk.setup, h.game.setup, h.renewal.setup = h.setup, h.setup, h.setup, h.setup
 	h.game.disk, h.renewal.disk, h.renewal.origin = &h.disk, &h.disk, &h.origin
 	h.updates = updates{setup: h.setup, origin: &h.origin, disk: &h.disk, game: &h.game, renewal: &h.renewal}
+	h.attempts.setup, h.attempts.origin, h.attempts.disk, h.attempts.game = h.setup, &h.origin, &h.disk, &h.game
+	h.attempts.updates, h.attempts.renewal = &h.updates, &h.renewal
 	return h
 }
 
@@ -94,49 +89,49 @@ func (h *host) close() error {
 }
 
 // openInstall takes the install and finishes what an earlier process began.
-func (h *host) openInstall(ctx context.Context, f front) error {
-	if h.dir != nil && !h.verify {
+func (a *attempts) openInstall(ctx context.Context, f front) error {
+	if a.dir != nil && !a.verify {
 		return nil
 	}
-	if err := h.closeInstall(); err != nil {
+	if err := a.closeInstall(); err != nil {
 		return err
 	}
-	fsys, base, err := h.openRoots()
+	fsys, base, err := a.openRoots()
 	if err != nil {
 		return err
 	}
 	seen := watched(fsys)
 	dir, err := install.Open(ctx, install.Config{
-		FS: seen, Base: base, Log: h.log, Verify: h.verify, Trust: h.trust(),
-		OnWait: func() { f.Note(h.texts.Get("note.waiting")) },
-		Names:  h.names(),
+		FS: seen, Base: base, Log: a.log, Verify: a.verify, Trust: a.trust(),
+		OnWait: func() { f.Note(a.texts.Get("note.waiting")) },
+		Names:  a.names(),
 	})
 	if err != nil {
 		return errors.Join(err, fsys.Close(), closeBase(base))
 	}
-	h.fs, h.below, h.dir, h.verify = fsys, base, dir, false
-	h.renewal.open(ctx, seen)
-	h.modules().reselect(false)
-	h.hang()
+	a.fs, a.below, a.dir, a.verify = fsys, base, dir, false
+	a.renewal.open(ctx, seen)
+	a.modules().reselect(false)
+	a.hang()
 	if dir.Unclean() {
-		h.log.Warn().Msg("the last session did not end properly; all files are checked")
-		f.Note(h.texts.Get("note.unclean"))
+		a.log.Warn().Msg("the last session did not end properly; all files are checked")
+		f.Note(a.texts.Get("note.unclean"))
 	}
-	if h.opt.Unblock {
+	if a.opt.Unblock {
 		return dir.Unblock()
 	}
 	return nil
 }
 
-func (h *host) closeInstall() error {
-	if h.dir == nil {
+func (a *attempts) closeInstall() error {
+	if a.dir == nil {
 		return nil
 	}
 	var err error
-	if h.bell != nil {
-		err = h.bell.Close()
+	if a.bell != nil {
+		err = a.bell.Close()
 	}
-	err = errors.Join(err, h.renewal.close(), h.dir.Close(), h.fs.Close(), closeBase(h.below))
-	h.dir, h.bell, h.below = nil, nil, nil
+	err = errors.Join(err, a.renewal.close(), a.dir.Close(), a.fs.Close(), closeBase(a.below))
+	a.dir, a.bell, a.below = nil, nil, nil
 	return err
 }

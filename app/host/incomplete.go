@@ -11,26 +11,26 @@ import (
 
 // runWhole is run without a server's word: a set that is known not to be whole starts only after the player was told what is
 // not right and wants it all the same.
-func (h *host) runWhole(ctx context.Context) ended {
-	if e, broken := h.incomplete(); broken {
+func (a *attempts) runWhole(ctx context.Context) ended {
+	if e, broken := a.incomplete(); broken {
 		return e
 	}
-	return h.run(ctx)
+	return a.run(ctx)
 }
 
 // incomplete is the end of a start whose set is known not to be whole, unless the player wants it all the same.
-func (h *host) incomplete() (e ended, broken bool) {
-	if h.dir == nil || h.anyway || h.opt.PlayIncomplete {
+func (a *attempts) incomplete() (e ended, broken bool) {
+	if a.dir == nil || a.anyway || a.opt.PlayIncomplete {
 		return ended{}, false
 	}
-	files, err := h.dir.Incomplete()
+	files, err := a.dir.Incomplete()
 	switch {
 	case err != nil:
 		return failed(err), true
 	case len(files) == 0:
 		return ended{}, false
 	}
-	h.log.Error().Strs("files", files).Msg("the installed set is not whole, and no server has mended it")
+	a.log.Error().Strs("files", files).Msg("the installed set is not whole, and no server has mended it")
 	return ended{
 		outcome: update.SetIncomplete, astray: files,
 		detail: "--play-incomplete starts it all the same; a start that reaches the server repairs it",
@@ -40,15 +40,15 @@ func (h *host) incomplete() (e ended, broken bool) {
 // goesOn reports whether a start goes on although the install could not be opened: what is on the disk may be half of a set
 // then. Offline it does where the player wants it all the same, and where only writing failed and the journal has nothing
 // unfinished.
-func (h *host) goesOn(ctx context.Context, err error) bool {
+func (a *attempts) goesOn(ctx context.Context, err error) bool {
 	var fault *update.Fault
 	switch {
-	case !h.offline || errors.Is(err, platform.ErrLocked) || errors.Is(err, context.Canceled):
+	case !a.offline || errors.Is(err, platform.ErrLocked) || errors.Is(err, context.Canceled):
 		return false
-	case h.anyway || h.opt.PlayIncomplete:
+	case a.anyway || a.opt.PlayIncomplete:
 		return true
 	default:
-		return errors.As(err, &fault) && fault.Cause == update.NoPermission && !h.unfinished(ctx)
+		return errors.As(err, &fault) && fault.Cause == update.NoPermission && !a.unfinished(ctx)
 	}
 }
 

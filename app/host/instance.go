@@ -143,29 +143,29 @@ func ring(ctx context.Context, fsys platform.FS) (forward bool, err error) {
 }
 
 // hang lets second starts find this one. Without it they say so and end, which is all they could do anyway.
-func (h *host) hang() {
-	b, err := hangBell(h.fs, func() bool {
-		raise := h.raise.Load()
+func (a *attempts) hang() {
+	b, err := hangBell(a.fs, func() bool {
+		raise := a.raise.Load()
 		return raise != nil && (*raise)()
 	})
 	if err != nil {
-		h.log.Debug().Err(err).Msg("second starts can't bring this one forward")
+		a.log.Debug().Err(err).Msg("second starts can't bring this one forward")
 		return
 	}
-	h.bell = b
+	a.bell = b
 }
 
 // bringForward rings at the host that holds the install.
-func (h *host) bringForward(ctx context.Context) bool {
-	fsys, err := platform.OpenDir(h.roots.data)
+func (a *attempts) bringForward(ctx context.Context) bool {
+	fsys, err := platform.OpenDir(a.roots.data)
 	if err != nil {
-		h.log.Debug().Err(err).Msg("the running host can't be reached")
+		a.log.Debug().Err(err).Msg("the running host can't be reached")
 		return false
 	}
 	defer fsys.Close()
 	forward, err := ring(ctx, fsys)
 	if err != nil {
-		h.log.Debug().Err(err).Msg("the running host can't be reached")
+		a.log.Debug().Err(err).Msg("the running host can't be reached")
 	}
 	return forward
 }

@@ -42,16 +42,16 @@ func (s *setup) noteRoots(f front) {
 }
 
 // notOpened is the end of an attempt that could not open the install. The player may want what is in it all the same.
-func (h *host) notOpened(ctx context.Context, f front, err error) ended {
+func (a *attempts) notOpened(ctx context.Context, f front, err error) ended {
 	e := failed(err)
 	if e.fault == nil {
 		return e
 	}
-	if _, err := h.startChild(ctx, f); err != nil {
-		h.log.Warn().Err(err).Msg("nothing to play from an install that can't be opened")
+	if _, err := a.startChild(ctx, f); err != nil {
+		a.log.Warn().Err(err).Msg("nothing to play from an install that can't be opened")
 		return e
 	}
-	h.loaded = true
+	a.loaded = true
 	return e
 }
 

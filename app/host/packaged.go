@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rs/zerolog"
+
 	"collet/app/settings"
 	"collet/runtime/area"
 	"collet/runtime/area/own"
@@ -71,8 +73,8 @@ func packedArgs(p packed, game map[string]string) (args []string) {
 }
 
 // picture is the packaged picture of the splash; nil where there is none that can be shown. It is called from another goroutine.
-func (h *host) picture() image.Image {
-	data, picture := h.packedPicture(splashEntry)
+func (p packed) picture(log zerolog.Logger) image.Image {
+	data, picture := p.packedPicture(log, splashEntry)
 	if data == nil {
 		return nil
 	}
@@ -80,23 +82,23 @@ func (h *host) picture() image.Image {
 }
 
 // icon is the packaged icon; nil where there is none that can be shown.
-func (h *host) icon() []byte {
-	data, _ := h.packedPicture(iconEntry)
+func (p packed) icon(log zerolog.Logger) []byte {
+	data, _ := p.packedPicture(log, iconEntry)
 	return data
 }
 
 // packedPicture finds a picture. What is broken is left out: a game is no worse without it.
-func (h *host) packedPicture(name string) ([]byte, image.Image) {
-	if len(h.packed.Resources) == 0 {
+func (p packed) packedPicture(log zerolog.Logger, name string) ([]byte, image.Image) {
+	if len(p.Resources) == 0 {
 		return nil, nil
 	}
-	data, err := h.packed.resource(name)
+	data, err := p.resource(name)
 	var picture image.Image
 	if err == nil && data != nil {
 		picture, err = decodePicture(data)
 	}
 	if err != nil {
-		h.log.Warn().Err(err).Str("file", name).Msg("packaged picture not used")
+		log.Warn().Err(err).Str("file", name).Msg("packaged picture not used")
 		return nil, nil
 	}
 	return data, picture

@@ -139,19 +139,19 @@ func TestPackedPictures(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			var log bytes.Buffer
 			h := hostWith(setup{log: zerolog.New(&log), packed: packedWith("", test.resources)})
-			if picture := h.picture(); (picture != nil) != test.used {
+			if picture := h.packed.picture(h.log); (picture != nil) != test.used {
 				t.Errorf("used: %t", picture != nil)
 			}
 			if said := log.String(); (said != "") != (test.says != "") || !strings.Contains(said, test.says) {
 				t.Errorf("the log says %q, want %q", said, test.says)
 			}
-			if icon := h.icon(); icon != nil {
+			if icon := h.packed.icon(h.log); icon != nil {
 				t.Error("an icon that is not there")
 			}
 		})
 	}
 	h := hostWith(setup{log: zerolog.Nop(), packed: packedWith("", zipOf(t, iconEntry, assets.IconPNG))})
-	if !bytes.Equal(h.icon(), assets.IconPNG) || h.picture() != nil {
+	if !bytes.Equal(h.packed.icon(h.log), assets.IconPNG) || h.packed.picture(h.log) != nil {
 		t.Error("the icon is not used, or taken for the picture")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"collet/app/install"
 	"collet/app/splash"
@@ -74,19 +75,35 @@ func runtimeFailed(detail string) ended {
 // that was published meanwhile. More is a server that contradicts itself.
 const maxRounds = 3
 
+// attempts opens the install and brings the game up, once for each attempt.
+type attempts struct {
+	*setup
+	*origin
+	*disk
+	*game
+	*updates
+	renewal *renewal
+	offline bool                        // do not ask the server
+	anyway  bool                        // the player was told that the set is not whole, and wants it all the same
+	bell    *bell                       // lets a second start bring this one forward; nil while none hangs
+	raise   atomic.Pointer[func() bool] // brings the window forward; nil while there is none
+	canPlay atomic.Bool                 // there is something to play without the update under way
+	last    atomic.Pointer[ended]       // how the last attempt ended; the window reads it for the report
+}
+
 // bringUp opens the install, asks the server, fetches, swaps, and in the end has the game running: the outcome is then
 // ResourcesReady and h.running is true. Whatever else it returns, no child is left.
-func (h *host) bringUp(ctx context.Context, f front) ended {
-	e := h.rounds(ctx, f)
-	e.playable = h.loaded && h.hasPacks()
-	if !h.running {
-		h.dropChild()
+func (a *attempts) bringUp(ctx context.Context, f front) ended {
+	e := a.rounds(ctx, f)
+	e.playable = a.loaded && a.hasPacks()
+	if !a.running {
+		a.dropChild()
 	}
-	h.last.Store(&e)
+	a.last.Store(&e)
 	if e.outcome == update.Cancelled && errors.Is(context.Cause(ctx), splash.ErrNoWindow) {
 		return e // it goes on in another way, and windowed says so
 	}
-	h.log.Info().Stringer("outcome", e.outcome).Str("detail", e.detail).AnErr("fault", asError(e.fault)).Msg("start ended")
+	a.log.Info().Stringer("outcome", e.outcome).Str("detail", e.detail).AnErr("fault", asError(e.fault)).Msg("start ended")
 	return e
 }
 
@@ -98,18 +115,18 @@ func asError(f *update.Fault) error {
 	return f
 }
 
-func (h *host) rounds(ctx context.Context, f front) ended {
-	h.loaded = false
-	h.canPlay.Store(false)
-	h.comeBack()
-	h.noteRoots(f)
-	if !h.offline {
-		h.warmUp(ctx)
+func (a *attempts) rounds(ctx context.Context, f front) ended {
+	a.loaded = false
+	a.canPlay.Store(false)
+	a.comeBack()
+	a.noteRoots(f)
+	if !a.offline {
+		a.warmUp(ctx)
 	}
-	if err := h.openInstall(ctx, f); err != nil && !h.goesOn(ctx, err) {
-		return h.notOpened(ctx, f, err)
+	if err := a.openInstall(ctx, f); err != nil && !a.goesOn(ctx, err) {
+		return a.notOpened(ctx, f, err)
 	}
-	return h.patiently(ctx, f, func() ended { return h.round(ctx, f) })
+	return a.patiently(ctx, f, func() ended { return a.round(ctx, f) })
 }
 
 // maxWaits is how often a server that contradicts itself is asked again: with the pauses between for 8 to 16 s, in which a
@@ -117,16 +134,16 @@ func (h *host) rounds(ctx context.Context, f front) ended {
 const maxWaits = 5
 
 // patiently does once, and does it again after a pause where the server seems to replace its catalogue just now.
-func (h *host) patiently(ctx context.Context, f front, once func() ended) ended {
+func (a *attempts) patiently(ctx context.Context, f front, once func() ended) ended {
 	for waits := 1; ; waits++ {
 		e := once()
-		if !h.metHalf(e) || waits > maxWaits {
+		if !a.metHalf(e) || waits > maxWaits {
 			return e
 		}
-		h.dropChild()
+		a.dropChild()
 		pause := update.DefaultRetry().Delay(waits, rand.Float64())
-		h.log.Warn().Dur("pause", pause).Msg("the server contradicts itself, as it does while a release is published; it is asked again")
-		f.Note(h.texts.Get("note.inconsistent"))
+		a.log.Warn().Dur("pause", pause).Msg("the server contradicts itself, as it does while a release is published; it is asked again")
+		f.Note(a.texts.Get("note.inconsistent"))
 		if err := interrupt.Sleep(ctx, pause); err != nil {
 			return failed(err)
 		}
@@ -140,49 +157,49 @@ func (d *disk) metHalf(e ended) bool {
 }
 
 // round asks the server and swaps modules until the game can run or something ends it.
-func (h *host) round(ctx context.Context, f front) ended {
+func (a *attempts) round(ctx context.Context, f front) ended {
 	for range maxRounds {
-		meta, err := h.startChild(ctx, f)
-		bare := h.bare(err)
+		meta, err := a.startChild(ctx, f)
+		bare := a.bare(err)
 		if err != nil && !bare {
-			return h.noModule(err)
+			return a.noModule(err)
 		}
-		h.loaded = !bare
-		h.canPlay.Store(h.loaded && h.hasPacks())
-		if h.offline {
-			f.Note(h.texts.Get("note.offline"))
-			return h.runWhole(ctx)
+		a.loaded = !bare
+		a.canPlay.Store(a.loaded && a.hasPacks())
+		if a.offline {
+			f.Note(a.texts.Get("note.offline"))
+			return a.runWhole(ctx)
 		}
 		missing := err
-		status, err := h.update(ctx, f, meta.CompatibilityVersion)
+		status, err := a.update(ctx, f, meta.CompatibilityVersion)
 		switch {
 		case err != nil:
 			return failed(err)
-		case h.renewal.due != "":
+		case a.renewal.due != "":
 			return ended{outcome: update.ResourcesReady}
-		case bare && (status.HeldBack || isReady(status.Outcome) && h.dir.State() != install.Prepared):
-			return h.noModule(missing)
+		case bare && (status.HeldBack || isReady(status.Outcome) && a.dir.State() != install.Prepared):
+			return a.noModule(missing)
 		case status.HeldBack:
-			f.Note(h.texts.Get("note.heldback"))
-			if !h.hasPacks() {
-				return runtimeFailed(h.dir.HeldBack().Reason()) // there is no set before it
+			f.Note(a.texts.Get("note.heldback"))
+			if !a.hasPacks() {
+				return runtimeFailed(a.dir.HeldBack().Reason()) // there is no set before it
 			}
-			return h.runWhole(ctx)
-		case status.Outcome == update.ResourcesReady && h.dir.State() != install.Prepared:
-			h.renewal.proveTrial(ctx)
-			return h.play(ctx, f)
-		case h.offlineNow(status) && !bare:
-			f.Note(h.texts.Get("note.unreachable"))
-			return h.runWhole(ctx)
+			return a.runWhole(ctx)
+		case status.Outcome == update.ResourcesReady && a.dir.State() != install.Prepared:
+			a.renewal.proveTrial(ctx)
+			return a.play(ctx, f)
+		case a.offlineNow(status) && !bare:
+			f.Note(a.texts.Get("note.unreachable"))
+			return a.runWhole(ctx)
 		case status.Outcome != update.BinariesStaged && status.Outcome != update.ResourcesReady:
 			return ended{outcome: status.Outcome, fault: status.Fault, status: status}
 		}
 		// A module waits for its swap: a new one, or one that a verification found damaged.
-		if e, ok := h.swap(ctx, status); !ok {
+		if e, ok := a.swap(ctx, status); !ok {
 			return e
 		}
 	}
-	h.log.Error().Msg("the server's modules never satisfy the server")
+	a.log.Error().Msg("the server's modules never satisfy the server")
 	return ended{outcome: update.ContentMismatch}
 }
 
@@ -328,8 +345,8 @@ func isForeign(builtIn, packaged string) bool {
 
 // bare reports whether there is nothing of this game to start, and a server may have it: then none is asked for a version, and
 // the module comes as an update does.
-func (h *host) bare(err error) bool {
-	return errors.Is(err, errForeign) && !h.offline && !h.opt.ForceEmbeddedRuntime && h.opt.ClientLibPath == ""
+func (a *attempts) bare(err error) bool {
+	return errors.Is(err, errForeign) && !a.offline && !a.opt.ForceEmbeddedRuntime && a.opt.ClientLibPath == ""
 }
 
 // wrongVersion enforces --ClientLibCompatibilityVersion. Without it no module is measured by this host's own version: a

@@ -165,22 +165,22 @@ func opens(page string, secure bool) bool {
 
 // play starts the game and tells a developer of differences that the server tolerates, as long as it takes to read; the window
 // stays for that, beside the game.
-func (h *host) play(ctx context.Context, f front) ended {
-	e := h.run(ctx)
-	if !h.running {
+func (a *attempts) play(ctx context.Context, f front) ended {
+	e := a.run(ctx)
+	if !a.running {
 		return e
 	}
-	if toast, due := h.tolerance(); !due || !h.toast(ctx, f, toast) {
+	if toast, due := a.tolerance(); !due || !a.toast(ctx, f, toast) {
 		return e
 	}
 	switch f.Ask(ctx, ended{outcome: update.ComponentsMismatch, tolerated: true}) {
 	case update.Proceed:
 		return e
 	case update.Retry:
-		h.dropChild()
-		return h.rounds(ctx, f)
+		a.dropChild()
+		return a.rounds(ctx, f)
 	default:
-		h.dropChild()
+		a.dropChild()
 		return ended{outcome: update.Cancelled}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"log"
 	"time"
@@ -107,7 +108,7 @@ func (s *setup) adoptWindowLog() {
 
 func (h *host) splashOptions() splash.Options {
 	return splash.Options{Title: h.title(), Texts: h.texts, LogTail: h.logTail, Report: h.report, Valve: &h.valve, Cap: h.signed.bandwidth,
-		Picture: h.picture, Icon: h.icon, Installed: h.canPlay.Load, Play: h.playInstalled}
+		Picture: func() image.Image { return h.packed.picture(h.log) }, Icon: func() []byte { return h.packed.icon(h.log) }, Installed: h.canPlay.Load, Play: h.playInstalled}
 }
 
 // begin shows a crash of the process before this one first, and then starts as usual.
