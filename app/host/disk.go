@@ -1,6 +1,9 @@
 package host
 
 import (
+	"context"
+	"errors"
+
 	"collet/app/install"
 	"collet/platform"
 )
@@ -24,4 +27,44 @@ func (d *disk) confirm() {
 	if err := d.dir.Confirm(); err != nil {
 		d.log.Warn().Err(err).Msg("module not confirmed")
 	}
+}
+
+// closeBase closes what openRoots may not have opened.
+func closeBase(base platform.FS) error {
+	if base == nil {
+		return nil
+	}
+	return base.Close()
+}
+
+// packArgs tells the game where its packs are: docs/ABI.md, "Packs".
+func (d *disk) packArgs() []string {
+	folders := d.packFolders()
+	args := []string{"--ClientResources", folders[0]}
+	if len(folders) == 1 {
+		return args
+	}
+	args = append(args, "--ClientResourcesPatched", folders[1])
+	if d.dir == nil {
+		return args
+	}
+	list, err := d.dir.PacksList()
+	if err != nil {
+		d.log.Warn().Err(err).Msg("all delivered packs count")
+	}
+	if list != "" {
+		args = append(args, "--ClientResourcesList", list)
+	}
+	return args
+}
+
+// unfinished reports whether an install that can't be opened may hold half of a set. It changes nothing.
+func (d *disk) unfinished(ctx context.Context) bool {
+	fsys, base, err := d.openRoots()
+	if err != nil {
+		return true
+	}
+	defer func() { _ = errors.Join(fsys.Close(), closeBase(base)) }() // they were only read
+	found, err := install.InspectAbove(ctx, fsys, base, d.names(), false)
+	return err != nil || found.State == install.Prepared || found.State == install.RollingBack || len(found.Mixed) > 0
 }

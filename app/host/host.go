@@ -37,7 +37,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/app/install"
 	"collet/app/splash"
 	"collet/assets"
 )
@@ -85,53 +84,5 @@ func (h *host) close() error {
 	if h.logs != nil {
 		err = errors.Join(err, h.logs.Close())
 	}
-	return err
-}
-
-// openInstall takes the install and finishes what an earlier process began.
-func (a *attempts) openInstall(ctx context.Context, f front) error {
-	if a.dir != nil && !a.verify {
-		return nil
-	}
-	if err := a.closeInstall(); err != nil {
-		return err
-	}
-	fsys, base, err := a.openRoots()
-	if err != nil {
-		return err
-	}
-	seen := watched(fsys)
-	dir, err := install.Open(ctx, install.Config{
-		FS: seen, Base: base, Log: a.log, Verify: a.verify, Trust: a.trust(),
-		OnWait: func() { f.Note(a.texts.Get("note.waiting")) },
-		Names:  a.names(),
-	})
-	if err != nil {
-		return errors.Join(err, fsys.Close(), closeBase(base))
-	}
-	a.fs, a.below, a.dir, a.verify = fsys, base, dir, false
-	a.renewal.open(ctx, seen)
-	a.modules().reselect(false)
-	a.hang()
-	if dir.Unclean() {
-		a.log.Warn().Msg("the last session did not end properly; all files are checked")
-		f.Note(a.texts.Get("note.unclean"))
-	}
-	if a.opt.Unblock {
-		return dir.Unblock()
-	}
-	return nil
-}
-
-func (a *attempts) closeInstall() error {
-	if a.dir == nil {
-		return nil
-	}
-	var err error
-	if a.bell != nil {
-		err = a.bell.Close()
-	}
-	err = errors.Join(err, a.renewal.close(), a.dir.Close(), a.fs.Close(), closeBase(a.below))
-	a.dir, a.bell, a.below = nil, nil, nil
 	return err
 }

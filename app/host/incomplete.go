@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"collet/app/install"
 	"collet/app/update"
 	"collet/platform"
 )
@@ -50,15 +49,4 @@ func (a *attempts) goesOn(ctx context.Context, err error) bool {
 	default:
 		return errors.As(err, &fault) && fault.Cause == update.NoPermission && !a.unfinished(ctx)
 	}
-}
-
-// unfinished reports whether an install that can't be opened may hold half of a set. It changes nothing.
-func (d *disk) unfinished(ctx context.Context) bool {
-	fsys, base, err := d.openRoots()
-	if err != nil {
-		return true
-	}
-	defer func() { _ = errors.Join(fsys.Close(), closeBase(base)) }() // they were only read
-	found, err := install.InspectAbove(ctx, fsys, base, d.names(), false)
-	return err != nil || found.State == install.Prepared || found.State == install.RollingBack || len(found.Mixed) > 0
 }

@@ -2,9 +2,18 @@ package host
 
 import (
 	"cmp"
+	"context"
+	"net/url"
 	"os"
+	"path/filepath"
 
+	"collet"
 	"collet/app/download"
+	"collet/app/install"
+	"collet/app/settings"
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/netproto/dial"
 )
 
 // origin is where updates come from: the server as it was asked for or as a redirect named it, and the mirrors of signed releases.
@@ -28,4 +37,79 @@ func (o *origin) find() (err error) {
 	}
 	o.valve.SetCap(o.signed.bandwidth)
 	return nil
+}
+
+// places names where releases come from, for a person.
+func (o *origin) places() string {
+	if len(o.signed.urls) == 0 {
+		return o.server
+	}
+	u, err := url.Parse(o.signed.urls[0])
+	if err != nil {
+		return o.server
+	}
+	return u.Host
+}
+
+// warmUp begins to connect to the first place that will be asked, while the install is opened.
+func (o *origin) warmUp(ctx context.Context) {
+	if o.warm != nil || !o.signed.on() || len(o.signed.urls) == 0 {
+		return
+	}
+	way, err := o.mirror(o.signed.urls[0])
+	if err != nil {
+		return // the update says so
+	}
+	kept := filepath.Join(o.roots.data, o.settings.Baking.CacheResources, install.ReleaseFolder)
+	way.Warm(ctx, transfer.FirstFiles(o.signed.root, func(name string) bool {
+		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
+		return err == nil
+	})...)
+	o.warm = way
+}
+
+// takeWarm gives away what warmUp began; nil without.
+func (o *origin) takeWarm() *download.HTTPWay {
+	way := o.warm
+	o.warm = nil
+	return way
+}
+
+// coolDown lets go of what nobody took.
+func (o *origin) coolDown() error {
+	if way := o.takeWarm(); way != nil {
+		return way.Close()
+	}
+	return nil
+}
+
+// mirror opens a web server.
+func (o *origin) mirror(address string) (*download.HTTPWay, error) {
+	if o.signed.plainErr != nil {
+		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: o.signed.plainErr}
+	}
+	with := download.HTTPOptions{
+		Agent: collet.Version(), PlainProxy: o.signed.plain, Log: o.log,
+		PublicOnly: o.before != nil && o.before.public && address == o.before.packs,
+	}
+	if d := o.route.dialer; d != nil {
+		with.Proxy, with.ProxyOnly = d.Proxy, d.ProxyOnly
+	}
+	file := cmp.Or(o.opt.TlsCa, o.settings.ClientNetwork.TlsCa)
+	if file != "" {
+		if o.opt.TlsCa == "" && !filepath.IsAbs(file) {
+			file = filepath.Join(o.folder, file)
+		}
+		config, err := dial.ClientTLS(file, "")
+		if err != nil {
+			return nil, err
+		}
+		with.TLS = config
+	}
+	return download.NewHTTPWay(address, with)
+}
+
+// trust is what native code is taken by in this attempt.
+func (o *origin) trust() install.Trust {
+	return install.Trust(settings.NativeBy(trustWord(o.opt, o.settings), o.signed.on(), o.secure()))
 }

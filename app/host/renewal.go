@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -66,9 +65,6 @@ func (f hostFacts) frozen() string {
 	return ""
 }
 
-// ownFile is where this program belongs: in its trial it lies beside that.
-func (s *setup) ownFile() string { return cmp.Or(s.opt.Trial, s.exe) }
-
 // hostFacts collects them.
 func (r *renewal) facts() hostFacts {
 	info, err := os.Lstat(r.ownFile())
@@ -76,11 +72,6 @@ func (r *renewal) facts() hostFacts {
 		target: r.target, exe: r.ownFile(), regular: err == nil && info.Mode().IsRegular(),
 		install: r.roots.install, data: r.roots.data, base: r.base, trust: r.trust(),
 	}
-}
-
-// programNames is how the install of this program is laid out. Releases have it under the name that it was packed with.
-func (s *setup) programNames() install.Names {
-	return install.ProgramNames(s.base, s.packed.Name, s.target.ProgramName(""))
 }
 
 // openRenewal opens the install of this program. Without it the program stays as it is.

@@ -3,9 +3,14 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -13,6 +18,7 @@ import (
 	"collet/app/install"
 	"collet/app/settings"
 	"collet/app/splash"
+	"collet/app/update"
 	"collet/assets"
 	"collet/netproto/product"
 	"collet/platform"
@@ -94,4 +100,84 @@ func (s *setup) names() install.Names {
 		Runtime: s.base, Server: s.packed.Name, Ext: s.target.LibraryExt(),
 		Resources: s.settings.Baking.ClientResources, Cache: s.settings.Baking.CacheResources,
 	}
+}
+
+// openRoots opens the writable root, and the install folder where it is another one; base is nil otherwise.
+func (s *setup) openRoots() (data *platform.Dir, base platform.FS, err error) {
+	if data, err = platform.OpenDir(s.roots.data); err != nil || s.roots.portable() {
+		return data, nil, err
+	}
+	below, err := platform.OpenDir(s.roots.install)
+	if err != nil {
+		data.Close()
+		return nil, nil, err
+	}
+	return data, below, nil
+}
+
+// noteRoots tells the player that the folder for the player's own data can't be used.
+func (s *setup) noteRoots(f front) {
+	if s.roots.refused != nil {
+		f.Note(s.texts.Get("note.portable", "path", s.roots.install))
+	}
+}
+
+// packFolders are the folders of the packs, the delivered one first.
+func (s *setup) packFolders() []string {
+	folders := []string{filepath.Join(s.roots.install, s.settings.Baking.ClientResources)}
+	if !s.roots.portable() {
+		folders = append(folders, filepath.Join(s.roots.data, s.settings.Baking.ClientResources))
+	}
+	return folders
+}
+
+// hasPacks reports whether there is any pack.
+func (s *setup) hasPacks() bool {
+	return slices.ContainsFunc(s.packFolders(), func(folder string) bool {
+		entries, err := os.ReadDir(folder)
+		return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+			return !strings.HasPrefix(e.Name(), install.PartPrefix)
+		})
+	})
+}
+
+// remedy is how a player whom the install folder refuses starts the game so that all is written elsewhere: a step that needs no
+// permission. It is empty where another folder was asked for already.
+func (s *setup) remedy(f *update.Fault) string {
+	if f == nil || f.Cause != update.NoPermission || !s.roots.portable() || s.roots.refused != nil {
+		return ""
+	}
+	return strconv.Quote(filepath.Base(s.exe)) + ` "--UserWritablePath=*"`
+}
+
+// stopWithin is how long a game that runs may take to end when this program is told to.
+func (s *setup) stopWithin() time.Duration {
+	within, err := settings.ParseStopWithin(s.settings.Client.StopWithin)
+	if err != nil { // settings that were loaded are right
+		return settings.DefaultStopWithin
+	}
+	return within
+}
+
+// title is what the window calls the game.
+func (s *setup) title() string {
+	if s.settings.Client.Title != "" {
+		return s.settings.Client.Title
+	}
+	return s.base
+}
+
+// adoptWindowLog takes what the window library prints about the desktop (no message bus, no preferences) into our log:
+// it uses the standard logger, and a terminal of a player is no place for it.
+func (s *setup) adoptWindowLog() {
+	log.SetFlags(0)
+	log.SetOutput(s.log.With().Str("stream", "window").Logger())
+}
+
+// ownFile is where this program belongs: in its trial it lies beside that.
+func (s *setup) ownFile() string { return cmp.Or(s.opt.Trial, s.exe) }
+
+// programNames is how the install of this program is laid out. Releases have it under the name that it was packed with.
+func (s *setup) programNames() install.Names {
+	return install.ProgramNames(s.base, s.packed.Name, s.target.ProgramName(""))
 }

@@ -2,26 +2,19 @@ package host
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"collet"
 	"collet/app/download"
-	"collet/app/install"
 	"collet/app/settings"
 	"collet/app/transfer"
-	"collet/app/update"
 	"collet/assets"
-	"collet/netproto/dial"
-	"collet/runtime/abi"
 )
 
 const (
@@ -173,185 +166,4 @@ func (v *valve) SetCap(bytesPerSecond int64) {
 	if v.source != nil {
 		v.source.SetCap(bytesPerSecond)
 	}
-}
-
-// updateSigned is update for signed releases.
-func (u *updates) updateSigned(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
-	options, closeWays, err := u.releaseOptions(f, compatibility)
-	if err != nil {
-		return update.Status{}, err
-	}
-	defer func() { err = errors.Join(err, closeWays()) }()
-	stage := u.renewal.stage()
-	options.Disk, options.Renew = stage, u.renewal.renewable
-	s, err := transfer.NewSource(options)
-	if err != nil {
-		return update.Status{}, err
-	}
-	u.valve.hold(s)
-	defer func() {
-		u.valve.hold(nil)
-		err = errors.Join(err, s.Release())
-	}()
-	updater, err := update.New(u.policy(update.Config{Source: s, Stage: stage, Server: u.places()}))
-	if err != nil {
-		return update.Status{}, fmt.Errorf("updater: %w", err)
-	}
-	status = u.follow(ctx, f, updater, func() progress {
-		p := s.Progress()
-		return progress{answers: p.Answers, bytes: p.Bytes, waiting: p.Waiting, paused: s.Traffic().Paused}
-	})
-	if c, is := options.Server.(*connection); is {
-		u.met = c.source.met
-	}
-	u.renewal.renewing = s.Renewing()
-	if files, err := s.List(ctx); err == nil && !u.renewal.renewing {
-		status = u.settleContent(files, status)
-	}
-	f.Report(s.Report())
-	return status, nil
-}
-
-// places names where releases come from, for a person.
-func (o *origin) places() string {
-	if len(o.signed.urls) == 0 {
-		return o.server
-	}
-	u, err := url.Parse(o.signed.urls[0])
-	if err != nil {
-		return o.server
-	}
-	return u.Host
-}
-
-// releaseOptions wires a source of signed releases. closeWays lets go of its mirrors.
-func (u *updates) releaseOptions(f front, compatibility string) (o transfer.Options, closeWays func() error, err error) {
-	var opened []*download.HTTPWay
-	closeWays = func() (err error) {
-		for _, way := range opened {
-			err = errors.Join(err, way.Close())
-		}
-		return err
-	}
-	o = transfer.Options{
-		FS: u.fs, Folder: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), install.ReleaseFolder), Disk: u.dir,
-		Root: u.signed.root, Product: u.signed.product, Channel: u.signed.channel, Target: string(u.target),
-		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
-		Language: u.locale, Notes: f.Notes, Log: u.log,
-		Mirror: func(address string) (download.Way, error) { return u.mirror(address) },
-	}
-	for _, address := range u.signed.urls {
-		way, err := u.takeWarm(), error(nil) // it is the first one
-		if way == nil {
-			way, err = u.mirror(address)
-		}
-		if err != nil {
-			return o, closeWays, errors.Join(err, closeWays())
-		}
-		opened = append(opened, way)
-		o.Ways = append(o.Ways, way)
-	}
-	if u.signed.server {
-		o.Server = &connection{source: newSource(u, compatibility)}
-	}
-	return o, closeWays, nil
-}
-
-// warmUp begins to connect to the first place that will be asked, while the install is opened.
-func (o *origin) warmUp(ctx context.Context) {
-	if o.warm != nil || !o.signed.on() || len(o.signed.urls) == 0 {
-		return
-	}
-	way, err := o.mirror(o.signed.urls[0])
-	if err != nil {
-		return // the update says so
-	}
-	kept := filepath.Join(o.roots.data, o.settings.Baking.CacheResources, install.ReleaseFolder)
-	way.Warm(ctx, transfer.FirstFiles(o.signed.root, func(name string) bool {
-		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
-		return err == nil
-	})...)
-	o.warm = way
-}
-
-// takeWarm gives away what warmUp began; nil without.
-func (o *origin) takeWarm() *download.HTTPWay {
-	way := o.warm
-	o.warm = nil
-	return way
-}
-
-// coolDown lets go of what nobody took.
-func (o *origin) coolDown() error {
-	if way := o.takeWarm(); way != nil {
-		return way.Close()
-	}
-	return nil
-}
-
-// mirror opens a web server.
-func (o *origin) mirror(address string) (*download.HTTPWay, error) {
-	if o.signed.plainErr != nil {
-		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: o.signed.plainErr}
-	}
-	with := download.HTTPOptions{
-		Agent: collet.Version(), PlainProxy: o.signed.plain, Log: o.log,
-		PublicOnly: o.before != nil && o.before.public && address == o.before.packs,
-	}
-	if d := o.route.dialer; d != nil {
-		with.Proxy, with.ProxyOnly = d.Proxy, d.ProxyOnly
-	}
-	file := cmp.Or(o.opt.TlsCa, o.settings.ClientNetwork.TlsCa)
-	if file != "" {
-		if o.opt.TlsCa == "" && !filepath.IsAbs(file) {
-			file = filepath.Join(o.folder, file)
-		}
-		config, err := dial.ClientTLS(file, "")
-		if err != nil {
-			return nil, err
-		}
-		with.TLS = config
-	}
-	return download.NewHTTPWay(address, with)
-}
-
-// follow runs an Updater and lets the front follow it. A start that exceeds the patience before something is fetched ends as it
-// would after all attempts: as unreachable where no answer came, or the installed set is played instead.
-func (u *updates) follow(ctx context.Context, f front, updater *update.Updater, read func() progress) update.Status {
-	following := f.Follow(ctx, updater)
-	inner, cancel := context.WithCancel(ctx)
-	var late error
-	limits := u.timeLimits()
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		if late = limits.watch(inner, updater.Status, read); late != nil {
-			cancel()
-		}
-	})
-	status := updater.Run(inner)
-	cancel()
-	watching.Wait()
-	following()
-	if late != nil && status.Outcome == update.Cancelled && ctx.Err() == nil {
-		u.log.Warn().Err(late).Msg("the update is given up for now")
-		cause := update.Unreachable
-		if read().answers > 0 && !u.playsOffline() {
-			cause = update.Interrupted
-		}
-		status.Outcome = update.Failed
-		status.Fault = &update.Fault{Cause: cause, Transient: true, Subject: u.places(), Err: late}
-	}
-	return status
-}
-
-// offlineNow reports whether what is installed is played without asking: nobody can be reached, the settings allow it, and
-// there is a set that has proven itself.
-func (u *updates) offlineNow(status update.Status) bool {
-	return status.Outcome == update.Failed && status.Fault != nil && status.Fault.Cause == update.Unreachable &&
-		u.playsOffline()
-}
-
-// playsOffline reports whether there is a set that has proven itself and the settings let it be played without an answer.
-func (u *updates) playsOffline() bool {
-	return u.signed.offline > 0 && u.loaded && u.dir != nil && !u.dir.Pending() && u.hasPacks()
 }

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"path"
 	"path/filepath"
@@ -244,13 +243,4 @@ func (s *source) fault(err error) error {
 	default:
 		return &update.Fault{Cause: update.Interrupted, Transient: true, Subject: s.options.Addr, Err: err}
 	}
-}
-
-// newUpdater wires one Updater that asks s.
-func (u *updates) newUpdater(s *source) (*update.Updater, error) {
-	updater, err := update.New(u.policy(update.Config{Source: s, Stage: u.renewal.stage(), Server: u.server}))
-	if err != nil {
-		return nil, fmt.Errorf("updater: %w", err)
-	}
-	return updater, nil
 }

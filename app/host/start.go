@@ -3,19 +3,14 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 
 	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/update"
-	"collet/netproto/product"
 	"collet/platform"
 	"collet/platform/interrupt"
-	"collet/runtime/abi"
 )
 
 // ended is how an attempt to bring up the game ended: one row of the table of ends, with what explains it.
@@ -203,168 +198,92 @@ func (a *attempts) round(ctx context.Context, f front) ended {
 	return ended{outcome: update.ContentMismatch}
 }
 
-// updatePlain is update for what a server itself vouches for.
-func (u *updates) updatePlain(ctx context.Context, f front, compatibility string) (update.Status, error) {
-	s := newSource(u, compatibility)
-	updater, err := u.newUpdater(s)
-	if err != nil {
-		return update.Status{}, err
-	}
-	status := u.follow(ctx, f, updater, s.progress)
-	u.met = s.met
-	u.hintGeneration(f, s, status)
-	return u.settleContent(s.offered, u.consistent(s, status)), nil
-}
-
-// hintGeneration names a generation that was forced, where that may be why the server ended it.
-func (u *updates) hintGeneration(f front, s *source, status update.Status) {
-	refused := status.Outcome == update.UpdaterOutdated
-	if status.Fault != nil && s.client == nil {
-		refused = status.Fault.Cause == update.Interrupted || status.Fault.Cause == update.ServerFault
-	}
-	if s.options.Auto || !refused {
-		return
-	}
-	u.log.Warn().Stringer("generation", s.options.Generation).Msg("the server may speak another generation than the one that was asked for with --generation")
-	f.Note(u.texts.Get("note.generation", "generation", s.options.Generation.String()))
-}
-
-// swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing
-// and changed nothing is not repeated: the running module already is what the server offers, and still the server calls
-// it outdated.
-func (g *game) swap(ctx context.Context, s update.Status) (ended, bool) {
-	if s.Files == 0 && g.live && g.dir.State() != install.Prepared {
-		g.log.Error().Msg("the server offers the module that is running, and calls it outdated")
-		return ended{outcome: update.ContentMismatch, status: s}, false
-	}
-	g.dropChild()
-	if err := g.dir.Promote(ctx); err != nil {
-		return failed(err), false
-	}
-	g.swapped = true
-	g.modules().reselect(true)
-	g.log.Info().Str("file", g.modules().library()).Msg("module swapped")
-	return ended{}, true
-}
-
-// choice is which module an attempt starts.
-type choice struct {
-	path     string // empty: the built-in client
-	explicit bool   // the player named it
-}
-
-// choose follows the source: an explicit path wins, then a forced built-in client, then the module that a selector names,
-// then the one in the writable root, then the one beside the host (fonline reference, sections 3.6 and 3.7). After a swap
-// the live module is the one, whatever was named before.
-func (g *game) choose() choice {
-	explicit := g.opt.ClientLibPath
-	switch {
-	case explicit != "" && !g.swapped:
-		return choice{g.withExt(explicit), true}
-	case g.opt.ForceEmbeddedRuntime && !g.swapped:
-		return choice{}
-	}
-	if name := g.modules().selected(); name != "" {
-		return choice{path: name}
-	}
-	if !exists(g.modules().library()) {
-		return choice{}
-	}
-	return choice{path: g.modules().library()}
-}
-
-// withExt appends the extension of modules where the player left it out, as the source's loader does.
-func (g *game) withExt(name string) string {
-	if !strings.EqualFold(filepath.Ext(name), g.target.LibraryExt()) {
-		name += g.target.LibraryExt()
-	}
-	if abs, err := filepath.Abs(name); err == nil {
-		return abs
-	}
-	return name
-}
-
-// startChild starts the chosen module in a process of its own and waits for its metadata. When it can't be loaded the
-// built-in client stands in, loudly, unless another compatibility version was asked for, or the module was swapped in
-// just now: then falling back would only swap again.
-func (g *game) startChild(ctx context.Context, f front) (abi.Metadata, error) {
-	var c choice
-	var meta abi.Metadata
-	var err error
-	for loads := 1; ; loads++ {
-		if c = g.choose(); c.path == "" {
-			g.log.Info().Str("file", g.modules().library()).Msg("no module to load; the built-in client runs")
-			return g.startEmbedded(ctx)
-		}
-		if meta, err = g.startRole(ctx, "runtime", c.path); err == nil {
-			err = g.wrongVersion(meta)
-		}
-		if err == nil || ctx.Err() != nil {
-			return meta, err
-		}
-		if loads == maxLoads || !g.unusable(ctx, f, err) {
-			break
-		}
-	}
-	if g.swapped {
-		return meta, err
-	}
-	g.dropChild()
-	meta, fallback := g.startEmbedded(ctx)
-	if fallback != nil {
-		return meta, fmt.Errorf("%w; and the built-in client: %w", err, fallback)
-	}
-	g.log.Warn().Err(err).Str("file", c.path).Msg("module not loaded; the built-in client stands in")
-	f.Note(g.texts.Get("note.embedded", "file", filepath.Base(c.path)))
-	return meta, nil
-}
-
-// errForeign says that this program was packaged for one game and has another one's client built in.
-var errForeign = errors.New("the client that is built into this program is another game's")
-
-// startEmbedded starts the client that is linked into this program, unless it is another game's than the one that the program
-// was packaged for.
-func (g *game) startEmbedded(ctx context.Context) (abi.Metadata, error) {
-	meta, err := g.startRole(ctx, "embedded", "")
-	if err == nil && isForeign(meta.RuntimeName, g.packed.Name) {
-		g.dropChild()
-		g.meta = abi.Metadata{}
-		return g.meta, fmt.Errorf("%w: it is %s, and this is %s", errForeign, meta.RuntimeName, g.packed.Name)
-	}
-	if err == nil {
-		err = g.wrongVersion(meta)
-	}
-	return meta, err
-}
-
-// isForeign reports whether a built-in client is no variant of what a program was packaged as; packaged is empty if it was not.
-func isForeign(builtIn, packaged string) bool {
-	_, ours := product.ParseVariant(builtIn, packaged)
-	return packaged != "" && !ours
-}
-
 // bare reports whether there is nothing of this game to start, and a server may have it: then none is asked for a version, and
 // the module comes as an update does.
 func (a *attempts) bare(err error) bool {
 	return errors.Is(err, errForeign) && !a.offline && !a.opt.ForceEmbeddedRuntime && a.opt.ClientLibPath == ""
 }
 
-// wrongVersion enforces --ClientLibCompatibilityVersion. Without it no module is measured by this host's own version: a
-// host outlives many of them. After a swap the new module is the authority (seed 000, "Runtime ABI").
-func (g *game) wrongVersion(meta abi.Metadata) error {
-	want := g.opt.ClientLibCompatibilityVersion
-	if want == "" || g.swapped || meta.CompatibilityVersion == want {
+// openInstall takes the install and finishes what an earlier process began.
+func (a *attempts) openInstall(ctx context.Context, f front) error {
+	if a.dir != nil && !a.verify {
 		return nil
 	}
-	return fmt.Errorf("%s has compatibility version %q, and %q was asked for", meta.RuntimeName, meta.CompatibilityVersion, want)
+	if err := a.closeInstall(); err != nil {
+		return err
+	}
+	fsys, base, err := a.openRoots()
+	if err != nil {
+		return err
+	}
+	seen := watched(fsys)
+	dir, err := install.Open(ctx, install.Config{
+		FS: seen, Base: base, Log: a.log, Verify: a.verify, Trust: a.trust(),
+		OnWait: func() { f.Note(a.texts.Get("note.waiting")) },
+		Names:  a.names(),
+	})
+	if err != nil {
+		return errors.Join(err, fsys.Close(), closeBase(base))
+	}
+	a.fs, a.below, a.dir, a.verify = fsys, base, dir, false
+	a.renewal.open(ctx, seen)
+	a.modules().reselect(false)
+	a.hang()
+	if dir.Unclean() {
+		a.log.Warn().Msg("the last session did not end properly; all files are checked")
+		f.Note(a.texts.Get("note.unclean"))
+	}
+	if a.opt.Unblock {
+		return dir.Unblock()
+	}
+	return nil
 }
 
-// noModule is the end of an attempt that found nothing to run.
-func (g *game) noModule(err error) ended {
-	if errors.Is(err, context.Canceled) {
-		return failed(err)
+func (a *attempts) closeInstall() error {
+	if a.dir == nil {
+		return nil
 	}
-	e := runtimeFailed(err.Error())
-	e.unloadable = g.choose().path
+	var err error
+	if a.bell != nil {
+		err = a.bell.Close()
+	}
+	err = errors.Join(err, a.renewal.close(), a.dir.Close(), a.fs.Close(), closeBase(a.below))
+	a.dir, a.bell, a.below = nil, nil, nil
+	return err
+}
+
+// play starts the game and tells a developer of differences that the server tolerates, as long as it takes to read; the window
+// stays for that, beside the game.
+func (a *attempts) play(ctx context.Context, f front) ended {
+	e := a.run(ctx)
+	if !a.running {
+		return e
+	}
+	if toast, due := a.tolerance(); !due || !a.toast(ctx, f, toast) {
+		return e
+	}
+	switch f.Ask(ctx, ended{outcome: update.ComponentsMismatch, tolerated: true}) {
+	case update.Proceed:
+		return e
+	case update.Retry:
+		a.dropChild()
+		return a.rounds(ctx, f)
+	default:
+		a.dropChild()
+		return ended{outcome: update.Cancelled}
+	}
+}
+
+// notOpened is the end of an attempt that could not open the install. The player may want what is in it all the same.
+func (a *attempts) notOpened(ctx context.Context, f front, err error) ended {
+	e := failed(err)
+	if e.fault == nil {
+		return e
+	}
+	if _, err := a.startChild(ctx, f); err != nil {
+		a.log.Warn().Err(err).Msg("nothing to play from an install that can't be opened")
+		return e
+	}
+	a.loaded = true
 	return e
 }

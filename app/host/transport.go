@@ -11,7 +11,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/app/install"
 	"collet/app/settings"
 	"collet/netproto/dial"
 )
@@ -86,9 +85,4 @@ func chooseProxy(text string, env func(string) string) (func(addr string) (*dial
 		return nil, fmt.Errorf("ClientNetwork.Proxy: %w", err)
 	}
 	return dial.FixedProxy(proxy), nil
-}
-
-// trust is what native code is taken by in this attempt.
-func (o *origin) trust() install.Trust {
-	return install.Trust(settings.NativeBy(trustWord(o.opt, o.settings), o.signed.on(), o.secure()))
 }

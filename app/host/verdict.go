@@ -38,71 +38,6 @@ func (s *source) Server() string {
 // tolerated reports whether the server lets us play although components differ.
 func (m meeting) tolerated() bool { return m.told.Warnings&compat.WarnComponents != 0 }
 
-// updates brings what is installed up to date, from the origin to the disk.
-type updates struct {
-	*setup
-	*origin
-	*disk
-	*game
-	renewal *renewal
-	met     meeting // the last server
-	loaded  bool    // this attempt had a module or the built-in client ready to run
-	asks    bool    // a person can be asked
-	agreed  bool    // who agreed to an update that the account calls for
-}
-
-// update runs one Updater, and another one where the first server sends us to a second; only once in an attempt.
-func (u *updates) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
-	status, err := u.updateHere(ctx, f, compatibility)
-	if err != nil || status.Outcome != update.Redirected {
-		return status, err
-	}
-	if err := u.takeDetour(ctx, f, status.Judgement.Endpoint); err != nil {
-		u.log.Error().Err(err).Msg("a redirect is not followed")
-		status.Outcome = update.ClientTooNew
-		return status, nil
-	}
-	return u.updateHere(ctx, f, compatibility)
-}
-
-// updateHere runs one Updater and lets the front follow it, and another one where it failed for the sake of this program.
-func (u *updates) updateHere(ctx context.Context, f front, compatibility string) (update.Status, error) {
-	status, err := u.updateOnce(ctx, f, compatibility)
-	if err == nil && u.renewal.withoutHost(ctx, status) {
-		return u.updateOnce(ctx, f, compatibility)
-	}
-	if u.renewal.due != "" {
-		f.Note(u.texts.Get("note.host"))
-	}
-	return status, err
-}
-
-// updateOnce runs one Updater. An update that helped needs no guard any more.
-func (u *updates) updateOnce(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
-	u.met = meeting{}
-	if u.signed.on() {
-		status, err = u.updateSigned(ctx, f, compatibility)
-	} else {
-		status, err = u.updatePlain(ctx, f, compatibility)
-	}
-	switch {
-	case err != nil:
-	case status.Outcome == update.BinariesStaged:
-		u.guardUpdate(status.Offer)
-	case status.Outcome == update.ResourcesReady && status.Judgement.Plays():
-		u.dropGuard()
-	}
-	return status, err
-}
-
-// policy completes what an Updater is made of.
-func (u *updates) policy(c update.Config) update.Config {
-	c.CanSelfUpdate, c.Log = u.target.CanSelfUpdate(), u.log
-	c.Redirected, c.Prefetch, c.Applied = u.detoured(), true, u.applied()
-	c.AskPinned = u.asks && !u.agreed
-	return c
-}
-
 // popups are the keys of compat reference, section 3.7, by how an update ends.
 var popups = map[update.Outcome]string{
 	update.PlatformUnsupported: compat.PopupStore, update.ServerMissingNativeUpdate: compat.PopupNoBinary,
@@ -161,28 +96,6 @@ func opens(page string, secure bool) bool {
 		}
 	}
 	return secure
-}
-
-// play starts the game and tells a developer of differences that the server tolerates, as long as it takes to read; the window
-// stays for that, beside the game.
-func (a *attempts) play(ctx context.Context, f front) ended {
-	e := a.run(ctx)
-	if !a.running {
-		return e
-	}
-	if toast, due := a.tolerance(); !due || !a.toast(ctx, f, toast) {
-		return e
-	}
-	switch f.Ask(ctx, ended{outcome: update.ComponentsMismatch, tolerated: true}) {
-	case update.Proceed:
-		return e
-	case update.Retry:
-		a.dropChild()
-		return a.rounds(ctx, f)
-	default:
-		a.dropChild()
-		return ended{outcome: update.Cancelled}
-	}
 }
 
 // tolerance is the toast that is due where the server tolerates differences. A player who is no developer could do nothing about

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"io"
-	"log"
 	"time"
 
 	"collet/app/splash"
@@ -99,13 +98,6 @@ func (h *host) windowed(ctx context.Context, stderr io.Writer) (code int, again 
 	return 0, h.next(game)
 }
 
-// adoptWindowLog takes what the window library prints about the desktop (no message bus, no preferences) into our log:
-// it uses the standard logger, and a terminal of a player is no place for it.
-func (s *setup) adoptWindowLog() {
-	log.SetFlags(0)
-	log.SetOutput(s.log.With().Str("stream", "window").Logger())
-}
-
 func (h *host) splashOptions() splash.Options {
 	return splash.Options{Title: h.title(), Texts: h.texts, LogTail: h.logTail, Report: h.report, Valve: &h.valve, Cap: h.signed.bandwidth,
 		Picture: func() image.Image { return h.packed.picture(h.log) }, Icon: func() []byte { return h.packed.icon(h.log) }, Installed: h.canPlay.Load, Play: h.playInstalled}
@@ -149,12 +141,4 @@ func (h *host) next(game gameEnd) *Relaunch {
 func (h *host) afresh() *Relaunch {
 	next := anew{count: h.opt.Relaunched + 1, module: h.opt.ClientLibPath, keep: true}
 	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, next)}
-}
-
-// title is what the window calls the game.
-func (s *setup) title() string {
-	if s.settings.Client.Title != "" {
-		return s.settings.Client.Title
-	}
-	return s.base
 }

@@ -2,13 +2,17 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
-	"collet/app/settings"
+	"collet/app/install"
 	"collet/app/supervise"
 	"collet/app/update"
+	"collet/netproto/product"
 	"collet/runtime/abi"
 )
 
@@ -64,15 +68,6 @@ func (g *game) dropChild() {
 	}
 	g.child.End(g.stopWithin())
 	g.child, g.running = nil, false
-}
-
-// stopWithin is how long a game that runs may take to end when this program is told to.
-func (s *setup) stopWithin() time.Duration {
-	within, err := settings.ParseStopWithin(s.settings.Client.StopWithin)
-	if err != nil { // settings that were loaded are right
-		return settings.DefaultStopWithin
-	}
-	return within
 }
 
 // gameArgs is what the game gets: the host's name in the install folder, what is known of its package, the link that opened it,
@@ -180,4 +175,138 @@ func (g *game) gameOver(ctx context.Context) gameEnd {
 		end.back = back
 		return gameEnd{end: end}
 	}
+}
+
+// choice is which module an attempt starts.
+type choice struct {
+	path     string // empty: the built-in client
+	explicit bool   // the player named it
+}
+
+// choose follows the source: an explicit path wins, then a forced built-in client, then the module that a selector names,
+// then the one in the writable root, then the one beside the host (fonline reference, sections 3.6 and 3.7). After a swap
+// the live module is the one, whatever was named before.
+func (g *game) choose() choice {
+	explicit := g.opt.ClientLibPath
+	switch {
+	case explicit != "" && !g.swapped:
+		return choice{g.withExt(explicit), true}
+	case g.opt.ForceEmbeddedRuntime && !g.swapped:
+		return choice{}
+	}
+	if name := g.modules().selected(); name != "" {
+		return choice{path: name}
+	}
+	if !exists(g.modules().library()) {
+		return choice{}
+	}
+	return choice{path: g.modules().library()}
+}
+
+// withExt appends the extension of modules where the player left it out, as the source's loader does.
+func (g *game) withExt(name string) string {
+	if !strings.EqualFold(filepath.Ext(name), g.target.LibraryExt()) {
+		name += g.target.LibraryExt()
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
+	}
+	return name
+}
+
+// startChild starts the chosen module in a process of its own and waits for its metadata. When it can't be loaded the
+// built-in client stands in, loudly, unless another compatibility version was asked for, or the module was swapped in
+// just now: then falling back would only swap again.
+func (g *game) startChild(ctx context.Context, f front) (abi.Metadata, error) {
+	var c choice
+	var meta abi.Metadata
+	var err error
+	for loads := 1; ; loads++ {
+		if c = g.choose(); c.path == "" {
+			g.log.Info().Str("file", g.modules().library()).Msg("no module to load; the built-in client runs")
+			return g.startEmbedded(ctx)
+		}
+		if meta, err = g.startRole(ctx, "runtime", c.path); err == nil {
+			err = g.wrongVersion(meta)
+		}
+		if err == nil || ctx.Err() != nil {
+			return meta, err
+		}
+		if loads == maxLoads || !g.unusable(ctx, f, err) {
+			break
+		}
+	}
+	if g.swapped {
+		return meta, err
+	}
+	g.dropChild()
+	meta, fallback := g.startEmbedded(ctx)
+	if fallback != nil {
+		return meta, fmt.Errorf("%w; and the built-in client: %w", err, fallback)
+	}
+	g.log.Warn().Err(err).Str("file", c.path).Msg("module not loaded; the built-in client stands in")
+	f.Note(g.texts.Get("note.embedded", "file", filepath.Base(c.path)))
+	return meta, nil
+}
+
+// errForeign says that this program was packaged for one game and has another one's client built in.
+var errForeign = errors.New("the client that is built into this program is another game's")
+
+// startEmbedded starts the client that is linked into this program, unless it is another game's than the one that the program
+// was packaged for.
+func (g *game) startEmbedded(ctx context.Context) (abi.Metadata, error) {
+	meta, err := g.startRole(ctx, "embedded", "")
+	if err == nil && isForeign(meta.RuntimeName, g.packed.Name) {
+		g.dropChild()
+		g.meta = abi.Metadata{}
+		return g.meta, fmt.Errorf("%w: it is %s, and this is %s", errForeign, meta.RuntimeName, g.packed.Name)
+	}
+	if err == nil {
+		err = g.wrongVersion(meta)
+	}
+	return meta, err
+}
+
+// isForeign reports whether a built-in client is no variant of what a program was packaged as; packaged is empty if it was not.
+func isForeign(builtIn, packaged string) bool {
+	_, ours := product.ParseVariant(builtIn, packaged)
+	return packaged != "" && !ours
+}
+
+// wrongVersion enforces --ClientLibCompatibilityVersion. Without it no module is measured by this host's own version: a
+// host outlives many of them. After a swap the new module is the authority (seed 000, "Runtime ABI").
+func (g *game) wrongVersion(meta abi.Metadata) error {
+	want := g.opt.ClientLibCompatibilityVersion
+	if want == "" || g.swapped || meta.CompatibilityVersion == want {
+		return nil
+	}
+	return fmt.Errorf("%s has compatibility version %q, and %q was asked for", meta.RuntimeName, meta.CompatibilityVersion, want)
+}
+
+// noModule is the end of an attempt that found nothing to run.
+func (g *game) noModule(err error) ended {
+	if errors.Is(err, context.Canceled) {
+		return failed(err)
+	}
+	e := runtimeFailed(err.Error())
+	e.unloadable = g.choose().path
+	return e
+}
+
+// swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing
+// and changed nothing is not repeated: the running module already is what the server offers, and still the server calls
+// it outdated.
+func (g *game) swap(ctx context.Context, s update.Status) (ended, bool) {
+	if s.Files == 0 && g.live && g.dir.State() != install.Prepared {
+		g.log.Error().Msg("the server offers the module that is running, and calls it outdated")
+		return ended{outcome: update.ContentMismatch, status: s}, false
+	}
+	g.dropChild()
+	if err := g.dir.Promote(ctx); err != nil {
+		return failed(err), false
+	}
+	g.swapped = true
+	g.modules().reselect(true)
+	g.log.Info().Str("file", g.modules().library()).Msg("module swapped")
+	return ended{}, true
 }

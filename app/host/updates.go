@@ -1,0 +1,228 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"sync"
+
+	"collet"
+	"collet/app/download"
+	"collet/app/install"
+	"collet/app/transfer"
+	"collet/app/update"
+	"collet/runtime/abi"
+)
+
+// updates brings what is installed up to date, from the origin to the disk.
+type updates struct {
+	*setup
+	*origin
+	*disk
+	*game
+	renewal *renewal
+	met     meeting // the last server
+	loaded  bool    // this attempt had a module or the built-in client ready to run
+	asks    bool    // a person can be asked
+	agreed  bool    // who agreed to an update that the account calls for
+}
+
+// update runs one Updater, and another one where the first server sends us to a second; only once in an attempt.
+func (u *updates) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	status, err := u.updateHere(ctx, f, compatibility)
+	if err != nil || status.Outcome != update.Redirected {
+		return status, err
+	}
+	if err := u.takeDetour(ctx, f, status.Judgement.Endpoint); err != nil {
+		u.log.Error().Err(err).Msg("a redirect is not followed")
+		status.Outcome = update.ClientTooNew
+		return status, nil
+	}
+	return u.updateHere(ctx, f, compatibility)
+}
+
+// updateHere runs one Updater and lets the front follow it, and another one where it failed for the sake of this program.
+func (u *updates) updateHere(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	status, err := u.updateOnce(ctx, f, compatibility)
+	if err == nil && u.renewal.withoutHost(ctx, status) {
+		return u.updateOnce(ctx, f, compatibility)
+	}
+	if u.renewal.due != "" {
+		f.Note(u.texts.Get("note.host"))
+	}
+	return status, err
+}
+
+// updateOnce runs one Updater. An update that helped needs no guard any more.
+func (u *updates) updateOnce(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+	u.met = meeting{}
+	if u.signed.on() {
+		status, err = u.updateSigned(ctx, f, compatibility)
+	} else {
+		status, err = u.updatePlain(ctx, f, compatibility)
+	}
+	switch {
+	case err != nil:
+	case status.Outcome == update.BinariesStaged:
+		u.guardUpdate(status.Offer)
+	case status.Outcome == update.ResourcesReady && status.Judgement.Plays():
+		u.dropGuard()
+	}
+	return status, err
+}
+
+// policy completes what an Updater is made of.
+func (u *updates) policy(c update.Config) update.Config {
+	c.CanSelfUpdate, c.Log = u.target.CanSelfUpdate(), u.log
+	c.Redirected, c.Prefetch, c.Applied = u.detoured(), true, u.applied()
+	c.AskPinned = u.asks && !u.agreed
+	return c
+}
+
+// updatePlain is update for what a server itself vouches for.
+func (u *updates) updatePlain(ctx context.Context, f front, compatibility string) (update.Status, error) {
+	s := newSource(u, compatibility)
+	updater, err := u.newUpdater(s)
+	if err != nil {
+		return update.Status{}, err
+	}
+	status := u.follow(ctx, f, updater, s.progress)
+	u.met = s.met
+	u.hintGeneration(f, s, status)
+	return u.settleContent(s.offered, u.consistent(s, status)), nil
+}
+
+// newUpdater wires one Updater that asks s.
+func (u *updates) newUpdater(s *source) (*update.Updater, error) {
+	updater, err := update.New(u.policy(update.Config{Source: s, Stage: u.renewal.stage(), Server: u.server}))
+	if err != nil {
+		return nil, fmt.Errorf("updater: %w", err)
+	}
+	return updater, nil
+}
+
+// hintGeneration names a generation that was forced, where that may be why the server ended it.
+func (u *updates) hintGeneration(f front, s *source, status update.Status) {
+	refused := status.Outcome == update.UpdaterOutdated
+	if status.Fault != nil && s.client == nil {
+		refused = status.Fault.Cause == update.Interrupted || status.Fault.Cause == update.ServerFault
+	}
+	if s.options.Auto || !refused {
+		return
+	}
+	u.log.Warn().Stringer("generation", s.options.Generation).Msg("the server may speak another generation than the one that was asked for with --generation")
+	f.Note(u.texts.Get("note.generation", "generation", s.options.Generation.String()))
+}
+
+// updateSigned is update for signed releases.
+func (u *updates) updateSigned(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+	options, closeWays, err := u.releaseOptions(f, compatibility)
+	if err != nil {
+		return update.Status{}, err
+	}
+	defer func() { err = errors.Join(err, closeWays()) }()
+	stage := u.renewal.stage()
+	options.Disk, options.Renew = stage, u.renewal.renewable
+	s, err := transfer.NewSource(options)
+	if err != nil {
+		return update.Status{}, err
+	}
+	u.valve.hold(s)
+	defer func() {
+		u.valve.hold(nil)
+		err = errors.Join(err, s.Release())
+	}()
+	updater, err := update.New(u.policy(update.Config{Source: s, Stage: stage, Server: u.places()}))
+	if err != nil {
+		return update.Status{}, fmt.Errorf("updater: %w", err)
+	}
+	status = u.follow(ctx, f, updater, func() progress {
+		p := s.Progress()
+		return progress{answers: p.Answers, bytes: p.Bytes, waiting: p.Waiting, paused: s.Traffic().Paused}
+	})
+	if c, is := options.Server.(*connection); is {
+		u.met = c.source.met
+	}
+	u.renewal.renewing = s.Renewing()
+	if files, err := s.List(ctx); err == nil && !u.renewal.renewing {
+		status = u.settleContent(files, status)
+	}
+	f.Report(s.Report())
+	return status, nil
+}
+
+// releaseOptions wires a source of signed releases. closeWays lets go of its mirrors.
+func (u *updates) releaseOptions(f front, compatibility string) (o transfer.Options, closeWays func() error, err error) {
+	var opened []*download.HTTPWay
+	closeWays = func() (err error) {
+		for _, way := range opened {
+			err = errors.Join(err, way.Close())
+		}
+		return err
+	}
+	o = transfer.Options{
+		FS: u.fs, Folder: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), install.ReleaseFolder), Disk: u.dir,
+		Root: u.signed.root, Product: u.signed.product, Channel: u.signed.channel, Target: string(u.target),
+		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
+		Language: u.locale, Notes: f.Notes, Log: u.log,
+		Mirror: func(address string) (download.Way, error) { return u.mirror(address) },
+	}
+	for _, address := range u.signed.urls {
+		way, err := u.takeWarm(), error(nil) // it is the first one
+		if way == nil {
+			way, err = u.mirror(address)
+		}
+		if err != nil {
+			return o, closeWays, errors.Join(err, closeWays())
+		}
+		opened = append(opened, way)
+		o.Ways = append(o.Ways, way)
+	}
+	if u.signed.server {
+		o.Server = &connection{source: newSource(u, compatibility)}
+	}
+	return o, closeWays, nil
+}
+
+// follow runs an Updater and lets the front follow it. A start that exceeds the patience before something is fetched ends as it
+// would after all attempts: as unreachable where no answer came, or the installed set is played instead.
+func (u *updates) follow(ctx context.Context, f front, updater *update.Updater, read func() progress) update.Status {
+	following := f.Follow(ctx, updater)
+	inner, cancel := context.WithCancel(ctx)
+	var late error
+	limits := u.timeLimits()
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if late = limits.watch(inner, updater.Status, read); late != nil {
+			cancel()
+		}
+	})
+	status := updater.Run(inner)
+	cancel()
+	watching.Wait()
+	following()
+	if late != nil && status.Outcome == update.Cancelled && ctx.Err() == nil {
+		u.log.Warn().Err(late).Msg("the update is given up for now")
+		cause := update.Unreachable
+		if read().answers > 0 && !u.playsOffline() {
+			cause = update.Interrupted
+		}
+		status.Outcome = update.Failed
+		status.Fault = &update.Fault{Cause: cause, Transient: true, Subject: u.places(), Err: late}
+	}
+	return status
+}
+
+// offlineNow reports whether what is installed is played without asking: nobody can be reached, the settings allow it, and
+// there is a set that has proven itself.
+func (u *updates) offlineNow(status update.Status) bool {
+	return status.Outcome == update.Failed && status.Fault != nil && status.Fault.Cause == update.Unreachable &&
+		u.playsOffline()
+}
+
+// playsOffline reports whether there is a set that has proven itself and the settings let it be played without an answer.
+func (u *updates) playsOffline() bool {
+	return u.signed.offline > 0 && u.loaded && u.dir != nil && !u.dir.Pending() && u.hasPacks()
+}
