@@ -21,7 +21,7 @@ func (s *setup) device(ctx context.Context, stdout, stderr io.Writer) int {
 	}
 	return device.Run(ctx, device.Options{
 		Desk: s.opt.RemoteLauncher, Name: s.opt.DeviceName, Dialect: s.opt.Dialect, Headless: s.opt.Headless, JSON: s.opt.JSON,
-		Data: s.roots.data, Exe: s.exe, Module: s.opt.ClientLibPath, Runtime: s.opt.RuntimeName, Target: s.target,
+		Data: s.paths.data, Exe: s.exe, Module: s.opt.ClientLibPath, Runtime: s.opt.RuntimeName, Target: s.target,
 		Packs: s.settings.Baking.ClientResources, Args: s.opt.Args, Profiles: s.settings.Remote, Texts: s.texts, Log: s.log,
 	}, stdout, stderr)
 }

@@ -29,7 +29,7 @@ func (d *disk) confirm() {
 	}
 }
 
-// closeBase closes what openRoots may not have opened.
+// closeBase closes what openFolders may not have opened.
 func closeBase(base platform.FS) error {
 	if base == nil {
 		return nil
@@ -60,7 +60,7 @@ func (d *disk) packArgs() []string {
 
 // unfinished reports whether an install that can't be opened may hold half of a set. It changes nothing.
 func (d *disk) unfinished(ctx context.Context) bool {
-	fsys, base, err := d.openRoots()
+	fsys, base, err := d.openFolders()
 	if err != nil {
 		return true
 	}

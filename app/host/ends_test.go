@@ -16,11 +16,11 @@ import (
 	"collet/netproto/compat"
 )
 
-// notebook is a front that writes down what it is shown, and answers as it was told.
+// notebook is a view that writes down what it is shown, and answers as it was told.
 type notebook struct {
 	lines  []string
 	toasts []splash.Toast
-	asked  []ended
+	asked  []outcome
 	more   bool          // a toast is pressed
 	answer update.Action // to everything
 }
@@ -33,7 +33,7 @@ func (n *notebook) Toast(_ context.Context, t splash.Toast) bool {
 	n.toasts = append(n.toasts, t)
 	return n.more
 }
-func (n *notebook) Ask(_ context.Context, e ended) update.Action {
+func (n *notebook) Ask(_ context.Context, e outcome) update.Action {
 	n.asked = append(n.asked, e)
 	return n.answer
 }
@@ -70,7 +70,7 @@ func TestWhatAVerdictExplains(t *testing.T) {
 	h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"})
 	h.meta.CompatibilityVersion = version6
 	h.met = meeting{told: netproto.AnswerTags{Floor: 7, StoreURL: "https://play.google.com/x", MessageKey: compat.PopupPinned, Message: "Ask us."}}
-	pinned := ended{outcome: update.PlayerPinned, status: update.Status{Judgement: compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor}}}
+	pinned := outcome{outcome: update.PlayerPinned, status: update.Status{Judgement: compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor}}}
 	info := h.endInfo(pinned)
 	if info.Floor != 7 || !info.Offered || info.Message != "Ask us." || info.StoreURL == "" || info.Client != version6 {
 		t.Errorf("%+v", info)
@@ -83,22 +83,22 @@ func TestWhatAVerdictExplains(t *testing.T) {
 	if info := h.endInfo(pinned); info.StoreURL != "https://our.example.org" {
 		t.Errorf("the server's page goes before ours: %q", info.StoreURL)
 	}
-	if info := h.endInfo(ended{outcome: update.ClientTooNew}); info.Message != "" {
+	if info := h.endInfo(outcome{outcome: update.ClientTooNew}); info.Message != "" {
 		t.Errorf("words for another popup: %q", info.Message)
 	}
 	h.met.updater, h.met.told.MessageKey = compat.UpdaterNewer, compat.PopupNewer
-	if info := h.endInfo(ended{outcome: update.UpdaterOutdated}); !info.ServerOlder || info.Message != "Ask us." {
+	if info := h.endInfo(outcome{outcome: update.UpdaterOutdated}); !info.ServerOlder || info.Message != "Ask us." {
 		t.Errorf("%+v", info)
 	}
-	loop := ended{outcome: update.UpdateLoop, status: update.Status{Offer: update.Offer{Rule: 9, Revision: 12, Hash: "536c49c90dc3ebf0"}}}
+	loop := outcome{outcome: update.UpdateLoop, status: update.Status{Offer: update.Offer{Rule: 9, Revision: 12, Hash: "536c49c90dc3ebf0"}}}
 	if info := h.endInfo(loop); info.Code != "R9-12-536c49c9" {
 		t.Errorf("code %q", info.Code)
 	}
-	if info := h.endInfo(ended{outcome: update.Maintenance}); info.Code != "" || info.Differences != nil || info.Allowed {
+	if info := h.endInfo(outcome{outcome: update.Maintenance}); info.Code != "" || info.Differences != nil || info.Allowed {
 		t.Errorf("%+v", info)
 	}
 	h.met.told.Warnings = compat.WarnComponents
-	if info := h.endInfo(ended{outcome: update.ComponentsMismatch}); info.Differences == nil || !info.Allowed {
+	if info := h.endInfo(outcome{outcome: update.ComponentsMismatch}); info.Differences == nil || !info.Allowed {
 		t.Errorf("%+v", info)
 	}
 }
@@ -128,7 +128,7 @@ func TestAnswersToPopups(t *testing.T) {
 		update.Offline: {true, false, true}, update.Quit: {false, false, false},
 	} {
 		h := hostWith(setup{}, func(h *host) { h.agreed = true; h.offline = true })
-		again := h.decide(t.Context(), &notebook{answer: action}, ended{outcome: update.PlayerPinned})
+		again := h.decide(t.Context(), &notebook{answer: action}, outcome{outcome: update.PlayerPinned})
 		if again != want.again || h.agreed != want.agreed || h.offline != want.offline {
 			t.Errorf("%s: again %t, agreed %t, offline %t", action, again, h.agreed, h.offline)
 		}
@@ -145,15 +145,15 @@ func TestAnswersToPopups(t *testing.T) {
 // TestWhoWasToldMayPlay: only who was told that the set is not whole, and goes on, starts it; the next attempt asks again.
 func TestWhoWasToldMayPlay(t *testing.T) {
 	for _, test := range []struct {
-		end    ended
+		end    outcome
 		answer update.Action
 		dir    *install.Dir
 		want   bool
 	}{
-		{ended{outcome: update.SetIncomplete}, update.Offline, &install.Dir{}, true},
-		{ended{outcome: update.SetIncomplete}, update.Retry, &install.Dir{}, false},
-		{ended{outcome: update.Failed}, update.Offline, &install.Dir{}, false},
-		{ended{outcome: update.Failed}, update.Offline, nil, true}, // told that the install could not be opened
+		{outcome{outcome: update.SetIncomplete}, update.Offline, &install.Dir{}, true},
+		{outcome{outcome: update.SetIncomplete}, update.Retry, &install.Dir{}, false},
+		{outcome{outcome: update.Failed}, update.Offline, &install.Dir{}, false},
+		{outcome{outcome: update.Failed}, update.Offline, nil, true}, // told that the install could not be opened
 	} {
 		h := hostWith(setup{}, func(h *host) { h.dir = test.dir; h.anyway = true })
 		h.decide(t.Context(), &notebook{answer: test.answer}, test.end)
@@ -174,13 +174,13 @@ func TestReportOfDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.met.differences = compat.DiffManifests(&server, &client)
-	last := ended{outcome: update.ComponentsMismatch, status: update.Status{Judgement: compat.Judgement{Verdict: compat.ComponentsMismatch, Rule: 9, Revision: 12}}}
+	last := outcome{outcome: update.ComponentsMismatch, status: update.Status{Judgement: compat.Judgement{Verdict: compat.ComponentsMismatch, Rule: 9, Revision: 12}}}
 	h.last.Store(&last)
 	report := h.report()
 	if strings.Count(report, "+ New") != 40 || !strings.Contains(report, "COMPONENTS_MISMATCH by rule 9") || !strings.Contains(report, "2 components are the same") {
 		t.Errorf("report:\n%s", report)
 	}
-	h.last.Store(&ended{outcome: update.UpdateLoop, status: update.Status{Offer: update.Offer{Rule: 5, Revision: 1, Hash: "00112233"}}})
+	h.last.Store(&outcome{outcome: update.UpdateLoop, status: update.Status{Offer: update.Offer{Rule: 5, Revision: 1, Hash: "00112233"}}})
 	if report := h.report(); !strings.Contains(report, "code R5-1-00112233") {
 		t.Errorf("report:\n%s", report)
 	}
@@ -190,19 +190,19 @@ func TestReportOfDifferences(t *testing.T) {
 func TestPlayingWhatIsInstalled(t *testing.T) {
 	h := hostWith(setup{log: zerolog.Nop()})
 	h.playInstalled() // no attempt is under way
-	waits := func(ctx context.Context) ended { <-ctx.Done(); return ended{outcome: update.Cancelled} }
-	if _, cut := h.try(t.Context(), func(ctx context.Context) ended { h.playInstalled(); return waits(ctx) }); !cut {
+	waits := func(ctx context.Context) outcome { <-ctx.Done(); return outcome{outcome: update.Cancelled} }
+	if _, cut := h.try(t.Context(), func(ctx context.Context) outcome { h.playInstalled(); return waits(ctx) }); !cut {
 		t.Error("the attempt was not cut short")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, cut := h.try(ctx, func(ctx context.Context) ended { h.playInstalled(); cancel(); return waits(ctx) }); cut {
+	if _, cut := h.try(ctx, func(ctx context.Context) outcome { h.playInstalled(); cancel(); return waits(ctx) }); cut {
 		t.Error("a client that is told to end goes on")
 	}
-	if e, cut := h.try(t.Context(), func(context.Context) ended { return ended{outcome: update.Maintenance} }); cut || e.outcome != update.Maintenance {
+	if e, cut := h.try(t.Context(), func(context.Context) outcome { return outcome{outcome: update.Maintenance} }); cut || e.outcome != update.Maintenance {
 		t.Errorf("an attempt of its own end: %t, %s", cut, e.outcome)
 	}
 	h.running = true
-	if _, cut := h.try(t.Context(), func(context.Context) ended { h.playInstalled(); return ended{} }); cut {
+	if _, cut := h.try(t.Context(), func(context.Context) outcome { h.playInstalled(); return outcome{} }); cut {
 		t.Error("a game that runs already is started once more")
 	}
 }
@@ -211,7 +211,7 @@ func TestPlayingWhatIsInstalled(t *testing.T) {
 func TestEveryDialogAboutAServerOffersToPlay(t *testing.T) {
 	h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"})
 	for _, end := range update.Ends() {
-		e := ended{outcome: end.Outcome, playable: true}
+		e := outcome{outcome: end.Outcome, playable: true}
 		if end.Cause != update.NoCause {
 			e.fault = &update.Fault{Cause: end.Cause, Err: context.DeadlineExceeded}
 		}

@@ -17,9 +17,9 @@ import (
 )
 
 // endInfo gathers what explains an end.
-func (h *host) endInfo(e ended) splash.EndInfo {
+func (h *host) endInfo(e outcome) splash.EndInfo {
 	info := splash.EndInfo{
-		Target: string(h.target), Server: h.places(), Fault: e.fault, Path: h.roots.data,
+		Target: string(h.target), Server: h.places(), Fault: e.fault, Path: h.paths.data,
 		RetryAfter: time.Duration(e.status.Judgement.RetryAfter) * time.Second,
 		StoreURL:   h.settings.Client.StoreUrl, WebsiteURL: h.settings.Client.WebsiteUrl,
 		Unloadable: e.unloadable, Astray: e.astray, Holders: e.holders, PlayOffline: e.playable, RolledBack: e.back, Remedy: h.remedy(e.fault),
@@ -68,7 +68,7 @@ func certificateWords() map[dial.CertificateFault]string {
 }
 
 // explain is the same as text for a terminal; empty for ends that need no words.
-func (h *host) explain(e ended) string {
+func (h *host) explain(e outcome) string {
 	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
 	if !e.end().Shown() {
 		return ""
@@ -81,7 +81,7 @@ func (h *host) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s build %d\n", collet.App().Name, collet.Version(), collet.App().Build)
 	fmt.Fprintf(&b, "system %s/%s, target %s, %s\n", runtime.GOOS, runtime.GOARCH, h.target, time.Now().Format(time.RFC3339))
-	fmt.Fprintf(&b, "folder %s\ndata %s\nmodule %s\nserver %s\n", h.folder, h.roots.data, h.modules().library(), h.server)
+	fmt.Fprintf(&b, "folder %s\ndata %s\nmodule %s\nserver %s\n", h.folder, h.paths.data, h.modules().library(), h.server)
 	if last := h.last.Load(); last != nil {
 		fmt.Fprintf(&b, "outcome %s %s\n", last.outcome, last.detail)
 		h.reportVerdict(&b, last)

@@ -78,7 +78,7 @@ func (g *game) gameArgs() []string {
 }
 
 // run tells the child to run and waits until the game shows itself, or has had a second to, or is over already.
-func (g *game) run(ctx context.Context) ended {
+func (g *game) run(ctx context.Context) outcome {
 	g.starting()
 	if err := g.child.Run(g.gameArgs()); err != nil {
 		return runtimeFailed(err.Error())
@@ -93,7 +93,7 @@ func (g *game) run(ctx context.Context) ended {
 	case <-g.child.Done():
 	case <-ctx.Done():
 	}
-	return ended{outcome: update.ResourcesReady}
+	return outcome{outcome: update.ResourcesReady}
 }
 
 // ready notes that the game shows itself, once.
@@ -111,7 +111,7 @@ func (g *game) ready() {
 type gameEnd struct {
 	reload bool
 	path   string // with reload: which module the game wants next; empty means the live one
-	end    ended
+	end    outcome
 }
 
 // watch supervises a running game until it ends. A module that is ready, or runs for long, or ends cleanly has proven
@@ -151,7 +151,7 @@ func (g *game) stopGame(ctx context.Context) gameEnd {
 	if kind == supervise.CleanShutdown {
 		g.confirm()
 	}
-	return gameEnd{end: ended{outcome: update.Cancelled}}
+	return gameEnd{end: outcome{outcome: update.Cancelled}}
 }
 
 // gameOver turns the child's exit into what to do next.
@@ -165,11 +165,11 @@ func (g *game) gameOver(ctx context.Context) gameEnd {
 	switch kind {
 	case supervise.CleanShutdown:
 		g.confirm()
-		return gameEnd{end: ended{outcome: update.ResourcesReady}}
+		return gameEnd{end: outcome{outcome: update.ResourcesReady}}
 	case supervise.Reload:
 		return gameEnd{reload: true, path: exit.Result.RequestedRuntimePath}
 	case supervise.Killed:
-		return gameEnd{end: ended{outcome: update.Cancelled}}
+		return gameEnd{end: outcome{outcome: update.Cancelled}}
 	default:
 		end := runtimeFailed(words)
 		end.back = back
@@ -217,7 +217,7 @@ func (g *game) withExt(name string) string {
 // startChild starts the chosen module in a process of its own and waits for its metadata. When it can't be loaded the
 // built-in client stands in, loudly, unless another compatibility version was asked for, or the module was swapped in
 // just now: then falling back would only swap again.
-func (g *game) startChild(ctx context.Context, f front) (abi.Metadata, error) {
+func (g *game) startChild(ctx context.Context, f view) (abi.Metadata, error) {
 	var c choice
 	var meta abi.Metadata
 	var err error
@@ -284,7 +284,7 @@ func (g *game) wrongVersion(meta abi.Metadata) error {
 }
 
 // noModule is the end of an attempt that found nothing to run.
-func (g *game) noModule(err error) ended {
+func (g *game) noModule(err error) outcome {
 	if errors.Is(err, context.Canceled) {
 		return failed(err)
 	}
@@ -296,10 +296,10 @@ func (g *game) noModule(err error) ended {
 // swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing
 // and changed nothing is not repeated: the running module already is what the server offers, and still the server calls
 // it outdated.
-func (g *game) swap(ctx context.Context, s update.Status) (ended, bool) {
+func (g *game) swap(ctx context.Context, s update.Status) (outcome, bool) {
 	if s.Files == 0 && g.live && g.dir.State() != install.Prepared {
 		g.log.Error().Msg("the server offers the module that is running, and calls it outdated")
-		return ended{outcome: update.ContentMismatch, status: s}, false
+		return outcome{outcome: update.ContentMismatch, status: s}, false
 	}
 	g.dropChild()
 	if err := g.dir.Promote(ctx); err != nil {
@@ -308,5 +308,5 @@ func (g *game) swap(ctx context.Context, s update.Status) (ended, bool) {
 	g.swapped = true
 	g.modules().reselect(true)
 	g.log.Info().Str("file", g.modules().library()).Msg("module swapped")
-	return ended{}, true
+	return outcome{}, true
 }

@@ -22,7 +22,7 @@ import (
 func playing(t *testing.T, program string, game ...string) *host {
 	t.Helper()
 	dir := t.TempDir()
-	h := hostWith(setup{exe: program, folder: dir, base: "Lathe", target: "Linux-x64", roots: roots{install: dir, data: dir}, log: zerolog.Nop(), texts: assets.TextsFor("en"), opt: Options{Args: append([]string{"--headless"}, game...), Generation: "c1"}})
+	h := hostWith(setup{exe: program, folder: dir, base: "Lathe", target: "Linux-x64", paths: paths{install: dir, data: dir}, log: zerolog.Nop(), texts: assets.TextsFor("en"), opt: Options{Args: append([]string{"--headless"}, game...), Generation: "c1"}})
 	var err error
 	if h.settings, err = h.packed.settings(filepath.Join(dir, "Lathe.toml")); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func playing(t *testing.T, program string, game ...string) *host {
 	return h
 }
 
-// patient is a front whose toasts stay until their time is over or nobody waits any more.
+// patient is a view whose toasts stay until their time is over or nobody waits any more.
 type patient struct {
 	notebook
 	took time.Duration
@@ -59,7 +59,7 @@ func TestToleranceBesideTheGame(t *testing.T) {
 	const long = "1000000" // frames
 	for _, test := range []struct {
 		name    string
-		front   *notebook
+		view    *notebook
 		change  func(*host)
 		outcome update.Outcome
 		running bool
@@ -81,22 +81,22 @@ func TestToleranceBesideTheGame(t *testing.T) {
 		if test.change != nil {
 			test.change(h)
 		}
-		e := h.play(t.Context(), test.front)
+		e := h.play(t.Context(), test.view)
 		if e.outcome != test.outcome || h.running != test.running || (h.child != nil) != test.running {
 			t.Errorf("%s: %s, running %t; %s", test.name, e.outcome, h.running, e.reason())
 		}
-		if len(test.front.toasts) != test.toasts || len(test.front.asked) != test.asked {
-			t.Errorf("%s: %d toasts, %d questions", test.name, len(test.front.toasts), len(test.front.asked))
+		if len(test.view.toasts) != test.toasts || len(test.view.asked) != test.asked {
+			t.Errorf("%s: %d toasts, %d questions", test.name, len(test.view.toasts), len(test.view.asked))
 		}
-		for _, asked := range test.front.asked {
+		for _, asked := range test.view.asked {
 			if info := h.endInfo(asked); asked.outcome != update.ComponentsMismatch || !info.Allowed {
 				t.Errorf("%s: asked %+v", test.name, asked)
 			}
 		}
 	}
-	h, front := playing(t, program, "--frames", "1"), &patient{}
-	e := h.play(t.Context(), front)
-	if e.outcome != update.ResourcesReady || front.took > time.Minute {
-		t.Errorf("a game that is over: %s, the toast stayed for %v", e.outcome, front.took)
+	h, stays := playing(t, program, "--frames", "1"), &patient{}
+	e := h.play(t.Context(), stays)
+	if e.outcome != update.ResourcesReady || stays.took > time.Minute {
+		t.Errorf("a game that is over: %s, the toast stayed for %v", e.outcome, stays.took)
 	}
 }

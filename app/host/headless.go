@@ -23,9 +23,9 @@ import (
 	"collet/platform/text"
 )
 
-// paper is the terminal as a front: phases, files and the outcome, as text or as one JSON object a line. It asks nobody,
-// so every question is answered with Quit. It is used by one goroutine at a time.
-type paper struct {
+// terminal prints a start: phases, files and the outcome, as text or as one JSON object a line. It answers every question with Quit.
+// One goroutine at a time uses it.
+type terminal struct {
 	out  io.Writer
 	err  io.Writer // for what a window would show as a dialog or a toast
 	json bool
@@ -33,7 +33,7 @@ type paper struct {
 	mu   sync.Mutex // of lines of JSON
 }
 
-var _ front = (*paper)(nil)
+var _ view = (*terminal)(nil)
 
 // line is one JSON object of --json. Empty members are left out.
 type line struct {
@@ -110,8 +110,8 @@ const (
 	manyPause = 100 * time.Millisecond
 )
 
-// Follow implements front: a line when the phase or the file changes, and one a second in between.
-func (p *paper) Follow(ctx context.Context, w watcher) func() {
+// Follow implements view: a line when the phase or the file changes, and one a second in between.
+func (p *terminal) Follow(ctx context.Context, w watcher) func() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -134,7 +134,7 @@ func (p *paper) Follow(ctx context.Context, w watcher) func() {
 }
 
 // progress prints a line; what is damaged is told once.
-func (p *paper) progress(s update.Status, damage bool) {
+func (p *terminal) progress(s update.Status, damage bool) {
 	l := line{
 		Phase: s.Phase.String(), Mode: s.Mode.String(), File: s.File, Files: s.Files, FilesDone: s.FilesDone,
 		Bytes: s.Bytes, BytesDone: s.BytesDone, Rate: s.Rate, Attempt: s.Attempt,
@@ -162,8 +162,8 @@ func (p *paper) progress(s update.Status, damage bool) {
 	fmt.Fprintln(p.out, splash.Compose(s, time.Now(), p.host.texts).Line())
 }
 
-// Note implements front.
-func (p *paper) Note(text string) {
+// Note implements view.
+func (p *terminal) Note(text string) {
 	if p.json {
 		p.print(line{Note: text})
 		return
@@ -171,15 +171,15 @@ func (p *paper) Note(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// Notes implements front: they belong to the machine-readable output, which a tool shows as it likes.
-func (p *paper) Notes(text string) {
+// Notes implements view: they belong to the machine-readable output, which a tool shows as it likes.
+func (p *terminal) Notes(text string) {
 	if p.json {
 		p.print(line{Notes: text})
 	}
 }
 
-// Report implements front.
-func (p *paper) Report(r transfer.Report) {
+// Report implements view.
+func (p *terminal) Report(r transfer.Report) {
 	saved := r.Saved()
 	if p.json {
 		p.print(line{
@@ -201,17 +201,17 @@ func (p *paper) Report(r transfer.Report) {
 		"from", from, "means", cmp.Or(means(r.Bytes).String(), string(transfer.Unneeded)), "fetched", r.Fetched, "saved", saved))
 }
 
-// Toast implements front. Nobody reads along, so nothing waits.
-func (p *paper) Toast(_ context.Context, t splash.Toast) bool {
+// Toast implements view. Nobody reads along, so nothing waits.
+func (p *terminal) Toast(_ context.Context, t splash.Toast) bool {
 	fmt.Fprintln(p.err, t.Text)
 	return false
 }
 
-// Ask implements front.
-func (p *paper) Ask(_ context.Context, e ended) update.Action { return p.host.answer(e) }
+// Ask implements view.
+func (p *terminal) Ask(_ context.Context, e outcome) update.Action { return p.host.answer(e) }
 
 // finish prints how it ended.
-func (p *paper) finish(e ended) int {
+func (p *terminal) finish(e outcome) int {
 	end := e.end()
 	text := p.host.explain(e)
 	if p.host.met.popup(e.outcome) != "" {
@@ -237,7 +237,7 @@ func (p *paper) finish(e ended) int {
 	return end.Exit
 }
 
-func (p *paper) print(l line) {
+func (p *terminal) print(l line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	object, err := json.Marshal(l)
@@ -272,15 +272,15 @@ func (h *host) headless(ctx context.Context, out, err io.Writer) (code int, agai
 
 // unseen is headless up to where this program makes room for a newer one.
 func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
-	p := &paper{out: out, err: err, json: h.opt.JSON, host: h}
-	finish := func(e ended) int {
+	p := &terminal{out: out, err: err, json: h.opt.JSON, host: h}
+	finish := func(e outcome) int {
 		code := p.finish(e)
 		h.tellEnd(ctx, e)
 		return code
 	}
 	p.Note(h.texts.Get("headless.start", "host", h.places(), "target", string(h.target), "path", h.folder))
-	if !h.roots.portable() {
-		p.Note(h.texts.Get("headless.data", "path", h.roots.data))
+	if !h.paths.portable() {
+		p.Note(h.texts.Get("headless.data", "path", h.paths.data))
 	}
 	if !h.opt.Run {
 		e := h.syncOnly(ctx, p)
@@ -315,8 +315,8 @@ func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
 
 // syncOnly runs one Updater: packs become live, modules staged. Which version is announced comes from the command line,
 // or else from what is installed; web servers are told none, so nothing is loaded for them.
-func (h *host) syncOnly(ctx context.Context, f front) ended {
-	h.noteRoots(f)
+func (h *host) syncOnly(ctx context.Context, f view) outcome {
+	h.notePaths(f)
 	if !h.offline {
 		h.warmUp(ctx)
 	}
@@ -335,17 +335,17 @@ func (h *host) syncOnly(ctx context.Context, f front) ended {
 		}
 		compatibility = meta.CompatibilityVersion
 	}
-	return h.patiently(ctx, f, func() ended { return h.syncOnce(ctx, f, compatibility) })
+	return h.patiently(ctx, f, func() outcome { return h.syncOnce(ctx, f, compatibility) })
 }
 
 // syncOnce asks the server once and fetches what is missing.
-func (h *host) syncOnce(ctx context.Context, f front, compatibility string) ended {
+func (h *host) syncOnce(ctx context.Context, f view, compatibility string) outcome {
 	status, err := h.update(ctx, f, compatibility)
 	if err != nil {
 		return failed(err)
 	}
 	if h.renewal.due != "" {
-		return ended{outcome: update.ResourcesReady}
+		return outcome{outcome: update.ResourcesReady}
 	}
 	if status.Outcome == update.ResourcesReady && h.dir.State() == install.Prepared {
 		// A verification found the module damaged or gone. No child has it, and nothing is ready before it is live.
@@ -362,11 +362,11 @@ func (h *host) syncOnce(ctx context.Context, f front, compatibility string) ende
 	if toast, due := h.tolerance(); due {
 		f.Toast(ctx, toast)
 	}
-	return ended{outcome: status.Outcome, fault: status.Fault, status: status}
+	return outcome{outcome: status.Outcome, fault: status.Fault, status: status}
 }
 
 // tellInstalled is a headless start that asks nobody and runs nothing: it recovers the install and says what is there.
-func (a *attempts) tellInstalled(f front) ended {
+func (a *attempts) tellInstalled(f view) outcome {
 	set, files, err := a.dir.Set()
 	if err != nil {
 		return failed(err)
@@ -382,12 +382,12 @@ func (a *attempts) tellInstalled(f front) ended {
 	if e, broken := a.incomplete(); broken {
 		return e
 	}
-	return ended{outcome: update.ResourcesReady}
+	return outcome{outcome: update.ResourcesReady}
 }
 
 // reload prepares the next start for a game that asked for it: a staged module becomes live, and the module that the
 // game named is the one to load.
-func (h *host) reload(ctx context.Context, path string) (ended, bool) {
+func (h *host) reload(ctx context.Context, path string) (outcome, bool) {
 	if h.dir != nil {
 		if err := h.dir.Promote(ctx); err != nil {
 			return failed(err), false
@@ -399,5 +399,5 @@ func (h *host) reload(ctx context.Context, path string) (ended, bool) {
 		h.opt.ClientLibPath = ""
 	}
 	h.log.Info().Str("file", path).Msg("reload asked for by the game")
-	return ended{}, true
+	return outcome{}, true
 }

@@ -50,7 +50,7 @@ const maxLoads = 3
 
 // unusable handles a live module that can't be loaded, before anything else stands in for it. It reports whether another
 // try is worth it: loading may fail for once, and after the second time the module is another one.
-func (g *game) unusable(ctx context.Context, f front, err error) (again bool) {
+func (g *game) unusable(ctx context.Context, f view, err error) (again bool) {
 	if g.dir == nil || !g.live || !loadFailed(err) {
 		return false
 	}
@@ -66,7 +66,7 @@ func (g *game) unusable(ctx context.Context, f front, err error) (again bool) {
 
 // restored brings a module back that was all right once and can't be loaded any more: from this disk, or with the next look
 // at the server's offer. It reports whether there is another one to try now.
-func (g *game) restored(ctx context.Context, f front) bool {
+func (g *game) restored(ctx context.Context, f view) bool {
 	g.dir.Distrust()
 	g.dropChild()
 	restored, err := g.dir.RestoreModule(ctx)

@@ -110,7 +110,7 @@ func (u *updates) helloFlags() (flags compat.Flags) {
 	if u.settings.Compatibility.Development {
 		flags |= compat.FlagDevelopment
 	}
-	if u.detoured() {
+	if u.redirected() {
 		flags |= compat.FlagRedirected
 	}
 	if u.applied() != (update.Offer{}) {

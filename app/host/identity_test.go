@@ -45,7 +45,7 @@ func knownHost(t *testing.T, meta abi.Metadata) *host {
 	t.Helper()
 	h := hostWith(setup{base: "Lathe", target: "Linux-x64", log: zerolog.Nop()}, func(h *host) { h.meta = meta })
 	h.folder = t.TempDir()
-	h.roots = roots{install: h.folder, data: h.folder}
+	h.paths = paths{install: h.folder, data: h.folder}
 	return h
 }
 

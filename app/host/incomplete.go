@@ -10,7 +10,7 @@ import (
 
 // runWhole is run without a server's word: a set that is known not to be whole starts only after the player was told what is
 // not right and wants it all the same.
-func (a *attempts) runWhole(ctx context.Context) ended {
+func (a *attempts) runWhole(ctx context.Context) outcome {
 	if e, broken := a.incomplete(); broken {
 		return e
 	}
@@ -18,19 +18,19 @@ func (a *attempts) runWhole(ctx context.Context) ended {
 }
 
 // incomplete is the end of a start whose set is known not to be whole, unless the player wants it all the same.
-func (a *attempts) incomplete() (e ended, broken bool) {
+func (a *attempts) incomplete() (e outcome, broken bool) {
 	if a.dir == nil || a.anyway || a.opt.PlayIncomplete {
-		return ended{}, false
+		return outcome{}, false
 	}
 	files, err := a.dir.Incomplete()
 	switch {
 	case err != nil:
 		return failed(err), true
 	case len(files) == 0:
-		return ended{}, false
+		return outcome{}, false
 	}
 	a.log.Error().Strs("files", files).Msg("the installed set is not whole, and no server has mended it")
-	return ended{
+	return outcome{
 		outcome: update.SetIncomplete, astray: files,
 		detail: "--play-incomplete starts it all the same; a start that reaches the server repairs it",
 	}, true

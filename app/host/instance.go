@@ -22,22 +22,21 @@ import (
 )
 
 const (
-	// bellTime is how long either side waits for the other; both are on one machine.
-	bellTime = 2 * time.Second
-	// maxRing is the longest line in bytes that either side reads: a secret has 26, an answer fewer.
-	maxRing = 64
+	// instanceWait is how long either side waits for the other; both are on one machine.
+	instanceWait = 2 * time.Second
+	// maxInstanceLine is the longest line in bytes that either side reads: a secret has 26, an answer fewer.
+	maxInstanceLine = 64
 )
 
-// Answers to a ring.
+// Answers to a second start.
 const (
 	cameForward = "forward" // the window is in front now
 	noWindow    = "playing" // the game runs, and this host has no window
 )
 
-// bell lets a second start of the same install ask the first one to come forward. It listens on the loopback interface,
-// because every system has that, and a port that a program opens there is nobody else's business. Whoever rings without the
-// secret gets no answer.
-type bell struct {
+// instanceSocket lets a second start of the same install ask the first one to come forward. It listens on the loopback interface,
+// because every system has that. A caller without the secret gets no answer.
+type instanceSocket struct {
 	listener net.Listener
 	secret   string
 	fs       platform.FS
@@ -45,31 +44,31 @@ type bell struct {
 	done     sync.WaitGroup
 }
 
-// bellName is the file in an install: it holds a port of the loopback interface and a secret, which only those learn who may read the
+// instanceFile is the file in an install: it holds a port of the loopback interface and a secret, which only those learn who may read the
 // install.
-func bellName() string { return path.Join(install.StateDir, install.BellFile) }
+func instanceFile() string { return path.Join(install.StateDir, install.BellFile) }
 
-// hangBell starts listening and says where, in an install whose lock is held.
-func hangBell(fsys platform.FS, forward func() bool) (*bell, error) {
+// listenForInstances starts listening and writes where, in an install whose lock is held.
+func listenForInstances(fsys platform.FS, forward func() bool) (*instanceSocket, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	b := &bell{listener: listener, secret: rand.Text(), fs: fsys, forward: forward}
+	s := &instanceSocket{listener: listener, secret: rand.Text(), fs: fsys, forward: forward}
 	port := listener.Addr().(*net.TCPAddr).Port
-	if err := b.tell(fmt.Appendf(nil, "%d %s\n", port, b.secret)); err != nil {
+	if err := s.announce(fmt.Appendf(nil, "%d %s\n", port, s.secret)); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	b.done.Go(b.listen)
-	return b, nil
+	s.done.Go(s.listen)
+	return s, nil
 }
 
-// tell writes the file anew. What stands in its place goes, be it a link or the file of a host that was killed.
-func (b *bell) tell(text []byte) error {
-	if err := b.fs.Remove(bellName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// announce writes the file anew. What stands in its place goes, be it a link or the file of a host that was killed.
+func (s *instanceSocket) announce(text []byte) error {
+	if err := s.fs.Remove(instanceFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := b.fs.OpenFile(bellName(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := s.fs.OpenFile(instanceFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -77,51 +76,51 @@ func (b *bell) tell(text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// listen answers one ring at a time until the bell is taken down.
-func (b *bell) listen() {
+// listen answers one start at a time until the socket is closed.
+func (s *instanceSocket) listen() {
 	for {
-		conn, err := b.listener.Accept()
+		conn, err := s.listener.Accept()
 		if err != nil {
 			return
 		}
-		b.answer(conn)
+		s.answer(conn)
 	}
 }
 
-func (b *bell) answer(conn net.Conn) {
+func (s *instanceSocket) answer(conn net.Conn) {
 	defer conn.Close()
-	if conn.SetDeadline(time.Now().Add(bellTime)) != nil {
+	if conn.SetDeadline(time.Now().Add(instanceWait)) != nil {
 		return
 	}
-	line, err := bufio.NewReader(io.LimitReader(conn, maxRing)).ReadString('\n')
-	if err != nil || subtle.ConstantTimeCompare([]byte(line), []byte(b.secret+"\n")) != 1 {
+	line, err := bufio.NewReader(io.LimitReader(conn, maxInstanceLine)).ReadString('\n')
+	if err != nil || subtle.ConstantTimeCompare([]byte(line), []byte(s.secret+"\n")) != 1 {
 		return
 	}
 	word := noWindow
-	if b.forward() {
+	if s.forward() {
 		word = cameForward
 	}
-	fmt.Fprintln(conn, word) // whoever rang and left has no need of it
+	fmt.Fprintln(conn, word) // a start that has left does not need it
 }
 
-// Close takes the bell down and waits for the last answer.
-func (b *bell) Close() error {
-	err := b.listener.Close()
-	b.done.Wait()
-	return errors.Join(err, b.fs.Remove(bellName()))
+// Close closes the socket and waits for the last answer.
+func (s *instanceSocket) Close() error {
+	err := s.listener.Close()
+	s.done.Wait()
+	return errors.Join(err, s.fs.Remove(instanceFile()))
 }
 
-// ring asks the host that runs in this install to come forward, and reports whether it did.
-func ring(ctx context.Context, fsys platform.FS) (forward bool, err error) {
-	text, err := platform.ReadFile(fsys, bellName(), maxRing)
+// raiseRunning asks the host that runs in this install to come forward, and reports whether it did.
+func raiseRunning(ctx context.Context, fsys platform.FS) (forward bool, err error) {
+	text, err := platform.ReadFile(fsys, instanceFile(), maxInstanceLine)
 	if err != nil {
 		return false, err
 	}
 	port, secret, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return false, fmt.Errorf("%s in %q makes no sense", bellName(), fsys.Path("."))
+		return false, fmt.Errorf("%s in %q makes no sense", instanceFile(), fsys.Path("."))
 	}
-	ctx, cancel := context.WithTimeout(ctx, bellTime)
+	ctx, cancel := context.WithTimeout(ctx, instanceWait)
 	defer cancel()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", port))
@@ -129,22 +128,22 @@ func ring(ctx context.Context, fsys platform.FS) (forward bool, err error) {
 		return false, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(bellTime)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(instanceWait)); err != nil {
 		return false, err
 	}
 	if _, err := fmt.Fprintln(conn, secret); err != nil {
 		return false, err
 	}
-	word, err := bufio.NewReader(io.LimitReader(conn, maxRing)).ReadString('\n')
+	word, err := bufio.NewReader(io.LimitReader(conn, maxInstanceLine)).ReadString('\n')
 	if err != nil {
 		return false, err
 	}
 	return word == cameForward+"\n", nil
 }
 
-// hang lets second starts find this one. Without it they say so and end, which is all they could do anyway.
-func (a *attempts) hang() {
-	b, err := hangBell(a.fs, func() bool {
+// serveInstances lets second starts find this one. Without it they say so and end, which is all they could do anyway.
+func (a *attempts) serveInstances() {
+	b, err := listenForInstances(a.fs, func() bool {
 		raise := a.raise.Load()
 		return raise != nil && (*raise)()
 	})
@@ -152,18 +151,18 @@ func (a *attempts) hang() {
 		a.log.Debug().Err(err).Msg("second starts can't bring this one forward")
 		return
 	}
-	a.bell = b
+	a.socket = b
 }
 
-// bringForward rings at the host that holds the install.
+// bringForward asks the host that holds the install to come forward.
 func (a *attempts) bringForward(ctx context.Context) bool {
-	fsys, err := platform.OpenDir(a.roots.data)
+	fsys, err := platform.OpenDir(a.paths.data)
 	if err != nil {
 		a.log.Debug().Err(err).Msg("the running host can't be reached")
 		return false
 	}
 	defer fsys.Close()
-	forward, err := ring(ctx, fsys)
+	forward, err := raiseRunning(ctx, fsys)
 	if err != nil {
 		a.log.Debug().Err(err).Msg("the running host can't be reached")
 	}

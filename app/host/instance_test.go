@@ -18,8 +18,8 @@ import (
 	"collet/platform"
 )
 
-// belfry is a folder in which a bell can hang.
-func belfry(t *testing.T) *platform.Dir {
+// stateFolder is a folder in which a socket can hang.
+func stateFolder(t *testing.T) *platform.Dir {
 	t.Helper()
 	d, err := platform.OpenDir(t.TempDir())
 	must(t, err)
@@ -28,17 +28,17 @@ func belfry(t *testing.T) *platform.Dir {
 	return d
 }
 
-// TestABellIsNotWrittenThroughALink that another user planted.
-func TestABellIsNotWrittenThroughALink(t *testing.T) {
-	state := belfry(t)
+// TestInstanceFileIsNotWrittenThroughALink that another user planted.
+func TestInstanceFileIsNotWrittenThroughALink(t *testing.T) {
+	state := stateFolder(t)
 	victim := state.Path("victim")
 	must(t, os.WriteFile(victim, []byte("victim"), 0o600))
-	if err := os.Symlink(victim, state.Path(bellName())); err != nil {
+	if err := os.Symlink(victim, state.Path(instanceFile())); err != nil {
 		t.Skip(err)
 	}
-	b, err := hangBell(state, func() bool { return true })
+	b, err := listenForInstances(state, func() bool { return true })
 	must(t, err)
-	if forward, err := ring(t.Context(), state); err != nil || !forward {
+	if forward, err := raiseRunning(t.Context(), state); err != nil || !forward {
 		t.Errorf("forward %t, %v", forward, err)
 	}
 	must(t, b.Close())
@@ -47,39 +47,39 @@ func TestABellIsNotWrittenThroughALink(t *testing.T) {
 	}
 }
 
-func TestBell(t *testing.T) {
+func TestInstanceSocket(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for name, there := range map[string]bool{"a window": true, "no window": false} {
 		t.Run(name, func(t *testing.T) {
-			state, rung := belfry(t), 0
-			b, err := hangBell(state, func() bool { rung++; return there })
+			state, rung := stateFolder(t), 0
+			b, err := listenForInstances(state, func() bool { rung++; return there })
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range 3 {
-				if forward, err := ring(t.Context(), state); err != nil || forward != there {
+				if forward, err := raiseRunning(t.Context(), state); err != nil || forward != there {
 					t.Errorf("forward %v, %v", forward, err)
 				}
 			}
 			if err := b.Close(); err != nil || rung != 3 {
 				t.Errorf("rung %d times, %v", rung, err)
 			}
-			if _, err := ring(t.Context(), state); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("a bell that was taken down: %v", err)
+			if _, err := raiseRunning(t.Context(), state); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a socket that was closed: %v", err)
 			}
 		})
 	}
 }
 
-// TestBellIsForThoseWhoKnowTheSecret: anybody on the machine may connect, and learns and moves nothing.
-func TestBellIsForThoseWhoKnowTheSecret(t *testing.T) {
-	state := belfry(t)
-	b, err := hangBell(state, func() bool { t.Error("came forward for a stranger"); return true })
+// TestInstanceSocketNeedsTheSecret: a caller without it learns and moves nothing.
+func TestInstanceSocketNeedsTheSecret(t *testing.T) {
+	state := stateFolder(t)
+	b, err := listenForInstances(state, func() bool { t.Error("came forward for a stranger"); return true })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for _, said := range []string{"", "\n", "guess\n", b.secret, b.secret + "x\n", strings.Repeat("x", 3*maxRing) + "\n", "GET / HTTP/1.1\r\n\r\n"} {
+	for _, said := range []string{"", "\n", "guess\n", b.secret, b.secret + "x\n", strings.Repeat("x", 3*maxInstanceLine) + "\n", "GET / HTTP/1.1\r\n\r\n"} {
 		conn, err := net.Dial("tcp", b.listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestBellIsForThoseWhoKnowTheSecret(t *testing.T) {
 		if _, err := io.WriteString(conn, said); err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.(*net.TCPConn).CloseWrite() // the bell may have hung up already
+		_ = conn.(*net.TCPConn).CloseWrite() // the socket may have hung up already
 		answer, _ := io.ReadAll(conn)        // and a reset is as good as silence
 		if len(answer) > 0 {
 			t.Errorf("%q was answered with %q", said, answer)
@@ -98,15 +98,15 @@ func TestBellIsForThoseWhoKnowTheSecret(t *testing.T) {
 
 func TestRingAtNobody(t *testing.T) {
 	for _, text := range []string{"", "x", "70000 secret", "0 secret", "-1 secret", "1"} {
-		state := belfry(t)
-		if err := os.WriteFile(state.Path(bellName()), []byte(text), 0o600); err != nil {
+		state := stateFolder(t)
+		if err := os.WriteFile(state.Path(instanceFile()), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		if forward, err := ring(t.Context(), state); err == nil || forward {
+		if forward, err := raiseRunning(t.Context(), state); err == nil || forward {
 			t.Errorf("%q: forward %v, %v", text, forward, err)
 		}
-		if took := time.Since(begin); took > 2*bellTime {
+		if took := time.Since(begin); took > 2*instanceWait {
 			t.Errorf("%q: took %v", text, took)
 		}
 	}
@@ -126,13 +126,13 @@ func TestRingAtAStranger(t *testing.T) {
 				conn.Close()
 			}
 		}()
-		state := belfry(t)
+		state := stateFolder(t)
 		text := fmt.Sprintf("%d secret\n", listener.Addr().(*net.TCPAddr).Port)
-		if err := os.WriteFile(state.Path(bellName()), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(state.Path(instanceFile()), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		forward, err := ring(ctx, state)
+		forward, err := raiseRunning(ctx, state)
 		cancel()
 		if forward && err == nil {
 			t.Errorf("%q counts as an answer", says)

@@ -38,7 +38,7 @@ func TestContradictions(t *testing.T) {
 	const served, other = "fedcba9876543210", "0000000000000000"
 	for _, test := range []struct {
 		name      string
-		files     map[string]string // below a folder for both roots: path to version
+		files     map[string]string // below a folder for both paths: path to version
 		announced string
 		want      string
 	}{
@@ -67,7 +67,7 @@ func TestContentMismatch(t *testing.T) {
 	for forced, want := range map[string]update.Outcome{"": update.ResourcesReady, "another": update.ContentMismatch} {
 		play := newForcedGame(t, netproto.G2b, map[string][]byte{"Core.zip": packOf(t, "fedcba9876543210")}, forced)
 		status, _ := play.sync(false)
-		h := hostWith(setup{roots: roots{install: play.dir, data: play.dir}, log: zerolog.Nop()})
+		h := hostWith(setup{paths: paths{install: play.dir, data: play.dir}, log: zerolog.Nop()})
 		h.settings.Baking.ClientResources = "Resources"
 		s := &source{options: netproto.ClientOptions{Addr: play.addr, Generation: netproto.G2b, Compatibility: testCompatibility, Target: "Linux-x64"}}
 		if _, err := s.Connect(t.Context()); err != nil {

@@ -22,7 +22,7 @@ type origin struct {
 	server string            // as it was asked for
 	route  route             // how to get there
 	signed signed            // where signed releases come from, and who vouches for them
-	before *detour           // where a redirect led away from; nil without one
+	before *redirect         // where a redirect led away from; nil without one
 	valve  valve             // pauses and slows what is fetched
 	warm   *download.HTTPWay // is being connected to for the first update; nil for none
 }
@@ -60,7 +60,7 @@ func (o *origin) warmUp(ctx context.Context) {
 	if err != nil {
 		return // the update says so
 	}
-	kept := filepath.Join(o.roots.data, o.settings.Baking.CacheResources, install.ReleaseFolder)
+	kept := filepath.Join(o.paths.data, o.settings.Baking.CacheResources, install.ReleaseFolder)
 	way.Warm(ctx, transfer.FirstFiles(o.signed.root, func(name string) bool {
 		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
 		return err == nil

@@ -19,18 +19,18 @@ const markerFile = "INSTALLED"
 // perUser is the value of Client.UserWritablePath that asks for the system's folder for data of one user.
 const perUser = "*"
 
-// roots are the two folders of a client: what was delivered lies in one of them, and what changes goes into the other.
-type roots struct {
+// paths are the two folders of a client: what was delivered lies in one of them, and what changes goes into the other.
+type paths struct {
 	install string // absolute: the host, its settings, and what was delivered with them
 	data    string // absolute: journal, cache, log, downloaded packs and modules; the same where the client is portable
 	refused error  // why it is portable although it should not be; nil otherwise
 }
 
 // portable reports whether both are the same folder.
-func (r roots) portable() bool { return r.data == r.install }
+func (r paths) portable() bool { return r.data == r.install }
 
-// rootsQuery is all that the choice of the writable root depends on.
-type rootsQuery struct {
+// pathsQuery is all that the choice of the writable root depends on.
+type pathsQuery struct {
 	goos    string
 	install string                 // absolute
 	packs   string                 // Baking.ClientResources
@@ -41,7 +41,7 @@ type rootsQuery struct {
 }
 
 // writable is the folder that is asked for, absolute; the install folder where none is.
-func (q rootsQuery) writable() (string, error) {
+func (q pathsQuery) writable() (string, error) {
 	switch {
 	case q.asked == "" && !q.marked:
 		return q.install, nil
@@ -57,7 +57,7 @@ func (q rootsQuery) writable() (string, error) {
 }
 
 // ofUser is the folder below the system's folder for data of one user.
-func (q rootsQuery) ofUser() (string, error) {
+func (q pathsQuery) ofUser() (string, error) {
 	if err := release.CheckPath(q.game); err != nil || strings.Contains(q.game, "/") {
 		return "", fmt.Errorf("%q can't be the name of a folder; set Client.GameName", q.game)
 	}
@@ -69,7 +69,7 @@ func (q rootsQuery) ofUser() (string, error) {
 }
 
 // checked refuses a writable root among the delivered packs: its own files would be taken for some.
-func (q rootsQuery) checked(data string) (string, error) {
+func (q pathsQuery) checked(data string) (string, error) {
 	slashes := func(name string) string {
 		if q.goos == "windows" {
 			name = strings.ToLower(strings.ReplaceAll(name, `\`, "/"))
@@ -98,21 +98,21 @@ func join(goos, folder, below string) string {
 	return strings.TrimRight(folder, `\/`) + `\` + strings.ReplaceAll(below, "/", `\`)
 }
 
-// findRoots makes the writable root and tries it. One that can't be used is no reason not to start: then everything lies
+// findPaths makes the writable root and tries it. One that can't be used is no reason not to start: then everything lies
 // in the install folder, and refused says why.
-func findRoots(q rootsQuery) roots {
+func findPaths(q pathsQuery) paths {
 	data, err := q.writable()
 	if err == nil && data != q.install {
 		data = filepath.Clean(data)
 		err = platform.MakeWritable(data)
 	}
 	if err != nil {
-		return roots{q.install, q.install, fmt.Errorf("folder for the player's own data: %w", err)}
+		return paths{q.install, q.install, fmt.Errorf("folder for the player's own data: %w", err)}
 	}
 	if isOneFolder(data, q.install) {
 		data = q.install
 	}
-	return roots{install: q.install, data: data}
+	return paths{install: q.install, data: data}
 }
 
 func isOneFolder(a, b string) bool {

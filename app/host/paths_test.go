@@ -55,7 +55,7 @@ func TestWritableRoot(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := rootsQuery{
+			got, err := pathsQuery{
 				goos: test.goos, install: test.install, packs: "Resources", asked: test.asked, marked: test.marked, game: test.game,
 				folder: func() (string, error) {
 					if test.folder == "" {
@@ -75,8 +75,8 @@ func TestWritableRoot(t *testing.T) {
 }
 
 // query is a portable client in a folder of the test that asks for a writable root.
-func query(install, asked string) rootsQuery {
-	return rootsQuery{goos: runtime.GOOS, install: install, packs: "Resources", asked: asked, game: "Lathe",
+func query(install, asked string) pathsQuery {
+	return pathsQuery{goos: runtime.GOOS, install: install, packs: "Resources", asked: asked, game: "Lathe",
 		folder: func() (string, error) { return "", errors.New("nobody's") }}
 }
 
@@ -105,7 +105,7 @@ func TestFindRoots(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := findRoots(query(install, test.asked))
+			r := findPaths(query(install, test.asked))
 			if test.want == "" {
 				test.want = install
 			}
@@ -126,10 +126,10 @@ func TestFindRootsOneFolder(t *testing.T) {
 	if err := os.Symlink(install, link); err != nil {
 		t.Skipf("no links here: %v", err)
 	}
-	if r := findRoots(query(install, link)); !r.portable() || r.refused != nil {
+	if r := findPaths(query(install, link)); !r.portable() || r.refused != nil {
 		t.Errorf("a link to the install folder is a folder of its own: %+v", r)
 	}
-	if r := findRoots(query(link, install)); !r.portable() || r.data != link {
+	if r := findPaths(query(link, install)); !r.portable() || r.data != link {
 		t.Errorf("an install folder that is a link: %+v", r)
 	}
 }

@@ -28,7 +28,7 @@ func TestInstallFolder(t *testing.T) {
 func TestLinkForTheGame(t *testing.T) {
 	t.Parallel()
 	h := hostWith(setup{opt: Options{DeepLinkUri: "lathe://join/7", Args: []string{"--windowed"}}, folder: t.TempDir(), base: "Lathe"})
-	h.roots = roots{install: h.folder, data: h.folder}
+	h.paths = paths{install: h.folder, data: h.folder}
 	if args := h.gameArgs(); !slices.Equal(args[1:4], []string{"--DeepLinkUri", "lathe://join/7", "--windowed"}) {
 		t.Errorf("%q", args)
 	}

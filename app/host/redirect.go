@@ -18,8 +18,8 @@ import (
 	"collet/netproto/dial"
 )
 
-// detour is where a host came from that another server has sent away: it goes back there at the next attempt.
-type detour struct {
+// redirect is where a host came from that another server has sent away: it goes back there at the next attempt.
+type redirect struct {
 	server string
 	route  route
 	urls   []string
@@ -29,10 +29,10 @@ type detour struct {
 }
 
 // detoured reports whether this attempt asks another server than the one that was named.
-func (o *origin) detoured() bool { return o.before != nil }
+func (o *origin) redirected() bool { return o.before != nil }
 
-// takeDetour makes the server of a redirect the one to ask, for the rest of this attempt. The error says why it is not gone to.
-func (o *origin) takeDetour(ctx context.Context, f front, to *compat.Endpoint) error {
+// followRedirect makes the server of a redirect the one to ask, for the rest of this attempt. The error says why it is not gone to.
+func (o *origin) followRedirect(ctx context.Context, f view, to *compat.Endpoint) error {
 	server, err := o.otherServer(to)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (o *origin) takeDetour(ctx context.Context, f front, to *compat.Endpoint) e
 	if err := o.coolDown(); err != nil {
 		o.log.Debug().Err(err).Msg("close the connection that was made ahead")
 	}
-	o.before = &detour{o.server, o.route, o.signed.urls, packs, public}
+	o.before = &redirect{o.server, o.route, o.signed.urls, packs, public}
 	o.server, o.route, o.signed.urls = server, r, urls
 	o.log.Info().Str("server", server).Str("from", o.before.server).Msg("sent to another server")
 	f.Note(o.texts.Get("note.redirected", "host", server))
@@ -97,8 +97,8 @@ func isLocalServer(ctx context.Context, addr string) bool {
 	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return !dial.IsLocal(a) })
 }
 
-// comeBack ends a detour: the server that was named may have been updated meanwhile.
-func (o *origin) comeBack() {
+// endRedirect ends a redirect: the server that was named may have been updated meanwhile.
+func (o *origin) endRedirect() {
 	if o.before == nil {
 		return
 	}

@@ -74,15 +74,15 @@ func TestDetourIsForOneAttempt(t *testing.T) {
 	h.settings.ClientNetwork.TlsName = "cert.example.org"
 	h.route = newRoute(h.server, h.opt, h.settings, h.folder, func(string) string { return "" }, h.log)
 	before := h.route
-	if !h.secure() || h.detoured() {
+	if !h.secure() || h.redirected() {
 		t.Fatal("not as it begins")
 	}
 	notes := &notebook{}
 	to := &compat.Endpoint{Host: "next.example.org", Port: 443, TLS: true, BaseURL: "https://next.example.org/packs"}
-	if err := h.takeDetour(t.Context(), notes, to); err != nil {
+	if err := h.followRedirect(t.Context(), notes, to); err != nil {
 		t.Fatal(err)
 	}
-	if h.server != "tls://next.example.org:443" || h.route.addr != "next.example.org:443" || !slices.Equal(h.signed.urls, []string{"https://here.example.org/packs", to.BaseURL}) || !h.detoured() {
+	if h.server != "tls://next.example.org:443" || h.route.addr != "next.example.org:443" || !slices.Equal(h.signed.urls, []string{"https://here.example.org/packs", to.BaseURL}) || !h.redirected() {
 		t.Errorf("%q, %+v, %q", h.server, h.route, h.signed.urls)
 	}
 	if h.route.dialer.TLS == nil || h.route.dialer.TLS.ServerName == "cert.example.org" {
@@ -91,20 +91,20 @@ func TestDetourIsForOneAttempt(t *testing.T) {
 	if h.settings.ClientNetwork.TlsName != "cert.example.org" || len(notes.lines) != 1 || !strings.Contains(notes.lines[0], "next.example.org") {
 		t.Errorf("%q, notes %q", h.settings.ClientNetwork.TlsName, notes.lines)
 	}
-	h.comeBack()
-	h.comeBack()
-	if h.server != "tls://here.example.org:4000" || h.route != before || h.signed.urls[0] != "https://here.example.org/packs" || h.detoured() {
+	h.endRedirect()
+	h.endRedirect()
+	if h.server != "tls://here.example.org:4000" || h.route != before || h.signed.urls[0] != "https://here.example.org/packs" || h.redirected() {
 		t.Errorf("%q, %+v, %q", h.server, h.route, h.signed.urls)
 	}
 	for _, packs := range []string{"ftp://next.example.org", "http://next.example.org/packs"} {
 		to.BaseURL = packs
-		if err := h.takeDetour(t.Context(), notes, to); err == nil || h.detoured() {
+		if err := h.followRedirect(t.Context(), notes, to); err == nil || h.redirected() {
 			t.Errorf("packs at %q: %v", to.BaseURL, err)
 		}
 	}
 	h.server = "tcp://192.0.2.1:4000" // a line in the clear, mirrors with https
 	h.route = newRoute(h.server, h.opt, h.settings, h.folder, func(string) string { return "" }, h.log)
-	if err := h.takeDetour(t.Context(), notes, to); err == nil || h.detoured() {
+	if err := h.followRedirect(t.Context(), notes, to); err == nil || h.redirected() {
 		t.Errorf("from https to http: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestDetourStaysOutside(t *testing.T) {
 			h.signed = signed{root: []byte("a root"), urls: []string{"http://192.0.2.1/packs"}}
 		})
 		h.route = newRoute(server, h.opt, h.settings, h.folder, func(string) string { return "" }, h.log)
-		if err := h.takeDetour(t.Context(), &notebook{}, &compat.Endpoint{Host: "127.0.0.1", Port: 1, BaseURL: "http://127.0.0.1:1/packs"}); err != nil {
+		if err := h.followRedirect(t.Context(), &notebook{}, &compat.Endpoint{Host: "127.0.0.1", Port: 1, BaseURL: "http://127.0.0.1:1/packs"}); err != nil {
 			t.Fatal(err)
 		}
 		var local *dial.LocalAddressError

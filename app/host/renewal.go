@@ -70,7 +70,7 @@ func (r *renewal) facts() hostFacts {
 	info, err := os.Lstat(r.ownFile())
 	return hostFacts{
 		target: r.target, exe: r.ownFile(), regular: err == nil && info.Mode().IsRegular(),
-		install: r.roots.install, data: r.roots.data, base: r.base, trust: r.trust(),
+		install: r.paths.install, data: r.paths.data, base: r.base, trust: r.trust(),
 	}
 }
 

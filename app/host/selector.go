@@ -58,7 +58,7 @@ func below(folder, name string) (rel string, inside bool) {
 
 // readSelector returns the module that the writable root's selector names, or nothing if there is no selector, or neither
 // the module nor its successor is there. Links that lead out of the folders are not followed.
-func readSelector(r roots, module string) (string, error) {
+func readSelector(r paths, module string) (string, error) {
 	if r.portable() {
 		return "", nil
 	}
@@ -104,7 +104,7 @@ func isModule(folder, name string) bool {
 }
 
 // writeSelector names a module. A stop at any moment leaves the old selector or the new one.
-func writeSelector(r roots, module, name string) error {
+func writeSelector(r paths, module, name string) error {
 	text := name + "\n"
 	if _, err := parseSelector([]byte(text), module, r.data, r.install); err != nil {
 		return fmt.Errorf("selector: %w", err)
@@ -121,18 +121,18 @@ func writeSelector(r roots, module, name string) error {
 
 // modules are the places of the module that a start looks at.
 type modules struct {
-	roots roots
+	paths paths
 	name  string // of the module's file
 	log   zerolog.Logger
 }
 
 // modules are those of the game's module.
-func (s *setup) modules() modules { return modules{s.roots, s.target.LibraryName(s.base), s.log} }
+func (s *setup) modules() modules { return modules{s.paths, s.target.LibraryName(s.base), s.log} }
 
 // own is the module's place in the writable root, and delivered the one beside the host.
-func (m modules) own() string { return filepath.Join(m.roots.data, m.name) }
+func (m modules) own() string { return filepath.Join(m.paths.data, m.name) }
 func (m modules) delivered() string {
-	return filepath.Join(m.roots.install, m.name)
+	return filepath.Join(m.paths.install, m.name)
 }
 
 // isRegular reports whether a module has one of the names that this host looks at. A game that asks for a reload of itself
@@ -156,7 +156,7 @@ func exists(name string) bool {
 
 // selected is the module that the selector names, or nothing.
 func (m modules) selected() string {
-	name, err := readSelector(m.roots, m.name)
+	name, err := readSelector(m.paths, m.name)
 	if err != nil {
 		m.log.Warn().Err(err).Msg("selector ignored")
 		return ""
@@ -171,14 +171,14 @@ func (m modules) selected() string {
 // of the usual places was written by somebody who meant it, and one that is not there says nothing. Failing is worth a
 // warning only, because the next start corrects it.
 func (m modules) reselect(swapped bool) {
-	if m.roots.portable() {
+	if m.paths.portable() {
 		return
 	}
 	name, live := m.selected(), m.library()
 	if name == live || !swapped && (name == "" || !m.isRegular(name)) || !exists(live) {
 		return
 	}
-	if err := writeSelector(m.roots, m.name, live); err != nil {
+	if err := writeSelector(m.paths, m.name, live); err != nil {
 		m.log.Warn().Err(err).Msg("selector not written")
 		return
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // twoRoots is a delivered module and a writable root, with files made in either.
-func twoRoots(t *testing.T, own, delivered string) roots {
+func twoPaths(t *testing.T, own, delivered string) paths {
 	t.Helper()
-	r := roots{install: t.TempDir(), data: t.TempDir()}
+	r := paths{install: t.TempDir(), data: t.TempDir()}
 	for folder, names := range map[string]string{r.data: own, r.install: delivered} {
 		for name := range strings.FieldsSeq(names) {
 			full := filepath.Join(folder, filepath.FromSlash(name))
@@ -25,7 +25,7 @@ func twoRoots(t *testing.T, own, delivered string) roots {
 }
 
 // put writes a selector as it is; W and I stand for the folders.
-func (r roots) put(t *testing.T, text string) {
+func (r paths) put(t *testing.T, text string) {
 	t.Helper()
 	name := filepath.Join(r.data, "ClientRuntimeHost", "Lathe.so.path")
 	text = strings.NewReplacer("W/", r.data+"/", "I/", r.install+"/").Replace(text)
@@ -67,7 +67,7 @@ func TestReadSelector(t *testing.T) {
 		{"longest", "W/" + strings.Repeat("./", 1900) + "Lathe.so\n", "W/Lathe.so", ""},
 		{"too long", "W/" + strings.Repeat("./", 2048) + "Lathe.so\n", "", "longer"},
 	}
-	r := twoRoots(t, "Lathe.so Other.so versions/3/Lathe.so staged/Lathe.so-staging folder/Lathe.so/x real/Lathe.so", "Lathe.so")
+	r := twoPaths(t, "Lathe.so Other.so versions/3/Lathe.so staged/Lathe.so-staging folder/Lathe.so/x real/Lathe.so", "Lathe.so")
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "Lathe.so"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestReadSelector(t *testing.T) {
 }
 
 func TestWriteSelector(t *testing.T) {
-	r := twoRoots(t, "Lathe.so", "Lathe.so")
+	r := twoPaths(t, "Lathe.so", "Lathe.so")
 	if name, err := readSelector(r, "Lathe.so"); name != "" || err != nil {
 		t.Errorf("without a selector: %q, %v", name, err)
 	}
@@ -146,10 +146,10 @@ func TestReselect(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			h := hostWith(setup{base: "Lathe", target: "Linux-x64", roots: twoRoots(t, test.own, test.delivered)})
-			short := strings.NewReplacer(filepath.ToSlash(h.roots.data)+"/", "W/", filepath.ToSlash(h.roots.install)+"/", "I/")
+			h := hostWith(setup{base: "Lathe", target: "Linux-x64", paths: twoPaths(t, test.own, test.delivered)})
+			short := strings.NewReplacer(filepath.ToSlash(h.paths.data)+"/", "W/", filepath.ToSlash(h.paths.install)+"/", "I/")
 			if test.selector != none {
-				h.roots.put(t, test.selector+"\n")
+				h.paths.put(t, test.selector+"\n")
 			}
 			h.modules().reselect(test.swapped)
 			if got := short.Replace(filepath.ToSlash(h.modules().library())); got != test.library {

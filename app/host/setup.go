@@ -36,8 +36,8 @@ type setup struct {
 	logs     *logFile
 
 	exe    string // absolute path of this program
-	folder string // absolute path of the install; roots.install
-	roots  roots  // where things lie, and where they are written
+	folder string // absolute path of the install; paths.install
+	paths  paths  // where things lie, and where they are written
 	base   string // the host's name, and so the module's
 	target product.Target
 }
@@ -61,15 +61,15 @@ func (s *setup) find() (err error) {
 	if s.settings, err = s.packed.settings(filepath.Join(s.folder, s.base+".toml")); err != nil {
 		return err
 	}
-	s.roots = s.findRoots()
+	s.paths = s.findPaths()
 	locale := cmp.Or(s.opt.Lang, s.settings.Client.Language, splash.SystemLocale())
 	s.texts, s.locale = assets.TextsFor(locale), languageTag(locale)
 	return nil
 }
 
-// findRoots finds the folders, as far as the settings are known.
-func (s *setup) findRoots() roots {
-	return findRoots(rootsQuery{
+// findPaths finds the folders, as far as the settings are known.
+func (s *setup) findPaths() paths {
+	return findPaths(pathsQuery{
 		goos: runtime.GOOS, install: s.folder, packs: s.settings.Baking.ClientResources, marked: isMarked(s.folder),
 		asked: cmp.Or(s.opt.UserWritablePath, s.settings.Client.UserWritablePath),
 		game:  cmp.Or(s.settings.Client.GameName, s.packed.Name, s.base), folder: func() (string, error) { return platform.DataFolder(os.Getenv) },
@@ -80,17 +80,17 @@ func (s *setup) findRoots() roots {
 func (s *setup) startLog(server string) {
 	s.openLog()
 	s.log.Info().Str("version", collet.Version()).Str("target", string(s.target)).
-		Int("pid", os.Getpid()).Str("exe", s.exe).Str("folder", s.folder).Str("data", s.roots.data).Str("server", server).Str("packaged", s.packed.Name).
+		Int("pid", os.Getpid()).Str("exe", s.exe).Str("folder", s.folder).Str("data", s.paths.data).Str("server", server).Str("packaged", s.packed.Name).
 		Str("variant", variant(s.settings.Client.GameName, cmp.Or(s.packed.Name, s.base))).
 		Int("relaunched", s.opt.Relaunched).Msg("collet-client starts")
-	if s.roots.refused != nil {
-		s.log.Warn().Err(s.roots.refused).Msg("everything is written to the install folder")
+	if s.paths.refused != nil {
+		s.log.Warn().Err(s.paths.refused).Msg("everything is written to the install folder")
 	}
 }
 
 // openLog opens the log in the writable root.
 func (s *setup) openLog() {
-	s.logs = openLog(s.roots.data, s.base+".log")
+	s.logs = openLog(s.paths.data, s.base+".log")
 	s.log = zerolog.New(text.NewJSONWriter(s.logs)).Level(logLevel(s.opt.LogLevel)).With().Timestamp().Logger()
 }
 
@@ -102,12 +102,12 @@ func (s *setup) names() install.Names {
 	}
 }
 
-// openRoots opens the writable root, and the install folder where it is another one; base is nil otherwise.
-func (s *setup) openRoots() (data *platform.Dir, base platform.FS, err error) {
-	if data, err = platform.OpenDir(s.roots.data); err != nil || s.roots.portable() {
+// openFolders opens the writable root, and the install folder where it is another one; base is nil otherwise.
+func (s *setup) openFolders() (data *platform.Dir, base platform.FS, err error) {
+	if data, err = platform.OpenDir(s.paths.data); err != nil || s.paths.portable() {
 		return data, nil, err
 	}
-	below, err := platform.OpenDir(s.roots.install)
+	below, err := platform.OpenDir(s.paths.install)
 	if err != nil {
 		data.Close()
 		return nil, nil, err
@@ -115,18 +115,18 @@ func (s *setup) openRoots() (data *platform.Dir, base platform.FS, err error) {
 	return data, below, nil
 }
 
-// noteRoots tells the player that the folder for the player's own data can't be used.
-func (s *setup) noteRoots(f front) {
-	if s.roots.refused != nil {
-		f.Note(s.texts.Get("note.portable", "path", s.roots.install))
+// notePaths tells the player that the folder for the player's own data can't be used.
+func (s *setup) notePaths(f view) {
+	if s.paths.refused != nil {
+		f.Note(s.texts.Get("note.portable", "path", s.paths.install))
 	}
 }
 
 // packFolders are the folders of the packs, the delivered one first.
 func (s *setup) packFolders() []string {
-	folders := []string{filepath.Join(s.roots.install, s.settings.Baking.ClientResources)}
-	if !s.roots.portable() {
-		folders = append(folders, filepath.Join(s.roots.data, s.settings.Baking.ClientResources))
+	folders := []string{filepath.Join(s.paths.install, s.settings.Baking.ClientResources)}
+	if !s.paths.portable() {
+		folders = append(folders, filepath.Join(s.paths.data, s.settings.Baking.ClientResources))
 	}
 	return folders
 }
@@ -144,7 +144,7 @@ func (s *setup) hasPacks() bool {
 // remedy is how a player whom the install folder refuses starts the game so that all is written elsewhere: a step that needs no
 // permission. It is empty where another folder was asked for already.
 func (s *setup) remedy(f *update.Fault) string {
-	if f == nil || f.Cause != update.NoPermission || !s.roots.portable() || s.roots.refused != nil {
+	if f == nil || f.Cause != update.NoPermission || !s.paths.portable() || s.paths.refused != nil {
 		return ""
 	}
 	return strconv.Quote(filepath.Base(s.exe)) + ` "--UserWritablePath=*"`

@@ -13,9 +13,9 @@ import (
 // layered is a host of two folders with packs in them, or, with one, a portable host.
 func layered(t *testing.T, own, delivered string, portable bool) *host {
 	t.Helper()
-	h := hostWith(setup{base: "Lathe", target: "Linux-x64", roots: twoRoots(t, own, delivered)})
+	h := hostWith(setup{base: "Lathe", target: "Linux-x64", paths: twoPaths(t, own, delivered)})
 	if portable {
-		h.roots.data = h.roots.install
+		h.paths.data = h.paths.install
 	}
 	h.settings.Baking.ClientResources = "Resources"
 	return h
@@ -23,12 +23,12 @@ func layered(t *testing.T, own, delivered string, portable bool) *host {
 
 func TestPackArgs(t *testing.T) {
 	h := layered(t, "", "", true)
-	one := filepath.Join(h.roots.install, "Resources")
+	one := filepath.Join(h.paths.install, "Resources")
 	if got := h.packArgs(); !slices.Equal(got, []string{"--ClientResources", one}) {
 		t.Errorf("portable: %q", got)
 	}
 	h = layered(t, "", "", false)
-	one, two := filepath.Join(h.roots.install, "Resources"), filepath.Join(h.roots.data, "Resources")
+	one, two := filepath.Join(h.paths.install, "Resources"), filepath.Join(h.paths.data, "Resources")
 	if got := h.packArgs(); !slices.Equal(got, []string{"--ClientResources", one, "--ClientResourcesPatched", two}) {
 		t.Errorf("two folders, install not open: %q", got)
 	}
@@ -75,7 +75,7 @@ func TestRemedy(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			h := layered(t, "", "", test.portable)
-			h.roots.refused, h.exe = test.tried, filepath.Join(h.roots.install, "Lathe")
+			h.paths.refused, h.exe = test.tried, filepath.Join(h.paths.install, "Lathe")
 			want := ""
 			if test.want {
 				want = `"Lathe" "--UserWritablePath=*"`
@@ -91,17 +91,17 @@ func TestRemedy(t *testing.T) {
 func TestOpenRoots(t *testing.T) {
 	for _, portable := range []bool{true, false} {
 		h := layered(t, "", "", portable)
-		data, base, err := h.openRoots()
+		data, base, err := h.openFolders()
 		if err != nil || (base == nil) != portable {
 			t.Fatalf("portable %v: %v, %v", portable, base, err)
 		}
 		if err := errors.Join(data.Close(), closeBase(base)); err != nil {
 			t.Error(err)
 		}
-		if err := os.Remove(h.roots.install); err != nil {
+		if err := os.Remove(h.paths.install); err != nil {
 			t.Fatal(err)
 		}
-		if data, base, err := h.openRoots(); err == nil {
+		if data, base, err := h.openFolders(); err == nil {
 			t.Errorf("portable %v: opened %v and %v without an install folder", portable, data, base)
 		}
 	}

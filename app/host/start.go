@@ -13,8 +13,8 @@ import (
 	"collet/platform/interrupt"
 )
 
-// ended is how an attempt to bring up the game ended: one row of the table of ends, with what explains it.
-type ended struct {
+// outcome is how an attempt to bring up the game ended: one row of the table of ends, with what explains it.
+type outcome struct {
 	outcome update.Outcome
 	fault   *update.Fault
 	status  update.Status
@@ -29,7 +29,7 @@ type ended struct {
 	playable   bool     // there is something to play without the server
 }
 
-func (e ended) end() update.End {
+func (e outcome) end() update.End {
 	if e.fault != nil {
 		return update.EndOf(e.outcome, e.fault.Cause)
 	}
@@ -37,7 +37,7 @@ func (e ended) end() update.End {
 }
 
 // reason is what the log and the terminal say beside the words for a player.
-func (e ended) reason() string {
+func (e outcome) reason() string {
 	if e.fault != nil {
 		return e.fault.Error()
 	}
@@ -45,25 +45,25 @@ func (e ended) reason() string {
 }
 
 // failed is the end that an error makes.
-func failed(err error) ended {
+func failed(err error) outcome {
 	var known *update.Fault
 	var held *install.HeldError
 	switch {
 	case errors.Is(err, context.Canceled):
-		return ended{outcome: update.Cancelled}
+		return outcome{outcome: update.Cancelled}
 	case errors.As(err, &held) && errors.Is(err, platform.ErrLocked):
-		return ended{outcome: update.AlreadyRunning, detail: held.Error(), holders: held.Names()}
+		return outcome{outcome: update.AlreadyRunning, detail: held.Error(), holders: held.Names()}
 	case errors.Is(err, platform.ErrLocked):
-		return ended{outcome: update.AlreadyRunning}
+		return outcome{outcome: update.AlreadyRunning}
 	case errors.As(err, &known):
-		return ended{outcome: update.Failed, fault: known}
+		return outcome{outcome: update.Failed, fault: known}
 	default:
-		return ended{outcome: update.Failed, fault: &update.Fault{Cause: update.DiskFault, Err: err}}
+		return outcome{outcome: update.Failed, fault: &update.Fault{Cause: update.DiskFault, Err: err}}
 	}
 }
 
-func runtimeFailed(detail string) ended {
-	return ended{outcome: update.RuntimeFailed, detail: detail}
+func runtimeFailed(detail string) outcome {
+	return outcome{outcome: update.RuntimeFailed, detail: detail}
 }
 
 // maxRounds bounds how often modules are swapped without a pause: once for the module of a release, once more for a release
@@ -80,15 +80,15 @@ type attempts struct {
 	renewal *renewal
 	offline bool                        // do not ask the server
 	anyway  bool                        // the player was told that the set is not whole, and wants it all the same
-	bell    *bell                       // lets a second start bring this one forward; nil while none hangs
+	socket  *instanceSocket             // lets a second start bring this one forward; nil while no install is open
 	raise   atomic.Pointer[func() bool] // brings the window forward; nil while there is none
 	canPlay atomic.Bool                 // there is something to play without the update under way
-	last    atomic.Pointer[ended]       // how the last attempt ended; the window reads it for the report
+	last    atomic.Pointer[outcome]     // how the last attempt ended; the window reads it for the report
 }
 
 // bringUp opens the install, asks the server, fetches, swaps, and in the end has the game running: the outcome is then
-// ResourcesReady and h.running is true. Whatever else it returns, no child is left.
-func (a *attempts) bringUp(ctx context.Context, f front) ended {
+// ResourcesReady and running is true. Whatever else it returns, no child is left.
+func (a *attempts) bringUp(ctx context.Context, f view) outcome {
 	e := a.rounds(ctx, f)
 	e.playable = a.loaded && a.hasPacks()
 	if !a.running {
@@ -110,18 +110,18 @@ func asError(f *update.Fault) error {
 	return f
 }
 
-func (a *attempts) rounds(ctx context.Context, f front) ended {
+func (a *attempts) rounds(ctx context.Context, f view) outcome {
 	a.loaded = false
 	a.canPlay.Store(false)
-	a.comeBack()
-	a.noteRoots(f)
+	a.endRedirect()
+	a.notePaths(f)
 	if !a.offline {
 		a.warmUp(ctx)
 	}
 	if err := a.openInstall(ctx, f); err != nil && !a.goesOn(ctx, err) {
 		return a.notOpened(ctx, f, err)
 	}
-	return a.patiently(ctx, f, func() ended { return a.round(ctx, f) })
+	return a.patiently(ctx, f, func() outcome { return a.round(ctx, f) })
 }
 
 // maxWaits is how often a server that contradicts itself is asked again: with the pauses between for 8 to 16 s, in which a
@@ -129,7 +129,7 @@ func (a *attempts) rounds(ctx context.Context, f front) ended {
 const maxWaits = 5
 
 // patiently does once, and does it again after a pause where the server seems to replace its catalogue just now.
-func (a *attempts) patiently(ctx context.Context, f front, once func() ended) ended {
+func (a *attempts) patiently(ctx context.Context, f view, once func() outcome) outcome {
 	for waits := 1; ; waits++ {
 		e := once()
 		if !a.metHalf(e) || waits > maxWaits {
@@ -147,12 +147,12 @@ func (a *attempts) patiently(ctx context.Context, f front, once func() ended) en
 
 // metHalf reports whether an end may come of a server that has replaced a part of its catalogue: it contradicts itself, or asks again
 // for the module that this start has just fetched, or found installed, on its word. What an earlier start installed in vain had its time.
-func (d *disk) metHalf(e ended) bool {
+func (d *disk) metHalf(e outcome) bool {
 	return e.outcome == update.ContentMismatch || e.outcome == update.UpdateLoop && d.guarded
 }
 
 // round asks the server and swaps modules until the game can run or something ends it.
-func (a *attempts) round(ctx context.Context, f front) ended {
+func (a *attempts) round(ctx context.Context, f view) outcome {
 	for range maxRounds {
 		meta, err := a.startChild(ctx, f)
 		bare := a.bare(err)
@@ -171,7 +171,7 @@ func (a *attempts) round(ctx context.Context, f front) ended {
 		case err != nil:
 			return failed(err)
 		case a.renewal.due != "":
-			return ended{outcome: update.ResourcesReady}
+			return outcome{outcome: update.ResourcesReady}
 		case bare && (status.HeldBack || isReady(status.Outcome) && a.dir.State() != install.Prepared):
 			return a.noModule(missing)
 		case status.HeldBack:
@@ -187,7 +187,7 @@ func (a *attempts) round(ctx context.Context, f front) ended {
 			f.Note(a.texts.Get("note.unreachable"))
 			return a.runWhole(ctx)
 		case status.Outcome != update.BinariesStaged && status.Outcome != update.ResourcesReady:
-			return ended{outcome: status.Outcome, fault: status.Fault, status: status}
+			return outcome{outcome: status.Outcome, fault: status.Fault, status: status}
 		}
 		// A module waits for its swap: a new one, or one that a verification found damaged.
 		if e, ok := a.swap(ctx, status); !ok {
@@ -195,7 +195,7 @@ func (a *attempts) round(ctx context.Context, f front) ended {
 		}
 	}
 	a.log.Error().Msg("the server's modules never satisfy the server")
-	return ended{outcome: update.ContentMismatch}
+	return outcome{outcome: update.ContentMismatch}
 }
 
 // bare reports whether there is nothing of this game to start, and a server may have it: then none is asked for a version, and
@@ -205,14 +205,14 @@ func (a *attempts) bare(err error) bool {
 }
 
 // openInstall takes the install and finishes what an earlier process began.
-func (a *attempts) openInstall(ctx context.Context, f front) error {
+func (a *attempts) openInstall(ctx context.Context, f view) error {
 	if a.dir != nil && !a.verify {
 		return nil
 	}
 	if err := a.closeInstall(); err != nil {
 		return err
 	}
-	fsys, base, err := a.openRoots()
+	fsys, base, err := a.openFolders()
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func (a *attempts) openInstall(ctx context.Context, f front) error {
 	a.fs, a.below, a.dir, a.verify = fsys, base, dir, false
 	a.renewal.open(ctx, seen)
 	a.modules().reselect(false)
-	a.hang()
+	a.serveInstances()
 	if dir.Unclean() {
 		a.log.Warn().Msg("the last session did not end properly; all files are checked")
 		f.Note(a.texts.Get("note.unclean"))
@@ -244,17 +244,17 @@ func (a *attempts) closeInstall() error {
 		return nil
 	}
 	var err error
-	if a.bell != nil {
-		err = a.bell.Close()
+	if a.socket != nil {
+		err = a.socket.Close()
 	}
 	err = errors.Join(err, a.renewal.close(), a.dir.Close(), a.fs.Close(), closeBase(a.below))
-	a.dir, a.bell, a.below = nil, nil, nil
+	a.dir, a.socket, a.below = nil, nil, nil
 	return err
 }
 
 // play starts the game and tells a developer of differences that the server tolerates, as long as it takes to read; the window
 // stays for that, beside the game.
-func (a *attempts) play(ctx context.Context, f front) ended {
+func (a *attempts) play(ctx context.Context, f view) outcome {
 	e := a.run(ctx)
 	if !a.running {
 		return e
@@ -262,7 +262,7 @@ func (a *attempts) play(ctx context.Context, f front) ended {
 	if toast, due := a.tolerance(); !due || !a.toast(ctx, f, toast) {
 		return e
 	}
-	switch f.Ask(ctx, ended{outcome: update.ComponentsMismatch, tolerated: true}) {
+	switch f.Ask(ctx, outcome{outcome: update.ComponentsMismatch, tolerated: true}) {
 	case update.Proceed:
 		return e
 	case update.Retry:
@@ -270,12 +270,12 @@ func (a *attempts) play(ctx context.Context, f front) ended {
 		return a.rounds(ctx, f)
 	default:
 		a.dropChild()
-		return ended{outcome: update.Cancelled}
+		return outcome{outcome: update.Cancelled}
 	}
 }
 
 // notOpened is the end of an attempt that could not open the install. The player may want what is in it all the same.
-func (a *attempts) notOpened(ctx context.Context, f front, err error) ended {
+func (a *attempts) notOpened(ctx context.Context, f view, err error) outcome {
 	e := failed(err)
 	if e.fault == nil {
 		return e

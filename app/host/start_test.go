@@ -11,13 +11,13 @@ import (
 	"collet/app/update"
 )
 
-// noting is a front that counts notes.
+// noting is a view that counts notes.
 type noting struct {
-	front
+	view
 	notes int
 }
 
-// Note implements front.
+// Note implements view.
 func (n *noting) Note(string) { n.notes++ }
 
 // TestReplacedModulesAreWaitedOut: a server whose settings were changed before its modules asks again for the module that the client has
@@ -40,11 +40,11 @@ func TestReplacedModulesAreWaitedOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, f, asked, began := hostWith(setup{log: zerolog.Nop()}, func(h *host) { h.guarded = test.guarded }), &noting{}, 0, time.Now()
-				e := h.patiently(t.Context(), f, func() ended {
+				e := h.patiently(t.Context(), f, func() outcome {
 					if asked++; test.half < 0 || asked <= test.half {
-						return ended{outcome: test.meets}
+						return outcome{outcome: test.meets}
 					}
-					return ended{outcome: update.ResourcesReady}
+					return outcome{outcome: update.ResourcesReady}
 				})
 				if e.outcome != test.ends || asked != test.asked || f.notes != asked-1 {
 					t.Errorf("ended with %v after %d questions and %d notes", e.outcome, asked, f.notes)
@@ -62,9 +62,9 @@ func TestWaitingForACatalogueIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		e := hostWith(setup{log: zerolog.Nop()}).patiently(ctx, &noting{}, func() ended {
+		e := hostWith(setup{log: zerolog.Nop()}).patiently(ctx, &noting{}, func() outcome {
 			cancel()
-			return ended{outcome: update.ContentMismatch}
+			return outcome{outcome: update.ContentMismatch}
 		})
 		if e.outcome != update.Cancelled || time.Since(began) != 0 {
 			t.Errorf("ended with %v after %v", e.outcome, time.Since(began))

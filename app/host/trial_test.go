@@ -146,9 +146,9 @@ func TestProbes(t *testing.T) {
 	if got := probe(context.Background(), none+".gone", "/live"); !errors.Is(got.err, os.ErrNotExist) || got.sure {
 		t.Errorf("no file: %+v", got)
 	}
-	ended, cancel := context.WithCancel(context.Background())
+	outcome, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got := probe(ended, program(t, `exec sleep 1000`), "/live"); !errors.Is(got.err, context.Canceled) {
+	if got := probe(outcome, program(t, `exec sleep 1000`), "/live"); !errors.Is(got.err, context.Canceled) {
 		t.Errorf("ended: %+v", got)
 	}
 }

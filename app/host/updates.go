@@ -30,12 +30,12 @@ type updates struct {
 }
 
 // update runs one Updater, and another one where the first server sends us to a second; only once in an attempt.
-func (u *updates) update(ctx context.Context, f front, compatibility string) (update.Status, error) {
+func (u *updates) update(ctx context.Context, f view, compatibility string) (update.Status, error) {
 	status, err := u.updateHere(ctx, f, compatibility)
 	if err != nil || status.Outcome != update.Redirected {
 		return status, err
 	}
-	if err := u.takeDetour(ctx, f, status.Judgement.Endpoint); err != nil {
+	if err := u.followRedirect(ctx, f, status.Judgement.Endpoint); err != nil {
 		u.log.Error().Err(err).Msg("a redirect is not followed")
 		status.Outcome = update.ClientTooNew
 		return status, nil
@@ -43,8 +43,8 @@ func (u *updates) update(ctx context.Context, f front, compatibility string) (up
 	return u.updateHere(ctx, f, compatibility)
 }
 
-// updateHere runs one Updater and lets the front follow it, and another one where it failed for the sake of this program.
-func (u *updates) updateHere(ctx context.Context, f front, compatibility string) (update.Status, error) {
+// updateHere runs one Updater and lets the view follow it, and another one where it failed for the sake of this program.
+func (u *updates) updateHere(ctx context.Context, f view, compatibility string) (update.Status, error) {
 	status, err := u.updateOnce(ctx, f, compatibility)
 	if err == nil && u.renewal.withoutHost(ctx, status) {
 		return u.updateOnce(ctx, f, compatibility)
@@ -56,7 +56,7 @@ func (u *updates) updateHere(ctx context.Context, f front, compatibility string)
 }
 
 // updateOnce runs one Updater. An update that helped needs no guard any more.
-func (u *updates) updateOnce(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+func (u *updates) updateOnce(ctx context.Context, f view, compatibility string) (status update.Status, err error) {
 	u.met = meeting{}
 	if u.signed.on() {
 		status, err = u.updateSigned(ctx, f, compatibility)
@@ -76,13 +76,13 @@ func (u *updates) updateOnce(ctx context.Context, f front, compatibility string)
 // policy completes what an Updater is made of.
 func (u *updates) policy(c update.Config) update.Config {
 	c.CanSelfUpdate, c.Log = u.target.CanSelfUpdate(), u.log
-	c.Redirected, c.Prefetch, c.Applied = u.detoured(), true, u.applied()
+	c.Redirected, c.Prefetch, c.Applied = u.redirected(), true, u.applied()
 	c.AskPinned = u.asks && !u.agreed
 	return c
 }
 
 // updatePlain is update for what a server itself vouches for.
-func (u *updates) updatePlain(ctx context.Context, f front, compatibility string) (update.Status, error) {
+func (u *updates) updatePlain(ctx context.Context, f view, compatibility string) (update.Status, error) {
 	s := newSource(u, compatibility)
 	updater, err := u.newUpdater(s)
 	if err != nil {
@@ -104,7 +104,7 @@ func (u *updates) newUpdater(s *source) (*update.Updater, error) {
 }
 
 // hintGeneration names a generation that was forced, where that may be why the server ended it.
-func (u *updates) hintGeneration(f front, s *source, status update.Status) {
+func (u *updates) hintGeneration(f view, s *source, status update.Status) {
 	refused := status.Outcome == update.UpdaterOutdated
 	if status.Fault != nil && s.client == nil {
 		refused = status.Fault.Cause == update.Interrupted || status.Fault.Cause == update.ServerFault
@@ -117,7 +117,7 @@ func (u *updates) hintGeneration(f front, s *source, status update.Status) {
 }
 
 // updateSigned is update for signed releases.
-func (u *updates) updateSigned(ctx context.Context, f front, compatibility string) (status update.Status, err error) {
+func (u *updates) updateSigned(ctx context.Context, f view, compatibility string) (status update.Status, err error) {
 	options, closeWays, err := u.releaseOptions(f, compatibility)
 	if err != nil {
 		return update.Status{}, err
@@ -154,7 +154,7 @@ func (u *updates) updateSigned(ctx context.Context, f front, compatibility strin
 }
 
 // releaseOptions wires a source of signed releases. closeWays lets go of its mirrors.
-func (u *updates) releaseOptions(f front, compatibility string) (o transfer.Options, closeWays func() error, err error) {
+func (u *updates) releaseOptions(f view, compatibility string) (o transfer.Options, closeWays func() error, err error) {
 	var opened []*download.HTTPWay
 	closeWays = func() (err error) {
 		for _, way := range opened {
@@ -186,9 +186,9 @@ func (u *updates) releaseOptions(f front, compatibility string) (o transfer.Opti
 	return o, closeWays, nil
 }
 
-// follow runs an Updater and lets the front follow it. A start that exceeds the patience before something is fetched ends as it
+// follow runs an Updater and lets the view follow it. A start that exceeds the patience before something is fetched ends as it
 // would after all attempts: as unreachable where no answer came, or the installed set is played instead.
-func (u *updates) follow(ctx context.Context, f front, updater *update.Updater, read func() progress) update.Status {
+func (u *updates) follow(ctx context.Context, f view, updater *update.Updater, read func() progress) update.Status {
 	following := f.Follow(ctx, updater)
 	inner, cancel := context.WithCancel(ctx)
 	var late error

@@ -54,7 +54,7 @@ func (m meeting) popup(o update.Outcome) string {
 }
 
 // verdictInfo adds to what explains an end what a server said about it.
-func (h *host) verdictInfo(e ended, info *splash.EndInfo) {
+func (h *host) verdictInfo(e outcome, info *splash.EndInfo) {
 	j, told := e.status.Judgement, h.met.told
 	info.Client = h.meta.CompatibilityVersion
 	info.Floor = first(j.Floor, told.Floor)
@@ -110,7 +110,7 @@ func (u *updates) tolerance() (t splash.Toast, due bool) {
 }
 
 // toast shows one until it was read, somebody wants to know more, or the game is over.
-func (g *game) toast(ctx context.Context, f front, t splash.Toast) bool {
+func (g *game) toast(ctx context.Context, f view, t splash.Toast) bool {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over, done := g.child.Done(), make(chan struct{})
@@ -129,7 +129,7 @@ func (g *game) toast(ctx context.Context, f front, t splash.Toast) bool {
 }
 
 // reportVerdict is what a report says of the last server.
-func (h *host) reportVerdict(out io.Writer, e *ended) {
+func (h *host) reportVerdict(out io.Writer, e *outcome) {
 	if j := e.status.Judgement; e.status.Mode != update.Undecided || j != (compat.Judgement{}) {
 		fmt.Fprintf(out, "verdict %v by rule %d, reasons %b, warnings %b, revision %d, age %v\n", j.Verdict, j.Rule, j.Reasons, j.Warnings, j.Revision, j.Age)
 	}

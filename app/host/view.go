@@ -15,8 +15,8 @@ type watcher interface {
 	Watch(ctx context.Context) <-chan struct{}
 }
 
-// front is where a start is shown: the window or the terminal. All methods return promptly except Ask.
-type front interface {
+// view is where a start is shown: the window or the terminal. All methods return promptly except Ask.
+type view interface {
 	// Follow shows an update until it is done. The returned function waits for the last picture.
 	Follow(ctx context.Context, w watcher) (wait func())
 	// Note shows one line that stays.
@@ -28,14 +28,14 @@ type front interface {
 	// Toast shows a line beside whatever else there is for as long as it says, and reports whether more was asked for.
 	Toast(ctx context.Context, t splash.Toast) (more bool)
 	// Ask shows an end that needs a decision and returns it. A closed window and an ended ctx are Quit.
-	Ask(ctx context.Context, e ended) update.Action
+	Ask(ctx context.Context, e outcome) update.Action
 }
 
 // start brings up the game, or lets the person decide what to do about whatever stands in the way, as often as need be.
 // It returns with the game running, or with the end that the person accepted.
-func (h *host) start(ctx context.Context, f front) ended {
+func (h *host) start(ctx context.Context, f view) outcome {
 	for {
-		e, cut := h.try(ctx, func(ctx context.Context) ended { return h.bringUp(ctx, f) })
+		e, cut := h.try(ctx, func(ctx context.Context) outcome { return h.bringUp(ctx, f) })
 		if cut {
 			h.offline, h.agreed, h.anyway = true, false, false
 			continue
@@ -50,7 +50,7 @@ func (h *host) start(ctx context.Context, f front) ended {
 var errPlayInstalled = errors.New("the player plays what is installed")
 
 // try is one attempt. It reports whether the player cut it short to play what is installed.
-func (h *host) try(ctx context.Context, bringUp func(context.Context) ended) (e ended, cut bool) {
+func (h *host) try(ctx context.Context, bringUp func(context.Context) outcome) (e outcome, cut bool) {
 	attempt, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	h.attempt.Store(&end)
@@ -71,7 +71,7 @@ func (h *host) playInstalled() {
 }
 
 // decide asks and prepares the next attempt; it reports whether there is to be one.
-func (h *host) decide(ctx context.Context, f front, e ended) bool {
+func (h *host) decide(ctx context.Context, f view, e outcome) bool {
 	h.offline, h.agreed, h.anyway = false, false, false
 	switch f.Ask(ctx, e) {
 	case update.Retry, update.Play:

@@ -14,15 +14,15 @@ import (
 	"collet/netproto/release/trust"
 )
 
-// window is the splash as a front.
+// window is the splash as a view.
 type window struct {
 	view *splash.View
 	host *host
 }
 
-var _ front = (*window)(nil)
+var _ view = (*window)(nil)
 
-// Follow implements front.
+// Follow implements view.
 func (w *window) Follow(ctx context.Context, u watcher) func() {
 	done := make(chan struct{})
 	go func() {
@@ -32,24 +32,24 @@ func (w *window) Follow(ctx context.Context, u watcher) func() {
 	return func() { <-done }
 }
 
-// Note implements front.
+// Note implements view.
 func (w *window) Note(text string) { w.view.Note(text) }
 
-// Notes implements front.
+// Notes implements view.
 func (w *window) Notes(text string) { w.view.Notes(text) }
 
-// Report implements front. The game is about to start; only doubt is worth a line.
+// Report implements view. The game is about to start; only doubt is worth a line.
 func (w *window) Report(r transfer.Report) {
 	if r.Stale != trust.NotStale {
 		w.Note(w.host.texts.Get("note.notcurrent"))
 	}
 }
 
-// Toast implements front.
+// Toast implements view.
 func (w *window) Toast(ctx context.Context, t splash.Toast) bool { return w.view.Toast(ctx, t) }
 
-// Ask implements front. A host that runs already and comes forward leaves nothing to ask.
-func (w *window) Ask(ctx context.Context, e ended) update.Action {
+// Ask implements view. A host that runs already and comes forward leaves nothing to ask.
+func (w *window) Ask(ctx context.Context, e outcome) update.Action {
 	if e.outcome == update.AlreadyRunning && w.host.bringForward(ctx) {
 		return update.Quit
 	}
@@ -62,7 +62,7 @@ func (w *window) Ask(ctx context.Context, e ended) update.Action {
 
 // windowed is the whole client with its window. It returns with again set when the window is needed once more.
 func (h *host) windowed(ctx context.Context, stderr io.Writer) (code int, again *Relaunch) {
-	var e ended
+	var e outcome
 	h.asks = true
 	h.adoptWindowLog()
 	err := splash.Run(h.splashOptions(), func(closed context.Context, v *splash.View) {
@@ -104,7 +104,7 @@ func (h *host) splashOptions() splash.Options {
 }
 
 // begin shows a crash of the process before this one first, and then starts as usual.
-func (h *host) begin(ctx context.Context, f front) ended {
+func (h *host) begin(ctx context.Context, f view) outcome {
 	if h.opt.ShowCrash == "" {
 		return h.start(ctx, f)
 	}

@@ -55,15 +55,15 @@ func (s *setup) logAnywhere() {
 	if s.logged() {
 		return
 	}
-	if s.roots.data == "" && s.folder != "" {
-		s.roots = s.findRoots()
+	if s.paths.data == "" && s.folder != "" {
+		s.paths = s.findPaths()
 	}
-	places := []string{s.roots.data}
+	places := []string{s.paths.data}
 	if folder, err := platform.DataFolder(os.Getenv); err == nil && s.base != "" {
 		places = append(places, filepath.Join(folder, s.base))
 	}
 	for _, place := range places {
-		if s.roots.data = place; place == "" || os.MkdirAll(place, 0o700) != nil {
+		if s.paths.data = place; place == "" || os.MkdirAll(place, 0o700) != nil {
 			continue
 		}
 		if s.logs != nil {
@@ -85,7 +85,7 @@ func (h *host) windowless(ctx context.Context, reason error, stderr io.Writer) (
 }
 
 // tellEnd shows an end of windowless.
-func (h *host) tellEnd(ctx context.Context, e ended) {
+func (h *host) tellEnd(ctx context.Context, e outcome) {
 	if !h.blind || !e.end().Shown() || ctx.Err() != nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (h *host) tellEnd(ctx context.Context, e ended) {
 
 // answer is that for a person who can't be asked: what is installed is played where a dialog would offer that. A set that is known not
 // to be whole is for the person alone to decide about.
-func (h *host) answer(e ended) update.Action {
+func (h *host) answer(e outcome) update.Action {
 	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
 	if h.blind && e.outcome != update.SetIncomplete && d.Offers(update.Offline) {
 		return update.Offline
