@@ -17,16 +17,20 @@
 //	  ▼                                            │
 //	ended: clean → confirmed, exit 0 · reload → opened · crash → asked, perhaps after the last proven set was put back
 //
-// opened to updating are one attempt, which the person may cut short to play what is installed; it ends before loaded where only
-// syncing was asked for. At most maxRounds modules are swapped in an attempt, and maxReloads reloads follow each other quickly.
+// opened to updating are one attempt, which the person may cut short to play what is installed; a start that only
+// syncs ends where running would begin. At most maxRounds modules are swapped in an attempt, and maxReloads reloads follow each other quickly.
 // An attempt whose update brings a newer version of this program leaves the states above: the program makes room, watches the
 // trial of the newer one, and goes on with the start itself if that fails (trial.go).
 //
 // A window loop runs once in a process. Where a window is needed after the game has run, Run returns a Relaunch: the same states in
 // a new process, which is told how the last one ended. With a display and no window the same start goes on unseen; with Headless
-// what happens is printed. Both are a view, and ask no one anything else.
+// what happens is printed. Both are a view.
 //
 // Native code is never loaded here: a module can neither crash this process nor keep an old copy of itself in memory.
+//
+// Each part has a type with state of its own, and knows only those before it: setup (options, settings, paths, log), origin (server,
+// mirrors, redirect), disk (the open install), game (the child), renewal (a newer version of this program), updates (one update from
+// origin to disk), attempts (from opened to running). host asks the person, in a window or without one.
 package host
 
 import (
@@ -42,7 +46,8 @@ import (
 )
 
 // host is one start of the client. Its parts have state of their own: the setup, the origin of updates, the install on the disk, the
-// game's process, and the updates. One goroutine at a time uses it: first the one that drives the window's work, then the one that supervises.
+// game's process, the updates and the attempts. One goroutine at a time uses it: first the one that drives the window's work, then the
+// one that supervises.
 type host struct {
 	*setup
 	origin
