@@ -12,12 +12,13 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/operator"
 )
 
 // developers is a real server of a developer, with its operator.
 type developers struct {
 	*judging // for its way to start a client
-	operator *server.Operator
+	operator *operator.Operator
 }
 
 // newDevelopers serves packs under a policy; manifest is that of its build.
@@ -36,19 +37,19 @@ func newDevelopers(t *testing.T, manifest compat.Manifest, policy compat.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	operator, err := server.OpenOperator(set, catalogue, server.OperatorOptions{}, zerolog.Nop())
+	op, err := operator.Open(set.Compat.Store, catalogue.Declared(), operator.Options{}, zerolog.Nop())
 	if err != nil {
 		catalogue.Close()
 		t.Fatal(err)
 	}
-	settings := operator.Settings()
+	settings := op.Settings()
 	settings.Components, settings.Manifest = policy, compat.ManifestFull
-	by := server.Actor{Name: "test", Role: server.RoleEdit, Source: compat.SourceAPI}
-	if _, err := operator.Change(t.Context(), by, server.Change{Revision: settings.Revision, Settings: settings}); err != nil {
+	by := operator.Actor{Name: "test", Role: operator.RoleEdit, Source: compat.SourceAPI}
+	if _, err := op.Change(t.Context(), by, operator.Change{Revision: settings.Revision, Settings: settings}); err != nil {
 		t.Fatal(err)
 	}
 	s := server.New(catalogue, set, zerolog.Nop())
-	s.Govern(operator)
+	s.Govern(op)
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +60,11 @@ func newDevelopers(t *testing.T, manifest compat.Manifest, policy compat.Policy)
 	t.Cleanup(func() {
 		stop()
 		<-served
-		if err := operator.Close(); err != nil {
+		if err := op.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return developers{&judging{t: t, addr: listener.Addr().String()}, operator}
+	return developers{&judging{t: t, addr: listener.Addr().String()}, op}
 }
 
 // older is a client's build of the same game, three weeks before: without a mailbox, with another camera.

@@ -17,7 +17,7 @@ import (
 
 	"collet/build/qa"
 	"collet/netproto/dial"
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
 	"collet/netproto/transporttest"
 )
@@ -137,7 +137,7 @@ func (w way) dial(ctx context.Context) (conn net.Conn, letGo func() bool, err er
 // control socket.
 func (h *host) reload(ctx context.Context, signal bool) error {
 	if !signal {
-		return server.AskReload(ctx, h.control)
+		return admin.AskReload(ctx, h.control)
 	}
 	before, err := h.gauge.read(ctx)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"collet/build/testprograms"
 	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
 )
 
@@ -98,7 +99,7 @@ func serveBadly(what string) error {
 	catalogue, errOpen := server.Open(ctx, set, log)
 	players, errPlayers := server.ListenAll(ctx, at, server.Sockets{}, set, log)
 	metrics, errMetrics := server.Listen(ctx, *measured)
-	asks, errAsks := server.ListenControl(*control)
+	asks, errAsks := admin.ListenControl(*control)
 	if err := errors.Join(err, errOpen, errPlayers, errMetrics, errAsks); err != nil || *format != "json" {
 		return err
 	}
@@ -121,7 +122,7 @@ func serveBadly(what string) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	var work sync.WaitGroup
 	work.Go(func() { monitor.ServeMetrics(ctx, metrics, log) })
-	work.Go(func() { server.ServeControl(ctx, asks, reload, log) })
+	work.Go(func() { admin.ServeControl(ctx, asks, nil, reload, log) })
 	work.Go(func() {
 		for {
 			select {

@@ -42,6 +42,17 @@ type Hello struct {
 	Now       time.Time // when the server was asked; zero is when the snapshot was made
 }
 
+// Logic is the logic version that a client says it has, in its tags or in a derived compatibility version; NoLogic for none.
+func (h Hello) Logic() int32 {
+	if h.Tagged {
+		return h.Build.Logic
+	}
+	if logic, _, derived := ParseDerived(h.Build.Compatibility); derived {
+		return logic
+	}
+	return NoLogic
+}
+
 // Evaluate judges h against s, neither of which it changes. It is total: any input gets a verdict. It allocates nothing; what
 // the judgement points to belongs to the snapshot.
 func Evaluate(s *Snapshot, h *Hello) Judgement {

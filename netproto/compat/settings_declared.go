@@ -22,9 +22,10 @@ type Declared struct {
 	Content       string           // identity of the packs that are served; empty is unknown
 	Baselines     map[int32]uint64 // set hash of each logic version that was released; 0 is unknown
 	Targets       map[string]Target
-	Development   bool     // this is a developer's server
-	Lax           bool     // a flag allows it to run without enforcing components though it is no developer's
-	Own           []string // "host:port" of each address where clients reach this server; a redirect there would never end
+	Manifest      *Manifest // of the server's own components; nil is unknown. The judgement has no use for it
+	Development   bool      // this is a developer's server
+	Lax           bool      // a flag allows it to run without enforcing components though it is no developer's
+	Own           []string  // "host:port" of each address where clients reach this server; a redirect there would never end
 }
 
 // Check is nil or a *SettingsError that names every mistake of what a build says about itself.

@@ -55,6 +55,8 @@ type Payload struct {
 	Patch      uint32
 	Components uint64 // its set hash; 0 is unknown
 	Undeclared bool   // there is no sidecar
+	Build      Build  // from which the module was built, for people; the judgement has no use for it
+	Why        string // why an undeclared module is not offered, for people
 }
 
 // Target is what a server has for the clients of one target.

@@ -15,7 +15,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
 )
 
 // TestT8ConcurrentPUTs has programs that have seen one revision change it over HTTP at the same moment: one gets 200, the others 409
@@ -37,7 +37,7 @@ func TestT8ConcurrentPUTs(t *testing.T) {
 				}
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("If-Match", `"1"`)
-				r.Header.Set("Authorization", "Bearer "+server.TestSecret)
+				r.Header.Set("Authorization", "Bearer "+testSecret)
 				<-ready
 				answer, err := http.DefaultClient.Do(r)
 				if err != nil {
@@ -56,7 +56,7 @@ func TestT8ConcurrentPUTs(t *testing.T) {
 		all.Wait()
 		winner := -1
 		for i, status := range statuses {
-			var late server.APIError
+			var late admin.APIError
 			switch {
 			case status == http.StatusOK && winner < 0:
 				winner = i

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
 )
 
 // locally serves a control socket and returns a function that asks it.
@@ -23,7 +23,7 @@ func locally(t *testing.T, h *house) func(method, path, body string) (int, strin
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	path := filepath.Join(folder, "control")
-	listener, err := server.ListenControl(path)
+	listener, err := admin.ListenControl(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func locally(t *testing.T, h *house) func(method, path, body string) (int, strin
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		reload := func(context.Context) error { return nil }
-		if err := server.ServeLocal(ctx, listener, h.Server, reload, h.logger()); err != nil {
+		if err := admin.ServeControl(ctx, listener, h.Operator(), reload, h.logger()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -62,7 +62,7 @@ func locally(t *testing.T, h *house) func(method, path, body string) (int, strin
 
 // TestControlSocketAdministers makes tokens, changes settings and reloads without one, also when there are some already.
 func TestControlSocketAdministers(t *testing.T) {
-	h, o := govern(t, versioned(t))
+	h, o := unsecured(t, versioned(t))
 	ask := locally(t, h)
 	for _, c := range []struct {
 		method, path, body string

@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
+	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
 )
 
@@ -28,8 +30,8 @@ func asked(from, host string, headers ...string) *http.Request {
 // missing, which a bare reverse proxy, a forwarder and any local user have, too; also as long as there is no token.
 func TestOnlyATokenOpens(t *testing.T) {
 	set := versioned(t)
-	h, o := govern(t, set)
-	m := &server.Monitor{}
+	h, o := unsecured(t, set)
+	m := administered(h)
 	if err := m.Configure(set, h.logger()); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,7 @@ func TestOnlyATokenOpens(t *testing.T) {
 		}
 	}
 	shut("without any token", "no token yet")
-	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +91,8 @@ func TestOnlyATokenOpens(t *testing.T) {
 // TestBehindABareProxy: a reverse proxy that adds no header, and a forwarder for a Host of this machine, get strangers nothing.
 func TestBehindABareProxy(t *testing.T) {
 	set := versioned(t)
-	h, _ := govern(t, set)
-	m := &server.Monitor{}
+	h, _ := unsecured(t, set)
+	m := administered(h)
 	if err := m.Configure(set, h.logger()); err != nil {
 		t.Fatal(err)
 	}
@@ -109,34 +111,16 @@ func TestBehindABareProxy(t *testing.T) {
 		b.lacks("active_max", "collet_connections", "compat_settings")
 	}
 	answer, text := call(t, "POST", proxy.URL+"/api/compat/tokens", `{"name": "eve", "role": "edit"}`, "Authorization", "")
-	if e := reads[server.APIError](t, answer, text, http.StatusUnauthorized); !strings.Contains(e.Error, "--control") {
+	if e := reads[admin.APIError](t, answer, text, http.StatusUnauthorized); !strings.Contains(e.Error, "--control") {
 		t.Errorf("a stranger is told %+v", e)
-	}
-}
-
-// TestFirstToken opens everything, once.
-func TestFirstToken(t *testing.T) {
-	_, o := govern(t, versioned(t))
-	secret, err := o.FirstToken()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if by, known := o.Authenticate(secret); !known || by.Name != "first" || by.Role != server.RoleEdit {
-		t.Errorf("%+v, %t", by, known)
-	}
-	if _, err := o.FirstToken(); err == nil {
-		t.Error("there are two first tokens")
-	}
-	if records, err := o.Audit(0, 1); err != nil || records[0].Keys[0] != "tokens.first" || records[0].Source != compat.SourceBoot {
-		t.Errorf("%+v, %v", records, err)
 	}
 }
 
 // TestLoginTellsHowToGetAToken, and that the server has no token yet.
 func TestLoginTellsHowToGetAToken(t *testing.T) {
 	set := versioned(t)
-	h, o := govern(t, set)
-	m := &server.Monitor{}
+	h, o := unsecured(t, set)
+	m := administered(h)
 	m.Watch(h.Server)
 	page := func() string {
 		w := httptest.NewRecorder()
@@ -147,7 +131,7 @@ func TestLoginTellsHowToGetAToken(t *testing.T) {
 	if text := page(); !strings.Contains(text, how) || !strings.Contains(text, none) {
 		t.Errorf("without a token: %s", text)
 	}
-	if _, err := o.NewToken(editor(), "ops", server.RoleEdit); err != nil {
+	if _, err := o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	if text := page(); !strings.Contains(text, how) || strings.Contains(text, none) {
@@ -157,25 +141,25 @@ func TestLoginTellsHowToGetAToken(t *testing.T) {
 
 // TestTokensAreBounded in number and in what they may be called, and their secrets in no answer but the first.
 func TestTokensAreBounded(t *testing.T) {
-	_, o := govern(t, versioned(t))
-	if _, err := o.NewToken(server.Actor{Name: "eve", Role: server.RoleView}, "mine", server.RoleEdit); err == nil {
+	_, o := unsecured(t, versioned(t))
+	if _, err := o.NewToken(operator.Actor{Name: "eve", Role: operator.RoleView}, "mine", operator.RoleEdit); err == nil {
 		t.Error("a viewer made a token")
 	}
 	secrets := map[string]bool{}
-	for i := range server.MaxTokens {
-		secret, err := o.NewToken(editor(), fmt.Sprint("token-", i), server.RoleEdit)
+	for i := range operator.MaxTokens {
+		secret, err := o.NewToken(editor(), fmt.Sprint("token-", i), operator.RoleEdit)
 		if err != nil || secrets[secret] || len(secret) < 40 {
 			t.Fatalf("token %d is %q, %v", i, secret, err)
 		}
 		secrets[secret] = true
 	}
 	for _, name := range []string{"one-more", "token-1", "", "a b", strings.Repeat("x", 65)} {
-		if _, err := o.NewToken(editor(), name, server.RoleView); err == nil {
+		if _, err := o.NewToken(editor(), name, operator.RoleView); err == nil {
 			t.Errorf("%q became a token", name)
 		}
 	}
 	for secret := range secrets {
-		if by, known := o.Authenticate(secret); !known || by.Role != server.RoleEdit || by.Source != compat.SourceAPI {
+		if by, known := o.Authenticate(secret); !known || by.Role != operator.RoleEdit || by.Source != compat.SourceAPI {
 			t.Errorf("%q is %+v, %t", secret, by, known)
 		}
 		break
@@ -193,8 +177,8 @@ func TestTokensAreBounded(t *testing.T) {
 // TestTokensOutliveTheServer, and their secrets with them.
 func TestTokensOutliveTheServer(t *testing.T) {
 	set := versioned(t)
-	h, o := govern(t, set)
-	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	h, o := unsecured(t, set)
+	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,8 +187,8 @@ func TestTokensOutliveTheServer(t *testing.T) {
 	if err := o.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(imageOf(t, set.Compat.Store)), secret) {
-		t.Error("the secret itself is on disk")
+	if image, err := os.ReadFile(set.Compat.Store); err != nil || strings.Contains(string(image), secret) {
+		t.Errorf("the secret itself is on disk: %v", err)
 	}
 	_, o = govern(t, set)
 	if by, known := o.Authenticate(secret); !known || by.Name != "ops" || !o.Secured() {
@@ -218,7 +202,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	testlevel.Slow(t)
 	set := versioned(t)
 	set.Limits.ConnectionsPerSecond = 100_000
-	h, o := govern(t, set)
+	h, o := unsecured(t, set)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 6, 7 })
 	var all sync.WaitGroup
 	const rounds = 25
@@ -226,7 +210,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		for i := range rounds {
 			s := o.Settings()
 			s.ActiveMin, s.ActiveMax = 6+int32(i%2), 7+int32(i%2) // 6-7 or 7-8: 7 always plays
-			if _, err := o.Change(t.Context(), editor(), server.Change{Revision: s.Revision, Settings: s, Comment: "x", Confirm: true}); err != nil {
+			if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: s.Revision, Settings: s, Comment: "x", Confirm: true}); err != nil {
 				t.Error(err)
 			}
 		}

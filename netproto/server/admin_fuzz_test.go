@@ -1,48 +1,11 @@
 package server_test
 
 import (
-	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"reflect"
-	"strings"
 	"testing"
-
-	"collet/netproto/server"
 )
-
-// FuzzAsk: a body of the admin API is read whole or refused as the asker's fault, and one that is taken says the same when it is
-// written again.
-func FuzzAsk(f *testing.F) {
-	for _, body := range []string{
-		`{"settings":{"active_max":8},"comment":"c","confirm":true,"kick_seconds":300}`, `{"revision":1,"comment":"","confirm":false,"kick_seconds":null}`,
-		`{"hello":{"target":"Linux-x64","logic":7,"components":"00ff"}}`, `{"name":"ops","role":"edit"}`, `{"floor":-1,"lower":true,"comment":"x"}`,
-		`{} {}`, `{"NAME":1}`, `[]`, `null`, `{"settings":`, "", strings.Repeat("[", 20_000), `{"comment":"\ud800"}`,
-	} {
-		f.Add([]byte(body))
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, ask := range []any{new(server.ChangeRequest), new(server.RollbackRequest), new(server.EvaluateRequest), new(server.TokenRequest), new(server.FloorRequest)} {
-			err := server.ReadAsk(body, ask)
-			var fault *server.InputError
-			if err != nil {
-				if !errors.As(err, &fault) || fault.Why == "" {
-					t.Fatalf("%q: %T %v", body, err, err)
-				}
-				continue
-			}
-			again := reflect.New(reflect.TypeOf(ask).Elem()).Interface()
-			written, err := json.Marshal(ask)
-			if err == nil {
-				err = server.ReadAsk(written, again)
-			}
-			if rewritten, _ := json.Marshal(again); err != nil || string(rewritten) != string(written) {
-				t.Fatalf("%q: %s became %s, %v", body, written, rewritten, err)
-			}
-		}
-	})
-}
 
 // FuzzPending: a form that was kept over a login changes nothing, leads nowhere else, and is no fault of the server's.
 func FuzzPending(f *testing.F) {
@@ -60,7 +23,7 @@ func FuzzPending(f *testing.F) {
 		b.get(200, "/admin")
 		b.send(303, "/admin/logout")
 		b.get(200, "/admin/login")
-		form := url.Values{"csrf": {b.seal()}, "token": {server.TestSecret}, "pending": {pending}}
+		form := url.Values{"csrf": {b.seal()}, "token": {testSecret}, "pending": {pending}}
 		answer, err := b.http.PostForm(b.at+"/admin/login", form)
 		if err != nil {
 			t.Fatal(err)

@@ -13,27 +13,35 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
+	"collet/netproto/server/dashboard"
+	"collet/netproto/server/operator"
 )
 
 // newRandom gives the same numbers in each run, so that a failure can be repeated.
 func newRandom() *rand.Rand { return rand.New(rand.NewPCG(6, 2026)) }
 
-// monitored serves a house's HTTP port on loopback and returns its address. Its operator knows server.TestSecret.
+// administered is a monitor with the admin API and the dashboard.
+func administered(h *house) *server.Monitor {
+	m := &server.Monitor{}
+	m.Mount(admin.Owns, admin.New(m))
+	m.Mount(dashboard.Owns, dashboard.New(m, h.logger()))
+	return m
+}
+
+// monitored serves a house's HTTP port on loopback and returns its address.
 func monitored(t testing.TB, h *house, set config.Settings) string {
 	t.Helper()
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &server.Monitor{}
+	m := administered(h)
 	if err := m.Configure(set, h.logger()); err != nil {
 		t.Fatal(err)
 	}
 	m.Watch(h.Server)
-	if o := h.Operator(); o != nil && !o.Secured() {
-		o.Trust()
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -45,7 +53,7 @@ func monitored(t testing.TB, h *house, set config.Settings) string {
 	return "http://" + listener.Addr().String()
 }
 
-// call asks the API with server.TestSecret, if the headers say nothing of another token. Headers are pairs.
+// call asks the API with testSecret, if the headers say nothing of another token. Headers are pairs.
 func call(t testing.TB, method, url, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -55,7 +63,7 @@ func call(t testing.TB, method, url, body string, headers ...string) (*http.Resp
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	r.Header.Set("Authorization", "Bearer "+server.TestSecret)
+	r.Header.Set("Authorization", "Bearer "+testSecret)
 	for i := 0; i < len(headers); i += 2 {
 		if headers[i] == "Host" {
 			r.Host = headers[i+1]
@@ -86,14 +94,14 @@ func reads[D any](t testing.TB, answer *http.Response, text string, status int) 
 }
 
 // verdictOf is the API's dry run of a hello.
-func verdictOf(t testing.TB, address string, ask server.HelloRequest) server.VerdictAnswer {
+func verdictOf(t testing.TB, address string, ask admin.HelloRequest) admin.VerdictAnswer {
 	t.Helper()
-	body, err := json.Marshal(server.EvaluateRequest{Hello: &ask})
+	body, err := json.Marshal(admin.EvaluateRequest{Hello: &ask})
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer, text := call(t, "POST", address+"/api/compat/evaluate", string(body))
-	return *reads[server.EvaluateAnswer](t, answer, text, http.StatusOK).Verdict
+	return *reads[admin.EvaluateAnswer](t, answer, text, http.StatusOK).Verdict
 }
 
 // TestAPIChanges goes through a change as a program does: look, propose, try, change, be late, go back.
@@ -102,45 +110,45 @@ func TestAPIChanges(t *testing.T) {
 	h, o := govern(t, set)
 	at := monitored(t, h, set)
 	answer, text := call(t, "GET", at+"/api/compat", "")
-	state := reads[server.State](t, answer, text, http.StatusOK)
+	state := reads[operator.State](t, answer, text, http.StatusOK)
 	if answer.Header.Get("ETag") != `"1"` || state.Settings.Revision != 1 || state.Settings.ActiveMax != 8 {
 		t.Errorf("%v %+v", answer.Header, state.Settings)
 	}
 	answer, text = call(t, "POST", at+"/api/compat/evaluate", `{"settings": {"active_min": 6}}`)
-	if f := reads[server.EvaluateAnswer](t, answer, text, http.StatusOK).Forecast; f == nil || len(f.Changed) != 1 || f.Lowers {
+	if f := reads[admin.EvaluateAnswer](t, answer, text, http.StatusOK).Forecast; f == nil || len(f.Changed) != 1 || f.Lowers {
 		t.Errorf("tried: %+v", f)
 	}
 	answer, text = call(t, "PUT", at+"/api/compat", `{"settings": {"active_min": 6}, "comment": "5 is old"}`, "If-Match", `"1"`, "Collet-Source", "cli")
-	if out := reads[server.Outcome](t, answer, text, http.StatusOK); out.Settings.ActiveMin != 6 || out.Settings.ActiveMax != 8 || answer.Header.Get("ETag") != `"2"` {
+	if out := reads[operator.Outcome](t, answer, text, http.StatusOK); out.Settings.ActiveMin != 6 || out.Settings.ActiveMax != 8 || answer.Header.Get("ETag") != `"2"` {
 		t.Errorf("changed: %+v", out)
 	}
 	answer, text = call(t, "PUT", at+"/api/compat", `{"settings": {"active_min": 7}}`, "If-Match", `"1"`)
-	if e := reads[server.APIError](t, answer, text, http.StatusConflict); e.Code != "stale" || e.Revision != 2 {
+	if e := reads[admin.APIError](t, answer, text, http.StatusConflict); e.Code != "stale" || e.Revision != 2 {
 		t.Errorf("late: %+v", e)
 	}
 	answer, text = call(t, "PUT", at+"/api/compat", `{"settings": {"active_max": 7}}`, "If-Match", `"2"`)
-	if e := reads[server.APIError](t, answer, text, http.StatusUnprocessableEntity); e.Code != "confirm" || !e.Confirm.Comment || !e.Confirm.Confirm {
+	if e := reads[admin.APIError](t, answer, text, http.StatusUnprocessableEntity); e.Code != "confirm" || !e.Confirm.Comment || !e.Confirm.Confirm {
 		t.Errorf("lowered without a word: %+v", e)
 	}
 	answer, text = call(t, "PUT", at+"/api/compat", `{"settings": {"active_max": 12, "components": "never"}}`, "If-Match", `"2"`)
-	if e := reads[server.APIError](t, answer, text, http.StatusUnprocessableEntity); e.Code != "invalid" || len(e.Mistakes) != 2 {
+	if e := reads[admin.APIError](t, answer, text, http.StatusUnprocessableEntity); e.Code != "invalid" || len(e.Mistakes) != 2 {
 		t.Errorf("wrong twice: %+v", e)
 	}
 	answer, text = call(t, "POST", at+"/api/compat/rollback", `{"revision": 1, "comment": "5 is needed", "confirm": true}`, "If-Match", "2")
-	if out := reads[server.Outcome](t, answer, text, http.StatusOK); out.Settings.ActiveMin != 5 || out.Settings.Revision != 3 {
+	if out := reads[operator.Outcome](t, answer, text, http.StatusOK); out.Settings.ActiveMin != 5 || out.Settings.Revision != 3 {
 		t.Errorf("went back: %+v", out)
 	}
 	answer, text = call(t, "GET", at+"/api/compat/audit?limit=2", "")
-	page := reads[server.AuditAnswer](t, answer, text, http.StatusOK)
+	page := reads[admin.AuditAnswer](t, answer, text, http.StatusOK)
 	if len(page.Records) != 2 || page.Before != 2 || page.Records[1].Source != compat.SourceCLI || page.Records[1].Actor != "local" || page.Records[1].Comment != "5 is old" || page.Records[1].Remote != "127.0.0.1" {
 		t.Errorf("the log: %+v", page)
 	}
 	answer, text = call(t, "GET", at+"/api/compat/audit?before=2", "")
-	if page := reads[server.AuditAnswer](t, answer, text, http.StatusOK); len(page.Records) != 1 || page.Before != 0 {
+	if page := reads[admin.AuditAnswer](t, answer, text, http.StatusOK); len(page.Records) != 1 || page.Before != 0 {
 		t.Errorf("its second page: %+v", page)
 	}
 	answer, text = call(t, "GET", at+"/api/compat/audit/verify", "")
-	if v := reads[server.VerifyAnswer](t, answer, text, http.StatusOK); !v.Good || v.Records != 3 {
+	if v := reads[admin.VerifyAnswer](t, answer, text, http.StatusOK); !v.Good || v.Records != 3 {
 		t.Errorf("verified: %+v", v)
 	}
 	if o.Settings().Revision != 3 {
@@ -167,7 +175,7 @@ func TestAPIRefusals(t *testing.T) {
 		{"PUT", "/api/compat", `{"settings": {"activ_min": 1}}`, []string{"If-Match", "1"}, 400, "unknown field"},
 		{"PUT", "/api/compat", `{}`, []string{"If-Match", "1"}, 400, "missing"},
 		{"PUT", "/api/compat", `{"settings": {}} {}`, []string{"If-Match", "1"}, 400, "follows"},
-		{"PUT", "/api/compat", `{"comment": "` + strings.Repeat("x", server.MaxAsk) + `"}`, []string{"If-Match", "1"}, 400, "too large"},
+		{"PUT", "/api/compat", `{"comment": "` + strings.Repeat("x", admin.MaxAsk) + `"}`, []string{"If-Match", "1"}, 400, "too large"},
 		{"PUT", "/api/compat", `{"settings": {"active_min": 6}, "kick_seconds": 99999}`, []string{"If-Match", "1"}, 400, "countdown"},
 		{"PUT", "/api/compat", `{"settings": {"active_min": 6}, "kick_seconds": -5}`, []string{"If-Match", "1"}, 400, "countdown"},
 		{"POST", "/api/compat", `{}`, nil, 405, ""},
@@ -215,13 +223,13 @@ func TestAPIFloors(t *testing.T) {
 		if answer.StatusCode != c.status {
 			t.Errorf("%s: %s %s", c.body, answer.Status, text)
 		} else if c.status == 200 {
-			if got := reads[server.FloorAnswer](t, answer, text, 200); got.Was != c.was || got.Floor != c.floor || got.Account != "ann" {
+			if got := reads[admin.FloorAnswer](t, answer, text, 200); got.Was != c.was || got.Floor != c.floor || got.Account != "ann" {
 				t.Errorf("%s: %+v", c.body, got)
 			}
 		}
 	}
 	answer, text := call(t, "GET", at, "")
-	if got := reads[server.FloorAnswer](t, answer, text, 200); got.Floor != 0 {
+	if got := reads[admin.FloorAnswer](t, answer, text, 200); got.Floor != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -232,17 +240,17 @@ func TestAPIAccess(t *testing.T) {
 	h, o := govern(t, set)
 	at := monitored(t, h, set)
 	url := at + "/api/compat"
-	secret := func(name string, role server.Role, headers ...string) string {
+	secret := func(name string, role operator.Role, headers ...string) string {
 		answer, text := call(t, "POST", url+"/tokens", `{"name": "`+name+`", "role": "`+string(role)+`"}`, headers...)
-		return reads[server.TokenAnswer](t, answer, text, http.StatusCreated).Secret
+		return reads[admin.TokenAnswer](t, answer, text, http.StatusCreated).Secret
 	}
-	edit := secret("ops", server.RoleEdit)
+	edit := secret("ops", operator.RoleEdit)
 	answer, text := call(t, "GET", url, "", "Authorization", "")
-	if e := reads[server.APIError](t, answer, text, http.StatusUnauthorized); e.Code != "unauthorized" || answer.Header.Get("WWW-Authenticate") == "" {
+	if e := reads[admin.APIError](t, answer, text, http.StatusUnauthorized); e.Code != "unauthorized" || answer.Header.Get("WWW-Authenticate") == "" {
 		t.Errorf("without a token: %+v", e)
 	}
 	bearer := []string{"Authorization", "Bearer " + edit}
-	view := secret("board", server.RoleView, bearer...)
+	view := secret("board", operator.RoleView, bearer...)
 	if answer, text := call(t, "GET", url, "", append(bearer, "X-Forwarded-For", "203.0.113.9")...); answer.StatusCode != 200 || !strings.Contains(text, `"secured": true`) {
 		t.Errorf("through a proxy with a token: %s", answer.Status)
 	}
@@ -255,7 +263,7 @@ func TestAPIAccess(t *testing.T) {
 		{"POST", at + "/api/players/ann/floor", `{"floor": 7}`}, {"POST", url + "/rollback", `{"revision": 1, "comment": "x"}`},
 	} {
 		answer, text := call(t, c[0], c[1], c[2], append(watcher, "If-Match", "1")...)
-		if e := reads[server.APIError](t, answer, text, http.StatusForbidden); e.Code != "forbidden" {
+		if e := reads[admin.APIError](t, answer, text, http.StatusForbidden); e.Code != "forbidden" {
 			t.Errorf("%s %s: %+v", c[0], c[1], e)
 		}
 	}
@@ -263,7 +271,7 @@ func TestAPIAccess(t *testing.T) {
 		t.Errorf("a viewer may not try: %s", answer.Status)
 	}
 	answer, text = call(t, "GET", url+"/tokens", "", watcher...)
-	all := reads[map[string][]server.Token](t, answer, text, 200)["tokens"]
+	all := reads[map[string][]operator.Token](t, answer, text, 200)["tokens"]
 	if len(all) != 3 || all[0].Name != "board" || all[0].Sum != "" || strings.Contains(text, edit) {
 		t.Errorf("tokens: %s", text)
 	}
@@ -307,7 +315,7 @@ func TestNoStoreNoAPI(t *testing.T) {
 	h := start(t, set)
 	at := monitored(t, h, set)
 	answer, text := call(t, "GET", at+"/api/compat", "")
-	if e := reads[server.APIError](t, answer, text, http.StatusNotFound); !strings.Contains(e.Error, "Compat.Store") {
+	if e := reads[admin.APIError](t, answer, text, http.StatusNotFound); !strings.Contains(e.Error, "Compat.Store") {
 		t.Errorf("%+v", e)
 	}
 }

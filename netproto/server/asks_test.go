@@ -10,6 +10,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // firsts counts connections, and notes the number of the first message that each of them brought from the server.
@@ -86,7 +87,7 @@ func TestT5OverTheNetwork(t *testing.T) {
 	theirs := manifestOf(t, "", 6, map[string]uint64{"Camera": 3, "Wallet": 4})
 	theirs.Build.Logic = 7
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	o := h.govern(t, set, server.OperatorOptions{})
+	o := h.govern(t, set, operator.Options{})
 	heard := make(chan compat.Meeting, 100)
 	h.OnVerdict(func(m compat.Meeting) { heard <- m })
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
@@ -141,7 +142,7 @@ func TestOnVerdictHearsOfEverybody(t *testing.T) {
 	set.Compat.Manifest = filepath.Join(t.TempDir(), "manifest.json")
 	ours := manifestOf(t, set.Compat.Manifest, 7, map[string]uint64{"Camera": 1})
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	h.govern(t, set, server.OperatorOptions{})
+	h.govern(t, set, operator.Options{})
 	heard := make(chan compat.Meeting, 100)
 	h.OnVerdict(func(m compat.Meeting) { heard <- m })
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"collet/netproto/compat"
 	"collet/netproto/release"
 	"collet/netproto/server/config"
 )
@@ -30,7 +31,7 @@ type Catalogue struct {
 	folder        *folder // nil: no release folder is offered
 	editions      []edition
 	declared      declaration
-	standing      *standing         // by which clients are judged where no operator decides
+	snapshot      *compat.Snapshot  // by which clients are judged without an operator
 	idle          bool              // no file was read, and none is handed out
 	bare          map[string]*offer // by target: what is offered beside native modules, where the server has logic versions
 }
@@ -40,6 +41,9 @@ func (c *Catalogue) Compatibility() string { return c.compatibility }
 
 // Metadata is the metadata version that G2b clients are told, empty if none is known.
 func (c *Catalogue) Metadata() string { return c.metadata }
+
+// Declared is what the catalogue and its settings bring to compatibility. It must not be written to.
+func (c *Catalogue) Declared() *compat.Declared { return &c.declared.Declared }
 
 // Storage is "memory" or "disk".
 func (c *Catalogue) Storage() string { return c.storage }

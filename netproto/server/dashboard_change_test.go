@@ -13,7 +13,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // TestDashboardChanges goes through each form: review, apply, and what is in force then.
@@ -280,7 +280,7 @@ func TestDashboardLongForms(t *testing.T) {
 	b.send(422, "/admin/review", "section", "developers", "accounts", strings.Repeat("somebody\n", 2000))
 	b.shows("at most 1000 are possible")
 	b.get(200, "/admin")
-	b.send(422, "/admin/apply", "section", "range", "document", `{"active_min": 6}`, "comment", strings.Repeat("x", server.MaxComment+1))
+	b.send(422, "/admin/apply", "section", "range", "document", `{"active_min": 6}`, "comment", strings.Repeat("x", operator.MaxComment+1))
 	b.shows("at most 2000 are kept")
 	if o.Settings().Revision != 1 {
 		t.Error("something changed")

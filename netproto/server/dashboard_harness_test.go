@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // browser keeps cookies and follows no redirects.
@@ -125,16 +125,16 @@ func (b *browser) lacks(texts ...string) {
 	}
 }
 
-// enter logs in with server.TestSecret.
+// enter logs in with testSecret.
 func (b *browser) enter() *browser {
 	b.t.Helper()
 	b.get(200, "/admin/login")
-	b.send(303, "/admin/login", "token", server.TestSecret)
+	b.send(303, "/admin/login", "token", testSecret)
 	return b
 }
 
 // governed is a server with a dashboard, and a browser in front of it that has logged in.
-func governed(t testing.TB) (*house, *server.Operator, *browser) {
+func governed(t testing.TB) (*house, *operator.Operator, *browser) {
 	t.Helper()
 	set := versioned(t)
 	h, o := govern(t, set)

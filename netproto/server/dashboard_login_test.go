@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // TestDashboardHeaders keeps a browser from anything that the page did not bring.
@@ -146,7 +146,7 @@ func mustURL(t testing.TB, text string) *url.URL {
 func TestDashboardGuesses(t *testing.T) {
 	_, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,10 +179,10 @@ func TestDashboardGuesses(t *testing.T) {
 // TestDashboardCookieOverTLS keeps the cookie to TLS where the page came by it, and warns where a token would travel in the clear.
 func TestDashboardCookieOverTLS(t *testing.T) {
 	h, o, _ := governed(t)
-	if _, err := o.NewToken(editor(), "ops", server.RoleEdit); err != nil {
+	if _, err := o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
-	m := &server.Monitor{}
+	m := administered(h)
 	m.Watch(h.Server)
 	const warning = "came without TLS"
 	for _, c := range []struct {
@@ -216,7 +216,7 @@ func TestDashboardCookieOverTLS(t *testing.T) {
 func TestDashboardAndAPI(t *testing.T) {
 	_, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // secured is a server with a token, and a browser that is logged in with it.
-func secured(t *testing.T) (*house, *server.Operator, *browser, string) {
+func secured(t *testing.T) (*house, *operator.Operator, *browser, string) {
 	t.Helper()
 	h, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,15 +24,15 @@ func secured(t *testing.T) (*house, *server.Operator, *browser, string) {
 }
 
 // ends takes the token of a browser away and gives it another, as if its session had ended.
-func ends(t *testing.T, o *server.Operator) (secret string) {
+func ends(t *testing.T, o *operator.Operator) (secret string) {
 	t.Helper()
-	if _, err := o.NewToken(editor(), "other", server.RoleEdit); err != nil {
+	if _, err := o.NewToken(editor(), "other", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.DropToken(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}

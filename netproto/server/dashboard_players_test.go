@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
 )
 
 // floors gives accounts their floors.
-func floors(t testing.TB, o *server.Operator, all map[string]int32) {
+func floors(t testing.TB, o *operator.Operator, all map[string]int32) {
 	t.Helper()
 	for account, floor := range all {
 		if _, err := o.SetFloor(editor(), account, floor, "", false); err != nil {
@@ -151,7 +151,7 @@ func TestDashboardFloorMistakes(t *testing.T) {
 	b.get(200, "/admin/player?id=ann")
 	b.send(400, "/admin/player/apply", "id", "", "was", "0", "floor", "7")
 	b.get(200, "/admin/player?id=ann")
-	b.send(422, "/admin/player/apply", "id", "ann", "was", "0", "floor", "7", "comment", strings.Repeat("x", server.MaxComment+1))
+	b.send(422, "/admin/player/apply", "id", "ann", "was", "0", "floor", "7", "comment", strings.Repeat("x", operator.MaxComment+1))
 	b.shows("at most 2000 are kept")
 	if floor, err := o.Floor("ann"); floor != 0 || err != nil {
 		t.Errorf("%d, %v", floor, err)
@@ -168,10 +168,10 @@ func TestDashboardFloorRoles(t *testing.T) {
 	change(t, o, func(s *compat.Settings) { s.Developers = []string{"ann"} })
 	b.get(200, "/admin/player?id=ann")
 	b.shows("It is a developer’s account")
-	if _, err := o.NewToken(editor(), "ops", server.RoleEdit); err != nil {
+	if _, err := o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.NewToken(editor(), "board", server.RoleView)
+	secret, err := o.NewToken(editor(), "board", operator.RoleView)
 	if err != nil {
 		t.Fatal(err)
 	}

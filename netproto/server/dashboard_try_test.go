@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
 )
 
 // TestDashboardTries says of a client what a connection would be told, and by which rules.
@@ -65,12 +65,12 @@ func TestDashboardTryRules(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	logic := int32(6)
-	body, err := json.Marshal(server.EvaluateRequest{Hello: &server.HelloRequest{Target: "Linux-x64", Logic: &logic}})
+	body, err := json.Marshal(admin.EvaluateRequest{Hello: &admin.HelloRequest{Target: "Linux-x64", Logic: &logic}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer, text := call(t, "POST", b.at+"/api/compat/evaluate", string(body))
-	if told := reads[server.EvaluateAnswer](t, answer, text, 200).Verdict; told.Verdict != "MAINTENANCE" || fmt.Sprint(told.Reasons) != "[3 5]" {
+	if told := reads[admin.EvaluateAnswer](t, answer, text, 200).Verdict; told.Verdict != "MAINTENANCE" || fmt.Sprint(told.Reasons) != "[3 5]" {
 		t.Errorf("the API says %+v", told)
 	}
 }

@@ -21,10 +21,14 @@ func (c *Catalogue) describePayloads(w io.Writer) error {
 	for _, target := range slices.Sorted(maps.Keys(c.declared.payloads)) {
 		for _, p := range c.declared.payloads[target] {
 			if p.Undeclared {
-				fmt.Fprintf(table, "%s\t-\t-\t-\toffered to nobody: %s\n", target, p.why)
+				fmt.Fprintf(table, "%s\t-\t-\t-\toffered to nobody: %s\n", target, p.Why)
 				continue
 			}
-			fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", target, strconv.Itoa(int(p.Logic)), p.Patch, cmp.Or(hexSum(p.Components), "-"), cmp.Or(p.build.ID, "-"))
+			components := "-"
+			if p.Components != 0 {
+				components = fmt.Sprintf("%016x", p.Components)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", target, strconv.Itoa(int(p.Logic)), p.Patch, components, cmp.Or(p.Build.ID, "-"))
 		}
 	}
 	return table.Flush()

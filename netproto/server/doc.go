@@ -67,15 +67,8 @@
 // # Compatibility
 //
 // Every hello is judged by compat.Evaluate against one snapshot. Without more it says what the configuration does: one compatibility
-// version. With Settings.Compat.Store there is an Operator, who changes what is in the snapshot while clients are connected:
-//
-//	store ─ settings, revisions, audit ─┐
-//	catalogue ─ what the build declares ┼→ snapshot (one atomic pointer) → handshake, dry run, dashboard, metrics
-//	operator ─ Change, Rollback ────────┘
-//
-// A change is checked against what the build declares, written to the store with its record in one transaction, and then is what the
-// next handshake sees; sessions stay. OpenOperator reconciles a store with a build by the boot rules of package compat and refuses to
-// start where it must; Reload refuses a catalogue for which the settings in force make no sense.
+// version. With Settings.Compat.Store there is an operator (package operator), who changes what is in the snapshot while clients
+// are connected. Reload refuses a catalogue for which the settings in force make no sense.
 //
 // With logic versions a client is listed what helps it and nothing else: the module of the judgement's payload, or one of its own
 // version that is not older than its own, or only packs. Which version a module is of is said by its sidecar. Where components
@@ -84,9 +77,8 @@
 // # Operations
 //
 // Monitor serves metrics, health and readiness, and the files of a release folder (RFC 9110: GET, HEAD, one range, strong
-// ETags, immutable but for timestamp.json), whose connections have seats and bandwidth like any other; ListenControl and ServeControl make a running server reload, AskReload asks
-// it to; Watch notices a release. Monitor also has the admin API (/api/compat), by which programs reach an Operator, and the dashboard
-// (/admin), by which people do: pages made here, which need no script. docs/OPERATING.md is for who uses them.
+// ETags, immutable but for timestamp.json), whose connections have seats and bandwidth like any other; Watch notices a release. Monitor also has
+// what is mounted on it: the admin API (package admin) and the dashboard (package dashboard). docs/OPERATING.md is for who uses them.
 //
 // # Goroutines
 //

@@ -1,18 +1,14 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
-	bolt "go.etcd.io/bbolt"
 
 	"collet/netproto/server/config"
 )
@@ -60,34 +56,6 @@ func (s *Server) HandOut(method, path, asked string) (int, http.Header, string) 
 	return answer.Code, answer.Header(), answer.Body.String()
 }
 
-// DropOne takes the newest value out of a bucket of a store's file, and of the settings the document in force.
-func DropOne(path, bucket string) error {
-	return inStore(path, func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte(bucket))
-		key, _ := b.Cursor().Last()
-		return b.Delete(key)
-	})
-}
-
-// Tamper replaces something in one audit record, as somebody would who knows the file's format.
-func Tamper(path string, number uint64, old, changed []byte) error {
-	return inStore(path, func(tx *bolt.Tx) error {
-		line, err := unsealed(tx, bucketAudit, numberKey(number))
-		if err != nil {
-			return err
-		}
-		return put(tx, bucketAudit, numberKey(number), bytes.Replace(line, old, changed, 1))
-	})
-}
-
-func inStore(path string, change func(tx *bolt.Tx) error) error {
-	db, err := bolt.Open(path, storeMode, &bolt.Options{NoFreelistSync: true})
-	if err != nil {
-		return err
-	}
-	return errors.Join(db.Update(change), db.Close())
-}
-
 // Sidecar reads what lies beside a module: its logic version, or what is wrong.
 func Sidecar(text []byte) (logic int32, why string) {
 	p, err := parseSidecar(text)
@@ -97,29 +65,8 @@ func Sidecar(text []byte) (logic int32, why string) {
 	return p.Logic, ""
 }
 
-// Walk looks at the pages of a store's file.
-func Walk(path string) error { return walkFile(path) }
-
-// TestSecret is the secret of the token that Trust gives an operator.
-const TestSecret = secretPrefix + "test"
-
-// Trust gives an operator a token with RoleEdit of TestSecret, without a record of it.
-func (o *Operator) Trust() {
-	o.changing.Lock()
-	defer o.changing.Unlock()
-	all := append(slices.Clone(*o.tokens.Load()), Token{Name: localActor, Role: RoleEdit, Created: time.Now().UTC(), Sum: sumOf(TestSecret)})
-	o.tokens.Store(&all)
-}
-
 // MaxAskers is how many connections an HTTP port has at once beside those for files.
 const MaxAskers = maxAskers
-
-// ReadAsk reads the body of a request to the admin API.
-func ReadAsk(body []byte, into any) error {
-	r := httptest.NewRequest(http.MethodPost, "/api/compat/evaluate", bytes.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	return readAsk(httptest.NewRecorder(), r, into)
-}
 
 // HalfReload does what Reload has done just before new clients are offered the new catalogue: the operator knows it already. It
 // gives that to be closed.
@@ -128,7 +75,7 @@ func (s *Server) HalfReload(ctx context.Context, set config.Settings) (*Catalogu
 	if err != nil {
 		return nil, err
 	}
-	return c, s.operator.Load().adopt(c)
+	return c, s.operator.Load().Adopt(c.Declared())
 }
 
 // OwnFaults wraps a handler of a monitor as serving does.

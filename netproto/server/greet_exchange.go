@@ -29,13 +29,12 @@ func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.Componen
 		return nil
 	}
 	tags.Manifest = false
-	ours := m.standing.declared.manifestFor(logicOf(m.hello))
+	ours := c.catalogue.declared.manifestFor(m.hello.Logic())
 	if ours == nil {
 		return nil
 	}
-	o := c.server.operator.Load()
 	if !c.server.limiter.AllowManifest(c.slot, time.Now()) {
-		o.exchanged(exchangeLimited)
+		c.server.meter.exchanged(exchangeLimited)
 		return nil
 	}
 	mode := m.snapshot.Manifest
@@ -55,10 +54,10 @@ func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.Componen
 // manifestFor is what clients of a logic version are compared with: its baseline, or the server's own where it is of that version or there is none. It is nil where there
 // is none.
 func (d *declaration) manifestFor(logic int32) *compat.Manifest {
-	if m := d.released[logic]; m != nil && (d.manifest == nil || logic != d.Build.Logic) {
+	if m := d.released[logic]; m != nil && (d.Manifest == nil || logic != d.Build.Logic) {
 		return m
 	}
-	return d.manifest
+	return d.Manifest
 }
 
 // replied is what comes of a client's manifest. One that was not asked for, or is the second, ends the connection.
@@ -80,9 +79,7 @@ func (c *session) unreplied() {
 func (c *session) compared(d compat.Differences, result string) {
 	c.exchange.timer.Stop()
 	c.exchange = nil
-	if o := c.server.operator.Load(); o != nil {
-		o.exchanged(result)
-	}
+	c.server.meter.exchanged(result)
 	line := c.tell(*c.met, d).Line()
 	c.server.warn(c.slot.Client, causeComponents, limits.WarnKnown).Str("peer", c.conn.RemoteAddr().String()).Str("result", result).Msg(line)
 }
@@ -94,13 +91,6 @@ func (c *session) tell(m meeting, d compat.Differences) compat.Meeting {
 		f(told)
 	}
 	return told
-}
-
-// exchanged counts an exchange. A server without an operator counts none.
-func (o *Operator) exchanged(result string) {
-	if o != nil {
-		o.meter.exchanges.WithLabelValues(result).Inc()
-	}
 }
 
 // settle waits, after a verdict that lets nobody play, for the client's components, if they were asked for, and is the end.

@@ -14,6 +14,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
 )
 
@@ -266,7 +267,7 @@ func TestCompatMetrics(t *testing.T) {
 func TestOnVerdict(t *testing.T) {
 	set := workshop(t)
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	o := h.govern(t, set, server.OperatorOptions{})
+	o := h.govern(t, set, operator.Options{})
 	met := make(chan compat.Meeting, 10)
 	h.OnVerdict(func(m compat.Meeting) { met <- m })
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
@@ -328,21 +329,5 @@ func FuzzSidecar(f *testing.F) {
 		if why == "" && logic < 0 {
 			t.Errorf("%q is of version %d", text, logic)
 		}
-	})
-}
-
-// FuzzStoreFile walks anything as a store's file: it ends, and says so.
-func FuzzStoreFile(f *testing.F) {
-	path := filepath.Join(f.TempDir(), "compat.db")
-	s := stored(f, path)
-	fill(f, s, 1, 2)
-	closed(f, s)
-	image := imageOf(f, path)
-	f.Add(image)
-	f.Add(image[:len(image)/2])
-	f.Add([]byte("no store"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		put(t, path, string(data))
-		server.Walk(path)
 	})
 }

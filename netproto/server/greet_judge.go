@@ -1,60 +1,49 @@
 package server
 
 import (
-	"time"
-
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/server/operator"
 )
 
 // meeting is a greeted client with what was made of it.
 type meeting struct {
-	standing *standing
-	snapshot *compat.Snapshot // by which it was judged: that of standing
+	snapshot *compat.Snapshot // by which it was judged
 	hello    compat.Hello
 	account  string
 	verdict  compat.Judgement
 }
 
-// stands is what hellos are judged by that are greeted with a catalogue: what the operator decided, or what the configuration says.
-// A change of either that comes meanwhile is for the next ones. What a catalogue declares is never mixed with what another one does,
-// so that a client that comes while a catalogue is replaced is not judged by one and offered the files of the other.
-func (s *Server) stands(c *Catalogue) (*standing, *compat.Snapshot) {
-	o := s.operator.Load()
-	if o == nil {
-		return c.standing, c.standing.snapshot
+// snapshotFor is by what hellos are judged that are greeted with a catalogue: the operator's settings, or the configuration.
+// A change of either applies to later hellos.
+func (s *Server) snapshotFor(c *Catalogue) *compat.Snapshot {
+	if o := s.operator.Load(); o != nil {
+		return o.SnapshotFor(c.Declared())
 	}
-	st := o.standing.Load()
-	if st.catalogue != c { // another one takes its place just now
-		st = &standing{settings: st.settings, declared: c.declared, snapshot: c.declared.Snapshot(st.settings, time.Now()), catalogue: c}
-	}
-	return st, st.snapshot
+	return c.snapshot
 }
 
 // meet judges a hello.
 func (c *session) meet(hello *netproto.Handshake) meeting {
-	st, snapshot := c.server.stands(c.catalogue)
-	m := meeting{standing: st, snapshot: snapshot, hello: hello.Hello(c.generation)}
+	m := meeting{snapshot: c.server.snapshotFor(c.catalogue), hello: hello.Hello(c.generation)}
 	if !c.generation.Engine() {
 		m.account = hello.Said().Account
 	}
 	o := c.server.operator.Load()
 	if o == nil {
-		m.verdict = compat.Evaluate(snapshot, &m.hello)
+		m.verdict = compat.Evaluate(m.snapshot, &m.hello)
 		return m
 	}
-	if err := o.know(snapshot, &m.hello, m.account); err != nil {
+	if err := o.Complete(m.snapshot, &m.hello, m.account); err != nil {
 		c.log.Error().Err(err).Str("account", clip(m.account)).Msg("The floor of an account can't be read; it counts as having none")
 	}
-	m.verdict = compat.Evaluate(snapshot, &m.hello)
-	if !c.server.set.Compat.FloorsByAPI && m.account != "" && pins(m.verdict, m.hello) {
-		if err := o.raise(m.account, m.hello.Build.Logic); err != nil {
+	m.verdict = compat.Evaluate(m.snapshot, &m.hello)
+	if !c.server.set.Compat.FloorsByAPI {
+		if err := o.Pin(m.account, m.hello, m.verdict); err != nil {
 			c.log.Error().Err(err).Str("account", clip(m.account)).Msg("An account can't be pinned to the logic version that it plays with")
 		}
 	}
-	group := st.clamp().group(m.hello)
-	o.meter.judged(m.verdict, group)
-	c.left = o.crowd.enter(&guest{hello: m.hello, account: m.account, plays: m.verdict.Plays(), leave: c.kick}, m.verdict.Verdict, group, time.Now())
+	c.left = o.Connect(m.snapshot, operator.Session{Hello: m.hello, Account: m.account, Judgement: m.verdict, End: c.kick})
 	return m
 }
 
@@ -66,7 +55,7 @@ func (c *session) kick() { c.kicking.Do(func() { close(c.kicked) }) }
 // fetches a module that can't help. A server without logic versions tells everybody of everything.
 func (c *Catalogue) offerTo(m *meeting) *offer {
 	target, j := m.hello.Target, m.verdict
-	if m.standing == nil || !m.snapshot.Versioned {
+	if !m.snapshot.Versioned {
 		return c.offerFor(target)
 	}
 	if j.Verdict == compat.Maintenance {
@@ -89,7 +78,7 @@ func (c *Catalogue) offerTo(m *meeting) *offer {
 
 // successor is the newest module for a client's own logic version that is not older than the client's; nil for none.
 func (d *declaration) successor(target string, h compat.Hello) *offer {
-	logic := logicOf(h)
+	logic := h.Logic()
 	for _, p := range d.payloads[target] {
 		same := h.Build.Components == 0 || p.Components == 0 || h.Build.Components == p.Components
 		if !p.Undeclared && p.Logic == logic && p.Patch >= h.Patch && same {

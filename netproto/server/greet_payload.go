@@ -79,7 +79,7 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 		c.identify(&d)
 	}
 	c.declared = d
-	c.standing = configured(c)
+	c.snapshot = configured(d.Declared)
 	if !d.Versioned {
 		return nil
 	}
@@ -94,12 +94,11 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 	return nil
 }
 
-// configured is by what clients are judged where no operator decides: everything that the build supports may connect.
-func configured(c *Catalogue) *standing {
-	st := &standing{settings: compat.Defaults(c.declared.Declared), declared: c.declared, catalogue: c}
-	st.snapshot = c.declared.Snapshot(st.settings, time.Time{})
-	st.snapshot.Revision = 0
-	return st
+// configured is the snapshot of a server without an operator: everything that the build supports may connect.
+func configured(d compat.Declared) *compat.Snapshot {
+	s := d.Snapshot(compat.Defaults(d), time.Time{})
+	s.Revision = 0
+	return s
 }
 
 // bareFor is what is offered to clients of a target for whom there is no native module here.
@@ -112,7 +111,7 @@ func (c *Catalogue) bareFor(target string) *offer {
 
 // payloadOf finds out what an offer's module is.
 func (c *Catalogue) payloadOf(o *offer) payload {
-	p := payload{Payload: compat.Payload{Logic: compat.NoLogic, Undeclared: true}, build: compat.Build{Logic: compat.NoLogic}, offer: o}
+	p := undeclared(o, "")
 	for _, f := range o.files {
 		if f.Role != release.Binary || !strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
 			continue
@@ -123,22 +122,25 @@ func (c *Catalogue) payloadOf(o *offer) payload {
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("%s has no %s", f.Path, f.Path+sidecarExt)
-			return p
+			return undeclared(o, fmt.Sprintf("%s has no %s", f.Path, f.Path+sidecarExt))
 		case err != nil:
-			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("%s: %v", f.Path+sidecarExt, platform.Reason(err))
-			return p
-		case !p.Undeclared && one.Payload != p.Payload:
-			p.Payload, p.why = compat.Payload{Logic: compat.NoLogic, Undeclared: true}, fmt.Sprintf("its modules are of logic versions %d and %d", p.Logic, one.Logic)
-			return p
+			return undeclared(o, fmt.Sprintf("%s: %v", f.Path+sidecarExt, platform.Reason(err)))
+		case !p.Undeclared && (one.Logic != p.Logic || one.Patch != p.Patch || one.Components != p.Components):
+			return undeclared(o, fmt.Sprintf("its modules are of logic versions %d and %d", p.Logic, one.Logic))
 		}
-		p.Payload, p.build = one.Payload, one.build
+		p.Payload = one
 	}
 	return p
 }
 
+// undeclared is a module that is offered to no client.
+func undeclared(o *offer, why string) payload {
+	unknown := compat.Payload{Logic: compat.NoLogic, Undeclared: true, Build: compat.Build{Logic: compat.NoLogic}, Why: why}
+	return payload{Payload: unknown, offer: o}
+}
+
 // sidecar reads what lies beside a module: on disk, or in the same offer of a release.
-func (f *file) sidecar(o *offer) (payload, error) {
+func (f *file) sidecar(o *offer) (compat.Payload, error) {
 	path := f.path + sidecarExt
 	for _, other := range o.files {
 		if other.Path == f.Path+sidecarExt && other.Target == f.Target {
@@ -150,41 +152,41 @@ func (f *file) sidecar(o *offer) (payload, error) {
 	}
 	data, err := readBounded(path, compat.MaxManifestFile)
 	if err != nil {
-		return payload{}, err
+		return compat.Payload{}, err
 	}
 	return parseSidecar(data)
 }
 
 // ofRelease is what a release says of its module by its compatibility version, if that is a derived one.
-func (c *Catalogue) ofRelease(target string) (payload, error) {
+func (c *Catalogue) ofRelease(target string) (compat.Payload, error) {
 	for _, e := range c.editions {
 		if logic, sum, derived := compat.ParseDerived(e.head.Compatibility); derived && e.Target == target {
-			p := compat.Payload{Logic: logic, Components: sum}
-			return payload{Payload: p, build: compat.Build{Logic: logic, Components: sum, ID: clip(e.head.Version)}}, nil
+			build := compat.Build{Logic: logic, Components: sum, ID: clip(e.head.Version)}
+			return compat.Payload{Logic: logic, Components: sum, Build: build}, nil
 		}
 	}
-	return payload{}, fs.ErrNotExist
+	return compat.Payload{}, fs.ErrNotExist
 }
 
-func parseSidecar(data []byte) (payload, error) {
+func parseSidecar(data []byte) (compat.Payload, error) {
 	var s sidecar
 	s.Logic = compat.NoLogic
 	if err := json.Unmarshal(data, &s); err != nil {
-		return payload{}, err
+		return compat.Payload{}, err
 	}
 	sum := uint64(0)
 	if s.Set != "" {
 		var err error
 		if sum, err = strconv.ParseUint(s.Set, 16, 64); err != nil || len(s.Set) != 16 {
-			return payload{}, fmt.Errorf("set_hash %s is not 16 hex digits", quote(s.Set))
+			return compat.Payload{}, fmt.Errorf("set_hash %s is not 16 hex digits", quote(s.Set))
 		}
 	}
 	if s.Logic < 0 {
-		return payload{}, errors.New("it says no logic version")
+		return compat.Payload{}, errors.New("it says no logic version")
 	}
-	return payload{
-		Payload: compat.Payload{Logic: s.Logic, Patch: s.Patch, Components: sum},
-		build:   compat.Build{Logic: s.Logic, Components: sum, Time: s.Build.Time, Seq: s.Build.Seq, ID: clip(s.Build.ID), Branch: clip(s.Build.Branch)},
+	return compat.Payload{
+		Logic: s.Logic, Patch: s.Patch, Components: sum,
+		Build: compat.Build{Logic: s.Logic, Components: sum, Time: s.Build.Time, Seq: s.Build.Seq, ID: clip(s.Build.ID), Branch: clip(s.Build.Branch)},
 	}, nil
 }
 

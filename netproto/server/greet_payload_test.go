@@ -8,7 +8,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // TestModulesOfOneTargetAgree offers several libraries together, if they are of one version.
@@ -31,7 +31,7 @@ func TestModulesOfOneTargetAgree(t *testing.T) {
 			put(t, filepath.Join(folder, "FoSound.so.compat.json"), c.second)
 		}
 		h := &house{log: &logBook{}}
-		o := h.govern(t, set, server.OperatorOptions{})
+		o := h.govern(t, set, operator.Options{})
 		for _, target := range o.Show().Targets {
 			if target.Name != "Linux-x64" {
 				continue

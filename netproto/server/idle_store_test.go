@@ -10,8 +10,26 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/config"
+	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
 )
+
+// boot opens a store as a server does at its start, runs what a test wants with it, and closes it again.
+func boot(t *testing.T, set config.Settings, with func(o *operator.Operator)) error {
+	t.Helper()
+	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer catalogue.Close()
+	o, err := operator.Open(set.Compat.Store, catalogue.Declared(), operator.Options{}, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	with(o)
+	return o.Close()
+}
 
 // TestOpenIdle opens the store of a server that does not run: everything is known that its build brings, nothing is written by looking,
 // and a server that comes meanwhile waits in vain.
@@ -21,7 +39,7 @@ func TestOpenIdle(t *testing.T) {
 	if _, err := server.OpenIdle(t.Context(), set, zerolog.Nop()); err == nil {
 		t.Error("a store that never was")
 	}
-	if err := boot(t, set, server.OperatorOptions{}, func(*server.Operator) {}); err != nil {
+	if err := boot(t, set, func(*operator.Operator) {}); err != nil {
 		t.Fatal(err)
 	}
 	set.Compat.Supported = "7-9" // another build: what it would reconcile at its start
@@ -38,16 +56,16 @@ func TestOpenIdle(t *testing.T) {
 			t.Errorf("%+v", target)
 		}
 	}
-	var held *server.StoreError
+	var held *operator.StoreError
 	if _, err := server.OpenIdle(t.Context(), set, zerolog.Nop()); !errors.As(err, &held) || !held.Held {
 		t.Errorf("a second one: %v", err)
 	}
 	s := o.Settings()
-	if _, err := o.Change(t.Context(), editor(), server.Change{Revision: 1, Settings: s}); err == nil {
+	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: 1, Settings: s}); err == nil {
 		t.Error("a range that the build does not support is kept as if it were right")
 	}
 	s.ActiveMin = 7
-	if _, err := o.Change(t.Context(), editor(), server.Change{Revision: 1, Settings: s}); err != nil {
+	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: 1, Settings: s}); err != nil {
 		t.Error(err)
 	}
 	if n, err := o.Verify(); n != 2 || err != nil {
@@ -56,7 +74,7 @@ func TestOpenIdle(t *testing.T) {
 	if err := o.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := boot(t, set, server.OperatorOptions{}, func(o *server.Operator) {
+	if err := boot(t, set, func(o *operator.Operator) {
 		if o.Settings().Revision != 2 || o.Settings().Active() != (compat.Range{Min: 7, Max: 8}) {
 			t.Errorf("%+v", o.Settings())
 		}
@@ -69,7 +87,7 @@ func TestOpenIdle(t *testing.T) {
 func TestOpenIdleReadsNoPacks(t *testing.T) {
 	set := versioned(t)
 	set.Compat.Content = server.ContentOfPacks
-	if err := boot(t, set, server.OperatorOptions{}, func(*server.Operator) {}); err != nil {
+	if err := boot(t, set, func(*operator.Operator) {}); err != nil {
 		t.Fatal(err)
 	}
 	huge := filepath.Join(set.Baking.ClientResources, "Huge.zip")

@@ -11,6 +11,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server/limits"
+	"collet/netproto/server/operator"
 )
 
 // meter counts what a server does, for Prometheus. Every label's values are ours to choose: nothing that a peer sends
@@ -32,7 +33,15 @@ type meter struct {
 	loaded    prometheus.Gauge
 	files     prometheus.Gauge
 	size      prometheus.Gauge
+	exchanges *prometheus.CounterVec // result; shown by a server with an operator
 }
+
+// The results of an exchange of manifests.
+const (
+	exchangeReplied = "replied"      // the client told its own
+	exchangeTimeout = "timeout"      // it was asked and said nothing in time
+	exchangeLimited = "rate_limited" // its address had its share
+)
 
 // newMeter registers everything in a registry of its own.
 func newMeter(g *limits.Limiter) *meter {
@@ -69,6 +78,7 @@ func newMeter(g *limits.Limiter) *meter {
 		loaded:    gauge("collet_catalogue_loaded_timestamp_seconds", "When the catalogue was built, in Unix time."),
 		files:     gauge("collet_catalogue_files", "Files in the catalogue."),
 		size:      gauge("collet_catalogue_bytes", "Sum of the sizes of the files in the catalogue."),
+		exchanges: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_manifest_exchange_total", Help: "Exchanges of component manifests."}, []string{"result"}),
 	}
 	for limit, waits := range map[string]*atomic.Uint64{"client": &g.ClientWaits, "total": &g.TotalWaits} {
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -98,7 +108,18 @@ func (m *meter) begin() {
 	}
 	m.reloads.WithLabelValues("ok")
 	m.reloads.WithLabelValues("failed")
+	for _, result := range []string{exchangeReplied, exchangeTimeout, exchangeLimited} {
+		m.exchanges.WithLabelValues(result)
+	}
 }
+
+// govern shows the metrics of a server with an operator.
+func (m *meter) govern(o *operator.Operator) {
+	m.registry.MustRegister(m.exchanges)
+	o.Register(m.registry)
+}
+
+func (m *meter) exchanged(result string) { m.exchanges.WithLabelValues(result).Inc() }
 
 // seated counts a connection that is served until the function that it returns is called.
 func (m *meter) seated(by transport) (left func()) {

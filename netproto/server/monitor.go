@@ -18,6 +18,7 @@ import (
 
 	"collet/netproto/server/config"
 	"collet/netproto/server/limits"
+	"collet/netproto/server/operator"
 )
 
 // The bounds on what asks for metrics and health, or controls a server.
@@ -29,7 +30,7 @@ const (
 	// maxAsk is the largest head of a request in bytes.
 	maxAsk = 8 << 10
 	// maxAskers is how many connections there may be at once. Who comes beyond them to an HTTP port takes the place of one
-	// that is not being answered, see seating; at the control socket others wait in the system's queue.
+	// that is not being answered, see seating.
 	maxAskers = 32
 )
 
@@ -39,7 +40,7 @@ const (
 // zero value is ready to use.
 type Monitor struct {
 	server atomic.Pointer[Server]
-	board  board
+	pages  []page
 
 	// Set by Configure, then fixed.
 	set    *config.Settings
@@ -47,6 +48,53 @@ type Monitor struct {
 	from   []netip.Prefix // who may, if not anyone
 	pair   *certificate   // nil: in the clear
 }
+
+// page answers requests for the paths that it owns.
+type page struct {
+	owns    func(path string) bool
+	handler http.Handler
+}
+
+// Mount has a handler answer requests for the paths that owns says. It comes before ServeMonitor.
+func (m *Monitor) Mount(owns func(path string) bool, handler http.Handler) {
+	m.pages = append(m.pages, page{owns, handler})
+}
+
+// pageFor is nil for a path that no mounted handler owns.
+func (m *Monitor) pageFor(path string) http.Handler {
+	for _, p := range m.pages {
+		if p.owns(path) {
+			return p.handler
+		}
+	}
+	return nil
+}
+
+// Operator implements admin.Door.
+func (m *Monitor) Operator() *operator.Operator {
+	if s := m.server.Load(); s != nil {
+		return s.Operator()
+	}
+	return nil
+}
+
+// Recognised implements admin.Door: the connection keeps its place.
+func (m *Monitor) Recognised(r *http.Request) { visitorOf(r).trust() }
+
+// Unrecognised implements admin.Door.
+func (m *Monitor) Unrecognised(r *http.Request, wrong bool) bool {
+	s, from := m.server.Load(), limits.Client(limits.Address(r.RemoteAddr))
+	if !s.limiter.AllowToken(from, time.Now()) {
+		return false
+	}
+	if wrong {
+		s.warn(from, causeToken, limits.WarnKnown).Str("peer", r.RemoteAddr).Msg("Refused a wrong token")
+	}
+	return true
+}
+
+// causeToken counts warnings about wrong tokens.
+const causeToken limits.Cause = "token"
 
 // Watch makes the monitor tell about s.
 func (m *Monitor) Watch(s *Server) { m.server.Store(s) }
@@ -58,15 +106,11 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(askTime))
 		w.Header().Set("Connection", "close")
 	}
-	if administers(r.URL.Path) || boards(r.URL.Path) {
+	if page := m.pageFor(r.URL.Path); page != nil {
 		if v := visitorOf(r); v != nil && v.refused {
 			w.Header().Set("Connection", "close") // answered all the same, but the place is for the next one who is refused
 		}
-		if administers(r.URL.Path) {
-			m.admin(w, r)
-		} else {
-			m.dashboard(w, r)
-		}
+		page.ServeHTTP(w, r)
 		return
 	}
 	if name, is := under(m.prefix(), r.URL.Path); is {
@@ -135,18 +179,6 @@ func (m *Monitor) MetricsHandler() http.Handler {
 		}
 		m.tell(w, r, true)
 	})
-}
-
-// serveHTTP serves a control socket until ctx ends; requests under way are broken off then.
-func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	s := &http.Server{
-		Handler:        handler,
-		ReadTimeout:    askTime,
-		IdleTimeout:    answerTime,
-		MaxHeaderBytes: maxAsk,
-		BaseContext:    func(net.Listener) context.Context { return ctx },
-	}
-	return serveUntil(ctx, s, limits.NewListener(listener, maxAskers), 0)
 }
 
 // serveUntil serves until ctx ends, then lets answers that are under way finish for drain at most.

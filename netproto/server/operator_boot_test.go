@@ -1,10 +1,8 @@
 package server_test
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,94 +11,6 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/config"
 )
-
-// boot opens a store under a build, runs what a test wants with it, and closes it again.
-func boot(t *testing.T, set config.Settings, opt server.OperatorOptions, with func(o *server.Operator)) (err error) {
-	t.Helper()
-	log := (&house{log: &logBook{}}).logger()
-	catalogue, err := server.Open(t.Context(), set, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer catalogue.Close()
-	o, err := server.OpenOperator(set, catalogue, opt, log)
-	if err != nil {
-		return err
-	}
-	with(o)
-	if _, err := o.Verify(); err != nil {
-		t.Error(err)
-	}
-	if err := o.Close(); err != nil {
-		t.Error(err)
-	}
-	return nil
-}
-
-// TestT7BootTable takes a store from build to build. B2 is TestT7B2, power cuts are TestT7PowerCut.
-func TestT7BootTable(t *testing.T) {
-	type step struct {
-		name      string
-		supported string
-		build     string
-		accept    bool
-		edit      func(*compat.Settings) // before the server ends
-		active    string
-		steps     []string // what the start did or warned of
-		actor     string   // of the newest record at the start; empty: there is no new one
-		refused   bool
-	}
-	set := versioned(t)
-	set.Compat.Payloads = ""
-	records := 0
-	for _, s := range []step{
-		{name: "B1", supported: "5-8", build: "b8", active: "5-8", steps: []string{"B1", "B6", "B7"}, actor: "boot"},
-		{name: "nothing new", supported: "5-8", build: "b8", active: "5-8", steps: []string{"B6", "B7"}},
-		{name: "B3", supported: "6-8", build: "b8a", active: "6-8", steps: []string{"B3", "B6", "B7"}, actor: "boot-forced"},
-		{name: "dormant", supported: "6-9", build: "b9", active: "6-8", steps: []string{"B6", "B7"}},
-		{name: "dormant, then told to upgrade", supported: "6-9", build: "b9", active: "6-8", steps: []string{"B6", "B7"}, edit: func(s *compat.Settings) { s.AutoUpgrade = true }},
-		{name: "B5", supported: "6-10", build: "b10", active: "6-10", steps: []string{"B5", "B6", "B7"}, actor: "boot-auto"},
-		{name: "B4", supported: "6-9", build: "b9", refused: true},
-		{name: "B4 again", supported: "6-9", build: "b9", refused: true},
-		{name: "B4 accepted", supported: "6-9", build: "b9", accept: true, active: "6-9", steps: []string{"B4", "B6", "B7"}, actor: "boot-forced"},
-		{name: "B3 above all", supported: "12-13", build: "b13", active: "12-13", steps: []string{"B3", "B5", "B6", "B7"}, actor: "boot-auto"},
-		{name: "no versions any more", supported: "", build: "b0", refused: true},
-	} {
-		set.Compat.Supported, set.Compat.Build, set.CompatibilityVersion = s.supported, s.build, ""
-		if s.supported == "" {
-			set.CompatibilityVersion = compatibility
-		}
-		err := boot(t, set, server.OperatorOptions{AcceptRollback: s.accept}, func(o *server.Operator) {
-			var did []string
-			for _, b := range o.Show().Boot {
-				if !slices.Contains(did, b.Step) {
-					did = append(did, b.Step)
-				}
-			}
-			if active := o.Settings().Active().String(); active != s.active || !slices.Equal(did, s.steps) {
-				t.Errorf("%s: active %s by %v, want %s by %v", s.name, active, did, s.active, s.steps)
-			}
-			newest, err := o.Audit(0, 100)
-			if s.actor != "" {
-				records++
-			}
-			if err != nil || len(newest) != records || s.actor != "" && (newest[0].Actor != s.actor || newest[0].Source != compat.SourceBoot || newest[0].Build != s.build || newest[0].Comment == "") {
-				t.Errorf("%s: want %d records, the newest of %q, got %d: %+v, %v", s.name, records, s.actor, len(newest), newest[0], err)
-			}
-			if s.edit != nil {
-				change(t, o, s.edit)
-				records++
-			}
-		})
-		var rollback *compat.RollbackError
-		if errors.As(err, &rollback) != s.refused || err != nil && !s.refused {
-			t.Fatalf("%s: %v", s.name, err)
-		}
-		if s.name == "B4" && (!strings.Contains(err.Error(), `"b10"`) || !strings.Contains(err.Error(), `"b9"`) || !strings.Contains(err.Error(), "--accept-rollback")) {
-			t.Errorf("the refusal does not say what is what: %v", err)
-		}
-	}
-}
 
 // TestT7Baselines is B6: who has one is compared with it, and who has none is told so and plays.
 func TestT7Baselines(t *testing.T) {

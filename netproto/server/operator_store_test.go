@@ -1,23 +1,23 @@
 package server_test
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
 )
 
 // shared is a store that other servers write to as well, and one that can fail.
 type shared struct {
-	server.Store
+	operator.Store
 	changed chan struct{}
 	fault   error
 }
@@ -37,16 +37,20 @@ func (s *shared) Floor(account string) (int32, error) {
 }
 
 // sharing starts a server with such a store.
-func sharing(t *testing.T) (*house, *server.Operator, *shared) {
+func sharing(t *testing.T) (*house, *operator.Operator, *shared) {
 	t.Helper()
 	set := versioned(t)
-	store := &shared{Store: stored(t, set.Compat.Store), changed: make(chan struct{})}
+	file, err := operator.OpenStore(set.Compat.Store, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &shared{Store: file, changed: make(chan struct{})}
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
 	catalogue, err := server.Open(t.Context(), set, h.logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := server.NewOperator(store, catalogue, server.OperatorOptions{}, h.logger())
+	o, err := operator.New(store, catalogue.Declared(), operator.Options{}, h.logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +116,7 @@ func TestStoreThatFails(t *testing.T) {
 	store.fault = errors.New("no space left")
 	s := o.Settings()
 	s.ActiveMin = 7
-	if _, err := o.Change(t.Context(), editor(), server.Change{Revision: s.Revision, Settings: s}); !errors.Is(err, store.fault) {
+	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: s.Revision, Settings: s}); !errors.Is(err, store.fault) {
 		t.Errorf("changed: %v", err)
 	}
 	if o.Settings().ActiveMin != 5 || o.Snapshot().Active.Min != 5 {
@@ -121,29 +125,11 @@ func TestStoreThatFails(t *testing.T) {
 	h.expect(t, client(6, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept)
 	h.log.has(t, "error", "floor of an account", "ann")
 	store.fault = nil
-	if _, err := o.Change(t.Context(), editor(), server.Change{Revision: s.Revision, Settings: s}); err != nil {
+	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: s.Revision, Settings: s}); err != nil {
 		t.Errorf("once there is space: %v", err)
 	}
 	if n, err := o.Verify(); n != 2 || err != nil {
 		t.Errorf("%d records, %v", n, err)
-	}
-}
-
-// TestLogIsReadWhileItGrows gives each reader the records of one moment.
-func TestLogIsReadWhileItGrows(t *testing.T) {
-	_, o, store := sharing(t)
-	log, head, err := store.Log()
-	if err != nil {
-		t.Fatal(err)
-	}
-	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
-	text, err := io.ReadAll(log)
-	if err != nil || log.Close() != nil || head != 1 || strings.Count(string(text), "\n") != 1 {
-		t.Errorf("%d records of %d, %v", strings.Count(string(text), "\n"), head, err)
-	}
-	var record compat.Audit
-	if err := json.Unmarshal(text, &record); err != nil || record.Actor != compat.ActorBoot {
-		t.Errorf("%s: %v", text, err)
 	}
 }
 

@@ -12,10 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
+	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
 )
 
@@ -67,11 +71,31 @@ func versioned(t testing.TB) config.Settings {
 	return set
 }
 
-// govern starts a server with an operator on loopback.
-func govern(t testing.TB, set config.Settings) (*house, *server.Operator) {
+// testSecret is the secret of the token that the operators of governed servers have.
+const testSecret = "collet_test"
+
+// govern starts a server on loopback with an operator that has a token of testSecret.
+func govern(t testing.TB, set config.Settings) (*house, *operator.Operator) {
+	t.Helper()
+	store, err := operator.OpenStore(set.Compat.Store, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := store.Tokens()
+	if err == nil && len(tokens) == 0 {
+		err = store.SetTokens([]operator.Token{{Name: "local", Role: operator.RoleEdit, Created: time.Now().UTC(), Sum: operator.Sum(testSecret)}})
+	}
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return unsecured(t, set)
+}
+
+// unsecured is govern without the token.
+func unsecured(t testing.TB, set config.Settings) (*house, *operator.Operator) {
 	t.Helper()
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	o := h.govern(t, set, server.OperatorOptions{})
+	o := h.govern(t, set, operator.Options{})
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,13 +104,13 @@ func govern(t testing.TB, set config.Settings) (*house, *server.Operator) {
 }
 
 // govern opens everything but does not serve.
-func (h *house) govern(t testing.TB, set config.Settings, opt server.OperatorOptions) *server.Operator {
+func (h *house) govern(t testing.TB, set config.Settings, opt operator.Options) *operator.Operator {
 	t.Helper()
 	catalogue, err := server.Open(t.Context(), set, h.logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := server.OpenOperator(set, catalogue, opt, h.logger())
+	o, err := operator.Open(set.Compat.Store, catalogue.Declared(), opt, h.logger())
 	if err != nil {
 		catalogue.Close()
 		t.Fatal(err)
@@ -102,16 +126,16 @@ func (h *house) govern(t testing.TB, set config.Settings, opt server.OperatorOpt
 }
 
 // editor is who may change everything.
-func editor() server.Actor {
-	return server.Actor{Name: "ops", Role: server.RoleEdit, Source: compat.SourceAPI, Remote: "192.0.2.1"}
+func editor() operator.Actor {
+	return operator.Actor{Name: "ops", Role: operator.RoleEdit, Source: compat.SourceAPI, Remote: "192.0.2.1"}
 }
 
-// set changes the settings or fails the test.
-func change(t testing.TB, o *server.Operator, edit func(*compat.Settings)) server.Outcome {
+// change changes the settings or fails the test.
+func change(t testing.TB, o *operator.Operator, edit func(*compat.Settings)) operator.Outcome {
 	t.Helper()
 	s := o.Settings()
 	edit(&s)
-	out, err := o.Change(context.Background(), editor(), server.Change{Revision: s.Revision, Settings: s, Comment: "a test", Confirm: true})
+	out, err := o.Change(context.Background(), editor(), operator.Change{Revision: s.Revision, Settings: s, Comment: "a test", Confirm: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,39 +221,9 @@ func TestT6LiveChange(t *testing.T) {
 }
 
 // restart is govern on a store that is there already.
-func restart(t testing.TB, set config.Settings) (*house, *server.Operator) {
+func restart(t testing.TB, set config.Settings) (*house, *operator.Operator) {
 	t.Helper()
 	return govern(t, set)
-}
-
-// TestT8ConcurrentChanges lets several change what all of them have seen: one succeeds.
-func TestT8ConcurrentChanges(t *testing.T) {
-	_, o := govern(t, versioned(t))
-	seen := o.Settings()
-	const several = 8
-	results := make(chan error, several)
-	for i := range several {
-		go func() {
-			s := seen
-			s.Messages = map[string]string{compat.PopupMaintenance: fmt.Sprint("text ", i)}
-			_, err := o.Change(context.Background(), editor(), server.Change{Revision: seen.Revision, Settings: s})
-			results <- err
-		}()
-	}
-	won := 0
-	for range several {
-		err := <-results
-		var stale *server.StaleError
-		switch {
-		case err == nil:
-			won++
-		case !errors.As(err, &stale) || stale.Asked != seen.Revision || stale.Current != seen.Revision+1:
-			t.Errorf("lost with %v", err)
-		}
-	}
-	if won != 1 || o.Settings().Revision != seen.Revision+1 {
-		t.Errorf("%d changes won, revision %d", won, o.Settings().Revision)
-	}
 }
 
 // TestT9Floors plays with 7 and comes back with 6.
@@ -258,7 +252,7 @@ func TestT9Floors(t *testing.T) {
 	change(t, o, func(s *compat.Settings) { s.Developers = nil })
 
 	for name, wrong := range map[string]struct {
-		by      server.Actor
+		by      operator.Actor
 		floor   int32
 		comment string
 		lower   bool
@@ -267,7 +261,7 @@ func TestT9Floors(t *testing.T) {
 		"lowered without a comment":       {editor(), 6, "", true},
 		"raised beyond all":               {editor(), 8, "", false},
 		"negative":                        {editor(), -1, "x", true},
-		"by one who may only look":        {server.Actor{Name: "eve", Role: server.RoleView}, 7, "x", true},
+		"by one who may only look":        {operator.Actor{Name: "eve", Role: operator.RoleView}, 7, "x", true},
 	} {
 		if _, err := o.SetFloor(wrong.by, "ann", wrong.floor, wrong.comment, wrong.lower); err == nil {
 			t.Errorf("a floor was %s", name)
@@ -292,10 +286,10 @@ func TestFloorAboveTheRange(t *testing.T) {
 	h.expect(t, client(8, "Linux-x64", account("bob")), compat.Accept, compat.RuleAccept)
 	s := o.Settings()
 	s.ActiveMax = 7
-	for _, c := range []server.Change{{Confirm: true}, {Comment: "rolled back"}, {}} {
+	for _, c := range []operator.Change{{Confirm: true}, {Comment: "rolled back"}, {}} {
 		c.Revision, c.Settings = s.Revision, s
 		_, err := o.Change(t.Context(), editor(), c)
-		var confirm *server.ConfirmError
+		var confirm *operator.ConfirmError
 		if !errors.As(err, &confirm) || confirm.NeedsComment != (c.Comment == "") || confirm.NeedsConfirm == c.Confirm || confirm.Impact.Floors != 2 {
 			t.Errorf("a lowering with %+v: %v", c, err)
 		}
@@ -377,7 +371,7 @@ func TestSidecarFaults(t *testing.T) {
 		put(t, filepath.Join(set.Baking.PlatformBinaries, "Linux-x64", "FoGame.so.compat.json"), text)
 		set.Compat.Payloads = ""
 		h := &house{log: &logBook{}}
-		o := h.govern(t, set, server.OperatorOptions{})
+		o := h.govern(t, set, operator.Options{})
 		h.Close()
 		for _, target := range o.Show().Targets {
 			if target.Name == "Linux-x64" && (!target.NoBinary || !strings.Contains(target.Payloads[0].Why, want)) {
@@ -436,7 +430,7 @@ func TestT13OneVerdict(t *testing.T) {
 		})
 		for range 25 {
 			logic := int32(random.IntN(11)) - 1
-			ask := server.HelloRequest{
+			ask := admin.HelloRequest{
 				Target: []string{"Linux-x64", "Android-arm64", "Windows-win64", "Elsewhere"}[random.IntN(4)], Compatibility: "any",
 				Logic: &logic, Patch: uint32(random.IntN(4)), Account: []string{"", "ann", "bob"}[random.IntN(3)], Branch: "main",
 				Components: fmt.Sprintf("%016x", []uint64{own.Build.Components, six.Build.Components, 99}[random.IntN(3)]),
@@ -508,7 +502,7 @@ func TestChangeIsQuick(t *testing.T) {
 	}
 }
 
-func total(groups []server.Group) (n int) {
+func total(groups []operator.Group) (n int) {
 	for _, g := range groups {
 		n += g.Count
 	}
@@ -522,11 +516,11 @@ func TestKick(t *testing.T) {
 	current := h.expect(t, client(6, "Linux-x64"), compat.Accept, compat.RuleAccept)
 	s := o.Settings()
 	s.ActiveMin = 6
-	soon, never := time.Duration(0), server.MaxKick+1
-	if _, err := o.Change(t.Context(), editor(), server.Change{Revision: s.Revision, Settings: s, Kick: &never}); err == nil {
+	soon, never := time.Duration(0), operator.MaxKick+1
+	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: s.Revision, Settings: s, Kick: &never}); err == nil {
 		t.Error("a countdown that nobody remembers was taken")
 	}
-	if _, err := o.Change(t.Context(), editor(), server.Change{Revision: s.Revision, Settings: s, Kick: &soon}); err != nil {
+	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: s.Revision, Settings: s, Kick: &soon}); err != nil {
 		t.Fatal(err)
 	}
 	said := old.gone()
@@ -540,66 +534,12 @@ func TestKick(t *testing.T) {
 	h.log.has(t, "warn", "let it in no longer")
 }
 
-// TestRollback goes back to an earlier revision, with the care of any lowering.
-func TestRollback(t *testing.T) {
-	_, o := govern(t, versioned(t))
-	first := o.Settings()
-	change(t, o, func(s *compat.Settings) { s.ActiveMin = 7 })
-	now := o.Settings().Revision
-	if _, err := o.Rollback(t.Context(), editor(), first.Revision, server.Change{Revision: now, Comment: "too early"}); err == nil {
-		t.Error("went back without a confirmation")
-	}
-	if _, err := o.Rollback(t.Context(), editor(), 99, server.Change{Revision: now, Comment: "x", Confirm: true}); !errors.Is(err, server.ErrUnknown) {
-		t.Errorf("to a revision that never was: %v", err)
-	}
-	out, err := o.Rollback(t.Context(), editor(), first.Revision, server.Change{Revision: now, Comment: "too early", Confirm: true})
-	if err != nil || out.Settings.ActiveMin != first.ActiveMin || out.Settings.Revision != now+1 {
-		t.Errorf("went back to %+v, %v", out, err)
-	}
-}
-
-// TestChangesThatAreRefused leaves settings and log as they were.
-func TestChangesThatAreRefused(t *testing.T) {
-	_, o := govern(t, versioned(t))
-	good := o.Settings()
-	ended, end := context.WithCancel(t.Context())
-	end()
-	for name, c := range map[string]struct {
-		ctx  context.Context
-		by   server.Actor
-		edit func(*server.Change)
-		want any
-	}{
-		"viewer":       {t.Context(), server.Actor{Name: "eve", Role: server.RoleView}, func(c *server.Change) {}, new(*server.ForbiddenError)},
-		"nobody":       {t.Context(), server.Actor{Role: server.RoleEdit}, func(c *server.Change) {}, new(*server.InputError)},
-		"stale":        {t.Context(), editor(), func(c *server.Change) { c.Revision-- }, new(*server.StaleError)},
-		"out of range": {t.Context(), editor(), func(c *server.Change) { c.Settings.ActiveMax = 9 }, new(*compat.SettingsError)},
-		"policy":       {t.Context(), editor(), func(c *server.Change) { c.Settings.Components = compat.PolicyWarn }, new(*compat.SettingsError)},
-		"long":         {t.Context(), editor(), func(c *server.Change) { c.Comment = strings.Repeat("x", server.MaxComment+1) }, new(*server.InputError)},
-		"gone":         {ended, editor(), func(c *server.Change) { c.Settings.ActiveMin = 6 }, nil},
-	} {
-		wish := server.Change{Revision: good.Revision, Settings: good}
-		c.edit(&wish)
-		_, err := o.Change(c.ctx, c.by, wish)
-		if err == nil || c.want != nil && !errors.As(err, c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	same, err := o.Change(t.Context(), editor(), server.Change{Revision: good.Revision, Settings: good})
-	if err != nil || len(same.Changed) != 0 || same.Settings.Revision != good.Revision {
-		t.Errorf("a change of nothing came to %+v, %v", same, err)
-	}
-	if records, err := o.Audit(0, 10); err != nil || len(records) != 1 {
-		t.Errorf("the log has %+v, %v", records, err)
-	}
-}
-
 // TestShow is what the dashboard and the command line read, as JSON that keeps its names.
 func TestShow(t *testing.T) {
 	set := versioned(t)
 	set.Compat.Manifest = filepath.Join(t.TempDir(), "manifest.json")
 	m := manifestOf(t, set.Compat.Manifest, 8, map[string]uint64{"Camera": 1})
-	h, o := govern(t, set)
+	h, o := unsecured(t, set)
 	h.expect(t, client(7, "Linux-x64", func(s *netproto.HelloTags) { s.Build.Components = 1 }), compat.Accept, compat.RuleAccept)
 	h.expect(t, client(99, "Amiga-68k"), compat.ClientTooNew, compat.RuleTooNew)
 	text, err := json.Marshal(o.Show())

@@ -6,6 +6,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // TestT15Seal: a server whose components are not complete answers nobody, whatever they speak; once they are, everybody.
@@ -13,7 +14,7 @@ func TestT15Seal(t *testing.T) {
 	var registry compat.Registry
 	registry.Register(compat.Component{Entry: compat.Entry{Name: "Camera", WireID: 1, Hash: 7}})
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	h.govern(t, versioned(t), server.OperatorOptions{})
+	h.govern(t, versioned(t), operator.Options{})
 	h.Seal(registry.Sealed())
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {

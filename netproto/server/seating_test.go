@@ -45,7 +45,7 @@ func answers(t testing.TB, at, path string, want int, headers string) {
 // TestHalfSentRequestsStarveNoOne: health, the dashboard and the API are answered while many more connections than there are
 // places are open with a part of a header, with a part of a form, with nothing, or idle.
 func TestHalfSentRequestsStarveNoOne(t *testing.T) {
-	const token = "Authorization: Bearer " + server.TestSecret + "\r\n"
+	const token = "Authorization: Bearer " + testSecret + "\r\n"
 	for name, text := range map[string]string{
 		"nothing": "", "half a header": "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
 		"half a form": "POST /admin/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ncsrf=",

@@ -16,6 +16,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server/config"
 	"collet/netproto/server/limits"
+	"collet/netproto/server/operator"
 	"collet/platform/interrupt"
 )
 
@@ -26,9 +27,9 @@ type Server struct {
 	portion   int             // bytes
 	started   time.Time
 	catalogue atomic.Pointer[Catalogue]
-	operator  atomic.Pointer[Operator] // nil: nothing is decided while the server runs
-	onVerdict func(compat.Meeting)     // nil: nobody wants to know
-	sealed    <-chan struct{}          // closed when hellos may be taken; nil is always
+	operator  atomic.Pointer[operator.Operator] // nil: nothing is decided while the server runs
+	onVerdict func(compat.Meeting)              // nil: nobody wants to know
+	sealed    <-chan struct{}                   // closed when hellos may be taken; nil is always
 	reloading sync.Mutex
 	limiter   *limits.Limiter
 	meter     *meter
@@ -57,11 +58,11 @@ func New(c *Catalogue, set config.Settings, log zerolog.Logger) *Server {
 
 // Govern makes an operator's settings those that clients are judged by, from the next handshake on. The operator was opened with
 // the server's catalogue, and is closed after the server. It is called once, before Serve.
-func (s *Server) Govern(o *Operator) {
+func (s *Server) Govern(o *operator.Operator) {
 	if o == nil {
 		return
 	}
-	o.meter.join(s.meter.registry)
+	s.meter.govern(o)
 	s.operator.Store(o)
 }
 
@@ -76,7 +77,7 @@ func (s *Server) OnVerdict(f func(compat.Meeting)) { s.onVerdict = f }
 func (s *Server) Seal(sealed <-chan struct{}) { s.sealed = sealed }
 
 // Operator is nil where nothing is decided while the server runs.
-func (s *Server) Operator() *Operator { return s.operator.Load() }
+func (s *Server) Operator() *operator.Operator { return s.operator.Load() }
 
 // Catalogue is what new connections are offered now.
 func (s *Server) Catalogue() *Catalogue { return s.catalogue.Load() }
@@ -94,7 +95,7 @@ func (s *Server) Reload(ctx context.Context, set config.Settings) error {
 	defer s.reloading.Unlock()
 	c, err := open(ctx, set, s.Catalogue(), s.log)
 	if o := s.operator.Load(); err == nil && o != nil {
-		if err = o.adopt(c); err != nil {
+		if err = o.Adopt(c.Declared()); err != nil {
 			c.Close()
 		}
 	}

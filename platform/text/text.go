@@ -17,6 +17,7 @@ package text
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -73,6 +74,12 @@ func Clip(s string, limit int) string {
 	}
 	return s
 }
+
+// MaxQuoted is how many bytes of a text Quote shows.
+const MaxQuoted = 64
+
+// Quote is the beginning of s in quotation marks, with escapes for what can't be shown.
+func Quote(s string) string { return strconv.Quote(Clip(s, MaxQuoted)) }
 
 // Lines is s with its line breaks ("\n", "\r\n"); a tab becomes four spaces. Other white space stays as many spaces.
 func Lines(s string) string {

@@ -17,7 +17,8 @@ import (
 	"time"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
+	"collet/netproto/server/operator"
 	"collet/platform/text"
 )
 
@@ -79,7 +80,7 @@ type api struct {
 // apiError is an answer that is no success.
 type apiError struct {
 	status int
-	server.APIError
+	admin.APIError
 }
 
 func (e *apiError) Error() string {
@@ -186,7 +187,7 @@ func (a *api) ask(ctx context.Context, method, path string, body any, revision u
 	case answer.StatusCode/100 != 2:
 		fault := &apiError{status: answer.StatusCode}
 		if json.Unmarshal(data, &fault.APIError) != nil || fault.APIError.Error == "" {
-			fault.APIError = server.APIError{Error: fmt.Sprintf("%s answers %s: it is no collet-server, or has no Compat.Store", a.name, answer.Status)}
+			fault.APIError = admin.APIError{Error: fmt.Sprintf("%s answers %s: it is no collet-server, or has no Compat.Store", a.name, answer.Status)}
 		}
 		return fault
 	}
@@ -225,6 +226,6 @@ func (a *api) unreachable(err error) error {
 }
 
 // state asks for everything.
-func (a *api) state(ctx context.Context) (s server.State, err error) {
+func (a *api) state(ctx context.Context) (s operator.State, err error) {
 	return s, a.ask(ctx, http.MethodGet, "/api/compat", nil, 0, &s)
 }

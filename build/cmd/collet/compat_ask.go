@@ -14,7 +14,7 @@ import (
 	"text/tabwriter"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
 )
 
 // compatVerdictCommand is `collet compat verdict`.
@@ -53,8 +53,8 @@ func (v compatVerdictCommand) Run(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	var answer server.EvaluateAnswer
-	if err := a.ask(ctx, http.MethodPost, "/api/compat/evaluate", server.EvaluateRequest{Hello: hello}, 0, &answer); err != nil {
+	var answer admin.EvaluateAnswer
+	if err := a.ask(ctx, http.MethodPost, "/api/compat/evaluate", admin.EvaluateRequest{Hello: hello}, 0, &answer); err != nil {
 		return err
 	}
 	if answer.Verdict == nil {
@@ -67,7 +67,7 @@ func (v compatVerdictCommand) Run(ctx context.Context, c console) (err error) {
 }
 
 // hello is the client that is asked for.
-func (v compatVerdictCommand) hello() (*server.HelloRequest, error) {
+func (v compatVerdictCommand) hello() (*admin.HelloRequest, error) {
 	version := v.Compatibility
 	if v.Hash != "" {
 		sum, err := strconv.ParseUint(v.Hash, 16, 64)
@@ -78,7 +78,7 @@ func (v compatVerdictCommand) hello() (*server.HelloRequest, error) {
 			version = cmp.Or(version, compat.Derived(*v.Logic, sum))
 		}
 	}
-	return &server.HelloRequest{
+	return &admin.HelloRequest{
 		Target: v.Target, Compatibility: version, Updater: v.Updater, Logic: v.Logic, Patch: v.Patch, Components: strings.ToLower(v.Hash),
 		Content: v.Content, Account: v.Account, BuildTime: v.BuildTime, BuildSeq: v.BuildNumber, Branch: v.Branch, Flags: v.Flags,
 	}, nil
@@ -101,7 +101,7 @@ var warnings = []struct {
 }
 
 // tellVerdict prints a verdict with everything that explains it.
-func tellVerdict(out io.Writer, v server.VerdictAnswer) error {
+func tellVerdict(out io.Writer, v admin.VerdictAnswer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%s\tby R%d: %s\n", clean(v.Verdict), v.Rule, cmp.Or(rules[v.Rule], "unknown"))
 	for _, r := range v.Reasons {
@@ -198,7 +198,7 @@ func (a *api) history(ctx context.Context, limit int) (records []compat.Audit, e
 		if limit != 0 {
 			query.Set("limit", strconv.Itoa(limit-len(records)))
 		}
-		var page server.AuditAnswer
+		var page admin.AuditAnswer
 		if err := a.ask(ctx, http.MethodGet, "/api/compat/audit?"+query.Encode(), nil, 0, &page); err != nil {
 			return nil, err
 		}
@@ -250,7 +250,7 @@ func (v compatVerifyCommand) Run(ctx context.Context, c console) error {
 }
 
 // check asks the server, or reads the file.
-func (v compatVerifyCommand) check(ctx context.Context) (answer server.VerifyAnswer, last string, err error) {
+func (v compatVerifyCommand) check(ctx context.Context) (answer admin.VerifyAnswer, last string, err error) {
 	if v.File == "" {
 		a, fault := v.open(ctx)
 		if fault != nil {

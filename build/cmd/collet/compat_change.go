@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
+	"collet/netproto/server/operator"
 )
 
 // consentFlags are what a change needs beside itself. Embed it.
@@ -33,7 +34,7 @@ func (f consentFlags) seconds() *int {
 }
 
 // of is the revision that a change of what was read is for.
-func (f consentFlags) of(s server.State) uint64 {
+func (f consentFlags) of(s operator.State) uint64 {
 	if f.Revision != 0 {
 		return f.Revision
 	}
@@ -87,8 +88,8 @@ func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	var out server.Outcome
-	ask := server.ChangeRequest{Settings: settings, Comment: s.Comment, Confirm: s.Yes, KickSeconds: s.seconds()}
+	var out operator.Outcome
+	ask := admin.ChangeRequest{Settings: settings, Comment: s.Comment, Confirm: s.Yes, KickSeconds: s.seconds()}
 	if err := a.ask(ctx, http.MethodPut, "/api/compat", ask, s.of(state), &out); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 }
 
 // tellOutcome prints what a change came to.
-func tellOutcome(out io.Writer, o server.Outcome, asJSON bool) error {
+func tellOutcome(out io.Writer, o operator.Outcome, asJSON bool) error {
 	if asJSON {
 		return printJSON(out, o)
 	}
@@ -156,8 +157,8 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	var answer server.EvaluateAnswer
-	if err := a.ask(ctx, http.MethodPost, "/api/compat/evaluate", server.EvaluateRequest{Settings: settings}, 0, &answer); err != nil {
+	var answer admin.EvaluateAnswer
+	if err := a.ask(ctx, http.MethodPost, "/api/compat/evaluate", admin.EvaluateRequest{Settings: settings}, 0, &answer); err != nil {
 		return err
 	}
 	if answer.Forecast == nil {
@@ -170,7 +171,7 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 }
 
 // tellForecast prints the verdicts of those who are connected, before and after.
-func tellForecast(out io.Writer, f server.Forecast) error {
+func tellForecast(out io.Writer, f operator.Forecast) error {
 	if len(f.Changed) == 0 {
 		fmt.Fprintln(out, "nothing would change")
 	} else {
@@ -223,8 +224,8 @@ func (r compatRollbackCommand) Run(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	var out server.Outcome
-	ask := server.RollbackRequest{Revision: r.To, Comment: r.Comment, Confirm: r.Yes, KickSeconds: r.seconds()}
+	var out operator.Outcome
+	ask := admin.RollbackRequest{Revision: r.To, Comment: r.Comment, Confirm: r.Yes, KickSeconds: r.seconds()}
 	if err := a.ask(ctx, http.MethodPost, "/api/compat/rollback", ask, revision, &out); err != nil {
 		return err
 	}

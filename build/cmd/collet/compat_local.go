@@ -18,7 +18,9 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
+	"collet/netproto/server/operator"
 )
 
 // localFlags say which server of this machine is asked without its HTTP port, whether it runs or not. Embed it.
@@ -50,7 +52,7 @@ func (f localFlags) open(ctx context.Context) (*api, error) {
 		return overSocket(socket), nil
 	}
 	o, err := server.OpenIdle(ctx, set, zerolog.Nop())
-	var held *server.StoreError
+	var held *operator.StoreError
 	switch {
 	case errors.As(err, &held) && held.Held && socket == "":
 		return nil, fmt.Errorf("the server runs and has %s: ask it with --server, or set Operations.ControlSocket so that this works beside it", set.Compat.Store)
@@ -84,11 +86,11 @@ func overSocket(path string) *api {
 }
 
 // overStore asks what a server would answer that had this store.
-func overStore(o *server.Operator, path string) *api {
-	by := server.Actor{Name: person(), Role: server.RoleEdit, Source: compat.SourceCLI}
+func overStore(o *operator.Operator, path string) *api {
+	by := operator.Actor{Name: person(), Role: operator.RoleEdit, Source: compat.SourceCLI}
 	return &api{
 		base: &url.URL{Scheme: "http", Host: "local"}, name: path,
-		client: &http.Client{Transport: within{o.LocalHandler(by)}}, closer: o,
+		client: &http.Client{Transport: within{admin.Handler(o, by)}}, closer: o,
 	}
 }
 
@@ -98,7 +100,7 @@ func person() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		name = clean(u.Username)
 	}
-	return name[:min(len(name), server.MaxActor)]
+	return name[:min(len(name), operator.MaxActor)]
 }
 
 // within answers requests in this process.

@@ -15,7 +15,9 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/product"
 	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
+	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
 )
 
@@ -53,7 +55,7 @@ func (s *idleServer) run(with func(*server.Server, config.Settings)) {
 		s.t.Fatal(err)
 	}
 	defer catalogue.Close()
-	o, err := server.OpenOperator(set, catalogue, server.OperatorOptions{}, zerolog.Nop())
+	o, err := operator.Open(set.Compat.Store, catalogue.Declared(), operator.Options{}, zerolog.Nop())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -152,14 +154,14 @@ func TestCompatBesideAServer(t *testing.T) {
 	s.says(0, "show", "revision      1") // the socket is not there, and the server does not run
 	s.run(func(r *server.Server, set config.Settings) {
 		s.says(1, "show", "does not answer at its control socket", "--control")
-		listener, err := server.ListenControl(socket)
+		listener, err := admin.ListenControl(socket)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		served := make(chan error, 1)
 		go func() {
-			served <- server.ServeLocal(ctx, listener, r, func(context.Context) error { return errors.New("nothing to reload") }, zerolog.Nop())
+			served <- admin.ServeControl(ctx, listener, r.Operator(), func(context.Context) error { return errors.New("nothing to reload") }, zerolog.Nop())
 		}()
 		s.says(0, "show", "only the control socket is answered")
 		s.says(0, "token first", "collet_")

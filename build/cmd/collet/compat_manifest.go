@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
+	"collet/netproto/server/operator"
 	"collet/platform"
 )
 
@@ -58,7 +59,7 @@ func (m compatManifestCommand) Run(ctx context.Context, c console) error {
 
 // madeFrom is a build without its version.
 func madeFrom(b compat.Build) string {
-	return buildText(server.BuildState{Logic: compat.NoLogic, Time: b.Time, Seq: b.Seq, ID: b.ID, Branch: b.Branch})
+	return buildText(operator.BuildState{Logic: compat.NoLogic, Time: b.Time, Seq: b.Seq, ID: b.ID, Branch: b.Branch})
 }
 
 func dayText(at int64) string {
@@ -217,11 +218,11 @@ func (f compatFloorCommand) Run(ctx context.Context, c console) (err error) {
 	}
 	defer a.close(&err)
 	path := "/api/players/" + url.PathEscape(f.Account) + "/floor"
-	var answer server.FloorAnswer
+	var answer admin.FloorAnswer
 	if f.Floor == nil {
 		err = a.ask(ctx, http.MethodGet, path, nil, 0, &answer)
 	} else {
-		err = a.ask(ctx, http.MethodPost, path, server.FloorRequest{Floor: *f.Floor, Lower: f.Lower, Comment: f.Comment}, 0, &answer)
+		err = a.ask(ctx, http.MethodPost, path, admin.FloorRequest{Floor: *f.Floor, Lower: f.Lower, Comment: f.Comment}, 0, &answer)
 	}
 	if err != nil {
 		return err
@@ -274,8 +275,8 @@ func (k compatTokenCommand) Run(ctx context.Context, c console) (err error) {
 	case k.Name == "":
 		return k.list(ctx, a, c.out)
 	}
-	var made server.TokenAnswer
-	if err := a.ask(ctx, http.MethodPost, "/api/compat/tokens", server.TokenRequest{Name: k.Name, Role: server.Role(k.Role)}, 0, &made); err != nil {
+	var made admin.TokenAnswer
+	if err := a.ask(ctx, http.MethodPost, "/api/compat/tokens", admin.TokenRequest{Name: k.Name, Role: operator.Role(k.Role)}, 0, &made); err != nil {
 		return err
 	}
 	if k.JSON {
@@ -287,7 +288,7 @@ func (k compatTokenCommand) Run(ctx context.Context, c console) (err error) {
 
 func (k compatTokenCommand) list(ctx context.Context, a *api, out io.Writer) error {
 	var answer struct {
-		Tokens []server.Token `json:"tokens"`
+		Tokens []operator.Token `json:"tokens"`
 	}
 	if err := a.ask(ctx, http.MethodGet, "/api/compat/tokens", nil, 0, &answer); err != nil {
 		return err

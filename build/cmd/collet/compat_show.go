@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // compatShowCommand is `collet compat show`.
@@ -49,7 +49,7 @@ func (s compatShowCommand) Run(ctx context.Context, c console) (err error) {
 }
 
 // showState prints everything, one table after the other, without those that are empty.
-func showState(out io.Writer, s server.State, now time.Time) error {
+func showState(out io.Writer, s operator.State, now time.Time) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	showSettings(t, s.Settings)
 	fmt.Fprintf(t, "serves\t%s\n", clean(s.Compatibility))
@@ -120,7 +120,7 @@ func showMaintenance(out io.Writer, m compat.MaintenanceSettings, now time.Time)
 	fmt.Fprintf(out, "maintenance\t%s\n", text)
 }
 
-func showTargets(out io.Writer, s server.State) {
+func showTargets(out io.Writer, s operator.State) {
 	for _, b := range s.Baselines {
 		fmt.Fprintf(out, "logic %d\t%s\n", b.Logic, cmp.Or(b.Components, "no baseline: nothing is compared"))
 	}
@@ -137,7 +137,7 @@ func showTargets(out io.Writer, s server.State) {
 	}
 }
 
-func payloadText(p server.PayloadState) string {
+func payloadText(p operator.PayloadState) string {
 	text := fmt.Sprintf("logic %d patch %d %s", p.Logic, p.Patch, p.Components)
 	if p.Logic == compat.NoLogic {
 		text = "a module that nobody says anything of"
@@ -151,10 +151,10 @@ func payloadText(p server.PayloadState) string {
 	return text
 }
 
-func showClients(out io.Writer, s server.State) {
+func showClients(out io.Writer, s operator.State) {
 	for _, list := range []struct {
 		name   string
-		groups []server.Group
+		groups []operator.Group
 	}{{"connected", s.Connected}, {"last hour", s.LastHour}} {
 		for _, g := range list.groups {
 			fmt.Fprintf(out, "%s\t%d of logic %s on %s %s\n", list.name, g.Count, clean(g.Logic), clean(g.Target), clean(g.Verdict))
@@ -180,7 +180,7 @@ func onOff(on bool) string {
 }
 
 // buildText is a build in a few words.
-func buildText(b server.BuildState) string {
+func buildText(b operator.BuildState) string {
 	var words []string
 	if b.Logic != compat.NoLogic {
 		words = append(words, fmt.Sprintf("logic %d", b.Logic))

@@ -20,7 +20,9 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
+	"collet/netproto/server/operator"
 )
 
 // governed is a real server with an operator, and what a person types on its machine.
@@ -82,18 +84,18 @@ func govern(t *testing.T) *governed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	operator, err := server.OpenOperator(set, catalogue, server.OperatorOptions{}, zerolog.Nop())
+	op, err := operator.Open(set.Compat.Store, catalogue.Declared(), operator.Options{}, zerolog.Nop())
 	if err != nil {
 		catalogue.Close()
 		t.Fatal(err)
 	}
-	secret, err := operator.FirstToken()
+	secret, err := op.FirstToken()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("COLLET_TOKEN", secret)
 	s := server.New(catalogue, set, zerolog.Nop())
-	s.Govern(operator)
+	s.Govern(op)
 	if g.listener, err = server.Listen(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +103,7 @@ func govern(t *testing.T) *governed {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, g.listener) }()
 	m := &server.Monitor{}
+	m.Mount(admin.Owns, admin.New(m))
 	if err := m.Configure(set, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +113,7 @@ func govern(t *testing.T) *governed {
 	t.Cleanup(func() {
 		web.Close()
 		stop()
-		if err := errors.Join(<-served, operator.Close()); err != nil {
+		if err := errors.Join(<-served, op.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -143,7 +146,7 @@ func (g *governed) says(code int, words []string, args ...string) string {
 func TestCompatShow(t *testing.T) {
 	g := govern(t)
 	g.says(0, []string{"revision", "active        5-8", "enforce", "supported     5-8", "s7", "#841", "Linux-x64", "logic 7 patch 2"}, "show")
-	var state server.State
+	var state operator.State
 	if err := json.Unmarshal([]byte(g.says(0, nil, "show", "--json")), &state); err != nil || state.Settings.ActiveMax != 8 || !state.Versioned {
 		t.Errorf("%+v, %v", state, err)
 	}
@@ -168,7 +171,7 @@ func TestCompatSet(t *testing.T) {
 		t.Errorf("still there:\n%s", out)
 	}
 	file := writeFile(t, t.TempDir(), "settings.json", `{"revision": 99, "auto_upgrade": false, "manifest": "none"}`)
-	var out server.Outcome
+	var out operator.Outcome
 	if err := json.Unmarshal([]byte(g.says(0, nil, "set", "--file", file, "--manifest", "full", "--json")), &out); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +212,7 @@ func TestCompatVerdictAndDryRun(t *testing.T) {
 	g.says(0, []string{"NO_NATIVE_UPDATE"}, "verdict", "--logic", "5", "--target", "Linux-arm64")
 	g.says(0, []string{"ACCEPT", "a newer version is active", "nobody knows"}, "verdict", "--logic", "6", "--target", "Linux-x64")
 	g.says(0, []string{"UPDATER_MISMATCH", "another updater", "also"}, "verdict", "--logic", "5", "--updater", "older")
-	var v server.VerdictAnswer
+	var v admin.VerdictAnswer
 	if err := json.Unmarshal([]byte(g.says(0, nil, "verdict", "--logic", "9", "--json")), &v); err != nil || v.Rule != 4 {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -218,7 +221,7 @@ func TestCompatVerdictAndDryRun(t *testing.T) {
 	g.says(0, []string{"would change active_min", "ACCEPT", "1 now,      0 then", "UPDATE_BINARIES"}, "dry-run", "--active", "7-7")
 	g.says(0, []string{"lowers an end"}, "dry-run", "--active", "5-7")
 	g.says(0, []string{"nothing would change"}, "dry-run", "--active", "6-7")
-	var f server.Forecast
+	var f operator.Forecast
 	if err := json.Unmarshal([]byte(g.says(0, nil, "dry-run", "--active", "7-7", "--json")), &f); err != nil || f.Then["UPDATE_BINARIES"] != 1 || f.Impact.Sessions != 1 {
 		t.Errorf("%+v, %v", f, err)
 	}

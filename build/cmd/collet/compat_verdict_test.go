@@ -8,7 +8,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/admin"
 )
 
 // TestT13CommandLine asks the command line and a connection of a real client the same questions, by chance, under changing settings: they
@@ -39,7 +39,7 @@ func TestT13CommandLine(t *testing.T) {
 			target := []string{"Linux-x64", "Windows-win64", "Android-arm64"}[random.IntN(3)]
 			code, out, errs := g.collet("verdict", "--json", "--logic", fmt.Sprint(tags.Build.Logic), "--hash", fmt.Sprintf("%016x", tags.Build.Components),
 				"--patch", fmt.Sprint(tags.Patch), "--target", target, "--account", tags.Account, "--build-number", fmt.Sprint(tags.Build.Seq), "--branch", "main")
-			var told server.VerdictAnswer
+			var told admin.VerdictAnswer
 			if err := json.Unmarshal([]byte(out), &told); code != 0 || err != nil {
 				t.Fatalf("code %d, %v: %s%s", code, err, out, errs)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // shotsEnv names a folder for pictures of the dashboard, for people to look at; without it none are kept.
@@ -181,7 +181,7 @@ func TestDashboardLinesInABrowser(t *testing.T) {
 func TestDashboardLoginInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
-	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // quiet fails the test at its end if a page has broken the content security policy or a script of ours has thrown. That answers have
@@ -93,7 +93,7 @@ const spilled = `[...document.querySelectorAll(".card *, .lane *")].filter(e => 
 }).map(e => e.tagName + "." + e.className + ": " + e.textContent.trim().slice(0, 40))`
 
 // crowded is a server with a long history, odd names and as many clients as are wanted, of many versions on many targets.
-func crowded(t *testing.T, clients int) (*house, *server.Operator, string) {
+func crowded(t *testing.T, clients int) (*house, *operator.Operator, string) {
 	t.Helper()
 	targets := []string{"Linux-x64", "Windows-win64", "Android-arm64", "macOS-arm64", "iOS-arm64", `<img src=x onerror=alert(1)>`}
 	h := start(t, "5-40")
@@ -112,8 +112,8 @@ func crowded(t *testing.T, clients int) (*house, *server.Operator, string) {
 	s.Messages = map[string]string{compat.PopupMaintenance: strings.Repeat("Back soon. ", 80)}
 	for _, comment := range []string{strings.Repeat("no-blank-anywhere", 50), strings.Repeat("A long story about why. ", 30) + `<script>alert("x")</script>`} {
 		s.AutoUpgrade = !s.AutoUpgrade
-		out, err := o.Change(t.Context(), server.Actor{Name: strings.Repeat("operator", 8), Role: server.RoleEdit, Source: compat.SourceAPI, Remote: "2001:db8:1234:5678:9abc:def0:1234:5678"},
-			server.Change{Revision: s.Revision, Settings: s, Comment: comment, Confirm: true})
+		out, err := o.Change(t.Context(), operator.Actor{Name: strings.Repeat("operator", 8), Role: operator.RoleEdit, Source: compat.SourceAPI, Remote: "2001:db8:1234:5678:9abc:def0:1234:5678"},
+			operator.Change{Revision: s.Revision, Settings: s, Comment: comment, Confirm: true})
 		if err != nil {
 			t.Fatal(err)
 		}

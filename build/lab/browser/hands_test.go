@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"collet/netproto/server"
+	"collet/netproto/server/operator"
 )
 
 // tabTo goes on with the Tab key until something has the focus, as a reader without a mouse does.
@@ -99,7 +99,7 @@ func TestDashboardTwoOperators(t *testing.T) {
 func TestDashboardSessionEnds(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
-	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +115,13 @@ func TestDashboardSessionEnds(t *testing.T) {
 	if !strings.Contains(away, "not logged in any more") || !strings.Contains(again, "You are logged in again") || o.Settings().ActiveMin != 6 {
 		t.Fatalf("told %q, then %q", away, again)
 	}
-	if _, err := o.NewToken(editor(), "third", server.RoleEdit); err != nil {
+	if _, err := o.NewToken(editor(), "third", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.DropToken(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	if secret, err = o.NewToken(editor(), "ops", server.RoleEdit); err != nil {
+	if secret, err = o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	does(t, ctx, chromedp.Click(chromedp.CSS("form.apply button")), chromedp.WaitVisible(chromedp.CSS("input[name=token]")), chromedp.KeyEvent(secret+kb.Enter),
@@ -136,7 +136,7 @@ func TestDashboardSessionEnds(t *testing.T) {
 func TestDashboardGuessedAt(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
-	if _, err := o.NewToken(editor(), "ops", server.RoleEdit); err != nil {
+	if _, err := o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	var told string

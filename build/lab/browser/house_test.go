@@ -19,14 +19,17 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
+	"collet/netproto/server/dashboard"
+	"collet/netproto/server/operator"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // house is a running server with a dashboard.
 type house struct {
-	operator *server.Operator
+	operator *operator.Operator
 	addr     string // of clients
 	at       string // of the dashboard: http://HOST:PORT
 	secret   string // of a token that may change everything
@@ -61,7 +64,7 @@ func start(t *testing.T, supported string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := server.OpenOperator(set, catalogue, server.OperatorOptions{}, zerolog.Nop())
+	o, err := operator.Open(set.Compat.Store, catalogue.Declared(), operator.Options{}, zerolog.Nop())
 	if err != nil {
 		catalogue.Close()
 		t.Fatal(err)
@@ -75,10 +78,12 @@ func start(t *testing.T, supported string) *house {
 	s.Govern(o)
 	t.Cleanup(func() { s.Close() })
 	h := &house{operator: o}
-	if h.secret, err = o.NewToken(editor(), "test", server.RoleEdit); err != nil {
+	if h.secret, err = o.NewToken(editor(), "test", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	m := &server.Monitor{}
+	m.Mount(admin.Owns, admin.New(m))
+	m.Mount(dashboard.Owns, dashboard.New(m, zerolog.Nop()))
 	if err := m.Configure(set, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +149,7 @@ func (h *house) comes(t *testing.T, logic int32, target, account string) {
 }
 
 // busy is a server with clients on it.
-func busy(t *testing.T) (*house, *server.Operator, string) {
+func busy(t *testing.T) (*house, *operator.Operator, string) {
 	t.Helper()
 	h := start(t, "5-8")
 	change(t, h.operator, func(s *compat.Settings) {
@@ -170,22 +175,22 @@ func (h *house) enters(t *testing.T, ctx context.Context) {
 }
 
 // editor is who may change everything.
-func editor() server.Actor {
-	return server.Actor{Name: "ops", Role: server.RoleEdit, Source: compat.SourceAPI, Remote: "192.0.2.1"}
+func editor() operator.Actor {
+	return operator.Actor{Name: "ops", Role: operator.RoleEdit, Source: compat.SourceAPI, Remote: "192.0.2.1"}
 }
 
 // change changes the settings or fails the test.
-func change(t *testing.T, o *server.Operator, edit func(*compat.Settings)) {
+func change(t *testing.T, o *operator.Operator, edit func(*compat.Settings)) {
 	t.Helper()
 	s := o.Settings()
 	edit(&s)
-	if _, err := o.Change(t.Context(), editor(), server.Change{Revision: s.Revision, Settings: s, Comment: "a test", Confirm: true}); err != nil {
+	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: s.Revision, Settings: s, Comment: "a test", Confirm: true}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // floors gives accounts their floors.
-func floors(t *testing.T, o *server.Operator, all map[string]int32) {
+func floors(t *testing.T, o *operator.Operator, all map[string]int32) {
 	t.Helper()
 	for account, floor := range all {
 		if _, err := o.SetFloor(editor(), account, floor, "", false); err != nil {
@@ -195,12 +200,12 @@ func floors(t *testing.T, o *server.Operator, all map[string]int32) {
 }
 
 // ends takes the token of a browser away and gives it another, as if its session had ended.
-func ends(t *testing.T, o *server.Operator) (secret string) {
+func ends(t *testing.T, o *operator.Operator) (secret string) {
 	t.Helper()
 	if err := o.DropToken(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.NewToken(editor(), "ops", server.RoleEdit)
+	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}

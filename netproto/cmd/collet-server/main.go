@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
 )
 
@@ -40,7 +41,7 @@ func run(args []string) int {
 // perform does what the command line asks for.
 func perform(ctx context.Context, opt options, log zerolog.Logger) error {
 	if opt.Command == askReload && opt.Control != "" {
-		return server.AskReload(ctx, opt.Control)
+		return admin.AskReload(ctx, opt.Control)
 	}
 	set, from, err := opt.effective()
 	if err != nil {
@@ -54,7 +55,7 @@ func perform(ctx context.Context, opt options, log zerolog.Logger) error {
 	case opt.Command == askReload && set.Operations.ControlSocket == "":
 		return errNoControl
 	case opt.Command == askReload:
-		return server.AskReload(ctx, set.Operations.ControlSocket)
+		return admin.AskReload(ctx, set.Operations.ControlSocket)
 	default:
 		return serve(ctx, opt, set, log)
 	}

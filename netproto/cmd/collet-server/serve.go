@@ -12,7 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
+	"collet/netproto/server/dashboard"
+	"collet/netproto/server/operator"
 )
 
 // running is a server at work, with everything that an operator reaches it by.
@@ -52,17 +55,17 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 	}
 	r.server = server.New(catalogue, set, log)
 	defer r.server.Close()
-	operator, err := server.OpenOperator(set, catalogue, server.OperatorOptions{AcceptRollback: opt.AcceptRollback}, log)
-	if err != nil {
-		return err
-	}
-	if operator != nil {
-		defer operator.Close()
-		if err := r.firstToken(operator); err != nil {
+	var op *operator.Operator
+	if path := set.Compat.Store; path != "" {
+		if op, err = operator.Open(path, catalogue.Declared(), operator.Options{AcceptRollback: opt.AcceptRollback}, log); err != nil {
 			return err
 		}
+		defer op.Close()
+		if err := r.firstToken(op); err != nil {
+			return err
+		}
+		r.server.Govern(op)
 	}
-	r.server.Govern(operator)
 	r.monitor.Watch(r.server)
 	if err := r.control(ctx, hangup, stamp); err != nil {
 		return err
@@ -104,6 +107,8 @@ func (r *running) watchOver(ctx, alive context.Context) error {
 		r.sockets.close()
 		return err
 	}
+	r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
+	r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, r.log))
 	if listener := r.sockets.http; listener != nil {
 		r.background("serve HTTP", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
 	}
@@ -130,7 +135,7 @@ func hear(ctx context.Context, socket *net.Listener, addr, option string) error 
 }
 
 // firstToken tells how the first token of the admin API is made, or makes it where the control socket can't.
-func (r *running) firstToken(o *server.Operator) error {
+func (r *running) firstToken(o *operator.Operator) error {
 	switch socket := r.set.Operations.ControlSocket; {
 	case o.Secured() || r.sockets.http == nil:
 		return nil
@@ -149,11 +154,11 @@ func (r *running) firstToken(o *server.Operator) error {
 // control starts everything that makes the server offer what is on disk now.
 func (r *running) control(ctx context.Context, hangup <-chan os.Signal, stamp uint64) error {
 	if path := r.set.Operations.ControlSocket; path != "" {
-		listener, err := server.ListenControl(path)
+		listener, err := admin.ListenControl(path)
 		if err != nil {
 			return err
 		}
-		r.background("serve the control socket", func() error { return server.ServeLocal(ctx, listener, r.server, r.reload, r.log) })
+		r.background("serve the control socket", func() error { return admin.ServeControl(ctx, listener, r.server.Operator(), r.reload, r.log) })
 	}
 	if period := r.set.Operations.WatchTime; period > 0 {
 		r.helpers.Go(func() { server.Watch(ctx, period, stamp, r.opt.settings, r.reload) })

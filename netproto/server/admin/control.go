@@ -1,0 +1,214 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/net/netutil"
+
+	"collet/netproto/server/operator"
+	"collet/platform"
+)
+
+const (
+	// controlMode are the socket's permissions.
+	controlMode fs.FileMode = 0o600
+	// maxSocketPath is the longest path in bytes that the sockets of every system take (sun_path of macOS has 104).
+	maxSocketPath = 103
+	// controlPatience is how long an existing socket may take to accept, which tells a running server from a leftover.
+	controlPatience = time.Second
+	// maxControlAnswer is how much of an answer is shown, in bytes: the faults of a thousand files.
+	maxControlAnswer = 256 << 10
+)
+
+// ControlError says why a server can't be reached, or be made reachable, through a control socket.
+type ControlError struct {
+	Path string
+	Err  error
+	Hint string // what to do; may be empty
+}
+
+func (e *ControlError) Error() string {
+	text := fmt.Sprintf("control socket %q: %v", e.Path, rootCause(platform.Reason(e.Err)))
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return text
+}
+
+// Unwrap gives the underlying error.
+func (e *ControlError) Unwrap() error { return e.Err }
+
+// ListenControl opens the control socket. It is never reachable for others, not even for a moment: it is made in a folder
+// that only its owner may enter, and then put in its place. The leftover of a server that is gone is replaced; one that
+// answers is an error. Errors are *ControlError.
+func ListenControl(path string) (net.Listener, error) {
+	if len(path) > maxSocketPath {
+		return nil, &ControlError{Path: path, Err: fmt.Errorf("is %d bytes long", len(path)), Hint: fmt.Sprintf("choose a shorter path, of at most %d bytes", maxSocketPath)}
+	}
+	if err := mayTake(path); err != nil {
+		return nil, err
+	}
+	private, err := os.MkdirTemp(filepath.Dir(path), ".control-")
+	if err != nil {
+		return nil, &ControlError{Path: path, Err: err, Hint: "its folder must be there and writable for the server"}
+	}
+	defer os.RemoveAll(private)
+	made := filepath.Join(private, "s")
+	listener, err := net.Listen("unix", made)
+	if err != nil {
+		return nil, &ControlError{Path: path, Err: err, Hint: "choose a path in a folder with a shorter name"}
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(made, controlMode), os.Rename(made, path)); err != nil {
+		return nil, errors.Join(&ControlError{Path: path, Err: err}, listener.Close())
+	}
+	return &named{Listener: listener, path: path}, nil
+}
+
+// mayTake refuses a path at which something else than a leftover lies.
+func mayTake(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &ControlError{Path: path, Err: err}
+	}
+	if info.Mode()&fs.ModeSocket == 0 && runtime.GOOS != "windows" { // which shows sockets as files
+		return &ControlError{Path: path, Err: errors.New("something else lies there"), Hint: "set Operations.ControlSocket to a free path"}
+	}
+	conn, err := net.DialTimeout("unix", path, controlPatience)
+	if err != nil {
+		return nil
+	}
+	conn.Close()
+	return &ControlError{Path: path, Err: errors.New("another server listens there"), Hint: "stop it, or set Operations.ControlSocket to a free path"}
+}
+
+// named removes its path when it is closed.
+type named struct {
+	net.Listener
+	path string
+}
+
+// Close implements net.Listener.
+func (n *named) Close() error {
+	os.Remove(n.path)
+	return n.Listener.Close()
+}
+
+// The bounds on requests through the control socket.
+const (
+	// requestTime is how long a request may take to arrive.
+	requestTime = 5 * time.Second
+	// idleTime is how long a connection may be idle between requests.
+	idleTime = 30 * time.Second
+	// maxHead is the largest head of a request in bytes.
+	maxHead = 8 << 10
+	// maxConnections is how many connections are open at once; others wait in the system's queue.
+	maxConnections = 32
+)
+
+// localActor is the actor of the control socket.
+const localActor = "local"
+
+// ServeControl answers requests through the control socket until ctx ends, and closes the listener: those to reload, and the
+// admin API of an operator, nil for none, at the same paths as over HTTP. A client of the socket may do everything there, without a
+// token: the user that the server runs as, and root. So the first token can be made, and one that was lost replaced, wherever
+// the HTTP port is. Reload returns when the new catalogue is offered. Answers under way are broken off at the end.
+func ServeControl(ctx context.Context, listener net.Listener, op *operator.Operator, reload func(context.Context) error, log zerolog.Logger) error {
+	mux := controls(ctx, reload, log)
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		if op == nil {
+			answerError(w, http.StatusNotFound, APIError{Code: "unknown", Error: NoStore})
+			return
+		}
+		Handler(op, operator.Actor{Name: localActor, Role: operator.RoleEdit, Source: sourceOf(r)}).ServeHTTP(w, r)
+	})
+	s := &http.Server{
+		Handler: mux, ReadTimeout: requestTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	ended, stop := context.WithCancel(ctx)
+	var closing sync.WaitGroup
+	defer closing.Wait()
+	defer stop()
+	closing.Go(func() {
+		<-ended.Done()
+		s.Close()
+	})
+	err := s.Serve(netutil.LimitListener(listener, maxConnections))
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// controls is what can be asked of any server. Ctx is that of the server, not of a request.
+func controls(ctx context.Context, reload func(context.Context) error, log zerolog.Logger) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
+		log.Info().Msg("Asked to reload through the control socket")
+		// Whoever asked may go: the catalogue that is half built is wanted all the same.
+		if err := reload(ctx); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintln(w, "reloaded")
+	})
+	return mux
+}
+
+// AskReload asks the server behind a control socket to reload and waits for the outcome. The error is a *ControlError, or
+// ctx's.
+func AskReload(ctx context.Context, path string) error {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/reload", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(ask)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op
+		}
+		return &ControlError{Path: path, Err: err, Hint: "is the server running, with this control socket, and are you its user?"}
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxControlAnswer))
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return &ControlError{Path: path, Err: errors.Join(errors.New(strings.TrimSpace(string(text))), err), Hint: "what was offered before stays"}
+	}
+	return nil
+}
+
+// rootCause drops the layers of net's errors that repeat the address.
+func rootCause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	var call interface{ Unwrap() error }
+	if errors.As(err, &call) && call.Unwrap() != nil {
+		return call.Unwrap()
+	}
+	return err
+}

@@ -1,0 +1,374 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"collet/netproto"
+	"collet/netproto/compat"
+	"collet/netproto/server/operator"
+	"collet/platform/text"
+)
+
+// EvaluateRequest is the body of POST /api/compat/evaluate: either a hello, or settings.
+type EvaluateRequest struct {
+	Hello    *HelloRequest   `json:"hello,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"` // keys that are left out are as they are
+}
+
+// HelloRequest is what a client would say. What is left out it does not say; a logic version or a component hash makes it a client
+// that says such things, and otherwise it is one that knows nothing but compatibility versions.
+type HelloRequest struct {
+	Target        string `json:"target"`
+	Compatibility string `json:"compatibility"`
+	Updater       string `json:"updater"` // "same" if empty, "older" or "newer"
+	Logic         *int32 `json:"logic"`
+	Patch         uint32 `json:"patch"`
+	Components    string `json:"components"` // 16 hex digits
+	Content       string `json:"content"`
+	Account       string `json:"account"`
+	BuildTime     int64  `json:"build_time"`
+	BuildSeq      uint64 `json:"build_seq"`
+	BuildID       string `json:"build_id"`
+	Branch        string `json:"branch"`
+	Flags         uint32 `json:"flags"`
+}
+
+// EvaluateAnswer is a verdict with everything that explains it, or a forecast.
+type EvaluateAnswer struct {
+	Verdict  *VerdictAnswer     `json:"verdict,omitempty"`
+	Forecast *operator.Forecast `json:"forecast,omitempty"`
+}
+
+// Rules are numbers of rules. As JSON they are a list of numbers: a plain []uint8 would be base64.
+type Rules []uint8
+
+// MarshalJSON implements json.Marshaler.
+func (r Rules) MarshalJSON() ([]byte, error) {
+	numbers := make([]int, len(r))
+	for i, rule := range r {
+		numbers[i] = int(rule)
+	}
+	return json.Marshal(numbers)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Rules) UnmarshalJSON(text []byte) error {
+	var numbers []uint16 // which is no text of bytes to package json
+	if err := json.Unmarshal(text, &numbers); err != nil {
+		return err
+	}
+	*r = make(Rules, len(numbers))
+	for i, n := range numbers {
+		if n > 255 {
+			return fmt.Errorf("there is no rule %d", n)
+		}
+		(*r)[i] = uint8(n)
+	}
+	return nil
+}
+
+// VerdictAnswer is a compat.Judgement for people and other programs.
+type VerdictAnswer struct {
+	Verdict    string                 `json:"verdict"`
+	Code       uint8                  `json:"code"`
+	Rule       uint8                  `json:"rule"`
+	Reasons    Rules                  `json:"reasons"` // rules that apply, each by itself
+	Warnings   uint32                 `json:"warnings"`
+	Pinned     bool                   `json:"pinned"`
+	Age        string                 `json:"age"`
+	Revision   uint64                 `json:"revision"`
+	RetryAfter uint32                 `json:"retry_after,omitempty"`
+	MinPatch   uint32                 `json:"min_patch,omitempty"`
+	Floor      int32                  `json:"floor,omitempty"`
+	Redirect   *compat.Endpoint       `json:"redirect,omitempty"`
+	Payload    *operator.PayloadState `json:"payload,omitempty"`
+	MessageKey string                 `json:"message_key,omitempty"`
+	Message    string                 `json:"message,omitempty"`
+	StoreURL   string                 `json:"store_url,omitempty"`
+}
+
+// api answers requests of one actor.
+type api struct {
+	op *operator.Operator
+	by operator.Actor
+}
+
+// Handler answers the admin API to an actor that the caller has recognised.
+func Handler(op *operator.Operator, by operator.Actor) http.Handler {
+	a := api{op, by}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+apiCompat, a.getState)
+	mux.HandleFunc("PUT "+apiCompat, a.putSettings)
+	mux.HandleFunc("POST "+apiCompat+"/evaluate", a.postEvaluate)
+	mux.HandleFunc("POST "+apiCompat+"/rollback", a.postRollback)
+	mux.HandleFunc("GET "+apiCompat+"/audit", a.getAudit)
+	mux.HandleFunc("GET "+apiCompat+"/audit/verify", a.getVerify)
+	mux.HandleFunc("GET "+apiCompat+"/manifest", a.getManifest)
+	mux.HandleFunc("GET "+apiCompat+"/tokens", a.getTokens)
+	mux.HandleFunc("POST "+apiCompat+"/tokens", a.postToken)
+	mux.HandleFunc("DELETE "+apiCompat+"/tokens/{name}", a.deleteToken)
+	mux.HandleFunc("GET "+apiPlayers+"{id}/floor", a.getFloor)
+	mux.HandleFunc("POST "+apiPlayers+"{id}/floor", a.postFloor)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// entityTag is a revision as HTTP has it.
+func entityTag(revision uint64) string { return fmt.Sprintf(`"%d"`, revision) }
+
+func (a api) getState(w http.ResponseWriter, _ *http.Request) {
+	s := a.op.Show()
+	w.Header().Set("ETag", entityTag(s.Settings.Revision))
+	answerJSON(w, http.StatusOK, s)
+}
+
+func (a api) putSettings(w http.ResponseWriter, r *http.Request) {
+	var ask ChangeRequest
+	revision, err := matched(r)
+	if err == nil {
+		err = readAsk(w, r, &ask)
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	settings, err := a.op.Propose(ask.Settings)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	outcome(w)(a.op.Change(r.Context(), a.by, operator.Change{
+		Revision: revision, Settings: settings, Comment: ask.Comment, Confirm: ask.Confirm, Kick: Countdown(ask.KickSeconds),
+	}))
+}
+
+// outcome answers with what a change came to.
+func outcome(w http.ResponseWriter) func(operator.Outcome, error) {
+	return func(out operator.Outcome, err error) {
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		w.Header().Set("ETag", entityTag(out.Settings.Revision))
+		answerJSON(w, http.StatusOK, out)
+	}
+}
+
+func (a api) postRollback(w http.ResponseWriter, r *http.Request) {
+	var ask RollbackRequest
+	revision, err := matched(r)
+	if err == nil {
+		err = readAsk(w, r, &ask)
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	change := operator.Change{Revision: revision, Comment: ask.Comment, Confirm: ask.Confirm, Kick: Countdown(ask.KickSeconds)}
+	outcome(w)(a.op.Rollback(r.Context(), a.by, ask.Revision, change))
+}
+
+func (a api) postEvaluate(w http.ResponseWriter, r *http.Request) {
+	var ask EvaluateRequest
+	var answer EvaluateAnswer
+	err := readAsk(w, r, &ask)
+	switch {
+	case err != nil:
+	case (ask.Hello == nil) == (len(ask.Settings) == 0):
+		err = &operator.InputError{Field: "body", Why: "say either a hello or settings"}
+	case ask.Hello != nil:
+		answer.Verdict, err = a.verdict(*ask.Hello)
+	default:
+		var settings compat.Settings
+		if settings, err = a.op.Propose(ask.Settings); err == nil {
+			var f operator.Forecast
+			f, err = a.op.DryRun(settings)
+			answer.Forecast = &f
+		}
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answerJSON(w, http.StatusOK, answer)
+}
+
+// verdict judges a hello that somebody made up.
+func (a api) verdict(ask HelloRequest) (*VerdictAnswer, error) {
+	h, err := ask.Hello()
+	if err != nil {
+		return nil, err
+	}
+	j, err := a.op.Evaluate(h, ask.Account)
+	if err != nil {
+		return nil, err
+	}
+	return Explain(a.op.Snapshot(), h, j), nil
+}
+
+// Explain is a judgement of a hello by a snapshot, for people and other programs.
+func Explain(s *compat.Snapshot, h compat.Hello, j compat.Judgement) *VerdictAnswer {
+	answer := &VerdictAnswer{
+		Verdict: j.Verdict.String(), Code: uint8(j.Verdict), Rule: uint8(j.Rule), Reasons: Rules{}, Warnings: uint32(j.Warnings),
+		Pinned: j.Pinned(), Age: j.Age.String(), Revision: j.Revision, RetryAfter: j.RetryAfter, MinPatch: j.MinPatch, Floor: j.Floor,
+		Redirect: j.Endpoint,
+	}
+	for r := compat.RuleUpdater; r < compat.RuleAccept; r++ {
+		if j.Reasons&compat.ReasonOf(r) != 0 {
+			answer.Reasons = append(answer.Reasons, uint8(r))
+		}
+	}
+	if p := j.Payload; p != nil {
+		answer.Payload = &operator.PayloadState{Logic: p.Logic, Patch: p.Patch, Components: operator.HexSum(p.Components), Active: !p.Undeclared, Build: operator.BuildState{Logic: p.Logic}}
+	}
+	told := netproto.TagsFor(s, &h, j)
+	answer.MessageKey, answer.Message, answer.StoreURL = told.MessageKey, told.Message, told.StoreURL
+	return answer
+}
+
+// Hello is what a connection makes of the same words. The error is an *operator.InputError.
+func (ask HelloRequest) Hello() (compat.Hello, error) {
+	said := netproto.HelloTags{
+		Build: compat.Build{Logic: compat.NoLogic, Time: ask.BuildTime, Seq: ask.BuildSeq, ID: ask.BuildID, Branch: ask.Branch},
+		Patch: ask.Patch, Content: ask.Content, Account: ask.Account, Flags: compat.Flags(ask.Flags),
+	}
+	if ask.Logic != nil {
+		said.Build.Logic = *ask.Logic
+	}
+	if ask.Components != "" {
+		sum, err := strconv.ParseUint(ask.Components, 16, 64)
+		if err != nil || len(ask.Components) != 16 {
+			return compat.Hello{}, &operator.InputError{Field: "hello.components", Why: fmt.Sprintf("%s is not 16 hex digits", text.Quote(ask.Components))}
+		}
+		said.Build.Components = sum
+	}
+	m := netproto.Handshake{Version: netproto.C1.Version(), Compatibility: ask.Compatibility, Target: ask.Target}
+	if err := m.Say(said); err != nil {
+		return compat.Hello{}, &operator.InputError{Field: "hello", Why: err.Error()}
+	}
+	h := m.Hello(netproto.C1)
+	switch ask.Updater {
+	case "", "same":
+	case "older":
+		h.Updater = compat.UpdaterOlder
+	case "newer":
+		h.Updater = compat.UpdaterNewer
+	default:
+		return h, &operator.InputError{Field: "hello.updater", Why: fmt.Sprintf("%s is none of same, older and newer", text.Quote(ask.Updater))}
+	}
+	return h, nil
+}
+
+func (a api) getAudit(w http.ResponseWriter, r *http.Request) {
+	const page = 50 // records, where nobody says how many
+	before, faultBefore := Number(r, "before", 0)
+	limit, faultLimit := Number(r, "limit", page)
+	if err := errors.Join(faultBefore, faultLimit); err != nil {
+		fail(w, err)
+		return
+	}
+	records, err := a.op.Audit(before, int(min(limit, operator.MaxRecords)))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answer := AuditAnswer{Records: records}
+	if len(records) > 0 && records[len(records)-1].Seq > 1 {
+		answer.Before = records[len(records)-1].Seq
+	}
+	answerJSON(w, http.StatusOK, answer)
+}
+
+// Number is a number in a request's query.
+func Number(r *http.Request, name string, otherwise uint64) (uint64, error) {
+	digits := r.URL.Query().Get(name)
+	if digits == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil {
+		return 0, &operator.InputError{Field: name, Why: fmt.Sprintf("%s is no number", text.Quote(digits))}
+	}
+	return n, nil
+}
+
+func (a api) getVerify(w http.ResponseWriter, _ *http.Request) {
+	records, err := a.op.Verify()
+	answer := VerifyAnswer{Good: err == nil, Records: records}
+	if err != nil {
+		answer.Why = err.Error()
+	}
+	answerJSON(w, http.StatusOK, answer)
+}
+
+func (a api) getManifest(w http.ResponseWriter, _ *http.Request) {
+	m := a.op.Manifest()
+	if m == nil {
+		fail(w, fmt.Errorf("component manifest: %w: set Compat.Manifest", operator.ErrUnknown))
+		return
+	}
+	text, err := compat.EncodeManifest(m)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) // whoever asked may have gone
+}
+
+func (a api) getTokens(w http.ResponseWriter, _ *http.Request) {
+	answerJSON(w, http.StatusOK, map[string][]operator.Token{"tokens": append([]operator.Token{}, a.op.Tokens()...)})
+}
+
+func (a api) postToken(w http.ResponseWriter, r *http.Request) {
+	var ask TokenRequest
+	err := readAsk(w, r, &ask)
+	var secret string
+	if err == nil {
+		secret, err = a.op.NewToken(a.by, ask.Name, ask.Role)
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answerJSON(w, http.StatusCreated, TokenAnswer{Name: ask.Name, Role: ask.Role, Secret: secret})
+}
+
+func (a api) deleteToken(w http.ResponseWriter, r *http.Request) {
+	if err := a.op.DropToken(a.by, r.PathValue("name")); err != nil {
+		fail(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (a api) getFloor(w http.ResponseWriter, r *http.Request) {
+	account := r.PathValue("id")
+	floor, err := a.op.Floor(account)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answerJSON(w, http.StatusOK, FloorAnswer{Account: account, Floor: floor, Was: floor})
+}
+
+func (a api) postFloor(w http.ResponseWriter, r *http.Request) {
+	var ask FloorRequest
+	account := r.PathValue("id")
+	err := readAsk(w, r, &ask)
+	var was int32
+	if err == nil {
+		was, err = a.op.SetFloor(a.by, account, ask.Floor, ask.Comment, ask.Lower)
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answerJSON(w, http.StatusOK, FloorAnswer{Account: account, Floor: ask.Floor, Was: was})
+}

@@ -1,0 +1,128 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"collet/netproto/compat"
+	"collet/netproto/server/admin"
+	"collet/netproto/server/operator"
+)
+
+// auditRow is a record of the audit log for people.
+type auditRow struct {
+	compat.Audit
+	Revision uint64 // that it made; 0 where it was not about settings
+	Current  bool   // it is the one in force
+	Changes  []changedKey
+}
+
+func auditRows(records []compat.Audit, current uint64) []auditRow {
+	rows := make([]auditRow, len(records))
+	for i, a := range records {
+		rows[i] = auditRow{Audit: a}
+		var after struct {
+			Revision uint64 `json:"revision"`
+		}
+		if json.Unmarshal(a.After, &after) == nil && after.Revision > 0 {
+			rows[i].Revision, rows[i].Current = after.Revision, after.Revision == current
+			rows[i].Changes = changes(a.Keys, a.Before, a.After)
+		} else {
+			for _, key := range a.Keys {
+				rows[i].Changes = append(rows[i].Changes, changedKey{Key: key, Before: plain(a.Before), After: plain(a.After)})
+			}
+		}
+	}
+	return rows
+}
+
+// plain is a small document as people read it.
+func plain(document json.RawMessage) string {
+	if text := strings.Trim(string(document), `{}"`); text != "" && text != "null" {
+		return strings.ReplaceAll(text, `"`, "")
+	}
+	return "—"
+}
+
+// auditPage is the audit log.
+type auditPage struct {
+	frame
+	Rows     []auditRow
+	Before   uint64 // where the next page begins; 0 is the end
+	Paged    bool   // it is not the first page
+	Verified *admin.VerifyAnswer
+}
+
+func (d *request) audit(w http.ResponseWriter, r *http.Request) {
+	const rows = 25 // of a page
+	before, err := admin.Number(r, "before", 0)
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	records, err := d.op.Audit(before, rows)
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	p := auditPage{frame: d.frame(d.words.text("nav.audit"), "audit"), Rows: auditRows(records, d.op.Settings().Revision), Paged: before != 0}
+	if n := len(records); n > 0 && records[n-1].Seq > 1 {
+		p.Before = records[n-1].Seq
+	}
+	if r.URL.Query().Has("verify") {
+		count, err := d.op.Verify()
+		p.Verified = &admin.VerifyAnswer{Good: err == nil, Records: count}
+		if err != nil {
+			p.Verified.Why = err.Error()
+		}
+	}
+	d.page(w, http.StatusOK, "audit.html", p)
+}
+
+// accessPage is who may ask.
+type accessPage struct {
+	frame
+	Tokens []operator.Token
+	Made   *admin.TokenAnswer // with its secret, this once
+	Fault  string
+	Name   string // that was typed
+}
+
+func (d *request) access(w http.ResponseWriter, _ *http.Request) {
+	d.showAccess(w, http.StatusOK, accessPage{})
+}
+
+func (d *request) showAccess(w http.ResponseWriter, status int, p accessPage) {
+	p.frame, p.Tokens = d.frame(d.words.text("nav.access"), "access"), d.op.Tokens()
+	d.page(w, status, "access.html", p)
+}
+
+// newToken makes a token.
+func (d *request) newToken(w http.ResponseWriter, r *http.Request) {
+	name, role := strings.TrimSpace(r.PostForm.Get("name")), operator.Role(r.PostForm.Get("role"))
+	secret, err := d.op.NewToken(d.by, name, role)
+	if err != nil {
+		d.failAccess(w, err, name)
+		return
+	}
+	d.showAccess(w, http.StatusCreated, accessPage{Made: &admin.TokenAnswer{Name: name, Role: role, Secret: secret}})
+}
+
+func (d *request) dropToken(w http.ResponseWriter, r *http.Request) {
+	if err := d.op.DropToken(d.by, r.PostForm.Get("name")); err != nil {
+		d.failAccess(w, err, "")
+		return
+	}
+	http.Redirect(w, r, root+"/access", http.StatusSeeOther)
+}
+
+// failAccess shows the page again with what was wrong, or says why it is not to be had.
+func (d *request) failAccess(w http.ResponseWriter, err error, name string) {
+	if input := (*operator.InputError)(nil); errors.As(err, &input) {
+		d.showAccess(w, http.StatusUnprocessableEntity, accessPage{Fault: d.words.fault(err), Name: name})
+		return
+	}
+	d.fail(w, err)
+}

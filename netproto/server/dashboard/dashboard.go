@@ -1,0 +1,224 @@
+// Package dashboard is how people reach a server's operator with a browser:
+//
+//	GET  /admin                 everything at a glance, and a form for each part of the settings
+//	GET  /admin/live            the part of it that shows who is connected, for the script
+//	POST /admin/review          a form → what it would change, and what would become of those who are connected; nothing happens
+//	POST /admin/apply           a reviewed change; 409 and the review anew if the settings have another revision by now
+//	GET  /admin/rollback?to=N   the review of going back to a revision
+//	POST /admin/rollback        goes back
+//	GET  /admin/audit?before=N  what was changed, and whether the log is as it was written
+//	GET  /admin/players         how many players have each floor, and which accounts
+//	GET  /admin/player?id=X     the floor of an account; POST /admin/player/review and /admin/player/apply change it, 409 as above
+//	GET  /admin/try             a client that somebody makes up; POST /admin/try what it would be told, and by which rules
+//	GET  /admin/access          tokens
+//	POST /admin/access          makes one, and shows its secret once; POST /admin/access/drop takes one away
+//	GET  /admin/login           asks for a token; POST /admin/login takes it, POST /admin/logout ends a session
+//	POST /admin/language        keeps a language for this browser
+//	GET  /admin/style.css, /admin/script.js, /admin/icon.svg
+//
+// Pages are made here and need no script: it adds what happens while somebody types. Nothing is loaded from elsewhere, and the
+// content security policy lets nothing be. Who may do what is as with the admin API: who has logged in with a token may do what its role
+// allows, and the login page tells how the first token is made. Each form carries a token of the browser's cookie, and a request from a page of another site is refused. A form that arrives when its session has ended changes
+// nothing, and is shown for review after the next login. Whatever clients, players and operators have written is text: the templates
+// escape it, and nothing of it becomes a link that is not one of ours.
+package dashboard
+
+import (
+	"embed"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/text/language"
+
+	"collet/netproto/compat"
+	"collet/netproto/server/admin"
+	"collet/netproto/server/operator"
+)
+
+const (
+	root = "/admin"
+	// maxForm is the largest form in bytes: a document of settings with every byte escaped.
+	maxForm = 3*compat.MaxSettings + 64<<10
+	// policy lets a page load its own style and script, and nothing else.
+	policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+//go:embed *.html script.js style.css icon.svg words
+var files embed.FS
+
+// Owns reports whether a path belongs to the dashboard.
+func Owns(path string) bool {
+	return path == root || strings.HasPrefix(path, root+"/")
+}
+
+// board is the dashboard of a server.
+type board struct {
+	logins
+	door      admin.Door
+	log       zerolog.Logger
+	languages []*words
+	matcher   language.Matcher
+}
+
+// New answers requests for the dashboard. The door is asked for every request: there may be no operator yet.
+func New(door admin.Door, log zerolog.Logger) http.Handler {
+	b := &board{door: door, log: log}
+	b.languages, b.matcher = readWords()
+	b.logins.begin()
+	return b
+}
+
+// request is one request to the dashboard, with who asks.
+type request struct {
+	*board
+	op      *operator.Operator // nil: the server has none
+	by      operator.Actor
+	browser browser
+	known   bool // somebody is recognised: by is set
+	words   *words
+	back    string // the page that is shown, where it can be shown again
+	again   bool   // a form that was kept over a login is shown
+}
+
+// handler is what answers a request at a request.
+type handler func(*request, http.ResponseWriter, *http.Request)
+
+// route is where a handler is, whether strangers may ask, and whether a form that comes too late is kept for after the login.
+type route struct {
+	answer      handler
+	open, keeps bool
+}
+
+// routes are the dashboard's, by method and path.
+func routes() map[string]route {
+	return map[string]route{
+		"GET /admin":                {answer: (*request).home},
+		"GET /admin/live":           {answer: (*request).live},
+		"POST /admin/review":        {answer: (*request).review, keeps: true},
+		"POST /admin/apply":         {answer: (*request).apply, keeps: true},
+		"GET /admin/rollback":       {answer: (*request).reviewRollback},
+		"POST /admin/rollback":      {answer: (*request).rollback, keeps: true},
+		"GET /admin/audit":          {answer: (*request).audit},
+		"GET /admin/players":        {answer: (*request).players},
+		"GET /admin/player":         {answer: (*request).player},
+		"POST /admin/player/review": {answer: (*request).reviewPlayer, keeps: true},
+		"POST /admin/player/apply":  {answer: (*request).applyPlayer, keeps: true},
+		"GET /admin/try":            {answer: (*request).askTry},
+		"POST /admin/try":           {answer: (*request).try, keeps: true},
+		"GET /admin/access":         {answer: (*request).access},
+		"POST /admin/access":        {answer: (*request).newToken},
+		"POST /admin/access/drop":   {answer: (*request).dropToken},
+		"GET /admin/login":          {answer: (*request).askLogin, open: true},
+		"POST /admin/login":         {answer: (*request).login, open: true},
+		"POST /admin/logout":        {answer: (*request).logout, open: true},
+		"POST /admin/language":      {answer: (*request).speak, open: true},
+	}
+}
+
+// asset is one of the files of the pages, which are the same for everybody.
+func asset(path string) (name string, is bool) {
+	name = strings.TrimPrefix(path, root)
+	return strings.TrimPrefix(name, "/"), name == "/style.css" || name == "/script.js" || name == "/icon.svg"
+}
+
+// guarded are the headers of every answer: nothing is kept, framed, or taken for something else.
+func guarded(header http.Header) {
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Referrer-Policy", "same-origin") // with none at all browsers say that a form comes from nowhere
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Content-Security-Policy", policy)
+	header.Set("Vary", "Accept-Language, Cookie")
+}
+
+// ServeHTTP implements http.Handler.
+func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	guarded(w.Header())
+	path := r.URL.Path
+	if path == root+"/" {
+		http.Redirect(w, r, root, http.StatusSeeOther)
+		return
+	}
+	if name, is := asset(path); is {
+		http.ServeFileFS(w, r, files, name)
+		return
+	}
+	d := &request{board: b, op: b.door.Operator(), words: b.wordsOf(r)}
+	if d.op == nil {
+		d.sorry(w, http.StatusNotFound, "sorry.store", admin.NoStore)
+		return
+	}
+	d.serve(w, r)
+}
+
+// serve finds the handler, and lets it answer whoever may ask.
+func (d *request) serve(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	found, there := routes()[method+" "+r.URL.Path]
+	if !there {
+		d.sorry(w, http.StatusNotFound, "sorry.nowhere", d.words.text("sorry.nowhere.about"))
+		return
+	}
+	d.recognise(w, r)
+	if method == http.MethodGet {
+		d.back = r.URL.RequestURI()
+		if found.open {
+			d.back = r.URL.Path // what strangers write behind it is none of ours
+		}
+	} else if fault := d.readForm(w, r); fault != "" {
+		d.sorry(w, http.StatusForbidden, "sorry.form", fault)
+		return
+	}
+	if !d.known && !found.open {
+		d.stranger(w, r, found.keeps)
+		return
+	}
+	if d.known {
+		d.door.Recognised(r)
+	}
+	found.answer(d, w, r)
+}
+
+// stranger sends somebody to the login. A script is told instead, and a form is kept for after it.
+func (d *request) stranger(w http.ResponseWriter, r *http.Request, keeps bool) {
+	switch {
+	case r.Header.Get(fragmentHeader) != "":
+		http.Error(w, "log in again", http.StatusUnauthorized)
+	case keeps:
+		d.loginPage(w, r, http.StatusUnauthorized, "", pendingOf(r))
+	default:
+		http.Redirect(w, r, root+"/login", http.StatusSeeOther)
+	}
+}
+
+// readForm reads a form, and says why it is not one that we have given to this browser; empty if it is.
+func (d *request) readForm(w http.ResponseWriter, r *http.Request) (fault string) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	switch err := r.ParseForm(); {
+	case err != nil:
+		return d.words.text("sorry.form.unread", "why", err)
+	case crossSite(r):
+		return d.words.text("sorry.form.foreign")
+	case !d.browser.sealed(r.PostForm.Get("csrf")):
+		return d.words.text("sorry.form.old")
+	default:
+		return ""
+	}
+}
+
+// crossSite reports whether a browser says that a page of another site made a request.
+func crossSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if origin := r.Header.Get("Origin"); origin != "" {
+		u, err := url.Parse(origin)
+		return err != nil || u.Host != r.Host || site == "cross-site"
+	}
+	return site != "" && site != "same-origin" && site != "none"
+}

@@ -1,0 +1,218 @@
+package dashboard
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"collet/netproto/compat"
+	"collet/netproto/server/admin"
+	"collet/netproto/server/operator"
+)
+
+// The bounds on who is logged in.
+const (
+	// cookieName is what a browser is recognised by.
+	cookieName = "collet_admin"
+	// cookieBytes is the randomness in it.
+	cookieBytes = 32
+	// loginIdle is how long somebody stays logged in without asking for anything: a break.
+	loginIdle = 30 * time.Minute
+	// loginLong is how long at most: a working day.
+	loginLong = 12 * time.Hour
+	// maxLogins is how many browsers are logged in at once; of more the one that has been quiet the longest is forgotten.
+	maxLogins = 256
+)
+
+// logins are the browsers that have logged in. They are forgotten when the server ends. It is safe for concurrent use.
+type logins struct {
+	key []byte // seals forms; set by begin, then fixed
+
+	mu  sync.Mutex
+	all map[string]*login // by the hash of the cookie, so that what is in memory is of no use to a thief
+}
+
+// login is one browser that has.
+type login struct {
+	name, sum   string // of the token; where that is taken away the login is void
+	since, seen time.Time
+}
+
+// browser is a browser, logged in or not.
+type browser struct {
+	id   string // its cookie
+	seal string // what its forms carry
+}
+
+// sealed reports whether a form carries the browser's seal.
+func (v browser) sealed(seal string) bool {
+	return v.seal != "" && subtle.ConstantTimeCompare([]byte(seal), []byte(v.seal)) == 1
+}
+
+func (v *logins) begin() {
+	v.key, v.all = make([]byte, cookieBytes), map[string]*login{}
+	rand.Read(v.key)
+}
+
+// of is the browser with a cookie.
+func (v *logins) of(id string) browser {
+	seal := hmac.New(sha256.New, v.key)
+	seal.Write([]byte(id))
+	return browser{id: id, seal: hex.EncodeToString(seal.Sum(nil))}
+}
+
+// fresh is a browser that we have not seen.
+func (v *logins) fresh() browser {
+	random := make([]byte, cookieBytes)
+	rand.Read(random)
+	return v.of(base64.RawURLEncoding.EncodeToString(random))
+}
+
+// enter remembers that a browser has logged in.
+func (v *logins) enter(id string, t operator.Token, now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for key, l := range v.all {
+		if l.over(now) {
+			delete(v.all, key)
+		}
+	}
+	if len(v.all) >= maxLogins {
+		oldest, quiet := "", now
+		for key, l := range v.all {
+			if !l.seen.After(quiet) {
+				oldest, quiet = key, l.seen
+			}
+		}
+		delete(v.all, oldest)
+	}
+	v.all[operator.Sum(id)] = &login{name: t.Name, sum: t.Sum, since: now, seen: now}
+}
+
+// leave forgets a browser.
+func (v *logins) leave(id string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.all, operator.Sum(id))
+}
+
+// who is whose token a browser has logged in with, if find still finds that by its name and sum. What a page asks for by itself is no reason to stay
+// logged in: then nobody is there.
+func (v *logins) who(id string, find func(name, sum string) (operator.Token, bool), now time.Time, byItself bool) (operator.Token, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	l := v.all[operator.Sum(id)]
+	if l == nil {
+		return operator.Token{}, false
+	}
+	token, valid := find(l.name, l.sum)
+	if !valid || l.over(now) {
+		delete(v.all, operator.Sum(id))
+		return operator.Token{}, false
+	}
+	if !byItself {
+		l.seen = now
+	}
+	return token, true
+}
+
+// over reports whether a login has lasted long enough.
+func (l *login) over(now time.Time) bool {
+	return now.Sub(l.seen) > loginIdle || now.Sub(l.since) > loginLong
+}
+
+// recognise finds out who asks, and gives a browser that has none a cookie.
+func (d *request) recognise(w http.ResponseWriter, r *http.Request) {
+	if c, err := r.Cookie(cookieName); err == nil && len(c.Value) == base64.RawURLEncoding.EncodedLen(cookieBytes) {
+		d.browser = d.logins.of(c.Value)
+	} else {
+		d.browser = d.logins.fresh()
+		d.browser.keep(w, r)
+	}
+	remote := admin.RemoteOf(r)
+	if t, is := d.logins.who(d.browser.id, d.op.Token, time.Now(), r.URL.Path == root+"/live"); is {
+		d.by, d.known = operator.Actor{Name: t.Name, Role: t.Role, Source: compat.SourceDashboard, Remote: remote}, true
+	}
+}
+
+// keep sends a browser its cookie.
+func (v browser) keep(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: v.id, Path: root, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: byTLS(r),
+	})
+}
+
+// byTLS reports whether a request came by TLS, to us or to a proxy that says so.
+func byTLS(r *http.Request) bool {
+	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+// loginPage asks for a token.
+type loginPage struct {
+	frame
+	Fault   string
+	Pending string // a form that came too late, for after the login
+	First   bool   // the server has no token yet
+}
+
+func (d *request) askLogin(w http.ResponseWriter, r *http.Request) {
+	if d.known {
+		http.Redirect(w, r, root, http.StatusSeeOther)
+		return
+	}
+	d.loginPage(w, r, http.StatusOK, "", "")
+}
+
+func (d *request) loginPage(w http.ResponseWriter, r *http.Request, status int, fault, pending string) {
+	p := loginPage{frame: d.frame(d.words.text("login"), ""), Pending: pending, First: !d.op.Secured()}
+	if fault != "" {
+		p.Fault = d.words.text(fault)
+	}
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	p.Clear = !byTLS(r) && host != "localhost" && !net.ParseIP(strings.Trim(host, "[]")).IsLoopback()
+	d.page(w, status, "login.html", p)
+}
+
+// login lets somebody in who has a token, under a new cookie. Wrong tokens are counted with those that are said to the admin API. A
+// right one is let in even then: at 256 random bits the count is there for the log and the processor, and one that shut out the
+// right ones too would let anybody behind the same address lock the operators out.
+func (d *request) login(w http.ResponseWriter, r *http.Request) {
+	secret, pending := strings.TrimSpace(r.PostForm.Get("token")), r.PostForm.Get("pending")
+	if by, known := d.op.Authenticate(secret); known {
+		d.logins.leave(d.browser.id)
+		d.browser = d.logins.fresh()
+		d.browser.keep(w, r)
+		d.logins.enter(d.browser.id, operator.Token{Name: by.Name, Sum: operator.Sum(secret)}, time.Now())
+		d.log.Info().Str("actor", by.Name).Str("peer", r.RemoteAddr).Msg("Logged in to the dashboard")
+		by.Source, by.Remote = compat.SourceDashboard, admin.RemoteOf(r)
+		d.by, d.known = by, true
+		d.resume(w, r, pending)
+		return
+	}
+	if !d.door.Unrecognised(r, true) {
+		w.Header().Set("Retry-After", "60")
+		d.loginPage(w, r, http.StatusTooManyRequests, "login.slow", pending)
+		return
+	}
+	d.loginPage(w, r, http.StatusUnauthorized, "login.wrong", pending)
+}
+
+// logout forgets a login and its cookie.
+func (d *request) logout(w http.ResponseWriter, r *http.Request) {
+	d.logins.leave(d.browser.id)
+	d.browser = d.logins.fresh()
+	d.browser.keep(w, r)
+	http.Redirect(w, r, root+"/login", http.StatusSeeOther)
+}

@@ -1,0 +1,226 @@
+package dashboard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"collet/netproto/server/operator"
+	"collet/platform/text"
+)
+
+// playersPage is how many players have each floor, and which accounts.
+type playersPage struct {
+	frame
+	Floors []floorBar
+	Prefix string // of the accounts that are listed
+	Above  bool   // only those whose floor is above the active range
+	After  string // the account that the page before ended with
+	Rows   []floorRow
+	Next   string // where the next page begins; empty is the end
+}
+
+// floorBar is how many players have a floor.
+type floorBar struct {
+	Logic        int32
+	Count, Width int
+	Kind         string
+}
+
+// floorRow is an account.
+type floorRow struct {
+	operator.AccountFloor
+	Kind string // as floorKind says
+}
+
+const (
+	// playerRows is how many accounts a page shows.
+	playerRows = 50
+	// playerLooks is how many are looked at for one page, where few of them are wanted: 25 ms (BenchmarkAccounts).
+	playerLooks = 50_000
+)
+
+// kindSome is the kind of a floor that is within the active range: the account plays, though not with every active version.
+const kindSome = "some"
+
+// floorKind is how a floor stands to the active range.
+func (d *request) floorKind(floor int32) string {
+	active := d.op.Settings().Active()
+	switch {
+	case !d.op.Snapshot().Versioned || floor <= active.Min:
+		return kindGood
+	case floor <= active.Max:
+		return kindSome
+	default:
+		return kindBad
+	}
+}
+
+func (d *request) players(w http.ResponseWriter, r *http.Request) {
+	ask := r.URL.Query()
+	p := playersPage{frame: d.frame(d.words.text("nav.players"), "players"), Prefix: ask.Get("prefix"), Above: ask.Has("above"), After: ask.Get("after")}
+	wanted := func(int32) bool { return true }
+	if p.Above {
+		wanted = func(floor int32) bool { return d.floorKind(floor) == kindBad }
+	}
+	accounts, next, err := d.op.Accounts(operator.AccountQuery{Prefix: p.Prefix, After: p.After, Want: wanted, Limit: playerRows, Looks: playerLooks})
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	for _, a := range accounts {
+		p.Rows = append(p.Rows, floorRow{a, d.floorKind(a.Floor)})
+	}
+	p.Next, p.Floors = next, d.floorBars()
+	d.page(w, http.StatusOK, "players.html", p)
+}
+
+// floorBars are the floors that there are.
+func (d *request) floorBars() (bars []floorBar) {
+	most := 0
+	counts := d.op.Floors()
+	for _, f := range counts {
+		most = max(most, f.Count)
+	}
+	for _, f := range counts {
+		bars = append(bars, floorBar{Logic: f.Logic, Count: f.Count, Width: percent(f.Count, most), Kind: d.floorKind(f.Logic)})
+	}
+	return bars
+}
+
+// playerPage is one account.
+type playerPage struct {
+	frame
+	Account   string
+	Floor     int32  // now
+	Kind      string // as in floorRow
+	Developer bool
+	Versioned bool
+	Most      int32 // that may be asked for
+	Draft     int32 // the floor that is asked for
+	Review    bool  // it is to be looked at once more
+	Moved     bool  // the floor is not what somebody looked at
+	Asked     int32 // what that was
+	Saved     bool
+	Comment   string
+	Fault     string
+}
+
+// Lowers reports whether the floor would come down.
+func (p playerPage) Lowers() bool { return p.Draft < p.Floor }
+
+// playerOf is the page of an account as it is.
+func (d *request) playerOf(account string) (playerPage, error) {
+	floor, err := d.op.Floor(account)
+	if err != nil {
+		return playerPage{}, err
+	}
+	s := d.op.Snapshot()
+	p := playerPage{
+		frame: d.frame(account, "players"), Account: account, Floor: floor, Kind: d.floorKind(floor), Developer: s.Developers[account],
+		Versioned: s.Versioned, Most: max(s.Active.Max, floor), Draft: floor,
+	}
+	return p, nil
+}
+
+func (d *request) player(w http.ResponseWriter, r *http.Request) {
+	p, err := d.playerOf(r.URL.Query().Get("id"))
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	p.Saved = r.URL.Query().Get("saved") == strconv.Itoa(int(p.Floor))
+	d.page(w, http.StatusOK, "player.html", p)
+}
+
+// floorWish is what a form wants of an account.
+type floorWish struct {
+	account    string
+	was, floor int32
+}
+
+func floorWishOf(form url.Values) (floorWish, error) {
+	wish := floorWish{account: form.Get("id")}
+	for name, into := range map[string]*int32{"was": &wish.was, "floor": &wish.floor} {
+		n, err := strconv.ParseInt(strings.TrimSpace(form.Get(name)), 10, 32)
+		if err != nil {
+			return wish, &operator.InputError{Field: name, Why: fmt.Sprintf("%s is no number", text.Quote(form.Get(name)))}
+		}
+		*into = int32(n)
+	}
+	return wish, nil
+}
+
+// asked is the page of an account with what a form wants of it; it is a conflict if the floor is not what somebody looked at.
+func (d *request) asked(r *http.Request) (playerPage, floorWish, error) {
+	wish, err := floorWishOf(r.PostForm)
+	if err != nil {
+		return playerPage{}, wish, err
+	}
+	p, err := d.playerOf(wish.account)
+	p.Draft, p.Comment = wish.floor, r.PostForm.Get("comment")
+	p.Moved, p.Asked, p.Review = wish.was != p.Floor, wish.was, wish.floor != p.Floor
+	return p, wish, err
+}
+
+func (d *request) reviewPlayer(w http.ResponseWriter, r *http.Request) {
+	p, wish, err := d.asked(r)
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	d.back = ""
+	p.Back = ""
+	status := http.StatusOK
+	switch {
+	case p.Moved:
+		status = http.StatusConflict
+	case wish.floor < 0 || wish.floor > p.Most:
+		status, p.Review = http.StatusUnprocessableEntity, false
+		p.Fault = d.words.fault(&operator.InputError{Field: "floor", Why: fmt.Sprintf("is between 0 and %d, the newest active version", p.Most)})
+	}
+	d.page(w, status, "player.html", p)
+}
+
+// applyPlayer changes a floor that was reviewed.
+func (d *request) applyPlayer(w http.ResponseWriter, r *http.Request) {
+	p, wish, err := d.asked(r)
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	lowers := wish.floor < wish.was
+	comment := strings.TrimSpace(p.Comment)
+	switch lacks := (&operator.ConfirmError{NeedsComment: comment == "", NeedsConfirm: !r.PostForm.Has("confirm")}); {
+	case lowers && (lacks.NeedsComment || lacks.NeedsConfirm) && !p.Moved:
+		err = lacks
+	default:
+		err = d.op.MoveFloor(d.by, wish.account, wish.was, wish.floor, comment)
+	}
+	if err == nil {
+		http.Redirect(w, r, root+"/player?"+url.Values{"id": {wish.account}, "saved": {strconv.Itoa(int(wish.floor))}}.Encode(), http.StatusSeeOther)
+		return
+	}
+	d.failPlayer(w, p, err)
+}
+
+// failPlayer shows the review again with what was wrong.
+func (d *request) failPlayer(w http.ResponseWriter, p playerPage, err error) {
+	var moved *operator.FloorMovedError
+	var confirm *operator.ConfirmError
+	var input *operator.InputError
+	switch {
+	case errors.As(err, &moved):
+		p.Floor, p.Kind, p.Moved, p.Asked, p.Review = moved.Current, d.floorKind(moved.Current), true, moved.Asked, moved.Current != p.Draft
+		d.page(w, http.StatusConflict, "player.html", p)
+	case errors.As(err, &confirm), errors.As(err, &input):
+		p.Fault = cmp.Or(d.words.fault(err), err.Error())
+		d.page(w, http.StatusUnprocessableEntity, "player.html", p)
+	default:
+		d.fail(w, err)
+	}
+}

@@ -1,0 +1,226 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/feature/plural"
+	"golang.org/x/text/language"
+
+	"collet/netproto/server/operator"
+	"collet/platform/text"
+)
+
+// wordsCookie keeps the language that somebody has chosen; without it the browser's own counts.
+const wordsCookie = "collet_language"
+
+// wordsFor is how long that is kept.
+const wordsFor = 365 * 24 * time.Hour
+
+// words are the texts of the dashboard in one language, and its pages with them. The tables are dashboard/words/*.json: a key and
+// its text, with {names} for what is put in; a text that counts something has a key for each form that the language has of it
+// ("clients.one", "clients.many"); a key that begins with "why: " is one of the reasons that settings are refused for, as
+// fmt.Sprintf has it. They are fixed once they are read.
+type words struct {
+	tag     language.Tag
+	texts   map[string]string
+	reasons []sentence
+	pages   *template.Template
+}
+
+// sentence is one of compat or of an operator's method that a language has of its own.
+type sentence struct {
+	is   *regexp.Regexp
+	text string // with $1 and so on for what is in it
+}
+
+// wordLanguages are the languages of the dashboard by their own names, the fallback first.
+func wordLanguages() []struct{ Tag, Name string } {
+	return []struct{ Tag, Name string }{{"en", "English"}, {"ru", "Русский"}}
+}
+
+// readWords reads every language and makes its pages. A fault in what is embedded ends the first test.
+func readWords() (all []*words, matcher language.Matcher) {
+	var tags []language.Tag
+	for _, l := range wordLanguages() {
+		w := &words{tag: language.MustParse(l.Tag), texts: map[string]string{}}
+		text, err := files.ReadFile(path.Join("words", l.Tag+".json"))
+		if err == nil {
+			err = json.Unmarshal(text, &w.texts)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("dashboard: internal error: language %q: %v", l.Tag, err))
+		}
+		w.reasons = reasonsOf(w.texts)
+		w.pages = template.Must(template.New("").Funcs(w.funcs()).ParseFS(files, "*.html"))
+		all, tags = append(all, w), append(tags, w.tag)
+	}
+	return all, language.NewMatcher(tags)
+}
+
+// whyPrefix begins the key of a reason.
+const whyPrefix = "why: "
+
+// verb is a place in a format of fmt.Sprintf.
+var verb = regexp.MustCompile(`%[dsqv]`)
+
+// reasonsOf are the reasons in a table, the longest first: a format may begin like another one.
+func reasonsOf(texts map[string]string) (all []sentence) {
+	for key, text := range texts {
+		format, is := strings.CutPrefix(key, whyPrefix)
+		if !is {
+			continue
+		}
+		var pattern strings.Builder
+		from := 0
+		for _, at := range verb.FindAllStringIndex(format, -1) {
+			group := map[string]string{"%d": `(-?\d+)`}[format[at[0]:at[1]]]
+			pattern.WriteString(regexp.QuoteMeta(format[from:at[0]]))
+			pattern.WriteString(orElse(group, `((?s:.*))`))
+			from = at[1]
+		}
+		pattern.WriteString(regexp.QuoteMeta(format[from:]))
+		all = append(all, sentence{is: regexp.MustCompile(`\A` + pattern.String() + `\z`), text: text})
+	}
+	slices.SortFunc(all, func(a, b sentence) int { return len(b.is.String()) - len(a.is.String()) })
+	return all
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// say is the text for a key. args are pairs of a placeholder's name and its value. A key that is not in the table is a fault of the
+// page.
+func (w *words) say(key string, args ...any) (string, error) {
+	text, found := w.texts[key]
+	if !found {
+		return "", fmt.Errorf("language %q has no text %q", w.tag, key)
+	}
+	var pairs []string
+	for i := 0; i+1 < len(args); i += 2 {
+		pairs = append(pairs, "{"+fmt.Sprint(args[i])+"}", fmt.Sprint(args[i+1]))
+	}
+	return strings.NewReplacer(pairs...).Replace(text), nil
+}
+
+// text is say for keys that are written in this package; a test compares them with the tables.
+func (w *words) text(key string, args ...any) string {
+	text, err := w.say(key, args...)
+	if err != nil {
+		return key
+	}
+	return text
+}
+
+// count is the form of a text for a number, which stands in it as {n}.
+func (w *words) count(key string, n int, args ...any) (string, error) {
+	form := plural.Cardinal.MatchPlural(w.tag, n, 0, 0, 0, 0)
+	return w.say(key+"."+pluralNames()[form], append(args, "n", n)...)
+}
+
+// pluralNames are the names of forms in the tables.
+func pluralNames() map[plural.Form]string {
+	return map[plural.Form]string{plural.Other: "other", plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many"}
+}
+
+// why is a reason in this language, with the reasons that stand in it one after the other; one that is not in the table stays as it is.
+func (w *words) why(text string) string {
+	for _, r := range w.reasons {
+		found := r.is.FindStringSubmatch(text)
+		if found == nil {
+			continue
+		}
+		pairs := make([]string, 0, 2*len(found))
+		for i := len(found) - 1; i > 0; i-- {
+			parts := strings.Split(found[i], ", ")
+			for j, part := range parts {
+				if part != text { // a pattern of nothing but a place would never end
+					parts[j] = w.why(part)
+				}
+			}
+			pairs = append(pairs, fmt.Sprintf("$%d", i), strings.Join(parts, ", "))
+		}
+		return strings.NewReplacer(pairs...).Replace(r.text)
+	}
+	return text
+}
+
+// fault is what an operator's method said, in this language.
+func (w *words) fault(err error) string {
+	var confirm *operator.ConfirmError
+	var input *operator.InputError
+	switch {
+	case errors.As(err, &confirm) && confirm.NeedsComment && confirm.NeedsConfirm:
+		return w.text("fault.both")
+	case errors.As(err, &confirm) && confirm.NeedsComment:
+		return w.text("fault.comment")
+	case errors.As(err, &confirm):
+		return w.text("fault.confirm")
+	case errors.As(err, &input):
+		return input.Field + ": " + w.why(input.Why)
+	default:
+		return err.Error()
+	}
+}
+
+// dateForm is how a day and a time are written.
+func (w *words) dateForm() string { return w.text("date.form") }
+
+// funcs are what pages call.
+func (w *words) funcs() template.FuncMap {
+	return template.FuncMap{
+		"t": w.say, "tn": w.count, "why": w.why, "kicks": kickChoices, "lang": w.tag.String, "languages": wordLanguages,
+		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"when":  func(t time.Time) string { return t.UTC().Format(w.dateForm()) },
+		"input": inputTime,
+		"shown": text.Line, // foreign text where it is shown; in a form's value it stays as it is
+		"join":  strings.Join,
+		"rest":  func(height int) int { return 100 - height },
+		"short": func(s string) string { return s[:min(len(s), 8)] },
+	}
+}
+
+// wordsOf are those for a request: of the language that was chosen, or else of what the browser asks for.
+func (b *board) wordsOf(r *http.Request) *words {
+	chosen := ""
+	if c, err := r.Cookie(wordsCookie); err == nil {
+		chosen = c.Value
+	}
+	_, at := language.MatchStrings(b.matcher, chosen, r.Header.Get("Accept-Language"))
+	return b.languages[at]
+}
+
+// speak keeps a language for this browser, and shows the page again that it looked at.
+func (d *request) speak(w http.ResponseWriter, r *http.Request) {
+	tag := r.PostForm.Get("language")
+	if !slices.ContainsFunc(wordLanguages(), func(l struct{ Tag, Name string }) bool { return l.Tag == tag }) {
+		d.fail(w, &operator.InputError{Field: "language", Why: fmt.Sprintf("%s is none of this dashboard", text.Quote(tag))})
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: wordsCookie, Value: tag, Path: root, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r), MaxAge: int(wordsFor / time.Second)})
+	http.Redirect(w, r, backTo(r.PostForm.Get("back")), http.StatusSeeOther)
+}
+
+// backTo is a page of the dashboard that may be shown again; the overview for everything else, so that nobody is sent elsewhere.
+func backTo(page string) string {
+	at, query, _ := strings.Cut(page, "?")
+	if _, there := routes()[http.MethodGet+" "+at]; !there {
+		return root
+	}
+	if query == "" {
+		return at
+	}
+	return at + "?" + query
+}

@@ -1,0 +1,39 @@
+package operator
+
+import (
+	"bytes"
+	"errors"
+)
+
+import bolt "go.etcd.io/bbolt"
+
+// DropOne takes the newest value out of a bucket of a store's file, and of the settings the document in force.
+func DropOne(path, bucket string) error {
+	return inStore(path, func(tx *bolt.Tx) error {
+		b := tx.Bucket([]byte(bucket))
+		key, _ := b.Cursor().Last()
+		return b.Delete(key)
+	})
+}
+
+// Tamper replaces something in one audit record, as somebody would who knows the file's format.
+func Tamper(path string, number uint64, old, changed []byte) error {
+	return inStore(path, func(tx *bolt.Tx) error {
+		line, err := unsealed(tx, bucketAudit, numberKey(number))
+		if err != nil {
+			return err
+		}
+		return put(tx, bucketAudit, numberKey(number), bytes.Replace(line, old, changed, 1))
+	})
+}
+
+func inStore(path string, change func(tx *bolt.Tx) error) error {
+	db, err := bolt.Open(path, storeMode, &bolt.Options{NoFreelistSync: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Update(change), db.Close())
+}
+
+// Walk looks at the pages of a store's file.
+func Walk(path string) error { return walkFile(path) }

@@ -1,0 +1,112 @@
+package operator
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"collet/netproto/compat"
+	"collet/netproto/product"
+)
+
+// Forecast says what would become of those who are connected now.
+type Forecast struct {
+	Now     map[string]int   `json:"now"`     // clients by the verdict that they would get if they came again
+	Then    map[string]int   `json:"then"`    // the same under the proposed settings
+	Changed []string         `json:"changed"` // keys
+	Lowers  bool             `json:"lowers"`  // the change needs a comment and a confirmation
+	Impact  compat.Impact    `json:"impact"`  // who could not come back, and who has played with a newer version than will be active
+	Groups  []ForecastGroup  `json:"groups"`  // who would get another verdict
+	Hints   []compat.Mistake `json:"hints"`   // what to know of the proposal
+
+	shut compat.Impact // of those the ones whom this very change shuts out, for the record
+}
+
+// ForecastGroup are clients who have logic version, target and change of verdict in common.
+type ForecastGroup struct {
+	Logic  string `json:"logic"`
+	Target string `json:"target"`
+	Now    string `json:"now"`
+	Then   string `json:"then"`
+	Count  int    `json:"count"`
+}
+
+// DryRun says what proposed settings would do, and does nothing. Their revision is ignored. The error is a *compat.SettingsError.
+func (o *Operator) DryRun(proposed compat.Settings) (Forecast, error) {
+	now := o.current.Load()
+	proposed.Revision = now.settings.Revision + 1
+	if err := proposed.Check(*now.declared); err != nil {
+		return Forecast{}, err
+	}
+	f := o.forecast(now, proposed)
+	f.Changed, f.Lowers = compat.Diff(now.settings, proposed), compat.Lowers(now.settings, proposed)
+	f.Hints = hints(proposed, *now.declared)
+	return f, nil
+}
+
+// forecast judges every connected client as if it came again, now and under other settings.
+func (o *Operator) forecast(now *current, then compat.Settings) Forecast {
+	f := Forecast{Now: map[string]int{}, Then: map[string]int{}, Groups: []ForecastGroup{}}
+	next, known := now.declared.Snapshot(then, time.Now()), labelsOf(now.snapshot)
+	groups := map[ForecastGroup]int{}
+	for _, s := range o.sessions.all() {
+		before, after := o.judgeAgain(now.snapshot, s), o.judgeAgain(next, s)
+		f.Now[before.Verdict.String()]++
+		f.Then[after.Verdict.String()]++
+		if s.Judgement.Plays() && !after.Plays() {
+			f.Impact.Sessions++
+			if before.Plays() {
+				f.shut.Sessions++
+			}
+		}
+		if before.Verdict != after.Verdict {
+			group := known.group(s.Hello)
+			groups[ForecastGroup{Logic: group.Logic, Target: group.Target, Now: before.Verdict.String(), Then: after.Verdict.String()}]++
+		}
+	}
+	for g, n := range groups {
+		g.Count = n
+		f.Groups = append(f.Groups, g)
+	}
+	slices.SortFunc(f.Groups, func(a, b ForecastGroup) int {
+		return cmp.Or(cmp.Compare(a.Logic, b.Logic), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Now, b.Now), cmp.Compare(a.Then, b.Then))
+	})
+	for floor, count := range o.store.Floors() {
+		if floor > then.ActiveMax {
+			f.Impact.Floors += count
+			if floor <= now.settings.ActiveMax {
+				f.shut.Floors += count
+			}
+		}
+	}
+	return f
+}
+
+// judgeAgain judges a session's client as if it came again. Its packs are left aside: it is here to fetch them.
+func (o *Operator) judgeAgain(s *compat.Snapshot, session *Session) compat.Judgement {
+	h := session.Hello
+	h.Developer, h.Now, h.Content = s.Developers[session.Account], time.Now(), s.ContentFor(h.Target)
+	return compat.Evaluate(s, &h)
+}
+
+// Evaluate says what a client would be told now. The floor and the rights of the account are looked up; an empty account has
+// none. A connection that says the same is told the same. The error is the store's.
+func (o *Operator) Evaluate(h compat.Hello, account string) (compat.Judgement, error) {
+	s := o.Snapshot()
+	if err := o.Complete(s, &h, account); err != nil {
+		return compat.Judgement{}, err
+	}
+	return compat.Evaluate(s, &h), nil
+}
+
+// Complete adds to a hello what a server knows of its target and its account. On an error, the store's, it has no floor.
+func (o *Operator) Complete(s *compat.Snapshot, h *compat.Hello, account string) (err error) {
+	h.Now, h.Store = time.Now(), !product.Target(h.Target).CanSelfUpdate()
+	h.Floor, h.Developer = 0, false
+	if account == "" || len(account) > MaxAccount {
+		return nil
+	}
+	h.Developer = s.Developers[account]
+	h.Floor, err = o.store.Floor(account)
+	return err
+}

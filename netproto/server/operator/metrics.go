@@ -1,0 +1,47 @@
+package operator
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"collet/netproto/compat"
+)
+
+// metrics count judgements, for Prometheus. Labels are limited to what the server knows, so
+// that the number of series does not depend on what clients say.
+type metrics struct {
+	verdicts *prometheus.CounterVec // verdict, rule, logic, target
+	revision prometheus.Gauge
+	active   *prometheus.GaugeVec   // end
+	changes  *prometheus.CounterVec // source
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_verdict_total", Help: "Judgements of clients."}, []string{"verdict", "rule", "logic", "target"}),
+		revision: prometheus.NewGauge(prometheus.GaugeOpts{Name: "compat_settings_revision", Help: "Revision of the compatibility settings in force."}),
+		active:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "compat_active_logic", Help: "Ends of the range of logic versions that may connect."}, []string{"end"}),
+		changes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_settings_applied_total", Help: "Times that settings came into force, the start included."}, nil),
+	}
+	return m
+}
+
+// Register adds the operator's metrics to a registry.
+func (o *Operator) Register(r *prometheus.Registry) {
+	m := o.metrics
+	r.MustRegister(m.verdicts, m.revision, m.active, m.changes)
+}
+
+// judged counts a judgement.
+func (m *metrics) judged(j compat.Judgement, g Group) {
+	m.verdicts.WithLabelValues(j.Verdict.String(), strconv.Itoa(int(j.Rule)), g.Logic, g.Target).Inc()
+}
+
+// applied shows settings that are in force from now on.
+func (m *metrics) applied(s compat.Settings) {
+	m.revision.Set(float64(s.Revision))
+	m.active.WithLabelValues("min").Set(float64(s.ActiveMin))
+	m.active.WithLabelValues("max").Set(float64(s.ActiveMax))
+	m.changes.WithLabelValues().Inc()
+}

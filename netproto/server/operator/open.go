@@ -1,0 +1,203 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/compat"
+)
+
+// Open opens the store in a file and reconciles what it says with what the build declares (boot rules B1 to B7 of package compat).
+// The caller closes the operator, after the server.
+//
+// The errors refuse to start: *StoreError, *compat.RollbackError, *compat.SettingsError.
+func Open(path string, d *compat.Declared, opt Options, log zerolog.Logger) (*Operator, error) {
+	store, err := OpenStore(path, log)
+	if err != nil {
+		return nil, err
+	}
+	o, err := New(store, d, opt, log)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return o, nil
+}
+
+// errNoSettings says that no server has written settings to a store.
+var errNoSettings = errors.New("is not there")
+
+// New is Open for another store, which the operator owns unless there is an error.
+func New(store Store, d *compat.Declared, opt Options, log zerolog.Logger) (*Operator, error) {
+	o := &Operator{log: log, store: store, sessions: newSessions(), metrics: newMetrics(), closing: make(chan struct{})}
+	tokens, err := store.Tokens()
+	if err != nil {
+		return nil, err
+	}
+	o.tokens.Store(&tokens)
+	newest, err := store.Records(0, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(newest) > 0 {
+		o.last = &newest[0]
+	}
+	if err := o.reconcile(d, opt); err != nil {
+		return nil, err
+	}
+	if changed := store.Changed(); changed != nil {
+		o.running.Go(func() { o.follow(changed) })
+	}
+	return o, nil
+}
+
+// Close ends what the operator does by itself, and closes the store. The server must have ended. A second call does nothing.
+func (o *Operator) Close() error {
+	o.close.Do(func() { close(o.closing) })
+	o.running.Wait()
+	return o.store.Close()
+}
+
+// reconcile applies the stored settings to the build.
+func (o *Operator) reconcile(d *compat.Declared, opt Options) error {
+	document, build, err := o.store.Settings()
+	if err != nil {
+		return err
+	}
+	var stored *compat.Settings
+	if document != nil {
+		s, err := compat.ParseSettings(document, compat.Settings{})
+		if err != nil {
+			return fmt.Errorf("what the compatibility store holds: %w", err)
+		}
+		stored = &s
+	}
+	if opt.AsStored {
+		if stored == nil {
+			return errNoSettings
+		}
+		o.apply(*stored, d)
+		return nil
+	}
+	s, changes, err := compat.Boot(stored, *d, compat.BootOptions{AcceptRollback: opt.AcceptRollback, LastBuild: build})
+	if err != nil {
+		return err
+	}
+	o.boot = changes
+	for _, change := range changes {
+		line := o.log.Info()
+		if change.Warning() {
+			line = o.log.Warn()
+		}
+		line.Str("step", change.Step).Strs("changed", change.Keys).Msgf("Compatibility at the start: %s", change.Why)
+	}
+	if stored != nil && len(compat.Diff(*stored, s)) == 0 {
+		o.apply(*stored, d)
+		return nil
+	}
+	return o.commit(s, d, bootRecord(stored, s, changes))
+}
+
+// bootRecord is the record of what a start changed.
+func bootRecord(stored *compat.Settings, s compat.Settings, changes []compat.Change) compat.Audit {
+	record := compat.Audit{Actor: compat.ActorBoot, Source: compat.SourceBoot, Before: []byte("null"), After: s.Encode(), Keys: []string{}}
+	old := compat.Settings{}
+	if stored != nil {
+		old, record.Before = *stored, stored.Encode()
+	}
+	record.Keys = compat.Diff(old, s)
+	for _, c := range changes {
+		if c.Warning() {
+			continue
+		}
+		record.Actor = c.Actor
+		if record.Comment != "" {
+			record.Comment += "; "
+		}
+		record.Comment += c.Step + ": " + c.Why
+	}
+	return record
+}
+
+// Adopt judges by another declaration. It fails where the settings in force make no sense for that, and then nothing has changed.
+func (o *Operator) Adopt(d *compat.Declared) error {
+	o.changing.Lock()
+	defer o.changing.Unlock()
+	s := o.Settings()
+	if err := s.Check(*d); err != nil {
+		return fmt.Errorf("the compatibility settings in force don't fit what is to be offered: %w", err)
+	}
+	o.apply(s, d)
+	return nil
+}
+
+// follow takes over what other servers change.
+func (o *Operator) follow(changed <-chan struct{}) {
+	for {
+		select {
+		case <-o.closing:
+			return
+		case _, more := <-changed:
+			if !more {
+				return
+			}
+		}
+		if err := o.refresh(); err != nil {
+			o.log.Error().Err(err).Msg("Compatibility settings were changed elsewhere and can't be used here; what was decided before stays")
+		}
+	}
+}
+
+// refresh judges by what the store says.
+func (o *Operator) refresh() error {
+	o.changing.Lock()
+	defer o.changing.Unlock()
+	document, _, err := o.store.Settings()
+	if err != nil {
+		return err
+	}
+	s, err := compat.ParseSettings(document, compat.Settings{})
+	if err != nil {
+		return err
+	}
+	newest, err := o.store.Records(0, 1)
+	if err != nil {
+		return err
+	}
+	d := o.current.Load().declared
+	if err := s.Check(*d); err != nil {
+		return err
+	}
+	if len(newest) > 0 {
+		o.last = &newest[0]
+	}
+	o.apply(s, d)
+	return nil
+}
+
+// kick ends, after a countdown, the sessions that would not be let in again, unless the settings have changed once more by then.
+func (o *Operator) kick(after time.Duration, revision uint64) {
+	o.running.Go(func() {
+		countdown := time.NewTimer(after)
+		defer countdown.Stop()
+		select {
+		case <-countdown.C:
+		case <-o.closing:
+			return
+		}
+		st := o.current.Load()
+		if st.settings.Revision != revision {
+			return
+		}
+		ended := 0
+		for _, s := range o.sessions.all() {
+			if s.Judgement.Plays() && !o.judgeAgain(st.snapshot, s).Plays() {
+				s.End()
+				ended++
+			}
+		}
+		o.log.Info().Uint64("revision", revision).Int("sessions", ended).Msg("Sessions were ended that the compatibility settings would not let in again")
+	})
+}

@@ -1,0 +1,166 @@
+package operator
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"collet/netproto/compat"
+	"collet/netproto/product"
+)
+
+// Session is a connection whose client was judged.
+type Session struct {
+	Hello     compat.Hello
+	Account   string // empty for none
+	Judgement compat.Judgement
+	End       func() // ends the connection; it may be called more than once, at any time
+}
+
+// sessions are the connected clients, and the handshakes of the last hour. It is safe for concurrent use.
+type sessions struct {
+	mu        sync.Mutex
+	connected map[*Session]struct{}
+	minutes   [historyMinutes]minute // a ring
+}
+
+// Connect counts a judged client, by the snapshot by which it was judged, and lists it as connected until remove is called.
+func (o *Operator) Connect(s *compat.Snapshot, session Session) (remove func()) {
+	group := labelsOf(s).group(session.Hello)
+	o.metrics.judged(session.Judgement, group)
+	return o.sessions.add(&session, group, time.Now())
+}
+
+// minute counts the handshakes of one minute.
+type minute struct {
+	number int64 // minutes since 1970
+	counts map[Group]int
+}
+
+const (
+	// historyMinutes is how far back handshakes are counted.
+	historyMinutes = 60
+	// maxGroups is how many kinds of clients are told apart in a minute: 8 logic versions on 10 targets with 10 verdicts are
+	// 800. Others are counted together.
+	maxGroups = 1000
+	// OtherGroup stands for what is not told apart.
+	OtherGroup = "other"
+	// NoLogicGroup stands for clients that name no logic version.
+	NoLogicGroup = "none"
+)
+
+func newSessions() *sessions { return &sessions{connected: map[*Session]struct{}{}} }
+
+// add counts a handshake, and lists its session until remove is called.
+func (c *sessions) add(s *Session, group Group, now time.Time) (remove func()) {
+	group.Verdict = s.Judgement.Verdict.String()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.connected[s] = struct{}{}
+	number := now.Unix() / 60
+	m := &c.minutes[number%historyMinutes]
+	if m.number != number {
+		*m = minute{number: number, counts: map[Group]int{}}
+	}
+	if _, there := m.counts[group]; !there && len(m.counts) >= maxGroups {
+		group = Group{Logic: OtherGroup, Target: OtherGroup, Verdict: OtherGroup}
+	}
+	m.counts[group]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.connected, s)
+	}
+}
+
+// all are the connected clients.
+func (c *sessions) all() []*Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.connected))
+}
+
+// groups counts the connected clients.
+func (c *sessions) groups(known labels) []Group {
+	counts := map[Group]int{}
+	for _, g := range c.all() {
+		counts[known.group(g.Hello)]++
+	}
+	return grouped(counts)
+}
+
+// lastHour counts the handshakes of the last hour.
+func (c *sessions) lastHour(now time.Time) []Group {
+	oldest := now.Unix()/60 - historyMinutes
+	counts := map[Group]int{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.minutes {
+		if m.number <= oldest {
+			continue
+		}
+		for g, n := range m.counts {
+			counts[g] += n
+		}
+	}
+	return grouped(counts)
+}
+
+// byTarget counts the connected clients of each target.
+func (c *sessions) byTarget() map[string]int {
+	counts := map[string]int{}
+	for _, g := range c.all() {
+		counts[g.Hello.Target]++
+	}
+	return counts
+}
+
+func grouped(counts map[Group]int) []Group {
+	all := make([]Group, 0, len(counts))
+	for g, n := range counts {
+		g.Count = n
+		all = append(all, g)
+	}
+	slices.SortFunc(all, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(len(a.Logic), len(b.Logic)), cmp.Compare(a.Logic, b.Logic), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Verdict, b.Verdict))
+	})
+	return all
+}
+
+// labels are the logic versions and targets that a server knows: nothing else that a client says becomes a label of a metric or a
+// row of a table.
+type labels struct {
+	versions compat.Range
+	ranged   bool
+	targets  map[string]compat.Target
+}
+
+func labelsOf(s *compat.Snapshot) labels {
+	return labels{versions: s.Supported, ranged: s.Versioned, targets: s.Targets}
+}
+
+// group is what a client counts as. Of unsupported logic versions the one below and the one above all others stand for the rest.
+func (c labels) group(h compat.Hello) Group {
+	return Group{Logic: c.logic(h.Logic()), Target: c.target(h.Target)}
+}
+
+func (c labels) logic(v int32) string {
+	switch {
+	case v < 0:
+		return NoLogicGroup
+	case c.ranged && c.versions.Has(v):
+		return strconv.Itoa(int(v))
+	default:
+		return OtherGroup
+	}
+}
+
+func (c labels) target(name string) string {
+	if _, known := c.targets[name]; known || slices.Contains(product.Targets(), product.Target(name)) {
+		return name
+	}
+	return OtherGroup
+}

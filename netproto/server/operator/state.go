@@ -1,0 +1,175 @@
+package operator
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"collet/netproto/compat"
+)
+
+// State is everything that an operator may want to see, as GET /api/compat tells it. Hashes are 16 hex digits, because a JSON
+// number would lose bits in other programs.
+type State struct {
+	Settings      compat.Settings  `json:"settings"`
+	Versioned     bool             `json:"versioned"`         // there are ranges
+	Supported     compat.Range     `json:"supported"`         // what the build can serve; meaningless where not versioned
+	Compatibility string           `json:"compatibility"`     // what clients are compared with
+	Custom        bool             `json:"custom"`            // it is the game's own
+	Content       string           `json:"content,omitempty"` // identity of the packs that are served; empty: nobody compares
+	Development   bool             `json:"development"`
+	Build         BuildState       `json:"build"`
+	Baselines     []Baseline       `json:"baselines"` // of every supported version, the oldest first
+	Targets       []TargetState    `json:"targets"`   // by name
+	Connected     []Group          `json:"connected"` // who is connected now
+	LastHour      []Group          `json:"last_hour"` // handshakes of the last hour, by verdict too
+	Floors        []FloorCount     `json:"floors"`    // how many players may not come back with less than a version
+	Hints         []compat.Mistake `json:"hints"`
+	Boot          []BootState      `json:"boot"`    // what the start changed or warned of
+	Secured       bool             `json:"secured"` // there is a token, without which nothing but the control socket is answered
+	Components    int              `json:"components"`
+}
+
+// BuildState is a build for people and other programs.
+type BuildState struct {
+	Logic      int32  `json:"logic"` // -1 is unknown
+	Components string `json:"components,omitempty"`
+	Time       int64  `json:"time,omitempty"` // seconds since 1970 of the commit
+	Seq        uint64 `json:"seq,omitempty"`
+	ID         string `json:"id,omitempty"`
+	Branch     string `json:"branch,omitempty"`
+}
+
+// Baseline is what clients of a logic version are compared with.
+type Baseline struct {
+	Logic      int32  `json:"logic"`
+	Components string `json:"components,omitempty"` // empty: nobody knows, and nothing is compared
+}
+
+// TargetState is what is on offer for the clients of one target.
+type TargetState struct {
+	Name      string         `json:"name"`
+	Store     bool           `json:"store"` // only a store can replace a module there
+	Payloads  []PayloadState `json:"payloads"`
+	NoBinary  bool           `json:"no_binary"` // there is nothing for its clients that would let them play: they can't be helped
+	Why       string         `json:"why,omitempty"`
+	Connected int            `json:"connected"`
+}
+
+// PayloadState is one native module on offer.
+type PayloadState struct {
+	Logic      int32      `json:"logic"` // -1: there is no sidecar
+	Patch      uint32     `json:"patch"`
+	Components string     `json:"components,omitempty"`
+	Build      BuildState `json:"build"`
+	Active     bool       `json:"active"`        // within the active range
+	Why        string     `json:"why,omitempty"` // it is not offered to anybody because of this
+}
+
+// Group is a number of clients that have something in common. Logic and Target are clamped: what is unusual is "other".
+type Group struct {
+	Logic   string `json:"logic"`
+	Target  string `json:"target"`
+	Verdict string `json:"verdict,omitempty"`
+	Count   int    `json:"count"`
+}
+
+// FloorCount says how many players have a floor.
+type FloorCount struct {
+	Logic int32 `json:"logic"`
+	Count int   `json:"count"`
+}
+
+// BootState is one thing that the start did.
+type BootState struct {
+	Step    string   `json:"step"`
+	Actor   string   `json:"actor,omitempty"` // empty for a warning
+	Changed []string `json:"changed,omitempty"`
+	Why     string   `json:"why"`
+}
+
+// Show is the state of this moment.
+func (o *Operator) Show() State {
+	st := o.current.Load()
+	d := st.declared
+	s := State{
+		Settings: st.settings, Versioned: d.Versioned, Supported: d.Supported, Development: d.Development,
+		Compatibility: st.snapshot.Compatibility, Custom: st.snapshot.Custom, Content: st.snapshot.Content, Build: buildState(d.Build),
+		Connected: o.sessions.groups(labelsOf(st.snapshot)), LastHour: o.sessions.lastHour(time.Now()), Floors: o.Floors(),
+		Hints: hints(st.settings, *d), Boot: bootStates(o.boot), Secured: o.Secured(),
+	}
+	if d.Manifest != nil {
+		s.Components = len(d.Manifest.Entries)
+	}
+	if d.Versioned {
+		for logic := d.Supported.Min; len(s.Baselines) < maxShown && logic <= d.Supported.Max; logic++ {
+			s.Baselines = append(s.Baselines, Baseline{Logic: logic, Components: HexSum(st.snapshot.Baselines[logic])})
+		}
+	}
+	s.Targets = targetStates(st, o.sessions.byTarget())
+	return s
+}
+
+// maxShown is how many logic versions are listed. A game has a few dozen in its life.
+const maxShown = 1000
+
+// hints are never nil.
+func hints(s compat.Settings, d compat.Declared) []compat.Mistake {
+	return append([]compat.Mistake{}, s.Hints(d)...)
+}
+
+func buildState(b compat.Build) BuildState {
+	return BuildState{Logic: b.Logic, Components: HexSum(b.Components), Time: b.Time, Seq: b.Seq, ID: b.ID, Branch: b.Branch}
+}
+
+// HexSum is a hash as people compare it; empty for none.
+func HexSum(sum uint64) string {
+	if sum == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%016x", sum)
+}
+
+// Floors is how many players have each floor, the lowest first.
+func (o *Operator) Floors() []FloorCount {
+	floors := o.store.Floors()
+	counts := make([]FloorCount, 0, len(floors))
+	for _, logic := range slices.Sorted(maps.Keys(floors)) {
+		counts = append(counts, FloorCount{Logic: logic, Count: floors[logic]})
+	}
+	return counts
+}
+
+func bootStates(changes []compat.Change) []BootState {
+	all := make([]BootState, len(changes))
+	for i, c := range changes {
+		all[i] = BootState{Step: c.Step, Actor: c.Actor, Changed: c.Keys, Why: c.Why}
+	}
+	return all
+}
+
+// targetStates says of each target what it has, and whether anything of it is of use.
+func targetStates(st *current, connected map[string]int) []TargetState {
+	unserved := map[string]string{}
+	for _, u := range st.snapshot.Unserved() {
+		unserved[u.Target] = u.Why
+	}
+	all := make([]TargetState, 0, len(st.declared.Targets))
+	for _, name := range slices.Sorted(maps.Keys(st.declared.Targets)) {
+		target := TargetState{Name: name, Store: st.declared.Targets[name].Store, Connected: connected[name], Payloads: []PayloadState{}}
+		target.Why = unserved[name]
+		target.NoBinary = !target.Store && (target.Why != "" || len(st.declared.Targets[name].Payloads) == 0)
+		for _, p := range st.declared.Targets[name].Payloads {
+			shown := PayloadState{
+				Logic: p.Logic, Patch: p.Patch, Components: HexSum(p.Components), Build: buildState(p.Build), Why: p.Why,
+				Active: st.declared.Versioned && !p.Undeclared && st.settings.Active().Has(p.Logic),
+			}
+			target.Payloads = append(target.Payloads, shown)
+		}
+		all = append(all, target)
+	}
+	slices.SortFunc(all, func(a, b TargetState) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}

@@ -1,0 +1,92 @@
+package operator
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	bolt "go.etcd.io/bbolt"
+
+	"collet/platform"
+)
+
+// A store has a copy of itself beside it. The copy is made of a file that was just read wholly, at each start and after each change
+// of settings, under another name, which is then put in its place: so there is always one that is good.
+
+// copySuffix and partSuffix are what the names of a copy, and of one that is being written, end in.
+const (
+	copySuffix = ".copy"
+	partSuffix = ".copy.part"
+)
+
+// Backup is where the copy of the store in a file lies.
+func Backup(path string) string { return path + copySuffix }
+
+// Exists is nil if there is a store in a file, or was, and a *StoreError otherwise. Opening tells of what is damaged.
+func Exists(path string) error {
+	s := &boltStore{path: path}
+	if _, err := os.Stat(path); err == nil || s.hasBackup() {
+		return nil
+	}
+	return &StoreError{Path: path, Err: errNoSettings, Hint: "start collet-server with these settings once"}
+}
+
+func (s *boltStore) hasBackup() bool {
+	_, err := os.Stat(Backup(s.path))
+	return err == nil
+}
+
+// damaged says that the file can't be used, and what can be.
+func (s *boltStore) damaged(err error) error {
+	fault := &StoreError{Path: s.path, Err: err, Hint: "the server does not start with settings that nobody decided on"}
+	if s.hasBackup() {
+		fault.Backup = Backup(s.path)
+	}
+	return fault
+}
+
+// backup replaces the copy.
+func (s *boltStore) backup() error {
+	s.copying.Lock()
+	defer s.copying.Unlock()
+	dir, err := platform.OpenDir(filepath.Dir(s.path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	name := filepath.Base(s.path)
+	part, err := dir.OpenFile(name+partSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, storeMode)
+	if err != nil {
+		return err
+	}
+	err = s.db.View(func(tx *bolt.Tx) error {
+		_, err := tx.WriteTo(part)
+		return err
+	})
+	if err == nil {
+		err = part.Sync()
+	}
+	if closed := part.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = dir.Rename(name+partSuffix, name+copySuffix)
+	}
+	if err != nil {
+		return err
+	}
+	return dir.SyncDir(".")
+}
+
+// safely reads a mapped file that may be damaged: what would end the process is an error.
+func safely(read func() error) (err error) {
+	before := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(before)
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("is damaged: %v", fault)
+		}
+	}()
+	return read()
+}

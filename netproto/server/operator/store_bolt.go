@@ -1,0 +1,370 @@
+package operator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"collet/netproto/compat"
+)
+
+// The buckets of a store's file.
+const (
+	bucketSettings  = "settings"  // keyNow → the document in force; keyHead → head
+	bucketRevisions = "revisions" // u64 → document of every revision
+	bucketAudit     = "audit"     // u64 → record
+	bucketFloors    = "floors"    // account → i32
+	bucketTokens    = "tokens"    // keyNow
+)
+
+// keyNow is the key of what there is only one of.
+var keyNow = []byte("now")
+
+// keyHead is the key of the counts of everything, by which what was lost is noticed.
+var keyHead = []byte("head")
+
+const (
+	// storeMode are the permissions of the file: floors name accounts.
+	storeMode os.FileMode = 0o600
+	// storePatience is how long another process may have the file open: a server that is being restarted ends within it.
+	storePatience = 3 * time.Second
+	// sumSize is how many bytes of SHA-256 stand before each value.
+	sumSize = 32
+)
+
+// boltStore is a Store in one file of bbolt. A commit writes new pages, syncs, and then writes and syncs the page that makes them
+// count, so that a power cut leaves all of it or nothing. Every value has its SHA-256 before it, because the file's own checksums
+// are only over that last page.
+type boltStore struct {
+	path    string
+	log     zerolog.Logger
+	db      *bolt.DB
+	backups sync.WaitGroup
+	copying sync.Mutex // one backup at a time
+
+	mu     sync.Mutex
+	floors map[int32]int // accounts by floor
+}
+
+// OpenStore opens the store in a file, which is made if it is not there. The errors are *StoreError: a file that is damaged is
+// never replaced by an empty one. The caller closes the store. The log has what is wrong with its copy later on, which stops nothing.
+func OpenStore(path string, log zerolog.Logger) (Store, error) {
+	s := &boltStore{path: path, log: log, floors: map[int32]int{}}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	if err := s.backup(); err != nil {
+		s.db.Close()
+		return nil, &StoreError{Path: path, Err: err, Hint: fmt.Sprintf("its copy %q can't be written: make that place free and the folder writable for the server", Backup(path))}
+	}
+	return s, nil
+}
+
+// open opens the file and looks at everything in it.
+func (s *boltStore) open() error {
+	if info, missing := os.Stat(s.path); (missing != nil || info.Size() == 0) && s.hasBackup() {
+		return s.damaged(errors.New("is gone or empty, but its copy is there"))
+	}
+	if err := walkFile(s.path); err != nil && !errors.Is(err, os.ErrPermission) {
+		if err = walkFile(s.path); err != nil { // the first time another process may have been writing
+			return s.damaged(err)
+		}
+	}
+	// The list of free pages is found out anew: nothing in the file says whether a stored one is right.
+	opt := &bolt.Options{Timeout: storePatience, FreelistType: bolt.FreelistMapType, NoFreelistSync: true}
+	var db *bolt.DB
+	err := safely(func() (err error) {
+		db, err = bolt.Open(s.path, storeMode, opt)
+		return err
+	})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return &StoreError{Path: s.path, Held: true, Err: errors.New("another process has it open"), Hint: "one server has one store: stop the other, or set Compat.Store to another file"}
+	case errors.Is(err, os.ErrPermission), errors.Is(err, os.ErrNotExist):
+		return &StoreError{Path: s.path, Err: err, Hint: "its folder must be there and writable for the server"}
+	case err != nil:
+		return s.damaged(err)
+	}
+	s.db = db
+	if err := safely(func() error { return s.survey() }); err != nil {
+		db.Close()
+		return s.damaged(err)
+	}
+	return nil
+}
+
+// buckets are all of them.
+func buckets() []string {
+	return []string{bucketSettings, bucketRevisions, bucketAudit, bucketFloors, bucketTokens}
+}
+
+// head counts what is stored.
+type head struct {
+	Revision uint64 // the newest; 0 is none
+	Records  uint64
+	Floors   int
+}
+
+// survey reads every value, which finds what is damaged before anybody is judged by it, and counts floors.
+func (s *boltStore) survey() error {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	fresh := false
+	err = s.db.View(func(tx *bolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("has %d bytes of %d", info.Size(), tx.Size())
+		}
+		if fresh = tx.ID() <= freshID; fresh {
+			return nil
+		}
+		return s.surveyAll(tx)
+	})
+	switch {
+	case err != nil || !fresh:
+		return err
+	case s.hasBackup():
+		return errors.New("is new, but its copy is not")
+	}
+	return s.db.Update(func(tx *bolt.Tx) error {
+		for _, name := range buckets() {
+			if _, err := tx.CreateBucket([]byte(name)); err != nil {
+				return err
+			}
+		}
+		return changeHead(tx, func(*head) {})
+	})
+}
+
+// freshID is the number of the transaction that bbolt itself makes of a new file.
+const freshID = 1
+
+// surveyAll compares what is there with what was written.
+func (s *boltStore) surveyAll(tx *bolt.Tx) error {
+	var found head
+	for _, name := range buckets() {
+		b := tx.Bucket([]byte(name))
+		if b == nil {
+			return fmt.Errorf("has no %s", name)
+		}
+		err := b.ForEach(func(key, sealed []byte) error {
+			value, err := unseal([]byte(name), key, sealed)
+			switch {
+			case err != nil:
+			case name == bucketFloors:
+				s.floors[floorOf(value)]++
+				found.Floors++
+			case name == bucketAudit:
+				found.Records++
+			case name == bucketRevisions:
+				found.Revision = max(found.Revision, numberOf(key))
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	want, err := headOf(tx)
+	now := tx.Bucket([]byte(bucketSettings)).Get(keyNow)
+	if err == nil && (found != want || (now == nil) != (want.Revision == 0)) {
+		err = fmt.Errorf("has %+v where %+v was written", found, want)
+	}
+	return err
+}
+
+// headOf reads the counts.
+func headOf(tx *bolt.Tx) (h head, err error) {
+	value, err := unsealed(tx, bucketSettings, keyHead)
+	if err == nil {
+		err = json.Unmarshal(value, &h)
+	}
+	return h, err
+}
+
+// changeHead changes the counts within the transaction that changes what they count.
+func changeHead(tx *bolt.Tx, change func(*head)) error {
+	h := head{}
+	if tx.Bucket([]byte(bucketSettings)).Get(keyHead) != nil {
+		var err error
+		if h, err = headOf(tx); err != nil {
+			return err
+		}
+	}
+	change(&h)
+	value, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return put(tx, bucketSettings, keyHead, value)
+}
+
+// Settings implements Store.
+func (s *boltStore) Settings() (document []byte, build string, err error) {
+	value, err := s.get(bucketSettings, keyNow)
+	if err != nil || value == nil {
+		return nil, "", err
+	}
+	var now struct {
+		Build    string
+		Document []byte
+	}
+	err = json.Unmarshal(value, &now)
+	return now.Document, now.Build, err
+}
+
+// Revision implements Store.
+func (s *boltStore) Revision(number uint64) ([]byte, error) {
+	value, err := s.get(bucketRevisions, numberKey(number))
+	if err == nil && value == nil {
+		err = ErrUnknown
+	}
+	return value, err
+}
+
+// Commit implements Store.
+func (s *boltStore) Commit(document []byte, revision uint64, record compat.Audit) error {
+	now, err := json.Marshal(struct {
+		Build    string
+		Document []byte
+	}{record.Build, document})
+	if err != nil {
+		return err
+	}
+	err = s.db.Update(func(tx *bolt.Tx) error {
+		h, err := headOf(tx)
+		if err != nil {
+			return err
+		}
+		if h.Revision >= revision {
+			return &StaleError{Asked: revision - 1, Current: h.Revision}
+		}
+		return errors.Join(
+			changeHead(tx, func(h *head) { h.Revision = revision }),
+			put(tx, bucketSettings, keyNow, now),
+			put(tx, bucketRevisions, numberKey(revision), document),
+			appendRecord(tx, record))
+	})
+	if err == nil {
+		s.backups.Go(func() {
+			if err := s.backup(); err != nil {
+				s.log.Error().Err(err).Str("copy", Backup(s.path)).Msg("The copy of the compatibility store can't be written; the store itself is whole")
+			}
+		})
+	}
+	return err
+}
+
+// Append implements Store.
+func (s *boltStore) Append(record compat.Audit) error {
+	return s.db.Update(func(tx *bolt.Tx) error { return appendRecord(tx, record) })
+}
+
+// appendRecord appends a record that follows the newest one.
+func appendRecord(tx *bolt.Tx, record compat.Audit) error {
+	h, err := headOf(tx)
+	if err != nil {
+		return err
+	}
+	if record.Seq != h.Records+1 {
+		return fmt.Errorf("audit record %d can't follow record %d", record.Seq, h.Records)
+	}
+	if err := changeHead(tx, func(h *head) { h.Records++ }); err != nil {
+		return err
+	}
+	return put(tx, bucketAudit, numberKey(record.Seq), record.Line())
+}
+
+// Records implements Store.
+func (s *boltStore) Records(before uint64, limit int) ([]compat.Audit, error) {
+	records, size := []compat.Audit{}, 0
+	err := s.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket([]byte(bucketAudit)).Cursor()
+		key, value := c.Last()
+		if before > 0 {
+			if key, _ = c.Seek(numberKey(before)); key == nil {
+				key, value = c.Last()
+			} else {
+				key, value = c.Prev()
+			}
+		}
+		for ; key != nil && len(records) < limit; key, value = c.Prev() {
+			line, err := unseal([]byte(bucketAudit), key, value)
+			if err != nil {
+				return err
+			}
+			var record compat.Audit
+			if err := json.Unmarshal(line, &record); err != nil {
+				return fmt.Errorf("audit record %d: %w", numberOf(key), err)
+			}
+			records = append(records, record)
+			if size += len(line); size >= maxRecordBytes {
+				return nil
+			}
+		}
+		return nil
+	})
+	return records, err
+}
+
+// Log implements Store. It reads in a transaction of its own, so that changes go on meanwhile.
+func (s *boltStore) Log() (io.ReadCloser, uint64, error) {
+	tx, err := s.db.Begin(false)
+	if err != nil {
+		return nil, 0, err
+	}
+	h, err := headOf(tx)
+	if err != nil {
+		return nil, 0, errors.Join(err, tx.Rollback())
+	}
+	return &boltLog{tx: tx, cursor: tx.Bucket([]byte(bucketAudit)).Cursor()}, h.Records, nil
+}
+
+// boltLog reads the records of one transaction.
+type boltLog struct {
+	tx      *bolt.Tx
+	cursor  *bolt.Cursor
+	rest    []byte
+	started bool
+}
+
+// Read implements io.Reader.
+func (l *boltLog) Read(p []byte) (int, error) {
+	for len(l.rest) == 0 {
+		next := l.cursor.Next
+		if !l.started {
+			next, l.started = l.cursor.First, true
+		}
+		key, value := next()
+		if key == nil {
+			return 0, io.EOF
+		}
+		if len(value) > sumSize { // what its hash finds damaged the chain does, too, and says where
+			l.rest = value[sumSize:]
+		}
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (l *boltLog) Close() error { return l.tx.Rollback() }
+
+// Changed implements Store: nobody else writes to the file.
+func (s *boltStore) Changed() <-chan struct{} { return nil }
+
+// Close implements Store.
+func (s *boltStore) Close() error {
+	s.backups.Wait()
+	return s.db.Close()
+}

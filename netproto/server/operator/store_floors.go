@@ -1,0 +1,95 @@
+package operator
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Floor implements Store.
+func (s *boltStore) Floor(account string) (int32, error) {
+	value, err := s.get(bucketFloors, []byte(account))
+	return floorOf(value), err
+}
+
+// SetFloor implements Store. Raises of many accounts at the same moment share one commit.
+func (s *boltStore) SetFloor(account string, floor int32, lower bool) (was int32, err error) {
+	if was, err = s.Floor(account); err != nil || floor == was || floor < was && !lower {
+		return was, err
+	}
+	var changed bool
+	err = s.db.Batch(func(tx *bolt.Tx) error {
+		value, err := unsealed(tx, bucketFloors, []byte(account))
+		was, changed = floorOf(value), false
+		if err != nil || floor == was || floor < was && !lower {
+			return err
+		}
+		h, err := headOf(tx)
+		if err != nil {
+			return err
+		}
+		if h.Floors >= MaxFloors && value == nil {
+			return ErrStoreFull
+		}
+		changed = true
+		if err := changeHead(tx, func(h *head) { h.Floors += present(floor) - present(was) }); err != nil {
+			return err
+		}
+		if floor == 0 {
+			return tx.Bucket([]byte(bucketFloors)).Delete([]byte(account))
+		}
+		return put(tx, bucketFloors, []byte(account), binary.BigEndian.AppendUint32(nil, uint32(floor)))
+	})
+	if err == nil && changed {
+		s.count(was, -1)
+		s.count(floor, 1)
+	}
+	return was, err
+}
+
+// count counts accounts with a floor.
+func (s *boltStore) count(floor int32, by int) {
+	if floor == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.floors[floor] += by; s.floors[floor] == 0 {
+		delete(s.floors, floor)
+	}
+}
+
+// present is how many floors a floor is.
+func present(floor int32) int {
+	if floor == 0 {
+		return 0
+	}
+	return 1
+}
+
+// Floors implements Store.
+func (s *boltStore) Floors() map[int32]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.floors)
+}
+
+// Tokens implements Store.
+func (s *boltStore) Tokens() (tokens []Token, err error) {
+	value, err := s.get(bucketTokens, keyNow)
+	if err != nil || value == nil {
+		return nil, err
+	}
+	return tokens, json.Unmarshal(value, &tokens)
+}
+
+// SetTokens implements Store.
+func (s *boltStore) SetTokens(tokens []Token) error {
+	value, err := json.Marshal(tokens)
+	if err != nil {
+		return err
+	}
+	return s.db.Update(func(tx *bolt.Tx) error { return put(tx, bucketTokens, keyNow, value) })
+}

@@ -1,0 +1,68 @@
+package operator
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// get is a copy of a value; nil for none.
+func (s *boltStore) get(bucket string, key []byte) (value []byte, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		value, err = unsealed(tx, bucket, key)
+		value = bytes.Clone(value)
+		return err
+	})
+	return value, err
+}
+
+func unsealed(tx *bolt.Tx, bucket string, key []byte) ([]byte, error) {
+	sealed := tx.Bucket([]byte(bucket)).Get(key)
+	if sealed == nil {
+		return nil, nil
+	}
+	return unseal([]byte(bucket), key, sealed)
+}
+
+// put stores a value with its hash.
+func put(tx *bolt.Tx, bucket string, key, value []byte) error {
+	return tx.Bucket([]byte(bucket)).Put(key, append(seal([]byte(bucket), key, value), value...))
+}
+
+// seal is the hash that stands before a value: over where it belongs, too, so that no other can take its place.
+func seal(bucket, key, value []byte) []byte {
+	h := sha256.New()
+	for _, part := range [][]byte{bucket, key, value} {
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(part))))
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+// unseal is the value behind its hash, if that is right.
+func unseal(bucket, key, sealed []byte) ([]byte, error) {
+	if len(sealed) < sumSize || !bytes.Equal(seal(bucket, key, sealed[sumSize:]), sealed[:sumSize]) {
+		return nil, fmt.Errorf("what it says under %s %x is not what was written", bucket, key)
+	}
+	return sealed[sumSize:], nil
+}
+
+func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// numberOf is 0 for no key.
+func numberOf(key []byte) uint64 {
+	if len(key) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(key)
+}
+
+func floorOf(value []byte) int32 {
+	if len(value) != 4 {
+		return 0
+	}
+	return int32(binary.BigEndian.Uint32(value))
+}

@@ -1,0 +1,143 @@
+package operator
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"collet/netproto/compat"
+)
+
+// Token is what the store knows of a secret by which somebody is recognised: not the secret itself, only its hash. Secrets are
+// random and of 256 bits, so that a plain SHA-256 of one can't be reversed by guessing.
+type Token struct {
+	Name    string    `json:"name"`
+	Role    Role      `json:"role"`
+	Created time.Time `json:"created"`
+	Sum     string    `json:"sha256"` // hex, of the secret; Tokens leaves it out
+}
+
+// secretPrefix begins a token, so that scanners for leaked secrets can find it; secretBytes is how much randomness is in it.
+const (
+	secretPrefix = "collet_"
+	secretBytes  = 32
+)
+
+// Authenticate finds out who a token belongs to. It takes the same time for every token of the same number of others.
+func (o *Operator) Authenticate(secret string) (Actor, bool) {
+	sum, found, who := []byte(Sum(secret)), 0, Actor{}
+	for _, t := range *o.tokens.Load() {
+		if subtle.ConstantTimeCompare(sum, []byte(t.Sum)) == 1 {
+			found, who = 1, Actor{Name: t.Name, Role: t.Role, Source: compat.SourceAPI}
+		}
+	}
+	return who, found == 1
+}
+
+// Secured reports whether there is a token. As long as it is missing only the control socket answers.
+func (o *Operator) Secured() bool { return len(*o.tokens.Load()) > 0 }
+
+// Tokens are all tokens by name, without what would identify the secrets.
+func (o *Operator) Tokens() []Token {
+	all := slices.Clone(*o.tokens.Load())
+	for i := range all {
+		all[i].Sum = ""
+	}
+	return all
+}
+
+// Token is a token by its name and the hash of its secret, if it was not taken away.
+func (o *Operator) Token(name, sum string) (Token, bool) {
+	for _, t := range *o.tokens.Load() {
+		if t.Name == name && t.Sum == sum {
+			return t, true
+		}
+	}
+	return Token{}, false
+}
+
+// firstToken is the name of the token that FirstToken makes.
+const firstToken = "first"
+
+// FirstToken makes a token with RoleEdit for a server that has none and could not be given one while it runs: without a control
+// socket. The secret, which is not to be had again, is for the one who started the program. The errors are the store's.
+func (o *Operator) FirstToken() (secret string, err error) {
+	return o.NewToken(Actor{Name: compat.ActorBoot, Role: RoleEdit, Source: compat.SourceBoot}, firstToken, RoleEdit)
+}
+
+// NewToken makes a token and returns the secret, which is not to be had again. The first one must have RoleEdit, or nobody could
+// change anything any more. The errors are *ForbiddenError, *InputError and the store's.
+func (o *Operator) NewToken(by Actor, name string, role Role) (secret string, err error) {
+	if err := by.may(""); err != nil {
+		return "", err
+	}
+	o.changing.Lock()
+	defer o.changing.Unlock()
+	all := slices.Clone(*o.tokens.Load())
+	if err := checkToken(all, name, role); err != nil {
+		return "", err
+	}
+	random := make([]byte, secretBytes)
+	rand.Read(random)
+	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random)
+	all = append(all, Token{Name: name, Role: role, Created: time.Now().UTC().Truncate(time.Second), Sum: Sum(secret)})
+	slices.SortFunc(all, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
+	return secret, o.keepTokens(by, all, "tokens."+name, map[string]any{"role": role})
+}
+
+func checkToken(all []Token, name string, role Role) error {
+	switch {
+	case role != RoleView && role != RoleEdit:
+		return &InputError{Field: "role", Why: fmt.Sprintf("%q is none: %q or %q", role, RoleView, RoleEdit)}
+	case len(all) == 0 && role != RoleEdit:
+		return &InputError{Field: "role", Why: fmt.Sprintf("the first token needs the role %q, or nobody could change anything", RoleEdit)}
+	case len(all) >= MaxTokens:
+		return &InputError{Field: "name", Why: fmt.Sprintf("there are %d tokens, which is the most: take one away first", MaxTokens)}
+	case compat.CheckName(name) != nil || len(name) > MaxActor:
+		return &InputError{Field: "name", Why: fmt.Sprintf("1 to %d ASCII letters, digits, '_', '.' and '-' make one", MaxActor)}
+	case slices.ContainsFunc(all, func(t Token) bool { return t.Name == name }):
+		return &InputError{Field: "name", Why: fmt.Sprintf("there is a token %q already: take it away first", name)}
+	default:
+		return nil
+	}
+}
+
+// DropToken takes a token away; who has its secret is a stranger from then on. The last one with RoleEdit stays while there are
+// others. The errors are *ForbiddenError, *InputError, ErrUnknown and the store's.
+func (o *Operator) DropToken(by Actor, name string) error {
+	if err := by.may(""); err != nil {
+		return err
+	}
+	o.changing.Lock()
+	defer o.changing.Unlock()
+	before := *o.tokens.Load()
+	all := slices.DeleteFunc(slices.Clone(before), func(t Token) bool { return t.Name == name })
+	switch edits := func(t Token) bool { return t.Role == RoleEdit }; {
+	case len(all) == len(before):
+		return fmt.Errorf("token %q: %w", name, ErrUnknown)
+	case len(all) > 0 && !slices.ContainsFunc(all, edits):
+		return &InputError{Field: "name", Why: fmt.Sprintf("it is the last one with the role %q: make another one first", RoleEdit)}
+	}
+	return o.keepTokens(by, all, "tokens."+name, nil)
+}
+
+// keepTokens stores the tokens with a record of what happened to one. The lock is held.
+func (o *Operator) keepTokens(by Actor, all []Token, key string, after map[string]any) error {
+	if err := o.store.SetTokens(all); err != nil {
+		return err
+	}
+	o.tokens.Store(&all)
+	return o.note(by, "", key, nil, after)
+}
+
+// Sum is the hash of a secret, as Token has it.
+func Sum(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
