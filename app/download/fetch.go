@@ -52,31 +52,31 @@ func (o FetchOptions) withDefaults() FetchOptions {
 	return o
 }
 
-// Fetcher gets files of one release folder over several ways. It is safe for concurrent use; calls share the requests
-// under way, the cap and what is known about the ways. NewFetcher makes one. Close it.
+// Fetcher gets files of one release folder over several mirrors. It is safe for concurrent use; calls share the requests
+// under way, the cap and what is known about the mirrors. NewFetcher makes one. Close it.
 type Fetcher struct {
 	o        FetchOptions
 	throttle *throttle
 	gate     gate
 	pages    sync.Pool // of *[]byte, pageSize long
 
-	mu     sync.Mutex
-	ways   []*mirror
-	pacer  *pacer
-	flying int // requests under way of all calls
-	epoch  epoch
-	closed bool
-	calls  map[*call]struct{}
-	idle   sync.WaitGroup // calls that have not returned
+	mu      sync.Mutex
+	mirrors []*rankedMirror
+	pacer   *pacer
+	flying  int // requests under way of all calls
+	epoch   epoch
+	closed  bool
+	calls   map[*call]struct{}
+	idle    sync.WaitGroup // calls that have not returned
 }
 
 // call is a method that has not returned.
 type call struct{ cancel context.CancelCauseFunc }
 
-// NewFetcher makes a Fetcher. The order of the ways counts until it is known what they deliver. They stay the caller's,
+// NewFetcher makes a Fetcher. The order of the mirrors counts until it is known what they deliver. They stay the caller's,
 // who closes them after the Fetcher.
-func NewFetcher(ways []Way, o FetchOptions) (*Fetcher, error) {
-	if len(ways) == 0 {
+func NewFetcher(mirrors []Mirror, o FetchOptions) (*Fetcher, error) {
+	if len(mirrors) == 0 {
 		return nil, errors.New("fetcher: internal error: no way is given")
 	}
 	o = o.withDefaults()
@@ -84,8 +84,8 @@ func NewFetcher(ways []Way, o FetchOptions) (*Fetcher, error) {
 		o: o, throttle: newThrottle(o.Cap, o.Now), pacer: newPacer(o.MinInFlight, o.MaxInFlight), calls: map[*call]struct{}{},
 		pages: sync.Pool{New: func() any { page := make([]byte, pageSize); return &page }},
 	}
-	for i, way := range ways {
-		f.ways = append(f.ways, &mirror{way: way, index: i})
+	for i, mirror := range mirrors {
+		f.mirrors = append(f.mirrors, &rankedMirror{mirror: mirror, index: i})
 	}
 	return f, nil
 }
@@ -146,14 +146,14 @@ func cause(ctx context.Context) error {
 func (f *Fetcher) Measured() (rate float64, roundTrip time.Duration, inFlight int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, m := range f.ways {
+	for _, m := range f.mirrors {
 		rate = max(rate, m.rate)
 	}
 	return rate * float64(f.pacer.n), f.latency(), f.pacer.n
 }
 
 // Small gets a whole file of at most limit bytes, which are the caller's memory. Nobody has vouched for them: they are read
-// from one way alone, from its start. A file of metadata that a way says it does not have is not asked of the others, because
+// from one mirror alone, from its start. A file of metadata that a mirror says it does not have is not asked of the others, because
 // each check asks for one that is not there; any other file is. The error is a *MissingError, an *ExhaustedError, ctx's, or
 // ErrClosed.
 func (f *Fetcher) Small(ctx context.Context, name string, limit int64) ([]byte, error) {

@@ -104,12 +104,12 @@ func wholeTime(b *testing.B, base string, o download.Object) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	way, err := download.NewHTTPWay(base, download.HTTPOptions{})
+	mirror, err := download.NewHTTPMirror(base, download.HTTPOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer way.Close()
-	f, err := download.NewFetcher([]download.Way{way}, download.FetchOptions{})
+	defer mirror.Close()
+	f, err := download.NewFetcher([]download.Mirror{mirror}, download.FetchOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,16 +9,16 @@ import (
 	"collet/platform/span"
 )
 
-// final are the faults after which a way is not asked for this file again: it would say the same.
+// final are the faults after which a mirror is not asked for this file again: it would say the same.
 var final = map[WrongKind]bool{
 	WrongRefused: true, WrongLength: true, WrongEncoded: true, WrongStale: true, WrongPage: true, WrongRedirect: true,
 }
 
-// blame decides what the failure of a request means for its way. The error is that of the whole call.
+// blame decides what the failure of a request means for its mirror. The error is that of the whole call.
 func (j *job) blame(fl *flight, err error, now time.Time) error {
 	m := fl.m
 	j.last[m] = err
-	j.f.o.Log.Debug().Err(err).Str("way", m.way.Name()).Int64("offset", fl.at).Msg("a request broke off")
+	j.f.o.Log.Debug().Err(err).Str("way", m.mirror.Name()).Int64("offset", fl.at).Msg("a request broke off")
 	if _, times := j.f.gate.state(); times != fl.pauses {
 		return nil // servers don't wait for those who pause
 	}
@@ -66,8 +66,8 @@ func (j *job) strike(fl *flight, err error, wrong *WrongError, now time.Time) er
 	}
 	j.f.failed(m, now, err)
 	j.strikes[m]++
-	most := waysFailures
-	if busy && len(j.ways()) == 1 {
+	most := mirrorFailures
+	if busy && len(j.mirrors()) == 1 {
 		most = busyTries
 	}
 	if j.strikes[m] >= most {
@@ -76,8 +76,8 @@ func (j *job) strike(fl *flight, err error, wrong *WrongError, now time.Time) er
 	return nil
 }
 
-// settle decides about a way that failed too often, once none of its requests is under way that may still come to a good end.
-func (j *job) settle(m *mirror) {
+// settle decides about a mirror that failed too often, once none of its requests is under way that may still come to a good end.
+func (j *job) settle(m *rankedMirror) {
 	err := j.benched[m]
 	if err == nil {
 		return
@@ -101,7 +101,7 @@ func (f *Fetcher) came(fl *flight, n int, now time.Time, first bool) {
 	}
 }
 
-// delivered takes note of what a request brought, if it says something about its way: a pause or a cap says nothing.
+// delivered takes note of what a request brought, if it says something about its mirror: a pause or a cap says nothing.
 func (f *Fetcher) delivered(fl *flight, now time.Time) {
 	_, times := f.gate.state()
 	capped := f.throttle.limit() > 0
@@ -114,13 +114,13 @@ func (f *Fetcher) delivered(fl *flight, now time.Time) {
 	fl.m.delivered(fl.at-fl.from, now.Sub(fl.began))
 }
 
-func (f *Fetcher) failed(m *mirror, now time.Time, err error) {
+func (f *Fetcher) failed(m *rankedMirror, now time.Time, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m.failedAt(now, err)
 }
 
-// slow takes note of what a slow way delivers.
+// slow takes note of what a slow mirror delivers.
 func (f *Fetcher) slow(fl *flight, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,9 +141,9 @@ func (j *job) watch(ctx context.Context) {
 			continue
 		}
 		if j.drips(fl, now) {
-			fl.cancel(&NetError{Way: fl.m.way.Name(), Name: j.o.Name, Kind: NetStalled, Err: fmt.Errorf("%d bytes in %v", fl.at-fl.from, now.Sub(fl.since).Round(time.Second))})
+			fl.cancel(&NetError{Mirror: fl.m.mirror.Name(), Name: j.o.Name, Kind: NetStalled, Err: fmt.Errorf("%d bytes in %v", fl.at-fl.from, now.Sub(fl.since).Round(time.Second))})
 		} else if fl.reading && now.Sub(fl.last) >= j.f.o.Patience {
-			fl.cancel(&NetError{Way: fl.m.way.Name(), Name: j.o.Name, Kind: NetStalled, Err: fmt.Errorf("%v without a byte", j.f.o.Patience)})
+			fl.cancel(&NetError{Mirror: fl.m.mirror.Name(), Name: j.o.Name, Kind: NetStalled, Err: fmt.Errorf("%v without a byte", j.f.o.Patience)})
 		} else if !capped {
 			j.hurry(fl, now)
 		}
@@ -167,7 +167,7 @@ const (
 	dripRate = 256
 )
 
-// drips reports whether a small file comes so slowly that its way only holds us up. What has not begun to come is waited for
+// drips reports whether a small file comes so slowly that its mirror only holds us up. What has not begun to come is waited for
 // with Patience. The caller holds mu.
 func (j *job) drips(fl *flight, now time.Time) bool {
 	if !j.small || fl.at == fl.from {
@@ -177,7 +177,7 @@ func (j *job) drips(fl *flight, now time.Time) bool {
 	return took >= dripAfter && float64(fl.at-fl.from) < dripRate*took.Seconds()
 }
 
-// hurry ends a request that is far slower than another way was. The caller holds mu.
+// hurry ends a request that is far slower than another mirror was. The caller holds mu.
 func (j *job) hurry(fl *flight, now time.Time) {
 	took := now.Sub(fl.mark)
 	if took < slowAfter {
@@ -185,10 +185,10 @@ func (j *job) hurry(fl *flight, now time.Time) {
 	}
 	rate := float64(fl.at-fl.markAt) / took.Seconds()
 	j.f.mu.Lock()
-	best := fastest(j.ways(), fl.m, now)
+	best := fastest(j.mirrors(), fl.m, now)
 	j.f.mu.Unlock()
 	if rate*slowShare < best {
-		fl.cancel(&WrongError{Way: fl.m.way.Name(), Name: j.o.Name, Kind: WrongSlow,
+		fl.cancel(&WrongError{Mirror: fl.m.mirror.Name(), Name: j.o.Name, Kind: WrongSlow,
 			Detail: fmt.Sprintf("%.0f bytes a second, and another place gave %.0f", rate, best)})
 		return
 	}
@@ -249,13 +249,13 @@ func (j *job) split(now time.Time) {
 	fl.to = middle
 }
 
-// probe asks a way that was not asked for long for a little, from the end of what is to come.
+// probe asks a mirror that was not asked for long for a little, from the end of what is to come.
 func (j *job) probe(ctx context.Context, now time.Time) {
 	if now.Sub(j.started) < splitTime {
 		return
 	}
 	j.f.mu.Lock()
-	m := toProbe(j.ways(), now)
+	m := toProbe(j.mirrors(), now)
 	j.f.mu.Unlock()
 	if m == nil {
 		return
@@ -333,9 +333,9 @@ func (f *Fetcher) endEpoch(now time.Time, capped bool) {
 	f.epoch = epoch{began: now}
 }
 
-// latency is the shortest time to a first byte that was seen on any way; 0 is not known. The caller holds the fetcher's mutex.
+// latency is the shortest time to a first byte that was seen on any mirror; 0 is not known. The caller holds the fetcher's mutex.
 func (f *Fetcher) latency() (shortest time.Duration) {
-	for _, m := range f.ways {
+	for _, m := range f.mirrors {
 		if m.latency > 0 && (shortest == 0 || m.latency < shortest) {
 			shortest = m.latency
 		}

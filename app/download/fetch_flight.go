@@ -22,17 +22,17 @@ const (
 
 // flight is one request under way. The job's mutex guards what changes.
 type flight struct {
-	m      *mirror
+	m      *rankedMirror
 	from   int64 // first byte that was asked for
 	began  time.Time
 	pauses int  // how often the gate had been closed when it began
-	probe  bool // it is there to learn about its way
+	probe  bool // it is there to learn about its mirror
 	cancel context.CancelCauseFunc
 
 	at      int64     // the next byte
 	claim   int64     // bytes up to here are being read, and stay its own
 	to      int64     // where it ends; may come nearer, never nearer than claim. openEnd: at the file's end
-	reading bool      // it waits for the way
+	reading bool      // it waits for the mirror
 	last    time.Time // when something came, or the waiting began
 	mark    time.Time // since when it is watched for being slow
 	markAt  int64     // and from which byte on
@@ -56,20 +56,20 @@ type landing struct {
 	err error
 }
 
-// ownError is a fault of this machine, which no way is to blame for.
+// ownError is a fault of this machine, which no mirror is to blame for.
 type ownError struct{ err error }
 
 func (e *ownError) Error() string { return e.err.Error() }
 
 func (e *ownError) Unwrap() error { return e.err }
 
-// fly makes a request and hands on what it brings. The error is one of the three of a Way, or an *ownError.
+// fly makes a request and hands on what it brings. The error is one of the three of a Mirror, or an *ownError.
 func (j *job) fly(ctx context.Context, fl *flight, to int64) error {
 	if err := j.f.gate.pass(ctx); err != nil {
 		return &ownError{err}
 	}
 	j.waiting(fl, true)
-	body, err := fl.m.way.Get(ctx, j.o.Name, fl.from, to, j.limit)
+	body, err := fl.m.mirror.Get(ctx, j.o.Name, fl.from, to, j.limit)
 	j.waiting(fl, false)
 	if err != nil {
 		return j.explain(ctx, fl, err)
@@ -87,14 +87,14 @@ func (j *job) fly(ctx context.Context, fl *flight, to int64) error {
 	return j.explain(ctx, fl, err)
 }
 
-// waiting notes whether the request waits for its way.
+// waiting notes whether the request waits for its mirror.
 func (j *job) waiting(fl *flight, reading bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	fl.reading, fl.last = reading, j.f.o.Now()
 }
 
-// measure compares the size that a way tells with what the file should have, or learns it.
+// measure compares the size that a mirror tells with what the file should have, or learns it.
 func (j *job) measure(fl *flight, body io.Reader) error {
 	sized, is := body.(Sized)
 	if !is || sized.Total() < 0 {
@@ -108,7 +108,7 @@ func (j *job) measure(fl *flight, body io.Reader) error {
 		j.o.Size, fl.to = total, total
 		j.learned(total)
 	case j.o.Size >= 0 && total != j.o.Size:
-		return &WrongError{Way: fl.m.way.Name(), Name: j.o.Name, Kind: WrongLength, Detail: fmt.Sprintf("%d bytes in place of %d", total, j.o.Size)}
+		return &WrongError{Mirror: fl.m.mirror.Name(), Name: j.o.Name, Kind: WrongLength, Detail: fmt.Sprintf("%d bytes in place of %d", total, j.o.Size)}
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (j *job) take(fl *flight, data []byte) error {
 	return nil
 }
 
-// close ends a request whose way says that there is no more.
+// close ends a request whose mirror says that there is no more.
 func (j *job) close(fl *flight) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -184,7 +184,7 @@ func (j *job) close(fl *flight) error {
 			j.learned(fl.at)
 		}
 	case fl.at < fl.to:
-		return &WrongError{Way: fl.m.way.Name(), Name: j.o.Name, Kind: WrongShort, Detail: fmt.Sprintf("%d of %d", fl.at-fl.from, fl.to-fl.from)}
+		return &WrongError{Mirror: fl.m.mirror.Name(), Name: j.o.Name, Kind: WrongShort, Detail: fmt.Sprintf("%d of %d", fl.at-fl.from, fl.to-fl.from)}
 	}
 	return io.EOF
 }
@@ -195,7 +195,7 @@ func (j *job) explain(ctx context.Context, fl *flight, err error) error {
 	var missing *MissingError
 	var wrong *WrongError
 	var network *NetError
-	if ended := context.Cause(ctx); ended != nil { // whatever the way made of it
+	if ended := context.Cause(ctx); ended != nil { // whatever the mirror made of it
 		err = ended
 	}
 	switch {
@@ -204,6 +204,6 @@ func (j *job) explain(ctx context.Context, fl *flight, err error) error {
 	case ctx.Err() != nil:
 		return &ownError{err}
 	default:
-		return &NetError{Way: fl.m.way.Name(), Name: j.o.Name, Kind: NetReset, Err: err}
+		return &NetError{Mirror: fl.m.mirror.Name(), Name: j.o.Name, Kind: NetReset, Err: err}
 	}
 }

@@ -68,10 +68,10 @@ func diskSpool(t testing.TB) *download.Spool {
 	return s
 }
 
-// fetcher makes one that is closed before its ways are.
-func fetcher(t testing.TB, o download.FetchOptions, ways ...download.Way) *download.Fetcher {
+// fetcher makes one that is closed before its mirrors are.
+func fetcher(t testing.TB, o download.FetchOptions, mirrors ...download.Mirror) *download.Fetcher {
 	t.Helper()
-	f, err := download.NewFetcher(ways, o)
+	f, err := download.NewFetcher(mirrors, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,26 +94,26 @@ func content(t testing.TB, s *download.Spool, o download.Object) []byte {
 	return data
 }
 
-// serve starts a web server, over which a way leads, named as the test calls it in errors.
-func serve(t testing.TB, h http.Handler) *download.HTTPWay {
+// serve starts a web server, over which a mirror leads, named as the test calls it in errors.
+func serve(t testing.TB, h http.Handler) *download.HTTPMirror {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	return wayTo(t, server.URL, download.HTTPOptions{})
 }
 
-func wayTo(t testing.TB, base string, o download.HTTPOptions) *download.HTTPWay {
+func wayTo(t testing.TB, base string, o download.HTTPOptions) *download.HTTPMirror {
 	t.Helper()
-	way, err := download.NewHTTPWay(base, o)
+	mirror, err := download.NewHTTPMirror(base, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := way.Close(); err != nil {
+		if err := mirror.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return way
+	return mirror
 }
 
 // files is a web server of what is in it, and counts what it was asked.
@@ -175,7 +175,7 @@ func span(header string, size int) (from, to int) {
 	return from, to
 }
 
-// memory is a way that gives what it holds, as fast as it is told: for tests within a bubble of time, which no socket enters.
+// memory is a mirror that gives what it holds, as fast as it is told: for tests within a bubble of time, which no socket enters.
 type memory struct {
 	name    string
 	content map[string][]byte
@@ -223,14 +223,14 @@ func (m *memory) Get(ctx context.Context, name string, from, to, limit int64) (i
 	}
 	data, is := m.content[name]
 	if !is {
-		return nil, &download.MissingError{Way: m.name, Name: name}
+		return nil, &download.MissingError{Mirror: m.name, Name: name}
 	}
 	total := int64(len(data))
 	if to < 0 {
 		to = total
 	}
 	if total > limit || to > total {
-		return nil, &download.WrongError{Way: m.name, Name: name, Kind: download.WrongLength, Detail: fmt.Sprint(total)}
+		return nil, &download.WrongError{Mirror: m.name, Name: name, Kind: download.WrongLength, Detail: fmt.Sprint(total)}
 	}
 	r := &flow{ctx: ctx, m: m, data: data[from:to], total: cmp.Or(m.claims, total), after: -1}
 	if m.broken != nil {

@@ -16,7 +16,7 @@ const (
 	// smallestRequest is how many bytes are asked for at least where there are more: the first flights of a fresh connection
 	// bring about as much.
 	smallestRequest = 64 << 10
-	// firstRequest is the most that is asked for of a way of which nothing is known, in bytes.
+	// firstRequest is the most that is asked for of a mirror of which nothing is known, in bytes.
 	firstRequest = 8 << 20
 	// largestRequest bounds what hangs on one connection, in bytes. A broken one loses nothing, but a slow one holds up.
 	largestRequest = 64 << 20
@@ -35,11 +35,11 @@ const (
 	wholeWorth = 4
 	// tickEvery is how often requests under way are looked at.
 	tickEvery = 100 * time.Millisecond
-	// busyTries is how often in a row the only way that is left may be busy.
+	// busyTries is how often in a row the only mirror that is left may be busy.
 	busyTries = 5
 )
 
-// job is what one call asks of the ways: ranges of one file. run belongs to the caller's goroutine, each flight has one of
+// job is what one call asks of the mirrors: ranges of one file. run belongs to the caller's goroutine, each flight has one of
 // its own.
 type job struct {
 	f     *Fetcher
@@ -50,7 +50,7 @@ type job struct {
 	small bool  // a document, of which nothing counts before its end
 	most  int64 // largest request
 
-	barred  map[*mirror]bool                               // ways that are not to be asked
+	barred  map[*rankedMirror]bool                         // mirrors that are not to be asked
 	begin   func(at int64)                                 // a stream begins there that replaces what has come; may be nil
 	sink    func(fl *flight, off int64, data []byte) error // takes what came; called by flights, keeps no data
 	step    func() error                                   // called in between by run's goroutine; may be nil
@@ -58,10 +58,10 @@ type job struct {
 	learned func(size int64)                               // the file's size is known; may be nil
 	wake    chan struct{}                                  // a word from sink to step
 	ended   chan landing                                   //
-	gone    map[*mirror]error                              // ways that were left, and why
-	last    map[*mirror]error                              // what was wrong last
-	benched map[*mirror]error                              // ways that failed too often, with requests under way
-	strikes map[*mirror]int                                // failures in a row
+	gone    map[*rankedMirror]error                        // mirrors that were left, and why
+	last    map[*rankedMirror]error                        // what was wrong last
+	benched map[*rankedMirror]error                        // mirrors that failed too often, with requests under way
+	strikes map[*rankedMirror]int                          // failures in a row
 
 	mu      sync.Mutex
 	pending []Range // what nobody was asked for, in order; the last one's end may be open
@@ -75,7 +75,7 @@ type job struct {
 func newJob(f *Fetcher, o Object, limit int64) *job {
 	return &job{
 		f: f, o: o, limit: limit, most: largestRequest, wake: make(chan struct{}, 1), ended: make(chan landing),
-		gone: map[*mirror]error{}, last: map[*mirror]error{}, benched: map[*mirror]error{}, strikes: map[*mirror]int{}, flights: map[*flight]struct{}{},
+		gone: map[*rankedMirror]error{}, last: map[*rankedMirror]error{}, benched: map[*rankedMirror]error{}, strikes: map[*rankedMirror]int{}, flights: map[*flight]struct{}{},
 		started: f.o.Now(),
 	}
 }
@@ -128,9 +128,9 @@ func (j *job) remove(fl *flight) {
 	j.f.mu.Unlock()
 }
 
-// ways are those that may still be asked.
-func (j *job) ways() []*mirror {
-	return slices.DeleteFunc(slices.Clone(j.f.ways), func(m *mirror) bool {
+// mirrors are those that may still be asked.
+func (j *job) mirrors() []*rankedMirror {
+	return slices.DeleteFunc(slices.Clone(j.f.mirrors), func(m *rankedMirror) bool {
 		return j.gone[m] != nil || j.benched[m] != nil || j.barred[m]
 	})
 }
@@ -144,7 +144,7 @@ func (j *job) launch(ctx context.Context) error {
 		}
 		if m.whole && !j.alone {
 			if j.o.Parts && span.Total(j.pending) < j.o.Size/wholeWorth {
-				return &WrongError{Way: m.way.Name(), Name: j.o.Name, Kind: WrongWhole}
+				return &WrongError{Mirror: m.mirror.Name(), Name: j.o.Name, Kind: WrongWhole}
 			}
 			j.stream()
 		}
@@ -159,7 +159,7 @@ func (j *job) launch(ctx context.Context) error {
 
 // next chooses whom to ask. It is nobody while enough is under way, while all that are left want to rest, and while a
 // server of whole files has to wait for the others' requests to end.
-func (j *job) next() (m *mirror, free int, err error) {
+func (j *job) next() (m *rankedMirror, free int, err error) {
 	if paused, _ := j.f.gate.state(); paused {
 		return nil, 0, nil
 	}
@@ -172,7 +172,7 @@ func (j *job) next() (m *mirror, free int, err error) {
 	if free <= 0 && len(j.flights) > 0 {
 		return nil, 0, nil
 	}
-	m, wait := choose(j.ways(), j.f.o.Now())
+	m, wait := choose(j.mirrors(), j.f.o.Now())
 	switch {
 	case m == nil && !wait && len(j.flights) == 0:
 		return nil, 0, j.exhausted()
@@ -188,8 +188,8 @@ func (j *job) stream() {
 	j.pending = []Range{span.Of(0, j.pending[len(j.pending)-1].End)}
 }
 
-// size is how much to ask a way for, with so many requests free.
-func (j *job) size(m *mirror, free int) int64 {
+// size is how much to ask a mirror for, with so many requests free.
+func (j *job) size(m *rankedMirror, free int) int64 {
 	if j.alone || j.pending[0].End == openEnd {
 		return math.MaxInt64
 	}
@@ -220,7 +220,7 @@ func (j *job) cut(size int64) Range {
 }
 
 // start makes a request.
-func (j *job) start(ctx context.Context, m *mirror, r Range, probe bool) {
+func (j *job) start(ctx context.Context, m *rankedMirror, r Range, probe bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := j.f.o.Now()
 	_, pauses := j.f.gate.state()
@@ -282,11 +282,11 @@ func (j *job) giveBack(r Range) {
 	j.pending = slices.Insert(j.pending, i, r)
 }
 
-// exhausted is the error when no way is left.
+// exhausted is the error when no mirror is left.
 func (j *job) exhausted() error {
 	e := &ExhaustedError{Name: j.o.Name}
 	everywhere := true
-	for _, m := range j.f.ways {
+	for _, m := range j.f.mirrors {
 		reason := j.gone[m]
 		if reason == nil {
 			reason = j.last[m]

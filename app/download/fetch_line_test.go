@@ -103,20 +103,20 @@ func TestRangesWindow(t *testing.T) {
 	testlevel.Slow(t)
 	data := random(24_000_000, 1)
 	synctest.Test(t, func(t *testing.T) {
-		way := remembering("a", data)
-		way.latency = 10 * time.Millisecond
-		way.hold = func(ctx context.Context, n int, from int64) {
+		mirror := remembering("a", data)
+		mirror.latency = 10 * time.Millisecond
+		mirror.hold = func(ctx context.Context, n int, from int64) {
 			if n <= 2 && from == 0 {
 				<-ctx.Done()
 			}
 		}
-		f := fetcherInBubble(t, way)
+		f := fetcherInBubble(t, mirror)
 		defer f.Close()
 		began, most := time.Now(), int64(0)
 		var got []byte
 		err := f.Ranges(t.Context(), object(data), []download.Range{{Start: 0, End: 24_000_000}}, func(_ int, _ int64, piece []byte) error {
 			if len(got) == 0 {
-				for _, r := range way.requests() {
+				for _, r := range mirror.requests() {
 					most += r.End - r.Start
 				}
 			}

@@ -95,7 +95,7 @@ func (j *job) flyingBytes() (bytes int64) {
 func (f *Fetcher) gap() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	best, _ := choose(f.ways, f.o.Now().Add(MaxRetryAfter))
+	best, _ := choose(f.mirrors, f.o.Now().Add(MaxRetryAfter))
 	if best == nil || best.rate == 0 || best.latency == 0 {
 		return unknownGap
 	}

@@ -143,7 +143,7 @@ func TestCloseEndsCalls(t *testing.T) {
 	}
 }
 
-// TestOtherSize has a way that says, beside the right bytes, that the file is another one.
+// TestOtherSize has a mirror that says, beside the right bytes, that the file is another one.
 func TestOtherSize(t *testing.T) {
 	data := random(200_000, 1)
 	liar := remembering("liar", data)

@@ -13,10 +13,10 @@ import (
 	"collet/platform/faultfs"
 )
 
-// story runs Whole over ways within a bubble of time and tells how long it took.
-func story(t *testing.T, o download.FetchOptions, data []byte, during func(f *download.Fetcher), ways ...download.Way) (took time.Duration, err error) {
+// story runs Whole over mirrors within a bubble of time and tells how long it took.
+func story(t *testing.T, o download.FetchOptions, data []byte, during func(f *download.Fetcher), mirrors ...download.Mirror) (took time.Duration, err error) {
 	t.Helper()
-	f, err := download.NewFetcher(ways, o)
+	f, err := download.NewFetcher(mirrors, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func within(t *testing.T, took, least, most time.Duration) {
 	}
 }
 
-// TestSilence has a way that stops in the middle of every answer.
+// TestSilence has a mirror that stops in the middle of every answer.
 func TestSilence(t *testing.T) {
 	data := random(400_000, 1)
 	silent := func() *memory {
@@ -77,7 +77,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestDripIsNoSilence has a way that is very slow, for much longer than anybody's patience.
+// TestDripIsNoSilence has a mirror that is very slow, for much longer than anybody's patience.
 func TestDripIsNoSilence(t *testing.T) {
 	data := random(20_000, 1)
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestDripIsNoSilence(t *testing.T) {
 	})
 }
 
-// TestSlowIsLeft has a slow way in front of a fast one of which nothing is known: a probe finds it.
+// TestSlowIsLeft has a slow mirror in front of a fast one of which nothing is known: a probe finds it.
 func TestSlowIsLeft(t *testing.T) {
 	data := random(4_000_000, 1)
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestSlowIsLeft(t *testing.T) {
 	})
 }
 
-// TestRetryAfterIsKept has a way that is busy for a while, and one that is for ever.
+// TestRetryAfterIsKept has a mirror that is busy for a while, and one that is for ever.
 func TestRetryAfterIsKept(t *testing.T) {
 	data := random(50_000, 1)
 	busy := func(times int, after time.Duration) *memory {
@@ -128,7 +128,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			if n > times {
 				return nil
 			}
-			return &download.WrongError{Way: "busy", Kind: download.WrongBusy, RetryAfter: after}
+			return &download.WrongError{Mirror: "busy", Kind: download.WrongBusy, RetryAfter: after}
 		}
 		return m
 	}
@@ -196,16 +196,16 @@ func TestCap(t *testing.T) {
 func TestPause(t *testing.T) {
 	data := random(1_000_000, 1)
 	synctest.Test(t, func(t *testing.T) {
-		way := remembering("a", data)
-		way.rate = 10_000
+		mirror := remembering("a", data)
+		mirror.rate = 10_000
 		var paused atomic.Bool
-		way.broken = func(n int) (int64, error) {
+		mirror.broken = func(n int) (int64, error) {
 			if n <= 2 {
 				return 30_000, errors.New("the server did not wait")
 			}
 			return -1, nil
 		}
-		way.before = func(int, int64, int64) error {
+		mirror.before = func(int, int64, int64) error {
 			if paused.Load() {
 				t.Error("a request was made during the pause")
 			}
@@ -220,7 +220,7 @@ func TestPause(t *testing.T) {
 			paused.Store(false)
 			f.Resume()
 			f.Resume()
-		}, way)
+		}, mirror)
 		if err != nil {
 			t.Error(err)
 		}
@@ -259,11 +259,11 @@ func TestCancelIsQuick(t *testing.T) {
 	busy.before = func(int, int64, int64) error {
 		return &download.WrongError{Kind: download.WrongBusy, RetryAfter: time.Hour}
 	}
-	for _, way := range []*memory{silent, slow, busy, remembering("paused", data)} {
+	for _, mirror := range []*memory{silent, slow, busy, remembering("paused", data)} {
 		synctest.Test(t, func(t *testing.T) {
-			f := fetcherInBubble(t, way)
+			f := fetcherInBubble(t, mirror)
 			defer f.Close()
-			if way.name == "paused" {
+			if mirror.name == "paused" {
 				f.Pause()
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -271,15 +271,15 @@ func TestCancelIsQuick(t *testing.T) {
 			s, _ := spoolOn(t, faultfs.New(faultfs.Config{}))
 			began := time.Now()
 			if err := f.Whole(ctx, object(data), s, nil); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %v", way.name, err)
+				t.Errorf("%s: %v", mirror.name, err)
 			}
 			within(t, time.Since(began), 3*time.Second, 3*time.Second+50*time.Millisecond)
 		})
 	}
 }
 
-func fetcherInBubble(t *testing.T, ways ...download.Way) *download.Fetcher {
-	f, err := download.NewFetcher(ways, download.FetchOptions{})
+func fetcherInBubble(t *testing.T, mirrors ...download.Mirror) *download.Fetcher {
+	f, err := download.NewFetcher(mirrors, download.FetchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,15 +291,15 @@ func TestStuckConnection(t *testing.T) {
 	data := random(800_000, 1)
 	for _, after := range []int64{0, 20_000} {
 		synctest.Test(t, func(t *testing.T) {
-			way := remembering("a", data)
-			way.latency, way.rate = 100*time.Millisecond, 1_000_000
-			way.broken = func(n int) (int64, error) {
+			mirror := remembering("a", data)
+			mirror.latency, mirror.rate = 100*time.Millisecond, 1_000_000
+			mirror.broken = func(n int) (int64, error) {
 				if n == 2 {
 					return after, nil
 				}
 				return -1, nil
 			}
-			took, err := story(t, download.FetchOptions{}, data, nil, way)
+			took, err := story(t, download.FetchOptions{}, data, nil, mirror)
 			if err != nil {
 				t.Error(err)
 			}
@@ -308,18 +308,18 @@ func TestStuckConnection(t *testing.T) {
 	}
 }
 
-// TestGetIsEnded has a way that does not even answer, and one request that does: the same.
+// TestGetIsEnded has a mirror that does not even answer, and one request that does: the same.
 func TestGetIsEnded(t *testing.T) {
 	data := random(800_000, 1)
 	synctest.Test(t, func(t *testing.T) {
-		way := remembering("a", data)
-		way.latency, way.rate = 100*time.Millisecond, 1_000_000
-		way.hold = func(ctx context.Context, n int, from int64) {
+		mirror := remembering("a", data)
+		mirror.latency, mirror.rate = 100*time.Millisecond, 1_000_000
+		mirror.hold = func(ctx context.Context, n int, from int64) {
 			if n == 2 {
 				<-ctx.Done()
 			}
 		}
-		took, err := story(t, download.FetchOptions{}, data, nil, way)
+		took, err := story(t, download.FetchOptions{}, data, nil, mirror)
 		if err != nil {
 			t.Error(err)
 		}

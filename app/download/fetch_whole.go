@@ -18,7 +18,7 @@ import (
 // object's digest; then into.Open gives it until into.Remove. progress, which may be nil, is told how many bytes are there,
 // from the calling goroutine, ten times a second and at the end; the number falls where bytes turn out to be wrong.
 //
-// The error is a *MissingError where no way has the object, an *ExhaustedError, a *update.Fault of the disk, ctx's, or
+// The error is a *MissingError where no mirror has the object, an *ExhaustedError, a *update.Fault of the disk, ctx's, or
 // ErrClosed. What has come stays in the spool.
 func (f *Fetcher) Whole(ctx context.Context, o Object, into *Spool, progress func(done int64)) (err error) {
 	if _, is := o.Digest.SHA256(); !is {
@@ -33,7 +33,7 @@ func (f *Fetcher) Whole(ctx context.Context, o Object, into *Spool, progress fun
 	if err != nil {
 		return err
 	}
-	w := &whole{f: f, o: o, p: p, progress: progress, old: slices.Clone(p.have), stale: map[*mirror]error{}, brought: map[*mirror]*span.Set[int64]{}}
+	w := &whole{f: f, o: o, p: p, progress: progress, old: slices.Clone(p.have), stale: map[*rankedMirror]error{}, brought: map[*rankedMirror]*span.Set[int64]{}}
 	if w.progress == nil {
 		w.progress = func(int64) {}
 	}
@@ -61,15 +61,15 @@ type whole struct {
 	p        *part
 	progress func(int64)
 
-	old   span.Set[int64]   // what was there before
-	only  *mirror           // the one way that is asked after bytes turned out to be wrong; nil is all
-	stale map[*mirror]error // ways that brought wrong bytes
+	old   span.Set[int64]         // what was there before
+	only  *rankedMirror           // the one mirror that is asked after bytes turned out to be wrong; nil is all
+	stale map[*rankedMirror]error // mirrors that brought wrong bytes
 
 	mu      sync.Mutex
-	brought map[*mirror]*span.Set[int64]
+	brought map[*rankedMirror]*span.Set[int64]
 }
 
-// fetch gets what is missing and proves the whole, until it is right or no way is left.
+// fetch gets what is missing and proves the whole, until it is right or no mirror is left.
 func (w *whole) fetch(ctx context.Context) error {
 	for {
 		err := w.round(ctx)
@@ -162,7 +162,7 @@ func (w *whole) get(ctx context.Context, word chan<- struct{}) error {
 }
 
 // note remembers who brought what.
-func (w *whole) note(m *mirror, r Range) {
+func (w *whole) note(m *rankedMirror, r Range) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for other, set := range w.brought {
@@ -176,17 +176,17 @@ func (w *whole) note(m *mirror, r Range) {
 	w.brought[m].Add(r)
 }
 
-// barred are the ways that may not be asked: those that brought wrong bytes, and all but one where one is tried alone.
-func (w *whole) barred() map[*mirror]bool {
-	barred := map[*mirror]bool{}
-	for _, m := range w.f.ways {
+// barred are the mirrors that may not be asked: those that brought wrong bytes, and all but one where one is tried alone.
+func (w *whole) barred() map[*rankedMirror]bool {
+	barred := map[*rankedMirror]bool{}
+	for _, m := range w.f.mirrors {
 		barred[m] = w.stale[m] != nil || w.only != nil && m != w.only
 	}
 	return barred
 }
 
 // doubt finds out what may be wrong, and drops it. What was there before is dropped first. Of what came, the part of the
-// way that brought most is kept, and that way is asked for the rest; if it was asked alone already, it is the one.
+// mirror that brought most is kept, and that mirror is asked for the rest; if it was asked alone already, it is the one.
 func (w *whole) doubt() error {
 	w.f.o.Log.Warn().Str("file", w.o.Name).Int("ways", len(w.brought)).Int64("resumed", span.Total(w.old)).Msg("an object has the wrong digest; parts of it are fetched again")
 	old := w.old
@@ -200,17 +200,17 @@ func (w *whole) doubt() error {
 		return w.turn()
 	}
 	for m := range w.brought {
-		w.stale[m] = &WrongError{Way: m.way.Name(), Name: w.o.Name, Kind: WrongStale}
+		w.stale[m] = &WrongError{Mirror: m.mirror.Name(), Name: w.o.Name, Kind: WrongStale}
 		w.f.failed(m, w.f.o.Now(), w.stale[m])
 	}
 	return w.turn()
 }
 
-// turn goes over to the way that brought most of what is left, or to those that were not asked yet, and drops what others
+// turn goes over to the mirror that brought most of what is left, or to those that were not asked yet, and drops what others
 // brought.
 func (w *whole) turn() error {
-	var best *mirror
-	for _, m := range w.f.ways {
+	var best *rankedMirror
+	for _, m := range w.f.mirrors {
 		if set := w.brought[m]; w.stale[m] == nil && set != nil && (best == nil || span.Total(*set) > span.Total(*w.brought[best])) {
 			best = m
 		}
@@ -233,7 +233,7 @@ func (w *whole) turn() error {
 	return w.left()
 }
 
-// drop gives bytes up, and a size of which only a way spoke.
+// drop gives bytes up, and a size of which only a mirror spoke.
 func (w *whole) drop(ranges span.Set[int64]) error {
 	if w.o.Size < 0 {
 		w.p.setSize(-1)
@@ -241,10 +241,10 @@ func (w *whole) drop(ranges span.Set[int64]) error {
 	return w.p.forget(ranges)
 }
 
-// left is the error if no way is left at all.
+// left is the error if no mirror is left at all.
 func (w *whole) left() error {
 	e := &ExhaustedError{Name: w.o.Name}
-	for _, m := range w.f.ways {
+	for _, m := range w.f.mirrors {
 		if w.stale[m] == nil {
 			return nil
 		}

@@ -61,8 +61,8 @@ type HTTPOptions struct {
 	Log    zerolog.Logger
 }
 
-// HTTPWay is a mirror: a folder of a web server in which a release folder lies. Close it.
-type HTTPWay struct {
+// HTTPMirror is a mirror: a folder of a web server in which a release folder lies. Close it.
+type HTTPMirror struct {
 	base      *url.URL
 	name      string
 	agent     string
@@ -76,19 +76,19 @@ type HTTPWay struct {
 	warm  warmth
 }
 
-var _ Way = (*HTTPWay)(nil)
+var _ Mirror = (*HTTPMirror)(nil)
 
 var errBase = errors.New("want http://HOST/PATH or https://HOST/PATH, without a query")
 
-// NewHTTPWay makes a way of the URL of a release folder. Nothing is connected to before the first Get.
-func NewHTTPWay(base string, o HTTPOptions) (*HTTPWay, error) {
+// NewHTTPMirror makes a mirror of the URL of a release folder. Nothing is connected to before the first Get.
+func NewHTTPMirror(base string, o HTTPOptions) (*HTTPMirror, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("mirror: %w", errBase) // the text may hold a password
 	}
 	bare := *u
 	bare.User = nil
-	w := &HTTPWay{base: u, name: bare.String(), agent: "Collet", log: o.Log, conns: map[net.Conn]struct{}{}}
+	w := &HTTPMirror{base: u, name: bare.String(), agent: "Collet", log: o.Log, conns: map[net.Conn]struct{}{}}
 	if o.Agent != "" {
 		w.agent += "/" + o.Agent
 	}
@@ -103,7 +103,7 @@ func NewHTTPWay(base string, o HTTPOptions) (*HTTPWay, error) {
 }
 
 // newTransport makes what keeps the connections.
-func (w *HTTPWay) newTransport(o HTTPOptions) *http.Transport {
+func (w *HTTPMirror) newTransport(o HTTPOptions) *http.Transport {
 	config := &tls.Config{}
 	if o.TLS != nil {
 		config = o.TLS.Clone()
@@ -128,7 +128,7 @@ func (w *HTTPWay) newTransport(o HTTPOptions) *http.Transport {
 }
 
 // dial connects within the time allowed, and remembers the connection so that Close can end it.
-func (w *HTTPWay) dial(d *dial.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func (w *HTTPMirror) dial(d *dial.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	w.warm.dial = d.DialContext
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if conn := w.warm.take(ctx, addr); conn != nil {
@@ -145,7 +145,7 @@ func (w *HTTPWay) dial(d *dial.Dialer) func(ctx context.Context, network, addr s
 }
 
 // watch remembers a connection.
-func (w *HTTPWay) watch(conn net.Conn) (net.Conn, error) {
+func (w *HTTPMirror) watch(conn net.Conn) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.conns == nil {
@@ -155,7 +155,7 @@ func (w *HTTPWay) watch(conn net.Conn) (net.Conn, error) {
 	return &watched{Conn: conn, gone: func() { w.forget(conn) }}, nil
 }
 
-func (w *HTTPWay) forget(conn net.Conn) {
+func (w *HTTPMirror) forget(conn net.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.conns, conn)
@@ -180,11 +180,11 @@ func (c *watched) Close() error {
 	return c.Conn.Close()
 }
 
-// Name implements Way: the URL, without user name and password.
-func (w *HTTPWay) Name() string { return w.name }
+// Name implements Mirror: the URL, without user name and password.
+func (w *HTTPMirror) Name() string { return w.name }
 
 // Close breaks all connections. Requests under way end with an error, and so does every Get from now on.
-func (w *HTTPWay) Close() error {
+func (w *HTTPMirror) Close() error {
 	w.warm.close()
 	w.mu.Lock()
 	conns := w.conns
@@ -209,7 +209,7 @@ type redirectError struct{ text string }
 func (e *redirectError) Error() string { return e.text }
 
 // redirect decides about following. The headers of the first request come along.
-func (w *HTTPWay) redirect(to *http.Request, via []*http.Request) error {
+func (w *HTTPMirror) redirect(to *http.Request, via []*http.Request) error {
 	from := via[len(via)-1].URL
 	switch {
 	case len(via) > MaxRedirects:
@@ -227,8 +227,8 @@ func (w *HTTPWay) redirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Get implements Way.
-func (w *HTTPWay) Get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
+// Get implements Mirror.
+func (w *HTTPMirror) Get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
 	if !fs.ValidPath(name) || len(name) > maxName || from < 0 || to >= 0 && to <= from {
 		return nil, fmt.Errorf("mirror: internal error: bytes %d to %d of %q", from, to, name)
 	}
@@ -241,14 +241,14 @@ func (w *HTTPWay) Get(ctx context.Context, name string, from, to int64, limit in
 }
 
 // get makes the request.
-func (w *HTTPWay) get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
+func (w *HTTPMirror) get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base.JoinPath(strings.Split(name, "/")...).String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("User-Agent", w.agent)
 	request.Header.Set("Accept-Encoding", "identity")
-	q := question{way: w.name, name: name, from: from, to: to, limit: limit}
+	q := question{mirror: w.name, name: name, from: from, to: to, limit: limit}
 	if q.ranged() {
 		request.Header.Set("Range", q.header())
 	}
@@ -278,7 +278,7 @@ func refused(answer *http.Response) {
 }
 
 // ask makes the request, and once more without the proxy if that is what fails.
-func (w *HTTPWay) ask(request *http.Request) (*http.Response, error) {
+func (w *HTTPMirror) ask(request *http.Request) (*http.Response, error) {
 	answer, err := w.client.Do(request)
 	var failed *dialError
 	if err == nil || w.transport.Proxy == nil || request.Context().Err() != nil || !errors.As(err, &failed) {

@@ -20,9 +20,9 @@ import (
 
 // question is what was asked of a mirror.
 type question struct {
-	way, name string
-	from, to  int64 // to below 0: to the end
-	limit     int64
+	mirror, name string
+	from, to     int64 // to below 0: to the end
+	limit        int64
 }
 
 const (
@@ -45,7 +45,7 @@ func (q question) header() string {
 
 // wrong says what is wrong with the answer.
 func (q question) wrong(kind WrongKind, format string, values ...any) *WrongError {
-	return &WrongError{Way: q.way, Name: q.name, Kind: kind, Detail: fmt.Sprintf(format, values...)}
+	return &WrongError{Mirror: q.mirror, Name: q.name, Kind: kind, Detail: fmt.Sprintf(format, values...)}
 }
 
 // judge compares an answer with the question, and gives its body as a reader that keeps to it.
@@ -96,7 +96,7 @@ func page(answer *http.Response) bool {
 func (q question) status(answer *http.Response) error {
 	switch status := answer.StatusCode; status {
 	case http.StatusNotFound, http.StatusGone, http.StatusForbidden: // 403 is what stores say that hide what they have
-		return &MissingError{Way: q.way, Name: q.name, Status: status}
+		return &MissingError{Mirror: q.mirror, Name: q.name, Status: status}
 	case http.StatusRequestedRangeNotSatisfiable:
 		return q.wrong(WrongRefused, "%d to %d, Content-Range %q", q.from, q.to, clip(answer.Header.Get("Content-Range")))
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -104,7 +104,7 @@ func (q question) status(answer *http.Response) error {
 		e.RetryAfter = retryAfter(answer.Header, time.Now())
 		return e
 	case http.StatusProxyAuthRequired:
-		return &NetError{Way: q.way, Name: q.name, Kind: NetProxy, Err: errors.New("it wants a user name and a password (status 407)")}
+		return &NetError{Mirror: q.mirror, Name: q.name, Kind: NetProxy, Err: errors.New("it wants a user name and a password (status 407)")}
 	case http.StatusNetworkAuthenticationRequired:
 		return q.wrong(WrongPage, "status %d", status)
 	default:
@@ -263,7 +263,7 @@ func (b *body) finish() {
 // Close implements io.Closer.
 func (b *body) Close() error { return b.from.Close() }
 
-// explain gives an error of net/http one of the three types of a Way.
+// explain gives an error of net/http one of the three types of a Mirror.
 func (q question) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -278,7 +278,7 @@ func (q question) explain(ctx context.Context, err error) error {
 	kind := NetReset
 	switch {
 	case errors.As(err, &redirect):
-		return &WrongError{Way: q.way, Name: q.name, Kind: WrongRedirect, Detail: redirect.text}
+		return &WrongError{Mirror: q.mirror, Name: q.name, Kind: WrongRedirect, Detail: redirect.text}
 	case errors.As(err, &proxy):
 		kind = NetProxy
 	case errors.As(err, &certificate), errors.As(err, &unknown), errors.As(err, &record),
@@ -287,7 +287,7 @@ func (q question) explain(ctx context.Context, err error) error {
 	case errors.As(err, &unreached):
 		kind = NetUnreachable
 	}
-	return &NetError{Way: q.way, Name: q.name, Kind: kind, Err: bare(err)}
+	return &NetError{Mirror: q.mirror, Name: q.name, Kind: kind, Err: bare(err)}
 }
 
 // bare is what an error of net/http says without the request, which the error around it names.

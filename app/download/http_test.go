@@ -71,15 +71,15 @@ func TestRequest(t *testing.T) {
 	listener := httptest.NewServer(server)
 	t.Cleanup(listener.Close)
 	base := strings.Replace(listener.URL, "http://", "http://me:secret@", 1) + "/game%20x/release/"
-	way := wayTo(t, base, download.HTTPOptions{Agent: "1.2.3"})
-	if strings.Contains(way.Name(), "secret") || !strings.Contains(way.Name(), listener.URL) {
-		t.Errorf("the name is %s", way.Name())
+	mirror := wayTo(t, base, download.HTTPOptions{Agent: "1.2.3"})
+	if strings.Contains(mirror.Name(), "secret") || !strings.Contains(mirror.Name(), listener.URL) {
+		t.Errorf("the name is %s", mirror.Name())
 	}
-	if err := fetcher(t, download.FetchOptions{}, way).Whole(t.Context(), object(data), freshSpool(t), nil); err == nil {
+	if err := fetcher(t, download.FetchOptions{}, mirror).Whole(t.Context(), object(data), freshSpool(t), nil); err == nil {
 		t.Error("StripPrefix takes decoded paths, and was given another")
 	}
 	server.Handler = http.StripPrefix("/game x/release", holding(data))
-	if err := fetcher(t, download.FetchOptions{}, way).Whole(t.Context(), object(data), freshSpool(t), nil); err != nil {
+	if err := fetcher(t, download.FetchOptions{}, mirror).Whole(t.Context(), object(data), freshSpool(t), nil); err != nil {
 		t.Error(err)
 	}
 	for _, r := range server.all() {
@@ -93,17 +93,17 @@ func TestRequest(t *testing.T) {
 
 func TestBadBase(t *testing.T) {
 	for _, base := range []string{"", "example.org", "ftp://example.org/", "http:///x", "http://h/?q=1", "http://h/#f", "http://me:secret@h/%zz"} {
-		_, err := download.NewHTTPWay(base, download.HTTPOptions{})
+		_, err := download.NewHTTPMirror(base, download.HTTPOptions{})
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
-	way := wayTo(t, "http://127.0.0.1:1", download.HTTPOptions{})
+	mirror := wayTo(t, "http://127.0.0.1:1", download.HTTPOptions{})
 	for _, bad := range []struct {
 		name     string
 		from, to int64
 	}{{"../x", 0, -1}, {"/x", 0, -1}, {"", 0, -1}, {strings.Repeat("x", 200), 0, -1}, {"x", -1, 5}, {"x", 5, 5}, {"x", 5, 4}} {
-		if _, err := way.Get(t.Context(), bad.name, bad.from, bad.to, 10); err == nil || !strings.Contains(err.Error(), "internal error") {
+		if _, err := mirror.Get(t.Context(), bad.name, bad.from, bad.to, 10); err == nil || !strings.Contains(err.Error(), "internal error") {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -140,9 +140,9 @@ func TestHTTP2(t *testing.T) {
 	count := connections(server)
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	way := wayTo(t, server.URL, download.HTTPOptions{TLS: trusting(server)})
+	mirror := wayTo(t, server.URL, download.HTTPOptions{TLS: trusting(server)})
 	s := freshSpool(t)
-	if err := fetcher(t, download.FetchOptions{}, way).Whole(t.Context(), object(data), s, nil); err != nil || !bytes.Equal(content(t, s, object(data)), data) {
+	if err := fetcher(t, download.FetchOptions{}, mirror).Whole(t.Context(), object(data), s, nil); err != nil || !bytes.Equal(content(t, s, object(data)), data) {
 		t.Fatalf("wrong bytes, or %v", err)
 	}
 	for _, r := range seen.all() {
@@ -204,15 +204,15 @@ func TestCloseOfAWay(t *testing.T) {
 		close(hold)
 		server.Close()
 	})
-	way, err := download.NewHTTPWay(server.URL, download.HTTPOptions{})
+	mirror, err := download.NewHTTPMirror(server.URL, download.HTTPOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := way.Get(t.Context(), "x", 0, -1, 10)
+	body, err := mirror.Get(t.Context(), "x", 0, -1, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := way.Close(); err != nil {
+	if err := mirror.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := io.ReadAll(body); err == nil {
@@ -221,7 +221,7 @@ func TestCloseOfAWay(t *testing.T) {
 	if err := body.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := way.Get(t.Context(), "x", 0, -1, 10); err == nil {
+	if _, err := mirror.Get(t.Context(), "x", 0, -1, 10); err == nil {
 		t.Error("a closed way answers")
 	}
 }
@@ -321,17 +321,17 @@ func TestProxies(t *testing.T) {
 			if o.PlainProxy, err = download.PlainProxy(address, nil); err != nil {
 				t.Fatal(err)
 			}
-			way, err := download.NewHTTPWay(test.base, o)
+			mirror, err := download.NewHTTPMirror(test.base, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := download.NewFetcher([]download.Way{way}, download.FetchOptions{})
+			f, err := download.NewFetcher([]download.Mirror{mirror}, download.FetchOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			err = f.Whole(t.Context(), object(data), freshSpool(t), nil)
 			f.Close()
-			if closed := way.Close(); closed != nil {
+			if closed := mirror.Close(); closed != nil {
 				t.Error(closed)
 			}
 			var network *download.NetError
@@ -398,10 +398,10 @@ func TestRedirectKeepsRange(t *testing.T) {
 	store := holding(data)
 	there := httptest.NewServer(store)
 	t.Cleanup(there.Close)
-	way := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mirror := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, there.URL+r.URL.Path, http.StatusFound)
 	}))
-	checkRanges(t, fetcher(t, download.FetchOptions{}, way), data, []download.Range{{Start: 7, End: 70_000}, {Start: 400_000, End: 400_005}})
+	checkRanges(t, fetcher(t, download.FetchOptions{}, mirror), data, []download.Range{{Start: 7, End: 70_000}, {Start: 400_000, End: 400_005}})
 	for _, asked := range store.requests() {
 		if !strings.Contains(asked, "bytes=") {
 			t.Errorf("asked for %s", asked)
@@ -412,11 +412,11 @@ func TestRedirectKeepsRange(t *testing.T) {
 // TestCancelledGet returns soon.
 func TestCancelledGet(t *testing.T) {
 	hold := make(chan struct{})
-	way := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
+	mirror := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
 	defer close(hold)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := way.Get(ctx, "x", 0, -1, 1); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := mirror.Get(ctx, "x", 0, -1, 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -29,7 +29,7 @@ type First struct {
 // Warm begins to connect and to ask, so that the first requests find connections and the first files are on their way: for a
 // start that has other work to do before it asks. It may be called once, before the first Get, of which each gets what was asked
 // for early once; what failed is asked for again.
-func (w *HTTPWay) Warm(ctx context.Context, files ...First) {
+func (w *HTTPMirror) Warm(ctx context.Context, files ...First) {
 	if w.transport.Proxy != nil {
 		if proxy, err := w.transport.Proxy(&http.Request{URL: w.base}); proxy != nil || err != nil {
 			return

@@ -49,9 +49,9 @@ func (c *counted) saw() (asked []string, conns int) {
 	return slices.Sorted(slices.Values(c.asked)), c.conns
 }
 
-func openWay(t *testing.T, address string) *HTTPWay {
+func openWay(t *testing.T, address string) *HTTPMirror {
 	t.Helper()
-	w, err := NewHTTPWay(address, HTTPOptions{})
+	w, err := NewHTTPMirror(address, HTTPOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func openWay(t *testing.T, address string) *HTTPWay {
 	return w
 }
 
-func readAll(t *testing.T, w *HTTPWay, name string) (string, error) {
+func readAll(t *testing.T, w *HTTPMirror, name string) (string, error) {
 	t.Helper()
 	body, err := w.Get(t.Context(), name, 0, openEnd, 100)
 	if err != nil {

@@ -276,9 +276,9 @@ func TestWrongServerAlone(t *testing.T) {
 		}
 		t.Run(ws.name, func(t *testing.T) {
 			t.Parallel()
-			way := serve(t, ws.serve(data))
+			mirror := serve(t, ws.serve(data))
 			s := freshSpool(t)
-			err := fetcher(t, download.FetchOptions{}, way).Whole(t.Context(), object(data), s, nil)
+			err := fetcher(t, download.FetchOptions{}, mirror).Whole(t.Context(), object(data), s, nil)
 			if ws.works() {
 				if err != nil || !bytes.Equal(content(t, s, object(data)), data) {
 					t.Errorf("wrong bytes, or %v", err)
@@ -286,8 +286,8 @@ func TestWrongServerAlone(t *testing.T) {
 				return
 			}
 			checkWrong(t, ws, err)
-			if err != nil && !ws.gone && !strings.Contains(err.Error(), way.Name()) {
-				t.Errorf("the error does not name %s: %v", way.Name(), err)
+			if err != nil && !ws.gone && !strings.Contains(err.Error(), mirror.Name()) {
+				t.Errorf("the error does not name %s: %v", mirror.Name(), err)
 			}
 			if _, opened := s.Open(t.Context(), object(data).Digest); opened == nil {
 				t.Error("the spool gives what was never right")
@@ -371,34 +371,34 @@ func checkRanges(t *testing.T, f *download.Fetcher, data []byte, wanted []downlo
 // TestAllWrong wants every server named with its own reason.
 func TestAllWrong(t *testing.T) {
 	data := random(1000, 4)
-	ways := []download.Way{}
+	mirrors := []download.Mirror{}
 	for _, ws := range wrongServers() {
 		if ws.name == "compressed on its way" || ws.name == "not found" || ws.name == "an old file" || ws.name == "resets at once" {
-			ways = append(ways, serve(t, ws.serve(data)))
+			mirrors = append(mirrors, serve(t, ws.serve(data)))
 		}
 	}
-	err := fetcher(t, download.FetchOptions{}, ways...).Whole(t.Context(), object(data), freshSpool(t), nil)
+	err := fetcher(t, download.FetchOptions{}, mirrors...).Whole(t.Context(), object(data), freshSpool(t), nil)
 	var none *download.ExhaustedError
-	if !errors.As(err, &none) || len(none.Reasons) != len(ways) {
+	if !errors.As(err, &none) || len(none.Reasons) != len(mirrors) {
 		t.Fatalf("got %v", err)
 	}
-	for i, way := range ways {
-		if !strings.Contains(none.Reasons[i].Error(), way.Name()) {
-			t.Errorf("reason %d is %v, and not about %s", i, none.Reasons[i], way.Name())
+	for i, mirror := range mirrors {
+		if !strings.Contains(none.Reasons[i].Error(), mirror.Name()) {
+			t.Errorf("reason %d is %v, and not about %s", i, none.Reasons[i], mirror.Name())
 		}
 	}
 }
 
 // TestEndlessSmall takes no more of a file without end than the limit.
 func TestEndlessSmall(t *testing.T) {
-	way := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mirror := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for {
 			if _, err := w.Write(make([]byte, 4096)); err != nil {
 				return
 			}
 		}
 	}))
-	_, err := fetcher(t, download.FetchOptions{}, way).Small(t.Context(), "metadata/timestamp.json", 16<<10)
+	_, err := fetcher(t, download.FetchOptions{}, mirror).Small(t.Context(), "metadata/timestamp.json", 16<<10)
 	var wrong *download.WrongError
 	if !errors.As(err, &wrong) || wrong.Kind != download.WrongLong {
 		t.Errorf("got %v", err)
@@ -435,8 +435,8 @@ func TestHTTPSRedirectsStaySafe(t *testing.T) {
 	t.Cleanup(plain.Close)
 	server := httptest.NewTLSServer(http.RedirectHandler(plain.URL+"/"+object(data).Name, http.StatusFound))
 	t.Cleanup(server.Close)
-	way := wayTo(t, server.URL, download.HTTPOptions{TLS: trusting(server)})
-	err := fetcher(t, download.FetchOptions{}, way).Whole(t.Context(), object(data), freshSpool(t), nil)
+	mirror := wayTo(t, server.URL, download.HTTPOptions{TLS: trusting(server)})
+	err := fetcher(t, download.FetchOptions{}, mirror).Whole(t.Context(), object(data), freshSpool(t), nil)
 	var wrong *download.WrongError
 	if !errors.As(err, &wrong) || wrong.Kind != download.WrongRedirect || !strings.Contains(err.Error(), "from https to http") {
 		t.Errorf("got %v", err)
@@ -454,11 +454,11 @@ func TestRetryAfter(t *testing.T) {
 		time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat): {60 * time.Second, 90 * time.Second},
 		"Sun, 06 Nov 1994 08:49:37 GMT":                                {0, 0},
 	} {
-		way := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mirror := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", text)
 			w.WriteHeader(http.StatusTooManyRequests)
 		}))
-		_, err := way.Get(t.Context(), "x", 0, -1, 10)
+		_, err := mirror.Get(t.Context(), "x", 0, -1, 10)
 		var wrong *download.WrongError
 		if !errors.As(err, &wrong) || wrong.Kind != download.WrongBusy || wrong.RetryAfter < want[0] || wrong.RetryAfter > want[1] {
 			t.Errorf("%q: %v, %v", text, wrong.RetryAfter, err)
@@ -483,20 +483,20 @@ func TestRefusalKeepsTheConnection(t *testing.T) {
 			}
 		}
 		server.Start()
-		way, err := download.NewHTTPWay(server.URL, download.HTTPOptions{})
+		mirror, err := download.NewHTTPMirror(server.URL, download.HTTPOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range asked {
 			var missing *download.MissingError
-			if _, err := way.Get(t.Context(), "nothing", 0, -1, 100); !errors.As(err, &missing) {
+			if _, err := mirror.Get(t.Context(), "nothing", 0, -1, 100); !errors.As(err, &missing) {
 				t.Errorf("%v", err)
 			}
 		}
 		if n := int(conns.Load()); again && n > asked/2 || !again && n < asked { // on a busy machine one may not be there in time
 			t.Errorf("%d refusals of %d bytes took %d connections", asked, length, n)
 		}
-		if err := way.Close(); err != nil {
+		if err := mirror.Close(); err != nil {
 			t.Error(err)
 		}
 		server.Close()

@@ -13,32 +13,32 @@ const (
 	MaxRetryAfter = 60 * time.Second
 	// busyRest is how long a busy server is left alone that did not say for how long.
 	busyRest = time.Second
-	// faultRest is how long a way rests after a failure that brought nothing, so that what just broke can come back.
+	// faultRest is how long a mirror rests after a failure that brought nothing, so that what just broke can come back.
 	faultRest = 200 * time.Millisecond
-	// waysFailures is how many failures in a row, with nothing brought, make a way the last choice (design 3, section 3).
-	waysFailures = 2
+	// mirrorFailures is how many failures in a row, with nothing brought, make a mirror the last choice (design 3, section 3).
+	mirrorFailures = 2
 	// forgiveAfter is when failures are forgotten: a mirror that was down an hour ago may be the fastest now.
 	forgiveAfter = time.Minute
-	// broughtEnough is how many bytes a request has to bring so that its end is not counted as a failure of the way: less, and a
-	// way that breaks all the time would never be left.
+	// broughtEnough is how many bytes a request has to bring so that its end is not counted as a failure of the mirror: less, and a
+	// mirror that breaks all the time would never be left.
 	broughtEnough = 64 << 10
-	// rateMemory is the share of the older requests in the rate of a way; the newest one has the rest.
+	// rateMemory is the share of the older requests in the rate of a mirror; the newest one has the rest.
 	rateMemory = 0.7
-	// rateCounts is how many bytes a request has to bring to say something about the rate of its way.
+	// rateCounts is how many bytes a request has to bring to say something about the rate of its mirror.
 	rateCounts = 32 << 10
-	// probeEvery is how long a way is not asked for anything before it gets a probe.
+	// probeEvery is how long a mirror is not asked for anything before it gets a probe.
 	probeEvery = 30 * time.Second
 	// probeSize is how many bytes a probe asks for: enough to get up to speed, little where the place turns out to be slow.
 	probeSize = 256 << 10
-	// slowShare is what of the best way's rate another one has to reach.
+	// slowShare is what of the best mirror's rate another one has to reach.
 	slowShare = 8
 	// slowAfter is how long a request is watched before it is called slow.
 	slowAfter = 3 * time.Second
 )
 
-// mirror is a way and what it did so far. The fetcher's mutex guards it.
-type mirror struct {
-	way      Way
+// rankedMirror is a mirror and what it did so far. The fetcher's mutex guards it.
+type rankedMirror struct {
+	mirror   Mirror
 	index    int
 	rate     float64       // bytes a second of one of its requests; 0 is not known
 	latency  time.Duration // from asking to the first byte, the shortest that was seen; 0 is not known
@@ -50,7 +50,7 @@ type mirror struct {
 }
 
 // delivered takes note of a request that brought n bytes.
-func (m *mirror) delivered(n int64, took time.Duration) {
+func (m *rankedMirror) delivered(n int64, took time.Duration) {
 	m.failures = 0
 	if n < rateCounts || took <= 0 {
 		return
@@ -63,14 +63,14 @@ func (m *mirror) delivered(n int64, took time.Duration) {
 }
 
 // answered takes note of how long the first byte took.
-func (m *mirror) answered(took time.Duration) {
+func (m *rankedMirror) answered(took time.Duration) {
 	if m.latency == 0 || took < m.latency {
 		m.latency = max(took, time.Microsecond)
 	}
 }
 
 // failedAt takes note of a failure that brought nothing. A busy server is not asked before its time.
-func (m *mirror) failedAt(now time.Time, err error) {
+func (m *rankedMirror) failedAt(now time.Time, err error) {
 	m.failures++
 	m.failed = now
 	rest := faultRest
@@ -82,20 +82,20 @@ func (m *mirror) failedAt(now time.Time, err error) {
 }
 
 // failing reports whether it is a last choice.
-func (m *mirror) failing(now time.Time) bool {
-	return m.failures >= waysFailures && now.Sub(m.failed) < forgiveAfter
+func (m *rankedMirror) failing(now time.Time) bool {
+	return m.failures >= mirrorFailures && now.Sub(m.failed) < forgiveAfter
 }
 
-// better orders ways: those that do not fail, then those that deliver fast, then as they were given. A whole-file server is
-// behind all others. A way of which nothing is known stands behind those that deliver: a probe will tell.
-func better(now time.Time) func(a, b *mirror) int {
-	worth := func(m *mirror) float64 {
+// better orders mirrors: those that do not fail, then those that deliver fast, then as they were given. A whole-file server is
+// behind all others. A mirror of which nothing is known stands behind those that deliver: a probe will tell.
+func better(now time.Time) func(a, b *rankedMirror) int {
+	worth := func(m *rankedMirror) float64 {
 		if m.failures > 0 && now.Sub(m.failed) < forgiveAfter {
 			return m.rate / 2
 		}
 		return m.rate
 	}
-	return func(a, b *mirror) int {
+	return func(a, b *rankedMirror) int {
 		return cmp.Or(
 			compareBool(a.whole, b.whole), compareBool(a.failing(now), b.failing(now)),
 			cmp.Compare(worth(b), worth(a)), cmp.Compare(a.index, b.index))
@@ -113,9 +113,9 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// choose gives the best of the ways that may be asked now. If none may, wait tells whether one may be asked later.
-func choose(ways []*mirror, now time.Time) (best *mirror, wait bool) {
-	ranked := slices.SortedFunc(slices.Values(ways), better(now))
+// choose gives the best of the mirrors that may be asked now. If none may, wait tells whether one may be asked later.
+func choose(mirrors []*rankedMirror, now time.Time) (best *rankedMirror, wait bool) {
+	ranked := slices.SortedFunc(slices.Values(mirrors), better(now))
 	for _, m := range ranked {
 		if now.Before(m.until) {
 			wait = true
@@ -126,13 +126,13 @@ func choose(ways []*mirror, now time.Time) (best *mirror, wait bool) {
 	return nil, wait
 }
 
-// toProbe gives a way that was not asked for long, and is not the one that is in use.
-func toProbe(ways []*mirror, now time.Time) *mirror {
-	if len(ways) < 2 {
+// toProbe gives a mirror that was not asked for long, and is not the one that is in use.
+func toProbe(mirrors []*rankedMirror, now time.Time) *rankedMirror {
+	if len(mirrors) < 2 {
 		return nil
 	}
-	best, _ := choose(ways, now)
-	for _, m := range ways {
+	best, _ := choose(mirrors, now)
+	for _, m := range mirrors {
 		if m != best && !m.whole && !now.Before(m.until) && !m.failing(now) && now.Sub(m.used) >= probeEvery {
 			return m
 		}
@@ -140,9 +140,9 @@ func toProbe(ways []*mirror, now time.Time) *mirror {
 	return nil
 }
 
-// fastest is the rate of the fastest other way, in bytes a second; 0 if none is known.
-func fastest(ways []*mirror, but *mirror, now time.Time) (rate float64) {
-	for _, m := range ways {
+// fastest is the rate of the fastest other mirror, in bytes a second; 0 if none is known.
+func fastest(mirrors []*rankedMirror, but *rankedMirror, now time.Time) (rate float64) {
+	for _, m := range mirrors {
 		if m != but && !m.whole && !m.failing(now) && !now.Before(m.until) {
 			rate = max(rate, m.rate)
 		}

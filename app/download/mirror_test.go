@@ -8,48 +8,48 @@ import (
 	"time"
 )
 
-// TestRanking has a row for each rule of the order in which ways are asked.
+// TestRanking has a row for each rule of the order in which mirrors are asked.
 func TestRanking(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	for _, test := range []struct {
-		name  string
-		ways  []*mirror
-		best  int // -1: none may be asked
-		wait  bool
-		probe int // -1: none
+		name    string
+		mirrors []*rankedMirror
+		best    int // -1: none may be asked
+		wait    bool
+		probe   int // -1: none
 	}{
-		{"nothing is known", []*mirror{{}, {}}, 0, false, 1},
-		{"fast goes first", []*mirror{{rate: 10, used: now}, {rate: 30, used: now}, {rate: 20, used: now}}, 1, false, -1},
-		{"unknown behind what delivers", []*mirror{{}, {rate: 1, used: now}}, 1, false, 0},
-		{"one failure costs half", []*mirror{{rate: 10, used: now}, {rate: 18, used: now, failures: 1, failed: now}}, 0, false, -1},
-		{"one failure does not cost all", []*mirror{{rate: 10, used: now}, {rate: 30, used: now, failures: 1, failed: now}}, 1, false, -1},
-		{"two failures are the last choice", []*mirror{{rate: 30, failures: 2, failed: now}, {rate: 1, used: now}}, 1, false, -1},
-		{"failures are forgiven", []*mirror{{rate: 30, used: now, failures: 2, failed: ago(forgiveAfter)}, {rate: 1, used: now}}, 0, false, -1},
-		{"who wants to rest is left alone", []*mirror{{rate: 30, until: now.Add(1)}, {rate: 1}}, 1, false, -1},
-		{"the rest is over", []*mirror{{rate: 30, until: now, used: now}, {rate: 1, used: now}}, 0, false, -1},
-		{"all rest", []*mirror{{rate: 30, until: now.Add(1)}, {until: now.Add(2)}}, -1, true, -1},
+		{"nothing is known", []*rankedMirror{{}, {}}, 0, false, 1},
+		{"fast goes first", []*rankedMirror{{rate: 10, used: now}, {rate: 30, used: now}, {rate: 20, used: now}}, 1, false, -1},
+		{"unknown behind what delivers", []*rankedMirror{{}, {rate: 1, used: now}}, 1, false, 0},
+		{"one failure costs half", []*rankedMirror{{rate: 10, used: now}, {rate: 18, used: now, failures: 1, failed: now}}, 0, false, -1},
+		{"one failure does not cost all", []*rankedMirror{{rate: 10, used: now}, {rate: 30, used: now, failures: 1, failed: now}}, 1, false, -1},
+		{"two failures are the last choice", []*rankedMirror{{rate: 30, failures: 2, failed: now}, {rate: 1, used: now}}, 1, false, -1},
+		{"failures are forgiven", []*rankedMirror{{rate: 30, used: now, failures: 2, failed: ago(forgiveAfter)}, {rate: 1, used: now}}, 0, false, -1},
+		{"who wants to rest is left alone", []*rankedMirror{{rate: 30, until: now.Add(1)}, {rate: 1}}, 1, false, -1},
+		{"the rest is over", []*rankedMirror{{rate: 30, until: now, used: now}, {rate: 1, used: now}}, 0, false, -1},
+		{"all rest", []*rankedMirror{{rate: 30, until: now.Add(1)}, {until: now.Add(2)}}, -1, true, -1},
 		{"none", nil, -1, false, -1},
-		{"whole files are the very last", []*mirror{{rate: 30, whole: true}, {failures: 5, failed: now}}, 1, false, -1},
-		{"a probe when it is time", []*mirror{{rate: 30, used: now}, {rate: 1, used: ago(probeEvery)}}, 0, false, 1},
-		{"not before", []*mirror{{rate: 30, used: now}, {rate: 1, used: ago(probeEvery - 1)}}, 0, false, -1},
-		{"none for who fails", []*mirror{{rate: 30, used: now}, {failures: 2, failed: now}}, 0, false, -1},
-		{"none for who is alone", []*mirror{{}}, 0, false, -1},
+		{"whole files are the very last", []*rankedMirror{{rate: 30, whole: true}, {failures: 5, failed: now}}, 1, false, -1},
+		{"a probe when it is time", []*rankedMirror{{rate: 30, used: now}, {rate: 1, used: ago(probeEvery)}}, 0, false, 1},
+		{"not before", []*rankedMirror{{rate: 30, used: now}, {rate: 1, used: ago(probeEvery - 1)}}, 0, false, -1},
+		{"none for who fails", []*rankedMirror{{rate: 30, used: now}, {failures: 2, failed: now}}, 0, false, -1},
+		{"none for who is alone", []*rankedMirror{{}}, 0, false, -1},
 	} {
-		for i, m := range test.ways {
+		for i, m := range test.mirrors {
 			m.index = i
 		}
-		best, wait := choose(test.ways, now)
+		best, wait := choose(test.mirrors, now)
 		if at(best) != test.best || wait != test.wait {
 			t.Errorf("%s: way %d, wait %v; want %d, %v", test.name, at(best), wait, test.best, test.wait)
 		}
-		if got := at(toProbe(test.ways, now)); got != test.probe {
+		if got := at(toProbe(test.mirrors, now)); got != test.probe {
 			t.Errorf("%s: probe of %d, want %d", test.name, got, test.probe)
 		}
 	}
 }
 
-func at(m *mirror) int {
+func at(m *rankedMirror) int {
 	if m == nil {
 		return -1
 	}
@@ -57,7 +57,7 @@ func at(m *mirror) int {
 }
 
 func TestMirrorMemory(t *testing.T) {
-	var m mirror
+	var m rankedMirror
 	m.delivered(rateCounts-1, time.Second)
 	if m.rate != 0 {
 		t.Error("a few bytes made a rate")
@@ -94,13 +94,13 @@ func TestErrorTexts(t *testing.T) {
 	cause := errors.New("cause")
 	for want, err := range map[string]error{
 		`no file "a"`:                       &MissingError{Name: "a"},
-		`W: no file "a" (status 404)`:       &MissingError{Way: "W", Name: "a", Status: 404},
-		`W is busy: "a", status 503`:        &WrongError{Way: "W", Name: "a", Kind: WrongBusy, Detail: "status 503"},
-		`W sent too many bytes: "a": cause`: &WrongError{Way: "W", Name: "a", Kind: WrongLong, Err: cause},
-		`W can't be reached: "a": cause`:    &NetError{Way: "W", Name: "a", Kind: NetUnreachable, Err: cause},
-		`W broke the connection: "a"`:       &NetError{Way: "W", Name: "a", Kind: NetReset},
+		`W: no file "a" (status 404)`:       &MissingError{Mirror: "W", Name: "a", Status: 404},
+		`W is busy: "a", status 503`:        &WrongError{Mirror: "W", Name: "a", Kind: WrongBusy, Detail: "status 503"},
+		`W sent too many bytes: "a": cause`: &WrongError{Mirror: "W", Name: "a", Kind: WrongLong, Err: cause},
+		`W can't be reached: "a": cause`:    &NetError{Mirror: "W", Name: "a", Kind: NetUnreachable, Err: cause},
+		`W broke the connection: "a"`:       &NetError{Mirror: "W", Name: "a", Kind: NetReset},
 		`no place gives "a": no file "a"; W broke the connection: "a"`: &ExhaustedError{Name: "a", Reasons: []error{
-			&MissingError{Name: "a"}, &NetError{Way: "W", Name: "a", Kind: NetReset}}},
+			&MissingError{Name: "a"}, &NetError{Mirror: "W", Name: "a", Kind: NetReset}}},
 		`need 30 bytes on "V", 10 are free: free 20`: &SpaceError{Volume: "V", Need: 30, Free: 10, Err: cause},
 		`no room on "V", 10 bytes are free: cause`:   &SpaceError{Volume: "V", Need: -1, Free: 10, Err: cause},
 	} {

@@ -121,7 +121,7 @@ func TestPiecesFromAStranger(t *testing.T) {
 
 // TestPiecesOnAFailingDisk: what can't be read is asked for again, and no reason to end an update.
 func TestPiecesOnAFailingDisk(t *testing.T) {
-	ways := map[string]func(r *Pieces) error{
+	mirrors := map[string]func(r *Pieces) error{
 		"read": func(r *Pieces) error {
 			n, err := r.read("objects/a", 0, make([]byte, 3))
 			if n != 0 {
@@ -136,7 +136,7 @@ func TestPiecesOnAFailingDisk(t *testing.T) {
 			return errGone
 		},
 	}
-	for name, try := range ways {
+	for name, try := range mirrors {
 		disk := faultfs.New(faultfs.Config{})
 		r, fsys := openPieces(disk)
 		r.Add("objects/a", 3, 0, []byte("abc"))

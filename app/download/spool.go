@@ -197,7 +197,7 @@ func (s *Spool) Open(ctx context.Context, d release.Digest) (*Spooled, error) {
 	defer s.free(d)
 	f, err := s.fs.OpenFile(s.partName(d), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &MissingError{Way: "spool", Name: d.Hex()}
+		return nil, &MissingError{Mirror: "spool", Name: d.Hex()}
 	}
 	if err != nil {
 		return nil, s.fault(s.partName(d), -1, err)
@@ -216,7 +216,7 @@ func (s *Spool) prove(ctx context.Context, d release.Digest, f platform.File) (i
 		return known.size, nil
 	}
 	if known.size < 0 || known.have.Prefix() != known.size {
-		return 0, &MissingError{Way: "spool", Name: d.Hex()}
+		return 0, &MissingError{Mirror: "spool", Name: d.Hex()}
 	}
 	h := release.SHA256.NewHash()
 	if _, err := io.CopyBuffer(h, interrupt.Reader(ctx, io.NewSectionReader(f, 0, known.size)), make([]byte, hashPage)); err != nil {
@@ -224,7 +224,7 @@ func (s *Spool) prove(ctx context.Context, d release.Digest, f platform.File) (i
 	}
 	if release.SHA256.SumOf(h) != d {
 		s.o.Log.Warn().Stringer("object", d).Msg("a part in the spool is damaged; removed")
-		return 0, errors.Join(&MissingError{Way: "spool", Name: d.Hex()}, s.discard(d))
+		return 0, errors.Join(&MissingError{Mirror: "spool", Name: d.Hex()}, s.discard(d))
 	}
 	known.proven = true
 	s.see(d, known)

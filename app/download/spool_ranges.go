@@ -11,7 +11,7 @@ import (
 const (
 	// recordFormat is the only layout of a record. Another number is a record of another program, and counts as none.
 	recordFormat = 1
-	// maxRecordRanges is how many ranges a record holds. A part has a hole for each request under way and for each way that
+	// maxRecordRanges is how many ranges a record holds. A part has a hole for each request under way and for each mirror that
 	// was dropped, so real ones stay below fifty; what is beyond is fetched again.
 	maxRecordRanges = 1024
 	// maxRecord is the most bytes that are read of a record: two numbers of 19 digits for each range, and the frame.

@@ -18,12 +18,12 @@ import (
 )
 
 // fetchInto gets an object from memory and counts the bytes that were asked for.
-func fetchInto(t *testing.T, s *download.Spool, o download.Object, way *memory) (asked int64, err error) {
+func fetchInto(t *testing.T, s *download.Spool, o download.Object, mirror *memory) (asked int64, err error) {
 	t.Helper()
-	f := fetcherInBubble(t, way)
+	f := fetcherInBubble(t, mirror)
 	defer f.Close()
 	err = f.Whole(t.Context(), o, s, nil)
-	for _, r := range way.requests() {
+	for _, r := range mirror.requests() {
 		asked += r.End - r.Start
 	}
 	return asked, err
@@ -39,9 +39,9 @@ func TestResume(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			disk := faultfs.New(faultfs.Config{Now: time.Now})
 			s, fsys := spoolOn(t, disk)
-			way := remembering("a", data)
-			way.rate = 50_000
-			f := fetcherInBubble(t, way)
+			mirror := remembering("a", data)
+			mirror.rate = 50_000
+			f := fetcherInBubble(t, mirror)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			go func() {
@@ -228,10 +228,10 @@ func TestCrashWhileFetching(t *testing.T) {
 			disk := faultfs.New(faultfs.Config{Now: time.Now})
 			fsys := disk.Open(faultfs.Options{})
 			fsys.StopInside(k)
-			way := remembering("a", data)
-			way.rate = 400_000
+			mirror := remembering("a", data)
+			mirror.rate = 400_000
 			if s, err := download.OpenSpool(fsys, "spool", download.SpoolOptions{Checkpoint: time.Millisecond}); err == nil {
-				if _, err := fetchInto(t, s, o, way); err == nil {
+				if _, err := fetchInto(t, s, o, mirror); err == nil {
 					ended = s.Close() == nil
 				}
 			}
@@ -330,9 +330,9 @@ func TestSpoolLimit(t *testing.T) {
 func TestSpoolWaits(t *testing.T) {
 	data := random(200_000, 1)
 	synctest.Test(t, func(t *testing.T) {
-		way := remembering("a", data)
-		way.rate = 50_000
-		f := fetcherInBubble(t, way)
+		mirror := remembering("a", data)
+		mirror.rate = 50_000
+		f := fetcherInBubble(t, mirror)
 		defer f.Close()
 		s, _ := spoolOn(t, faultfs.New(faultfs.Config{}))
 		ended := make(chan error)
@@ -351,7 +351,7 @@ func TestSpoolWaits(t *testing.T) {
 			}
 		}
 		sum := int64(0)
-		for _, r := range way.requests() {
+		for _, r := range mirror.requests() {
 			sum += r.End - r.Start
 		}
 		if sum != 200_000 {

@@ -8,8 +8,8 @@ import (
 	"net"
 	"sync"
 
+	"collet/app/acquire"
 	"collet/app/download"
-	"collet/app/transfer"
 	"collet/netproto"
 	"collet/netproto/compat"
 )
@@ -22,10 +22,10 @@ type connection struct {
 	way    *objectWay
 }
 
-var _ transfer.Server = (*connection)(nil)
+var _ acquire.Server = (*connection)(nil)
 
-// Connect implements transfer.Server.
-func (l *connection) Connect(ctx context.Context) (compat.Judgement, download.Way, error) {
+// Connect implements acquire.Server.
+func (l *connection) Connect(ctx context.Context) (compat.Judgement, download.Mirror, error) {
 	if err := l.Close(); err != nil {
 		return compat.Judgement{}, nil, err
 	}
@@ -45,7 +45,7 @@ func (l *connection) Connect(ctx context.Context) (compat.Judgement, download.Wa
 	return judgement, way, nil
 }
 
-// Close implements transfer.Server.
+// Close implements acquire.Server.
 func (l *connection) Close() error {
 	err := l.source.Close()
 	l.mu.Lock()
@@ -94,15 +94,15 @@ func (w *objectWay) run(f func()) bool {
 	return !w.closed
 }
 
-// Name implements download.Way.
+// Name implements download.Mirror.
 func (w *objectWay) Name() string { return w.name }
 
-// Get implements download.Way. The bytes come as fast as they are read: the session asks for no more than its window.
+// Get implements download.Mirror. The bytes come as fast as they are read: the session asks for no more than its window.
 func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
 	length := int64(-1)
 	switch {
 	case to >= 0 && to > limit:
-		return nil, &download.WrongError{Way: w.name, Name: name, Kind: download.WrongLong}
+		return nil, &download.WrongError{Mirror: w.name, Name: name, Kind: download.WrongLong}
 	case to >= 0:
 		length = to - from
 	}
@@ -119,7 +119,7 @@ func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit 
 		left := limit - from
 		err := w.client.Object(inner, name, from, length, func(data []byte) error {
 			if left -= int64(len(data)); left < 0 {
-				return &download.WrongError{Way: w.name, Name: name, Kind: download.WrongLong, Detail: fmt.Sprintf("more than %d bytes", limit)}
+				return &download.WrongError{Mirror: w.name, Name: name, Kind: download.WrongLong, Detail: fmt.Sprintf("more than %d bytes", limit)}
 			}
 			_, err := in.Write(data)
 			return err
@@ -147,13 +147,13 @@ func (w *objectWay) fault(ctx context.Context, name string, err error) error {
 	case errors.As(err, &wrong):
 		return wrong
 	case errors.As(err, &missing):
-		return &download.MissingError{Way: w.name, Name: name}
+		return &download.MissingError{Mirror: w.name, Name: name}
 	case errors.As(err, &short):
-		return &download.WrongError{Way: w.name, Name: name, Kind: download.WrongShort, Err: err}
+		return &download.WrongError{Mirror: w.name, Name: name, Kind: download.WrongShort, Err: err}
 	case errors.As(err, &format):
-		return &download.WrongError{Way: w.name, Name: name, Kind: download.WrongStatus, Err: err}
+		return &download.WrongError{Mirror: w.name, Name: name, Kind: download.WrongStatus, Err: err}
 	default:
-		return &download.NetError{Way: w.name, Name: name, Kind: download.NetReset, Err: err}
+		return &download.NetError{Mirror: w.name, Name: name, Kind: download.NetReset, Err: err}
 	}
 }
 

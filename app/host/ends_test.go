@@ -7,9 +7,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/acquire"
 	"collet/app/install"
 	"collet/app/splash"
-	"collet/app/transfer"
 	"collet/app/update"
 	"collet/assets"
 	"collet/netproto"
@@ -28,7 +28,7 @@ type notebook struct {
 func (n *notebook) Follow(context.Context, watcher) func() { return func() {} }
 func (n *notebook) Note(text string)                       { n.lines = append(n.lines, text) }
 func (n *notebook) Notes(string)                           {}
-func (n *notebook) Report(transfer.Report)                 {}
+func (n *notebook) Report(acquire.Report)                  {}
 func (n *notebook) Toast(_ context.Context, t splash.Toast) bool {
 	n.toasts = append(n.toasts, t)
 	return n.more

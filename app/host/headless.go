@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"collet/app/acquire"
 	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/supervise"
-	"collet/app/transfer"
 	"collet/app/update"
 	"collet/netproto/release/trust"
 	"collet/platform/text"
@@ -69,11 +69,11 @@ type line struct {
 }
 
 // means is how many bytes of the files came by which means.
-type means map[transfer.Means]int64
+type means map[acquire.Strategy]int64
 
 // String lists them for a person, the largest first.
 func (m means) String() string {
-	order := slices.SortedFunc(maps.Keys(m), func(a, b transfer.Means) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
+	order := slices.SortedFunc(maps.Keys(m), func(a, b acquire.Strategy) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
 	words := make([]string, len(order))
 	for i, name := range order {
 		words[i] = fmt.Sprintf("%s %d", name, m[name])
@@ -179,7 +179,7 @@ func (p *terminal) Notes(text string) {
 }
 
 // Report implements view.
-func (p *terminal) Report(r transfer.Report) {
+func (p *terminal) Report(r acquire.Report) {
 	saved := r.Saved()
 	if p.json {
 		p.print(line{
@@ -198,7 +198,7 @@ func (p *terminal) Report(r transfer.Report) {
 		from = "-"
 	}
 	fmt.Fprintln(p.out, p.host.texts.Get("headless.release", "number", strconv.FormatUint(r.Release.Number, 10), "version", r.Release.Version,
-		"from", from, "means", cmp.Or(means(r.Bytes).String(), string(transfer.Unneeded)), "fetched", r.Fetched, "saved", saved))
+		"from", from, "means", cmp.Or(means(r.Bytes).String(), string(acquire.Unneeded)), "fetched", r.Fetched, "saved", saved))
 }
 
 // Toast implements view. Nobody reads along, so nothing waits.

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 
 	"collet"
+	"collet/app/acquire"
 	"collet/app/download"
 	"collet/app/install"
 	"collet/app/settings"
-	"collet/app/transfer"
 	"collet/app/update"
 	"collet/netproto/dial"
 )
@@ -19,12 +19,12 @@ import (
 // origin is where updates come from: the server as it was asked for or as a redirect named it, and the mirrors of signed releases.
 type origin struct {
 	*setup
-	server string            // as it was asked for
-	route  route             // how to get there
-	signed signed            // where signed releases come from, and who vouches for them
-	before *redirect         // where a redirect led away from; nil without one
-	valve  valve             // pauses and slows what is fetched
-	warm   *download.HTTPWay // is being connected to for the first update; nil for none
+	server string               // as it was asked for
+	route  route                // how to get there
+	signed signed               // where signed releases come from, and who vouches for them
+	before *redirect            // where a redirect led away from; nil without one
+	valve  valve                // pauses and slows what is fetched
+	warm   *download.HTTPMirror // is being connected to for the first update; nil for none
 }
 
 // find completes an origin of which the setup is known, and begins the log with both.
@@ -61,7 +61,7 @@ func (o *origin) warmUp(ctx context.Context) {
 		return // the update says so
 	}
 	kept := filepath.Join(o.paths.data, o.settings.Baking.CacheResources, install.ReleaseFolder)
-	way.Warm(ctx, transfer.FirstFiles(o.signed.root, func(name string) bool {
+	way.Warm(ctx, acquire.FirstFiles(o.signed.root, func(name string) bool {
 		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
 		return err == nil
 	})...)
@@ -69,7 +69,7 @@ func (o *origin) warmUp(ctx context.Context) {
 }
 
 // takeWarm gives away what warmUp began; nil without.
-func (o *origin) takeWarm() *download.HTTPWay {
+func (o *origin) takeWarm() *download.HTTPMirror {
 	way := o.warm
 	o.warm = nil
 	return way
@@ -84,7 +84,7 @@ func (o *origin) coolDown() error {
 }
 
 // mirror opens a web server.
-func (o *origin) mirror(address string) (*download.HTTPWay, error) {
+func (o *origin) mirror(address string) (*download.HTTPMirror, error) {
 	if o.signed.plainErr != nil {
 		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: o.signed.plainErr}
 	}
@@ -106,7 +106,7 @@ func (o *origin) mirror(address string) (*download.HTTPWay, error) {
 		}
 		with.TLS = config
 	}
-	return download.NewHTTPWay(address, with)
+	return download.NewHTTPMirror(address, with)
 }
 
 // trust is what native code is taken by in this attempt.

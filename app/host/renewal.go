@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"collet/app/acquire"
 	"collet/app/install"
-	"collet/app/transfer"
 	"collet/app/update"
 	"collet/netproto/product"
 	"collet/platform"
@@ -112,7 +112,7 @@ func (r *renewal) close() error {
 // installed is an install as an update and what it comes from see it.
 type installed interface {
 	update.Stage
-	transfer.Disk
+	acquire.Disk
 }
 
 // stage is what the next update is about.

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"collet/app/acquire"
 	"collet/app/download"
 	"collet/app/settings"
-	"collet/app/transfer"
 	"collet/assets"
 )
 
@@ -47,7 +47,7 @@ func (s signed) announces() bool { return !s.on() || s.server }
 // newSigned puts flags, settings and what is built in together.
 func newSigned(opt Options, set settings.Settings, folder string, env func(string) string) (signed, error) {
 	s := signed{
-		urls: opt.Release, product: set.Release.Product, channel: cmp.Or(opt.Channel, set.Release.Channel, transfer.DefaultChannel),
+		urls: opt.Release, product: set.Release.Product, channel: cmp.Or(opt.Channel, set.Release.Channel, acquire.DefaultChannel),
 	}
 	if len(s.urls) == 0 {
 		s.urls = set.Release.Urls
@@ -127,13 +127,13 @@ func indexAny(text, letters string) int {
 // valve passes a player's wishes on to the source that is at work, and to those that follow. It is safe for concurrent use.
 type valve struct {
 	mu     sync.Mutex
-	source *transfer.Source
+	source *acquire.Source
 	paused bool
 	cap    int64
 }
 
 // hold makes a source obey; nil lets go of it.
-func (v *valve) hold(s *transfer.Source) {
+func (v *valve) hold(s *acquire.Source) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.source = s

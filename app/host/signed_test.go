@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"collet/app/acquire"
 	"collet/app/download"
 	"collet/app/settings"
-	"collet/app/transfer"
 	"collet/app/update"
 	"collet/netproto"
 )
@@ -79,7 +79,7 @@ func TestSigned(t *testing.T) {
 }
 
 func TestMeansInWords(t *testing.T) {
-	if got := (means{transfer.Copied: 10, transfer.Patched: 500, transfer.Entire: 10}).String(); got != "patch 500, copy 10, whole 10" {
+	if got := (means{acquire.Copied: 10, acquire.Patched: 500, acquire.Entire: 10}).String(); got != "patch 500, copy 10, whole 10" {
 		t.Errorf("%q", got)
 	}
 	if got := means(nil).String(); got != "" {

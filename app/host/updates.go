@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"collet"
+	"collet/app/acquire"
 	"collet/app/download"
 	"collet/app/install"
-	"collet/app/transfer"
 	"collet/app/update"
 	"collet/runtime/abi"
 )
@@ -125,7 +125,7 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 	defer func() { err = errors.Join(err, closeWays()) }()
 	stage := u.renewal.stage()
 	options.Disk, options.Renew = stage, u.renewal.renewable
-	s, err := transfer.NewSource(options)
+	s, err := acquire.NewSource(options)
 	if err != nil {
 		return update.Status{}, err
 	}
@@ -154,20 +154,20 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 }
 
 // releaseOptions wires a source of signed releases. closeWays lets go of its mirrors.
-func (u *updates) releaseOptions(f view, compatibility string) (o transfer.Options, closeWays func() error, err error) {
-	var opened []*download.HTTPWay
+func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Options, closeWays func() error, err error) {
+	var opened []*download.HTTPMirror
 	closeWays = func() (err error) {
 		for _, way := range opened {
 			err = errors.Join(err, way.Close())
 		}
 		return err
 	}
-	o = transfer.Options{
+	o = acquire.Options{
 		FS: u.fs, Folder: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), install.ReleaseFolder), Disk: u.dir,
 		Root: u.signed.root, Product: u.signed.product, Channel: u.signed.channel, Target: string(u.target),
 		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
 		Language: u.locale, Notes: f.Notes, Log: u.log,
-		Mirror: func(address string) (download.Way, error) { return u.mirror(address) },
+		OpenMirror: func(address string) (download.Mirror, error) { return u.mirror(address) },
 	}
 	for _, address := range u.signed.urls {
 		way, err := u.takeWarm(), error(nil) // it is the first one
@@ -178,7 +178,7 @@ func (u *updates) releaseOptions(f view, compatibility string) (o transfer.Optio
 			return o, closeWays, errors.Join(err, closeWays())
 		}
 		opened = append(opened, way)
-		o.Ways = append(o.Ways, way)
+		o.Mirrors = append(o.Mirrors, way)
 	}
 	if u.signed.server {
 		o.Server = &connection{source: newSource(u, compatibility)}

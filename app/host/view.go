@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"collet/app/acquire"
 	"collet/app/splash"
-	"collet/app/transfer"
 	"collet/app/update"
 )
 
@@ -24,7 +24,7 @@ type view interface {
 	// Notes shows the release notes of what is being fetched. It may be called from any goroutine.
 	Notes(text string)
 	// Report shows what an update of a signed release found out and did.
-	Report(r transfer.Report)
+	Report(r acquire.Report)
 	// Toast shows a line beside whatever else there is for as long as it says, and reports whether more was asked for.
 	Toast(ctx context.Context, t splash.Toast) (more bool)
 	// Ask shows an end that needs a decision and returns it. A closed window and an ended ctx are Quit.

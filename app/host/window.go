@@ -8,8 +8,8 @@ import (
 	"io"
 	"time"
 
+	"collet/app/acquire"
 	"collet/app/splash"
-	"collet/app/transfer"
 	"collet/app/update"
 	"collet/netproto/release/trust"
 )
@@ -39,7 +39,7 @@ func (w *window) Note(text string) { w.view.Note(text) }
 func (w *window) Notes(text string) { w.view.Notes(text) }
 
 // Report implements view. The game is about to start; only doubt is worth a line.
-func (w *window) Report(r transfer.Report) {
+func (w *window) Report(r acquire.Report) {
 	if r.Stale != trust.NotStale {
 		w.Note(w.host.texts.Get("note.notcurrent"))
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Both is an install together with that of the program itself, as one update sees them: what comes for either comes in one
-// transfer. It is an update.Stage, and what a transfer.Source asks of a disk. What goes wrong with the program is told in the log
+// transfer. It is an update.Stage, and what an acquire.Source asks of a disk. What goes wrong with the program is told in the log
 // and never keeps the set from being updated; only while its bytes are on their way may it end an update, and then Wanted tells
 // that another one without it is worth it.
 type Both struct {

@@ -203,7 +203,7 @@ func (t *teller) begin(ctx context.Context, view *rehearsal, fetches bool) (*Dir
 	return d, nil
 }
 
-// keep does what app/transfer does before an update. What was verified is kept only where that is possible.
+// keep does what app/acquire does before an update. What was verified is kept only where that is possible.
 func (t *teller) keep(view *rehearsal, fetches bool) error {
 	err := view.MkdirAll(path.Join(t.found.Names.Cache, ReleaseFolder), 0o755)
 	if err != nil && !fetches && (errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err)) {

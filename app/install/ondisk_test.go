@@ -197,17 +197,17 @@ func texts(t *testing.T, file string) map[string]string {
 	return values
 }
 
-// TestDocumentedRelease compares what lies in Cache/release with the names that app/transfer, app/download and the client have for it.
+// TestDocumentedRelease compares what lies in Cache/release with the names that app/acquire, app/download and the client have for it.
 func TestDocumentedRelease(t *testing.T) {
-	known, spool, made := texts(t, "../transfer/source_known.go"), texts(t, "../download/spool.go"), texts(t, "../transfer/source_made.go")
+	known, spool, scratch := texts(t, "../acquire/installed.go"), texts(t, "../download/spool.go"), texts(t, "../acquire/scratch.go")
 	kept := texts(t, "../download/pieces.go")
 	const digits = "<64 hex>"
 	want := []string{
-		"trust/…", "trust/…" + release.UnverifiedSuffix, known["installFile"], known["knownFile"],
+		"trust/…", "trust/…" + release.UnverifiedSuffix, known["installFile"], known["setsFile"],
 		digits + known["listingSuffix"], digits + known["headSuffix"],
 		known["spoolFolder"] + "/" + digits + release.UnverifiedSuffix, known["spoolFolder"] + "/" + digits + spool["recordSuffix"],
 		known["spoolFolder"] + "/" + digits + spool["cameSuffix"], kept["piecesFile"] + release.UnverifiedSuffix,
-		made["madeFile"] + release.UnverifiedSuffix,
+		scratch["scratchFileName"] + release.UnverifiedSuffix,
 	}
 	if got := firstCells(tables(t)["In `Cache/release`"]); !slices.Equal(got, want) {
 		t.Errorf("docs/ON-DISK.md has\n%q, the code\n%q", got, want)

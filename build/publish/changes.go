@@ -3,7 +3,7 @@ package publish
 import (
 	"slices"
 
-	"collet/app/transfer"
+	"collet/app/acquire"
 	"collet/build/advice"
 	"collet/netproto/delta"
 	"collet/netproto/release"
@@ -121,9 +121,9 @@ func (o origin) reach(from release.Digest) int64 {
 }
 
 // listsFrom is what a client fetches that has an older set and no patch, to know the new listing and the sources.
-func (o origin) listsFrom(old release.Digest) transfer.Cost {
+func (o origin) listsFrom(old release.Digest) acquire.Cost {
 	reach := o.reach(old)
-	cost := transfer.AskChanges(o.object.Size, reach)
+	cost := acquire.AskChanges(o.object.Size, reach)
 	if reach > 0 && cost.Bytes < o.lists {
 		return cost
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/app/transfer"
+	"collet/app/acquire"
 	"collet/build/publish"
 	"collet/netproto/delta"
 	"collet/netproto/release"
@@ -297,7 +297,7 @@ func TestEstimateCountsChanges(t *testing.T) {
 	estimate := func() publish.Estimate {
 		var list []publish.Estimate
 		s.with(func(f *publish.Folder) (err error) {
-			list, err = f.Estimate(context.Background(), "", linux, 1, 2, transfer.Link{})
+			list, err = f.Estimate(context.Background(), "", linux, 1, 2, acquire.Link{})
 			return err
 		})
 		return list[0]
@@ -317,7 +317,7 @@ func TestEstimateCountsChanges(t *testing.T) {
 	}
 	must(t, s.fs.Remove(h.Changes.Path()))
 	s.with(func(f *publish.Folder) error {
-		if _, err := f.Estimate(context.Background(), "", linux, 1, 2, transfer.Link{}); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := f.Estimate(context.Background(), "", linux, 1, 2, acquire.Link{}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("without the object: %v", err)
 		}
 		return nil

@@ -3,7 +3,7 @@ package publish
 import (
 	"context"
 
-	"collet/app/transfer"
+	"collet/app/acquire"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 )
@@ -25,14 +25,14 @@ type Estimate struct {
 	Patch           Way   // the set patch
 
 	// What a client on the line chooses that has the old set undamaged: it mixes the ways.
-	Takes transfer.Means           // by which most bytes of new contents come; transfer.Unneeded if there are none
-	By    map[transfer.Means]int64 // bytes of new contents by what they come
-	Cost  transfer.Cost            // of all of it, lists included
+	Takes acquire.Strategy           // by which most bytes of new contents come; acquire.Unneeded if there are none
+	By    map[acquire.Strategy]int64 // bytes of new contents by what they come
+	Cost  acquire.Cost               // of all of it, lists included
 }
 
 // Estimate compares the ways from release old to release fresh of a channel, for each target that has both, for clients on a
 // line: of a zero one, on what clients believe before they have measured theirs.
-func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fresh uint64, line transfer.Link) ([]Estimate, error) {
+func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fresh uint64, line acquire.Link) ([]Estimate, error) {
 	from, err := f.find(Which{channel, target, old})
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 	return list, nil
 }
 
-func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line transfer.Link) (Estimate, error) {
+func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line acquire.Link) (Estimate, error) {
 	e := Estimate{Target: to.Target, Old: from.Number, New: to.Number, Patch: Way{Bytes: -1}}
 	old, err := f.readOrigin(from)
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line tran
 }
 
 // chunkWay plans as a client does that has the old set. A content without an index comes whole.
-func (f *Folder) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line transfer.Link) (w Way, err error) {
+func (f *Folder) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line acquire.Link) (w Way, err error) {
 	lists := fresh.listsFrom(old.sum)
 	w = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
 	var files []*chunk.Index

@@ -5,51 +5,51 @@ import (
 	"maps"
 	"slices"
 
-	"collet/app/transfer"
+	"collet/app/acquire"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 )
 
 // chooser plays what a client does that goes from one release to another: it has the old set undamaged and nothing else, and
-// chooses by transfer.Choose, first with what the head and the listing say, then with the sources, then with the indexes.
+// chooses by acquire.Choose, first with what the head and the listing say, then with the sources, then with the indexes.
 type chooser struct {
 	folder     *Folder
-	line       transfer.Link
+	line       acquire.Link
 	old, fresh origin
 	head       release.Head
 	indexes    [2]indexes // of the old and of the new release
 
 	files   []release.ListedFile // the first one of each content that the old set lacks
 	sources []release.Source     // of these
-	now     transfer.Situation
-	lists   transfer.Cost // what was fetched on the way to the choice
+	now     acquire.Situation
+	lists   acquire.Cost // what was fetched on the way to the choice
 }
 
 // choose fills in what the client takes.
 func (c *chooser) choose(e *Estimate) error {
 	c.begin()
-	choice := transfer.Choose(c.now)
-	e.By, e.Takes = map[transfer.Means]int64{}, transfer.Unneeded
-	if len(c.files) > 0 && choice.Uses(transfer.Patched) == 0 {
+	choice := acquire.Choose(c.now)
+	e.By, e.Takes = map[acquire.Strategy]int64{}, acquire.Unneeded
+	if len(c.files) > 0 && choice.Uses(acquire.Patched) == 0 {
 		c.learn()
-		choice = transfer.Choose(c.now)
+		choice = acquire.Choose(c.now)
 	}
-	if len(c.files) > 0 && choice.Uses(transfer.Patched) == 0 {
-		c.now.Patch = transfer.Unknown
+	if len(c.files) > 0 && choice.Uses(acquire.Patched) == 0 {
+		c.now.Patch = acquire.Unknown
 		if err := c.index(); err != nil {
 			return err
 		}
-		choice = transfer.Choose(c.now)
+		choice = acquire.Choose(c.now)
 	}
-	for i, m := range choice.Means {
+	for i, m := range choice.Strategy {
 		e.By[m] += c.files[i].Size
 	}
 	for _, m := range slices.Sorted(maps.Keys(e.By)) {
-		if e.Takes == transfer.Unneeded || e.By[m] > e.By[e.Takes] {
+		if e.Takes == acquire.Unneeded || e.By[m] > e.By[e.Takes] {
 			e.Takes = m
 		}
 	}
-	e.Cost = transfer.Cost{
+	e.Cost = acquire.Cost{
 		Bytes: choice.Cost.Bytes + c.lists.Bytes, Requests: choice.Cost.Requests + c.lists.Requests,
 		RoundTrips: choice.Cost.RoundTrips + c.lists.RoundTrips, CPU: choice.Cost.CPU,
 	}
@@ -58,7 +58,7 @@ func (c *chooser) choose(e *Estimate) error {
 
 // begin is what a client knows that has the head. It has the listing from the patch, or from its own object.
 func (c *chooser) begin() {
-	c.now = transfer.Situation{Link: c.line, Patch: transfer.Unknown, Sources: c.head.Sources.Size}
+	c.now = acquire.Situation{Link: c.line, Patch: acquire.Unknown, Sources: c.head.Sources.Size}
 	patch, found := c.head.PatchFrom(c.old.sum)
 	if found {
 		c.now.Patch = patch.Size
@@ -71,7 +71,7 @@ func (c *chooser) begin() {
 		c.lists, c.now.Sources = cost, 0
 	default:
 		var here int64
-		c.lists, here = transfer.AskListing(c.now.Patch, c.head.Listing.Object.Size)
+		c.lists, here = acquire.AskListing(c.now.Patch, c.head.Listing.Object.Size)
 		c.now.Patch -= here
 		if near {
 			c.now.Sources = cost.Bytes
@@ -84,8 +84,8 @@ func (c *chooser) begin() {
 		}
 		have[f.Sum] = f.Size
 		c.files = append(c.files, f)
-		c.now.Contents = append(c.now.Contents, transfer.Content{
-			Size: f.Size, Lacks: max(f.Size, 1), InPatch: found, Whole: transfer.Unknown, Chunks: transfer.Unknown,
+		c.now.Blobs = append(c.now.Blobs, acquire.Blob{
+			Size: f.Size, Lacks: max(f.Size, 1), InPatch: found, Whole: acquire.Unknown, Chunks: acquire.Unknown,
 		})
 	}
 }
@@ -100,7 +100,7 @@ func (c *chooser) learn() {
 	for i, f := range c.files {
 		s, _ := c.fresh.sources.Find(f.Sum)
 		c.sources = append(c.sources, s)
-		n := &c.now.Contents[i]
+		n := &c.now.Blobs[i]
 		n.Whole, n.Packed, n.Indexed = s.Whole.Size, s.Encoding != release.EncodedStored, !s.Index.IsZero()
 	}
 }
@@ -110,17 +110,17 @@ func (c *chooser) index() error {
 	c.indexes = [2]indexes{{folder: c.folder}, {folder: c.folder}}
 	sets := map[release.Object][]int{}
 	for i, f := range c.files {
-		if o := c.sources[i].Index; !o.IsZero() && len(transfer.Ancestors(c.old.listing, c.fresh.listing, f)) > 0 {
+		if o := c.sources[i].Index; !o.IsZero() && len(acquire.Ancestors(c.old.listing, c.fresh.listing, f)) > 0 {
 			sets[o] = append(sets[o], i)
 		}
 	}
 	objects := slices.SortedFunc(maps.Keys(sets), func(a, b release.Object) int { return cmp.Compare(a.Path(), b.Path()) })
 	for _, o := range objects {
-		var alike []transfer.Content
+		var alike []acquire.Blob
 		for _, i := range sets[o] {
-			alike = append(alike, c.now.Contents[i])
+			alike = append(alike, c.now.Blobs[i])
 		}
-		if !transfer.WorthIndex(alike, o.Size, c.line) {
+		if !acquire.WorthIndex(alike, o.Size, c.line) {
 			continue
 		}
 		c.lists.Bytes += o.Size
@@ -144,7 +144,7 @@ func (c *chooser) plan(i int) error {
 	if err != nil {
 		return err
 	}
-	for n, at := range transfer.Ancestors(c.old.listing, c.fresh.listing, c.files[i]) {
+	for n, at := range acquire.Ancestors(c.old.listing, c.fresh.listing, c.files[i]) {
 		s, _ := c.old.sources.Find(c.old.listing[at].Sum)
 		if s.Index.IsZero() {
 			continue // a client cuts the file and may find more
@@ -156,7 +156,7 @@ func (c *chooser) plan(i int) error {
 		plan.OfferIndex(n, was)
 	}
 	ranges := plan.Missing(c.line.Gap())
-	content := &c.now.Contents[i]
+	content := &c.now.Blobs[i]
 	content.Chunks, content.Runs = 0, len(ranges)
 	for _, r := range ranges {
 		content.Chunks += r.Size

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/app/transfer"
+	"collet/app/acquire"
 	"collet/build/advice"
 	"collet/build/publish"
 	"collet/netproto/release"
@@ -182,19 +182,19 @@ func TestLargeFilesGetChunks(t *testing.T) {
 		t.Errorf("%d files have an index", indexed)
 	}
 	s.with(func(f *publish.Folder) error {
-		list, err := f.Estimate(context.Background(), "", linux, 1, 2, transfer.Link{})
+		list, err := f.Estimate(context.Background(), "", linux, 1, 2, acquire.Link{})
 		if err != nil {
 			return err
 		}
 		e := list[0]
-		if e.Takes != transfer.Patched || e.Cost.Bytes != e.Patch.Bytes || e.By[transfer.Patched] != e.Fresh || e.Patch.Bytes > 1000 || e.Chunks.Bytes > 60_000 || e.Whole.Bytes < 400_000 || e.Contents != 3 || e.Files != 3 {
+		if e.Takes != acquire.Patched || e.Cost.Bytes != e.Patch.Bytes || e.By[acquire.Patched] != e.Fresh || e.Patch.Bytes > 1000 || e.Chunks.Bytes > 60_000 || e.Whole.Bytes < 400_000 || e.Contents != 3 || e.Files != 3 {
 			t.Errorf("%+v", e)
 		}
-		back, err := f.Estimate(context.Background(), "", linux, 2, 1, transfer.Link{Rate: 100e3})
+		back, err := f.Estimate(context.Background(), "", linux, 2, 1, acquire.Link{Rate: 100e3})
 		if err != nil {
 			return err
 		}
-		if e := back[0]; e.Takes != transfer.Chunked || e.Cost.Bytes > e.Chunks.Bytes+2000 || e.Patch.Bytes != -1 || e.Chunks.Bytes > 60_000 {
+		if e := back[0]; e.Takes != acquire.Chunked || e.Cost.Bytes > e.Chunks.Bytes+2000 || e.Patch.Bytes != -1 || e.Chunks.Bytes > 60_000 {
 			t.Errorf("%+v", e)
 		}
 		findings, _, err := f.Verify(context.Background())

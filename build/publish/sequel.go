@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"collet/app/transfer"
+	"collet/app/acquire"
 	"collet/build/advice"
 	"collet/netproto/release"
 	"collet/platform"
@@ -166,7 +166,7 @@ func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]b
 
 // near reports whether the changes of a release lead from a set and are fetched whole.
 func (f *Folder) near(h release.Head, from release.Digest) bool {
-	if h.Changes.IsZero() || h.Changes.Size > transfer.WholeChanges {
+	if h.Changes.IsZero() || h.Changes.Size > acquire.WholeChanges {
 		return false
 	}
 	table, _, err := f.changes(h)

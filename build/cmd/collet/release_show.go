@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"collet/app/transfer"
+	"collet/app/acquire"
 	"collet/build/publish"
 	"collet/netproto/release/trust"
 )
@@ -200,7 +200,7 @@ that it needs on its line; here by that of a usual home. Signed lists and head, 
 // Run prints one row for each target.
 func (r releaseEstimateCommand) Run(ctx context.Context, c console) error {
 	return reading(c, r.folderFlags, func(w *workshop) error {
-		list, err := w.Estimate(ctx, r.Channel, r.Target, r.Old, r.New, transfer.Link{})
+		list, err := w.Estimate(ctx, r.Channel, r.Target, r.Old, r.New, acquire.Link{})
 		if err != nil {
 			return err
 		}

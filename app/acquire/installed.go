@@ -1,0 +1,227 @@
+package acquire
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/release"
+	"collet/netproto/release/trust"
+	"collet/platform"
+)
+
+const (
+	// maxRemembered is how many sets are remembered: the live one, the one to go back to, what is under way, and some more that
+	// players of several channels have had.
+	maxRemembered = 8
+	// maxSetsFile is the largest file of them in bytes: each has some 800.
+	maxSetsFile = 64 << 10
+	// installBytes is how many random bytes make an install's id: as many as in a UUID, so that no two are alike.
+	installBytes = 16
+)
+
+// Names in the folder of a Source.
+const (
+	setsFile      = "sets"
+	installFile   = "install"
+	listingSuffix = ".listing"
+	headSuffix    = ".release"
+	spoolFolder   = "spool"
+)
+
+// installedRelease is a set of which the install once looked up what it is. The zero value is none.
+type installedRelease struct {
+	Identity release.Digest `json:"identity"` // as the install calls it
+	Product  string         `json:"product"`
+	Channel  string         `json:"channel"`
+	Target   string         `json:"target"`
+	Number   uint64         `json:"number"`
+	Head     object         `json:"head"`
+	Listing  object         `json:"listing"` // the listing itself, not packed
+}
+
+// object is release.Object in JSON.
+type object struct {
+	Sum  release.Digest `json:"sum"`
+	Size int64          `json:"size"`
+}
+
+// installMemory is what an install remembers of sets: which release each was, its head and its listing. All of it is only ever a
+// saving: what is damaged or lost is fetched again, and what it says is checked against the signed list or against digests
+// that it does not hold itself. It belongs to one goroutine.
+type installMemory struct {
+	fs     platform.FS
+	folder string
+	log    zerolog.Logger
+
+	sets   []installedRelease // the newest first
+	loaded bool
+	id     string
+}
+
+func (m *installMemory) name(name string) string { return path.Join(m.folder, name) }
+
+// load reads the sets, once.
+func (m *installMemory) load() {
+	if m.loaded {
+		return
+	}
+	m.loaded = true
+	m.complain(platform.RemoveIfThere(m.fs, m.name(scratchFileName)))
+	data, err := platform.ReadFile(m.fs, m.name(setsFile), maxSetsFile)
+	if err != nil {
+		return
+	}
+	if err := json.Unmarshal(data, &m.sets); err != nil || len(m.sets) > maxRemembered {
+		m.log.Warn().Err(err).Str("file", m.name(setsFile)).Msg("what is known of installed sets makes no sense; it is looked up again")
+		m.sets = nil
+	}
+}
+
+// live is the set that the install calls by an identity. An install in which no transaction ever was has no name for its
+// set; then the set that was looked up last is taken for it: wrong guesses cost bytes and never more.
+func (m *installMemory) live(identity release.Digest) installedRelease {
+	m.load()
+	for _, k := range m.sets {
+		if k.Identity == identity || identity.IsZero() {
+			return k
+		}
+	}
+	return installedRelease{}
+}
+
+// listing reads the listing of a set. Without one it is nil.
+func (m *installMemory) listing(k installedRelease) release.Listing {
+	if k.Listing.Size <= 0 || k.Listing.Size > release.MaxListing {
+		return nil
+	}
+	data, err := platform.ReadFile(m.fs, m.name(k.Listing.Sum.Hex()+listingSuffix), k.Listing.Size+1)
+	if err == nil {
+		err = release.Object(k.Listing).Verify(data)
+	}
+	var list release.Listing
+	if err == nil {
+		list, err = release.ParseListing(data)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		m.log.Warn().Err(err).Uint64("number", k.Number).Msg("a listing that was kept can't be used")
+	}
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// head reads the head that an entry names, if it is here.
+func (m *installMemory) head(e release.Entry) (release.Head, bool) {
+	if e.Head.IsZero() {
+		return release.Head{}, false
+	}
+	data, err := platform.ReadFile(m.fs, m.name(e.Head.Sum.Hex()+headSuffix), release.MaxHead)
+	if err != nil {
+		return release.Head{}, false
+	}
+	head, err := trust.OpenHead(trust.UnverifiedBytes(data), e)
+	return head, err == nil
+}
+
+// keepHead keeps a verified head.
+func (m *installMemory) keepHead(o release.Object, h release.Head) {
+	data, err := h.Encode()
+	if err == nil {
+		err = m.write(o.Sum.Hex()+headSuffix, data, platform.WriteHint)
+	}
+	m.complain(err)
+}
+
+// remember notes a set as the newest one, with its listing, and lets go of those that are too many, never of keep.
+func (m *installMemory) remember(k installedRelease, list release.Listing, keep release.Digest) {
+	m.load()
+	if len(m.sets) > 0 && m.sets[0] == k {
+		return
+	}
+	data, err := list.Encode()
+	if err != nil {
+		m.complain(err)
+		return
+	}
+	sets := append([]installedRelease{k}, slices.DeleteFunc(slices.Clone(m.sets), func(old installedRelease) bool { return old.Identity == k.Identity })...)
+	for i := len(sets) - 1; i > 0 && len(sets) > maxRemembered; i-- {
+		if sets[i].Identity != keep {
+			sets = slices.Delete(sets, i, i+1)
+		}
+	}
+	text, err := json.Marshal(sets)
+	if err == nil {
+		err = m.write(k.Listing.Sum.Hex()+listingSuffix, data, platform.WriteHint)
+	}
+	if err == nil {
+		err = m.write(setsFile, text, platform.WriteHint)
+	}
+	m.sets = sets
+	m.complain(err)
+	m.tidy()
+}
+
+// write replaces a file, if it holds something else, by platform.WriteFile or, where losing it costs only time, WriteHint.
+func (m *installMemory) write(name string, data []byte, by func(platform.FS, string, []byte) error) error {
+	if there, err := platform.ReadFile(m.fs, m.name(name), int64(len(data))+1); err == nil && bytes.Equal(there, data) {
+		return nil
+	}
+	if err := m.fs.MkdirAll(m.folder, 0o755); err != nil {
+		return err
+	}
+	return by(m.fs, m.name(name), data)
+}
+
+func (m *installMemory) complain(err error) {
+	if err != nil {
+		m.log.Warn().Err(err).Msg("what is known of installed sets is not kept; the next update costs more")
+	}
+}
+
+// tidy removes heads and listings of sets that are not remembered any more.
+func (m *installMemory) tidy() {
+	used := map[string]bool{}
+	for _, k := range m.sets {
+		used[k.Listing.Sum.Hex()+listingSuffix], used[k.Head.Sum.Hex()+headSuffix] = true, true
+	}
+	entries, err := m.fs.ReadDir(m.folder)
+	for _, e := range entries {
+		ours := strings.HasSuffix(e.Name(), listingSuffix) || strings.HasSuffix(e.Name(), headSuffix)
+		if ours && !used[e.Name()] && err == nil {
+			err = m.fs.Remove(m.name(e.Name()))
+		}
+	}
+	m.complain(err)
+}
+
+// install is the id of this install: random, made once. It decides about rollouts and is never sent anywhere. Where it can't
+// be kept it is the process's own.
+func (m *installMemory) install() string {
+	if m.id != "" {
+		return m.id
+	}
+	data, err := platform.ReadFile(m.fs, m.name(installFile), 2*installBytes+1)
+	text := strings.TrimSpace(string(data))
+	if raw, notHex := hex.DecodeString(text); err == nil && notHex == nil && len(raw) == installBytes {
+		m.id = text
+		return m.id
+	}
+	var random [installBytes]byte
+	_, _ = rand.Read(random[:]) // it never fails, see crypto/rand
+	m.id = hex.EncodeToString(random[:])
+	if err := m.write(installFile, fmt.Appendln(nil, m.id), platform.WriteFile); err != nil {
+		m.log.Warn().Err(err).Msg("the id of this install is not kept; it may be offered a rollout again or not")
+	}
+	return m.id
+}

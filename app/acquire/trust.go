@@ -1,0 +1,218 @@
+package acquire
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"collet/app/download"
+	"collet/app/update"
+	"collet/netproto/chunk"
+	"collet/netproto/delta"
+	"collet/netproto/release"
+	"collet/netproto/release/trust"
+	"collet/platform"
+)
+
+// DefaultChannel is the channel of who names none.
+const DefaultChannel = "stable"
+
+// trusted is the answer to: which release is for us.
+type trusted struct {
+	trust.Current
+	query release.Query
+}
+
+// trustFolder is where what was verified lies, in the folder of a Source.
+const trustFolder = "trust"
+
+// maxRoots is how many stored roots are looked for: one or two come a year.
+const maxRoots = 100
+
+// FirstFiles are those that a Source with this root asks for first, whatever is installed: the timestamp, and the root behind the
+// newest one that is known. stored tells whether a file of the folder of the Source is there.
+func FirstFiles(root []byte, stored func(name string) bool) []download.First {
+	info, err := trust.DescribeRoot(root)
+	if err != nil {
+		return nil
+	}
+	next := info.Version + 1
+	for range maxRoots {
+		if !stored(fmt.Sprintf("%s/%d.root.json", trustFolder, next)) {
+			break
+		}
+		next++
+	}
+	return []download.First{
+		{Name: "metadata/timestamp.json", Limit: trust.MaxTimestamp}, {Name: fmt.Sprintf("metadata/%d.root.json", next), Limit: trust.MaxRoot},
+	}
+}
+
+// openTrust reads what was verified before. It is done once.
+func (s *Source) openTrust() error {
+	if s.trust != nil {
+		return nil
+	}
+	store := &trustStore{fs: s.o.FS, folder: s.o.Folder + "/" + trustFolder, log: s.o.Log, came: s.answered}
+	client, err := trust.Open(s.o.Root, store, s.o.Now)
+	if err != nil {
+		return s.faultOf(err)
+	}
+	for _, name := range client.Passed() {
+		s.o.Log.Warn().Str("file", name).Msg("what was verified once is damaged, or its keys count no more; it is asked for again")
+	}
+	s.trust = client
+	return nil
+}
+
+// current asks which release is for us: all mirrors as one, and where what came is not believed each of them alone, because one
+// of them that lies must not keep the truth of the others away.
+func (s *Source) current(ctx context.Context, have installedRelease) (trusted, error) {
+	query := release.Query{Product: s.o.Product, Channel: s.o.Channel, Target: s.o.Target, Install: s.memory.install(), Have: have.Number}
+	if have.Channel != query.Channel || have.Target != query.Target {
+		query.Have = 0
+	}
+	answer, err := s.refresh(ctx, s.resuming(), query)
+	var lie *trust.Error
+	if s.misled(err) {
+		answer, err = s.refresh(ctx, documents{s.fetcher}, query)
+	}
+	if !errors.As(err, &lie) || len(s.mirrors) < 2 {
+		return answer, err
+	}
+	for _, mirror := range s.mirrors {
+		s.o.Log.Warn().Err(err).Str("way", mirror.Name()).Msg("what came is not believed; this place alone is asked")
+		alone, openErr := download.NewFetcher([]download.Mirror{mirror}, s.o.Fetch)
+		if openErr != nil {
+			return answer, openErr
+		}
+		other, otherErr := s.refresh(ctx, documents{alone}, query)
+		alone.Close()
+		if otherErr == nil || ctx.Err() != nil {
+			return other, otherErr
+		}
+	}
+	return answer, err
+}
+
+// refresh asks over one fetcher. Where no product was named the only one that the list has for us is meant.
+func (s *Source) refresh(ctx context.Context, f trust.Fetcher, q release.Query) (trusted, error) {
+	q.Product = cmp.Or(q.Product, s.product())
+	now, err := s.trust.Refresh(ctx, ahead(f, s.trust), q)
+	if errors.Is(err, release.ErrNoRelease) && q.Product == "" {
+		if q.Product = s.product(); q.Product != "" {
+			now, err = s.trust.Refresh(ctx, f, q)
+		} else if names := s.products(); len(names) > 1 {
+			err = fmt.Errorf("%w: it has %s; say which with Release.Product", err, strings.Join(names, ", "))
+		}
+	}
+	return trusted{now, q}, err
+}
+
+// product is the only product of the signed list for our channel and target; empty if there are several, or none.
+func (s *Source) product() string {
+	if names := s.products(); len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
+func (s *Source) products() (names []string) {
+	entries, err := s.trust.Entries()
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Channel == s.o.Channel && e.Target == s.o.Target && !slices.Contains(names, e.Product) {
+			names = append(names, e.Product)
+		}
+	}
+	return names
+}
+
+// faultOf turns what went wrong into a cause that a person can do something about. Faults and context errors pass.
+func (s *Source) faultOf(err error) error {
+	var known *update.Fault
+	var lie *trust.Error
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if errors.As(err, &lie) {
+		return &update.Fault{Cause: update.Untrusted, Subject: lie.Document, Err: err}
+	}
+	cause, transient := blame(err)
+	if name, local := localName(s.o.FS, err); local && cause == update.DiskFault {
+		return download.DiskFault(s.o.FS, name, -1, err)
+	}
+	if cause == update.Interrupted && !s.met {
+		cause = update.Unreachable
+	}
+	refused := transient && (cause == update.Unreachable || cause == update.Interrupted) && platform.IsRefused(err)
+	return &update.Fault{Cause: cause, Transient: transient, Refused: refused, Subject: s.subject(), Err: err}
+}
+
+// blame finds the cause that the kinds of errors of this package and of the formats stand for.
+func blame(err error) (cause update.Cause, transient bool) {
+	var net *download.NetError
+	var wrong *download.WrongError
+	var missing *download.MissingError
+	var object *release.ObjectError
+	var path *release.PathError
+	var format *release.FormatError
+	var damage *chunk.DamageError
+	var patch *delta.PatchError
+	var local *fs.PathError
+	var pair *os.LinkError
+	switch {
+	case errors.As(err, &net) && net.Kind == download.NetTLS && !errors.As(err, &wrong) && !errors.As(err, &missing):
+		return update.Untrusted, false
+	case errors.As(err, &net):
+		return update.Interrupted, true
+	case errors.As(err, &wrong) && wrong.Kind == download.WrongStale, errors.As(err, &object):
+		return update.DamagedDownload, true
+	case errors.As(err, &wrong), errors.As(err, &missing):
+		return update.ServerFault, true
+	case errors.As(err, &path):
+		return update.Untrusted, false
+	case errors.As(err, &format), errors.As(err, &damage), errors.As(err, &patch), errors.Is(err, errContent), errors.Is(err, errNotInPatch),
+		errors.Is(err, errNoSource), errors.Is(err, errNoSources):
+		return update.ServerFault, false
+	case errors.As(err, &local), errors.As(err, &pair):
+		return update.DiskFault, false
+	default:
+		return update.Interrupted, true
+	}
+}
+
+// subject names the places for a person.
+func (s *Source) subject() string {
+	names := make([]string, 0, len(s.mirrors))
+	for _, mirror := range s.mirrors {
+		names = append(names, mirror.Name())
+	}
+	return strings.Join(names, ", ")
+}
+
+// localName is the file that an error of the disk is about, relative to the folder; ok is false for errors of other kinds.
+func localName(fsys platform.FS, err error) (name string, ok bool) {
+	var one *fs.PathError
+	var two *os.LinkError
+	switch {
+	case errors.As(err, &one):
+		name = one.Path
+	case errors.As(err, &two):
+		name = two.New
+	default:
+		return "", false
+	}
+	if root := fsys.Path("."); filepath.IsAbs(name) {
+		name = strings.TrimPrefix(strings.TrimPrefix(name, root), string(filepath.Separator))
+	}
+	return filepath.ToSlash(name), true
+}
