@@ -17,8 +17,9 @@
 //	  ▼                                            │
 //	ended: clean → confirmed, exit 0 · reload → opened · crash → asked, perhaps after the last proven set was put back
 //
-// opened to updating are one attempt, which the person may cut short to play what is installed; a start that only
-// syncs ends where running would begin. At most maxRounds modules are swapped in an attempt, and maxReloads reloads follow each other quickly.
+// opened to updating are one attempt, which the person may cut short to play what is installed. What follows updating is a pure
+// function (step.go); a start that only syncs ends there. At most maxRounds modules are swapped in an attempt, and maxReloads reloads
+// follow each other quickly.
 // An attempt whose update brings a newer version of this program leaves the states above: the program makes room, watches the
 // trial of the newer one, and goes on with the start itself if that fails (trial.go).
 //

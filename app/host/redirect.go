@@ -28,7 +28,7 @@ type redirect struct {
 	public bool   // it may lead to public addresses only, because the server that was named has one
 }
 
-// detoured reports whether this attempt asks another server than the one that was named.
+// redirected reports whether this attempt asks another server than the one that was named.
 func (o *origin) redirected() bool { return o.before != nil }
 
 // followRedirect makes the server of a redirect the one to ask, for the rest of this attempt. The error says why it is not gone to.

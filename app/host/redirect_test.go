@@ -65,8 +65,8 @@ func parseServerOrNone(text string) (addr string, err error) {
 	return addr, err
 }
 
-// TestDetourIsForOneAttempt: the next attempt asks the server that was named, with all that belongs to it.
-func TestDetourIsForOneAttempt(t *testing.T) {
+// TestRedirectIsForOneAttempt: the next attempt asks the server that was named, with all that belongs to it.
+func TestRedirectIsForOneAttempt(t *testing.T) {
 	h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), folder: t.TempDir()}, func(h *host) {
 		h.server = "tls://here.example.org:4000"
 		h.signed = signed{root: []byte("a root"), urls: []string{"https://here.example.org/packs"}}
@@ -109,8 +109,8 @@ func TestDetourIsForOneAttempt(t *testing.T) {
 	}
 }
 
-// TestDetourStaysOutside: a public server leads to public addresses only, and one on a private network anywhere.
-func TestDetourStaysOutside(t *testing.T) {
+// TestRedirectStaysOutside: a public server leads to public addresses only, and one on a private network anywhere.
+func TestRedirectStaysOutside(t *testing.T) {
 	for server, public := range map[string]bool{"192.0.2.1:4000": true, "127.0.0.1:4000": false, "192.168.7.7:4000": false, "localhost:4000": false} {
 		h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), folder: t.TempDir()}, func(h *host) {
 			h.server = server

@@ -167,35 +167,44 @@ func (a *attempts) round(ctx context.Context, f view) outcome {
 		}
 		missing := err
 		status, err := a.update(ctx, f, meta.CompatibilityVersion)
-		switch {
-		case err != nil:
+		if err != nil {
 			return failed(err)
-		case a.renewal.due != "":
+		}
+		switch a.afterUpdate(status, bare).next() {
+		case stepMakeRoom:
 			return outcome{outcome: update.ResourcesReady}
-		case bare && (status.HeldBack || isReady(status.Outcome) && a.dir.State() != install.Prepared):
+		case stepNoModule:
 			return a.noModule(missing)
-		case status.HeldBack:
+		case stepNothing:
 			f.Note(a.texts.Get("note.heldback"))
-			if !a.hasPacks() {
-				return runtimeFailed(a.dir.HeldBack().Reason()) // there is no set before it
-			}
+			return runtimeFailed(a.dir.HeldBack().Reason())
+		case stepPlayBefore:
+			f.Note(a.texts.Get("note.heldback"))
 			return a.runWhole(ctx)
-		case status.Outcome == update.ResourcesReady && a.dir.State() != install.Prepared:
+		case stepPlay:
 			a.renewal.proveTrial(ctx)
 			return a.play(ctx, f)
-		case a.offlineNow(status) && !bare:
+		case stepOffline:
 			f.Note(a.texts.Get("note.unreachable"))
 			return a.runWhole(ctx)
-		case status.Outcome != update.BinariesStaged && status.Outcome != update.ResourcesReady:
+		case stepEnd:
 			return outcome{outcome: status.Outcome, fault: status.Fault, status: status}
-		}
-		// A module waits for its swap: a new one, or one that a verification found damaged.
-		if e, ok := a.swap(ctx, status); !ok {
-			return e
+		case stepSwap:
+			if e, ok := a.swap(ctx, status); !ok {
+				return e
+			}
 		}
 	}
 	a.log.Error().Msg("the server's modules never satisfy the server")
 	return outcome{outcome: update.ContentMismatch}
+}
+
+// afterUpdate gathers what the next step depends on.
+func (a *attempts) afterUpdate(status update.Status, bare bool) updated {
+	return updated{
+		outcome: status.Outcome, heldBack: status.HeldBack, due: a.renewal.due != "", bare: bare,
+		prepared: a.dir.State() == install.Prepared, packs: a.hasPacks(), offline: a.offlineNow(status),
+	}
 }
 
 // bare reports whether there is nothing of this game to start, and a server may have it: then none is asked for a version, and

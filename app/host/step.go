@@ -1,0 +1,49 @@
+package host
+
+import "collet/app/update"
+
+// step is what an attempt does next.
+type step string
+
+const (
+	stepMakeRoom   step = "make room"         // for a newer version of this program
+	stepNoModule   step = "no module"         // end: nothing of this game can be started
+	stepNothing    step = "nothing before"    // end: the offered set was taken back, and no set is installed
+	stepPlayBefore step = "play the last set" // the offered one was taken back
+	stepPlay       step = "play"              // everything is in its place
+	stepOffline    step = "play offline"      // no answer, and the installed set has proven itself
+	stepSwap       step = "swap"              // a module waits: a new one, or one that a verification found damaged
+	stepEnd        step = "end"               // as the update did
+)
+
+// updated is what the step after an update depends on.
+type updated struct {
+	outcome  update.Outcome
+	heldBack bool // the set that is offered was taken back here
+	due      bool // a newer version of this program waits for its trial
+	bare     bool // nothing of this game was there to start
+	prepared bool // a module waits for its swap
+	packs    bool // any pack is installed
+	offline  bool // the update failed, and what is installed may be played without an answer
+}
+
+// next is the step after an update. It is total: every combination has one.
+func (u updated) next() step {
+	switch {
+	case u.due:
+		return stepMakeRoom
+	case u.bare && (u.heldBack || isReady(u.outcome) && !u.prepared):
+		return stepNoModule
+	case u.heldBack && !u.packs:
+		return stepNothing
+	case u.heldBack:
+		return stepPlayBefore
+	case u.outcome == update.ResourcesReady && !u.prepared:
+		return stepPlay
+	case u.offline && !u.bare:
+		return stepOffline
+	case !isReady(u.outcome):
+		return stepEnd
+	}
+	return stepSwap
+}

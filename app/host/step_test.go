@@ -1,0 +1,49 @@
+package host
+
+import (
+	"testing"
+
+	"collet/app/update"
+)
+
+// TestStepAfterAnUpdate: the steps of the usual ends.
+func TestStepAfterAnUpdate(t *testing.T) {
+	for want, u := range map[step]updated{
+		stepPlay:       {outcome: update.ResourcesReady, packs: true},
+		stepSwap:       {outcome: update.BinariesStaged, prepared: true, packs: true},
+		stepOffline:    {outcome: update.Failed, offline: true, packs: true},
+		stepEnd:        {outcome: update.Maintenance, packs: true},
+		stepPlayBefore: {outcome: update.BinariesStaged, heldBack: true, packs: true},
+		stepNothing:    {outcome: update.BinariesStaged, heldBack: true},
+		stepNoModule:   {outcome: update.ResourcesReady, bare: true},
+		stepMakeRoom:   {outcome: update.ResourcesReady, due: true, packs: true},
+	} {
+		if got := u.next(); got != want {
+			t.Errorf("%+v: %s, want %s", u, got, want)
+		}
+	}
+}
+
+// TestStepsOfAllUpdates: what holds in every combination.
+func TestStepsOfAllUpdates(t *testing.T) {
+	for o := update.ResourcesReady; o <= update.SetIncomplete; o++ {
+		for bits := range 1 << 6 {
+			is := func(i int) bool { return bits>>i&1 == 1 }
+			u := updated{outcome: o, heldBack: is(0), due: is(1), bare: is(2), prepared: is(3), packs: is(4), offline: is(5)}
+			got := u.next()
+			plays := got == stepPlay || got == stepOffline || got == stepPlayBefore
+			switch {
+			case u.due != (got == stepMakeRoom):
+				t.Errorf("%+v: %s beside a newer version of this program", u, got)
+			case plays && u.bare:
+				t.Errorf("%+v: %s without a module", u, got)
+			case got == stepSwap && (u.heldBack || !isReady(o)):
+				t.Errorf("%+v: a module that was taken back, or is not there, is swapped in", u)
+			case got == stepPlay && (u.prepared || o != update.ResourcesReady):
+				t.Errorf("%+v: plays before the swap", u)
+			case got == stepOffline && (!u.offline || u.heldBack):
+				t.Errorf("%+v: plays offline", u)
+			}
+		}
+	}
+}
