@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -100,10 +99,7 @@ func lingerOn(conn net.Conn, tell bool) {
 }
 
 // quote makes a peer's text fit for a log line: short, and without characters that a terminal obeys.
-func quote(s string) string { return strconv.Quote(clip(s)) }
+func quote(s string) string { return text.Quote(s) }
 
 // clip shortens a peer's text.
-func clip(s string) string { return text.Clip(s, maxQuoted) }
-
-// maxQuoted is how many bytes of a peer's text go into a log line.
-const maxQuoted = 64
+func clip(s string) string { return text.Clip(s, text.MaxQuoted) }

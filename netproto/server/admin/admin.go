@@ -15,10 +15,10 @@
 //	GET    /api/players/{id}/floor       FloorAnswer
 //	POST   /api/players/{id}/floor       FloorRequest → FloorAnswer
 //
-// A request says who asks with "Authorization: Bearer TOKEN". Nothing else counts: an address, a name and headers say nothing about who
-// asks, since a proxy or a forwarder on this machine asks for strangers. The first token comes from the control socket or from
-// Operator.FirstToken. Bodies are JSON of at most MaxAsk bytes; keys that are not known are errors. Every answer but a manifest is JSON; those that are no success are an
-// APIError. There is no state between requests. The same paths are answered on the control socket, see ServeControl.
+// A request names its actor with "Authorization: Bearer TOKEN". Nothing else counts: an address, a name and headers prove
+// nothing, since a proxy or a forwarder on this machine asks for strangers. The first token comes from the control socket or from
+// Operator.FirstToken. Bodies are JSON of at most MaxAsk bytes; unknown keys are errors. Every answer but a manifest is JSON; a
+// failure is an APIError. There is no state between requests. The control socket answers at the same paths, see ServeControl.
 //
 // # Control socket
 //
@@ -236,7 +236,7 @@ func answerJSON(w http.ResponseWriter, status int, document any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // whoever asked may have gone
+	_, _ = w.Write(append(text, '\n')) // the client may have gone
 }
 
 func answerError(w http.ResponseWriter, status int, e APIError) {

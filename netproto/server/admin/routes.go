@@ -199,7 +199,7 @@ func (a api) postEvaluate(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, http.StatusOK, answer)
 }
 
-// verdict judges a hello that somebody made up.
+// verdict judges an invented hello.
 func (a api) verdict(ask HelloRequest) (*VerdictAnswer, error) {
 	h, err := ask.Hello()
 	if err != nil {
@@ -266,7 +266,7 @@ func (ask HelloRequest) Hello() (compat.Hello, error) {
 }
 
 func (a api) getAudit(w http.ResponseWriter, r *http.Request) {
-	const page = 50 // records, where nobody says how many
+	const page = 50 // records, where the request names no limit
 	before, faultBefore := Number(r, "before", 0)
 	limit, faultLimit := Number(r, "limit", page)
 	if err := errors.Join(faultBefore, faultLimit); err != nil {
@@ -319,7 +319,7 @@ func (a api) getManifest(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // whoever asked may have gone
+	_, _ = w.Write(text) // the client may have gone
 }
 
 func (a api) getTokens(w http.ResponseWriter, _ *http.Request) {

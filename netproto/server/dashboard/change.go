@@ -33,7 +33,7 @@ type reviewPage struct {
 	Bars      []outcomeBar
 	Mistakes  []compat.Mistake
 	Fault     string
-	Asked     uint64     // the revision that somebody looked at, where it is not the current one any more
+	Asked     uint64     // the revision that the form was made for, where it is not the current one any more
 	Meanwhile []auditRow // what has happened since
 	Comment   string
 	Kick      string
@@ -86,8 +86,8 @@ func (d *request) review(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lookedAt are the settings that somebody has filled a form in for, so that what is theirs can be told from what was there; those in
-// force where nobody knows them any more.
+// lookedAt are the settings for which a form was made, so that its changes can be told from what was there; the settings in force
+// where that revision is not known any more.
 func (d *request) lookedAt(revision uint64) compat.Settings {
 	now := d.op.Settings()
 	if revision == now.Revision {

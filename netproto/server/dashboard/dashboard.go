@@ -9,15 +9,15 @@
 //	GET  /admin/audit?before=N  what was changed, and whether the log is as it was written
 //	GET  /admin/players         how many players have each floor, and which accounts
 //	GET  /admin/player?id=X     the floor of an account; POST /admin/player/review and /admin/player/apply change it, 409 as above
-//	GET  /admin/try             a client that somebody makes up; POST /admin/try what it would be told, and by which rules
+//	GET  /admin/try             an invented client; POST /admin/try what it would be told, and by which rules
 //	GET  /admin/access          tokens
 //	POST /admin/access          makes one, and shows its secret once; POST /admin/access/drop takes one away
 //	GET  /admin/login           asks for a token; POST /admin/login takes it, POST /admin/logout ends a session
 //	POST /admin/language        keeps a language for this browser
 //	GET  /admin/style.css, /admin/script.js, /admin/icon.svg
 //
-// Pages are made here and need no script: it adds what happens while somebody types. Nothing is loaded from elsewhere, and the
-// content security policy lets nothing be. Who may do what is as with the admin API: who has logged in with a token may do what its role
+// Pages are made here and need no script: the script adds what happens during typing. Nothing is loaded from elsewhere, and the
+// content security policy lets nothing be. Rights are as with the admin API: a login with a token allows what its role
 // allows, and the login page tells how the first token is made. Each form carries a token of the browser's cookie, and a request from a page of another site is refused. A form that arrives when its session has ended changes
 // nothing, and is shown for review after the next login. Whatever clients, players and operators have written is text: the templates
 // escape it, and nothing of it becomes a link that is not one of ours.
@@ -53,8 +53,8 @@ func Owns(path string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }
 
-// board is the dashboard of a server.
-type board struct {
+// dashboard is that of one server.
+type dashboard struct {
 	logins
 	door      admin.Door
 	log       zerolog.Logger
@@ -64,19 +64,19 @@ type board struct {
 
 // New answers requests for the dashboard. The door is asked for every request: there may be no operator yet.
 func New(door admin.Door, log zerolog.Logger) http.Handler {
-	b := &board{door: door, log: log}
+	b := &dashboard{door: door, log: log}
 	b.languages, b.matcher = readWords()
 	b.logins.begin()
 	return b
 }
 
-// request is one request to the dashboard, with who asks.
+// request is one request to the dashboard, with its actor.
 type request struct {
-	*board
+	*dashboard
 	op      *operator.Operator // nil: the server has none
 	by      operator.Actor
 	browser browser
-	known   bool // somebody is recognised: by is set
+	known   bool // the actor is recognised: by is set
 	words   *words
 	back    string // the page that is shown, where it can be shown again
 	again   bool   // a form that was kept over a login is shown
@@ -117,7 +117,7 @@ func routes() map[string]route {
 	}
 }
 
-// asset is one of the files of the pages, which are the same for everybody.
+// asset is one of the files of the pages, which are the same for all browsers.
 func asset(path string) (name string, is bool) {
 	name = strings.TrimPrefix(path, root)
 	return strings.TrimPrefix(name, "/"), name == "/style.css" || name == "/script.js" || name == "/icon.svg"
@@ -136,7 +136,7 @@ func guarded(header http.Header) {
 }
 
 // ServeHTTP implements http.Handler.
-func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	guarded(w.Header())
 	path := r.URL.Path
 	if path == root+"/" {
@@ -147,7 +147,7 @@ func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.ServeFileFS(w, r, files, name)
 		return
 	}
-	d := &request{board: b, op: b.door.Operator(), words: b.wordsOf(r)}
+	d := &request{dashboard: b, op: b.door.Operator(), words: b.wordsOf(r)}
 	if d.op == nil {
 		d.sorry(w, http.StatusNotFound, "sorry.store", admin.NoStore)
 		return
@@ -155,7 +155,7 @@ func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.serve(w, r)
 }
 
-// serve finds the handler, and lets it answer whoever may ask.
+// serve finds the handler, and lets it answer if the request is allowed.
 func (d *request) serve(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {
@@ -186,7 +186,7 @@ func (d *request) serve(w http.ResponseWriter, r *http.Request) {
 	found.answer(d, w, r)
 }
 
-// stranger sends somebody to the login. A script is told instead, and a form is kept for after it.
+// stranger redirects to the login. A script is told instead, and a form is kept for after it.
 func (d *request) stranger(w http.ResponseWriter, r *http.Request, keeps bool) {
 	switch {
 	case r.Header.Get(fragmentHeader) != "":

@@ -46,7 +46,7 @@ func sections() map[string]section {
 // proposal is what a form wants.
 type proposal struct {
 	section  string
-	settings compat.Settings  // those that somebody has looked at, with what the form says in place of its part
+	settings compat.Settings  // those for which the form was made, with what the form says in place of its part
 	document string           // what of that part is new, so that it can be proposed again when the rest has changed
 	mistakes []compat.Mistake // what could not be read
 }

@@ -24,7 +24,7 @@ const (
 	cookieName = "collet_admin"
 	// cookieBytes is the randomness in it.
 	cookieBytes = 32
-	// loginIdle is how long somebody stays logged in without asking for anything: a break.
+	// loginIdle is how long a login lasts without a request: a break.
 	loginIdle = 30 * time.Minute
 	// loginLong is how long at most: a working day.
 	loginLong = 12 * time.Hour
@@ -104,8 +104,8 @@ func (v *logins) leave(id string) {
 	delete(v.all, operator.Sum(id))
 }
 
-// who is whose token a browser has logged in with, if find still finds that by its name and sum. What a page asks for by itself is no reason to stay
-// logged in: then nobody is there.
+// who is whose token a browser has logged in with, if find still finds that by its name and sum. Requests that a page makes by itself do not
+// prolong a login.
 func (v *logins) who(id string, find func(name, sum string) (operator.Token, bool), now time.Time, byItself bool) (operator.Token, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *login) over(now time.Time) bool {
 	return now.Sub(l.seen) > loginIdle || now.Sub(l.since) > loginLong
 }
 
-// recognise finds out who asks, and gives a browser that has none a cookie.
+// recognise finds the actor of a request, and gives a browser that has none a cookie.
 func (d *request) recognise(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(cookieName); err == nil && len(c.Value) == base64.RawURLEncoding.EncodedLen(cookieBytes) {
 		d.browser = d.logins.of(c.Value)
@@ -185,9 +185,9 @@ func (d *request) loginPage(w http.ResponseWriter, r *http.Request, status int, 
 	d.page(w, status, "login.html", p)
 }
 
-// login lets somebody in who has a token, under a new cookie. Wrong tokens are counted with those that are said to the admin API. A
+// login accepts a token, under a new cookie. Wrong tokens are counted with those that are said to the admin API. A
 // right one is let in even then: at 256 random bits the count is there for the log and the processor, and one that shut out the
-// right ones too would let anybody behind the same address lock the operators out.
+// right ones too would let any client of the same address lock the operators out.
 func (d *request) login(w http.ResponseWriter, r *http.Request) {
 	secret, pending := strings.TrimSpace(r.PostForm.Get("token")), r.PostForm.Get("pending")
 	if by, known := d.op.Authenticate(secret); known {

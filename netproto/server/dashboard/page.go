@@ -18,7 +18,7 @@ func (d *request) page(w http.ResponseWriter, status int, name string, content a
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Language", d.words.tag.String())
 	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes()) // whoever asked may have gone
+	_, _ = w.Write(text.Bytes()) // the client may have gone
 }
 
 // frame is what every page shows.

@@ -8,7 +8,7 @@ import (
 )
 
 // A form that arrives when its session has ended is kept in the login page, so that nothing that was typed is lost. After the login
-// it is shown for review: what is kept never changes anything by itself, whoever put it there.
+// it is shown for review: what is kept never changes anything by itself.
 
 // pendingPath is the field of a kept form that says where it was going. Forms of ours have no such field.
 const pendingPath = "pending_path"

@@ -103,7 +103,7 @@ type playerPage struct {
 	Most      int32 // that may be asked for
 	Draft     int32 // the floor that is asked for
 	Review    bool  // it is to be looked at once more
-	Moved     bool  // the floor is not what somebody looked at
+	Moved     bool  // the floor is not the one that was shown
 	Asked     int32 // what that was
 	Saved     bool
 	Comment   string
@@ -155,7 +155,7 @@ func floorWishOf(form url.Values) (floorWish, error) {
 	return wish, nil
 }
 
-// asked is the page of an account with what a form wants of it; it is a conflict if the floor is not what somebody looked at.
+// asked is the page of an account with what a form wants of it; it is a conflict if the floor is not the one that was shown.
 func (d *request) asked(r *http.Request) (playerPage, floorWish, error) {
 	wish, err := floorWishOf(r.PostForm)
 	if err != nil {

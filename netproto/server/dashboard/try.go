@@ -15,7 +15,7 @@ import (
 	"collet/platform/text"
 )
 
-// tryPage is a client that somebody makes up, and what it would be told.
+// tryPage is an invented client, and what it would be told.
 type tryPage struct {
 	frame
 	Form      url.Values // what is typed

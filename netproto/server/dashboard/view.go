@@ -47,7 +47,7 @@ func (p homePage) Warned() (all []operator.BootState) {
 	return all
 }
 
-// Known are the components of versions, as far as somebody may want to read them.
+// Known are the components of versions, as far as they are of interest.
 func (p homePage) Known() []operator.Baseline {
 	if !p.Now.Versioned {
 		return nil

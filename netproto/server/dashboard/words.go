@@ -19,13 +19,13 @@ import (
 	"collet/platform/text"
 )
 
-// wordsCookie keeps the language that somebody has chosen; without it the browser's own counts.
+// wordsCookie keeps the language that was chosen; without it the browser's own counts.
 const wordsCookie = "collet_language"
 
 // wordsFor is how long that is kept.
 const wordsFor = 365 * 24 * time.Hour
 
-// words are the texts of the dashboard in one language, and its pages with them. The tables are dashboard/words/*.json: a key and
+// words are the texts of the dashboard in one language, and its pages with them. The tables are words/*.json: a key and
 // its text, with {names} for what is put in; a text that counts something has a key for each form that the language has of it
 // ("clients.one", "clients.many"); a key that begins with "why: " is one of the reasons that settings are refused for, as
 // fmt.Sprintf has it. They are fixed once they are read.
@@ -193,7 +193,7 @@ func (w *words) funcs() template.FuncMap {
 }
 
 // wordsOf are those for a request: of the language that was chosen, or else of what the browser asks for.
-func (b *board) wordsOf(r *http.Request) *words {
+func (b *dashboard) wordsOf(r *http.Request) *words {
 	chosen := ""
 	if c, err := r.Cookie(wordsCookie); err == nil {
 		chosen = c.Value
@@ -213,7 +213,7 @@ func (d *request) speak(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, backTo(r.PostForm.Get("back")), http.StatusSeeOther)
 }
 
-// backTo is a page of the dashboard that may be shown again; the overview for everything else, so that nobody is sent elsewhere.
+// backTo is a page of the dashboard that may be shown again; the overview for everything else, so that a link leads nowhere else.
 func backTo(page string) string {
 	at, query, _ := strings.Cut(page, "?")
 	if _, there := routes()[http.MethodGet+" "+at]; !there {

@@ -317,7 +317,7 @@ func TestCounts(t *testing.T) {
 
 // TestLanguageOfARequest is the one that was chosen, else what the browser asks for, else English.
 func TestLanguageOfARequest(t *testing.T) {
-	b := &board{}
+	b := &dashboard{}
 	b.languages, b.matcher = readWords()
 	for _, c := range []struct{ cookie, accept, want string }{
 		{"", "", "en"}, {"", "ru-RU,ru;q=0.9,en;q=0.8", "ru"}, {"", "de-DE,de;q=0.9,ru;q=0.5", "ru"}, {"", "fr", "en"}, {"", "en-GB,ru;q=0.1", "en"},

@@ -43,7 +43,7 @@ func (e *FloorMovedError) Error() string {
 	return fmt.Sprintf("the floor is %d by now, not %d: look at it again", e.Current, e.Asked)
 }
 
-// MoveFloor is SetFloor for somebody who has seen what it was: another floor by now is a *FloorMovedError, and lowering is meant.
+// MoveFloor is SetFloor for a caller that has seen what it was: another floor by now is a *FloorMovedError, and lowering is meant.
 func (o *Operator) MoveFloor(by Actor, account string, from, to int32, comment string) error {
 	_, err := o.setFloor(by, account, to, comment, func(was int32) error {
 		if was != from {
@@ -86,7 +86,7 @@ func (o *Operator) setFloor(by Actor, account string, floor int32, comment strin
 }
 
 // endSessions ends the sessions of an account that a floor would not let in again: what its player is about to be given an older version can't
-// play with. Who comes again is told of the floor.
+// play with. A client that comes again is told of the floor.
 func (o *Operator) endSessions(account string, floor int32) {
 	snapshot := o.Snapshot()
 	for _, s := range o.sessions.all() {

@@ -47,7 +47,7 @@ type Options struct {
 	AcceptRollback bool // an older server than the last one is meant: boot rule B4 lowers the active range
 }
 
-// Role says what somebody may do. The words stand in the store and in the API.
+// Role says what an actor may do. The words stand in the store and in the API.
 type Role string
 
 const (
@@ -55,7 +55,7 @@ const (
 	RoleEdit Role = "edit" // and change it
 )
 
-// Actor is who wants something, for the audit log. Authenticate makes one, or whoever speaks for an operator in this process.
+// Actor is the author of a change, for the audit log. Authenticate makes one, or a caller in this process.
 type Actor struct {
 	Name   string // of a token, or another name that an audit record shows, at most MaxActor bytes
 	Role   Role

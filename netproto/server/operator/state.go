@@ -18,7 +18,7 @@ type State struct {
 	Supported     compat.Range     `json:"supported"`         // what the build can serve; meaningless where not versioned
 	Compatibility string           `json:"compatibility"`     // what clients are compared with
 	Custom        bool             `json:"custom"`            // it is the game's own
-	Content       string           `json:"content,omitempty"` // identity of the packs that are served; empty: nobody compares
+	Content       string           `json:"content,omitempty"` // identity of the packs that are served; empty: it is not compared
 	Development   bool             `json:"development"`
 	Build         BuildState       `json:"build"`
 	Baselines     []Baseline       `json:"baselines"` // of every supported version, the oldest first
@@ -45,7 +45,7 @@ type BuildState struct {
 // Baseline is what clients of a logic version are compared with.
 type Baseline struct {
 	Logic      int32  `json:"logic"`
-	Components string `json:"components,omitempty"` // empty: nobody knows, and nothing is compared
+	Components string `json:"components,omitempty"` // empty: unknown, and nothing is compared
 }
 
 // TargetState is what is on offer for the clients of one target.
@@ -65,7 +65,7 @@ type PayloadState struct {
 	Components string     `json:"components,omitempty"`
 	Build      BuildState `json:"build"`
 	Active     bool       `json:"active"`        // within the active range
-	Why        string     `json:"why,omitempty"` // it is not offered to anybody because of this
+	Why        string     `json:"why,omitempty"` // it is not offered because of this
 }
 
 // Group is a number of clients that have something in common. Logic and Target are clamped: what is unusual is "other".

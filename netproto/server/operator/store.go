@@ -38,7 +38,7 @@ type Store interface {
 	// Floors is how many accounts have each floor. The caller owns it.
 	Floors() map[int32]int
 	// Accounts are those that have a floor, by name, as far as a query wants them. The next page begins behind the account that it
-	// returns, empty at the end; there may be one even where nobody is listed.
+	// returns, empty at the end; there may be one even where no account is listed.
 	Accounts(q AccountQuery) (accounts []AccountFloor, next string, err error)
 	// Tokens are all tokens, and SetTokens replaces them.
 	Tokens() ([]Token, error)

@@ -113,7 +113,7 @@ type head struct {
 	Floors   int
 }
 
-// survey reads every value, which finds what is damaged before anybody is judged by it, and counts floors.
+// survey reads every value, which finds what is damaged before a client is judged by it, and counts floors.
 func (s *boltStore) survey() error {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -360,7 +360,7 @@ func (l *boltLog) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (l *boltLog) Close() error { return l.tx.Rollback() }
 
-// Changed implements Store: nobody else writes to the file.
+// Changed implements Store: no other process writes to the file.
 func (s *boltStore) Changed() <-chan struct{} { return nil }
 
 // Close implements Store.

@@ -14,7 +14,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// Token is what the store knows of a secret by which somebody is recognised: not the secret itself, only its hash. Secrets are
+// Token is what the store knows of a secret by which an actor is recognised: not the secret itself, only its hash. Secrets are
 // random and of 256 bits, so that a plain SHA-256 of one can't be reversed by guessing.
 type Token struct {
 	Name    string    `json:"name"`
@@ -71,7 +71,7 @@ func (o *Operator) FirstToken() (secret string, err error) {
 	return o.NewToken(Actor{Name: compat.ActorBoot, Role: RoleEdit, Source: compat.SourceBoot}, firstToken, RoleEdit)
 }
 
-// NewToken makes a token and returns the secret, which is not to be had again. The first one must have RoleEdit, or nobody could
+// NewToken makes a token and returns the secret, which is not to be had again. The first one must have RoleEdit, or no token could
 // change anything any more. The errors are *ForbiddenError, *InputError and the store's.
 func (o *Operator) NewToken(by Actor, name string, role Role) (secret string, err error) {
 	if err := by.may(""); err != nil {
