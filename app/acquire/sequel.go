@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ type sequel struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	keep   *download.Pieces // takes what comes, for a later process
+	count  func(n int)      // is told how many bytes came
 
 	mu    sync.Mutex
 	parts []*sequelPart
@@ -54,9 +56,9 @@ type sequelPart struct {
 }
 
 // startSequel begins to read a sequel.
-func startSequel(ctx context.Context, mirror download.Mirror, name string, keep *download.Pieces, log zerolog.Logger) *sequel {
+func startSequel(ctx context.Context, mirror download.Mirror, name string, keep *download.Pieces, count func(n int), log zerolog.Logger) *sequel {
 	ctx, cancel := context.WithCancel(ctx)
-	q := &sequel{cancel: cancel, keep: keep, step: make(chan struct{})}
+	q := &sequel{cancel: cancel, keep: keep, count: count, step: make(chan struct{})}
 	q.done.Go(func() {
 		err := q.read(ctx, mirror, name)
 		q.change(func() { q.over = true })
@@ -80,7 +82,7 @@ func (s *Source) requestSequel(ctx context.Context, likely installedRelease) {
 	}
 	entry := release.Entry{Product: likely.Product, Channel: likely.Channel, Target: likely.Target, Number: likely.Number}
 	if name := entry.SequelPath(); !s.small.Has(name) { // what came of it before a stop is not asked for again, and the rest of it by name
-		s.setSequel(startSequel(context.WithoutCancel(ctx), meteredMirror{s.mirrors[0], s}, name, s.small, s.o.Log)) // Fetch needs it, too
+		s.setSequel(startSequel(context.WithoutCancel(ctx), s.mirrors[0], name, s.small, s.countFetched, s.o.Log)) // Fetch needs it, too
 	}
 }
 
@@ -126,7 +128,7 @@ func (q *sequel) read(ctx context.Context, mirror download.Mirror, name string) 
 		return err
 	}
 	defer body.Close()
-	r := bufio.NewReaderSize(body, sequelPage)
+	r := bufio.NewReaderSize(countedReader{body, q.count}, sequelPage)
 	table, err := release.ReadSequelTable(r)
 	if err != nil {
 		return err
@@ -156,6 +158,18 @@ func (q *sequel) read(ctx context.Context, mirror download.Mirror, name string) 
 		}
 	}
 	return nil
+}
+
+// countedReader tells how many bytes are read.
+type countedReader struct {
+	io.Reader
+	count func(n int)
+}
+
+func (r countedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.count(n)
+	return n, err
 }
 
 // take waits for a part and gives it away. It is false for what is no part, was given away, or does not come; then the file is

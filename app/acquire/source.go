@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -217,6 +216,7 @@ func NewSource(o Options) (*Source, error) {
 		small:    download.NewPieces(o.FS, o.Folder, o.Log),
 		failures: map[failure]int{}, report: Report{Bytes: map[Strategy]int64{}},
 	}
+	s.o.Fetch.Count = s.countFetched
 	s.valve.cap = o.Fetch.Cap
 	return s, nil
 }
@@ -297,11 +297,7 @@ func (s *Source) useMirrors(mirrors []download.Mirror) error {
 	for _, address := range slices.Sorted(maps.Keys(s.opened)) {
 		mirrors = append(mirrors, s.opened[address])
 	}
-	metered := make([]download.Mirror, len(mirrors))
-	for i, mirror := range mirrors {
-		metered[i] = meteredMirror{mirror, s}
-	}
-	fetcher, err := download.NewFetcher(metered, s.o.Fetch)
+	fetcher, err := download.NewFetcher(mirrors, s.o.Fetch)
 	if err != nil {
 		return err
 	}
@@ -345,39 +341,8 @@ func (s *Source) isOpened(w download.Mirror) bool {
 	return false
 }
 
-// meteredWay counts what comes.
-type meteredMirror struct {
-	download.Mirror
-	s *Source
-}
-
-// Get implements Mirror.
-func (m meteredMirror) Get(ctx context.Context, name string, from, to, limit int64) (io.ReadCloser, error) {
-	r, err := m.Mirror.Get(ctx, name, from, to, limit)
-	if err != nil {
-		return nil, err
-	}
-	return &meteredReader{r, m.s}, nil
-}
-
-type meteredReader struct {
-	io.ReadCloser
-	s *Source
-}
-
-func (m *meteredReader) Read(p []byte) (int, error) {
-	n, err := m.ReadCloser.Read(p)
-	m.s.updateReport(func(r *Report) { r.Fetched += int64(n) })
-	return n, err
-}
-
-// Total implements Sized.
-func (m *meteredReader) Total() int64 {
-	if sized, is := m.ReadCloser.(download.Sized); is {
-		return sized.Total()
-	}
-	return -1
-}
+// countFetched counts bytes that came over the line.
+func (s *Source) countFetched(n int) { s.updateReport(func(r *Report) { r.Fetched += int64(n) }) }
 
 // openSpool opens the spool, once; a second caller waits for the first.
 func (s *Source) openSpool() (*download.Spool, error) {

@@ -29,6 +29,7 @@ type FetchOptions struct {
 	Now         func() time.Time
 	Log         zerolog.Logger
 
+	Count func(n int)   // is told how many bytes came, as they come, and called concurrently; nil for none
 	Calls *atomic.Int64 // methods that have not returned, of all fetchers that share it; nil: they are not counted
 }
 
@@ -45,6 +46,9 @@ func (o FetchOptions) withDefaults() FetchOptions {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Count == nil {
+		o.Count = func(int) {}
 	}
 	if o.Calls == nil {
 		o.Calls = new(atomic.Int64)

@@ -93,6 +93,7 @@ func (j *job) settle(m *rankedMirror) {
 
 // came takes note of bytes that arrived.
 func (f *Fetcher) came(fl *flight, n int, now time.Time, first bool) {
+	f.o.Count(n)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.epoch.bytes += int64(n)
