@@ -107,9 +107,9 @@ func (r *running) watchOver(ctx, alive context.Context) error {
 		r.sockets.close()
 		return err
 	}
-	r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
-	r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, r.log))
 	if listener := r.sockets.http; listener != nil {
+		r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
+		r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, r.log))
 		r.background("serve HTTP", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
 	}
 	if listener := r.sockets.metrics; listener != nil {
