@@ -18,9 +18,9 @@ const WholeChanges = 2 * firstWindow
 // byDeltaIndex stands beside the means where failures are counted.
 const byDeltaIndex Strategy = "changes"
 
-// deltaIndex is what the changes of a release say to who has an older set: the listing, which is proven, and where the contents
-// of changed files come from, which is not: somebody gave it who may have anything in mind, and a content that does not come
-// from there is looked up in the list of sources.
+// deltaIndex is what the changes of a release say about an older set: the listing, which is proven, and where the contents
+// of changed files come from, which is untrusted input. A content that does not come from
+// there is looked up in the list of sources.
 type deltaIndex struct {
 	changes, from release.Digest // of which object, and to which listing
 	listing       release.Listing
@@ -144,7 +144,7 @@ func (s *Source) follows(ctx context.Context, listing release.Digest) bool {
 	return begin.table.Reach(listing) > 0
 }
 
-// fetchPiece gets a part of an object into memory. Nobody has vouched for it.
+// fetchPiece gets a part of an object into memory. It is unverified.
 func (s *Source) fetchPiece(ctx context.Context, o release.Object, r download.Range) (data []byte, err error) {
 	err = s.fetcher.RangesKept(ctx, download.ObjectAt(o), []download.Range{r}, s.small, func(_ int, _ int64, piece []byte) error {
 		data = append(data, piece...)
@@ -165,7 +165,7 @@ func (s *Source) sourcesLeft() int64 {
 	}
 }
 
-// useDeltaIndex takes what changed fetchDeltaIndex for the list of sources, if that says where everything comes from that is missing.
+// useDeltaIndex takes the delta index for the list of sources, if that says where everything comes from that is missing.
 func (f *fetching) useDeltaIndex(ctx context.Context) (bool, error) {
 	near, err := f.s.fetchDeltaIndex(ctx)
 	if err != nil || near == nil {
@@ -202,7 +202,7 @@ func (f *fetching) failedBySource(c *blob) bool {
 	return f.s.failures[failure{c.sum, Entire}]+f.s.failures[failure{c.sum, Chunked}] > 0
 }
 
-// replaceDeltaIndex fetches the list of sources in the place of what changed fetchDeltaIndex. What failed by those counts no more; and where
+// replaceDeltaIndex fetches the list of sources in the place of the delta index. What failed by those counts no more; and where
 // anything did, they are not asked again.
 func (f *fetching) replaceDeltaIndex(ctx context.Context) error {
 	f.s.o.Log.Warn().Msg("what changed lately does not give everything; the list of all sources is fetched")

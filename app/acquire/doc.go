@@ -1,10 +1,15 @@
 // Package acquire finds out which release is for an install and gets what the install lacks of it, over package download.
 //
-// A Source is update.Source: what is signed, which release is for us, and the least that has to come for it.
-// Choose is the planner, and pure. The rules:
+// A Source is update.Source. Its work has three steps:
+//
+//	connect   what is signed, which release is for the install, its head and listing   trust.go, source_connect.go, source_listing.go
+//	plan      Choose: by which strategy each missing content comes; pure               plan.go, estimate.go
+//	execute   one strategy at a time, and then plan again                              source_fetch.go, source_patch.go, source_objects.go
+//
+// The rules:
 //
 //   - What the game's keys did not sign is never taken, and nothing older than what was seen. What has expired, or a clock
-//     that is wrong, keeps the installed set and says that nobody knows whether it is current.
+//     that is wrong, keeps the installed set and says that it may not be current.
 //   - The sequel to the installed release is asked for together with the timestamp, from the first mirror: lists, head and a small
 //     patch in one answer. Its parts are believed like the files that they are copies of, and asked for by name if not.
 //   - A content that is somewhere in the install is copied. What the set patch makes from old contents that are as they should

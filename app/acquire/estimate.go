@@ -10,7 +10,7 @@ import (
 	"collet/netproto/release"
 )
 
-// What follows is beside Choose all that a Source decides by, and nothing of it looks at a disk: whoever knows both sets can
+// What follows is beside Choose all that a Source decides by, and nothing of it looks at a disk: a tool that knows both sets can
 // tell what a client will choose, as `collet release estimate` does.
 
 // AskListing says what it costs to know the new listing of a release whose set patch has so many bytes (Unknown: there is

@@ -141,7 +141,7 @@ func (c Choice) Uses(m Strategy) (n int) {
 func (c Choice) Saved() int64 { return max(c.Full-c.Cost.Bytes, 0) }
 
 // Choose finds the cheapest means for every content: what is here already costs nothing, what lies elsewhere in the install
-// is copied, and of the rest the set patch makes all that it can, or nothing of it, whichever is less time in all, as far as anybody notices. It is
+// is copied, and of the rest the set patch makes all that it can, or nothing of it, whichever is noticeably less time in all. It is
 // pure; the client and `collet release estimate` decide by it.
 func Choose(s Situation) Choice {
 	without := s.choose(false)
@@ -156,7 +156,7 @@ func Choose(s Situation) Choice {
 }
 
 // unnoticed is how much longer a set patch may take than fetching more bytes: on a line as fast as the disk whole objects win by
-// moments, and somebody pays for their bytes.
+// moments, and their bytes cost money.
 const unnoticed = 250 * time.Millisecond
 
 // worse compares a choice with the set patch to one without: one that leaves contents without any means is worse than one that

@@ -7,7 +7,7 @@ import (
 )
 
 // prefetcher runs tasks beside each other and gives their results in order. At most so many run at once, and what has a result
-// that nobody took, or is on its way to one, weighs at most maxPrefetch together, or is one alone. Whoever makes one closes
+// that was not read, or is on its way to one, weighs at most maxPrefetch together, or is one alone. The caller closes
 // it.
 type prefetcher struct {
 	ctx    context.Context // of the call of Fetch; ended by close
@@ -68,7 +68,7 @@ func (a *prefetcher) next() (any, error) {
 	return t.result, t.err
 }
 
-// close ends what still runs, waits for it, and lets go of results that nobody took.
+// close ends what still runs, waits for it, and lets go of unread results.
 func (a *prefetcher) close() {
 	a.cancel()
 	a.run.Wait()

@@ -24,7 +24,7 @@ const scratchFileName = "made" + release.UnverifiedSuffix
 // copyPage is how many bytes are copied at once.
 const copyPage = 256 << 10
 
-// scratchFile are the new contents of a set patch one behind the other in a file. It is their delta.SetSink. Once the
+// scratchFile has the new contents of a set patch one behind the other in a file. It is their delta.SetSink. Once the
 // listing has shown that they are right, Range says where each lies.
 type scratchFile struct {
 	fs   platform.FS
@@ -67,7 +67,7 @@ func (m *scratchFile) right(list []delta.SetContent) error {
 	return m.out.Flush()
 }
 
-// find says where a content lies; nobody has made anything in a nil one.
+// find says where a content lies; a nil one holds nothing.
 func (m *scratchFile) find(sum release.Digest) (download.Range, bool) {
 	if m == nil {
 		return download.Range{}, false

@@ -29,8 +29,8 @@ const (
 )
 
 // sequel is what one place says that comes after the installed release, see release.EncodeSequel. It is asked for together
-// with the timestamp, which it is of no use without, so that an update costs as many round trips as one download. Nobody has
-// vouched for its parts; each is given away once, so that whoever finds one wrong gets the file itself when it asks again.
+// with the timestamp, which it is of no use without, so that an update costs as many round trips as one download. Its
+// parts are unverified; each is given away once, so that a caller that finds one wrong gets the file itself when it asks again.
 //
 // The goroutine of read writes; got and over change under the lock.
 type sequel struct {
@@ -69,8 +69,8 @@ func startSequel(ctx context.Context, mirror download.Mirror, name string, keep 
 	return q
 }
 
-// requestSequel asks the first mirror for the sequel to the release that is probably installed. Somebody who wants the line to rest, or
-// to be used sparingly, gets everything one by one.
+// requestSequel asks the first mirror for the sequel to the release that is probably installed. While the line is paused
+// or capped, everything is requested one by one.
 func (s *Source) requestSequel(ctx context.Context, likely installedRelease) {
 	s.setSequel(nil)
 	paused, limit := s.valve.state()

@@ -28,7 +28,7 @@ import (
 type Disk interface {
 	// Old opens a file of the install that has exactly this file's content; without one errors.Is with fs.ErrNotExist holds.
 	Old(ctx context.Context, f release.File) (delta.SetFile, error)
-	// Here opens what lies under this file's name, whatever it is: what is live, parts of it, backups. Nobody vouches for it.
+	// Here opens what lies under this file's name, whatever it is: what is live, parts of it, backups. It is unverified.
 	// visit gets each file with its size and closes it.
 	Here(f release.File, visit func(file delta.SetFile, size int64))
 	// Concerns reports whether the file belongs to this install.
@@ -72,7 +72,7 @@ type Options struct {
 	Renew func() bool
 
 	Language string            // of release notes
-	Notes    func(text string) // is told the release notes of what is fetched, from a goroutine of Fetch; nil for nobody
+	Notes    func(text string) // is told the release notes of what is fetched, from a goroutine of Fetch; may be nil
 
 	Fetch download.FetchOptions // Log is that of below
 	Link  Link                  // what is believed about the line; fields that are zero are measured
@@ -91,7 +91,7 @@ type ClosableMirror interface {
 type Report struct {
 	Release release.Head       // what the signed list offers us; zero where it offers nothing or was not reached
 	From    uint64             // number of the release that was installed; 0 is unknown
-	Stale   trust.Staleness    // why nobody can say that this is current
+	Stale   trust.Staleness    // why this may not be current
 	Bytes   map[Strategy]int64 // of contents, by what they came
 	Fetched int64              // bytes that came over the line for all of it, lists included
 }
@@ -154,13 +154,13 @@ type Source struct {
 	mirrors []download.Mirror // of the present connection, the server's and those of heads included
 	opened  map[string]download.Mirror
 	fetcher *download.Fetcher
-	met     bool // somebody has answered
+	met     bool // a mirror has answered
 
 	installed  installedRelease // what is installed
 	old        release.Listing  // of that; nil is unknown
 	head       release.Head     // what is to be installed
 	listing    release.Listing  // of that
-	deltaIndex *deltaIndex      // what the head says of what changed fetchDeltaIndex, once it was asked for
+	deltaIndex *deltaIndex      // of head, once it was asked for
 	begin      *beginning       // of the same, while it is looked at
 	scratch    *scratchFile     // what a set patch made on the way to the listing; nil for nothing
 	renewing   bool             // the program comes alone
@@ -387,7 +387,7 @@ func (s *Source) keepPrefetched(sum release.Digest, data []byte) {
 	s.prefetched = memoryObject{sum, data}
 }
 
-// prefetchedBytes is the content of an object that bring keeps; nil for another one.
+// prefetchedBytes is the content of an object that keepPrefetched keeps; nil for another one.
 func (s *Source) prefetchedBytes(sum release.Digest) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // Connect implements update.Source. It asks what is signed, finds the release that is for us, and makes its head and its
 // listing known, so that what it judges is what the disk lacks of them:
 //
-//	Accept            what is installed is what we are offered, or nobody can say that there is anything newer
+//	Accept            what is installed is what we are offered, or newer releases may be withheld
 //	UpdateResources   another set, with the same module
 //	UpdateBinaries    another module than the one on the disk
 //	NoNativeUpdate    nothing is offered for this channel and target
@@ -301,7 +301,7 @@ func (s *Source) hasFile(ctx context.Context, f release.File) (bool, error) {
 }
 
 // keepsInstalled reports whether what is installed is what we go on with: it is what is offered, or is not offered to others any
-// more, or what is offered can't be told from something that somebody keeps newer things away from.
+// more, or what is offered may be an old release, with newer ones withheld.
 func (s *Source) keepsInstalled(answer trusted) bool {
 	if s.old == nil {
 		return false

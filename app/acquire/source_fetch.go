@@ -39,7 +39,7 @@ type fetching struct {
 	blobs    []*blob // in the order of their first want
 	byDigest map[release.Digest]*blob
 	sources  release.Sources // nil until it is needed
-	indexed  bool            // sources are what changed fetchDeltaIndex
+	indexed  bool            // sources are those of the delta index
 	room     bool            // there is room for a set patch beside the parts
 	told     string          // the choice that was logged last
 	basis    download.Range  // of the traffic: what was on the line before the present means
@@ -60,7 +60,7 @@ func (s *Source) Fetch(ctx context.Context, wants []update.Want, to update.Deliv
 	return s.faultOf(err)
 }
 
-// fetchNotes fetches the release notes for whoever likes to read while waiting.
+// fetchNotes fetches the release notes, to be read while waiting.
 func (s *Source) fetchNotes(ctx context.Context) {
 	_, note, found := s.head.Note(s.o.Language)
 	if !found || s.o.Notes == nil {

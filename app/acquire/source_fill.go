@@ -18,7 +18,7 @@ import (
 type filler struct {
 	f    *fetching
 	c    *blob
-	want int // -1: nobody wants it
+	want int // -1: not wanted
 	at   int64
 	next int // of the want's missing ranges
 	hash hash.Hash
@@ -26,7 +26,7 @@ type filler struct {
 	some bool   // something was handed over
 }
 
-// fill begins with the next want of a content. checked says that whoever writes checks the digest.
+// fill begins with the next want of a content. checked says that the writer checks the digest.
 func (f *fetching) fill(c *blob, checked bool) *filler {
 	w := &filler{f: f, c: c, want: -1}
 	if len(c.wants) > 0 {

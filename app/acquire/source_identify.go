@@ -7,8 +7,8 @@ import (
 	"collet/netproto/release"
 )
 
-// identifyLast is how many of the last releases an install of unknown origin is held against: whoever installs from a package
-// gets one that was made fetchDeltaIndex.
+// identifyLast is how many of the last releases an install of unknown origin is held against: an installation from a package
+// gets one that was made lately.
 const identifyLast = 3
 
 // identify finds out which release is installed where nothing of it is remembered, as after an installation from a package:
@@ -54,7 +54,7 @@ func (s *Source) identify(ctx context.Context, answer trusted) error {
 }
 
 // adopt takes a release for the installed one if there is a patch from it, or what changed since is said, and the disk
-// matchesDisk it.
+// resembles it.
 func (s *Source) adopt(ctx context.Context, e release.Entry, head release.Head) error {
 	if !s.follows(ctx, head.Listing.Sum) {
 		return nil

@@ -156,8 +156,8 @@ func (s *Source) fetchBytes(ctx context.Context, o release.Object) ([]byte, erro
 	return data, errors.Join(err, content.Close(), s.discard(ctx, o))
 }
 
-// windows reads an object from its start, as far as somebody wants it, in pieces that grow. Nobody has vouched for what it
-// gives.
+// windows reads an object from its start, as far as it is read, in pieces that grow. What it
+// gives is unverified.
 type windows struct {
 	get  func(download.Range) ([]byte, error)
 	size int64

@@ -136,12 +136,12 @@ func (f *fetching) wholes(ctx context.Context, list []*blob) error {
 	return nil
 }
 
-// fetchedInPlace reports whether a content comes as it lies, so that only what is missing of it has to be asked for.
+// fetchedInPlace reports whether a content is stored unpacked, so that only what is missing of it has to be asked for.
 func (f *fetching) fetchedInPlace(c *blob) bool {
 	return c.source.Encoding == release.EncodedStored && c.size > smallObject && f.s.failures[failure{c.sum, Entire}] == 0
 }
 
-// object gets a whole object: its bytes if it is small, else what the spool has. One that comes fetchedInPlace is nil.
+// object gets a whole object: its bytes if it is small, else what the spool has. One that is fetched in place is nil.
 func (f *fetching) object(ctx context.Context, c *blob, line *tally) (any, error) {
 	switch o := c.source.Whole; {
 	case f.fetchedInPlace(c):
@@ -202,7 +202,7 @@ func (f *fetching) unpack(ctx context.Context, by *chunk.Unpacker, c *blob, obje
 	}
 }
 
-// fetchInPlace has what is missing of a stored content come fetchedInPlace into its want.
+// fetchInPlace gets what is missing of a stored content straight into its want.
 func (f *fetching) fetchInPlace(ctx context.Context, c *blob, line *tally) error {
 	i := c.wants[0]
 	want := f.wants[i]

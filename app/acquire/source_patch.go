@@ -96,7 +96,7 @@ func (f *fetching) apply(ctx context.Context, patch *download.Spooled) error {
 }
 
 // patchSink takes new contents to the wants that lack them. Old files are opened while new bytes are handed over, and the install
-// allows one of both at a time: whoever does holds disk.
+// allows one of both at a time: both hold disk.
 type patchSink struct {
 	f        *fetching
 	contents []delta.SetContent
@@ -111,7 +111,7 @@ func (s *patchSink) Write(p []byte) (int, error) {
 	return s.open.Write(p)
 }
 
-// content finds what is known of a content; one that nobody lacks has no wants.
+// content finds what is known of a content; one that is not missing has no wants.
 func (s *patchSink) content(i int) *blob {
 	if c := s.f.byDigest[s.contents[i].Sum]; c != nil {
 		return c

@@ -25,7 +25,7 @@ type early struct {
 	err error
 }
 
-// ahead wraps a fetcher for one Refresh. All that it began has ended when the Refresh has: whoever asks for the snapshot
+// ahead wraps a fetcher for one Refresh. All that it began has ended when the Refresh has: the request for the snapshot
 // waits for the list, too.
 func ahead(f trust.Fetcher, t *trust.Client) trust.Fetcher {
 	documents, err := t.Documents()

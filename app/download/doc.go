@@ -52,7 +52,7 @@
 // Nothing in the folder is believed because it is there: a part counts as complete only after this process hashed all of
 // it, so a stop at any moment, of the process or the machine, can leave nothing that is wrong. The end of the
 // process costs what it was just reading, and a power cut what came since the last record, CheckpointEvery at most. Parts are named by what they are to become, so what was fetched for one release
-// serves the next one. What nobody asked for in a long time goes first when there is more than the spool may hold.
+// serves the next one. What was not asked for in a long time goes first when there is more than the spool may hold.
 //
 // What is small enough to wait in memory (documents, lists, the sequel, objects up to 1 MiB, ranges of packs) lies in one file
 // beside the spool until it is of no more use, piece by piece with checksums. So all starts of an update together fetch 1.05 times
@@ -80,7 +80,7 @@ type Mirror interface {
 	// below the release folder. limit is the most bytes that the file may have in all: a place that says it has more is a
 	// *WrongError, and the reader never gives a byte beyond it.
 	//
-	// The reader gives exactly those bytes and then io.EOF, or an error before. It may be a Sized. Whoever asked closes
+	// The reader gives exactly those bytes and then io.EOF, or an error before. It may be a Sized. The caller closes
 	// it, also before its end. Errors of Get and of the reader are ctx's, a *MissingError, a *WrongError or a *NetError.
 	// ctx covers the reader as well.
 	Get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error)
@@ -141,7 +141,7 @@ const (
 	WrongShort WrongKind = "sent too few bytes"
 	// WrongLong is a body that went on behind its end.
 	WrongLong WrongKind = "sent too many bytes"
-	// WrongEncoded is a body that was compressed on its way though nobody asked for it.
+	// WrongEncoded is a body that was compressed on its way without being asked for.
 	WrongEncoded WrongKind = "changed the bytes by compression"
 	// WrongStale is the right length and the wrong digest: an old file, or a damaged one.
 	WrongStale WrongKind = "sent bytes with another digest"

@@ -98,10 +98,10 @@ func NewFetcher(mirrors []Mirror, o FetchOptions) (*Fetcher, error) {
 func (f *Fetcher) SetCap(bytesPerSecond int64) { f.throttle.set(bytesPerSecond) }
 
 // Pause lets everything rest, until Resume: no request is made, and nothing is read from those under way, so that the
-// servers stop sending once the buffers on the line are full. Nobody's patience runs out meanwhile. Calls stay where they are.
+// servers stop sending once the buffers on the line are full. No patience runs out meanwhile. Calls stay where they are.
 func (f *Fetcher) Pause() { f.gate.pause() }
 
-// Resume ends a Pause. Requests that broke meanwhile are made again and count against nobody.
+// Resume ends a Pause. Requests that broke meanwhile are made again and count as no failure.
 func (f *Fetcher) Resume() { f.gate.resume() }
 
 // Close ends all calls with ErrClosed and waits for them. It may be called more than once.
@@ -156,7 +156,7 @@ func (f *Fetcher) Measured() (rate float64, roundTrip time.Duration, inFlight in
 	return rate * float64(f.pacer.n), f.latency(), f.pacer.n
 }
 
-// Small gets a whole file of at most limit bytes, which are the caller's memory. Nobody has vouched for them: they are read
+// Small gets a whole file of at most limit bytes, which are the caller's memory. They are unverified: they are read
 // from one mirror alone, from its start. A file of metadata that a mirror says it does not have is not asked of the others, because
 // each check asks for one that is not there; any other file is. The error is a *MissingError, an *ExhaustedError, ctx's, or
 // ErrClosed.

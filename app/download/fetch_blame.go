@@ -214,7 +214,7 @@ func (j *job) longest(now time.Time) (longest *flight, need time.Duration) {
 	return longest, need
 }
 
-// errStuck ends a request that is made again on a connection that works. It is nobody's failure.
+// errStuck ends a request that is made again on a connection that works. It is no failure of the mirror.
 var errStuck = errors.New("another connection works and this one does not")
 
 // rescue ends a request for which nothing comes, where one that was made after it, or together with it, came to its end
@@ -326,7 +326,7 @@ func (f *Fetcher) endEpoch(now time.Time, capped bool) {
 	switch {
 	case took < min(max(epochTrips*f.latency(), shortestEpoch), longestEpoch):
 		return
-	case f.epoch.starved, took > 2*longestEpoch: // nobody looked for a while
+	case f.epoch.starved, took > 2*longestEpoch: // not looked at for a while
 		f.pacer.idle()
 	default:
 		f.pacer.epoch(float64(f.epoch.bytes) / took.Seconds())

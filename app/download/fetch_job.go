@@ -64,7 +64,7 @@ type job struct {
 	strikes map[*rankedMirror]int                          // failures in a row
 
 	mu      sync.Mutex
-	pending []Range // what nobody was asked for, in order; the last one's end may be open
+	pending []Range // what was not asked for yet, in order; the last one's end may be open
 	flights map[*flight]struct{}
 	started time.Time
 	full    bool      // there is no room for what is to be asked for next
@@ -135,7 +135,7 @@ func (j *job) mirrors() []*rankedMirror {
 	})
 }
 
-// launch makes requests as long as there is something to ask for and somebody to ask.
+// launch makes requests as long as there is something to ask for and a mirror to ask.
 func (j *job) launch(ctx context.Context) error {
 	for len(j.pending) > 0 {
 		m, free, err := j.next()
@@ -157,7 +157,7 @@ func (j *job) launch(ctx context.Context) error {
 	return nil
 }
 
-// next chooses whom to ask. It is nobody while enough is under way, while all that are left want to rest, and while a
+// next chooses the mirror to ask. It is nil while enough is under way, while all that are left want to rest, and while a
 // server of whole files has to wait for the others' requests to end.
 func (j *job) next() (m *rankedMirror, free int, err error) {
 	if paused, _ := j.f.gate.state(); paused {
@@ -208,7 +208,7 @@ func (j *job) size(m *rankedMirror, free int) int64 {
 	return max(min(share, most, j.most), smallestRequest)
 }
 
-// cut takes at most size bytes from the front of what nobody was asked for. A rest that is hardly worth a request comes along.
+// cut takes at most size bytes from the front of what was not asked for yet. A rest that is hardly worth a request comes along.
 func (j *job) cut(size int64) Range {
 	r := j.pending[0]
 	if r.End == openEnd || r.Len()-size <= smallestRequest/4 {

@@ -26,7 +26,7 @@ const (
 // Ranges gets ranges of a file, which are in order and don't overlap, and hands them over in order: the pieces of ranges[0],
 // then those of ranges[1], and so on. offset is that of the first byte of data in the file; no piece holds bytes of two
 // ranges, and an empty range has no piece. deliver is never called concurrently and must not keep data; its error ends the
-// call, which returns it unchanged. Nobody has vouched for the bytes.
+// call, which returns it unchanged. The bytes are unverified.
 //
 // Ranges with little between them are asked for together; what lies between is not handed over. Other errors are those of
 // Whole, without the disk's.

@@ -27,7 +27,7 @@ const (
 	maxName = 128
 	// maxHeader is how many bytes of headers an answer may have. Real ones have about one thousand.
 	maxHeader = 64 << 10
-	// idleConnection is how long a connection that nobody uses stays open: below what servers have (nginx: 75 s).
+	// idleConnection is how long an idle connection stays open: below what servers have (nginx: 75 s).
 	idleConnection = 60 * time.Second
 	// handshakePatience is how long TLS may take. It is more than three lost packets in a row cost.
 	handshakePatience = 15 * time.Second
@@ -264,7 +264,7 @@ func (w *HTTPMirror) get(ctx context.Context, name string, from, to int64, limit
 	return body, nil
 }
 
-// shortRefusal is the most bytes of an answer that nobody wants which are read all the same: the text that web servers send with
+// shortRefusal is the most bytes of an unwanted answer that are read all the same: the text that web servers send with
 // a 404 has a few hundred, and came with its header.
 const shortRefusal = 4 << 10
 

@@ -77,7 +77,7 @@ func (q question) judge(ctx context.Context, answer *http.Response) (io.ReadClos
 	return b, nil
 }
 
-// tooLong is the fault of a file that has more bytes than it may: too many where nobody knew how many there are, and
+// tooLong is the fault of a file that has more bytes than it may: too many where the size was not known, and
 // another file where it is known.
 func (q question) tooLong(format string, values ...any) error {
 	if q.to < 0 {

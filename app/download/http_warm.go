@@ -54,7 +54,7 @@ func addressOf(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// warmth is connections that are made before somebody needs them. The zero value has none.
+// warmth is connections that are made before they are needed. The zero value has none.
 type warmth struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
@@ -65,11 +65,11 @@ type warmth struct {
 	made   chan net.Conn // nil for one that could not be made
 
 	mu    sync.Mutex
-	left  int // that nobody has taken
+	left  int // not taken yet
 	asked map[string]*eager
 }
 
-// eager is a request that was made before somebody needed it.
+// eager is a request that was made before it was needed.
 type eager struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -119,7 +119,7 @@ func (w *warmth) answer(ctx context.Context, name string) (body io.ReadCloser, e
 	return &eagerBody{e.body, e.cancel, stop}, nil, true
 }
 
-// drop lets go of an answer that nobody takes.
+// drop lets go of an unused answer.
 func (e *eager) drop() {
 	e.cancel()
 	<-e.done
@@ -183,7 +183,7 @@ func (w *warmth) take(ctx context.Context, addr string) net.Conn {
 	}
 }
 
-// close ends what nobody has taken.
+// close ends what was not taken.
 func (w *warmth) close() {
 	if w.cancel == nil {
 		return

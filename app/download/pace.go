@@ -88,7 +88,7 @@ func (p *pacer) trouble() {
 	p.n, p.trying, p.rest = max(p.min, p.n/2), false, troubleRest
 }
 
-// throttle lets bytes through at a rate that may change at any time; 0 is any rate. Nobody saves up what was not used.
+// throttle lets bytes through at a rate that may change at any time; 0 is any rate. What was not used is not saved up.
 type throttle struct {
 	now func() time.Time
 

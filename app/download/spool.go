@@ -46,7 +46,7 @@ type Spool struct {
 	o      SpoolOptions
 
 	mu   sync.Mutex
-	busy map[release.Digest]chan struct{} // parts that somebody writes; closed when they are free again
+	busy map[release.Digest]chan struct{} // parts that are being written; closed when they are free again
 	seen map[release.Digest]sight         // parts that this process had in its hands
 }
 
@@ -280,7 +280,7 @@ func (s *Spool) Seed(ctx context.Context, d release.Digest, size int64, data []b
 	return both(err, p.end(p.proved))
 }
 
-// Remove deletes a part, complete or not, once nobody writes it. One that is not there is no error.
+// Remove deletes a part, complete or not, once it is not being written. A missing part is no error.
 func (s *Spool) Remove(ctx context.Context, d release.Digest) error {
 	if err := s.claim(ctx, d); err != nil {
 		return err
@@ -311,7 +311,7 @@ type leftover struct {
 	used   time.Time
 }
 
-// leftovers lists the parts that nobody writes, those first that were written to longest ago, and the bytes of all parts.
+// leftovers lists the parts that are not being written, those first that were written to longest ago, and the bytes of all parts.
 func (s *Spool) leftovers() (list []leftover, total int64, err error) {
 	entries, err := s.fs.ReadDir(s.folder)
 	if err != nil {
@@ -355,7 +355,7 @@ func (s *Spool) Collect(keep []release.Digest, limit int64) (freed int64, err er
 	return freed, s.fault(s.folder, -1, err)
 }
 
-// claimLeftover claims a part unless somebody writes it, or is about to read it.
+// claimLeftover claims a part unless it is being written, or about to be read.
 func (s *Spool) claimLeftover(d release.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"collet/platform/span"
 )
 
-// part is an object under way. Whoever has one has claimed its digest, and ends it. write may be called from several
+// part is an object under way. Its owner has claimed its digest, and ends it. write may be called from several
 // goroutines, together with everything else; reset and end may not.
 type part struct {
 	s      *Spool
@@ -62,7 +62,7 @@ func (p *part) open(size int64) error {
 	known := p.s.known(p.digest)
 	have := slices.Clone(known.have)
 	if size >= 0 && known.size >= 0 && known.size != size {
-		have = nil // whoever said so was wrong, then or now
+		have = nil // one of the two sizes was wrong
 	}
 	if size < 0 {
 		size = known.size
@@ -86,7 +86,7 @@ func (p *part) open(size int64) error {
 	return nil
 }
 
-// write puts bytes where they belong. On a full disk the parts that nobody uses go, and it is tried once more.
+// write puts bytes where they belong. On a full disk unused parts go, and it is tried once more.
 func (p *part) write(off int64, data []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
