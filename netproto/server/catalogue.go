@@ -51,6 +51,18 @@ func (c *Catalogue) Storage() string { return c.storage }
 // Targets are the names of all targets that have files of their own, sorted.
 func (c *Catalogue) Targets() []string { return slices.Sorted(maps.Keys(c.offers)) }
 
+// Snapshot is by which clients are judged without an operator. It must not be written to.
+func (c *Catalogue) Snapshot() *compat.Snapshot { return c.snapshot }
+
+// Folder is the release folder that is offered; nil for none.
+func (c *Catalogue) Folder() *folder { return c.folder }
+
+// ManifestFor is the component manifest with which clients of a logic version are compared; nil for none.
+func (c *Catalogue) ManifestFor(logic int32) *compat.Manifest { return c.declared.manifestFor(logic) }
+
+// Len is the number of files.
+func (c *Catalogue) Len() int { return len(c.files) }
+
 // Entries lists all files in the order of their index.
 func (c *Catalogue) Entries() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto"
 	"collet/netproto/release"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
@@ -277,49 +276,41 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}
 }
 
-func TestLinkedFilesAreServed(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("links need a privilege")
-	}
-	root := pack(t, fixture())
-	if err := os.Symlink("FoGame.so", filepath.Join(root, "PlatformBinaries", "Linux-x64", "Alias.so")); err != nil {
-		t.Fatal(err)
-	}
-	h := start(t, config.ForFolder(root, compatibility))
-	p := h.dial(t, netproto.C1)
-	_, files := p.greet(hello(netproto.C1))
-	if got := string(p.take(files[3])); files[3].Path != "Alias.so" || got != "module" {
-		t.Errorf("%s: %q", files[3].Path, got)
-	}
-}
-
 // TestPacksInSubfoldersAreWarnedOf: the engine's clients can't install them.
 func TestPacksInSubfoldersAreWarnedOf(t *testing.T) {
 	set := config.ForFolder(pack(t, map[string]string{"Resources/Core.zip": "core", "Resources/maps/City.zip": "city"}), compatibility)
 	for entries, warned := range map[string]bool{"Core": false, "Core maps/City": true} {
 		set.Baking.ClientResourceEntries = strings.Fields(entries)
-		h := open(t, set)
-		if strings.Contains(h.log.String(), "subfolder") != warned {
-			t.Errorf("%s: %s", entries, h.log)
+		var log logBook
+		c, err := server.Open(t.Context(), set, zerolog.New(&log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(log.String(), "subfolder") != warned {
+			t.Errorf("%s: %s", entries, &log)
 		}
 		if warned {
-			h.log.has(t, "warn", "The engine's clients can't install this pack", "maps/City.zip")
+			log.has(t, "warn", "The engine's clients can't install this pack", "maps/City.zip")
 		}
-		h.Close()
+		c.Close()
 	}
 }
 
 // TestMisspelledPacksAreLeftOut: a name in the form NFD, as some disks give it, keeps neither the server nor the other packs back.
 func TestMisspelledPacksAreLeftOut(t *testing.T) {
 	set := config.ForFolder(pack(t, map[string]string{"Resources/Core.zip": "core", "Resources/Cafe\u0301.zip": "nfd"}), compatibility)
-	h := open(t, set)
-	defer h.Close()
+	var log logBook
+	c, err := server.Open(t.Context(), set, zerolog.New(&log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
 	var names []string
-	for e := range h.Catalogue().Entries() {
+	for e := range c.Entries() {
 		names = append(names, e.Path)
 	}
 	if strings.Join(names, " ") != "Core.zip" {
 		t.Errorf("offered %q", names)
 	}
-	h.log.has(t, "warn", "This pack is not offered", "Cafe\u0301.zip")
+	log.has(t, "warn", "This pack is not offered", "Cafe\u0301.zip")
 }

@@ -182,3 +182,12 @@ func (d *declaration) offerOf(target string, p *compat.Payload) *offer {
 	}
 	return nil
 }
+
+// manifestFor is the manifest with which clients of a logic version are compared: its baseline, or the server's own where that is of
+// this version or the version has no baseline; nil without either.
+func (d *declaration) manifestFor(logic int32) *compat.Manifest {
+	if m := d.released[logic]; m != nil && (d.Manifest == nil || logic != d.Build.Logic) {
+		return m
+	}
+	return d.Manifest
+}

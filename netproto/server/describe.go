@@ -106,6 +106,19 @@ func targetNames() (names []string) {
 	return names
 }
 
+// announce logs the lines by which an operator recognises what is offered.
+func (c *Catalogue) announce(log zerolog.Logger) {
+	log.Info().Msgf("Compatibility version: %s", c.compatibility)
+	if c.metadata != "" {
+		log.Info().Msgf("Metadata version: %s", c.metadata)
+	}
+	log.Info().Int("files", len(c.files)).Int64("bytes", c.Bytes()).Str("targets", c.summary()).
+		Msgf("Opened updater backend with client resources using %s", c.storage)
+	for _, e := range c.editions {
+		e.announce(log)
+	}
+}
+
 // summary is the start-up line's list of targets.
 func (c *Catalogue) summary() string {
 	if len(c.offers) == 0 {

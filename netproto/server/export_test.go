@@ -56,15 +56,6 @@ func (s *Server) HandOut(method, path, asked string) (int, http.Header, string) 
 	return answer.Code, answer.Header(), answer.Body.String()
 }
 
-// Sidecar reads what lies beside a module: its logic version, or what is wrong.
-func Sidecar(text []byte) (logic int32, why string) {
-	p, err := parseSidecar(text)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return p.Logic, ""
-}
-
 // MaxAskers is how many connections an HTTP port has at once beside those for files.
 const MaxAskers = maxAskers
 

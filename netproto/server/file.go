@@ -7,13 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"collet/netproto/release"
 	"collet/platform"
-	"collet/platform/text"
 )
 
 // file is one offered file. After load only Index is written, by assemble, and seen, by every session.
@@ -172,9 +170,3 @@ func (f *file) open() (in *os.File, done func() error, err error) {
 	}
 	return in, in.Close, nil
 }
-
-// maxQuotedBytes is how many bytes of a text from a file go into a message.
-const maxQuotedBytes = 64
-
-// quoted makes a text from a file fit for a message: short, and without control characters.
-func quoted(s string) string { return strconv.Quote(text.Clip(s, maxQuotedBytes)) }

@@ -95,7 +95,7 @@ func (c *session) welcome(ctx context.Context, hello *netproto.Handshake) *endin
 
 // reply is the answer and what goes with it; last says that nothing more is to come but components.
 func (c *session) reply(hello *netproto.Handshake, m *meeting) (messages []netproto.Message, last bool) {
-	answer, offer := netproto.NewAnswer(m.verdict), c.catalogue.offerTo(m)
+	answer, offer := netproto.NewAnswer(m.verdict), c.catalogue.offerTo(m.snapshot, m.hello, m.verdict)
 	if c.generation.Engine() {
 		return c.replyEngine(hello, answer, m, offer)
 	}
@@ -124,11 +124,11 @@ func (c *session) reply(hello *netproto.Handshake, m *meeting) (messages []netpr
 // compatibility versions itself only where they are the game's own.
 func (c *session) replyEngine(hello *netproto.Handshake, answer *netproto.HandshakeAnswer, m *meeting, o *offer) (messages []netproto.Message, last bool) {
 	answer.Key = netproto.NewKey()
-	version := c.catalogue.compatibility
+	version := c.catalogue.Compatibility()
 	if m.snapshot.Versioned {
 		version = hello.Compatibility
 	}
-	answer.Compare(hello, version, c.catalogue.metadata)
+	answer.Compare(hello, version, c.catalogue.Metadata())
 	if m.verdict.UpdaterOutdated() {
 		return []netproto.Message{answer, &netproto.Disconnect{}}, true
 	}

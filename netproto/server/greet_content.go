@@ -7,9 +7,6 @@ import (
 	"collet/netproto/release"
 )
 
-// ContentOfPacks as Compat.Content stands for the identity that the packs on offer have by themselves (compat.DerivedContent).
-const ContentOfPacks = "packs"
-
 // identify finds out the identities of the packs that are offered: that for everybody, and those of the targets whose are others.
 func (c *Catalogue) identify(d *declaration) {
 	d.Content = c.common.content()

@@ -8,7 +8,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/config"
 )
 
 // TestDocumentOfCompatibility holds the operators' document to the names of metrics and of the API.
@@ -49,7 +49,7 @@ func TestContentIsCompared(t *testing.T) {
 // TestContentOfPacks compares clients with what the packs on offer are by themselves, before and after a publication.
 func TestContentOfPacks(t *testing.T) {
 	set := versioned(t)
-	set.Compat.Content = server.ContentOfPacks
+	set.Compat.Content = config.ContentOfPacks
 	core := filepath.Join(set.Baking.ClientResources, "Core.zip")
 	h, o := govern(t, set)
 	judged := func(content string, verdict compat.Verdict) string {
@@ -112,14 +112,14 @@ func TestContentWithoutLogicVersions(t *testing.T) {
 
 // TestContentThatCantBe warns of an identity that the packs on offer don't have, and of no other.
 func TestContentThatCantBe(t *testing.T) {
-	for content, warned := range map[string]bool{compat.DerivedContent(nil): true, "packs-12": false, server.ContentOfPacks: false, "": false} {
+	for content, warned := range map[string]bool{compat.DerivedContent(nil): true, "packs-12": false, config.ContentOfPacks: false, "": false} {
 		set := versioned(t)
 		set.Compat.Content = content
 		h, o := govern(t, set)
 		if got := strings.Contains(h.log.String(), "the packs on offer are others"); got != warned {
 			t.Errorf("%q: warned %t", content, got)
 		}
-		if content == server.ContentOfPacks {
+		if content == config.ContentOfPacks {
 			set := versioned(t)
 			set.Compat.Content = o.Snapshot().Content // of the same packs
 			h, _ := govern(t, set)

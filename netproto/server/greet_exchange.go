@@ -29,7 +29,7 @@ func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.Componen
 		return nil
 	}
 	tags.Manifest = false
-	ours := c.catalogue.declared.manifestFor(m.hello.Logic())
+	ours := c.catalogue.ManifestFor(m.hello.Logic())
 	if ours == nil {
 		return nil
 	}
@@ -49,15 +49,6 @@ func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.Componen
 	tags.Manifest, c.met = true, m
 	c.exchange = &exchange{shown: ours, timer: time.NewTimer(exchangeTime)}
 	return shown
-}
-
-// manifestFor is what clients of a logic version are compared with: its baseline, or the server's own where it is of that version or there is none. It is nil where there
-// is none.
-func (d *declaration) manifestFor(logic int32) *compat.Manifest {
-	if m := d.released[logic]; m != nil && (d.Manifest == nil || logic != d.Build.Logic) {
-		return m
-	}
-	return d.Manifest
 }
 
 // replied is what comes of a client's manifest. One that was not asked for, or is the second, ends the connection.

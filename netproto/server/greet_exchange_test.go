@@ -318,16 +318,3 @@ func TestT12Redirect(t *testing.T) {
 }
 
 func nextAnswer(p *peer) *netproto.HandshakeAnswer { return next[*netproto.HandshakeAnswer](p) }
-
-// FuzzSidecar reads anything as what lies beside a module.
-func FuzzSidecar(f *testing.F) {
-	for _, seed := range []string{sidecarOf(7, 2), `{"logic": 7}`, `{"logic": -1}`, `{}`, `[]`, `{"logic": 7, "set_hash": "zz"}`, `{"logic":7,"components":[{"name":"A"}]}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		logic, why := server.Sidecar(text)
-		if why == "" && logic < 0 {
-			t.Errorf("%q is of version %d", text, logic)
-		}
-	})
-}

@@ -20,7 +20,7 @@ func (s *Server) snapshotFor(c *Catalogue) *compat.Snapshot {
 	if o := s.operator.Load(); o != nil {
 		return o.SnapshotFor(c.Declared())
 	}
-	return c.snapshot
+	return c.Snapshot()
 }
 
 // meet judges a hello.
@@ -49,41 +49,3 @@ func (c *session) meet(hello *netproto.Handshake) meeting {
 
 // kick makes the session end because its client would not be let in again. It may be called at any time by anybody.
 func (c *session) kick() { c.kicking.Do(func() { close(c.kicked) }) }
-
-// offerTo is what a client is told that there is for it. One that is to fetch a module is told of that one; one that plays is told
-// of a module only if that is the same or a newer one for its own logic version; any other sees the packs alone, so that it never
-// fetches a module that can't help. A server without logic versions tells everybody of everything.
-func (c *Catalogue) offerTo(m *meeting) *offer {
-	target, j := m.hello.Target, m.verdict
-	if !m.snapshot.Versioned {
-		return c.offerFor(target)
-	}
-	if j.Verdict == compat.Maintenance {
-		open, hello := *m.snapshot, m.hello
-		open.Maintenance = false
-		j = compat.Evaluate(&open, &hello)
-	}
-	var found *offer
-	switch {
-	case j.Verdict == compat.UpdateBinaries:
-		found = c.declared.offerOf(target, j.Payload)
-	case j.Plays() && !m.snapshot.Development:
-		found = c.declared.successor(target, m.hello)
-	}
-	if found == nil {
-		return c.bareFor(target)
-	}
-	return found
-}
-
-// successor is the newest module for a client's own logic version that is not older than the client's; nil for none.
-func (d *declaration) successor(target string, h compat.Hello) *offer {
-	logic := h.Logic()
-	for _, p := range d.payloads[target] {
-		same := h.Build.Components == 0 || p.Components == 0 || h.Build.Components == p.Components
-		if !p.Undeclared && p.Logic == logic && p.Patch >= h.Patch && same {
-			return p.offer
-		}
-	}
-	return nil
-}

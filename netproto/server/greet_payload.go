@@ -18,6 +18,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/server/config"
 	"collet/platform"
+	"collet/platform/text"
 )
 
 // A native module says which logic version it is of in a file beside it, its sidecar (compat reference, section 3.8, B7):
@@ -75,7 +76,7 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 		}
 	}
 	d.offerTo(payloads)
-	if set.Compat.Content == ContentOfPacks {
+	if set.Compat.Content == config.ContentOfPacks {
 		c.identify(&d)
 	}
 	c.declared = d
@@ -99,6 +100,44 @@ func configured(d compat.Declared) *compat.Snapshot {
 	s := d.Snapshot(compat.Defaults(d), time.Time{})
 	s.Revision = 0
 	return s
+}
+
+// offerTo is the offer for a judged client. A client that is to fetch a module is offered that module. A client that plays is offered
+// the same or a newer module for its own logic version. Any other client is offered the packs alone, so that it never fetches a
+// module that can't help. A server without logic versions offers everything.
+func (c *Catalogue) offerTo(snapshot *compat.Snapshot, hello compat.Hello, j compat.Judgement) *offer {
+	target := hello.Target
+	if !snapshot.Versioned {
+		return c.offerFor(target)
+	}
+	if j.Verdict == compat.Maintenance {
+		open, again := *snapshot, hello
+		open.Maintenance = false
+		j = compat.Evaluate(&open, &again)
+	}
+	var found *offer
+	switch {
+	case j.Verdict == compat.UpdateBinaries:
+		found = c.declared.offerOf(target, j.Payload)
+	case j.Plays() && !snapshot.Development:
+		found = c.declared.successor(target, hello)
+	}
+	if found == nil {
+		return c.bareFor(target)
+	}
+	return found
+}
+
+// successor is the newest module for a client's own logic version that is not older than the client's; nil for none.
+func (d *declaration) successor(target string, h compat.Hello) *offer {
+	logic := h.Logic()
+	for _, p := range d.payloads[target] {
+		same := h.Build.Components == 0 || p.Components == 0 || h.Build.Components == p.Components
+		if !p.Undeclared && p.Logic == logic && p.Patch >= h.Patch && same {
+			return p.offer
+		}
+	}
+	return nil
 }
 
 // bareFor is what is offered to clients of a target for whom there is no native module here.
@@ -161,7 +200,7 @@ func (f *file) sidecar(o *offer) (compat.Payload, error) {
 func (c *Catalogue) ofRelease(target string) (compat.Payload, error) {
 	for _, e := range c.editions {
 		if logic, sum, derived := compat.ParseDerived(e.head.Compatibility); derived && e.Target == target {
-			build := compat.Build{Logic: logic, Components: sum, ID: clip(e.head.Version)}
+			build := compat.Build{Logic: logic, Components: sum, ID: text.Clip(e.head.Version, text.MaxQuoted)}
 			return compat.Payload{Logic: logic, Components: sum, Build: build}, nil
 		}
 	}
@@ -178,7 +217,7 @@ func parseSidecar(data []byte) (compat.Payload, error) {
 	if s.Set != "" {
 		var err error
 		if sum, err = strconv.ParseUint(s.Set, 16, 64); err != nil || len(s.Set) != 16 {
-			return compat.Payload{}, fmt.Errorf("set_hash %s is not 16 hex digits", quote(s.Set))
+			return compat.Payload{}, fmt.Errorf("set_hash %s is not 16 hex digits", text.Quote(s.Set))
 		}
 	}
 	if s.Logic < 0 {
@@ -186,7 +225,7 @@ func parseSidecar(data []byte) (compat.Payload, error) {
 	}
 	return compat.Payload{
 		Logic: s.Logic, Patch: s.Patch, Components: sum,
-		Build: compat.Build{Logic: s.Logic, Components: sum, Time: s.Build.Time, Seq: s.Build.Seq, ID: clip(s.Build.ID), Branch: clip(s.Build.Branch)},
+		Build: compat.Build{Logic: s.Logic, Components: sum, Time: s.Build.Time, Seq: s.Build.Seq, ID: text.Clip(s.Build.ID, text.MaxQuoted), Branch: text.Clip(s.Build.Branch, text.MaxQuoted)},
 	}, nil
 }
 

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -33,40 +31,4 @@ func OpenIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*op
 	}
 	defer c.Close()
 	return operator.Open(set.Compat.Store, c.Declared(), operator.Options{AsStored: true}, log)
-}
-
-// openIdle is a catalogue of which nothing is handed out. A release folder is opened as by a server, because its signed lists say what is in it.
-func openIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
-	var c *Catalogue
-	var err error
-	if set.Release.Folder != "" {
-		c, err = openRelease(ctx, set, nil, log)
-	} else {
-		c, err = listPlain(set)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if set.Release.Folder == "" && set.Compat.Content == ContentOfPacks {
-		set.Compat.Content = ""
-	}
-	c.idle = set.Release.Folder == ""
-	if err := c.declare(ctx, set); err != nil {
-		c.Close()
-		return nil, err
-	}
-	return c, nil
-}
-
-// listPlain lists the files of Baking's folders and reads none.
-func listPlain(set config.Settings) (*Catalogue, error) {
-	packs, packsFault := findPacks(set.Baking, zerolog.Nop())
-	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)
-	if err := errors.Join(packsFault, binariesFault); err != nil {
-		return nil, err
-	}
-	if set.Compat.Versioned() {
-		binaries = withoutSidecars(binaries)
-	}
-	return assemble(set, slices.Concat(packs, binaries))
 }

@@ -86,7 +86,7 @@ func TestOpenIdle(t *testing.T) {
 // TestOpenIdleReadsNoPacks: a package of any size is opened at once, and a pack that can't be read is no reason not to.
 func TestOpenIdleReadsNoPacks(t *testing.T) {
 	set := versioned(t)
-	set.Compat.Content = server.ContentOfPacks
+	set.Compat.Content = config.ContentOfPacks
 	if err := boot(t, set, func(*operator.Operator) {}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/config"
+	"collet/platform/text"
 )
 
 // metadataOf is the metadata version that clients of G2b are told: the one that the settings force, or else the one that
@@ -32,17 +33,17 @@ func metadataOf(set config.Settings, found []*file, log zerolog.Logger) (string,
 			log.Warn().Err(err).Str("file", f.Path).Msg("The metadata version of a pack can't be read")
 		case forced != "" && got != forced:
 			apart = true
-			log.Warn().Str("file", f.Path).Msgf("Metadata version %s is forced; the pack has %s", quoted(forced), quoted(got))
+			log.Warn().Str("file", f.Path).Msgf("Metadata version %s is forced; the pack has %s", text.Quote(forced), text.Quote(got))
 		case forced == "" && owner != nil && got != version:
 			return "", &CatalogueError{Subject: "resource pack", Path: f.path,
-				Err:  fmt.Errorf("has metadata version %s, and %q has %s", quoted(got), owner.path, quoted(version)),
+				Err:  fmt.Errorf("has metadata version %s, and %q has %s", text.Quote(got), owner.path, text.Quote(version)),
 				Hint: "they were baked apart: publish packs that were baked together, or set Network.ForceMetadataVersion"}
 		default:
 			version, owner = got, f
 		}
 	}
 	if owner != nil && !apart {
-		log.Info().Msgf("Client data packs match: metadata version %s", quoted(version))
+		log.Info().Msgf("Client data packs match: metadata version %s", text.Quote(version))
 	}
 	return cmp.Or(forced, version), nil
 }

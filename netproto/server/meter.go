@@ -161,6 +161,6 @@ func (m *meter) reloaded(err error) {
 // offers tells of a catalogue that is offered from now on.
 func (m *meter) offers(c *Catalogue) {
 	m.loaded.Set(float64(time.Now().Unix()))
-	m.files.Set(float64(len(c.files)))
+	m.files.Set(float64(c.Len()))
 	m.size.Set(float64(c.Bytes()))
 }

@@ -165,7 +165,7 @@ func ready(w http.ResponseWriter, s *Server) {
 	case !s.Ready():
 		http.Error(w, "stopping: no new connections are accepted", http.StatusServiceUnavailable)
 	default:
-		fmt.Fprintf(w, "ready: %d files for compatibility version %s\n", len(s.Catalogue().files), s.Catalogue().Compatibility())
+		fmt.Fprintf(w, "ready: %d files for compatibility version %s\n", s.Catalogue().Len(), s.Catalogue().Compatibility())
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // handsOut is what a client is told about the release folder.
 func (c *session) handsOut(hello *netproto.Handshake) uint32 {
-	if c.catalogue.folder == nil || hello.Capabilities&netproto.CapObjects == 0 {
+	if c.catalogue.Folder() == nil || hello.Capabilities&netproto.CapObjects == 0 {
 		return 0
 	}
 	return netproto.CapObjects | hello.Capabilities&netproto.CapUnlisted
@@ -22,7 +22,7 @@ func (c *session) tellRelease(answer *netproto.HandshakeAnswer) {
 	if answer.Capabilities&netproto.CapObjects == 0 {
 		return
 	}
-	f := c.catalogue.folder
+	f := c.catalogue.Folder()
 	answer.Tags = answer.Tags.With(netproto.TagTimestamp, f.Timestamp()).
 		With(netproto.TagRoot, binary.LittleEndian.AppendUint64(nil, f.RootVersion()))
 }
@@ -32,12 +32,12 @@ func (c *session) serveObject(m *netproto.GetObject) *ending {
 	c.requests++
 	defer c.activity.Reset(c.server.set.Limits.IdleTime)
 	switch {
-	case c.catalogue.folder == nil:
+	case c.catalogue.Folder() == nil:
 		return c.noObject(m)
 	case c.server.portion <= 0:
 		return c.hard(causeUnreadable, netproto.RefuseChanged, m.Request, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
 	}
-	b, err := c.catalogue.folder.open(m.Name)
+	b, err := c.catalogue.Folder().open(m.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return c.noObject(m)

@@ -69,11 +69,11 @@ func (m *Monitor) serveFolder(out http.ResponseWriter, r *http.Request, name str
 func (s *Server) handOut(w *answer, r *http.Request, name string) {
 	c := s.take()
 	defer c.release()
-	if c.folder == nil {
+	if c.Folder() == nil {
 		refuseWith(w, http.StatusNotFound, "no release folder is offered")
 		return
 	}
-	b, err := c.folder.open(name)
+	b, err := c.Folder().open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		refuseWith(w, http.StatusNotFound, "there is no such file, or it is not handed out")
 		return

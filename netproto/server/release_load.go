@@ -17,6 +17,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/netproto/server/config"
+	"collet/platform/text"
 )
 
 // edition is the release of one target that a catalogue offers to those who know nothing of release folders.
@@ -168,7 +169,7 @@ func (f *folder) compatibility(editions []edition) (string, error) {
 			Hint: "publish the targets together, or hold back those that are ahead"}
 	case first == "" || len(first) > config.MaxCompatibility || strings.ContainsFunc(first, config.IsControl):
 		return "", &CatalogueError{Subject: "release", Path: editions[0].Path(),
-			Err:  fmt.Errorf("its compatibility version %s can't be told to clients", quoted(first)),
+			Err:  fmt.Errorf("its compatibility version %s can't be told to clients", text.Quote(first)),
 			Hint: "publish it with the version that its native module has"}
 	default:
 		return first, nil

@@ -104,7 +104,7 @@ func (s *Server) Reload(ctx context.Context, set config.Settings) error {
 		return err
 	}
 	old := s.catalogue.Swap(c)
-	old.retire()
+	old.Close()
 	s.meter.offers(c)
 	s.announce(c)
 	if name := tableToRestart(s.set, set); name != "" {
@@ -132,20 +132,12 @@ func tableToRestart(s, now config.Settings) string {
 }
 
 // Close lets go of the catalogue's files once the last connection is done with them. Serve must have returned.
-func (s *Server) Close() { s.Catalogue().retire() }
+func (s *Server) Close() { s.Catalogue().Close() }
 
 // announce logs the lines by which an operator recognises what is being served.
 func (s *Server) announce(c *Catalogue) {
 	s.log.Info().Msgf("Updater version: %d and %d", netproto.G1.Version(), netproto.G2b.Version())
-	s.log.Info().Msgf("Compatibility version: %s", c.compatibility)
-	if c.metadata != "" {
-		s.log.Info().Msgf("Metadata version: %s", c.metadata)
-	}
-	s.log.Info().Int("files", len(c.files)).Int64("bytes", c.Bytes()).Str("targets", c.summary()).
-		Msgf("Opened updater backend with client resources using %s", c.storage)
-	for _, e := range c.editions {
-		e.announce(s.log)
-	}
+	c.announce(s.log)
 }
 
 // Serve accepts connections until ctx ends or a listener fails, then closes the listeners, lets answers that are under

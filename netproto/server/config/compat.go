@@ -44,6 +44,9 @@ type Compat struct {
 	Hosts []string
 }
 
+// ContentOfPacks as Compat.Content stands for the identity that the packs on offer have by themselves (compat.DerivedContent).
+const ContentOfPacks = "packs"
+
 // Versioned reports whether the server has logic versions.
 func (c Compat) Versioned() bool { return c.Supported != "" }
 
