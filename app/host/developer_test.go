@@ -11,6 +11,7 @@ import (
 	"collet/app/update"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 )
@@ -33,13 +34,13 @@ func newDevelopers(t *testing.T, manifest compat.Manifest, policy compat.Policy)
 	putFile(t, filepath.Join(root, "Resources", "Core.zip"), []byte("a pack"))
 	set := config.ForFolder(root, "")
 	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "7", Manifest: filepath.Join(root, "manifest.json"), Development: true}
-	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
+	offered, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, err := operator.Open(set.Compat.Store, catalogue.Declared(), operator.Options{}, zerolog.Nop())
+	op, err := operator.Open(set.Compat.Store, offered.Declared(), operator.Options{}, zerolog.Nop())
 	if err != nil {
-		catalogue.Close()
+		offered.Close()
 		t.Fatal(err)
 	}
 	settings := op.Settings()
@@ -48,7 +49,7 @@ func newDevelopers(t *testing.T, manifest compat.Manifest, policy compat.Policy)
 	if _, err := op.Change(t.Context(), by, operator.Change{Revision: settings.Revision, Settings: settings}); err != nil {
 		t.Fatal(err)
 	}
-	s := server.New(catalogue, set, zerolog.Nop())
+	s := server.New(offered, set, zerolog.Nop())
 	s.Govern(op)
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/release"
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/platform"
 )
@@ -75,7 +76,7 @@ func newForcedGame(t *testing.T, g netproto.Generation, packs map[string][]byte,
 	}
 	set := config.ForFolder(root, testCompatibility)
 	set.Network.ForceMetadataVersion = metadata
-	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
+	offered, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func newForcedGame(t *testing.T, g netproto.Generation, packs map[string][]byte,
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan error, 1)
-	go func() { over <- server.New(catalogue, set, zerolog.Nop()).Serve(ctx, listener) }()
+	go func() { over <- server.New(offered, set, zerolog.Nop()).Serve(ctx, listener) }()
 	t.Cleanup(func() { stop(); <-over })
 	return served{t, g, listener.Addr().String(), t.TempDir()}
 }

@@ -22,7 +22,7 @@ import (
 	"collet/build/pack/linux"
 	"collet/netproto/cmd/systemd"
 	"collet/netproto/product"
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -176,7 +176,7 @@ func tryServer(ctx context.Context, settings string) (ports []int, err error) {
 		return ports, nil
 	}
 	set.Compat = config.Defaults().Compat
-	catalogue, err := server.Open(ctx, set, zerolog.Nop())
+	catalogue, err := catalogue.Open(ctx, set, zerolog.Nop())
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"collet/build/pack"
 	"collet/netproto/product"
 	"collet/netproto/release"
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -66,7 +66,7 @@ func TestAllAgreeOnVariants(t *testing.T) {
 			write(t, dir, map[string]string{path.Join("PlatformBinaries", string(b.Target), name): fmt.Sprint(i, name)})
 		}
 	}
-	c, err := server.Open(t.Context(), config.ForFolder(dir, "1"), zerolog.Nop())
+	c, err := catalogue.Open(t.Context(), config.ForFolder(dir, "1"), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func same(a, b []product.Variant) bool {
 }
 
 // agreeOn asks the client of a build.
-func agreeOn(t *testing.T, p *pack.Project, c *server.Catalogue, b pack.Build) {
+func agreeOn(t *testing.T, p *pack.Project, c *catalogue.Catalogue, b pack.Build) {
 	t.Helper()
 	base := product.RuntimeBase(filepath.Join("C:", "Games", b.HostName()))
 	if v, is := product.ParseVariant(p.Game.Name, base); !is || v != b.Variant {

@@ -22,6 +22,7 @@ import (
 	"collet/build/testprograms"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -96,7 +97,7 @@ func serveBadly(what string) error {
 	defer stop()
 	log := zerolog.New(os.Stderr)
 	set, err := config.Load(*file, "")
-	catalogue, errOpen := server.Open(ctx, set, log)
+	catalogue, errOpen := catalogue.Open(ctx, set, log)
 	players, errPlayers := server.ListenAll(ctx, at, server.Sockets{}, set, log)
 	metrics, errMetrics := server.Listen(ctx, *measured)
 	asks, errAsks := admin.ListenControl(*control)

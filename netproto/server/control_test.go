@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 )
 
 // TestEveryFaultOfAStartIsNamed: packs, binaries and settings disagree in many ways at once.
@@ -19,7 +19,7 @@ func TestEveryFaultOfAStartIsNamed(t *testing.T) {
 	set.Baking.ClientResourceEntries = []string{"Core", "Missing", "Lost"}
 	put(t, filepath.Join(set.Baking.PlatformBinaries, "stray.txt"), "x")
 	put(t, filepath.Join(set.Baking.PlatformBinaries, "Linux-x64", "plugins", "x.so"), "x")
-	_, err := server.Open(t.Context(), set, zerolog.Nop())
+	_, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 	if err == nil {
 		t.Fatal("accepted")
 	}

@@ -1,11 +1,14 @@
 package server
 
-import "collet/netproto/server/limits"
+import (
+	"collet/netproto/server/catalogue"
+	"collet/netproto/server/limits"
+)
 
 // take is the catalogue that is offered now, held.
-func (s *Server) take() *Catalogue {
+func (s *Server) take() *catalogue.Catalogue {
 	for {
-		if c := s.Catalogue(); c.hold() {
+		if c := s.Catalogue(); c.Hold() {
 			return c
 		}
 	}

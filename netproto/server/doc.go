@@ -3,33 +3,9 @@
 //
 // # What is offered
 //
-// Open builds a Catalogue, as the source does from its client resources:
-//
-//	<ClientResources>/<entry>.zip      common files, in the order of Baking.ClientResourceEntries, "Embedded" left out;
-//	                                   without a list every *.zip of the folder, sorted
-//	<PlatformBinaries>/<target>/<file> the target's own files, sorted; names only, so a folder in there is refused
-//
-// Each file has one global index, its position in that list, whatever target it belongs to. A client is sent the common
-// files and those of its target; a target without a folder gets the common files only. Any known index is served to any
-// client. Every file is read once at start, in one pass that computes FNV-1a-64 (the engine's) and SHA-256 (C1).
-//
-// In memory mode the content stays in RAM. In disk mode a portion is read when it is asked for, into a buffer that
-// the next client gets. Files stay open as long as their catalogue is used, by the server or by a connection that was greeted with
-// it. A file that is no longer the one that was hashed (size, time of modification or inode) is refused; only where the
-// catalogue was replaced may those who still use it finish with an open file whose name another one has by now.
-//
-// A Catalogue is immutable. Server publishes one through an atomic pointer; Reload builds another and replaces it, or
-// fails and leaves the old one. A connection keeps the catalogue that it was greeted with.
-//
-// # Release folders
-//
-// With Settings.Release a Catalogue is built of a release folder (package release) instead: of the newest release for
-// everybody of each target of a channel. The folder is verified from its root of trust to the objects that clients can be led to,
-// and what is not whole or not signed is refused. Its files are handed out by their names, to C1 clients by GetObject and
-// over HTTP by Monitor; metadata is that of the catalogue, other files have the size that the signed list says, or were
-// found to have the digest that their name says. Plain files for the rest come from where the folder has them, or are
-// unpacked into a cache, from which a content goes when no catalogue uses it any more. Trust, the highest numbers seen and
-// what was hashed go over from one catalogue to the next.
+// Package catalogue finds and checks the files of one moment; a Catalogue is immutable. Server publishes one through an atomic
+// pointer. Reload builds another and replaces it, or fails and leaves the old one. A connection keeps the catalogue with which it
+// was greeted. The files of a release folder are sent by their names, to C1 clients by GetObject and over HTTP by Monitor.
 //
 // # Ways to connect
 //

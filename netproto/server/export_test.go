@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -61,8 +62,8 @@ const MaxAskers = maxAskers
 
 // HalfReload does what Reload has done just before new clients are offered the new catalogue: the operator knows it already. It
 // gives that to be closed.
-func (s *Server) HalfReload(ctx context.Context, set config.Settings) (*Catalogue, error) {
-	c, err := open(ctx, set, s.Catalogue(), s.log)
+func (s *Server) HalfReload(ctx context.Context, set config.Settings) (*catalogue.Catalogue, error) {
+	c, err := catalogue.Reopen(ctx, set, s.Catalogue(), s.log)
 	if err != nil {
 		return nil, err
 	}

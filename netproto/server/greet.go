@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/server/catalogue"
 )
 
 // greet waits for the hello and answers it. It returns nil if the conversation goes on.
@@ -95,7 +96,7 @@ func (c *session) welcome(ctx context.Context, hello *netproto.Handshake) *endin
 
 // reply is the answer and what goes with it; last says that nothing more is to come but components.
 func (c *session) reply(hello *netproto.Handshake, m *meeting) (messages []netproto.Message, last bool) {
-	answer, offer := netproto.NewAnswer(m.verdict), c.catalogue.offerTo(m.snapshot, m.hello, m.verdict)
+	answer, offer := netproto.NewAnswer(m.verdict), c.catalogue.OfferTo(m.snapshot, m.hello, m.verdict)
 	if c.generation.Engine() {
 		return c.replyEngine(hello, answer, m, offer)
 	}
@@ -115,14 +116,14 @@ func (c *session) reply(hello *netproto.Handshake, m *meeting) (messages []netpr
 		return messages, true
 	}
 	if answer.Capabilities&netproto.CapUnlisted == 0 {
-		messages = append(messages, offer.fileList())
+		messages = append(messages, offer.FileList())
 	}
 	return append(messages, c.question()), false
 }
 
 // replyEngine is the answer to an engine's client, whose fields have room for a part of the verdict. Such a client compares
 // compatibility versions itself only where they are the game's own.
-func (c *session) replyEngine(hello *netproto.Handshake, answer *netproto.HandshakeAnswer, m *meeting, o *offer) (messages []netproto.Message, last bool) {
+func (c *session) replyEngine(hello *netproto.Handshake, answer *netproto.HandshakeAnswer, m *meeting, o *catalogue.Offer) (messages []netproto.Message, last bool) {
 	answer.Key = netproto.NewKey()
 	version := c.catalogue.Compatibility()
 	if m.snapshot.Versioned {
@@ -132,7 +133,7 @@ func (c *session) replyEngine(hello *netproto.Handshake, answer *netproto.Handsh
 	if m.verdict.UpdaterOutdated() {
 		return []netproto.Message{answer, &netproto.Disconnect{}}, true
 	}
-	return []netproto.Message{answer, o.initData(c.server.clock()), c.question()}, false
+	return []netproto.Message{answer, o.InitData(c.server.clock()), c.question()}, false
 }
 
 // explain adds to the answer what the server says of its verdict, and returns the components that are to follow it, if any. A

@@ -3,6 +3,7 @@ package server
 import (
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/operator"
 )
 
@@ -16,7 +17,7 @@ type meeting struct {
 
 // snapshotFor is by what hellos are judged that are greeted with a catalogue: the operator's settings, or the configuration.
 // A change of either applies to later hellos.
-func (s *Server) snapshotFor(c *Catalogue) *compat.Snapshot {
+func (s *Server) snapshotFor(c *catalogue.Catalogue) *compat.Snapshot {
 	if o := s.operator.Load(); o != nil {
 		return o.SnapshotFor(c.Declared())
 	}

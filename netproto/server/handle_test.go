@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 )
 
 // opened lists the files below a folder that this process has open.
@@ -77,7 +77,7 @@ func TestFailedOpenLeavesNoFileOpen(t *testing.T) {
 	set := settings(t)
 	root := filepath.Dir(set.Baking.ClientResources)
 	put(t, filepath.Join(root, "PlatformBinaries", "Linux-x64", "fogame.so"), "differs by case only") // found after hashing
-	if c, err := server.Open(t.Context(), set, zerolog.Nop()); err == nil {
+	if c, err := catalogue.Open(t.Context(), set, zerolog.Nop()); err == nil {
 		c.Close()
 		t.Fatal("accepted")
 	}

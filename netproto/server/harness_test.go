@@ -19,6 +19,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -132,7 +133,7 @@ type house struct {
 func open(t testing.TB, set config.Settings) *house {
 	t.Helper()
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	catalogue, err := server.Open(t.Context(), set, h.logger())
+	catalogue, err := catalogue.Open(t.Context(), set, h.logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 )
@@ -25,7 +26,7 @@ func OpenIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*op
 	if err := operator.Exists(set.Compat.Store); err != nil {
 		return nil, err
 	}
-	c, err := openIdle(ctx, set, log)
+	c, err := catalogue.OpenIdle(ctx, set, log)
 	if err != nil {
 		return nil, err
 	}

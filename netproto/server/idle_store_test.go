@@ -10,6 +10,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
@@ -18,7 +19,7 @@ import (
 // boot opens a store as a server does at its start, runs what a test wants with it, and closes it again.
 func boot(t *testing.T, set config.Settings, with func(o *operator.Operator)) error {
 	t.Helper()
-	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
+	catalogue, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

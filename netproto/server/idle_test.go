@@ -18,6 +18,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
@@ -46,7 +47,7 @@ func TestServesAlone(t *testing.T) {
 	set.Limits.PingTime = time.Minute // the clients of these tests don't answer
 	keys := os.Getenv(keysVariable)
 	set.ServerNetwork.TlsCertificate, set.ServerNetwork.TlsPrivateKey = filepath.Join(keys, "cert.pem"), filepath.Join(keys, "key.pem")
-	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
+	catalogue, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

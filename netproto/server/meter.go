@@ -10,6 +10,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/limits"
 	"collet/netproto/server/operator"
 )
@@ -159,7 +160,7 @@ func (m *meter) reloaded(err error) {
 }
 
 // offers tells of a catalogue that is offered from now on.
-func (m *meter) offers(c *Catalogue) {
+func (m *meter) offers(c *catalogue.Catalogue) {
 	m.loaded.Set(float64(time.Now().Unix()))
 	m.files.Set(float64(c.Len()))
 	m.size.Set(float64(c.Bytes()))

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"collet/netproto"
+	"collet/netproto/server/catalogue"
 )
 
 // handsOut is what a client is told about the release folder.
@@ -37,21 +38,21 @@ func (c *session) serveObject(m *netproto.GetObject) *ending {
 	case c.server.portion <= 0:
 		return c.hard(causeUnreadable, netproto.RefuseChanged, m.Request, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
 	}
-	b, err := c.catalogue.Folder().open(m.Name)
+	b, err := c.catalogue.Folder().Open(m.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return c.noObject(m)
 	case err != nil:
 		return c.lost(m, err)
 	}
-	defer b.close()
-	offset := int64(min(m.Offset, uint64(b.size)))
-	if m.Length == 0 && offset < b.size {
+	defer b.Close()
+	offset := int64(min(m.Offset, uint64(b.Size)))
+	if m.Length == 0 && offset < b.Size {
 		return c.hard(causeMalformed, netproto.RefuseMalformed, m.Request, "Invalid network data from host '%s': a request for no bytes of %s", c.host, quote(m.Name))
 	}
-	size := int(min(int64(c.capped(m.Length)), b.size-offset))
+	size := int(min(int64(c.capped(m.Length)), b.Size-offset))
 	send := c.objectCopy
-	if c.straight != nil && b.in != nil && size >= straightFrom {
+	if c.straight != nil && b.File != nil && size >= straightFrom {
 		send = c.objectStraight
 	}
 	if end := send(m, b, offset, size); end != nil {
@@ -74,7 +75,7 @@ func (c *session) noObject(m *netproto.GetObject) *ending {
 // lost ends the connection because a file that is there can't be read. The cause is ours.
 func (c *session) lost(m *netproto.GetObject, err error) *ending {
 	why, text := causeUnreadable, "Can't read %q of the release folder, client host '%s'"
-	var changed *changedError
+	var changed *catalogue.ChangedError
 	if errors.As(err, &changed) {
 		why, text = causeChanged, "%q of the release folder changed while it was handed out, client host '%s'; never write into a file that is there"
 	}
@@ -84,11 +85,11 @@ func (c *session) lost(m *netproto.GetObject, err error) *ending {
 }
 
 // objectCopy answers with bytes of memory, or of a file that are read piece by piece.
-func (c *session) objectCopy(m *netproto.GetObject, b blob, offset int64, size int) *ending {
-	if b.in == nil {
-		return c.answerObject(m, b.data[offset:offset+int64(size)])
+func (c *session) objectCopy(m *netproto.GetObject, b catalogue.Blob, offset int64, size int) *ending {
+	if b.File == nil {
+		return c.answerObject(m, b.Data[offset:offset+int64(size)])
 	}
-	return c.sendPieces(&netproto.RangeData{Request: m.Request, Offset: m.Offset}, b.in, offset, size, func() error { return b.unchanged(m.Name) },
+	return c.sendPieces(&netproto.RangeData{Request: m.Request, Offset: m.Offset}, b.File, offset, size, func() error { return b.CheckUnchanged(m.Name) },
 		func(err error) *ending { return c.lost(m, err) })
 }
 
@@ -101,22 +102,22 @@ func (c *session) answerObject(m *netproto.GetObject, data []byte) *ending {
 
 // objectStraight answers with bytes that go from the file to the socket. Like those of a listed file, the last of them wait
 // for a look at the file.
-func (c *session) objectStraight(m *netproto.GetObject, b blob, offset int64, size int) *ending {
+func (c *session) objectStraight(m *netproto.GetObject, b catalogue.Blob, offset int64, size int) *ending {
 	most := size - heldBack
 	err := c.timed(func() error {
 		return c.wire.WriteRange(&netproto.RangeData{Request: m.Request, Offset: m.Offset}, size, func(head []byte) error {
-			if err := c.straight.send(head, b.in, offset, most); err != nil {
+			if err := c.straight.send(head, b.File, offset, most); err != nil {
 				return err
 			}
-			if err := b.unchanged(m.Name); err != nil {
+			if err := b.CheckUnchanged(m.Name); err != nil {
 				return &fileError{err}
 			}
-			return c.straight.send(nil, b.in, offset+int64(most), heldBack)
+			return c.straight.send(nil, b.File, offset+int64(most), heldBack)
 		})
 	})
 	var own *fileError
 	if errors.As(err, &own) {
-		if changed := b.unchanged(m.Name); changed != nil { // which is what the rest led to
+		if changed := b.CheckUnchanged(m.Name); changed != nil { // which is what the rest led to
 			own.err = changed
 		}
 		e := c.lost(m, own.err)

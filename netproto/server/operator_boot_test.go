@@ -8,7 +8,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -68,7 +68,7 @@ func TestDeclarationFaults(t *testing.T) {
 	} {
 		set := versioned(t)
 		spoil(&set)
-		c, err := server.Open(t.Context(), set, (&house{log: &logBook{}}).logger())
+		c, err := catalogue.Open(t.Context(), set, (&house{log: &logBook{}}).logger())
 		if err == nil {
 			c.Close()
 		}

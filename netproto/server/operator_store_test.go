@@ -10,6 +10,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
@@ -46,7 +47,7 @@ func sharing(t *testing.T) (*house, *operator.Operator, *shared) {
 	}
 	store := &shared{Store: file, changed: make(chan struct{})}
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	catalogue, err := server.Open(t.Context(), set, h.logger())
+	catalogue, err := catalogue.Open(t.Context(), set, h.logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
@@ -106,7 +107,7 @@ func unsecured(t testing.TB, set config.Settings) (*house, *operator.Operator) {
 // govern opens everything but does not serve.
 func (h *house) govern(t testing.TB, set config.Settings, opt operator.Options) *operator.Operator {
 	t.Helper()
-	catalogue, err := server.Open(t.Context(), set, h.logger())
+	catalogue, err := catalogue.Open(t.Context(), set, h.logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,8 +394,8 @@ func TestPayloadFaults(t *testing.T) {
 	} {
 		set := versioned(t)
 		spoil(set.Compat.Payloads)
-		c, err := server.Open(t.Context(), set, (&house{log: &logBook{}}).logger())
-		var fault *server.CatalogueError
+		c, err := catalogue.Open(t.Context(), set, (&house{log: &logBook{}}).logger())
+		var fault *catalogue.Error
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}

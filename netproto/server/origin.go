@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/limits"
 )
 
@@ -68,12 +69,12 @@ func (m *Monitor) serveFolder(out http.ResponseWriter, r *http.Request, name str
 // handOut answers with a file of the catalogue of this moment.
 func (s *Server) handOut(w *answer, r *http.Request, name string) {
 	c := s.take()
-	defer c.release()
+	defer c.Release()
 	if c.Folder() == nil {
 		refuseWith(w, http.StatusNotFound, "no release folder is offered")
 		return
 	}
-	b, err := c.Folder().open(name)
+	b, err := c.Folder().Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		refuseWith(w, http.StatusNotFound, "there is no such file, or it is not handed out")
 		return
@@ -84,30 +85,30 @@ func (s *Server) handOut(w *answer, r *http.Request, name string) {
 		refuseWith(w, http.StatusInternalServerError, "the file can't be read")
 		return
 	}
-	defer b.close()
+	defer b.Close()
 	setHeader(w.Header(), b, name)
 	asRange(r)
-	var content io.ReadSeeker = b.in
-	if b.in == nil {
-		content = bytes.NewReader(b.data)
+	var content io.ReadSeeker = b.File
+	if b.File == nil {
+		content = bytes.NewReader(b.Data)
 	} else {
-		w.look = func() error { return b.unchanged(name) }
+		w.look = func() error { return b.CheckUnchanged(name) }
 	}
 	w.peer = r.RemoteAddr
 	http.ServeContent(w, r, "", time.Time{}, content)
 }
 
 // setHeader says what a file is, and for how long it stays so.
-func setHeader(h http.Header, b blob, name string) {
+func setHeader(h http.Header, b catalogue.Blob, name string) {
 	kind := "application/octet-stream"
 	if strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".release") {
 		kind = "application/json"
 	}
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("ETag", b.etag)
+	h.Set("ETag", b.ETag)
 	h.Set("Cache-Control", cacheNever)
-	if b.immutable {
+	if b.Immutable {
 		h.Set("Cache-Control", cacheForever)
 	}
 }

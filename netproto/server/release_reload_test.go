@@ -17,6 +17,7 @@ import (
 	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
@@ -284,13 +285,13 @@ func TestWatchedFolder(t *testing.T) {
 	testlevel.Slow(t)
 	f := published(t, standard(1))
 	set := releaseSettings(f)
-	stamp := server.Stamp(set)
+	stamp := catalogue.Stamp(set)
 	put(t, filepath.Join(f.Dir, "plain", "Resources", "More.zip"), "more")
-	if server.Stamp(set) != stamp {
+	if catalogue.Stamp(set) != stamp {
 		t.Error("plain files change the stamp")
 	}
 	publish(t, f, standard(2))
-	if server.Stamp(set) == stamp {
+	if catalogue.Stamp(set) == stamp {
 		t.Error("a publication does not change the stamp")
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -380,7 +381,7 @@ func TestPacksBelongToARelease(t *testing.T) {
 			if err := spoil(filepath.Join(f.Dir, filepath.FromSlash(pack))); err != nil {
 				t.Fatal(err)
 			}
-			if c, err := server.Open(t.Context(), releaseSettings(f), (&house{log: &logBook{}}).logger()); err == nil || !strings.Contains(err.Error(), pack) {
+			if c, err := catalogue.Open(t.Context(), releaseSettings(f), (&house{log: &logBook{}}).logger()); err == nil || !strings.Contains(err.Error(), pack) {
 				t.Errorf("%v", err)
 				if err == nil {
 					c.Close()

@@ -17,7 +17,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/platform/testlevel"
 )
@@ -377,12 +377,12 @@ func TestWhichReleaseIsOffered(t *testing.T) {
 				test.set(&set)
 			}
 			book := &logBook{}
-			c, err := server.Open(t.Context(), set, (&house{log: book}).logger())
+			c, err := catalogue.Open(t.Context(), set, (&house{log: book}).logger())
 			if err != nil {
 				if !strings.Contains(err.Error(), test.want) {
 					t.Errorf("%v\nwant %s", err, test.want)
 				}
-				var fault *server.CatalogueError
+				var fault *catalogue.Error
 				if !errors.As(err, &fault) {
 					t.Errorf("%T", err)
 				}
@@ -478,7 +478,7 @@ func TestReleaseFolderFaults(t *testing.T) {
 			if err := test.break_(f, &set); err != nil {
 				t.Fatal(err)
 			}
-			c, err := server.Open(t.Context(), set, (&house{log: &logBook{}}).logger())
+			c, err := catalogue.Open(t.Context(), set, (&house{log: &logBook{}}).logger())
 			if err == nil {
 				c.Close()
 				t.Fatal("it was opened")
@@ -533,7 +533,7 @@ func TestTrustRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	publish(t, f, standard(2))
-	c, err := server.Open(context.Background(), set, (&house{log: &logBook{}}).logger())
+	c, err := catalogue.Open(context.Background(), set, (&house{log: &logBook{}}).logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"collet/netproto"
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -249,7 +249,7 @@ func TestMetadataVersion(t *testing.T) {
 				set := config.ForFolder(pack(t, files), compatibility)
 				set.ServerNetwork.UpdateFilesInMemory, set.Network.ForceMetadataVersion = inMemory, test.forced
 				if test.fault != "" {
-					_, err := server.Open(t.Context(), set, (&house{log: &logBook{}}).logger())
+					_, err := catalogue.Open(t.Context(), set, (&house{log: &logBook{}}).logger())
 					if err == nil || !strings.Contains(err.Error(), test.fault) {
 						t.Errorf("%v, want %q", err, test.fault)
 					}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/netproto/server/catalogue"
 )
 
 // handle answers one message. It returns nil if the conversation goes on.
@@ -73,7 +74,7 @@ type request struct {
 func (c *session) serve(r request) *ending {
 	c.requests++
 	defer c.activity.Reset(c.server.set.Limits.IdleTime) // a slow portion is activity too
-	f, known := c.catalogue.fileAt(r.index)
+	f, known := c.catalogue.FileAt(r.index)
 	switch {
 	case !known:
 		return c.hard(causeIndex, netproto.RefuseIndex, r.number, "Wrong file index %d, from host '%s'", r.index, c.host)
@@ -99,24 +100,24 @@ func (c *session) serve(r request) *ending {
 }
 
 // sendCopy answers with size bytes of memory, or of a file that are read piece by piece.
-func (c *session) sendCopy(f *file, r request, size int) *ending {
-	if f.inMemory {
-		if err := c.write(r.answer(f.data[r.offset : r.offset+uint64(size)])); err != nil {
+func (c *session) sendCopy(f *catalogue.File, r request, size int) *ending {
+	if f.InMemory {
+		if err := c.write(r.answer(f.Data[r.offset : r.offset+uint64(size)])); err != nil {
 			return c.broken(err)
 		}
 		return nil
 	}
-	in, done, err := f.open()
+	in, done, err := f.Open()
 	if err != nil {
 		return c.unreadable(f, r, err)
 	}
 	defer done()
-	if f.isUnseen() {
-		if err := f.check(in); err != nil {
+	if f.IsUnseen() {
+		if err := f.Check(in); err != nil {
 			return c.unreadable(f, r, err)
 		}
 	}
-	return c.sendPieces(r.answer(nil), in, int64(r.offset), size, func() error { return f.check(in) },
+	return c.sendPieces(r.answer(nil), in, int64(r.offset), size, func() error { return f.Check(in) },
 		func(err error) *ending { return c.unreadable(f, r, err) })
 }
 
@@ -163,8 +164,8 @@ func (r request) answer(data []byte) netproto.Message {
 }
 
 // unreadable ends the connection because a file that was announced can't be handed out. The cause is ours.
-func (c *session) unreadable(f *file, r request, err error) *ending {
-	var changed *changedError
+func (c *session) unreadable(f *catalogue.File, r request, err error) *ending {
+	var changed *catalogue.ChangedError
 	if errors.As(err, &changed) {
 		e := c.hard(causeChanged, netproto.RefuseChanged, r.number, "Update file %q changed on disk since startup, file index %d, client host '%s'; reload to offer it as it is", f.Path, r.index, c.host)
 		e.err = err

@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/limits"
 	"collet/netproto/server/operator"
@@ -26,7 +27,7 @@ type Server struct {
 	set       config.Settings // as New was given them
 	portion   int             // bytes
 	started   time.Time
-	catalogue atomic.Pointer[Catalogue]
+	catalogue atomic.Pointer[catalogue.Catalogue]
 	operator  atomic.Pointer[operator.Operator] // nil: nothing is decided while the server runs
 	onVerdict func(compat.Meeting)              // nil: nobody wants to know
 	sealed    <-chan struct{}                   // closed when hellos may be taken; nil is always
@@ -41,7 +42,7 @@ type Server struct {
 // New makes a server of an opened catalogue, which it owns from now on. Of the settings it uses those of the network and
 // the limits; they hold for its lifetime. A portion size of 0 or less is not refused here but, as in the source, whenever
 // a file is asked for.
-func New(c *Catalogue, set config.Settings, log zerolog.Logger) *Server {
+func New(c *catalogue.Catalogue, set config.Settings, log zerolog.Logger) *Server {
 	s := &Server{
 		log:     log,
 		set:     set,
@@ -80,7 +81,7 @@ func (s *Server) Seal(sealed <-chan struct{}) { s.sealed = sealed }
 func (s *Server) Operator() *operator.Operator { return s.operator.Load() }
 
 // Catalogue is what new connections are offered now.
-func (s *Server) Catalogue() *Catalogue { return s.catalogue.Load() }
+func (s *Server) Catalogue() *catalogue.Catalogue { return s.catalogue.Load() }
 
 // Connections is how many clients are connected now.
 func (s *Server) Connections() int { return s.limiter.Connections() }
@@ -93,7 +94,7 @@ func (s *Server) Ready() bool { return s.ready.Load() }
 func (s *Server) Reload(ctx context.Context, set config.Settings) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	c, err := open(ctx, set, s.Catalogue(), s.log)
+	c, err := catalogue.Reopen(ctx, set, s.Catalogue(), s.log)
 	if o := s.operator.Load(); err == nil && o != nil {
 		if err = o.Adopt(c.Declared()); err != nil {
 			c.Close()
@@ -135,9 +136,9 @@ func tableToRestart(s, now config.Settings) string {
 func (s *Server) Close() { s.Catalogue().Close() }
 
 // announce logs the lines by which an operator recognises what is being served.
-func (s *Server) announce(c *Catalogue) {
+func (s *Server) announce(c *catalogue.Catalogue) {
 	s.log.Info().Msgf("Updater version: %d and %d", netproto.G1.Version(), netproto.G2b.Version())
-	c.announce(s.log)
+	c.Announce(s.log)
 }
 
 // Serve accepts connections until ctx ends or a listener fails, then closes the listeners, lets answers that are under

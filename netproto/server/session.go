@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/limits"
 )
 
@@ -42,7 +43,7 @@ type session struct {
 
 	// Set by greet, then fixed.
 	generation netproto.Generation
-	catalogue  *Catalogue
+	catalogue  *catalogue.Catalogue
 
 	ping     *time.Timer // fires when the next question is due
 	pingDue  time.Time
@@ -107,7 +108,7 @@ func (c *session) run(ctx context.Context) {
 	reader.Go(c.read)
 	end := c.greet(ctx)
 	if c.catalogue != nil {
-		defer c.catalogue.release()
+		defer c.catalogue.Release()
 	}
 	if c.left != nil {
 		defer c.left()

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"collet/netproto"
+	"collet/netproto/server/catalogue"
 )
 
 // heldBack is how many bytes at the end of a portion go out only after a last look at the file, in bytes: a portion
@@ -23,21 +24,21 @@ func (e *fileError) Error() string { return e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
 // isStraight reports whether the bytes of f need not pass through this program: they lie on disk and go out as they are.
-func (c *session) isStraight(f *file, r request, size int) bool {
-	return c.straight != nil && r.own && !f.inMemory && size >= straightFrom
+func (c *session) isStraight(f *catalogue.File, r request, size int) bool {
+	return c.straight != nil && r.own && !f.InMemory && size >= straightFrom
 }
 
 // sendStraight answers with size bytes of a file that the system takes from the disk's cache. A file that is found changed
 // before anything was sent is refused; when it is found later the frame stays incomplete and the connection ends. What a
 // writer changes behind the last look, while the bytes wait in the socket, is left to the client's check of the digest.
-func (c *session) sendStraight(f *file, r request, size int) *ending {
-	in, done, err := f.open()
+func (c *session) sendStraight(f *catalogue.File, r request, size int) *ending {
+	in, done, err := f.Open()
 	if err != nil {
 		return c.unreadable(f, r, err)
 	}
 	defer done()
-	if f.isUnseen() {
-		if err := f.check(in); err != nil {
+	if f.IsUnseen() {
+		if err := f.Check(in); err != nil {
 			return c.unreadable(f, r, err)
 		}
 	}
@@ -58,24 +59,24 @@ func (c *session) sendStraight(f *file, r request, size int) *ending {
 }
 
 // straightBody writes head and data. Errors of the file are *fileError, others are the connection's.
-func (c *session) straightBody(f *file, in *os.File, head []byte, offset int64, size int) error {
+func (c *session) straightBody(f *catalogue.File, in *os.File, head []byte, offset int64, size int) error {
 	most := size - heldBack
 	if err := c.straight.send(head, in, offset, most); err != nil {
 		return explain(f, in, err)
 	}
-	if err := f.check(in); err != nil {
+	if err := f.Check(in); err != nil {
 		return &fileError{err}
 	}
 	return explain(f, in, c.straight.send(nil, in, offset+int64(most), heldBack))
 }
 
 // explain prefers the change of a file to what it led to.
-func explain(f *file, in *os.File, err error) error {
+func explain(f *catalogue.File, in *os.File, err error) error {
 	var own *fileError
 	if !errors.As(err, &own) {
 		return err
 	}
-	if changed := f.check(in); changed != nil {
+	if changed := f.Check(in); changed != nil {
 		return &fileError{changed}
 	}
 	return err

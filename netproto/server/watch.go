@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -23,7 +24,7 @@ func Watch(ctx context.Context, period time.Duration, offered uint64, settings f
 			return last // a settings file that is being written; SIGHUP tells of one that is wrong
 		}
 		folder = set.Release.Folder != ""
-		return Stamp(set)
+		return catalogue.Stamp(set)
 	}
 	var again time.Time
 	wait := period

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -21,7 +22,7 @@ func watching(t *testing.T, set config.Settings, test func(settle func() int)) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var reloads atomic.Int32
-		go server.Watch(ctx, time.Second, server.Stamp(set),
+		go server.Watch(ctx, time.Second, catalogue.Stamp(set),
 			func() (config.Settings, error) { return set, nil },
 			func(context.Context) error { reloads.Add(1); return errors.New("tells itself") })
 		test(func() int {
@@ -40,7 +41,7 @@ func TestReleaseThatIsBeingPublishedIsWaitedFor(t *testing.T) {
 		defer stop()
 		var reloaded []time.Duration
 		started := time.Now()
-		go server.Watch(ctx, time.Second, server.Stamp(set),
+		go server.Watch(ctx, time.Second, catalogue.Stamp(set),
 			func() (config.Settings, error) { return set, nil },
 			func(context.Context) error { reloaded = append(reloaded, time.Since(started)); return nil })
 		for i := range 5 {
@@ -62,7 +63,7 @@ func TestSettingsThatCantBeReadAreNoRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go server.Watch(ctx, time.Second, server.Stamp(set),
+		go server.Watch(ctx, time.Second, catalogue.Stamp(set),
 			func() (config.Settings, error) { return config.Settings{}, errors.New("half written") },
 			func(context.Context) error { t.Error("reloaded"); return nil })
 		time.Sleep(time.Minute)

@@ -16,6 +16,7 @@ import (
 	"collet/netproto/product"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
@@ -50,7 +51,7 @@ func (s *idleServer) run(with func(*server.Server, config.Settings)) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	catalogue, err := server.Open(s.t.Context(), set, zerolog.Nop())
+	catalogue, err := catalogue.Open(s.t.Context(), set, zerolog.Nop())
 	if err != nil {
 		s.t.Fatal(err)
 	}

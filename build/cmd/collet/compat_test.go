@@ -21,6 +21,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 )
@@ -80,7 +81,7 @@ func govern(t *testing.T) *governed {
 		fmt.Sprintf(`{"logic": 7, "patch": 2, "set_hash": "%016x", "build": {"id": "c7"}}`, own.Build.Components))
 	set := config.ForFolder(root, "")
 	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "5-8", Manifest: g.manifest}
-	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
+	catalogue, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/dashboard"
 	"collet/netproto/server/operator"
@@ -60,7 +61,7 @@ func start(t *testing.T, supported string) *house {
 	}
 	set := config.ForFolder(root, "")
 	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: supported, Payloads: filepath.Join(root, "Payloads"), Build: "server-8"}
-	catalogue, err := server.Open(t.Context(), set, zerolog.Nop())
+	catalogue, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

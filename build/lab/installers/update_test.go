@@ -18,6 +18,7 @@ import (
 	"collet/build/pack/pe"
 	"collet/build/pack/windows"
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/runtime/sample"
 )
@@ -109,7 +110,7 @@ func (g game) serve(e edition) (address string) {
 		}
 	}
 	set := config.ForFolder(root, e.compatibility)
-	catalogue, err := server.Open(g.t.Context(), set, zerolog.Nop())
+	catalogue, err := catalogue.Open(g.t.Context(), set, zerolog.Nop())
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
@@ -64,7 +65,7 @@ func perform(ctx context.Context, opt options, log zerolog.Logger) error {
 // check prints what would be offered and where.
 func check(ctx context.Context, opt options, set config.Settings, log zerolog.Logger) error {
 	certificates := server.CheckCertificates(opt.addresses(set), set, log)
-	catalogue, err := server.Open(ctx, set, log)
+	catalogue, err := catalogue.Open(ctx, set, log)
 	if err == nil {
 		defer catalogue.Close()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/dashboard"
 	"collet/netproto/server/operator"
@@ -45,8 +46,8 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 	if err := r.listen(ctx, alive); err != nil {
 		return err
 	}
-	stamp := server.Stamp(set)
-	catalogue, err := server.Open(ctx, set, log)
+	stamp := catalogue.Stamp(set)
+	catalogue, err := catalogue.Open(ctx, set, log)
 	if ctx.Err() != nil {
 		return nil
 	}

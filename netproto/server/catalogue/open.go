@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"context"
@@ -19,16 +19,16 @@ import (
 	"collet/platform"
 )
 
-// CatalogueError says which file or folder keeps a catalogue from being built, and what to do. It is the operator's to
+// Error says which file or folder keeps a catalogue from being built, and what to do. It is the operator's to
 // fix, not a client's fault.
-type CatalogueError struct {
+type Error struct {
 	Subject string // what the path is for, for example "client resources"
 	Path    string
 	Err     error
 	Hint    string // what to do; may be empty
 }
 
-func (e *CatalogueError) Error() string {
+func (e *Error) Error() string {
 	text := fmt.Sprintf("%s %q: %v", e.Subject, e.Path, platform.Reason(e.Err))
 	if e.Hint != "" {
 		text += "; " + e.Hint
@@ -37,18 +37,18 @@ func (e *CatalogueError) Error() string {
 }
 
 // Unwrap gives the underlying error.
-func (e *CatalogueError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
 // Open finds, checks and hashes everything that the settings offer. It reads every file once and takes as long as the
 // disk needs; it stops early when ctx ends. Nothing of the catalogue is usable on failure, and no file stays open.
 //
-// Errors are *config.Error, *CatalogueError, several joined where several files or folders are wrong, or ctx's.
+// Errors are *config.Error, *Error, several joined where several files or folders are wrong, or ctx's.
 func Open(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
-	return open(ctx, set, nil, log)
+	return Reopen(ctx, set, nil, log)
 }
 
-// open is Open. What was found out with the catalogue before, if there is one, need not be found out again.
-func open(ctx context.Context, set config.Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
+// Reopen is Open. What was found out with the catalogue before, if there is one, need not be found out again.
+func Reopen(ctx context.Context, set config.Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
 	if err := set.Validate(); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ const embeddedEntry = "Embedded"
 
 // findPacks lists the common files: the configured entries in their order, or every pack of the folder but those that no client
 // could take because of how the disk spells their names.
-func findPacks(b config.Baking, log zerolog.Logger) ([]*file, error) {
+func findPacks(b config.Baking, log zerolog.Logger) ([]*File, error) {
 	entries := b.ClientResourceEntries
 	if entries == nil {
 		all, err := packsIn(b.ClientResources)
@@ -120,7 +120,7 @@ func findPacks(b config.Baking, log zerolog.Logger) ([]*file, error) {
 			entries = append(entries, entry)
 		}
 	}
-	var found []*file
+	var found []*File
 	var faults []error
 	for _, entry := range entries {
 		if entry == embeddedEntry {
@@ -128,7 +128,7 @@ func findPacks(b config.Baking, log zerolog.Logger) ([]*file, error) {
 		}
 		f := newFile(entry+config.PackExt, filepath.Join(b.ClientResources, filepath.FromSlash(entry)+config.PackExt), "")
 		if err := f.mustBeReadable(); err != nil {
-			faults = append(faults, &CatalogueError{Subject: "resource pack", Path: f.path, Err: err,
+			faults = append(faults, &Error{Subject: "resource pack", Path: f.path, Err: err,
 				Hint: fmt.Sprintf("put the pack there or take %q out of Baking.ClientResourceEntries", entry)})
 		}
 		found = append(found, f)
@@ -140,7 +140,7 @@ func findPacks(b config.Baking, log zerolog.Logger) ([]*file, error) {
 func packsIn(folder string) ([]string, error) {
 	children, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, &CatalogueError{Subject: "client resources", Path: folder, Err: err,
+		return nil, &Error{Subject: "client resources", Path: folder, Err: err,
 			Hint: "create the folder with the resource packs in it, or set Baking.ClientResources"}
 	}
 	var entries []string
@@ -157,19 +157,19 @@ const maxTargets = 256
 
 // findBinaries lists the files of every target folder, sorted by target and name. A missing folder offers nothing, as in
 // the source.
-func findBinaries(folder string) ([]*file, error) {
+func findBinaries(folder string) ([]*File, error) {
 	targets, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &CatalogueError{Subject: "platform binaries", Path: folder, Err: err, Hint: "set Baking.PlatformBinaries to a readable folder"}
+		return nil, &Error{Subject: "platform binaries", Path: folder, Err: err, Hint: "set Baking.PlatformBinaries to a readable folder"}
 	}
 	if len(targets) > maxTargets {
-		return nil, &CatalogueError{Subject: "platform binaries", Path: folder,
+		return nil, &Error{Subject: "platform binaries", Path: folder,
 			Err: fmt.Errorf("has %d entries, at most %d are allowed", len(targets), maxTargets), Hint: "is this the right folder?"}
 	}
-	var found []*file
+	var found []*File
 	var faults []error
 	for _, target := range targets {
 		own, err := findTarget(filepath.Join(folder, target.Name()), target.Name())
@@ -180,25 +180,25 @@ func findBinaries(folder string) ([]*file, error) {
 
 // findTarget lists one target's files. Only their names reach the client, so a folder among them would lose its files
 // or let two of them collide, and is refused.
-func findTarget(folder, target string) ([]*file, error) {
+func findTarget(folder, target string) ([]*File, error) {
 	info, err := os.Stat(folder)
 	if err == nil && !info.IsDir() {
 		err = errors.New("is a file beside the target folders")
 	}
 	if err != nil {
-		return nil, &CatalogueError{Subject: "platform binaries", Path: folder, Err: err,
+		return nil, &Error{Subject: "platform binaries", Path: folder, Err: err,
 			Hint: "put native modules into a folder named after their target, like Linux-x64"}
 	}
 	children, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, &CatalogueError{Subject: "target folder", Path: folder, Err: err, Hint: "make it readable for the server"}
+		return nil, &Error{Subject: "target folder", Path: folder, Err: err, Hint: "make it readable for the server"}
 	}
-	found := make([]*file, 0, len(children))
+	found := make([]*File, 0, len(children))
 	var faults []error
 	for _, child := range children {
 		f := newFile(child.Name(), filepath.Join(folder, child.Name()), target)
 		if err := f.mustBeReadable(); err != nil {
-			faults = append(faults, &CatalogueError{Subject: "platform binary", Path: f.path, Err: err,
+			faults = append(faults, &Error{Subject: "platform binary", Path: f.path, Err: err,
 				Hint: "only files that lie directly in the target's folder can be offered"})
 		}
 		found = append(found, f)
@@ -206,8 +206,8 @@ func findTarget(folder, target string) ([]*file, error) {
 	return found, errors.Join(faults...)
 }
 
-func newFile(name, path, target string) *file {
-	f := &file{path: path}
+func newFile(name, path, target string) *File {
+	f := &File{path: path}
 	f.Path, f.Target, f.Role = name, target, release.Resource
 	if target != "" {
 		f.Role = release.Binary
@@ -217,7 +217,7 @@ func newFile(name, path, target string) *file {
 
 // mustBeReadable looks before opening: opening a pipe would wait for its other end. All that is missing or may not be read
 // is found before hours of hashing.
-func (f *file) mustBeReadable() error {
+func (f *File) mustBeReadable() error {
 	info, err := os.Stat(f.path)
 	switch {
 	case err != nil:
@@ -238,8 +238,8 @@ func (f *file) mustBeReadable() error {
 const maxHashers = 4
 
 // loadAll loads the files with a few workers and returns when all of them have stopped. The error is that of the first
-// file in the list that failed.
-func loadAll(ctx context.Context, files []*file, load func(ctx context.Context, i int) error) error {
+// File in the list that failed.
+func loadAll(ctx context.Context, files []*File, load func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	faults := make([]error, len(files))
@@ -263,7 +263,7 @@ func loadAll(ctx context.Context, files []*file, load func(ctx context.Context, 
 }
 
 // firstFault prefers a file's own fault to the cancellation that it caused in others.
-func firstFault(files []*file, faults []error) error {
+func firstFault(files []*File, faults []error) error {
 	var cancelled error
 	for i, err := range faults {
 		switch {
@@ -271,7 +271,7 @@ func firstFault(files []*file, faults []error) error {
 		case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 			cancelled = err
 		default:
-			return &CatalogueError{Subject: "file", Path: files[i].path, Err: err, Hint: "make it readable for the server, or take it away"}
+			return &Error{Subject: "file", Path: files[i].path, Err: err, Hint: "make it readable for the server, or take it away"}
 		}
 	}
 	return cancelled

@@ -1,4 +1,4 @@
-package server_test
+package catalogue_test
 
 import (
 	"bytes"
@@ -18,12 +18,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/release"
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
 // listing is a catalogue as "target/path" in the order of the index.
-func listing(c *server.Catalogue) []string {
+func listing(c *catalogue.Catalogue) []string {
 	var names []string
 	for e := range c.Entries() {
 		names = append(names, e.Target+"/"+e.Path)
@@ -53,7 +53,7 @@ func TestCatalogueOrder(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			set := config.ForFolder(pack(t, files), compatibility)
 			set.Baking.ClientResourceEntries = test.entries
-			c, err := server.Open(t.Context(), set, zerolog.Nop())
+			c, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestCatalogueDigests(t *testing.T) {
 	for _, inMemory := range []bool{false, true} {
 		set := config.ForFolder(pack(t, files), compatibility)
 		set.ServerNetwork.UpdateFilesInMemory = inMemory
-		c, err := server.Open(t.Context(), set, zerolog.Nop())
+		c, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestCatalogueDigests(t *testing.T) {
 }
 
 func TestFoobarHasTheReferencesDigest(t *testing.T) {
-	c, err := server.Open(t.Context(), config.ForFolder(pack(t, map[string]string{"Resources/A.zip": "foobar"}), "v"), zerolog.Nop())
+	c, err := catalogue.Open(t.Context(), config.ForFolder(pack(t, map[string]string{"Resources/A.zip": "foobar"}), "v"), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,10 +136,10 @@ func TestCatalogueFaults(t *testing.T) {
 			if test.set != nil {
 				test.set(&set)
 			}
-			_, err := server.Open(t.Context(), set, zerolog.Nop())
-			var fault *server.CatalogueError
+			_, err := catalogue.Open(t.Context(), set, zerolog.Nop())
+			var fault *catalogue.Error
 			if !errors.As(err, &fault) {
-				t.Fatalf("got %v, want a *CatalogueError", err)
+				t.Fatalf("got %v, want a *Error", err)
 			}
 			if !strings.HasSuffix(fault.Path, test.where) || !strings.Contains(err.Error(), test.want) || fault.Hint == "" {
 				t.Errorf("got %q about %q, want …%q…", err, fault.Path, test.want)
@@ -149,7 +149,7 @@ func TestCatalogueFaults(t *testing.T) {
 }
 
 func TestOpenRefusesSettingsThatAreWrong(t *testing.T) {
-	_, err := server.Open(t.Context(), config.ForFolder(t.TempDir(), ""), zerolog.Nop())
+	_, err := catalogue.Open(t.Context(), config.ForFolder(t.TempDir(), ""), zerolog.Nop())
 	var fault *config.Error
 	if !errors.As(err, &fault) || fault.Key != "CompatibilityVersion" {
 		t.Errorf("got %v", err)
@@ -167,7 +167,7 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := server.Open(t.Context(), config.ForFolder(root, compatibility), zerolog.Nop())
+	_, err := catalogue.Open(t.Context(), config.ForFolder(root, compatibility), zerolog.Nop())
 	for _, path := range paths {
 		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), path) {
 			t.Errorf("got %v, want %s in it", err, path)
@@ -176,7 +176,7 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 }
 
 func TestMissingPlatformBinariesOfferPacksOnly(t *testing.T) {
-	c, err := server.Open(t.Context(), config.ForFolder(pack(t, map[string]string{"Resources/A.zip": "a"}), "v"), zerolog.Nop())
+	c, err := catalogue.Open(t.Context(), config.ForFolder(pack(t, map[string]string{"Resources/A.zip": "a"}), "v"), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestMissingPlatformBinariesOfferPacksOnly(t *testing.T) {
 func TestOpenStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := server.Open(ctx, settings(t), zerolog.Nop()); !errors.Is(err, context.Canceled) {
+	if _, err := catalogue.Open(ctx, settings(t), zerolog.Nop()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -198,7 +198,7 @@ func TestOddOffersAreWarnedOf(t *testing.T) {
 	files["PlatformBinaries/Linux-64/FoGame.so"] = "mistyped"
 	set := config.ForFolder(pack(t, files), compatibility)
 	var log logBook
-	if _, err := server.Open(t.Context(), set, zerolog.New(&log)); err != nil {
+	if _, err := catalogue.Open(t.Context(), set, zerolog.New(&log)); err != nil {
 		t.Fatal(err)
 	}
 	log.has(t, "warn", "Linux-64", "No client asks for this target; did you mean Linux-x64?")
@@ -208,14 +208,14 @@ func TestOddOffersAreWarnedOf(t *testing.T) {
 	}
 	set = config.ForFolder(t.TempDir(), compatibility)
 	set.Baking.ClientResourceEntries = []string{}
-	if _, err := server.Open(t.Context(), set, zerolog.New(&log)); err != nil {
+	if _, err := catalogue.Open(t.Context(), set, zerolog.New(&log)); err != nil {
 		t.Fatal(err)
 	}
 	log.has(t, "warn", "Nothing is offered")
 }
 
 func TestDescribeShowsEveryFileAndTarget(t *testing.T) {
-	c, err := server.Open(t.Context(), settings(t), zerolog.Nop())
+	c, err := catalogue.Open(t.Context(), settings(t), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,8 +268,8 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 		if err := os.Symlink(test.points, link); err != nil {
 			t.Fatal(err)
 		}
-		_, err := server.Open(t.Context(), config.ForFolder(root, compatibility), zerolog.Nop())
-		var fault *server.CatalogueError
+		_, err := catalogue.Open(t.Context(), config.ForFolder(root, compatibility), zerolog.Nop())
+		var fault *catalogue.Error
 		if !errors.As(err, &fault) || fault.Path != link || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v", test.points, err)
 		}
@@ -282,7 +282,7 @@ func TestPacksInSubfoldersAreWarnedOf(t *testing.T) {
 	for entries, warned := range map[string]bool{"Core": false, "Core maps/City": true} {
 		set.Baking.ClientResourceEntries = strings.Fields(entries)
 		var log logBook
-		c, err := server.Open(t.Context(), set, zerolog.New(&log))
+		c, err := catalogue.Open(t.Context(), set, zerolog.New(&log))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +300,7 @@ func TestPacksInSubfoldersAreWarnedOf(t *testing.T) {
 func TestMisspelledPacksAreLeftOut(t *testing.T) {
 	set := config.ForFolder(pack(t, map[string]string{"Resources/Core.zip": "core", "Resources/Cafe\u0301.zip": "nfd"}), compatibility)
 	var log logBook
-	c, err := server.Open(t.Context(), set, zerolog.New(&log))
+	c, err := catalogue.Open(t.Context(), set, zerolog.New(&log))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"github.com/rs/zerolog"
@@ -20,7 +20,7 @@ func (c *Catalogue) identify(d *declaration) {
 }
 
 // content is the identity of the packs of an offer.
-func (o *offer) content() string {
+func (o *Offer) content() string {
 	var packs []compat.Pack
 	for _, f := range o.files {
 		if sum, known := f.Digest.SHA256(); f.Role == release.Resource && known {
@@ -37,7 +37,7 @@ func (c *Catalogue) warnContent(log zerolog.Logger) {
 	if !compat.IsDerivedContent(named) {
 		return
 	}
-	for _, o := range c.all() {
+	for _, o := range c.allOffers() {
 		if is := o.content(); is != named && c.declared.Targets[o.target].Content != is {
 			log.Warn().Str("target", o.target).Str("packs", is).Msgf("Compat.Content is %s, and the packs on offer are others: clients will not play with them", named)
 			return

@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ import (
 // the packs carry. Two packs that disagree come from two bakes and are refused, unless a version is forced. A file in
 // another layout, as packs of G1's time have it, counts as none. Without any version it is empty, which such a client compares with
 // its own.
-func metadataOf(set config.Settings, found []*file, log zerolog.Logger) (string, error) {
+func metadataOf(set config.Settings, found []*File, log zerolog.Logger) (string, error) {
 	forced := set.Network.ForceMetadataVersion
-	version, owner, apart := "", (*file)(nil), false
+	version, owner, apart := "", (*File)(nil), false
 	for _, f := range found {
 		if f.Target != "" {
 			continue
@@ -35,7 +35,7 @@ func metadataOf(set config.Settings, found []*file, log zerolog.Logger) (string,
 			apart = true
 			log.Warn().Str("file", f.Path).Msgf("Metadata version %s is forced; the pack has %s", text.Quote(forced), text.Quote(got))
 		case forced == "" && owner != nil && got != version:
-			return "", &CatalogueError{Subject: "resource pack", Path: f.path,
+			return "", &Error{Subject: "resource pack", Path: f.path,
 				Err:  fmt.Errorf("has metadata version %s, and %q has %s", text.Quote(got), owner.path, text.Quote(version)),
 				Hint: "they were baked apart: publish packs that were baked together, or set Network.ForceMetadataVersion"}
 		default:
@@ -49,10 +49,10 @@ func metadataOf(set config.Settings, found []*file, log zerolog.Logger) (string,
 }
 
 // metadata reads a pack's own metadata version. The pack was loaded before.
-func (f *file) metadata() (string, error) {
+func (f *File) metadata() (string, error) {
 	switch {
-	case f.inMemory:
-		return netproto.PackMetadata(bytes.NewReader(f.data), f.Size)
+	case f.InMemory:
+		return netproto.PackMetadata(bytes.NewReader(f.Data), f.Size)
 	case f.in != nil:
 		return netproto.PackMetadata(io.NewSectionReader(f.in, 0, f.Size), f.Size)
 	}

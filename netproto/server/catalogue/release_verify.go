@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"bytes"
@@ -28,28 +28,28 @@ const (
 	maxIndex = chunk.MaxIndexSet
 )
 
-// vouch is what a server knows of a release folder beyond one catalogue: whom it trusts, the highest numbers it has seen,
+// trustState is what a server knows of a release folder beyond one catalogue: whom it trusts, the highest numbers it has seen,
 // what it has read, and what it has unpacked. A folder whose keys or numbers do not follow from those that were offered
 // before is refused until the server is started again.
-type vouch struct {
-	*proofs
-	cache *cache
-	by    config.Release // the settings it was made with
-	root  []byte
-	trust *trust.Client
+type trustState struct {
+	*digestCache
+	cache  *cache
+	by     config.Release // the settings it was made with
+	root   []byte
+	client *trust.Client
 }
 
-// newVouch begins with the root that the settings name.
-func newVouch(r config.Release, root *os.Root) (*vouch, error) {
+// newTrustState begins with the root that the settings name.
+func newTrustState(r config.Release, root *os.Root) (*trustState, error) {
 	first, err := firstRoot(r, root)
 	if err != nil {
 		return nil, err
 	}
 	client, err := trust.Open(first, &trust.MemoryStore{}, time.Now)
 	if err != nil {
-		return nil, &CatalogueError{Subject: "root of trust", Path: rootName(r), Err: err, Hint: "name the right root with --trust-root or Release.TrustRoot"}
+		return nil, &Error{Subject: "root of trust", Path: rootName(r), Err: err, Hint: "name the right root with --trust-root or Release.TrustRoot"}
 	}
-	return &vouch{proofs: newProofs(), cache: newCache(r), by: r, root: first, trust: client}, nil
+	return &trustState{digestCache: newDigestCache(), cache: newCache(r), by: r, root: first, client: client}, nil
 }
 
 func rootName(r config.Release) string {
@@ -73,14 +73,14 @@ func firstRoot(r config.Release, root *os.Root) ([]byte, error) {
 		if r.TrustRoot != "" {
 			hint = "name a root.json with --trust-root or Release.TrustRoot"
 		}
-		return nil, &CatalogueError{Subject: "root of trust", Path: rootName(r), Err: err, Hint: hint}
+		return nil, &Error{Subject: "root of trust", Path: rootName(r), Err: err, Hint: hint}
 	}
 	return data, nil
 }
 
 // continues reports whether v goes on under the settings of today. Where no root is named, what lies in the folder does
 // not change whom the server trusts; a named root that is another one now does.
-func (v *vouch) continues(r config.Release) bool {
+func (v *trustState) continues(r config.Release) bool {
 	was := v.by
 	if was.Folder != r.Folder || was.CacheFolder() != r.CacheFolder() || was.CacheSize != r.CacheSize || was.TrustRoot != r.TrustRoot {
 		return false
@@ -93,34 +93,34 @@ func (v *vouch) continues(r config.Release) bool {
 }
 
 // openFolder opens and verifies the release folder of the settings. What was learned with the catalogue before counts.
-func openFolder(ctx context.Context, r config.Release, before *folder, log zerolog.Logger) (f *folder, entries []release.Entry, err error) {
+func openFolder(ctx context.Context, r config.Release, before *Folder, log zerolog.Logger) (f *Folder, entries []release.Entry, err error) {
 	root, err := os.OpenRoot(r.Folder)
 	if err != nil {
-		return nil, nil, &CatalogueError{Subject: "release folder", Path: r.Folder, Err: err, Hint: "name the folder with --release or Release.Folder"}
+		return nil, nil, &Error{Subject: "release folder", Path: r.Folder, Err: err, Hint: "name the folder with --release or Release.Folder"}
 	}
 	defer func() {
 		if err != nil {
 			root.Close()
 		}
 	}()
-	f = &folder{path: r.Folder, root: root}
-	if before != nil && before.vouch.continues(r) {
-		f.vouch, f.parts = before.vouch, before.parts
-	} else if f.vouch, err = newVouch(r, root); err != nil {
+	f = &Folder{path: r.Folder, root: root}
+	if before != nil && before.trust.continues(r) {
+		f.trust, f.parts = before.trust, before.parts
+	} else if f.trust, err = newTrustState(r, root); err != nil {
 		return nil, nil, err
 	}
 	if entries, err = f.verify(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err = f.survey(ctx, entries, log); err != nil {
+	if err = f.checkObjects(ctx, entries, log); err != nil {
 		return nil, nil, err
 	}
 	return f, entries, nil
 }
 
 // verify walks the metadata from the root to the list of releases.
-func (f *folder) verify(ctx context.Context) ([]release.Entry, error) {
-	client := f.vouch.trust
+func (f *Folder) verify(ctx context.Context) ([]release.Entry, error) {
+	client := f.trust.client
 	_, err := client.Refresh(ctx, trust.StoreFetcher{Store: diskStore{f.root}}, release.Query{})
 	if err != nil && !errors.Is(err, release.ErrNoRelease) {
 		return nil, f.refused(err)
@@ -135,7 +135,7 @@ func (f *folder) verify(ctx context.Context) ([]release.Entry, error) {
 	}
 	timestamp, snapshot, targets := documents[0], documents[1], documents[2]
 	f.newest = map[string]int64{"root.json": client.Root().Version, "snapshot.json": snapshot.Version, "targets.json": targets.Version}
-	f.small = map[string]blob{
+	f.small = map[string]Blob{
 		timestamp.Name: inMemory(timestamp.Data, false),
 		snapshot.Name:  inMemory(snapshot.Data, true),
 		targets.Name:   inMemory(targets.Data, true),
@@ -144,7 +144,7 @@ func (f *folder) verify(ctx context.Context) ([]release.Entry, error) {
 }
 
 // refused says what keeps a release folder from being offered.
-func (f *folder) refused(err error) error {
+func (f *Folder) refused(err error) error {
 	hint := "finish copying the release folder, timestamp.json last"
 	var fault *trust.Error
 	switch {
@@ -155,19 +155,19 @@ func (f *folder) refused(err error) error {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return &CatalogueError{Subject: "release folder", Path: f.path, Err: err, Hint: hint}
+	return &Error{Subject: "release folder", Path: f.path, Err: err, Hint: hint}
 }
 
 // parts are the files that a head leads to, beside itself.
 type parts struct{ objects []release.Object }
 
-// survey learns which files the signed list leads to, and makes sure that those are there which a client may be led to
+// checkObjects learns which files the signed list leads to, and makes sure that those are there which a client may be led to
 // today: of each product, channel and target from the newest release for everybody upwards.
-func (f *folder) survey(ctx context.Context, entries []release.Entry, log zerolog.Logger) error {
+func (f *Folder) checkObjects(ctx context.Context, entries []release.Entry, log zerolog.Logger) error {
 	known := f.parts
 	f.parts, f.sizes = map[[32]byte]parts{}, map[[32]byte]int64{}
 	current := currentOf(entries)
-	needed := func(e release.Entry) bool { return !e.Killed && e.Number >= current[lineOf(e)].Number }
+	needed := func(e release.Entry) bool { return !e.Killed && e.Number >= current[trackOf(e)].Number }
 	var faults []error
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
@@ -179,17 +179,17 @@ func (f *folder) survey(ctx context.Context, entries []release.Entry, log zerolo
 			var err error
 			if p, err = f.partsOf(e, log); err != nil {
 				if needed(e) {
-					faults = append(faults, &CatalogueError{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"})
+					faults = append(faults, &Error{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"})
 				}
 				continue
 			}
 		}
 		f.parts[sum] = p
-		if err := f.name(e.Head, p); err != nil {
-			return &CatalogueError{Subject: "release folder", Path: f.path, Err: err, Hint: "drop old releases from the list"}
+		if err := f.addSizes(e.Head, p); err != nil {
+			return &Error{Subject: "release folder", Path: f.path, Err: err, Hint: "drop old releases from the list"}
 		}
 		if needed(e) {
-			faults = append(faults, f.complete(e, p))
+			faults = append(faults, f.checkComplete(e, p))
 		}
 	}
 	return firstFaults(faults)
@@ -206,24 +206,24 @@ func firstFaults(faults []error) error {
 	return errors.Join(faults...)
 }
 
-// line is what releases share whose numbers are compared.
-type line struct{ product, channel, target string }
+// track is what releases share whose numbers are compared.
+type track struct{ product, channel, target string }
 
-func lineOf(e release.Entry) line { return line{e.Product, e.Channel, e.Target} }
+func trackOf(e release.Entry) track { return track{e.Product, e.Channel, e.Target} }
 
 // currentOf is the newest release for everybody on each line.
-func currentOf(entries []release.Entry) map[line]release.Entry {
-	current := map[line]release.Entry{}
+func currentOf(entries []release.Entry) map[track]release.Entry {
+	current := map[track]release.Entry{}
 	for _, e := range entries {
-		if !e.Killed && !e.Hold && e.Percent == 100 && e.Number > current[lineOf(e)].Number {
-			current[lineOf(e)] = e
+		if !e.Killed && !e.Hold && e.Percent == 100 && e.Number > current[trackOf(e)].Number {
+			current[trackOf(e)] = e
 		}
 	}
 	return current
 }
 
-// name makes the files of a head known.
-func (f *folder) name(head release.Object, p parts) error {
+// addSizes makes the files of a head known.
+func (f *Folder) addSizes(head release.Object, p parts) error {
 	for _, o := range append([]release.Object{head}, p.objects...) {
 		sum, _ := o.Sum.SHA256()
 		f.sizes[sum] = o.Size
@@ -234,8 +234,8 @@ func (f *folder) name(head release.Object, p parts) error {
 	return nil
 }
 
-// complete makes sure that the files of a release are there in their sizes.
-func (f *folder) complete(e release.Entry, p parts) error {
+// checkComplete makes sure that the files of a release are there in their sizes.
+func (f *Folder) checkComplete(e release.Entry, p parts) error {
 	var missing []string
 	for _, o := range p.objects {
 		if info, err := f.root.Stat(filepath.FromSlash(o.Path())); err != nil || info.Size() != o.Size {
@@ -250,11 +250,11 @@ func (f *folder) complete(e release.Entry, p parts) error {
 	if more := len(missing) - shown; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return &CatalogueError{Subject: "release", Path: e.Path(), Err: fmt.Errorf("%s is not there, or not whole", text), Hint: "finish copying the release folder"}
+	return &Error{Subject: "release", Path: e.Path(), Err: fmt.Errorf("%s is not there, or not whole", text), Hint: "finish copying the release folder"}
 }
 
 // head reads the head of an entry.
-func (f *folder) head(e release.Entry) (release.Head, error) {
+func (f *Folder) head(e release.Entry) (release.Head, error) {
 	data, err := diskStore{f.root}.Load(e.Head.HeadPath(), e.Head.Size)
 	if err != nil {
 		return release.Head{}, err
@@ -263,7 +263,7 @@ func (f *folder) head(e release.Entry) (release.Head, error) {
 }
 
 // sources reads where the contents of a release come from.
-func (f *folder) sources(h release.Head) (release.Sources, error) {
+func (f *Folder) sources(h release.Head) (release.Sources, error) {
 	data, err := diskStore{f.root}.Load(h.Sources.Path(), h.Sources.Size)
 	if err != nil {
 		return nil, err
@@ -272,7 +272,7 @@ func (f *folder) sources(h release.Head) (release.Sources, error) {
 }
 
 // listing reads what a release is.
-func (f *folder) listing(h release.Head) (release.Listing, error) {
+func (f *Folder) listing(h release.Head) (release.Listing, error) {
 	data, err := diskStore{f.root}.Load(h.Listing.Object.Path(), h.Listing.Object.Size)
 	if err != nil {
 		return nil, err
@@ -281,7 +281,7 @@ func (f *folder) listing(h release.Head) (release.Listing, error) {
 }
 
 // partsOf reads what an entry leads to.
-func (f *folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
+func (f *Folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
 	h, err := f.head(e)
 	if err != nil {
 		return parts{}, err
@@ -325,7 +325,7 @@ func (f *folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
 }
 
 // packsOf adds the packs that the used entries of a set of chunk indexes lead to.
-func (f *folder) packsOf(index release.Object, used []uint32, add func(release.Object)) error {
+func (f *Folder) packsOf(index release.Object, used []uint32, add func(release.Object)) error {
 	if index.Size > maxIndex {
 		return fmt.Errorf("it has %d bytes, more than %d", index.Size, maxIndex)
 	}

@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"context"
@@ -101,7 +101,7 @@ func (c *cache) enter(content release.Digest, size int64) (*cached, error) {
 	return entry, nil
 }
 
-// open makes this server's folder and removes those of servers that are gone. The lock is held. Another server that does the same
+// Reopen makes this server's folder and removes those of servers that are gone. The lock is held. Another server that does the same
 // at this moment may take our folder for one that was left, as long as its lock is not held, or the cache itself away with its
 // own last content: then there is another try.
 func (c *cache) open() (err error) {
@@ -199,7 +199,7 @@ func write(path string, unpack func(out io.Writer) error) error {
 }
 
 // unpackFrom writes a content from its whole object. What comes out is hashed by whoever loads it.
-func (f *folder) unpackFrom(ctx context.Context, s release.Source, size int64, out io.Writer) error {
+func (f *Folder) unpackFrom(ctx context.Context, s release.Source, size int64, out io.Writer) error {
 	encoding, known := chunk.ParseEncoding(string(s.Encoding))
 	if !known {
 		return fmt.Errorf("object %s is of encoding %q, which this program does not know", s.Whole.Path(), s.Encoding)

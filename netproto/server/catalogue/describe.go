@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func (c *Catalogue) Describe(w io.Writer) error {
 	}
 	fmt.Fprintln(table)
 	fmt.Fprintln(table, "CLIENTS OF\tFILES\tBYTES\tNATIVE UPDATE\tPACKS\tVARIANTS")
-	for _, o := range c.all() {
+	for _, o := range c.allOffers() {
 		name := o.target
 		if name == "" {
 			name = "any other target"
@@ -51,7 +51,7 @@ func (c *Catalogue) Describe(w io.Writer) error {
 }
 
 // nativeUpdate says in a word what an outdated client of this target is told.
-func (o *offer) nativeUpdate() string {
+func (o *Offer) nativeUpdate() string {
 	switch {
 	case o.target == "":
 		return "no"
@@ -69,7 +69,7 @@ func (c *Catalogue) warn(log zerolog.Logger) {
 	if len(c.files) == 0 {
 		log.Warn().Msg("Nothing is offered: there are no resource packs and no platform binaries")
 	}
-	for _, o := range c.all()[1:] {
+	for _, o := range c.allOffers()[1:] {
 		target := product.Target(o.target)
 		switch {
 		case !slices.Contains(targetNames(), o.target):
@@ -89,12 +89,12 @@ func (c *Catalogue) warnFolders(log zerolog.Logger) {
 		if f.Role != release.Resource || !strings.Contains(f.Path, "/") {
 			continue
 		}
-		if told++; told <= maxStrays {
+		if told++; told <= maxUnmatched {
 			log.Warn().Str("file", f.Path).Msg("The engine's clients can't install this pack: it lies in a subfolder")
 		}
 	}
-	if told > maxStrays {
-		log.Warn().Msgf("The engine's clients can't install %d more packs in subfolders", told-maxStrays)
+	if told > maxUnmatched {
+		log.Warn().Msgf("The engine's clients can't install %d more packs in subfolders", told-maxUnmatched)
 	}
 }
 
@@ -106,8 +106,8 @@ func targetNames() (names []string) {
 	return names
 }
 
-// announce logs the lines by which an operator recognises what is offered.
-func (c *Catalogue) announce(log zerolog.Logger) {
+// Announce logs the lines by which an operator recognises what is offered.
+func (c *Catalogue) Announce(log zerolog.Logger) {
 	log.Info().Msgf("Compatibility version: %s", c.compatibility)
 	if c.metadata != "" {
 		log.Info().Msgf("Metadata version: %s", c.metadata)

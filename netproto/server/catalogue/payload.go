@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"context"
@@ -48,8 +48,8 @@ type sidecar struct {
 const maxLogicFolders = 100
 
 // withoutSidecars takes from a target's files those that clients have no use for.
-func withoutSidecars(found []*file) []*file {
-	return slices.DeleteFunc(found, func(f *file) bool { return f.Target != "" && strings.HasSuffix(f.Path, sidecarExt) })
+func withoutSidecars(found []*File) []*File {
+	return slices.DeleteFunc(found, func(f *File) bool { return f.Target != "" && strings.HasSuffix(f.Path, sidecarExt) })
 }
 
 // declare completes a catalogue with what its settings bring to compatibility: the server's own build, and which logic version each
@@ -85,10 +85,10 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 		return nil
 	}
 	c.compatibility, _ = d.CompatibilityVersion()
-	c.bare = map[string]*offer{"": c.common}
+	c.resourceOffers = map[string]*Offer{"": c.common}
 	for target := range c.offers {
-		c.bare[target] = c.resources(target)
-		if err := c.bare[target].encode(); err != nil {
+		c.resourceOffers[target] = c.resources(target)
+		if err := c.resourceOffers[target].encode(); err != nil {
 			return err
 		}
 	}
@@ -102,10 +102,10 @@ func configured(d compat.Declared) *compat.Snapshot {
 	return s
 }
 
-// offerTo is the offer for a judged client. A client that is to fetch a module is offered that module. A client that plays is offered
+// OfferTo is the offer for a judged client. A client that is to fetch a module is offered that module. A client that plays is offered
 // the same or a newer module for its own logic version. Any other client is offered the packs alone, so that it never fetches a
 // module that can't help. A server without logic versions offers everything.
-func (c *Catalogue) offerTo(snapshot *compat.Snapshot, hello compat.Hello, j compat.Judgement) *offer {
+func (c *Catalogue) OfferTo(snapshot *compat.Snapshot, hello compat.Hello, j compat.Judgement) *Offer {
 	target := hello.Target
 	if !snapshot.Versioned {
 		return c.offerFor(target)
@@ -115,7 +115,7 @@ func (c *Catalogue) offerTo(snapshot *compat.Snapshot, hello compat.Hello, j com
 		open.Maintenance = false
 		j = compat.Evaluate(&open, &again)
 	}
-	var found *offer
+	var found *Offer
 	switch {
 	case j.Verdict == compat.UpdateBinaries:
 		found = c.declared.offerOf(target, j.Payload)
@@ -123,13 +123,13 @@ func (c *Catalogue) offerTo(snapshot *compat.Snapshot, hello compat.Hello, j com
 		found = c.declared.successor(target, hello)
 	}
 	if found == nil {
-		return c.bareFor(target)
+		return c.resourcesFor(target)
 	}
 	return found
 }
 
 // successor is the newest module for a client's own logic version that is not older than the client's; nil for none.
-func (d *declaration) successor(target string, h compat.Hello) *offer {
+func (d *declaration) successor(target string, h compat.Hello) *Offer {
 	logic := h.Logic()
 	for _, p := range d.payloads[target] {
 		same := h.Build.Components == 0 || p.Components == 0 || h.Build.Components == p.Components
@@ -140,16 +140,16 @@ func (d *declaration) successor(target string, h compat.Hello) *offer {
 	return nil
 }
 
-// bareFor is what is offered to clients of a target for whom there is no native module here.
-func (c *Catalogue) bareFor(target string) *offer {
-	if o, known := c.bare[target]; known {
+// resourcesFor is what is offered to clients of a target for whom there is no native module here.
+func (c *Catalogue) resourcesFor(target string) *Offer {
+	if o, known := c.resourceOffers[target]; known {
 		return o
 	}
 	return c.common
 }
 
 // payloadOf finds out what an offer's module is.
-func (c *Catalogue) payloadOf(o *offer) payload {
+func (c *Catalogue) payloadOf(o *Offer) payload {
 	p := undeclared(o, "")
 	for _, f := range o.files {
 		if f.Role != release.Binary || !strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
@@ -173,18 +173,18 @@ func (c *Catalogue) payloadOf(o *offer) payload {
 }
 
 // undeclared is a module that is offered to no client.
-func undeclared(o *offer, why string) payload {
+func undeclared(o *Offer, why string) payload {
 	unknown := compat.Payload{Logic: compat.NoLogic, Undeclared: true, Build: compat.Build{Logic: compat.NoLogic}, Why: why}
 	return payload{Payload: unknown, offer: o}
 }
 
 // sidecar reads what lies beside a module: on disk, or in the same offer of a release.
-func (f *file) sidecar(o *offer) (compat.Payload, error) {
+func (f *File) sidecar(o *Offer) (compat.Payload, error) {
 	path := f.path + sidecarExt
 	for _, other := range o.files {
 		if other.Path == f.Path+sidecarExt && other.Target == f.Target {
-			if other.inMemory {
-				return parseSidecar(other.data)
+			if other.InMemory {
+				return parseSidecar(other.Data)
 			}
 			path = other.path
 		}
@@ -235,8 +235,8 @@ func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads 
 	if err != nil {
 		return err
 	}
-	var found []*file
-	var offers []*offer
+	var found []*File
+	var offers []*Offer
 	for _, folder := range folders {
 		files, err := findBinaries(folder)
 		if err != nil {
@@ -269,7 +269,7 @@ func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads 
 		}
 		p := c.payloadOf(o)
 		if logic := filepath.Base(filepath.Dir(o.folder)); !p.Undeclared && strconv.Itoa(int(p.Logic)) != logic {
-			return &CatalogueError{Subject: "payload", Path: o.folder, Err: fmt.Errorf("is of logic version %d by its sidecar", p.Logic), Hint: "move it to the folder of that number"}
+			return &Error{Subject: "payload", Path: o.folder, Err: fmt.Errorf("is of logic version %d by its sidecar", p.Logic), Hint: "move it to the folder of that number"}
 		}
 		payloads[o.target] = append(payloads[o.target], p)
 	}
@@ -277,14 +277,14 @@ func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads 
 }
 
 // olderOffer begins an offer with what clients of the target have in common, whatever module they have.
-func (c *Catalogue) olderOffer(target, folder string) *offer {
+func (c *Catalogue) olderOffer(target, folder string) *Offer {
 	o := c.resources(target)
-	return &offer{target: target, folder: folder, files: o.files}
+	return &Offer{target: target, folder: folder, files: o.files}
 }
 
 // resources is what is offered to clients of a target beside native modules.
-func (c *Catalogue) resources(target string) *offer {
-	o := &offer{target: target}
+func (c *Catalogue) resources(target string) *Offer {
+	o := &Offer{target: target}
 	for _, f := range c.offerFor(target).files {
 		if f.Role != release.Binary {
 			o.files = append(o.files, f)
@@ -307,7 +307,7 @@ func logicFolders(folder string) ([]string, error) {
 		found = append(found, filepath.Join(folder, child.Name()))
 	}
 	if err != nil {
-		return nil, &CatalogueError{Subject: "payloads", Path: folder, Err: err, Hint: "it holds folders like 7/Linux-x64 with the modules of logic version 7"}
+		return nil, &Error{Subject: "payloads", Path: folder, Err: err, Hint: "it holds folders like 7/Linux-x64 with the modules of logic version 7"}
 	}
 	return found, nil
 }

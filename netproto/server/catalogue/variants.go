@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"slices"
@@ -10,22 +10,22 @@ import (
 	"collet/netproto/release"
 )
 
-// maxStrays is of how many files of a target a warning is logged: more of them have one cause.
-const maxStrays = 10
+// maxUnmatched is of how many files of a target a warning is logged: more of them have one cause.
+const maxUnmatched = 10
 
 // Game is the name of the game as its modules have it; empty where they are named after several, or where there are none.
 func (c *Catalogue) Game() string { return product.GameOf(c.bases()) }
 
 // bases are the base names of all modules, and so often as there are modules.
 func (c *Catalogue) bases() (bases []string) {
-	for _, o := range c.all()[1:] {
+	for _, o := range c.allOffers()[1:] {
 		bases = append(bases, o.bases()...)
 	}
 	return bases
 }
 
 // bases are the base names of the target's modules.
-func (o *offer) bases() (bases []string) {
+func (o *Offer) bases() (bases []string) {
 	target := product.Target(o.target)
 	for _, f := range o.files {
 		if base := target.PayloadBase(f.Path); f.Role == release.Binary && base != "" && target.LibraryName(base) == f.Path {
@@ -51,7 +51,7 @@ func (c *Catalogue) Variants(target string) (list []product.Variant) {
 }
 
 // variantWords names the variants of a target for people; where nobody knows the game, by their base names.
-func (c *Catalogue) variantWords(o *offer) string {
+func (c *Catalogue) variantWords(o *Offer) string {
 	words := o.bases()
 	if c.Game() != "" {
 		words = nil
@@ -77,22 +77,22 @@ func (c *Catalogue) warnVariants(log zerolog.Logger) {
 		log.Warn().Strs("names", slices.Compact(bases)).Msg("The modules are named after several games: a client takes those that are named after it")
 		return
 	}
-	for _, o := range c.all()[1:] {
+	for _, o := range c.allOffers()[1:] {
 		if len(o.bases()) > 0 {
 			log.Info().Str("target", o.target).Str("game", game).Str("variants", c.variantWords(o)).Msg("Modules are offered")
 		}
-		strays := o.strays(game)
-		for _, name := range strays[:min(len(strays), maxStrays)] {
+		strays := o.unmatched(game)
+		for _, name := range strays[:min(len(strays), maxUnmatched)] {
 			log.Warn().Str("target", o.target).Str("file", name).Msgf("No client takes this file: it is not named after a variant of %s", game)
 		}
-		if more := len(strays) - maxStrays; more > 0 {
+		if more := len(strays) - maxUnmatched; more > 0 {
 			log.Warn().Str("target", o.target).Msgf("No client takes %d more files", more)
 		}
 	}
 }
 
-// strays are the target's own files that are not named after a variant of the game.
-func (o *offer) strays(game string) (names []string) {
+// unmatched are the target's own files that are not named after a variant of the game.
+func (o *Offer) unmatched(game string) (names []string) {
 	for _, f := range o.files {
 		if _, is := product.ParseVariant(game, product.Target(o.target).PayloadBase(f.Path)); !is && f.Target != "" {
 			names = append(names, f.Path)

@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"collet/platform"
 )
 
-// file is one offered file. After load only Index is written, by assemble, and seen, by every session.
-type file struct {
+// File is one offered file. After load only Index is written, by assemble, and seen, by every session.
+type File struct {
 	Entry
 	path     string            // where it lies
 	identity platform.Identity // what it was when it was hashed; disk mode
-	data     []byte            // memory mode: the content
-	inMemory bool
+	Data     []byte            // memory mode: the content
+	InMemory bool
 	in       *os.File       // disk mode: open as long as the catalogue is held; nil: opened for each portion
 	plain    release.Digest // of a release: what the content must be
 	unpacked bool           // it lies in the cache
@@ -30,7 +30,7 @@ type file struct {
 
 // load reads the file once, computes both digests in that pass and, in memory mode, keeps the content. It refuses what
 // is no regular file and what changes meanwhile. In disk mode the file stays open if position allows it.
-func (f *file) load(ctx context.Context, inMemory bool, position int) error {
+func (f *File) load(ctx context.Context, inMemory bool, position int) error {
 	in, err := os.Open(f.path)
 	if err != nil {
 		return err
@@ -46,14 +46,14 @@ func (f *file) load(ctx context.Context, inMemory bool, position int) error {
 }
 
 // loadAs is load for a file of a release, which must have a certain content; fits is false if that does not lie there. A
-// file that was hashed for an earlier catalogue, and is still that one, is not read again.
-func (f *file) loadAs(ctx context.Context, inMemory bool, position int, known map[string]*file) (fits bool, err error) {
+// File that was hashed for an earlier catalogue, and is still that one, is not read again.
+func (f *File) loadAs(ctx context.Context, inMemory bool, position int, known map[string]*File) (fits bool, err error) {
 	want, size := f.plain, f.Size
 	info, err := os.Stat(f.path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
 		return false, nil
 	}
-	if old := known[f.path]; old != nil && !inMemory && !old.inMemory && old.Digest == want && sameFile(old.identity, platform.IdentityOf(info)) {
+	if old := known[f.path]; old != nil && !inMemory && !old.InMemory && old.Digest == want && sameFile(old.identity, platform.IdentityOf(info)) {
 		f.identity, f.FNV = old.identity, old.FNV
 		in, err := os.Open(f.path)
 		if err != nil {
@@ -74,11 +74,11 @@ func (f *file) loadAs(ctx context.Context, inMemory bool, position int, known ma
 	if f.in != nil {
 		f.in.Close()
 	}
-	f.in, f.data, f.Digest, f.Size = nil, nil, want, size
+	f.in, f.Data, f.Digest, f.Size = nil, nil, want, size
 	return false, nil
 }
 
-func (f *file) read(ctx context.Context, in *os.File, inMemory bool) error {
+func (f *File) read(ctx context.Context, in *os.File, inMemory bool) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (f *file) read(ctx context.Context, in *os.File, inMemory bool) error {
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "read", Path: f.path, Err: errors.New("is no regular file")}
 	}
-	f.identity, f.inMemory = platform.IdentityOf(info), inMemory
+	f.identity, f.InMemory = platform.IdentityOf(info), inMemory
 	f.Size = info.Size()
 	if err := f.digest(ctx, in); err != nil {
 		return err
@@ -103,11 +103,11 @@ var errMoving = errors.New("changed while it was being read; finish publishing f
 const hashBuffer = 256 << 10
 
 // digest streams in through both hashes, and into f.data in memory mode.
-func (f *file) digest(ctx context.Context, in io.Reader) error {
+func (f *File) digest(ctx context.Context, in io.Reader) error {
 	sha, fnv := release.SHA256.NewHash(), release.FNV1a64.NewHash()
 	buf := make([]byte, min(hashBuffer, f.Size+1))
-	if f.inMemory {
-		f.data = make([]byte, 0, f.Size)
+	if f.InMemory {
+		f.Data = make([]byte, 0, f.Size)
 	}
 	var total int64
 	for {
@@ -121,8 +121,8 @@ func (f *file) digest(ctx context.Context, in io.Reader) error {
 		}
 		sha.Write(buf[:n])
 		fnv.Write(buf[:n])
-		if f.inMemory {
-			f.data = append(f.data, buf[:n]...)
+		if f.InMemory {
+			f.Data = append(f.Data, buf[:n]...)
 		}
 		if err == io.EOF {
 			break
@@ -142,13 +142,13 @@ func sameFile(a, b platform.Identity) bool {
 	return a.Size == b.Size && a.Modified.Equal(b.Modified) && a.Inode == b.Inode
 }
 
-// changedError says that a file on disk is not the one that was announced.
-type changedError struct {
+// ChangedError says that a file on disk is not the one that was announced.
+type ChangedError struct {
 	path    string
 	was, is platform.Identity
 }
 
-func (e *changedError) Error() string {
+func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%q is not the file that was hashed: %d bytes of %v then, %d bytes of %v now",
 		e.path, e.was.Size, e.was.Modified, e.is.Size, e.is.Modified)
 }
@@ -157,11 +157,11 @@ func (e *changedError) Error() string {
 // between a clear refusal and a broken connection; the look before a portion's last bytes is never left out.
 const lookPeriod = 10 * time.Millisecond
 
-// isUnseen reports whether nobody has looked at the file for lookPeriod.
-func (f *file) isUnseen() bool { return time.Since(time.Unix(0, f.seen.Load())) > lookPeriod }
+// IsUnseen reports whether nobody has looked at the file for lookPeriod.
+func (f *File) IsUnseen() bool { return time.Since(time.Unix(0, f.seen.Load())) > lookPeriod }
 
-// open is the file, and what to call when it is not needed any more.
-func (f *file) open() (in *os.File, done func() error, err error) {
+// Reopen is the file, and what to call when it is not needed any more.
+func (f *File) Open() (in *os.File, done func() error, err error) {
 	if f.in != nil {
 		return f.in, func() error { return nil }, nil
 	}

@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ type edition struct {
 
 // openRelease builds a catalogue of a release folder.
 func openRelease(ctx context.Context, set config.Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
-	var earlier *folder
+	var earlier *Folder
 	if before != nil {
 		earlier = before.folder
 	}
@@ -43,12 +43,12 @@ func openRelease(ctx context.Context, set config.Settings, before *Catalogue, lo
 		f.close()
 		return nil, err
 	}
-	f.tell(ctx, c, log)
+	f.warnExpiry(ctx, c, log)
 	return c, nil
 }
 
 // catalogue makes a catalogue of the current releases of the settings' channel.
-func (f *folder) catalogue(ctx context.Context, set config.Settings, entries []release.Entry, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
+func (f *Folder) catalogue(ctx context.Context, set config.Settings, entries []release.Entry, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
 	editions, err := f.editions(set.Release, entries, log)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (f *folder) catalogue(ctx context.Context, set config.Settings, entries []r
 	if set.CompatibilityVersion, err = f.compatibility(editions); err != nil {
 		return nil, err
 	}
-	c := &Catalogue{compatibility: set.CompatibilityVersion, storage: set.Storage(), offers: map[string]*offer{}, common: &offer{}, folder: f}
+	c := &Catalogue{compatibility: set.CompatibilityVersion, storage: set.Storage(), offers: map[string]*Offer{}, common: &Offer{}, folder: f}
 	c.held.count.Store(1)
 	c.arrange(editions)
 	sources := contents(editions)
@@ -77,14 +77,14 @@ func (f *folder) catalogue(ctx context.Context, set config.Settings, entries []r
 }
 
 // editions finds the current release of every target of the channel.
-func (f *folder) editions(r config.Release, entries []release.Entry, log zerolog.Logger) ([]edition, error) {
+func (f *Folder) editions(r config.Release, entries []release.Entry, log zerolog.Logger) ([]edition, error) {
 	product, err := f.product(r, entries)
 	if err != nil {
 		return nil, err
 	}
 	current := currentOf(entries)
 	var found []edition
-	for _, l := range slices.SortedFunc(maps.Keys(linesOf(entries)), func(a, b line) int { return cmp.Compare(a.target, b.target) }) {
+	for _, l := range slices.SortedFunc(maps.Keys(tracksOf(entries)), func(a, b track) int { return cmp.Compare(a.target, b.target) }) {
 		if l.product != product || l.channel != r.Channel {
 			continue
 		}
@@ -95,28 +95,28 @@ func (f *folder) editions(r config.Release, entries []release.Entry, log zerolog
 		}
 		one, err := f.edition(e)
 		if err != nil {
-			return nil, &CatalogueError{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"}
+			return nil, &Error{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"}
 		}
 		found = append(found, one)
 	}
 	if len(found) == 0 {
-		return nil, &CatalogueError{Subject: "release folder", Path: f.path,
+		return nil, &Error{Subject: "release folder", Path: f.path,
 			Err:  fmt.Errorf("has no release of product %q in channel %q that all clients are offered", product, r.Channel),
 			Hint: "publish one, or roll one out to 100 percent"}
 	}
 	return found, nil
 }
 
-func linesOf(entries []release.Entry) map[line]bool {
-	lines := map[line]bool{}
+func tracksOf(entries []release.Entry) map[track]bool {
+	lines := map[track]bool{}
 	for _, e := range entries {
-		lines[lineOf(e)] = true
+		lines[trackOf(e)] = true
 	}
 	return lines
 }
 
 // product is the one that the settings name, or the only one of the channel.
-func (f *folder) product(r config.Release, entries []release.Entry) (string, error) {
+func (f *Folder) product(r config.Release, entries []release.Entry) (string, error) {
 	products, channels := map[string]bool{}, map[string]bool{}
 	for _, e := range entries {
 		channels[e.Channel] = true
@@ -127,13 +127,13 @@ func (f *folder) product(r config.Release, entries []release.Entry) (string, err
 	names := slices.Sorted(maps.Keys(products))
 	switch {
 	case len(names) == 0:
-		return "", &CatalogueError{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has no channel %q", r.Channel),
+		return "", &Error{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has no channel %q", r.Channel),
 			Hint: "it has " + cmp.Or(strings.Join(slices.Sorted(maps.Keys(channels)), ", "), "no releases yet")}
 	case r.Product == "" && len(names) > 1:
-		return "", &CatalogueError{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has several products in channel %q", r.Channel),
+		return "", &Error{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has several products in channel %q", r.Channel),
 			Hint: "set Release.Product to one of " + strings.Join(names, ", ")}
 	case r.Product != "" && !products[r.Product]:
-		return "", &CatalogueError{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has no product %q in channel %q", r.Product, r.Channel),
+		return "", &Error{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has no product %q in channel %q", r.Product, r.Channel),
 			Hint: "it has " + strings.Join(names, ", ")}
 	default:
 		return cmp.Or(r.Product, names[0]), nil
@@ -141,7 +141,7 @@ func (f *folder) product(r config.Release, entries []release.Entry) (string, err
 }
 
 // edition reads everything that is said of a release.
-func (f *folder) edition(e release.Entry) (one edition, err error) {
+func (f *Folder) edition(e release.Entry) (one edition, err error) {
 	one.Entry = e
 	if one.head, err = f.head(e); err != nil {
 		return one, err
@@ -154,7 +154,7 @@ func (f *folder) edition(e release.Entry) (one edition, err error) {
 }
 
 // compatibility is the version that all editions agree on.
-func (f *folder) compatibility(editions []edition) (string, error) {
+func (f *Folder) compatibility(editions []edition) (string, error) {
 	first := editions[0].head.Compatibility
 	var each []string
 	apart := false
@@ -164,11 +164,11 @@ func (f *folder) compatibility(editions []edition) (string, error) {
 	}
 	switch {
 	case apart:
-		return "", &CatalogueError{Subject: "release folder", Path: f.path,
+		return "", &Error{Subject: "release folder", Path: f.path,
 			Err:  errors.New("its releases are for different compatibility versions: " + strings.Join(each, ", ")),
 			Hint: "publish the targets together, or hold back those that are ahead"}
 	case first == "" || len(first) > config.MaxCompatibility || strings.ContainsFunc(first, config.IsControl):
-		return "", &CatalogueError{Subject: "release", Path: editions[0].Path(),
+		return "", &Error{Subject: "release", Path: editions[0].Path(),
 			Err:  fmt.Errorf("its compatibility version %s can't be told to clients", text.Quote(first)),
 			Hint: "publish it with the version that its native module has"}
 	default:
@@ -186,9 +186,9 @@ func (c *Catalogue) arrange(editions []edition) {
 			}
 		}
 	}
-	shared := map[release.ListedFile]*file{}
+	shared := map[release.ListedFile]*File{}
 	for _, e := range editions {
-		own := &offer{target: e.Target}
+		own := &Offer{target: e.Target}
 		for _, l := range e.listing {
 			f := shared[l]
 			if f == nil {
@@ -203,14 +203,14 @@ func (c *Catalogue) arrange(editions []edition) {
 		}
 		c.offers[e.Target] = own
 	}
-	slices.SortStableFunc(c.files, func(a, b *file) int { return cmp.Compare(a.Target, b.Target) })
+	slices.SortStableFunc(c.files, func(a, b *File) int { return cmp.Compare(a.Target, b.Target) })
 	for i, f := range c.files {
 		f.Index = uint32(i)
 	}
 }
 
-func newListed(l release.ListedFile, target string) *file {
-	f := &file{}
+func newListed(l release.ListedFile, target string) *File {
+	f := &File{}
 	f.Path, f.Size, f.Digest, f.Target = l.Path, l.Size, l.Sum, target
 	f.Role, _ = l.Use.Role()
 	return f
@@ -245,13 +245,13 @@ func (c *Catalogue) loadPlain(ctx context.Context, set config.Settings, before *
 }
 
 // unpack gets a file's content from its object.
-func (c *Catalogue) unpack(ctx context.Context, f *file, position int, inMemory bool, sources map[release.Digest]release.Source) error {
+func (c *Catalogue) unpack(ctx context.Context, f *File, position int, inMemory bool, sources map[release.Digest]release.Source) error {
 	source, found := sources[f.plain]
 	if !found {
 		return errors.New("the release does not say where its content comes from")
 	}
 	size := f.Size
-	path, err := c.folder.vouch.cache.hold(f.plain, size, func(out io.Writer) error { return c.folder.unpackFrom(ctx, source, size, out) })
+	path, err := c.folder.trust.cache.hold(f.plain, size, func(out io.Writer) error { return c.folder.unpackFrom(ctx, source, size, out) })
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
@@ -266,8 +266,8 @@ func (c *Catalogue) unpack(ctx context.Context, f *file, position int, inMemory 
 }
 
 // byPath are the files of a catalogue as they were when they were hashed.
-func (c *Catalogue) byPath() map[string]*file {
-	known := map[string]*file{}
+func (c *Catalogue) byPath() map[string]*File {
+	known := map[string]*File{}
 	if c == nil {
 		return known
 	}
@@ -279,7 +279,7 @@ func (c *Catalogue) byPath() map[string]*file {
 
 // encode checks and lays out all offers.
 func (c *Catalogue) encode() error {
-	for _, o := range c.all() {
+	for _, o := range c.allOffers() {
 		if err := o.check(); err != nil {
 			return err
 		}
@@ -296,10 +296,10 @@ func (e edition) announce(log zerolog.Logger) {
 		Msgf("Offers release %d of %s (%s) for %s", e.Number, e.Channel, e.head.Version, e.Target)
 }
 
-// tell logs what an operator should do about the folder.
-func (f *folder) tell(ctx context.Context, c *Catalogue, log zerolog.Logger) {
+// warnExpiry logs what an operator should do about the folder.
+func (f *Folder) warnExpiry(ctx context.Context, c *Catalogue, log zerolog.Logger) {
 	first := c.editions[0].Entry
-	current, err := f.vouch.trust.Refresh(ctx, trust.StoreFetcher{Store: diskStore{f.root}}, release.Query{Product: first.Product, Channel: first.Channel, Target: first.Target})
+	current, err := f.trust.client.Refresh(ctx, trust.StoreFetcher{Store: diskStore{f.root}}, release.Query{Product: first.Product, Channel: first.Channel, Target: first.Target})
 	if err == nil && !current.Fresh {
 		log.Warn().Time("expired", current.Expires).Msgf("Players are told that they may not be up to date: %s; sign the metadata anew with collet release refresh", current.Why)
 	}

@@ -1,9 +1,9 @@
-package server_test
+package catalogue_test
 
 import (
 	"testing"
 
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 )
 
 // FuzzSidecar reads anything as what lies beside a module.
@@ -12,7 +12,7 @@ func FuzzSidecar(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		logic, why := server.Sidecar(text)
+		logic, why := catalogue.Sidecar(text)
 		if why == "" && logic < 0 {
 			t.Errorf("%q is of version %d", text, logic)
 		}

@@ -1,4 +1,4 @@
-package server_test
+package catalogue_test
 
 import (
 	"bytes"
@@ -10,19 +10,19 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/product"
-	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 )
 
 // openVariants offers files of these names, as <target>/<name>, and gives what was logged.
-func openVariants(t *testing.T, names ...string) (*server.Catalogue, string) {
+func openVariants(t *testing.T, names ...string) (*catalogue.Catalogue, string) {
 	t.Helper()
 	files := map[string]string{"Resources/Core.zip": "pack"}
 	for i, name := range names {
 		files["PlatformBinaries/"+name] = fmt.Sprint("content ", i)
 	}
 	var log bytes.Buffer
-	c, err := server.Open(t.Context(), config.ForFolder(pack(t, files), "1.4"), zerolog.New(&log))
+	c, err := catalogue.Open(t.Context(), config.ForFolder(pack(t, files), "1.4"), zerolog.New(&log))
 	if err != nil {
 		t.Fatal(err)
 	}

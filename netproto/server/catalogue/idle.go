@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"collet/netproto/server/config"
 )
 
-// openIdle is a catalogue from which nothing is served, of checked settings; of plain files only names and sidecars are read. A release folder is opened as by a server, because its signed lists say what is in it.
-func openIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
+// OpenIdle is a catalogue from which nothing is served, of checked settings; of plain files only names and sidecars are read. A release folder is opened as by a server, because its signed lists say what is in it.
+func OpenIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
 	var c *Catalogue
 	var err error
 	if set.Release.Folder != "" {

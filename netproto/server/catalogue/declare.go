@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ type declaration struct {
 // payload is a native module on offer, with what belongs to it.
 type payload struct {
 	compat.Payload
-	offer *offer // nil in a declaration without files
+	offer *Offer // nil in a declaration without files
 }
 
 // maxBaselines is how many files of baselines are read: a game has a few dozen logic versions in its life.
@@ -88,15 +88,15 @@ func ownLogic(c config.Compat, m *compat.Manifest, supported compat.Range) (int3
 	}
 }
 
-// readManifest reads one manifest. The error is a *CatalogueError.
+// readManifest reads one manifest. The error is a *Error.
 func readManifest(path string) (compat.Manifest, error) {
 	data, err := readBounded(path, compat.MaxManifestFile)
 	if err != nil {
-		return compat.Manifest{}, &CatalogueError{Subject: "component manifest", Path: path, Err: err, Hint: "compatgen gen writes it"}
+		return compat.Manifest{}, &Error{Subject: "component manifest", Path: path, Err: err, Hint: "compatgen gen writes it"}
 	}
 	m, err := compat.ParseManifest(data)
 	if err != nil {
-		return m, &CatalogueError{Subject: "component manifest", Path: path, Err: err, Hint: "compatgen gen writes it anew"}
+		return m, &Error{Subject: "component manifest", Path: path, Err: err, Hint: "compatgen gen writes it anew"}
 	}
 	return m, nil
 }
@@ -129,7 +129,7 @@ func readBaselines(folder string, supported compat.Range) (map[int32]*compat.Man
 		err = fmt.Errorf("has %d files, at most %d are read", len(files), maxBaselines)
 	}
 	if err != nil {
-		return nil, &CatalogueError{Subject: "baselines", Path: folder, Err: err, Hint: "set Compat.Baselines to the folder that compatgen release writes"}
+		return nil, &Error{Subject: "baselines", Path: folder, Err: err, Hint: "set Compat.Baselines to the folder that compatgen release writes"}
 	}
 	from := map[int32]string{}
 	for _, file := range files {
@@ -139,7 +139,7 @@ func readBaselines(folder string, supported compat.Range) (map[int32]*compat.Man
 		}
 		logic := m.Build.Logic
 		if other, twice := from[logic]; twice {
-			return nil, &CatalogueError{Subject: "component manifest", Path: file, Err: fmt.Errorf("is of logic version %d, and so is %q", logic, other),
+			return nil, &Error{Subject: "component manifest", Path: file, Err: fmt.Errorf("is of logic version %d, and so is %q", logic, other),
 				Hint: "keep the one that was released"}
 		}
 		from[logic] = file
@@ -174,7 +174,7 @@ func (d *declaration) offerTo(payloads map[string][]payload) {
 }
 
 // offerOf is what belongs to a payload that a judgement found; nil for none.
-func (d *declaration) offerOf(target string, p *compat.Payload) *offer {
+func (d *declaration) offerOf(target string, p *compat.Payload) *Offer {
 	for i := range d.payloads[target] {
 		if found := &d.payloads[target][i]; p != nil && found.Payload == *p {
 			return found.offer

@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"os"
@@ -23,8 +23,8 @@ type holders struct {
 	retired atomic.Bool // the server offers another one
 }
 
-// hold counts one more holder. It fails if the last one has let go.
-func (c *Catalogue) hold() bool {
+// Hold counts one more holder. It fails if the last one has let go.
+func (c *Catalogue) Hold() bool {
 	for {
 		n := c.held.count.Load()
 		if n == 0 {
@@ -36,20 +36,17 @@ func (c *Catalogue) hold() bool {
 	}
 }
 
-// release is a holder's end.
-func (c *Catalogue) release() {
+// Release is a holder's end.
+func (c *Catalogue) Release() {
 	if c.held.count.Add(-1) == 0 {
 		c.close()
 	}
 }
 
-// Close lets go of the files of a catalogue that no server owns.
-func (c *Catalogue) Close() { c.retire() }
-
-// retire is the end of the server's own hold.
-func (c *Catalogue) retire() {
+// Close ends the hold of the owner. The files are closed when the last holder has let go.
+func (c *Catalogue) Close() {
 	if !c.held.retired.Swap(true) {
-		c.release()
+		c.Release()
 	}
 }
 
@@ -66,14 +63,14 @@ func (c *Catalogue) closeFiles() {
 			f.in.Close()
 		}
 		if f.unpacked {
-			c.folder.vouch.cache.drop(f.plain)
+			c.folder.trust.cache.drop(f.plain)
 		}
 	}
 }
 
 // keep leaves in open for the portions to come, if there is room for it, and reports whether it did.
-func (f *file) keep(in *os.File, position int) bool {
-	if !keepsHandles || f.inMemory || position >= maxHandles {
+func (f *File) keep(in *os.File, position int) bool {
+	if !keepsHandles || f.InMemory || position >= maxHandles {
 		return false
 	}
 	f.in = in
@@ -81,18 +78,18 @@ func (f *file) keep(in *os.File, position int) bool {
 }
 
 // closeAll is for files that no catalogue came to hold.
-func closeAll(files []*file) { (&Catalogue{files: files}).close() }
+func closeAll(files []*File) { (&Catalogue{files: files}).close() }
 
-// check makes sure that in, of which a portion has just been read, is the file that was announced. What lies under its name
+// Check makes sure that in, of which a portion has just been read, is the file that was announced. What lies under its name
 // by now does not matter: a publisher renames the next release's files into place before the server is told, and clients of
 // this catalogue go on with what is open.
-func (f *file) check(in *os.File) error {
+func (f *File) Check(in *os.File) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err
 	}
 	if now := platform.IdentityOf(info); !sameFile(f.identity, now) {
-		return &changedError{path: f.Path, was: f.identity, is: now}
+		return &ChangedError{path: f.Path, was: f.identity, is: now}
 	}
 	f.seen.Store(time.Now().UnixNano())
 	return nil

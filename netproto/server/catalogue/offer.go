@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"slices"
@@ -9,18 +9,18 @@ import (
 	"collet/netproto/release"
 )
 
-// offer is what clients of one target are told: the common files, then the target's own. It is immutable once assembled.
-type offer struct {
+// Offer is what clients of one target are told: the common files, then the target's own. It is immutable once assembled.
+type Offer struct {
 	target     string // empty for the common-only offer
 	folder     string // of a payload of another logic version; empty otherwise
-	files      []*file
+	files      []*File
 	hasModule  bool                  // a native module is among them
 	descriptor []byte                // engine: the list as it goes into InitData
 	list       []netproto.ListedFile // C1: the list
 }
 
 // add appends one of the target's own files.
-func (o *offer) add(f *file) {
+func (o *Offer) add(f *File) {
 	o.files = append(o.files, f)
 	if strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
 		o.hasModule = true
@@ -28,7 +28,7 @@ func (o *offer) add(f *file) {
 }
 
 // check applies the rules that every client applies to a list.
-func (o *offer) check() error {
+func (o *Offer) check() error {
 	files := make([]release.File, len(o.files))
 	for i, f := range o.files {
 		files[i] = f.File
@@ -41,11 +41,11 @@ func (o *offer) check() error {
 	if o.target != "" {
 		subject, path = "offer for target", o.target
 	}
-	return &CatalogueError{Subject: subject, Path: path, Err: err, Hint: "rename the file; clients would refuse the whole list"}
+	return &Error{Subject: subject, Path: path, Err: err, Hint: "rename the file; clients would refuse the whole list"}
 }
 
 // hosts are the names of programs among the files: those that load a module of the offer.
-func (o *offer) hosts() map[string]bool {
+func (o *Offer) hosts() map[string]bool {
 	names := map[string]bool{}
 	for _, f := range o.files {
 		if name, ok := product.Target(o.target).HostOf(f.Path); ok && f.Role == release.Binary {
@@ -57,7 +57,7 @@ func (o *offer) hosts() map[string]bool {
 
 // encode lays the list out for both generations, once. An engine's client takes every file whose name begins with that of its
 // module and a dot, its own program too, and has nothing but a checksum to tell it by: it is not told of programs.
-func (o *offer) encode() error {
+func (o *Offer) encode() error {
 	entries, hosts := make([]netproto.Entry, 0, len(o.files)), o.hosts()
 	o.list = make([]netproto.ListedFile, len(o.files))
 	for i, f := range o.files {
@@ -72,17 +72,17 @@ func (o *offer) encode() error {
 	return err
 }
 
-// initData is the list for an engine's client. There is no game here whose properties could be told.
-func (o *offer) initData(clock int64) *netproto.InitData {
+// InitData is the list for an engine's client. There is no game here whose properties could be told.
+func (o *Offer) InitData(clock int64) *netproto.InitData {
 	return &netproto.InitData{Descriptor: o.descriptor, Time: clock}
 }
 
-// fileList is the list for a C1 client. Encoding a message touches its fields, so every connection has a copy.
-func (o *offer) fileList() *netproto.FileList {
+// FileList is the list for a C1 client. Encoding a message touches its fields, so every connection has a copy.
+func (o *Offer) FileList() *netproto.FileList {
 	return &netproto.FileList{Files: slices.Clone(o.list)}
 }
 
-func (o *offer) bytes() int64 {
+func (o *Offer) bytes() int64 {
 	var sum int64
 	for _, f := range o.files {
 		sum += f.Size

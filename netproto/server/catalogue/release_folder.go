@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 import (
 	"encoding/hex"
@@ -19,63 +19,64 @@ import (
 	"collet/platform"
 )
 
-// folder is a release folder as one catalogue hands it out: to C1 clients by GetObject, to anybody over HTTP. It is
+// Folder is a release folder as one catalogue hands it out: to C1 clients by GetObject, to anybody over HTTP. It is
 // immutable apart from what lies on the disk, and safe for concurrent use.
 //
 // Of metadata only what was verified is handed out, from memory, and older documents of it. Of everything else that is
 // named by its digest, files that the signed list leads to must have the size that they should; any other file was read
 // once and has the digest that its name says. So what a publisher has copied half is not there.
-type folder struct {
+type Folder struct {
 	path   string
 	root   *os.Root
-	vouch  *vouch
-	small  map[string]blob    // verified metadata by name
+	trust  *trustState
+	small  map[string]Blob    // verified metadata by name
 	newest map[string]int64   // by role: the highest version that is handed out
 	sizes  map[[32]byte]int64 // of heads and objects that the signed list leads to
 	parts  map[[32]byte]parts // of its heads, for the next catalogue
 }
 
-// blob is a file that is handed out. One that is not in memory is open and is the caller's to close.
-type blob struct {
-	data      []byte
-	in        *os.File // nil: in memory
+// Blob is a file that is handed out. One that is not in memory is open and is the caller's to close.
+type Blob struct {
+	Data      []byte
+	File      *os.File // nil: in memory
 	identity  platform.Identity
-	size      int64  // bytes
-	etag      string // of HTTP, quoted
-	immutable bool   // nothing else will ever have this name
+	Size      int64  // bytes
+	ETag      string // of HTTP, quoted
+	Immutable bool   // nothing else will ever have this name
 }
 
-func (b blob) close() {
-	if b.in != nil {
-		b.in.Close()
+// Close closes the file of a blob that is not in memory.
+func (b Blob) Close() {
+	if b.File != nil {
+		b.File.Close()
 	}
 }
 
-// unchanged makes sure that the open file is as it was when it was opened.
-func (b blob) unchanged(name string) error {
-	info, err := b.in.Stat()
+// CheckUnchanged makes sure that the open file is as it was when it was opened.
+func (b Blob) CheckUnchanged(name string) error {
+	info, err := b.File.Stat()
 	if err != nil {
 		return err
 	}
 	if now := platform.IdentityOf(info); !sameFile(b.identity, now) {
-		return &changedError{path: name, was: b.identity, is: now}
+		return &ChangedError{path: name, was: b.identity, is: now}
 	}
 	return nil
 }
 
 // inMemory makes a blob of bytes.
-func inMemory(data []byte, immutable bool) blob {
+func inMemory(data []byte, immutable bool) Blob {
 	sum, _ := release.ObjectOf(data).Sum.SHA256()
-	return blob{data: data, size: int64(len(data)), etag: etagOf(sum), immutable: immutable}
+	return Blob{Data: data, Size: int64(len(data)), ETag: etagOf(sum), Immutable: immutable}
 }
 
 func etagOf(sum [32]byte) string { return `"` + hex.EncodeToString(sum[:]) + `"` }
 
-// open finds what is handed out under a name. What is not is an error for which errors.Is(err, fs.ErrNotExist) holds;
+// Reopen finds what is handed out under a name. What is not is an error for which errors.Is(err, fs.ErrNotExist) holds;
 // others are the disk's.
-func (f *folder) open(name string) (blob, error) {
+func (f *Folder) Open(name string) (Blob, error) {
 	if !netproto.IsObjectName(name) {
-		return blob{}, fs.ErrNotExist
+		return Blob{}, fs.ErrNotExist
 	}
 	if b, known := f.small[name]; known {
 		return b, nil
@@ -90,64 +91,64 @@ func (f *folder) open(name string) (blob, error) {
 }
 
 // Timestamp is the newest timestamp document.
-func (f *folder) Timestamp() []byte { return f.small["metadata/timestamp.json"].data }
+func (f *Folder) Timestamp() []byte { return f.small["metadata/timestamp.json"].Data }
 
 // RootVersion is the highest version of the root document.
-func (f *folder) RootVersion() uint64 { return uint64(f.newest["root.json"]) }
+func (f *Folder) RootVersion() uint64 { return uint64(f.newest["root.json"]) }
 
 // openSequel opens a file that is replaced with every publication, and that nobody vouches for.
-func (f *folder) openSequel(name string) (blob, error) {
+func (f *Folder) openSequel(name string) (Blob, error) {
 	in, info, err := openRegular(f.root, name)
 	if err != nil {
-		return blob{}, err
+		return Blob{}, err
 	}
-	b := blob{in: in, identity: platform.IdentityOf(info), size: info.Size()}
-	if b.size > release.MaxSequel {
-		b.close()
-		return blob{}, fs.ErrNotExist
+	b := Blob{File: in, identity: platform.IdentityOf(info), Size: info.Size()}
+	if b.Size > release.MaxSequel {
+		b.Close()
+		return Blob{}, fs.ErrNotExist
 	}
-	b.etag = fmt.Sprintf(`"%x-%x"`, info.ModTime().UnixNano(), b.size)
+	b.ETag = fmt.Sprintf(`"%x-%x"`, info.ModTime().UnixNano(), b.Size)
 	return b, nil
 }
 
 // openDocument reads a document of metadata that is older than the newest one.
-func (f *folder) openDocument(name, document string) (blob, error) {
+func (f *Folder) openDocument(name, document string) (Blob, error) {
 	number, role, _ := strings.Cut(document, ".")
 	version, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || version > f.newest[role] {
-		return blob{}, fs.ErrNotExist
+		return Blob{}, fs.ErrNotExist
 	}
 	data, err := diskStore{f.root}.Load(name, trust.MaxTargets)
 	if errors.Is(err, trust.ErrTooLong) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		return blob{}, err
+		return Blob{}, err
 	}
 	return inMemory(data, true), nil
 }
 
 // openNamed opens a file whose name is its digest.
-func (f *folder) openNamed(name string) (blob, error) {
+func (f *Folder) openNamed(name string) (Blob, error) {
 	sum, err := sumOfName(name)
 	if err != nil {
-		return blob{}, err
+		return Blob{}, err
 	}
 	in, info, err := openRegular(f.root, name)
 	if err != nil {
-		return blob{}, err
+		return Blob{}, err
 	}
-	b := blob{in: in, identity: platform.IdentityOf(info), size: info.Size(), etag: etagOf(sum), immutable: true}
+	b := Blob{File: in, identity: platform.IdentityOf(info), Size: info.Size(), ETag: etagOf(sum), Immutable: true}
 	size, known := f.sizes[sum]
 	switch {
-	case known && size != b.size:
+	case known && size != b.Size:
 		err = fs.ErrNotExist
 	case !known:
-		err = f.vouch.prove(sum, b)
+		err = f.trust.verify(sum, b)
 	}
 	if err != nil {
-		b.close()
-		return blob{}, err
+		b.Close()
+		return Blob{}, err
 	}
 	return b, nil
 }
@@ -183,7 +184,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 }
 
 // close lets go of the folder.
-func (f *folder) close() {
+func (f *Folder) close() {
 	if f != nil {
 		f.root.Close()
 	}
@@ -215,28 +216,28 @@ func (diskStore) Save(string, []byte) error { return fs.ErrPermission }
 const (
 	// maxProven is how many files are remembered whose digest was checked; beyond it they are read again. Each takes some
 	// 150 bytes.
-	maxProven = 200_000
+	maxVerified = 200_000
 	// maxProving is how many files are being read for it at a time.
-	maxProving = 2
+	maxVerifying = 2
 )
 
-// proofs remembers of files that were read whether they had the digest that their name says. It is safe for concurrent use.
-type proofs struct {
+// digestCache remembers of files that were read whether they had the digest that their name says. It is safe for concurrent use.
+type digestCache struct {
 	mu      sync.Mutex
-	proven  map[[32]byte]proof
+	known   map[[32]byte]verifiedFile
 	reading map[[32]byte]chan struct{} // closed when somebody has read it
-	seats   chan struct{}
+	slots   chan struct{}
 }
 
-func newProofs() *proofs {
-	return &proofs{proven: map[[32]byte]proof{}, reading: map[[32]byte]chan struct{}{}, seats: make(chan struct{}, maxProving)}
+func newDigestCache() *digestCache {
+	return &digestCache{known: map[[32]byte]verifiedFile{}, reading: map[[32]byte]chan struct{}{}, slots: make(chan struct{}, maxVerifying)}
 }
 
-// prove is nil if b has the digest sum. It reads a file of which that is not known, once for all who ask at the time.
-func (p *proofs) prove(sum [32]byte, b blob) error {
+// verify is nil if b has the digest sum. It reads a file of which that is not known, once for all who ask at the time.
+func (p *digestCache) verify(sum [32]byte, b Blob) error {
 	for {
 		p.mu.Lock()
-		if seen, known := p.proven[sum]; known && sameFile(seen.identity, b.identity) {
+		if seen, known := p.known[sum]; known && sameFile(seen.identity, b.identity) {
 			p.mu.Unlock()
 			return seen.verdict
 		}
@@ -255,22 +256,22 @@ func (p *proofs) prove(sum [32]byte, b blob) error {
 	defer p.mu.Unlock()
 	delete(p.reading, sum)
 	close(mine)
-	if (err == nil || errors.Is(err, fs.ErrNotExist)) && len(p.proven) < maxProven {
-		p.proven[sum] = proof{b.identity, err}
+	if (err == nil || errors.Is(err, fs.ErrNotExist)) && len(p.known) < maxVerified {
+		p.known[sum] = verifiedFile{b.identity, err}
 	}
 	return err
 }
 
-// proof is what reading a file showed.
-type proof struct {
+// verifiedFile is what reading a file showed.
+type verifiedFile struct {
 	identity platform.Identity // the file as it was
 	verdict  error             // nil: it has its digest
 }
 
-func (p *proofs) read(sum [32]byte, b blob) error {
-	p.seats <- struct{}{}
-	defer func() { <-p.seats }()
-	got, err := release.SHA256.DigestOf(io.NewSectionReader(b.in, 0, b.size))
+func (p *digestCache) read(sum [32]byte, b Blob) error {
+	p.slots <- struct{}{}
+	defer func() { <-p.slots }()
+	got, err := release.SHA256.DigestOf(io.NewSectionReader(b.File, 0, b.Size))
 	if err == nil && got != release.SHA256Digest(sum) {
 		err = fs.ErrNotExist
 	}

@@ -1,4 +1,4 @@
-package server
+package catalogue
 
 // Sidecar reads what lies beside a module: its logic version, or what is wrong.
 func Sidecar(text []byte) (logic int32, why string) {

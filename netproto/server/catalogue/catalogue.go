@@ -1,0 +1,176 @@
+// Package catalogue holds what an update server offers at one moment: files with their indexes and digests, and the list of them
+// for each target.
+//
+// # Plain folders
+//
+// Open builds a Catalogue, as the source does from its client resources:
+//
+//	<ClientResources>/<entry>.zip      common files, in the order of Baking.ClientResourceEntries, "Embedded" left out;
+//	                                   without a list every *.zip of the folder, sorted
+//	<PlatformBinaries>/<target>/<file> the target's own files, sorted; names only, so a folder in there is refused
+//
+// Each file has one global index, its position in that list, whatever target it belongs to. A client is sent the common files and
+// those of its target; a target without a folder gets the common files only. FileAt finds any index for any client. Every file is
+// read once, in one pass that computes FNV-1a-64 (the engine's) and SHA-256 (C1).
+//
+// In memory mode the content stays in RAM. In disk mode files stay open, up to a limit, while a holder uses their catalogue (Hold,
+// Release). A file that is no longer the one that was hashed (size, time of modification or inode) is a *ChangedError. Holders of a
+// replaced catalogue may finish with an open file whose name belongs to another file by now.
+//
+// # Release folders
+//
+// With Settings.Release a Catalogue is built of a release folder (package release) instead: of the newest release for all clients of
+// each target of a channel. The folder is verified from its root of trust to the objects to which clients can be led; what is
+// incomplete or not signed is refused. Folder opens its files by name. Metadata is served from memory as it was verified. Other files
+// have the size in the signed list, or were found to have the digest in their name. Plain files come from the folder or are unpacked
+// into a cache, which drops a content when no catalogue uses it. Reopen carries over trust, the highest numbers seen, and digests.
+//
+// # Compatibility
+//
+// The sidecar of a native module says its logic version. OfferTo chooses what a judged client is offered. Declared is what the
+// catalogue and its settings bring to package compat, and Snapshot how clients are judged without an operator.
+//
+// A Catalogue is immutable and safe for concurrent use. Errors for the operator are *Error: the file, the fault, and what to do.
+package catalogue
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"collet/netproto/compat"
+	"collet/netproto/release"
+	"collet/netproto/server/config"
+)
+
+// Entry is one offered file, for tools that show a catalogue. Digest is the SHA-256 and FNV the same content's FNV-1a-64.
+type Entry struct {
+	release.File
+	FNV    uint64
+	Target string // binary target the file is offered to; empty for every target
+}
+
+// Catalogue is what a server offers at one moment. It is immutable once Open returned it and safe for concurrent use;
+// in disk mode it holds open files and digests, in memory mode the files themselves. A catalogue that no server owns is
+// to be closed.
+type Catalogue struct {
+	compatibility  string
+	metadata       string // metadata version of the packs; empty if they have none
+	storage        string
+	files          []*File           // position is the global index
+	offers         map[string]*Offer // by target name
+	common         *Offer            // for targets without a folder
+	held           holders
+	folder         *Folder // nil: no release folder is offered
+	editions       []edition
+	declared       declaration
+	snapshot       *compat.Snapshot  // by which clients are judged without an operator
+	idle           bool              // no file was read, and none is handed out
+	resourceOffers map[string]*Offer // by target: what is offered beside native modules, where the server has logic versions
+}
+
+// Compatibility is the compatibility version that the files belong to.
+func (c *Catalogue) Compatibility() string { return c.compatibility }
+
+// Metadata is the metadata version that G2b clients are told, empty if none is known.
+func (c *Catalogue) Metadata() string { return c.metadata }
+
+// Declared is what the catalogue and its settings bring to compatibility. It must not be written to.
+func (c *Catalogue) Declared() *compat.Declared { return &c.declared.Declared }
+
+// Storage is "memory" or "disk".
+func (c *Catalogue) Storage() string { return c.storage }
+
+// Targets are the names of all targets that have files of their own, sorted.
+func (c *Catalogue) Targets() []string { return slices.Sorted(maps.Keys(c.offers)) }
+
+// Snapshot is by which clients are judged without an operator. It must not be written to.
+func (c *Catalogue) Snapshot() *compat.Snapshot { return c.snapshot }
+
+// Folder is the release folder that is offered; nil for none.
+func (c *Catalogue) Folder() *Folder { return c.folder }
+
+// ManifestFor is the component manifest with which clients of a logic version are compared; nil for none.
+func (c *Catalogue) ManifestFor(logic int32) *compat.Manifest { return c.declared.manifestFor(logic) }
+
+// Len is the number of files.
+func (c *Catalogue) Len() int { return len(c.files) }
+
+// Entries lists all files in the order of their index.
+func (c *Catalogue) Entries() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for _, f := range c.files {
+			if !yield(f.Entry) {
+				return
+			}
+		}
+	}
+}
+
+// Bytes is the sum of the sizes of all files.
+func (c *Catalogue) Bytes() int64 {
+	var sum int64
+	for _, f := range c.files {
+		sum += f.Size
+	}
+	return sum
+}
+
+// offerFor is the target's own offer, or the common-only one.
+func (c *Catalogue) offerFor(target string) *Offer {
+	if o, known := c.offers[target]; known {
+		return o
+	}
+	return c.common
+}
+
+// FileAt finds any known index, whatever target it belongs to, as the source does.
+func (c *Catalogue) FileAt(index uint32) (*File, bool) {
+	if uint64(index) >= uint64(len(c.files)) {
+		return nil, false
+	}
+	return c.files[index], true
+}
+
+// assemble numbers the files and sorts them into offers. Every offer is checked as a client will check it.
+func assemble(set config.Settings, found []*File) (*Catalogue, error) {
+	c := &Catalogue{
+		compatibility: set.CompatibilityVersion,
+		storage:       set.Storage(),
+		files:         found,
+		offers:        map[string]*Offer{},
+		common:        &Offer{},
+	}
+	c.held.count.Store(1)
+	for i, f := range found {
+		f.Index = uint32(i)
+		if f.Target == "" {
+			c.common.files = append(c.common.files, f)
+		}
+	}
+	for _, f := range found {
+		if f.Target != "" {
+			c.targetOffer(f.Target).add(f)
+		}
+	}
+	return c, c.encode()
+}
+
+// targetOffer is the offer of a target, begun with the common files.
+func (c *Catalogue) targetOffer(target string) *Offer {
+	o, known := c.offers[target]
+	if !known {
+		o = &Offer{target: target, files: slices.Clone(c.common.files)}
+		c.offers[target] = o
+	}
+	return o
+}
+
+// allOffers is the common-only offer and those of the targets, sorted.
+func (c *Catalogue) allOffers() []*Offer {
+	offers := []*Offer{c.common}
+	for _, target := range c.Targets() {
+		offers = append(offers, c.offers[target])
+	}
+	return offers
+}
