@@ -53,7 +53,7 @@
 // # Operations
 //
 // Monitor serves metrics, health and readiness, and the files of a release folder (RFC 9110: GET, HEAD, one range, strong
-// ETags, immutable but for timestamp.json), whose connections have seats and bandwidth like any other; Watch notices a release. Monitor also has
+// ETags, immutable but for timestamp.json), whose connections have slots and bandwidth like any other; Watch notices a release. Monitor also has
 // what is mounted on it: the admin API (package admin) and the dashboard (package dashboard). docs/OPERATING.md is for who uses them.
 //
 // # Goroutines

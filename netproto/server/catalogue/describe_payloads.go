@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// describePayloads writes which native modules there are for whom: one line for each, and why nobody is offered it. Where the server has no
+// describePayloads writes which native modules there are for whom: one line for each, and why one is not offered. Where the server has no
 // logic versions there is nothing to tell.
 func (c *Catalogue) describePayloads(w io.Writer) error {
 	if !c.declared.Versioned {

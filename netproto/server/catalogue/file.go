@@ -157,7 +157,7 @@ func (e *ChangedError) Error() string {
 // between a clear refusal and a broken connection; the look before a portion's last bytes is never left out.
 const lookPeriod = 10 * time.Millisecond
 
-// IsUnseen reports whether nobody has looked at the file for lookPeriod.
+// IsUnseen reports whether the last Check of the file is older than lookPeriod.
 func (f *File) IsUnseen() bool { return time.Since(time.Unix(0, f.seen.Load())) > lookPeriod }
 
 // Reopen is the file, and what to call when it is not needed any more.

@@ -26,7 +26,7 @@ import (
 //	FoGame.so                {"logic": 7, "patch": 2, "set_hash": "4c37681f163b1204",
 //	FoGame.so.compat.json     "build": {"id": "v1.7.2", "branch": "main", "time": 1772460300, "seq": 841}}
 //
-// A manifest.json of compatgen is one, too; what else it says is passed over. A module without one is offered to nobody where the
+// A manifest.json of compatgen is one, too; what else it says is passed over. A module without one is not offered where the
 // server has logic versions: an update that does not fit would be asked for again and again. Older logic versions lie in
 // Compat.Payloads, in folders like PlatformBinaries in folders of their number.
 const sidecarExt = ".compat.json"

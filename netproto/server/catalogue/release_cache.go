@@ -25,7 +25,7 @@ const (
 	runLock = "lock"
 	// runTries is how often a server tries to make its folder while others sweep.
 	runTries = 20
-	// cacheReserve is how much of a disk a cache leaves free, in bytes: logs and whoever publishes need some.
+	// cacheReserve is how much of a disk a cache leaves free, in bytes: logs and the next publication need some.
 	cacheReserve = 256 << 20
 )
 
@@ -34,7 +34,7 @@ const (
 // takes it away with the last. It is safe for concurrent use.
 type cache struct {
 	dir  string // that the settings name
-	ours bool   // nobody named it, so it goes with the last content
+	ours bool   // the settings name none, so it goes with the last content
 	most int64  // bytes
 
 	mu    sync.Mutex
@@ -57,7 +57,7 @@ func newCache(r config.Release) *cache {
 	return &cache{dir: r.CacheFolder(), ours: r.Cache == "", most: r.CacheSize, users: map[release.Digest]*cached{}}
 }
 
-// hold gives the file of a content, which unpack writes if nobody has it yet. Whoever got one calls drop when it is not
+// hold gives the file of a content, which unpack writes on first use. Each caller calls drop when it is not
 // needed any more.
 func (c *cache) hold(content release.Digest, size int64, unpack func(out io.Writer) error) (string, error) {
 	c.mu.Lock()
@@ -198,7 +198,7 @@ func write(path string, unpack func(out io.Writer) error) error {
 	return errors.Join(unpack(out), out.Close())
 }
 
-// unpackFrom writes a content from its whole object. What comes out is hashed by whoever loads it.
+// unpackFrom writes a content from its whole object. The caller that loads the result hashes it.
 func (f *Folder) unpackFrom(ctx context.Context, s release.Source, size int64, out io.Writer) error {
 	encoding, known := chunk.ParseEncoding(string(s.Encoding))
 	if !known {

@@ -19,7 +19,7 @@ import (
 	"collet/platform"
 )
 
-// Folder is a release folder as one catalogue hands it out: to C1 clients by GetObject, to anybody over HTTP. It is
+// Folder is a release folder as one catalogue hands it out: to C1 clients by GetObject, to any client over HTTP. It is
 // immutable apart from what lies on the disk, and safe for concurrent use.
 //
 // Of metadata only what was verified is handed out, from memory, and older documents of it. Of everything else that is
@@ -96,7 +96,7 @@ func (f *Folder) Timestamp() []byte { return f.small["metadata/timestamp.json"].
 // RootVersion is the highest version of the root document.
 func (f *Folder) RootVersion() uint64 { return uint64(f.newest["root.json"]) }
 
-// openSequel opens a file that is replaced with every publication, and that nobody vouches for.
+// openSequel opens a file that is replaced with every publication, and that is not signed.
 func (f *Folder) openSequel(name string) (Blob, error) {
 	in, info, err := openRegular(f.root, name)
 	if err != nil {
@@ -190,7 +190,7 @@ func (f *Folder) close() {
 	}
 }
 
-// diskStore reads a release folder. It is trust.Store without Save, which nobody calls on what is only read.
+// diskStore reads a release folder. It is trust.Store without Save, which has no use on a folder that is only read.
 type diskStore struct{ root *os.Root }
 
 // Load implements trust.Store.
@@ -225,7 +225,7 @@ const (
 type digestCache struct {
 	mu      sync.Mutex
 	known   map[[32]byte]verifiedFile
-	reading map[[32]byte]chan struct{} // closed when somebody has read it
+	reading map[[32]byte]chan struct{} // closed when it has been read
 	slots   chan struct{}
 }
 

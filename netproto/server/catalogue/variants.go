@@ -50,7 +50,7 @@ func (c *Catalogue) Variants(target string) (list []product.Variant) {
 	return list
 }
 
-// variantWords names the variants of a target for people; where nobody knows the game, by their base names.
+// variantWords names the variants of a target for people; where the game is unknown, by their base names.
 func (c *Catalogue) variantWords(o *Offer) string {
 	words := o.bases()
 	if c.Game() != "" {

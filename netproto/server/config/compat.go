@@ -31,14 +31,14 @@ type Compat struct {
 	// Branch is its branch, at most compat.MaxBranch bytes.
 	Branch string
 	// Content is the identity of the packs that are served, at most netproto.MaxContent bytes; ContentOfPacks is what they are by
-	// themselves. Clients that name another one, or none, are told to fetch packs first. Empty: nobody compares.
+	// themselves. Clients that name another one, or none, are told to fetch packs first. Empty: not compared.
 	Content string
-	// Development says that this is a developer's server: differences are shown, and nobody's build is replaced.
+	// Development says that this is a developer's server: differences are shown, and no client's build is replaced.
 	Development bool
 	// Lax allows the server to run without enforcing components though it is no developer's.
 	Lax bool
 	// FloorsByAPI leaves it to the API to raise floors. Otherwise a client that is let in raises that of the account which it says
-	// is its own, which nobody has proven.
+	// is its own, without a proof.
 	FloorsByAPI bool
 	// Hosts are "host:port" by which clients know this server, so that a redirect to itself is refused.
 	Hosts []string
