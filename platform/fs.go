@@ -82,6 +82,11 @@ type Identity struct {
 	Inode    uint64
 }
 
+// Same reports whether two identities are of the same, unchanged file.
+func (a Identity) Same(b Identity) bool {
+	return a.Size == b.Size && a.Inode == b.Inode && a.Modified.Equal(b.Modified) && a.Changed.Equal(b.Changed)
+}
+
 // Identified is what the FileInfo of a file system that is not the system's own may implement; IdentityOf asks it instead
 // of Sys.
 type Identified interface {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"path/filepath"
 	"slices"
@@ -71,11 +72,11 @@ func (d *Desk) loadRules() error {
 	for _, line := range d.options.Ignore {
 		text += line + "\n"
 	}
-	data, err := d.root.readFile(IgnoreFile, maxIgnore)
-	if err != nil && !isGone(err) {
+	data, err := d.root.readFile(IgnoreFile, MaxIgnore)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	rules, err := parseRules(text, string(data))
+	rules, err := ParseIgnore(text, string(data))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package launcher
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"maps"
 	"sync"
 
@@ -67,7 +69,7 @@ func (d *Desk) saveDoubts() {
 // loadDoubts takes over what an earlier desk did not see the end of.
 func (d *Desk) loadDoubts() {
 	data, err := platform.ReadFile(d.cache, d.doubtsName, maxDoubts)
-	if isGone(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	var all map[string]map[string]uint64

@@ -106,7 +106,7 @@ func (z *fuzzed) answer(e effect) []any {
 		return []any{scanEvent{run: e.run, scanned: scanned{layout: NewLayout([]File{
 			{Path: "small", Size: 10, Hash: Hash{1}}, {Path: "big", Size: 5 * block, Hash: Hash{2}}, {Path: "dir/a", Hash: Hash{3}}})}}}
 	case hashEffect:
-		return []any{hashEvent{run: e.run, path: e.file.Path, hashes: make([]Hash, blockCount(e.file.Size, uint64(e.block)))}}
+		return []any{hashEvent{run: e.run, path: e.file.Path, hashes: make([]Hash, BlockCount(e.file.Size, uint64(e.block)))}}
 	case doneEffect:
 		z.left--
 	}

@@ -213,7 +213,7 @@ func (m *modelDevice) takeWrite(r *RequestWriteFile) {
 	switch {
 	case m.open[r.Path] != nil && m.open[r.Path].blocks == 0:
 		m.wrong("%q is opened twice", r.Path)
-	case r.BlockSize == 0 || r.BlockCount != uint32(blockCount(r.FileSize, r.BlockSize)):
+	case r.BlockSize == 0 || r.BlockCount != uint32(BlockCount(r.FileSize, r.BlockSize)):
 		m.wrong("%q has %d blocks of %d for %d bytes", r.Path, r.BlockCount, r.BlockSize, r.FileSize)
 	}
 	result := Success

@@ -45,7 +45,7 @@ type fileWrite struct {
 }
 
 // count is the number of blocks of the whole file; an empty file has one (Remote launcher protocol, section 3.6).
-func (w fileWrite) count() uint32 { return uint32(blockCount(w.file.Size, uint64(w.block))) }
+func (w fileWrite) count() uint32 { return uint32(BlockCount(w.file.Size, uint64(w.block))) }
 
 // length is that of one block in bytes.
 func (w fileWrite) length(index uint32) int {

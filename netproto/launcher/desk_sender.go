@@ -70,11 +70,10 @@ func (s *sender) do(ctx context.Context, e effect) error {
 
 // send encodes into the sender's own memory, which the wire copies.
 func (s *sender) send(ctx context.Context, m Message) error {
-	c := &coder{mode: writing, dialect: s.dialect, number: m.Code(), buf: s.buf[:0]}
-	c.run(m)
-	s.buf = c.buf
-	if c.err != nil {
-		return c.err
+	data, err := Append(s.buf[:0], s.dialect, m)
+	s.buf = data
+	if err != nil {
+		return err
 	}
 	return s.wire.Send(ctx, s.buf)
 }
@@ -177,7 +176,7 @@ func (s *sender) begin(f *openFile, want File) (err error) {
 
 func same(f platform.File, id platform.Identity) error {
 	info, err := f.Stat()
-	if err == nil && !sameIdentity(platform.IdentityOf(info), id) {
+	if err == nil && !platform.IdentityOf(info).Same(id) {
 		err = errChanged
 	}
 	return err

@@ -139,7 +139,7 @@ func (d *disk) tryReplace(ctx context.Context, name, target string) error {
 	}
 	info, err := d.fsys.Lstat(target)
 	switch {
-	case isGone(err):
+	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -169,7 +169,7 @@ func (d *disk) makeFolder(folder string) error {
 	}
 	info, err := d.fsys.Lstat(folder)
 	switch {
-	case isGone(err):
+	case errors.Is(err, fs.ErrNotExist):
 		err = d.fsys.MkdirAll(folder, 0o755)
 	case err != nil:
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -235,13 +235,13 @@ func (d *disk) delete(ctx context.Context, name string) error {
 		return err
 	}
 	_, err := d.fsys.Lstat(name)
-	if err != nil && (isGone(err) || d.behindFile(name)) || d.otherSpelling(name) {
+	if err != nil && (errors.Is(err, fs.ErrNotExist) || d.behindFile(name)) || d.otherSpelling(name) {
 		return nil
 	}
 	if err == nil {
 		err = platform.Patiently(ctx, func() error { return d.fsys.Remove(name) })
 	}
-	if err != nil && !isGone(err) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	d.written = d.now()

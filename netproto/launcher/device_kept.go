@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -62,7 +63,7 @@ func (d *disk) sweep() error {
 		return err
 	}
 	for _, name := range rest {
-		if err := d.fsys.Remove(name); err != nil && !isGone(err) {
+		if err := d.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -93,12 +94,12 @@ func (p *part) resume(ctx context.Context, hash Hash, start uint64) error {
 			return err
 		}
 		flag |= os.O_CREATE | os.O_EXCL
-		if err := p.disk.fsys.Remove(name); err != nil && !isGone(err) {
+		if err := p.disk.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	f, err := p.disk.fsys.OpenFile(name, flag, 0o644)
-	if isGone(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return errUnsent
 	}
 	if err != nil {

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"io/fs"
 	"os"
+
+	"github.com/minio/sha256-simd"
 
 	"collet/platform"
 	"collet/platform/span"
@@ -23,7 +27,7 @@ type part struct {
 	file   platform.File
 	pos    int64            // of file
 	spans  span.Set[uint64] // what was written
-	fed    digester
+	fed    hash.Hash
 	hashed uint64 // fed has the first hashed bytes
 	failed error
 }
@@ -37,7 +41,7 @@ var (
 
 // begin plans the writing of a file. Nothing happens on the disk.
 func (d *disk) begin(path string, size uint64, base string) *part {
-	return &part{disk: d, path: path, size: size, base: base, fed: newDigester()}
+	return &part{disk: d, path: path, size: size, base: base, fed: sha256.New()}
 }
 
 // open makes the part on the disk.
@@ -85,7 +89,7 @@ func (p *part) write(off uint64, data []byte, length uint64) error {
 func (p *part) feed(off uint64, data []byte, length uint64) {
 	switch {
 	case off < p.hashed:
-		p.fed, p.hashed = newDigester(), 0
+		p.fed, p.hashed = sha256.New(), 0
 	case off == p.hashed && uint64(len(data)) == length:
 		p.fed.Write(data)
 		p.hashed += length
@@ -178,7 +182,7 @@ func (p *part) complete(ctx context.Context) (Hash, error) {
 	if err != nil {
 		return Hash{}, err
 	}
-	return p.fed.sum(), nil
+	return Hash(p.fed.Sum(nil)), nil
 }
 
 // hashTo hashes what is below an offset and was not hashed yet.
@@ -219,7 +223,7 @@ func (p *part) openBase() (platform.File, error) {
 		return nil, err
 	}
 	f, err := p.disk.tree.Open(p.base)
-	if isGone(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errUnsent
 	}
 	return f, err

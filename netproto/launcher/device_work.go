@@ -240,7 +240,7 @@ func (w *deviceWork) tryBegin(m *RequestWriteFile) error {
 	if err := CheckPath(m.Path); err != nil {
 		return err
 	}
-	if m.FileSize > 0 && (m.BlockSize == 0 || m.BlockSize > MaxBlock || blockCount(m.FileSize, m.BlockSize) != uint64(m.BlockCount)) {
+	if m.FileSize > 0 && (m.BlockSize == 0 || m.BlockSize > MaxBlock || BlockCount(m.FileSize, m.BlockSize) != uint64(m.BlockCount)) {
 		return errBlocks
 	}
 	if err := w.disk.plainParents(m.Path); err != nil {

@@ -43,6 +43,7 @@ type PathError = release.PathError
 // What can be wrong with a field. They are texts for the two types above; a caller branches on the type.
 var (
 	errShort     = errors.New("goes beyond the end of the message")
+	errLeftOver  = errors.New("bytes are left over")
 	errEmpty     = errors.New("there is no byte")
 	errHash      = errors.New("is not 64 hexadecimal digits")
 	errSignature = errors.New("is not the signature of a remote launcher")

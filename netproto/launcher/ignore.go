@@ -12,8 +12,8 @@ const (
 	// IgnoreFile is the name of the file in the top folder of a working copy that says what devices don't get. Its form is
 	// that of gitignore(5), without files of that name further down and without classes like [:alpha:].
 	IgnoreFile = ".colletignore"
-	// maxIgnore is the longest ignore file in bytes: such files are written by hand.
-	maxIgnore = 1 << 20
+	// MaxIgnore is the longest ignore file in bytes: such files are written by hand.
+	MaxIgnore = 1 << 20
 )
 
 // ignoreDefaults hold before all other lines, which can take them back: what no game reads, and would be sent to every
@@ -44,11 +44,9 @@ type ignoreRule struct {
 	folders bool   // holds for folders only
 }
 
-// ParseIgnore reads lines as gitignore(5) has them, after the rules that always hold. The error is an *IgnoreError.
-func ParseIgnore(text string) (IgnoreRules, error) { return parseRules(text) }
-
-// parseRules reads several texts, of which later ones outdo earlier ones.
-func parseRules(texts ...string) (IgnoreRules, error) {
+// ParseIgnore reads texts with lines as gitignore(5) has them, after the rules that always hold; later texts outdo earlier ones. The
+// error is an *IgnoreError.
+func ParseIgnore(texts ...string) (IgnoreRules, error) {
 	rules, err := parseIgnore(ignoreDefaults, nil)
 	for _, text := range texts {
 		if err == nil {

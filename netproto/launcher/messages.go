@@ -87,7 +87,12 @@ func Encode(d Dialect, m Message) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &coder{mode: writing, dialect: d, number: m.Code(), buf: make([]byte, 0, size)}
+	return Append(make([]byte, 0, size), d, m)
+}
+
+// Append writes a message behind buf. The error is an *EncodeError.
+func Append(buf []byte, d Dialect, m Message) ([]byte, error) {
+	c := &coder{mode: writing, dialect: d, number: m.Code(), buf: buf}
 	c.run(m)
 	return c.buf, c.err
 }

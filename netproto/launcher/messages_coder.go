@@ -27,6 +27,23 @@ type coder struct {
 	field int    // reading: where the field under way begins
 }
 
+// coderOf makes a coder that reads fields of something else than a message.
+func coderOf(data []byte) *coder { return &coder{mode: reading, buf: data} }
+
+// coderTo makes a coder that writes fields of something else than a message behind buf.
+func coderTo(buf []byte) *coder { return &coder{mode: writing, buf: buf} }
+
+// written is what was written.
+func (c *coder) written() []byte { return c.buf }
+
+// fault is the first fault; reading, bytes that are left over are one, too.
+func (c *coder) fault() error {
+	if c.mode == reading && c.left() > 0 {
+		c.fail("end", errLeftOver)
+	}
+	return c.err
+}
+
 // run codes the whole message.
 func (c *coder) run(m Message) {
 	code := c.number

@@ -2,8 +2,6 @@ package launcher
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -179,7 +177,7 @@ const (
 // later.
 func (t *Tree) unchanged(f platform.File, id platform.Identity, started time.Time) bool {
 	info, err := f.Stat()
-	if err != nil || !sameIdentity(platform.IdentityOf(info), id) {
+	if err != nil || !platform.IdentityOf(info).Same(id) {
 		return false
 	}
 	last, margin := id.Changed, settled
@@ -188,10 +186,3 @@ func (t *Tree) unchanged(f platform.File, id platform.Identity, started time.Tim
 	}
 	return started.Sub(last) > margin
 }
-
-func sameIdentity(a, b platform.Identity) bool {
-	return a.Size == b.Size && a.Inode == b.Inode && a.Modified.Equal(b.Modified) && a.Changed.Equal(b.Changed)
-}
-
-// isGone reports whether err says that there is nothing of that name.
-func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -43,7 +43,7 @@ type treeCache struct {
 // at is the entry of a path, emptied if the file has changed.
 func (c *treeCache) at(path string, id platform.Identity) *cached {
 	e := c.entries[path]
-	if e == nil || !sameIdentity(e.id, id) {
+	if e == nil || !e.id.Same(id) {
 		e = &cached{id: id}
 		c.entries[path] = e
 		c.dirty = true
@@ -62,7 +62,7 @@ func (c *treeCache) put(path string, id platform.Identity, hash Hash) {
 func (c *treeCache) get(path string, id platform.Identity) (Hash, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.entries[path]; e != nil && sameIdentity(e.id, id) && e.hash != (Hash{}) {
+	if e := c.entries[path]; e != nil && e.id.Same(id) && e.hash != (Hash{}) {
 		return e.hash, true
 	}
 	return Hash{}, false
@@ -94,7 +94,7 @@ func (e *cached) hashes() (n int) {
 func (c *treeCache) blocks(path string, id platform.Identity, size uint32) []Hash {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.entries[path]; e != nil && sameIdentity(e.id, id) {
+	if e := c.entries[path]; e != nil && e.id.Same(id) {
 		for _, b := range e.blocks {
 			if b.size == size {
 				return b.hashes
@@ -110,7 +110,7 @@ func (c *treeCache) fill(files []found) (missing []int) {
 	defer c.mu.Unlock()
 	for i := range files {
 		f := &files[i]
-		if e := c.entries[f.Path]; e != nil && sameIdentity(e.id, f.id) && e.hash != (Hash{}) {
+		if e := c.entries[f.Path]; e != nil && e.id.Same(f.id) && e.hash != (Hash{}) {
 			f.Hash, f.known = e.hash, true
 			continue
 		}
@@ -156,8 +156,8 @@ func (s *savedCache) code(c *coder) {
 	list(c, "Entries", &s.entries, MaxFiles, 2+4*8+len(Hash{})+4, func(e *savedEntry) {
 		c.text16("Path", &e.path)
 		c.i64("Size", &e.id.Size)
-		c.time("Modified", &e.id.Modified)
-		c.time("Changed", &e.id.Changed)
+		codeTime(c, "Modified", &e.id.Modified)
+		codeTime(c, "Changed", &e.id.Changed)
 		c.u64("Inode", &e.id.Inode)
 		c.digest("Hash", &e.hash)
 		list(c, "Blocks", &e.blocks, maxCachedHashes, 8, func(b *blockList) {
@@ -167,15 +167,17 @@ func (s *savedCache) code(c *coder) {
 	})
 }
 
-// time moves nanoseconds since 1970; 0 is the zero time.
-func (c *coder) time(field string, v *time.Time) {
+// codeTime moves nanoseconds since 1970; 0 is the zero time.
+func codeTime(c *coder, field string, v *time.Time) {
 	n := int64(0)
-	if c.mode != reading && !v.IsZero() {
+	if !v.IsZero() {
 		n = v.UnixNano()
 	}
-	if c.i64(field, &n); c.mode == reading && n != 0 {
-		*v = time.Unix(0, n)
+	if c.i64(field, &n); n == 0 {
+		*v = time.Time{}
+		return
 	}
+	*v = time.Unix(0, n)
 }
 
 // unsynced is how old a change must be to have reached the disk for sure when the machine stopped. Linux writes back after
@@ -216,16 +218,17 @@ func parseCache(data []byte) (saved savedCache, ok bool) {
 	if end < len(cacheMagic) || !bytes.HasPrefix(data, []byte(cacheMagic)) || HashOf(data[:end]) != Hash(data[end:]) {
 		return savedCache{}, false
 	}
-	c := &coder{mode: reading, buf: data[:end], pos: len(cacheMagic)}
+	c := coderOf(data[len(cacheMagic):end])
 	saved.code(c)
-	return saved, c.err == nil && c.left() == 0
+	return saved, c.fault() == nil
 }
 
 func formatCache(saved *savedCache) ([]byte, error) {
-	c := &coder{mode: writing, buf: []byte(cacheMagic)}
+	c := coderTo([]byte(cacheMagic))
 	saved.code(c)
-	sum := HashOf(c.buf)
-	return append(c.buf, sum[:]...), c.err
+	data := c.written()
+	sum := HashOf(data)
+	return append(data, sum[:]...), c.fault()
 }
 
 // Save writes the cache if it changed since it was last saved. Without TreeOptions.Cache it does nothing. An error costs the

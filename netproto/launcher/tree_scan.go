@@ -112,7 +112,7 @@ func (w *walker) look(f folder) (files []found, folders []folder, problems []Pat
 	switch {
 	case err != nil && f.path == ".":
 		return nil, nil, nil, err
-	case isGone(err):
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, nil, nil
 	case err != nil:
 		return nil, nil, []PathProblem{{Path: f.path, Err: err}}, nil
@@ -152,7 +152,7 @@ func (w *walker) entry(f folder, e fs.DirEntry) (*found, *folder, error) {
 	}
 	info, err := e.Info()
 	switch {
-	case isGone(err):
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, nil
 	case err != nil:
 		return nil, nil, err
@@ -224,7 +224,7 @@ func (t *Tree) hashAll(ctx context.Context, files []found) ([]PathProblem, error
 	problems := make([]error, len(missing))
 	err := atOnce(ctx, len(missing), func(ctx context.Context, n int, buf []byte) error {
 		f := &files[missing[n]]
-		if problems[n] = t.hashFile(ctx, f, buf); problems[n] == nil || isGone(problems[n]) {
+		if problems[n] = t.hashFile(ctx, f, buf); problems[n] == nil || errors.Is(problems[n], fs.ErrNotExist) {
 			problems[n] = nil
 		}
 		return ctx.Err()
@@ -273,7 +273,7 @@ func (t *Tree) hashOnce(ctx context.Context, f *found, buf []byte) (same bool, e
 		return false, err
 	}
 	after, err := file.Stat()
-	if err != nil || !sameIdentity(platform.IdentityOf(after), f.id) {
+	if err != nil || !platform.IdentityOf(after).Same(f.id) {
 		return false, err
 	}
 	f.Hash, f.known = hash, true

@@ -3,6 +3,8 @@ package launcher
 import (
 	"encoding/hex"
 	"fmt"
+
+	"github.com/minio/sha256-simd"
 )
 
 // Dialect is the era of the messages 4, 6, 11, 12, 14 and 17. The zero value is Released.
@@ -145,6 +147,9 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // MarshalText is String, for JSON and the like.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// HashOf is the SHA-256 of data.
+func HashOf(data []byte) Hash { return sha256.Sum256(data) }
 
 // ParseHash reads 64 hexadecimal digits of either case.
 func ParseHash(text string) (h Hash, err error) {

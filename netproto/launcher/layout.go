@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/minio/sha256-simd"
 )
 
 // Layout is the content of a tree at one moment. It never changes, so it may be used from several goroutines. The zero value
@@ -51,14 +53,14 @@ func (l *Layout) Find(path string) (File, bool) {
 // digest are the same.
 func (l *Layout) Digest() Hash {
 	l.once.Do(func() {
-		d := newDigester()
+		d := sha256.New()
 		var buf []byte
 		for _, f := range l.files {
 			buf = append(append(buf[:0], f.Path...), 0)
 			buf = binary.LittleEndian.AppendUint64(buf, f.Size)
 			d.Write(append(buf, f.Hash[:]...))
 		}
-		l.digest = d.sum()
+		d.Sum(l.digest[:0])
 	})
 	return l.digest
 }
@@ -98,4 +100,12 @@ func (l *Layout) With(removed []string, files []File) *Layout {
 		}
 	}
 	return NewLayout(append(all, files...))
+}
+
+// BlockCount is how many blocks a file of size bytes has. An empty file has one, of no bytes.
+func BlockCount(size uint64, blockSize uint64) uint64 {
+	if size == 0 {
+		return 1
+	}
+	return (size-1)/blockSize + 1
 }
