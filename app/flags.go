@@ -13,7 +13,7 @@ import (
 
 	"collet"
 	"collet/app/settings"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/wire"
 )
 
 // flags is the command line.
@@ -166,12 +166,12 @@ func (f flags) check() error {
 		return errors.New("--proxy-only and --proxy direct exclude each other")
 	case settings.ProxyFault(f.Proxy) != nil:
 		return fmt.Errorf("--proxy: %w", settings.ProxyFault(f.Proxy))
-	case f.RemoteLauncher == "" && (f.DeviceName != "" || f.Dialect == launcher.Draft.String()):
+	case f.RemoteLauncher == "" && (f.DeviceName != "" || f.Dialect == wire.Draft.String()):
 		return errors.New("--name and --dialect go with --remote-launcher")
 	case f.RemoteLauncher != "" && (f.Run || f.Offline || f.Verify || f.Server != "" || len(f.Release) > 0 || f.ForceEmbeddedRuntime):
 		return errors.New("--remote-launcher excludes --run, --offline, --verify, --server, --release and --ForceEmbeddedRuntime: the desk says what comes and what runs")
-	case len(f.DeviceName) > launcher.MaxName:
-		return fmt.Errorf("--name is longer than %d bytes", launcher.MaxName)
+	case len(f.DeviceName) > wire.MaxName:
+		return fmt.Errorf("--name is longer than %d bytes", wire.MaxName)
 	case f.DeepLinkUri != "" && linkFault(f.DeepLinkUri) != nil:
 		return fmt.Errorf("--DeepLinkUri %q %w", f.DeepLinkUri, linkFault(f.DeepLinkUri))
 	case (f.Role != "host" || f.Trial != "") && f.Control == "":

@@ -73,7 +73,7 @@ func TestScripts(t *testing.T) {
 	maps.Copy(commands, verdictCommands())
 	maps.Copy(commands, remoteCommands())
 	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){
-		"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": wire,
+		"install": s.install, "package": s.offer, "serve": s.serve, "link": link, "wire": traffic,
 		"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage, "waitgone": waitGone, "signal": signalCommand,
 		"reader": reader, "readonly": readOnlyCommand,
 	})
@@ -213,8 +213,8 @@ func link(ts *testscript.TestScript, _ bool, args []string) {
 	links.Store(ts.Getenv("WORK"), proxy)
 }
 
-// wire checks what crossed the link: wire down|up MOST, in bytes over all connections; wire connections N.
-func wire(ts *testscript.TestScript, _ bool, args []string) {
+// traffic checks what crossed the link: wire down|up MOST, in bytes over all connections; wire connections N.
+func traffic(ts *testscript.TestScript, _ bool, args []string) {
 	limit, err := strconv.ParseInt(args[1], 10, 64)
 	check(ts, err)
 	found, _ := links.Load(ts.Getenv("WORK"))

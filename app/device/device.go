@@ -26,7 +26,8 @@ import (
 	"collet/app/splash"
 	"collet/assets"
 	"collet/netproto/den"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/device"
+	"collet/netproto/launcher/wire"
 	"collet/netproto/product"
 	"collet/platform"
 )
@@ -48,7 +49,7 @@ const (
 type Options struct {
 	Desk     string // address of the desk, HOST[:PORT]
 	Name     string // what the desk calls this device; empty: the name of this machine
-	Dialect  string // of a desk that is not ours: the name of a launcher.Dialect
+	Dialect  string // of a desk that is not ours: the name of a wire.Dialect
 	Headless bool   // print what happens instead of showing a window
 	JSON     bool   // with Headless: one JSON object a line
 	Data     string // absolute path of the folder for everything that is written
@@ -65,9 +66,9 @@ type Options struct {
 	Log   zerolog.Logger
 }
 
-// device is the state of one Run.
-type device struct {
-	*launcher.Device
+// session is the state of one Run.
+type session struct {
+	*device.Device
 	opt  Options
 	copy string
 	own  string
@@ -78,7 +79,7 @@ func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) int {
 	d, err := open(opt)
 	if err != nil {
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
-		if errors.Is(err, launcher.ErrInUse) {
+		if errors.Is(err, device.ErrInUse) {
 			return exitRunning
 		}
 		return exitDisk
@@ -91,19 +92,19 @@ func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) int {
 }
 
 // open opens the folders. The error for one that can't be used says what to do.
-func open(opt Options) (*device, error) {
+func open(opt Options) (*session, error) {
 	opt.Name = cmp.Or(opt.Name, hostName())
-	d := &device{opt: opt, copy: filepath.Join(opt.Data, folder, copyFolder), own: filepath.Join(opt.Data, folder, ownFolder)}
+	d := &session{opt: opt, copy: filepath.Join(opt.Data, folder, copyFolder), own: filepath.Join(opt.Data, folder, ownFolder)}
 	for _, made := range []string{d.copy, d.own} {
 		if err := platform.MakeWritable(made); err != nil {
 			return nil, fmt.Errorf("folder for the working copy: %w; name another one with --dir", err)
 		}
 	}
-	dialect, err := launcher.ParseDialect(opt.Dialect)
+	dialect, err := wire.ParseDialect(opt.Dialect)
 	if err != nil {
 		return nil, err
 	}
-	d.Device, err = launcher.NewDevice(launcher.DeviceOptions{
+	d.Device, err = device.New(device.Options{
 		Root: d.copy, Name: opt.Name, Dialect: dialect, Launcher: &games{opt: opt, copy: d.copy, own: d.own}, Log: opt.Log,
 	})
 	return d, err
@@ -119,10 +120,10 @@ func hostName() string {
 }
 
 // serve follows the desk until it is told to end, and shows what happens.
-func (d *device) serve(ctx context.Context, stdout, stderr io.Writer) int {
+func (d *session) serve(ctx context.Context, stdout, stderr io.Writer) int {
 	d.opt.Log.Info().Str("desk", d.opt.Desk).Str("name", d.opt.Name).Str("folder", d.copy).Msg("device of a remote launcher")
 	run := func(ctx context.Context) {
-		if err := d.Run(ctx, launcher.DialDesk(d.opt.Desk, den.Options{Log: d.opt.Log})); err != nil && ctx.Err() == nil {
+		if err := d.Run(ctx, device.DialDesk(d.opt.Desk, den.Options{Log: d.opt.Log})); err != nil && ctx.Err() == nil {
 			d.opt.Log.Error().Err(err).Msg("the device ended")
 		}
 	}
@@ -138,7 +139,7 @@ func (d *device) serve(ctx context.Context, stdout, stderr io.Writer) int {
 }
 
 // inWindow shows the device in a window until it is closed, or ctx ends.
-func (d *device) inWindow(ctx context.Context, run func(context.Context)) error {
+func (d *session) inWindow(ctx context.Context, run func(context.Context)) error {
 	opt := splash.RemoteOptions{
 		Title: d.opt.Texts.Get("remote.title", "name", d.opt.Name), Texts: d.opt.Texts, Watcher: &watcher{device: d, now: time.Now},
 		Actions: splash.RemoteActions{Start: d.startByHand, Stop: d.Stop, Force: d.Kill, Quit: func() {}},
@@ -153,7 +154,7 @@ func (d *device) inWindow(ctx context.Context, run func(context.Context)) error 
 
 // startByHand starts the game as it was started last, or with the description that the desk sent last. Why it can't be started is
 // in the log that the window shows.
-func (d *device) startByHand() {
+func (d *session) startByHand() {
 	r, known := d.LastStart()
 	if !known {
 		r.GameConfig = d.lastConfig()
@@ -164,13 +165,13 @@ func (d *device) startByHand() {
 }
 
 // lastConfig is the description that was written for the last run of an earlier process.
-func (d *device) lastConfig() string {
+func (d *session) lastConfig() string {
 	dir, err := platform.OpenDir(d.own)
 	if err != nil {
 		return ""
 	}
 	defer dir.Close()
-	text, err := platform.ReadFile(dir, gameConfigFile, launcher.MaxText)
+	text, err := platform.ReadFile(dir, gameConfigFile, wire.MaxText)
 	if err != nil {
 		return "" // no run before this one
 	}

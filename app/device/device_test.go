@@ -16,22 +16,23 @@ import (
 	"collet/app/splash"
 	"collet/app/supervise"
 	"collet/assets"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/device"
+	"collet/netproto/launcher/wire"
 	"collet/platform"
 	"collet/runtime/abi"
 )
 
 func TestLinkOfADevice(t *testing.T) {
 	for _, test := range []struct {
-		s    launcher.DeviceStatus
+		s    device.Status
 		want splash.RemoteLink
 	}{
-		{launcher.DeviceStatus{Connection: launcher.ConnectionDialing}, splash.RemoteDialing},
-		{launcher.DeviceStatus{Connection: launcher.ConnectionAway, Problem: "x"}, splash.RemoteAway},
-		{launcher.DeviceStatus{Connection: launcher.ConnectionDialing, Problem: "x"}, splash.RemoteAway},
-		{launcher.DeviceStatus{Connection: launcher.ConnectionGreeting, Problem: "x"}, splash.RemoteGreeting},
-		{launcher.DeviceStatus{Connection: launcher.ConnectionUp, Problem: "x"}, splash.RemoteConnected},
-		{launcher.DeviceStatus{Connection: launcher.ConnectionStopped}, splash.RemoteEnding},
+		{device.Status{Connection: device.ConnectionDialing}, splash.RemoteDialing},
+		{device.Status{Connection: device.ConnectionAway, Problem: "x"}, splash.RemoteAway},
+		{device.Status{Connection: device.ConnectionDialing, Problem: "x"}, splash.RemoteAway},
+		{device.Status{Connection: device.ConnectionGreeting, Problem: "x"}, splash.RemoteGreeting},
+		{device.Status{Connection: device.ConnectionUp, Problem: "x"}, splash.RemoteConnected},
+		{device.Status{Connection: device.ConnectionStopped}, splash.RemoteEnding},
 	} {
 		if got := linkOf(test.s); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.s, got, test.want)
@@ -40,9 +41,9 @@ func TestLinkOfADevice(t *testing.T) {
 }
 
 // lines are log lines with these texts, each its own.
-func lines(texts ...string) (log []launcher.Line) {
+func lines(texts ...string) (log []device.Line) {
 	for i, text := range texts {
-		log = append(log, launcher.Line{Time: time.Unix(int64(i), 0), Text: text})
+		log = append(log, device.Line{Time: time.Unix(int64(i), 0), Text: text})
 	}
 	return log
 }
@@ -51,7 +52,7 @@ func TestFreshLinesOfALog(t *testing.T) {
 	var c lineCounter
 	all := lines("a", "b", "c", "d", "e", "f")
 	for i, test := range []struct {
-		log  []launcher.Line
+		log  []device.Line
 		want int
 		seen uint64
 	}{
@@ -81,9 +82,9 @@ func TestRateOfBytes(t *testing.T) {
 }
 
 // stillDevice is a device in which nothing happens.
-type stillDevice struct{ status launcher.DeviceStatus }
+type stillDevice struct{ status device.Status }
 
-func (d stillDevice) Status() launcher.DeviceStatus { return d.status }
+func (d stillDevice) Status() device.Status { return d.status }
 func (d stillDevice) Watch(context.Context) <-chan struct{} {
 	ticks := make(chan struct{})
 	close(ticks)
@@ -92,9 +93,9 @@ func (d stillDevice) Watch(context.Context) <-chan struct{} {
 func (d stillDevice) shown() (name, address string) { return "Box", "desk:1" }
 
 func TestStatusForTheWindow(t *testing.T) {
-	w := &watcher{now: time.Now, device: stillDevice{launcher.DeviceStatus{
-		Connection: launcher.ConnectionUp, Activity: launcher.ActivityReceiving, File: "a", FileDone: 1, FileTotal: 2, Files: 3, FilesTotal: 4, Bytes: 5,
-		BytesTotal: 6, Run: launcher.PhaseRunning, RunSince: time.Unix(9, 0), Log: []launcher.Line{{Level: 9, Source: "Game", Text: "x"}},
+	w := &watcher{now: time.Now, device: stillDevice{device.Status{
+		Connection: device.ConnectionUp, Activity: device.ActivityReceiving, File: "a", FileDone: 1, FileTotal: 2, Files: 3, FilesTotal: 4, Bytes: 5,
+		BytesTotal: 6, Run: device.PhaseRunning, RunSince: time.Unix(9, 0), Log: []device.Line{{Level: 9, Source: "Game", Text: "x"}},
 	}}}
 	got := w.Status()
 	if got.Name != "Box" || got.Desk != "desk:1" || got.File != "a" || got.Done != 1 || got.Size != 2 || got.Files != 3 || got.FilesAll != 4 || got.Bytes != 5 ||
@@ -107,22 +108,22 @@ func TestStatusForTheWindow(t *testing.T) {
 }
 
 func TestDeviceInATerminal(t *testing.T) {
-	d := &device{opt: Options{Texts: assets.TextsFor("en"), Name: "Box", Desk: "desk:1"}, copy: "/copy"}
+	d := &session{opt: Options{Texts: assets.TextsFor("en"), Name: "Box", Desk: "desk:1"}, copy: "/copy"}
 	for _, form := range []bool{false, true} {
 		var out bytes.Buffer
 		now := time.Unix(0, 0).UTC()
 		p := &terminal{device: d, out: &out, json: form, now: func() time.Time { return now }}
 		p.begin()
-		s := launcher.DeviceStatus{Connection: launcher.ConnectionUp, Run: launcher.PhaseStopped}
+		s := device.Status{Connection: device.ConnectionUp, Run: device.PhaseStopped}
 		p.show(s)
 		p.show(s) // the same again is not told
 		for i := range 50 {
-			s.Activity, s.File, s.Files = launcher.ActivityReceiving, strings.Repeat("x", i+1), i
+			s.Activity, s.File, s.Files = device.ActivityReceiving, strings.Repeat("x", i+1), i
 			now = now.Add(100 * time.Millisecond)
 			p.show(s)
 		}
 		s.Log = lines("hello")
-		s.Activity, s.Run = launcher.ActivityNone, launcher.PhaseRunning
+		s.Activity, s.Run = device.ActivityNone, device.PhaseRunning
 		p.show(s)
 		printed := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(printed) > 10 {
@@ -148,10 +149,10 @@ func TestDeviceInATerminal(t *testing.T) {
 
 func TestLookingForADeskIsToldOnce(t *testing.T) {
 	var out bytes.Buffer
-	p := &terminal{device: &device{opt: Options{Texts: assets.TextsFor("en"), Desk: "desk:1"}}, out: &out, now: time.Now}
+	p := &terminal{device: &session{opt: Options{Texts: assets.TextsFor("en"), Desk: "desk:1"}}, out: &out, now: time.Now}
 	for range 20 {
-		p.show(launcher.DeviceStatus{Connection: launcher.ConnectionDialing, Problem: "no answer", Run: launcher.PhaseStopped})
-		p.show(launcher.DeviceStatus{Connection: launcher.ConnectionAway, Problem: "no answer", Run: launcher.PhaseStopped})
+		p.show(device.Status{Connection: device.ConnectionDialing, Problem: "no answer", Run: device.PhaseStopped})
+		p.show(device.Status{Connection: device.ConnectionAway, Problem: "no answer", Run: device.PhaseStopped})
 	}
 	if n := strings.Count(out.String(), "\n"); n != 1 {
 		t.Errorf("%d lines:\n%s", n, &out)
@@ -162,19 +163,19 @@ func TestEndsOfRuns(t *testing.T) {
 	result := func(kind abi.ResultKind, success bool) *abi.Result { return &abi.Result{Kind: kind, Success: success} }
 	for _, test := range []struct {
 		exit  supervise.Exit
-		want  launcher.RunEnd
+		want  wire.RunEnd
 		crash string
 	}{
 		{supervise.Exit{Result: result(abi.Shutdown, true), Loaded: true, Ran: 1500 * time.Millisecond, ProcessEnd: platform.ProcessEnd{Code: supervise.ExitServed}},
-			launcher.RunEnd{Exit: runWell, Text: "shut down after 1.5s"}, ""},
+			wire.RunEnd{Exit: runWell, Text: "shut down after 1.5s"}, ""},
 		{supervise.Exit{Result: result(abi.Shutdown, false), Loaded: true, ProcessEnd: platform.ProcessEnd{Code: supervise.ExitServed}},
-			launcher.RunEnd{Exit: runBadly, Text: "shut down without success after 0s"}, ""},
+			wire.RunEnd{Exit: runBadly, Text: "shut down without success after 0s"}, ""},
 		{supervise.Exit{Result: result(abi.FatalError, false), Loaded: true, Ready: true, ProcessEnd: platform.ProcessEnd{Code: supervise.ExitServed}},
-			launcher.RunEnd{Exit: runBadly, Text: "reported a fatal error after 0s"}, "the game reported a fatal error"},
+			wire.RunEnd{Exit: runBadly, Text: "reported a fatal error after 0s"}, "the game reported a fatal error"},
 		{supervise.Exit{Loaded: true, Ready: true, Ran: time.Second, ProcessEnd: platform.ProcessEnd{Code: -1, Signal: "SIGSEGV", Meaning: "segmentation fault"}},
-			launcher.RunEnd{Exit: runBadly, Text: "crashed after 1s"}, "the game crashed: it ended by signal SIGSEGV (segmentation fault)"},
+			wire.RunEnd{Exit: runBadly, Text: "crashed after 1s"}, "the game crashed: it ended by signal SIGSEGV (segmentation fault)"},
 		{supervise.Exit{Loaded: true, Ready: true, Ran: time.Second, ProcessEnd: platform.ProcessEnd{Code: -1, Killed: true}},
-			launcher.RunEnd{Exit: runUnknown, Text: "was stopped after 1s"}, ""},
+			wire.RunEnd{Exit: runUnknown, Text: "was stopped after 1s"}, ""},
 	} {
 		end, crash := endOf(test.exit)
 		if end != test.want || crash != test.crash {
@@ -184,7 +185,7 @@ func TestEndsOfRuns(t *testing.T) {
 }
 
 func TestDescriptionOfAnEarlierProcess(t *testing.T) {
-	d := &device{own: t.TempDir(), opt: Options{Log: zerolog.Nop()}}
+	d := &session{own: t.TempDir(), opt: Options{Log: zerolog.Nop()}}
 	if got := d.lastConfig(); got != "" {
 		t.Errorf("no run yet, and it is %q", got)
 	}
@@ -192,7 +193,7 @@ func TestDescriptionOfAnEarlierProcess(t *testing.T) {
 	if got := d.lastConfig(); got != "<degame/>" {
 		t.Errorf("got %q", got)
 	}
-	if err := os.Truncate(filepath.Join(d.own, gameConfigFile), launcher.MaxText+1); err != nil {
+	if err := os.Truncate(filepath.Join(d.own, gameConfigFile), wire.MaxText+1); err != nil {
 		t.Fatal(err)
 	}
 	if got := d.lastConfig(); got != "" {

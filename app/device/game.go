@@ -17,7 +17,8 @@ import (
 
 	"collet/app/settings"
 	"collet/app/supervise"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/device"
+	"collet/netproto/launcher/wire"
 	"collet/platform"
 )
 
@@ -35,19 +36,19 @@ const gameConfigFile = "game.degame"
 // binariesFolder is where a working copy for several systems has its modules, as an update server does: one folder a target.
 const binariesFolder = "PlatformBinaries"
 
-// games is launcher.Launcher: it runs the module of a working copy in a child of this program.
+// games is device.Launcher: it runs the module of a working copy in a child of this program.
 type games struct {
 	opt  Options
 	copy string // the folder of the working copy
 	own  string // the folder for what is not the desk's: the description, and whatever the game writes
 }
 
-var _ launcher.Launcher = (*games)(nil)
+var _ device.Launcher = (*games)(nil)
 
 // standardProfile is the profile that is always there.
 const standardProfile = "standard"
 
-// Profiles implements launcher.Launcher.
+// Profiles implements device.Launcher.
 func (g *games) Profiles() (names []string, standard string) {
 	names = slices.Sorted(maps.Keys(g.opt.Profiles.Profiles))
 	if !slices.Contains(names, standardProfile) {
@@ -71,8 +72,8 @@ func (g *games) profile(name string) (string, settings.Profile, error) {
 	return name, g.opt.Profiles.Profiles[name], nil
 }
 
-// Start implements launcher.Launcher.
-func (g *games) Start(ctx context.Context, r launcher.StartRequest, out func(launcher.Line)) (launcher.Application, error) {
+// Start implements device.Launcher.
+func (g *games) Start(ctx context.Context, r device.StartRequest, out func(device.Line)) (device.Application, error) {
 	name, profile, err := g.profile(r.Profile)
 	if err != nil {
 		return nil, err
@@ -194,19 +195,19 @@ func (g *games) writeConfig(text string) (path string, err error) {
 	return filepath.Join(g.own, gameConfigFile), platform.WriteHint(dir, gameConfigFile, []byte(text))
 }
 
-// run is launcher.Application: one run of a game.
+// run is device.Application: one run of a game.
 type run struct {
 	child *supervise.Child
-	out   func(launcher.Line)
+	out   func(device.Line)
 	log   zerolog.Logger
 	ended chan struct{}
 	trace bool // the Go runtime of the child tells where its goroutines are; of output
 
 	mu  sync.Mutex
-	end launcher.RunEnd
+	end wire.RunEnd
 }
 
-var _ launcher.Application = (*run)(nil)
+var _ device.Application = (*run)(nil)
 
 // traceBegins is how the Go runtime begins to tell where goroutines are when a module has crashed: hundreds of lines about the
 // host, which are of no use to the module's author. They are in the host's own log.
@@ -219,24 +220,24 @@ func (r *run) output(stream string, level zerolog.Level, line string) {
 			return
 		}
 	}
-	r.out(launcher.Line{Time: time.Now(), Level: levelOf(level), Source: launcher.SourceGame, Text: line})
+	r.out(device.Line{Time: time.Now(), Level: levelOf(level), Source: device.SourceGame, Text: line})
 }
 
 // levelOf is a level as the protocol has it.
-func levelOf(level zerolog.Level) launcher.LogLevel {
+func levelOf(level zerolog.Level) wire.LogLevel {
 	switch {
 	case level >= zerolog.ErrorLevel:
-		return launcher.LevelError
+		return wire.LevelError
 	case level == zerolog.WarnLevel:
-		return launcher.LevelWarning
+		return wire.LevelWarning
 	}
-	return launcher.LevelInfo
+	return wire.LevelInfo
 }
 
 // say tells the desk, the window and the log what the host has to say.
 func (r *run) say(level zerolog.Level, text string) {
 	r.log.WithLevel(level).Msg(text)
-	r.out(launcher.Line{Time: time.Now(), Level: levelOf(level), Source: launcher.SourceDevice, Text: text})
+	r.out(device.Line{Time: time.Now(), Level: levelOf(level), Source: device.SourceDevice, Text: text})
 }
 
 // bring waits for the module and lets it run. Where that fails no child is left.
@@ -276,9 +277,9 @@ const (
 )
 
 // endOf is how a run ended, in words, and why that is a crash; empty if it is none.
-func endOf(exit supervise.Exit) (end launcher.RunEnd, crash string) {
+func endOf(exit supervise.Exit) (end wire.RunEnd, crash string) {
 	after := " after " + exit.Ran.Round(time.Millisecond).String()
-	end = launcher.RunEnd{Exit: runBadly, Text: exit.String() + after}
+	end = wire.RunEnd{Exit: runBadly, Text: exit.String() + after}
 	switch supervise.Classify(exit, exit.Ready, exit.Ran) {
 	case supervise.CleanShutdown, supervise.Reload:
 		end.Exit = runWell
@@ -288,22 +289,22 @@ func endOf(exit supervise.Exit) (end launcher.RunEnd, crash string) {
 	case supervise.Fatal:
 		return end, "the game " + exit.String()
 	default:
-		return launcher.RunEnd{Exit: runBadly, Text: "crashed" + after}, "the game crashed: it " + exit.String()
+		return wire.RunEnd{Exit: runBadly, Text: "crashed" + after}, "the game crashed: it " + exit.String()
 	}
 	return end, ""
 }
 
-// Done implements launcher.Application.
+// Done implements device.Application.
 func (r *run) Done() <-chan struct{} { return r.ended }
 
-// End implements launcher.Application.
-func (r *run) End() launcher.RunEnd {
+// End implements device.Application.
+func (r *run) End() wire.RunEnd {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.end
 }
 
-// Ask implements launcher.Application.
+// Ask implements device.Application.
 func (r *run) Ask() error {
 	err := r.child.Stop()
 	if errors.As(err, new(*supervise.ExitError)) || errors.As(err, new(*supervise.OrderError)) {
@@ -312,7 +313,7 @@ func (r *run) Ask() error {
 	return err
 }
 
-// Kill implements launcher.Application.
+// Kill implements device.Application.
 func (r *run) Kill() error {
 	r.child.Kill()
 	return nil

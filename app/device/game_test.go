@@ -11,7 +11,8 @@ import (
 
 	"collet/app/settings"
 	"collet/app/supervise"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/device"
+	"collet/netproto/launcher/wire"
 )
 
 func TestSplitWords(t *testing.T) {
@@ -125,17 +126,17 @@ func TestProfiles(t *testing.T) {
 
 func TestGameThatCantBeStarted(t *testing.T) {
 	for _, test := range []struct {
-		r     launcher.StartRequest
+		r     device.StartRequest
 		files []string
 		want  string
 	}{
-		{launcher.StartRequest{Profile: "huge"}, []string{"Lathe.so"}, "not known here"},
-		{launcher.StartRequest{Arguments: `"`}, []string{"Lathe.so"}, "no partner"},
-		{launcher.StartRequest{}, nil, "no module"},
-		{launcher.StartRequest{GameConfig: "<degame/>"}, []string{"Lathe.so"}, "/nowhere"}, // there is no such program
+		{device.StartRequest{Profile: "huge"}, []string{"Lathe.so"}, "not known here"},
+		{device.StartRequest{Arguments: `"`}, []string{"Lathe.so"}, "no partner"},
+		{device.StartRequest{}, nil, "no module"},
+		{device.StartRequest{GameConfig: "<degame/>"}, []string{"Lathe.so"}, "/nowhere"}, // there is no such program
 	} {
 		g := gamesOf(t, test.files...)
-		if run, err := g.Start(t.Context(), test.r, func(launcher.Line) {}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if run, err := g.Start(t.Context(), test.r, func(device.Line) {}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, %v; want %q", test.r, run, err, test.want)
 		}
 		if test.r.GameConfig == "" {
@@ -149,7 +150,7 @@ func TestGameThatCantBeStarted(t *testing.T) {
 
 func TestTraceOfTheHostIsNoLogOfTheGame(t *testing.T) {
 	var said []string
-	r := &run{out: func(l launcher.Line) { said = append(said, l.Text) }}
+	r := &run{out: func(l device.Line) { said = append(said, l.Text) }}
 	for _, line := range []string{
 		"goroutine of our own", "SIGSEGV: segmentation violation", "", "goroutine 1 gp=0x1 m=0 mp=0x2 [syscall, locked to thread]:", "runtime.cgocall(0x1)", "rax 0x0",
 	} {
@@ -162,9 +163,9 @@ func TestTraceOfTheHostIsNoLogOfTheGame(t *testing.T) {
 }
 
 func TestLevelsOfTheHost(t *testing.T) {
-	for level, want := range map[zerolog.Level]launcher.LogLevel{
-		zerolog.DebugLevel: launcher.LevelInfo, zerolog.InfoLevel: launcher.LevelInfo, zerolog.WarnLevel: launcher.LevelWarning,
-		zerolog.ErrorLevel: launcher.LevelError, zerolog.FatalLevel: launcher.LevelError,
+	for level, want := range map[zerolog.Level]wire.LogLevel{
+		zerolog.DebugLevel: wire.LevelInfo, zerolog.InfoLevel: wire.LevelInfo, zerolog.WarnLevel: wire.LevelWarning,
+		zerolog.ErrorLevel: wire.LevelError, zerolog.FatalLevel: wire.LevelError,
 	} {
 		if got := levelOf(level); got != want {
 			t.Errorf("%s became %s", level, got)

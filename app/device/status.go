@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"collet/app/splash"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/device"
+	"collet/netproto/launcher/wire"
 )
 
 // rateSpan is how long bytes are counted until they make a rate.
@@ -15,7 +16,7 @@ const rateSpan = time.Second
 // watcher is a device as its window sees it. It is safe for concurrent use.
 type watcher struct {
 	device interface {
-		Status() launcher.DeviceStatus
+		Status() device.Status
 		Watch(ctx context.Context) <-chan struct{}
 		shown() (name, address string)
 	}
@@ -29,7 +30,7 @@ type watcher struct {
 var _ splash.RemoteWatcher = (*watcher)(nil)
 
 // shown is what does not change about a device.
-func (d *device) shown() (name, address string) { return d.opt.Name, d.opt.Desk }
+func (d *session) shown() (name, address string) { return d.opt.Name, d.opt.Desk }
 
 // Watch implements splash.RemoteWatcher.
 func (w *watcher) Watch(ctx context.Context) <-chan struct{} { return w.device.Watch(ctx) }
@@ -47,30 +48,30 @@ func (w *watcher) Status() splash.RemoteStatus {
 }
 
 // windowStatus says what a device does in the words of the window.
-func windowStatus(s launcher.DeviceStatus, name, address string) splash.RemoteStatus {
+func windowStatus(s device.Status, name, address string) splash.RemoteStatus {
 	r := splash.RemoteStatus{
 		Name: name, Desk: address, Link: linkOf(s), Why: s.Problem,
-		Checking: s.Activity == launcher.ActivityScanning || s.Activity == launcher.ActivityHashing || s.Activity == launcher.ActivityVerifying,
+		Checking: s.Activity == device.ActivityScanning || s.Activity == device.ActivityHashing || s.Activity == device.ActivityVerifying,
 		File:     s.File, Done: int64(s.FileDone), Size: int64(s.FileTotal), Files: s.Files, Bytes: int64(s.Bytes),
 		FilesAll: s.FilesTotal, BytesAll: int64(s.BytesTotal),
 		Run: splash.RemoteRun(s.Run), RunSince: s.RunSince, Startable: true,
 	}
 	r.Lines = make([]splash.RemoteLine, len(s.Log))
 	for i, l := range s.Log {
-		r.Lines[i] = splash.RemoteLine{Time: l.Time, Level: splash.RemoteLevel(min(l.Level, launcher.LevelError)), Source: l.Source, Text: l.Text}
+		r.Lines[i] = splash.RemoteLine{Time: l.Time, Level: splash.RemoteLevel(min(l.Level, wire.LevelError)), Source: l.Source, Text: l.Text}
 	}
 	return r
 }
 
 // linkOf is where device and desk are with each other. A device that dials again after a failure is still away: it
 // dials every other second, and a change each time would be of no use.
-func linkOf(s launcher.DeviceStatus) splash.RemoteLink {
+func linkOf(s device.Status) splash.RemoteLink {
 	switch s.Connection {
-	case launcher.ConnectionUp:
+	case device.ConnectionUp:
 		return splash.RemoteConnected
-	case launcher.ConnectionGreeting:
+	case device.ConnectionGreeting:
 		return splash.RemoteGreeting
-	case launcher.ConnectionStopped:
+	case device.ConnectionStopped:
 		return splash.RemoteEnding
 	}
 	if s.Problem != "" {
@@ -82,11 +83,11 @@ func linkOf(s launcher.DeviceStatus) splash.RemoteLink {
 // lineCounter counts the lines of a log of which only the end is seen.
 type lineCounter struct {
 	seen uint64
-	last launcher.Line
+	last device.Line
 }
 
 // count takes the log as it is now and gives the lines that were not in it before. Where more came than it holds, all of it is new.
-func (c *lineCounter) count(log []launcher.Line) (fresh []launcher.Line) {
+func (c *lineCounter) count(log []device.Line) (fresh []device.Line) {
 	first := 0
 	for i := len(log) - 1; i >= 0 && c.seen > 0; i-- {
 		if log[i] == c.last {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"collet/app/splash"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/device"
 	"collet/platform/text"
 )
 
@@ -43,18 +43,18 @@ type logLine struct {
 
 // terminal prints what a device does: a line when something changes, and of a file that arrives once a second.
 type terminal struct {
-	device *device
+	device *session
 	out    io.Writer
 	json   bool
 	now    func() time.Time
 
-	last    launcher.DeviceStatus
+	last    device.Status
 	printed time.Time
 	lines   lineCounter
 }
 
 // inTerminal runs the device and prints what it does until it ends.
-func (d *device) inTerminal(ctx context.Context, out io.Writer, run func(context.Context)) {
+func (d *session) inTerminal(ctx context.Context, out io.Writer, run func(context.Context)) {
 	t := &terminal{device: d, out: out, json: d.opt.JSON, now: time.Now}
 	t.begin()
 	var printing sync.WaitGroup
@@ -78,7 +78,7 @@ func (t *terminal) begin() {
 }
 
 // show prints what has changed.
-func (t *terminal) show(s launcher.DeviceStatus) {
+func (t *terminal) show(s device.Status) {
 	for _, line := range t.lines.count(s.Log) {
 		t.line(line)
 	}
@@ -89,7 +89,7 @@ func (t *terminal) show(s launcher.DeviceStatus) {
 	if !told && !moved {
 		return
 	}
-	if !told && t.now().Sub(t.printed) < time.Second && (s.Activity != launcher.ActivityNone || before.Activity == s.Activity) {
+	if !told && t.now().Sub(t.printed) < time.Second && (s.Activity != device.ActivityNone || before.Activity == s.Activity) {
 		return
 	}
 	t.last, t.printed = s, t.now()
@@ -106,7 +106,7 @@ func (t *terminal) show(s launcher.DeviceStatus) {
 }
 
 // line prints a line of the log.
-func (t *terminal) line(l launcher.Line) {
+func (t *terminal) line(l device.Line) {
 	if t.json {
 		t.print(line{Time: l.Time, Log: &logLine{l.Level.String(), l.Source, l.Text}})
 		return

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/wire"
 )
 
 const (
@@ -78,7 +78,7 @@ func readGame(file string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, launcher.MaxText+1))
+	data, err := io.ReadAll(io.LimitReader(f, wire.MaxText+1))
 	if err == nil {
 		err = checkGame(data)
 	}
@@ -90,8 +90,8 @@ func readGame(file string) (string, error) {
 
 // checkGame refuses what no launcher would start.
 func checkGame(data []byte) error {
-	if len(data) > launcher.MaxText {
-		return fmt.Errorf("it is longer than the %d bytes that can be sent; shorten it", launcher.MaxText)
+	if len(data) > wire.MaxText {
+		return fmt.Errorf("it is longer than the %d bytes that can be sent; shorten it", wire.MaxText)
 	}
 	if !utf8.Valid(data) {
 		return errors.New("it is not UTF-8; save it as UTF-8")

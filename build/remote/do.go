@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 	"collet/platform/interrupt"
 )
 
@@ -156,14 +156,14 @@ func (s *Station) watchers(r Request, logs bool, t *teller) []watcher {
 // watch pushes after every change until it is cancelled, which is its orderly end.
 func (s *Station) watch(ctx context.Context, r Request, t *teller) error {
 	started := map[string]bool{}
-	each := func(result launcher.PushResult, err error) {
+	each := func(result desk.PushResult, err error) {
 		s.pushed(result, err, 0, t)
 		if r.Launch != nil && !r.Restart {
 			s.startOnce(ctx, r, result, started, t)
 		}
 	}
 	work := func() error {
-		options := launcher.WatchOptions{Push: r.pushOptions(r.Restart && r.Launch != nil), Each: each}
+		options := desk.WatchOptions{Push: r.pushOptions(r.Restart && r.Launch != nil), Each: each}
 		if err := s.desk.Watch(ctx, options); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (s *Station) running(ids []string) (running []string) {
 }
 
 // startOnce starts the game on the devices that have everything for the first time in a watch.
-func (s *Station) startOnce(ctx context.Context, r Request, result launcher.PushResult, started map[string]bool, t *teller) {
+func (s *Station) startOnce(ctx context.Context, r Request, result desk.PushResult, started map[string]bool, t *teller) {
 	var ids []string
 	for _, d := range result.Devices {
 		if d.Err == nil && !started[d.Device] {
@@ -235,13 +235,13 @@ func (s *Station) launch(ctx context.Context, r Request, t *teller) (running []s
 // stop stops the game.
 func (s *Station) stop(ctx context.Context, r Request, t *teller) error {
 	return beside(ctx, func() error {
-		outcomes, err := s.desk.Stop(ctx, launcher.StopOptions{Devices: r.Devices, Force: r.Force})
+		outcomes, err := s.desk.Stop(ctx, desk.StopOptions{Devices: r.Devices, Force: r.Force})
 		return errors.Join(err, stopped(outcomes, t))
 	}, s.watchers(r, true, t)...)
 }
 
 // stopped tells how stops went.
-func stopped(outcomes []launcher.Outcome, t *teller) error {
+func stopped(outcomes []desk.Outcome, t *teller) error {
 	var failed []string
 	for _, o := range outcomes {
 		t.tell(resultOf(VerbStop, o))
@@ -288,7 +288,7 @@ func (s *Station) ended(ids []string) error {
 }
 
 func (s *Station) anyRuns(ids []string) bool {
-	return slices.ContainsFunc(s.desk.Devices(), func(d launcher.DeviceInfo) bool { return d.Running && slices.Contains(ids, d.ID) })
+	return slices.ContainsFunc(s.desk.Devices(), func(d desk.DeviceInfo) bool { return d.Running && slices.Contains(ids, d.ID) })
 }
 
 // stopAtEnd is what happens to games when the request that started them is interrupted. The error is that of stopping them.
@@ -303,21 +303,21 @@ func (s *Station) stopAtEnd(ctx context.Context, r Request, ids []string, t *tel
 	t.note("stopping the game")
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
-	outcomes, err := s.desk.Stop(late, launcher.StopOptions{Devices: ids})
+	outcomes, err := s.desk.Stop(late, desk.StopOptions{Devices: ids})
 	return errors.Join(err, stopped(outcomes, t))
 }
 
 // pushOptions are those of a request.
-func (r Request) pushOptions(start bool) launcher.PushOptions {
-	o := launcher.PushOptions{Devices: r.Devices, DeleteIgnored: r.DeleteIgnored}
+func (r Request) pushOptions(start bool) desk.PushOptions {
+	o := desk.PushOptions{Devices: r.Devices, DeleteIgnored: r.DeleteIgnored}
 	if start {
 		o.Start = r.startOptions()
 	}
 	return o
 }
 
-func (r Request) startOptions() *launcher.StartOptions {
-	return &launcher.StartOptions{
+func (r Request) startOptions() *desk.StartOptions {
+	return &desk.StartOptions{
 		GameConfig: r.Launch.Config, Profile: r.Launch.Profile, Arguments: r.Launch.Arguments, Restart: r.Restart, Force: r.Force,
 	}
 }

@@ -1,7 +1,7 @@
 // Package remote is the desk of a developer: it serves a working copy to test devices and does what the commands of
 // `collet remote` ask for.
 //
-// A Station is a launcher.Desk with the listener in front of it, the devices that may come (Pairs), and one method, Do,
+// A Station is a desk.Desk with the listener in front of it, the devices that may come (Pairs), and one method, Do,
 // which takes a Request and tells its course as Events. A command does its request with whichever station there is:
 //
 //	collet remote serve      a Station, and a control socket on which others reach it (Station.Attend)

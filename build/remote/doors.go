@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"sync"
 
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 )
 
 // maxTurned is how many devices that were turned away are remembered. When there are more, somebody plays tricks, and no
@@ -26,8 +26,8 @@ type doors struct {
 	turned map[Pair]bool // who was turned away, by name and address: a device that is refused comes back every few seconds
 }
 
-// admit is launcher.DeskOptions.Admit.
-func (d *doors) admit(ctx context.Context, name string, from netip.AddrPort) launcher.Decision {
+// admit is desk.Options.Admit.
+func (d *doors) admit(ctx context.Context, name string, from netip.AddrPort) desk.Decision {
 	address := machine(from.Addr())
 	d.asking.Lock()
 	defer d.asking.Unlock()
@@ -36,10 +36,10 @@ func (d *doors) admit(ctx context.Context, name string, from netip.AddrPort) lau
 		d.note(err.Error())
 	}
 	if known {
-		return launcher.Admit
+		return desk.Admit
 	}
 	if ctx.Err() != nil || d.wasTurned(name, address) {
-		return launcher.Refuse
+		return desk.Refuse
 	}
 	if err := checkName(name); err != nil {
 		return d.turn(name, address, err.Error())
@@ -49,14 +49,14 @@ func (d *doors) admit(ctx context.Context, name string, from netip.AddrPort) lau
 	}
 	if !d.ask(ctx, name, address) {
 		if ctx.Err() != nil {
-			return launcher.Refuse // nobody answered; it is asked about again when it comes back
+			return desk.Refuse // nobody answered; it is asked about again when it comes back
 		}
 		return d.turn(name, address, fmt.Sprintf("you said no; to change your mind: collet remote pair %q %s", name, address))
 	}
 	if err := d.pairs.Add(name, address); err != nil {
 		d.note(fmt.Sprintf("%q is let in and not remembered: %v", name, err))
 	}
-	return launcher.Admit
+	return desk.Admit
 }
 
 // wasTurned reports whether a device was turned away before.
@@ -67,7 +67,7 @@ func (d *doors) wasTurned(name string, address netip.Addr) bool {
 }
 
 // turn turns a device away and says why, once.
-func (d *doors) turn(name string, address netip.Addr, why string) launcher.Decision {
+func (d *doors) turn(name string, address netip.Addr, why string) desk.Decision {
 	d.mu.Lock()
 	d.turned[Pair{Name: name, Address: address}] = true
 	full := len(d.turned) == maxTurned
@@ -76,5 +76,5 @@ func (d *doors) turn(name string, address netip.Addr, why string) launcher.Decis
 	if full {
 		d.note(fmt.Sprintf("%d devices were turned away; no more strangers are looked at until the desk is started again", maxTurned))
 	}
-	return launcher.Refuse
+	return desk.Refuse
 }

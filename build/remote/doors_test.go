@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 )
 
 // door is doors with a person who answers, and what was said.
@@ -31,7 +31,7 @@ func newDoor(t *testing.T, answer func(name string) bool) *door {
 	return d
 }
 
-func (d *door) comes(name, from string) launcher.Decision {
+func (d *door) comes(name, from string) desk.Decision {
 	return d.admit(context.Background(), name, netip.MustParseAddrPort(from))
 }
 
@@ -40,7 +40,7 @@ func TestThisMachinePairsToo(t *testing.T) {
 	loopback := []string{"127.0.0.1:9", "[::1]:9", "[::ffff:127.0.0.1]:9", "127.8.8.8:9"}
 	d := newDoor(t, nil)
 	for _, from := range loopback {
-		if d.comes("Box", from) != launcher.Refuse {
+		if d.comes("Box", from) != desk.Refuse {
 			t.Errorf("%s was let in", from)
 		}
 	}
@@ -49,10 +49,10 @@ func TestThisMachinePairsToo(t *testing.T) {
 	}
 	d = newDoor(t, func(name string) bool { return name == "Box" })
 	for _, from := range loopback {
-		if d.comes("Box", from) != launcher.Admit {
+		if d.comes("Box", from) != desk.Admit {
 			t.Errorf("%s was refused", from)
 		}
-		if d.comes("Spy", from) != launcher.Refuse {
+		if d.comes("Spy", from) != desk.Refuse {
 			t.Errorf("a stranger at %s was let in", from)
 		}
 	}
@@ -64,10 +64,10 @@ func TestThisMachinePairsToo(t *testing.T) {
 func TestStrangersAreAskedAboutOnce(t *testing.T) {
 	d := newDoor(t, func(name string) bool { return name == "Phone" })
 	for range 3 { // they come back from other ports
-		if d.comes("Phone", "192.168.1.5:1000") != launcher.Admit {
+		if d.comes("Phone", "192.168.1.5:1000") != desk.Admit {
 			t.Error("Phone was refused")
 		}
-		if d.comes("Spy", "192.168.1.9:1000") != launcher.Refuse {
+		if d.comes("Spy", "192.168.1.9:1000") != desk.Refuse {
 			t.Error("Spy was let in")
 		}
 	}
@@ -85,7 +85,7 @@ func TestStrangersAreAskedAboutOnce(t *testing.T) {
 
 func TestWithoutAnybodyToAsk(t *testing.T) {
 	d := newDoor(t, nil)
-	if d.comes("Phone", "192.168.1.5:1000") != launcher.Refuse || d.comes("Phone", "192.168.1.5:1001") != launcher.Refuse {
+	if d.comes("Phone", "192.168.1.5:1000") != desk.Refuse || d.comes("Phone", "192.168.1.5:1001") != desk.Refuse {
 		t.Error("a stranger was let in")
 	}
 	if len(d.said) != 1 || !strings.Contains(d.said[0], "collet remote pair") {
@@ -94,7 +94,7 @@ func TestWithoutAnybodyToAsk(t *testing.T) {
 	if err := d.pairs.Add("Tablet", netip.MustParseAddr("192.168.1.6")); err != nil {
 		t.Fatal(err)
 	}
-	if d.comes("Tablet", "192.168.1.6:1000") != launcher.Admit {
+	if d.comes("Tablet", "192.168.1.6:1000") != desk.Admit {
 		t.Error("a paired device was refused")
 	}
 }
@@ -104,11 +104,11 @@ func TestNobodyAnswersInTime(t *testing.T) {
 	d.ask = func(ctx context.Context, _ string, _ netip.Addr) bool { <-ctx.Done(); return false }
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if d.admit(ctx, "Phone", netip.MustParseAddrPort("192.168.1.5:1")) != launcher.Refuse {
+	if d.admit(ctx, "Phone", netip.MustParseAddrPort("192.168.1.5:1")) != desk.Refuse {
 		t.Error("let in without an answer")
 	}
 	d.ask = func(context.Context, string, netip.Addr) bool { return true }
-	if d.comes("Phone", "192.168.1.5:2") != launcher.Admit {
+	if d.comes("Phone", "192.168.1.5:2") != desk.Admit {
 		t.Error("not asked about again when it came back")
 	}
 }
@@ -125,7 +125,7 @@ func TestManyStrangersAreNotAskedAbout(t *testing.T) {
 
 func TestNamesThatCantBeShown(t *testing.T) {
 	d := newDoor(t, func(string) bool { return true })
-	if d.comes("a\x1b[2Jb", "192.168.1.9:1000") != launcher.Refuse || len(d.asked) != 0 {
+	if d.comes("a\x1b[2Jb", "192.168.1.9:1000") != desk.Refuse || len(d.asked) != 0 {
 		t.Error("somebody was asked about a name that can't be shown")
 	}
 }
@@ -133,7 +133,7 @@ func TestNamesThatCantBeShown(t *testing.T) {
 func TestBrokenListRefusesAndSaysWhy(t *testing.T) {
 	d := newDoor(t, func(string) bool { return false })
 	d.pairs = OpenPairs(t.TempDir()) // a folder is no list
-	if d.comes("Phone", "192.168.1.5:1000") != launcher.Refuse || !strings.Contains(strings.Join(d.said, "|"), "is a directory") {
+	if d.comes("Phone", "192.168.1.5:1000") != desk.Refuse || !strings.Contains(strings.Join(d.said, "|"), "is a directory") {
 		t.Errorf("said %q", d.said)
 	}
 }

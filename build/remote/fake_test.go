@@ -8,23 +8,24 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/wire"
 )
 
-// fakeDesk is a launcher.Desk in which a test says what happens. It is safe for concurrent use.
+// fakeDesk is a desk.Desk in which a test says what happens. It is safe for concurrent use.
 type fakeDesk struct {
 	mu      sync.Mutex
-	infos   []launcher.DeviceInfo
+	infos   []desk.DeviceInfo
 	ticks   []chan struct{}
-	readers []chan launcher.LogLine
-	tail    []launcher.LogLine
+	readers []chan desk.LogLine
+	tail    []desk.LogLine
 	did     []string // the calls: "push a,b", "start a", "stop a"
 
-	pushed  func(o launcher.PushOptions) (launcher.PushResult, error) // nil: all went well
+	pushed  func(o desk.PushOptions) (desk.PushResult, error) // nil: all went well
 	started func(id string) error
 	stopped func(id string) error
 	changes chan struct{} // each makes Watch push once more
-	end     launcher.RunEnd
+	end     wire.RunEnd
 }
 
 // newFake makes a station around a fake desk with devices that are connected.
@@ -32,7 +33,7 @@ func newFake(t *testing.T, names ...string) (*Station, *fakeDesk) {
 	t.Helper()
 	d := &fakeDesk{changes: make(chan struct{})}
 	for i, name := range names {
-		d.infos = append(d.infos, launcher.DeviceInfo{
+		d.infos = append(d.infos, desk.DeviceInfo{
 			ID: name + "@10.0.0.1", Name: name, Address: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(i+1)), Connected: true,
 		})
 	}
@@ -40,7 +41,7 @@ func newFake(t *testing.T, names ...string) (*Station, *fakeDesk) {
 }
 
 // change changes devices and tells everybody.
-func (d *fakeDesk) change(f func(infos []launcher.DeviceInfo) []launcher.DeviceInfo) {
+func (d *fakeDesk) change(f func(infos []desk.DeviceInfo) []desk.DeviceInfo) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.infos = f(slices.Clone(d.infos))
@@ -54,7 +55,7 @@ func (d *fakeDesk) change(f func(infos []launcher.DeviceInfo) []launcher.DeviceI
 
 // run lets the game of a device run, or not.
 func (d *fakeDesk) run(id string, running bool) {
-	d.change(func(infos []launcher.DeviceInfo) []launcher.DeviceInfo {
+	d.change(func(infos []desk.DeviceInfo) []desk.DeviceInfo {
 		for i := range infos {
 			if infos[i].ID == id {
 				infos[i].Running = running
@@ -72,7 +73,7 @@ func (d *fakeDesk) log(id, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, reader := range d.readers {
-		reader <- launcher.LogLine{Device: id, Level: launcher.LevelWarning, Source: "Game", Text: text}
+		reader <- desk.LogLine{Device: id, Level: wire.LevelWarning, Source: "Game", Text: text}
 	}
 }
 
@@ -91,7 +92,7 @@ func (d *fakeDesk) calls() []string {
 	return slices.Clone(d.did)
 }
 
-func (d *fakeDesk) Devices() []launcher.DeviceInfo {
+func (d *fakeDesk) Devices() []desk.DeviceInfo {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.infos)
@@ -121,10 +122,10 @@ func (d *fakeDesk) Changes(ctx context.Context) <-chan struct{} {
 	return out
 }
 
-func (d *fakeDesk) Logs(ctx context.Context, _ ...string) <-chan launcher.LogLine {
+func (d *fakeDesk) Logs(ctx context.Context, _ ...string) <-chan desk.LogLine {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	lines, out := make(chan launcher.LogLine, 100), make(chan launcher.LogLine)
+	lines, out := make(chan desk.LogLine, 100), make(chan desk.LogLine)
 	d.readers = append(d.readers, lines)
 	go func() {
 		defer close(out)
@@ -140,9 +141,9 @@ func (d *fakeDesk) Logs(ctx context.Context, _ ...string) <-chan launcher.LogLin
 	return out
 }
 
-func (d *fakeDesk) LogTail(string) []launcher.LogLine { return d.tail }
+func (d *fakeDesk) LogTail(string) []desk.LogLine { return d.tail }
 
-func (d *fakeDesk) Push(_ context.Context, o launcher.PushOptions) (launcher.PushResult, error) {
+func (d *fakeDesk) Push(_ context.Context, o desk.PushOptions) (desk.PushResult, error) {
 	if len(o.Devices) == 0 {
 		for _, info := range d.Devices() {
 			o.Devices = append(o.Devices, info.ID)
@@ -152,9 +153,9 @@ func (d *fakeDesk) Push(_ context.Context, o launcher.PushOptions) (launcher.Pus
 	if d.pushed != nil {
 		return d.pushed(o)
 	}
-	var result launcher.PushResult
+	var result desk.PushResult
 	for _, id := range o.Devices {
-		one := launcher.DeviceResult{Device: id, Written: 2, Blocks: 3, BytesSent: 4, Took: time.Second, Attempts: 1}
+		one := desk.DeviceResult{Device: id, Written: 2, Blocks: 3, BytesSent: 4, Took: time.Second, Attempts: 1}
 		if o.Start != nil {
 			d.run(id, true)
 			one.Started = true
@@ -164,7 +165,7 @@ func (d *fakeDesk) Push(_ context.Context, o launcher.PushOptions) (launcher.Pus
 	return result, nil
 }
 
-func (d *fakeDesk) Start(_ context.Context, o launcher.StartOptions) (outcomes []launcher.Outcome, err error) {
+func (d *fakeDesk) Start(_ context.Context, o desk.StartOptions) (outcomes []desk.Outcome, err error) {
 	d.note("start", o.Devices)
 	for _, id := range o.Devices {
 		var err error
@@ -174,12 +175,12 @@ func (d *fakeDesk) Start(_ context.Context, o launcher.StartOptions) (outcomes [
 		if err == nil {
 			d.run(id, true)
 		}
-		outcomes = append(outcomes, launcher.Outcome{Device: id, Err: err})
+		outcomes = append(outcomes, desk.Outcome{Device: id, Err: err})
 	}
 	return outcomes, nil
 }
 
-func (d *fakeDesk) Stop(ctx context.Context, o launcher.StopOptions) (outcomes []launcher.Outcome, err error) {
+func (d *fakeDesk) Stop(ctx context.Context, o desk.StopOptions) (outcomes []desk.Outcome, err error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -192,12 +193,12 @@ func (d *fakeDesk) Stop(ctx context.Context, o launcher.StopOptions) (outcomes [
 		if err == nil {
 			d.run(id, false)
 		}
-		outcomes = append(outcomes, launcher.Outcome{Device: id, Err: err})
+		outcomes = append(outcomes, desk.Outcome{Device: id, Err: err})
 	}
 	return outcomes, nil
 }
 
-func (d *fakeDesk) Watch(ctx context.Context, o launcher.WatchOptions) error {
+func (d *fakeDesk) Watch(ctx context.Context, o desk.WatchOptions) error {
 	for {
 		o.Each(d.Push(ctx, o.Push))
 		select {

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/wire"
 	"collet/platform"
 	"collet/platform/text"
 )
@@ -108,8 +108,8 @@ func (p *Pairs) Remove(name string, address netip.Addr) (removed int, err error)
 // checkName refuses what can't be told apart on a terminal.
 func checkName(name string) error {
 	switch {
-	case name == "" || len(name) > launcher.MaxName:
-		return fmt.Errorf("name %q: want 1 to %d bytes", name, launcher.MaxName)
+	case name == "" || len(name) > wire.MaxName:
+		return fmt.Errorf("name %q: want 1 to %d bytes", name, wire.MaxName)
 	case !utf8.ValidString(name):
 		return fmt.Errorf("name %q is not UTF-8; give the device another name", name)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/den"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/wire"
 )
 
 // DefaultAddress is where a station listens when nobody says otherwise: this machine only, on the protocol's port.
@@ -26,10 +27,10 @@ type Options struct {
 	Address string // where it listens, in a form of den.Listen; empty is DefaultAddress
 	Network bool   // Address may be one that other machines reach
 
-	Dialect      launcher.Dialect
+	Dialect      wire.Dialect
 	ReleasedOnly bool     // speaks to our own devices as to those of others
 	Ignore       []string // lines as in the ignore file
-	Times        launcher.DeskTimes
+	Times        desk.Times
 
 	// Ask asks a person whether a device that was never here may come in. ctx ends when the device waits no longer. nil:
 	// there is nobody to ask, and such devices are refused.
@@ -41,19 +42,19 @@ type Options struct {
 	Own  bool // it lives for one request only
 }
 
-// desk is what a Station needs of launcher.Desk.
-type desk interface {
-	Devices() []launcher.DeviceInfo
+// controller is what a Station needs of desk.Desk.
+type controller interface {
+	Devices() []desk.DeviceInfo
 	Changes(ctx context.Context) <-chan struct{}
-	Push(ctx context.Context, o launcher.PushOptions) (launcher.PushResult, error)
-	Start(ctx context.Context, o launcher.StartOptions) ([]launcher.Outcome, error)
-	Stop(ctx context.Context, o launcher.StopOptions) ([]launcher.Outcome, error)
-	Logs(ctx context.Context, devices ...string) <-chan launcher.LogLine
-	LogTail(device string) []launcher.LogLine
-	Watch(ctx context.Context, o launcher.WatchOptions) error
+	Push(ctx context.Context, o desk.PushOptions) (desk.PushResult, error)
+	Start(ctx context.Context, o desk.StartOptions) ([]desk.Outcome, error)
+	Stop(ctx context.Context, o desk.StopOptions) ([]desk.Outcome, error)
+	Logs(ctx context.Context, devices ...string) <-chan desk.LogLine
+	LogTail(device string) []desk.LogLine
+	Watch(ctx context.Context, o desk.WatchOptions) error
 }
 
-var _ desk = (*launcher.Desk)(nil)
+var _ controller = (*desk.Desk)(nil)
 
 // Doer does requests: a Station, or a Link to one in another process.
 type Doer interface {
@@ -70,7 +71,7 @@ var (
 // Station serves a working copy. Open makes one; its methods may be called from any goroutine.
 type Station struct {
 	options Options
-	desk    desk
+	desk    controller
 	doors   doors
 	address netip.AddrPort // where it listens
 	close   func() error
@@ -94,7 +95,7 @@ func Open(o Options) (*Station, error) {
 	s := &Station{options: o}
 	s.options.Root = root
 	s.doors = doors{pairs: OpenPairs(o.Home.Pairs()), ask: o.Ask, note: s.note, turned: map[Pair]bool{}}
-	d, err := launcher.NewDesk(launcher.DeskOptions{
+	d, err := desk.New(desk.Options{
 		Root: root, Dialect: o.Dialect, Ignore: o.Ignore, CacheFile: o.Home.Hashes(root),
 		Admit: s.doors.admit, ReleasedOnly: o.ReleasedOnly, Times: o.Times, Log: o.Log,
 	})
@@ -109,8 +110,8 @@ func Open(o Options) (*Station, error) {
 }
 
 // listen lets devices reach the desk until close is called.
-func (s *Station) listen(d *launcher.Desk) error {
-	listener, err := den.Listen(s.options.Address, launcher.DeskTransport(den.Options{Log: s.options.Log}))
+func (s *Station) listen(d *desk.Desk) error {
+	listener, err := den.Listen(s.options.Address, desk.Transport(den.Options{Log: s.options.Log}))
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w; end what listens there, or take another address with --listen", s.options.Address, err)
 	}
@@ -170,7 +171,7 @@ func failure(fault Fault, format string, args ...any) *Failure {
 // fail makes a Failure of any error.
 func fail(err error) error {
 	var known *Failure
-	var option *launcher.OptionError
+	var option *desk.OptionError
 	switch {
 	case err == nil:
 		return nil
@@ -178,7 +179,7 @@ func fail(err error) error {
 		return known
 	case errors.Is(err, context.Canceled):
 		return &Failure{FaultCancelled, "interrupted"}
-	case errors.Is(err, launcher.ErrNoDevice):
+	case errors.Is(err, desk.ErrNoDevice):
 		return &Failure{FaultNoDevice, err.Error()}
 	case errors.As(err, &option):
 		return &Failure{FaultUsage, err.Error()}

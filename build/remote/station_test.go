@@ -10,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/tree"
+	"collet/netproto/launcher/wire"
 )
 
 // heard are the events of a request, shortened: kind, device and what matters of the rest.
@@ -86,10 +88,10 @@ func TestPushToOneOfTwo(t *testing.T) {
 func TestPushThatFailsOnOneDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := newFake(t, "a", "b")
-		d.pushed = func(launcher.PushOptions) (launcher.PushResult, error) {
-			return launcher.PushResult{
-				Devices:  []launcher.DeviceResult{{Device: "a@10.0.0.1"}, {Device: "b@10.0.0.1", Err: errors.New("disk full")}},
-				Problems: []launcher.PathProblem{{Path: "link", Err: errors.New("leads out")}},
+		d.pushed = func(desk.PushOptions) (desk.PushResult, error) {
+			return desk.PushResult{
+				Devices:  []desk.DeviceResult{{Device: "a@10.0.0.1"}, {Device: "b@10.0.0.1", Err: errors.New("disk full")}},
+				Problems: []tree.PathProblem{{Path: "link", Err: errors.New("leads out")}},
 			}, nil
 		}
 		var h heard
@@ -119,10 +121,10 @@ func TestPushStartsAndFollows(t *testing.T) {
 
 func TestGameThatEndsBadly(t *testing.T) {
 	for _, test := range []struct {
-		end   launcher.RunEnd
+		end   wire.RunEnd
 		fault Fault
 	}{
-		{launcher.RunEnd{Exit: 1, Text: "crashed after 1s"}, FaultGame}, {launcher.RunEnd{Exit: -1, Text: "was stopped"}, FaultNone}, {launcher.RunEnd{}, FaultNone},
+		{wire.RunEnd{Exit: 1, Text: "crashed after 1s"}, FaultGame}, {wire.RunEnd{Exit: -1, Text: "was stopped"}, FaultNone}, {wire.RunEnd{}, FaultNone},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, d := newFake(t, "a", "b")
@@ -130,7 +132,7 @@ func TestGameThatEndsBadly(t *testing.T) {
 			go func() {
 				time.Sleep(time.Minute)
 				d.run("a@10.0.0.1", false)
-				d.change(func(infos []launcher.DeviceInfo) []launcher.DeviceInfo { infos[1].Running = false; return infos })
+				d.change(func(infos []desk.DeviceInfo) []desk.DeviceInfo { infos[1].Running = false; return infos })
 			}()
 			err := s.Do(t.Context(), Request{Do: VerbPush, Launch: &Launch{}, Follow: true}, func(Event) {})
 			faultIs(t, err, test.fault, "did not end well on a@10.0.0.1: it crashed after 1s;")
@@ -174,9 +176,9 @@ func TestInterruptedBeforeTheEnd(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if test.push != nil {
-					d.pushed = func(launcher.PushOptions) (launcher.PushResult, error) {
+					d.pushed = func(desk.PushOptions) (desk.PushResult, error) {
 						cancel()
-						return launcher.PushResult{Devices: []launcher.DeviceResult{{Device: "a@10.0.0.1", Err: test.push}}}, test.push
+						return desk.PushResult{Devices: []desk.DeviceResult{{Device: "a@10.0.0.1", Err: test.push}}}, test.push
 					}
 				}
 				err := s.Do(ctx, Request{Do: VerbPush, Launch: &Launch{}, Follow: true, StopAtEnd: true}, func(Event) {})
@@ -191,7 +193,7 @@ func TestStart(t *testing.T) {
 		s, d := newFake(t, "a", "b")
 		d.started = func(id string) error {
 			if id == "b@10.0.0.1" {
-				return &launcher.StartTimeoutError{Device: id, After: time.Second, Lines: []launcher.LogLine{{Text: "no module"}}}
+				return &desk.StartTimeoutError{Device: id, After: time.Second, Lines: []desk.LogLine{{Text: "no module"}}}
 			}
 			return nil
 		}
@@ -203,8 +205,8 @@ func TestStart(t *testing.T) {
 
 func TestFaultsOfDevices(t *testing.T) {
 	for err, want := range map[error]Fault{
-		&launcher.StartTimeoutError{}: FaultNotStarted, &launcher.DeviceError{Op: "start"}: FaultNotStarted, launcher.ErrRunning: FaultNotStarted,
-		context.Canceled: FaultCancelled, &launcher.DeviceError{Op: "write"}: FaultDevice, launcher.ErrDeviceGone: FaultDevice,
+		&desk.StartTimeoutError{}: FaultNotStarted, &desk.DeviceError{Op: "start"}: FaultNotStarted, desk.ErrRunning: FaultNotStarted,
+		context.Canceled: FaultCancelled, &desk.DeviceError{Op: "write"}: FaultDevice, desk.ErrDeviceGone: FaultDevice,
 	} {
 		if got := faultOf(err); got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)
@@ -262,8 +264,8 @@ func TestWaitingForDevices(t *testing.T) {
 				go func() {
 					for _, name := range test.comes {
 						time.Sleep(time.Second)
-						d.change(func(infos []launcher.DeviceInfo) []launcher.DeviceInfo {
-							return append(infos, launcher.DeviceInfo{ID: name + "@10.0.0.1", Name: name, Connected: true})
+						d.change(func(infos []desk.DeviceInfo) []desk.DeviceInfo {
+							return append(infos, desk.DeviceInfo{ID: name + "@10.0.0.1", Name: name, Connected: true})
 						})
 					}
 				}()
@@ -282,8 +284,8 @@ func TestOwnDeskGathers(t *testing.T) {
 		s.options.Own = true
 		go func() {
 			time.Sleep(gather / 2)
-			d.change(func(infos []launcher.DeviceInfo) []launcher.DeviceInfo {
-				return append(infos, launcher.DeviceInfo{ID: "b@10.0.0.1", Name: "b", Connected: true})
+			d.change(func(infos []desk.DeviceInfo) []desk.DeviceInfo {
+				return append(infos, desk.DeviceInfo{ID: "b@10.0.0.1", Name: "b", Connected: true})
 			})
 		}()
 		faultIs(t, s.Do(t.Context(), Request{Do: VerbPush, Wait: time.Minute}, func(Event) {}), FaultNone, "")
@@ -334,8 +336,8 @@ func TestWatchServesWhoComes(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			time.Sleep(time.Minute)
-			d.change(func(infos []launcher.DeviceInfo) []launcher.DeviceInfo {
-				return append(infos, launcher.DeviceInfo{ID: "b@10.0.0.1", Name: "b", Connected: true})
+			d.change(func(infos []desk.DeviceInfo) []desk.DeviceInfo {
+				return append(infos, desk.DeviceInfo{ID: "b@10.0.0.1", Name: "b", Connected: true})
 			})
 			for range 2 {
 				d.changes <- struct{}{}
@@ -355,7 +357,7 @@ func TestLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := newFake(t, "a")
 		for i := range 5 {
-			d.tail = append(d.tail, launcher.LogLine{Device: "a@10.0.0.1", Source: "Game", Text: fmt.Sprint(i)})
+			d.tail = append(d.tail, desk.LogLine{Device: "a@10.0.0.1", Source: "Game", Text: fmt.Sprint(i)})
 		}
 		var h heard
 		faultIs(t, s.Do(t.Context(), Request{Do: VerbLogs, Tail: 2}, h.add), FaultNone, "")
@@ -367,7 +369,7 @@ func TestLogs(t *testing.T) {
 		go func() {
 			time.Sleep(time.Second)
 			d.log("a@10.0.0.1", "new")
-			d.change(func([]launcher.DeviceInfo) []launcher.DeviceInfo { return nil })
+			d.change(func([]desk.DeviceInfo) []desk.DeviceInfo { return nil })
 		}()
 		faultIs(t, s.Do(ctx, Request{Do: VerbLogs, Follow: true}, h.add), FaultOther, "deadline")
 		h.has(t, "log a@10.0.0.1 warning Game new", "device a@10.0.0.1 connected=false running=false")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 	"collet/platform/interrupt"
 )
 
@@ -124,7 +124,7 @@ func (s *Station) logs(ctx context.Context, r Request, t *teller) error {
 
 // tellDevices tells what changes about devices until ctx ends. None means all, also those to come.
 func (s *Station) tellDevices(ctx context.Context, changes <-chan struct{}, ids []string, t *teller) {
-	last := map[string]launcher.DeviceInfo{}
+	last := map[string]desk.DeviceInfo{}
 	for range changes {
 		s.tellChanged(last, ids, t)
 		_ = interrupt.Sleep(ctx, tellEvery) // the loop looks at ctx
@@ -132,7 +132,7 @@ func (s *Station) tellDevices(ctx context.Context, changes <-chan struct{}, ids 
 	s.tellChanged(last, ids, t)
 }
 
-func (s *Station) tellChanged(last map[string]launcher.DeviceInfo, ids []string, t *teller) {
+func (s *Station) tellChanged(last map[string]desk.DeviceInfo, ids []string, t *teller) {
 	seen := map[string]bool{}
 	for _, d := range s.desk.Devices() {
 		if len(ids) > 0 && !slices.Contains(ids, d.ID) && !slices.Contains(ids, d.Name) {
@@ -143,7 +143,7 @@ func (s *Station) tellChanged(last map[string]launcher.DeviceInfo, ids []string,
 		if !known || before.Connected != d.Connected || before.Running != d.Running {
 			t.device(d)
 		}
-		if before.Push != d.Push && d.Push.Phase != launcher.PushIdle && d.Push.Phase != "" {
+		if before.Push != d.Push && d.Push.Phase != desk.PushIdle && d.Push.Phase != "" {
 			p := progressOf(d.Push)
 			t.tell(Event{Kind: KindProgress, Device: d.ID, Progress: &p})
 		}
@@ -157,23 +157,23 @@ func (s *Station) tellChanged(last map[string]launcher.DeviceInfo, ids []string,
 	}
 }
 
-func (t *teller) device(d launcher.DeviceInfo) {
+func (t *teller) device(d desk.DeviceInfo) {
 	info := deviceOf(d)
 	t.tell(Event{Kind: KindDevice, Device: d.ID, Info: &info})
 }
 
-func tellLogs(lines <-chan launcher.LogLine, t *teller) {
+func tellLogs(lines <-chan desk.LogLine, t *teller) {
 	for line := range lines {
 		t.line(line)
 	}
 }
 
-func (t *teller) line(l launcher.LogLine) {
+func (t *teller) line(l desk.LogLine) {
 	t.tell(Event{Kind: KindLog, Time: l.Time, Device: l.Device, Log: &Line{l.Level.String(), l.Source, l.Text, l.Lost}})
 }
 
 // pushed tells the end of a push.
-func (s *Station) pushed(result launcher.PushResult, err error, took time.Duration, t *teller) {
+func (s *Station) pushed(result desk.PushResult, err error, took time.Duration, t *teller) {
 	for _, p := range result.Problems {
 		t.tell(Event{Kind: KindProblem, Path: p.Path, Error: p.Err.Error()})
 	}
@@ -195,7 +195,7 @@ func (s *Station) pushed(result launcher.PushResult, err error, took time.Durati
 }
 
 // unpushed is the failure of a push that did not reach everybody.
-func unpushed(result launcher.PushResult) error {
+func unpushed(result desk.PushResult) error {
 	var failed []string
 	fault := FaultDevice
 	for _, d := range result.Devices {
@@ -214,7 +214,7 @@ func unpushed(result launcher.PushResult) error {
 }
 
 // started are the devices on which a push has started the game.
-func started(result launcher.PushResult) (ids []string) {
+func started(result desk.PushResult) (ids []string) {
 	for _, d := range result.Devices {
 		if d.Started {
 			ids = append(ids, d.Device)
@@ -231,22 +231,22 @@ func inWords(err error) string {
 	return err.Error()
 }
 
-// opStart is launcher.DeviceError.Op of a start.
+// opStart is desk.DeviceError.Op of a start.
 const opStart = "start"
 
 func faultOf(err error) Fault {
-	var late *launcher.StartTimeoutError
-	var told *launcher.DeviceError
+	var late *desk.StartTimeoutError
+	var told *desk.DeviceError
 	if errors.Is(err, context.Canceled) {
 		return FaultCancelled
 	}
-	if errors.As(err, &late) || errors.Is(err, launcher.ErrRunning) || errors.As(err, &told) && told.Op == opStart {
+	if errors.As(err, &late) || errors.Is(err, desk.ErrRunning) || errors.As(err, &told) && told.Op == opStart {
 		return FaultNotStarted
 	}
 	return FaultDevice
 }
 
-func resultOf(do Verb, o launcher.Outcome) Event {
+func resultOf(do Verb, o desk.Outcome) Event {
 	e := Event{Kind: KindResult, Device: o.Device, Result: &Result{Do: do, OK: o.Err == nil}}
 	if o.Err != nil {
 		e.Error, e.Fault = inWords(o.Err), faultOf(o.Err)

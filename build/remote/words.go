@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 )
 
 // Verb is what a Request asks for. The words cross the control socket.
@@ -115,17 +115,17 @@ type Device struct {
 
 // Progress is how far a push to one device is.
 type Progress struct {
-	Phase      launcher.PushPhase `json:"phase"`
-	Current    string             `json:"file,omitempty"`
-	Files      int                `json:"files_done"`
-	FilesTotal int                `json:"files"`
-	Bytes      int64              `json:"bytes_done"`
-	BytesTotal int64              `json:"bytes"`
-	Hashed     int64              `json:"bytes_hashed,omitempty"` // of the working copy, while it is read
-	HashTotal  int64              `json:"bytes_to_hash,omitempty"`
-	Attempt    int                `json:"attempt,omitempty"`
-	Began      time.Time          `json:"began,omitzero"`
-	Problem    string             `json:"problem,omitempty"`
+	Phase      desk.PushPhase `json:"phase"`
+	Current    string         `json:"file,omitempty"`
+	Files      int            `json:"files_done"`
+	FilesTotal int            `json:"files"`
+	Bytes      int64          `json:"bytes_done"`
+	BytesTotal int64          `json:"bytes"`
+	Hashed     int64          `json:"bytes_hashed,omitempty"` // of the working copy, while it is read
+	HashTotal  int64          `json:"bytes_to_hash,omitempty"`
+	Attempt    int            `json:"attempt,omitempty"`
+	Began      time.Time      `json:"began,omitzero"`
+	Problem    string         `json:"problem,omitempty"`
 }
 
 // Result is how it ended on one device. After a start or a stop the counts are zero.
@@ -150,7 +150,7 @@ type Line struct {
 }
 
 // deviceOf is what is told about a device.
-func deviceOf(i launcher.DeviceInfo) Device {
+func deviceOf(i desk.DeviceInfo) Device {
 	return Device{
 		ID: i.ID, Name: i.Name, Address: i.Address, Connected: i.Connected, Since: i.Since, Collet: i.Own,
 		Running: i.Running, RunningSince: i.RunningSince, EndedAt: i.EndedAt, Exit: i.End.Exit, End: i.End.Text, Profiles: i.Profiles, DefaultProfile: i.DefaultProfile,
@@ -158,7 +158,7 @@ func deviceOf(i launcher.DeviceInfo) Device {
 }
 
 // progressOf is what is told about a push.
-func progressOf(p launcher.PushProgress) Progress {
+func progressOf(p desk.PushProgress) Progress {
 	return Progress{
 		Phase: p.Phase, Current: p.Current, Files: p.Files, FilesTotal: p.FilesTotal, Bytes: p.Bytes, BytesTotal: p.BytesTotal,
 		Hashed: p.Hashed, HashTotal: p.HashTotal, Attempt: p.Attempt, Began: p.Began, Problem: p.Problem,

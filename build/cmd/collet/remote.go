@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"collet/build/remote"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/wire"
 )
 
 // Exit codes of collet remote beside those of every command.
@@ -237,10 +237,10 @@ func orderly(ctx context.Context, err error) error {
 }
 
 // dialect is --dialect, which the parser has checked.
-func (f copyFlags) dialect() launcher.Dialect {
-	d, err := launcher.ParseDialect(f.Dialect)
+func (f copyFlags) dialect() wire.Dialect {
+	d, err := wire.ParseDialect(f.Dialect)
 	if err != nil {
-		return launcher.Released
+		return wire.Released
 	}
 	return d
 }

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"collet/build/remote"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/wire"
 	"collet/platform/text"
 )
 
@@ -179,7 +180,7 @@ func (s *show) log(e remote.Event) {
 		return
 	}
 	level := ""
-	if e.Log.Level != launcher.LevelInfo.String() {
+	if e.Log.Level != wire.LevelInfo.String() {
 		level = e.Log.Level + ": "
 	}
 	source := clean(e.Log.Source)
@@ -205,7 +206,7 @@ func (s *show) progress(device string, p remote.Progress) {
 	}
 	changed := b.p.Phase != p.Phase
 	b.p = p
-	if p.Phase == launcher.PushDone || p.Phase == launcher.PushFailed {
+	if p.Phase == desk.PushDone || p.Phase == desk.PushFailed {
 		delete(s.bars, device)
 		s.erase()
 		s.draw()
@@ -251,8 +252,8 @@ func (s *show) draw() {
 func (b *bar) text(now time.Time) string {
 	text := fmt.Sprintf("%-12s ", clean(b.name))
 	switch b.p.Phase {
-	case launcher.PushWriting:
-	case launcher.PushWaiting:
+	case desk.PushWriting:
+	case desk.PushWaiting:
 		return text + "waits: " + clean(cmp.Or(b.p.Problem, "for the device to come back"))
 	default:
 		text += string(b.p.Phase)

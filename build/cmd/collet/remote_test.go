@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"collet/build/remote"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 )
 
 // shown is a show whose output and clock a test has.
@@ -87,7 +87,7 @@ func TestLogsGoToStandardOutput(t *testing.T) {
 
 func writing(done, total int64) remote.Event {
 	return remote.Event{Kind: remote.KindProgress, Device: box, Progress: &remote.Progress{
-		Phase: launcher.PushWriting, Current: "Resources/Levels.zip", Files: 1, FilesTotal: 4, Bytes: done, BytesTotal: total, Began: time.Unix(998, 0),
+		Phase: desk.PushWriting, Current: "Resources/Levels.zip", Files: 1, FilesTotal: 4, Bytes: done, BytesTotal: total, Began: time.Unix(998, 0),
 	}}
 }
 
@@ -99,7 +99,7 @@ func TestBarsOnATerminal(t *testing.T) {
 	s.at = s.at.Add(time.Second)
 	s.event(writing(50_000_000, 100_000_000))
 	s.event(remote.Event{Kind: remote.KindNote, Text: "a word"})
-	s.event(remote.Event{Kind: remote.KindProgress, Device: box, Progress: &remote.Progress{Phase: launcher.PushDone}})
+	s.event(remote.Event{Kind: remote.KindProgress, Device: box, Progress: &remote.Progress{Phase: desk.PushDone}})
 	bar := func(text string) string { return text + "\n" }
 	full := "Box          [########........]  50 % 50.0 MB of 100 MB, 16.7 MB/s, file 2 of 4"
 	empty := "Box          [................]   0 % 0 B of 100 MB, 0 B/s, file 2 of 4 Resourc"
@@ -127,8 +127,8 @@ func TestProgressInALogFile(t *testing.T) {
 }
 
 func TestBarsOfOtherPhases(t *testing.T) {
-	for phase, want := range map[launcher.PushPhase]string{
-		launcher.PushScanning: "Box          scanning", launcher.PushHashing: "Box          hashing", launcher.PushWaiting: "Box          waits: for the device to come back",
+	for phase, want := range map[desk.PushPhase]string{
+		desk.PushScanning: "Box          scanning", desk.PushHashing: "Box          hashing", desk.PushWaiting: "Box          waits: for the device to come back",
 	} {
 		b := bar{name: "Box", p: remote.Progress{Phase: phase}}
 		if got := b.text(time.Now()); got != want {

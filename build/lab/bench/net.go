@@ -24,22 +24,22 @@ const (
 	slowRuns = 1
 )
 
-// wire is a kind of link.
-type wire struct {
+// netLink is a kind of link.
+type netLink struct {
 	name  string
 	delay time.Duration // one way
 	loss  float64
 }
 
-func wires() []wire {
-	return []wire{
+func wires() []netLink {
+	return []netLink{
 		{"20ms", 10 * time.Millisecond, 0}, {"100ms", 50 * time.Millisecond, 0},
 		{"20ms-1%", 10 * time.Millisecond, netLoss}, {"100ms-1%", 50 * time.Millisecond, netLoss},
 	}
 }
 
 // chooseWires picks links by name.
-func chooseWires(names []string) (chosen []wire, err error) {
+func chooseWires(names []string) (chosen []netLink, err error) {
 	if len(names) == 0 {
 		return wires(), nil
 	}
@@ -62,7 +62,7 @@ var netSteps = []string{"native-esbuild-0.28.2", "native-libvips-1.3.4", "loose-
 
 // open makes the link. What crosses it uses the system's usual congestion control, whatever this system has: a peer must not
 // win by the machine that it runs on.
-func (w wire) open(ctx context.Context) (*link, error) {
+func (w netLink) open(ctx context.Context) (*link, error) {
 	line, err := startLink(linkOptions{delay: w.delay, rate: netRate, queue: netQueue, loss: w.loss, seed: 1})
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (b *bench) net(ctx context.Context) error {
 }
 
 // netStep updates by one step over all links.
-func (b *bench) netStep(ctx context.Context, st step, chosen []wire) error {
+func (b *bench) netStep(ctx context.Context, st step, chosen []netLink) error {
 	s, err := b.openShop(ctx, st)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (b *bench) netStep(ctx context.Context, st step, chosen []wire) error {
 }
 
 // netRace lets all runners update over one link, in turn, and prints the medians.
-func (b *bench) netRace(ctx context.Context, f *fair, w wire) error {
+func (b *bench) netRace(ctx context.Context, f *fair, w netLink) error {
 	line, err := w.open(ctx)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (b *bench) netRace(ctx context.Context, f *fair, w wire) error {
 }
 
 // printRace prints one line: our time first, then each other's time and ours as a part of it, pair by pair.
-func (b *bench) printRace(f *fair, w wire, all []*runner) {
+func (b *bench) printRace(f *fair, w netLink, all []*runner) {
 	ours := all[0]
 	var text strings.Builder
 	fmt.Fprintf(&text, "%-24s %-9s patch %d: collet-client %.3f s (%s)", f.shop.step.name, w.name, f.shop.cost.Patch, middle(ours.took), f.means)

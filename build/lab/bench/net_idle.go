@@ -29,7 +29,7 @@ const (
 
 // idle looks for updates when there are none, over the links without loss. The number of round trips is what the time grows
 // by when one takes longer.
-func (b *bench) idle(ctx context.Context, chosen []wire) error {
+func (b *bench) idle(ctx context.Context, chosen []netLink) error {
 	s := &shop{b: b, dir: filepath.Join(b.dir, "idle")}
 	defer os.RemoveAll(s.dir)
 	if err := s.many(ctx); err != nil {
@@ -90,7 +90,7 @@ func (s *shop) many(ctx context.Context) error {
 }
 
 // idleOver is the median time of looking, in seconds.
-func (b *bench) idleOver(ctx context.Context, s *shop, install string, w wire) (float64, error) {
+func (b *bench) idleOver(ctx context.Context, s *shop, install string, w netLink) (float64, error) {
 	line, err := w.open(ctx)
 	if err != nil {
 		return 0, err

@@ -12,7 +12,7 @@ func TestPinnedLink(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("no ip here")
 	}
-	w := wire{"test", 2 * time.Millisecond, 0}
+	w := netLink{"test", 2 * time.Millisecond, 0}
 	line, err := w.open(t.Context())
 	if noLink(err) {
 		t.Skipf("no link here: %v", err)

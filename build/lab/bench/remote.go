@@ -12,7 +12,9 @@ import (
 
 	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/device"
+	"collet/netproto/launcher/wire"
 )
 
 const (
@@ -48,45 +50,45 @@ func here(job func() error) error { return job() }
 
 // station is a desk that serves a folder.
 type station struct {
-	desk    *launcher.Desk
+	desk    *desk.Desk
 	address netip.AddrPort
 	stop    func() error
 }
 
 func startStation(root, address string, at where) (*station, error) {
-	desk, err := launcher.NewDesk(launcher.DeskOptions{Root: root})
+	d, err := desk.New(desk.Options{Root: root})
 	if err != nil {
 		return nil, err
 	}
 	var listener *den.Listener
 	err = at(func() (err error) {
-		listener, err = den.Listen(address, launcher.DeskTransport(den.Options{}))
+		listener, err = den.Listen(address, desk.Transport(den.Options{}))
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(err, desk.Close())
+		return nil, errors.Join(err, d.Close())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- desk.Serve(ctx, listener) }() // stop waits for it
-	return &station{desk, listener.Addr(), func() error {
+	go func() { served <- d.Serve(ctx, listener) }() // stop waits for it
+	return &station{d, listener.Addr(), func() error {
 		cancel()
-		return errors.Join(<-served, listener.Close(), desk.Close())
+		return errors.Join(<-served, listener.Close(), d.Close())
 	}}, nil
 }
 
 // push waits for the device, pushes, and returns how long the push alone took.
-func (s *station) push(ctx context.Context) (launcher.DeviceResult, time.Duration, error) {
+func (s *station) push(ctx context.Context) (desk.DeviceResult, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, remoteLimit)
 	defer cancel()
 	if err := s.connected(ctx); err != nil {
-		return launcher.DeviceResult{}, 0, err
+		return desk.DeviceResult{}, 0, err
 	}
 	began := time.Now()
-	result, err := s.desk.Push(ctx, launcher.PushOptions{})
+	result, err := s.desk.Push(ctx, desk.PushOptions{})
 	took := time.Since(began)
 	if err != nil || len(result.Devices) != 1 {
-		return launcher.DeviceResult{}, took, errors.Join(err, fmt.Errorf("the push reached %d devices", len(result.Devices)))
+		return desk.DeviceResult{}, took, errors.Join(err, fmt.Errorf("the push reached %d devices", len(result.Devices)))
 	}
 	return result.Devices[0], took, result.Devices[0].Err
 }
@@ -106,15 +108,15 @@ func (s *station) connected(ctx context.Context) error {
 
 // follow runs a device on a folder until stop is called.
 func follow(folder string, address netip.AddrPort, at where) (stop func() error, err error) {
-	device, err := launcher.NewDevice(launcher.DeviceOptions{Root: folder, Name: remoteName})
+	d, err := device.New(device.Options{Root: folder, Name: remoteName})
 	if err != nil {
 		return nil, err
 	}
-	dial := launcher.DialDesk(address.String(), den.Options{})
+	dial := device.DialDesk(address.String(), den.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() {
-		_ = device.Run(ctx, func(ctx context.Context) (conn launcher.DeviceConn, err error) {
+		_ = d.Run(ctx, func(ctx context.Context) (conn device.Conn, err error) {
 			return conn, errors.Join(at(func() error {
 				conn, err = dial(ctx)
 				return nil
@@ -124,7 +126,7 @@ func follow(folder string, address netip.AddrPort, at where) (stop func() error,
 	return func() error {
 		cancel()
 		work.Wait()
-		return device.Close()
+		return d.Close()
 	}, nil
 }
 
@@ -236,5 +238,5 @@ func (b *bench) ownPush(ctx context.Context, root string, net dentest.Impairment
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	_, took, err = s.push(ctx)
-	return took, errors.Join(err, dentest.SameTrees(root, folder, launcher.StateFolder))
+	return took, errors.Join(err, dentest.SameTrees(root, folder, wire.StateFolder))
 }

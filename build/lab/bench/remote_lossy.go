@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"collet/build/lab/dentest"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/wire"
 )
 
 // The bad link of the remote launcher's promise.
@@ -88,5 +88,5 @@ func (b *bench) badPush(ctx context.Context, line *link, root string) (took time
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	_, took, err = s.push(ctx)
-	return took, errors.Join(err, dentest.SameTrees(root, folder, launcher.StateFolder))
+	return took, errors.Join(err, dentest.SameTrees(root, folder, wire.StateFolder))
 }

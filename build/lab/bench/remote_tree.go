@@ -12,7 +12,7 @@ import (
 
 	"collet/build/lab/dentest"
 	"collet/build/qa"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/wire"
 )
 
 const (
@@ -98,7 +98,7 @@ func (b *bench) treePush(ctx context.Context, root string) (first, second time.D
 	if _, first, err = s.push(ctx); err != nil {
 		return 0, 0, err
 	}
-	if err := dentest.SameTrees(root, folder, launcher.StateFolder); err != nil {
+	if err := dentest.SameTrees(root, folder, wire.StateFolder); err != nil {
 		return 0, 0, err
 	}
 	_, second, err = s.push(ctx)
@@ -187,7 +187,7 @@ func (b *bench) remoteByte(ctx context.Context) (err error) {
 	}
 	fmt.Fprintf(b.out, "a file of %d MB: push %.2f s; with one byte changed: push %.2f s, %d bytes\n", b.Transfer, whole.Seconds(), took.Seconds(), result.BytesSent)
 	b.verdict("blocks sent for one changed byte", float64(result.Blocks), changedBlocks, "")
-	return dentest.SameTrees(root, folder, launcher.StateFolder)
+	return dentest.SameTrees(root, folder, wire.StateFolder)
 }
 
 func flipByte(name string, at int64) (err error) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"collet/build/lab/dentest"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 )
 
 // BenchmarkReference pushes with our desk to a reference-like device: the recorded tree of 50 files and 24.6 MB, and many
@@ -36,14 +36,14 @@ func BenchmarkReference(b *testing.B) {
 			root := folder(b, row.tree)
 			for b.Loop() {
 				b.StopTimer()
-				d := ourDesk(b, launcher.DeskOptions{Root: root}, "")
+				d := ourDesk(b, desk.Options{Root: root}, "")
 				at, stop := behind(b, d.address, row.net)
 				device := b.TempDir()
 				c := dentest.NewReferenceClient(dentest.ClientOptions{Root: device, Name: "ref", Slow: true})
 				must(b, c.Connect(within(b, 10*time.Second), at.String()))
 				d.device(b, "ref")
 				b.StartTimer()
-				d.push(within(b, 5*time.Minute), b, launcher.PushOptions{})
+				d.push(within(b, 5*time.Minute), b, desk.PushOptions{})
 				b.StopTimer()
 				same(b, root, device)
 				c.MustBeClean(b)
@@ -87,7 +87,7 @@ func BenchmarkOwn(b *testing.B) {
 				b.StopTimer()
 				p := pairOurs(b, row.tree, nil, false, row.net)
 				b.StartTimer()
-				p.desk.push(within(b, 5*time.Minute), b, launcher.PushOptions{})
+				p.desk.push(within(b, 5*time.Minute), b, desk.PushOptions{})
 				b.StopTimer()
 				same(b, p.root, p.folder)
 				p.device.stop()

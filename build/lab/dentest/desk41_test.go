@@ -13,7 +13,7 @@ import (
 
 	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 )
 
 // deskCase is our desk before a reference device, through a proxy.
@@ -25,10 +25,10 @@ type deskCase struct {
 }
 
 // deskAndReference connects them. Trees are what each side has before.
-func deskAndReference(t testing.TB, ours, theirs map[string][]byte, o dentest.ProxyOptions, more ...func(*launcher.DeskOptions, *dentest.ClientOptions)) *deskCase {
+func deskAndReference(t testing.TB, ours, theirs map[string][]byte, o dentest.ProxyOptions, more ...func(*desk.Options, *dentest.ClientOptions)) *deskCase {
 	t.Helper()
 	c := &deskCase{root: folder(t, ours), device: folder(t, theirs)}
-	deskOptions, clientOptions := launcher.DeskOptions{Root: c.root}, dentest.ClientOptions{Root: c.device, Name: "Lab"}
+	deskOptions, clientOptions := desk.Options{Root: c.root}, dentest.ClientOptions{Root: c.device, Name: "Lab"}
 	for _, m := range more {
 		m(&deskOptions, &clientOptions)
 	}
@@ -41,9 +41,9 @@ func deskAndReference(t testing.TB, ours, theirs map[string][]byte, o dentest.Pr
 }
 
 // settled pushes and compares.
-func (c *deskCase) settled(t testing.TB, limit time.Duration) launcher.PushResult {
+func (c *deskCase) settled(t testing.TB, limit time.Duration) desk.PushResult {
 	t.Helper()
-	result := c.desk.push(within(t, limit), t, launcher.PushOptions{})
+	result := c.desk.push(within(t, limit), t, desk.PushOptions{})
 	same(t, c.root, c.device)
 	c.client.MustBeClean(t)
 	return result
@@ -182,13 +182,13 @@ func TestDesk41_9_NoResendsWithoutLoss(t *testing.T) {
 
 // TestDesk41_10_StartTimeout: a device that never says that it runs gives an error with its log lines.
 func TestDesk41_10_StartTimeout(t *testing.T) {
-	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{}, func(d *launcher.DeskOptions, o *dentest.ClientOptions) {
+	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{}, func(d *desk.Options, o *dentest.ClientOptions) {
 		d.Times.Start = 400 * time.Millisecond
 		o.Start = func(c *dentest.ReferenceClient, _ dentest.Message) { c.Log(2, "Game", "no graphics card") }
 	})
-	outcomes, err := c.desk.Start(within(t, 10*time.Second), launcher.StartOptions{GameConfig: "<degame/>"})
+	outcomes, err := c.desk.Start(within(t, 10*time.Second), desk.StartOptions{GameConfig: "<degame/>"})
 	must(t, err)
-	var late *launcher.StartTimeoutError
+	var late *desk.StartTimeoutError
 	if len(outcomes) != 1 || !errors.As(outcomes[0].Err, &late) || len(late.Lines) != 1 || late.Lines[0].Text != "no graphics card" {
 		t.Errorf("outcomes %+v", outcomes)
 	}
@@ -198,13 +198,13 @@ func TestDesk41_10_StartTimeout(t *testing.T) {
 func TestDesk41_10_Watchdogs(t *testing.T) {
 	for name, mute := range map[string]byte{"layout": dentest.ResponseFileLayout, "write": dentest.ResponseWriteFile, "data": dentest.FileDataReceived, "finish": dentest.ResponseFinishFile} {
 		t.Run(name, func(t *testing.T) {
-			c := deskAndReference(t, dentest.GoldenServerTree(false), nil, dentest.ProxyOptions{}, func(d *launcher.DeskOptions, o *dentest.ClientOptions) {
-				d.Times = launcher.DeskTimes{Layout: 500 * time.Millisecond, Hashes: 500 * time.Millisecond, Answer: 500 * time.Millisecond, Finish: 500 * time.Millisecond, Return: time.Second, HashRate: 1 << 40}
+			c := deskAndReference(t, dentest.GoldenServerTree(false), nil, dentest.ProxyOptions{}, func(d *desk.Options, o *dentest.ClientOptions) {
+				d.Times = desk.Times{Layout: 500 * time.Millisecond, Hashes: 500 * time.Millisecond, Answer: 500 * time.Millisecond, Finish: 500 * time.Millisecond, Return: time.Second, HashRate: 1 << 40}
 				o.Mute = []byte{mute}
 			})
-			result, err := c.desk.Push(within(t, 20*time.Second), launcher.PushOptions{})
+			result, err := c.desk.Push(within(t, 20*time.Second), desk.PushOptions{})
 			must(t, err)
-			var late *launcher.WaitError
+			var late *desk.WaitError
 			if len(result.Devices) != 1 || !errors.As(result.Devices[0].Err, &late) {
 				t.Errorf("push ended with %+v, want a *WaitError", result.Devices)
 			}
@@ -215,7 +215,7 @@ func TestDesk41_10_Watchdogs(t *testing.T) {
 // TestDesk41_11_StartStopLogs runs an application twice with log lines; our desk never writes the run state, which the
 // device would record, so the second start is seen as well.
 func TestDesk41_11_StartStopLogs(t *testing.T) {
-	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{}, func(_ *launcher.DeskOptions, o *dentest.ClientOptions) {
+	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{}, func(_ *desk.Options, o *dentest.ClientOptions) {
 		o.Start = func(c *dentest.ReferenceClient, _ dentest.Message) {
 			c.Log(0, "FakeApp", "log line 0")
 			c.SetRunning(true)
@@ -224,11 +224,11 @@ func TestDesk41_11_StartStopLogs(t *testing.T) {
 	ctx := within(t, 20*time.Second)
 	lines := c.desk.Logs(ctx)
 	for range 2 {
-		outcomes, err := c.desk.Start(ctx, launcher.StartOptions{GameConfig: "<degame/>", Profile: "Low", Arguments: "-x 1"})
+		outcomes, err := c.desk.Start(ctx, desk.StartOptions{GameConfig: "<degame/>", Profile: "Low", Arguments: "-x 1"})
 		if must(t, err); len(outcomes) != 1 || outcomes[0].Err != nil {
 			t.Fatalf("start: %+v", outcomes)
 		}
-		outcomes, err = c.desk.Stop(ctx, launcher.StopOptions{})
+		outcomes, err = c.desk.Stop(ctx, desk.StopOptions{})
 		if must(t, err); len(outcomes) != 1 || outcomes[0].Err != nil {
 			t.Fatalf("stop: %+v", outcomes)
 		}
@@ -251,11 +251,11 @@ func TestDesk41_11_StartStopLogs(t *testing.T) {
 // TestDeskIPv6 serves over IPv6.
 func TestDeskIPv6(t *testing.T) {
 	root, device := folder(t, dentest.GoldenServerTree(false)), folder(t, dentest.GoldenDeviceTree())
-	d := ourDesk(t, launcher.DeskOptions{Root: root}, "[::1]:0")
+	d := ourDesk(t, desk.Options{Root: root}, "[::1]:0")
 	c := client(t, dentest.ClientOptions{Root: device, Name: "six"})
 	must(t, c.Connect(within(t, 10*time.Second), d.address.String()))
 	d.device(t, "six")
-	d.push(within(t, 10*time.Second), t, launcher.PushOptions{})
+	d.push(within(t, 10*time.Second), t, desk.PushOptions{})
 	same(t, root, device)
 	c.MustBeClean(t)
 }
@@ -263,7 +263,7 @@ func TestDeskIPv6(t *testing.T) {
 // TestDeskSeveralDevices pushes to five devices at once, two of one name.
 func TestDeskSeveralDevices(t *testing.T) {
 	root := folder(t, dentest.SmallTree(120, 300))
-	d := ourDesk(t, launcher.DeskOptions{Root: root}, "")
+	d := ourDesk(t, desk.Options{Root: root}, "")
 	var roots []string
 	var clients []*dentest.ReferenceClient
 	for i, name := range []string{"a", "b", "c", "d", "a"} {
@@ -272,7 +272,7 @@ func TestDeskSeveralDevices(t *testing.T) {
 		must(t, clients[i].Connect(within(t, 10*time.Second), d.address.String()))
 	}
 	eventually(t, "five devices", 5*time.Second, func() bool { return len(d.Devices()) == 5 })
-	if result := d.push(within(t, 30*time.Second), t, launcher.PushOptions{}); len(result.Devices) != 5 {
+	if result := d.push(within(t, 30*time.Second), t, desk.PushOptions{}); len(result.Devices) != 5 {
 		t.Errorf("push reached %d devices", len(result.Devices))
 	}
 	for i, device := range roots {
@@ -283,7 +283,7 @@ func TestDeskSeveralDevices(t *testing.T) {
 
 // TestDeskRefusesWhatIsNoDevice: first messages that aren't a connectRequest end in a close (3.4).
 func TestDeskRefusesWhatIsNoDevice(t *testing.T) {
-	d := ourDesk(t, launcher.DeskOptions{Root: t.TempDir()}, "")
+	d := ourDesk(t, desk.Options{Root: t.TempDir()}, "")
 	for _, first := range [][]byte{dentest.Build(dentest.KeepAlive), dentest.Build(dentest.ConnectRequest, "DERemLaunchCnt-1", 0, "x"), {dentest.ConnectRequest, 'D', 'E'}} {
 		heard := &dentest.Plain{}
 		conn, err := dentest.Dial(within(t, 5*time.Second), d.address.String(), dentest.EndpointOptions{Offer: []uint16{den.ProtocolRelease}}, func(*dentest.Conn) dentest.App { return heard })

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"collet/build/lab/dentest"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 )
 
 // TestDeskStory: a working copy that changes, pushed to a device that has something else; profiles; the size of an update
@@ -55,12 +55,12 @@ func TestDeskOneFileThatCantBeWritten(t *testing.T) {
 	for n := range 60 {
 		files[fmt.Sprintf("f%02d", n)] = dentest.Noise(uint64(n), n*3000)
 	}
-	c := deskAndReference(t, files, nil, dentest.ProxyOptions{}, func(_ *launcher.DeskOptions, o *dentest.ClientOptions) {
+	c := deskAndReference(t, files, nil, dentest.ProxyOptions{}, func(_ *desk.Options, o *dentest.ClientOptions) {
 		must(t, os.MkdirAll(filepath.Join(o.Root, "f31", "empty"), 0o755)) // which no layout lists
 	})
-	result, err := c.desk.Push(within(t, time.Minute), launcher.PushOptions{})
+	result, err := c.desk.Push(within(t, time.Minute), desk.PushOptions{})
 	must(t, err)
-	var fault *launcher.DeviceError
+	var fault *desk.DeviceError
 	if got := result.Devices[0].Err; !errors.As(got, &fault) || fault.Path != "f31" || strings.Contains(got.Error(), "\n") {
 		t.Errorf("failed with %v", got)
 	}

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"collet/build/lab/dentest"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/device"
+	"collet/netproto/launcher/wire"
 )
 
 // deviceCase is our device before a reference server, through a proxy.
@@ -35,7 +36,7 @@ func deviceAndReference(t testing.TB, theirs, ours map[string][]byte, o dentest.
 	}
 	c.server = server(t, options)
 	c.proxy = watched(t, c.server.Addr(), o)
-	c.ours = ourDevice(t, launcher.DeviceOptions{Root: c.device, Name: "Lab", Launcher: c.app}, c.proxy.Addr().String())
+	c.ours = ourDevice(t, device.Options{Root: c.device, Name: "Lab", Launcher: c.app}, c.proxy.Addr().String())
 	var err error
 	c.session, err = c.server.Device(within(t, 10*time.Second), 0)
 	must(t, err)
@@ -206,7 +207,7 @@ func TestDevice42_8_UnsafePaths(t *testing.T) {
 	must(t, os.Symlink(outside, filepath.Join(c.device, "link")))
 	must(t, c.session.WaitLinked(within(t, 5*time.Second)))
 	heard := c.session.Overhear()
-	for _, path := range []string{"../victim", filepath.Join(outside, "victim"), "a/../../x", "./a", "", "link/victim", "a//b", `..\x`, "sub/../a", launcher.StateFolder + "/lock"} {
+	for _, path := range []string{"../victim", filepath.Join(outside, "victim"), "a/../../x", "./a", "", "link/victim", "a//b", `..\x`, "sub/../a", wire.StateFolder + "/lock"} {
 		for answer, request := range map[byte][]byte{
 			dentest.ResponseDeleteFile: dentest.Build(dentest.RequestDeleteFile, path),
 			dentest.ResponseWriteFile:  dentest.Build(dentest.RequestWriteFile, path, 5, 5, 1),
@@ -247,10 +248,10 @@ func TestDevice42_9_RescansCheaply(t *testing.T) {
 // must be the same byte by byte; ours may repeat linkUp and updates.
 func TestDeviceGoldenSession(t *testing.T) {
 	c := &deviceCase{root: folder(t, dentest.GoldenServerTree(false)), device: folder(t, dentest.GoldenDeviceTree()), app: &app{}}
-	c.app.lines = []launcher.Line{{Source: "FakeApp", Text: "log line 0"}}
+	c.app.lines = []device.Line{{Source: "FakeApp", Text: "log line 0"}}
 	c.server = server(t, dentest.GoldenServerOptions(c.root))
 	c.proxy = watched(t, c.server.Addr(), dentest.ProxyOptions{})
-	c.ours = ourDevice(t, launcher.DeviceOptions{Root: c.device, Name: "Lab", Launcher: c.app}, c.proxy.Addr().String())
+	c.ours = ourDevice(t, device.Options{Root: c.device, Name: "Lab", Launcher: c.app}, c.proxy.Addr().String())
 	ctx := within(t, 20*time.Second)
 	var err error
 	c.session, err = c.server.Device(ctx, 0)
@@ -284,7 +285,7 @@ func TestDeviceGoldenSession(t *testing.T) {
 	}
 	c.app.mu.Lock()
 	defer c.app.mu.Unlock()
-	if len(c.app.asked) != 1 || c.app.asked[0] != (launcher.StartRequest{GameConfig: "<degame/>", Profile: "Low", Arguments: "-x 1"}) {
+	if len(c.app.asked) != 1 || c.app.asked[0] != (device.StartRequest{GameConfig: "<degame/>", Profile: "Low", Arguments: "-x 1"}) {
 		t.Errorf("started with %+v", c.app.asked)
 	}
 	if value, _ := c.session.Property("profiles.names"); value != "Default\nLow" {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"collet/build/lab/dentest"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
 )
 
 // TestKillThenRevert cuts the connection in the middle of a push to a reference device and takes the change back. The
@@ -14,17 +14,17 @@ func TestKillThenRevert(t *testing.T) {
 	old := map[string][]byte{"big": dentest.Noise(1, 3_000_000), "small": []byte("1")}
 	changed := map[string][]byte{"big": dentest.Noise(2, 3_000_000)}
 	root, device := folder(t, old), folder(t, old)
-	d := ourDesk(t, launcher.DeskOptions{Root: root, Times: launcher.DeskTimes{Return: 30 * time.Second}}, "")
+	d := ourDesk(t, desk.Options{Root: root, Times: desk.Times{Return: 30 * time.Second}}, "")
 	p := watched(t, d.address, dentest.ProxyOptions{Quiet: true, ToClient: dentest.Impairment{Rate: 4e6}})
 	c := client(t, dentest.ClientOptions{Root: device, Name: "ref"})
 	must(t, c.Connect(within(t, 10*time.Second), p.Addr().String()))
 	d.device(t, "ref")
-	d.push(within(t, 20*time.Second), t, launcher.PushOptions{})
+	d.push(within(t, 20*time.Second), t, desk.PushOptions{})
 	must(t, dentest.WriteTree(root, changed))
 	pushed := make(chan struct{})
 	go func() {
 		defer close(pushed)
-		_, _ = d.Push(within(t, 20*time.Second), launcher.PushOptions{}) // is interrupted
+		_, _ = d.Push(within(t, 20*time.Second), desk.PushOptions{}) // is interrupted
 	}()
 	eventually(t, "half a file", 10*time.Second, func() bool { return c.FileBytes() > 500_000 })
 	p.Dark(true)
@@ -33,7 +33,7 @@ func TestKillThenRevert(t *testing.T) {
 	p.Dark(false)
 	must(t, c.Connect(within(t, 10*time.Second), p.Addr().String()))
 	<-pushed
-	d.push(within(t, 30*time.Second), t, launcher.PushOptions{})
+	d.push(within(t, 30*time.Second), t, desk.PushOptions{})
 	same(t, root, device)
 	c.MustBeClean(t)
 }

@@ -14,7 +14,9 @@ import (
 
 	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/device"
+	"collet/netproto/launcher/wire"
 )
 
 // Roles of a child process that is there to be killed.
@@ -36,25 +38,25 @@ func TestMain(m *testing.M) {
 }
 
 func childDevice(folder, address string, released bool) {
-	d, err := launcher.NewDevice(launcher.DeviceOptions{Root: folder, Name: "child", ReleasedOnly: released})
+	d, err := device.New(device.Options{Root: folder, Name: "child", ReleasedOnly: released})
 	if err != nil {
 		panic(err)
 	}
-	_ = d.Run(context.Background(), launcher.DialDesk(address, den.Options{}))
+	_ = d.Run(context.Background(), device.DialDesk(address, den.Options{}))
 }
 
 func childDesk(folder, address string, released bool) {
-	d, err := launcher.NewDesk(launcher.DeskOptions{Root: folder, ReleasedOnly: released})
+	d, err := desk.New(desk.Options{Root: folder, ReleasedOnly: released})
 	if err != nil {
 		panic(err)
 	}
-	l, err := den.Listen(address, launcher.DeskTransport(den.Options{}))
+	l, err := den.Listen(address, desk.Transport(den.Options{}))
 	if err != nil {
 		panic(err)
 	}
 	go func() { _ = d.Serve(context.Background(), l) }()
 	for {
-		_, _ = d.Push(context.Background(), launcher.PushOptions{}) // until it is killed
+		_, _ = d.Push(context.Background(), desk.PushOptions{}) // until it is killed
 		time.Sleep(5 * time.Millisecond)
 	}
 }
@@ -108,56 +110,56 @@ func TestKillOurDevice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 2))
 			tree, old := killTree(50)
-			root, device := folder(t, tree), folder(t, old)
-			d := ourDesk(t, launcher.DeskOptions{Root: root, ReleasedOnly: released, Times: launcher.DeskTimes{Return: time.Minute}}, "")
+			root, folder := folder(t, tree), folder(t, old)
+			d := ourDesk(t, desk.Options{Root: root, ReleasedOnly: released, Times: desk.Times{Return: time.Minute}}, "")
 			cut := 0
 			for round := range 5 {
 				tree["big 0"] = flipped(tree["big 0"], 1000*round)
 				must(t, dentest.WriteTree(root, map[string][]byte{"big 0": tree["big 0"], "big 2": dentest.Noise(uint64(round), 3_000_000)}))
-				kill := child(t, roleDevice, device, d.address.String(), released)
+				kill := child(t, roleDevice, folder, d.address.String(), released)
 				d.device(t, "child")
 				ctx, cancel := context.WithCancel(t.Context())
 				pushed := make(chan struct{})
 				go func() {
 					defer close(pushed)
-					_, _ = d.Push(ctx, launcher.PushOptions{}) // is interrupted
+					_, _ = d.Push(ctx, desk.PushOptions{}) // is interrupted
 				}()
 				time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
 				kill()
 				cancel()
 				<-pushed
-				cut += half(root, device)
+				cut += half(root, folder)
 			}
 			t.Logf("%d pushes were cut off in the middle", cut)
-			kill := child(t, roleDevice, device, d.address.String(), released)
+			kill := child(t, roleDevice, folder, d.address.String(), released)
 			defer kill()
-			finish(t, d, "child", root, device)
+			finish(t, d, "child", root, folder)
 		})
 	}
 }
 
 // half is 1 when a device's folder isn't yet what the desk has.
-func half(root, device string) int {
-	if dentest.SameTrees(root, device, launcher.StateFolder) != nil {
+func half(root, folder string) int {
+	if dentest.SameTrees(root, folder, wire.StateFolder) != nil {
 		return 1
 	}
 	return 0
 }
 
 // finish pushes until a push reaches the device and compares. A killed device may be listed until its silence is noticed.
-func finish(t *testing.T, d *ours, name, root, device string) {
+func finish(t *testing.T, d *ours, name, root, folder string) {
 	t.Helper()
 	eventually(t, "push after the kill", time.Minute, func() bool {
 		d.device(t, name)
-		result, err := d.Push(within(t, 30*time.Second), launcher.PushOptions{})
+		result, err := d.Push(within(t, 30*time.Second), desk.PushOptions{})
 		for _, r := range result.Devices {
-			if r.Err == nil && err == nil && dentest.SameTrees(root, device, launcher.StateFolder) == nil {
+			if r.Err == nil && err == nil && dentest.SameTrees(root, folder, wire.StateFolder) == nil {
 				return true
 			}
 		}
 		return false
 	})
-	same(t, root, device)
+	same(t, root, folder)
 }
 
 // TestKillOurDesk kills a desk process at any moment of a push; another one on the same address finishes.
@@ -165,19 +167,19 @@ func TestKillOurDesk(t *testing.T) {
 	for name, released := range map[string]bool{"own": false, "released": true} {
 		t.Run(name, func(t *testing.T) {
 			tree, old := killTree(60)
-			root, device, address := folder(t, tree), folder(t, old), freeAddress(t)
-			ourDevice(t, launcher.DeviceOptions{Root: device, Name: "steady", ReleasedOnly: released}, address)
+			root, folder, address := folder(t, tree), folder(t, old), freeAddress(t)
+			ourDevice(t, device.Options{Root: folder, Name: "steady", ReleasedOnly: released}, address)
 			random := rand.New(rand.NewPCG(3, 4))
 			cut := 0
 			for range 2 {
 				kill := child(t, roleDesk, root, address, released)
 				time.Sleep(time.Duration(30+random.IntN(200)) * time.Millisecond)
 				kill()
-				cut += half(root, device)
+				cut += half(root, folder)
 			}
 			t.Logf("%d pushes were cut off in the middle", cut)
-			d := ourDesk(t, launcher.DeskOptions{Root: root, ReleasedOnly: released}, address)
-			finish(t, d, "steady", root, device)
+			d := ourDesk(t, desk.Options{Root: root, ReleasedOnly: released}, address)
+			finish(t, d, "steady", root, folder)
 		})
 	}
 }
@@ -187,32 +189,32 @@ func TestKillOurDesk(t *testing.T) {
 func TestKillReferenceDevice(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	tree, old := killTree(70)
-	root, device := folder(t, tree), folder(t, old)
-	d := ourDesk(t, launcher.DeskOptions{Root: root}, "")
+	root, folder := folder(t, tree), folder(t, old)
+	d := ourDesk(t, desk.Options{Root: root}, "")
 	cut := 0
 	for round := range 6 {
-		c := client(t, dentest.ClientOptions{Root: device, Name: fmt.Sprint("ref ", round)})
+		c := client(t, dentest.ClientOptions{Root: folder, Name: fmt.Sprint("ref ", round)})
 		must(t, c.Connect(within(t, 10*time.Second), d.address.String()))
 		d.device(t, fmt.Sprint("ref ", round))
 		ctx, cancel := context.WithCancel(t.Context())
 		pushed := make(chan struct{})
 		go func() {
 			defer close(pushed)
-			_, _ = d.Push(ctx, launcher.PushOptions{Devices: []string{fmt.Sprint("ref ", round)}}) // is interrupted
+			_, _ = d.Push(ctx, desk.PushOptions{Devices: []string{fmt.Sprint("ref ", round)}}) // is interrupted
 		}()
 		time.Sleep(time.Duration(random.IntN(40)) * time.Millisecond)
 		c.Kill()
 		cancel()
 		<-pushed
-		cut += half(root, device)
+		cut += half(root, folder)
 		c.MustBeClean(t)
 	}
 	t.Logf("%d pushes were cut off in the middle", cut)
-	c := client(t, dentest.ClientOptions{Root: device, Name: "last"})
+	c := client(t, dentest.ClientOptions{Root: folder, Name: "last"})
 	must(t, c.Connect(within(t, 10*time.Second), d.address.String()))
 	d.device(t, "last")
-	d.push(within(t, time.Minute), t, launcher.PushOptions{Devices: []string{"last"}})
-	same(t, root, device)
+	d.push(within(t, time.Minute), t, desk.PushOptions{Devices: []string{"last"}})
+	same(t, root, folder)
 	c.MustBeClean(t)
 }
 
@@ -232,8 +234,8 @@ func async(t *testing.T, d *dentest.Session, limit time.Duration) <-chan error {
 // same address finishes.
 func TestKillReferenceServer(t *testing.T) {
 	tree, old := killTree(80)
-	root, device, address := folder(t, tree), folder(t, old), freeAddress(t)
-	ourDevice(t, launcher.DeviceOptions{Root: device, Name: "steady"}, address)
+	root, folder, address := folder(t, tree), folder(t, old), freeAddress(t)
+	ourDevice(t, device.Options{Root: folder, Name: "steady"}, address)
 	random := rand.New(rand.NewPCG(7, 8))
 	cut := 0
 	for range 2 {
@@ -245,7 +247,7 @@ func TestKillReferenceServer(t *testing.T) {
 		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 		s.Kill()
 		<-result // it was killed
-		cut += half(root, device)
+		cut += half(root, folder)
 		s.MustBeClean(t)
 	}
 	t.Logf("%d synchronisations were cut off in the middle", cut)
@@ -254,7 +256,7 @@ func TestKillReferenceServer(t *testing.T) {
 	must(t, err)
 	_, err = session.Synchronise(within(t, time.Minute))
 	must(t, err)
-	same(t, root, device)
+	same(t, root, folder)
 	s.MustBeClean(t)
 }
 
@@ -262,8 +264,8 @@ func TestKillReferenceServer(t *testing.T) {
 // over connections, gets everything from the next one.
 func TestReferenceDeviceSurvivesOurEnd(t *testing.T) {
 	tree, old := killTree(90)
-	root, device, address := folder(t, tree), folder(t, old), freeAddress(t)
-	c := client(t, dentest.ClientOptions{Root: device, Name: "ref"})
+	root, folder, address := folder(t, tree), folder(t, old), freeAddress(t)
+	c := client(t, dentest.ClientOptions{Root: folder, Name: "ref"})
 	cut := 0
 	for _, pause := range []time.Duration{3, 8, 15, 30, 60} {
 		kill := child(t, roleDesk, root, address, false)
@@ -271,13 +273,13 @@ func TestReferenceDeviceSurvivesOurEnd(t *testing.T) {
 		time.Sleep(pause * time.Millisecond)
 		kill()
 		c.Drop()
-		cut += half(root, device)
+		cut += half(root, folder)
 	}
 	t.Logf("%d pushes were cut off in the middle", cut)
-	d := ourDesk(t, launcher.DeskOptions{Root: root}, address)
+	d := ourDesk(t, desk.Options{Root: root}, address)
 	must(t, c.Connect(within(t, 10*time.Second), address))
 	d.device(t, "ref")
-	d.push(within(t, time.Minute), t, launcher.PushOptions{})
-	same(t, root, device)
+	d.push(within(t, time.Minute), t, desk.PushOptions{})
+	same(t, root, folder)
 	c.MustBeClean(t)
 }

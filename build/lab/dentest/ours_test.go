@@ -10,25 +10,27 @@ import (
 
 	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/device"
+	"collet/netproto/launcher/wire"
 )
 
 // ours is our desk on a listener, serving.
 type ours struct {
-	*launcher.Desk
+	*desk.Desk
 	address netip.AddrPort
 	stop    func() // ends serving as an orderly end of the program does
 }
 
 // ourDesk serves a folder. Address is where it listens, 127.0.0.1:0 when empty.
-func ourDesk(t testing.TB, o launcher.DeskOptions, address string) *ours {
+func ourDesk(t testing.TB, o desk.Options, address string) *ours {
 	t.Helper()
-	d, err := launcher.NewDesk(o)
+	d, err := desk.New(o)
 	must(t, err)
 	if address == "" {
 		address = "127.0.0.1:0"
 	}
-	l, err := den.Listen(address, launcher.DeskTransport(den.Options{}))
+	l, err := den.Listen(address, desk.Transport(den.Options{}))
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -48,11 +50,11 @@ func ourDesk(t testing.TB, o launcher.DeskOptions, address string) *ours {
 }
 
 // device waits until a device of this name is connected.
-func (d *ours) device(t testing.TB, name string) launcher.DeviceInfo {
+func (d *ours) device(t testing.TB, name string) desk.DeviceInfo {
 	t.Helper()
-	var found launcher.DeviceInfo
+	var found desk.DeviceInfo
 	eventually(t, "device "+name, 20*time.Second, func() bool {
-		i := slices.IndexFunc(d.Devices(), func(i launcher.DeviceInfo) bool { return i.Name == name && i.Connected })
+		i := slices.IndexFunc(d.Devices(), func(i desk.DeviceInfo) bool { return i.Name == name && i.Connected })
 		if i >= 0 {
 			found = d.Devices()[i]
 		}
@@ -62,7 +64,7 @@ func (d *ours) device(t testing.TB, name string) launcher.DeviceInfo {
 }
 
 // push pushes and wants every device to have got everything.
-func (d *ours) push(ctx context.Context, t testing.TB, o launcher.PushOptions) launcher.PushResult {
+func (d *ours) push(ctx context.Context, t testing.TB, o desk.PushOptions) desk.PushResult {
 	t.Helper()
 	result, err := d.Push(ctx, o)
 	must(t, err)
@@ -79,20 +81,20 @@ func (d *ours) push(ctx context.Context, t testing.TB, o launcher.PushOptions) l
 
 // gear is our device, running.
 type gear struct {
-	*launcher.Device
+	*device.Device
 	stop func() // ends it as an orderly end of the program does
 }
 
 // ourDevice follows a desk at this address.
-func ourDevice(t testing.TB, o launcher.DeviceOptions, address string) *gear {
+func ourDevice(t testing.TB, o device.Options, address string) *gear {
 	t.Helper()
-	d, err := launcher.NewDevice(o)
+	d, err := device.New(o)
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() {
 		defer close(ran)
-		_ = d.Run(ctx, launcher.DialDesk(address, den.Options{})) // ends with ctx
+		_ = d.Run(ctx, device.DialDesk(address, den.Options{})) // ends with ctx
 	}()
 	stop := sync.OnceFunc(func() {
 		cancel()
@@ -108,15 +110,15 @@ func ourDevice(t testing.TB, o launcher.DeviceOptions, address string) *gear {
 // same compares a desk's folder with a device's, without what our device keeps for itself.
 func same(t testing.TB, desk, device string) {
 	t.Helper()
-	must(t, dentest.SameTrees(desk, device, launcher.StateFolder))
+	must(t, dentest.SameTrees(desk, device, wire.StateFolder))
 }
 
 // app is an application that does what the test says.
 type app struct {
 	mu    sync.Mutex
-	lines []launcher.Line
+	lines []device.Line
 	fail  error
-	asked []launcher.StartRequest
+	asked []device.StartRequest
 	now   *running
 }
 
@@ -130,7 +132,7 @@ type running struct {
 func (a *app) Profiles() ([]string, string) { return []string{"Default", "Low"}, "Default" }
 
 // Start says the lines and runs until it is stopped.
-func (a *app) Start(_ context.Context, r launcher.StartRequest, out func(launcher.Line)) (launcher.Application, error) {
+func (a *app) Start(_ context.Context, r device.StartRequest, out func(device.Line)) (device.Application, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked = append(a.asked, r)
@@ -146,7 +148,7 @@ func (a *app) Start(_ context.Context, r launcher.StartRequest, out func(launche
 }
 
 func (r *running) Done() <-chan struct{} { return r.done }
-func (r *running) End() launcher.RunEnd  { return launcher.RunEnd{Text: "ended"} }
+func (r *running) End() wire.RunEnd      { return wire.RunEnd{Text: "ended"} }
 func (r *running) Kill() error           { r.end(); return nil }
 func (r *running) Ask() error {
 	if !r.deaf {

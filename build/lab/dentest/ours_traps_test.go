@@ -9,7 +9,8 @@ import (
 
 	"collet/build/lab/dentest"
 	"collet/netproto/den"
-	"collet/netproto/launcher"
+	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/device"
 )
 
 // narrow loses every datagram that doesn't fit an Ethernet frame, so that parts stay at the released size and a lap is 89
@@ -55,7 +56,7 @@ func TestDeskTrapStoredDuplicates(t *testing.T) {
 func TestDeskTrapLostLinkUp(t *testing.T) {
 	drop := dentest.Drop(dentest.Command(dentest.CmdLinkUp)).Times(1)
 	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{Rules: []dentest.Rule{drop}})
-	outcomes, err := c.desk.Start(within(t, 30*time.Second), launcher.StartOptions{GameConfig: "<degame/>"})
+	outcomes, err := c.desk.Start(within(t, 30*time.Second), desk.StartOptions{GameConfig: "<degame/>"})
 	if must(t, err); len(outcomes) != 1 || outcomes[0].Err != nil {
 		t.Errorf("start: %+v", outcomes)
 	}
@@ -148,23 +149,23 @@ type oursCase struct {
 	proxy        *dentest.Proxy
 }
 
-func pairOurs(t testing.TB, tree, old map[string][]byte, released bool, o dentest.ProxyOptions, more ...func(*launcher.DeskOptions)) *oursCase {
+func pairOurs(t testing.TB, tree, old map[string][]byte, released bool, o dentest.ProxyOptions, more ...func(*desk.Options)) *oursCase {
 	t.Helper()
 	p := &oursCase{root: folder(t, tree), folder: folder(t, old)}
-	options := launcher.DeskOptions{Root: p.root, ReleasedOnly: released}
+	options := desk.Options{Root: p.root, ReleasedOnly: released}
 	for _, m := range more {
 		m(&options)
 	}
 	p.desk = ourDesk(t, options, "")
 	p.proxy = watched(t, p.desk.address, o)
-	p.device = ourDevice(t, launcher.DeviceOptions{Root: p.folder, Name: "ours", ReleasedOnly: released, Launcher: &app{}}, p.proxy.Addr().String())
+	p.device = ourDevice(t, device.Options{Root: p.folder, Name: "ours", ReleasedOnly: released, Launcher: &app{}}, p.proxy.Addr().String())
 	p.desk.device(t, "ours")
 	return p
 }
 
-func (p *oursCase) settled(t testing.TB, limit time.Duration) launcher.PushResult {
+func (p *oursCase) settled(t testing.TB, limit time.Duration) desk.PushResult {
 	t.Helper()
-	result := p.desk.push(within(t, limit), t, launcher.PushOptions{})
+	result := p.desk.push(within(t, limit), t, desk.PushOptions{})
 	same(t, p.root, p.folder)
 	return result
 }

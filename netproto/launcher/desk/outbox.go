@@ -1,0 +1,58 @@
+package desk
+
+import (
+	"slices"
+	"sync"
+)
+
+// outbox is what a session has handed out and its sender has not taken yet, in order. It has no bound of its own: the
+// machines hand out no more than MaxUnconfirmed. Safe for concurrent use.
+type outbox struct {
+	mu    sync.Mutex
+	items []effect
+	ready chan struct{} // one tick while there may be items
+}
+
+func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
+
+func (o *outbox) add(e effect) {
+	o.mu.Lock()
+	o.items = append(o.items, e)
+	o.mu.Unlock()
+	select {
+	case o.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take removes everything.
+func (o *outbox) take() []effect {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	items := o.items
+	o.items = nil
+	return items
+}
+
+// drop removes what belongs to runs before the given one.
+func (o *outbox) drop(run int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.items = slices.DeleteFunc(o.items, func(e effect) bool { return stale(e, run) })
+}
+
+// stale reports whether an effect belongs to a run before the given one.
+func stale(e effect, run int) bool {
+	of := 0
+	switch e := e.(type) {
+	case sendEffect:
+		of = e.run
+	case blockEffect:
+		of = e.run
+	case batchEffect:
+		of = e.run
+	case hashEffect:
+		of = e.run
+	}
+	return of != 0 && of < run
+}

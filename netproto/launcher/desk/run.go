@@ -1,0 +1,152 @@
+package desk
+
+import (
+	"context"
+	"time"
+
+	"collet/netproto/launcher/wire"
+)
+
+// runOp is a start or a stop under way.
+//
+//	stop:  asked ─Stop passed→ killed ─Kill passed→ failed        stopped → done
+//	start: the same first if the game runs, then started ─Start passed→ failed        running → done
+type runOp struct {
+	start   *StartOptions // nil for a stop
+	force   bool
+	began   bool // the device was asked for anything
+	killed  bool
+	started bool // startApplication was sent
+	since   time.Time
+	lines   []LogLine // that came since startApplication
+}
+
+// runState is the game on one device, as far as the desk knows. There is no way to ask for it (Remote launcher protocol,
+// section 3.7). It is pure.
+type runState struct {
+	id      string // of the device
+	times   Times
+	running bool
+	op      *runOp
+	ticket  int
+}
+
+// begin takes a command.
+func (r *runState) begin(c runCommand, now time.Time) []effect {
+	r.op, r.ticket = c.op, c.ticket
+	if r.op.start != nil && r.running && !r.op.start.Restart {
+		return r.end(ErrRunning)
+	}
+	return r.tick(now)
+}
+
+// tick does what the state and the time call for.
+func (r *runState) tick(now time.Time) []effect {
+	switch op := r.op; {
+	case op == nil:
+		return nil
+	case op.started && r.running:
+		return r.end(nil)
+	case op.started:
+		return r.late(now)
+	case r.running:
+		return r.stop(now)
+	case op.start == nil:
+		return r.end(nil)
+	default:
+		op.started, op.since = true, now
+		return []effect{sendEffect{message: &wire.StartApplication{GameConfig: op.start.GameConfig, ProfileName: op.start.Profile, Arguments: op.start.Arguments}}}
+	}
+}
+
+// late ends a start that takes too long.
+func (r *runState) late(now time.Time) []effect {
+	if now.Sub(r.op.since) < r.times.Start {
+		return nil
+	}
+	return r.end(&StartTimeoutError{Device: r.id, After: r.times.Start, Lines: r.op.lines})
+}
+
+// stop asks, then kills, then gives up.
+func (r *runState) stop(now time.Time) []effect {
+	op := r.op
+	switch waited := now.Sub(op.since); {
+	case !op.began:
+		op.began, op.since, op.killed = true, now, op.force
+	case !op.killed && waited >= r.times.Stop:
+		op.killed, op.since = true, now
+	case op.killed && waited >= r.times.Kill:
+		return r.end(&WaitError{Device: r.id, For: "end of the game after a kill", After: r.times.Kill})
+	default:
+		return nil
+	}
+	mode := wire.StopAsk
+	if op.killed {
+		mode = wire.StopKill
+	}
+	return []effect{sendEffect{message: &wire.StopApplication{Mode: mode}}}
+}
+
+// refused ends a start that the device refused in words.
+func (r *runState) refused(err error) []effect {
+	if r.op == nil || !r.op.started {
+		return nil
+	}
+	return r.end(err)
+}
+
+func (r *runState) end(err error) []effect {
+	ticket := r.ticket
+	r.op, r.ticket = nil, 0
+	return []effect{doneEffect{ticket: ticket, err: err}}
+}
+
+// cancel ends what nobody waits for any more. The game starts or stops as it likes.
+func (r *runState) cancel(ticket int) []effect {
+	if r.op == nil || r.ticket != ticket {
+		return nil
+	}
+	return r.end(context.Canceled)
+}
+
+// logged keeps lines for the error of a start.
+func (r *runState) logged(line LogLine) {
+	if r.op == nil || !r.op.started {
+		return
+	}
+	r.op.lines = append(r.op.lines, line)
+	if extra := len(r.op.lines) - MaxLogTail; extra > 0 {
+		r.op.lines = r.op.lines[extra:]
+	}
+}
+
+// wake is when tick has to be called, zero for never.
+func (r *runState) wake() time.Time {
+	switch op := r.op; {
+	case op == nil:
+		return time.Time{}
+	case op.started:
+		return op.since.Add(r.times.Start)
+	case op.killed:
+		return op.since.Add(r.times.Kill)
+	default:
+		return op.since.Add(r.times.Stop)
+	}
+}
+
+// lineRate counts the lines of one second.
+type lineRate struct {
+	second time.Time
+	lines  int
+}
+
+func (l *lineRate) take(now time.Time) bool {
+	if now.Sub(l.second) >= time.Second {
+		l.second, l.lines = now, 0
+	}
+	l.lines++
+	return l.lines <= MaxLogRate
+}
+
+// next is when a new second begins.
+func (l *lineRate) next() time.Time { return l.second.Add(time.Second) }

@@ -1,0 +1,209 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"collet/netproto/launcher/wire"
+)
+
+// errUnknownBase says that a device named a layout as the base of its own that we don't know, or that leads to another
+// digest than it said. Asking without one helps.
+var errUnknownBase = errors.New("it named a layout that is not known here")
+
+// theirTree collects the tree of a device out of its answers.
+type theirTree struct {
+	layout  *wire.Layout // nil until the answer is complete
+	files   []wire.File
+	base    wire.Hash
+	removed []string
+	begun   bool
+	parts   map[wire.Hash]wire.FilePart
+}
+
+// take is one message; heard says that it belongs to the answer. Errors are faults of the device.
+func (t *theirTree) take(m wire.Message, known *layouts) (heard bool, err error) {
+	switch m := m.(type) {
+	case *wire.ResponseFileLayout:
+		t.layout = wire.NewLayout(m.Files)
+	case *wire.DraftFileLayout:
+		return true, t.takeDraft(m)
+	case *wire.ResponseTree:
+		return true, t.takeOwn(m, known)
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+func (t *theirTree) takeDraft(m *wire.DraftFileLayout) error {
+	if m.Flags&wire.DraftEmpty == 0 {
+		if len(t.files) == wire.MaxFiles {
+			return fmt.Errorf("it has more than %d files: clear its folder", wire.MaxFiles)
+		}
+		t.files = append(t.files, m.File)
+	}
+	if m.Flags&(wire.DraftLast|wire.DraftEmpty) != 0 {
+		t.layout = wire.NewLayout(t.files)
+	}
+	return nil
+}
+
+// takeOwn takes one message of the answer in our own mode.
+func (t *theirTree) takeOwn(m *wire.ResponseTree, known *layouts) error {
+	if !t.begun {
+		t.begun, t.base, t.parts = true, m.Base, make(map[wire.Hash]wire.FilePart)
+	}
+	if len(t.files)+len(m.Files) > wire.MaxFiles || len(t.removed)+len(m.Removed) > wire.MaxFiles {
+		return fmt.Errorf("it has more than %d files: clear its folder", wire.MaxFiles)
+	}
+	t.files = append(t.files, m.Files...)
+	t.removed = append(t.removed, m.Removed...)
+	if m.Flags&wire.TreeLast == 0 {
+		return nil
+	}
+	for _, part := range m.Parts {
+		t.parts[part.Hash] = part
+	}
+	return t.finish(m.Digest, known)
+}
+
+// finish puts the answer onto its base.
+func (t *theirTree) finish(digest wire.Hash, known *layouts) error {
+	base := new(wire.Layout)
+	if t.base != (wire.Hash{}) {
+		if base = known.get(t.base); base == nil {
+			return errUnknownBase
+		}
+	}
+	layout := base
+	if len(t.files)+len(t.removed) > 0 || t.base == (wire.Hash{}) {
+		layout = base.With(t.removed, t.files)
+	}
+	if layout.Digest() != digest {
+		return errUnknownBase
+	}
+	t.layout = layout
+	return nil
+}
+
+// layouts are trees that were seen, by digest, and which one each device has. Safe for concurrent use.
+type layouts struct {
+	mu      sync.Mutex
+	trees   map[wire.Hash]*wire.Layout
+	order   []wire.Hash          // oldest first
+	devices map[string]wire.Hash // of each device, as far as known
+}
+
+func newLayouts() *layouts {
+	return &layouts{trees: make(map[wire.Hash]*wire.Layout), devices: make(map[string]wire.Hash)}
+}
+
+// maxLayouts is how many trees are kept: each is some ten megabytes at the most files. One question names them all.
+const maxLayouts = wire.MaxDigests
+
+func (l *layouts) add(tree *wire.Layout) {
+	digest := tree.Digest()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trees[digest] != nil {
+		return
+	}
+	l.trees[digest] = tree
+	if l.order = append(l.order, digest); len(l.order) > maxLayouts {
+		delete(l.trees, l.order[0])
+		l.order = l.order[1:]
+	}
+}
+
+// set says what a device has now.
+func (l *layouts) set(device string, tree *wire.Layout) {
+	l.add(tree)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.devices[device] = tree.Digest()
+}
+
+// forget says that nobody knows what a device has now.
+func (l *layouts) forget(device string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.devices, device)
+}
+
+// get is nil for a tree that is not known.
+func (l *layouts) get(digest wire.Hash) *wire.Layout {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.trees[digest]
+}
+
+// last is what a device had last, if that is still known, or zero.
+func (l *layouts) last(device string) wire.Hash {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if digest := l.devices[device]; l.trees[digest] != nil {
+		return digest
+	}
+	return wire.Hash{}
+}
+
+// digests are all that are known, what the device had last first, then the newest.
+func (l *layouts) digests(device string) []wire.Hash {
+	last := l.last(device)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var digests []wire.Hash
+	if last != (wire.Hash{}) {
+		digests = append(digests, last)
+	}
+	for i := len(l.order) - 1; i >= 0; i-- {
+		if l.order[i] != last {
+			digests = append(digests, l.order[i])
+		}
+	}
+	return digests
+}
+
+// findBases are files of theirs that have the content of a file that has to be written: renamed, moved or copied here.
+// Only such count that this push leaves or can delete at its end, and only where copying beats sending.
+func findBases(in planInput, p plan) map[string]string {
+	bases := make(map[string]string)
+	wanted := make(map[wire.Hash]bool)
+	for _, w := range p.writes {
+		if w.file.Size > smallFile && !in.blocked[w.file.Path] {
+			wanted[w.file.Hash] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return bases
+	}
+	written := make(map[string]bool, len(p.writes))
+	for _, w := range p.writes {
+		written[w.file.Path] = true
+	}
+	byHash := make(map[wire.Hash]wire.File)
+	folders := foldersOf(in.ours)
+	for _, f := range in.theirs {
+		if wanted[f.Hash] && !written[f.Path] && !folders[f.Path] && !anyAbove(f.Path, written) {
+			byHash[f.Hash] = f
+		}
+	}
+	for _, w := range p.writes {
+		if f, is := byHash[w.file.Hash]; is && f.Size == w.file.Size && w.file.Size > smallFile && !in.blocked[w.file.Path] {
+			bases[w.file.Path] = f.Path
+		}
+	}
+	return bases
+}
+
+// anyAbove reports whether a set has the path of a folder above a path.
+func anyAbove(path string, set map[string]bool) bool {
+	for at, c := range []byte(path) {
+		if c == '/' && set[path[:at]] {
+			return true
+		}
+	}
+	return false
+}

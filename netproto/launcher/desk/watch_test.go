@@ -1,0 +1,97 @@
+package desk_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/launchertest"
+	"collet/platform/testlevel"
+)
+
+// TestWatch pushes after changes, to devices that come, and not for what is left out; a game is started again.
+func TestWatch(t *testing.T) {
+	testlevel.Slow(t)
+	b := newDeskBench(t, desk.Options{}, tree{"a": "1", ".colletignore": "tmp/\n"})
+	type push struct {
+		desk.PushResult
+		err error
+	}
+	pushes := make(chan push, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := make(chan error, 1)
+	go func() {
+		watched <- b.desk.Watch(ctx, desk.WatchOptions{Settle: 100 * time.Millisecond, Push: desk.PushOptions{Start: &desk.StartOptions{}},
+			Each: func(r desk.PushResult, err error) { pushes <- push{r, err} }})
+	}()
+	if p := <-pushes; !errors.Is(p.err, desk.ErrNoDevice) {
+		t.Errorf("with nobody there: %+v", p)
+	}
+	data, other := t.TempDir(), t.TempDir()
+	one, two := &launchertest.FakeLauncher{}, &launchertest.FakeLauncher{}
+	b.released(data, "one", one)
+	if p := <-pushes; p.err != nil || len(p.Devices) != 1 || p.Devices[0].Written != 1 || !p.Devices[0].Started {
+		t.Fatalf("a device came: %+v", p)
+	}
+	leave := b.released(other, "two", two)
+	if p := <-pushes; p.err != nil || len(p.Devices) != 1 || p.Devices[0].Device != "two@127.0.0.1" {
+		t.Fatalf("another came: %+v", p)
+	}
+	want := tree{"a": "1"}
+	for n := range 3 {
+		for i := range 20 {
+			path := "new/deep/" + strings.Repeat("dd/", n) + string(rune('a'+i))
+			want[path] = strings.Repeat("x", n+i)
+			tree{path: want[path]}.write(t, b.root)
+		}
+		for !sameTree(data, want) || !sameTree(other, want) {
+			if p := <-pushes; p.err != nil || len(p.Devices) != 2 {
+				t.Fatalf("files changed: %+v", p)
+			}
+		}
+	}
+	starts := one.Starts()
+	if starts < 4 || two.Starts() < 4 {
+		t.Errorf("%d and %d starts", starts, two.Starts())
+	}
+	starts = one.Starts()
+	leave() // and comes back: the game of the other is left alone, since it has everything
+	tree{"b": "2"}.write(t, b.root)
+	if p := <-pushes; p.err != nil || len(p.Devices) == 0 || p.Devices[0].Err != nil || p.Devices[0].Written != 1 {
+		t.Fatalf("one of them went away: %+v", p)
+	}
+	b.until("gone", func(devices []desk.DeviceInfo) bool { return len(devices) == 1 })
+	b.released(other, "two", two)
+	for !sameTree(other, tree{"b": "2"}) {
+		<-pushes
+	}
+	if got := one.Starts(); got != starts+1 {
+		t.Errorf("the other came back, and the game of this one was started %d times more", got-starts)
+	}
+	tree{"tmp/x": "1", "a": "1"}.write(t, b.root)
+	select {
+	case r := <-pushes:
+		t.Errorf("a push for what is left out, or did not change: %+v", r)
+	case <-time.After(600 * time.Millisecond):
+	}
+	cancel()
+	if err := <-watched; err != nil {
+		t.Error(err)
+	}
+}
+
+func sameTree(root string, want tree) bool {
+	for path, text := range want {
+		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+		if err != nil || !bytes.Equal(data, []byte(text)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,48 @@
+package device
+
+import (
+	"context"
+	"net/netip"
+
+	"collet/netproto/den"
+	"collet/netproto/launcher/wire"
+)
+
+// Conn is what a Device needs of a connection; a *den.Conn is one.
+type Conn interface {
+	// Send queues a reliable message, which is the caller's again when it returns. It may block.
+	Send(ctx context.Context, payload []byte) error
+	// Receive is the next message.
+	Receive(ctx context.Context) (den.Message, error)
+	// HandleLinks sets who answers the desk's links.
+	HandleLinks(accept func(message []byte) *den.State)
+	// Protocol is den.ProtocolRelease or den.ProtocolCollet.
+	Protocol() uint16
+	// RemoteAddr is the desk's address.
+	RemoteAddr() netip.AddrPort
+	// Close ends the connection in order, Abort at once.
+	Close() error
+	Abort()
+}
+
+var _ Conn = (*den.Conn)(nil)
+
+// DialDesk makes what Device.Run connects with: address is in one of the forms that den.Dial takes.
+func DialDesk(address string, o den.Options) func(ctx context.Context) (Conn, error) {
+	o = Transport(o)
+	return func(ctx context.Context) (Conn, error) {
+		conn, err := den.Dial(ctx, address, o)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
+	}
+}
+
+// Transport is what the connection of a device needs beside what the caller chose. The keep-alive is the device's, since
+// nothing may be said before the desk has accepted it (Remote launcher protocol, section 3.4).
+func Transport(o den.Options) den.Options {
+	o.Harmless = []byte{wire.CodeKeepAlive}
+	o.KeepAlive = -1
+	return o
+}

@@ -1,0 +1,155 @@
+package device
+
+import (
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"collet/netproto/launcher/wire"
+)
+
+// logBook has the last lines for those who look at the device, and those that wait for the desk. Safe for concurrent use.
+type logBook struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	tail    []Line // at most maxLogShown
+	waiting []Line // at most maxLogWaiting
+	reports []wire.RunReport
+	lost    int           // lines dropped before waiting
+	more    chan struct{} // holds one when something waits
+}
+
+func newLogBook(now func() time.Time) *logBook {
+	return &logBook{now: now, more: make(chan struct{}, 1)}
+}
+
+// add takes a line, cut into as many as it has.
+func (b *logBook) add(line Line) {
+	if line.Time.IsZero() {
+		line.Time = b.now()
+	}
+	if line.Source == "" {
+		line.Source = SourceGame
+	}
+	line.Source = cutText(line.Source, wire.MaxName)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for text := range cutLines(line.Text) {
+		line.Text = text
+		b.tail = appendLast(b.tail, line, maxLogShown)
+		if len(b.waiting) >= maxLogWaiting {
+			b.lost++
+		}
+		b.waiting = appendLast(b.waiting, line, maxLogWaiting)
+	}
+	signal(b.more)
+}
+
+// report takes what became of an application, for desks of our own mode. Only the last ones count.
+func (b *logBook) report(r wire.RunReport) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.Text = cutText(r.Text, maxLogLine)
+	b.reports = appendLast(b.reports, r, 8)
+	signal(b.more)
+}
+
+// shown is a copy of the last lines.
+func (b *logBook) shown() []Line {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]Line(nil), b.tail...)
+}
+
+// take takes at most n lines that wait, and how many were dropped before them; and all reports.
+func (b *logBook) take(n int) (lines []Line, lost int, reports []wire.RunReport) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	reports, b.reports = b.reports, nil
+	if n == 0 {
+		return nil, 0, reports
+	}
+	n = min(n, len(b.waiting))
+	lines = append(lines, b.waiting[:n]...)
+	b.waiting = b.waiting[n:]
+	lost, b.lost = b.lost, 0
+	return lines, lost, reports
+}
+
+// empty reports whether no line waits.
+func (b *logBook) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting) == 0 && b.lost == 0
+}
+
+// appendLast appends and drops the first when there are more than limit.
+func appendLast[T any](list []T, item T, limit int) []T {
+	if list = append(list, item); len(list) > limit {
+		list = list[len(list)-limit:]
+	}
+	return list
+}
+
+// signal leaves word in a channel that holds one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// cutLines cuts a text at line ends, and lines longer than maxLogLine where a character ends. What is not UTF-8 is
+// replaced.
+func cutLines(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		text = strings.ToValidUTF8(strings.TrimRight(text, "\r\n"), "\uFFFD")
+		for line := range strings.SplitSeq(text, "\n") {
+			line = strings.TrimRight(line, "\r")
+			for len(line) > maxLogLine {
+				piece := cutText(line, maxLogLine)
+				if !yield(piece) {
+					return
+				}
+				line = line[len(piece):]
+			}
+			if !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// cutText is the beginning of a text of at most n bytes, cut where a character ends.
+func cutText(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// lineBudget is how many lines may be sent: logRate a second, logBurst at once.
+type lineBudget struct {
+	lines float64
+	at    time.Time
+}
+
+// grant is how many of want lines may be sent now, and after how long one more may if that is none.
+func (b *lineBudget) grant(now time.Time, want int) (n int, wait time.Duration) {
+	if b.at.IsZero() {
+		b.lines = logBurst
+	} else {
+		b.lines = min(logBurst, b.lines+now.Sub(b.at).Seconds()*logRate)
+	}
+	b.at = now
+	if n = min(want, int(b.lines)); n > 0 {
+		b.lines -= float64(n)
+		return n, 0
+	}
+	return 0, time.Duration((1 - b.lines) / logRate * float64(time.Second))
+}

@@ -1,0 +1,299 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"collet/netproto/launcher/wire"
+)
+
+// ownFile is one file that a desk writes in our own mode.
+type ownFile struct {
+	part      *part
+	hash      wire.Hash
+	blockSize uint64
+	written   uint32 // blocks since it was opened
+	told      uint32 // of these, in BlocksWritten
+	untold    int    // bytes since then
+}
+
+var (
+	errHandle = errors.New("its handle is taken: the desk is broken")
+	errOpen   = fmt.Errorf("more than %d files are open: the desk is broken", wire.MaxOpenFiles)
+)
+
+// worthKeeping is the size in bytes from which a file that is sent from its beginning can be gone on with after a break.
+const worthKeeping = 4 << 20
+
+// doOwn does one request of our own mode. Without the feature such requests are unknown.
+func (w *deviceWork) doOwn(ctx context.Context, m wire.Message) error {
+	if !w.own {
+		return nil
+	}
+	switch m := m.(type) {
+	case *wire.RequestTree:
+		return w.tellTree(ctx, m)
+	case *wire.RequestBlocks:
+		return w.tellBlocks(ctx, m)
+	case *wire.PutFiles:
+		return w.putFiles(ctx, m)
+	case *wire.DeleteFiles:
+		return w.deleteFiles(ctx, m)
+	case *wire.OpenFile:
+		return w.openOwn(ctx, m)
+	case *wire.FileBlock:
+		return w.block(ctx, m)
+	case *wire.CloseFile:
+		return w.closeOwn(ctx, m)
+	case *wire.PushPlan:
+		w.plan(m)
+	}
+	return nil
+}
+
+// plan notes what a push is going to do. At its end nobody needs what earlier ones left: this one would have used it.
+func (w *deviceWork) plan(m *wire.PushPlan) {
+	w.device.board.change(func(b *Status) { b.FilesTotal, b.BytesTotal = int(m.Files), m.Bytes })
+	if *m != (wire.PushPlan{}) {
+		return
+	}
+	if err := w.disk.discardKept(); err != nil {
+		w.device.o.Log.Warn().Err(err).Msg("files that were interrupted stay")
+	}
+}
+
+// tellTree answers RequestTree with as little as the desk's knowledge allows.
+func (w *deviceWork) tellTree(ctx context.Context, m *wire.RequestTree) error {
+	layout, err := w.scan(ctx)
+	if err != nil {
+		w.complain("look at", ".", err)
+	}
+	base := new(wire.Layout)
+	last := w.device.told
+	switch {
+	case slices.Contains(m.Known, layout.Digest()):
+		base = layout
+	case last != nil && slices.Contains(m.Known, last.Digest()):
+		base = last
+	}
+	w.device.told = layout
+	removed, changed := layout.Since(base)
+	answer := &wire.ResponseTree{Digest: layout.Digest(), Flags: wire.TreeLast}
+	if len(base.Files()) > 0 || layout == base {
+		answer.Base = base.Digest()
+	}
+	if answer.Parts, _, err = w.disk.kept(); err != nil {
+		answer.Parts = nil // then everything is sent
+	}
+	return w.sendTree(ctx, answer, removed, changed)
+}
+
+// sendTree sends the lists in pieces of at most MaxBulk bytes; what answer has already goes with the last one.
+func (w *deviceWork) sendTree(ctx context.Context, answer *wire.ResponseTree, removed []string, changed []wire.File) error {
+	piece := &wire.ResponseTree{Base: answer.Base, Digest: answer.Digest}
+	size := 0
+	next := func(n int) error {
+		if size += n; size < wire.MaxBulk/2 {
+			return nil
+		}
+		size = 0
+		err := w.send(ctx, piece)
+		piece = &wire.ResponseTree{Base: answer.Base, Digest: answer.Digest}
+		return err
+	}
+	for _, path := range removed {
+		piece.Removed = append(piece.Removed, path)
+		if err := next(2 + len(path)); err != nil {
+			return err
+		}
+	}
+	for _, f := range changed {
+		piece.Files = append(piece.Files, f)
+		if err := next(42 + len(f.Path)); err != nil {
+			return err
+		}
+	}
+	piece.Flags, piece.Parts = answer.Flags, answer.Parts
+	return w.send(ctx, piece)
+}
+
+// hashesPerPiece is how many block hashes go into one message.
+const hashesPerPiece = wire.MaxBulk / 2 / len(wire.Hash{})
+
+// tellBlocks answers RequestBlocks.
+func (w *deviceWork) tellBlocks(ctx context.Context, m *wire.RequestBlocks) error {
+	hashes, err := w.blocks(ctx, m.Path, m.BlockSize)
+	if ctx.Err() != nil {
+		return nil
+	}
+	answer := &wire.ResponseBlocks{Path: m.Path, BlockSize: m.BlockSize, Flags: wire.BlocksLast}
+	if err == nil {
+		info, statErr := w.device.fsys.Stat(m.Path)
+		if err = statErr; err == nil {
+			answer.Size = uint64(info.Size())
+		}
+	}
+	if err != nil {
+		w.device.o.Log.Info().Err(err).Str("file", m.Path).Msg("no block hashes")
+		answer.Flags |= wire.BlocksFailed
+		return w.send(ctx, answer)
+	}
+	for len(hashes) > hashesPerPiece {
+		piece := *answer
+		piece.Flags, piece.Hashes = 0, hashes[:hashesPerPiece]
+		if err := w.send(ctx, &piece); err != nil {
+			return err
+		}
+		answer.First += uint32(hashesPerPiece)
+		hashes = hashes[hashesPerPiece:]
+	}
+	answer.Hashes = hashes
+	return w.send(ctx, answer)
+}
+
+// putFiles writes a batch of small files.
+func (w *deviceWork) putFiles(ctx context.Context, m *wire.PutFiles) error {
+	answer := &wire.BatchReport{Batch: m.Batch}
+	done, bytes, last := 0, uint64(0), ""
+	for i, f := range m.Files {
+		if ctx.Err() != nil {
+			return nil
+		}
+		result, err := w.disk.put(ctx, f.Path, f.Hash, f.Data)
+		if err != nil {
+			w.complain("write", f.Path, err)
+			addFailure(answer, i, result, err)
+			continue
+		}
+		done, bytes, last = done+1, bytes+uint64(len(f.Data)), f.Path
+	}
+	w.device.board.change(func(b *Status) {
+		b.Activity, b.File, b.Files, b.Bytes = ActivityReceiving, last, b.Files+done, b.Bytes+bytes
+	})
+	return w.send(ctx, answer)
+}
+
+// addFailure notes a failure in a report.
+func addFailure(m *wire.BatchReport, index int, result wire.Result, err error) {
+	text := ""
+	if len(m.Failures) < maxFailureTexts {
+		text = cutText(inWords(err), maxFailureText)
+	}
+	m.Failures = append(m.Failures, wire.BatchFailure{Index: uint32(index), Result: result, Text: text})
+}
+
+// maxFailureText is how many bytes the reason of one failure may have, and maxFailureTexts how many failures of a batch have
+// one, so that a report of many stays below MaxBulk.
+const (
+	maxFailureText  = 200
+	maxFailureTexts = 500
+)
+
+func (w *deviceWork) deleteFiles(ctx context.Context, m *wire.DeleteFiles) error {
+	answer := &wire.BatchReport{Batch: m.Batch}
+	for i, path := range m.Paths {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := w.deleteFile(ctx, path); err != nil {
+			addFailure(answer, i, wire.Failure, err)
+		}
+	}
+	return w.send(ctx, answer)
+}
+
+// openOwn is OpenFile. It is answered only if it fails.
+func (w *deviceWork) openOwn(ctx context.Context, m *wire.OpenFile) error {
+	if w.open[m.File] != nil {
+		return w.closed(ctx, m.File, m.Path, wire.Failure, errHandle)
+	}
+	f := &ownFile{part: w.disk.begin(m.Path, m.Size, m.Base), hash: m.Hash, blockSize: uint64(m.BlockSize)}
+	if err := w.tryOpen(ctx, f, m); err != nil {
+		w.disk.drop(f.part)
+		return w.closed(ctx, m.File, m.Path, wire.Failure, err)
+	}
+	w.open[m.File] = f
+	w.receiving(m.Path, 0, m.Size)
+	return nil
+}
+
+func (w *deviceWork) tryOpen(ctx context.Context, f *ownFile, m *wire.OpenFile) error {
+	if err := wire.CheckPath(m.Path); err != nil {
+		return err
+	}
+	if m.Base != "" {
+		if err := wire.CheckPath(m.Base); err != nil {
+			return err
+		}
+	}
+	switch {
+	case m.BlockSize == 0 || m.BlockSize > wire.MaxBlock || m.Start%uint64(m.BlockSize) != 0:
+		return errBlocks
+	case len(w.open) >= wire.MaxOpenFiles:
+		return errOpen
+	}
+	if err := w.disk.plainParents(m.Path); err != nil {
+		return err
+	}
+	if m.Start > 0 || m.Base == "" && m.Size >= worthKeeping {
+		return f.part.resume(ctx, m.Hash, m.Start)
+	}
+	return nil
+}
+
+// block is FileBlock.
+func (w *deviceWork) block(ctx context.Context, m *wire.FileBlock) error {
+	f := w.open[m.File]
+	if f == nil {
+		return nil
+	}
+	off := uint64(m.Index) * f.blockSize
+	err := error(errBlocks)
+	if off < f.part.size && uint64(len(m.Data)) == min(f.blockSize, f.part.size-off) {
+		err = f.part.write(off, m.Data, uint64(len(m.Data)))
+	} else if f.part.size == 0 && m.Index == 0 && len(m.Data) == 0 {
+		err = nil
+	}
+	if err != nil {
+		_ = f.part.fail(err) // told below
+		delete(w.open, m.File)
+		return w.closed(ctx, m.File, f.part.path, wire.Failure, err)
+	}
+	w.receiving(f.part.path, len(m.Data), f.part.size)
+	f.written++
+	f.untold += len(m.Data)
+	if f.written-f.told < creditBlocks && f.untold < creditBytes {
+		return nil
+	}
+	f.told, f.untold = f.written, 0
+	return w.send(ctx, &wire.BlocksWritten{File: m.File, Count: f.written})
+}
+
+// closeOwn is CloseFile.
+func (w *deviceWork) closeOwn(ctx context.Context, m *wire.CloseFile) error {
+	f := w.open[m.File]
+	if f == nil {
+		return nil
+	}
+	w.device.board.change(func(b *Status) { b.Activity, b.File = ActivityVerifying, f.part.path })
+	result, err := f.part.finish(ctx, f.hash)
+	if ctx.Err() != nil {
+		return nil
+	}
+	delete(w.open, m.File)
+	return w.closed(ctx, m.File, f.part.path, result, err)
+}
+
+// closed tells how a file ended.
+func (w *deviceWork) closed(ctx context.Context, handle uint32, path string, result wire.Result, err error) error {
+	answer := &wire.FileClosed{File: handle, Result: result}
+	if err != nil {
+		w.complain("write", path, err)
+		answer.Text = cutText(inWords(err), maxFailureText)
+	} else {
+		w.device.board.change(func(b *Status) { b.Files++ })
+	}
+	return w.send(ctx, answer)
+}

@@ -1,6 +1,0 @@
-//go:build !windows
-
-package launcher
-
-// portableOnly: a name that only Windows refuses is an ordinary name here.
-const portableOnly = false

@@ -1,0 +1,53 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	"collet/netproto/release"
+)
+
+// FormatError says that a message of the peer breaks the format. It is never our own fault; the connection can go on
+// without the message, or be closed.
+type FormatError struct {
+	Code   uint8  // of the message; 0 for one without any byte
+	Field  string // as docs/PROTOCOL.md names it
+	Offset int    // of the field in the message, in bytes
+	Err    error  // what is wrong with it
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("message %d at byte %d: %s: %v: the peer is broken, or speaks the other dialect", e.Code, e.Offset, e.Field, e.Err)
+}
+
+// Unwrap gives what is wrong with the field.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// EncodeError says that a message of our own cannot be written: the fault of the caller.
+type EncodeError struct {
+	Code  uint8
+	Field string
+	Err   error
+}
+
+func (e *EncodeError) Error() string {
+	return fmt.Sprintf("message %d: %s: %v: shorten it", e.Code, e.Field, e.Err)
+}
+
+// Unwrap gives what is wrong with the field.
+func (e *EncodeError) Unwrap() error { return e.Err }
+
+// PathError says which path was refused and why. It is the fault of whoever sent the path, or named the file.
+type PathError = release.PathError
+
+// What can be wrong with a field. They are texts for the two types above; a caller branches on the type.
+var (
+	errShort     = errors.New("goes beyond the end of the message")
+	errLeftOver  = errors.New("bytes are left over")
+	errEmpty     = errors.New("there is no byte")
+	errHash      = errors.New("is not 64 hexadecimal digits")
+	errSignature = errors.New("is not the signature of a remote launcher")
+)
+
+// tooMany is the error of a declared number above its cap.
+func tooMany(n, limit uint64) error { return fmt.Errorf("%d is above the limit of %d", n, limit) }

@@ -1,0 +1,6 @@
+//go:build !windows
+
+package wire
+
+// portableOnly: a name that only Windows refuses is an ordinary name here.
+const portableOnly = false

@@ -1,0 +1,58 @@
+package wire
+
+// The codes of the messages about the application (Remote launcher protocol, section 3.1).
+const (
+	CodeStartApplication uint8 = 15
+	CodeStopApplication  uint8 = 16
+	CodeLogs             uint8 = 17
+)
+
+// StartApplication starts the game. There is no answer: the run state becomes running, or log lines say why not.
+type StartApplication struct {
+	GameConfig  string // text of a .degame file; at most MaxText bytes
+	ProfileName string // empty: the default profile; at most MaxName bytes
+	Arguments   string // appended to those of the profile; at most MaxText bytes
+}
+
+// Code implements Message.
+func (m *StartApplication) Code() uint8 { return CodeStartApplication }
+func (m *StartApplication) code(c *Coder) {
+	c.Text16("GameConfig", &m.GameConfig)
+	c.Text8("ProfileName", &m.ProfileName)
+	c.Text16("Arguments", &m.Arguments)
+}
+
+// StopApplication stops the game. There is no answer but the run state.
+type StopApplication struct {
+	Mode StopMode
+}
+
+// Code implements Message.
+func (m *StopApplication) Code() uint8   { return CodeStopApplication }
+func (m *StopApplication) code(c *Coder) { c.u8("Mode", (*uint8)(&m.Mode)) }
+
+// Logs is one line of a log.
+type Logs struct {
+	Level     LogLevel
+	Source    string // Released: who says it; at most MaxName bytes
+	Timestamp string // Draft: when, in any form; at most MaxName bytes
+	Message   string // at most MaxText bytes
+}
+
+// Code implements Message.
+func (m *Logs) Code() uint8 { return CodeLogs }
+func (m *Logs) code(c *Coder) {
+	c.u8("Level", (*uint8)(&m.Level))
+	if c.dialect == Draft {
+		c.Text8("Timestamp", &m.Timestamp)
+	} else {
+		c.Text8("Source", &m.Source)
+	}
+	c.Text16("Message", &m.Message)
+}
+
+// RunEnd is how an application ended.
+type RunEnd struct {
+	Exit int    // exit code, -1 where there is none
+	Text string // for people
+}
