@@ -47,8 +47,16 @@ func (c *session) goingDown() *ending {
 	return e
 }
 
-// broken is the end that the peer or the network made.
+// broken is the end that the peer or the network made. A WebSocket closes itself when its reader meets a fault of the peer; where a write
+// is the first to notice, the reader says what it was.
 func (c *session) broken(err error) *ending {
+	if errors.Is(err, net.ErrClosed) {
+		for range c.inbox { // ends: nothing can be read any more
+		}
+		if garbled(c.conn, c.readErr) {
+			return c.malformed()
+		}
+	}
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
 		return &ending{cause: causeClosed, level: zerolog.DebugLevel, text: "Client closed the connection"}
@@ -57,6 +65,11 @@ func (c *session) broken(err error) *ending {
 	default:
 		return &ending{cause: causeBroken, level: zerolog.InfoLevel, text: "Connection broke", err: err}
 	}
+}
+
+// malformed is the end of a connection whose carrier brought what can't be read. The carrier has told the peer.
+func (c *session) malformed() *ending {
+	return &ending{cause: causeMalformed, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid network data from host '%s'", c.host)}
 }
 
 // tell logs the end and says farewell. A peer that can't be told is not waited for.

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -231,7 +230,7 @@ func (c *session) endOfInput(ctx context.Context) *ending {
 	case errors.As(c.readErr, &format):
 		return c.hard(causeMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': %v", c.host, format)
 	case garbled(c.conn, c.readErr):
-		return &ending{cause: causeMalformed, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid network data from host '%s'", c.host)}
+		return c.malformed()
 	case ctx.Err() != nil:
 		return c.goingDown()
 	default:
