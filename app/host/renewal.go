@@ -74,7 +74,7 @@ func (r *renewal) facts() hostFacts {
 	}
 }
 
-// openRenewal opens the install of this program. Without it the program stays as it is.
+// open opens the install of this program. Without it the program stays as it is.
 func (r *renewal) open(ctx context.Context, fsys platform.FS) {
 	if !r.settings.Update.Host || r.opt.KeepHost || r.opt.RemoteLauncher != "" || r.opt.Relaunched > maxReloads || r.leave {
 		return
@@ -99,7 +99,7 @@ func (r *renewal) open(ctx context.Context, fsys platform.FS) {
 	r.program = dir
 }
 
-// closeRenewal lets go of it.
+// close lets go of it.
 func (r *renewal) close() error {
 	dir := r.program
 	r.program, r.both = nil, nil
