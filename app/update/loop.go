@@ -7,15 +7,15 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// ProgressPeriod is how often a Status may change while only numbers do. Twenty a second look like motion; more would
-// only warm the machine. A change of phase or file is published at once.
+// ProgressPeriod is the shortest interval between two Statuses that differ only in numbers. Twenty per second look like
+// motion; more would only use power. A change of phase is published at once.
 const ProgressPeriod = 50 * time.Millisecond
 
-// loop is the one writer of the State. It lives as long as Run.
+// loop is the only writer of the State. It lives as long as Run.
 type loop struct {
 	updater *Updater
 	cfg     Config
-	effects chan<- Effect // takes one without blocking, and never more than one is under way
+	effects chan<- Effect // has room for one effect, and at most one is in progress
 	started time.Time
 
 	state   State
@@ -25,8 +25,8 @@ type loop struct {
 	retryAt time.Time
 }
 
-// run steps from Started to Done. The end of ctx is told before anything that it caused, so that what broke by
-// cancelling is never taken for a fault.
+// run steps from Started to Done. It handles the end of ctx before any of its consequences, so that a fault caused by the
+// cancellation is never treated as a failure.
 func (l *loop) run(ctx context.Context, events <-chan Event) {
 	progress := time.NewTicker(ProgressPeriod)
 	defer progress.Stop()
@@ -52,7 +52,7 @@ func (l *loop) take(ctx context.Context, e Event) {
 	l.step(e)
 }
 
-// step takes the event, tells everybody, and sets the effect going. Done is told by finish, when it is true in full.
+// step handles the event, publishes the status, and starts the effect. finish publishes Done, after the cleanup.
 func (l *loop) step(e Event) {
 	before := l.state.Phase
 	state, effects := Step(l.state, e)
@@ -71,7 +71,8 @@ func (l *loop) step(e Event) {
 	}
 }
 
-// prepare sets what is measured beside the State. The worker is idle, so nobody else touches the meter.
+// prepare resets the measurements that are not part of the State. The worker is idle, so there is no concurrent use of the
+// meter.
 func (l *loop) prepare(effect Effect) {
 	switch e := effect.(type) {
 	case Compare:
@@ -85,7 +86,7 @@ func (l *loop) prepare(effect Effect) {
 	}
 }
 
-// finish publishes the last Status, says how it ended and lets the watchers go.
+// finish publishes and logs the last Status and closes the watchers.
 func (l *loop) finish() Status {
 	last := l.status()
 	l.logOutcome(last)
@@ -94,7 +95,7 @@ func (l *loop) finish() Status {
 	return last
 }
 
-// status puts State and measurements together.
+// status combines State and measurements.
 func (l *loop) status() Status {
 	s, p := l.state, l.meter.read()
 	status := Status{
@@ -120,7 +121,7 @@ func (l *loop) status() Status {
 	return status
 }
 
-// carry adds what a Carrier has on the line.
+// carry adds the Traffic of a Carrier.
 func (l *loop) carry(status *Status) {
 	carrier, is := l.cfg.Source.(Carrier)
 	if !is {
@@ -133,8 +134,7 @@ func (l *loop) carry(status *Status) {
 	}
 }
 
-// logPhase writes the line of a phase that was just entered. The two phases that change with every file are for those
-// who look closely.
+// logPhase logs the phase that was just entered. The two phases that alternate with every file are logged at debug level.
 func (l *loop) logPhase(before Phase) {
 	line := l.cfg.Log.Info()
 	if l.state.Phase == Verifying || before == Verifying && l.state.Phase == Fetching {
@@ -151,7 +151,7 @@ func (l *loop) logPhase(before Phase) {
 	line.Msg("phase")
 }
 
-// logOutcome writes the line that tells how it ended.
+// logOutcome logs the outcome.
 func (l *loop) logOutcome(last Status) {
 	line := l.cfg.Log.Info()
 	if last.Outcome == Failed {
@@ -161,7 +161,7 @@ func (l *loop) logOutcome(last Status) {
 	line.Stringer("outcome", last.Outcome).Int("files", last.FilesDone).Dur("took", l.cfg.Now().Sub(last.Started)).Msg("update ended")
 }
 
-// describe adds the keys that every line has, as far as they mean something already.
+// describe adds the fields common to all lines, as far as they have a value.
 func (l *loop) describe(line *zerolog.Event, s Status) {
 	line.Stringer("phase", s.Phase).Stringer("mode", s.Mode).Int("attempt", s.Attempt).Int64("bytes", s.BytesDone)
 	if l.state.Met {

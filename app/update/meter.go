@@ -2,19 +2,19 @@ package update
 
 import "sync"
 
-// progress is how far the work under way has come. All sizes are bytes.
+// progress holds the progress of the current work. All sizes are bytes.
 type progress struct {
 	file  string // being hashed or fetched
 	size  int64
 	done  int64
-	total int64 // of all wanted files: what is on disk
+	total int64 // bytes on disk of all wanted files
 
-	hashed int64 // of all files: what was read to compare it
-	toHash int64 // of all files: what will be read, as far as it is known before
+	hashed int64 // bytes read to compare, of all files
+	toHash int64 // bytes to read, of all files, as far as known in advance
 }
 
-// meter carries progress from the worker to the loop, which reads it when it likes to: nobody waits for anybody, and a
-// portion costs a lock and no memory. The zero value is ready.
+// meter passes progress from the worker to the loop, which polls it. A portion costs one lock and no allocation. The zero
+// value is ready.
 type meter struct {
 	mu  sync.Mutex
 	now progress
@@ -26,21 +26,21 @@ func (m *meter) read() progress {
 	return m.now
 }
 
-// begin sets the bytes that are on disk already and forgets the file.
+// begin sets the number of bytes already on disk and resets the rest.
 func (m *meter) begin(total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now = progress{total: total}
 }
 
-// compare forgets what was hashed, and the file. What is on disk stays as it was told last.
+// compare resets the hashing progress and the file. The total on disk stays.
 func (m *meter) compare() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now = progress{total: m.now.total}
 }
 
-// hash notes how far the hashing of a file is. The call without a file says how much there is to hash in all.
+// hash records the hashing progress of a file. A call without a file sets the number of bytes to hash in all.
 func (m *meter) hash(name string, done, size int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,14 +56,14 @@ func (m *meter) hash(name string, done, size int64) {
 	m.now.file, m.now.done, m.now.size = name, done, size
 }
 
-// file says which file is under way and how far it is.
+// file sets the current file and its progress.
 func (m *meter) file(name string, done, size int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now.file, m.now.done, m.now.size = name, done, size
 }
 
-// restart takes back n bytes of the file under way: all that there was of it.
+// restart subtracts n bytes, all that the current file had.
 func (m *meter) restart(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +71,7 @@ func (m *meter) restart(n int64) {
 	m.now.total -= n
 }
 
-// wrote adds n bytes to the file under way and to the total.
+// wrote adds n bytes to the current file and to the total.
 func (m *meter) wrote(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

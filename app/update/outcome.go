@@ -2,8 +2,7 @@ package update
 
 import "fmt"
 
-// Outcome is how an update, or the whole start, ended. The numbers are fixed by hand (design 2, section 3.3; those from
-// 13 on are for verdicts of compat reference, section 3.5).
+// Outcome is the result of an update, or of the whole start. The numbers are fixed; those from 13 on belong to verdicts.
 type Outcome uint8
 
 const (
@@ -20,64 +19,64 @@ const (
 	RuntimeFailed             Outcome = 10
 	AlreadyRunning            Outcome = 11
 	Cancelled                 Outcome = 12
-	Redirected                Outcome = 13 // another server takes this version: the host goes there, nobody is asked
-	PlayerPinned              Outcome = 14 // the account was last used with a newer version
-	UpdateLoop                Outcome = 15 // the server asks for an update that is installed already
-	SetIncomplete             Outcome = 16 // the installed set is known not to be whole, and no server mended it
+	Redirected                Outcome = 13 // another server serves this version: the host connects there without a dialog
+	PlayerPinned              Outcome = 14 // the account's floor is above this version
+	UpdateLoop                Outcome = 15 // the server requests an update that is already installed
+	SetIncomplete             Outcome = 16 // the installed set is known to be incomplete, and no server repaired it
 )
 
-// Cause says why an update Failed. It is NoCause with every other outcome. The number is the exit code.
+// Cause is the reason for Failed. It is NoCause with every other outcome. The number is the exit code.
 type Cause uint8
 
 const (
 	NoCause         Cause = 0
 	Unreachable     Cause = 20 // the server can't be reached at all
-	Interrupted     Cause = 21 // the connection broke and did not come back
+	Interrupted     Cause = 21 // the connection broke and could not be restored
 	DiskFull        Cause = 22
 	NoPermission    Cause = 23
-	LockedFile      Cause = 24 // another program holds a file
-	DamagedDownload Cause = 25 // what arrived is not what was promised
-	Untrusted       Cause = 26 // refused before it was believed: a bad name, a bad signature, a bad message
+	LockedFile      Cause = 24 // another program has a file locked
+	DamagedDownload Cause = 25 // the received bytes do not match their digest
+	Untrusted       Cause = 26 // rejected before use: a bad name, a bad signature, a bad message
 	ServerFault     Cause = 27 // the server broke its own protocol
 	DiskFault       Cause = 28 // reading or writing failed for another reason
 )
 
-// Action is a next step that a person can take. The words are the keys of the translated buttons.
+// Action is a next step that a player can choose. The words are the keys of the translated buttons.
 type Action string
 
 const (
 	Retry   Action = "retry"
-	Offline Action = "offline" // play the confirmed set without the server
-	Update  Action = "update"  // fetch what the server offers
+	Offline Action = "offline" // play the confirmed set without a server
+	Update  Action = "update"  // fetch the offered files
 	Store   Action = "store"   // open the store page
-	Website Action = "website" // open the page where the full package is
+	Website Action = "website" // open the page with the full package
 	Copy    Action = "copy"    // copy the report
 	Play    Action = "play"    // start the game again
 	Proceed Action = "proceed" // play although client and server differ, where the server allows it
-	Repair  Action = "repair"  // hash everything and fetch what is damaged
-	Report  Action = "report"  // show the report that can be sent
+	Repair  Action = "repair"  // hash everything and fetch damaged files
+	Report  Action = "report"  // show the report, which can then be sent
 	Details Action = "details" // show the tail of the log
 	Quit    Action = "quit"
 )
 
-// End is one row of the table: what a player sees, may do next, and what the process returns.
+// End is one row of the table: the text that a player sees, the possible next steps, and the exit code of the process.
 type End struct {
 	Outcome Outcome
 	Cause   Cause
 	Key     string   // text key: "<Key>.title" and "<Key>.body" in assets/lang
-	Actions []Action // in the order of the buttons; the first one is the default; empty where nothing is shown
+	Actions []Action // in the order of the buttons; the first one is the default; empty for no dialog
 	Exit    int
 }
 
 const (
-	// KeyInTheWay is the text key of a disk fault where something else stands in the place of a file of the game.
+	// KeyInTheWay is the text key of a disk fault where another file or folder occupies the place of a file of the game.
 	KeyInTheWay = "end.way"
-	// KeyNoNames is the text key of a full disk that has bytes, and no room for another file.
+	// KeyNoNames is the text key of a disk that has free bytes but can't hold another file.
 	KeyNoNames = "end.names"
 )
 
-// Ends is the whole table of design 2, section 3.3, and behind it what the verdict adds to it (compat reference, section 3.7).
-// Every outcome has a row, Failed one for each cause. Every dialog about a server or an update offers to play what is installed.
+// Ends returns the whole table, the rows for verdicts last. Every outcome has a row, and Failed has one for each cause.
+// Every dialog about a server or an update offers to play the installed version.
 func Ends() []End {
 	failed := []Action{Retry, Offline, Details, Quit}
 	return []End{
@@ -109,9 +108,8 @@ func Ends() []End {
 	}
 }
 
-// EndOf finds the row of an end; it always finds one. The cause counts only where the outcome is Failed. A Failed without
-// a cause of this table, and an outcome that is not in it, get the row of ServerFault: the player is told that it went
-// wrong and may try again, never that all is well.
+// EndOf returns the row of an end. The cause counts only where the outcome is Failed. An unknown outcome, or Failed with an
+// unknown cause, gets the row of ServerFault. The player then sees a failure and may retry, and never a success.
 func EndOf(o Outcome, c Cause) End {
 	if o != Failed {
 		c = NoCause
@@ -128,10 +126,10 @@ func EndOf(o Outcome, c Cause) End {
 	return fallback
 }
 
-// Shown reports whether a person is shown a dialog for this end.
+// Shown reports whether the player sees a dialog for this end.
 func (e End) Shown() bool { return len(e.Actions) > 0 }
 
-// names are the words of logs, JSON output and tests.
+// names are the texts for logs, JSON output and tests.
 var names = map[Outcome]string{
 	ResourcesReady: "ResourcesReady", BinariesStaged: "BinariesStaged", PlatformUnsupported: "PlatformUnsupported",
 	ServerMissingNativeUpdate: "ServerMissingNativeUpdate", UpdaterOutdated: "UpdaterOutdated", Failed: "Failed",
@@ -141,7 +139,7 @@ var names = map[Outcome]string{
 	SetIncomplete: "SetIncomplete",
 }
 
-// String is the name used in logs, JSON output and tests; an unknown number prints as such.
+// String is the name for logs, JSON output and tests; an unknown number prints as such.
 func (o Outcome) String() string {
 	if name, known := names[o]; known {
 		return name
@@ -149,14 +147,14 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("Outcome%d", uint8(o))
 }
 
-// causeNames are the words of logs, JSON output and tests.
+// causeNames are the texts for logs, JSON output and tests.
 var causeNames = map[Cause]string{
 	NoCause: "", Unreachable: "unreachable", Interrupted: "interrupted", DiskFull: "disk full",
 	NoPermission: "no permission", LockedFile: "locked file", DamagedDownload: "damaged download",
 	Untrusted: "untrusted", ServerFault: "server fault", DiskFault: "disk fault",
 }
 
-// String is the name used in logs, JSON output and tests: empty for NoCause; an unknown number prints as such.
+// String is the name for logs, JSON output and tests: empty for NoCause; an unknown number prints as such.
 func (c Cause) String() string {
 	if name, known := causeNames[c]; known {
 		return name
@@ -164,5 +162,5 @@ func (c Cause) String() string {
 	return fmt.Sprintf("cause %d", uint8(c))
 }
 
-// known reports whether c says why something failed.
+// known reports whether c is a cause of this table other than NoCause.
 func (c Cause) known() bool { _, named := causeNames[c]; return named && c != NoCause }

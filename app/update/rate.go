@@ -3,26 +3,26 @@ package update
 import "time"
 
 const (
-	// RateWindow is how far back the rate looks: long enough that single portions do not make the number dance, short
-	// enough that a stalled line reads zero before the player wonders.
+	// RateWindow is the period of the mean: long enough to smooth single portions, and short enough that a stalled
+	// connection soon shows a rate of zero.
 	RateWindow = 5 * time.Second
-	// rateSpacing is the least distance of two samples that are kept. Finer ones add nothing to a window of seconds.
+	// rateSpacing is the shortest interval between two samples in the ring. A finer one adds nothing to a window of
+	// seconds.
 	rateSpacing = 250 * time.Millisecond
-	// rateSettle is the least time that a rate is computed over. What the first moments give is mostly what had been
-	// waiting in buffers.
+	// rateSettle is the shortest period that a rate is computed over. The first bytes mostly come from buffers.
 	rateSettle = time.Second
-	// rateSlots keeps samples for the whole window, with one at each end.
+	// rateSlots is the number of samples for the whole window, with one at each end.
 	rateSlots = int(RateWindow/rateSpacing) + 1
 )
 
-// sample is how many bytes there were at a time.
+// sample is the total number of bytes at a time.
 type sample struct {
 	at    time.Time
 	total int64
 }
 
-// rate measures bytes a second over the last RateWindow. The zero value is ready. It knows no clock: the caller says
-// when each total was true.
+// rate measures bytes per second over the last RateWindow. The zero value is ready. It reads no clock: the caller passes
+// the time of each total.
 type rate struct {
 	ring [rateSlots]sample
 	next int // slot of the next sample
@@ -30,8 +30,7 @@ type rate struct {
 	last sample
 }
 
-// add notes that there were total bytes at this time. Totals only rise and time only moves on; a step back in either
-// begins a new measurement.
+// add records a total. Totals and times must not decrease; a decrease of either restarts the measurement.
 func (r *rate) add(at time.Time, total int64) {
 	if r.kept > 0 && (total < r.last.total || at.Before(r.last.at)) {
 		*r = rate{}
@@ -45,7 +44,8 @@ func (r *rate) add(at time.Time, total int64) {
 	r.kept = min(r.kept+1, rateSlots)
 }
 
-// perSecond is the mean over the window that ends with the last sample, 0 while it is too short to say.
+// perSecond is the mean over the window that ends with the last sample. It is 0 while the period is shorter than
+// rateSettle.
 func (r *rate) perSecond() int64 {
 	for i := r.kept; i > 0; i-- {
 		first := r.ring[(r.next-i+rateSlots)%rateSlots]

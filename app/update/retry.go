@@ -8,46 +8,47 @@ import (
 )
 
 const (
-	// BackoffBase is the first nominal pause. Most broken connections are back at once; half a second is hardly
-	// noticed, and a server that restarts is not hit by every client in the same instant.
+	// BackoffBase is the first nominal pause. Most broken connections recover at once, and half a second is hardly noticed.
+	// It also keeps clients from reconnecting to a restarting server in the same instant.
 	BackoffBase = 500 * time.Millisecond
-	// BackoffFactor doubles the pause each time: the load on a server in trouble falls as fast as patience lasts.
+	// BackoffFactor doubles the pause each time, so the load on a failing server decreases exponentially.
 	BackoffFactor = 2.0
-	// BackoffCap is the longest pause: longer, and a player believes that nothing happens any more.
+	// BackoffCap is the longest nominal pause. During a longer one a player would assume that the update has stopped.
 	BackoffCap = 15 * time.Second
-	// BackoffJitter is the share of a pause that chance may take away. Half of it spreads the clients of a server that
-	// went down over a time as long as the pause itself needs to be useful.
+	// BackoffJitter is the share of a pause that the jitter may remove. A share of one half spreads the reconnects over
+	// half of the nominal pause.
 	BackoffJitter = 0.5
-	// FirstContactAttempts is how often a server that never answered is asked. With the pauses above it is given up
-	// after 1.5 s and the time that connecting takes: the player may want to play offline instead.
+	// FirstContactAttempts is the number of attempts to reach a server that has never answered. With the pauses above the
+	// update gives up after 1.5 s plus the time for connecting: the player may prefer to play offline.
 	FirstContactAttempts = 3
-	// RefusedPatience is how long a server that refuses is asked again, counted in pauses: longer than a restart of 10 s takes.
-	// A refusal comes at once and says that the machine is there; what can't be reached takes its own time to say so.
+	// RefusedPatience is how long a refusing server is retried, counted in pauses. It exceeds the 10 s of a server restart.
+	// A refusal arrives at once and shows that the host is up; an unreachable host takes a timeout.
 	RefusedPatience = 12 * time.Second
-	// RefusedCap is the longest pause of that: a client comes back soon after the server did, and asking costs one packet.
+	// RefusedCap is the longest of those pauses. Clients then return soon after the server, and an attempt costs one
+	// packet.
 	RefusedCap = 2 * time.Second
-	// TransferAttempts is how many attempts in a row may bring nothing after a server was met. The pauses add up to at
-	// most 75.5 s, in which a router restarts and a phone finds its network again.
+	// TransferAttempts is the number of consecutive attempts without progress after a server has answered. The pauses add
+	// up to at most 75.5 s, enough for a router to restart or a phone to regain its network.
 	TransferAttempts = 10
-	// DamagedRetries is how often one file that arrived damaged is fetched anew. Once may be a fault of the line, twice
-	// bad luck; a third time the server, a proxy or the memory is broken and more traffic does not help.
+	// DamagedRetries is how often a file that arrived damaged is fetched again. The first two arrivals may be damaged by
+	// chance. After a third one the server, a proxy or the memory is defective, and more traffic does not help.
 	DamagedRetries = 2
 )
 
-// RetryRules say when another attempt is made. DefaultRetry gives the constants of this package.
+// RetryRules control when another attempt is made. DefaultRetry returns the constants of this package.
 type RetryRules struct {
 	Base         time.Duration // first nominal pause, above 0
 	Factor       float64       // growth of the pause, 1 or more
 	Cap          time.Duration // longest nominal pause, Base or more
-	Jitter       float64       // share of the pause that chance may take away, 0 to 1
-	FirstContact int           // attempts before a server was met, 1 or more
-	Transfer     int           // attempts in a row without a byte gained after that, 1 or more
+	Jitter       float64       // share of the pause that the jitter may remove, 0 to 1
+	FirstContact int           // attempts before a server has answered, 1 or more
+	Transfer     int           // consecutive attempts without a byte gained after that, 1 or more
 	Damaged      int           // further attempts for one damaged file, 0 or more
-	Refused      time.Duration // pauses in a row after which a server that refuses is given up, 0 or more
-	RefusedCap   time.Duration // longest nominal pause before such a server was met, 0 or more; 0 is Cap
+	Refused      time.Duration // sum of consecutive pauses after which a refusing server is given up, 0 or more
+	RefusedCap   time.Duration // longest nominal pause for a refusing server that has not answered yet, 0 or more; 0 is Cap
 }
 
-// DefaultRetry returns the rules made of the constants of this package.
+// DefaultRetry returns the constants of this package as rules.
 func DefaultRetry() RetryRules {
 	return RetryRules{
 		Base: BackoffBase, Factor: BackoffFactor, Cap: BackoffCap, Jitter: BackoffJitter,
@@ -56,8 +57,8 @@ func DefaultRetry() RetryRules {
 	}
 }
 
-// Delay is the pause after so many failures in a row, 1 for the first. dice in [0, 1) is the chance: 0 gives the whole
-// nominal pause, which never exceeds Cap. It is total: what lies outside a range is taken as its nearest end.
+// Delay is the pause after a number of consecutive failures, 1 for the first. dice is a random number in [0, 1): 0 gives
+// the whole nominal pause, which never exceeds Cap. Delay is total: it clamps arguments that are out of range.
 func (r RetryRules) Delay(failures int, dice float64) time.Duration {
 	nominal := float64(r.Base) * math.Pow(r.Factor, float64(max(failures, 1)-1))
 	nominal = min(nominal, float64(r.Cap))
@@ -67,7 +68,7 @@ func (r RetryRules) Delay(failures int, dice float64) time.Duration {
 	return time.Duration(nominal * (1 - r.Jitter*min(max(dice, 0), 1)))
 }
 
-// check refuses rules that would never end or never begin.
+// check rejects rules with values out of range.
 func (r RetryRules) check() error {
 	switch {
 	case r.Base <= 0:
@@ -86,8 +87,8 @@ func (r RetryRules) check() error {
 	return nil
 }
 
-// mayRetry judges the fault at hand, already counted in Tries and Damaged. What is untrusted stays so, whatever the port
-// says about trying again; what is damaged is worth another try, whatever it says.
+// mayRetry decides about the current fault, which Tries and Damaged already count. It never retries an Untrusted fault and
+// always retries a DamagedDownload within its limit, whatever Transient says.
 func (s State) mayRetry() bool {
 	switch {
 	case s.Fault.Cause == Untrusted:
@@ -106,12 +107,12 @@ func (s State) mayRetry() bool {
 		return s.Tries < rules.Transfer
 	case s.Fault.Refused:
 		return s.Tries < rules.FirstContact
-	default: // a server that restarts may break a connection before it refuses, and after
+	default: // a restarting server may also break a connection, before and after it refuses
 		return s.Tries-s.Refusals < rules.FirstContact
 	}
 }
 
-// pause is how long to wait after the fault at hand.
+// pause is the pause after the current fault.
 func (s State) pause(dice float64) time.Duration {
 	rules := s.Policy.Retry
 	switch {
@@ -125,7 +126,7 @@ func (s State) pause(dice float64) time.Duration {
 	return rules.Delay(s.Refusals, dice)
 }
 
-// countedOnce returns m with one more for key; m itself stays as it is.
+// countedOnce returns a copy of m with the count of key increased by one.
 func countedOnce(m map[string]int, key string) map[string]int {
 	counted := maps.Clone(m)
 	if counted == nil {

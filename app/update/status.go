@@ -7,7 +7,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// Phase is where an update is. The numbers leave the process in JSON output only as names.
+// Phase is the current phase of an update. JSON output contains only the names, not the numbers.
 type Phase uint8
 
 const (
@@ -36,7 +36,7 @@ func (p Phase) String() string {
 	return fmt.Sprintf("phase %d", uint8(p))
 }
 
-// Mode is what the update is about, chosen by the verdict.
+// Mode is the subject of the update. The verdict selects it.
 type Mode uint8
 
 const (
@@ -64,12 +64,12 @@ type Status struct {
 	Phase     Phase
 	Mode      Mode    // of the last verdict that allowed a transfer, Undecided before one
 	Outcome   Outcome // meaningful when Phase is Done
-	Fault     *Fault  // why it Failed, or until Done what the last attempt died of; nil otherwise. Never written to
+	Fault     *Fault  // why it Failed; until Done, the fault of the last attempt; otherwise nil. Never written to
 	Judgement compat.Judgement
-	Offer     Offer  // what the server asks for, from Comparing on in Binaries mode; zero where it gives no grounds
-	Ahead     bool   // there is a maintenance, and what will be needed after it is fetched
-	HeldBack  bool   // the server offers a set that was taken back after failed starts: the installed one is kept
-	Server    string // host:port as it was asked for
+	Offer     Offer  // the module that the server requests, from Comparing on in Binaries mode; zero if the server names no rule
+	Ahead     bool   // a maintenance is on, and the files of the update after it are being fetched
+	HeldBack  bool   // the server offers a set that was rolled back after failed starts: the installed set stays
+	Server    string // host:port as requested
 
 	File      string // the file being hashed (Comparing) or fetched (Fetching, Verifying); empty otherwise
 	FileSize  int64
@@ -78,25 +78,25 @@ type Status struct {
 	FilesDone int
 	Bytes     int64    // bytes of all files to fetch, parts on disk included
 	BytesDone int64    // of those, how many are on disk
-	Rate      int64    // bytes a second over RateWindow that come over the line, or are hashed while Comparing; 0 while unknown
-	Hashed    int64    // bytes of all files that were read, while Comparing
-	ToHash    int64    // bytes of all files that will have been read, as far as it is known; at least Hashed
-	Damage    *Damages // what the last comparison found damaged; nil where nothing was
+	Rate      int64    // bytes per second over RateWindow, received or (while Comparing) hashed; 0 while unknown
+	Hashed    int64    // while Comparing: bytes read of all files
+	ToHash    int64    // while Comparing: bytes to read of all files, as far as known; at least Hashed
+	Damage    *Damages // what the last comparison found damaged; nil if nothing
 
-	Traffic Traffic // what is on the line, where that is not the bytes of the files; zero otherwise
+	Traffic Traffic // bytes on the wire, if they differ from the bytes of the files; otherwise zero
 
 	Attempt int       // connection attempts so far, 1 for the first; 0 before it
 	RetryAt time.Time // while Waiting: when the next attempt starts
 	Started time.Time
 }
 
-// Carrying reports whether the line is at work on bytes that are not yet those of files: progress is that of Traffic then.
+// Carrying reports whether bytes are being received that are not yet bytes of files. Traffic then holds the progress.
 func (s Status) Carrying() bool { return s.Traffic.Total > 0 && s.Traffic.Done < s.Traffic.Total }
 
-// longestRemaining is where an estimate of the time left stops to be one.
+// longestRemaining is the longest estimate of Remaining.
 const longestRemaining = 100 * time.Hour
 
-// Remaining estimates the time left; ok is false while there is no rate to go by, and for more than 100 hours.
+// Remaining estimates the time left. ok is false while the rate is unknown, during a pause, and above 100 hours.
 func (s Status) Remaining() (left time.Duration, ok bool) {
 	if s.Phase != Fetching && s.Phase != Verifying || s.Rate <= 0 || s.Traffic.Paused {
 		return 0, false

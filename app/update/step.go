@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Step is the whole machine: what the state becomes when e happens, and what is to be done then. It is pure and total.
-// An event that the phase has no use for changes nothing; in Done that is every event. It returns at most one effect.
+// Step is the whole state machine: it returns the next state for e, and the effects to perform. It is pure and total. An
+// event that the phase does not expect changes nothing; in Done that is every event. Step returns at most one effect.
 func Step(s State, e Event) (State, []Effect) {
 	if !s.expects(e) {
 		return s, nil
@@ -47,7 +47,7 @@ func Step(s State, e Event) (State, []Effect) {
 	return s, nil
 }
 
-// expects is the drawing of the package comment as a table: which events mean something in which phase.
+// expects is the diagram of the package comment as a table: which phase expects which event.
 func (s State) expects(e Event) bool {
 	switch e := e.(type) {
 	case Started:
@@ -79,7 +79,7 @@ func (s State) expects(e Event) bool {
 	}
 }
 
-// mayFault: what the other phases do can't go wrong.
+// mayFault reports whether the effect of the phase can fail.
 func (p Phase) mayFault() bool {
 	switch p {
 	case Connecting, Listing, Comparing, Fetching, Verifying, Committing:
@@ -89,7 +89,7 @@ func (p Phase) mayFault() bool {
 	}
 }
 
-// endsEffect tells the events that end the effect under way from those that are told in passing.
+// endsEffect reports whether e ends the effect in progress.
 func endsEffect(e Event) bool {
 	switch e.(type) {
 	case Started, CancelAsked, Received, Verified:
@@ -104,7 +104,7 @@ func (s State) connect() (State, []Effect) {
 	return s, []Effect{Connect{}}
 }
 
-// cancel waits for the effect under way. Only before the start there is none.
+// cancel waits for the effect in progress. In Idle there is no effect, so the update ends at once.
 func (s State) cancel() (State, []Effect) {
 	if s.Phase == Idle {
 		return s.end(Cancelled)
@@ -113,7 +113,7 @@ func (s State) cancel() (State, []Effect) {
 	return s, nil
 }
 
-// ready is how a mode ends when everything is in place.
+// ready is the outcome of a mode after a commit.
 func (m Mode) ready() Outcome {
 	if m == Binaries {
 		return BinariesStaged
@@ -127,7 +127,7 @@ func (s State) planned(p Plan) (State, []Effect) {
 	case s.Ahead && (p.HeldBack || len(p.Wants) == 0 || p.Matched == 0):
 		return s.end(Maintenance)
 	case p.HeldBack:
-		return s.end(ResourcesReady) // the installed set stays; Status.HeldBack tells why
+		return s.end(ResourcesReady) // the installed set stays; Status.HeldBack reports why
 	case s.loops(p):
 		return s.end(UpdateLoop)
 	case s.Mode == Binaries && p.Matched == 0:
@@ -141,24 +141,24 @@ func (s State) planned(p Plan) (State, []Effect) {
 	}
 }
 
-// fetched lets nothing be committed that was not verified, whatever a Source says.
+// fetched commits only if every want was verified, whatever the Source reports.
 func (s State) fetched() (State, []Effect) {
-	if s.Verified < len(s.Plan.Wants) { // also in Verifying: the want under way is not counted yet
+	if s.Verified < len(s.Plan.Wants) { // also in Verifying: the current want is not counted yet
 		return s.faulted(Faulted{Fault: &Fault{
 			Cause: ServerFault, Transient: true,
 			Err: fmt.Errorf("transfer ended after %d of %d files", s.Verified, len(s.Plan.Wants)),
 		}})
 	}
 	if s.Ahead {
-		return s.end(Maintenance) // the parts stay where they are, and the update after it begins with them
+		return s.end(Maintenance) // the parts stay, and the update after the maintenance resumes them
 	}
 	s.Phase = Committing
 	return s, []Effect{Commit{}}
 }
 
-// faulted decides between another attempt and the end.
+// faulted decides between another attempt and the end of the update.
 func (s State) faulted(e Faulted) (State, []Effect) {
-	if s.Ahead { // what comes during a maintenance is a gift
+	if s.Ahead { // a failed prefetch is not an error
 		return s.end(Maintenance)
 	}
 	s.Fault = e.Fault
@@ -183,8 +183,8 @@ func (s State) faulted(e Faulted) (State, []Effect) {
 	return s, []Effect{Wait{s.Delay}}
 }
 
-// fail ends with the fault at hand. A server that was met and can't be reached again is a broken connection to the
-// player, not a wrong address.
+// fail ends with the current fault. If a server has answered before, an unreachable server is reported as a broken
+// connection, not as a wrong address.
 func (s State) fail() (State, []Effect) {
 	if s.Met && s.Fault.Cause == Unreachable {
 		broken := *s.Fault
@@ -194,7 +194,7 @@ func (s State) fail() (State, []Effect) {
 	return s.end(Failed)
 }
 
-// end is the only way into Done. Only a failure keeps its fault.
+// end is the only transition to Done. Only Failed keeps its fault.
 func (s State) end(o Outcome) (State, []Effect) {
 	if o != Failed {
 		s.Fault = nil

@@ -7,7 +7,7 @@ import (
 	"collet/netproto/release"
 )
 
-// judged acts on the verdict: a transfer, or the end.
+// judged acts on the verdict: it starts a transfer or ends the update.
 func (s State) judged() (State, []Effect) {
 	mode, refused := route(s.Judgement, s.Policy)
 	if s.Judgement.Verdict == compat.Maintenance && s.Policy.Prefetch {
@@ -21,8 +21,8 @@ func (s State) judged() (State, []Effect) {
 	return s, []Effect{List{}}
 }
 
-// route says which mode a verdict asks for, or, where it asks for none, how the update ends. A verdict that this version
-// has no name for comes from a server that knows more than we do; only a newer updater can follow it.
+// route returns the mode that a verdict requires, or Undecided and the outcome. An unknown verdict comes from a newer
+// server; only a newer updater can follow it.
 func route(j compat.Judgement, p Policy) (mode Mode, refused Outcome) {
 	switch j.Verdict {
 	case compat.Accept, compat.UpdateResources:
@@ -50,12 +50,12 @@ func route(j compat.Judgement, p Policy) (mode Mode, refused Outcome) {
 		return Undecided, ComponentsMismatch
 	case compat.Maintenance:
 		return Undecided, Maintenance
-	default: // UpdaterMismatch, and the unknown
+	default: // UpdaterMismatch and unknown verdicts
 		return Undecided, UpdaterOutdated
 	}
 }
 
-// unlessPinned: where the account is what stands in the way, the player is told so, whatever would help.
+// unlessPinned returns PlayerPinned if the account's floor is the obstacle, whatever action would help, and otherwise o.
 func unlessPinned(j compat.Judgement, o Outcome) Outcome {
 	if j.Pinned() {
 		return PlayerPinned
@@ -63,8 +63,8 @@ func unlessPinned(j compat.Judgement, o Outcome) Outcome {
 	return o
 }
 
-// ahead is what will be needed after a maintenance, as far as the other rules that stopped the client tell; Undecided is
-// nothing that could be fetched.
+// ahead returns the mode of the update after a maintenance, derived from the other rules that stopped the client. It is
+// Undecided if nothing can be prefetched.
 func ahead(j compat.Judgement, p Policy) Mode {
 	replaced := compat.ReasonOf(compat.RuleTooOld) | compat.ReasonOf(compat.RulePatch) | compat.ReasonOf(compat.RuleFloor) |
 		compat.ReasonOf(compat.RuleString) | compat.ReasonOf(compat.RuleComponents)
@@ -79,7 +79,7 @@ func ahead(j compat.Judgement, p Policy) Mode {
 	}
 }
 
-// offered is the module that a server asks for. An engine generation gives no grounds, so there is nothing to know again.
+// offered identifies the module that a server requests. An engine generation names no rule; the Offer is then zero.
 func (s State) offered(files []release.File) (o Offer) {
 	if s.Mode != Binaries || s.Judgement.Rule == compat.RuleNone {
 		return o
@@ -87,7 +87,7 @@ func (s State) offered(files []release.File) (o Offer) {
 	sum, modules := release.SHA256.NewHash(), 0
 	for _, f := range files {
 		if f.Role == release.Binary {
-			sum.Write(append(f.Digest.Append([]byte(f.Path+"\n")), '\n')) // a hash takes everything
+			sum.Write(append(f.Digest.Append([]byte(f.Path+"\n")), '\n')) // Hash.Write never fails
 			modules++
 		}
 	}
@@ -99,8 +99,8 @@ func (s State) offered(files []release.File) (o Offer) {
 	}
 }
 
-// loops reports whether the server asks for the very module that the last update installed, which is there and whole: fetching
-// it again can't help.
+// loops reports whether the server requests the very module that the last update installed although it is present and
+// intact. Another download can't help then.
 func (s State) loops(p Plan) bool {
 	if s.Offer == (Offer{}) || s.Offer != s.Policy.Applied {
 		return false

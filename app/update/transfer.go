@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// delivery is a transfer as the Source sees it, for the one call of Fetch whose context it has.
+// delivery is the Source's view of a transfer, with the context of that call of Fetch.
 type delivery struct {
 	ctx context.Context
 	t   *transfer
@@ -17,25 +17,25 @@ func (d delivery) Deliver(i int, data []byte) error { return d.t.deliver(d.ctx, 
 // Restart implements Delivery.
 func (d delivery) Restart(i int) error { return d.t.restart(d.ctx, i) }
 
-// transfer is the path of the bytes of one Fetch: from the Source into the part of a want, and when the want is
-// complete, through its check to the next one. It lives as long as the call of Fetch.
+// transfer carries the bytes of one Fetch from the Source to the parts. It writes the bytes of a want, has the complete
+// part checked, and continues with the next want. It lives as long as the call of Fetch.
 type transfer struct {
-	wants  []Want // its own, because a restarted one lacks more
+	wants  []Want // a copy, because a restarted want misses more
 	stage  Stage
 	meter  *meter
 	events chan<- Event
 
-	want     int // under way, if begun
+	want     int // the current want, if begun
 	begun    bool
-	done     map[int]bool // those that are complete and checked
-	next     int          // of the missing ranges of the one under way, the one under way
-	filled   int64        // bytes of that range that were delivered
-	written  int64        // of the want, by this transfer
-	finished int64        // bytes that this transfer wrote to wants before it
+	done     map[int]bool // wants that are complete and verified
+	next     int          // index of the current range in the missing ranges of the current want
+	filled   int64        // bytes delivered of that range
+	written  int64        // bytes of the current want written by this transfer
+	finished int64        // bytes that this transfer wrote to finished wants
 	fault    *Fault
 }
 
-// deliver takes the next bytes of want i. After the first error it takes nothing more.
+// deliver accepts the next bytes of want i. After the first error it accepts nothing more.
 func (t *transfer) deliver(ctx context.Context, i int, data []byte) error {
 	if t.fault == nil {
 		t.fault = t.take(ctx, i, data)
@@ -66,7 +66,7 @@ func (t *transfer) take(ctx context.Context, i int, data []byte) *Fault {
 	return t.finish(ctx, i)
 }
 
-// restart forgets what was delivered of want i, with all that was there before.
+// restart discards all bytes of want i, those of earlier attempts included.
 func (t *transfer) restart(ctx context.Context, i int) error {
 	if t.fault == nil {
 		t.fault = t.takeBack(ctx, i)
@@ -91,7 +91,7 @@ func (t *transfer) takeBack(ctx context.Context, i int) *Fault {
 	return nil
 }
 
-// write passes bytes of the range under way on.
+// write passes bytes of the current range to the Stage.
 func (t *transfer) write(ctx context.Context, i int, data []byte) error {
 	if t.filled == 0 {
 		if err := t.stage.Advance(ctx, i); err != nil {
@@ -110,7 +110,7 @@ func (t *transfer) write(ctx context.Context, i int, data []byte) error {
 	return nil
 }
 
-// finish has the complete part checked and goes on to the next want.
+// finish has the Stage check the complete part and ends the current want.
 func (t *transfer) finish(ctx context.Context, i int) *Fault {
 	t.events <- Received{len(t.done)}
 	if err := t.stage.Finish(ctx, i); err != nil {
@@ -126,7 +126,7 @@ func (t *transfer) finish(ctx context.Context, i int) *Fault {
 	return nil
 }
 
-// about names the want in a fault that names nothing, so that damage is counted file by file.
+// about sets the want as the subject of a fault without one, so that damage is counted per file.
 func about(want Want, fault *Fault) *Fault {
 	if fault.Subject != "" {
 		return fault
@@ -136,9 +136,8 @@ func about(want Want, fault *Fault) *Fault {
 	return &named
 }
 
-// misplaced refuses bytes that were not asked for: those of another want than the one under way, of one that is complete,
-// and those beyond the end of a range. Sizes come from a peer, so this is looked at again here, whatever a Source checks
-// itself.
+// misplaced rejects unrequested bytes: those of a want other than the current one, of a complete want, and beyond the end
+// of a range. Sizes come from a peer, so they are checked here in addition to the checks of a Source.
 func (t *transfer) misplaced(i, n int) *Fault {
 	switch {
 	case i < 0 || i >= len(t.wants) || t.done[i]:
@@ -164,7 +163,7 @@ func (t *transfer) misplaced(i, n int) *Fault {
 	return nil
 }
 
-// gained is how many bytes stay on disk although the transfer ended with fault. A damaged part does not stay.
+// gained is the number of bytes that stay on disk after fault. A damaged part is deleted.
 func (t *transfer) gained(fault *Fault) int64 {
 	if fault.Cause == DamagedDownload {
 		return t.finished

@@ -11,27 +11,27 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Config is what an Updater is made of. Source and Stage are required; the zero value of every other field has a
-// meaning. The Updater alone uses Source and Stage from the start of Run until Run has returned.
+// Config holds the dependencies and options of an Updater. Source and Stage are required; the zero value of every other
+// field is valid. Only the Updater uses Source and Stage from the start of Run until Run has returned.
 type Config struct {
 	Source        Source
 	Stage         Stage
 	CanSelfUpdate bool   // the platform lets the host replace its native module
-	Server        string // host:port as it was asked for, for Status only
+	Server        string // host:port as requested, for Status only
 
-	Redirected bool  // another server sent us here: a second redirect is not followed
-	AskPinned  bool  // an update that the account's last version calls for ends in PlayerPinned, so that somebody is asked
-	Prefetch   bool  // fetch during a maintenance what will be needed after it
-	Applied    Offer // what the last update installed, as Status.Offer said; zero is none
+	Redirected bool  // another server redirected the client here: a second redirect is not followed
+	AskPinned  bool  // an update required by the account's floor ends in PlayerPinned, so that the player can decide
+	Prefetch   bool  // during a maintenance, prefetch the files of the update after it
+	Applied    Offer // the module that the last update installed, from its Status.Offer; zero if none
 
 	Retry  RetryRules       // the zero value is DefaultRetry
 	Now    func() time.Time // for Status and rate; nil is time.Now
-	Random func() float64   // in [0, 1), called by one goroutine at a time; nil is a random source of its own
-	Log    zerolog.Logger   // the zero value says nothing
+	Random func() float64   // in [0, 1), called by one goroutine at a time; nil is rand.Float64
+	Log    zerolog.Logger   // the zero value logs nothing
 }
 
-// Updater brings one install up to what one server offers, once. Make one with New. Run may be called once; Status and
-// Watch are safe for concurrent use, before, during and after Run.
+// Updater performs one update of one install from one server. Make one with New. Run may be called once. Status and Watch
+// are safe for concurrent use, before, during and after Run.
 type Updater struct {
 	cfg      Config
 	ran      atomic.Bool
@@ -39,7 +39,7 @@ type Updater struct {
 	watchers watchers
 }
 
-// New checks cfg and returns an Updater that has done nothing yet. It holds nothing that would have to be released.
+// New checks cfg and returns an idle Updater. It holds no resources.
 func New(cfg Config) (*Updater, error) {
 	if cfg.Source == nil || cfg.Stage == nil {
 		return nil, errors.New("updater: a source and a stage are needed")
@@ -61,9 +61,9 @@ func New(cfg Config) (*Updater, error) {
 	return u, nil
 }
 
-// Run performs the whole update and returns its last Status, in which the phase is Done. By then the Source is closed,
-// the Stage let go of, and every goroutine of the update has ended. When ctx ends, the effect under way is let end
-// first, and the outcome is Cancelled. A second call is a bug of the caller and panics.
+// Run performs the whole update and returns its last Status, in which the phase is Done. Before it returns it closes the
+// Source, abandons the Stage, and waits for every goroutine of the update. When ctx ends, Run waits for the effect in
+// progress; the outcome is then Cancelled. A second call panics: it is a bug of the caller.
 func (u *Updater) Run(ctx context.Context) Status {
 	if u.ran.Swap(true) {
 		panic("update: internal error: Run called twice")
@@ -86,11 +86,11 @@ func (u *Updater) Run(ctx context.Context) Status {
 // Status returns the current snapshot. It never blocks.
 func (u *Updater) Status() Status { return *u.status.Load() }
 
-// Watch returns a channel that ticks when the Status has changed, the first time at once. It holds one tick: whoever is
-// slow reads the newest Status, not every one. It is closed after the last tick of the update, or when ctx ends.
+// Watch returns a channel that receives a tick at once and after each change of the Status. The channel holds one tick: a
+// slow reader sees the newest Status, not every one. It is closed after the last tick of the update, or when ctx ends.
 func (u *Updater) Watch(ctx context.Context) <-chan struct{} { return u.watchers.add(ctx) }
 
-// publish makes s the current snapshot, unless it says nothing new.
+// publish makes s the current snapshot if it differs from the last one.
 func (u *Updater) publish(s Status) {
 	if *u.status.Load() == s {
 		return

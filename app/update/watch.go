@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// watchers are the channels of everybody who wants to know that a Status changed. The zero value is ready; safe for
+// watchers are the channels that receive a tick after a change of the Status. The zero value is ready; it is safe for
 // concurrent use.
 type watchers struct {
 	mu     sync.Mutex
-	stops  map[chan struct{}]func() bool // what keeps a channel bound to its context
+	stops  map[chan struct{}]func() bool // detaches a channel from its context
 	closed bool
 }
 
@@ -39,7 +39,7 @@ func (w *watchers) remove(ticks chan struct{}) {
 	}
 }
 
-// tick tells everybody, and waits for nobody: a channel that still holds a tick needs no second one.
+// tick notifies every channel and never blocks: a channel that still holds a tick needs no second one.
 func (w *watchers) tick() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *watchers) tick() {
 	}
 }
 
-// close closes all channels, those of later watchers too. A tick that a channel still holds stays in it.
+// close closes all channels, including those of later calls of add. A tick that a channel still holds stays in it.
 func (w *watchers) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// worker performs the effects, one at a time, on a goroutine of its own. It is the only caller of Source and Stage and
-// never reads the State. A panic in a port is a bug and ends the process.
+// worker performs the effects, one at a time, on its own goroutine. It is the only caller of Source and Stage and never
+// reads the State. A panic in a port is a bug and ends the process.
 type worker struct {
 	cfg    Config
 	meter  *meter
 	events chan<- Event
 }
 
-// run performs effects until there are no more. Each but Finish is answered with the event that ends it.
+// run performs effects until the channel is closed. For each but Finish it sends the event that ends it.
 func (w *worker) run(ctx context.Context, effects <-chan Effect) {
 	for effect := range effects {
 		if answer := w.perform(ctx, effect); answer != nil {
@@ -51,7 +51,7 @@ func (w *worker) perform(ctx context.Context, effect Effect) Event {
 	return nil
 }
 
-// server is who gave the last judgement; empty where nobody can say.
+// server identifies the server of the last judgement; empty if the Source is not a Teller.
 func (w *worker) server() string {
 	if teller, is := w.cfg.Source.(Teller); is {
 		return teller.Server()
@@ -59,7 +59,7 @@ func (w *worker) server() string {
 	return ""
 }
 
-// answer is success, unless there is a fault.
+// answer returns success, or Faulted if there is a fault.
 func (w *worker) answer(success Event, fault *Fault) Event {
 	if fault == nil {
 		return success
@@ -80,7 +80,7 @@ func (w *worker) fetch(ctx context.Context, wants []Want) Event {
 	return Faulted{Fault: fault, Gained: t.gained(fault), Dice: w.cfg.Random()}
 }
 
-// judge warns of a verdict from a newer server, because the outcome alone would not show it.
+// judge logs the verdict. One that only a newer updater knows is a warning, because the outcome alone would not show it.
 func (w *worker) judge(e Judge) {
 	j, line := e.Judgement, w.cfg.Log.Info()
 	text := "server judged"
@@ -92,7 +92,8 @@ func (w *worker) judge(e Judge) {
 		Stringer("age", j.Age).Uint32("retry_after", j.RetryAfter).Msg(text)
 }
 
-// wait lets go first, so that no connection and no file is held while nothing happens; that time is part of the pause.
+// wait closes connection and parts first, so that no resource is held during the pause. The time for that is part of the
+// pause.
 func (w *worker) wait(ctx context.Context, pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -103,8 +104,7 @@ func (w *worker) wait(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// letGo closes the connection and lets go of the parts. Nothing depends on either: what a part holds is checked again
-// before it is used.
+// letGo closes the connection and the parts. Errors are only logged: the content of a part is checked again before use.
 func (w *worker) letGo() {
 	if err := w.cfg.Source.Close(); err != nil {
 		w.cfg.Log.Warn().Err(err).Msg("close the connection")
@@ -114,8 +114,8 @@ func (w *worker) letGo() {
 	}
 }
 
-// asFault gives every error of a port a cause. One that names none, or none that this version knows, gets that of the
-// port's usual trouble; a plain error of a Source may pass, one of a Stage does not. No error, no fault.
+// asFault converts an error of a port to a *Fault; nil stays nil. An error without a known cause gets the cause otherwise.
+// A plain error of a Source is transient, one of a Stage is not.
 func asFault(err error, otherwise Cause) *Fault {
 	if err == nil {
 		return nil
