@@ -13,8 +13,7 @@ import (
 	loader "collet/runtime/host"
 )
 
-// runChild is this program in a child's role: one module, loaded here and run on the main thread, spoken to over the
-// control pipe.
+// runChild runs this program in a child's role: it loads one module, runs it on the main thread and serves the control pipe.
 func runChild(ctx context.Context, f flags, stderr io.Writer) int {
 	in, out, err := platform.OpenControl(f.Control)
 	if err != nil {
@@ -27,7 +26,7 @@ func runChild(ctx context.Context, f flags, stderr io.Writer) int {
 	return supervise.Serve(ctx, in, out, func() (supervise.Module, error) { return load(f) }, f.StopWithin, platform.Halt)
 }
 
-// load maps the module that the role asks for.
+// load maps the module of the role.
 func load(f flags) (supervise.Module, error) {
 	if f.Role == "embedded" {
 		return embedded.Open()

@@ -24,8 +24,7 @@ type flags struct {
 	StopWithin time.Duration `hidden:"" help:"In a child's role: how long the game may take to end when the system tells it to."`
 }
 
-// start is what one start of the host is told: host.Options with what kong has to know of each. Names in CamelCase are those of the
-// source (seed 000, "Host CLI surface").
+// start has the fields of host.Options, with kong's tags. Names in CamelCase are those of the engine's command line.
 type start struct {
 	Server           string   `group:"Update" placeholder:"HOST:PORT" help:"Update server; tls://, ws:// or wss:// before it choose how to connect. Default: what the settings file says, else 127.0.0.1:4000."`
 	Tls              bool     `group:"Update" help:"Speak TLS with the server, as --server tls://HOST:PORT does."`
@@ -92,13 +91,13 @@ Exit codes: 0 played or current, or BinariesStaged: a new module waits for the n
 21 interrupted; 22 disk full; 23 no permission; 24 locked file; 25 damaged download; 26 untrusted; 27 server fault;
 28 disk fault; 30 the game failed; 31 already running; 32 the installed game is not whole; 40 cancelled; 2 wrong usage.`
 
-// exitUsage is the code for a command line that could not be understood, as most programs have it.
+// exitUsage is the exit code for an invalid command line, as in most programs.
 const exitUsage = 2
 
-// stop is how a parsed command line that needs no work ends, --help above all.
+// stop ends the program after parsing: --help, --version or a usage error.
 type stop struct {
 	code int
-	why  error // what was wrong with the command line; nil if nothing was
+	why  error // the usage error, or nil
 }
 
 func (s stop) Error() string {
@@ -141,7 +140,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
 	return f, nil
 }
 
-// check refuses combinations that would be ignored silently.
+// check rejects invalid values and combinations that would be ignored silently.
 func (f flags) check() error {
 	switch {
 	case f.JSON && !f.Headless:
@@ -194,7 +193,7 @@ func rateFault(text string) error {
 // maxLink is the longest link in bytes: browsers cut longer ones.
 const maxLink = 8192
 
-// linkFault says why a text is no link, or nothing.
+// linkFault returns why a text is not a valid link, or nil.
 func linkFault(link string) error {
 	scheme, _, found := strings.Cut(link, ":")
 	switch {
@@ -208,5 +207,5 @@ func linkFault(link string) error {
 	return nil
 }
 
-// linkScheme is what RFC 3986, section 3.1, takes for a scheme.
+// linkScheme is a scheme as in RFC 3986, section 3.1.
 var linkScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)

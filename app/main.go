@@ -1,17 +1,17 @@
 // Command collet-client is the host: the program that a player double-clicks, which keeps the game's module and packs
 // current and runs the module in a process of its own.
 //
-// One executable plays three roles, chosen by --role and otherwise the same program:
+// One executable has four roles, which --role chooses:
 //
 //	host      locks the install, recovers it, shows the splash, updates, starts a child, decides what its end means
 //	runtime   maps one native module, reports its metadata, runs it on the main thread when told to
 //	embedded  the same with the client that is linked into this program
-//	probe     says who it is and ends: so a newer version of the program is asked before it may replace this one
+//	probe     reports its version, target and name, and ends; a newer version is probed before it may replace this one
 //
 // The host is package app/host. It never loads native code itself, so a module can neither crash it nor keep an old copy of itself
 // in memory. This package reads the command line, chooses the role and ends with the exit code.
 //
-// Exit codes are those of update.Ends, and 2 for a command line that makes no sense.
+// Exit codes are those of update.Ends, and 2 for an invalid command line.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 	"collet/platform/text"
 )
 
-// The main goroutine stays on the main thread: windows and modules insist on it.
+// The main goroutine stays on the main thread: windows and modules require it.
 func init() { runtime.LockOSThread() }
 
 func main() {
@@ -41,8 +41,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program without its exit. again is set when this program has to be started anew in this place. All output is made
-// harmless on its way: much of it is foreign text.
+// run is the program without its exit. again is set when the caller has to start this program anew. All output is sanitized, because
+// much of it is foreign text.
 func run(args []string, stdout, stderr io.Writer) (code int, again *host.Relaunch) {
 	stdout, stderr = text.NewWriter(stdout), text.NewWriter(stderr)
 	f, err := parseFlags(args, stdout, stderr)
@@ -67,7 +67,7 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *host.Relaunc
 	return host.Run(ctx, host.Options(f.start), stdout, stderr)
 }
 
-// isUnattended reports whether a command line that makes no sense is that of a start without a person to tell.
+// isUnattended reports whether an invalid command line belongs to a start without a person: --headless or a child's role.
 func isUnattended(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

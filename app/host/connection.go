@@ -14,8 +14,8 @@ import (
 	"collet/netproto/compat"
 )
 
-// connection is the updater connection as one of the places of a release. Only what is signed is taken from it, so its own list is
-// not asked for. One Updater uses it at a time; Close may come from anywhere.
+// connection is the updater connection as a source of signed releases. Only signed files are accepted from it, so its own file list is
+// not requested. One Updater uses it at a time; Close may be called from any goroutine.
 type connection struct {
 	source *source
 	mu     sync.Mutex
@@ -57,7 +57,7 @@ func (l *connection) Close() error {
 	return err
 }
 
-// objectWay is a session as a Way. newObjectWay makes one; its caller closes it.
+// objectWay is a session as a download.Mirror. The caller of newObjectWay closes it.
 type objectWay struct {
 	client *netproto.Client
 	name   string
@@ -66,7 +66,7 @@ type objectWay struct {
 
 	mu      sync.Mutex
 	closed  bool
-	reading sync.WaitGroup // begun under mu, and never once closed
+	reading sync.WaitGroup // incremented under mu, and not after closed is set
 }
 
 func newObjectWay(client *netproto.Client, name string) *objectWay {
@@ -75,7 +75,7 @@ func newObjectWay(client *netproto.Client, name string) *objectWay {
 	return w
 }
 
-// close ends what is under way, also where it is not read, and waits for it. Every Get from now on is an error.
+// close ends all reads, unread answers included, and waits for them. Later Gets return an error.
 func (w *objectWay) close() {
 	w.mu.Lock()
 	w.closed = true
@@ -84,7 +84,7 @@ func (w *objectWay) close() {
 	w.reading.Wait()
 }
 
-// run runs f on a goroutine that close waits for, and reports whether it does: not once the way is closed.
+// run runs f on a goroutine that close waits for. It returns false, without running f, after close.
 func (w *objectWay) run(f func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *objectWay) run(f func()) bool {
 // Name implements download.Mirror.
 func (w *objectWay) Name() string { return w.name }
 
-// Get implements download.Mirror. The bytes come as fast as they are read: the session asks for no more than its window.
+// Get implements download.Mirror. Bytes arrive as fast as the caller reads: the session requests no more than its window.
 func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
 	length := int64(-1)
 	switch {
@@ -133,7 +133,7 @@ func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit 
 	return r, nil
 }
 
-// fault is what a Way says of an error of the session. nil is the end of the bytes.
+// fault maps an error of the session to a mirror's error. nil is the end of the object.
 func (w *objectWay) fault(ctx context.Context, name string, err error) error {
 	var missing *netproto.MissingObjectError
 	var short *netproto.ObjectEndError
@@ -157,7 +157,7 @@ func (w *objectWay) fault(ctx context.Context, name string, err error) error {
 	}
 }
 
-// objectReader is one answer. Closing it takes the question back.
+// objectReader is one answer. Closing it cancels the request.
 type objectReader struct {
 	*io.PipeReader
 	cancel context.CancelFunc

@@ -15,15 +15,15 @@ import (
 	"collet/platform"
 )
 
-// contentFile holds, in the cache folder, which packs the last update left here: one line, the identity by which a server asks for
-// them. It is only ever a saving, because packs are compared one by one before a game starts, whatever a server makes of it.
+// contentFile, in the cache folder, holds the identity of the installed packs as one line, for the next announcement. It only saves
+// work: packs are compared one by one before a game starts, whatever the server answers.
 const contentFile = "content"
 
 func (d *disk) contentName() string {
 	return path.Join(filepath.ToSlash(d.settings.Baking.CacheResources), contentFile)
 }
 
-// content is the identity of the packs that are here; empty before the first update.
+// content is the identity of the installed packs; empty before the first update.
 func (d *disk) content() string {
 	if d.fs == nil {
 		return ""
@@ -42,7 +42,7 @@ func (d *disk) content() string {
 	return text
 }
 
-// keepContent notes which packs are here now.
+// keepContent records the identity of the installed packs.
 func (d *disk) keepContent(identity string) {
 	if d.fs == nil || identity == d.content() {
 		return
@@ -56,7 +56,7 @@ func (d *disk) keepContent(identity string) {
 	}
 }
 
-// contentOf is the identity of the packs among files; unknown where one has no SHA-256, as with the engine's generations.
+// contentOf is the identity of the packs among files. It is unknown if a pack has no SHA-256, as with the engine's generations.
 func contentOf(files []release.File) (identity string, known bool) {
 	var packs []compat.Pack
 	for _, f := range files {
@@ -72,15 +72,15 @@ func contentOf(files []release.File) (identity string, known bool) {
 	return compat.DerivedContent(packs), true
 }
 
-// current reports whether the packs that a server offered are live now.
+// current reports whether the offered packs are live now.
 func (d *disk) current(s update.Status) bool {
 	return s.Outcome == update.ResourcesReady && !s.HeldBack && s.Judgement.Plays() && d.dir != nil && d.dir.State() != install.Prepared
 }
 
-// settleContent notes what an update left here, files being all that the server offered. A server that names packs by their own
-// identity and offers others ends in ContentMismatch: no client plays with the half of a publication (compat reference, section 3.5, verdict 1);
-// patiently asks again after a pause. Where releases are signed the signature says what belongs together, and what a server beside the
-// mirrors names is not held against it: releases that roll out to some are not those of the server.
+// settleContent records the identity of the installed packs; files are all that the server offered. If the server names packs by their
+// derived identity and offers others, the outcome is ContentMismatch: a client must not play with half of a publication. patiently
+// asks again after a pause. With signed releases the signature defines the set, and the server's identity is not checked: a release
+// that is rolled out to some clients differs from the server's.
 func (u *updates) settleContent(files []release.File, status update.Status) update.Status {
 	identity, known := contentOf(files)
 	if !u.current(status) || !known {

@@ -10,7 +10,7 @@ import (
 	"collet/assets"
 )
 
-// device is this program as a device of a remote launcher. Its result is the exit code.
+// device runs this program as a device of a remote launcher and returns the exit code.
 func (s *setup) device(ctx context.Context, stdout, stderr io.Writer) int {
 	if why := s.noDevice(); why != "" {
 		fmt.Fprintf(stderr, "collet-client: %s\n", why)
@@ -26,8 +26,8 @@ func (s *setup) device(ctx context.Context, stdout, stderr io.Writer) int {
 	}, stdout, stderr)
 }
 
-// noDevice says why a program that was made for players takes no working copies; empty: it does. A desk replaces and starts
-// programs on a device.
+// noDevice returns why this program must not be a device, or "". A controller replaces and starts programs on a device, so programs
+// for players refuse.
 func (s *setup) noDevice() string {
 	for _, folder := range []string{s.folder, filepath.Dir(s.exe)} {
 		if isMarked(folder) {

@@ -8,18 +8,18 @@ import (
 	"collet/platform"
 )
 
-// disk is the install as this start has it open.
+// disk is the install, opened by this start.
 type disk struct {
 	*setup
 	fs      *platform.Dir
-	below   platform.FS  // the install folder, where it is not the writable root; nil otherwise
-	dir     *install.Dir // nil while the install could not be opened
-	verify  bool         // the next look at the disk believes no cached digest
-	swapped bool         // a module was swapped in by this process and has not run yet
-	guarded bool         // an update of this process is guarded against being asked for again
+	below   platform.FS  // the install folder, if it is not the writable root; nil otherwise
+	dir     *install.Dir // nil while the install is not open
+	verify  bool         // the next open ignores cached digests
+	swapped bool         // this process swapped a module in that has not run yet
+	guarded bool         // this process recorded an update in the loop guard
 }
 
-// confirm tells the install that the running module has proven itself. Failing only costs a later clean-up.
+// confirm marks the running module as proven in the install. An error only delays the clean-up.
 func (d *disk) confirm() {
 	if d.dir == nil {
 		return
@@ -29,7 +29,7 @@ func (d *disk) confirm() {
 	}
 }
 
-// closeBase closes what openFolders may not have opened.
+// closeBase closes a folder of openFolders that may be nil.
 func closeBase(base platform.FS) error {
 	if base == nil {
 		return nil
@@ -37,7 +37,7 @@ func closeBase(base platform.FS) error {
 	return base.Close()
 }
 
-// packArgs tells the game where its packs are: docs/ABI.md, "Packs".
+// packArgs are the game's arguments for its pack folders: docs/ABI.md, "Packs".
 func (d *disk) packArgs() []string {
 	folders := d.packFolders()
 	args := []string{"--ClientResources", folders[0]}
@@ -58,7 +58,7 @@ func (d *disk) packArgs() []string {
 	return args
 }
 
-// unfinished reports whether an install that can't be opened may hold half of a set. It changes nothing.
+// unfinished reports whether an install that can't be opened may hold an incomplete set. It changes nothing.
 func (d *disk) unfinished(ctx context.Context) bool {
 	fsys, base, err := d.openFolders()
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 // maxGuard is the largest install.GuardFile in bytes: a few names and a digest.
 const maxGuard = 4096
 
-// guard is what that file says: the loop guard of compat reference, section 3.8. It is only ever a brake; what can't be read
-// or written counts as nothing.
+// guard is the content of that file: the loop guard, which detects an update that does not help. It is advisory: a file that can't be
+// read or written counts as empty.
 type guard struct {
 	Offer  update.Offer `json:"offer"`
-	Before string       `json:"before"` // the set that it replaces: while that is installed, or again, the update has not been tried. Empty: it replaces nothing
+	Before string       `json:"before"` // the set that the update replaces; while it is installed, the update was not tried. Empty: no set
 }
 
-// applied is what the last update installed, unless it waits for its swap or was taken back; zero otherwise.
+// applied is the offer that the last update installed; zero while its swap is pending or after it was rolled back.
 func (d *disk) applied() update.Offer {
 	if d.fs == nil || d.dir == nil || d.dir.State() == install.Prepared {
 		return update.Offer{}
@@ -42,7 +42,7 @@ func (d *disk) applied() update.Offer {
 	return g.Offer
 }
 
-// installed names the set that is installed; empty while none is known.
+// installed names the installed set; empty if unknown.
 func (d *disk) installed() string {
 	set, _, err := d.dir.Set()
 	if err != nil || set.IsZero() {
@@ -51,7 +51,7 @@ func (d *disk) installed() string {
 	return set.String()
 }
 
-// guardUpdate notes an update that waits for its swap, or that found everything in place already.
+// guardUpdate records an update whose swap is pending, or one that found everything installed already.
 func (d *disk) guardUpdate(o update.Offer) {
 	if o == (update.Offer{}) {
 		d.dropGuard()
@@ -74,7 +74,7 @@ func (d *disk) guardUpdate(o update.Offer) {
 	}
 }
 
-// dropGuard forgets the last update: it helped, or nothing is known of it.
+// dropGuard removes the record of the last update: it helped, or its offer is unknown.
 func (d *disk) dropGuard() {
 	if d.fs == nil {
 		return
@@ -88,5 +88,5 @@ func (d *disk) guardName() string {
 	return path.Join(filepath.ToSlash(d.settings.Baking.CacheResources), install.GuardFile)
 }
 
-// loopCode is what a player reports of an update that did not help.
+// loopCode is the code of an update that did not help, for support.
 func loopCode(o update.Offer) string { return fmt.Sprintf("R%d-%d-%.8s", o.Rule, o.Revision, o.Hash) }

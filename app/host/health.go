@@ -7,7 +7,7 @@ import (
 	"collet/app/supervise"
 )
 
-// starting counts a start of a set that has not proven itself yet.
+// starting counts a start of an unproven set.
 func (g *game) starting() {
 	if g.dir == nil || !g.live {
 		return
@@ -17,7 +17,7 @@ func (g *game) starting() {
 	}
 }
 
-// judge tells the install how the game ended. It reports whether the last proven set was put back.
+// judge records in the install how the game ended. It reports whether the last proven set was restored.
 func (g *game) judge(ctx context.Context, kind supervise.End, cause string) (back bool) {
 	if g.dir == nil || !g.live {
 		return false
@@ -31,7 +31,7 @@ func (g *game) judge(ctx context.Context, kind supervise.End, cause string) (bac
 	return false
 }
 
-// failedStart counts a failed start of a set that has not proven itself; the second one puts the last proven set back.
+// failedStart counts a failed start of an unproven set. The second failure restores the last proven set.
 func (d *disk) failedStart(ctx context.Context, cause string) (back bool) {
 	back, err := d.dir.FailedStart(ctx, cause)
 	if err != nil {
@@ -45,11 +45,11 @@ func (d *disk) failedStart(ctx context.Context, cause string) (back bool) {
 	return back
 }
 
-// maxLoads is how often one start tries to load the module beside the host: twice the new one, then the one before it.
+// maxLoads is how often one start tries to load the live module: the new one twice, then the one before it.
 const maxLoads = 3
 
-// unusable handles a live module that can't be loaded, before anything else stands in for it. It reports whether another
-// try is worth it: loading may fail for once, and after the second time the module is another one.
+// unusable handles a live module that can't be loaded, before the built-in client replaces it. again reports whether to try once more:
+// the failure may be temporary, and after the second one the previous module is restored.
 func (g *game) unusable(ctx context.Context, f view, err error) (again bool) {
 	if g.dir == nil || !g.live || !loadFailed(err) {
 		return false
@@ -64,8 +64,8 @@ func (g *game) unusable(ctx context.Context, f view, err error) (again bool) {
 	return true
 }
 
-// restored brings a module back that was all right once and can't be loaded any more: from this disk, or with the next look
-// at the server's offer. It reports whether there is another one to try now.
+// restored replaces a proven module that can't be loaded any more, from a copy on the disk. Without a copy the next update fetches it.
+// It reports whether another module can be tried now.
 func (g *game) restored(ctx context.Context, f view) bool {
 	g.dir.Distrust()
 	g.dropChild()
@@ -79,7 +79,7 @@ func (g *game) restored(ctx context.Context, f view) bool {
 	return restored
 }
 
-// loadFailed reports whether an error of a child says that its module is no good.
+// loadFailed reports whether a child's error means that its module is unusable.
 func loadFailed(err error) bool {
 	var load *supervise.LoadError
 	var exit *supervise.ExitError

@@ -1,12 +1,12 @@
-// Package host is one start of a game: it keeps the game's module and packs current, runs the module in a child of this program, and
-// decides what the child's end means. Run is all of it. A start goes through these states:
+// Package host is one start of a game: it keeps the game's module and packs current, runs the module in a child process of this
+// program, and handles the child's exit. Run does all of it. A start goes through these states:
 //
 //	found ─────→ refused: the message says why, exit 2
 //	  │ program, paths, settings, log
 //	  ▼
 //	opened ←──────────────────────────────────── asked ──→ exit, by the table of ends
-//	  │ what an earlier process began is finished  ▲
-//	  ▼                                            │ an end that needs a decision; without a person the answer is Quit
+//	  │ an interrupted transaction is recovered    ▲
+//	  ▼                                            │ an end that needs a decision; without a window the answer is Quit
 //	loaded ←── swapped ←── a module is staged ─┐   │
 //	  │ the child's metadata                   │   │
 //	  ▼                                        │   │
@@ -17,21 +17,22 @@
 //	  ▼                                            │
 //	ended: clean → confirmed, exit 0 · reload → opened · crash → asked, perhaps after the last proven set was put back
 //
-// opened to updating are one attempt, which the person may cut short to play what is installed. What follows updating is a pure
-// function (step.go); a start that only syncs ends there. At most maxRounds modules are swapped in an attempt, and maxReloads reloads
-// follow each other quickly.
-// An attempt whose update brings a newer version of this program leaves the states above: the program makes room, watches the
-// trial of the newer one, and goes on with the start itself if that fails (trial.go).
+// The states from opened to updating are one attempt. The player may end it early to play the installed version. The step after
+// updating is chosen by a pure function (step.go); a start that only syncs ends there. An attempt swaps at most maxRounds modules. At
+// most maxReloads reloads may follow each other quickly.
 //
-// A window loop runs once in a process. Where a window is needed after the game has run, Run returns a Relaunch: the same states in
-// a new process, which is told how the last one ended. With a display and no window the same start goes on unseen; with Headless
-// what happens is printed. Both are a view.
+// An attempt may fetch a newer version of this program. Then the program releases the install, supervises the trial of the newer
+// version, and continues the start itself if the trial fails (trial.go).
+//
+// A window loop runs once in a process. If a window is needed after the game has run, Run returns a Relaunch: a new process with the
+// same states, which gets the last end as flags. Without a usable window the start continues without one; with Headless it prints its
+// progress. Both are a view.
 //
 // Native code is never loaded here: a module can neither crash this process nor keep an old copy of itself in memory.
 //
-// Each part has a type with state of its own, and knows only those before it: setup (options, settings, paths, log), origin (server,
-// mirrors, redirect), disk (the open install), game (the child), renewal (a newer version of this program), updates (one update from
-// origin to disk), attempts (from opened to running). host asks the person, in a window or without one.
+// Each part is a type with its own state, and depends only on the parts before it: setup (options, settings, paths, log), origin
+// (server, mirrors, redirect), disk (the open install), game (the child), renewal (a newer version of this program), updates (one
+// update from origin to disk), attempts (from opened to running). host shows ends and reads the player's decisions.
 package host
 
 import (
@@ -46,9 +47,8 @@ import (
 	"collet/assets"
 )
 
-// host is one start of the client. Its parts have state of their own: the setup, the origin of updates, the install on the disk, the
-// game's process, the updates and the attempts. One goroutine at a time uses it: first the one that drives the window's work, then the
-// one that supervises.
+// host is one start of the client. It embeds its parts: setup, origin of updates, install on the disk, game process, updates and
+// attempts. One goroutine at a time uses it: first the one behind the window, then the one that supervises the game.
 type host struct {
 	*setup
 	origin
@@ -72,8 +72,8 @@ func assemble(s setup) *host {
 	return h
 }
 
-// newHost finds out who and where we are. There is no window yet: its errors are for refuse, with the host as far as it is known, which
-// is never nil.
+// newHost reads settings, paths and origin. No window is open yet, so its errors go to refuse. The host is never nil; after an error
+// it is complete up to the failed step.
 func newHost(opt Options) (*host, error) {
 	h := assemble(setup{opt: opt, log: zerolog.Nop(), texts: assets.TextsFor(cmp.Or(opt.Lang, splash.SystemLocale()))})
 	h.verify, h.offline = opt.Verify, opt.Offline
@@ -83,7 +83,7 @@ func newHost(opt Options) (*host, error) {
 	return h, h.origin.find()
 }
 
-// close lets go of everything. The child, if there still is one, is ended first.
+// close ends the child, if one runs, and then releases connections, install and log.
 func (h *host) close() error {
 	h.dropChild()
 	err := errors.Join(h.coolDown(), h.closeInstall())

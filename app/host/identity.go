@@ -15,13 +15,12 @@ import (
 	"collet/runtime/abi"
 )
 
-// manifestExt ends the name of the manifest beside a module, "Lathe.so.manifest.json": what compatgen wrote for that build. Being
-// named after the module it is a companion, which comes and goes with it.
+// manifestExt is the suffix of the component manifest beside a module, "Lathe.so.manifest.json", which compatgen wrote for that build.
+// By its name it is a companion of the module, installed and removed with it.
 const manifestExt = ".manifest.json"
 
-// identity is what a server is told of the module with this compatibility version, and the manifest that it may be shown. Both
-// are nil where nothing is known beyond the version: a server that has logic versions would take anything said for a client
-// without one.
+// identity is the identity and the manifest that the client announces for the module with this compatibility version. Both are nil
+// without a logic version: a server with logic versions would take any tags for those of a client without one.
 func (u *updates) identity(compatibility string) (*netproto.HelloTags, *compat.Manifest) {
 	s, meta := u.settings.Compatibility, u.meta
 	build := compat.Build{Logic: compat.NoLogic}
@@ -63,7 +62,7 @@ func (u *updates) identity(compatibility string) (*netproto.HelloTags, *compat.M
 	return &netproto.HelloTags{Build: build, Patch: first(s.ClientPatch, said.Patch), Content: u.content(), Account: s.Account, Flags: flags}, manifest
 }
 
-// ownManifest is what the module itself says of its components, nil where it says nothing, or nothing that holds together.
+// ownManifest is the manifest that the module exports; nil if it exports none, or an inconsistent one.
 func (u *updates) ownManifest(compatibility string) *compat.Manifest {
 	c := u.meta.Components
 	if c == nil || u.meta.CompatibilityVersion != compatibility {
@@ -87,7 +86,7 @@ func (u *updates) ownManifest(compatibility string) *compat.Manifest {
 	return m
 }
 
-// buildHash is what the module calls its build, as far as there is room for it.
+// buildHash is the module's build hash; empty if it is longer than compat.MaxBuildID.
 func buildHash(meta abi.Metadata, compatibility string) string {
 	if meta.CompatibilityVersion != compatibility || len(meta.BuildHash) > compat.MaxBuildID {
 		return ""
@@ -95,7 +94,7 @@ func buildHash(meta abi.Metadata, compatibility string) string {
 	return meta.BuildHash
 }
 
-// first is the first value that says something.
+// first is the first value that is not zero, else zero.
 func first[T comparable](values ...T) (value T) {
 	for _, v := range values {
 		if v != value {
@@ -105,7 +104,7 @@ func first[T comparable](values ...T) (value T) {
 	return value
 }
 
-// helloFlags are what a server is told of how this start came about.
+// helloFlags are the flags of this start for the server: development, redirected, after an update.
 func (u *updates) helloFlags() (flags compat.Flags) {
 	if u.settings.Compatibility.Development {
 		flags |= compat.FlagDevelopment
@@ -119,8 +118,8 @@ func (u *updates) helloFlags() (flags compat.Flags) {
 	return flags
 }
 
-// manifest reads the manifest of the module that has build, nil where there is none. One that belongs to another build, such
-// as that before an update, is none.
+// manifest reads the manifest of the module that has build; nil if not found. A manifest of another build, such as the one before an
+// update, is not used.
 func (u *updates) manifest(build compat.Build) *compat.Manifest {
 	name := u.settings.Compatibility.Manifest
 	asked := name != ""
@@ -148,7 +147,7 @@ func (u *updates) manifest(build compat.Build) *compat.Manifest {
 	return &m
 }
 
-// readCapped reads a file that is no larger than limit bytes.
+// readCapped reads a regular file of at most limit bytes.
 func readCapped(name string, limit int64) (data []byte, err error) {
 	info, err := os.Stat(name)
 	if err != nil {

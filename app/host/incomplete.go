@@ -8,8 +8,7 @@ import (
 	"collet/platform"
 )
 
-// runWhole is run without a server's word: a set that is known not to be whole starts only after the player was told what is
-// not right and wants it all the same.
+// runWhole is run without a server's confirmation. An incomplete set starts only if the player confirms it.
 func (a *attempts) runWhole(ctx context.Context) outcome {
 	if e, broken := a.incomplete(); broken {
 		return e
@@ -17,7 +16,7 @@ func (a *attempts) runWhole(ctx context.Context) outcome {
 	return a.run(ctx)
 }
 
-// incomplete is the end of a start whose set is known not to be whole, unless the player wants it all the same.
+// incomplete is the end of a start with an incomplete set. broken is false if the set is complete or the player confirmed the start.
 func (a *attempts) incomplete() (e outcome, broken bool) {
 	if a.dir == nil || a.anyway || a.opt.PlayIncomplete {
 		return outcome{}, false
@@ -36,9 +35,8 @@ func (a *attempts) incomplete() (e outcome, broken bool) {
 	}, true
 }
 
-// goesOn reports whether a start goes on although the install could not be opened: what is on the disk may be half of a set
-// then. Offline it does where the player wants it all the same, and where only writing failed and the journal has nothing
-// unfinished.
+// goesOn reports whether a start continues although the install could not be opened, and may hold an incomplete set. It does only
+// offline: if the player confirmed it, or if only write permission is missing and the journal has no unfinished transaction.
 func (a *attempts) goesOn(ctx context.Context, err error) bool {
 	var fault *update.Fault
 	switch {

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// instanceWait is how long either side waits for the other; both are on one machine.
+	// instanceWait is how long each side waits for the other; both are on one machine.
 	instanceWait = 2 * time.Second
 	// maxInstanceLine is the longest line in bytes that either side reads: a secret has 26, an answer fewer.
 	maxInstanceLine = 64
@@ -40,15 +40,15 @@ type instanceSocket struct {
 	listener net.Listener
 	secret   string
 	fs       platform.FS
-	forward  func() bool // brings the window forward; false when there is none
+	forward  func() bool // brings the window forward; false without a window
 	done     sync.WaitGroup
 }
 
-// instanceFile is the file in an install: it holds a port of the loopback interface and a secret, which only those learn who may read the
-// install.
+// instanceFile is the socket's file in an install: it holds a port of the loopback interface and a secret. The secret limits access to
+// processes that may read the install.
 func instanceFile() string { return path.Join(install.StateDir, install.BellFile) }
 
-// listenForInstances starts listening and writes where, in an install whose lock is held.
+// listenForInstances starts listening and writes instanceFile. The caller holds the install's lock.
 func listenForInstances(fsys platform.FS, forward func() bool) (*instanceSocket, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,7 +63,7 @@ func listenForInstances(fsys platform.FS, forward func() bool) (*instanceSocket,
 	return s, nil
 }
 
-// announce writes the file anew. What stands in its place goes, be it a link or the file of a host that was killed.
+// announce writes the file anew. It removes an existing one first: a link, or the file of a host that was killed.
 func (s *instanceSocket) announce(text []byte) error {
 	if err := s.fs.Remove(instanceFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -100,17 +100,17 @@ func (s *instanceSocket) answer(conn net.Conn) {
 	if s.forward() {
 		word = cameForward
 	}
-	fmt.Fprintln(conn, word) // a start that has left does not need it
+	fmt.Fprintln(conn, word) // an error means that the other start has ended
 }
 
-// Close closes the socket and waits for the last answer.
+// Close closes the socket, waits for the last answer and removes the file.
 func (s *instanceSocket) Close() error {
 	err := s.listener.Close()
 	s.done.Wait()
 	return errors.Join(err, s.fs.Remove(instanceFile()))
 }
 
-// raiseRunning asks the host that runs in this install to come forward, and reports whether it did.
+// raiseRunning asks the running host of this install to come forward, and reports whether it did.
 func raiseRunning(ctx context.Context, fsys platform.FS) (forward bool, err error) {
 	text, err := platform.ReadFile(fsys, instanceFile(), maxInstanceLine)
 	if err != nil {
@@ -141,7 +141,7 @@ func raiseRunning(ctx context.Context, fsys platform.FS) (forward bool, err erro
 	return word == cameForward+"\n", nil
 }
 
-// serveInstances lets second starts find this one. Without it they say so and end, which is all they could do anyway.
+// serveInstances lets second starts bring this one forward. Without it they only report that the game is running, and end.
 func (a *attempts) serveInstances() {
 	b, err := listenForInstances(a.fs, func() bool {
 		raise := a.raise.Load()
@@ -154,7 +154,7 @@ func (a *attempts) serveInstances() {
 	a.socket = b
 }
 
-// bringForward asks the host that holds the install to come forward.
+// bringForward asks the host that holds the install's lock to come forward.
 func (a *attempts) bringForward(ctx context.Context) bool {
 	fsys, err := platform.OpenDir(a.paths.data)
 	if err != nil {

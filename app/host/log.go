@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// maxLog is how large the log grows before it is put aside: enough for weeks of play, small enough to send.
+	// maxLog is the size in bytes at which the log is rotated: enough for weeks of play, small enough to send.
 	maxLog = 4 << 20
-	// maxStuckLog is how large it grows where it can't be put aside. Then it is emptied.
+	// maxStuckLog is the size in bytes at which the log is truncated if it can't be rotated.
 	maxStuckLog = 2 * maxLog
-	// rotatePause is how many bytes are written between two attempts to put the log aside.
+	// rotatePause is how many bytes are written between two attempts to rotate the log.
 	rotatePause = 256 << 10
-	// maxTail is how much of the log's end a report carries, and how much waits in memory while the file can't be written.
+	// maxTail is how many bytes of the log a report has, and how many wait in memory while the file can't be written.
 	maxTail = 64 << 10
-	// oldLog is the suffix of the one log that is put aside.
+	// oldLog is the suffix of the rotated log.
 	oldLog = ".old"
 )
 
-// logFile is the host's log, rotated by size: <exe>.log and, before it, <exe>.log.old. It never fails: while the file can't be
-// opened or written the last lines wait in memory, and every further line tries again. It is safe for concurrent use.
+// logFile is the host's log, rotated by size: <exe>.log and the older <exe>.log.old. Writing never fails: while the file can't be
+// opened or written, the last lines wait in memory, and each new line tries again. It is safe for concurrent use.
 type logFile struct {
 	mu       sync.Mutex
 	folder   string
@@ -36,14 +36,14 @@ type logFile struct {
 	dir      *platform.Dir // nil while the folder is not open
 	file     platform.File // nil while the file is not open
 	size     int64
-	rotateAt int64  // the size from which the file is put aside
+	rotateAt int64  // the size at which the file is rotated
 	waiting  []byte // whole lines that are not in the file yet
-	lost     int    // lines that were too many to wait
-	trouble  error  // why the file is not written; nil while it is
+	lost     int    // number of dropped lines
+	trouble  error  // why the file can't be written; nil while it can
 	closed   bool
 }
 
-// openLog opens or makes the log of a folder for appending. Fault tells whether that went well.
+// openLog opens or creates the log of a folder for appending. fault returns the error.
 func openLog(folder, name string) *logFile {
 	l := &logFile{folder: folder, name: name}
 	l.trouble = l.open()
@@ -58,13 +58,13 @@ func (l *logFile) open() (err error) {
 		}
 	}
 	if err = l.openFile(0); err != nil {
-		_ = l.dir.Close() // another folder may have its name by the next attempt
+		_ = l.dir.Close() // the next attempt may find another folder under this name
 		l.dir = nil
 	}
 	return err
 }
 
-// openFile opens the file, with more flags than the usual ones.
+// openFile opens the file, with the additional flags more.
 func (l *logFile) openFile(more int) error {
 	f, err := l.dir.OpenFile(l.name, os.O_CREATE|os.O_APPEND|os.O_RDWR|more, 0o644)
 	if err != nil {
@@ -78,7 +78,7 @@ func (l *logFile) openFile(more int) error {
 	return nil
 }
 
-// Write appends one line and puts the file aside first when the line would make it too long. It never fails.
+// Write appends one line, and rotates the file first if the line would make it too long. It never fails.
 func (l *logFile) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *logFile) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// wait adds a line to those that are to be written. The oldest ones give way.
+// wait queues a line. The oldest lines are dropped beyond maxTail bytes.
 func (l *logFile) wait(line []byte) {
 	l.waiting = append(l.waiting, line...)
 	for len(l.waiting) > maxTail {
@@ -102,7 +102,7 @@ func (l *logFile) wait(line []byte) {
 	}
 }
 
-// flush writes what waits, or notes why it goes on waiting.
+// flush writes the queued lines, or records why it can't.
 func (l *logFile) flush() {
 	if l.file == nil {
 		if l.trouble = l.open(); l.trouble != nil {
@@ -130,7 +130,7 @@ func (l *logFile) flush() {
 	l.closeFile()
 }
 
-// rotate puts the file aside. Where that fails it goes on growing for a while, and is emptied in the end.
+// rotate renames the file and opens a new one. If renaming fails, the file grows further and is truncated at maxStuckLog.
 func (l *logFile) rotate() {
 	l.closeFile()
 	err := l.dir.Rename(l.name, l.name+oldLog)
@@ -149,7 +149,7 @@ func (l *logFile) rotate() {
 	}
 }
 
-// closeFile lets go of the file. What it says then is told by the next write.
+// closeFile closes the file and ignores the error: the next write reports it.
 func (l *logFile) closeFile() {
 	_ = l.file.Close()
 	l.file = nil
@@ -163,17 +163,17 @@ func event(message string, err error) []byte {
 	return line.Bytes()
 }
 
-// path is where the log is.
+// path is the path of the log.
 func (l *logFile) path() string { return filepath.Join(l.folder, l.name) }
 
-// fault is why the log is not written at the moment; nil while it is.
+// fault is why the log can't be written now; nil while it can.
 func (l *logFile) fault() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.trouble
 }
 
-// Close tries once more to write what waits, and closes the file.
+// Close tries once more to write the queued lines, and closes the file.
 func (l *logFile) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,7 +191,7 @@ func (l *logFile) Close() error {
 	return err
 }
 
-// tail returns the end of the log as a person reads it, whole lines only.
+// tail returns the end of the log as readable text, whole lines only.
 func (l *logFile) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +220,7 @@ func readable(data []byte) string {
 	return out.String()
 }
 
-// logLevel is the level of a name that kong has checked.
+// logLevel parses a level's name, which kong has checked.
 func logLevel(name string) zerolog.Level {
 	level, err := zerolog.ParseLevel(name)
 	if err != nil {

@@ -7,18 +7,17 @@ import (
 )
 
 const (
-	// fastStart is how long the collector of garbage stands back after the start, and fastMemory how many bytes the program may
-	// have meanwhile before it works after all. Reading what is installed takes a quarter less time so, and the bound of 64 MB
-	// of the benchmarks keeps its distance.
+	// fastStart is how long the garbage collector is off after the start. fastMemory is the memory limit in bytes at which it
+	// runs all the same. Reading the install takes a quarter less time so, and memory stays well below the benchmarks' bound of 64 MB.
 	fastStart  = 2 * time.Second
 	fastMemory = 40 << 20
 )
 
-// startFast lets the start use memory in place of time. The function that it returns ends that at once; time does it, too.
+// startFast turns the garbage collector off for the start. The returned function turns it on again; after fastStart it is on anyway.
 func startFast() (end func()) {
 	percent := debug.SetGCPercent(-1)
 	limit := debug.SetMemoryLimit(fastMemory)
-	if limit != math.MaxInt64 || percent < 0 { // somebody has set GOGC or GOMEMLIMIT
+	if limit != math.MaxInt64 || percent < 0 { // GOGC=off or GOMEMLIMIT is set
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
 		return func() {}

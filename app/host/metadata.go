@@ -12,9 +12,9 @@ import (
 	"collet/netproto/compat"
 )
 
-// consistent is how an update of a server of G2b really ended: such a server names the metadata version of its packs, and
-// packs that have just become current and say another one come from another bake, most probably in the middle of a
-// publication (fonline reference, section 3.2). Servers of other generations name none.
+// consistent corrects the outcome of an update from a G2b server. Such a server names the metadata version of its packs. Installed
+// packs with another version come from another bake, most probably in the middle of a publication: ContentMismatch. Servers of other
+// generations name no version.
 func (u *updates) consistent(s *source, status update.Status) update.Status {
 	client := s.session()
 	if status.Outcome != update.ResourcesReady || status.HeldBack || client == nil || status.Judgement.Verdict == compat.UpdateBinaries {
@@ -27,9 +27,8 @@ func (u *updates) consistent(s *source, status update.Status) update.Status {
 	return status
 }
 
-// contradiction finds a pack whose metadata version is not the announced one. Folders stand in the order in which they are
-// delivered, so a pack in a later one stands for that of its name in an earlier one. Packs without a version, or that
-// can't be read for one, contradict nothing, and nothing contradicts a server that announces none.
+// contradiction finds a pack whose metadata version differs from the announced one. A pack in a later folder replaces one of the same
+// name in an earlier folder. Packs without a readable version are skipped. An empty announced version matches all packs.
 func contradiction(folders []string, announced string) (pack, version string, found bool) {
 	if announced == "" {
 		return "", "", false

@@ -16,18 +16,18 @@ import (
 	"collet/netproto/dial"
 )
 
-// origin is where updates come from: the server as it was asked for or as a redirect named it, and the mirrors of signed releases.
+// origin is the source of updates: the configured or redirected server, and the mirrors of signed releases.
 type origin struct {
 	*setup
-	server string               // as it was asked for
-	route  route                // how to get there
-	signed signed               // where signed releases come from, and who vouches for them
-	before *redirect            // where a redirect led away from; nil without one
-	valve  valve                // pauses and slows what is fetched
-	warm   *download.HTTPMirror // is being connected to for the first update; nil for none
+	server string               // address as configured
+	route  route                // connection settings for it
+	signed signed               // trust and mirrors of signed releases
+	before *redirect            // the state before a redirect; nil without one
+	valve  valve                // pauses downloads and limits their rate
+	warm   *download.HTTPMirror // the mirror with a connection opened in advance; nil without one
 }
 
-// find completes an origin of which the setup is known, and begins the log with both.
+// find completes an origin from its complete setup, and begins the log.
 func (o *origin) find() (err error) {
 	o.server = cmp.Or(o.opt.Server, o.settings.Server())
 	o.startLog(o.server)
@@ -39,7 +39,7 @@ func (o *origin) find() (err error) {
 	return nil
 }
 
-// places names where releases come from, for a person.
+// places names the source of releases for players: the host of the first mirror, else the server.
 func (o *origin) places() string {
 	if len(o.signed.urls) == 0 {
 		return o.server
@@ -51,14 +51,14 @@ func (o *origin) places() string {
 	return u.Host
 }
 
-// warmUp begins to connect to the first place that will be asked, while the install is opened.
+// warmUp starts connecting to the first mirror while the install is opened.
 func (o *origin) warmUp(ctx context.Context) {
 	if o.warm != nil || !o.signed.on() || len(o.signed.urls) == 0 {
 		return
 	}
 	way, err := o.mirror(o.signed.urls[0])
 	if err != nil {
-		return // the update says so
+		return // the update reports it
 	}
 	kept := filepath.Join(o.paths.data, o.settings.Baking.CacheResources, install.ReleaseFolder)
 	way.Warm(ctx, acquire.FirstFiles(o.signed.root, func(name string) bool {
@@ -68,14 +68,14 @@ func (o *origin) warmUp(ctx context.Context) {
 	o.warm = way
 }
 
-// takeWarm gives away what warmUp began; nil without.
+// takeWarm passes the mirror of warmUp to the caller; nil without one.
 func (o *origin) takeWarm() *download.HTTPMirror {
 	way := o.warm
 	o.warm = nil
 	return way
 }
 
-// coolDown lets go of what nobody took.
+// coolDown closes an unused mirror of warmUp.
 func (o *origin) coolDown() error {
 	if way := o.takeWarm(); way != nil {
 		return way.Close()
@@ -109,7 +109,7 @@ func (o *origin) mirror(address string) (*download.HTTPMirror, error) {
 	return download.NewHTTPMirror(address, with)
 }
 
-// trust is what native code is taken by in this attempt.
+// trust is the trust that native code needs in this attempt.
 func (o *origin) trust() install.Trust {
 	return install.Trust(settings.NativeBy(trustWord(o.opt, o.settings), o.signed.on(), o.secure()))
 }

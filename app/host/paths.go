@@ -12,35 +12,35 @@ import (
 	"collet/platform"
 )
 
-// markerFile beside the host says that an installer put it there, into a folder that players can't write to. Its content
-// means nothing (fonline reference, section 3.7).
+// markerFile beside the host marks an install by an installer, in a folder that players can't write to. Only its presence counts, as
+// in the engine.
 const markerFile = "INSTALLED"
 
-// perUser is the value of Client.UserWritablePath that asks for the system's folder for data of one user.
+// perUser is the value of Client.UserWritablePath for the system's per-user data folder.
 const perUser = "*"
 
-// paths are the two folders of a client: what was delivered lies in one of them, and what changes goes into the other.
+// paths are the two folders of a client: one for the delivered files, one for everything that is written.
 type paths struct {
 	install string // absolute: the host, its settings, and what was delivered with them
 	data    string // absolute: journal, cache, log, downloaded packs and modules; the same where the client is portable
-	refused error  // why it is portable although it should not be; nil otherwise
+	refused error  // why the configured writable root is not used; nil otherwise
 }
 
-// portable reports whether both are the same folder.
+// portable reports whether both are one folder.
 func (r paths) portable() bool { return r.data == r.install }
 
-// pathsQuery is all that the choice of the writable root depends on.
+// pathsQuery is the input for the choice of the writable root.
 type pathsQuery struct {
 	goos    string
 	install string                 // absolute
 	packs   string                 // Baking.ClientResources
 	asked   string                 // Client.UserWritablePath: empty, perUser or a folder
-	marked  bool                   // markerFile lies in the install folder
-	game    string                 // the name of the folder for one user's data
+	marked  bool                   // markerFile is in the install folder
+	game    string                 // name of the per-user folder
 	folder  func() (string, error) // platform.DataFolder
 }
 
-// writable is the folder that is asked for, absolute; the install folder where none is.
+// writable is the configured writable root, absolute; by default the install folder.
 func (q pathsQuery) writable() (string, error) {
 	switch {
 	case q.asked == "" && !q.marked:
@@ -56,7 +56,7 @@ func (q pathsQuery) writable() (string, error) {
 	}
 }
 
-// ofUser is the folder below the system's folder for data of one user.
+// ofUser is the game's folder in the system's per-user data folder.
 func (q pathsQuery) ofUser() (string, error) {
 	if err := release.CheckPath(q.game); err != nil || strings.Contains(q.game, "/") {
 		return "", fmt.Errorf("%q can't be the name of a folder; set Client.GameName", q.game)
@@ -68,7 +68,7 @@ func (q pathsQuery) ofUser() (string, error) {
 	return q.checked(join(q.goos, folder, q.game))
 }
 
-// checked refuses a writable root among the delivered packs: its own files would be taken for some.
+// checked rejects a writable root in the folder of the delivered packs: its files would be taken for packs.
 func (q pathsQuery) checked(data string) (string, error) {
 	slashes := func(name string) string {
 		if q.goos == "windows" {
@@ -98,8 +98,8 @@ func join(goos, folder, below string) string {
 	return strings.TrimRight(folder, `\/`) + `\` + strings.ReplaceAll(below, "/", `\`)
 }
 
-// findPaths makes the writable root and tries it. One that can't be used is no reason not to start: then everything lies
-// in the install folder, and refused says why.
+// findPaths creates the writable root and checks that it is writable. If it can't be used, the client is portable, and refused has
+// the error.
 func findPaths(q pathsQuery) paths {
 	data, err := q.writable()
 	if err == nil && data != q.install {
@@ -121,7 +121,7 @@ func isOneFolder(a, b string) bool {
 	return errors.Join(errA, errB) == nil && os.SameFile(infoA, infoB)
 }
 
-// isMarked reports whether an installer left its mark.
+// isMarked reports whether a folder has the installer's marker file.
 func isMarked(folder string) bool {
 	_, err := os.Lstat(filepath.Join(folder, markerFile))
 	return err == nil

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// installFolder is where what was delivered with a program lies: beside it, and for one in a macOS .app the folder Contents of
-// that. Files of a game can't lie in Contents/MacOS beside it, where a signature takes everything for code, but Contents/Resources
-// is where both a signature and this program look for packs. exe is absolute.
+// installFolder is the folder of the files that were delivered with a program: the folder of exe, or Contents of a macOS .app. A code
+// signature takes every file in Contents/MacOS for code, so a game's files can't be there; packs are in Contents/Resources. exe is
+// absolute.
 func installFolder(goos, exe string) string {
 	folder := filepath.Dir(exe)
 	contents, app := filepath.Dir(folder), filepath.Dir(filepath.Dir(folder))
@@ -17,7 +17,7 @@ func installFolder(goos, exe string) string {
 	return folder
 }
 
-// linkArgs is how a game is told of the link that it was opened with, by the source's name.
+// linkArgs passes the deep link to the game, under the engine's name.
 func (opt Options) linkArgs() []string {
 	if opt.DeepLinkUri == "" {
 		return nil

@@ -18,27 +18,27 @@ import (
 	"collet/netproto/dial"
 )
 
-// redirect is where a host came from that another server has sent away: it goes back there at the next attempt.
+// redirect is the origin's state before a redirect. The next attempt restores it.
 type redirect struct {
 	server string
 	route  route
 	urls   []string
 
-	packs  string // the mirror that the redirect added to those that are configured; empty: none
-	public bool   // it may lead to public addresses only, because the server that was named has one
+	packs  string // the mirror that the redirect added to the configured ones; empty: none
+	public bool   // the redirect may lead to public addresses only, because the configured server has one
 }
 
-// redirected reports whether this attempt asks another server than the one that was named.
+// redirected reports whether this attempt uses another server than the configured one.
 func (o *origin) redirected() bool { return o.before != nil }
 
-// followRedirect makes the server of a redirect the one to ask, for the rest of this attempt. The error says why it is not gone to.
+// followRedirect switches to the server of a redirect for the rest of this attempt. The error says why the redirect is not followed.
 func (o *origin) followRedirect(ctx context.Context, f view, to *compat.Endpoint) error {
 	server, err := o.otherServer(to)
 	if err != nil {
 		return err
 	}
 	opt, set := o.opt, o.settings
-	opt.TlsName, set.ClientNetwork.TlsName = "", "" // the name in the certificate of the server that sent us
+	opt.TlsName, set.ClientNetwork.TlsName = "", "" // the configured certificate name belongs to the server that redirects
 	r := newRoute(server, opt, set, o.folder, os.Getenv, o.log)
 	if r.err != nil {
 		return r.err
@@ -63,7 +63,7 @@ func (o *origin) followRedirect(ctx context.Context, f view, to *compat.Endpoint
 	return nil
 }
 
-// packsFault checks the mirror that a redirect names. It never leads from https to http.
+// packsFault checks the mirror of a redirect. It must not downgrade from https to http.
 func (o *origin) packsFault(packs string) error {
 	if err := settings.ReleaseFault([]string{packs}); err != nil {
 		return err
@@ -75,11 +75,11 @@ func (o *origin) packsFault(packs string) error {
 	return nil
 }
 
-// resolvePatience is how long it may take to find out where a configured server is.
+// resolvePatience is how long resolving the configured server's name may take.
 const resolvePatience = 2 * time.Second
 
-// isLocalServer reports whether a configured server is on this machine, its link or a private network: only such a server may send us to
-// others there.
+// isLocalServer reports whether a configured server is on this machine, its link or a private network. Only such a server may redirect
+// to local addresses.
 func isLocalServer(ctx context.Context, addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -97,7 +97,7 @@ func isLocalServer(ctx context.Context, addr string) bool {
 	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return !dial.IsLocal(a) })
 }
 
-// endRedirect ends a redirect: the server that was named may have been updated meanwhile.
+// endRedirect returns to the configured server, which may have been updated meanwhile.
 func (o *origin) endRedirect() {
 	if o.before == nil {
 		return
@@ -106,9 +106,9 @@ func (o *origin) endRedirect() {
 	o.before = nil
 }
 
-// otherServer is the address of an endpoint as --server takes it. It comes from a peer: TLS has to have proven that peer, or a trusted
-// root has to prove all that comes; and it must be an address, another one than that of the sender, and no less protected than the
-// way to the sender.
+// otherServer is the address of a redirect's endpoint, in the form of --server. The endpoint is untrusted input: TLS must have
+// authenticated the redirecting server, or a trusted root must verify all downloads. The endpoint must differ from the redirecting
+// server and must not drop TLS.
 func (o *origin) otherServer(to *compat.Endpoint) (string, error) {
 	if to == nil || to.Host == "" || to.Port == 0 {
 		return "", errors.New("no server is named")
@@ -131,5 +131,5 @@ func (o *origin) otherServer(to *compat.Endpoint) (string, error) {
 	}
 }
 
-// secure reports whether TLS proves the server that is asked.
+// secure reports whether TLS authenticates the server.
 func (o *origin) secure() bool { return o.route.dialer != nil && o.route.dialer.TLS != nil }

@@ -10,14 +10,14 @@ import (
 	"collet/platform"
 )
 
-// Relaunch is this program started anew in place, because a window loop can run only once in a process.
+// Relaunch is the command line with which this program is started anew, because a window loop can run only once in a process.
 type Relaunch struct {
 	exe  string
 	args []string
 }
 
-// Start replaces the process. It returns only where that fails, or where the system starts a second process and this
-// one has to end.
+// Start replaces this process. It returns the exit code if that fails, or if the system starts a second process and this one has to
+// end.
 func (r *Relaunch) Start(stderr io.Writer) int {
 	if err := platform.Relaunch(r.exe, r.args, nil); err != nil {
 		fmt.Fprintf(stderr, "collet-client: start anew: %v\n", err)
@@ -26,23 +26,23 @@ func (r *Relaunch) Start(stderr io.Writer) int {
 	return 0
 }
 
-// hidden are the flags that a relaunch sets anew. ClientLibPath is among them because a game that asks for a reload
-// names the module that comes next.
+// hidden are the flags that a relaunch sets anew. ClientLibPath is one of them because a game that asks for a reload names the next
+// module.
 var hidden = []string{"--relaunched", "--show-crash", "--went-back", "--keep-host", "--trial", "--control", "--ClientLibPath"}
 
-// once are the switches that count for the start they were given to, and not for those that follow from it.
+// once are the switches of one start only; relaunches drop them.
 var once = []string{"--unblock", "--verify"}
 
-// anew is what the next start is told.
+// anew is the state that a relaunch passes to the next start.
 type anew struct {
 	count  int    // of relaunches in a row
 	crash  string // how the game ended; empty for a reload
 	back   bool   // the last proven set was put back
-	module string // which one comes next; empty for the live one
-	keep   bool   // this program is not to be updated
+	module string // the next module; empty for the live one
+	keep   bool   // do not update this program
 }
 
-// relaunchArgs takes this start's arguments over to the next one, before the ones of the game.
+// relaunchArgs is the next start's arguments: this start's, those of next, and the game's.
 func relaunchArgs(args []string, next anew) []string {
 	end := slices.Index(args, "--")
 	if end < 0 {

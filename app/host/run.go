@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// exitUsage is the code of a start that could not begin, as most programs have it for a command line that makes no sense.
+// exitUsage is the exit code of a start that could not begin, as in most programs for an invalid command line.
 const exitUsage = 2
 
-// Options are what one start is told. The zero value of each is what the settings say, or the default. The texts of --help say
-// more of each: it is the flag of the same name.
+// Options are the options of one start. A zero value means the value of the settings, else the default. The help texts of the flags
+// of the same names describe each.
 type Options struct {
 	Server           string
 	Tls              bool
@@ -40,7 +40,7 @@ type Options struct {
 	ForceEmbeddedRuntime          bool
 	DeepLinkUri                   string
 
-	RemoteLauncher string // not empty: no start of a game, but a device of the desk there
+	RemoteLauncher string // not empty: no start of a game; this program becomes a device of the controller at this address
 	DeviceName     string
 	Dialect        string
 
@@ -51,20 +51,20 @@ type Options struct {
 	Lang     string
 	LogLevel string // debug, info, warn or error
 
-	Control    string // with Trial: the wire to the program that tries this one
-	Relaunched int    // how many relaunches in a row led here
+	Control    string // with Trial: the control pipe of the sponsor, the program that tries this one
+	Relaunched int    // number of relaunches in a row before this start
 	ShowCrash  string // how the game ended in the process before this one
 	WentBack   bool   // the process before this one put the last proven set back
 	KeepHost   bool   // the process before this one tried a newer version of this program, which failed
-	Trial      string // where this program will lie if it works; not empty: this is its trial
+	Trial      string // the path that this program will have after a successful trial; not empty: this is its trial
 
-	Command []string // this start's own command line, for the programs that take its place
+	Command []string // this start's own command line, for relaunches and trials
 
 	Args []string // of the game
 }
 
-// Run is one start, from its beginning to its end. code is how it ended, one of update.Ends or 2. again is set when this program has to
-// be started anew in place of this one, with what the caller does before it exits. ctx ends when the system tells this program to end.
+// Run is one complete start. code is the exit code: one of update.Ends, or 2. again is set when the caller has to start it in place of
+// exiting with code. The end of ctx is the system's request to end.
 func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) (code int, again *Relaunch) {
 	if opt.Trial == "" {
 		return run(ctx, opt, nil, stdout, stderr)
@@ -74,14 +74,14 @@ func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) (code int, 
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		return exitUsage, nil
 	}
-	if code, again = run(ctx, opt, trial, stdout, stderr); again != nil { // the sponsor is still there, and takes the place of both
+	if code, again = run(ctx, opt, trial, stdout, stderr); again != nil { // the sponsor relaunches for both processes
 		trial.say(trialWord{Again: &againWord{Args: again.args}})
 		return 0, nil
 	}
 	return code, nil
 }
 
-// run is Run; trial is the wire to the sponsor, or nil.
+// run is Run; trial is the connection to the sponsor, or nil.
 func run(ctx context.Context, opt Options, trial *sponsored, stdout, stderr io.Writer) (code int, again *Relaunch) {
 	defer startFast()()
 	h, err := newHost(opt)

@@ -15,8 +15,8 @@ import (
 	"collet/platform"
 )
 
-// The selector is a small file in the writable root that names the live module: one absolute path and a newline (fonline
-// reference, section 3.7). It is ours and the engine's own host's; a portable client has none.
+// The selector is a small file in the writable root that names the live module: one absolute path and a newline. The engine's own
+// host uses the same file. A portable client has no selector.
 const (
 	// selectorDir is the folder of the selectors, in the writable root.
 	selectorDir = "ClientRuntimeHost"
@@ -27,7 +27,7 @@ const (
 // selectorName is the selector of a module, in the writable root.
 func selectorName(module string) string { return path.Join(selectorDir, module+".path") }
 
-// parseSelector checks a selector's content: it may name nothing but a module of this name in one of the folders.
+// parseSelector checks a selector's content: it may only name a module of this name in one of the folders.
 func parseSelector(data []byte, module string, folders ...string) (string, error) {
 	name, found := strings.CutSuffix(string(data), "\n")
 	switch {
@@ -50,14 +50,14 @@ func parseSelector(data []byte, module string, folders ...string) (string, error
 	return "", fmt.Errorf("%q lies outside of the game's folders", name)
 }
 
-// below is a path relative to a folder, with slashes, if it lies in it.
+// below is name relative to folder, with slashes; inside reports whether name is in folder.
 func below(folder, name string) (rel string, inside bool) {
 	rel, err := filepath.Rel(folder, name)
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
-// readSelector returns the module that the writable root's selector names, or nothing if there is no selector, or neither
-// the module nor its successor is there. Links that lead out of the folders are not followed.
+// readSelector returns the module that the selector names. It is empty without a selector, or if neither the module nor its staged
+// successor exists. Links that lead out of the folders are not followed.
 func readSelector(r paths, module string) (string, error) {
 	if r.portable() {
 		return "", nil
@@ -84,7 +84,7 @@ func readSelector(r paths, module string) (string, error) {
 	return name, nil
 }
 
-// isModule reports whether a module, or one that waits for its promotion, lies below a folder.
+// isModule reports whether a folder has the module or its staged successor.
 func isModule(folder, name string) bool {
 	rel, inside := below(folder, name)
 	if !inside {
@@ -103,7 +103,7 @@ func isModule(folder, name string) bool {
 	return false
 }
 
-// writeSelector names a module. A stop at any moment leaves the old selector or the new one.
+// writeSelector writes the selector atomically: a crash leaves the old selector or the new one.
 func writeSelector(r paths, module, name string) error {
 	text := name + "\n"
 	if _, err := parseSelector([]byte(text), module, r.data, r.install); err != nil {
@@ -119,7 +119,7 @@ func writeSelector(r paths, module, name string) error {
 	return errors.Join(err, data.Close())
 }
 
-// modules are the places of the module that a start looks at.
+// modules are the possible paths of the module.
 type modules struct {
 	paths paths
 	name  string // of the module's file
@@ -129,18 +129,18 @@ type modules struct {
 // modules are those of the game's module.
 func (s *setup) modules() modules { return modules{s.paths, s.target.LibraryName(s.base), s.log} }
 
-// own is the module's place in the writable root, and delivered the one beside the host.
+// own is the module's path in the writable root, delivered the one beside the host.
 func (m modules) own() string { return filepath.Join(m.paths.data, m.name) }
 func (m modules) delivered() string {
 	return filepath.Join(m.paths.install, m.name)
 }
 
-// isRegular reports whether a module has one of the names that this host looks at. A game that asks for a reload of itself
-// knows only the name beside its host.
+// isRegular reports whether a module has one of these paths. A game that asks for a reload of itself knows only the path beside its
+// host.
 func (m modules) isRegular(module string) bool { return module == m.own() || module == m.delivered() }
 
-// library is the live module: the one in the writable root, else the delivered one. Where there is none it is the place
-// where one belongs.
+// library is the path of the live module: in the writable root, else the delivered one. If neither exists it is the path in the
+// writable root.
 func (m modules) library() string {
 	if !exists(m.own()) && exists(m.delivered()) {
 		return m.delivered()
@@ -148,13 +148,13 @@ func (m modules) library() string {
 	return m.own()
 }
 
-// exists reports whether anything has a name. What can't be told counts as being there: loading it will say more.
+// exists reports whether name is a file or folder. A name that can't be examined counts as existing: loading it reports the error.
 func exists(name string) bool {
 	info, err := os.Stat(name)
 	return !errors.Is(err, fs.ErrNotExist) && (err != nil || info.Mode().IsRegular() || info.IsDir())
 }
 
-// selected is the module that the selector names, or nothing.
+// selected is the existing module that the selector names, or "".
 func (m modules) selected() string {
 	name, err := readSelector(m.paths, m.name)
 	if err != nil {
@@ -162,14 +162,14 @@ func (m modules) selected() string {
 		return ""
 	}
 	if !exists(name) {
-		return "" // its successor waits, or is gone
+		return "" // only its staged successor exists, or the selector is empty
 	}
 	return name
 }
 
-// reselect makes the selector name the live module. Before a swap that is only a correction: a selector that names neither
-// of the usual places was written by somebody who meant it, and one that is not there says nothing. Failing is worth a
-// warning only, because the next start corrects it.
+// reselect makes the selector name the live module. After a swap it always does. Otherwise it only corrects a selector that names a
+// regular path; a selector with another path was written on purpose, and a missing one stays missing. An error is only a warning,
+// because the next start corrects the selector.
 func (m modules) reselect(swapped bool) {
 	if m.paths.portable() {
 		return

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// serversFile holds what is remembered of servers, in the cache folder.
+	// serversFile is the file of remembered servers, in the cache folder.
 	serversFile = "servers"
-	// maxServers is how many servers are remembered. A player has one or two; a developer a few more.
+	// maxServers is how many servers are remembered. Players use one or two, developers a few more.
 	maxServers = 16
-	// maxServersFile is the largest such file in bytes: names of hosts have at most 253.
+	// maxServersFile is the largest such file in bytes: host names have at most 253.
 	maxServersFile = maxServers * 300
 )
 
-// servers remembers which generation a server speaks, by its address, where finding out costs a connection: a line each,
-// "host:port generation", the last one met first. It is only ever a saving; what can't be read or written counts as
-// unknown. It is for one goroutine at a time.
+// servers remembers the generation of each server whose detection costs a connection. The file has a line for each server,
+// "host:port generation", the most recent first. It only saves time: an entry that can't be read or written counts as unknown. It is
+// for one goroutine at a time.
 type servers struct {
 	fs   platform.FS
 	name string
 	log  zerolog.Logger
 }
 
-// lines is what the file says, as far as it makes sense.
+// lines returns the well-formed lines of the file, at most maxServers.
 func (s *servers) lines() []string {
 	data, err := platform.ReadFile(s.fs, s.name, maxServersFile)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *servers) lines() []string {
 	return lines
 }
 
-// recall is the generation that a server spoke when it was last met, 0 if that is not known.
+// recall is the last known engine generation of a server, 0 if unknown.
 func (s *servers) recall(addr string) netproto.Generation {
 	for _, line := range s.lines() {
 		if word, found := strings.CutPrefix(line, addr+" "); found {
@@ -63,8 +63,8 @@ func (s *servers) recall(addr string) netproto.Generation {
 	return 0
 }
 
-// remember notes what a server speaks. A generation that is found with the first connection is not worth a line, and
-// takes away one that says otherwise.
+// remember records a server's generation. Only G1 and G2b get a line: the others are detected with the first connection, and remove
+// an existing line.
 func (s *servers) remember(addr string, g netproto.Generation) {
 	if s.recall(addr) == g || len(strings.Fields(addr)) != 1 {
 		return

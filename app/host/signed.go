@@ -18,33 +18,33 @@ import (
 )
 
 const (
-	// maxRootFile is the largest trusted root in bytes that is read.
+	// maxRootFile is the largest accepted trusted root in bytes.
 	maxRootFile = settings.MaxRoot
-	// defaultOfflineAfter is how long a player waits before the installed game starts without an answer, where updates come
-	// as signed releases: longer, and it feels broken.
+	// defaultOfflineAfter is how long a start with signed releases waits for an answer before it plays the installed version.
+	// Players take a longer wait for a defect.
 	defaultOfflineAfter = 3 * time.Second
 )
 
-// signed says where signed releases come from. The zero value is that nobody signs anything.
+// signed is the configuration of signed releases. The zero value accepts unsigned files.
 type signed struct {
-	root      []byte // the trusted root; empty: files are taken that are not signed
+	root      []byte // the trusted root; empty: unsigned files are accepted
 	urls      []string
 	product   string
 	channel   string
-	server    bool  // the updater connection is a place, too
-	bandwidth int64 // bytes a second; 0 is no cap
+	server    bool  // the updater connection is a source, too
+	bandwidth int64 // bytes a second; 0 is no limit
 	offline   time.Duration
-	plain     func(*url.URL) (*url.URL, error) // the proxy of requests that are not encrypted
-	plainErr  error                            // why there is no telling which: told when somebody is asked
+	plain     func(*url.URL) (*url.URL, error) // the proxy of unencrypted requests
+	plainErr  error                            // why the proxy is unknown; reported when a mirror is opened
 }
 
-// on reports whether only what is signed is taken.
+// on reports whether only signed files are accepted.
 func (s signed) on() bool { return len(s.root) > 0 }
 
-// announces reports whether a server is told which version is installed.
+// announces reports whether the installed version is announced to a server.
 func (s signed) announces() bool { return !s.on() || s.server }
 
-// newSigned puts flags, settings and what is built in together.
+// newSigned combines flags, settings and the built-in root.
 func newSigned(opt Options, set settings.Settings, folder string, env func(string) string) (signed, error) {
 	s := signed{
 		urls: opt.Release, product: set.Release.Product, channel: cmp.Or(opt.Channel, set.Release.Channel, acquire.DefaultChannel),
@@ -77,13 +77,13 @@ func newSigned(opt Options, set settings.Settings, folder string, env func(strin
 	return s, nil
 }
 
-// trustWord is what native code is taken by, as the command line or else the settings say it.
+// trustWord is the trust mode for native code: of the command line, else of the settings, else auto.
 func trustWord(opt Options, set settings.Settings) string {
 	return cmp.Or(opt.Trust, set.Update.Trust, settings.TrustAuto)
 }
 
-// trustedRoot reads the root: that of the command line goes before that of the settings, where a file goes before a text, and
-// all before the one built in.
+// trustedRoot reads the root. Order of precedence: the file of the command line, the file of the settings, the text of the settings,
+// the built-in root.
 func trustedRoot(opt Options, set settings.Settings, folder string) ([]byte, error) {
 	name := opt.TrustedRoot
 	if name == "" && set.Release.TrustedRoot != "" {
@@ -111,12 +111,12 @@ func trustedRoot(opt Options, set settings.Settings, folder string) ([]byte, err
 	return root, nil
 }
 
-// languageTag turns a locale such as "pt_BR.UTF-8" into a tag such as "pt-BR"; of several the first.
+// languageTag turns a locale such as "pt_BR.UTF-8" into a tag such as "pt-BR". Of a list it uses the first.
 func languageTag(locale string) string {
 	return strings.ReplaceAll(locale[:indexAny(locale, ":.@")], "_", "-")
 }
 
-// indexAny is where one of the letters is first, else behind the end.
+// indexAny is the index of the first of these letters, else the length of text.
 func indexAny(text, letters string) int {
 	if i := strings.IndexAny(text, letters); i >= 0 {
 		return i
@@ -124,7 +124,7 @@ func indexAny(text, letters string) int {
 	return len(text)
 }
 
-// valve passes a player's wishes on to the source that is at work, and to those that follow. It is safe for concurrent use.
+// valve applies the player's pause and rate limit to the current source; the limit also to later ones. It is safe for concurrent use.
 type valve struct {
 	mu     sync.Mutex
 	source *acquire.Source
@@ -132,13 +132,13 @@ type valve struct {
 	cap    int64
 }
 
-// hold makes a source obey; nil lets go of it.
+// hold sets the current source; nil for none.
 func (v *valve) hold(s *acquire.Source) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.source = s
 	if s == nil {
-		v.paused = false // nobody pauses what comes later without having seen it
+		v.paused = false // a pause ends with its source
 		return
 	}
 	s.SetCap(v.cap)

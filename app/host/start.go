@@ -21,12 +21,12 @@ type outcome struct {
 	detail  string // one sentence for a failed module
 	back    bool   // the last proven set was put back
 
-	tolerated bool // components differ, and the server lets us play all the same
+	tolerated bool // components differ, and the server tolerates it
 
-	unloadable string   // the module that could not be loaded, where nothing ever ran
-	astray     []string // of a SetIncomplete: the files that are not right
-	holders    string   // of an AlreadyRunning: who holds the install
-	playable   bool     // there is something to play without the server
+	unloadable string   // the module that could not be loaded, if nothing was run
+	astray     []string // of a SetIncomplete: the missing or damaged files
+	holders    string   // of an AlreadyRunning: the processes that hold the install
+	playable   bool     // the installed version can be played without the server
 }
 
 func (e outcome) end() update.End {
@@ -36,7 +36,7 @@ func (e outcome) end() update.End {
 	return update.EndOf(e.outcome, update.NoCause)
 }
 
-// reason is what the log and the terminal say beside the words for a player.
+// reason is the technical cause for log and terminal, in addition to the text for players.
 func (e outcome) reason() string {
 	if e.fault != nil {
 		return e.fault.Error()
@@ -44,7 +44,7 @@ func (e outcome) reason() string {
 	return e.detail
 }
 
-// failed is the end that an error makes.
+// failed maps an error to an outcome.
 func failed(err error) outcome {
 	var known *update.Fault
 	var held *install.HeldError
@@ -66,8 +66,8 @@ func runtimeFailed(detail string) outcome {
 	return outcome{outcome: update.RuntimeFailed, detail: detail}
 }
 
-// maxRounds bounds how often modules are swapped without a pause: once for the module of a release, once more for a release
-// that was published meanwhile. More is a server that contradicts itself.
+// maxRounds is how many rounds an attempt has, each of which may swap a module: one for the module of a release, one for a release
+// that was published meanwhile, and the one that starts the game. A server that requests more contradicts itself.
 const maxRounds = 3
 
 // attempts opens the install and brings the game up, once for each attempt.
@@ -78,16 +78,16 @@ type attempts struct {
 	*game
 	*updates
 	renewal *renewal
-	offline bool                        // do not ask the server
-	anyway  bool                        // the player was told that the set is not whole, and wants it all the same
+	offline bool                        // do not contact the server
+	anyway  bool                        // the player confirmed starting an incomplete set
 	socket  *instanceSocket             // lets a second start bring this one forward; nil while no install is open
-	raise   atomic.Pointer[func() bool] // brings the window forward; nil while there is none
-	canPlay atomic.Bool                 // there is something to play without the update under way
+	raise   atomic.Pointer[func() bool] // brings the window forward; nil while no window is open
+	canPlay atomic.Bool                 // the installed version can be played without the update under way
 	last    atomic.Pointer[outcome]     // how the last attempt ended; the window reads it for the report
 }
 
-// bringUp opens the install, asks the server, fetches, swaps, and in the end has the game running: the outcome is then
-// ResourcesReady and running is true. Whatever else it returns, no child is left.
+// bringUp opens the install, asks the server, fetches, swaps and starts the game. On success the outcome is ResourcesReady and running
+// is true. Otherwise no child is left.
 func (a *attempts) bringUp(ctx context.Context, f view) outcome {
 	e := a.rounds(ctx, f)
 	e.playable = a.loaded && a.hasPacks()
@@ -96,13 +96,13 @@ func (a *attempts) bringUp(ctx context.Context, f view) outcome {
 	}
 	a.last.Store(&e)
 	if e.outcome == update.Cancelled && errors.Is(context.Cause(ctx), splash.ErrNoWindow) {
-		return e // it goes on in another way, and windowed says so
+		return e // windowed continues without a window, and logs it
 	}
 	a.log.Info().Stringer("outcome", e.outcome).Str("detail", e.detail).AnErr("fault", asError(e.fault)).Msg("start ended")
 	return e
 }
 
-// asError keeps a nil fault a nil error.
+// asError returns a nil error for a nil fault.
 func asError(f *update.Fault) error {
 	if f == nil {
 		return nil
@@ -124,11 +124,11 @@ func (a *attempts) rounds(ctx context.Context, f view) outcome {
 	return a.patiently(ctx, f, func() outcome { return a.round(ctx, f) })
 }
 
-// maxWaits is how often a server that contradicts itself is asked again: with the pauses between for 8 to 16 s, in which a
-// catalogue is replaced.
+// maxWaits is how often a server that contradicts itself is asked again. The pauses add up to 8 to 16 s, enough for a server to
+// replace its catalogue.
 const maxWaits = 5
 
-// patiently does once, and does it again after a pause where the server seems to replace its catalogue just now.
+// patiently calls once, and repeats it after a pause while the server seems to be replacing its catalogue.
 func (a *attempts) patiently(ctx context.Context, f view, once func() outcome) outcome {
 	for waits := 1; ; waits++ {
 		e := once()
@@ -145,8 +145,8 @@ func (a *attempts) patiently(ctx context.Context, f view, once func() outcome) o
 	}
 }
 
-// metHalf reports whether an end may come of a server that has replaced a part of its catalogue: it contradicts itself, or asks again
-// for the module that this start has just fetched, or found installed, on its word. What an earlier start installed in vain had its time.
+// metHalf reports whether the server may have replaced only a part of its catalogue: it contradicts itself, or requests an update that
+// this start has just applied, or found installed. Updates of earlier starts do not count.
 func (d *disk) metHalf(e outcome) bool {
 	return e.outcome == update.ContentMismatch || e.outcome == update.UpdateLoop && d.guarded
 }
@@ -207,13 +207,12 @@ func (a *attempts) afterUpdate(status update.Status, bare bool) updated {
 	}
 }
 
-// bare reports whether there is nothing of this game to start, and a server may have it: then none is asked for a version, and
-// the module comes as an update does.
+// bare reports whether no client of this game can be started and an update may deliver one. Then the update announces no version.
 func (a *attempts) bare(err error) bool {
 	return errors.Is(err, errForeign) && !a.offline && !a.opt.ForceEmbeddedRuntime && a.opt.ClientLibPath == ""
 }
 
-// openInstall takes the install and finishes what an earlier process began.
+// openInstall locks and opens the install, and recovers an interrupted transaction.
 func (a *attempts) openInstall(ctx context.Context, f view) error {
 	if a.dir != nil && !a.verify {
 		return nil
@@ -261,8 +260,8 @@ func (a *attempts) closeInstall() error {
 	return err
 }
 
-// play starts the game and tells a developer of differences that the server tolerates, as long as it takes to read; the window
-// stays for that, beside the game.
+// play starts the game and shows developers the differences that the server tolerates. The window stays open beside the game while
+// the toast is shown.
 func (a *attempts) play(ctx context.Context, f view) outcome {
 	e := a.run(ctx)
 	if !a.running {
@@ -283,7 +282,7 @@ func (a *attempts) play(ctx context.Context, f view) outcome {
 	}
 }
 
-// notOpened is the end of an attempt that could not open the install. The player may want what is in it all the same.
+// notOpened is the end of an attempt that could not open the install. loaded says whether a module starts from it all the same.
 func (a *attempts) notOpened(ctx context.Context, f view, err error) outcome {
 	e := failed(err)
 	if e.fault == nil {

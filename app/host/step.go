@@ -8,23 +8,23 @@ type step string
 const (
 	stepMakeRoom   step = "make room"         // for a newer version of this program
 	stepNoModule   step = "no module"         // end: nothing of this game can be started
-	stepNothing    step = "nothing before"    // end: the offered set was taken back, and no set is installed
-	stepPlayBefore step = "play the last set" // the offered one was taken back
+	stepNothing    step = "nothing before"    // end: the offered set is held back, and no set is installed
+	stepPlayBefore step = "play the last set" // the offered set is held back
 	stepPlay       step = "play"              // everything is in its place
 	stepOffline    step = "play offline"      // no answer, and the installed set has proven itself
-	stepSwap       step = "swap"              // a module waits: a new one, or one that a verification found damaged
-	stepEnd        step = "end"               // as the update did
+	stepSwap       step = "swap"              // a module is staged: a new one, or the replacement of a damaged one
+	stepEnd        step = "end"               // with the outcome of the update
 )
 
 // updated is what the step after an update depends on.
 type updated struct {
 	outcome  update.Outcome
-	heldBack bool // the set that is offered was taken back here
+	heldBack bool // the offered set was rolled back here
 	due      bool // a newer version of this program waits for its trial
-	bare     bool // nothing of this game was there to start
-	prepared bool // a module waits for its swap
-	packs    bool // any pack is installed
-	offline  bool // the update failed, and what is installed may be played without an answer
+	bare     bool // no module of this game was installed
+	prepared bool // a staged module waits for its swap
+	packs    bool // at least one pack is installed
+	offline  bool // the update failed, and the installed version may be played without an answer
 }
 
 // next is the step after an update. It is total: every combination has one.

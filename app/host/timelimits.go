@@ -9,34 +9,33 @@ import (
 )
 
 const (
-	// slowestRate is the rate in bytes a second below which a server counts as silent: a modem of 56 kbit/s has more.
+	// slowestRate is the rate in bytes a second below which a server counts as silent. A modem of 56 kbit/s is faster.
 	slowestRate = 4 << 10
-	// offlineWhole is how long a start may be held up in all before something is fetched, where the installed game can be played
-	// instead.
+	// offlineWhole is how long a start may wait in all before it fetches, if the installed game can be played instead.
 	offlineWhole = 60 * time.Second
-	// restartPatience is how long a first answer may take where there is nothing to play without it, and the settings don't say
-	// how long to try: longer than a server takes to restart (update.RefusedPatience), and than a connection to one that is
-	// not there.
+	// restartPatience is how long a first answer may take if no installed game can be played instead and the settings don't limit the
+	// time. It is longer than a server's restart (update.RefusedPatience) and than a connection attempt to a machine that does not
+	// answer.
 	restartPatience = 45 * time.Second
-	// answerPatience and wholePatience are the other two limits where there is nothing to play.
+	// answerPatience and wholePatience are the other two limits for a start without a playable installed game.
 	answerPatience = 30 * time.Second
 	wholePatience  = 10 * time.Minute
-	// watchEvery is how often an update is looked at. What lies between two looks counts as watchMost at most, so that a
-	// machine that slept does not blame the server.
+	// watchEvery is the interval at which an update is checked. The time between two checks counts as watchMost at most, so that a
+	// machine's sleep is not charged to the server.
 	watchEvery = 100 * time.Millisecond
 	watchMost  = time.Second
 )
 
-// timeLimits bound how long servers and mirrors may hold a start up before something is fetched. Only complete answers count, which
-// for signed releases are documents that were verified, and what this machine does by itself takes none of the time.
+// timeLimits limit how long servers and mirrors may delay a start before it fetches. Only complete answers count; for signed releases
+// these are verified documents. Local work does not count.
 type timeLimits struct {
 	first time.Duration // until the first answer
-	next  time.Duration // between two of them, unless bytes come at slowestRate
-	whole time.Duration // for all of them together
+	next  time.Duration // between two answers, unless bytes arrive at slowestRate
+	whole time.Duration // for all answers together
 }
 
-// timeLimits are those of the next update. With a set that can be played instead they are what the settings say. Without one a
-// server may restart all the same, and its last refusal be followed by the longest pause.
+// timeLimits are the limits of the next update. If the installed set can be played instead, the settings give them. Otherwise the first
+// answer may take as long as a restart of the server and the longest pause after its last refusal.
 func (u *updates) timeLimits() timeLimits {
 	switch after := u.signed.offline; {
 	case after > 0 && u.playsOffline() && (!u.opt.Headless || u.opt.Run):
@@ -49,15 +48,15 @@ func (u *updates) timeLimits() timeLimits {
 	}
 }
 
-// progress is how far a source has come before something is fetched.
+// progress is the progress of a source before it fetches.
 type progress struct {
-	answers int   // complete ones
-	bytes   int64 // that came for all of it
+	answers int   // complete answers
+	bytes   int64 // received in all
 	waiting bool  // it waits for a peer
-	paused  bool  // the player wants the line to rest
+	paused  bool  // the player paused the download
 }
 
-// slownessError says which limit a server or a mirror exceeded.
+// slownessError is the limit that a server or a mirror exceeded.
 type slownessError struct {
 	answers int
 	limit   time.Duration
@@ -75,7 +74,7 @@ func (e *slownessError) Error() string {
 	}
 }
 
-// watch returns when the update fetches, has ended or ctx has, with nil, or when a limit is exceeded.
+// watch returns nil when the update fetches or ends, or when ctx ends. It returns a slownessError when a limit is exceeded.
 func (t timeLimits) watch(ctx context.Context, status func() update.Status, read func() progress) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()

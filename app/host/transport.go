@@ -15,14 +15,14 @@ import (
 	"collet/netproto/dial"
 )
 
-// route is how to get to a server: its address, and everything between it and us.
+// route is the address of a server and how to connect to it.
 type route struct {
 	addr   string // HOST:PORT
 	dialer *dial.Dialer
-	err    error // why there is no way: told when it is taken, because what is installed can be played without it
+	err    error // why no connection is possible; reported when one is opened, because the installed game can be played without it
 }
 
-// routeError says that the settings leave no way to the server. Trying again is of no use.
+// routeError says that the settings allow no connection to the server. It is permanent.
 type routeError struct{ err error }
 
 func (e *routeError) Error() string { return e.err.Error() }
@@ -39,7 +39,7 @@ func (r route) dial(ctx context.Context, network, addr string) (net.Conn, error)
 
 var errProxyOnly = errors.New("a direct connection is forbidden (--proxy-only or ClientNetwork.ProxyOnly), and --proxy or ClientNetwork.Proxy is \"direct\"")
 
-// newRoute reads where the server is and how to get there: flags go before settings, settings before the environment.
+// newRoute reads a server's address and connection settings: flags override settings, settings override the environment.
 func newRoute(server string, opt Options, s settings.Settings, folder string, env func(string) string, log zerolog.Logger) route {
 	addr, secure, path, err := settings.ParseServer(server)
 	if err != nil {
@@ -60,7 +60,7 @@ func newRoute(server string, opt Options, s settings.Settings, folder string, en
 	return r
 }
 
-// clientTLS reads the authorities. The file of the settings is relative to the install folder, that of the command line
+// clientTLS reads the certificate authorities. A file from the settings is relative to the install folder, one from the command line
 // to the working folder.
 func clientTLS(opt Options, s settings.Settings, folder string) (*tls.Config, error) {
 	file := opt.TlsCa
@@ -72,7 +72,7 @@ func clientTLS(opt Options, s settings.Settings, folder string) (*tls.Config, er
 	return dial.ClientTLS(file, cmp.Or(opt.TlsName, s.ClientNetwork.TlsName))
 }
 
-// chooseProxy is nil for no proxy at all.
+// chooseProxy returns nil for direct connections.
 func chooseProxy(text string, env func(string) string) (func(addr string) (*dial.Proxy, error), error) {
 	switch text {
 	case "":

@@ -2,8 +2,8 @@ package host
 
 import "collet/netproto/product"
 
-// variant names the variant of the game that this program is, for the log. game is the name of the plain build and base the
-// one that packaging gave this one. Where packaging gave none, nobody knows of which game a base name is.
+// variant names this program's variant of the game, for the log. game is the configured name of the game, base the packaged name of
+// this program or else its file name. It is "unknown" if base is not a variant of game.
 func variant(game, base string) string {
 	if v, is := product.ParseVariant(game, base); is {
 		return v.String()

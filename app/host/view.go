@@ -9,30 +9,29 @@ import (
 	"collet/app/update"
 )
 
-// watcher is an Updater as whoever shows it sees it.
+// watcher is the part of an Updater that a view needs.
 type watcher interface {
 	Status() update.Status
 	Watch(ctx context.Context) <-chan struct{}
 }
 
-// view is where a start is shown: the window or the terminal. All methods return promptly except Ask.
+// view shows a start: the window or the terminal. All methods except Ask and Toast return promptly.
 type view interface {
-	// Follow shows an update until it is done. The returned function waits for the last picture.
+	// Follow shows an update until it is done. The returned function waits until the last status was shown.
 	Follow(ctx context.Context, w watcher) (wait func())
 	// Note shows one line that stays.
 	Note(line string)
-	// Notes shows the release notes of what is being fetched. It may be called from any goroutine.
+	// Notes shows the notes of the release that is being fetched. It may be called from any goroutine.
 	Notes(text string)
-	// Report shows what an update of a signed release found out and did.
+	// Report shows the result of an update by signed releases.
 	Report(r acquire.Report)
-	// Toast shows a line beside whatever else there is for as long as it says, and reports whether more was asked for.
+	// Toast shows a line for its duration, beside the rest, and reports whether the player asked for details.
 	Toast(ctx context.Context, t splash.Toast) (more bool)
 	// Ask shows an end that needs a decision and returns it. A closed window and an ended ctx are Quit.
 	Ask(ctx context.Context, e outcome) update.Action
 }
 
-// start brings up the game, or lets the person decide what to do about whatever stands in the way, as often as need be.
-// It returns with the game running, or with the end that the person accepted.
+// start makes attempts until the game runs or the player accepts an end. After each end that is shown, the player decides.
 func (h *host) start(ctx context.Context, f view) outcome {
 	for {
 		e, cut := h.try(ctx, func(ctx context.Context) outcome { return h.bringUp(ctx, f) })
@@ -46,10 +45,10 @@ func (h *host) start(ctx context.Context, f view) outcome {
 	}
 }
 
-// errPlayInstalled is why an attempt ends whose player would rather play what is installed.
+// errPlayInstalled is the cause of an attempt that the player ended to play the installed version.
 var errPlayInstalled = errors.New("the player plays what is installed")
 
-// try is one attempt. It reports whether the player cut it short to play what is installed.
+// try makes one attempt. cut reports whether the player ended it early to play the installed version.
 func (h *host) try(ctx context.Context, bringUp func(context.Context) outcome) (e outcome, cut bool) {
 	attempt, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -63,14 +62,14 @@ func (h *host) try(ctx context.Context, bringUp func(context.Context) outcome) (
 	return e, cut
 }
 
-// playInstalled ends the attempt under way for one that asks no server. It may be called from any goroutine.
+// playInstalled ends the attempt under way; the next one is offline. It may be called from any goroutine.
 func (h *host) playInstalled() {
 	if end := h.attempt.Load(); end != nil {
 		(*end)(errPlayInstalled)
 	}
 }
 
-// decide asks and prepares the next attempt; it reports whether there is to be one.
+// decide asks the player and prepares the next attempt. It reports whether to make one.
 func (h *host) decide(ctx context.Context, f view, e outcome) bool {
 	h.offline, h.agreed, h.anyway = false, false, false
 	switch f.Ask(ctx, e) {
