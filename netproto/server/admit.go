@@ -11,21 +11,20 @@ import (
 	"collet/platform/interrupt"
 )
 
-// refuseTime is how long a refused connection has for the handshake that tells how to say so.
+// refuseTime is how long a refused connection may take to send its handshake, whose generation decides the form of the refusal.
 const refuseTime = 3 * time.Second
 
-// service is one run of Serve: what its connections share and who waits for them.
+// service is one run of Serve: the state that its connections share.
 type service struct {
 	server *Server
-	ctx    context.Context // asks connections to finish
-	hard   context.Context // breaks them off
+	ctx    context.Context // ends when connections are to finish
+	hard   context.Context // ends when they are to be closed at once
 	owned  sync.WaitGroup
 }
 
-// admit is where an accepted connection of any transport enters: it takes its slot and is served by a goroutine of its
-// own, or it is refused. Its RemoteAddr is the client's address, whatever carries the bytes, and what a transport has to
-// shake hands about (TLS) it does in its first Read or Write. Admit owns conn. It returns at once, or, where connections
-// come faster than allowed, when it is this one's turn.
+// admit takes an accepted connection of any transport. The connection gets a slot and a goroutine of its own, or is refused. Its
+// RemoteAddr must be the client's address, and a transport's handshake (TLS) must happen in its first Read or Write. admit owns
+// conn. It returns at once, or, above the allowed arrival rate, after the connection's turn has come.
 func (v *service) admit(conn net.Conn) {
 	s := v.server
 	if wait := s.limiter.ArrivalWait(time.Now()); wait > 0 {
@@ -48,8 +47,8 @@ func (v *service) admit(conn net.Conn) {
 	})
 }
 
-// turnAway refuses a connection. A C1 client is told why, if only a few are being told at the moment; the engine's
-// generations have no word for it and take the close for a server that can't be reached.
+// turnAway refuses a connection. A C1 client receives the reason, while few refusals are in progress. The engine's generations
+// have no message for it and treat the close as an unreachable server.
 func (v *service) turnAway(conn net.Conn, taken limits.Slot, why limits.Cause) {
 	s := v.server
 	s.meter.refused(why, transportOf(conn))
@@ -68,7 +67,7 @@ func (v *service) turnAway(conn net.Conn, taken limits.Slot, why limits.Cause) {
 	})
 }
 
-// overLimit names the limit that a refusal is about.
+// overLimit names the limit that caused a refusal.
 func (s *Server) overLimit(why limits.Cause) string {
 	switch why {
 	case limits.CauseAddress:
@@ -82,7 +81,7 @@ func (s *Server) overLimit(why limits.Cause) string {
 	}
 }
 
-// sayBusy waits shortly for the handshake, which tells the generation, and answers it with a refusal where there is one.
+// sayBusy waits briefly for the handshake, which shows the generation, and answers a C1 client with a refusal.
 func sayBusy(conn net.Conn) {
 	conn.SetDeadline(time.Now().Add(refuseTime))
 	wire := netproto.NewConn(conn, netproto.ServerSide, netproto.Limits{})

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// certificateCheck is how often at most the files of a certificate are looked at: two stat(2) calls of a handshake
-	// now and then, and a renewed certificate is in use before whoever renewed it has looked.
+	// certificateCheck is the least time between two checks of a certificate's files. A check costs two stat(2) calls in a
+	// handshake, and a renewed certificate is in use within seconds.
 	certificateCheck = 2 * time.Second
-	// maxCertificateFile is the largest certificate or key file in bytes. A long chain has 20 KB; the cap keeps a wrong
-	// path from being read whole.
+	// maxCertificateFile is the largest certificate or key file in bytes. A long chain has 20 KB; the cap bounds the read of a
+	// wrong path.
 	maxCertificateFile = 1 << 20
 )
 
-// CertificateError says why a certificate and its key can't be used. It is the operator's to fix.
+// CertificateError says why a certificate and its key can't be used. The operator can fix it.
 type CertificateError struct {
 	Certificate, Key string // file names
 	Err              error
@@ -35,8 +35,8 @@ func (e *CertificateError) Error() string {
 // Unwrap gives the underlying error.
 func (e *CertificateError) Unwrap() error { return e.Err }
 
-// certificate is what a listener for TLS shows its clients: a pair of PEM files, read again when they change. A new pair
-// that is no good is refused with a warning, and the old one stays. Its methods may be called at any time.
+// certificate is a listener's TLS certificate: a pair of PEM files, read again when they change. An invalid new pair is refused
+// with a warning, and the old one stays. Its methods are safe for concurrent use.
 type certificate struct {
 	certFile, keyFile string
 	log               zerolog.Logger
@@ -44,12 +44,12 @@ type certificate struct {
 
 	mu      sync.Mutex
 	pair    *tls.Certificate
-	seen    [2]os.FileInfo // the files when they were last read; nil: not there
+	seen    [2]os.FileInfo // the files at the last read; nil: missing
 	checked time.Time
 }
 
-// openCertificate reads the pair for the first time. An expired one is taken, with a warning: it may be renewed while
-// the server runs, and whoever does not use TLS is served. The error is a *CertificateError.
+// openCertificate reads the pair for the first time. An expired one is accepted with a warning: it may be renewed while the
+// server runs, and clients without TLS are served. The error is a *CertificateError.
 func openCertificate(certFile, keyFile string, log zerolog.Logger, now func() time.Time) (*certificate, error) {
 	c := &certificate{
 		certFile: certFile, keyFile: keyFile, now: now, checked: now(),
@@ -67,7 +67,7 @@ func openCertificate(certFile, keyFile string, log zerolog.Logger, now func() ti
 	return c, nil
 }
 
-// config is what a listener needs to speak TLS with this certificate.
+// config is the TLS configuration of a listener with this certificate.
 func (c *certificate) config(protocols ...string) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: protocols}
 }
@@ -83,15 +83,15 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.pair, nil
 }
 
-// reload looks at the files now.
+// reload checks the files now.
 func (c *certificate) reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refresh()
 }
 
-// refresh takes a changed pair if it is good. A refused one is tried again when it changes again: often the key follows
-// its certificate a moment later.
+// refresh loads a changed pair if it is valid. A refused pair is tried again after its next change: the key often follows its
+// certificate a moment later.
 func (c *certificate) refresh() {
 	seen := c.look()
 	if untouched(seen[0], c.seen[0]) && untouched(seen[1], c.seen[1]) {
@@ -110,7 +110,7 @@ func (c *certificate) refresh() {
 	c.log.Info().Time("until", pair.Leaf.NotAfter).Msg("Took a new certificate")
 }
 
-// look remembers the files as they are. Names are followed: renewal often moves a symbolic link.
+// look returns the state of the files. It follows symbolic links: renewal often replaces one.
 func (c *certificate) look() (found [2]os.FileInfo) {
 	for i, name := range []string{c.certFile, c.keyFile} {
 		if info, err := os.Stat(name); err == nil {
@@ -120,7 +120,7 @@ func (c *certificate) look() (found [2]os.FileInfo) {
 	return found
 }
 
-// untouched reports whether nothing was done to a file: the same inode, time of modification and size.
+// untouched reports whether a file is unchanged: the same inode, modification time and size.
 func untouched(a, b os.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -128,7 +128,7 @@ func untouched(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// read loads the pair and checks that its halves belong together.
+// read loads the pair and checks that certificate and key match.
 func (c *certificate) read() (*tls.Certificate, error) {
 	cert, err := readSmall(c.certFile)
 	if err != nil {
@@ -163,7 +163,7 @@ func readSmall(name string) ([]byte, error) {
 	return data, nil
 }
 
-// expired says why no client would take the pair today.
+// expired says why clients would reject the pair today.
 func (c *certificate) expired(pair *tls.Certificate) error {
 	now, leaf := c.now(), pair.Leaf
 	switch {

@@ -5,7 +5,7 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// take is the catalogue that is offered now, held.
+// take is the current catalogue, held for the caller.
 func (s *Server) take() *catalogue.Catalogue {
 	for {
 		if c := s.Catalogue(); c.Hold() {
@@ -14,14 +14,14 @@ func (s *Server) take() *catalogue.Catalogue {
 	}
 }
 
-// spareDescriptors are for listeners, the log, a monitor and what the system's libraries open.
+// spareDescriptors are for listeners, the log, a monitor and the system's libraries.
 const spareDescriptors = 64
 
-// warnOf tells when the system allows fewer descriptors than the limits promise; 0 is unknown.
+// warnOf warns when the system allows fewer descriptors than the limits need; 0 is unknown.
 func (s *Server) warnOf(descriptors uint64) {
 	files := 2 * s.Catalogue().Handles()
 	if s.set.Release.Folder != "" {
-		files += s.set.Limits.HTTPConnections // each has a file of the folder open while it is answered
+		files += s.set.Limits.HTTPConnections // each may have a file of the folder open
 	}
 	if need := uint64(s.set.Limits.Connections + limits.MaxRefusals + files + spareDescriptors); descriptors != 0 && descriptors < need {
 		s.log.Warn().Uint64("allowed", descriptors).Uint64("needed", need).

@@ -15,17 +15,17 @@ import (
 	"collet/platform/text"
 )
 
-// ending is how a connection ends: what the log says, what the peer is told, and whether to wait for it to close.
+// ending is how a connection ends: the log line, the farewell, and whether to wait until the peer closes.
 type ending struct {
 	cause    limits.Cause
 	level    zerolog.Level
 	text     string
 	err      error
-	farewell netproto.Message // nil: the connection is closed without a word
+	farewell netproto.Message // nil: the connection is closed without a farewell
 	linger   bool
 }
 
-// hard is a hard disconnect: a warning in the log, and for a C1 client the reason.
+// hard is a hard disconnect: a warning in the log, and the reason for a C1 client.
 func (c *session) hard(why limits.Cause, reason netproto.RefuseReason, request uint32, format string, args ...any) *ending {
 	e := &ending{cause: why, level: zerolog.WarnLevel, text: fmt.Sprintf(format, args...)}
 	if c.generation == netproto.C1 {
@@ -34,7 +34,7 @@ func (c *session) hard(why limits.Cause, reason netproto.RefuseReason, request u
 	return e
 }
 
-// goingDown is the end that a stopping server gives its clients.
+// goingDown is the ending for clients of a stopping server.
 func (c *session) goingDown() *ending {
 	e := &ending{cause: causeStopping, level: zerolog.InfoLevel, text: "Disconnected a client: the server is being stopped"}
 	switch c.generation {
@@ -47,11 +47,11 @@ func (c *session) goingDown() *ending {
 	return e
 }
 
-// broken is the end that the peer or the network made. A WebSocket closes itself when its reader meets a fault of the peer; where a write
-// is the first to notice, the reader says what it was.
+// broken is the ending that the peer or the network caused. A WebSocket closes itself when its reader meets a fault of the peer.
+// Where a write notices first, the reader's error has the reason.
 func (c *session) broken(err error) *ending {
 	if errors.Is(err, net.ErrClosed) {
-		for range c.inbox { // ends: nothing can be read any more
+		for range c.inbox { // ends: the connection is closed
 		}
 		if garbled(c.conn, c.readErr) {
 			return c.malformed()
@@ -67,12 +67,12 @@ func (c *session) broken(err error) *ending {
 	}
 }
 
-// malformed is the end of a connection whose carrier brought what can't be read. The carrier has told the peer.
+// malformed is the ending after invalid data at the level of TLS or WebSocket. The transport has notified the peer.
 func (c *session) malformed() *ending {
 	return &ending{cause: causeMalformed, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid network data from host '%s'", c.host)}
 }
 
-// tell logs the end and says farewell. A peer that can't be told is not waited for.
+// tell logs the end and sends the farewell. If sending fails, there is no lingering.
 func (e *ending) tell(c *session) {
 	c.server.meter.ended(e.cause)
 	c.line(e).AnErr("error", e.err).Msg(e.text)
@@ -84,7 +84,7 @@ func (e *ending) tell(c *session) {
 	}
 }
 
-// line begins the line of an end. Warnings about what a peer did are counted by its address.
+// line begins the log line of an end. Warnings about a peer are counted by its address.
 func (c *session) line(e *ending) *zerolog.Event {
 	if e.level != zerolog.WarnLevel {
 		return c.log.WithLevel(e.level)
@@ -96,23 +96,23 @@ func (c *session) line(e *ending) *zerolog.Event {
 	return c.server.warn(c.slot.Client, e.cause, most).Str("peer", c.conn.RemoteAddr().String())
 }
 
-// linger discards what the peer still sends until it closes, so that closing with unread data doesn't destroy our last
-// words on their way. Only C1 clients are told that nothing more will come: an engine's client would take the closed
-// half for a lost connection before it has read why. The reader must have stopped.
+// linger discards the peer's data until it closes, because closing with unread data could destroy the last messages in transit.
+// Only for C1 clients the sending half is closed: an engine's client would treat that as a lost connection before it has read the
+// reason. The reader must have stopped.
 func (c *session) linger() {
 	lingerOn(c.conn, c.generation == netproto.C1)
 }
 
 func lingerOn(conn net.Conn, tell bool) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && tell {
-		half.CloseWrite() // a connection that is gone already ends the reading below at once
+		half.CloseWrite() // if the connection is gone, the read below ends at once
 	}
 	conn.SetReadDeadline(time.Now().Add(lingerTimeout))
 	io.CopyN(io.Discard, conn, maxLinger)
 }
 
-// quote makes a peer's text fit for a log line: short, and without characters that a terminal obeys.
+// quote makes a peer's text safe for a log line: short, and without control characters.
 func quote(s string) string { return text.Quote(s) }
 
-// clip shortens a peer's text.
+// clip shortens a peer's text for a log field.
 func clip(s string) string { return text.Clip(s, text.MaxQuoted) }

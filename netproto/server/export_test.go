@@ -14,21 +14,21 @@ import (
 	"collet/netproto/server/config"
 )
 
-// WarnOf tells of descriptors as Serve does.
+// WarnOf warns about descriptors as Serve does.
 func (s *Server) WarnOf(descriptors uint64) { s.warnOf(descriptors) }
 
 // Descriptors is how many files the system lets this process open; 0 is unknown.
 func Descriptors() uint64 { return descriptors() }
 
-// Losses judges a line.
+// Losses detects lines with losses.
 type Losses struct{ losses }
 
-// Shown takes what the system counts at a moment.
+// Shown takes the system's counters at a moment.
 func (l *Losses) Shown(sent, again uint32, trip, shortest time.Duration, now time.Time) bool {
 	return l.shown(tally{sent, again, trip, shortest}, now)
 }
 
-// Count makes a server that does not run yet see these counts in place of the system's.
+// Count replaces the system's counters of a server that does not run yet.
 func (s *Server) Count(count func() (sent, again uint32, trip, shortest time.Duration)) {
 	s.tally = func(net.Conn) (tally, bool) {
 		sent, again, trip, shortest := count()
@@ -36,13 +36,13 @@ func (s *Server) Count(count func() (sent, again uint32, trip, shortest time.Dur
 	}
 }
 
-// Counted is what the system counts of a connection, if it tells.
+// Counted is the system's counters of a connection, if available.
 func Counted(conn net.Conn) (sent, again uint32, trip, shortest time.Duration, known bool) {
 	t, known := tallyOf(conn)
 	return t.sent, t.again, t.trip, t.shortest, known
 }
 
-// HandOut is what the server answers over HTTP when its release folder begins at "/". It need not run.
+// HandOut is the server's answer over HTTP when its release folder begins at "/". It need not run.
 func (s *Server) HandOut(method, path, asked string) (int, http.Header, string) {
 	r := &http.Request{Method: method, URL: &url.URL{Path: path}, Header: http.Header{"Range": {asked}}, ProtoMajor: 1}
 	m := &Monitor{set: &s.set}
@@ -57,11 +57,11 @@ func (s *Server) HandOut(method, path, asked string) (int, http.Header, string) 
 	return answer.Code, answer.Header(), answer.Body.String()
 }
 
-// MaxAskers is how many connections an HTTP port has at once beside those for files.
+// MaxAskers is how many connections an HTTP port serves at once beside those for files.
 const MaxAskers = maxAskers
 
-// HalfReload does what Reload has done just before new clients are offered the new catalogue: the operator knows it already. It
-// gives that to be closed.
+// HalfReload does what Reload has done just before it publishes the new catalogue: the operator already has it. The caller closes
+// the returned catalogue.
 func (s *Server) HalfReload(ctx context.Context, set config.Settings) (*catalogue.Catalogue, error) {
 	c, err := catalogue.Reopen(ctx, set, s.Catalogue(), s.log)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"collet/netproto/server/catalogue"
 )
 
-// greet waits for the hello and answers it. It returns nil if the conversation goes on.
+// greet waits for the hello and answers it. It returns nil if the conversation continues.
 func (c *session) greet(ctx context.Context) *ending {
 	patience := time.NewTimer(c.server.set.Limits.HandshakeTime)
 	defer patience.Stop()
@@ -23,7 +23,7 @@ func (c *session) greet(ctx context.Context) *ending {
 		if !more {
 			return c.noHello()
 		}
-		return c.welcome(ctx, m.(*netproto.Handshake)) // Conn lets nothing else be the first
+		return c.welcome(ctx, m.(*netproto.Handshake)) // Conn rejects any other first message
 	case <-patience.C:
 		return c.hard(causeHandshake, netproto.RefuseTimeout, 0, "Login timeout from host '%s'", c.host)
 	case <-ctx.Done():
@@ -31,7 +31,7 @@ func (c *session) greet(ctx context.Context) *ending {
 	}
 }
 
-// noHello says why the first message is no hello.
+// noHello is the ending of a connection whose first message is not a valid hello.
 func (c *session) noHello() *ending {
 	var format *netproto.FormatError
 	switch {
@@ -44,8 +44,8 @@ func (c *session) noHello() *ending {
 	}
 }
 
-// wentUnheard is the end of a connection that left before it had said anything: a scan of ports, a check of a load
-// balancer, or a network that broke. Which of them it was can't be told, for scanners reset their connections.
+// wentUnheard is the ending of a connection that closed before its first message: a port scan, a load balancer's check, or a
+// network failure. They can't be told apart, because scanners reset their connections.
 func (c *session) wentUnheard() *ending {
 	if strange(c.conn, c.readErr) || garbled(c.conn, c.readErr) {
 		return &ending{cause: causeBadHello, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid handshake data from host '%s'", c.host)}
@@ -57,8 +57,8 @@ func (c *session) wentUnheard() *ending {
 	return e
 }
 
-// blames reports whether the fault lies in a field of the hello. A hello that fits no generation wraps what is wrong
-// with it in the last one that was tried.
+// blames reports whether the fault lies in a field of the hello. The error for a hello that fits no generation wraps the error of
+// the last one that was tried.
 func blames(err error, field string) bool {
 	var format *netproto.FormatError
 	for errors.As(err, &format) {
@@ -70,7 +70,7 @@ func blames(err error, field string) bool {
 	return false
 }
 
-// welcome judges the hello and answers it with everything that follows from the judgement, in one flush.
+// welcome judges the hello and answers it, in one flush.
 func (c *session) welcome(ctx context.Context, hello *netproto.Handshake) *ending {
 	c.generation, c.catalogue = c.wire.Generation(), c.server.take()
 	c.ping, c.activity = time.NewTimer(c.server.set.Limits.PingTime), time.NewTimer(c.server.set.Limits.IdleTime)
@@ -94,7 +94,7 @@ func (c *session) welcome(ctx context.Context, hello *netproto.Handshake) *endin
 	}
 }
 
-// reply is the answer and what goes with it; last says that nothing more is to come but components.
+// reply is the answer and the messages that go with it; last means that only components may follow.
 func (c *session) reply(hello *netproto.Handshake, m *meeting) (messages []netproto.Message, last bool) {
 	answer, offer := netproto.NewAnswer(m.verdict), c.catalogue.OfferTo(m.snapshot, m.hello, m.verdict)
 	if c.generation.Engine() {
@@ -121,8 +121,8 @@ func (c *session) reply(hello *netproto.Handshake, m *meeting) (messages []netpr
 	return append(messages, c.question()), false
 }
 
-// replyEngine is the answer to an engine's client, whose fields have room for a part of the verdict. Such a client compares
-// compatibility versions itself only where they are the game's own.
+// replyEngine is the answer to an engine's client; its fields have room for only a part of the verdict. Such a client compares
+// compatibility versions itself, but only where they are the game's own.
 func (c *session) replyEngine(hello *netproto.Handshake, answer *netproto.HandshakeAnswer, m *meeting, o *catalogue.Offer) (messages []netproto.Message, last bool) {
 	answer.Key = netproto.NewKey()
 	version := c.catalogue.Compatibility()
@@ -136,8 +136,8 @@ func (c *session) replyEngine(hello *netproto.Handshake, answer *netproto.Handsh
 	return []netproto.Message{answer, o.InitData(c.server.clock()), c.question()}, false
 }
 
-// explain adds to the answer what the server says of its verdict, and returns the components that are to follow it, if any. A
-// server without an operator, without logic versions and without an identity of its packs has nothing to add.
+// explain adds the reason of the verdict to the answer, and returns the components that are to follow it, if any. A server
+// without an operator, without logic versions and without an identity of its packs adds nothing.
 func (c *session) explain(answer *netproto.HandshakeAnswer, m *meeting) (follows *netproto.ComponentManifest) {
 	if c.server.operator.Load() == nil && !m.snapshot.Versioned && m.snapshot.Content == "" {
 		return nil
@@ -150,7 +150,7 @@ func (c *session) explain(answer *netproto.HandshakeAnswer, m *meeting) (follows
 	return follows
 }
 
-// logHello says who came and what was made of it.
+// logHello logs the client and the verdict.
 func (c *session) logHello(hello *netproto.Handshake, j compat.Judgement) {
 	what := ""
 	switch {

@@ -16,14 +16,14 @@ const (
 	exchangeTime = 2 * time.Second
 )
 
-// exchange is one that is under way: once on a connection, and gone with it.
+// exchange is a pending exchange of components: at most one per connection.
 type exchange struct {
-	shown *compat.Manifest // to the client
+	shown *compat.Manifest // the manifest that the client was sent
 	timer *time.Timer
 }
 
-// show prepares the message in which a client is shown the server's components, where tags says so. It takes the promise back
-// where there is nothing to show, or the address had its share.
+// show prepares the message with the server's components, if tags announces it. It withdraws the announcement if there is no
+// manifest, or if the address is above its limit.
 func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.ComponentManifest {
 	if !tags.Manifest {
 		return nil
@@ -51,7 +51,7 @@ func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.Componen
 	return shown
 }
 
-// replied is what comes of a client's manifest. One that was not asked for, or is the second, ends the connection.
+// replied handles a client's manifest. An unrequested or second one ends the connection.
 func (c *session) replied(m *netproto.ComponentManifest) *ending {
 	if c.exchange == nil {
 		return c.hard(causeMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': components that nobody asked for", c.host)
@@ -60,13 +60,13 @@ func (c *session) replied(m *netproto.ComponentManifest) *ending {
 	return nil
 }
 
-// unreplied is what comes of waiting in vain.
+// unreplied ends an exchange without an answer of the client.
 func (c *session) unreplied() {
 	d := compat.Differences{Server: c.exchange.shown.Build, Client: c.met.hello.Build, Age: c.met.verdict.Age, Untold: true}
 	c.compared(d, exchangeTimeout)
 }
 
-// compared ends the exchange with its one line in the log.
+// compared ends the exchange and writes its one log line.
 func (c *session) compared(d compat.Differences, result string) {
 	c.exchange.timer.Stop()
 	c.exchange = nil
@@ -75,7 +75,7 @@ func (c *session) compared(d compat.Differences, result string) {
 	c.server.warn(c.slot.Client, causeComponents, limits.WarnKnown).Str("peer", c.conn.RemoteAddr().String()).Str("result", result).Msg(line)
 }
 
-// tell gives a judgement to whoever wants to know.
+// tell passes a judgement to the callback of OnVerdict.
 func (c *session) tell(m meeting, d compat.Differences) compat.Meeting {
 	told := compat.Meeting{Judgement: m.verdict, Peer: c.host, Target: clip(m.hello.Target), Differences: d}
 	if f := c.server.onVerdict; f != nil {
@@ -84,7 +84,7 @@ func (c *session) tell(m meeting, d compat.Differences) compat.Meeting {
 	return told
 }
 
-// settle waits, after a verdict that lets nobody play, for the client's components, if they were asked for, and is the end.
+// settle waits, after a verdict that admits no play, for the client's requested components, and returns the ending.
 func (c *session) settle(ctx context.Context) *ending {
 	for c.exchange != nil {
 		select {
@@ -111,7 +111,7 @@ func (c *session) settle(ctx context.Context) *ending {
 	}
 }
 
-// overdue is when the client's components are awaited no longer; nil where nobody waits.
+// overdue is the timer of the pending exchange; nil without one.
 func (c *session) overdue() <-chan time.Time {
 	if c.exchange == nil {
 		return nil

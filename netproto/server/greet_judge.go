@@ -7,16 +7,16 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// meeting is a greeted client with what was made of it.
+// meeting is a greeted client with its judgement.
 type meeting struct {
-	snapshot *compat.Snapshot // by which it was judged
+	snapshot *compat.Snapshot // that judged it
 	hello    compat.Hello
 	account  string
 	verdict  compat.Judgement
 }
 
-// snapshotFor is by what hellos are judged that are greeted with a catalogue: the operator's settings, or the configuration.
-// A change of either applies to later hellos.
+// snapshotFor is the snapshot for hellos that are greeted with a catalogue: the operator's settings, or the configuration. A
+// change of either applies to later hellos.
 func (s *Server) snapshotFor(c *catalogue.Catalogue) *compat.Snapshot {
 	if o := s.operator.Load(); o != nil {
 		return o.SnapshotFor(c.Declared())
@@ -48,5 +48,5 @@ func (c *session) meet(hello *netproto.Handshake) meeting {
 	return m
 }
 
-// kick makes the session end because its client would not be let in again. It may be called at any time by anybody.
+// kick ends the session because the settings no longer admit its client. It is safe for concurrent use.
 func (c *session) kick() { c.kicking.Do(func() { close(c.kicked) }) }

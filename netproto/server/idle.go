@@ -10,12 +10,13 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// OpenIdle opens a server's store while no server runs, so that its settings can be looked at and changed, under the lock that a
-// running server holds. The operator knows what a server with these settings would, but for the identity of packs that
-// are compared by what they are: of plain files only names and sidecars are read. Nothing is reconciled with the build, which
-// is for the next start; a store that no server has written to yet is refused. The caller closes the operator.
+// OpenIdle opens a server's store while no server runs, to view and change its settings, under the lock that a running server
+// holds. The operator has what a server with these settings would have, except the content identity of packs: of plain files only
+// names and sidecars are read. The settings are not reconciled with the build; the next start does that. A store that no server
+// has written to yet is refused. The caller closes the operator.
 //
-// The errors are those of Open and operator.Open. An *operator.StoreError for which Held is true says that a server has the store.
+// The errors are those of catalogue.Open and operator.Open. An *operator.StoreError for which Held is true means that a running
+// server holds the store.
 func OpenIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*operator.Operator, error) {
 	if set.Compat.Store == "" {
 		return nil, &config.Error{Key: "Compat.Store", Text: "is not set: these settings have no store"}

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// ListenError says why an address can't be listened on, and what to do.
+// ListenError says why an address can't be listened on, with a hint.
 type ListenError struct {
 	Addr   string
-	Option string // what chooses the address; empty: --listen or Network.ServerPort
+	Option string // the option that sets the address; empty: --listen or Network.ServerPort
 	Err    error
 }
 
@@ -41,7 +41,7 @@ func (e *ListenError) hint() string {
 	}
 }
 
-// windowsAddrInUse is WSAEADDRINUSE, which Go leaves as a number of its own on Windows.
+// windowsAddrInUse is WSAEADDRINUSE, which package syscall does not name on Windows.
 const windowsAddrInUse = syscall.Errno(10048)
 
 // rootCause drops the layers of net's errors that repeat the address.

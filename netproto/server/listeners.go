@@ -14,11 +14,11 @@ import (
 	"collet/netproto/server/config"
 )
 
-// Listeners are all places at which a server listens, as one net.Listener: Accept gives connections in the order in
-// which they arrive, whatever they come by. Handshakes of TLS and WebSocket happen when a connection is first read, so a
-// connection that has only arrived has cost nothing yet, and every limit that holds for one holds for all.
+// Listeners are all listeners of a server as one net.Listener. Accept returns connections in order of arrival, of any transport.
+// Handshakes of TLS and WebSocket happen at a connection's first read, so an accepted connection has cost nothing yet, and all
+// limits apply to every transport.
 //
-// Close ends the goroutines, one for each place, that wait for connections.
+// Close ends the goroutines that wait for connections, one for each listener.
 type Listeners struct {
 	open     []net.Listener
 	pairs    []*certificate
@@ -37,8 +37,8 @@ type arrival struct {
 
 var _ net.Listener = (*Listeners)(nil)
 
-// Sockets are listeners that are open already, for example by the service manager; nil is none. They carry bare bytes: TLS
-// and WebSocket are put over them.
+// Sockets are listeners that are already open, for example from the service manager; nil: not given. They carry plain bytes: TLS
+// and WebSocket are added on top.
 type Sockets struct {
 	TCP             net.Listener
 	TLS             net.Listener
@@ -57,18 +57,17 @@ func (s Sockets) Close() {
 
 // place is one address to listen on.
 type place struct {
-	addr, option string       // option: what chooses the address
-	open         net.Listener // in place of addr
+	addr, option string       // option: the option that sets the address
+	open         net.Listener // used instead of addr
 	word         string       // for the log
 	wrap         func(net.Listener) (net.Listener, error)
 }
 
-// wanted reports whether something is listened for here.
+// wanted reports whether to listen here.
 func (p place) wanted() bool { return p.addr != "" || p.open != nil }
 
-// ListenAll listens at all addresses that are given, or at none. A socket takes the place of its address and belongs to
-// the result, or is closed. The settings name the certificates. Errors are *ListenError, *CertificateError or
-// *config.Error.
+// ListenAll listens at all given addresses, or fails and listens at none. A socket replaces its address; it belongs to the
+// result, or is closed. The settings name the certificates. Errors are *ListenError, *CertificateError or *config.Error.
 func ListenAll(ctx context.Context, at config.Addresses, sockets Sockets, set config.Settings, log zerolog.Logger) (*Listeners, error) {
 	l := &Listeners{arrivals: make(chan arrival), closed: make(chan struct{})}
 	for _, p := range l.places(at, sockets, set.ServerNetwork, log) {
@@ -77,7 +76,7 @@ func ListenAll(ctx context.Context, at config.Addresses, sockets Sockets, set co
 		}
 		if err := l.add(ctx, p, log); err != nil {
 			err = errors.Join(err, l.Close())
-			sockets.Close() // those that came to no place
+			sockets.Close() // those without a place
 			return nil, err
 		}
 	}
@@ -92,7 +91,7 @@ func ListenAll(ctx context.Context, at config.Addresses, sockets Sockets, set co
 
 var errNowhere = errors.New("no address is given")
 
-// places lists what there is to listen on; the plain one comes first and gives Addr.
+// places lists the places to listen at. The plain one comes first and gives Addr.
 func (l *Listeners) places(at config.Addresses, sockets Sockets, set config.ServerNetwork, log zerolog.Logger) []place {
 	secure := func(files [2]string, key string, protocols ...string) func(net.Listener) (net.Listener, error) {
 		return func(inner net.Listener) (net.Listener, error) {
@@ -121,7 +120,7 @@ func (l *Listeners) places(at config.Addresses, sockets Sockets, set config.Serv
 	}
 }
 
-// certificate opens a pair of files; the same pair is opened once.
+// certificate opens a pair of files; the same pair is opened only once.
 func (l *Listeners) certificate(files [2]string, key string, log zerolog.Logger) (*certificate, error) {
 	if files[0] == "" || files[1] == "" {
 		return nil, &config.Error{Key: key, Text: fmt.Sprintf(
@@ -140,7 +139,7 @@ func (l *Listeners) certificate(files [2]string, key string, log zerolog.Logger)
 	return pair, nil
 }
 
-// add opens one place. The line of the log has no "address": that field is what programs wait for in the line of Serve.
+// add opens one place. Its log line has no field address: programs wait for that field in the line of Serve.
 func (l *Listeners) add(ctx context.Context, p place, log zerolog.Logger) error {
 	inner := p.open
 	if inner == nil {
@@ -162,7 +161,7 @@ func (l *Listeners) add(ctx context.Context, p place, log zerolog.Logger) error 
 	return nil
 }
 
-// wait passes on what arrives at one place until it is closed.
+// wait passes the connections of one listener on until it is closed.
 func (l *Listeners) wait(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -190,10 +189,10 @@ func (l *Listeners) Accept() (net.Conn, error) {
 	}
 }
 
-// Addr is the address of the plain place, or of the first one there is.
+// Addr is the address of the plain listener, or else of the first one.
 func (l *Listeners) Addr() net.Addr { return l.open[0].Addr() }
 
-// Addrs are the addresses of all places, in the order of Addresses without those that are not listened on.
+// Addrs are the addresses of all listeners, in the order of config.Addresses.
 func (l *Listeners) Addrs() []net.Addr {
 	var all []net.Addr
 	for _, listener := range l.open {
@@ -202,8 +201,7 @@ func (l *Listeners) Addrs() []net.Addr {
 	return all
 }
 
-// CheckCertificates reads the certificates of the addresses that want one, and listens nowhere. The errors are those of
-// ListenAll.
+// CheckCertificates reads the certificates of the addresses that need one, without listening. The errors are those of ListenAll.
 func CheckCertificates(at config.Addresses, set config.Settings, log zerolog.Logger) error {
 	var l Listeners
 	var errs []error
@@ -220,14 +218,14 @@ func CheckCertificates(at config.Addresses, set config.Settings, log zerolog.Log
 	return errors.Join(errs...)
 }
 
-// Reload looks at the files of the certificates now, instead of within seconds.
+// Reload checks the files of the certificates now, instead of within seconds.
 func (l *Listeners) Reload() {
 	for _, pair := range l.pairs {
 		pair.reload()
 	}
 }
 
-// Close implements net.Listener. It returns when nothing waits for connections any more.
+// Close implements net.Listener. It returns after the waiting goroutines have ended.
 func (l *Listeners) Close() error {
 	l.once.Do(func() {
 		close(l.closed)

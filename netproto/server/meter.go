@@ -15,8 +15,8 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// meter counts what a server does, for Prometheus. Every label's values are ours to choose: nothing that a peer sends
-// becomes one, so the number of series is fixed.
+// meter has the server's Prometheus metrics. All label values are constants of this program, never data of a peer, so the number
+// of series is fixed.
 type meter struct {
 	registry  *prometheus.Registry
 	served    *prometheus.GaugeVec   // transport
@@ -34,14 +34,14 @@ type meter struct {
 	loaded    prometheus.Gauge
 	files     prometheus.Gauge
 	size      prometheus.Gauge
-	exchanges *prometheus.CounterVec // result; shown by a server with an operator
+	exchanges *prometheus.CounterVec // result; registered only with an operator
 }
 
 // The results of an exchange of manifests.
 const (
-	exchangeReplied = "replied"      // the client told its own
-	exchangeTimeout = "timeout"      // it was asked and said nothing in time
-	exchangeLimited = "rate_limited" // its address had its share
+	exchangeReplied = "replied"      // the client sent its own
+	exchangeTimeout = "timeout"      // no answer of the client in time
+	exchangeLimited = "rate_limited" // the address was above its limit
 )
 
 // newMeter registers everything in a registry of its own.
@@ -92,7 +92,7 @@ func newMeter(g *limits.Limiter) *meter {
 	return m
 }
 
-// begin makes the series whose rise an operator waits for appear at 0.
+// begin creates the series with value 0, so that alerts on their rise work.
 func (m *meter) begin() {
 	for _, by := range append(transports(), overHTTP, overHTTPS) {
 		m.served.WithLabelValues(string(by))
@@ -114,7 +114,7 @@ func (m *meter) begin() {
 	}
 }
 
-// govern shows the metrics of a server with an operator.
+// govern registers the metrics of a server with an operator.
 func (m *meter) govern(o *operator.Operator) {
 	m.registry.MustRegister(m.exchanges)
 	o.Register(m.registry)
@@ -145,7 +145,7 @@ func (m *meter) sent(g netproto.Generation, by transport, n int) {
 	m.bytes.WithLabelValues(g.String(), string(by)).Add(float64(n))
 }
 
-// answered counts an answer over HTTP. The statuses are those that we give.
+// answered counts an answer over HTTP. The statuses are this server's own.
 func (m *meter) answered(status int, sent int64) {
 	m.web.WithLabelValues(strconv.Itoa(status)).Inc()
 	m.webBytes.Add(float64(sent))
@@ -159,7 +159,7 @@ func (m *meter) reloaded(err error) {
 	m.reloads.WithLabelValues(result).Inc()
 }
 
-// offers tells of a catalogue that is offered from now on.
+// offers records a newly offered catalogue.
 func (m *meter) offers(c *catalogue.Catalogue) {
 	m.loaded.Set(float64(time.Now().Unix()))
 	m.files.Set(float64(c.Len()))

@@ -21,46 +21,47 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// The bounds on what asks for metrics and health, or controls a server.
+// Limits of the HTTP ports and the control socket.
 const (
-	// askTime is how long a request may take to arrive; a scraper sends it in one packet.
+	// askTime is how long a request's head may take to arrive; a scraper sends it in one packet.
 	askTime = 5 * time.Second
-	// answerTime is how long a connection may be idle between requests, and a part of an answer take to be read.
+	// answerTime is how long a connection may be idle between requests, and how long a client may take to read a piece of an
+	// answer.
 	answerTime = 30 * time.Second
-	// maxAsk is the largest head of a request in bytes.
+	// maxAsk is the largest request head in bytes.
 	maxAsk = 8 << 10
-	// maxAskers is how many connections there may be at once. Who comes beyond them to an HTTP port takes the place of one
+	// maxAskers is how many connections one port serves at once beside those for files. A connection beyond them replaces one
 	// that is not being answered, see seating.
 	maxAskers = 32
 )
 
-// Monitor answers over HTTP, at two addresses. ServeMonitor: GET /healthz (200 while the process answers), /readyz (200 while
-// new players are accepted, else 503 with the reason), the dashboard and the admin API, and the files of a release folder,
-// see Configure. ServeMetrics: GET /metrics for Prometheus, and health too. It may be asked before there is a server. The
-// zero value is ready to use.
+// Monitor answers over HTTP, at two addresses. ServeMonitor: GET /healthz (200 while the process runs), /readyz (200 while new
+// players are accepted, else 503 with the reason), the mounted handlers (dashboard, admin API), and the files of a release
+// folder, see Configure. ServeMetrics: GET /metrics for Prometheus, and health too. It answers before there is a server as well.
+// The zero value is ready to use.
 type Monitor struct {
 	server atomic.Pointer[Server]
 	pages  []page
 
 	// Set by Configure, then fixed.
 	set    *config.Settings
-	anyone bool           // may ask about health, and for metrics
-	from   []netip.Prefix // who may, if not anyone
-	pair   *certificate   // nil: in the clear
+	anyone bool           // every address may request health and metrics
+	from   []netip.Prefix // the allowed addresses, unless anyone
+	pair   *certificate   // nil: plain HTTP
 }
 
-// page answers requests for the paths that it owns.
+// page is a mounted handler and the paths that it owns.
 type page struct {
 	owns    func(path string) bool
 	handler http.Handler
 }
 
-// Mount has a handler answer requests for the paths that owns says. It comes before ServeMonitor.
+// Mount adds a handler for the paths for which owns is true. It is called before ServeMonitor.
 func (m *Monitor) Mount(owns func(path string) bool, handler http.Handler) {
 	m.pages = append(m.pages, page{owns, handler})
 }
 
-// pageFor is nil for a path that no mounted handler owns.
+// pageFor is the mounted handler that owns a path, or nil.
 func (m *Monitor) pageFor(path string) http.Handler {
 	for _, p := range m.pages {
 		if p.owns(path) {
@@ -78,7 +79,7 @@ func (m *Monitor) Operator() *operator.Operator {
 	return nil
 }
 
-// Recognised implements admin.Door: the connection keeps its place.
+// Recognised implements admin.Door: the connection is not replaced by newer ones.
 func (m *Monitor) Recognised(r *http.Request) { visitorOf(r).trust() }
 
 // Unrecognised implements admin.Door.
@@ -96,19 +97,19 @@ func (m *Monitor) Unrecognised(r *http.Request, wrong bool) bool {
 // causeToken counts warnings about wrong tokens.
 const causeToken limits.Cause = "token"
 
-// Watch makes the monitor tell about s.
+// Watch sets the server that the monitor reports on.
 func (m *Monitor) Watch(s *Server) { m.server.Store(s) }
 
 // ServeHTTP implements http.Handler.
 func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
-		// What nobody wants to read would be waited for behind the answer.
+		// net/http would wait for the unread body after the answer.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(askTime))
 		w.Header().Set("Connection", "close")
 	}
 	if page := m.pageFor(r.URL.Path); page != nil {
 		if v := visitorOf(r); v != nil && v.refused {
-			w.Header().Set("Connection", "close") // answered all the same, but the place is for the next one who is refused
+			w.Header().Set("Connection", "close") // answered, but then closed: the refusal's slot is for the next connection
 		}
 		page.ServeHTTP(w, r)
 		return
@@ -124,7 +125,7 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.tell(w, r, m.set != nil && m.set.Operations.MetricsAddress == config.MetricsHere)
 }
 
-// prefix is where a release folder begins; empty: none is handed out.
+// prefix is the path of the release folder; empty if it is not served.
 func (m *Monitor) prefix() string {
 	if !m.handsOut() {
 		return ""
@@ -132,7 +133,7 @@ func (m *Monitor) prefix() string {
 	return m.set.Release.HTTPPrefix
 }
 
-// tell answers about the server's state; measured says whether metrics are part of that.
+// tell answers about the server's state; measured includes the metrics.
 func (m *Monitor) tell(w http.ResponseWriter, r *http.Request, measured bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -169,8 +170,7 @@ func ready(w http.ResponseWriter, s *Server) {
 	}
 }
 
-// MetricsHandler answers GET /metrics, /healthz and /readyz, to the addresses of Operations.MetricsFrom or, where there are
-// none, to all that ask.
+// MetricsHandler answers GET /metrics, /healthz and /readyz. With Operations.MetricsFrom only these addresses are answered.
 func (m *Monitor) MetricsHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.set != nil && m.set.Operations.MetricsFrom != nil && !m.mayAsk(limits.Address(r.RemoteAddr)) {
@@ -181,7 +181,7 @@ func (m *Monitor) MetricsHandler() http.Handler {
 	})
 }
 
-// serveUntil serves until ctx ends, then lets answers that are under way finish for drain at most.
+// serveUntil serves until ctx ends, then lets pending answers finish for at most drain.
 func serveUntil(ctx context.Context, s *http.Server, listener net.Listener, drain time.Duration) error {
 	var stopping sync.WaitGroup
 	defer stopping.Wait()
@@ -201,8 +201,8 @@ func serveUntil(ctx context.Context, s *http.Server, listener net.Listener, drai
 	return err
 }
 
-// webLog is where http.Server logs. Its lines are about scanners and connections that broke, for those who debug; what an
-// operator needs to know is counted and logged elsewhere.
+// webLog is the error log of http.Server. Its lines are about scanners and broken connections and go to the debug level. The
+// server counts and logs elsewhere what an operator needs.
 type webLog struct{ log zerolog.Logger }
 
 // Write implements io.Writer.
@@ -211,7 +211,7 @@ func (w webLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// ownFaults logs a panic of a handler as a fault of this program, with its type and where it happened, and breaks the answer off.
+// ownFaults logs a handler's panic as a fault of this program, with its type and stack, and aborts the answer.
 func ownFaults(handler http.Handler, log zerolog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -219,7 +219,7 @@ func ownFaults(handler http.Handler, log zerolog.Logger) http.Handler {
 			if fault == nil {
 				return
 			}
-			if fault != http.ErrAbortHandler { // that is how a handler breaks its answer off
+			if fault != http.ErrAbortHandler { // a handler aborts its answer this way
 				log.Error().Str("type", fmt.Sprintf("%T", fault)).Str("fault", quote(fmt.Sprint(fault))).Str("path", quote(r.URL.Path)).Bytes("stack", debug.Stack()).
 					Msg("A fault of this program ended an answer over HTTP; please report it with this line")
 			}

@@ -10,7 +10,7 @@ import (
 	"collet/netproto/server/catalogue"
 )
 
-// handsOut is what a client is told about the release folder.
+// handsOut is the capabilities that a client is granted for the release folder.
 func (c *session) handsOut(hello *netproto.Handshake) uint32 {
 	if c.catalogue.Folder() == nil || hello.Capabilities&netproto.CapObjects == 0 {
 		return 0
@@ -18,7 +18,8 @@ func (c *session) handsOut(hello *netproto.Handshake) uint32 {
 	return netproto.CapObjects | hello.Capabilities&netproto.CapUnlisted
 }
 
-// tellRelease adds to the answer of a client that may ask for objects what it will ask for first.
+// tellRelease adds to the answer of a client with CapObjects the first things that it needs: the timestamp document and the
+// root's version.
 func (c *session) tellRelease(answer *netproto.HandshakeAnswer) {
 	if answer.Capabilities&netproto.CapObjects == 0 {
 		return
@@ -28,7 +29,7 @@ func (c *session) tellRelease(answer *netproto.HandshakeAnswer) {
 		With(netproto.TagRoot, binary.LittleEndian.AppendUint64(nil, f.RootVersion()))
 }
 
-// serveObject answers a request for a part of a file of the release folder.
+// serveObject answers a request for a range of a file of the release folder.
 func (c *session) serveObject(m *netproto.GetObject) *ending {
 	c.requests++
 	defer c.activity.Reset(c.server.set.Limits.IdleTime)
@@ -60,7 +61,7 @@ func (c *session) serveObject(m *netproto.GetObject) *ending {
 	}
 	c.sent += int64(size)
 	c.server.meter.sent(c.generation, transportOf(c.conn), size)
-	runtime.Gosched() // as for any other request
+	runtime.Gosched() // see serve
 	return nil
 }
 
@@ -72,7 +73,7 @@ func (c *session) noObject(m *netproto.GetObject) *ending {
 	return nil
 }
 
-// lost ends the connection because a file that is there can't be read. The cause is ours.
+// lost ends the connection because an existing file can't be read. The fault is the server's.
 func (c *session) lost(m *netproto.GetObject, err error) *ending {
 	why, text := causeUnreadable, "Can't read %q of the release folder, client host '%s'"
 	var changed *catalogue.ChangedError
@@ -84,7 +85,7 @@ func (c *session) lost(m *netproto.GetObject, err error) *ending {
 	return e
 }
 
-// objectCopy answers with bytes of memory, or of a file that are read piece by piece.
+// objectCopy answers with bytes from memory, or with bytes of a file that is read in pieces.
 func (c *session) objectCopy(m *netproto.GetObject, b catalogue.Blob, offset int64, size int) *ending {
 	if b.File == nil {
 		return c.answerObject(m, b.Data[offset:offset+int64(size)])
@@ -100,8 +101,7 @@ func (c *session) answerObject(m *netproto.GetObject, data []byte) *ending {
 	return nil
 }
 
-// objectStraight answers with bytes that go from the file to the socket. Like those of a listed file, the last of them wait
-// for a look at the file.
+// objectStraight answers by sendfile. As for a listed file, the last bytes are sent only after a check of the file.
 func (c *session) objectStraight(m *netproto.GetObject, b catalogue.Blob, offset int64, size int) *ending {
 	most := size - heldBack
 	err := c.timed(func() error {
@@ -117,11 +117,11 @@ func (c *session) objectStraight(m *netproto.GetObject, b catalogue.Blob, offset
 	})
 	var own *fileError
 	if errors.As(err, &own) {
-		if changed := b.CheckUnchanged(m.Name); changed != nil { // which is what the rest led to
+		if changed := b.CheckUnchanged(m.Name); changed != nil { // the cause of the other error
 			own.err = changed
 		}
 		e := c.lost(m, own.err)
-		e.farewell, e.linger = nil, false // it would be taken for data
+		e.farewell, e.linger = nil, false // the client would read it as data
 		return e
 	}
 	if err != nil {

@@ -15,22 +15,22 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// The origin hands out a release folder over HTTP, on the port of metrics and health, in the way of any web server (RFC
-// 9110) and of nothing more: GET and HEAD of the names that a release folder has.
+// The origin serves a release folder over HTTP (RFC 9110), on the port of health and the dashboard: GET and HEAD of the names in
+// a release folder.
 //
-// Everything is immutable and may be cached for a year, except timestamp.json, which caches have to ask for each time. Every
-// answer with a file has a strong ETag, which is the file's SHA-256, and no Last-Modified: the times of copies differ. One
-// range is answered with 206; a request for several, which the RFC lets a server ignore, with the whole file. Bytes go out
-// as they lie there: no Content-Encoding, whatever the client accepts.
+// Everything is immutable and may be cached for a year, except timestamp.json and sequels, which caches must revalidate. Every
+// answer with a file has a strong ETag, normally the file's SHA-256, and no Last-Modified: the times of copies differ. A single
+// range is answered with 206. A request for several ranges, which the RFC lets a server ignore, is answered with the whole file.
+// Files are sent as stored: there is no Content-Encoding, whatever the client accepts.
 
 const (
 	cacheForever = "public, max-age=31536000, immutable"
-	cacheNever   = "no-cache" // keep it, and ask whether it is the same
-	// busyRetry is when a client that found no seat should come again, in seconds.
+	cacheNever   = "no-cache" // may be stored, must be revalidated
+	// busyRetry is after how many seconds a refused client should try again.
 	busyRetry = "5"
 )
 
-// under is the name in the release folder that a path asks for. It is false for what belongs to the monitor.
+// under is the name in the release folder that a path requests. It is false for the monitor's own paths.
 func under(prefix, path string) (name string, is bool) {
 	if prefix == "" {
 		return "", false
@@ -66,7 +66,7 @@ func (m *Monitor) serveFolder(out http.ResponseWriter, r *http.Request, name str
 	}
 }
 
-// handOut answers with a file of the catalogue of this moment.
+// handOut answers with a file of the current catalogue.
 func (s *Server) handOut(w *answer, r *http.Request, name string) {
 	c := s.take()
 	defer c.Release()
@@ -98,7 +98,7 @@ func (s *Server) handOut(w *answer, r *http.Request, name string) {
 	http.ServeContent(w, r, "", time.Time{}, content)
 }
 
-// setHeader says what a file is, and for how long it stays so.
+// setHeader sets type, ETag and cache lifetime of a file.
 func setHeader(h http.Header, b catalogue.Blob, name string) {
 	kind := "application/octet-stream"
 	if strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".release") {
@@ -113,7 +113,7 @@ func setHeader(h http.Header, b catalogue.Blob, name string) {
 	}
 }
 
-// refuseWith answers without a file. Nobody may remember it: what is not there may come at any moment.
+// refuseWith answers without a file. Caches may not store the answer: the file may appear at any moment.
 func refuseWith(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, text, status)
@@ -128,9 +128,8 @@ func unavailable(w http.ResponseWriter, text string) {
 // oneRange is a single range of bytes as RFC 9110, section 14.1.1 writes it.
 var oneRange = regexp.MustCompile(`^(?i:bytes)=[ \t]*(?:([0-9]+)-([0-9]*)|-([0-9]+))[ \t]*$`)
 
-// asRange leaves a request's range standing if it is one, and takes it away where the RFC has it ignored: of other methods
-// than GET, in other units, several at once, or not well formed. A range behind every file's end stays and is answered with
-// 416.
+// asRange keeps a request's valid single range, and removes a range that the RFC requires to be ignored: for methods other than
+// GET, in other units, several at once, or malformed. A range behind every file's end stays and is answered with 416.
 func asRange(r *http.Request) {
 	asked := r.Header.Values("Range")
 	r.Header.Del("Range")
@@ -142,7 +141,7 @@ func asRange(r *http.Request) {
 		return
 	}
 	first, last, suffix := digits(found[1]), digits(found[2]), digits(found[3])
-	const beyond = "bytes=9223372036854775806-" // no file is as long
+	const beyond = "bytes=9223372036854775806-" // longer than any file
 	switch {
 	case found[3] != "" && suffix == 0:
 		r.Header.Set("Range", beyond)
@@ -167,13 +166,13 @@ func digits(text string) int64 {
 	return min(n, maxPosition)
 }
 
-// answer counts what is answered, and gives each stream of HTTP/2 its time: the connection beneath may make progress while
-// the client takes nothing of this one.
+// answer counts what is sent, and gives each HTTP/2 stream its own write deadline: the connection may make progress while the
+// client reads nothing of this stream.
 type answer struct {
 	http.ResponseWriter
 	server *Server
 	stream *http.ResponseController // nil before HTTP/2
-	look   func() error             // nil: what is sent can't change meanwhile
+	look   func() error             // checks the file for changes; nil: sent from memory
 	peer   string                   // for the log
 	status int
 	sent   int64
@@ -197,8 +196,8 @@ func (a *answer) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom implements io.ReaderFrom, by which files go to the socket without passing through this program. The last bytes
-// of a file wait for a look at it: if it has changed the connection ends, and nobody takes what came for whole.
+// ReadFrom implements io.ReaderFrom, which lets files go to the socket by sendfile. The last bytes are sent after a check of the
+// file: if it has changed the connection is aborted, so the client does not take the file as complete.
 func (a *answer) ReadFrom(from io.Reader) (int64, error) {
 	part, limited := from.(*io.LimitedReader)
 	if a.look == nil || !limited {
@@ -220,7 +219,7 @@ func (a *answer) ReadFrom(from io.Reader) (int64, error) {
 	return sent + rest, err
 }
 
-// copy sends what from has.
+// copy sends all of from.
 func (a *answer) copy(from io.Reader) (int64, error) {
 	direct, is := a.ResponseWriter.(io.ReaderFrom)
 	if !is || a.stream != nil {
@@ -231,7 +230,7 @@ func (a *answer) copy(from io.Reader) (int64, error) {
 	return n, err
 }
 
-// count tells the meter.
+// count adds the answer to the metrics.
 func (a *answer) count() {
 	if a.status == 0 {
 		a.status = http.StatusOK

@@ -17,18 +17,17 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// maxStreams is how many requests of one connection of HTTP/2 are answered at a time: what a fetcher has in flight, with
-// some to spare.
+// maxStreams is how many requests of one HTTP/2 connection are answered at a time: more than a client has in flight.
 const maxStreams = 32
 
-// hall is the listener of an HTTP port. While a release folder is offered there, every connection takes a seat among those of
-// all clients, and shares the bandwidth of its address with them; maxAskers places beside Limits.HTTPConnections are only for
-// those who may ask about health, so that an operator gets in when the house is full.
+// hall is the listener of an HTTP port. While it offers a release folder, every connection needs a slot among those of all
+// clients and shares the bandwidth of its address. maxAskers further connections beside Limits.HTTPConnections are reserved for
+// addresses that may request health, so an operator can connect to a full server.
 type hall struct {
 	net.Listener
 	monitor *Monitor
-	offers  bool            // a release folder
-	ctx     context.Context // broken off when it ends
+	offers  bool            // a release folder is offered here
+	ctx     context.Context // connections are closed when it ends
 	seating seating
 }
 
@@ -46,7 +45,7 @@ func (h *hall) Accept() (net.Conn, error) {
 	}
 }
 
-// seat makes a visitor of a connection. One who finds no seat is told so in an answer, as far as that is bounded.
+// seat makes a visitor of a connection. A refused connection is answered with the reason, while few refusals are in progress.
 func (h *hall) seat(conn net.Conn) (*visitor, bool) {
 	m := h.monitor
 	addr := limits.Address(conn.RemoteAddr().String())
@@ -57,7 +56,7 @@ func (h *hall) seat(conn net.Conn) (*visitor, bool) {
 	room := room{most: maxAskers, share: maxAskersPerAddress}
 	switch {
 	case v.guest:
-		room.most, room.share = s.set.Limits.HTTPConnections, 0 // the guard has a share for each address
+		room.most, room.share = s.set.Limits.HTTPConnections, 0 // the Limiter has the limit per address
 	case s != nil && s.limiter.IsExempt(addr):
 		room.share = 0
 	}
@@ -98,24 +97,24 @@ func (h *hall) transport() transport {
 	return overHTTP
 }
 
-// visitor is a connection to the HTTP port. Everything that is written keeps the pace and the patience of steady.
+// visitor is a connection to the HTTP port. All writes have the write deadline and the rate limit of steady.
 type visitor struct {
 	steady
 	hall     *hall
-	operator bool         // may ask about health
+	operator bool         // may request health
 	guest    bool         // may only fetch files
 	from     netip.Prefix // its address
-	why      limits.Cause // found no seat
-	server   *Server      // whose seat, or place of a refused one, it has
+	why      limits.Cause // the cause of its refusal
+	server   *Server      // has given it a slot, or a refusal's slot
 	taken    limits.Slot
 	left     func()
 	refused  bool
 	once     sync.Once
 
-	// Of seating, whose lock guards them.
-	answers int       // under way
-	since   time.Time // when the last one began or ended, or the connection
-	trusted bool      // has said a token
+	// Guarded by the lock of seating.
+	answers int       // in progress
+	since   time.Time // begin or end of the last answer, or begin of the connection
+	trusted bool      // has sent a valid token
 }
 
 // Close implements net.Conn.
@@ -124,10 +123,10 @@ func (v *visitor) Close() error {
 	return v.hangUp()
 }
 
-// hangUp ends the connection beneath; who serves it notices, and closes it.
+// hangUp closes the underlying connection; net/http notices that and closes the visitor.
 func (v *visitor) hangUp() error { return v.steady.Conn.Close() }
 
-// forget gives back what the visitor has taken.
+// forget releases the visitor's slots.
 func (v *visitor) forget() {
 	v.hall.seating.leave(v)
 	switch {
@@ -139,7 +138,8 @@ func (v *visitor) forget() {
 	}
 }
 
-// ReadFrom implements io.ReaderFrom: a part of a file goes by sendfile(2), in pieces, each in its turn and its time.
+// ReadFrom implements io.ReaderFrom: a part of a file is sent by sendfile(2), in pieces, each with the rate limit and its own
+// deadline.
 func (v *visitor) ReadFrom(from io.Reader) (sent int64, err error) {
 	part, limited := from.(*io.LimitedReader)
 	direct, able := v.steady.Conn.(io.ReaderFrom)
@@ -165,10 +165,10 @@ func (v *visitor) ReadFrom(from io.Reader) (sent int64, err error) {
 	return sent, nil
 }
 
-// visitorKey is where a request's context has its visitor.
+// visitorKey is the context key of a request's visitor.
 type visitorKey struct{}
 
-// visitorOf is nil for a request that came by another way than a hall.
+// visitorOf is the visitor of a request; nil if the connection came from another listener.
 func visitorOf(r *http.Request) *visitor {
 	v, _ := r.Context().Value(visitorKey{}).(*visitor)
 	return v
@@ -181,9 +181,9 @@ func withVisitor(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, conn)
 }
 
-// Configure makes the monitor hand out a release folder, speak TLS, and answer about metrics and health whom the settings
-// say. It comes before ServeMonitor; without it health and the dashboard are served, in the clear and to all that ask. The
-// error is a *CertificateError.
+// Configure makes the monitor serve a release folder, speak TLS, and restrict metrics and health to the configured addresses. It
+// is called before ServeMonitor. Without it, health and the dashboard are served in plain HTTP to all addresses. The error is a
+// *CertificateError.
 func (m *Monitor) Configure(set config.Settings, log zerolog.Logger) error {
 	o := set.Operations
 	m.set = &set
@@ -206,19 +206,19 @@ func (m *Monitor) Configure(set config.Settings, log zerolog.Logger) error {
 	return err
 }
 
-// Reload looks at the files of the certificate now, instead of within seconds.
+// Reload checks the files of the certificate now, instead of within seconds.
 func (m *Monitor) Reload() {
 	if m.pair != nil {
 		m.pair.reload()
 	}
 }
 
-// handsOut reports whether a release folder is.
+// handsOut reports whether a release folder is served.
 func (m *Monitor) handsOut() bool {
 	return m.set != nil && m.set.Release.Folder != "" && m.set.Release.HTTPPrefix != ""
 }
 
-// mayAsk reports whether an address may ask about health, and for metrics where they are served.
+// mayAsk reports whether an address may request health, and metrics where they are served.
 func (m *Monitor) mayAsk(addr netip.Addr) bool {
 	if m.set == nil || m.anyone || !addr.IsValid() {
 		return true
@@ -231,7 +231,7 @@ func (m *Monitor) mayAsk(addr netip.Addr) bool {
 	return false
 }
 
-// progress is how long a client may take for a piece of an answer.
+// progress is how long a client may take to receive a piece of an answer.
 func (m *Monitor) progress() time.Duration {
 	if m.set == nil {
 		return answerTime
@@ -239,8 +239,7 @@ func (m *Monitor) progress() time.Duration {
 	return m.set.Limits.ProgressTime
 }
 
-// ServeMonitor answers until ctx ends, lets answers that are under way finish for Limits.DrainTime at most, and closes the
-// listener.
+// ServeMonitor serves until ctx ends, lets pending answers finish for at most Limits.DrainTime, and closes the listener.
 func (m *Monitor) ServeMonitor(ctx context.Context, listener net.Listener, log zerolog.Logger) error {
 	what, drain := "Health and the dashboard are served", time.Duration(0)
 	if m.handsOut() {
@@ -250,13 +249,13 @@ func (m *Monitor) ServeMonitor(ctx context.Context, listener net.Listener, log z
 	return m.serve(ctx, &hall{Listener: listener, monitor: m, offers: m.handsOut()}, m, m.pair, drain, log)
 }
 
-// ServeMetrics serves MetricsHandler, in the clear, until ctx ends, and closes the listener. Configure comes before it.
+// ServeMetrics serves MetricsHandler over plain HTTP until ctx ends, and closes the listener. It is called after Configure.
 func (m *Monitor) ServeMetrics(ctx context.Context, listener net.Listener, log zerolog.Logger) error {
 	log.Info().Stringer("metrics", listener.Addr()).Msg("Metrics are served")
 	return m.serve(ctx, &hall{Listener: listener, monitor: m}, m.MetricsHandler(), nil, 0, log)
 }
 
-// serve lets a handler answer those who come to a hall, over TLS if there is a certificate.
+// serve runs a handler for the connections of a hall, over TLS if there is a certificate.
 func (m *Monitor) serve(ctx context.Context, h *hall, handler http.Handler, pair *certificate, drain time.Duration, log zerolog.Logger) error {
 	alive, breakOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer breakOff()

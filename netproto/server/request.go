@@ -11,7 +11,7 @@ import (
 	"collet/netproto/server/catalogue"
 )
 
-// handle answers one message. It returns nil if the conversation goes on.
+// handle answers one message. It returns nil if the conversation continues.
 func (c *session) handle(m netproto.Message) *ending {
 	switch m := m.(type) {
 	case *netproto.Ping:
@@ -56,12 +56,12 @@ func (c *session) pong(m *netproto.Ping) *ending {
 	return nil
 }
 
-// capped is how many of the bytes that a C1 client asks for it gets at most.
+// capped is how many of the requested bytes a C1 client gets: at most one portion.
 func (c *session) capped(length uint32) int {
 	return int(min(int64(length), int64(c.server.portion)))
 }
 
-// request is what either generation asks for.
+// request is a request for a part of a file, of any generation.
 type request struct {
 	number uint32 // C1: the client's number
 	index  uint32
@@ -73,7 +73,7 @@ type request struct {
 // serve answers a request with bytes or ends the connection. The checks and their order are the source's.
 func (c *session) serve(r request) *ending {
 	c.requests++
-	defer c.activity.Reset(c.server.set.Limits.IdleTime) // a slow portion is activity too
+	defer c.activity.Reset(c.server.set.Limits.IdleTime) // sending a slow portion is activity, too
 	f, known := c.catalogue.FileAt(r.index)
 	switch {
 	case !known:
@@ -95,11 +95,11 @@ func (c *session) serve(r request) *ending {
 	}
 	c.sent += int64(size)
 	c.server.meter.sent(c.generation, transportOf(c.conn), size)
-	runtime.Gosched() // whoever takes data fastest would keep a processor to itself, and others would starve
+	runtime.Gosched() // without it the fastest client would occupy a processor and starve the others
 	return nil
 }
 
-// sendCopy answers with size bytes of memory, or of a file that are read piece by piece.
+// sendCopy answers with size bytes from memory, or of a file that is read in pieces.
 func (c *session) sendCopy(f *catalogue.File, r request, size int) *ending {
 	if f.InMemory {
 		if err := c.write(r.answer(f.Data[r.offset : r.offset+uint64(size)])); err != nil {
@@ -121,9 +121,9 @@ func (c *session) sendCopy(f *catalogue.File, r request, size int) *ending {
 		func(err error) *ending { return c.unreadable(f, r, err) })
 }
 
-// sendPieces answers with size bytes of a file from offset on, of which it holds one piece at a time. The last piece waits for
-// a look at the file, so that a portion during which the file changed is never complete at the client. A fault of the file
-// ends the connection as refuse says, without a word if a part of the portion was sent.
+// sendPieces answers with size bytes of a file from offset on, and holds one piece in memory at a time. The last piece is sent
+// after a check of the file, so a portion during which the file changed never completes at the client. A fault of the file ends
+// the connection with the ending that refuse returns, without a farewell if a part of the portion was sent.
 func (c *session) sendPieces(m netproto.Message, in *os.File, offset int64, size int, look func() error, refuse func(error) *ending) *ending {
 	pieces, done := 0, 0
 	err := c.timed(func() error {
@@ -136,7 +136,7 @@ func (c *session) sendPieces(m netproto.Message, in *os.File, offset int64, size
 			if err == nil && done < size {
 				return nil
 			}
-			if err = cmp.Or(look(), err); err != nil { // that it changed is what the rest led to
+			if err = cmp.Or(look(), err); err != nil { // a change is the cause of other errors
 				return &fileError{err}
 			}
 			return nil
@@ -151,7 +151,7 @@ func (c *session) sendPieces(m netproto.Message, in *os.File, offset int64, size
 	}
 	e := refuse(own.err)
 	if pieces > 1 {
-		e.farewell, e.linger = nil, false // it would be taken for data
+		e.farewell, e.linger = nil, false // the client would read it as data
 	}
 	return e
 }
@@ -163,7 +163,7 @@ func (r request) answer(data []byte) netproto.Message {
 	return &netproto.UpdateFileData{Data: data}
 }
 
-// unreadable ends the connection because a file that was announced can't be handed out. The cause is ours.
+// unreadable ends the connection because a listed file can't be sent. The fault is the server's.
 func (c *session) unreadable(f *catalogue.File, r request, err error) *ending {
 	var changed *catalogue.ChangedError
 	if errors.As(err, &changed) {
@@ -176,5 +176,5 @@ func (c *session) unreadable(f *catalogue.File, r request, err error) *ending {
 	return e
 }
 
-// clock is the synchronised time: milliseconds since the server was made.
+// clock is the synchronised time: milliseconds since the server was created.
 func (s *Server) clock() int64 { return time.Since(s.started).Milliseconds() }

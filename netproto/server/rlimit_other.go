@@ -2,5 +2,5 @@
 
 package server
 
-// descriptors is how many files and connections this process may have open, 0 if that is not known.
+// descriptors is how many files and connections this process may have open; 0 if unknown.
 func descriptors() uint64 { return 0 }

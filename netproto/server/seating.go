@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-// maxAskersPerAddress is how many of maxAskers one address may have, if it does not stand for many clients: two browsers.
+// maxAskersPerAddress is how many of maxAskers one address may have, unless it is exempt: two browsers.
 const maxAskersPerAddress = 16
 
-// seating are the connections of one HTTP port. There are so many at once, of each kind and of each address; a newcomer who
-// finds none left takes the place of one who keeps it without asking: the longest one that has not sent a whole request,
-// or sends nothing since the last answer. So half-sent headers and idle connections keep others out for no longer than a
-// whole request takes to arrive. It is safe for concurrent use.
+// seating is the set of connections of one HTTP port. Their number is limited for each kind and for each address. A new
+// connection above the limit replaces the one that has been without a request longest: it has not sent a whole request, or has
+// sent nothing since its last answer. Half-sent headers and idle connections therefore block others for no longer than a whole
+// request takes to arrive. It is safe for concurrent use.
 type seating struct {
 	mu   sync.Mutex
 	open map[*visitor]struct{}
 }
 
-// room is what a kind of visitor may have.
+// room is the limit of a kind of visitor.
 type room struct {
 	most  int // connections
-	share int // of them from one address; 0 is no limit
+	share int // connections of one address; 0: no limit
 }
 
-// enter gives v a place among those of its kind, and reports whether there is one. The connection that had to make room is closed,
-// and has given back whatever else it took: what v asks for next is not refused because of it. The caller is the one who lets
-// visitors in, one at a time.
+// enter adds v to the connections of its kind, and reports whether it did. The replaced connection is closed and has released its
+// other slots, so the next limit of v does not count it. Only the accept loop calls enter, so calls do not overlap.
 func (p *seating) enter(v *visitor, r room, now time.Time) bool {
 	for {
 		leaves, entered := p.sit(v, r, now)
@@ -37,7 +36,7 @@ func (p *seating) enter(v *visitor, r room, now time.Time) bool {
 	}
 }
 
-// sit is enter, as far as it goes without closing another connection; where that is needed it says which.
+// sit is one step of enter: it adds v, or returns the connection to close first.
 func (p *seating) sit(v *visitor, r room, now time.Time) (leaves *visitor, entered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,9 +61,9 @@ func (p *seating) sit(v *visitor, r room, now time.Time) (leaves *visitor, enter
 	return nil, true
 }
 
-// leaves is who makes room for v, among those of its address if that has its share; nil if all are being answered. While
-// one waits for its request to arrive whole it leaves before one that is answered, and of these only an asker leaves who
-// has not said a token: what such a one gets is small, and takes long only if it is not read, or its form is not sent.
+// leaves is the connection that v replaces, among those of its address if crowded; nil if none can be replaced. A connection that
+// waits for a whole request is chosen before one that is being answered. Of the latter only askers without a valid token are
+// chosen: their answers are small, and take long only if the client does not read them or does not send its form.
 func (p *seating) leaves(v *visitor, crowded bool) *visitor {
 	var waits, slow *visitor
 	for other := range p.open {
@@ -82,14 +81,14 @@ func (p *seating) leaves(v *visitor, crowded bool) *visitor {
 	return slow
 }
 
-// leave gives the place of v back, if it has one.
+// leave removes v, if it is still there.
 func (p *seating) leave(v *visitor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.open, v)
 }
 
-// attend notes which connections wait for a request, and which for an answer.
+// attend records which connections wait for a request and which for an answer.
 func attend(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := visitorOf(r)
@@ -103,7 +102,7 @@ func attend(handler http.Handler) http.Handler {
 	})
 }
 
-// note counts an answer that has begun or ended.
+// note counts the begin or the end of an answer.
 func (v *visitor) note(change int) {
 	p := &v.hall.seating
 	p.mu.Lock()
@@ -111,7 +110,7 @@ func (v *visitor) note(change int) {
 	v.answers, v.since = v.answers+change, time.Now()
 }
 
-// trust keeps the place of a visitor who has said a token while the answer takes.
+// trust protects a visitor with a valid token from replacement while it is answered.
 func (v *visitor) trust() {
 	if v == nil {
 		return

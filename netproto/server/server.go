@@ -21,27 +21,26 @@ import (
 	"collet/platform/interrupt"
 )
 
-// Server hands out a catalogue. Make one with New; all methods are safe for concurrent use.
+// Server serves the files of a catalogue. New makes one; all methods are safe for concurrent use.
 type Server struct {
 	log       zerolog.Logger
-	set       config.Settings // as New was given them
+	set       config.Settings // the argument of New
 	portion   int             // bytes
 	started   time.Time
 	catalogue atomic.Pointer[catalogue.Catalogue]
-	operator  atomic.Pointer[operator.Operator] // nil: nothing is decided while the server runs
-	onVerdict func(compat.Meeting)              // nil: nobody wants to know
-	sealed    <-chan struct{}                   // closed when hellos may be taken; nil is always
+	operator  atomic.Pointer[operator.Operator] // nil: no settings change at run time
+	onVerdict func(compat.Meeting)              // nil: verdicts are not reported
+	sealed    <-chan struct{}                   // closed when hellos may be accepted; nil: always
 	reloading sync.Mutex
 	limiter   *limits.Limiter
 	meter     *meter
 	ready     atomic.Bool
 	writing   netproto.Buffers
-	tally     func(net.Conn) (tally, bool) // what the system counts of a connection, if it tells
+	tally     func(net.Conn) (tally, bool) // the system's counters of a connection, if available
 }
 
-// New makes a server of an opened catalogue, which it owns from now on. Of the settings it uses those of the network and
-// the limits; they hold for its lifetime. A portion size of 0 or less is not refused here but, as in the source, whenever
-// a file is asked for.
+// New makes a server of an opened catalogue and takes ownership of it. Of the settings it uses the network and the limits; they
+// are fixed for its lifetime. A portion size of 0 or less is not refused here but, as in the source, at each request for a file.
 func New(c *catalogue.Catalogue, set config.Settings, log zerolog.Logger) *Server {
 	s := &Server{
 		log:     log,
@@ -57,8 +56,8 @@ func New(c *catalogue.Catalogue, set config.Settings, log zerolog.Logger) *Serve
 	return s
 }
 
-// Govern makes an operator's settings those that clients are judged by, from the next handshake on. The operator was opened with
-// the server's catalogue, and is closed after the server. It is called once, before Serve.
+// Govern judges clients by an operator's settings, from the next handshake on. The operator was opened with the server's
+// catalogue, and is closed after the server. Govern is called at most once, before Serve.
 func (s *Server) Govern(o *operator.Operator) {
 	if o == nil {
 		return
@@ -67,20 +66,20 @@ func (s *Server) Govern(o *operator.Operator) {
 	s.operator.Store(o)
 }
 
-// OnVerdict has f called for every client that was judged, once: at once, or where components are exchanged, when that is over, with
-// what they differ in. It is called by the connection's own goroutine, by several at the same time, and must be quick. It is set
-// before Serve.
+// OnVerdict sets a callback that is called once for every judged client: at once, or after the exchange of components, with the
+// differences. The connection's own goroutine calls f, several at the same time; f must be quick. OnVerdict is called before
+// Serve.
 func (s *Server) OnVerdict(f func(compat.Meeting)) { s.onVerdict = f }
 
-// Seal keeps the server from taking a hello before sealed is closed (compat.Registry.Sealed): a connection that says one earlier ends
-// without an answer, and comes again. It is for programs whose components are registered by themselves while they start; one
-// that reads them from a manifest, as collet-server does, listens to nobody before it has. It is called once, before Serve.
+// Seal refuses hellos until sealed is closed (compat.Registry.Sealed): an earlier connection ends without an answer, and the
+// client tries again. It is for programs whose components register themselves at start. A program that reads them from a
+// manifest, as collet-server does, reads it before it listens. Seal is called at most once, before Serve.
 func (s *Server) Seal(sealed <-chan struct{}) { s.sealed = sealed }
 
-// Operator is nil where nothing is decided while the server runs.
+// Operator is nil for a server whose settings do not change at run time.
 func (s *Server) Operator() *operator.Operator { return s.operator.Load() }
 
-// Catalogue is what new connections are offered now.
+// Catalogue is the catalogue that new connections are offered.
 func (s *Server) Catalogue() *catalogue.Catalogue { return s.catalogue.Load() }
 
 // Connections is how many clients are connected now.
@@ -89,8 +88,8 @@ func (s *Server) Connections() int { return s.limiter.Connections() }
 // Ready reports whether new connections are accepted: Serve runs and has not been asked to stop.
 func (s *Server) Ready() bool { return s.ready.Load() }
 
-// Reload opens a new catalogue and offers it to connections that are made from now on; those under way keep theirs. On
-// failure the old one stays and the error is Open's. Other settings stay as they were. One reload runs at a time.
+// Reload opens a new catalogue and offers it to new connections; existing ones keep theirs. On failure the old one stays; the
+// error is that of catalogue.Reopen or of the operator's Adopt. Other settings stay as they were. Only one reload runs at a time.
 func (s *Server) Reload(ctx context.Context, set config.Settings) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -114,7 +113,7 @@ func (s *Server) Reload(ctx context.Context, set config.Settings) error {
 	return nil
 }
 
-// tableToRestart names the first table whose settings hold for a server's lifetime and have changed; "" for none.
+// tableToRestart names the first changed table whose settings are fixed for a server's lifetime, or "".
 func tableToRestart(s, now config.Settings) string {
 	switch {
 	case s.Network != now.Network:
@@ -132,17 +131,17 @@ func tableToRestart(s, now config.Settings) string {
 	}
 }
 
-// Close lets go of the catalogue's files once the last connection is done with them. Serve must have returned.
+// Close closes the catalogue's files after the last connection has released them. Serve must have returned.
 func (s *Server) Close() { s.Catalogue().Close() }
 
-// announce logs the lines by which an operator recognises what is being served.
+// announce logs what is being served.
 func (s *Server) announce(c *catalogue.Catalogue) {
 	s.log.Info().Msgf("Updater version: %d and %d", netproto.G1.Version(), netproto.G2b.Version())
 	c.Announce(s.log)
 }
 
-// Serve accepts connections until ctx ends or a listener fails, then closes the listeners, lets answers that are under
-// way finish for at most Limits.DrainTime, and returns when the last connection is done. It returns nil when ctx ended it.
+// Serve accepts connections until ctx ends or a listener fails. It then closes the listeners, lets pending answers finish for at
+// most Limits.DrainTime, and returns when the last connection has ended. It returns nil when ctx ended it.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -175,7 +174,8 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	return errors.Join(faults...)
 }
 
-// accept admits connections until the listener is closed. Running out of descriptors is waited out.
+// accept admits connections until the listener is closed. After an error (out of descriptors) it retries after a pause that grows
+// up to maxAcceptPause.
 func (v *service) accept(listener net.Listener) error {
 	wait := acceptPause
 	for {
@@ -199,8 +199,7 @@ func (v *service) accept(listener net.Listener) error {
 	}
 }
 
-// warn begins a line about a fault of an address: a warning, as long as it has not had the most warnings of the kind in
-// this minute, or else a line for those who debug.
+// warn begins a log line about a fault of an address: at most `most` warnings of one cause per minute, debug lines beyond that.
 func (s *Server) warn(from netip.Prefix, about limits.Cause, most int) *zerolog.Event {
 	logged, hidden := s.limiter.Warn(from, about, most, time.Now())
 	if !logged {

@@ -15,30 +15,30 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// session is one connection. Its reader goroutine runs read and nothing else; the session's own goroutine does
-// everything else and is the only one that writes to the peer. What both touch is atomic or goes through inbox.
+// session is one connection. Its reader goroutine runs only read. The session's own goroutine does everything else and alone
+// writes to the peer. Fields that both use are atomic or go through inbox.
 type session struct {
 	server   *Server
 	slot     limits.Slot
 	log      zerolog.Logger
 	conn     net.Conn
 	wire     *netproto.Conn
-	straight *straight // nil: files are read and written
+	straight *straight // nil: files are copied through memory
 	host     string    // the peer's address without its port
-	// congestion is the name of the connection's congestion control; empty where the system does not tell.
+	// congestion is the name of the connection's congestion control; empty where the system does not report it.
 	congestion string
 
 	inbox   chan netproto.Message // closed by the reader when it stops
-	readErr error                 // why the reader stopped; to be read when inbox is closed
-	leaving chan struct{}         // closed when nobody takes from inbox any more
+	readErr error                 // why the reader stopped; read only after inbox is closed
+	leaving chan struct{}         // closed when inbox is no longer read
 
-	allowed    atomic.Int32 // C1 range requests that the client may have unanswered, as it was told
-	unanswered atomic.Int32 // C1 range requests that were read and whose answer was not begun
-	peerAsks   atomic.Bool  // C1: a ping question of the peer was read and not answered
+	allowed    atomic.Int32 // C1 range requests that the client may have unanswered, as announced
+	unanswered atomic.Int32 // C1 range requests that were read and whose answer has not begun
+	peerAsks   atomic.Bool  // C1: a ping question of the peer is unanswered
 	asked      atomic.Bool  // our last ping question is unanswered
 	answered   atomic.Int64 // when the peer's last answer to a ping question was read: nanoseconds since the server was made
 
-	losses *losses // nil: this client is not to be asked for more connections
+	losses *losses // nil: this client is not asked for more connections
 
 	// Set by greet, then fixed.
 	generation netproto.Generation
@@ -50,14 +50,14 @@ type session struct {
 	sent     int64 // bytes of files
 
 	met      *meeting      // set with exchange
-	exchange *exchange     // nil: the client's components are not awaited
-	left     func()        // nil: not counted among those who are connected
-	kicked   chan struct{} // closed when the client would not be let in again
+	exchange *exchange     // nil: no exchange is pending
+	left     func()        // nil: not counted as connected
+	kicked   chan struct{} // closed when the settings no longer admit the client
 	kicking  sync.Once
 	requests int
 }
 
-// serveConn serves one connection to its end and returns when its reader has stopped too.
+// serveConn serves one connection to its end and returns after its reader has stopped too.
 func (v *service) serveConn(conn net.Conn, taken limits.Slot) {
 	s := v.server
 	defer conn.Close()
@@ -131,7 +131,7 @@ func (c *session) run(ctx context.Context) {
 // longAgo as a deadline makes reading stop at once.
 var longAgo = time.Unix(1, 0)
 
-// read is the reader goroutine: it hands messages over until the stream ends, breaks, or asks for too much.
+// read is the reader goroutine: it passes messages on until the stream ends, fails, or exceeds a limit.
 func (c *session) read() {
 	defer close(c.inbox)
 	for {
@@ -151,7 +151,7 @@ func (c *session) read() {
 	}
 }
 
-// overrunError says that a C1 client sent more than it may. It is the client's fault.
+// overrunError says that a C1 client sent more than allowed. It is the client's fault.
 type overrunError struct {
 	cause   limits.Cause
 	reason  netproto.RefuseReason
@@ -161,8 +161,8 @@ type overrunError struct {
 
 func (e *overrunError) Error() string { return e.text }
 
-// admit counts what a C1 client has outstanding. Requests and questions count from when they are read until their answer
-// is begun, so a client that counts until it has the whole answer is never ahead of us.
+// admit counts what a C1 client has outstanding. Requests and questions count from their reading until their answer begins. A
+// client that counts until it has received the whole answer therefore never exceeds the limit.
 func (c *session) admit(m netproto.Message) error {
 	switch m := m.(type) {
 	case *netproto.Ping:
@@ -188,7 +188,7 @@ func (c *session) count(request uint32) error {
 	return nil
 }
 
-// converse answers until the connection ends, and says how. greet has set the timers.
+// converse answers until the connection ends, and returns the ending. greet has set the timers.
 func (c *session) converse(ctx context.Context) *ending {
 	defer c.ping.Stop()
 	defer c.activity.Stop()
@@ -213,14 +213,14 @@ func (c *session) converse(ctx context.Context) *ending {
 		case <-c.kicked:
 			return c.hard(causeKicked, netproto.RefuseGoingDown, 0, "Ended the session of host '%s': the operator's settings let it in no longer", c.host)
 		case <-stopped:
-			// What was read before is answered still; the reader closes inbox when it notices.
+			// Requests that were already read are still answered; the deadline makes the reader close inbox.
 			stopped = nil
 			c.conn.SetReadDeadline(longAgo)
 		}
 	}
 }
 
-// endOfInput says what it means that the reader stopped.
+// endOfInput is the ending that follows from the reader's error.
 func (c *session) endOfInput(ctx context.Context) *ending {
 	var overrun *overrunError
 	var format *netproto.FormatError
@@ -243,8 +243,7 @@ func (c *session) write(ms ...netproto.Message) error {
 	return c.timed(func() error { return c.wire.Write(ms...) })
 }
 
-// timed sends something. Time in which the peer is slow to take it doesn't count against its answer to a ping question
-// that lies behind it.
+// timed runs send. The time that the peer takes to receive it does not count against its answer to a ping question behind it.
 func (c *session) timed(send func() error) error {
 	started, asked := time.Now(), c.asked.Load() // before: the answer may come while this is sent
 	err := send()
@@ -255,7 +254,7 @@ func (c *session) timed(send func() error) error {
 	return err
 }
 
-// question begins the period in which a ping question is to be answered, and returns the question.
+// question begins the period in which a ping question must be answered, and returns the question.
 func (c *session) question() *netproto.Ping {
 	c.asked.Store(true)
 	period := c.server.set.Limits.PingTime
@@ -264,8 +263,8 @@ func (c *session) question() *netproto.Ping {
 	return &netproto.Ping{}
 }
 
-// askAgain asks the next question, unless the last one is unanswered. The period begins again with every answer, as the
-// engine's server has it: a question that waited behind a portion on a slow line does not shorten the time for the next.
+// askAgain sends the next question, or ends the connection if the last one is unanswered. The period restarts with every answer,
+// as in the engine's server: a question that waited behind a portion on a slow line does not shorten the time for the next one.
 func (c *session) askAgain() *ending {
 	if c.asked.Load() {
 		return c.hard(causePing, netproto.RefuseTimeout, 0, "Ping timeout from host '%s'", c.host)

@@ -7,45 +7,44 @@ import (
 	"collet/netproto"
 )
 
-// When a client is asked for more connections. The losses of a line that is merely full come when its queue overflows:
-// seldom, in bursts, and with long round trips before them. More connections would only fight there, as was measured (perf
-// reference, section 5: four took 1.6 times as long as one on a clean link). A line that loses by itself does so all the
-// time and without a queue.
+// Conditions for asking a client for more connections. On a line that is merely full, losses come from queue overflow: seldom, in
+// bursts, and after long round trips. There more connections only compete: four took 1.6 times as long as one on a clean link
+// (perf reference, section 5). A line with losses of its own has them all the time and without a queue.
 const (
-	// spreadShare is the part of segments that is sent again on a line that loses by itself, one in so many: at 0.4 % and
-	// 100 ms TCP's usual congestion control gets 280 KB/s out of any line (Mathis: 1.22 × segment ÷ round trip ÷ √loss).
+	// spreadShare is the share of retransmitted segments on a line with losses of its own, one in so many: at 0.4 % and 100 ms
+	// TCP's usual congestion control gets 280 KB/s out of any line (Mathis: 1.22 × segment ÷ round trip ÷ √loss).
 	spreadShare = 250
-	// spreadSegments is how many segments make a sample at least. A portion of 256 KiB is 181, so a sample often has twice
-	// as many, in which there are four losses on a line that loses 1 %; three samples are 1 or 2 MB.
+	// spreadSegments is the least number of segments in a sample. A portion of 256 KiB is 181, so a sample often has twice as
+	// many, in which there are four losses on a line that loses 1 %; three samples are 1 or 2 MB.
 	spreadSegments = 200
-	// spreadTrips is how many round trips a sample lasts at least, so that one burst and what is sent again because of it
-	// are not in three of them.
+	// spreadTrips is the least length of a sample in round trips, so that one burst and its retransmissions do not reach three
+	// samples.
 	spreadTrips = 8
 	// spreadSamples is how many samples in a row must show losses.
 	spreadSamples = 3
-	// spreadFar is the least round trip: nearer by, losses are made up for before anybody notices. At 5 ms and 1 % loss one
+	// spreadFar is the least round trip: on shorter ones losses are repaired without a noticeable delay. At 5 ms and 1 % loss one
 	// connection gets 3.5 MB/s.
 	spreadFar = 5 * time.Millisecond
-	// spreadQueue is how many times the shortest round trip the usual one may be, and spreadSlack longer for what wireless
-	// networks and busy machines add: above it packets wait in a queue, which for those at home holds 50 ms and more.
+	// spreadQueue is the largest usual round trip as a multiple of the shortest one. spreadSlack is added for wireless networks
+	// and busy machines. Above it packets wait in a queue, which on home connections holds 50 ms and more.
 	spreadQueue = 2
 	spreadSlack = 20 * time.Millisecond
 )
 
-// tally is what the system counts of a connection since its beginning.
+// tally has the system's counters of a connection since its beginning.
 type tally struct {
-	sent, again    uint32 // segments that carry data, and those of them that were sent once more; they wrap
+	sent, again    uint32 // data segments, and retransmitted ones; the counters wrap
 	trip, shortest time.Duration
 }
 
-// losses judges whether the line to a client loses packets by itself. One goroutine at a time.
+// losses detects whether the line to a client has losses of its own. Not safe for concurrent use.
 type losses struct {
-	from tally // where the sample under way began
+	from tally // counters at the begin of the current sample
 	at   time.Time
-	row  int // samples in a row that showed losses
+	row  int // consecutive samples with losses
 }
 
-// shown takes the counts of this moment and reports whether losses have shown.
+// shown takes the current counters and reports whether the line has losses of its own.
 func (l *losses) shown(t tally, now time.Time) bool {
 	if l.at.IsZero() {
 		l.from, l.at = t, now
@@ -63,10 +62,10 @@ func (l *losses) shown(t tally, now time.Time) bool {
 	return l.row >= spreadSamples
 }
 
-// lossProof reports whether the connection's congestion control does not take losses for a full line.
+// lossProof reports whether the connection's congestion control tolerates losses.
 func (c *session) lossProof() bool { return strings.HasPrefix(c.congestion, "bbr") }
 
-// spreads is CapSpread if this client may be asked for more connections, and begins to watch whether it should be.
+// spreads is CapSpread if this client may be asked for more connections, and begins to watch the line's losses.
 func (c *session) spreads(hello *netproto.Handshake) uint32 {
 	if c.server.set.Network.SpreadConnections < 2 || hello.Capabilities&netproto.CapSpread == 0 {
 		return 0
@@ -77,7 +76,7 @@ func (c *session) spreads(hello *netproto.Handshake) uint32 {
 	return netproto.CapSpread
 }
 
-// widen asks the client for more connections, once, where the line shows that it needs them and there is room for them.
+// widen asks the client for more connections, once, if the line has losses of its own and the limits allow them.
 func (c *session) widen() *ending {
 	if c.losses == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// Where linux/tcp.h has the fields of struct tcp_info, in bytes; times are in microseconds. Kernels only ever append: those
-// before 4.6 end before the last two.
+// Offsets of fields of struct tcp_info in linux/tcp.h, in bytes; times are in microseconds. Kernels only append fields: before
+// 4.6 the struct ends before the last two.
 const (
 	infoTrip     = 68  // tcpi_rtt
 	infoAgain    = 100 // tcpi_total_retrans
@@ -20,7 +20,7 @@ const (
 	infoSize     = 160
 )
 
-// tallyOf reads TCP_INFO of the socket below conn. It knows nothing where there is none, or the kernel is too old.
+// tallyOf reads TCP_INFO of the socket below conn. known is false without a TCP socket or with an old kernel.
 func tallyOf(conn net.Conn) (t tally, known bool) {
 	withSocket(conn, func(fd int) {
 		var info [infoSize]byte

@@ -4,5 +4,5 @@ package server
 
 import "net"
 
-// tallyOf knows nothing: this system does not tell what a connection loses.
+// tallyOf reports unknown counters: this system does not offer them.
 func tallyOf(net.Conn) (tally, bool) { return tally{}, false }

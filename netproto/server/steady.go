@@ -8,14 +8,13 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// steady is a connection whose peer must go on taking data: every piece of maxStep bytes has a deadline of its own, so
-// that a large portion may be slow and a peer that stopped reading is still noticed. Where bandwidth is limited a piece
-// first waits for its turn, which is not the peer's time.
+// steady is a connection with write deadlines and a rate limit. Every piece of at most MaxStep bytes has a deadline of its own,
+// so a large portion may be slow, and a peer that stopped reading is still noticed. The wait for the rate limit does not count.
 type steady struct {
 	net.Conn
 	progress  time.Duration     // for one piece
 	bandwidth *limits.Bandwidth // nil: no limit
-	broken    context.Context   // ends the waiting for a turn
+	broken    context.Context   // ends the wait for the rate limit
 }
 
 // Write implements io.Writer.

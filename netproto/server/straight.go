@@ -9,28 +9,28 @@ import (
 	"collet/netproto/server/catalogue"
 )
 
-// heldBack is how many bytes at the end of a portion go out only after a last look at the file, in bytes: a portion
-// during which the file changed is never complete at the client. One page, so that little is copied.
+// heldBack is how many bytes at the end of a portion are sent only after a last check of the file: a portion during which the
+// file changed never completes at the client. One page, so that little is copied.
 const heldBack = 4 << 10
 
-// straightFrom is the smallest portion that goes straight from the file to the socket, in bytes. Below it the calls of
-// the system cost more than the copy that they save.
+// straightFrom is the smallest portion that is sent by sendfile, in bytes. Below it the system calls cost more than the copy that
+// they save.
 const straightFrom = 32 << 10
 
-// fileError is a fault of a file, met when a part of its portion had been sent.
+// fileError is a fault of a file after a part of its portion may have been sent.
 type fileError struct{ err error }
 
 func (e *fileError) Error() string { return e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
-// isStraight reports whether the bytes of f need not pass through this program: they lie on disk and go out as they are.
+// isStraight reports whether a portion of f is sent by sendfile: it lies on disk and is sent unchanged.
 func (c *session) isStraight(f *catalogue.File, r request, size int) bool {
 	return c.straight != nil && r.own && !f.InMemory && size >= straightFrom
 }
 
-// sendStraight answers with size bytes of a file that the system takes from the disk's cache. A file that is found changed
-// before anything was sent is refused; when it is found later the frame stays incomplete and the connection ends. What a
-// writer changes behind the last look, while the bytes wait in the socket, is left to the client's check of the digest.
+// sendStraight answers with size bytes of a file by sendfile. A change of the file before the first byte is refused. After that
+// the frame stays incomplete and the connection ends. A change after the last check, while the bytes wait in the socket, is left
+// to the client's digest check.
 func (c *session) sendStraight(f *catalogue.File, r request, size int) *ending {
 	in, done, err := f.Open()
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *session) sendStraight(f *catalogue.File, r request, size int) *ending {
 	var own *fileError
 	if errors.As(err, &own) {
 		e := c.unreadable(f, r, own.err)
-		e.farewell, e.linger = nil, false // it would be taken for data
+		e.farewell, e.linger = nil, false // the client would read it as data
 		return e
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *session) sendStraight(f *catalogue.File, r request, size int) *ending {
 	return nil
 }
 
-// straightBody writes head and data. Errors of the file are *fileError, others are the connection's.
+// straightBody writes head and data. Errors of the file are *fileError; others are the connection's.
 func (c *session) straightBody(f *catalogue.File, in *os.File, head []byte, offset int64, size int) error {
 	most := size - heldBack
 	if err := c.straight.send(head, in, offset, most); err != nil {
@@ -70,7 +70,7 @@ func (c *session) straightBody(f *catalogue.File, in *os.File, head []byte, offs
 	return explain(f, in, c.straight.send(nil, in, offset+int64(most), heldBack))
 }
 
-// explain prefers the change of a file to what it led to.
+// explain replaces the consequence of a file's change by the change.
 func explain(f *catalogue.File, in *os.File, err error) error {
 	var own *fileError
 	if !errors.As(err, &own) {
@@ -82,5 +82,5 @@ func explain(f *catalogue.File, in *os.File, err error) error {
 	return err
 }
 
-// errShort is a file that ended before its time.
+// errShort is a file that ended early.
 var errShort = &fileError{io.ErrUnexpectedEOF}

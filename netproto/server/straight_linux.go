@@ -10,14 +10,14 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// straight sends files to a socket by sendfile(2), with an offset of its own, so that connections share open files. It
-// has the pace and the patience of a steady connection. One goroutine at a time.
+// straight sends files to a socket by sendfile(2), with an explicit offset, so connections share open files. It has the deadlines
+// and the rate limit of its steady. Not safe for concurrent use.
 type straight struct {
 	to  *steady
 	raw syscall.RawConn
 }
 
-// newStraight is nil if there is more between us and the network than a socket.
+// newStraight is nil unless the connection is a bare TCP socket.
 func newStraight(to *steady) *straight {
 	tcp, bare := to.Conn.(*net.TCPConn)
 	if !bare {
@@ -30,8 +30,8 @@ func newStraight(to *steady) *straight {
 	return &straight{to, raw}
 }
 
-// send writes head and then size bytes of in. The head waits in the socket for what follows, so that it is no packet of
-// its own. Errors of the file are *fileError.
+// send writes head and then size bytes of in. MSG_MORE keeps the head from becoming a packet of its own. Errors of the file are
+// *fileError.
 func (s *straight) send(head []byte, in *os.File, offset int64, size int) error {
 	if err := s.to.allow(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *straight) send(head []byte, in *os.File, offset int64, size int) error 
 	return fault
 }
 
-// pump moves size bytes from offset of the file, each maxStep of them within the time for progress.
+// pump sends size bytes of the file from offset on. Every MaxStep bytes have the time for progress.
 func (s *straight) pump(file int, offset int64, size int) error {
 	granted, moved := 0, limits.MaxStep
 	for size > 0 {
@@ -65,7 +65,7 @@ func (s *straight) pump(file int, offset int64, size int) error {
 				if err := s.to.bandwidth.Wait(s.to.broken, granted); err != nil {
 					return net.ErrClosed
 				}
-				moved = limits.MaxStep // waiting was not the peer's time
+				moved = limits.MaxStep // the wait does not count as the peer's
 			}
 		}
 		if moved >= limits.MaxStep {
@@ -88,7 +88,7 @@ func (s *straight) pump(file int, offset int64, size int) error {
 	return nil
 }
 
-// try makes one call on the socket, when it can take something.
+// try makes one call on the socket when it is writable.
 func (s *straight) try(call func(socket int) (int, error)) (n int, err error) {
 	var fault error
 	err = s.raw.Write(func(socket uintptr) bool {
@@ -107,5 +107,5 @@ func (s *straight) try(call func(socket int) (int, error)) (n int, err error) {
 	return n, nil
 }
 
-// allow gives the peer its time for the next step.
+// allow sets the deadline of the next piece.
 func (s *steady) allow() error { return s.SetWriteDeadline(time.Now().Add(s.progress)) }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// straight is never made here: portions are read and written.
+// straight is never created on this system: portions are copied through memory.
 type straight struct{ to *steady }
 
 func newStraight(*steady) *straight { return nil }

@@ -10,11 +10,11 @@ import (
 	"github.com/coder/websocket"
 )
 
-// transport is what carries a connection's bytes: the value of a metric's label, and the name of a socket that the service
-// manager hands over.
+// transport is the carrier of a connection's bytes. Its text is the value of a metric's label, and the name of a socket that the
+// service manager passes.
 type transport string
 
-// The transports. What is neither TLS nor WebSocket counts as plain.
+// The transports. Everything but TLS and WebSocket counts as plain.
 const (
 	overTCP             transport = "tcp"
 	overTLS             transport = "tls"
@@ -24,12 +24,12 @@ const (
 	overHTTPS           transport = "https"
 )
 
-// transports are those of the updater connection, in the order of Addresses.
+// transports are those of the updater's connection, in the order of config.Addresses.
 func transports() []transport {
 	return []transport{overTCP, overTLS, overWebSocket, overSecureWebSocket}
 }
 
-// transportOf tells by which listener a connection came. The handshake need not be over.
+// transportOf is the transport of the listener that accepted a connection. It works before the handshake as well.
 func transportOf(conn net.Conn) transport {
 	web, isWeb := conn.(*webSocketConn)
 	if isWeb {
@@ -48,8 +48,8 @@ func transportOf(conn net.Conn) transport {
 	}
 }
 
-// strange reports whether what a connection began with was no handshake of its port's transport. Networks that broke and
-// clients that left are something else.
+// strange reports whether a connection did not begin with the handshake of its port's transport. Network failures and clients
+// that left do not count.
 func strange(conn net.Conn, err error) bool {
 	var plain *NoWebSocketError
 	if errors.As(err, &plain) {
@@ -63,15 +63,15 @@ func strange(conn net.Conn, err error) bool {
 		return false
 	}
 	var network *net.OpError
-	return !errors.As(err, &network) || network.Op == "remote error" // as crypto/tls marks what the peer said
+	return !errors.As(err, &network) || network.Op == "remote error" // crypto/tls marks alerts of the peer this way
 }
 
-// garbled reports whether a connection ended because the peer broke the rules of its transport: records of TLS that were
-// tampered with, frames of WebSocket that are none or too long. It has been told by an alert or a close frame.
+// garbled reports whether a connection ended because the peer violated its transport: altered TLS records, invalid or too long
+// WebSocket frames. The peer was notified by an alert or a close frame.
 func garbled(conn net.Conn, err error) bool {
 	var network *net.OpError
 	if errors.As(err, &network) {
-		return network.Op == "local error" // as crypto/tls marks what it refused
+		return network.Op == "local error" // crypto/tls marks its own refusals this way
 	}
 	_, is := conn.(*webSocketConn)
 	return is && websocket.CloseStatus(err) < 0 && !isAny(err, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded)

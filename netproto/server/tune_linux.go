@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// notSent is how many bytes may wait in the kernel behind what is already on its way: enough to never run dry between
-	// two writes, little enough that a ping question isn't stuck behind seconds of data on a slow link, and that of
-	// hundreds of clients on a fast one none waits long for its turn: without it the slowest of 200 had half of the median.
+	// notSent is how many unsent bytes may wait in the kernel: enough that it never runs dry between two writes, and little
+	// enough that a ping question does not wait behind seconds of data on a slow link. It also evens out the shares of many
+	// clients on a fast link: without it the slowest of 200 had half of the median.
 	notSent = 256 << 10
-	// tcpNotSentLowat is TCP_NOTSENT_LOWAT of linux/tcp.h, which package syscall has no name for.
+	// tcpNotSentLowat is TCP_NOTSENT_LOWAT of linux/tcp.h, which package syscall does not define.
 	tcpNotSentLowat = 25
-	// farAway is the round trip from which a client is not in the house any more.
+	// farAway is the round trip from which a client counts as outside the local network.
 	farAway = time.Millisecond
-	// farAlgorithm keeps its speed on links that lose packets.
+	// farAlgorithm keeps its rate on links with packet loss.
 	farAlgorithm = "bbr"
 )
 
-// nearAlgorithms send without timers. The first that the system lets us have is taken.
+// nearAlgorithms send without pacing timers. The first available one is used.
 func nearAlgorithms() []string { return []string{"cubic", "reno"} }
 
-// tune sets socket options by setsockopt(2): TCP_NOTSENT_LOWAT, and the congestion control that want asks for. What the
-// kernel refuses stays as it was. It returns the name of the algorithm in use, empty where there is none.
+// tune sets socket options by setsockopt(2): TCP_NOTSENT_LOWAT, and the congestion control that want selects. Refused options
+// keep their values. It returns the name of the algorithm in use, empty without a TCP socket.
 func tune(conn net.Conn, want string) (algorithm string) {
 	withSocket(conn, func(fd int) {
 		syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, tcpNotSentLowat, notSent)
@@ -54,7 +54,7 @@ func withSocket(conn net.Conn, do func(fd int)) {
 	raw.Control(func(fd uintptr) { do(int(fd)) }) // a closed connection needs no options
 }
 
-// choose gives the socket the algorithm that want stands for and returns what it has then.
+// choose sets the socket's algorithm by want and returns the one in use.
 func choose(fd int, want string, far bool) string {
 	system := algorithmOf(fd)
 	var wanted []string
@@ -86,12 +86,12 @@ func algorithmOf(fd int) string {
 	return string(text)
 }
 
-// roundTrip is what the kernel measured; the exchange that opens a connection is the first measurement.
+// roundTrip is the kernel's measurement; the TCP handshake is its first sample.
 func roundTrip(fd int) time.Duration {
 	var info syscall.TCPInfo
 	size := uint32(unsafe.Sizeof(info))
 	if !getOption(fd, syscall.TCP_INFO, unsafe.Pointer(&info), &size) {
-		return farAway // unknown counts as far: that is where the choice matters
+		return farAway // unknown counts as far, where the choice matters
 	}
 	return time.Duration(info.Rtt) * time.Microsecond
 }

@@ -4,5 +4,6 @@ package server
 
 import "net"
 
-// tune leaves the system's own choices, whose name it does not know. (Linux on 386 has no number for getsockopt in package syscall.)
+// tune keeps the system's defaults and returns "": the algorithm is unknown. (Package syscall has no getsockopt for Linux on
+// 386.)
 func tune(net.Conn, string) string { return "" }

@@ -8,20 +8,19 @@ import (
 	"collet/netproto/server/config"
 )
 
-// maxRetry is the longest time between two attempts to load a release folder that was not complete.
+// maxRetry is the longest time between two attempts to load an incomplete release folder.
 const maxRetry = 10 * time.Minute
 
-// Watch reloads whenever something was published, until ctx ends: every period it takes the stamp, and when that has
-// changed and then stayed the same for a whole period, publishing is taken to be finished. What failed to load is not
-// tried again before it changes; only a release folder is, after longer and longer times, because what it lacks may be
-// copied without a change of its timestamp. Offered is the stamp of what is offered, taken before it was opened; settings gives the
-// settings as they are now.
+// Watch reloads after each publication, until ctx ends. It takes the catalogue's stamp every period. A stamp that has changed and
+// then stayed the same for a whole period means that publishing is finished. A failed load is repeated only after the next
+// change, except for a release folder: its missing files may arrive without a change of its timestamp, so it is tried again after
+// growing pauses. Offered is the stamp of the current catalogue, taken before it was opened; settings gives the current settings.
 func Watch(ctx context.Context, period time.Duration, offered uint64, settings func() (config.Settings, error), reload func(context.Context) error) {
 	folder := false
 	stamp := func(last uint64) uint64 {
 		set, err := settings()
 		if err != nil {
-			return last // a settings file that is being written; SIGHUP tells of one that is wrong
+			return last // the settings file may be half-written; SIGHUP reports a wrong one
 		}
 		folder = set.Release.Folder != ""
 		return catalogue.Stamp(set)
@@ -45,7 +44,7 @@ func Watch(ctx context.Context, period time.Duration, offered uint64, settings f
 			fallthrough
 		case !again.IsZero() && !time.Now().Before(again):
 			offered, again = now, time.Time{}
-			if reload(ctx) != nil && folder { // which tells of its failure
+			if reload(ctx) != nil && folder { // reload logs its failure
 				wait = min(2*wait, maxRetry)
 				again = time.Now().Add(wait)
 			}

@@ -20,25 +20,24 @@ import (
 )
 
 const (
-	// maxHTTPHeader is the longest request in bytes on the WebSocket port. Browsers send about one KB, more with cookies
-	// of a site on the same host; web servers stop at 8 to 16 KB.
+	// maxHTTPHeader is the longest request in bytes on the WebSocket port. Browsers send about one KB, more with cookies of a
+	// site on the same host; web servers limit them to 8 to 16 KB.
 	maxHTTPHeader = 16 << 10
-	// maxWebSocketMessage is the longest message of a client in bytes: as much as the newer source lets one
-	// message have. Borders
-	// mean nothing, so a client that wants to say more says it in two messages.
+	// maxWebSocketMessage is the longest message of a client in bytes, as in the newer source. Message boundaries have no
+	// meaning, so a client may split longer data.
 	maxWebSocketMessage = 1 << 20
-	// refusalTimeout is how long a refused HTTP client may take to fetch its answer and to close.
+	// refusalTimeout is how long a refused HTTP client may take to read its answer and to close.
 	refusalTimeout = 2 * time.Second
-	// maxRefused is how many bytes of a refused HTTP client are thrown away while waiting for it to close.
+	// maxRefused is how many bytes of a refused HTTP client are discarded while waiting for it to close.
 	maxRefused = 64 << 10
 	// upgradeTimeout is how long the client may take to receive the answer of the handshake, a few hundred bytes.
 	upgradeTimeout = 10 * time.Second
-	// webSocketBuffer is the size in bytes of the buffers of a WebSocket, one for each direction, which every idle
-	// connection has: requests are small, and portions pass them by.
+	// webSocketBuffer is the size in bytes of a WebSocket's buffers, one for each direction. Every idle connection has them;
+	// requests are small, and portions bypass them.
 	webSocketBuffer = 1 << 10
 )
 
-// webSocketListener gives connections whose clients begin with the handshake of a WebSocket.
+// webSocketListener accepts connections that begin with the handshake of a WebSocket.
 type webSocketListener struct{ net.Listener }
 
 // Accept implements net.Listener. The handshake is not awaited here.
@@ -50,20 +49,20 @@ func (l webSocketListener) Accept() (net.Conn, error) {
 	return &webSocketConn{Conn: conn}, nil
 }
 
-// webSocketConn is the server's end of a WebSocket. The handshake is part of the first Read, as that of TLS is, so that
-// it stands under the same limits as a hello and costs the accept loop nothing.
+// webSocketConn is the server's end of a WebSocket. The handshake is part of the first Read, as with TLS: it has the same limits
+// as a hello and does not delay the accept loop.
 type webSocketConn struct {
-	net.Conn // carries the frames: TCP, or TLS over it
+	net.Conn // carries the frames: TCP or TLS
 
 	once   sync.Once
-	fault  error // why there is no stream; set by once
+	fault  error // error of the handshake; set by once
 	stream atomic.Pointer[dial.WebSocket]
 }
 
 // NetConn is the connection that carries the frames.
 func (c *webSocketConn) NetConn() net.Conn { return c.Conn }
 
-// Read implements io.Reader; the first one shakes hands.
+// Read implements io.Reader; the first call performs the handshake.
 func (c *webSocketConn) Read(p []byte) (int, error) {
 	c.once.Do(func() { c.fault = c.shake() })
 	if c.fault != nil {
@@ -74,7 +73,7 @@ func (c *webSocketConn) Read(p []byte) (int, error) {
 
 var errNoHandshake = errors.New("the WebSocket handshake is not over")
 
-// Write implements io.Writer. The client speaks first, so there is nothing to write before the first Read has ended.
+// Write implements io.Writer. The client speaks first, so nothing is written before the first Read has ended.
 func (c *webSocketConn) Write(p []byte) (int, error) {
 	stream := c.stream.Load()
 	if stream == nil {
@@ -91,7 +90,7 @@ func (c *webSocketConn) Close() error {
 	return c.Conn.Close()
 }
 
-// shake reads the request and answers it.
+// shake performs the handshake.
 func (c *webSocketConn) shake() error {
 	watched := &watchedReader{Reader: c.Conn}
 	limited := &io.LimitedReader{R: watched, N: maxHTTPHeader}
@@ -122,7 +121,7 @@ func (c *webSocketConn) shake() error {
 	return nil
 }
 
-// watchedReader remembers what ended it: a parser says only what it was missing.
+// watchedReader keeps the error of the connection: a parser reports only what was missing.
 type watchedReader struct {
 	io.Reader
 	err error
@@ -136,7 +135,7 @@ func (r *watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unfit says why a request gets no WebSocket here; what it leaves open the library checks.
+// unfit is the status and text for a request that gets no WebSocket; status 0 leaves the remaining checks to the library.
 func unfit(r *http.Request) (status int, text string) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return http.StatusUpgradeRequired, "this port is for a game's updater, by WebSocket with the subprotocol \"binary\"; there is nothing to see here"
@@ -153,7 +152,7 @@ func unfit(r *http.Request) (status int, text string) {
 	return 0, ""
 }
 
-// NoWebSocketError says that a client of the WebSocket port sent something else, and what it was told.
+// NoWebSocketError says that a client of the WebSocket port sent something else, with the answer that it received.
 type NoWebSocketError struct {
 	Status int // of the HTTP answer
 	Text   string
@@ -163,8 +162,8 @@ func (e *NoWebSocketError) Error() string {
 	return fmt.Sprintf("no WebSocket handshake, answered with HTTP status %d: %s", e.Status, e.Text)
 }
 
-// refuse answers, unless the library has, and waits a moment for the client to take it: closing with unread data would
-// destroy the answer on its way.
+// refuse answers, unless the library already has, and waits briefly for the client to read it: closing with unread data would
+// destroy the answer in transit.
 func (c *webSocketConn) refuse(answer *reply, status int, text string) error {
 	if status != 0 {
 		answer.Header().Set("Upgrade", "websocket")
@@ -184,8 +183,8 @@ func (c *webSocketConn) refuse(answer *reply, status int, text string) error {
 	return fault
 }
 
-// reply is the answer to the one request of a connection: an http.ResponseWriter that keeps everything until flush, and
-// hands the connection over for a WebSocket.
+// reply is the answer to the one request of a connection: an http.ResponseWriter that buffers everything until flush, and hands
+// the connection over to a WebSocket.
 type reply struct {
 	conn     net.Conn
 	buffered *bufio.Reader
@@ -210,7 +209,7 @@ func (r *reply) WriteHeader(status int) { r.status = status }
 // Write implements http.ResponseWriter.
 func (r *reply) Write(p []byte) (int, error) { return r.body.Write(p) }
 
-// Hijack implements http.Hijacker: the answer goes out, and the connection is the caller's.
+// Hijack implements http.Hijacker: it sends the answer and gives the connection to the caller.
 func (r *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err := r.conn.SetWriteDeadline(time.Now().Add(upgradeTimeout)); err != nil {
 		return nil, nil, err

@@ -1,6 +1,6 @@
 package limits
 
-// Cause is why a connection ended or was refused: the value of a metric's label and what warnings are counted by.
+// Cause is why a connection ended or was refused. It is the value of a metric's label, and warnings are counted by it.
 type Cause string
 
 // Causes of a refusal.
@@ -11,5 +11,5 @@ const (
 	CauseHTTP        Cause = "http"         // Limits.HTTPConnections
 )
 
-// Refusals are all causes of a refusal, for the metrics to begin at 0.
+// Refusals are all causes of a refusal; their metrics start at 0.
 func Refusals() []Cause { return []Cause{CauseConnections, CauseAddress, CauseAddressRate, CauseHTTP} }

@@ -8,8 +8,8 @@ import (
 	"collet/netproto/server/config"
 )
 
-// Scan lets addresses come and go at one moment, each with a warning about it. It returns how many are remembered, how
-// many were refused, and how many warnings were logged.
+// Scan lets addresses come and go at one moment, each with a warning. It returns how many are remembered, how many were refused,
+// and how many warnings were logged.
 func Scan(l config.Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembered, refused, logged int) {
 	g := New(l, now)
 	for addr := range addrs {
@@ -29,7 +29,7 @@ func Scan(l config.Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembere
 	return len(g.clients), refused, logged
 }
 
-// AllowanceBehind is how many connections a client may have with others of its address and of other ones.
+// AllowanceBehind is a client's Allowance beside other connections of its address and of other addresses.
 func AllowanceBehind(l config.Limits, most, same, others int, at time.Time) int {
 	g := New(l, at)
 	address := netip.AddrFrom4([4]byte{192, 0, 2, 1})

@@ -1,17 +1,17 @@
 // Package limits bounds what clients of an update server can make it spend: connections, refusals, warnings and bandwidth.
 //
-// A Limiter counts by client: an IPv4 address or an IPv6 /64. Exempt addresses, and connections without an address, count in total
-// only. A connection waits for ArrivalWait, then Enter gives it a Slot or the Cause of its refusal; Leave gives the slot back. So
-// many connections are open at once in total and for each client, and so many begin in a second. A refusal may be sent to the
-// client while BeginRefusal allows it, because sending costs buffers and handshakes.
+// A Limiter counts by client: an IPv4 address or an IPv6 /64. Exempt addresses, and connections without an address, count in
+// total only. A connection waits for ArrivalWait, then Enter gives it a Slot or the Cause of its refusal; Leave gives the slot
+// back. So many connections are open at once in total and for each client, and so many begin in a second. A refusal may be sent
+// to the client while BeginRefusal allows it, because each costs buffers and maybe a handshake.
 //
-// Warnings are counted by client and cause. Those above a few in a minute are for the log's debug level, with their number in the
-// next warning.
+// Warnings are counted by client and cause. Above a few per minute they go to the log's debug level; the next warning has their
+// number.
 //
 // Bandwidth is handed out in small pieces: first within the client's own limit, then in turn among all clients that wait, so that
-// each gets an equal share of the total. A stream that is not limited has no Bandwidth.
+// each gets an equal share of the total. An unlimited stream has no Bandwidth.
 //
-// What is remembered of clients is bounded. A client that finds the table full is held to the limits in total.
+// The table of clients is bounded. A client without an entry is subject only to the total limits.
 package limits
 
 import (
@@ -29,7 +29,7 @@ import (
 type Limiter struct {
 	limits config.Limits
 	exempt []netip.Prefix
-	total  *rateLimiter // bandwidth of all
+	total  *rateLimiter // shared by all clients
 
 	// ClientWaits and TotalWaits count the pieces that waited for Limits.ClientBandwidth and Limits.TotalBandwidth.
 	ClientWaits, TotalWaits atomic.Uint64
@@ -39,7 +39,7 @@ type Limiter struct {
 	refusing int // connections to which a refusal is being sent
 	arrivals bucket
 	clients  map[netip.Prefix]*client
-	overflow client // counts warnings about all addresses for which the table had no room
+	overflow client // shared by all addresses without an entry
 	swept    time.Time
 }
 
@@ -50,48 +50,48 @@ type client struct {
 	refusals  bucket     // refusals that are sent to it
 	manifests bucket     // manifests that are sent to it
 	tokens    bucket     // wrong tokens that it may try
-	bandwidth *Bandwidth // made with the first connection
+	bandwidth *Bandwidth // created with the first connection
 	warned    map[Cause]warned
 }
 
-// warned is what was logged about one cause from one address.
+// warned counts the warnings of one cause about one address.
 type warned struct {
-	since  time.Time // the minute's begin
+	since  time.Time // begin of the minute
 	lines  int       // in this minute
-	hidden int       // not logged in it
+	hidden int       // not logged in this minute
 }
 
 const (
-	// maxClients is how many addresses are remembered beside those that are connected. At a hundred bytes each they take
-	// a few megabytes. Where more come in a minute, limits per address would help little: those that find no room are held
-	// to the limits in total, and share one count of warnings.
+	// maxClients is how many addresses are remembered beside the connected ones. At a hundred bytes each they take a few
+	// megabytes. If more arrive within a minute, limits per address help little: those without an entry are subject to the total
+	// limits and share one count of warnings.
 	maxClients = 16384
-	// MaxRefusals is to how many connections a refusal is sent at once; others are closed without one. Each
-	// costs its buffers, 50 KB at most over TLS and WebSocket, until the client has closed, which takes a quarter of a second
-	// for one that is far away: so a thousand clients a second are told.
+	// MaxRefusals is how many connections receive a refusal at once; others are closed without one. Each costs its buffers, at
+	// most 50 KB over TLS and WebSocket, until the client has closed, which takes a quarter of a second for a distant one: about
+	// a thousand refusals a second.
 	MaxRefusals = 256
-	// maxRefusalsPerAddress is how many of them in a second may be from one address. A client tries again after seconds; more
-	// is a flood, which would make us shake hands by TLS as often as it likes.
+	// maxRefusalsPerAddress is how many refusals one address receives per second. A real client tries again after seconds; more
+	// is a flood that could force TLS handshakes at will.
 	maxRefusalsPerAddress = 20
 	// warnPeriod is how long warnings of one kind about one address are counted together.
 	warnPeriod = time.Minute
-	// WarnUnknown is how many warnings of one kind an address gets in that time before it has shaken hands.
+	// WarnUnknown is how many warnings of one kind are logged about an address in that time before its handshake.
 	WarnUnknown = 1
-	// WarnKnown is the same for one that has: the lines in which QA looks for its faults.
+	// WarnKnown is the same number after the handshake, higher because QA looks for these lines.
 	WarnKnown = 20
-	// maxTokens is how many wrong tokens an address may try at once, and tokenRate how many more in a second. Tokens can't be
-	// guessed; this keeps the log and the processor free.
+	// maxTokens is how many wrong tokens an address may send at once, and tokenRate how many more per second. Tokens can't be
+	// guessed; the limit protects the log and the processor.
 	maxTokens = 10
 	tokenRate = 0.2
-	// maxManifests is how many manifests are sent to an address at once, and manifestRate how many more in a second: a developer builds
-	// and connects again in minutes, with a few machines behind one address.
+	// maxManifests is how many manifests are sent to an address at once, and manifestRate how many more per second: a developer
+	// builds and connects again within minutes, with a few machines behind one address.
 	maxManifests = 10
 	manifestRate = 10.0 / 60
-	// sweepPeriod is the time between two looks for addresses to forget when the table is full.
+	// sweepPeriod is the least time between two sweeps of a full table.
 	sweepPeriod = time.Second
 )
 
-// New makes a Limiter of checked limits.
+// New makes a Limiter of validated limits.
 func New(set config.Limits, now time.Time) *Limiter {
 	l := &Limiter{
 		limits:   set,
@@ -113,7 +113,7 @@ func (l *Limiter) newClient(now time.Time) client {
 		tokens: newBucket(tokenRate, maxTokens, now)}
 }
 
-// Address is a peer's address without its port. What is no address of the internet is the zero Addr.
+// Address is a peer's address without its port. It is the zero Addr if addr is not an internet address.
 func Address(addr string) netip.Addr {
 	parsed, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -122,7 +122,7 @@ func Address(addr string) netip.Addr {
 	return parsed.Addr().Unmap().WithZone("")
 }
 
-// Client is what an address counts as: an IPv4 address by itself, an IPv6 address as its /64.
+// Client is the prefix that an address is counted by: an IPv4 address itself, or the /64 of an IPv6 address.
 func Client(ip netip.Addr) netip.Prefix {
 	bits := ip.BitLen()
 	if ip.Is6() {
@@ -135,7 +135,7 @@ func Client(ip netip.Addr) netip.Prefix {
 // householdBits is the length of the IPv6 prefix that one household or machine has to itself (RFC 6177).
 const householdBits = 64
 
-// IsExempt reports whether an address stands for many clients. The zero Addr (a pipe, a socket of this machine) does.
+// IsExempt reports whether an address stands for many clients. The zero Addr (a pipe, a local socket) is exempt.
 func (l *Limiter) IsExempt(ip netip.Addr) bool {
 	for _, exempt := range l.exempt {
 		if exempt.Contains(ip) {
@@ -145,21 +145,21 @@ func (l *Limiter) IsExempt(ip netip.Addr) bool {
 	return !ip.IsValid()
 }
 
-// Slot is a connection's place among those that are served, from Enter to Leave.
+// Slot is a served connection's place, from Enter to Leave.
 type Slot struct {
 	Client    netip.Prefix
 	Bandwidth *Bandwidth // nil: no limit on bandwidth
 	own       *client
 }
 
-// ArrivalWait says how long the next connection must wait before it is looked at, so that they come no faster than allowed.
+// ArrivalWait is how long the next connection must wait so that connections begin no faster than allowed.
 func (l *Limiter) ArrivalWait(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.arrivals.reserve(now, 1)
 }
 
-// Enter takes a slot for a connection from an address, or gives the cause of its refusal.
+// Enter takes a slot for a connection from an address, or returns the cause of its refusal.
 func (l *Limiter) Enter(ip netip.Addr, now time.Time) (Slot, Cause) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,7 +194,7 @@ func (l *Limiter) Enter(ip netip.Addr, now time.Time) (Slot, Cause) {
 	return s, ""
 }
 
-// Leave gives the slot back.
+// Leave returns the slot.
 func (l *Limiter) Leave(s Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,8 +204,8 @@ func (l *Limiter) Leave(s Slot) {
 	}
 }
 
-// BeginRefusal takes one of the places for connections to which a refusal is sent, and reports whether there was one for the
-// address of s, which Enter has refused. EndRefusal gives the place back.
+// BeginRefusal takes one of the MaxRefusals slots for sending a refusal, and reports whether the limits allow it. Enter has
+// refused s. EndRefusal returns the slot.
 func (l *Limiter) BeginRefusal(s Slot, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,22 +216,22 @@ func (l *Limiter) BeginRefusal(s Slot, now time.Time) bool {
 	return true
 }
 
-// EndRefusal gives the place of BeginRefusal back.
+// EndRefusal returns the slot of BeginRefusal.
 func (l *Limiter) EndRefusal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refusing--
 }
 
-// Connections is how many are being served.
+// Connections is the number of served connections.
 func (l *Limiter) Connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open
 }
 
-// Warn counts a warning about an address. It is logged if fewer than most were logged in this minute; hidden is how many
-// were not since the last one that was.
+// Warn counts a warning about an address. logged is true for the first `most` of a minute; hidden is how many warnings of the
+// minute before were not logged.
 func (l *Limiter) Warn(from netip.Prefix, about Cause, most int, now time.Time) (logged bool, hidden int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,7 +252,7 @@ func (l *Limiter) Warn(from netip.Prefix, about Cause, most int, now time.Time) 
 	return logged, hidden
 }
 
-// client finds or enters an address. It is overflow where the table is full.
+// client finds or adds an address. It returns overflow when the table is full.
 func (l *Limiter) client(from netip.Prefix, now time.Time) *client {
 	if known, found := l.clients[from]; found {
 		return known
@@ -265,8 +265,7 @@ func (l *Limiter) client(from netip.Prefix, now time.Time) *client {
 	return &c
 }
 
-// sweep forgets addresses of which nothing needs to be known, and reports whether there is room. It looks at all of
-// them, and so not at every call.
+// sweep removes idle addresses and reports whether there is room. It visits all of them, so it runs at most once per sweepPeriod.
 func (l *Limiter) sweep(now time.Time) bool {
 	if now.Sub(l.swept) < sweepPeriod {
 		return false
@@ -276,7 +275,7 @@ func (l *Limiter) sweep(now time.Time) bool {
 	return len(l.clients) < maxClients+l.limits.Connections
 }
 
-// idle reports whether the address could be a new one.
+// idle reports whether the entry equals a new one.
 func (c *client) idle(now time.Time) bool {
 	for _, w := range c.warned {
 		if now.Sub(w.since) < warnPeriod {
@@ -286,22 +285,22 @@ func (c *client) idle(now time.Time) bool {
 	return c.conns == 0 && c.arrivals.full(now) && c.refusals.full(now) && c.manifests.full(now) && c.tokens.full(now)
 }
 
-// AllowToken takes one of the wrong tokens that an address may try.
+// AllowToken takes one of an address's tries with a wrong token.
 func (l *Limiter) AllowToken(from netip.Prefix, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.client(from, now).tokens.take(now)
 }
 
-// AllowManifest takes one of the manifests that may be sent to an address.
+// AllowManifest takes one of the manifests that an address may receive.
 func (l *Limiter) AllowManifest(s Slot, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return s.own == nil || s.own.manifests.take(now)
 }
 
-// Allowance is how many connections, most at most, the client of a slot should have in all. Of the slots that the limits leave,
-// the further ones are half at most, so that one client on a bad line does not keep another one out.
+// Allowance is how many connections the client of a slot should have in all, at most most. Additional connections take at most
+// half of the free slots, so one client on a bad line does not block others.
 func (l *Limiter) Allowance(s Slot, most int, now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"collet/platform/interrupt"
 )
 
-// bucket is a token bucket: it holds at most burst tokens and gains rate of them in a second. It may be overdrawn by a
-// reservation, which then waits. The zero value is unlimited. Not safe for concurrent use.
+// bucket is a token bucket: it holds at most burst tokens and gains rate tokens per second. A reservation may overdraw it and
+// must then wait. The zero value is unlimited. Not safe for concurrent use.
 type bucket struct {
-	rate, burst float64 // tokens in a second, tokens
-	level       float64 // at the time at
+	rate, burst float64 // tokens per second, tokens
+	level       float64 // tokens at time at
 	at          time.Time
 }
 
-// newBucket is full.
+// newBucket is a full bucket.
 func newBucket(rate, burst float64, now time.Time) bucket {
 	return bucket{rate: rate, burst: burst, level: burst, at: now}
 }
@@ -29,7 +29,7 @@ func (b *bucket) fill(now time.Time) {
 	b.at = now
 }
 
-// take takes one token if there is one.
+// take takes one token if one is available.
 func (b *bucket) take(now time.Time) bool {
 	if b.rate == 0 {
 		return true
@@ -42,7 +42,7 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
-// reserve takes n tokens and says how long to wait until they are there.
+// reserve takes n tokens and returns how long to wait until they are available.
 func (b *bucket) reserve(now time.Time, n float64) time.Duration {
 	if b.rate == 0 {
 		return 0
@@ -52,27 +52,27 @@ func (b *bucket) reserve(now time.Time, n float64) time.Duration {
 	return time.Duration(max(0, -b.level/b.rate) * float64(time.Second))
 }
 
-// full reports whether nothing is remembered in the bucket.
+// full reports whether the bucket equals a new one.
 func (b *bucket) full(now time.Time) bool {
 	b.fill(now)
 	return b.level >= b.burst
 }
 
-// MaxStep is the largest piece in bytes that is handed to the network at once.
+// MaxStep is the largest piece in bytes that is written at once.
 const MaxStep = 64 << 10
 
-// stepSeconds is how many seconds of a bandwidth are handed out at once: small enough that shares are even over a second,
-// large enough that a fast link needs few waits.
+// stepSeconds is how many seconds' worth of a bandwidth one piece may have: small enough for even shares over a second, large
+// enough that a fast link needs few waits.
 const stepSeconds = 0.05
 
-// rateLimiter hands out bandwidth in the order in which it is asked for it. It is safe for concurrent use.
+// rateLimiter grants bandwidth in the order of requests. It is safe for concurrent use.
 type rateLimiter struct {
-	waits  *atomic.Uint64 // counts those that had to wait
+	waits  *atomic.Uint64 // number of requests that had to wait
 	mu     sync.Mutex
 	bucket bucket
 }
 
-// newRateLimiter allows rate bytes in a second; 0 is any number.
+// newRateLimiter allows rate bytes per second; 0 is unlimited.
 func newRateLimiter(rate int64, waits *atomic.Uint64, now time.Time) *rateLimiter {
 	return &rateLimiter{waits: waits, bucket: newBucket(float64(rate), float64(rate)*stepSeconds, now)}
 }
@@ -89,8 +89,8 @@ func (r *rateLimiter) wait(ctx context.Context, n int) error {
 	return interrupt.Sleep(ctx, wait)
 }
 
-// Bandwidth limits the rate of one client's bytes: first its own limit, then that of all. Only one piece of a client waits for
-// the common limit at a time, so that every client that wants more gets an equal share, however many connections it has.
+// Bandwidth limits the rate of one client's bytes: first by its own limit, then by the common one. Only one piece of a client
+// waits for the limits at a time, so all waiting clients get equal shares, however many connections each has.
 type Bandwidth struct {
 	turn  chan struct{} // holds one value while a piece is waiting
 	own   *rateLimiter
@@ -98,7 +98,7 @@ type Bandwidth struct {
 	Step  int // bytes, the largest piece
 }
 
-// newBandwidth is nil where nothing is limited. Waits counts the waits for the client's own limit.
+// newBandwidth is nil without limits. waits counts the waits for the client's own limit.
 func newBandwidth(l config.Limits, total *rateLimiter, waits *atomic.Uint64, now time.Time) *Bandwidth {
 	slowest := min(orUnlimited(l.ClientBandwidth), orUnlimited(l.TotalBandwidth))
 	if slowest == math.MaxInt64 {
@@ -115,7 +115,7 @@ func orUnlimited(rate int64) int64 {
 	return rate
 }
 
-// minStep is the smallest piece that is worth a packet, in bytes.
+// minStep is the smallest piece in bytes, so that packets are not tiny.
 const minStep = 512
 
 // Wait waits until n bytes, at most Step, may be sent, or until ctx ends.
