@@ -10,12 +10,13 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// maxReturns is how often one push follows a device that goes away and comes back.
+// maxReturns is how many connections one push uses at most.
 const maxReturns = 50
 
-// Push makes the trees of devices the same as the working copy, each at its own pace. A device that goes away is waited
-// for, at most Times.Return, and the push goes on with what is missing. The result lists every device and file that
-// failed; the error is about the push as a whole: *OptionError, ErrNoDevice, an unreadable working copy, or ctx's.
+// Push makes the trees of devices equal to the working copy. Each device proceeds at its own speed. When a device
+// disconnects, Push waits up to Times.Return for it and resumes with what is missing. The result lists every device and
+// every file that failed. The error concerns the push as a whole: *OptionError, ErrNoDevice, an unreadable working copy,
+// or ctx's.
 func (d *Desk) Push(ctx context.Context, o PushOptions) (PushResult, error) {
 	if o.Start != nil {
 		if err := o.Start.check(); err != nil {
@@ -44,7 +45,7 @@ func (d *Desk) Push(ctx context.Context, o PushOptions) (PushResult, error) {
 	return collect(ctx, tasks)
 }
 
-// collect makes one result of all tasks.
+// collect combines the results of all tasks.
 func collect(ctx context.Context, tasks []*pushTask) (PushResult, error) {
 	var result PushResult
 	var err error
@@ -62,7 +63,7 @@ func collect(ctx context.Context, tasks []*pushTask) (PushResult, error) {
 	return result, err
 }
 
-// pushTo leads one task to its end over as many connections as it takes.
+// pushTo runs one task to its end, over as many connections as that needs.
 func (d *Desk) pushTo(ctx context.Context, id string, t *pushTask) {
 	t.result.Device = id
 	t.result.Err = d.follow(ctx, id, t)
@@ -73,7 +74,8 @@ func (d *Desk) pushTo(ctx context.Context, id string, t *pushTask) {
 	}
 }
 
-// follow goes on where a connection ended. One that hung is ended by the session, and the next one is tried, once.
+// follow continues the task on the next connection when one ends. A connection that hung is ended by the session; that
+// is tolerated once.
 func (d *Desk) follow(ctx context.Context, id string, t *pushTask) error {
 	limit := d.settings.times.Return
 	if t.options.leave {
@@ -117,7 +119,7 @@ func (d *Desk) pushOver(ctx context.Context, r *runner, t *pushTask) error {
 	return err
 }
 
-// check refuses what the protocol can't carry.
+// check rejects what the protocol can't carry.
 func (o StartOptions) check() error {
 	for _, f := range []struct {
 		name, value string
@@ -130,8 +132,8 @@ func (o StartOptions) check() error {
 	return nil
 }
 
-// Start starts the game on devices and returns when each said that it runs, or that it does not within Times.Start: then
-// its Outcome is a *StartTimeoutError with the log lines that came. The error is as that of Push.
+// Start starts the game on devices. It returns when each device has reported the running state, failed, or exceeded
+// Times.Start: then its Outcome is a *StartTimeoutError with the log lines received. The error is as that of Push.
 func (d *Desk) Start(ctx context.Context, o StartOptions) ([]Outcome, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -139,8 +141,8 @@ func (d *Desk) Start(ctx context.Context, o StartOptions) ([]Outcome, error) {
 	return d.each(ctx, o.Devices, func(r *runner) error { return d.startOn(ctx, r, o) })
 }
 
-// Stop asks the game on devices to end, and kills it after Times.Stop. It returns when the devices said that it ended. A
-// device on which none runs is done at once. The error is as that of Push.
+// Stop asks the game on devices to end, and kills it after Times.Stop. It returns when the devices have reported its
+// end. A device without a running game is done at once. The error is as that of Push.
 func (d *Desk) Stop(ctx context.Context, o StopOptions) ([]Outcome, error) {
 	return d.each(ctx, o.Devices, func(r *runner) error { return r.operate(ctx, &runOp{force: o.Force}) })
 }
@@ -170,7 +172,7 @@ func (d *Desk) startOn(ctx context.Context, r *runner, o StartOptions) error {
 	return r.operate(ctx, &runOp{start: &o, force: o.Force})
 }
 
-// operate starts or stops once nobody else does.
+// operate starts or stops the game, after any other operation on this device has ended.
 func (r *runner) operate(ctx context.Context, op *runOp) error {
 	select {
 	case <-r.running:

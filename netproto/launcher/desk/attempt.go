@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// settle counts what an attempt did, and what it leaves in doubt.
+// settle adds the counts of an attempt to the result, and clears the doubts about complete files.
 func (p *pusher) settle() []failure {
 	if p.doing == nil {
 		return nil
@@ -28,7 +28,7 @@ func (p *pusher) settle() []failure {
 	return failures
 }
 
-// remember is what a good end tells about the device.
+// remember records what a successful attempt proves about the device's tree.
 func (p *pusher) remember() {
 	switch {
 	case !p.own:
@@ -38,7 +38,7 @@ func (p *pusher) remember() {
 	}
 }
 
-// retry begins another attempt, unless that is hopeless.
+// retry begins another attempt, unless further attempts are pointless.
 func (p *pusher) retry(now time.Time, failures ...failure) []effect {
 	p.task.stuck++
 	for _, f := range failures {
@@ -60,7 +60,7 @@ func (p *pusher) retry(now time.Time, failures ...failure) []effect {
 	return p.begin(now)
 }
 
-// verdict is nil if nothing was given up.
+// verdict is nil if no file was given up.
 func (p *pusher) verdict() error {
 	var all []error
 	for _, path := range slices.Sorted(maps.Keys(p.task.without)) {

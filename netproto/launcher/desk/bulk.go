@@ -9,26 +9,26 @@ import "slices"
 const (
 	// smallFile is the size in bytes up to which a file is sent whole among others: one block.
 	smallFile = 64 << 10
-	// perFile is what a file adds to a PutFiles beside path and data, in bytes, generously.
+	// perFile is a generous bound for the bytes that a file adds to a PutFiles beside path and data.
 	perFile = 64
 	// maxOpenOwn is how many files are open at once in our own mode.
 	maxOpenOwn = wire.MaxOpenFiles / 2
 )
 
-// batchEffect reads small files and sends them in one PutFiles. A readEvent comes for each that is left out, before the
-// message is sent.
+// batchEffect reads small files and sends them in one PutFiles. For each file that is left out a readEvent comes before
+// the message is sent.
 type batchEffect struct {
 	run   int
 	batch uint32
 	files []wire.File
 }
 
-// bulker does a plan with the messages of our own mode. Unlike syncer it goes on when a file fails: the device looks at
-// its disk again anyway. It is pure.
+// bulker executes a plan with the messages of our own mode. Unlike syncer it continues after a file failed, because the
+// device scans its disk again anyway. It is pure.
 type bulker struct {
 	run      int
 	times    Times
-	last     []string // deletes for when everything is written: bases of others
+	last     []string // deletes to send after all writes: files that serve as bases of others
 	queue    []*ownJob
 	asked    []*ownJob
 	open     []*ownJob
@@ -41,14 +41,14 @@ type bulker struct {
 	tally    tally
 }
 
-// ownJob is one large file under way, or one batch of small ones that waits.
+// ownJob is one large file in progress, or one batch of small ones that waits.
 type ownJob struct {
 	job
 	base      string
 	start     uint64 // bytes that a part on the device has
 	handle    uint32
 	confirmed int         // blocks
-	small     []wire.File // a batch, and nothing else
+	small     []wire.File // a batch; nil otherwise
 	failed    error       // of ours
 	held      []int       // lengths of the blocks handed out, in order
 }
@@ -64,7 +64,7 @@ type ownBatch struct {
 type ownPlan struct {
 	plan
 	bases map[string]string           // path of ours → path of theirs with the same content
-	parts map[wire.Hash]wire.FilePart // what interrupted pushes left there
+	parts map[wire.Hash]wire.FilePart // what interrupted pushes left on the device
 }
 
 // newBulker makes the machine and its first effects.

@@ -7,7 +7,7 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// take is one message of the device; heard says that something awaited came.
+// take handles one message of the device; heard reports whether it was an awaited answer.
 func (b *bulker) take(m wire.Message) (out []effect, heard bool) {
 	switch m := m.(type) {
 	case *wire.BatchReport:
@@ -55,7 +55,7 @@ func (b *bulker) takeReport(m *wire.BatchReport) bool {
 	return true
 }
 
-// entry is what a report is about.
+// entry is the operation and path that a report's index stands for.
 func (b *ownBatch) entry(index uint32) (op, path string) {
 	switch {
 	case int64(index) < int64(len(b.files)):
@@ -66,7 +66,7 @@ func (b *ownBatch) entry(index uint32) (op, path string) {
 	return "", ""
 }
 
-// refusal is what a device says about one file, for people.
+// refusal is the text for a device's failure on one file.
 func refusal(r wire.Result, text string) string {
 	switch {
 	case text != "":
@@ -101,7 +101,7 @@ func (b *bulker) takeBlocks(m *wire.ResponseBlocks) bool {
 	return true
 }
 
-// hashed is what a hashEffect led to.
+// hashed handles the result of a hashEffect.
 func (b *bulker) hashed(e hashEvent) []effect {
 	j := findOwn(b.asked, func(j *ownJob) bool { return j.write.file.Path == e.path })
 	if e.run != b.run || j == nil || j.oursIn {
@@ -116,7 +116,7 @@ func (b *bulker) hashed(e hashEvent) []effect {
 	return b.pump()
 }
 
-// compare queues a file once the hashes of both are there.
+// compare queues a file once the hashes of both sides are known.
 func (b *bulker) compare(j *ownJob) {
 	if !j.oursIn || !j.theirsIn {
 		return
@@ -142,7 +142,7 @@ func (b *bulker) takeWritten(m *wire.BlocksWritten) bool {
 	return true
 }
 
-// confirm gives back what blocks up to count held.
+// confirm releases the accounting of blocks up to count.
 func (b *bulker) confirm(j *ownJob, count int) {
 	for _, length := range j.held[j.confirmed:count] {
 		b.under -= length + perBlock
@@ -171,8 +171,8 @@ func (b *bulker) takeClosed(m *wire.FileClosed) bool {
 	return true
 }
 
-// unreadable is what a readEvent says: the file is left out of its batch, or ended with what was sent, which its hash
-// will not be right for.
+// unreadable handles a readEvent: the file is left out of its batch. A file that is already being sent is closed; its
+// hash will not match.
 func (b *bulker) unreadable(e readEvent) []effect {
 	if e.run != b.run {
 		return nil
@@ -190,7 +190,7 @@ func (b *bulker) unreadable(e readEvent) []effect {
 	return b.pump()
 }
 
-// waits is the answer that takes longest of those that the device owes.
+// waits is the answer with the longest limit among those that the device owes.
 func (b *bulker) waits() (a awaited, any bool) {
 	consider := func(what, path string, limit time.Duration) {
 		if limit > a.limit {
@@ -212,7 +212,7 @@ func (b *bulker) waits() (a awaited, any bool) {
 	return a, a.limit > 0
 }
 
-// progress fills in what a snapshot says of the attempt.
+// progress fills in this attempt's part of a snapshot.
 func (b *bulker) progress(p *PushProgress) {
 	p.Phase = PushWriting
 	switch {
@@ -226,10 +226,10 @@ func (b *bulker) progress(p *PushProgress) {
 	b.tally.progress(p)
 }
 
-// announce is what the window of the device shows.
+// announce is the plan that the device displays.
 func (b *bulker) announce(deletes int) *wire.PushPlan {
 	return &wire.PushPlan{Files: uint32(b.tally.filesTotal), Bytes: uint64(b.tally.bytesTotal), Deletes: uint32(deletes)}
 }
 
-// outcome is what was done, and what failed.
+// outcome is the counts and the failures.
 func (b *bulker) outcome() (tally, []failure) { return b.tally, b.failures }

@@ -16,8 +16,8 @@ var (
 	_ tree.Files = (*workingCopy)(nil)
 )
 
-// workingCopy is the folder of a desk, whichever lies at its path: people build a folder anew, or put another one in its
-// place, while it is served. Use openWorkingCopy. It is safe for concurrent use.
+// workingCopy is the folder of a desk: whichever folder is at its path now. Developers rebuild or replace a working copy
+// while it is served. Use openWorkingCopy. It is safe for concurrent use.
 type workingCopy struct {
 	path string
 
@@ -33,8 +33,7 @@ func openWorkingCopy(path string) (*workingCopy, error) {
 	return &workingCopy{path: dir.Path("."), dir: dir}, nil
 }
 
-// follow opens the folder anew if another one lies at the path now. The error says that it can't be used; the one that was
-// open stays until there is another.
+// follow opens the folder anew if another one is at the path now. After an error the folder that was open stays open.
 func (w *workingCopy) follow() error {
 	dir, err := platform.OpenDir(w.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +59,7 @@ func sameFolder(a, b *platform.Dir) bool {
 	return errA == nil && errB == nil && os.SameFile(one, other)
 }
 
-// now is the folder that is open, to be compared; it may be closed at any time.
+// now is the folder that is open. It is for comparing only; it may be closed at any time.
 func (w *workingCopy) now() *platform.Dir {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -102,14 +101,14 @@ func (w *workingCopy) readFile(name string, limit int64) ([]byte, error) {
 	return platform.ReadFile(w.dir, name, limit)
 }
 
-// Path is where a name lies.
+// Path is the full path of a name.
 func (w *workingCopy) Path(name string) string {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.dir.Path(name)
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (w *workingCopy) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

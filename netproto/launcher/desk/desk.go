@@ -18,8 +18,8 @@ import (
 	"collet/platform"
 )
 
-// Desk is the server role: it owns the working copy, and devices connect to it. Make one with New, give it listeners
-// with Serve, and call the rest from any goroutine.
+// Desk is the server role: it owns the working copy, and devices connect to it. Make one with New and call Serve with
+// listeners. All methods are safe for concurrent use.
 type Desk struct {
 	options    Options
 	settings   sessionSettings
@@ -35,8 +35,8 @@ type Desk struct {
 	sessions   atomic.Int64
 }
 
-// New checks the options and opens the working copy. Close lets go of it. The error is an *OptionError, an
-// *IgnoreError, or that of the folder.
+// New checks the options and opens the working copy; Close closes it. The error is an *OptionError, a *tree.IgnoreError,
+// or that of the folder.
 func New(o Options) (*Desk, error) {
 	if o.Root == "" {
 		return nil, &OptionError{Option: "Root", Reason: "is empty: name the folder of the working copy"}
@@ -67,7 +67,7 @@ func New(o Options) (*Desk, error) {
 	return d, nil
 }
 
-// loadRules reads the ignore file, which may have changed since.
+// loadRules reads the ignore file, which may have changed.
 func (d *Desk) loadRules() error {
 	text := ""
 	for _, line := range d.options.Ignore {
@@ -85,7 +85,7 @@ func (d *Desk) loadRules() error {
 	return nil
 }
 
-// scan reads the rules and looks at the working copy that lies at its path now.
+// scan reads the ignore rules and scans the folder that is at the working copy's path now.
 func (d *Desk) scan(ctx context.Context) (scanned, error) {
 	if err := d.root.follow(); err != nil {
 		return scanned{}, err
@@ -99,11 +99,11 @@ func (d *Desk) scan(ctx context.Context) (scanned, error) {
 	return scanned{layout: layout, problems: problems}, err
 }
 
-// scanTick is how often the progress of a scan is told.
+// scanTick is how often the progress of a scan is reported.
 const scanTick = 250 * time.Millisecond
 
-// Serve lets devices in until ctx ends or the listener does, and returns when all their sessions have ended. It may be
-// called for several listeners. The listener stays the caller's; its options should come from DeskTransport.
+// Serve accepts devices until ctx or the listener ends, and returns when all their sessions have ended. It may be called
+// for several listeners. The caller closes the listener, whose options should come from Transport.
 func (d *Desk) Serve(ctx context.Context, l *den.Listener) error {
 	return d.serve(ctx, func(ctx context.Context) (connection, error) {
 		conn, err := l.Accept(ctx)
@@ -134,7 +134,7 @@ func (d *Desk) serve(ctx context.Context, accept func(context.Context) (connecti
 	}
 }
 
-// Close lets go of the working copy. Call it when Serve, Push and Watch have returned.
+// Close closes the working copy. Call it after Serve, Push and Watch have returned.
 func (d *Desk) Close() error {
 	err := d.tree.Save()
 	if d.cache != nil {
@@ -155,12 +155,12 @@ func (d *Desk) Devices() []DeviceInfo {
 	return infos
 }
 
-// Changes ticks when Devices would return something else: level-triggered, so a slow reader loses ticks and never news.
-// The first tick is in it at once. It is closed when ctx ends.
+// Changes sends a tick when the result of Devices has changed. It is level-triggered: a slow reader misses ticks, never
+// the latest state. The first tick is sent at once. The channel is closed when ctx ends.
 func (d *Desk) Changes(ctx context.Context) <-chan struct{} { return d.registry.watch(ctx) }
 
-// Logs yields what devices log from now on, in order of arrival, until ctx ends. A reader that is slower than the devices
-// loses lines, and is told how many in LogLine.Lost. devices are ids or names; none means all, also those to come.
+// Logs sends the lines that devices log from now on, in order of arrival, until ctx ends. A reader slower than the
+// devices loses lines; LogLine.Lost counts them. devices are ids or names; none means all, including later ones.
 func (d *Desk) Logs(ctx context.Context, devices ...string) <-chan LogLine {
 	devices = slices.Clone(devices)
 	return d.logs.read(ctx, func(id string) bool {
@@ -168,10 +168,10 @@ func (d *Desk) Logs(ctx context.Context, devices ...string) <-chan LogLine {
 	})
 }
 
-// LogTail are the last lines of one device, oldest first, at most MaxLogTail. It is empty for one that is not known.
+// LogTail is the last lines of one device, oldest first, at most MaxLogTail. It is empty for an unknown device.
 func (d *Desk) LogTail(device string) []LogLine { return d.logs.tail(device) }
 
-// update tells the world what a session is like now.
+// update publishes the state of a session.
 func (d *Desk) update(r *runner) {
 	if record := r.record.Load(); record != nil {
 		d.registry.update(record, r.session.info, r.session.phase == phaseReady)
@@ -187,7 +187,7 @@ func (d *Desk) register(r *runner, name string) (string, *doubts) {
 	return record.id, doubts
 }
 
-// gone is the end of a session.
+// gone handles the end of a session.
 func (d *Desk) gone(r *runner, cause error) {
 	record := r.record.Load()
 	if record == nil {

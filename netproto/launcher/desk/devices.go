@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// keptRecords is how many devices are remembered after they went away, for their logs and for what they had.
+// keptRecords is how many devices are remembered after they disconnect, with their logs and layouts.
 const keptRecords = 4 * DefaultMaxDevices
 
-// deviceRecord is what a desk knows of a device over its connections.
+// deviceRecord is what a desk knows of a device across its connections.
 type deviceRecord struct {
 	id      string
 	base    string  // id without the number
 	runner  *runner // nil while it is not connected
-	ready   bool    // the runner has let it in
+	ready   bool    // the device was admitted
 	awaited int     // pushes that wait for it
 	info    DeviceInfo
 }
@@ -39,7 +39,7 @@ func newRegistry() *registry {
 		watchers: make(map[chan struct{}]struct{})}
 }
 
-// tick tells everybody that something changed. mu is held.
+// tick signals a change. mu is held.
 func (g *registry) tick() {
 	close(g.signal)
 	g.signal = make(chan struct{})
@@ -51,7 +51,7 @@ func (g *registry) tick() {
 	}
 }
 
-// tickEvery ticks until the function that it returns is called.
+// tickEvery ticks until the returned function is called.
 func (g *registry) tickEvery(pause time.Duration) (stop func()) {
 	done := make(chan struct{})
 	var group sync.WaitGroup
@@ -75,7 +75,7 @@ func (g *registry) tickEvery(pause time.Duration) (stop func()) {
 	}
 }
 
-// watch is a channel of ticks until ctx ends.
+// watch returns a channel of ticks until ctx ends.
 func (g *registry) watch(ctx context.Context) <-chan struct{} {
 	w := make(chan struct{}, 1)
 	w <- struct{}{}
@@ -91,7 +91,7 @@ func (g *registry) watch(ctx context.Context) <-chan struct{} {
 	return w
 }
 
-// register gives a device that was let in the lowest id that nobody has who is connected.
+// register gives an admitted device the lowest id that no connected device uses.
 func (g *registry) register(r *runner, name string, address netip.Addr) (*deviceRecord, *doubts) {
 	base := name + "@" + address.Unmap().String()
 	g.mu.Lock()
@@ -114,7 +114,7 @@ func (g *registry) register(r *runner, name string, address netip.Addr) (*device
 	return record, g.doubts[base]
 }
 
-// allDoubts are the doubts about all devices of which there are any.
+// allDoubts returns the doubts about devices, without empty ones.
 func (g *registry) allDoubts() map[string]map[string]uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,7 +127,7 @@ func (g *registry) allDoubts() map[string]map[string]uint64 {
 	return all
 }
 
-// update takes the snapshot of a session.
+// update replaces the snapshot of a session.
 func (g *registry) update(record *deviceRecord, info DeviceInfo, ready bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +135,7 @@ func (g *registry) update(record *deviceRecord, info DeviceInfo, ready bool) {
 	g.tick()
 }
 
-// gone ends the connection of a device. It returns the ids that are forgotten with it.
+// gone ends the connection of a device. It returns the ids whose records were dropped because of it.
 func (g *registry) gone(record *deviceRecord, now time.Time) (forgotten []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,7 +147,7 @@ func (g *registry) gone(record *deviceRecord, now time.Time) (forgotten []string
 	return forgotten
 }
 
-// prune forgets devices that went away longest ago. mu is held.
+// prune drops the records of the devices that disconnected longest ago. mu is held.
 func (g *registry) prune() (forgotten []string) {
 	for len(g.records) > keptRecords {
 		var oldest *deviceRecord
@@ -183,7 +183,7 @@ func (g *registry) snapshot() []DeviceInfo {
 	return infos
 }
 
-// find are the ids of devices that are connected, by id or name; no names are all.
+// find returns the ids of connected devices, by id or name; no names select all.
 func (g *registry) find(wanted []string) ([]string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -234,7 +234,7 @@ func (g *registry) connected(id string) *runner {
 	return nil
 }
 
-// await says that a push needs a device from now on, or not any more.
+// await adds to the number of pushes that wait for a device.
 func (g *registry) await(id string, by int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -244,7 +244,7 @@ func (g *registry) await(id string, by int) {
 	}
 }
 
-// setPush changes what a snapshot says of a push to a device that is not connected.
+// setPush changes the push part of the snapshot of a disconnected device.
 func (g *registry) setPush(id string, change func(*PushProgress)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -254,9 +254,9 @@ func (g *registry) setPush(id string, change func(*PushProgress)) {
 	}
 }
 
-// candidate is the runner that a push to id can have: that of the id, or, while that one is not connected, one of the same
-// name and address to which nobody pushes, because a device that comes back before its old connection has ended gets
-// another number. changed is closed when asking again may help.
+// candidate is the runner that a push to id can use: that of the id, or, while that one is disconnected, one of the same
+// name and address without a push. A device that reconnects before its old connection has ended gets another number.
+// changed is closed when another call may give another result.
 func (g *registry) candidate(id string) (r *runner, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -279,7 +279,8 @@ func (g *registry) candidate(id string) (r *runner, changed <-chan struct{}) {
 	return slices.MinFunc(all, func(a, b *deviceRecord) int { return cmp.Compare(a.id, b.id) }).runner, g.signal
 }
 
-// claim waits for a device and for the end of another push to it. It is ErrDeviceGone after limit without one.
+// claim waits for a device, and for the end of another push to it. The error is ErrDeviceGone if the device stays away
+// for limit.
 func (g *registry) claim(ctx context.Context, id string, limit time.Duration) (*runner, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -10,16 +10,16 @@ import (
 	"collet/platform"
 )
 
-// doubts are the files on one released device that may not be what its layout says, with the size of the write that has
-// not ended well. Such a device keeps its layout in memory over a break, and does not look at its disk again (Remote
-// launcher protocol, section 3.6). Safe for concurrent use, because a device can come back while its old connection has
-// not ended yet.
+// doubts are the files on one released device whose bytes may differ from its layout, with the size of the write that
+// was interrupted. Such a device keeps its layout in memory after a disconnect and does not scan its disk again (Remote
+// launcher protocol, section 3.6). Safe for concurrent use, because a device can reconnect while its old connection
+// still ends.
 type doubts struct {
 	mu    sync.Mutex
 	paths map[string]uint64
 }
 
-// begin says that these files are going to be written.
+// begin records that these files are about to be written.
 func (d *doubts) begin(writes []fileWrite) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,7 +31,7 @@ func (d *doubts) begin(writes []fileWrite) {
 	}
 }
 
-// end says that files are whole.
+// end records that files are complete.
 func (d *doubts) end(paths []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,13 +46,14 @@ func (d *doubts) of() map[string]uint64 {
 	return maps.Clone(d.paths)
 }
 
-// maxDoubts is the longest file of doubts that is read, in bytes: MaxFiles paths of usual length for a few devices.
+// maxDoubts is the size of the largest doubts file that is read, in bytes: wire.MaxFiles paths of usual length for a few
+// devices.
 const maxDoubts = 64 << 20
 
-// doubtsSuffix is what the name of the file of doubts has beyond Options.CacheFile.
+// doubtsSuffix follows Options.CacheFile in the name of the doubts file.
 const doubtsSuffix = ".unfinished"
 
-// saveDoubts keeps the doubts about all devices for the next desk, should this one not see the end of its push.
+// saveDoubts saves the doubts about all devices for the next process, in case this one is killed during a push.
 func (d *Desk) saveDoubts() {
 	if d.cache == nil {
 		return
@@ -66,7 +67,7 @@ func (d *Desk) saveDoubts() {
 	}
 }
 
-// loadDoubts takes over what an earlier desk did not see the end of.
+// loadDoubts loads the doubts that an earlier process saved.
 func (d *Desk) loadDoubts() {
 	data, err := platform.ReadFile(d.cache, d.doubtsName, maxDoubts)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,15 +8,15 @@ import (
 )
 
 var (
-	// ErrNoDevice says that no device is connected, or none of the name that was asked for.
+	// ErrNoDevice says that no device is connected, or none with the requested name.
 	ErrNoDevice = errors.New("no such device is connected: start collet on it with --remote-launcher, or look at the list of devices")
-	// ErrDeviceGone says that the connection ended before what was asked for did.
+	// ErrDeviceGone says that the connection ended before the operation did.
 	ErrDeviceGone = errors.New("the device went away: check that it is switched on and in the same network")
-	// ErrRunning says that a game runs already on the device.
+	// ErrRunning says that a game already runs on the device.
 	ErrRunning = errors.New("a game is running there: stop it first, or ask for a restart")
 )
 
-// DeviceError is the fault of a device: it broke the protocol, or said that something failed there.
+// DeviceError is the fault of a device: it broke the protocol, or reported a failure.
 type DeviceError struct {
 	Device string // id
 	Op     string // "write", "delete", "finish", "layout", …
@@ -31,7 +31,7 @@ func (e *DeviceError) Error() string {
 	return fmt.Sprintf("device %q: %s %q: %s", e.Device, e.Op, e.Path, e.Reason)
 }
 
-// WaitError says which answer a device owed for too long.
+// WaitError names the answer that a device owed for too long.
 type WaitError struct {
 	Device string // id
 	For    string // "file layout", "block hashes", …
@@ -47,8 +47,8 @@ func (e *WaitError) Error() string {
 	return fmt.Sprintf("device %q: no %s%s within %v: look at its window, and restart its launcher", e.Device, e.For, about, e.After)
 }
 
-// StartTimeoutError says that a game was asked to start and the device never said that it runs. A launcher has no other
-// way to say why than its log (reference 3.7), so the lines that came meanwhile are in it.
+// StartTimeoutError says that a device never reported the running state after a start. The log is the only channel for a
+// launcher's reason (reference 3.7), so the error carries the lines received meanwhile.
 type StartTimeoutError struct {
 	Device string // id
 	After  time.Duration
@@ -67,7 +67,7 @@ func (e *StartTimeoutError) Error() string {
 	return text + "; it said: " + strings.Join(lines, " | ")
 }
 
-// OptionError is a fault of the caller: an option that can't be right.
+// OptionError is a fault of the caller: an invalid option.
 type OptionError struct {
 	Option string
 	Reason string
@@ -75,7 +75,7 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return fmt.Sprintf("option %q: %s", e.Option, e.Reason) }
 
-// FileError is about a file of the working copy that could not be sent as it is.
+// FileError is about a file of the working copy that could not be sent as scanned.
 type FileError struct {
 	Path string
 	Err  error // tree.ErrKeepsChanging, *fs.PathError, …

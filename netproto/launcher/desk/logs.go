@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// logRoom is how many lines may wait for one reader of logs before it loses some.
+	// logRoom is how many lines one reader of logs may buffer before it loses some.
 	logRoom = 4096
-	// lostRoom is for how many devices a reader is told at its end that it lost the last ones.
+	// lostRoom is how many devices a closing reader can get a count of lost lines for.
 	lostRoom = 64
 )
 
-// logHub hands lines to whoever reads them and waits for nobody. The zero value is ready; safe for concurrent use.
+// logHub distributes log lines to its readers and never blocks on one. The zero value is ready; safe for concurrent use.
 type logHub struct {
 	mu      sync.Mutex
 	readers map[*logReader]struct{}
@@ -48,7 +48,7 @@ func (h *logHub) add(line LogLine) {
 	}
 }
 
-// hand hands a line over where there is room. The channel has lostRoom more, which only leave fills.
+// hand delivers a line if there is room. The channel has lostRoom more slots, which only leave fills.
 func (r *logReader) hand(line LogLine) {
 	line.Lost += r.lost[line.Device]
 	if len(r.lines) < logRoom {

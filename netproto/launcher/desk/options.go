@@ -11,35 +11,35 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// Options say what a Desk offers and whom it lets in. Only Root is needed; the zero value of everything else is useful.
+// Options configure a Desk. Only Root is required; the zero value of every other field is useful.
 type Options struct {
 	// Root is the working copy, an existing folder.
 	Root string
-	// Dialect is what devices speak that do not speak our own mode. The two can't be told apart on the wire.
+	// Dialect is the dialect of devices without our own mode. The two dialects can't be told apart on the wire.
 	Dialect wire.Dialect
-	// Ignore are lines in the form of IgnoreFile that hold beside those of the file itself, before them.
+	// Ignore are lines in the form of tree.IgnoreFile. They apply before those of the file itself.
 	Ignore []string
-	// Links is what happens to symbolic links; those that are left out are named in PushResult.Problems.
+	// Links is the policy for symbolic links; those left out are named in PushResult.Problems.
 	Links tree.LinkPolicy
-	// CacheFile keeps the hashes of the working copy over the life of a Desk, and a file beside it, NAME.unfinished, which
-	// files of released devices a push had not finished when the desk was killed; empty keeps both in memory only. A cache
-	// that can't be read or written costs time and nothing else. Its folder must exist.
+	// CacheFile keeps the hashes of the working copy across processes. A file beside it, NAME.unfinished, keeps which
+	// files of released devices were unfinished when the process was killed. Empty keeps both in memory only. An
+	// unreadable or unwritable cache costs time only. Its folder must exist.
 	CacheFile string
-	// Admit decides about each device before it is told anything, after its first message. It may ask a person: the
-	// device waits for Times.Admission at most. It is called from several goroutines. nil lets everybody in, which is for
-	// listeners that only this machine reaches.
+	// Admit decides about each device after its first message and before any answer. It may ask the user: the device
+	// waits up to Times.Admission. It is called from several goroutines. nil admits every device, which is for listeners
+	// that only this machine reaches.
 	Admit func(ctx context.Context, name string, address netip.AddrPort) Decision
 	// MaxDevices caps the devices that are connected at once; 0 is DefaultMaxDevices.
 	MaxDevices int
-	// ReleasedOnly does not offer our own messages even to those who know them.
+	// ReleasedOnly turns our own mode off, also for devices that support it.
 	ReleasedOnly bool
-	// Times are the watchdogs; fields that are zero have their default.
+	// Times are the watchdog limits; zero fields have their default.
 	Times Times
-	// Log is told what happens to connections and pushes.
+	// Log receives events of connections and pushes.
 	Log zerolog.Logger
 }
 
-// Decision is what Admit says about a device.
+// Decision is the result of Admit.
 type Decision uint8
 
 const (
@@ -48,32 +48,33 @@ const (
 )
 
 const (
-	// DefaultMaxDevices is how many devices are connected at once when Options do not say: more than anybody has on
-	// a desk, and few enough that a flood of names costs little memory.
+	// DefaultMaxDevices is the default of Options.MaxDevices: more than a developer owns, and few enough that a flood of
+	// names costs little memory.
 	DefaultMaxDevices = 64
-	// MaxLogTail is how many log lines are kept of each device, for a start that failed and for those who look later.
+	// MaxLogTail is how many log lines are kept of each device, for StartTimeoutError and LogTail.
 	MaxLogTail = 200
-	// MaxLogRate is how many log lines a second are taken from one device; the rest is counted and dropped. A game that
-	// logs each frame with twenty lines stays below it.
+	// MaxLogRate is how many log lines a second one device may send; the rest is counted and dropped. A game that logs
+	// each frame with twenty lines stays below it.
 	MaxLogRate = 5000
-	// MaxUnconfirmed is how many bytes of files may be on their way to one device of our own mode: enough for one
-	// gigabit at 200 ms, and little memory.
+	// MaxUnconfirmed is how many bytes of files may be unconfirmed by one device in our own mode: enough for one gigabit
+	// a second at 200 ms, and little memory.
 	MaxUnconfirmed = 32 << 20
-	// MaxUnconfirmedReleased is the same towards released devices, whose window holds ten datagrams anyway; they copy
+	// MaxUnconfirmedReleased is the same for released devices. Their window holds ten datagrams anyway, and they copy
 	// what waits (reference 5.1).
 	MaxUnconfirmedReleased = 1 << 20
-	// BlockReleased is the size of blocks towards released devices: 16 to 64 KiB are what they take fastest, and with path
-	// and header no message may be over 64 kB (reference 4.1 no. 8, 5.1).
+	// BlockReleased is the block size for released devices: 16 to 64 KiB are fastest there. With path and header, no
+	// message may exceed 64 kB (reference 4.1 no. 8, 5.1).
 	BlockReleased = 60 << 10
-	// MaxAttempts is how often one file may fail or change under way before a push goes on without it and says so.
+	// MaxAttempts is how often one file may fail, or change while it is sent, before a push continues without it and
+	// reports it.
 	MaxAttempts = 3
 )
 
-// Times are the watchdogs of a Desk: how long it waits for what (reference 4.1 no. 10; the protocol itself has none).
-// None of them runs while nothing is awaited, and those of files start again with every answer that arrives.
+// Times are the watchdog limits of a Desk (reference 4.1 no. 10; the protocol itself has none). A watchdog runs only
+// while an answer is awaited. Those about files restart with every answer.
 type Times struct {
 	Greeting  time.Duration // from the connection to connectRequest; default 10 s
-	Admission time.Duration // for Admit; default 2 min, somebody may have to be asked
+	Admission time.Duration // for Admit; default 2 min, because the user may be asked
 	Layout    time.Duration // for responseFileLayout; default 10 min, a device hashes everything first
 	Hashes    time.Duration // for responseFileBlockHashes, without what HashRate adds; default 60 s
 	Answer    time.Duration // for any answer about deletes, writes and blocks; default 30 s
@@ -82,32 +83,32 @@ type Times struct {
 	Stop      time.Duration // for the game to end by itself before it is killed; default 5 s
 	Kill      time.Duration // for the run state to become stopped after a kill; default 10 s
 	KeepAlive time.Duration // without a message before keepAlive is sent; default 10 s (reference 3.8)
-	Return    time.Duration // how long a push waits for a device that went away; default 60 s
+	Return    time.Duration // how long a push waits for a disconnected device; default 60 s
 	HashRate  int64         // bytes a second that the slowest device hashes; default 4 MiB/s
 }
 
-// PushOptions say where a push goes and what follows it.
+// PushOptions say which devices a push goes to and what follows it.
 type PushOptions struct {
-	// Devices are ids or names of DeviceInfo; empty is every device that is connected when the push begins.
+	// Devices are ids or names of DeviceInfo; empty selects every device connected when the push begins.
 	Devices []string
-	// DeleteIgnored removes files from devices that the ignore rules leave out here. Without it they stay: games keep
+	// DeleteIgnored deletes files on devices that the ignore rules exclude here. Without it they stay, since games keep
 	// saves and settings there.
 	DeleteIgnored bool
-	// Start starts the game on each device that got everything. One that runs is stopped before anything is written: systems
-	// refuse to write what is open, and released devices write in place. nil starts and stops nothing.
+	// Start starts the game on each device whose push succeeded. A running game is stopped before anything is written:
+	// systems refuse to write open files, and released devices write in place. nil starts and stops nothing.
 	Start *StartOptions
 
-	leave bool // a device that goes away is not waited for
+	leave bool // don't wait for a disconnected device
 }
 
-// StartOptions are what startApplication carries.
+// StartOptions are the fields of wire.StartApplication.
 type StartOptions struct {
-	Devices    []string // as in PushOptions; not looked at in PushOptions.Start
+	Devices    []string // as in PushOptions; ignored in PushOptions.Start
 	GameConfig string   // text of the .degame file; at most 65535 bytes
 	Profile    string   // name of a profile of the device; empty is its default; at most 255 bytes
 	Arguments  string   // appended to those of the profile; at most 65535 bytes
 	Restart    bool     // stop a running game first; without it a running game is an error
-	Force      bool     // of the stop that Restart makes, as in StopOptions
+	Force      bool     // Force of the stop that Restart makes, as in StopOptions
 }
 
 // StopOptions say how a game is stopped.
@@ -118,19 +119,20 @@ type StopOptions struct {
 
 // WatchOptions are for Desk.Watch.
 type WatchOptions struct {
-	// Push is each push; its Devices may be such that come later. Its Start restarts the game after each change.
+	// Push configures each push; its Devices may connect later. Its Start restarts the game after each change.
 	Push PushOptions
-	// Settle is how long nothing may have changed before a push begins; 0 is DefaultSettle. A push begins at the latest
-	// after MaxSettle even if changes go on.
+	// Settle is how long the folder must be unchanged before a push begins; 0 is DefaultSettle. While changes continue,
+	// a push begins after MaxSettle at the latest.
 	Settle time.Duration
-	// Each is told the end of each push; nil is nobody. It is called from one goroutine, and the next push waits for it.
+	// Each is called with the result of each push; nil means no callback. It is called from one goroutine, and the next
+	// push waits for it.
 	Each func(PushResult, error)
 }
 
 const (
 	// DefaultSettle outlasts the pauses of a compiler or an editor that writes several files.
 	DefaultSettle = 250 * time.Millisecond
-	// MaxSettle bounds how long a stream of changes may put a push off.
+	// MaxSettle bounds how long continuous changes may delay a push.
 	MaxSettle = 5 * time.Second
 )
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// outbox is what a session has handed out and its sender has not taken yet, in order. It has no bound of its own: the
-// machines hand out no more than MaxUnconfirmed. Safe for concurrent use.
+// outbox queues the effects of a session for its sender, in order. It has no bound of its own: the state machines hand
+// out no more than MaxUnconfirmed. Safe for concurrent use.
 type outbox struct {
 	mu    sync.Mutex
 	items []effect
@@ -34,7 +34,7 @@ func (o *outbox) take() []effect {
 	return items
 }
 
-// drop removes what belongs to runs before the given one.
+// drop removes the effects of runs before the given one.
 func (o *outbox) drop(run int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

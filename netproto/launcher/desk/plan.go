@@ -9,32 +9,31 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// planInput is all that a plan depends on. Nothing in it is changed.
+// planInput is all that a plan depends on. It is read-only.
 type planInput struct {
 	ours   []wire.File // sorted by path
 	theirs []wire.File // sorted by path, each path once
-	// own plans for our own messages: blocks of files whose size differs are compared as well, and small files are not.
+	// own plans for our own mode: files of different size are also compared by blocks, and small files are not compared.
 	own bool
-	// keep says which of their files stay although we don't have them.
+	// keep reports whether a file of theirs stays although ours lacks it.
 	keep func(path string) bool
-	// doubtful are paths whose bytes on the device may be others than its layout says, and the size with which a write of
-	// them began that never ended well: released devices don't look at the disk again (Remote launcher protocol,
-	// section 3.6).
+	// doubtful are paths whose bytes on the device may differ from its layout, with the size of the interrupted write.
+	// Released devices don't scan the disk again (Remote launcher protocol, section 3.6).
 	doubtful map[string]uint64
-	// blocked are paths that could not be written; something that no layout lists, an empty folder, may be in the way.
+	// blocked are paths that could not be written. An empty folder, which no layout lists, may be in the way.
 	blocked map[string]bool
-	// without are paths that are given up.
+	// without are paths that were given up.
 	without map[string]bool
 }
 
-// plan is what makes their tree ours. Deletes come before writes on the wire.
+// plan is the list of changes that makes their tree ours. Deletes come before writes on the wire.
 type plan struct {
 	deletes []string // in order: files, then the folders that a file of ours needs the name of, deepest first
 	writes  []fileWrite
-	kept    []wire.File // of theirs, that stay although we don't have them
+	kept    []wire.File // of theirs, absent from ours
 	same    int         // files
-	room    int         // deletes that make room, or sweep, and may find nothing
-	swept   []string    // doubtful paths of which nothing is left after the deletes
+	room    int         // deletes that make room, or sweep, and may have no target
+	swept   []string    // doubtful paths that are empty after the deletes
 }
 
 // fileWrite is one file that has to be written.
@@ -43,7 +42,7 @@ type fileWrite struct {
 	block  uint32   // bytes
 	ask    bool     // hashes of blocks tell which ones differ
 	blocks []uint32 // to send, rising; nil is all
-	alone  bool     // it failed before: last, and while nothing else is under way; only for released devices
+	alone  bool     // it failed before: written last, alone; only for released devices
 }
 
 // count is the number of blocks of the whole file; an empty file has one (Remote launcher protocol, section 3.6).
@@ -94,7 +93,7 @@ func makePlan(in planInput) plan {
 	return p
 }
 
-// folders are those that their files lie in, and these with those that a broken write may have made.
+// folders returns the folders of their files, and those together with folders that an interrupted write may have made.
 func (in planInput) folders() (listed, all map[string]bool) {
 	listed = foldersOf(in.theirs)
 	broken := make([]wire.File, 0, len(in.doubtful))
@@ -106,8 +105,8 @@ func (in planInput) folders() (listed, all map[string]bool) {
 	return listed, all
 }
 
-// sweep deletes what a broken write may have left of files that we don't have any more and that no layout lists, the
-// longest paths first. It returns those that may be folders by now.
+// sweep deletes leftovers of interrupted writes that neither we nor any layout has, longest paths first. It returns
+// those that may have become folders.
 func (p *plan) sweep(in planInput, listed, all map[string]bool) (clear []string) {
 	for _, path := range slices.Backward(slices.Sorted(maps.Keys(in.doubtful))) {
 		if hasPath(in.ours, path) {
@@ -137,14 +136,14 @@ func (in planInput) doubts(path string) bool {
 	return doubtful
 }
 
-// unsure reports whether nobody knows how long the file there is, so that what is behind its end could stay. Where the
-// broken write had the size that both lists have, nothing can be behind it.
+// unsure reports whether the length of the file on the device is unknown, so that old bytes behind its end could remain.
+// If the interrupted write had the size that both lists name, nothing can be behind it.
 func (in planInput) unsure(ours, theirs *wire.File) bool {
 	size, doubtful := in.doubtful[ours.Path]
 	return doubtful && (theirs == nil || theirs.Size != ours.Size || size != ours.Size)
 }
 
-// write says how one file is written over what is there, nil if nothing is.
+// write says how one file is written over theirs, which is nil if the path is free.
 func (in planInput) write(ours, theirs *wire.File) fileWrite {
 	w := fileWrite{file: *ours, block: BlockReleased, alone: in.blocked[ours.Path] && !in.own}
 	if in.own {
@@ -154,16 +153,16 @@ func (in planInput) write(ours, theirs *wire.File) fileWrite {
 		return w
 	}
 	several := min(ours.Size, theirs.Size) > uint64(w.block) && blocksCountable(ours.Size, w.block)
-	// A released device cuts a file to nothing whose size is another one, so all blocks have to be sent.
+	// A released device truncates a file of another size to nothing, so all blocks have to be sent.
 	w.ask = several && (in.own || ours.Size == theirs.Size)
 	return w
 }
 
-// blocksCountable reports whether an answer with all hashes is one that is taken.
+// blocksCountable reports whether the number of hashes stays below the cap on an answer.
 func blocksCountable(size uint64, block uint32) bool { return size/uint64(block) < wire.MaxBlocks }
 
-// ownBlock is the size of blocks in our own mode: 64 KiB, so that little changes little, and more where a file would
-// have over 16384 of them: their hashes are half a megabyte then.
+// ownBlock is the block size in our own mode: 64 KiB, so that a small change costs little. It is larger where a file
+// would have over 16384 blocks, whose hashes are half a megabyte.
 func ownBlock(size uint64) uint32 {
 	block := uint64(64 << 10)
 	for block < wire.MaxBulk-(4<<10) && size/block > 16<<10 {
@@ -172,11 +171,10 @@ func ownBlock(size uint64) uint32 {
 	return uint32(min(block, wire.MaxBulk-(4<<10)))
 }
 
-// makeRoom deletes folders whose name a file needs, with what is kept in them: a device refuses to write over a folder,
-// and released ones never remove an empty one (Remote launcher protocol, section 5.2). Deleting what is not there is a
-// success.
+// makeRoom deletes folders whose name a file needs, including their kept files. A device refuses to write over a folder,
+// and released ones never remove an empty one (Remote launcher protocol, section 5.2). Deleting a missing path succeeds.
 func (p *plan) makeRoom(clear []string, folders map[string]bool) {
-	slices.SortFunc(clear, func(a, b string) int { return len(b) - len(a) }) // what lies in another goes first
+	slices.SortFunc(clear, func(a, b string) int { return len(b) - len(a) }) // nested ones first
 	for _, name := range clear {
 		inside := func(other string) bool { return strings.HasPrefix(other, name+"/") }
 		p.kept = slices.DeleteFunc(p.kept, func(f wire.File) bool {
@@ -209,7 +207,7 @@ func foldersOf(files []wire.File) map[string]bool {
 	return folders
 }
 
-// pairs yields the files of two sorted lists side by side; what one does not have is nil.
+// pairs yields the files of two sorted lists by path; the side without the path is nil.
 func pairs(ours, theirs []wire.File) func(yield func(ours, theirs *wire.File) bool) {
 	return func(yield func(ours, theirs *wire.File) bool) {
 		for i, j := 0, 0; i < len(ours) || j < len(theirs); {
@@ -236,8 +234,8 @@ func pairs(ours, theirs []wire.File) func(yield func(ours, theirs *wire.File) bo
 	}
 }
 
-// differing are the blocks that have to be sent, given the hashes of theirs: those that differ and those that are
-// missing. It is never empty, since a device may want at least one block of each file (Remote launcher protocol, 4.1 no. 4).
+// differing returns the blocks to send, given the hashes of theirs: those that differ and those that are missing. It is
+// never empty, since a device may require at least one block of each file (Remote launcher protocol, 4.1 no. 4).
 func differing(ours, theirs []wire.Hash) []uint32 {
 	blocks := []uint32{}
 	for i, hash := range ours {

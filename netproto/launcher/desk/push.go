@@ -9,17 +9,18 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// maxTries bounds the attempts of one push to one device, each of which got further than the one before. A device on
-// which that many files fail one after another has a trouble that no further attempt ends.
+// maxTries bounds the attempts of one push to one device, where each attempt progressed. A device on which so many files
+// fail one after another has a fault that further attempts do not fix.
 const maxTries = 20
 
 type (
-	// scanEffect scans the working copy; scanEvent follows. A scan that began after the given time will do.
+	// scanEffect requests a scan of the working copy; scanEvent follows. A shared scan that began after the given time
+	// is enough.
 	scanEffect struct {
 		run   int
 		after time.Time
 	}
-	// scanEvent is the working copy.
+	// scanEvent is the result.
 	scanEvent struct {
 		run int
 		scanned
@@ -27,7 +28,7 @@ type (
 	}
 )
 
-// doubtEffect keeps the doubts about devices on the disk, before anything behind it is sent.
+// doubtEffect saves the doubts about devices on disk before any later effect is sent.
 type doubtEffect struct{}
 
 // scanned is the working copy at one moment.
@@ -36,17 +37,18 @@ type scanned struct {
 	problems []tree.PathProblem
 }
 
-// pushTask is one push to one device. It outlives connections: what was tried is remembered when the device comes back.
+// pushTask is one push to one device. It outlives connections: failures and attempts are kept when the device
+// reconnects.
 type pushTask struct {
 	options PushOptions
 	began   time.Time
 	attempt int
-	stuck   int                // attempts in a row that got nothing done
+	stuck   int                // attempts in a row without progress
 	strikes map[string]int     // failures of each path
 	blocked map[string]bool    // see planInput
-	without map[string]failure // paths that are given up
+	without map[string]failure // paths that were given up
 	result  DeviceResult
-	ours    *scanned // the last one
+	ours    *scanned // the latest
 	scanErr error    // why the working copy could not be read
 }
 
@@ -55,7 +57,7 @@ func newPushTask(o PushOptions, began time.Time) *pushTask {
 		without: make(map[string]failure)}
 }
 
-// doing is a machine that does a plan.
+// doing is a state machine that executes a plan.
 type doing interface {
 	take(wire.Message) (out []effect, heard bool)
 	hashed(hashEvent) []effect
@@ -80,8 +82,8 @@ type pusher struct {
 	doubts *doubts  // of released devices
 	task   *pushTask
 	run    int
-	heard  time.Time // of the last answer, or the question
-	asked  bool      // for theirs
+	heard  time.Time // when the last answer came, or the question was sent
+	asked  bool      // the tree of the device was requested
 	ours   *scanned
 	theirs *theirTree
 	doing  doing
@@ -103,7 +105,7 @@ func (p *pusher) begin(now time.Time) []effect {
 	return out
 }
 
-// after is how old a scan may be: the first attempts of all devices share one.
+// after is the earliest begin of a scan that this attempt accepts: the first attempts of all devices share one.
 func (p *pusher) after(now time.Time) time.Time {
 	if p.task.attempt == 1 {
 		return p.task.began
@@ -111,7 +113,7 @@ func (p *pusher) after(now time.Time) time.Time {
 	return now
 }
 
-// ask asks for the tree of the device.
+// ask requests the tree of the device.
 func (p *pusher) ask(now time.Time) effect {
 	p.asked, p.heard = true, now
 	if p.own {
@@ -120,7 +122,7 @@ func (p *pusher) ask(now time.Time) effect {
 	return sendEffect{message: &wire.RequestFileLayout{}}
 }
 
-// scanned is what scanEffect led to.
+// scanned handles the result of scanEffect.
 func (p *pusher) scanned(e scanEvent, now time.Time) []effect {
 	if e.run != p.run || p.ended {
 		return nil
@@ -139,7 +141,7 @@ func (p *pusher) scanned(e scanEvent, now time.Time) []effect {
 	return p.start(now)
 }
 
-// take is one message of the device.
+// take handles one message of the device.
 func (p *pusher) take(m wire.Message, now time.Time) []effect {
 	switch {
 	case p.ended:
@@ -173,7 +175,7 @@ func (p *pusher) takeTree(m wire.Message, now time.Time) []effect {
 	return p.start(now)
 }
 
-// broken is a message of the device that could not be read. If it was the tree, waiting for it is of no use.
+// broken handles a malformed message of the device. If it was the awaited tree, the attempt fails.
 func (p *pusher) broken(err error) []effect {
 	var format *wire.FormatError
 	if p.ended || p.doing != nil || !p.asked || p.theirs.layout != nil || !errors.As(err, &format) {
@@ -185,7 +187,7 @@ func (p *pusher) broken(err error) []effect {
 	return p.end(&DeviceError{Device: p.id, Op: "layout", Reason: err.Error()})
 }
 
-// start plans once both trees are there.
+// start plans once both trees are known.
 func (p *pusher) start(now time.Time) []effect {
 	if p.ours == nil || p.theirs.layout == nil {
 		return nil
@@ -207,8 +209,8 @@ func (p *pusher) start(now time.Time) []effect {
 	return append(out, p.check(now)...)
 }
 
-// stays says what stays on the device although the list of our files does not have it: what is ignored, and what is here but
-// could not be read.
+// stays returns which files stay on the device although ours lacks them: ignored files, and files that exist here but
+// are unreadable.
 func (p *pusher) stays() func(path string) bool {
 	problems := make(map[string]bool, len(p.ours.problems))
 	for _, problem := range p.ours.problems {
@@ -219,11 +221,11 @@ func (p *pusher) stays() func(path string) bool {
 	}
 }
 
-// startOwn tells the device what comes, and begins.
+// startOwn announces the plan to the device, and begins.
 func (p *pusher) startOwn(in planInput) []effect {
 	own := ownPlan{plan: p.plan, parts: maps.Clone(p.theirs.parts), bases: findBases(in, p.plan)}
 	for _, w := range p.plan.writes {
-		if in.blocked[w.file.Path] { // what is there may be what is wrong
+		if in.blocked[w.file.Path] { // what is there may be the fault
 			delete(own.parts, w.file.Hash)
 		}
 	}
@@ -232,11 +234,11 @@ func (p *pusher) startOwn(in planInput) []effect {
 	if b.done() {
 		return nil
 	}
-	p.known.forget(p.id) // what it has is known again at the end
+	p.known.forget(p.id) // known again at the end of the attempt
 	return append([]effect{sendEffect{message: b.announce(len(p.plan.deletes))}}, out...)
 }
 
-// hashed and unreadable hand on what effects led to.
+// hashed and unreadable pass the results of effects to the state machine.
 func (p *pusher) hashed(e hashEvent, now time.Time) []effect {
 	if p.doing == nil || p.ended {
 		return nil
@@ -252,7 +254,7 @@ func (p *pusher) unreadable(e readEvent, now time.Time) []effect {
 	return append(p.doing.unreadable(e), p.check(now)...)
 }
 
-// check ends the attempt when there is nothing more to do in it.
+// check ends the attempt when its work is done.
 func (p *pusher) check(now time.Time) []effect {
 	if p.doing == nil || !p.doing.done() {
 		return nil
@@ -274,21 +276,21 @@ func (p *pusher) check(now time.Time) []effect {
 	return append(out, p.end(p.verdict())...)
 }
 
-// end stops the machine. What it had handed out is of no use any more.
+// end stops the state machine and discards its queued effects.
 func (p *pusher) end(err error) []effect {
 	p.ended, p.err = true, err
 	p.run++
 	return nil
 }
 
-// abandon is the end of the connection: what was under way is in doubt.
+// abandon handles the end of the connection: files in progress are in doubt.
 func (p *pusher) abandon() {
 	if !p.ended {
 		p.settle()
 	}
 }
 
-// waits is what is awaited now.
+// waits is the awaited answer.
 func (p *pusher) waits() (awaited, bool) {
 	switch {
 	case p.ended:
@@ -301,7 +303,7 @@ func (p *pusher) waits() (awaited, bool) {
 	return awaited{}, false
 }
 
-// tick ends an attempt in which an answer is owed for too long.
+// tick ends an attempt whose answer is overdue.
 func (p *pusher) tick(now time.Time) []effect {
 	a, any := p.waits()
 	if !any || now.Sub(p.heard) < a.limit {
@@ -309,7 +311,7 @@ func (p *pusher) tick(now time.Time) []effect {
 	}
 	wait := &WaitError{Device: p.id, For: a.what, Path: a.path, After: a.limit}
 	failures := p.settle()
-	if _, is := p.doing.(*syncer); is && len(failures) > 0 { // an answer to what failed won't come
+	if _, is := p.doing.(*syncer); is && len(failures) > 0 { // what failed will not be answered
 		return p.retry(now, failures...)
 	}
 	if p.doing == nil || p.task.stuck >= 1 {

@@ -14,14 +14,14 @@ import (
 type runOp struct {
 	start   *StartOptions // nil for a stop
 	force   bool
-	began   bool // the device was asked for anything
+	began   bool // the device was sent a request
 	killed  bool
 	started bool // startApplication was sent
 	since   time.Time
 	lines   []LogLine // that came since startApplication
 }
 
-// runState is the game on one device, as far as the desk knows. There is no way to ask for it (Remote launcher protocol,
+// runState is the game on one device, as the desk knows it. The protocol has no query for it (Remote launcher protocol,
 // section 3.7). It is pure.
 type runState struct {
 	id      string // of the device
@@ -40,7 +40,7 @@ func (r *runState) begin(c runCommand, now time.Time) []effect {
 	return r.tick(now)
 }
 
-// tick does what the state and the time call for.
+// tick acts on the state and the time.
 func (r *runState) tick(now time.Time) []effect {
 	switch op := r.op; {
 	case op == nil:
@@ -59,7 +59,7 @@ func (r *runState) tick(now time.Time) []effect {
 	}
 }
 
-// late ends a start that takes too long.
+// late ends a start that exceeded its limit.
 func (r *runState) late(now time.Time) []effect {
 	if now.Sub(r.op.since) < r.times.Start {
 		return nil
@@ -67,7 +67,7 @@ func (r *runState) late(now time.Time) []effect {
 	return r.end(&StartTimeoutError{Device: r.id, After: r.times.Start, Lines: r.op.lines})
 }
 
-// stop asks, then kills, then gives up.
+// stop first asks, then kills, then fails.
 func (r *runState) stop(now time.Time) []effect {
 	op := r.op
 	switch waited := now.Sub(op.since); {
@@ -87,7 +87,7 @@ func (r *runState) stop(now time.Time) []effect {
 	return []effect{sendEffect{message: &wire.StopApplication{Mode: mode}}}
 }
 
-// refused ends a start that the device refused in words.
+// refused ends a start that the device refused with a reason.
 func (r *runState) refused(err error) []effect {
 	if r.op == nil || !r.op.started {
 		return nil
@@ -101,7 +101,7 @@ func (r *runState) end(err error) []effect {
 	return []effect{doneEffect{ticket: ticket, err: err}}
 }
 
-// cancel ends what nobody waits for any more. The game starts or stops as it likes.
+// cancel ends an abandoned command. The game may still start or stop.
 func (r *runState) cancel(ticket int) []effect {
 	if r.op == nil || r.ticket != ticket {
 		return nil
@@ -109,7 +109,7 @@ func (r *runState) cancel(ticket int) []effect {
 	return r.end(context.Canceled)
 }
 
-// logged keeps lines for the error of a start.
+// logged keeps lines for a StartTimeoutError.
 func (r *runState) logged(line LogLine) {
 	if r.op == nil || !r.op.started {
 		return

@@ -10,7 +10,7 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// runner gives one session a connection, a clock and a disk. Its goroutines are those of run, which waits for them.
+// runner connects one session to a connection, a clock and a disk. run waits for all its goroutines.
 type runner struct {
 	desk    *Desk
 	conn    connection
@@ -19,9 +19,9 @@ type runner struct {
 	box     *outbox
 	sender  *sender
 	record  atomic.Pointer[deviceRecord] // nil until admitted
-	oldest  atomic.Int64                 // run of a push; what is older is not sent any more
+	oldest  atomic.Int64                 // run of a push; effects of earlier runs are not sent
 	ended   chan struct{}
-	pushing chan struct{} // holds one token while nobody pushes to this device
+	pushing chan struct{} // holds one token while no push to this device runs
 	running chan struct{} // the same for starts and stops
 
 	mu      sync.Mutex
@@ -45,7 +45,7 @@ func newRunner(d *Desk, w connection) *runner {
 	return r
 }
 
-// run leads the session to its end, which is never an error for the desk: why is in the log.
+// run runs the session to its end. Its end is never an error of the desk; the cause goes to the log.
 func (r *runner) run(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.sender.linked = func(state uint8) { r.post(ctx, runEvent{state}) }
@@ -53,7 +53,7 @@ func (r *runner) run(ctx context.Context) {
 	r.group.Go(func() { cancel(r.sender.loop(ctx, r.box)) })
 	r.loop(ctx, cancel)
 	r.session.abandon()
-	close(r.ended) // whoever waits for a command sees that the device is gone
+	close(r.ended) // pending commands see that the device is gone
 	if context.Cause(ctx) == errClose {
 		_ = r.conn.Close() // the device is gone either way
 	}
@@ -63,7 +63,7 @@ func (r *runner) run(ctx context.Context) {
 	r.desk.gone(r, context.Cause(ctx))
 }
 
-// errClose is the cause of an end that the desk wants.
+// errClose is the cause of an end that the desk requested.
 var errClose = errors.New("closed by the desk")
 
 // loop steps the session until ctx ends.
@@ -81,7 +81,7 @@ func (r *runner) loop(ctx context.Context, cancel context.CancelCauseFunc) {
 		}
 		now := time.Now()
 		r.perform(ctx, cancel, r.session.step(now, event))
-		for range len(r.events) { // what waits is stepped before the world is told
+		for range len(r.events) { // step pending events before publishing
 			r.perform(ctx, cancel, r.session.step(now, <-r.events))
 		}
 		if ctx.Err() != nil {
@@ -121,7 +121,7 @@ func (r *runner) receive(ctx context.Context) error {
 	}
 }
 
-// perform does effects; those that take time on goroutines of their own.
+// perform executes effects; slow ones run on goroutines of their own.
 func (r *runner) perform(ctx context.Context, cancel context.CancelCauseFunc, effects []effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -162,7 +162,7 @@ func (r *runner) hash(ctx context.Context, e hashEffect) {
 	r.post(ctx, hashEvent{run: e.run, path: e.file.Path, hashes: hashes, err: err})
 }
 
-// admit asks whoever decides, and gives the device its record.
+// admit calls Options.Admit, and gives the device its record.
 func (r *runner) admit(ctx context.Context, name string) {
 	event := admittedEvent{decision: Admit}
 	if ask := r.desk.options.Admit; ask != nil {
@@ -176,8 +176,8 @@ func (r *runner) admit(ctx context.Context, name string) {
 	r.post(ctx, event)
 }
 
-// call gives the session a command and waits for its end. The error is the command's, ErrDeviceGone, or ctx's: then the
-// command has ended, too.
+// call passes the session a command and waits for its end. The error is the command's, ErrDeviceGone, or ctx's; in each
+// case the command has ended.
 func (r *runner) call(ctx context.Context, command func(ticket int) any) error {
 	answer := make(chan error, 1)
 	r.mu.Lock()
@@ -197,7 +197,7 @@ func (r *runner) call(ctx context.Context, command func(ticket int) any) error {
 		case <-r.ended:
 			return ErrDeviceGone
 		case <-done:
-			if todo != nil && ticket > 0 { // the command was never given
+			if todo != nil && ticket > 0 { // the command was never passed on
 				return ctx.Err()
 			}
 			todo, event, done = r.events, cancelCommand{ticket}, nil

@@ -21,8 +21,8 @@ type oneScan struct {
 	err error
 }
 
-// after returns what a scan found that began at a moment or later: one under way if it did, or a new one, which this
-// call makes. When somebody else's scan ends because of their ctx, this call makes one of its own.
+// after returns a scan that began at a moment or later: a matching one in progress, or a new one by this call. If the
+// scan of another caller ends because of that caller's ctx, this call starts its own.
 func (s *scans) after(ctx context.Context, moment time.Time, scan func(context.Context) (scanned, error)) (scanned, error) {
 	for {
 		one, mine := s.join(moment)
@@ -62,8 +62,7 @@ func (s *scans) forget(one *oneScan) {
 	}
 }
 
-// queue runs functions one after another, in the order in which they were added, on one goroutine that lives as long as
-// there are some. The zero value is ready.
+// queue runs functions in order on one goroutine, which exists while functions are queued. The zero value is ready.
 type queue struct {
 	mu    sync.Mutex
 	todo  []func()

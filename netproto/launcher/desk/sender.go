@@ -11,14 +11,14 @@ import (
 	"collet/platform"
 )
 
-// sender does the effects that end on the wire, in order, on one goroutine: it encodes, reads files and sends.
+// sender executes the effects that end on the wire, in order, on one goroutine: it encodes, reads files and sends.
 type sender struct {
 	conn    connection
 	dialect wire.Dialect
 	tree    *tree.Tree
 	post    func(ctx context.Context, event any) // to the session
 	linked  func(state uint8)
-	run     *atomic.Int64 // the oldest run that still counts
+	run     *atomic.Int64 // the oldest run that is still valid
 	file    *openFile
 	buf     []byte // of one message
 	data    []byte // of one block
@@ -30,10 +30,10 @@ type openFile struct {
 	run   int
 	file  platform.File
 	id    platform.Identity
-	wrong error // why no block of it is sent any more
+	wrong error // why no more of its blocks are sent
 }
 
-// errChanged says that a file is not what was scanned; another attempt scans again.
+// errChanged says that a file differs from its scan; another attempt scans again.
 var errChanged = tree.ErrKeepsChanging
 
 // loop sends until ctx ends or the connection does.
@@ -70,7 +70,7 @@ func (s *sender) do(ctx context.Context, e effect) error {
 	return nil
 }
 
-// send encodes into the sender's own memory, which the wire copies.
+// send encodes into the sender's buffer, which the connection copies.
 func (s *sender) send(ctx context.Context, m wire.Message) error {
 	data, err := wire.Append(s.buf[:0], s.dialect, m)
 	s.buf = data
@@ -80,7 +80,7 @@ func (s *sender) send(ctx context.Context, m wire.Message) error {
 	return s.conn.Send(ctx, s.buf)
 }
 
-// block reads one block and sends it. A file that can't be read, or changed, is told once.
+// block reads one block and sends it. An unreadable or changed file is reported once.
 func (s *sender) block(ctx context.Context, e blockEffect) error {
 	f := s.open(e)
 	if f.wrong == nil {
@@ -104,7 +104,7 @@ func (s *sender) block(ctx context.Context, e blockEffect) error {
 	return s.send(ctx, &wire.SendFileData{Path: e.write.file.Path, Block: e.index, Data: s.data})
 }
 
-// parts sends a block as Draft has it: in parts, of which some ask for a confirmation.
+// parts sends a block in the Draft dialect: in parts, some of which request a confirmation.
 func (s *sender) parts(ctx context.Context, e blockEffect) error {
 	rest := s.data
 	for part := uint32(0); ; part++ {
@@ -122,7 +122,7 @@ func (s *sender) parts(ctx context.Context, e blockEffect) error {
 	}
 }
 
-// open is the file of a block; blocks of one file come one after another.
+// open returns the file of a block; blocks of one file are consecutive.
 func (s *sender) open(e blockEffect) *openFile {
 	path := e.write.file.Path
 	if s.file != nil && s.file.path == path && s.file.run == e.run {
@@ -133,8 +133,8 @@ func (s *sender) open(e blockEffect) *openFile {
 	return s.file
 }
 
-// read reads a block into the sender's memory. The first one opens the file, the last one looks whether it is still the
-// same.
+// read reads a block into the sender's buffer. The first block opens the file; after the last one the file is checked
+// for changes.
 func (s *sender) read(f *openFile, e blockEffect) error {
 	if f.file == nil {
 		if err := s.begin(f, e.write.file); err != nil {
@@ -191,7 +191,7 @@ func (s *sender) closeFile() {
 	s.file = nil
 }
 
-// batch reads small files and sends them in one message. What can't be read is told before, and left out.
+// batch reads small files and sends them in one message. Unreadable files are reported before, and left out.
 func (s *sender) batch(ctx context.Context, e batchEffect) error {
 	m := &wire.PutFiles{Batch: e.batch}
 	s.data = s.data[:0]
@@ -207,7 +207,7 @@ func (s *sender) batch(ctx context.Context, e batchEffect) error {
 	return s.send(ctx, m)
 }
 
-// whole appends a small file to the sender's memory. Memory that grows moves, but what was cut from it before stays.
+// whole appends a small file to the sender's buffer. If the buffer moves while growing, earlier slices of it stay valid.
 func (s *sender) whole(file wire.File) error {
 	f := &openFile{path: file.Path}
 	defer func() {

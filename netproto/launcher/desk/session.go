@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// maxBroken is how many messages of one device may be broken before its connection is closed: one may be a message of
-	// a later version, and a hundred are no accident.
+	// maxBroken is how many malformed messages of one device close its connection: one may be a message of a later
+	// version, a hundred are a fault.
 	maxBroken = 100
-	// maxProperties is how many names a list of properties or profiles may have.
+	// maxProperties caps the names in a list of properties or profiles.
 	maxProperties = 1000
 )
 
 type (
-	// linkEffect links the run state, with its initial value 0, once connectAccepted is on its way.
+	// linkEffect links the run state, with its initial value 0, after connectAccepted was queued.
 	linkEffect struct{}
-	// admitEffect asks whether the device may come in; admittedEvent follows.
+	// admitEffect requests the admission decision; admittedEvent follows.
 	admitEffect struct{ name string }
-	// logEffect hands a line to whoever reads logs.
+	// logEffect passes a line to the readers of logs.
 	logEffect struct{ line LogLine }
 	// closeEffect ends the connection.
 	closeEffect struct{ err error }
-	// dropEffect drops what was handed out for a push that is over and not sent yet.
+	// dropEffect drops the unsent effects of a finished push.
 	dropEffect struct{ run int }
 	// doneEffect answers a command.
 	doneEffect struct {
@@ -39,7 +39,7 @@ type (
 type (
 	// messageEvent is one message of the device.
 	messageEvent struct{ message wire.Message }
-	// brokenEvent is one that could not be read.
+	// brokenEvent is a malformed one.
 	brokenEvent struct{ err error }
 	// admittedEvent is the decision about the device.
 	admittedEvent struct {
@@ -49,12 +49,12 @@ type (
 	}
 	// runEvent is a change of the linked run state.
 	runEvent struct{ state uint8 }
-	// pushCommand begins a push; there is none under way.
+	// pushCommand begins a push; no other is in progress.
 	pushCommand struct {
 		ticket int
 		task   *pushTask
 	}
-	// runCommand starts or stops the game; none of them is under way.
+	// runCommand starts or stops the game; no other is in progress.
 	runCommand struct {
 		ticket int
 		op     *runOp
@@ -83,12 +83,12 @@ type sessionSettings struct {
 	known   *layouts
 }
 
-// session is one connection with a device. It is pure: step takes events with the time at which they happen, and returns
-// what to do.
+// session is one connection with a device. It is pure: step takes an event and its time, and returns the effects to
+// execute.
 //
 //	greeting ─connectRequest→ admission ─admitted→ ready        any → closed
 //
-// In ready at most one push and one start or stop are under way; a push goes on while the game runs.
+// In ready at most one push and one start or stop are in progress; a push continues while the game runs.
 type session struct {
 	sessionSettings
 	canOwn   bool // the transport offers our own mode
@@ -143,7 +143,7 @@ func (s *session) step(now time.Time, e any) []effect {
 	return s.read(e, now)
 }
 
-// read are the events that come of effects of a push.
+// read handles the results of a push's effects.
 func (s *session) read(e any, now time.Time) []effect {
 	if s.push == nil {
 		return nil
@@ -172,7 +172,7 @@ func (s *session) take(m wire.Message, now time.Time) []effect {
 		s.features, s.info.Name = request.SupportedFeatures, text.Line(request.Name)
 		return []effect{admitEffect{name: s.info.Name}}
 	case phaseAdmission:
-		// A device has to be silent until it is accepted. Some keepAlive does no harm.
+		// A device must be silent until it is accepted. Some keepAlive does no harm.
 		return s.count(nil)
 	}
 	switch m := m.(type) {
@@ -201,7 +201,7 @@ func (s *session) count(err error) []effect {
 	return nil
 }
 
-// takeBroken is a message that could not be read. A push that waits for just that has nothing more to wait for.
+// takeBroken handles a malformed message. A push that awaits exactly this answer fails.
 func (s *session) takeBroken(err error, now time.Time) []effect {
 	if s.phase == phaseGreeting {
 		return s.close(err)
@@ -213,8 +213,8 @@ func (s *session) takeBroken(err error, now time.Time) []effect {
 	return out
 }
 
-// admitted lets the device in: connectAccepted before the link, whose list has exactly one value, then the questions
-// about properties right away (Remote launcher protocol, section 3.4).
+// admitted accepts the device: connectAccepted comes before the link, whose list has exactly one value; then the
+// properties are requested at once (Remote launcher protocol, section 3.4).
 func (s *session) admitted(e admittedEvent, now time.Time) []effect {
 	if s.phase != phaseAdmission {
 		return nil
@@ -246,7 +246,7 @@ func (s *session) beginPush(c pushCommand, now time.Time) []effect {
 	return s.pushed(s.push.begin(now))
 }
 
-// pushed looks whether a push has ended, and what its attempts left unsent.
+// pushed checks whether a push has ended, and drops what its attempts left unsent.
 func (s *session) pushed(out []effect) []effect {
 	if s.push == nil {
 		return out
@@ -261,14 +261,14 @@ func (s *session) pushed(out []effect) []effect {
 		out = append(out, doneEffect{ticket: s.pushing, err: err})
 		s.push, s.pushing = nil, 0
 		if wait := (*WaitError)(nil); errors.As(err, &wait) {
-			// It is alive for the transport and answers nothing: only a new connection can help.
+			// The transport is alive but the device does not answer: only a new connection can help.
 			out = append(out, s.close(err)...)
 		}
 	}
 	return out
 }
 
-// cancel ends a command that nobody waits for any more.
+// cancel ends an abandoned command.
 func (s *session) cancel(ticket int) []effect {
 	if s.push != nil && s.pushing == ticket {
 		s.push.abandon()
@@ -280,7 +280,7 @@ func (s *session) cancel(ticket int) []effect {
 	return s.run.cancel(ticket)
 }
 
-// abandon is the end of the connection.
+// abandon handles the end of the connection.
 func (s *session) abandon() {
 	if s.push != nil {
 		s.push.abandon()
@@ -293,7 +293,7 @@ func (s *session) close(err error) []effect {
 	return []effect{closeEffect{err}}
 }
 
-// tick does what is due.
+// tick handles whatever is due.
 func (s *session) tick(now time.Time) (out []effect) {
 	switch due := s.changed.Add(s.limit()); {
 	case s.phase == phaseReady:

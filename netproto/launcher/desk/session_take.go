@@ -30,7 +30,7 @@ func names(value string) []string {
 	return list
 }
 
-// log hands on a line, if not too many came in this second.
+// log passes a line on, unless too many came in this second.
 func (s *session) log(now, stamp time.Time, level wire.LogLevel, source, message string) []effect {
 	if !s.rate.take(now) {
 		s.info.LogsDropped++
@@ -46,7 +46,7 @@ func (s *session) log(now, stamp time.Time, level wire.LogLevel, source, message
 	return []effect{logEffect{line}}
 }
 
-// tellLost tells of lines that were dropped where none comes after them.
+// tellLost reports dropped lines when no line follows them.
 func (s *session) tellLost(now time.Time) []effect {
 	if s.lost == 0 || now.Before(s.rate.next()) {
 		return nil
@@ -66,7 +66,7 @@ func (s *session) takeLines(m *wire.LogLines, now time.Time) (out []effect) {
 	return out
 }
 
-// linked is a change of the run state; values that nobody knows are read as stopped.
+// linked handles a change of the run state; unknown values count as stopped.
 func (s *session) linked(state uint8, now time.Time) []effect {
 	s.setRunning(state == wire.RunRunning, now)
 	return s.run.tick(now)
@@ -82,7 +82,7 @@ func (s *session) setRunning(running bool, now time.Time) {
 	s.run.running, s.info.Running = running, running
 }
 
-// takeReport is what our own devices say about the game, beside the link.
+// takeReport handles the game report of a device in our own mode, which it sends beside the link.
 func (s *session) takeReport(m *wire.RunReport, now time.Time) []effect {
 	if !s.own {
 		return nil
@@ -95,7 +95,7 @@ func (s *session) takeReport(m *wire.RunReport, now time.Time) []effect {
 	case wire.RunEnded:
 		s.setRunning(false, now)
 		s.info.EndedAt, s.info.End = now, wire.RunEnd{Exit: int(m.Exit), Text: text.Line(m.Text)}
-		// A start under way is not that of this run: a device tells a run's start before its end.
+		// This end can't belong to a start in progress: a device reports a run's start before its end.
 		out := s.log(now, now, wire.LevelInfo, "", "the game ended: "+m.Text)
 		return append(out, s.run.tick(now)...)
 	}

@@ -7,29 +7,29 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// maxOpenReleased is how many files are written at once on a released device. It takes any number; twenty were tried
-// (Remote launcher protocol, section 3.6), and more than a round trip of small files brings nothing.
+// maxOpenReleased is how many files are written at once on a released device. Devices have no limit; twenty were tried
+// (Remote launcher protocol, section 3.6), and more small files than fill a round trip gain nothing.
 const maxOpenReleased = 32
 
-// perBlock is what a block counts beside its bytes while it is under way, so that empty ones count, too.
+// perBlock is added to a block's bytes while it is unconfirmed, so that empty blocks count, too.
 const perBlock = 64
 
 // mismatchText is what a wrong hash at the end of a file means.
 const mismatchText = "what arrived is not what the file was: it changed under way, or the storage of the device is damaged"
 
-// effect is what a machine wants done; the order of effects is the order on the wire.
+// effect is an action that a state machine requests. The order of effects is the order on the wire.
 type effect any
 
 type (
-	// sendEffect sends a message. That of a run is dropped with it; 0 is none.
+	// sendEffect sends a message. The message of a run is dropped with it; run 0 is never dropped.
 	sendEffect struct {
 		message wire.Message
 		run     int
 	}
-	// blockEffect reads one block of our file and sends it. readEvent follows if it can't be read, or if the file is
-	// not the one that was scanned any more.
+	// blockEffect reads one block of our file and sends it. readEvent follows if the file is unreadable or no longer the
+	// scanned one.
 	blockEffect struct {
-		run    int // of the machine that wants it; those of earlier runs are dropped
+		run    int // of the machine that requested it; effects of earlier runs are dropped
 		write  fileWrite
 		index  uint32
 		last   bool // of this file
@@ -45,7 +45,7 @@ type (
 )
 
 type (
-	// readEvent says that a file of ours could not be read as it was scanned.
+	// readEvent says that a file of ours could not be read as scanned.
 	readEvent struct {
 		run   int
 		path  string
@@ -69,17 +69,17 @@ type awaited struct {
 	limit time.Duration // since the last answer
 }
 
-// failure is why a file, or the whole attempt, did not end well.
+// failure is why a file, or the whole attempt, failed.
 type failure struct {
-	op   string // "write", "delete", …; empty if it is our own fault
+	op   string // "write", "delete", …; empty for a fault on our side
 	path string
 	err  error // of ours, or nil
 	text string
-	// suspected is that of a file that may only have been in the way of another one's failure.
+	// suspected: the failure may be a consequence of another file's failure.
 	suspected bool
 }
 
-// job is one file under way.
+// job is one file in progress.
 type job struct {
 	write     fileWrite
 	theirs    []wire.Hash // as far as known
@@ -87,9 +87,9 @@ type job struct {
 	theirsIn  bool
 	oursIn    bool
 	next      int            // how many blocks were handed out
-	under     map[uint32]int // unconfirmed blocks and what they count
+	under     map[uint32]int // unconfirmed blocks and their count towards the limit
 	answered  bool           // responseWriteFile came
-	refused   bool           // and said no: blocks are not answered then
+	refused   bool           // it was a failure: blocks are not answered then
 	finishing bool           // requestFinishWriteFile was sent
 }
 
@@ -109,10 +109,10 @@ func (j *job) nextBlock() uint32 {
 	return j.write.blocks[j.next]
 }
 
-// syncer does a plan with the messages of the protocol: deletes, questions for hashes, and then writes, of which several
-// are under way at once. It is pure: messages and what was read go in, effects come out. A failure ends it, because a
-// device wants to be asked for its layout again then (Remote launcher protocol, section 3.6), but not before every answer
-// has come that the device owes: one that came later would pass for an answer of the next attempt.
+// syncer executes a plan with the messages of the protocol: deletes, requests for hashes, and then writes, several at
+// once. It is pure: messages and read data go in, effects come out. A failure ends it, because a device expects a layout
+// request then (Remote launcher protocol, section 3.6). Before, all owed answers must have come: a later one would be
+// taken for an answer of the next attempt.
 //
 //	asked ─hashes of both→ queued → opened ─all blocks confirmed, and the opening answered→ finishing → done
 //	any ─a failure→ draining ─nothing owed→ done

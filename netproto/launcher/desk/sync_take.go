@@ -8,8 +8,8 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// take is one message of the device. Answers that are not awaited are ignored, as the protocol has it. heard says that
-// something awaited came.
+// take handles one message of the device. Unexpected answers are ignored, as the protocol demands. heard reports whether
+// it was an awaited answer.
 func (s *syncer) take(m wire.Message) (out []effect, heard bool) {
 	switch m := m.(type) {
 	case *wire.ResponseDeleteFile:
@@ -57,8 +57,8 @@ func findJob(jobs []*job, path string) *job {
 	return nil
 }
 
-// takeHashes takes hashes of a file on the device. Too few mean that the rest differs; more than our file has blocks
-// say nothing about it.
+// takeHashes takes hashes of a file on the device. If there are too few, the rest counts as different. Those beyond our
+// file's last block are ignored.
 func (s *syncer) takeHashes(path string, hashes []wire.Hash, last bool) bool {
 	j := findJob(s.asked, path)
 	if j == nil || j.theirsIn {
@@ -73,7 +73,7 @@ func (s *syncer) takeHashes(path string, hashes []wire.Hash, last bool) bool {
 	return true
 }
 
-// takeDraftHash takes one hash. Those that skip a number leave the blocks between them different.
+// takeDraftHash takes one hash. Blocks whose number was skipped count as different.
 func (s *syncer) takeDraftHash(m *wire.DraftFileBlockHash) bool {
 	j := findJob(s.asked, m.Path)
 	if j == nil || m.Index >= j.write.count() && m.Flags&wire.DraftEmpty == 0 {
@@ -85,7 +85,7 @@ func (s *syncer) takeDraftHash(m *wire.DraftFileBlockHash) bool {
 	return s.takeHashes(m.Path, nil, m.Flags&(wire.DraftLast|wire.DraftEmpty) != 0)
 }
 
-// hashed is what hashEffect led to.
+// hashed handles the result of hashEffect.
 func (s *syncer) hashed(e hashEvent) []effect {
 	j := findJob(s.asked, e.path)
 	if e.run != s.run || j == nil || j.oursIn {
@@ -100,7 +100,7 @@ func (s *syncer) hashed(e hashEvent) []effect {
 	return s.pump()
 }
 
-// compare queues a file once the hashes of both are there.
+// compare queues a file once the hashes of both sides are known.
 func (s *syncer) compare(j *job) {
 	if !j.oursIn || !j.theirsIn {
 		return
@@ -122,7 +122,7 @@ func (s *syncer) takeReceived(m *wire.FileDataReceived) bool {
 	if !under {
 		return false
 	}
-	// A batch of parts is confirmed in Draft with a number that is no failure there.
+	// In Draft a batch of parts is confirmed with a number that means failure elsewhere.
 	if m.Result == wire.BatchDone && s.draft {
 		return true
 	}
@@ -134,7 +134,7 @@ func (s *syncer) takeReceived(m *wire.FileDataReceived) bool {
 	return true
 }
 
-// finish asks for the end of every file whose answers are all in, never sooner: a device ignores it then (Remote
+// finish requests the end of every file whose answers are complete, never earlier: a device would ignore it (Remote
 // launcher protocol, section 4.1 no. 5).
 func (s *syncer) finish() (out []effect) {
 	if s.failing() {
@@ -162,7 +162,7 @@ func (s *syncer) takeFinished(m *wire.ResponseFinishWriteFile) bool {
 	return true
 }
 
-// check notes a result that is not success, after which the attempt drains.
+// check records a result other than success, after which the attempt drains.
 func (s *syncer) check(op, path string, r wire.Result) bool {
 	if r == wire.Success {
 		return true
@@ -171,7 +171,7 @@ func (s *syncer) check(op, path string, r wire.Result) bool {
 	return false
 }
 
-// refusedBy is a failure in the words of the protocol.
+// refusedBy is a failure with the protocol's result.
 func refusedBy(op, path string, r wire.Result) failure {
 	text := "it said " + r.String() + ": look at its log for the reason"
 	if op == "finish" && r == wire.HashMismatch {
@@ -180,14 +180,14 @@ func refusedBy(op, path string, r wire.Result) failure {
 	return failure{op: op, path: path, text: text}
 }
 
-// fail notes the first failure of a file.
+// fail records the first failure of a file.
 func (s *syncer) fail(f failure) {
 	if !slices.ContainsFunc(s.failures, func(known failure) bool { return known.path == f.path }) {
 		s.failures = append(s.failures, f)
 	}
 }
 
-// unreadable is what a readEvent says. Blocks from that one on were not sent, so no answers are owed for them.
+// unreadable handles a readEvent. Blocks from that one on were not sent, so their answers are not owed.
 func (s *syncer) unreadable(e readEvent) []effect {
 	if e.run != s.run {
 		return nil
@@ -199,8 +199,8 @@ func (s *syncer) unreadable(e readEvent) []effect {
 	return nil
 }
 
-// outcome is what was done, and what failed. A device refuses every file after a failure, so refusals say nothing beside one.
-// Several refusals alone don't say whose fault it was: then each of these files is tried alone.
+// outcome is the counts and the failures. A device refuses every file after a failure, so refusals beside one are not
+// reported. With several refusals alone the culprit is unknown: then each of these files is tried alone.
 func (s *syncer) outcome() (tally, []failure) {
 	if len(s.failures) > 0 {
 		return s.tally, s.failures
@@ -212,7 +212,7 @@ func (s *syncer) outcome() (tally, []failure) {
 	return s.tally, failures
 }
 
-// waits is the answer that takes longest of those that the device owes. None is owed while we hash ourselves.
+// waits is the answer with the longest limit among those that the device owes. None is owed while this side hashes.
 func (s *syncer) waits() (a awaited, any bool) {
 	consider := func(what, path string, limit time.Duration) {
 		if limit > a.limit {
@@ -221,7 +221,7 @@ func (s *syncer) waits() (a awaited, any bool) {
 	}
 	for path := range s.deleted {
 		if s.failing() {
-			break // without a layout it deletes nothing, and answers when it has been asked for one
+			break // without a layout a device deletes nothing; it answers after a layout request
 		}
 		consider("answer to a deletion", path, s.times.Answer)
 		break
@@ -246,7 +246,7 @@ func (s *syncer) waits() (a awaited, any bool) {
 	return a, a.limit > 0
 }
 
-// progress fills in what a snapshot says of the attempt.
+// progress fills in this attempt's part of a snapshot.
 func (s *syncer) progress(p *PushProgress) {
 	p.Phase = PushWriting
 	if len(s.open) > 0 {

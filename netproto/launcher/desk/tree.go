@@ -8,11 +8,11 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// errUnknownBase says that a device named a layout as the base of its own that we don't know, or that leads to another
-// digest than it said. Asking without one helps.
+// errUnknownBase says that a device based its answer on a layout unknown here, or that the result has another digest
+// than declared. A request without known layouts helps.
 var errUnknownBase = errors.New("it named a layout that is not known here")
 
-// theirTree collects the tree of a device out of its answers.
+// theirTree collects the tree of a device from its answers.
 type theirTree struct {
 	layout  *wire.Layout // nil until the answer is complete
 	files   []wire.File
@@ -22,7 +22,7 @@ type theirTree struct {
 	parts   map[wire.Hash]wire.FilePart
 }
 
-// take is one message; heard says that it belongs to the answer. Errors are faults of the device.
+// take handles one message; heard reports whether it belongs to the answer. Errors are faults of the device.
 func (t *theirTree) take(m wire.Message, known *layouts) (heard bool, err error) {
 	switch m := m.(type) {
 	case *wire.ResponseFileLayout:
@@ -50,7 +50,7 @@ func (t *theirTree) takeDraft(m *wire.DraftFileLayout) error {
 	return nil
 }
 
-// takeOwn takes one message of the answer in our own mode.
+// takeOwn handles one message of the answer in our own mode.
 func (t *theirTree) takeOwn(m *wire.ResponseTree, known *layouts) error {
 	if !t.begun {
 		t.begun, t.base, t.parts = true, m.Base, make(map[wire.Hash]wire.FilePart)
@@ -69,7 +69,7 @@ func (t *theirTree) takeOwn(m *wire.ResponseTree, known *layouts) error {
 	return t.finish(m.Digest, known)
 }
 
-// finish puts the answer onto its base.
+// finish applies the answer to its base.
 func (t *theirTree) finish(digest wire.Hash, known *layouts) error {
 	base := new(wire.Layout)
 	if t.base != (wire.Hash{}) {
@@ -88,7 +88,7 @@ func (t *theirTree) finish(digest wire.Hash, known *layouts) error {
 	return nil
 }
 
-// layouts are trees that were seen, by digest, and which one each device has. Safe for concurrent use.
+// layouts caches trees by digest, and the current one of each device. Safe for concurrent use.
 type layouts struct {
 	mu      sync.Mutex
 	trees   map[wire.Hash]*wire.Layout
@@ -100,7 +100,7 @@ func newLayouts() *layouts {
 	return &layouts{trees: make(map[wire.Hash]*wire.Layout), devices: make(map[string]wire.Hash)}
 }
 
-// maxLayouts is how many trees are kept: each is some ten megabytes at the most files. One question names them all.
+// maxLayouts is how many trees are kept: each takes some ten megabytes at wire.MaxFiles. One request names them all.
 const maxLayouts = wire.MaxDigests
 
 func (l *layouts) add(tree *wire.Layout) {
@@ -117,7 +117,7 @@ func (l *layouts) add(tree *wire.Layout) {
 	}
 }
 
-// set says what a device has now.
+// set records the current tree of a device.
 func (l *layouts) set(device string, tree *wire.Layout) {
 	l.add(tree)
 	l.mu.Lock()
@@ -125,21 +125,21 @@ func (l *layouts) set(device string, tree *wire.Layout) {
 	l.devices[device] = tree.Digest()
 }
 
-// forget says that nobody knows what a device has now.
+// forget records that the tree of a device is unknown.
 func (l *layouts) forget(device string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.devices, device)
 }
 
-// get is nil for a tree that is not known.
+// get is nil for an unknown tree.
 func (l *layouts) get(digest wire.Hash) *wire.Layout {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.trees[digest]
 }
 
-// last is what a device had last, if that is still known, or zero.
+// last is the last recorded tree of a device if it is still cached, else zero.
 func (l *layouts) last(device string) wire.Hash {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +149,7 @@ func (l *layouts) last(device string) wire.Hash {
 	return wire.Hash{}
 }
 
-// digests are all that are known, what the device had last first, then the newest.
+// digests are all cached digests, that of the device first, then the newest.
 func (l *layouts) digests(device string) []wire.Hash {
 	last := l.last(device)
 	l.mu.Lock()
@@ -166,8 +166,8 @@ func (l *layouts) digests(device string) []wire.Hash {
 	return digests
 }
 
-// findBases are files of theirs that have the content of a file that has to be written: renamed, moved or copied here.
-// Only such count that this push leaves or can delete at its end, and only where copying beats sending.
+// findBases finds files on the device with the content of a file to write, which was renamed, moved or copied here. It
+// takes only files that this push leaves, or can delete at its end, and only where copying is cheaper than sending.
 func findBases(in planInput, p plan) map[string]string {
 	bases := make(map[string]string)
 	wanted := make(map[wire.Hash]bool)

@@ -17,10 +17,10 @@ import (
 	"collet/platform"
 )
 
-// Watch pushes at once and then after every change of the working copy, and when a device comes, until ctx ends. A device
-// that goes away is not waited for: it gets everything when it comes back, and its game is left alone then unless files
-// changed. A push that fails is told to Each, and the next change tries again. The error is about watching itself; ctx's
-// end is none.
+// Watch pushes at once, after every change of the working copy, and when a device connects, until ctx ends. It does not
+// wait for disconnected devices: a device gets everything when it reconnects, and its game is restarted only if files
+// changed. A failed push is reported to Each, and the next change tries again. The error concerns watching itself; the
+// end of ctx is no error.
 func (d *Desk) Watch(ctx context.Context, o WatchOptions) error {
 	if o.Settle <= 0 {
 		o.Settle = DefaultSettle
@@ -44,7 +44,7 @@ func (d *Desk) Watch(ctx context.Context, o WatchOptions) error {
 	}
 }
 
-// push pushes to those wanted devices that did not get what lies in the folder now, or that came back since.
+// push pushes to the wanted devices that lack the current content of the folder, or that have reconnected.
 func (w *treeWatch) push(ctx context.Context, o WatchOptions) {
 	now, err := w.desk.scans.after(ctx, time.Now(), w.desk.scan)
 	switch {
@@ -74,7 +74,7 @@ func (w *treeWatch) pushOf(ctx context.Context, o WatchOptions, digest wire.Hash
 	w.serve(ctx, o, back, nil)
 }
 
-// serve pushes to some devices and remembers who got what.
+// serve pushes to some devices and records which content each received.
 func (w *treeWatch) serve(ctx context.Context, o WatchOptions, ids []string, start *StartOptions) {
 	if len(ids) == 0 || ctx.Err() != nil {
 		return
@@ -94,7 +94,7 @@ func (w *treeWatch) serve(ctx context.Context, o WatchOptions, ids []string, sta
 			w.got[d.Device] = result.digest
 		}
 	}
-	for id := range w.served { // what went away is not remembered without end
+	for id := range w.served { // disconnected devices are not remembered forever
 		if _, there := here[id]; !there && len(w.served) > keptRecords {
 			delete(w.served, id)
 			delete(w.got, id)
@@ -109,17 +109,17 @@ func tell(o WatchOptions, r PushResult, err error) {
 	}
 }
 
-// treeWatch hears about changes below the working copy: inotify, kqueue or ReadDirectoryChangesW, each folder for itself.
+// treeWatch observes the working copy: inotify, kqueue or ReadDirectoryChangesW, each folder separately.
 type treeWatch struct {
 	desk    *Desk
 	notify  *fsnotify.Watcher
 	watched *platform.Dir        // the working copy whose folders are watched
-	gone    bool                 // nothing lies at its path
-	names   []string             // ids or names of wanted devices; none is all
+	gone    bool                 // the path is empty
+	names   []string             // ids or names of wanted devices; empty is all
 	devices <-chan struct{}      // ticks when something about devices changed
-	served  map[string]time.Time // by id, since when the connection is that was pushed over last
+	served  map[string]time.Time // by id, since when the connection of the last push exists
 	got     map[string]wire.Hash // by id, the working copy that a device has
-	alone   wire.Hash            // the working copy for which nobody was there, as was told already
+	alone   wire.Hash            // the working copy for which no device was connected, as was already reported
 }
 
 func (d *Desk) newTreeWatch(ctx context.Context, names []string) (*treeWatch, error) {
@@ -131,8 +131,8 @@ func (d *Desk) newTreeWatch(ctx context.Context, names []string) (*treeWatch, er
 		served: make(map[string]time.Time), got: make(map[string]wire.Hash)}, nil
 }
 
-// follow watches the working copy that lies at its path now. That it is gone is no error: the push says so, and wait looks
-// for it.
+// follow watches the folder that is at the working copy's path now. A missing folder is no error: the push reports it,
+// and wait polls for it.
 func (w *treeWatch) follow() error {
 	err := w.desk.root.follow()
 	w.gone = err != nil
@@ -144,21 +144,21 @@ func (w *treeWatch) follow() error {
 	if err != nil {
 		return err
 	}
-	err = w.notify.Close() // what is watched there lies elsewhere now
+	err = w.notify.Close() // the watched folder is no longer at the path
 	w.notify, w.watched = notify, now
 	return errors.Join(err, w.add("."))
 }
 
-// lookEvery is how often the working copy is looked for at its path: no event tells that a folder came in its place.
+// lookEvery is how often the path of the working copy is polled: no event reports that another folder replaced it.
 const lookEvery = time.Second
 
-// moved reports whether something else lies at the path of the working copy than when it was pushed last.
+// moved reports whether the path of the working copy has another folder than at the last push.
 func (w *treeWatch) moved() bool {
 	err := w.desk.root.follow()
 	return (err != nil) != w.gone || err == nil && w.desk.root.now() != w.watched
 }
 
-// add watches a folder and those below it that are not left out. One that has gone meanwhile is no error.
+// add watches a folder and its subfolders, except those left out. A folder that vanished meanwhile is no error.
 func (w *treeWatch) add(dir string) error {
 	if err := w.notify.Add(w.desk.root.Path(dir)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +191,7 @@ func (w *treeWatch) wanted() map[string]time.Time {
 	return here
 }
 
-// came reports whether a device came since the last push, or came back.
+// came reports whether a device connected or reconnected since the last push.
 func (w *treeWatch) came() bool {
 	for id, since := range w.wanted() {
 		if !w.served[id].Equal(since) {
@@ -201,7 +201,7 @@ func (w *treeWatch) came() bool {
 	return false
 }
 
-// wait returns when something changed and nothing did for settle, or after MaxSettle.
+// wait returns when something changed and the folder was then quiet for settle, or after MaxSettle.
 func (w *treeWatch) wait(ctx context.Context, settle time.Duration) error {
 	var quiet, latest <-chan time.Time
 	look := time.NewTicker(lookEvery)
@@ -230,7 +230,7 @@ func (w *treeWatch) wait(ctx context.Context, settle time.Duration) error {
 				continue
 			}
 		case err := <-w.notify.Errors:
-			// Events were lost: something changed, and a push finds out what. Folders may have come unseen.
+			// Events were lost: something changed, and a push finds out what. New folders may have been missed.
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return err
 			}
@@ -245,7 +245,7 @@ func (w *treeWatch) wait(ctx context.Context, settle time.Duration) error {
 	}
 }
 
-// matters reports whether an event is about a file that devices get, and begins to watch new folders.
+// matters reports whether an event concerns a file that devices get. It also begins to watch new folders.
 func (w *treeWatch) matters(e fsnotify.Event) bool {
 	name, err := filepath.Rel(w.desk.root.Path("."), e.Name)
 	if err != nil || e.Op == fsnotify.Chmod {
@@ -255,7 +255,7 @@ func (w *treeWatch) matters(e fsnotify.Event) bool {
 	info, err := w.desk.root.Lstat(name)
 	folder := err == nil && info.IsDir()
 	if folder && e.Has(fsnotify.Create) {
-		// What cannot be watched is pushed with the next change of what can.
+		// Changes in an unwatchable folder are pushed with the next observed change.
 		if err := w.add(name); err != nil {
 			w.desk.options.Log.Warn().Err(err).Str("file", name).Msg("folder is not watched")
 		}

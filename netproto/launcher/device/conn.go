@@ -8,13 +8,13 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// Conn is what a Device needs of a connection; a *den.Conn is one.
+// Conn is what a Device needs of a connection; *den.Conn implements it.
 type Conn interface {
-	// Send queues a reliable message, which is the caller's again when it returns. It may block.
+	// Send queues a reliable message. payload may be reused when it returns. It may block.
 	Send(ctx context.Context, payload []byte) error
-	// Receive is the next message.
+	// Receive returns the next message.
 	Receive(ctx context.Context) (den.Message, error)
-	// HandleLinks sets who answers the desk's links.
+	// HandleLinks sets the function that answers the desk's links.
 	HandleLinks(accept func(message []byte) *den.State)
 	// Protocol is den.ProtocolRelease or den.ProtocolCollet.
 	Protocol() uint16
@@ -27,7 +27,7 @@ type Conn interface {
 
 var _ Conn = (*den.Conn)(nil)
 
-// DialDesk makes what Device.Run connects with: address is in one of the forms that den.Dial takes.
+// DialDesk makes a dial function for Device.Run. address is in one of the forms that den.Dial takes.
 func DialDesk(address string, o den.Options) func(ctx context.Context) (Conn, error) {
 	o = Transport(o)
 	return func(ctx context.Context) (Conn, error) {
@@ -39,8 +39,8 @@ func DialDesk(address string, o den.Options) func(ctx context.Context) (Conn, er
 	}
 }
 
-// Transport is what the connection of a device needs beside what the caller chose. The keep-alive is the device's, since
-// nothing may be said before the desk has accepted it (Remote launcher protocol, section 3.4).
+// Transport adds to o what the connection of a device needs. The keep-alive is the device's own, since nothing may be
+// sent before the desk has accepted it (Remote launcher protocol, section 3.4).
 func Transport(o den.Options) den.Options {
 	o.Harmless = []byte{wire.CodeKeepAlive}
 	o.KeepAlive = -1

@@ -15,50 +15,49 @@ import (
 	"collet/platform/interrupt"
 )
 
-// Options say what a Device is. Root or FS and Name are needed; the zero value of everything else is useful.
+// Options configure a Device. Root or FS, and Name, are required; the zero value of every other field is useful.
 type Options struct {
-	// Root is the data folder, an existing one. Nothing outside of it is read or written.
+	// Root is the data folder, which must exist. Nothing outside of it is read or written.
 	Root string
-	// FS is used in place of Root if it is not nil. It stays the caller's to close.
+	// FS replaces Root if it is not nil. The caller closes it.
 	FS platform.FS
-	// Name is what the desk shows; at most MaxName bytes.
+	// Name is what the desk displays; at most wire.MaxName bytes.
 	Name string
-	// Dialect is what desks speak that do not speak our own mode. The two can't be told apart on the wire.
+	// Dialect is the dialect of desks without our own mode. The two dialects can't be told apart on the wire.
 	Dialect wire.Dialect
-	// Launcher runs the application; nil refuses to.
+	// Launcher runs the application; with nil every start is refused.
 	Launcher Launcher
-	// ReleasedOnly does not use our own messages even with those who know them.
+	// ReleasedOnly turns our own mode off, also with desks that support it.
 	ReleasedOnly bool
-	// Log is told what happens to the connection and to files.
+	// Log receives events of the connection and of files.
 	Log zerolog.Logger
 }
 
-// Device is the device's side: a folder that follows a desk. Use New to make one. All methods are safe for concurrent
-// use.
+// Device is the device's side: a folder that follows a desk. Make one with New. All methods are safe for concurrent use.
 type Device struct {
 	o     Options
 	fsys  platform.FS
-	owned io.Closer // fsys, if it is ours
+	owned io.Closer // fsys, if New opened it
 	lock  io.Closer
 	tree  *tree.Tree
 	disk  *disk
 	board *statusBoard
 	log   *logBook
 	app   *appRunner
-	turn  chan struct{} // holds one while nobody is in Run
-	state chan struct{} // holds one when the run state changed
+	turn  chan struct{} // holds one token while Run is not running
+	state chan struct{} // holds one token when the run state changed
 
-	told *wire.Layout // that a desk of our own mode was told last; of the worker alone
+	told *wire.Layout // last layout sent to a desk in our own mode; for the worker only
 }
 
 var (
-	// ErrNameTooLong says that the name of a device does not fit into a message.
+	// ErrNameTooLong says that the name of a device exceeds wire.MaxName.
 	ErrNameTooLong = errors.New("the name of a device may have 255 bytes: choose a shorter one")
-	// ErrInUse says that another process, or another Device, has the folder.
+	// ErrInUse says that another process, or another Device, has locked the folder.
 	ErrInUse = errors.New("another launcher uses this data folder: end it, or choose another folder")
 )
 
-// New opens the data folder, takes its lock and removes what an earlier process left half-written. Close must be called.
+// New opens the data folder, locks it and removes the leftovers of an earlier process. Close must be called.
 func New(o Options) (*Device, error) {
 	if len(o.Name) > wire.MaxName {
 		return nil, ErrNameTooLong
@@ -99,7 +98,7 @@ func (d *Device) open() error {
 	return nil
 }
 
-// Close lets go of the folder. Run must have returned.
+// Close releases the folder. Run must have returned.
 func (d *Device) Close() error {
 	var errs []error
 	for _, c := range []io.Closer{d.lock, d.owned} {
@@ -110,9 +109,9 @@ func (d *Device) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run dials the desk, serves it, and begins again when the connection ends, until ctx ends. Then it ends the application: it
-// asks, and kills after five seconds. dial makes a connection; DialDesk makes a dial. The error is that of ctx, or ErrBusy
-// when Run is running or has run.
+// Run connects to the desk, serves it, and reconnects when the connection ends, until ctx ends. Then it asks the
+// application to close, and kills it after five seconds. dial makes a connection; DialDesk makes a dial. The error is
+// that of ctx, or ErrBusy if Run was called before.
 func (d *Device) Run(ctx context.Context, dial func(ctx context.Context) (Conn, error)) error {
 	select {
 	case <-d.turn:
@@ -125,7 +124,7 @@ func (d *Device) Run(ctx context.Context, dial func(ctx context.Context) (Conn, 
 			pause = firstPause
 		}
 		d.away(ctx, err)
-		_ = interrupt.Sleep(ctx, pause) // the loop looks at ctx
+		_ = interrupt.Sleep(ctx, pause) // the loop checks ctx
 		pause = min(2*pause, longestPause)
 	}
 	d.app.close()
@@ -137,7 +136,7 @@ func (d *Device) Run(ctx context.Context, dial func(ctx context.Context) (Conn, 
 	return ctx.Err()
 }
 
-// connect is one connection from its beginning to its end.
+// connect serves one connection from its beginning to its end.
 func (d *Device) connect(ctx context.Context, dial func(ctx context.Context) (Conn, error)) (accepted bool, err error) {
 	d.board.enter(ConnectionDialing, "")
 	conn, err := dial(ctx)
@@ -148,7 +147,7 @@ func (d *Device) connect(ctx context.Context, dial func(ctx context.Context) (Co
 	return s.serve(ctx)
 }
 
-// away notes why there is no connection.
+// away reports why there is no connection.
 func (d *Device) away(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -157,36 +156,36 @@ func (d *Device) away(ctx context.Context, err error) {
 	d.board.enter(ConnectionAway, err.Error())
 }
 
-// Status is a snapshot, before, during and after Run.
+// Status returns a snapshot, before, during and after Run.
 func (d *Device) Status() Status {
 	s := d.board.get()
 	s.Log = d.log.shown()
 	return s
 }
 
-// Watch returns a channel that ticks when the Status has changed, the first time at once. It holds one tick: whoever is slow
-// misses some and reads a newer Status. It is closed when ctx ends or Run returns.
+// Watch returns a channel that sends a tick when the Status has changed, the first one at once. It buffers one tick: a
+// slow reader misses ticks and reads a newer Status. It is closed when ctx ends or Run returns.
 func (d *Device) Watch(ctx context.Context) <-chan struct{} { return d.board.watch(ctx) }
 
-// Say adds a line of the host to the log: to Status and, as soon as there is one, to the desk. It does not block.
+// Say adds a line of the host to the log: to Status, and to the desk once one is connected. It does not block.
 func (d *Device) Say(line Line) {
 	d.log.add(line)
 	d.board.change(func(*Status) {})
 }
 
-// Start starts an application by hand. The error is ErrBusy or ErrNoLauncher; everything later is seen in Status.
+// Start starts an application locally. The error is ErrBusy or ErrNoLauncher; later results appear in Status.
 func (d *Device) Start(r StartRequest) error { return d.app.start(r) }
 
-// LastStart is what a desk, or Start, asked for last.
+// LastStart returns the last request of a desk or of Start.
 func (d *Device) LastStart() (StartRequest, bool) { return d.app.lastStart() }
 
-// Stop asks the application to close and kills it when it has not after five seconds. It returns at once.
+// Stop asks the application to close, and kills it after five seconds. It returns at once.
 func (d *Device) Stop() { d.app.stopByHand() }
 
 // Kill ends the application at once.
 func (d *Device) Kill() { d.app.stop(wire.StopKill) }
 
-// runChanged tells everybody about another phase of the application.
+// runChanged publishes a new phase of the application.
 func (d *Device) runChanged() {
 	phase := d.app.now()
 	d.board.change(func(s *Status) {
@@ -197,7 +196,7 @@ func (d *Device) runChanged() {
 	signal(d.state)
 }
 
-// properties are what desks may ask for.
+// property is the value of a property that a desk requests.
 func (d *Device) property(name string) string {
 	var names []string
 	standard := ""
@@ -215,7 +214,7 @@ func (d *Device) property(name string) string {
 	return ""
 }
 
-// joinNames puts one name a line, as many as fit.
+// joinNames joins names with newlines, as many as fit.
 func joinNames(names []string) (text string) {
 	for i, name := range names {
 		if len(text)+1+len(name) > wire.MaxText {

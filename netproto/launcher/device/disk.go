@@ -16,26 +16,26 @@ import (
 	"collet/platform"
 )
 
-// partsFolder is where files under way lie.
+// partsFolder holds the parts, which are files in progress.
 const partsFolder = wire.StateFolder + "/parts"
 
-// disk is the data folder of a device as it is written to. It belongs to one goroutine. Links are never followed, and never
-// written through: what leads to a file has to be folders.
+// disk is the data folder of a device, for writing. It belongs to one goroutine. It neither follows links nor writes
+// through them: all parents of a file must be real folders.
 type disk struct {
 	fsys    platform.FS
 	tree    *tree.Tree
-	plain   map[string]bool // folders that are there and no links
-	inUse   map[string]bool // names of parts that can be gone on with, as long as they are open
-	folds   bool            // names that differ in case are one file
+	plain   map[string]bool // folders that exist and are no links
+	inUse   map[string]bool // names of resumable parts that are open
+	folds   bool            // names that differ only in case are one file
 	number  int             // of the last part
 	buf     []byte
-	written time.Time // last change of a file; zero when the cache was saved since
+	written time.Time // last change of a file; zero after the cache was saved
 	now     func() time.Time
 }
 
 var errLinkedFolder = errors.New("lies behind a symbolic link, which is not followed: remove the link on the device")
 
-// openDisk makes the folders of a device and clears what an earlier process left.
+// openDisk makes the folders of a device and removes the leftovers of an earlier process.
 func openDisk(fsys platform.FS, tree *tree.Tree, now func() time.Time) (*disk, error) {
 	d := &disk{fsys: fsys, tree: tree, plain: map[string]bool{}, inUse: map[string]bool{}, now: now}
 	if err := fsys.MkdirAll(partsFolder, 0o755); err != nil {
@@ -45,7 +45,7 @@ func openDisk(fsys platform.FS, tree *tree.Tree, now func() time.Time) (*disk, e
 	return d, d.sweep()
 }
 
-// buffer is for reading.
+// buffer returns the buffer for reading.
 func (d *disk) buffer() []byte {
 	if d.buf == nil {
 		d.buf = make([]byte, tree.ReadSize)
@@ -53,16 +53,16 @@ func (d *disk) buffer() []byte {
 	return d.buf
 }
 
-// partName is a name that no part has.
+// partName returns an unused name for a part.
 func (d *disk) partName() string {
 	d.number++
 	return fmt.Sprintf("%s/w%d", partsFolder, d.number)
 }
 
-// worthAsking is the size in bytes from which a file that does not fit is refused before it fills the disk.
+// worthAsking is the size in bytes from which free space is checked before a file is written.
 const worthAsking = 1 << 20
 
-// room reports when a new file can't fit. What builds on another may share its blocks, so only the disk can tell.
+// room fails if a new file can't fit. A file with a base may share its blocks, so only writing it can tell.
 func (d *disk) room(p *part) error {
 	if p.size < worthAsking {
 		return nil
@@ -79,24 +79,24 @@ func (d *disk) room(p *part) error {
 	return nil
 }
 
-// drop forgets a part and removes it.
+// drop abandons a part and removes it.
 func (d *disk) drop(p *part) {
 	if p.file != nil {
-		_ = p.file.Close() // it goes anyway
+		_ = p.file.Close() // it is removed anyway
 	}
 	if p.name != "" {
-		_ = d.fsys.Remove(p.name) // the next sweep takes what stays
+		_ = d.fsys.Remove(p.name) // a later sweep removes leftovers
 	}
 	d.forget(p)
 }
 
-// forget lets go of the name of a part.
+// forget frees the name of a part.
 func (d *disk) forget(p *part) {
 	delete(d.inUse, p.name)
 	p.file, p.name = nil, ""
 }
 
-// put writes a whole file, which has the hash.
+// put writes a whole file, after checking data against hash.
 func (d *disk) put(ctx context.Context, path string, hash wire.Hash, data []byte) (wire.Result, error) {
 	if err := wire.CheckPath(path); err != nil {
 		return wire.Failure, err
@@ -114,17 +114,17 @@ func (d *disk) put(ctx context.Context, path string, hash wire.Hash, data []byte
 		err = d.replace(ctx, name, path, hash)
 	}
 	if err != nil {
-		_ = d.fsys.Remove(name) // the next sweep takes what stays
+		_ = d.fsys.Remove(name) // a later sweep removes leftovers
 		return wire.Failure, err
 	}
 	return wire.Success, nil
 }
 
-// replace puts a complete file in the place of another, or of nothing, or of an empty folder.
+// replace renames a complete file to its path, replacing a file or an empty folder.
 func (d *disk) replace(ctx context.Context, name, path string, hash wire.Hash) error {
 	err := d.tryReplace(ctx, name, path)
 	if err != nil && !errors.Is(err, errLinkedFolder) && len(d.plain) > 0 {
-		// Somebody may have removed a folder since we looked.
+		// Another process may have removed a folder since the check.
 		clear(d.plain)
 		err = d.tryReplace(ctx, name, path)
 	}
@@ -161,7 +161,8 @@ func (d *disk) tryReplace(ctx context.Context, name, target string) error {
 	return platform.Patiently(ctx, func() error { return d.fsys.Rename(name, target) })
 }
 
-// makeFolder makes a folder and those above it. A file in the way goes: the desk has a folder there, so it has no such file.
+// makeFolder makes a folder and its parents. A file in the way is deleted: the desk has a folder there, so it has no
+// such file.
 func (d *disk) makeFolder(folder string) error {
 	if folder == "." || d.plain[folder] {
 		return nil
@@ -188,7 +189,7 @@ func (d *disk) makeFolder(folder string) error {
 	return err
 }
 
-// plainParents reports a link on the way to a file. What is not there is no link.
+// plainParents fails if a parent of a file is a link. A missing parent is no link.
 func (d *disk) plainParents(name string) error {
 	folder := path.Dir(name)
 	if folder == "." || d.plain[folder] {
@@ -211,7 +212,7 @@ func (d *disk) plainParents(name string) error {
 
 var errNotEmpty = errors.New("is a folder that holds files which are in no layout: remove them on the device")
 
-// removeEmpty removes a folder that holds nothing but empty folders.
+// removeEmpty removes a folder that holds only empty folders.
 func (d *disk) removeEmpty(folder string, depth int) error {
 	entries, err := d.fsys.ReadDir(folder)
 	if err != nil {
@@ -228,7 +229,7 @@ func (d *disk) removeEmpty(folder string, depth int) error {
 	return d.fsys.Remove(folder)
 }
 
-// delete removes a file, or an empty folder, and the folders above it that are empty then. What is not there is deleted.
+// delete removes a file or an empty folder, and then its empty parents. A missing path counts as deleted.
 func (d *disk) delete(ctx context.Context, name string) error {
 	if err := wire.CheckPath(name); err != nil {
 		return err
@@ -251,7 +252,7 @@ func (d *disk) delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// behindFile reports whether something that is no folder stands where a folder of the path would be.
+// behindFile reports whether a parent in the path is not a folder.
 func (d *disk) behindFile(name string) bool {
 	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
 		if info, err := d.fsys.Lstat(folder); err == nil {
@@ -261,7 +262,7 @@ func (d *disk) behindFile(name string) bool {
 	return false
 }
 
-// removeParents removes the folders above a name as far as they are empty.
+// removeParents removes the empty parents of a name.
 func (d *disk) removeParents(name string) {
 	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
 		if d.fsys.Remove(folder) != nil {
@@ -278,7 +279,7 @@ func (e *roomError) Error() string {
 	return fmt.Sprintf("needs %d bytes and %d are free: make room on the device", e.need, e.free)
 }
 
-// inWords is what a fault of the disk means for people, without the paths of this machine.
+// inWords is the text of a disk error for people, without the paths of this machine.
 func inWords(err error) string {
 	var path *wire.PathError
 	var sys *fs.PathError

@@ -7,16 +7,16 @@ import (
 	"collet/platform/span"
 )
 
-// draftBlock is a block of which parts have come. Parts may be sent unreliably (seed 003 says so in one place), so any of
-// them can be missing or come twice.
+// draftBlock is a block of which parts have arrived. Parts may be sent unreliably (seed 003 mentions it), so any may be
+// missing or duplicated.
 type draftBlock struct {
 	came span.Set[uint64] // bytes of the block
 }
 
 var errLostParts = errors.New("parts of a block did not arrive: push again")
 
-// takePart writes one Draft part. The last of a batch and of a block are answered: with success only if everything before
-// in the block is there.
+// takePart writes one Draft part. The last part of a batch and of a block is answered, with success only if everything
+// before it in the block has arrived.
 func (f *fileWriting) takePart(m *wire.SendFileData) (answer bool, err error) {
 	answer = m.Flags&(wire.PartFinish|wire.PartBatch) != 0
 	if f.part.failed != nil {
@@ -48,7 +48,7 @@ func (f *fileWriting) takePart(m *wire.SendFileData) (answer bool, err error) {
 	return true, nil
 }
 
-// block is what is known of a block.
+// block returns the record of a block.
 func (f *fileWriting) block(index uint32) *draftBlock {
 	if f.parts == nil {
 		f.parts = map[uint32]*draftBlock{}

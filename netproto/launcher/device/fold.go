@@ -7,14 +7,14 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// foldsCase reports whether names that differ in case are one file here, as on Windows and macOS.
+// foldsCase reports whether this file system ignores case in names, as on Windows and macOS.
 func (d *disk) foldsCase() bool {
 	_, err := d.fsys.Lstat(strings.ToUpper(wire.StateFolder))
 	return err == nil
 }
 
-// otherSpelling reports whether what answers to a name is spelled otherwise, itself or a folder above it. Then it is another
-// file of the desk: deleting "Map" after "map" was written must not take "map" away.
+// otherSpelling reports whether the file or a parent that a name resolves to is spelled differently. Then it is another
+// file of the desk: after "map" was written, deleting "Map" must not delete "map".
 func (d *disk) otherSpelling(name string) bool {
 	if !d.folds {
 		return false

@@ -17,8 +17,8 @@ import (
 	"collet/platform/span"
 )
 
-// keptName is the name of a part that can be gone on with: it says what the file is to become, and its length is how much
-// of the beginning it has.
+// keptName is the name of a resumable part: it encodes the final content, and the length of the part is how much of the
+// beginning is there.
 func keptName(hash wire.Hash, size uint64) string {
 	return partsFolder + "/" + hash.String() + "-" + hex.EncodeToString(binary.BigEndian.AppendUint64(nil, size))
 }
@@ -34,7 +34,7 @@ func parseKept(name string) (hash wire.Hash, size uint64, ok bool) {
 	return hash, binary.BigEndian.Uint64(raw), err == nil
 }
 
-// kept lists the parts that can be gone on with, the largest first.
+// kept lists the resumable parts, the largest first, and the names of the rest.
 func (d *disk) kept() (parts []wire.FilePart, rest []string, err error) {
 	entries, err := d.fsys.ReadDir(partsFolder)
 	if err != nil {
@@ -58,7 +58,7 @@ func (d *disk) kept() (parts []wire.FilePart, rest []string, err error) {
 	return parts, rest, nil
 }
 
-// sweep removes what nobody can go on with. No part may be open.
+// sweep removes parts that are not resumable. No part may be open.
 func (d *disk) sweep() error {
 	_, rest, err := d.kept()
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *disk) sweep() error {
 	return nil
 }
 
-// discardKept removes the parts that nobody has open.
+// discardKept removes the resumable parts that are not open.
 func (d *disk) discardKept() error {
 	parts, _, err := d.kept()
 	for _, p := range parts {
@@ -83,12 +83,12 @@ func (d *disk) discardKept() error {
 	return err
 }
 
-// resume opens the part that is kept for this content, with at least its first start bytes, or makes one if start is 0.
-// What it has is hashed.
+// resume opens the kept part for this content, with at least its first start bytes, or makes a new one if start is 0.
+// The kept bytes are hashed.
 func (p *part) resume(ctx context.Context, hash wire.Hash, start uint64) error {
 	name := keptName(hash, p.size)
 	if p.disk.inUse[name] && start == 0 {
-		return nil // of two files with the same content only one can be gone on with
+		return nil // of two files with the same content only one can be resumed
 	}
 	flag := os.O_RDWR
 	if start == 0 {
@@ -115,7 +115,7 @@ func (p *part) resume(ctx context.Context, hash wire.Hash, start uint64) error {
 	return p.takeOver(ctx, start)
 }
 
-// takeOver hashes the first start bytes of the part and cuts it behind them.
+// takeOver hashes the first start bytes of the part and truncates it there.
 func (p *part) takeOver(ctx context.Context, start uint64) error {
 	info, err := p.file.Stat()
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *part) takeOver(ctx context.Context, start uint64) error {
 	return nil
 }
 
-// keep closes a part and leaves it for the next push if it is worth it: a beginning without gaps.
+// keep closes a part. It stays for the next push if it is resumable: large enough, and without gaps.
 func (d *disk) keep(p *part) {
 	whole := len(p.spans) == 1 && p.spans.Prefix() == p.hashed && p.hashed >= leastKeptPart
 	if _, _, named := parseKept(path.Base(p.name)); !named || !whole || p.failed != nil || p.file == nil {
@@ -143,12 +143,12 @@ func (d *disk) keep(p *part) {
 		return
 	}
 	if p.file.Close() != nil {
-		_ = d.fsys.Remove(p.name) // the next sweep takes what stays
+		_ = d.fsys.Remove(p.name) // a later sweep removes leftovers
 	}
 	d.forget(p)
 }
 
-// save writes the cache when files changed and none did for a while, or at once.
+// save writes the cache: at once, or when files changed and then a quiet period passed.
 func (d *disk) save(atOnce bool) error {
 	if d.written.IsZero() || !atOnce && d.now().Sub(d.written) < quietBeforeSave {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// logBook has the last lines for those who look at the device, and those that wait for the desk. Safe for concurrent use.
+// logBook has the last lines for Status, and the lines that wait for the desk. Safe for concurrent use.
 type logBook struct {
 	now func() time.Time
 
@@ -25,7 +25,7 @@ func newLogBook(now func() time.Time) *logBook {
 	return &logBook{now: now, more: make(chan struct{}, 1)}
 }
 
-// add takes a line, cut into as many as it has.
+// add adds a text, split into lines.
 func (b *logBook) add(line Line) {
 	if line.Time.IsZero() {
 		line.Time = b.now()
@@ -47,7 +47,7 @@ func (b *logBook) add(line Line) {
 	signal(b.more)
 }
 
-// report takes what became of an application, for desks of our own mode. Only the last ones count.
+// report queues the outcome of an application, for desks in our own mode. Only the last ones are kept.
 func (b *logBook) report(r wire.RunReport) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +63,7 @@ func (b *logBook) shown() []Line {
 	return append([]Line(nil), b.tail...)
 }
 
-// take takes at most n lines that wait, and how many were dropped before them; and all reports.
+// take removes at most n waiting lines, with the number dropped before them, and all reports.
 func (b *logBook) take(n int) (lines []Line, lost int, reports []wire.RunReport) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,7 +85,7 @@ func (b *logBook) empty() bool {
 	return len(b.waiting) == 0 && b.lost == 0
 }
 
-// appendLast appends and drops the first when there are more than limit.
+// appendLast appends, and drops the first elements above limit.
 func appendLast[T any](list []T, item T, limit int) []T {
 	if list = append(list, item); len(list) > limit {
 		list = list[len(list)-limit:]
@@ -93,7 +93,7 @@ func appendLast[T any](list []T, item T, limit int) []T {
 	return list
 }
 
-// signal leaves word in a channel that holds one.
+// signal puts a token into a channel that holds one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -101,7 +101,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// cutLines cuts a text at line ends, and lines longer than maxLogLine where a character ends. What is not UTF-8 is
+// cutLines splits a text at line ends, and lines longer than maxLogLine at character boundaries. Invalid UTF-8 is
 // replaced.
 func cutLines(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
@@ -122,7 +122,7 @@ func cutLines(text string) func(yield func(string) bool) {
 	}
 }
 
-// cutText is the beginning of a text of at most n bytes, cut where a character ends.
+// cutText is the beginning of a text, at most n bytes, cut at a character boundary.
 func cutText(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -133,13 +133,13 @@ func cutText(text string, n int) string {
 	return text[:n]
 }
 
-// lineBudget is how many lines may be sent: logRate a second, logBurst at once.
+// lineBudget is a rate limiter for lines: logRate a second, logBurst at once.
 type lineBudget struct {
 	lines float64
 	at    time.Time
 }
 
-// grant is how many of want lines may be sent now, and after how long one more may if that is none.
+// grant returns how many of want lines may be sent now; if none, the time until the next one.
 func (b *lineBudget) grant(now time.Time, want int) (n int, wait time.Duration) {
 	if b.at.IsZero() {
 		b.lines = logBurst

@@ -15,8 +15,8 @@ type ownFile struct {
 	hash      wire.Hash
 	blockSize uint64
 	written   uint32 // blocks since it was opened
-	told      uint32 // of these, in BlocksWritten
-	untold    int    // bytes since then
+	told      uint32 // blocks reported in BlocksWritten
+	untold    int    // bytes not yet reported
 }
 
 var (
@@ -24,10 +24,10 @@ var (
 	errOpen   = fmt.Errorf("more than %d files are open: the desk is broken", wire.MaxOpenFiles)
 )
 
-// worthKeeping is the size in bytes from which a file that is sent from its beginning can be gone on with after a break.
+// worthKeeping is the size in bytes from which a file that is sent from its beginning is resumable after a disconnect.
 const worthKeeping = 4 << 20
 
-// doOwn does one request of our own mode. Without the feature such requests are unknown.
+// doOwn handles one request of our own mode. Without the feature such requests are unknown.
 func (w *deviceWork) doOwn(ctx context.Context, m wire.Message) error {
 	if !w.own {
 		return nil
@@ -53,7 +53,8 @@ func (w *deviceWork) doOwn(ctx context.Context, m wire.Message) error {
 	return nil
 }
 
-// plan notes what a push is going to do. At its end nobody needs what earlier ones left: this one would have used it.
+// plan records the plan of a push. At the end of a push the leftovers of earlier ones are useless: this push would have
+// used them.
 func (w *deviceWork) plan(m *wire.PushPlan) {
 	w.device.board.change(func(b *Status) { b.FilesTotal, b.BytesTotal = int(m.Files), m.Bytes })
 	if *m != (wire.PushPlan{}) {
@@ -64,7 +65,7 @@ func (w *deviceWork) plan(m *wire.PushPlan) {
 	}
 }
 
-// tellTree answers RequestTree with as little as the desk's knowledge allows.
+// tellTree answers RequestTree with the smallest difference to a layout that the desk knows.
 func (w *deviceWork) tellTree(ctx context.Context, m *wire.RequestTree) error {
 	layout, err := w.scan(ctx)
 	if err != nil {
@@ -90,7 +91,7 @@ func (w *deviceWork) tellTree(ctx context.Context, m *wire.RequestTree) error {
 	return w.sendTree(ctx, answer, removed, changed)
 }
 
-// sendTree sends the lists in pieces of at most MaxBulk bytes; what answer has already goes with the last one.
+// sendTree sends the lists in pieces of at most wire.MaxBulk bytes; the other fields of answer go with the last one.
 func (w *deviceWork) sendTree(ctx context.Context, answer *wire.ResponseTree, removed []string, changed []wire.File) error {
 	piece := &wire.ResponseTree{Base: answer.Base, Digest: answer.Digest}
 	size := 0
@@ -175,7 +176,7 @@ func (w *deviceWork) putFiles(ctx context.Context, m *wire.PutFiles) error {
 	return w.send(ctx, answer)
 }
 
-// addFailure notes a failure in a report.
+// addFailure adds a failure to a report.
 func addFailure(m *wire.BatchReport, index int, result wire.Result, err error) {
 	text := ""
 	if len(m.Failures) < maxFailureTexts {
@@ -184,8 +185,8 @@ func addFailure(m *wire.BatchReport, index int, result wire.Result, err error) {
 	m.Failures = append(m.Failures, wire.BatchFailure{Index: uint32(index), Result: result, Text: text})
 }
 
-// maxFailureText is how many bytes the reason of one failure may have, and maxFailureTexts how many failures of a batch have
-// one, so that a report of many stays below MaxBulk.
+// maxFailureText bounds the bytes of one failure's reason, and maxFailureTexts the number of failures with a reason in a
+// batch, so that a full report stays below wire.MaxBulk.
 const (
 	maxFailureText  = 200
 	maxFailureTexts = 500
@@ -204,7 +205,7 @@ func (w *deviceWork) deleteFiles(ctx context.Context, m *wire.DeleteFiles) error
 	return w.send(ctx, answer)
 }
 
-// openOwn is OpenFile. It is answered only if it fails.
+// openOwn handles OpenFile. Only a failure is answered.
 func (w *deviceWork) openOwn(ctx context.Context, m *wire.OpenFile) error {
 	if w.open[m.File] != nil {
 		return w.closed(ctx, m.File, m.Path, wire.Failure, errHandle)
@@ -243,7 +244,7 @@ func (w *deviceWork) tryOpen(ctx context.Context, f *ownFile, m *wire.OpenFile) 
 	return nil
 }
 
-// block is FileBlock.
+// block handles FileBlock.
 func (w *deviceWork) block(ctx context.Context, m *wire.FileBlock) error {
 	f := w.open[m.File]
 	if f == nil {
@@ -257,7 +258,7 @@ func (w *deviceWork) block(ctx context.Context, m *wire.FileBlock) error {
 		err = nil
 	}
 	if err != nil {
-		_ = f.part.fail(err) // told below
+		_ = f.part.fail(err) // reported below
 		delete(w.open, m.File)
 		return w.closed(ctx, m.File, f.part.path, wire.Failure, err)
 	}
@@ -271,7 +272,7 @@ func (w *deviceWork) block(ctx context.Context, m *wire.FileBlock) error {
 	return w.send(ctx, &wire.BlocksWritten{File: m.File, Count: f.written})
 }
 
-// closeOwn is CloseFile.
+// closeOwn handles CloseFile.
 func (w *deviceWork) closeOwn(ctx context.Context, m *wire.CloseFile) error {
 	f := w.open[m.File]
 	if f == nil {
@@ -286,7 +287,7 @@ func (w *deviceWork) closeOwn(ctx context.Context, m *wire.CloseFile) error {
 	return w.closed(ctx, m.File, f.part.path, result, err)
 }
 
-// closed tells how a file ended.
+// closed reports how a file ended.
 func (w *deviceWork) closed(ctx context.Context, handle uint32, path string, result wire.Result, err error) error {
 	answer := &wire.FileClosed{File: handle, Result: result}
 	if err != nil {

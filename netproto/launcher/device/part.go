@@ -17,20 +17,20 @@ import (
 	"collet/platform/span"
 )
 
-// part is a file under way. It belongs to the goroutine of its disk.
+// part is a file in progress. It belongs to the goroutine of its disk.
 //
 //	planned ─write, or finish→ open ─finish→ replaced the file        any ─fault→ failed
 type part struct {
 	disk   *disk
-	path   string // that it is to replace
-	size   uint64 // that it is to have
-	base   string // file whose bytes stand where nothing is written; empty: none
-	name   string // of the part, empty as long as it is planned
+	path   string // of the file to replace
+	size   uint64 // of the complete file
+	base   string // file whose bytes fill unwritten ranges; empty: none
+	name   string // of the part, empty while it is planned
 	file   platform.File
 	pos    int64            // of file
 	spans  span.Set[uint64] // what was written
 	fed    hash.Hash
-	hashed uint64 // fed has the first hashed bytes
+	hashed uint64 // the first hashed bytes went to fed
 	failed error
 }
 
@@ -41,7 +41,7 @@ var (
 	errSpans    = fmt.Errorf("was written in more than %d places: push again", maxSpans)
 )
 
-// begin plans the writing of a file. Nothing happens on the disk.
+// begin plans the writing of a file, without any change on the disk.
 func (d *disk) begin(path string, size uint64, base string) *part {
 	return &part{disk: d, path: path, size: size, base: base, fed: sha256.New()}
 }
@@ -63,7 +63,7 @@ func (p *part) open() error {
 	return nil
 }
 
-// write puts data at an offset. length is how far it counts as written, at least len(data): what is behind data is zero.
+// write writes data at an offset. length, at least len(data), is how far it counts as written: the rest is zero.
 func (p *part) write(off uint64, data []byte, length uint64) error {
 	if p.failed != nil {
 		return p.failed
@@ -87,7 +87,7 @@ func (p *part) write(off uint64, data []byte, length uint64) error {
 	return nil
 }
 
-// feed hashes what comes in order. What is written a second time is hashed at the end, by reading.
+// feed hashes data that comes in order. Data that is written again is hashed at the end, by reading.
 func (p *part) feed(off uint64, data []byte, length uint64) {
 	switch {
 	case off < p.hashed:
@@ -109,7 +109,7 @@ func (p *part) writeAt(off uint64, data []byte) error {
 	return err
 }
 
-// fail gives the part up, and the room it takes.
+// fail abandons the part and frees its space.
 func (p *part) fail(err error) error {
 	if p.failed == nil {
 		p.failed = err
@@ -118,8 +118,8 @@ func (p *part) fail(err error) error {
 	return p.failed
 }
 
-// finish completes the part with what its base has, verifies it and puts it in the place of the file. The part is gone
-// afterwards, one way or the other, unless ctx ended.
+// finish completes the part from its base, verifies it and renames it over the file. The part is gone afterwards in any
+// case, unless ctx ended.
 func (p *part) finish(ctx context.Context, want wire.Hash) (wire.Result, error) {
 	if p.failed != nil {
 		return wire.Failure, p.failed
@@ -150,7 +150,7 @@ func (p *part) finish(ctx context.Context, want wire.Hash) (wire.Result, error) 
 	return wire.Success, nil
 }
 
-// isThere reports whether nothing was sent because the file is right already.
+// isThere reports whether nothing was sent because the file is already right.
 func (p *part) isThere(want wire.Hash) bool {
 	if len(p.spans) > 0 || p.size == 0 {
 		return false
@@ -159,7 +159,7 @@ func (p *part) isThere(want wire.Hash) bool {
 	return known && f.Hash == want && f.Size == p.size
 }
 
-// complete fills in what was not sent and hashes what was not hashed yet, one behind the other.
+// complete fills the unsent ranges and hashes the unhashed ones, overlapping both.
 func (p *part) complete(ctx context.Context) (wire.Hash, error) {
 	if err := p.open(); err != nil {
 		return wire.Hash{}, err
@@ -187,7 +187,7 @@ func (p *part) complete(ctx context.Context) (wire.Hash, error) {
 	return wire.Hash(p.fed.Sum(nil)), nil
 }
 
-// hashTo hashes what is below an offset and was not hashed yet.
+// hashTo hashes the bytes below an offset that are not hashed yet.
 func (p *part) hashTo(ctx context.Context, to uint64) error {
 	if to <= p.hashed {
 		return ctx.Err()
@@ -197,7 +197,7 @@ func (p *part) hashTo(ctx context.Context, to uint64) error {
 	return err
 }
 
-// fillGaps copies from the base what nobody sent, and says up to where the file is complete.
+// fillGaps copies unsent ranges from the base, and reports up to where the file is complete.
 func (p *part) fillGaps(ctx context.Context, ready chan<- uint64) error {
 	var base platform.File
 	for _, gap := range p.spans.Gaps(span.Of(0, p.size)) {
@@ -216,7 +216,7 @@ func (p *part) fillGaps(ctx context.Context, ready chan<- uint64) error {
 	return nil
 }
 
-// openBase opens the file that the part builds on. Without one, bytes are missing.
+// openBase opens the base of the part. Without a base, bytes are missing.
 func (p *part) openBase() (platform.File, error) {
 	if p.base == "" {
 		return nil, errUnsent
@@ -231,7 +231,7 @@ func (p *part) openBase() (platform.File, error) {
 	return f, err
 }
 
-// copyPiece is how many bytes are copied between two looks at the context.
+// copyPiece is how many bytes are copied between two checks of the context.
 const copyPiece = 16 << 20
 
 func (p *part) copyFrom(ctx context.Context, base platform.File, gap span.Span[uint64], ready chan<- uint64) error {

@@ -9,7 +9,7 @@ import (
 	"collet/platform/interrupt"
 )
 
-// pump sends log lines, as fast as they may go, and reports.
+// pump sends log lines, within the rate limit, and reports.
 func (s *deviceSession) pump(ctx context.Context) error {
 	var budget lineBudget
 	for ctx.Err() == nil {
@@ -35,7 +35,7 @@ func (s *deviceSession) pump(ctx context.Context) error {
 	return nil
 }
 
-// sendReports sends what became of applications, in our own mode. Others see it in the log and the run state.
+// sendReports sends the outcomes of applications, in our own mode. Other desks see them in the log and the run state.
 func (s *deviceSession) sendReports(ctx context.Context, reports []wire.RunReport) error {
 	if !s.own {
 		return nil
@@ -48,7 +48,7 @@ func (s *deviceSession) sendReports(ctx context.Context, reports []wire.RunRepor
 	return nil
 }
 
-// draftTime is how Draft time stamps look.
+// draftTime is the layout of Draft time stamps.
 const draftTime = "2006-01-02 15:04:05.000"
 
 func (s *deviceSession) sendLines(ctx context.Context, lines []Line, lost int) error {

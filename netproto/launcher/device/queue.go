@@ -13,14 +13,14 @@ import (
 type diskJob struct {
 	message wire.Message
 	size    int    // bytes of the payload
-	done    func() // gives the payload back
+	done    func() // releases the payload
 }
 
-// diskQueue is a row of requests of at most limit bytes, or one. One goroutine puts, one takes.
+// diskQueue is a queue of requests of at most limit bytes in all, or of a single one. One goroutine puts, one takes.
 type diskQueue struct {
 	limit int
-	more  chan struct{} // holds one when there is something to take
-	room  chan struct{} // holds one when something was taken
+	more  chan struct{} // holds one token when there is something to take
+	room  chan struct{} // holds one token when something was taken
 
 	mu    sync.Mutex
 	jobs  []diskJob
@@ -31,7 +31,7 @@ func newDiskQueue(limit int) *diskQueue {
 	return &diskQueue{limit: limit, more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// perRequest is what a request costs beside its payload, in bytes.
+// perRequest is the overhead of a request beside its payload, in bytes.
 const perRequest = 256
 
 // put waits for room. The error is that of ctx.
@@ -58,7 +58,7 @@ func (q *diskQueue) tryPut(j diskJob) bool {
 	return true
 }
 
-// take waits for a request, or until idle is over: then there is none. The error is that of ctx.
+// take waits for a request. After idle it returns without one. The error is that of ctx.
 func (q *diskQueue) take(ctx context.Context, idle time.Duration) (j diskJob, any bool, err error) {
 	if j, any = q.tryTake(); any {
 		return j, true, ctx.Err()
@@ -99,20 +99,20 @@ func (q *diskQueue) tryTake() (diskJob, bool) {
 	return j, true
 }
 
-// holder keeps hash answers back until the desk has asked for nothing for a while (Remote launcher protocol, section 4.2
+// holder holds hash answers back until the desk has sent no request for a while (Remote launcher protocol, section 4.2
 // no. 4).
 type holder struct {
-	more chan struct{} // holds one when something was added or asked
+	more chan struct{} // holds one token after an addition or a request
 
 	mu      sync.Mutex
 	answers [][]byte
 	bytes   int
-	last    time.Time // of the last question
+	last    time.Time // of the last request
 }
 
 func newHolder() *holder { return &holder{more: make(chan struct{}, 1)} }
 
-// asked notes a question.
+// asked records a request.
 func (h *holder) asked() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,7 +120,7 @@ func (h *holder) asked() {
 	signal(h.more)
 }
 
-// add takes an answer. It reports false when too much is held already: then the answer has to be sent at once.
+// add queues an answer. It returns false when too much is held already: then the answer has to be sent at once.
 func (h *holder) add(answer []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,7 +132,7 @@ func (h *holder) add(answer []byte) bool {
 	return true
 }
 
-// due takes the answers if it is time, or says how long it is not; 0 is without end.
+// due returns the answers if it is time, else how long to wait; 0 means no limit.
 func (h *holder) due() (answers [][]byte, wait time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,7 +146,7 @@ func (h *holder) due() (answers [][]byte, wait time.Duration) {
 	return answers, 0
 }
 
-// hold sends what the holder lets go.
+// hold sends the answers that the holder releases.
 func (s *deviceSession) hold(ctx context.Context) error {
 	for {
 		answers, wait := s.held.due()

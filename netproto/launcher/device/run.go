@@ -9,7 +9,7 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// RunPhase is what the application of a device does.
+// RunPhase is the phase of the application of a device.
 type RunPhase string
 
 // The phases. The linked run state is RunRunning in PhaseRunning and PhaseStopping.
@@ -23,9 +23,9 @@ const (
 var (
 	// ErrBusy says that an application runs, starts or is about to end.
 	ErrBusy = errors.New("an application runs already: stop it first")
-	// errStoppedEarly is what becomes of an attempt that was stopped.
+	// errStoppedEarly ends an attempt that was stopped.
 	errStoppedEarly = errors.New("it was stopped before it ran: start it again")
-	// ErrNoLauncher says that the device was made without a Launcher.
+	// ErrNoLauncher says that Options.Launcher is nil.
 	ErrNoLauncher = errors.New("this device can't start applications: give it a runtime")
 )
 
@@ -64,7 +64,7 @@ func (r *appRunner) lastStart() (StartRequest, bool) {
 	return *r.last, true
 }
 
-// start begins an attempt and returns. What becomes of it shows in the phase, in the log and in a report.
+// start begins an attempt and returns. Its outcome appears in the phase, in the log and in a report.
 func (r *appRunner) start(request StartRequest) error {
 	err := r.begin(request)
 	if err != nil {
@@ -93,13 +93,13 @@ func (r *appRunner) begin(request StartRequest) error {
 	return nil
 }
 
-// refuse tells why nothing starts.
+// refuse reports why nothing starts.
 func (r *appRunner) refuse(err error) {
 	r.out(Line{Level: wire.LevelError, Source: SourceDevice, Text: "start: " + err.Error()})
 	r.report(wire.RunReport{Event: wire.RunRefused, Exit: -1, Text: err.Error()})
 }
 
-// run is the life of one application.
+// run runs one application to its end.
 func (r *appRunner) run(ctx context.Context, request StartRequest) {
 	app, err := r.launcher.Start(ctx, request, r.out)
 	if err != nil && ctx.Err() != nil {
@@ -119,8 +119,8 @@ func (r *appRunner) run(ctx context.Context, request StartRequest) {
 	r.tellEnd(app.End())
 }
 
-// tellEnd ends the life of an application. The report goes out before the run state, so that a desk that starts the next one as
-// soon as this one is over does not take the report for that of the next.
+// tellEnd publishes the end of an application. The report is sent before the run state: a desk may start the next
+// application as soon as the state changes, and would take a later report for that one's.
 func (r *appRunner) tellEnd(end wire.RunEnd) {
 	r.set(PhaseStopped, nil)
 	level := wire.LevelInfo
@@ -143,7 +143,7 @@ func (r *appRunner) set(phase RunPhase, app Application) {
 	r.phase, r.app = phase, app
 }
 
-// stop ends what starts or runs. Unknown modes and a stopped application are left alone.
+// stop ends what starts or runs. It ignores unknown modes, and does nothing if the application is stopped.
 func (r *appRunner) stop(mode wire.StopMode) {
 	if mode != wire.StopAsk && mode != wire.StopKill {
 		return
@@ -170,14 +170,14 @@ func (r *appRunner) stop(mode wire.StopMode) {
 	}
 }
 
-// running is the application that runs now, or nil.
+// running is the running application, or nil.
 func (r *appRunner) running() Application {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.app
 }
 
-// await waits until an application has ended, and kills it when it has not after stopGrace.
+// await waits until an application has ended, and kills it after stopGrace.
 func (r *appRunner) await(app Application) {
 	timer := time.NewTimer(stopGrace)
 	defer timer.Stop()
@@ -189,7 +189,7 @@ func (r *appRunner) await(app Application) {
 	}
 }
 
-// stopByHand asks what runs to close, and sees to it that it does. It does not wait.
+// stopByHand asks the application to close, and kills it after stopGrace. It does not wait.
 func (r *appRunner) stopByHand() {
 	app := r.running()
 	r.stop(wire.StopAsk)
@@ -200,7 +200,7 @@ func (r *appRunner) stopByHand() {
 	}
 }
 
-// close ends the application, and everything else that goes on, for good.
+// close ends the application and all other work of the runner for good.
 func (r *appRunner) close() {
 	r.mu.Lock()
 	r.closed = true

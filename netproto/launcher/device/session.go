@@ -26,11 +26,11 @@ type deviceSession struct {
 	device  *Device
 	conn    Conn
 	dialect wire.Dialect
-	own     bool // our own messages may be sent
+	own     bool // our own mode is enabled
 	queue   *diskQueue
 	control chan wire.Message
 	held    *holder
-	heard   atomic.Int64 // of the last message, nanoseconds since 1970
+	heard   atomic.Int64 // when the last message came, nanoseconds since 1970
 	broken  int
 
 	mu       sync.Mutex
@@ -38,8 +38,8 @@ type deviceSession struct {
 	linked   chan struct{}
 }
 
-// maxBrokenDevice is how many messages of a desk may be broken before the connection is closed: a later version may have
-// one, and a desk of the other dialect has many.
+// maxBrokenDevice is how many malformed messages of a desk close the connection: a later version may send one, and a
+// desk of the other dialect sends many.
 const maxBrokenDevice = 100
 
 var (
@@ -53,7 +53,7 @@ func newDeviceSession(d *Device, conn Conn) *deviceSession {
 		control: make(chan wire.Message, maxControls), held: newHolder(), linked: make(chan struct{}, 1)}
 }
 
-// serve is the connection from the greeting to its end, which err tells.
+// serve serves the connection from the greeting to its end; err is the cause.
 func (s *deviceSession) serve(ctx context.Context) (accepted bool, err error) {
 	s.conn.HandleLinks(s.acceptLink)
 	s.device.board.change(func(b *Status) { b.Desk = s.conn.RemoteAddr().String() })
@@ -69,7 +69,7 @@ func (s *deviceSession) serve(ctx context.Context) (accepted bool, err error) {
 	return accepted, errors.Join(err, s.conn.Close())
 }
 
-// offered are the features that this device has on this connection.
+// offered is the set of features that this device offers on this connection.
 func (s *deviceSession) offered() wire.Features {
 	if s.conn.Protocol() == den.ProtocolCollet && s.dialect == wire.Released && !s.device.o.ReleasedOnly {
 		return wire.FeatureCollet
@@ -77,7 +77,7 @@ func (s *deviceSession) offered() wire.Features {
 	return 0
 }
 
-// greet asks for access and waits until the desk grants it. Everything else that comes before is ignored.
+// greet requests access and waits until the desk grants it. Other messages are ignored meanwhile.
 func (s *deviceSession) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, greetingTime, errNotAccepted)
 	defer cancel()
@@ -124,7 +124,7 @@ func (s *deviceSession) converse(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// receive sorts what comes until the connection ends.
+// receive dispatches messages until the connection ends.
 func (s *deviceSession) receive(ctx context.Context) error {
 	for {
 		m, err := s.conn.Receive(ctx)
@@ -146,7 +146,7 @@ func (s *deviceSession) receive(ctx context.Context) error {
 	}
 }
 
-// sort hands a message to whom it concerns. It blocks while too much waits for the disk.
+// sort passes a message to its goroutine. It blocks while too much waits for the disk.
 func (s *deviceSession) sort(ctx context.Context, m wire.Message, raw den.Message) error {
 	switch m := m.(type) {
 	case *wire.Unknown, *wire.ConnectAccepted, *wire.KeepAlive:
@@ -173,7 +173,7 @@ func (s *deviceSession) send(ctx context.Context, m wire.Message) error {
 	return s.conn.Send(ctx, data)
 }
 
-// controls does what concerns the application.
+// controls handles requests about the application.
 func (s *deviceSession) controls(ctx context.Context) error {
 	for {
 		select {
@@ -191,7 +191,7 @@ func (s *deviceSession) doControl(ctx context.Context, m wire.Message) error {
 	switch m := m.(type) {
 	case *wire.StartApplication:
 		s.device.o.Log.Info().Str("profile", m.ProfileName).Msg("the desk starts the application")
-		_ = s.device.app.start(StartRequest{GameConfig: m.GameConfig, Profile: m.ProfileName, Arguments: m.Arguments}) // told in the log
+		_ = s.device.app.start(StartRequest{GameConfig: m.GameConfig, Profile: m.ProfileName, Arguments: m.Arguments}) // reported in the log
 	case *wire.StopApplication:
 		s.device.app.stop(m.Mode)
 	case *wire.RequestSystemProperty:
@@ -200,8 +200,8 @@ func (s *deviceSession) doControl(ctx context.Context, m wire.Message) error {
 	return nil
 }
 
-// alive sends a keep-alive whenever nothing came for a while. A desk of Draft does not know it and ignores it; without it
-// neither side would learn that the other is gone.
+// alive sends a keep-alive whenever nothing came for a while. A desk of the Draft dialect ignores it as unknown; without
+// it neither side would notice that the other is gone.
 func (s *deviceSession) alive(ctx context.Context) error {
 	last := time.Now()
 	for {
@@ -222,7 +222,7 @@ func (s *deviceSession) alive(ctx context.Context) error {
 	}
 }
 
-// acceptLink answers a link of the desk. It is called by the connection.
+// acceptLink answers a link of the desk. The connection calls it.
 func (s *deviceSession) acceptLink(message []byte) *den.State {
 	if len(message) == 0 || message[0] != wire.LinkRunState {
 		return nil
@@ -236,9 +236,9 @@ func (s *deviceSession) acceptLink(message []byte) *den.State {
 	return state
 }
 
-// announce tells the desk the run state after each change of it, of the link, or by the desk, several times, and once in
-// a while besides. The desk's initial value overwrites ours, and what equals the last value would not be sent (Remote launcher
-// protocol, section 3.7).
+// announce sends the run state several times after each change of the state or of the link, after each write by the
+// desk, and periodically. The desk's initial value overwrites ours, and a value equal to the last one would not be sent
+// (Remote launcher protocol, section 3.7).
 func (s *deviceSession) announce(ctx context.Context) error {
 	for {
 		for i, after := range announceAfter() {
@@ -256,7 +256,7 @@ func (s *deviceSession) announce(ctx context.Context) error {
 	}
 }
 
-// waitChange reports whether something about the run state changed before the time was over.
+// waitChange waits for a change of the run state or its link, or the end of ctx. It returns false after d.
 func (s *deviceSession) waitChange(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// ConnectionPhase is how a device and its desk stand.
+// ConnectionPhase is the phase of the connection to the desk.
 type ConnectionPhase string
 
 // The phases, see the package comment.
 const (
 	ConnectionAway     ConnectionPhase = "away"     // waiting before the next attempt
 	ConnectionDialing  ConnectionPhase = "dialing"  //
-	ConnectionGreeting ConnectionPhase = "greeting" // waiting for the desk to accept us; a person may have to say yes there
+	ConnectionGreeting ConnectionPhase = "greeting" // waiting for the desk to accept this device; the desk may ask its user
 	ConnectionUp       ConnectionPhase = "connected"
 	ConnectionStopped  ConnectionPhase = "stopped" // Run returned, or was not called yet
 )
@@ -35,17 +35,17 @@ type Status struct {
 	Connection ConnectionPhase
 	Since      time.Time // of Connection
 	Desk       string    // address of the desk, empty before the first connection
-	Own        bool      // the desk speaks our own mode
-	Problem    string    // why there is no connection, or what went wrong last; for people
+	Own        bool      // in our own mode
+	Problem    string    // why there is no connection, or the last failure; for people
 
 	Activity   Activity
-	File       string // that Activity is about
+	File       string // that Activity concerns
 	FileDone   uint64 // bytes
 	FileTotal  uint64 // bytes
 	Files      int    // written since the desk began to compare
-	FilesTotal int    // that it is going to write; 0 when it did not say, which released desks never do
+	FilesTotal int    // to write in this push; 0 when not announced, as by released desks
 	Bytes      uint64 // received since the desk began to compare
-	BytesTotal uint64 // that it is going to send; 0 when it did not say
+	BytesTotal uint64 // to be sent in this push; 0 when not announced
 	Deleted    int    // files deleted since then
 	Failed     int    // operations that failed since then
 
@@ -54,7 +54,7 @@ type Status struct {
 	Log      []Line // the last ones, oldest first; at most 200
 }
 
-// statusBoard holds the status and tells who watches. The zero value is not ready; safe for concurrent use.
+// statusBoard holds the status and notifies watchers. The zero value is not ready; safe for concurrent use.
 type statusBoard struct {
 	now func() time.Time
 
@@ -77,7 +77,7 @@ func (b *statusBoard) get() Status {
 	return b.status
 }
 
-// change changes the status and tells everybody, who read it when they like.
+// change changes the status and notifies all watchers, without waiting for them.
 func (b *statusBoard) change(do func(s *Status)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,8 @@ func (b *statusBoard) enter(phase ConnectionPhase, problem string) {
 	})
 }
 
-// watch returns a channel with one tick in it, which gets one after each change and is closed when ctx ends.
+// watch returns a channel with one tick in it. Each change adds a tick if the channel is empty. It is closed when ctx
+// ends.
 func (b *statusBoard) watch(ctx context.Context) <-chan struct{} {
 	ticks := make(chan struct{}, 1)
 	ticks <- struct{}{}
@@ -121,7 +122,7 @@ func (b *statusBoard) watch(ctx context.Context) <-chan struct{} {
 	return ticks
 }
 
-// close closes the channels of all watchers. A tick that a channel holds stays in it.
+// close closes the channels of all watchers. A buffered tick can still be read.
 func (b *statusBoard) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// deviceWork does the requests of one session that need the disk. It is the only goroutine that does, so it may use the disk
-// of the device; the next session begins when it has ended.
+// deviceWork executes the requests of one session that need the disk. It runs on one goroutine, the only one that uses
+// the disk of the device; the next session begins after it has ended.
 type deviceWork struct {
 	*deviceSession
 	disk   *disk
@@ -24,10 +24,10 @@ type fileWriting struct {
 	part      *part
 	blockSize uint64
 	count     uint32
-	parts     map[uint32]*draftBlock // Draft: blocks whose last part did not come yet
+	parts     map[uint32]*draftBlock // Draft: blocks whose last part has not arrived yet
 }
 
-// work is the life of the worker: one request after another, and the cache when there is none.
+// work is the loop of the worker: it executes requests in order, and saves the cache when idle.
 func (s *deviceSession) work(ctx context.Context) error {
 	w := &deviceWork{deviceSession: s, disk: s.device.disk, writes: map[string]*fileWriting{}, open: map[uint32]*ownFile{}}
 	defer w.reset()
@@ -49,21 +49,21 @@ func (s *deviceSession) work(ctx context.Context) error {
 	}
 }
 
-// rest shows that nothing is done, when that is so.
+// rest sets the activity to none if nothing is in progress.
 func (w *deviceWork) rest() {
 	if w.queue.empty() && len(w.writes)+len(w.open) == 0 {
 		w.device.board.change(func(b *Status) { b.Activity, b.File = ActivityNone, "" })
 	}
 }
 
-// idle is for what has time.
+// idle saves the cache if it is due.
 func (w *deviceWork) idle() {
 	if err := w.disk.save(false); err != nil {
 		w.device.o.Log.Warn().Err(err).Msg("the cache of hashes was not saved")
 	}
 }
 
-// reset gives up everything under way, and keeps what the next push can go on with.
+// reset abandons everything in progress, and keeps resumable parts.
 func (w *deviceWork) reset() {
 	for _, f := range w.writes {
 		w.disk.drop(f.part)
@@ -75,7 +75,7 @@ func (w *deviceWork) reset() {
 	clear(w.open)
 }
 
-// do does one request and answers it. An error is one of the connection.
+// do executes one request and answers it. An error is one of the connection.
 func (w *deviceWork) do(ctx context.Context, m wire.Message) error {
 	switch m := m.(type) {
 	case *wire.RequestFileLayout:
@@ -103,7 +103,7 @@ func resultOf(err error) wire.Result {
 	return wire.Success
 }
 
-// complain tells people what went wrong with a file: in the log of the host, the window and the desk's log.
+// complain reports a problem with a file: to the log of the host, the status and the desk's log.
 func (w *deviceWork) complain(op, path string, err error) {
 	w.device.o.Log.Warn().Err(err).Str("file", path).Msg(op + " failed")
 	text := fmt.Sprintf("%s %q: %s", op, path, inWords(err))
@@ -111,7 +111,8 @@ func (w *deviceWork) complain(op, path string, err error) {
 	w.device.Say(Line{Level: wire.LevelError, Source: SourceDevice, Text: text})
 }
 
-// scan looks at the data folder, with everything under way given up: a layout request begins a synchronisation.
+// scan scans the data folder. It first abandons everything in progress, because a layout request begins a
+// synchronisation.
 func (w *deviceWork) scan(ctx context.Context) (*wire.Layout, error) {
 	w.reset()
 	clear(w.disk.plain)
@@ -127,12 +128,12 @@ func (w *deviceWork) scan(ctx context.Context) (*wire.Layout, error) {
 		w.device.o.Log.Warn().Err(p.Err).Str("file", p.Path).Msg("left out of the layout")
 	}
 	if w.disk.written.IsZero() {
-		w.disk.written = time.Now() // what was hashed is worth saving
+		w.disk.written = time.Now() // new hashes are worth saving
 	}
 	return layout, nil
 }
 
-// layout answers requestFileLayout. A folder that can't be read has no files: then writing says why.
+// layout answers requestFileLayout. An unreadable folder counts as empty: the later writes fail with the reason.
 func (w *deviceWork) layout(ctx context.Context) error {
 	layout, err := w.scan(ctx)
 	if err != nil {
@@ -157,7 +158,7 @@ func (w *deviceWork) layout(ctx context.Context) error {
 	return nil
 }
 
-// blocks hashes the blocks of a file, as far as it is there and behind no link.
+// blocks hashes the blocks of a file. A path through a link is an error.
 func (w *deviceWork) blocks(ctx context.Context, path string, size uint32) ([]wire.Hash, error) {
 	if err := wire.CheckPath(path); err != nil {
 		return nil, err
@@ -169,7 +170,7 @@ func (w *deviceWork) blocks(ctx context.Context, path string, size uint32) ([]wi
 	return w.device.tree.Blocks(ctx, path, size)
 }
 
-// hashes answers requestFileBlockHashes, towards protocol 0 once the desk is quiet.
+// hashes answers requestFileBlockHashes; in protocol 0 only once the desk is quiet.
 func (w *deviceWork) hashes(ctx context.Context, m *wire.RequestFileBlockHashes) error {
 	hashes, err := w.blocks(ctx, m.Path, m.BlockSize)
 	if ctx.Err() != nil {
@@ -227,8 +228,8 @@ var (
 	errNotBegun = errors.New("was not begun: push again")
 )
 
-// beginFile is requestWriteFile. A failure of the disk is told later, with the first block: a released desk that gets a
-// failure here never writes again on this connection (Remote launcher protocol, section 4.2 no. 5).
+// beginFile handles requestWriteFile. A disk failure is reported later, with the first block: a released desk that gets
+// a failure here never writes again on this connection (Remote launcher protocol, section 4.2 no. 5).
 func (w *deviceWork) beginFile(m *wire.RequestWriteFile) error {
 	err := w.tryBegin(m)
 	if err != nil {
@@ -259,7 +260,7 @@ func (w *deviceWork) tryBegin(m *wire.RequestWriteFile) error {
 	return nil
 }
 
-// receiving shows which file comes.
+// receiving shows in the status which file arrives.
 func (w *deviceWork) receiving(path string, n int, total uint64) {
 	w.device.board.change(func(b *Status) {
 		if b.Activity != ActivityReceiving || b.File != path {
@@ -270,12 +271,12 @@ func (w *deviceWork) receiving(path string, n int, total uint64) {
 	})
 }
 
-// length is how many bytes a block has.
+// length is the size of a block in bytes.
 func (f *fileWriting) length(block uint32) uint64 {
 	return min(f.blockSize, f.part.size-uint64(block)*f.blockSize)
 }
 
-// fileData is sendFileData. Whatever is wrong with it is answered.
+// fileData handles sendFileData. Every fault is answered.
 func (w *deviceWork) fileData(ctx context.Context, m *wire.SendFileData) error {
 	f := w.writes[m.Path]
 	if f == nil && w.dialect == wire.Draft && m.Flags == 0 {
@@ -300,7 +301,7 @@ func (w *deviceWork) fileData(ctx context.Context, m *wire.SendFileData) error {
 	return w.send(ctx, &wire.FileDataReceived{Path: m.Path, Block: m.Block, Result: result})
 }
 
-// take writes what a message carries, and says whether it wants an answer.
+// take writes the data of a message, and reports whether it needs an answer.
 func (f *fileWriting) take(m *wire.SendFileData, d wire.Dialect) (answer bool, err error) {
 	switch {
 	case m.Block >= f.count && !(m.Block == 0 && len(m.Data) == 0):
@@ -314,7 +315,7 @@ func (f *fileWriting) take(m *wire.SendFileData, d wire.Dialect) (answer bool, e
 	return true, f.part.write(uint64(m.Block)*f.blockSize, m.Data, f.length(m.Block))
 }
 
-// finishFile is requestFinishWriteFile.
+// finishFile handles requestFinishWriteFile.
 func (w *deviceWork) finishFile(ctx context.Context, m *wire.RequestFinishWriteFile) error {
 	f := w.writes[m.Path]
 	if f == nil {

@@ -1,5 +1,5 @@
-// Package launchertest has what the tests of the remote launcher's packages share: folders and what lies in them, the recorded messages,
-// and a launcher that starts nothing.
+// Package launchertest has shared helpers for the tests of the remote launcher's packages: folders with files, the
+// recorded messages, and a fake launcher.
 package launchertest
 
 import (
@@ -57,7 +57,7 @@ func Open(t testing.TB, root string) *platform.Dir {
 	return dir
 }
 
-// Watched is a folder that notes what is opened, and can fail.
+// Watched is a folder that records opened names, and can inject failures.
 type Watched struct {
 	platform.FS
 	mu     sync.Mutex
@@ -65,7 +65,7 @@ type Watched struct {
 	Fail   func(name string) error
 }
 
-// OpenFile notes the name.
+// OpenFile records the name.
 func (w *Watched) OpenFile(name string, flag int, perm fs.FileMode) (platform.File, error) {
 	w.mu.Lock()
 	w.opened = append(w.opened, name)
@@ -78,7 +78,7 @@ func (w *Watched) OpenFile(name string, flag int, perm fs.FileMode) (platform.Fi
 	return w.FS.OpenFile(name, flag, perm)
 }
 
-// Take returns what was opened since the last call, sorted.
+// Take returns the names opened since the last call, sorted.
 func (w *Watched) Take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +88,7 @@ func (w *Watched) Take() []string {
 	return names
 }
 
-// Listing is what a layout of files with such contents has to be.
+// Listing is the expected layout of files with these contents.
 func Listing(files map[string]string) []wire.File {
 	list := []wire.File{}
 	for path, content := range files {
@@ -98,7 +98,7 @@ func Listing(files map[string]string) []wire.File {
 	return list
 }
 
-// Expect compares a layout with that of files with such contents.
+// Expect compares a layout with that of files with these contents.
 func Expect(t testing.TB, layout *wire.Layout, files map[string]string) {
 	t.Helper()
 	if got, want := layout.Files(), Listing(files); !slices.Equal(got, want) {
@@ -106,7 +106,7 @@ func Expect(t testing.TB, layout *wire.Layout, files map[string]string) {
 	}
 }
 
-// BlocksOf hashes blocks one by one, by the standard library.
+// BlocksOf hashes the blocks one by one with the standard library.
 func BlocksOf(data string, size int) (list []wire.Hash) {
 	for {
 		n := min(size, len(data))
@@ -120,7 +120,7 @@ func BlocksOf(data string, size int) (list []wire.Hash) {
 // Before is what Planted puts on a volume.
 var Before = map[string]string{"a": "old a", "dir/b": "old b", "gone/x": "x", "big": strings.Repeat("0123456789", 30), "same": "same"}
 
-// Planted is a volume with the files of before.
+// Planted is a volume with the files of Before.
 func Planted(t testing.TB) *faultfs.Disk {
 	t.Helper()
 	disk := faultfs.New(faultfs.Config{Capacity: 1 << 20})
@@ -210,14 +210,14 @@ func Fields(t *testing.T, m wire.Message) string {
 	return strings.TrimSpace(text.String())
 }
 
-// FakeLauncher starts applications that run until they are told to end.
+// FakeLauncher starts fake applications, which run until they are ended.
 type FakeLauncher struct {
 	mu       sync.Mutex
 	Refuse   error
 	Requests []device.StartRequest
 	Apps     []*App
 	Says     []device.Line
-	Stubborn bool // does not close when it is asked to
+	Stubborn bool // does not close when asked to
 	Slow     bool // Start waits until it is stopped
 }
 
@@ -266,7 +266,7 @@ func (l *FakeLauncher) Last() *App {
 	return l.Apps[len(l.Apps)-1]
 }
 
-// Starts is how often it was told to start something.
+// Starts counts the calls of Start.
 func (l *FakeLauncher) Starts() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,19 +12,19 @@ import (
 	"collet/platform"
 )
 
-// maxCachedHashes bounds the block hashes that are kept, over all files: 32 MiB of memory and of disk.
+// maxCachedHashes bounds the cached block hashes of all files together: 32 MiB of memory and of disk.
 const maxCachedHashes = 1 << 20
 
-// maxCacheFile bounds the file that is read, in bytes: MaxFiles entries of 300 bytes, and maxCachedHashes.
+// maxCacheFile bounds the cache file that is read, in bytes: wire.MaxFiles entries of 300 bytes, and maxCachedHashes.
 const maxCacheFile int64 = wire.MaxFiles*300 + maxCachedHashes*int64(len(wire.Hash{}))
 
-// cacheMagic begins the file of a cache; the number changes with the layout.
+// cacheMagic begins a cache file; the number changes with the format.
 const cacheMagic = "collet tree cache 1\n"
 
-// cached is what is known about one file.
+// cached is the cache entry of one file.
 type cached struct {
 	id     platform.Identity
-	hash   wire.Hash // zero: not known
+	hash   wire.Hash // zero: unknown
 	blocks []blockList
 }
 
@@ -34,14 +34,14 @@ type blockList struct {
 	hashes []wire.Hash
 }
 
-// treeCache is what is known about all files, by path.
+// treeCache holds the entries of all files, by path.
 type treeCache struct {
 	mu      sync.Mutex
 	entries map[string]*cached
-	dirty   bool // differs from what was saved
+	dirty   bool // differs from the saved cache
 }
 
-// at is the entry of a path, emptied if the file has changed.
+// at returns the entry of a path, empty if the file has changed.
 func (c *treeCache) at(path string, id platform.Identity) *cached {
 	e := c.entries[path]
 	if e == nil || !e.id.Same(id) {
@@ -69,7 +69,7 @@ func (c *treeCache) get(path string, id platform.Identity) (wire.Hash, bool) {
 	return wire.Hash{}, false
 }
 
-// putBlocks keeps a list unless all lists would be too much together.
+// putBlocks caches a list unless that would exceed maxCachedHashes.
 func (c *treeCache) putBlocks(path string, id platform.Identity, size uint32, hashes []wire.Hash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *treeCache) blocks(path string, id platform.Identity, size uint32) []wir
 	return nil
 }
 
-// fill sets the hashes that are known and returns the indexes of the others, largest file first.
+// fill sets the cached hashes and returns the indexes of the other files, the largest first.
 func (c *treeCache) fill(files []found) (missing []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +121,7 @@ func (c *treeCache) fill(files []found) (missing []int) {
 	return missing
 }
 
-// keepOnly forgets what is no longer there.
+// keepOnly drops the entries of other files.
 func (c *treeCache) keepOnly(files []found) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,10 +138,10 @@ func (c *treeCache) keepOnly(files []found) {
 	})
 }
 
-// savedCache is the layout of the file: cacheMagic, these fields, and the SHA-256 of everything before.
+// savedCache is the format of the file: cacheMagic, these fields, and the SHA-256 of everything before.
 type savedCache struct {
-	boot    string // of the machine when it was saved
-	when    int64  // of the save, nanoseconds since 1970
+	boot    string // boot id of the machine when it was saved
+	when    int64  // time of the save, nanoseconds since 1970
 	entries []savedEntry
 }
 
@@ -168,7 +168,7 @@ func (s *savedCache) code(c *wire.Coder) {
 	})
 }
 
-// codeTime moves nanoseconds since 1970; 0 is the zero time.
+// codeTime codes nanoseconds since 1970; 0 is the zero time.
 func codeTime(c *wire.Coder, field string, v *time.Time) {
 	n := int64(0)
 	if !v.IsZero() {
@@ -181,11 +181,11 @@ func codeTime(c *wire.Coder, field string, v *time.Time) {
 	*v = time.Unix(0, n)
 }
 
-// unsynced is how old a change must be to have reached the disk for sure when the machine stopped. Linux writes back after
-// 30 s and looks every 5 s.
+// unsynced is the age from which a change has certainly reached the disk when the machine stops. Linux writes back after
+// 30 s and checks every 5 s.
 const unsynced = time.Minute
 
-// load reads the saved cache. Whatever is wrong with it, it is only a saving: then it is empty.
+// load reads the saved cache. Any fault makes the cache empty, because it only saves time.
 func (t *Tree) load() map[string]*cached {
 	entries := map[string]*cached{}
 	if t.store == nil {
@@ -208,8 +208,8 @@ func (t *Tree) load() map[string]*cached {
 	return entries
 }
 
-// before reports whether the file was last changed before a moment. After a power cut younger ones may have the size and
-// times that were noted, but not the bytes.
+// before reports whether the file was last changed before a moment. After a power failure, a younger file may have the
+// recorded size and times without the bytes.
 func (e *savedEntry) before(moment time.Time) bool {
 	return e.id.Modified.Before(moment) && (e.id.Changed.IsZero() || e.id.Changed.Before(moment))
 }
@@ -232,8 +232,8 @@ func formatCache(saved *savedCache) ([]byte, error) {
 	return append(data, sum[:]...), c.Fault()
 }
 
-// Save writes the cache if it changed since it was last saved. Without Options.Cache it does nothing. An error costs the
-// next process time and nothing else.
+// Save writes the cache if it changed since the last save. Without Options.Cache it does nothing. After an error the
+// next process hashes again.
 func (t *Tree) Save() error {
 	if t.store == nil {
 		return nil
@@ -252,14 +252,14 @@ func (t *Tree) Save() error {
 	return err
 }
 
-// unsaved has the next Save try again.
+// unsaved makes the next Save try again.
 func (c *treeCache) unsaved() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dirty = true
 }
 
-// take copies the cache if it is to be saved.
+// take copies the cache if it has to be saved.
 func (c *treeCache) take(boot string, now time.Time) *savedCache {
 	c.mu.Lock()
 	defer c.mu.Unlock()

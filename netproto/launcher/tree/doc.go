@@ -1,7 +1,7 @@
-// Package tree knows what lies in a folder: it scans it, hashes files and their blocks, and keeps the hashes for the next time. Both sides
-// of the remote launcher use it; ignore files say what is left out.
+// Package tree scans folders, hashes files and their blocks, and caches the hashes. Both sides of the remote launcher
+// use it. Ignore files name what is left out.
 //
-// Tree scans a folder, hashes what its cache does not know and returns a Layout: files sorted by path with size and
-// SHA-256. A cached hash counts as long as size, time of modification, time of change and inode are those of the moment
-// when it was made. StateFolder below the root of a device holds the cache and files under way; it belongs to no layout.
+// A scan hashes the files that the cache does not know and returns a layout: files sorted by path, with size and
+// SHA-256. A cached hash is valid while the file has the same size, modification time, change time and inode.
+// wire.StateFolder below the root of a device holds its cache and its scratch files; no layout contains it.
 package tree

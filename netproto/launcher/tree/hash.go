@@ -14,10 +14,10 @@ import (
 	"collet/platform"
 )
 
-// ReadSize is how many bytes are read at once for hashing: what fits into a second level cache.
+// ReadSize is how many bytes one read for hashing takes: it fits into a second level cache.
 const ReadSize = 256 << 10
 
-// hashRange hashes the n bytes of f from off on. Fewer are io.ErrUnexpectedEOF: somebody cut the file.
+// hashRange hashes the n bytes of f from off on. A shorter file gives io.ErrUnexpectedEOF: it was truncated meanwhile.
 func hashRange(ctx context.Context, f io.ReaderAt, off, n int64, buf []byte, done func(int)) (wire.Hash, error) {
 	d := sha256.New()
 	if err := ReadInto(ctx, d, f, off, n, buf, done); err != nil {
@@ -26,7 +26,7 @@ func hashRange(ctx context.Context, f io.ReaderAt, off, n int64, buf []byte, don
 	return wire.Hash(d.Sum(nil)), nil
 }
 
-// ReadInto writes the n bytes of f from off on to w, which does not fail, by way of buf.
+// ReadInto copies the n bytes of f from off on to w, through buf. w must not fail.
 func ReadInto(ctx context.Context, w io.Writer, f io.ReaderAt, off, n int64, buf []byte, done func(int)) error {
 	for n > 0 {
 		if err := ctx.Err(); err != nil {
@@ -66,7 +66,7 @@ func hashBlocks(ctx context.Context, f platform.File, size int64, blockSize uint
 	return hashes, nil
 }
 
-// atOnce does something for each of n items, on all cores, until one fails. do may use buf, of readSize bytes.
+// atOnce calls do for each of n items, on all cores, until one fails. do may use buf, of ReadSize bytes.
 func atOnce(ctx context.Context, n int, do func(ctx context.Context, i int, buf []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// IgnoreFile is the name of the file in the top folder of a working copy that says what devices don't get. Its form is
-	// that of gitignore(5), without files of that name further down and without classes like [:alpha:].
+	// IgnoreFile is the name of the file in the top folder of a working copy that lists what devices don't get. Its
+	// format is that of gitignore(5), without nested files and without classes like [:alpha:].
 	IgnoreFile = ".colletignore"
-	// MaxIgnore is the longest ignore file in bytes: such files are written by hand.
+	// MaxIgnore is the size of the largest ignore file in bytes: such files are written by hand.
 	MaxIgnore = 1 << 20
 )
 
-// ignoreDefaults hold before all other lines, which can take them back: what no game reads, and would be sent to every
-// device. Names with ~ in front are unfinished files of Collet.
+// ignoreDefaults apply before all other lines, which can negate them: files that no game reads. Names that begin with ~
+// are unfinished files of Collet.
 const ignoreDefaults = ".git\n.hg\n.svn\n.DS_Store\nThumbs.db\n~*\n/" + IgnoreFile + "\n"
 
-// IgnoreError is a line that is no pattern.
+// IgnoreError is about an invalid line.
 type IgnoreError struct {
 	Line int // counted from 1; 0 if it does not come from a file
 	Text string
@@ -30,8 +30,7 @@ func (e *IgnoreError) Error() string {
 	return fmt.Sprintf("%s line %d: %q is no pattern: brackets must be closed, and a backslash needs a character behind it", IgnoreFile, e.Line, e.Text)
 }
 
-// IgnoreRules say which paths are left out. The zero value leaves out nothing. It is immutable and safe for concurrent
-// use.
+// IgnoreRules are parsed ignore lines. The zero value ignores nothing. It is immutable and safe for concurrent use.
 type IgnoreRules struct {
 	rules []ignoreRule
 }
@@ -39,13 +38,13 @@ type IgnoreRules struct {
 // ignoreRule is one line.
 type ignoreRule struct {
 	pattern string // for doublestar, against the whole path; empty if base says it
-	base    string // the last element must be this
-	negated bool   // takes back what lines before it said
-	folders bool   // holds for folders only
+	base    string // the last element must equal this
+	negated bool   // cancels the effect of earlier lines
+	folders bool   // applies to folders only
 }
 
-// ParseIgnore reads texts with lines as gitignore(5) has them, after the rules that always hold; later texts outdo earlier ones. The
-// error is an *IgnoreError.
+// ParseIgnore parses texts with lines in the format of gitignore(5), after the default rules; later texts override
+// earlier ones. The error is an *IgnoreError.
 func ParseIgnore(texts ...string) (IgnoreRules, error) {
 	rules, err := parseIgnore(ignoreDefaults, nil)
 	for _, text := range texts {
@@ -60,7 +59,7 @@ func ParseIgnore(texts ...string) (IgnoreRules, error) {
 }
 
 func parseIgnore(text string, rules []ignoreRule) ([]ignoreRule, error) {
-	text = strings.TrimPrefix(text, "\uFEFF") // editors on Windows begin files so
+	text = strings.TrimPrefix(text, "\uFEFF") // a byte order mark, as editors on Windows write it
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -77,7 +76,7 @@ func parseIgnore(text string, rules []ignoreRule) ([]ignoreRule, error) {
 	return rules, nil
 }
 
-// trimIgnore takes spaces from the end up to one that a backslash keeps.
+// trimIgnore removes trailing spaces, except one that is escaped with a backslash.
 func trimIgnore(line string) string {
 	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
 		line = line[:len(line)-1]
@@ -99,9 +98,9 @@ func newIgnoreRule(line string) (rule ignoreRule, fine bool) {
 	case !anchored:
 		line = "**/" + line
 	case strings.HasSuffix(line, "/**"):
-		line += "/*" // all that is inside, but not the folder itself, or nothing inside could be taken back
+		line += "/*" // the content, not the folder itself: otherwise nothing inside could be re-included
 	}
-	// Braces mean nothing in gitignore(5).
+	// Braces have no special meaning in gitignore(5).
 	rule.pattern = strings.NewReplacer("{", `\{`, "}", `\}`).Replace(line)
 	return rule, doublestar.ValidatePattern(rule.pattern)
 }
@@ -117,7 +116,7 @@ func (r ignoreRule) matches(name string, folder bool) bool {
 	}
 }
 
-// Entry reports whether a path is left out, given that no folder above it is. It is for walking down a tree. name is
+// Entry reports whether a path is ignored, given that none of its parents is. It is for walking down a tree. name is
 // relative, with slashes.
 func (i IgnoreRules) Entry(name string, folder bool) bool {
 	for n := len(i.rules) - 1; n >= 0; n-- {
@@ -128,7 +127,7 @@ func (i IgnoreRules) Entry(name string, folder bool) bool {
 	return false
 }
 
-// File reports whether a file is left out, by itself or because a folder above it is.
+// File reports whether a file is ignored, by itself or through a parent.
 func (i IgnoreRules) File(name string) bool {
 	for at, c := range []byte(name) {
 		if c == '/' && i.Entry(name[:at], true) {

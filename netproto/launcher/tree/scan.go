@@ -13,31 +13,31 @@ import (
 	"collet/platform"
 )
 
-// MaxDepth is how many folders may lie in each other: more than any project has, and the end of a loop of links where the
-// system has no inodes to see it by.
+// MaxDepth is how deep folders may be nested: deeper than any project, and the bound of a loop of links on systems
+// without inodes to detect it.
 const MaxDepth = 64
 
-// ErrKeepsChanging says that a file changed each time it was being sent.
+// ErrKeepsChanging says that a file changed during every attempt to send it.
 var ErrKeepsChanging = errors.New("it keeps changing while it is sent: end what writes it, or ignore it")
 
-// ErrTooManyFiles says that a tree has more than MaxFiles files.
+// ErrTooManyFiles says that a tree has more than wire.MaxFiles files.
 var ErrTooManyFiles = fmt.Errorf("the folder holds more than %d files: leave some out", wire.MaxFiles)
 
-// found is one file that a scan takes.
+// found is one file of a scan.
 type found struct {
 	wire.File
 	id    platform.Identity
-	known bool // Hash is
+	known bool // Hash is set
 }
 
-// folder is one folder to be looked into.
+// folder is one folder to list.
 type folder struct {
 	path   string   // "." is the root
-	inodes []uint64 // of the folders above and its own, as far as links were followed
+	inodes []uint64 // of the folder and its parents, if links are followed
 	depth  int
 }
 
-// walker looks into folders beside each other.
+// walker lists folders in parallel.
 type walker struct {
 	tree *Tree
 	ctx  context.Context
@@ -51,7 +51,7 @@ type walker struct {
 	err      error
 }
 
-// walk lists the files of the tree. The walker lives as long as this call, so it may hold the context.
+// walk lists the files of the tree. The walker exists only during this call, so it may hold the context.
 func (t *Tree) walk(ctx context.Context) ([]found, []PathProblem, error) {
 	w := &walker{tree: t, ctx: ctx, queue: []folder{{path: "."}}}
 	w.wake = sync.NewCond(&w.mu)
@@ -74,7 +74,7 @@ func (w *walker) work() {
 	}
 }
 
-// next waits for a folder to look into, or for the end: no folder and nobody who might find one.
+// next waits for a folder to list. It returns false at the end: the queue is empty and no folder is being listed.
 func (w *walker) next() (folder, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *walker) add(files []found, folders []folder, problems []PathProblem, er
 	w.wake.Broadcast()
 }
 
-// look lists one folder. Only a fault of the root is an error.
+// look lists one folder. Only an error of the root is returned as one.
 func (w *walker) look(f folder) (files []found, folders []folder, problems []PathProblem, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, nil, nil, err
@@ -144,8 +144,8 @@ func (f folder) join(e fs.DirEntry) string {
 	return f.path + "/" + e.Name()
 }
 
-// entry says what an entry is, see sort, unless it is left out. What there is to know about it was read with its name: asking
-// again would double the time of a scan that finds nothing new.
+// entry classifies an entry, see sort, unless it is ignored. Its metadata was read together with its name: another call
+// would double the time of a scan without changes.
 func (w *walker) entry(f folder, e fs.DirEntry) (*found, *folder, error) {
 	name := f.join(e)
 	if f.path == "." && strings.EqualFold(name, wire.StateFolder) || w.tree.skip(name, e.IsDir()) {
@@ -172,7 +172,7 @@ var (
 	errDeep    = fmt.Errorf("lies more than %d folders deep: move it up", MaxDepth)
 )
 
-// sort says what a name is: a file to take, a folder to look into, or nothing when it is left out.
+// sort classifies a name: a file to take, a folder to list, or neither.
 func (w *walker) sort(f folder, name string, info fs.FileInfo) (*found, *folder, error) {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		if w.tree.links == LinksLeftOut {
@@ -198,7 +198,7 @@ func (w *walker) sort(f folder, name string, info fs.FileInfo) (*found, *folder,
 	return &found{File: wire.File{Path: name, Size: uint64(id.Size)}, id: id}, nil, nil
 }
 
-// below is a folder in this one, unless it is this one or one above it.
+// below is a folder inside this one. An ancestor reached through a link is an error.
 func (f folder) below(name string, inode uint64) (*folder, error) {
 	if f.depth >= MaxDepth {
 		return nil, errDeep
@@ -216,7 +216,8 @@ func (f folder) below(name string, inode uint64) (*folder, error) {
 	return sub, nil
 }
 
-// hashAll fills in the hashes: from the cache, or by reading. Largest files come first, so that no core waits at the end.
+// hashAll fills in the hashes, from the cache or by reading. The largest files come first, so that all cores are busy
+// until the end.
 func (t *Tree) hashAll(ctx context.Context, files []found) ([]PathProblem, error) {
 	missing := t.cache.fill(files)
 	t.done.Store(0)
@@ -245,10 +246,10 @@ func (t *Tree) hashAll(ctx context.Context, files []found) ([]PathProblem, error
 	return list, nil
 }
 
-// hashTries is how often a file that changes while it is read is begun again.
+// hashTries is how often a file that changes while it is read is read again.
 const hashTries = 3
 
-// hashFile reads a file until it stays the same meanwhile.
+// hashFile reads a file until it did not change during the reading.
 func (t *Tree) hashFile(ctx context.Context, f *found, buf []byte) error {
 	for range hashTries {
 		same, err := t.hashOnce(ctx, f, buf)
@@ -259,7 +260,7 @@ func (t *Tree) hashFile(ctx context.Context, f *found, buf []byte) error {
 	return ErrKeepsChanging
 }
 
-// hashOnce reads a file and reports whether it stayed the same meanwhile.
+// hashOnce reads a file and reports whether it stayed unchanged meanwhile.
 func (t *Tree) hashOnce(ctx context.Context, f *found, buf []byte) (same bool, err error) {
 	file, err := t.Open(f.Path)
 	if err != nil {

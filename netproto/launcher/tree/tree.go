@@ -12,7 +12,7 @@ import (
 	"collet/platform"
 )
 
-// Files is what a Tree needs of a folder.
+// Files is the file system interface that a Tree needs.
 type Files interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (platform.File, error)
 	ReadDir(name string) ([]fs.DirEntry, error)
@@ -20,33 +20,33 @@ type Files interface {
 	Lstat(name string) (fs.FileInfo, error)
 }
 
-// LinkPolicy is what a scan does with symbolic links.
+// LinkPolicy is how a scan treats symbolic links.
 type LinkPolicy uint8
 
-// The policies. Under both a link that leads out of the tree is left out, and nobody else sees a link: the layout has the
-// file or the folder it points to.
+// The policies. Under both, a link that leads out of the tree is left out. A layout never contains a link, but the file
+// or folder that it points to.
 const (
 	LinksLeftOut LinkPolicy = 0 // links are left out and reported
 	LinksInside  LinkPolicy = 1 // links to files and folders inside the tree are followed
 )
 
-// Options say how a Tree sees its folder. The zero value takes every regular file and keeps hashes in memory.
+// Options configure a Tree. The zero value takes every regular file and keeps hashes in memory.
 type Options struct {
 	// Skip leaves out a file, or a folder with everything below it. It is called with paths below the root, from several
-	// goroutines. nil leaves out nothing. StateFolder is left out in any case.
+	// goroutines. nil leaves out nothing. wire.StateFolder is always left out.
 	Skip func(path string, dir bool) bool
-	// Links is what happens to symbolic links.
+	// Links is the policy for symbolic links.
 	Links LinkPolicy
 	// Cache and CacheName are a file that keeps the hashes for the next process; without it they stay in memory. The
-	// folder of CacheName must exist. A cache that can't be read counts as empty.
+	// folder of CacheName must exist. An unreadable cache counts as empty.
 	Cache     platform.FS
 	CacheName string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
 
-// Tree knows the files of a folder and their hashes. Use New to make one. All methods are safe for concurrent use; one
-// Scan at a time does anything.
+// Tree scans a folder and caches its hashes. Make one with New. All methods are safe for concurrent use; scans run one
+// at a time.
 type Tree struct {
 	fsys  Files
 	skip  func(path string, dir bool) bool
@@ -62,8 +62,7 @@ type Tree struct {
 	cache treeCache
 }
 
-// New makes a Tree of a folder, which stays the caller's to close, after the last call. It reads the cache, and nothing
-// else.
+// New makes a Tree of a folder. The caller closes the folder after its last call. New reads the cache and nothing else.
 func New(fsys Files, o Options) *Tree {
 	t := &Tree{fsys: fsys, skip: o.Skip, links: o.Links, now: o.Now, store: o.Cache, name: o.CacheName}
 	if t.skip == nil {
@@ -76,11 +75,11 @@ func New(fsys Files, o Options) *Tree {
 	return t
 }
 
-// Progress is how many bytes the scan under way, or the last one, has to hash and has hashed.
+// Progress returns how many bytes the current or last scan has hashed, and has to hash.
 func (t *Tree) Progress() (done, total uint64) { return t.done.Load(), t.total.Load() }
 
-// Open opens a regular file for reading. Links are followed as Scan does, within the tree. Anything else is not even opened: a
-// pipe would wait for its writer.
+// Open opens a regular file for reading. It follows links as Scan does, within the tree. Other kinds of files are not
+// opened: opening a pipe would block.
 func (t *Tree) Open(path string) (platform.File, error) {
 	if err := wire.CheckPath(path); err != nil {
 		return nil, err
@@ -99,9 +98,9 @@ func (t *Tree) Open(path string) (platform.File, error) {
 	return t.fsys.OpenFile(path, os.O_RDONLY, 0)
 }
 
-// Scan looks at every file and hashes those that the cache does not know. Problems are files that are left out and why: they
-// can't be read, are no regular files, have a name that CheckPath refuses, or changed each time they were read. The error is
-// that of ctx, of the root, or says that there are more than MaxFiles.
+// Scan lists the folder and hashes the files that the cache does not know. Problems are files left out, with the reason:
+// they are unreadable, are no regular files, have a name that wire.CheckPath rejects, or changed each time they were
+// read. The error is that of ctx, of the root, or ErrTooManyFiles.
 func (t *Tree) Scan(ctx context.Context) (*wire.Layout, []PathProblem, error) {
 	t.scanning.Lock()
 	defer t.scanning.Unlock()
@@ -123,8 +122,8 @@ func (t *Tree) Scan(ctx context.Context) (*wire.Layout, []PathProblem, error) {
 	return wire.NewLayout(files), append(problems, more...), nil
 }
 
-// Blocks are the hashes of the blocks of a file, the last one of what is left; one of nothing for an empty file. The error says
-// why they can't be told, a *PathError or *fs.PathError among others.
+// Blocks returns the hashes of the blocks of a file; the last block may be shorter. An empty file has one, of no bytes.
+// The error is a *wire.PathError or *fs.PathError, among others.
 func (t *Tree) Blocks(ctx context.Context, path string, blockSize uint32) ([]wire.Hash, error) {
 	if blockSize == 0 {
 		return nil, &wire.PathError{Path: path, Reason: "can't be cut into blocks of 0 bytes"}
@@ -153,8 +152,8 @@ func (t *Tree) Blocks(ctx context.Context, path string, blockSize uint32) ([]wir
 	return hashes, nil
 }
 
-// Record tells the tree that a file was just written with this content, so that the next scan need not read it. Who calls it
-// vouches that nobody else wrote to the file.
+// Record stores the hash of a file that was just written, so that the next scan need not read it. The caller guarantees
+// that the file has this content.
 func (t *Tree) Record(path string, hash wire.Hash) error {
 	info, err := t.fsys.Lstat(path)
 	if err != nil {
@@ -164,7 +163,7 @@ func (t *Tree) Record(path string, hash wire.Hash) error {
 	return nil
 }
 
-// Known is the hash of a file if the cache knows it and the file did not change since.
+// Known is the cached hash of a file, if the file did not change since.
 func (t *Tree) Known(path string) (wire.File, bool) {
 	info, err := t.fsys.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -175,16 +174,16 @@ func (t *Tree) Known(path string) (wire.File, bool) {
 	return wire.File{Path: path, Size: uint64(id.Size), Hash: hash}, known
 }
 
-// settled is how long a file must be untouched before its hash may be cached: a second change within one tick of the clock of
-// the file system could not be seen afterwards. Linux ticks with 4 to 10 ms; systems without a time of change may have FAT,
-// which ticks with 2 s.
+// settled is how long a file must be untouched before its hash may be cached: a second change within one clock tick of
+// the file system would be invisible. Linux ticks with 4 to 10 ms. Systems without a change time may have FAT, which
+// ticks with 2 s.
 const (
 	settled      = 50 * time.Millisecond
 	settledOlder = 2 * time.Second
 )
 
-// unchanged reports whether what was read of f since started is what id stands for, and will stay tellable from anything
-// later.
+// unchanged reports whether the bytes read of f since started belong to id, and whether later changes will be visible in
+// its identity.
 func (t *Tree) unchanged(f platform.File, id platform.Identity, started time.Time) bool {
 	info, err := f.Stat()
 	if err != nil || !platform.IdentityOf(info).Same(id) {

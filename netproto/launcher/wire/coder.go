@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// mode is what a coder does with the fields that it is shown.
+// mode is the operation of a coder on its fields.
 type mode uint8
 
 const (
@@ -14,8 +14,8 @@ const (
 	measuring mode = 3 // fields are checked and counted
 )
 
-// Coder walks the fields of one message in order. After the first fault nothing moves any more, so code methods need not
-// check; the fault is err.
+// Coder codes the fields of one message in order. After the first fault it does nothing, so code methods need no checks;
+// the fault is err.
 type Coder struct {
 	mode    mode
 	dialect Dialect
@@ -24,19 +24,19 @@ type Coder struct {
 
 	buf   []byte // reading: the message; writing: what was written
 	pos   int    // reading: bytes read; measuring: bytes counted
-	field int    // reading: where the field under way begins
+	field int    // reading: where the current field begins
 }
 
-// Reader makes a coder that reads fields of something else than a message.
+// Reader makes a coder that reads fields outside of a message.
 func Reader(data []byte) *Coder { return &Coder{mode: reading, buf: data} }
 
-// Writer makes a coder that writes fields of something else than a message behind buf.
+// Writer makes a coder that appends fields to buf, outside of a message.
 func Writer(buf []byte) *Coder { return &Coder{mode: writing, buf: buf} }
 
-// Written is what was written.
+// Written returns buf with the written fields.
 func (c *Coder) Written() []byte { return c.buf }
 
-// Fault is the first fault; reading, bytes that are left over are one, too.
+// Fault returns the first fault. Unread bytes are a fault, too.
 func (c *Coder) Fault() error {
 	if c.mode == reading && c.left() > 0 {
 		c.fail("end", errLeftOver)
@@ -51,7 +51,7 @@ func (c *Coder) run(m Message) {
 	m.code(c)
 }
 
-// fail keeps the first fault. Reading it is the peer's; else it is our caller's.
+// fail records the first fault. When reading it is the peer's, else the caller's.
 func (c *Coder) fail(field string, err error) {
 	switch {
 	case c.err != nil:
@@ -62,10 +62,10 @@ func (c *Coder) fail(field string, err error) {
 	}
 }
 
-// left is the number of bytes not read yet.
+// left is the number of unread bytes.
 func (c *Coder) left() int { return len(c.buf) - c.pos }
 
-// next reads n bytes, which stay a part of buf, or returns nil after a fault.
+// next reads n bytes as a slice of buf, or returns nil after a fault.
 func (c *Coder) next(field string, n int) []byte {
 	if c.err != nil {
 		return nil
@@ -91,7 +91,7 @@ func (c *Coder) put(b []byte) {
 	}
 }
 
-// integer moves the low n bytes of v.
+// integer codes the low n bytes of v.
 func (c *Coder) integer(field string, n int, v uint64) uint64 {
 	var raw [8]byte
 	if c.mode == reading {
@@ -106,16 +106,16 @@ func (c *Coder) integer(field string, n int, v uint64) uint64 {
 func (c *Coder) u8(field string, v *uint8)  { *v = uint8(c.integer(field, 1, uint64(*v))) }
 func (c *Coder) i32(field string, v *int32) { *v = int32(c.integer(field, 4, uint64(*v))) }
 
-// U32 moves 4 bytes.
+// U32 codes 4 bytes.
 func (c *Coder) U32(field string, v *uint32) { *v = uint32(c.integer(field, 4, uint64(*v))) }
 
-// U64 moves 8 bytes.
+// U64 codes 8 bytes.
 func (c *Coder) U64(field string, v *uint64) { *v = c.integer(field, 8, *v) }
 
-// I64 moves 8 bytes.
+// I64 codes 8 bytes.
 func (c *Coder) I64(field string, v *int64) { *v = int64(c.integer(field, 8, uint64(*v))) }
 
-// declared moves a length or count of width bytes, which may not be above limit.
+// declared codes a length or count of width bytes, at most limit.
 func (c *Coder) declared(field string, width, v int, limit uint64) int {
 	n := uint64(v)
 	if c.mode == reading || n <= limit {
@@ -130,8 +130,8 @@ func (c *Coder) declared(field string, width, v int, limit uint64) int {
 	return int(n)
 }
 
-// count moves the UInt number of items that follow. Reading it may be neither above limit nor more than the message can
-// hold when an item takes at least least bytes.
+// count codes the UInt number of items that follow. When reading it may exceed neither limit nor what the message can
+// hold, with items of at least least bytes.
 func (c *Coder) count(field string, v int, limit uint64, least int) int {
 	n := c.declared(field, 4, v, limit)
 	if c.mode == reading && n*least > c.left() {
@@ -141,10 +141,10 @@ func (c *Coder) count(field string, v int, limit uint64, least int) int {
 	return n
 }
 
-// Text8 moves a String8.
+// Text8 codes a String8.
 func (c *Coder) Text8(field string, v *string) { c.text(field, 1, v, math.MaxUint8) }
 
-// Text16 moves a String16.
+// Text16 codes a String16.
 func (c *Coder) Text16(field string, v *string) { c.text(field, 2, v, math.MaxUint16) }
 
 func (c *Coder) text(field string, width int, v *string, limit uint64) {
@@ -152,7 +152,7 @@ func (c *Coder) text(field string, width int, v *string, limit uint64) {
 	c.chars(field, v, n)
 }
 
-// chars moves the n bytes of a string.
+// chars codes the n bytes of a string.
 func (c *Coder) chars(field string, v *string, n int) {
 	if c.mode == reading {
 		*v = string(c.next(field, n))
@@ -161,7 +161,7 @@ func (c *Coder) chars(field string, v *string, n int) {
 	c.put([]byte(*v))
 }
 
-// blob moves a UInt length and that many bytes. Reading, v becomes a part of the message.
+// blob codes a UInt length and that many bytes. When reading, v becomes a slice of the message.
 func (c *Coder) blob(field string, v *[]byte, limit uint64) {
 	n := c.declared(field, 4, len(*v), limit)
 	if c.mode == reading {
@@ -171,7 +171,7 @@ func (c *Coder) blob(field string, v *[]byte, limit uint64) {
 	c.put(*v)
 }
 
-// rest moves all bytes to the end of the message. Reading, v becomes a part of the message.
+// rest codes all bytes to the end of the message. When reading, v becomes a slice of the message.
 func (c *Coder) rest(field string, v *[]byte) {
 	if c.mode == reading {
 		*v = c.next(field, c.left())
@@ -180,7 +180,7 @@ func (c *Coder) rest(field string, v *[]byte) {
 	c.put(*v)
 }
 
-// hash moves a hash as String8 of hexadecimal digits. The zero Hash is the empty text.
+// hash codes a hash as String8 of hexadecimal digits. The zero Hash is the empty text.
 func (c *Coder) hash(field string, v *Hash) {
 	text := ""
 	if *v != (Hash{}) {
@@ -201,7 +201,7 @@ func (c *Coder) hash(field string, v *Hash) {
 	*v = got
 }
 
-// Digest moves a hash as its 32 bytes.
+// Digest codes a hash as its 32 bytes.
 func (c *Coder) Digest(field string, v *Hash) {
 	if c.mode == reading {
 		copy(v[:], c.next(field, len(v)))
@@ -210,7 +210,7 @@ func (c *Coder) Digest(field string, v *Hash) {
 	c.put(v[:])
 }
 
-// signature moves 16 bytes that can be only one text.
+// signature codes 16 bytes with one valid value.
 func (c *Coder) signature(field, want string) {
 	got := want
 	c.chars(field, &got, len(want))
@@ -219,7 +219,7 @@ func (c *Coder) signature(field, want string) {
 	}
 }
 
-// List moves items behind their count: what each does with one is the layout of an item, which takes at least least bytes.
+// List codes a count and that many items. each codes one item, which takes at least least bytes.
 func List[T any](c *Coder, field string, items *[]T, limit uint64, least int, each func(*T)) {
 	n := c.count(field, len(*items), limit, least)
 	if c.mode == reading {
@@ -236,6 +236,5 @@ func List[T any](c *Coder, field string, items *[]T, limit uint64, least int, ea
 	}
 }
 
-// firstItems is how many items get room before any of them was read: enough for most messages, and little if the
-// declared number is a lie.
+// firstItems is the initial capacity of a list: enough for most messages, and little if the declared number is false.
 const firstItems = 1024

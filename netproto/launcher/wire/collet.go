@@ -1,6 +1,7 @@
 package wire
 
-// The codes of our own mode, which only FeatureCollet on both sides allows. The protocol has reached 20; it counts upwards.
+// The codes of our own mode, which FeatureCollet on both sides enables. The protocol's own codes count upwards and have
+// reached 20.
 const (
 	CodeRequestTree    uint8 = 192
 	CodeResponseTree   uint8 = 193
@@ -19,7 +20,7 @@ const (
 	CodePushPlan       uint8 = 207
 )
 
-// colletKinds is the part of the table that is ours.
+// colletKinds is our part of the table.
 func colletKinds(code uint8) []kind {
 	switch code {
 	case CodeRequestTree:
@@ -56,7 +57,7 @@ func colletKinds(code uint8) []kind {
 	return nil
 }
 
-// RequestTree asks for the layout, as what differs from one that the desk knows.
+// RequestTree requests the layout, as a difference from one that the desk knows.
 type RequestTree struct {
 	Known []Hash // digests of layouts, the likeliest first; at most MaxDigests
 }
@@ -79,14 +80,14 @@ type ResponseTree struct {
 	Digest  Hash  // of the layout, see Layout.Digest
 	Removed []string
 	Files   []File
-	Parts   []FilePart // what an interrupted push left, in the last message only
+	Parts   []FilePart // left by an interrupted push, in the last message only
 }
 
-// FilePart is the beginning of a file whose writing was interrupted, see OpenFile.Start.
+// FilePart is the beginning of an interrupted file, see OpenFile.Start.
 type FilePart struct {
-	Hash Hash   // that the whole file is to have
+	Hash Hash   // of the whole file
 	Size uint64 // of the whole file, in bytes
-	Have uint64 // bytes that are there
+	Have uint64 // bytes on the device
 }
 
 // Code implements Message.
@@ -108,7 +109,7 @@ func (m *ResponseTree) code(c *Coder) {
 	})
 }
 
-// PutFiles carries whole small files, MaxBulk bytes in all. Each is written and verified for itself.
+// PutFiles carries whole small files, MaxBulk bytes in all. Each is written and verified separately.
 type PutFiles struct {
 	Batch uint32 // chosen by the desk
 	Files []PutFile
@@ -118,7 +119,7 @@ type PutFiles struct {
 type PutFile struct {
 	Path string
 	Hash Hash
-	Data []byte // reading: a part of the payload
+	Data []byte // reading: a slice of the payload
 }
 
 // Code implements Message.
@@ -132,7 +133,7 @@ func (m *PutFiles) code(c *Coder) {
 	})
 }
 
-// DeleteFiles asks to delete files. What is not there counts as deleted.
+// DeleteFiles requests deletion. A missing file counts as deleted.
 type DeleteFiles struct {
 	Batch uint32 // chosen by the desk, from the numbers of PutFiles
 	Paths []string
@@ -151,7 +152,7 @@ type BatchReport struct {
 	Failures []BatchFailure // in order of Index; what is not listed succeeded
 }
 
-// BatchFailure says what became of one entry of a batch.
+// BatchFailure is the failure of one entry of a batch.
 type BatchFailure struct {
 	Index  uint32 // in the batch, from 0
 	Result Result // Failure or HashMismatch
@@ -169,7 +170,7 @@ func (m *BatchReport) code(c *Coder) {
 	})
 }
 
-// RequestBlocks asks for the hashes of the blocks of one file.
+// RequestBlocks requests the hashes of the blocks of one file.
 type RequestBlocks struct {
 	Path      string
 	BlockSize uint32 // bytes, not 0
@@ -185,14 +186,14 @@ func (m *RequestBlocks) code(c *Coder) {
 // Flags of ResponseBlocks.
 const (
 	BlocksLast   uint8 = 1 // the last message of the answer
-	BlocksFailed uint8 = 2 // the device can't tell
+	BlocksFailed uint8 = 2 // the device can't read the file
 )
 
 // ResponseBlocks answers RequestBlocks, in one message or several of at most MaxBulk bytes.
 type ResponseBlocks struct {
 	Path      string
 	BlockSize uint32
-	Size      uint64 // of the file there, in bytes
+	Size      uint64 // of the file on the device, in bytes
 	First     uint32 // index of the first of Hashes
 	Flags     uint8  // BlocksLast, BlocksFailed
 	Hashes    []Hash
@@ -209,15 +210,15 @@ func (m *ResponseBlocks) code(c *Coder) {
 	List(c, "Hashes", &m.Hashes, MaxList, len(Hash{}), func(h *Hash) { c.Digest("Hash", h) })
 }
 
-// OpenFile begins the writing of a file, which FileBlock and CloseFile continue; FileClosed answers. At most MaxOpenFiles are
-// open.
+// OpenFile begins the writing of a file, which FileBlock and CloseFile continue; FileClosed answers. At most
+// MaxOpenFiles are open at once.
 type OpenFile struct {
-	File      uint32 // handle, chosen by the desk among those that are not open
+	File      uint32 // handle, chosen by the desk among the unused ones
 	Path      string
 	Size      uint64 // bytes
 	BlockSize uint32 // bytes, 1 to MaxBlock
 	Hash      Hash   // of the whole file
-	Base      string // path of a file there whose bytes stand in blocks that are not sent; empty for none
+	Base      string // path of a file on the device that provides the blocks not sent; empty for none
 	Start     uint64 // bytes of a FilePart with this Hash and Size that are not sent again; a multiple of BlockSize
 }
 
@@ -233,12 +234,12 @@ func (m *OpenFile) code(c *Coder) {
 	c.U64("Start", &m.Start)
 }
 
-// FileBlock carries one block of an open file. Blocks for a handle that is not open are passed over: the device has
-// answered, or will.
+// FileBlock carries one block of an open file. Blocks for a handle that is not open are ignored: FileClosed was sent, or
+// will be.
 type FileBlock struct {
 	File  uint32
 	Index uint32
-	Data  []byte // reading: a part of the payload
+	Data  []byte // reading: a slice of the payload
 }
 
 // Code implements Message.
@@ -249,8 +250,8 @@ func (m *FileBlock) code(c *Coder) {
 	c.rest("Data", &m.Data)
 }
 
-// BlocksWritten says how many blocks of an open file were written since it was opened. It comes at the latest after 8 blocks or
-// 1 MiB, whichever is first, and is what a desk counts on to send on.
+// BlocksWritten reports how many blocks of an open file were written since it was opened. It comes at least every 8
+// blocks or 1 MiB, whichever is first, and is the desk's flow control.
 type BlocksWritten struct {
 	File  uint32
 	Count uint32
@@ -263,7 +264,7 @@ func (m *BlocksWritten) code(c *Coder) {
 	c.U32("Count", &m.Count)
 }
 
-// CloseFile ends the writing of a file. Nothing need be awaited before it.
+// CloseFile ends the writing of a file. It may be sent without waiting for any answer.
 type CloseFile struct {
 	File uint32
 }
@@ -272,7 +273,7 @@ type CloseFile struct {
 func (m *CloseFile) Code() uint8   { return CodeCloseFile }
 func (m *CloseFile) code(c *Coder) { c.U32("File", &m.File) }
 
-// FileClosed says how the writing of a file ended, after CloseFile, or before it if it failed. The handle is free.
+// FileClosed reports how the writing of a file ended: after CloseFile, or earlier after a failure. It frees the handle.
 type FileClosed struct {
 	File   uint32
 	Result Result
@@ -287,20 +288,20 @@ func (m *FileClosed) code(c *Coder) {
 	c.Text16("Text", &m.Text)
 }
 
-// RunEvent is what RunReport reports.
+// RunEvent is the kind of a RunReport.
 type RunEvent uint8
 
-// The events. Others are to be ignored.
+// The events. Receivers ignore others.
 const (
 	RunStarted RunEvent = 0
 	RunRefused RunEvent = 1 // it did not start
 	RunEnded   RunEvent = 2
 )
 
-// RunReport says what became of StartApplication, and how the application ended.
+// RunReport reports the outcome of StartApplication, and how the application ended.
 type RunReport struct {
 	Event RunEvent
-	Exit  int32  // of RunEnded: exit code, -1 where there is none
+	Exit  int32  // of RunEnded: exit code, -1 if it has none
 	Text  string // for people
 }
 
@@ -336,11 +337,11 @@ func (m *LogLines) code(c *Coder) {
 	})
 }
 
-// PushPlan says what a push is going to do, so that the device can show how far it is. It is sent before the first change and
-// again when the plan changes; all zero says that the push ended.
+// PushPlan announces the amount of a push, so that the device can show progress. It is sent before the first change and
+// whenever the plan changes; all zero means that the push ended.
 type PushPlan struct {
-	Files   uint32 // to be written
-	Bytes   uint64 // of file data to be sent
+	Files   uint32 // to write
+	Bytes   uint64 // of file data to send
 	Deletes uint32
 }
 

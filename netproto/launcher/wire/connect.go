@@ -9,10 +9,10 @@ const (
 	CodeKeepAlive              uint8 = 20
 )
 
-// ConnectRequest is the first message of a device. Without it nothing else is allowed.
+// ConnectRequest is the first message of a device. No other message is allowed before it.
 type ConnectRequest struct {
 	SupportedFeatures Features
-	Name              string // free text, at most MaxName bytes; several devices may have the same
+	Name              string // free text, at most MaxName bytes; not unique
 }
 
 // Code implements Message.
@@ -23,9 +23,9 @@ func (m *ConnectRequest) code(c *Coder) {
 	c.Text8("Name", &m.Name)
 }
 
-// ConnectAccepted is the first message of a desk. There is none for a rejection, which is a close.
+// ConnectAccepted is the first message of a desk. A rejection is a close without a message.
 type ConnectAccepted struct {
-	EnabledFeatures Features // those of SupportedFeatures that the desk has, too
+	EnabledFeatures Features // those of SupportedFeatures that the desk supports, too
 }
 
 // Code implements Message.
@@ -35,7 +35,7 @@ func (m *ConnectAccepted) code(c *Coder) {
 	c.U32("EnabledFeatures", (*uint32)(&m.EnabledFeatures))
 }
 
-// RequestSystemProperty asks a device about itself. Released only.
+// RequestSystemProperty requests a property of the device. Released only.
 type RequestSystemProperty struct {
 	Property string // PropertyNames, …; at most MaxName bytes
 }
@@ -44,7 +44,8 @@ type RequestSystemProperty struct {
 func (m *RequestSystemProperty) Code() uint8   { return CodeRequestSystemProperty }
 func (m *RequestSystemProperty) code(c *Coder) { c.Text8("Property", &m.Property) }
 
-// ResponseSystemProperty answers RequestSystemProperty, late or never; a device may send it unasked. Released only.
+// ResponseSystemProperty answers RequestSystemProperty, possibly late or never; a device may send it unasked. Released
+// only.
 type ResponseSystemProperty struct {
 	Property string
 	Value    string // empty for an unknown property; lists have one entry a line, without a newline at the end
@@ -57,8 +58,8 @@ func (m *ResponseSystemProperty) code(c *Coder) {
 	c.Text16("Value", &m.Value)
 }
 
-// KeepAlive is sent by either side after ten seconds in which it got no message, and ignored. The acknowledgement of the
-// transport is what proves that the peer lives. Released only.
+// KeepAlive is sent by either side after ten seconds without a message from the peer. The receiver ignores it: the
+// transport's acknowledgement proves that the peer is alive. Released only.
 type KeepAlive struct{}
 
 // Code implements Message.

@@ -7,10 +7,10 @@ import (
 	"collet/netproto/release"
 )
 
-// FormatError says that a message of the peer breaks the format. It is never our own fault; the connection can go on
-// without the message, or be closed.
+// FormatError says that a message of the peer breaks the format. The connection can continue without the message, or be
+// closed.
 type FormatError struct {
-	Code   uint8  // of the message; 0 for one without any byte
+	Code   uint8  // of the message; 0 for an empty one
 	Field  string // as docs/PROTOCOL.md names it
 	Offset int    // of the field in the message, in bytes
 	Err    error  // what is wrong with it
@@ -23,7 +23,7 @@ func (e *FormatError) Error() string {
 // Unwrap gives what is wrong with the field.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// EncodeError says that a message of our own cannot be written: the fault of the caller.
+// EncodeError says that a message to send is invalid: the fault of the caller.
 type EncodeError struct {
 	Code  uint8
 	Field string
@@ -37,10 +37,11 @@ func (e *EncodeError) Error() string {
 // Unwrap gives what is wrong with the field.
 func (e *EncodeError) Unwrap() error { return e.Err }
 
-// PathError says which path was refused and why. It is the fault of whoever sent the path, or named the file.
+// PathError names a rejected path and the reason. It is the fault of the peer that sent the path, or of the file's
+// owner.
 type PathError = release.PathError
 
-// What can be wrong with a field. They are texts for the two types above; a caller branches on the type.
+// Possible faults of a field. They are texts for the two types above; callers branch on the type.
 var (
 	errShort     = errors.New("goes beyond the end of the message")
 	errLeftOver  = errors.New("bytes are left over")

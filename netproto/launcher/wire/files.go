@@ -16,7 +16,7 @@ const (
 	CodeResponseFinishWriteFile uint8 = 14
 )
 
-// RequestFileLayout asks for the files of the device.
+// RequestFileLayout requests the files of the device.
 type RequestFileLayout struct{}
 
 // Code implements Message.
@@ -50,8 +50,8 @@ func (m *ResponseFileLayout) code(c *Coder) {
 	List(c, "Count", &m.Files, MaxFiles, leastFile, func(f *File) { f.code(c) })
 }
 
-// DraftFileLayout is one file of the Draft answer to RequestFileLayout. With DraftEmpty the device has none, and File is
-// zero; the last message has DraftLast.
+// DraftFileLayout is one file of the Draft answer to RequestFileLayout. With DraftEmpty the device has no files, and
+// File is zero; the last message has DraftLast.
 type DraftFileLayout struct {
 	Flags uint8
 	File  File
@@ -64,10 +64,10 @@ func (m *DraftFileLayout) code(c *Coder) {
 	m.File.code(c)
 }
 
-// RequestFileBlockHashes asks for the hashes of the blocks of one file.
+// RequestFileBlockHashes requests the hashes of the blocks of one file.
 type RequestFileBlockHashes struct {
 	Path      string
-	BlockSize uint32 // bytes; never 0, which makes released devices crash
+	BlockSize uint32 // bytes; 0 makes released devices crash and is never sent
 }
 
 // Code implements Message.
@@ -77,10 +77,11 @@ func (m *RequestFileBlockHashes) code(c *Coder) {
 	c.U32("BlockSize", &m.BlockSize)
 }
 
-// ResponseFileBlockHashes is the Released answer to RequestFileBlockHashes. No hash means that the device can't tell.
+// ResponseFileBlockHashes is the Released answer to RequestFileBlockHashes. An empty list means that the device can't
+// read the file.
 type ResponseFileBlockHashes struct {
 	Path   string
-	Hashes []Hash // of the blocks in order, the last one of what is left; at most MaxBlocks
+	Hashes []Hash // of the blocks in order, the last of which may be shorter; at most MaxBlocks
 }
 
 // Code implements Message.
@@ -90,8 +91,8 @@ func (m *ResponseFileBlockHashes) code(c *Coder) {
 	List(c, "Count", &m.Hashes, MaxBlocks, 1, func(h *Hash) { c.hash("Hash", h) })
 }
 
-// DraftFileBlockHash is one block of the Draft answer to RequestFileBlockHashes. With DraftEmpty the device can't tell any;
-// the last message has DraftLast.
+// DraftFileBlockHash is one block of the Draft answer to RequestFileBlockHashes. With DraftEmpty the device can't read
+// the file; the last message has DraftLast.
 type DraftFileBlockHash struct {
 	Path  string
 	Flags uint8
@@ -108,7 +109,7 @@ func (m *DraftFileBlockHash) code(c *Coder) {
 	c.hash("Hash", &m.Hash)
 }
 
-// RequestDeleteFile asks to delete a file. One that is not there counts as deleted.
+// RequestDeleteFile requests deletion. A missing file counts as deleted.
 type RequestDeleteFile struct {
 	Path string
 }
@@ -130,8 +131,8 @@ func (m *ResponseDeleteFile) code(c *Coder) {
 	c.u8("Result", (*uint8)(&m.Result))
 }
 
-// RequestWriteFile begins the writing of a file, which SendFileData and RequestFinishWriteFile continue. Blocks that are not
-// sent keep the bytes of the present file.
+// RequestWriteFile begins the writing of a file, which SendFileData and RequestFinishWriteFile continue. Blocks that are
+// not sent keep the bytes of the present file.
 type RequestWriteFile struct {
 	Path       string
 	FileSize   uint64 // bytes
@@ -148,7 +149,8 @@ func (m *RequestWriteFile) code(c *Coder) {
 	c.U32("BlockCount", &m.BlockCount)
 }
 
-// ResponseWriteFile answers RequestWriteFile. A failure makes released desks stop writing for good on this connection.
+// ResponseWriteFile answers RequestWriteFile. After a failure a released desk stops writing for the rest of the
+// connection.
 type ResponseWriteFile struct {
 	Path   string
 	Result Result
@@ -167,7 +169,7 @@ type SendFileData struct {
 	Block uint32
 	Part  uint32 // Draft: the part begins Part × PartSize bytes into the block
 	Flags uint8  // Draft: PartFinish, PartBatch
-	Data  []byte // reading: a part of the payload
+	Data  []byte // reading: a slice of the payload
 }
 
 // Code implements Message.
@@ -182,7 +184,8 @@ func (m *SendFileData) code(c *Coder) {
 	c.rest("Data", &m.Data)
 }
 
-// FileDataReceived answers SendFileData: once a block, and in Draft with BatchDone once a batch within a block.
+// FileDataReceived answers SendFileData: once for each block, and in Draft with BatchDone once for each batch within a
+// block.
 type FileDataReceived struct {
 	Path   string
 	Block  uint32

@@ -9,15 +9,16 @@ import (
 	"github.com/minio/sha256-simd"
 )
 
-// Layout is the content of a tree at one moment. It never changes, so it may be used from several goroutines. The zero value
-// is the layout of an empty folder.
+// Layout is the content of a tree at one moment. It is immutable and safe for concurrent use. The zero value is the
+// layout of an empty folder.
 type Layout struct {
 	files  []File // sorted by path, each path once
 	once   sync.Once
 	digest Hash
 }
 
-// NewLayout makes a layout of files in any order, which it takes over. Of files with the same path the last one counts.
+// NewLayout makes a layout of files in any order. It takes ownership of the slice. The last of several files with the
+// same path counts.
 func NewLayout(files []File) *Layout {
 	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	kept := files[:0]
@@ -29,7 +30,7 @@ func NewLayout(files []File) *Layout {
 	return &Layout{files: kept}
 }
 
-// Files are the files sorted by path. The slice must not be changed.
+// Files returns the files sorted by path. The slice must not be changed.
 func (l *Layout) Files() []File { return l.files }
 
 // Bytes is the size of all files together.
@@ -49,8 +50,8 @@ func (l *Layout) Find(path string) (File, bool) {
 	return l.files[i], true
 }
 
-// Digest is the SHA-256 over all files in order: path, a zero byte, size as 8 bytes little endian, hash. Layouts with the same
-// digest are the same.
+// Digest is the SHA-256 over all files in order: path, a zero byte, size as 8 bytes little endian, hash. Equal digests
+// mean equal layouts.
 func (l *Layout) Digest() Hash {
 	l.once.Do(func() {
 		d := sha256.New()
@@ -65,7 +66,8 @@ func (l *Layout) Digest() Hash {
 	return l.digest
 }
 
-// Since says what makes base this layout: the paths that are gone, and the files that are new or differ. Both are sorted.
+// Since returns the difference from base to this layout: the paths that were removed, and the files that are new or
+// changed. Both are sorted.
 func (l *Layout) Since(base *Layout) (removed []string, changed []File) {
 	old := base.files
 	for _, f := range l.files {
@@ -87,7 +89,7 @@ func (l *Layout) Since(base *Layout) (removed []string, changed []File) {
 	return removed, changed
 }
 
-// With is the layout without some paths and with some files added, or in place of those of the same path.
+// With returns the layout without the removed paths, and with files added or replaced by path.
 func (l *Layout) With(removed []string, files []File) *Layout {
 	gone := make(map[string]bool, len(removed))
 	for _, path := range removed {

@@ -4,14 +4,14 @@ package wire
 type Message interface {
 	// Code is the first byte.
 	Code() uint8
-	// code shows every field behind it to a coder, in order: the one place that states the layout.
+	// code codes every later field in order: the single definition of the layout.
 	code(*Coder)
 }
 
-// Unknown is what Decode returns for a code that the dialect or the side does not have. It is to be ignored.
+// Unknown is what Decode returns for a code that the dialect or the side does not have. Receivers ignore it.
 type Unknown struct {
 	Number uint8
-	Rest   []byte // what stood behind the code
+	Rest   []byte // the bytes behind the code
 }
 
 // Code implements Message.
@@ -97,15 +97,15 @@ func Append(buf []byte, d Dialect, m Message) ([]byte, error) {
 	return c.buf, c.err
 }
 
-// Size is how many bytes Encode makes of a message. The error is an *EncodeError.
+// Size is the length of Encode's result in bytes. The error is an *EncodeError.
 func Size(d Dialect, m Message) (int, error) {
 	c := &Coder{mode: measuring, dialect: d, number: m.Code()}
 	c.run(m)
 	return c.pos, c.err
 }
 
-// Decode reads a message that came from a side. Blobs of the message are parts of payload, so payload must not change as
-// long as the message is in use. Nothing larger than a small multiple of payload is made. The error is a *FormatError.
+// Decode reads a message that came from a side. Byte fields of the message are slices of payload, so payload must not
+// change while the message is in use. Allocations stay within a small multiple of payload. The error is a *FormatError.
 func Decode(d Dialect, from Side, payload []byte) (Message, error) {
 	if len(payload) == 0 {
 		return nil, &FormatError{Field: "Code", Err: errEmpty}
@@ -119,7 +119,7 @@ func Decode(d Dialect, from Side, payload []byte) (Message, error) {
 	return m, nil
 }
 
-// blank makes the message that a code stands for.
+// blank makes the empty message of a code.
 func blank(d Dialect, from Side, code uint8) Message {
 	for _, k := range kinds(code) {
 		if (k.from == 0 || k.from == from) && (k.any || k.dialect == d) {

@@ -8,14 +8,14 @@ import (
 	"collet/netproto/release"
 )
 
-// StateFolder is the folder below the root of a device that holds its cache and files under way. No path of a peer may lead
-// into it, and no layout has anything of it.
+// StateFolder is the folder below the root of a device that holds its cache and its scratch files. No path of a peer may
+// lead into it, and no layout contains it.
 const StateFolder = ".collet-remote"
 
-// CheckPath accepts the paths that a peer may name. Paths that release.CheckPath takes are fine everywhere. On systems where
-// nothing else has another meaning, other names that a working copy may have are taken, too; never one that is empty,
-// absolute, longer than MaxPath, with a drive, a backslash, a control character or an empty, "." or ".." element, not valid
-// UTF-8, a device name of Windows, or below StateFolder (Remote launcher protocol, section 5.4). The error is a *PathError.
+// CheckPath accepts the paths that a peer may name. Paths that release.CheckPath accepts are valid on every system. On
+// systems without special names, other names of a working copy are valid, too. Always rejected are: empty, absolute, or
+// longer than MaxPath; a drive, a backslash, a control character, or an empty, "." or ".." element; invalid UTF-8; a
+// device name of Windows; anything below StateFolder (Remote launcher protocol, section 5.4). The error is a *PathError.
 func CheckPath(path string) error {
 	if reason := pathFault(path); reason != "" {
 		return &PathError{Path: path, Reason: reason}
@@ -38,7 +38,7 @@ func pathFault(path string) string {
 	return unsafeFault(path)
 }
 
-// unsafeFault is what makes a path unsafe on any system.
+// unsafeFault says why a path is unsafe on every system, or is empty.
 func unsafeFault(path string) string {
 	switch {
 	case path == "":
@@ -78,11 +78,11 @@ func unsafeElement(element string) string {
 	return ""
 }
 
-// longestReserved is the most bytes that a device's name has: six letters, some of two bytes in lower case.
+// longestReserved is the length in bytes of the longest device name: six letters, some of two bytes in lower case.
 const longestReserved = 12
 
-// isReserved asks the rules of releases about what stands before the first dot, where that has only letters, digits and $:
-// then being a device is all that they can have against it.
+// isReserved applies the rules of releases to the part before the first dot, if that has only letters, digits and $:
+// then the only possible objection is a device name.
 func isReserved(element string) bool {
 	base, _, _ := strings.Cut(element, ".")
 	base = strings.TrimRight(base, " ")

@@ -2,5 +2,5 @@
 
 package wire
 
-// portableOnly: a name that only Windows refuses is an ordinary name here.
+// portableOnly: a name that only Windows rejects is an ordinary name here.
 const portableOnly = false

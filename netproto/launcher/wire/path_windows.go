@@ -1,4 +1,5 @@
 package wire
 
-// portableOnly: Windows gives many names a second meaning, so only those that mean the same everywhere are taken.
+// portableOnly: Windows gives many names a second meaning, so only names with the same meaning on every system are
+// accepted.
 const portableOnly = true

@@ -7,7 +7,8 @@ const (
 	CodeLogs             uint8 = 17
 )
 
-// StartApplication starts the game. There is no answer: the run state becomes running, or log lines say why not.
+// StartApplication starts the game. It has no answer: the run state becomes running, or log lines give the reason for a
+// failure.
 type StartApplication struct {
 	GameConfig  string // text of a .degame file; at most MaxText bytes
 	ProfileName string // empty: the default profile; at most MaxName bytes
@@ -22,7 +23,7 @@ func (m *StartApplication) code(c *Coder) {
 	c.Text16("Arguments", &m.Arguments)
 }
 
-// StopApplication stops the game. There is no answer but the run state.
+// StopApplication stops the game. Its only answer is the run state.
 type StopApplication struct {
 	Mode StopMode
 }
@@ -34,8 +35,8 @@ func (m *StopApplication) code(c *Coder) { c.u8("Mode", (*uint8)(&m.Mode)) }
 // Logs is one line of a log.
 type Logs struct {
 	Level     LogLevel
-	Source    string // Released: who says it; at most MaxName bytes
-	Timestamp string // Draft: when, in any form; at most MaxName bytes
+	Source    string // Released: the author of the line; at most MaxName bytes
+	Timestamp string // Draft: time stamp in any form; at most MaxName bytes
 	Message   string // at most MaxText bytes
 }
 
@@ -53,6 +54,6 @@ func (m *Logs) code(c *Coder) {
 
 // RunEnd is how an application ended.
 type RunEnd struct {
-	Exit int    // exit code, -1 where there is none
+	Exit int    // exit code, -1 if it has none
 	Text string // for people
 }

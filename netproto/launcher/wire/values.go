@@ -7,10 +7,10 @@ import (
 	"github.com/minio/sha256-simd"
 )
 
-// Dialect is the era of the messages 4, 6, 11, 12, 14 and 17. The zero value is Released.
+// Dialect is the version of messages 4, 6, 11, 12, 14 and 17. The zero value is Released.
 type Dialect uint8
 
-// The dialects. Nothing on the wire tells which one a peer speaks.
+// The dialects. The wire does not show which one a peer speaks.
 const (
 	Released Dialect = 0 // every released program (Remote launcher protocol, section 0, right column)
 	Draft    Dialect = 1 // seed 003, November 2024
@@ -37,7 +37,7 @@ func ParseDialect(name string) (Dialect, error) {
 	return 0, fmt.Errorf("dialect %q is unknown: say %q or %q", name, Released, Draft)
 }
 
-// Side is one of the two roles. A code means something only from one side, except keep-alive.
+// Side is one of the two roles. Every code except keep-alive is valid from one side only.
 type Side uint8
 
 // The sides.
@@ -46,11 +46,11 @@ const (
 	FromDesk   Side = 2 // the server of the protocol
 )
 
-// Features are flags of connectRequest and connectAccepted. The protocol has defined none; released desks mask all.
+// Features are flags of connectRequest and connectAccepted. The protocol defines none yet; released desks mask all.
 type Features uint32
 
-// FeatureCollet says that the messages of our own mode are understood. The highest bit, far from those that the protocol
-// may come to define (Remote launcher protocol, section 5.1).
+// FeatureCollet announces support for our own mode. It is the highest bit, far from those that the protocol may define
+// (Remote launcher protocol, section 5.1).
 const FeatureCollet Features = 1 << 31
 
 // The signatures of messages 1 and 2, 16 bytes each (Remote launcher protocol, section 3.1).
@@ -59,7 +59,7 @@ const (
 	SignatureDesk   = "DERemLaunchSrv-0"
 )
 
-// Result is how an operation ended. Anything but Success is a failure, also what is not listed here.
+// Result is how an operation ended. Every value except Success is a failure, including unlisted ones.
 type Result uint8
 
 // The results of messages 8, 10, 12 and 14 (Remote launcher protocol, sections 0 and 3.2).
@@ -70,7 +70,7 @@ const (
 	BatchDone    Result = 2 // of 12, Draft: the parts of a batch arrived, the block goes on
 )
 
-// String is for logs. BatchDone has the number of HashMismatch, so it reads like it.
+// String is for logs. BatchDone and HashMismatch have the same number and text.
 func (r Result) String() string {
 	switch r {
 	case Success:
@@ -95,7 +95,7 @@ const (
 	PartBatch  uint8 = 2 // the last part of its batch
 )
 
-// StopMode is how an application is stopped; others than these two are ignored.
+// StopMode is how an application is stopped; devices ignore unlisted values.
 type StopMode uint8
 
 // The stop modes (Remote launcher protocol, section 3.2).
@@ -104,7 +104,7 @@ const (
 	StopKill StopMode = 1 // kill the process
 )
 
-// LogLevel is the weight of a log line; unknown levels count as Info.
+// LogLevel is the severity of a log line; unknown levels count as Info.
 type LogLevel uint8
 
 // The log levels (Remote launcher protocol, section 3.2).
@@ -132,7 +132,7 @@ const (
 	RunRunning   uint8 = 1
 )
 
-// The properties that every device knows (Remote launcher protocol, section 3.2). Lists have one name a line.
+// The properties that every device has (Remote launcher protocol, section 3.2). Lists have one name a line.
 const (
 	PropertyNames          = "properties.names"
 	PropertyProfiles       = "profiles.names"
