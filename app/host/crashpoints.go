@@ -43,14 +43,14 @@ func watched(fsys platform.FS) platform.FS {
 	return w
 }
 
-// watchedFS counts what changes the folder below it, and dies where it was told to.
+// watchedFS counts the operations that change its folder, and kills this process at the configured one.
 type watchedFS struct {
 	platform.FS
-	point string // a number, or "verb pattern"; empty for none
+	point string // a number, or "verb pattern"; empty: no crash point
 	after bool
 	list  *os.File // nil without a list
 
-	mu    sync.Mutex // held during an operation, so that "after" is after this one and before any other
+	mu    sync.Mutex // held during an operation, so that ":after" comes before any other operation
 	count int
 }
 
@@ -62,7 +62,7 @@ func (w *watchedFS) Close() error {
 	return w.FS.Close()
 }
 
-// do counts one operation and does it.
+// do counts one operation and performs it.
 func (w *watchedFS) do(operation func() error, verb string, names ...string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +92,7 @@ func (w *watchedFS) fits(verb string, names []string) bool {
 	})
 }
 
-// die ends this process as a power cut would: nothing is closed, flushed or told.
+// die kills this process, so that no file is closed or flushed.
 func die() {
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		self.Kill()
@@ -149,7 +149,7 @@ func (w *watchedFS) SyncDir(name string) error {
 	return w.do(func() error { return w.FS.SyncDir(name) }, "syncdir", name)
 }
 
-// watchedFile counts what changes a file's content.
+// watchedFile counts the operations that change a file's content.
 type watchedFile struct {
 	platform.File
 	fs   *watchedFS

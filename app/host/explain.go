@@ -16,7 +16,7 @@ import (
 	"collet/platform"
 )
 
-// endInfo gathers what explains an end.
+// endInfo collects the explanation of an end.
 func (h *host) endInfo(e outcome) splash.EndInfo {
 	info := splash.EndInfo{
 		Target: string(h.target), Server: h.places(), Fault: e.fault, Path: h.paths.data,
@@ -60,14 +60,14 @@ func (h *host) endInfo(e outcome) splash.EndInfo {
 	return info
 }
 
-// certificateWords are the faults of certificates about which there is more to say than that they are none.
+// certificateWords are the certificate faults with a text of their own.
 func certificateWords() map[dial.CertificateFault]string {
 	return map[dial.CertificateFault]string{
 		dial.CertificateDates: "dates", dial.CertificateHost: "host", dial.CertificateAuthority: "authority",
 	}
 }
 
-// explain is the same as text for a terminal; empty for ends that need no words.
+// explain is the explanation of an end as text for a terminal; empty for ends that are not shown.
 func (h *host) explain(e outcome) string {
 	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
 	if !e.end().Shown() {
@@ -76,7 +76,7 @@ func (h *host) explain(e outcome) string {
 	return strings.ReplaceAll(d.Text(), "\n\n", "\n")
 }
 
-// report is what a player can copy and send: who we are, what happened, the end of the log.
+// report is a text for support that a player can copy and send: version, folders, last outcome and the end of the log.
 func (h *host) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s build %d\n", collet.App().Name, collet.Version(), collet.App().Build)

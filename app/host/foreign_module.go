@@ -11,11 +11,11 @@ import (
 	"collet/runtime/area"
 )
 
-// maxLooked is how many bytes of a module are searched for what packaging put there. Real ones have some ten million.
+// maxLooked is how many bytes of a module are searched for its package. Real modules have some ten million.
 const maxLooked = 512 << 20
 
-// endWords says how the game ended. A module that was not packaged has to refuse a program that was (client_areas.h), and few say why:
-// the two files tell.
+// endWords describes how the game ended. A module without a package must refuse a packaged program (client_areas.h), and few report the
+// reason, so the module's file is examined.
 func (g *game) endWords(exit supervise.Exit) string {
 	words := exit.String()
 	if !g.packed.on() || g.module == "" || exit.Result == nil || exit.Result.Kind != abi.FatalError {
@@ -28,7 +28,7 @@ func (g *game) endWords(exit supervise.Exit) string {
 	return fmt.Sprintf("%s was not packaged, and this program was, as %s: install the game anew (the module %s)", filepath.Base(g.module), g.packed.Name, words)
 }
 
-// isPackagedFile reports whether packaging filled a program or module.
+// isPackagedFile reports whether a program or module is packaged.
 func isPackagedFile(name string) (bool, error) {
 	f, err := os.Open(name)
 	if err != nil {

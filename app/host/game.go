@@ -16,25 +16,25 @@ import (
 	"collet/runtime/abi"
 )
 
-// readyWait is how long the window stays for a game that runs and does not say ready (design 2, section 2).
+// readyWait is how long the window stays for a running game that does not report ready.
 const readyWait = time.Second
 
-// game is the process of the game's module, and which module that is.
+// game is the process of the game's module.
 type game struct {
 	*setup
 	*disk
-	child   *supervise.Child // nil while none runs
-	running bool             // the child was told to run
-	shown   bool             // the game said that it shows itself
-	began   time.Time        // when the child was told to run
-	module  string           // the file that the last child has; empty: the built-in client
-	live    bool             // the child has the live module, not the built-in client or a named one
+	child   *supervise.Child // nil while no child runs
+	running bool             // the child got the command to run
+	shown   bool             // the game reported ready
+	began   time.Time        // when the child got the command to run
+	module  string           // the module of the last child; empty: the built-in client
+	live    bool             // the child has the live module, not the built-in client or a module of the command line
 	meta    abi.Metadata     // of the last child
 }
 
 // startRole starts this program again in a child's role and waits for the module's metadata.
 func (g *game) startRole(ctx context.Context, role, path string) (abi.Metadata, error) {
-	// The child outlives the window whose context this is; dropChild and watch are what ends it.
+	// The child outlives the window whose context this is; dropChild and watch end it.
 	child, err := supervise.Start(context.WithoutCancel(ctx), supervise.Options{
 		Exe: g.exe, Args: g.childArgs(role, path), Log: g.log,
 	})
@@ -61,7 +61,7 @@ func (g *game) childArgs(role, path string) []string {
 	return args
 }
 
-// dropChild ends the child and waits until it is gone. A game that runs may save first.
+// dropChild ends the child and waits until it has exited. A running game has time to save.
 func (g *game) dropChild() {
 	if g.child == nil {
 		return
@@ -70,14 +70,14 @@ func (g *game) dropChild() {
 	g.child, g.running = nil, false
 }
 
-// gameArgs is what the game gets: the host's name in the install folder, what is known of its package, the link that opened it,
-// the player's arguments, and where its packs are.
+// gameArgs are the game's arguments: the host's name in the install folder, the package and game settings, the deep link, the player's
+// arguments, and the pack folders.
 func (g *game) gameArgs() []string {
 	return slices.Concat([]string{filepath.Join(g.folder, g.base)}, packedArgs(g.packed, g.settings.Game), g.opt.linkArgs(),
 		g.opt.Args, g.packArgs())
 }
 
-// run tells the child to run and waits until the game shows itself, or has had a second to, or is over already.
+// run starts the game in the child and waits until it reports ready or ends, at most readyWait.
 func (g *game) run(ctx context.Context) outcome {
 	g.starting()
 	if err := g.child.Run(g.gameArgs()); err != nil {
@@ -96,7 +96,7 @@ func (g *game) run(ctx context.Context) outcome {
 	return outcome{outcome: update.ResourcesReady}
 }
 
-// ready notes that the game shows itself, once.
+// ready handles the game's first ready report: the module has proven itself.
 func (g *game) ready() {
 	if g.shown {
 		return
@@ -107,15 +107,15 @@ func (g *game) ready() {
 	g.confirm()
 }
 
-// gameEnd is what became of a game that ran.
+// gameEnd is how a game ended.
 type gameEnd struct {
 	reload bool
-	path   string // with reload: which module the game wants next; empty means the live one
+	path   string // with reload: the module that the game requested; empty: the live one
 	end    outcome
 }
 
-// watch supervises a running game until it ends. A module that is ready, or runs for long, or ends cleanly has proven
-// itself. When ctx ends the game is asked to end, and ended when it takes too long.
+// watch supervises a running game until it ends. A module that reports ready, runs for supervise.ProvenAfter or ends cleanly has
+// proven itself. When ctx ends, the game is asked to end, and killed if it takes too long.
 func (g *game) watch(ctx context.Context) gameEnd {
 	ready := g.child.Ready()
 	proof := time.NewTimer(supervise.ProvenAfter - time.Since(g.began))
@@ -135,8 +135,7 @@ func (g *game) watch(ctx context.Context) gameEnd {
 	}
 }
 
-// stopGame ends a game because this program is told to end. One that shuts down in order has proven itself; whatever else becomes
-// of it says nothing about its build.
+// stopGame ends a game because this program has to end. A clean shutdown proves the module; any other end says nothing about it.
 func (g *game) stopGame(ctx context.Context) gameEnd {
 	child := g.child
 	g.log.Info().Stringer("within", g.stopWithin()).Msg("told to end; the game is asked to end")
@@ -154,7 +153,7 @@ func (g *game) stopGame(ctx context.Context) gameEnd {
 	return gameEnd{end: outcome{outcome: update.Cancelled}}
 }
 
-// gameOver turns the child's exit into what to do next.
+// gameOver classifies the child's exit.
 func (g *game) gameOver(ctx context.Context) gameEnd {
 	exit := g.child.Exit()
 	kind := supervise.Classify(exit, exit.Ready, exit.Ran)
@@ -177,15 +176,14 @@ func (g *game) gameOver(ctx context.Context) gameEnd {
 	}
 }
 
-// choice is which module an attempt starts.
+// choice is the module that an attempt starts.
 type choice struct {
 	path     string // empty: the built-in client
-	explicit bool   // the player named it
+	explicit bool   // from the command line
 }
 
-// choose follows the source: an explicit path wins, then a forced built-in client, then the module that a selector names,
-// then the one in the writable root, then the one beside the host (fonline reference, sections 3.6 and 3.7). After a swap
-// the live module is the one, whatever was named before.
+// choose selects the module in the engine's order: an explicit path, a forced built-in client, the selector's module, the module in the
+// writable root, the module beside the host. After a swap, path and built-in client of the command line no longer count.
 func (g *game) choose() choice {
 	explicit := g.opt.ClientLibPath
 	switch {
@@ -203,7 +201,7 @@ func (g *game) choose() choice {
 	return choice{path: g.modules().library()}
 }
 
-// withExt appends the extension of modules where the player left it out, as the source's loader does.
+// withExt makes a module's path absolute and appends the extension of modules if it is missing, as the engine's loader does.
 func (g *game) withExt(name string) string {
 	if !strings.EqualFold(filepath.Ext(name), g.target.LibraryExt()) {
 		name += g.target.LibraryExt()
@@ -214,9 +212,9 @@ func (g *game) withExt(name string) string {
 	return name
 }
 
-// startChild starts the chosen module in a process of its own and waits for its metadata. When it can't be loaded the
-// built-in client stands in, loudly, unless another compatibility version was asked for, or the module was swapped in
-// just now: then falling back would only swap again.
+// startChild starts the chosen module in a child process and waits for its metadata. If the module can't be loaded, the built-in
+// client replaces it, with a note to the player. It does not after a swap, where it would only cause another swap, or if its version
+// is not the one of --ClientLibCompatibilityVersion.
 func (g *game) startChild(ctx context.Context, f view) (abi.Metadata, error) {
 	var c choice
 	var meta abi.Metadata
@@ -249,11 +247,10 @@ func (g *game) startChild(ctx context.Context, f view) (abi.Metadata, error) {
 	return meta, nil
 }
 
-// errForeign says that this program was packaged for one game and has another one's client built in.
+// errForeign says that this program was packaged for one game and has the client of another one built in.
 var errForeign = errors.New("the client that is built into this program is another game's")
 
-// startEmbedded starts the client that is linked into this program, unless it is another game's than the one that the program
-// was packaged for.
+// startEmbedded starts the built-in client. It fails with errForeign if the program was packaged for another game.
 func (g *game) startEmbedded(ctx context.Context) (abi.Metadata, error) {
 	meta, err := g.startRole(ctx, "embedded", "")
 	if err == nil && isForeign(meta.RuntimeName, g.packed.Name) {
@@ -267,14 +264,14 @@ func (g *game) startEmbedded(ctx context.Context) (abi.Metadata, error) {
 	return meta, err
 }
 
-// isForeign reports whether a built-in client is no variant of what a program was packaged as; packaged is empty if it was not.
+// isForeign reports whether a built-in client is not a variant of the packaged game; packaged is empty for a program without a package.
 func isForeign(builtIn, packaged string) bool {
 	_, ours := product.ParseVariant(builtIn, packaged)
 	return packaged != "" && !ours
 }
 
-// wrongVersion enforces --ClientLibCompatibilityVersion. Without it no module is measured by this host's own version: a
-// host outlives many of them. After a swap the new module is the authority (seed 000, "Runtime ABI").
+// wrongVersion enforces --ClientLibCompatibilityVersion. Without the flag a module of any version is accepted: a host outlives many
+// modules. After a swap the new module's version counts.
 func (g *game) wrongVersion(meta abi.Metadata) error {
 	want := g.opt.ClientLibCompatibilityVersion
 	if want == "" || g.swapped || meta.CompatibilityVersion == want {
@@ -283,7 +280,7 @@ func (g *game) wrongVersion(meta abi.Metadata) error {
 	return fmt.Errorf("%s has compatibility version %q, and %q was asked for", meta.RuntimeName, meta.CompatibilityVersion, want)
 }
 
-// noModule is the end of an attempt that found nothing to run.
+// noModule is the end of an attempt without a module that can be run.
 func (g *game) noModule(err error) outcome {
 	if errors.Is(err, context.Canceled) {
 		return failed(err)
@@ -293,9 +290,8 @@ func (g *game) noModule(err error) outcome {
 	return e
 }
 
-// swap ends the child, which may have the old module loaded, and makes the staged one live. A round that fetched nothing
-// and changed nothing is not repeated: the running module already is what the server offers, and still the server calls
-// it outdated.
+// swap ends the child, which may have the old module loaded, and makes the staged module live. If nothing was fetched or staged, the
+// live module is already the offered one and the server still calls it outdated: ContentMismatch.
 func (g *game) swap(ctx context.Context, s update.Status) (outcome, bool) {
 	if s.Files == 0 && g.live && g.dir.State() != install.Prepared {
 		g.log.Error().Msg("the server offers the module that is running, and calls it outdated")

@@ -23,11 +23,11 @@ import (
 	"collet/platform/text"
 )
 
-// terminal prints a start: phases, files and the outcome, as text or as one JSON object a line. It answers every question with Quit.
+// terminal prints a start: phases, files and the outcome, as text or as one JSON object a line. It never asks: host.answer decides.
 // One goroutine at a time uses it.
 type terminal struct {
 	out  io.Writer
-	err  io.Writer // for what a window would show as a dialog or a toast
+	err  io.Writer // for texts that a window would show as a dialog or a toast
 	json bool
 	host *host
 	mu   sync.Mutex // of lines of JSON
@@ -68,10 +68,10 @@ type line struct {
 	Exit      *int   `json:"exit,omitempty"`
 }
 
-// means is how many bytes of the files came by which means.
+// means is the number of bytes by the strategy that obtained them.
 type means map[acquire.Strategy]int64
 
-// String lists them for a person, the largest first.
+// String lists the strategies with their bytes, the largest first.
 func (m means) String() string {
 	order := slices.SortedFunc(maps.Keys(m), func(a, b acquire.Strategy) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
 	words := make([]string, len(order))
@@ -81,7 +81,7 @@ func (m means) String() string {
 	return strings.Join(words, ", ")
 }
 
-// hurt is a damaged file of --json. Each range is its first byte and the one behind its last.
+// hurt is a damaged file in --json. Each range is half-open: its first byte, and the one after its last.
 type hurt struct {
 	File   string     `json:"file"`
 	Size   int64      `json:"size"`
@@ -104,13 +104,13 @@ func hurts(d *update.Damages) (list []hurt) {
 }
 
 const (
-	// manyFiles is how many lines about files are printed as they come; more come after pauses of manyPause, because nobody reads
-	// ten thousand, and printing them takes as long as the update.
+	// manyFiles is how many lines about files are printed at once. Further lines are at least manyPause apart, because printing ten
+	// thousand lines takes as long as the update.
 	manyFiles = 200
 	manyPause = 100 * time.Millisecond
 )
 
-// Follow implements view: a line when the phase or the file changes, and one a second in between.
+// Follow implements view: it prints a line when the phase or the file changes, and one a second in between.
 func (p *terminal) Follow(ctx context.Context, w watcher) func() {
 	done := make(chan struct{})
 	go func() {
@@ -133,7 +133,7 @@ func (p *terminal) Follow(ctx context.Context, w watcher) func() {
 	return func() { <-done }
 }
 
-// progress prints a line; what is damaged is told once.
+// progress prints a line. damage says that the damaged files belong to it; they are printed once.
 func (p *terminal) progress(s update.Status, damage bool) {
 	l := line{
 		Phase: s.Phase.String(), Mode: s.Mode.String(), File: s.File, Files: s.Files, FilesDone: s.FilesDone,
@@ -155,7 +155,7 @@ func (p *terminal) progress(s update.Status, damage bool) {
 	}
 	if damage && s.Damage != nil {
 		for _, d := range s.Damage.Files {
-			where := cmp.Or(d.Where(), fmt.Sprintf("%d…", d.Size)) // no range: it is only too long
+			where := cmp.Or(d.Where(), fmt.Sprintf("%d…", d.Size)) // no range: the file is only too long
 			fmt.Fprintln(p.out, p.host.texts.Get("headless.damage", "file", d.File, "ranges", where, "size", d.Size))
 		}
 	}
@@ -171,7 +171,7 @@ func (p *terminal) Note(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// Notes implements view: they belong to the machine-readable output, which a tool shows as it likes.
+// Notes implements view. Only --json prints release notes, for tools.
 func (p *terminal) Notes(text string) {
 	if p.json {
 		p.print(line{Notes: text})
@@ -201,7 +201,7 @@ func (p *terminal) Report(r acquire.Report) {
 		"from", from, "means", cmp.Or(means(r.Bytes).String(), string(acquire.Unneeded)), "fetched", r.Fetched, "saved", saved))
 }
 
-// Toast implements view. Nobody reads along, so nothing waits.
+// Toast implements view. It prints the text and does not wait.
 func (p *terminal) Toast(_ context.Context, t splash.Toast) bool {
 	fmt.Fprintln(p.err, t.Text)
 	return false
@@ -210,7 +210,7 @@ func (p *terminal) Toast(_ context.Context, t splash.Toast) bool {
 // Ask implements view.
 func (p *terminal) Ask(_ context.Context, e outcome) update.Action { return p.host.answer(e) }
 
-// finish prints how it ended.
+// finish prints the end of a start and returns the exit code.
 func (p *terminal) finish(e outcome) int {
 	end := e.end()
 	text := p.host.explain(e)
@@ -247,8 +247,8 @@ func (p *terminal) print(l line) {
 	fmt.Fprintf(text.NewJSONWriter(p.out), "%s\n", object)
 }
 
-// maxReloads bounds how often a game may ask for a reload within reloadWindow of its start: a module that asks every
-// time would otherwise never let the player go.
+// maxReloads limits how many reloads in a row a game may request within reloadWindow of its start: a module that always requests one
+// would otherwise loop forever.
 const (
 	maxReloads   = 5
 	reloadWindow = supervise.ProvenAfter
@@ -256,7 +256,7 @@ const (
 
 var errReloads = errors.New("the game asked for one reload after another without ever running for long")
 
-// headless is the whole client without a window.
+// headless runs the client without a window.
 func (h *host) headless(ctx context.Context, out, err io.Writer) (code int, again *Relaunch) {
 	h.renewal.shownTrial()
 	code = h.unseen(ctx, out, err)
@@ -270,7 +270,7 @@ func (h *host) headless(ctx context.Context, out, err io.Writer) (code int, agai
 	return trial, again
 }
 
-// unseen is headless up to where this program makes room for a newer one.
+// unseen is headless up to the trial of a newer version of this program.
 func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
 	p := &terminal{out: out, err: err, json: h.opt.JSON, host: h}
 	finish := func(e outcome) int {
@@ -313,8 +313,8 @@ func (h *host) unseen(ctx context.Context, out, err io.Writer) int {
 	}
 }
 
-// syncOnly runs one Updater: packs become live, modules staged. Which version is announced comes from the command line,
-// or else from what is installed; web servers are told none, so nothing is loaded for them.
+// syncOnly runs one Updater: packs become live, modules are staged. The announced version is that of the command line, else of the
+// installed module. Mirrors get no version, so no module is loaded for them.
 func (h *host) syncOnly(ctx context.Context, f view) outcome {
 	h.notePaths(f)
 	if !h.offline {
@@ -338,7 +338,7 @@ func (h *host) syncOnly(ctx context.Context, f view) outcome {
 	return h.patiently(ctx, f, func() outcome { return h.syncOnce(ctx, f, compatibility) })
 }
 
-// syncOnce asks the server once and fetches what is missing.
+// syncOnce runs one update and fetches the missing files.
 func (h *host) syncOnce(ctx context.Context, f view, compatibility string) outcome {
 	status, err := h.update(ctx, f, compatibility)
 	if err != nil {
@@ -348,7 +348,7 @@ func (h *host) syncOnce(ctx context.Context, f view, compatibility string) outco
 		return outcome{outcome: update.ResourcesReady}
 	}
 	if status.Outcome == update.ResourcesReady && h.dir.State() == install.Prepared {
-		// A verification found the module damaged or gone. No child has it, and nothing is ready before it is live.
+		// A verification found the module damaged or missing. No child has it loaded, and the install is ready only after the swap.
 		if e, ok := h.swap(ctx, status); !ok {
 			return e
 		}
@@ -365,7 +365,7 @@ func (h *host) syncOnce(ctx context.Context, f view, compatibility string) outco
 	return outcome{outcome: status.Outcome, fault: status.Fault, status: status}
 }
 
-// tellInstalled is a headless start that asks nobody and runs nothing: it recovers the install and says what is there.
+// tellInstalled is a headless start with --offline and without --run: after recovery it prints the state of the install.
 func (a *attempts) tellInstalled(f view) outcome {
 	set, files, err := a.dir.Set()
 	if err != nil {
@@ -385,8 +385,8 @@ func (a *attempts) tellInstalled(f view) outcome {
 	return outcome{outcome: update.ResourcesReady}
 }
 
-// reload prepares the next start for a game that asked for it: a staged module becomes live, and the module that the
-// game named is the one to load.
+// reload prepares the next start after a game's request for a reload: it makes a staged module live and selects the module that the
+// game named.
 func (h *host) reload(ctx context.Context, path string) (outcome, bool) {
 	if h.dir != nil {
 		if err := h.dir.Promote(ctx); err != nil {

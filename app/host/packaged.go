@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// insideName is what errors call the settings that packaging put into this program.
+	// insideName is the name of the packaged settings in errors.
 	insideName = "internal config"
-	// splashEntry and iconEntry are the pictures among the resources that packaging put into this program.
+	// splashEntry and iconEntry are the pictures among the packaged resources.
 	splashEntry = "splash.png"
 	iconEntry   = "icon.png"
-	// maxPicture is the largest picture in bytes of its file, and maxSide of its sides in pixels: four times the window, for
-	// dense screens.
+	// maxPicture is the largest picture file in bytes. maxSide is the longest side of a picture in pixels: four times the window's,
+	// for screens of high density.
 	maxPicture = 4 << 20
 	maxSide    = 2560
 )
 
-// packed is what packaging put into this program; the zero value is a program that was not packaged.
+// packed is the package inside this program; the zero value is a program without one.
 type packed struct{ area.Contents }
 
-// readPacked reads it. A program that was packaged in part does not start: nobody knows what it would be.
+// readPacked reads the package of this program. An incomplete package is an error, and the program does not start.
 func readPacked() (packed, error) {
 	c, _, err := own.Read()
 	if err != nil {
@@ -42,11 +42,11 @@ func readPacked() (packed, error) {
 	return packed{c}, nil
 }
 
-// on reports whether there is a package.
+// on reports whether this program is packaged.
 func (p packed) on() bool { return p.Name != "" }
 
-// settings puts the file beside the program over what is inside it. Of what stands in no table the game gets what the file
-// says: what packaging says of it stands in the module, too, which may be of a newer release than this program.
+// settings merges the packaged settings with the file beside the program, which takes precedence. Settings outside of tables, which are
+// for the game, come from the file only: the module has its own packaged ones, and may be newer than this program.
 func (p packed) settings(file string) (settings.Settings, error) {
 	beside, err := settings.ReadFile(file)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p packed) settings(file string) (settings.Settings, error) {
 	return all, err
 }
 
-// args is what the game is told of it, and of the settings that are the game's.
+// packedArgs are the game's arguments for the package's name and for the settings outside of tables.
 func packedArgs(p packed, game map[string]string) (args []string) {
 	if p.on() {
 		args = append(args, "--packaged", p.Name)
@@ -72,7 +72,7 @@ func packedArgs(p packed, game map[string]string) (args []string) {
 	return args
 }
 
-// picture is the packaged picture of the splash; nil where there is none that can be shown. It is called from another goroutine.
+// picture is the packaged picture of the splash; nil if missing or broken. It is called from another goroutine.
 func (p packed) picture(log zerolog.Logger) image.Image {
 	data, picture := p.packedPicture(log, splashEntry)
 	if data == nil {
@@ -81,13 +81,13 @@ func (p packed) picture(log zerolog.Logger) image.Image {
 	return picture
 }
 
-// icon is the packaged icon; nil where there is none that can be shown.
+// icon is the packaged icon; nil if missing or broken.
 func (p packed) icon(log zerolog.Logger) []byte {
 	data, _ := p.packedPicture(log, iconEntry)
 	return data
 }
 
-// packedPicture finds a picture. What is broken is left out: a game is no worse without it.
+// packedPicture reads a picture. A broken one is logged and left out: the game does not need it.
 func (p packed) packedPicture(log zerolog.Logger, name string) ([]byte, image.Image) {
 	if len(p.Resources) == 0 {
 		return nil, nil
@@ -104,7 +104,7 @@ func (p packed) packedPicture(log zerolog.Logger, name string) ([]byte, image.Im
 	return data, picture
 }
 
-// resource reads a file among the resources; nil where there is none of this name.
+// resource reads one of the packaged resources; nil if not found.
 func (p packed) resource(name string) ([]byte, error) {
 	archive, err := zip.NewReader(bytes.NewReader(p.Resources), int64(len(p.Resources)))
 	if err != nil {
@@ -128,7 +128,7 @@ func (p packed) resource(name string) ([]byte, error) {
 	return data, nil
 }
 
-// decodePicture looks at the size before it makes pixels.
+// decodePicture checks the dimensions before it decodes the pixels.
 func decodePicture(data []byte) (image.Image, error) {
 	head, err := png.DecodeConfig(bytes.NewReader(data))
 	if err != nil {

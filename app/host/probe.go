@@ -21,28 +21,29 @@ import (
 )
 
 const (
-	// probeWait is how long the answer of a probe may take: as long as loading a module, because a virus scanner may read all of
-	// the program first.
+	// probeWait is how long the answer of a probe may take: as long as loading a module, because a virus scanner may read the whole
+	// program first.
 	probeWait = supervise.DefaultLoadTimeout
 	// maxAlive is the longest answer in bytes; a real one has some 150.
 	maxAlive = 64 << 10
 )
 
-// alive is the answer of a probe: one line of JSON. It crosses versions: members are only ever added, and those that are not known
-// are passed over.
+// alive is the answer of a probe: one line of JSON. It is exchanged between versions: members are only added, and unknown members are
+// ignored.
 type alive struct {
 	Version string `json:"version"`
 	Build   uint64 `json:"build"`
 	ABI     uint32 `json:"abi"`    // of the host
 	Target  string `json:"target"` // that it was built for
-	Trusts  bool   `json:"trusts"` // it has a trusted root, by what is in it or beside it
-	Asks    bool   `json:"asks"`   // it knows whom to ask, in the same way
-	Name    string `json:"name"`   // under which it was packed; empty: it was not
-	Fault   string `json:"fault"`  // why it would not start, in words; empty: it would
+	Trusts  bool   `json:"trusts"` // it has a trusted root, built in or beside it
+	Asks    bool   `json:"asks"`   // it has a server or a mirror, built in or beside it
+	Name    string `json:"name"`   // that it was packaged with; empty: not packaged
+	Fault   string `json:"fault"`  // why it would not start, as text; empty: it would
 }
 
-// Probe is this program in the role probe, in which a program that waits to replace this one says who it is. It looks for settings
-// beside live, where it will lie. The exit code is 0 or that of a child without a host.
+// Probe is this program in the role probe: it writes its version, target and configuration to out, as one line of JSON, before it may
+// replace another version. It reads the settings beside live, the path that it will have. The exit code is 0 or that of a child
+// without a host.
 func Probe(live string, out io.Writer) int {
 	answer := alive{Version: collet.Version(), Build: uint64(collet.App().Build), ABI: abi.HostABIVersion, Target: string(buildTarget())}
 	knows, err := knowledgeOf(live)
@@ -60,13 +61,13 @@ func Probe(live string, out io.Writer) int {
 	return 0
 }
 
-// knowledge is what a program knows without a command line.
+// knowledge is the configuration of a program without its command line.
 type knowledge struct {
 	trusts, asks bool
 	name         string
 }
 
-// knowledgeOf is what this program knows when it lies at exe.
+// knowledgeOf is the configuration of this program at the path exe.
 func knowledgeOf(exe string) (knowledge, error) {
 	folder := filepath.Dir(exe)
 	packed, err := readPacked()
@@ -81,8 +82,8 @@ func knowledgeOf(exe string) (knowledge, error) {
 	return knowledge{len(root) > 0, set.NamesServer || len(set.Release.Urls) > 0, packed.Name}, err
 }
 
-// refuse says why a program that answered must not replace this one; empty: it may. What this one knows by itself, the other has
-// to know, too: a program without the game's settings would never ask anybody again.
+// refuse returns why a probed program must not replace this one; empty: it may. The other program must have every part of this one's
+// configuration: without the game's settings it would never update again.
 func (a alive) refuse(target product.Target, mine knowledge) string {
 	switch {
 	case a.Fault != "":
@@ -101,7 +102,7 @@ func (a alive) refuse(target product.Target, mine knowledge) string {
 	return ""
 }
 
-// probed is what became of a probe: it answered, or why not. sure says that it never will.
+// probed is the result of a probe: its answer, or an error. sure says that the error is permanent.
 type probed struct {
 	answer alive
 	err    error
@@ -137,13 +138,13 @@ func probe(ctx context.Context, exe, live string) probed {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if err == nil && text == nil { // it is at its end, or should be
+	if err == nil && text == nil { // it has ended, or is about to
 		select {
 		case <-p.Done():
 		case <-time.After(lastWords):
 		}
 	}
-	p.Kill() // whatever it does now, it has said all
+	p.Kill() // its answer is complete
 	end := p.End()
 	var r probed
 	switch {
@@ -156,14 +157,14 @@ func probe(ctx context.Context, exe, live string) probed {
 	return r
 }
 
-// busyTries is how often a start is tried while somebody seems to write the program, and busyPause what lies between: a child
-// that is being started at the same time has a copy of every open file for a moment.
+// busyTries is how often a start is tried while the program file seems to be open for writing; busyPause is the pause in between. A
+// child that is started at the same time briefly has a copy of every open file.
 const (
 	busyTries = 20
 	busyPause = 25 * time.Millisecond
 )
 
-// startUnwritten is StartProcess for a program that was written a moment ago.
+// startUnwritten is StartProcess for a program that was just written.
 func startUnwritten(ctx context.Context, c platform.Command) (p *platform.Process, err error) {
 	for range busyTries {
 		if p, err = platform.StartProcess(c); !errors.Is(err, syscall.ETXTBSY) && !platform.IsLocked(err) {
@@ -176,8 +177,8 @@ func startUnwritten(ctx context.Context, c platform.Command) (p *platform.Proces
 	return p, err
 }
 
-// dueForTrial finds out whether a newer version of this program waits that says sensible things of itself. What it says
-// otherwise is remembered of it.
+// dueForTrial reports whether a newer version of this program is staged and its probe succeeds. A failed probe is recorded with that
+// version.
 func (r *renewal) dueForTrial(ctx context.Context) bool {
 	waiting := r.both.Waiting()
 	if waiting == "" {

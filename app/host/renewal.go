@@ -13,36 +13,36 @@ import (
 	"collet/platform"
 )
 
-// This file is about this program's own file, which an update may replace where Update.Host says so. It has an install of its
-// own beside that of the game (install.ProgramNames), so that nothing that goes wrong with it keeps the game from being updated
-// or started. See trial.go for what happens between the fetching and the replacing.
+// This file updates this program's own file, if Update.Host is set. The program has its own install beside the game's
+// (install.ProgramNames), so its errors can't prevent updating or starting the game. trial.go tests the fetched program before it
+// replaces this one.
 
-// renewal is about updates of this program itself: its install beside that of the game, and the trial of a newer version.
+// renewal has the updates of this program itself: its install beside the game's, and the trial of a newer version.
 type renewal struct {
 	*setup
 	*disk // of the game
 	*origin
-	program   *install.Dir  // nil: this program stays as it is
-	both      *install.Both // of the last update; nil: it was not about the program
-	leave     bool          // this start has had enough of it
-	told      bool          // why the program stays as it is was logged
-	renewing  bool          // the last update offered the program alone, because the rest needs a newer one
-	due       string        // the program that this one is to make room for, absolute; empty: none
-	sponsored *sponsored    // this process is such a program in its trial; nil: it is not
+	program   *install.Dir  // nil: this program is not updated
+	both      *install.Both // of the last update; nil: the update did not include the program
+	leave     bool          // this start does not update the program any more
+	told      bool          // the reason for not updating the program was logged
+	renewing  bool          // the last update offered only the program, because the release needs a newer one
+	due       string        // absolute path of the program whose trial is next; empty: none
+	sponsored *sponsored    // connection to the sponsor; nil unless this process is a trial
 }
 
-// hostFacts are what decides whether this program may replace its own file.
+// hostFacts are the conditions for replacing this program's own file.
 type hostFacts struct {
 	target  product.Target
 	exe     string // of this program, absolute
-	regular bool   // it is a file and no link
+	regular bool   // exe is a regular file, not a link
 	install string // folder, absolute
 	data    string // writable root
 	base    string // name of the module
 	trust   install.Trust
 }
 
-// frozen says why this program never replaces its own file; empty: it may.
+// frozen returns why this program never replaces its own file; empty: it may.
 func (f hostFacts) frozen() string {
 	name := f.target.ProgramName(f.base)
 	same := filepath.Base(f.exe) == name || f.target.System() == product.Windows && strings.EqualFold(filepath.Base(f.exe), name)
@@ -50,7 +50,7 @@ func (f hostFacts) frozen() string {
 	case f.data != f.install:
 		return "it is installed, and whoever installed it brings a newer one"
 	case filepath.Dir(f.exe) != f.install:
-		return "it does not lie in the install folder" // also a macOS .app, whose signature is about all of its files
+		return "it does not lie in the install folder" // also a macOS .app, whose signature covers all of its files
 	case !same:
 		return "its name is not that of the game"
 	case !f.regular:
@@ -65,7 +65,7 @@ func (f hostFacts) frozen() string {
 	return ""
 }
 
-// hostFacts collects them.
+// facts collects the hostFacts of this start.
 func (r *renewal) facts() hostFacts {
 	info, err := os.Lstat(r.ownFile())
 	return hostFacts{
@@ -74,7 +74,7 @@ func (r *renewal) facts() hostFacts {
 	}
 }
 
-// open opens the install of this program. Without it the program stays as it is.
+// open opens the install of this program. After an error the program is not updated.
 func (r *renewal) open(ctx context.Context, fsys platform.FS) {
 	if !r.settings.Update.Host || r.opt.KeepHost || r.opt.RemoteLauncher != "" || r.opt.Relaunched > maxReloads || r.leave {
 		return
@@ -99,7 +99,7 @@ func (r *renewal) open(ctx context.Context, fsys platform.FS) {
 	r.program = dir
 }
 
-// close lets go of it.
+// close closes the install of this program.
 func (r *renewal) close() error {
 	dir := r.program
 	r.program, r.both = nil, nil
@@ -109,13 +109,13 @@ func (r *renewal) close() error {
 	return dir.Close()
 }
 
-// installed is an install as an update and what it comes from see it.
+// installed is an install as needed by an Updater and by acquire.
 type installed interface {
 	update.Stage
 	acquire.Disk
 }
 
-// stage is what the next update is about.
+// stage is the install for the next update: the game's alone, or the game's and this program's.
 func (r *renewal) stage() installed {
 	r.both, r.renewing = nil, false
 	if r.program == nil || r.leave || r.sponsored != nil {
@@ -125,11 +125,11 @@ func (r *renewal) stage() installed {
 	return r.both
 }
 
-// renewable reports whether a newer program would be taken from a release.
+// renewable reports whether a release may update this program.
 func (r *renewal) renewable() bool { return r.both != nil && r.both.Renewable() }
 
-// withoutHost looks at an update that has just ended. It reports whether another one is to be made that leaves this program as it
-// is: where its bytes could not be had, or where they are of no use and the game waits for them.
+// withoutHost reports whether an ended update has to be repeated without this program: because the program could not be fetched, or
+// because its trial is not possible and the game's files were not offered.
 func (r *renewal) withoutHost(ctx context.Context, status update.Status) bool {
 	if r.both == nil || ctx.Err() != nil {
 		return false

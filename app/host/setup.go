@@ -25,7 +25,7 @@ import (
 	"collet/platform/text"
 )
 
-// setup is what a start finds out before it does anything: what it was asked for, its settings, where things are, and its log.
+// setup is what a start reads first: options, settings, paths and log.
 type setup struct {
 	opt      Options
 	settings settings.Settings
@@ -37,12 +37,12 @@ type setup struct {
 
 	exe    string // absolute path of this program
 	folder string // absolute path of the install; paths.install
-	paths  paths  // where things lie, and where they are written
-	base   string // the host's name, and so the module's
+	paths  paths  // install folder and writable root
+	base   string // base name of the host and of the module
 	target product.Target
 }
 
-// find completes a setup of which the options are known.
+// find completes a setup from its options.
 func (s *setup) find() (err error) {
 	if s.exe, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
@@ -67,7 +67,7 @@ func (s *setup) find() (err error) {
 	return nil
 }
 
-// findPaths finds the folders, as far as the settings are known.
+// findPaths finds the folders from options and settings, which may be incomplete after an error.
 func (s *setup) findPaths() paths {
 	return findPaths(pathsQuery{
 		goos: runtime.GOOS, install: s.folder, packs: s.settings.Baking.ClientResources, marked: isMarked(s.folder),
@@ -76,7 +76,7 @@ func (s *setup) findPaths() paths {
 	})
 }
 
-// startLog opens the log and says who starts.
+// startLog opens the log and writes the first event: version, paths and server of this start.
 func (s *setup) startLog(server string) {
 	s.openLog()
 	s.log.Info().Str("version", collet.Version()).Str("target", string(s.target)).
@@ -94,7 +94,7 @@ func (s *setup) openLog() {
 	s.log = zerolog.New(text.NewJSONWriter(s.logs)).Level(logLevel(s.opt.LogLevel)).With().Timestamp().Logger()
 }
 
-// names says which files of the folder are what.
+// names are the names of the game's files in the install.
 func (s *setup) names() install.Names {
 	return install.Names{
 		Runtime: s.base, Server: s.packed.Name, Ext: s.target.LibraryExt(),
@@ -102,7 +102,7 @@ func (s *setup) names() install.Names {
 	}
 }
 
-// openFolders opens the writable root, and the install folder where it is another one; base is nil otherwise.
+// openFolders opens the writable root and the install folder. base is nil if both are one folder.
 func (s *setup) openFolders() (data *platform.Dir, base platform.FS, err error) {
 	if data, err = platform.OpenDir(s.paths.data); err != nil || s.paths.portable() {
 		return data, nil, err
@@ -115,14 +115,14 @@ func (s *setup) openFolders() (data *platform.Dir, base platform.FS, err error) 
 	return data, below, nil
 }
 
-// notePaths tells the player that the folder for the player's own data can't be used.
+// notePaths tells the player if the configured writable root can't be used.
 func (s *setup) notePaths(f view) {
 	if s.paths.refused != nil {
 		f.Note(s.texts.Get("note.portable", "path", s.paths.install))
 	}
 }
 
-// packFolders are the folders of the packs, the delivered one first.
+// packFolders are the folders of packs, the delivered one first.
 func (s *setup) packFolders() []string {
 	folders := []string{filepath.Join(s.paths.install, s.settings.Baking.ClientResources)}
 	if !s.paths.portable() {
@@ -131,7 +131,7 @@ func (s *setup) packFolders() []string {
 	return folders
 }
 
-// hasPacks reports whether there is any pack.
+// hasPacks reports whether at least one pack is installed.
 func (s *setup) hasPacks() bool {
 	return slices.ContainsFunc(s.packFolders(), func(folder string) bool {
 		entries, err := os.ReadDir(folder)
@@ -141,8 +141,8 @@ func (s *setup) hasPacks() bool {
 	})
 }
 
-// remedy is how a player whom the install folder refuses starts the game so that all is written elsewhere: a step that needs no
-// permission. It is empty where another folder was asked for already.
+// remedy is a command line that writes to the per-user data folder, for players without write permission in the install folder. It is
+// empty for other faults, or if another writable root is configured already.
 func (s *setup) remedy(f *update.Fault) string {
 	if f == nil || f.Cause != update.NoPermission || !s.paths.portable() || s.paths.refused != nil {
 		return ""
@@ -150,16 +150,16 @@ func (s *setup) remedy(f *update.Fault) string {
 	return strconv.Quote(filepath.Base(s.exe)) + ` "--UserWritablePath=*"`
 }
 
-// stopWithin is how long a game that runs may take to end when this program is told to.
+// stopWithin is how long a running game may take to end when this program has to end.
 func (s *setup) stopWithin() time.Duration {
 	within, err := settings.ParseStopWithin(s.settings.Client.StopWithin)
-	if err != nil { // settings that were loaded are right
+	if err != nil { // can't happen: loaded settings were checked
 		return settings.DefaultStopWithin
 	}
 	return within
 }
 
-// title is what the window calls the game.
+// title is the game's name in the window.
 func (s *setup) title() string {
 	if s.settings.Client.Title != "" {
 		return s.settings.Client.Title
@@ -167,17 +167,17 @@ func (s *setup) title() string {
 	return s.base
 }
 
-// adoptWindowLog takes what the window library prints about the desktop (no message bus, no preferences) into our log:
-// it uses the standard logger, and a terminal of a player is no place for it.
+// adoptWindowLog redirects the standard logger to the host's log. The window library uses it for messages about the desktop, such as a
+// missing message bus, which don't belong on a player's terminal.
 func (s *setup) adoptWindowLog() {
 	log.SetFlags(0)
 	log.SetOutput(s.log.With().Str("stream", "window").Logger())
 }
 
-// ownFile is where this program belongs: in its trial it lies beside that.
+// ownFile is the regular path of this program. In its trial it runs from another file beside that.
 func (s *setup) ownFile() string { return cmp.Or(s.opt.Trial, s.exe) }
 
-// programNames is how the install of this program is laid out. Releases have it under the name that it was packed with.
+// programNames are the names of the program's own install. In releases the program has the name that it was packaged with.
 func (s *setup) programNames() install.Names {
 	return install.ProgramNames(s.base, s.packed.Name, s.target.ProgramName(""))
 }

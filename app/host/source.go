@@ -18,22 +18,22 @@ import (
 	"collet/platform/text"
 )
 
-// source is the update server over the wire: netproto's client behind the port that the Updater declares. What the wire
-// calls an error becomes a cause that a person can act on. One Updater uses it at a time; Close may come from anywhere.
+// source is an update server as an update.Source, implemented by netproto's client. It maps errors of the protocol to causes for
+// players. One Updater uses it at a time; Close may be called from any goroutine.
 type source struct {
 	options netproto.ClientOptions
-	servers *servers       // what is known of servers; nil remembers nothing
-	secure  bool           // TLS proves the server
+	servers *servers       // remembered generations of servers; nil remembers nothing
+	secure  bool           // TLS authenticates the server
 	met     meeting        // with the server of the last Connect
-	offered []release.File // by the last server that listed anything
+	offered []release.File // the last file list
 
-	answers  atomic.Int64 // verdicts and lists that came whole
-	received atomic.Int64 // bytes of all sessions, before they are understood
+	answers  atomic.Int64 // complete verdicts and lists
+	received atomic.Int64 // bytes of all sessions, as received
 
 	mu      sync.Mutex
 	client  *netproto.Client // of the last Connect; nil before the first
-	closed  int              // how often Close was called
-	dialing func()           // ends a Connect under way; nil without
+	closed  int              // number of Close calls
+	dialing func()           // ends the Connect under way; nil without one
 }
 
 var (
@@ -41,7 +41,7 @@ var (
 	_ update.Teller = (*source)(nil)
 )
 
-// generationOf maps the command line's words to the wire. 0 is to be found out.
+// generationOf maps the values of --generation. 0 means automatic detection.
 func generationOf(word string) netproto.Generation {
 	return map[string]netproto.Generation{"c1": netproto.C1, "g1": netproto.G1, "g2a": netproto.G2a, "g2b": netproto.G2b}[word]
 }
@@ -61,14 +61,14 @@ func newSource(u *updates, compatibility string) *source {
 	}
 }
 
-// session is the connection that the last Connect made, or nil. It may be closed.
+// session is the session of the last Connect, or nil. It may be closed.
 func (s *source) session() *netproto.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.client
 }
 
-// dial is netproto.Dial for the one Connect under way. A Close ends it, and it leaves no session behind then.
+// dial is netproto.Dial for the one Connect under way. Close ends it; it then leaves no session open and returns net.ErrClosed.
 func (s *source) dial(ctx context.Context, options netproto.ClientOptions) (*netproto.Client, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -95,15 +95,15 @@ func (s *source) dial(ctx context.Context, options netproto.ClientOptions) (*net
 	}
 }
 
-// progress is how far it has come. It may be asked at any time.
+// progress is the source's progress. It may be called at any time, from any goroutine.
 func (s *source) progress() progress {
 	return progress{answers: int(s.answers.Load()), bytes: s.received.Load(), waiting: true}
 }
 
-// dialer makes a connection, as netproto.ClientOptions wants it.
+// dialer opens a connection, as in netproto.ClientOptions.
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// count has dial count what arrives.
+// count wraps dial so that received bytes are counted.
 func (s *source) count(dial dialer) dialer {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -117,7 +117,7 @@ func (s *source) count(dial dialer) dialer {
 	}
 }
 
-// received is a connection that counts what arrives.
+// received is a connection that counts received bytes.
 type received struct {
 	net.Conn
 	sum *atomic.Int64
@@ -130,7 +130,7 @@ func (c *received) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Connect implements update.Source. A Close that comes meanwhile ends it with an error.
+// Connect implements update.Source. A concurrent Close ends it with an error.
 func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 	if err := s.Close(); err != nil {
 		return compat.Judgement{}, s.fault(err)
@@ -177,7 +177,7 @@ func (s *source) List(ctx context.Context) ([]release.File, error) {
 	return files, nil
 }
 
-// maxSkipped is how many names of files that are left out are logged: more of them have one cause.
+// maxSkipped is how many names of skipped files are logged: more of them have the same cause.
 const maxSkipped = 10
 
 // Fetch implements update.Source.
@@ -186,8 +186,8 @@ func (s *source) Fetch(ctx context.Context, wants []update.Want, to update.Deliv
 	return s.fault(s.session().Fetch(ctx, ranges, func(i int, data []byte) error { return to.Deliver(owners[i], data) }))
 }
 
-// rangesOf lists what to ask for, and for each range the want that it belongs to. A want of which nothing is missing has
-// an empty range at its end.
+// rangesOf lists the ranges to request, and for each range the index of its want. A want without missing ranges has an empty range at
+// its end.
 func rangesOf(wants []update.Want) (ranges []netproto.FetchRange, owners []int) {
 	for i, w := range wants {
 		size := w.File.Size
@@ -218,7 +218,7 @@ func (s *source) Close() error {
 	return client.Close()
 }
 
-// fault classifies what the wire said. Faults of the disk pass through deliver and stay what they are.
+// fault maps an error of the protocol to an update.Fault. Faults of the disk, which come through Deliver, are returned unchanged.
 func (s *source) fault(err error) error {
 	var known *update.Fault
 	var format *netproto.FormatError

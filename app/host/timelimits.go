@@ -96,7 +96,7 @@ func (t timeLimits) watch(ctx context.Context, status func() update.Status, read
 			continue
 		}
 		switch {
-		case s.Files > 0: // it fetched, and lost the line
+		case s.Files > 0: // it fetched, and lost the connection
 			return nil
 		case now.paused, s.Phase != update.Waiting && !now.waiting:
 			continue

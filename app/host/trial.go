@@ -19,19 +19,18 @@ import (
 	"collet/platform"
 )
 
-// This file is about the trial of a newer version of this program. The old one, its sponsor, starts the waiting file as a child,
-// in its own place and with its own arguments, lets go of the install, and only watches: so nothing has changed on the disk, and
-// there is nothing to take back, whatever becomes of the child or of the machine. The child is the whole client. Once it has found
-// the install, loaded a module and ended an update with everything in its place, it makes itself live (install.Dir.Prove), which
-// is two names changing places. One that crashes, hangs before it shows anything, or ends in a way that no client does is
-// remembered, and the old program starts once more.
+// This file has the trial of a newer version of this program. The old version, the sponsor, releases the install, starts the staged
+// program file as a child with its own arguments, and supervises it. The disk is unchanged meanwhile, so a crash of the child or of
+// the machine needs no rollback. The child is a complete client. After it has opened the install, loaded a module and completed an
+// update, it makes itself live (install.Dir.Prove) by exchanging two names. A child fails its trial if it crashes, hangs before it
+// shows a window, or ends with an unknown exit code. The failure is recorded, and the old version continues the start.
 //
-// The sponsor stays for this one session, because whoever started it waits for its end; the next start is that of the new
-// program. What the child says are lines of JSON, one member each. They cross versions, so that they are only ever added:
+// The sponsor runs until this session ends, because its parent process waits for its exit; the next start runs the new version. The
+// child sends lines of JSON with one member each. They are exchanged between versions, so members are only added:
 //
-//	up      it shows itself: nothing is waited for from here on
+//	up      it shows itself; the time limit ends
 //	proven  it is live
-//	again   it wants to be started anew in place, with these arguments: its sponsor does it for both
+//	again   it asks for a relaunch with these arguments; the sponsor relaunches for both
 
 // trialWord is one line.
 type trialWord struct {
@@ -45,21 +44,21 @@ type againWord struct {
 }
 
 const (
-	// upWait is how long a trial may take until it shows itself: a virus scanner may read the whole program first.
+	// upWait is how long a trial may take to show itself: a virus scanner may read the whole program first.
 	upWait = time.Minute
-	// trialGrace is how long a trial may take to end when it is asked to, beside the time that its game has.
+	// trialGrace is how long a trial may take to end on request, in addition to its game's time.
 	trialGrace = 10 * time.Second
-	// maxWord is the longest line in bytes; the longest command line of Windows is 32 KiB.
+	// maxWord is the longest line in bytes. The longest command line of Windows has 32 KiB.
 	maxWord = 256 << 10
 )
 
-// sponsored is the end of the wire in a trial.
+// sponsored is the trial's end of the connection to its sponsor.
 type sponsored struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// say tells the sponsor. One that is gone has nothing to be told; nil has no sponsor.
+// say sends w to the sponsor and ignores errors: the sponsor may have ended. On nil it does nothing.
 func (s *sponsored) say(w trialWord) {
 	if s == nil {
 		return
@@ -73,7 +72,7 @@ func (s *sponsored) say(w trialWord) {
 	_, _ = s.out.Write(append(line, '\n'))
 }
 
-// joinTrial opens the wire to the sponsor. The context ends when the sponsor asks for it, or is gone.
+// joinTrial opens the connection to the sponsor. The returned context ends when the sponsor closes its end or has ended.
 func joinTrial(ctx context.Context, control string) (*sponsored, context.Context, error) {
 	in, out, err := platform.OpenControl(control)
 	if err != nil {
@@ -87,10 +86,10 @@ func joinTrial(ctx context.Context, control string) (*sponsored, context.Context
 	return &sponsored{out: out}, joined, nil
 }
 
-// shownTrial says that this trial shows itself.
+// shownTrial reports to the sponsor that this trial shows itself.
 func (r *renewal) shownTrial() { r.sponsored.say(trialWord{Up: &struct{}{}}) }
 
-// proveTrial makes this program live, if this is its trial. What goes wrong is for the next start.
+// proveTrial makes this program live, if this is its trial. After an error the next start tries again.
 func (r *renewal) proveTrial(ctx context.Context) {
 	if r.sponsored == nil || r.program == nil || r.program.Waiting() == "" {
 		return
@@ -105,24 +104,24 @@ func (r *renewal) proveTrial(ctx context.Context) {
 	r.sponsored.say(trialWord{Proven: &struct{}{}})
 }
 
-// dropOldSymbols removes the symbols of the program before: they come again with the next module, and would be no use.
+// dropOldSymbols removes the debug symbols of the old program, which don't fit the new one.
 func (r *renewal) dropOldSymbols() {
 	if err := r.fs.Remove(r.base + ".pdb"); err != nil && !errors.Is(err, os.ErrNotExist) {
 		r.log.Debug().Err(err).Msg("old symbols not removed")
 	}
 }
 
-// trialEnd is what a sponsor saw.
+// trialEnd is the course and end of a trial, as its sponsor saw it.
 type trialEnd struct {
 	up, proven bool
-	again      *againWord // it wants to be started anew
-	late       bool       // it never came up and was ended
-	asked      bool       // somebody asked it to end
-	start      error      // there never was a process
+	again      *againWord // it asks for a relaunch
+	late       bool       // it did not show itself in time and was killed
+	asked      bool       // it was asked to end
+	start      error      // why its process could not be started
 	end        platform.ProcessEnd
 }
 
-// fault says what was wrong with the trial; empty: nothing, which does not mean that it proved itself.
+// fault is why the trial failed; empty if it did not, which does not mean that it was proven.
 func (e trialEnd) fault() string {
 	switch {
 	case e.start != nil:
@@ -137,7 +136,7 @@ func (e trialEnd) fault() string {
 	return e.end.String()
 }
 
-// code is how the sponsor ends.
+// code is the sponsor's exit code.
 func (e trialEnd) code() int {
 	if e.end.Signal != "" || e.end.Err != nil {
 		return update.EndOf(update.Cancelled, update.NoCause).Exit
@@ -145,7 +144,7 @@ func (e trialEnd) code() int {
 	return e.end.Code
 }
 
-// exitCodes are those with which a client ends on purpose.
+// exitCodes are the regular exit codes of a client.
 func exitCodes() (codes []int) {
 	for _, end := range update.Ends() {
 		codes = append(codes, end.Exit)
@@ -153,8 +152,8 @@ func exitCodes() (codes []int) {
 	return codes
 }
 
-// sponsor gives the waiting program its trial. again is set where this program has to be started anew, and retry where it has to
-// go on with the start that it gave away.
+// sponsor runs the trial of the staged program. again is set if this program has to be started anew; retry, if the trial failed and
+// this program has to continue the start.
 func (h *host) sponsor(ctx context.Context) (code int, again *Relaunch, retry bool) {
 	waiting := h.renewal.due
 	h.renewal.due = ""
@@ -178,24 +177,24 @@ func (h *host) sponsor(ctx context.Context) (code int, again *Relaunch, retry bo
 	}
 }
 
-// letGo gives back all that another process needs.
+// letGo releases everything that another process needs: child, connections, install and log.
 func (h *host) letGo() error {
 	h.dropChild()
 	err := errors.Join(h.coolDown(), h.closeInstall())
 	if h.logs != nil {
-		log.SetOutput(io.Discard) // it may be where the window's complaints go
+		log.SetOutput(io.Discard) // it may be the log, for messages of the window library
 		err = errors.Join(err, h.logs.Close())
 		h.logs, h.log = nil, zerolog.Nop()
 	}
 	return err
 }
 
-// trialArgs are the arguments of a trial: those of this start, and where its place is.
+// trialArgs are the arguments of a trial: those of this start, and the path that it will have.
 func trialArgs(opt Options, live string) []string {
 	return append([]string{"--trial=" + live}, relaunchArgs(opt.Command, anew{count: opt.Relaunched + 1, module: opt.ClientLibPath})...)
 }
 
-// watchTrial runs a trial to its end, which it has if it does not show itself within wait.
+// watchTrial runs a trial until it ends, and kills it if it does not show itself within wait.
 func (r *renewal) watchTrial(ctx context.Context, c platform.Command, wait time.Duration) (e trialEnd) {
 	p, err := startUnwritten(ctx, c)
 	if err != nil {
@@ -212,7 +211,7 @@ func (r *renewal) watchTrial(ctx context.Context, c platform.Command, wait time.
 		select {
 		case w, more := <-words:
 			if e.hear(w); !more {
-				words = nil // it closed its end, and will end itself
+				words = nil // the trial closed its end, and will exit
 			}
 		case <-late.C:
 			if e.late = !e.up && !e.asked; e.late {
@@ -234,7 +233,7 @@ func (r *renewal) watchTrial(ctx context.Context, c platform.Command, wait time.
 	}
 }
 
-// hear takes a word.
+// hear records one word of the trial.
 func (e *trialEnd) hear(w trialWord) {
 	e.proven = e.proven || w.Proven != nil
 	e.up = e.up || w.Up != nil || e.proven
@@ -243,8 +242,8 @@ func (e *trialEnd) hear(w trialWord) {
 	}
 }
 
-// lastWords is how long is waited for what an ended trial had said. Only something that holds a copy of the wire makes it last
-// that long.
+// lastWords is how long the sponsor waits for unread lines of an ended trial. The wait is shorter unless another process has a copy of
+// the trial's end of the connection.
 const lastWords = 500 * time.Millisecond
 
 func (e *trialEnd) hearLast(words <-chan trialWord) {
@@ -261,8 +260,8 @@ func (e *trialEnd) hearLast(words <-chan trialWord) {
 	}
 }
 
-// readWords reads what a trial says, until it says nothing more or it is over. Lines that make no sense are passed over: the trial
-// may be of a version that says more. words is closed in the end.
+// readWords sends a trial's lines to words until they end or over is closed, and then closes words. Lines that can't be parsed are
+// skipped: a later version may send more.
 func readWords(from io.Reader, words chan<- trialWord, over <-chan struct{}) {
 	defer close(words)
 	lines := bufio.NewScanner(from)
@@ -280,7 +279,7 @@ func readWords(from io.Reader, words chan<- trialWord, over <-chan struct{}) {
 	}
 }
 
-// rememberTrial notes what was wrong with a trial.
+// rememberTrial records in the program's install why a trial failed.
 func (r *renewal) rememberTrial(ctx context.Context, fault string) {
 	fsys, err := platform.OpenDir(r.folder)
 	if err != nil {

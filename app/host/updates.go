@@ -16,20 +16,20 @@ import (
 	"collet/runtime/abi"
 )
 
-// updates brings what is installed up to date, from the origin to the disk.
+// updates updates the installed files, from the origin to the disk.
 type updates struct {
 	*setup
 	*origin
 	*disk
 	*game
 	renewal *renewal
-	met     meeting // the last server
+	met     meeting // with the last server
 	loaded  bool    // this attempt had a module or the built-in client ready to run
-	asks    bool    // a person can be asked
-	agreed  bool    // who agreed to an update that the account calls for
+	asks    bool    // the view can ask the player
+	agreed  bool    // the player agreed to an update that the account requires
 }
 
-// update runs one Updater, and another one where the first server sends us to a second; only once in an attempt.
+// update runs one Updater. If the server redirects, it runs another one with the second server, once in an attempt.
 func (u *updates) update(ctx context.Context, f view, compatibility string) (update.Status, error) {
 	status, err := u.updateHere(ctx, f, compatibility)
 	if err != nil || status.Outcome != update.Redirected {
@@ -43,7 +43,7 @@ func (u *updates) update(ctx context.Context, f view, compatibility string) (upd
 	return u.updateHere(ctx, f, compatibility)
 }
 
-// updateHere runs one Updater and lets the view follow it, and another one where it failed for the sake of this program.
+// updateHere runs one Updater, and a second one without this program's own update if that was why the first one failed.
 func (u *updates) updateHere(ctx context.Context, f view, compatibility string) (update.Status, error) {
 	status, err := u.updateOnce(ctx, f, compatibility)
 	if err == nil && u.renewal.withoutHost(ctx, status) {
@@ -55,7 +55,7 @@ func (u *updates) updateHere(ctx context.Context, f view, compatibility string) 
 	return status, err
 }
 
-// updateOnce runs one Updater. An update that helped needs no guard any more.
+// updateOnce runs one Updater and updates the loop guard: a staged module is recorded, a successful update removes the record.
 func (u *updates) updateOnce(ctx context.Context, f view, compatibility string) (status update.Status, err error) {
 	u.met = meeting{}
 	if u.signed.on() {
@@ -73,7 +73,7 @@ func (u *updates) updateOnce(ctx context.Context, f view, compatibility string) 
 	return status, err
 }
 
-// policy completes what an Updater is made of.
+// policy completes an Updater's configuration.
 func (u *updates) policy(c update.Config) update.Config {
 	c.CanSelfUpdate, c.Log = u.target.CanSelfUpdate(), u.log
 	c.Redirected, c.Prefetch, c.Applied = u.redirected(), true, u.applied()
@@ -81,7 +81,7 @@ func (u *updates) policy(c update.Config) update.Config {
 	return c
 }
 
-// updatePlain is update for what a server itself vouches for.
+// updatePlain is update for unsigned files of a server.
 func (u *updates) updatePlain(ctx context.Context, f view, compatibility string) (update.Status, error) {
 	s := newSource(u, compatibility)
 	updater, err := u.newUpdater(s)
@@ -94,7 +94,7 @@ func (u *updates) updatePlain(ctx context.Context, f view, compatibility string)
 	return u.settleContent(s.offered, u.consistent(s, status)), nil
 }
 
-// newUpdater wires one Updater that asks s.
+// newUpdater makes an Updater with the source s.
 func (u *updates) newUpdater(s *source) (*update.Updater, error) {
 	updater, err := update.New(u.policy(update.Config{Source: s, Stage: u.renewal.stage(), Server: u.server}))
 	if err != nil {
@@ -103,7 +103,7 @@ func (u *updates) newUpdater(s *source) (*update.Updater, error) {
 	return updater, nil
 }
 
-// hintGeneration names a generation that was forced, where that may be why the server ended it.
+// hintGeneration tells the player about a forced generation that may be why the server ended the session.
 func (u *updates) hintGeneration(f view, s *source, status update.Status) {
 	refused := status.Outcome == update.UpdaterOutdated
 	if status.Fault != nil && s.client == nil {
@@ -153,7 +153,7 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 	return status, nil
 }
 
-// releaseOptions wires a source of signed releases. closeWays lets go of its mirrors.
+// releaseOptions are the options of a source of signed releases. closeWays closes its mirrors.
 func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Options, closeWays func() error, err error) {
 	var opened []*download.HTTPMirror
 	closeWays = func() (err error) {
@@ -186,8 +186,8 @@ func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Option
 	return o, closeWays, nil
 }
 
-// follow runs an Updater and lets the view follow it. A start that exceeds the patience before something is fetched ends as it
-// would after all attempts: as unreachable where no answer came, or the installed set is played instead.
+// follow runs an Updater and shows it in the view. If a time limit is exceeded before the update fetches, the update fails: with
+// Unreachable if no answer came or the installed set can be played instead, else with Interrupted.
 func (u *updates) follow(ctx context.Context, f view, updater *update.Updater, read func() progress) update.Status {
 	following := f.Follow(ctx, updater)
 	inner, cancel := context.WithCancel(ctx)
@@ -215,14 +215,13 @@ func (u *updates) follow(ctx context.Context, f view, updater *update.Updater, r
 	return status
 }
 
-// offlineNow reports whether what is installed is played without asking: nobody can be reached, the settings allow it, and
-// there is a set that has proven itself.
+// offlineNow reports whether the installed set is played without asking the player: no server could be reached, and playsOffline.
 func (u *updates) offlineNow(status update.Status) bool {
 	return status.Outcome == update.Failed && status.Fault != nil && status.Fault.Cause == update.Unreachable &&
 		u.playsOffline()
 }
 
-// playsOffline reports whether there is a set that has proven itself and the settings let it be played without an answer.
+// playsOffline reports whether a proven set is installed and the settings allow playing it without a server's answer.
 func (u *updates) playsOffline() bool {
 	return u.signed.offline > 0 && u.loaded && u.dir != nil && !u.dir.Pending() && u.hasPacks()
 }

@@ -13,15 +13,15 @@ import (
 	"collet/netproto/compat"
 )
 
-// meeting is what the last server said beside its verdict. The zero value is that none was met.
+// meeting is the rest of the last server's answer, beside its verdict. The zero value means no answer.
 type meeting struct {
 	told        netproto.AnswerTags
 	differences compat.Differences
-	updater     compat.Updater // how this program's stands to the server's
-	secure      bool           // somebody vouches for the server
+	updater     compat.Updater // this program's updater compared with the server's
+	secure      bool           // TLS authenticated the server
 }
 
-// meet notes what a server said.
+// meet records a server's answer.
 func (s *source) meet(c *netproto.Client) {
 	s.met = meeting{told: c.Told(), differences: c.Differences(), updater: c.Updater(), secure: s.secure}
 }
@@ -35,17 +35,17 @@ func (s *source) Server() string {
 	return first(s.met.told.Server.ID, client.Judgement().Compatibility)
 }
 
-// tolerated reports whether the server lets us play although components differ.
+// tolerated reports whether the server admits this client although components differ.
 func (m meeting) tolerated() bool { return m.told.Warnings&compat.WarnComponents != 0 }
 
-// popups are the keys of compat reference, section 3.7, by how an update ends.
+// popups are the keys of the popups by the outcome of an update.
 var popups = map[update.Outcome]string{
 	update.PlatformUnsupported: compat.PopupStore, update.ServerMissingNativeUpdate: compat.PopupNoBinary,
 	update.ClientTooNew: compat.PopupNewer, update.UpdaterOutdated: compat.PopupUpdater, update.PlayerPinned: compat.PopupPinned,
 	update.Maintenance: compat.PopupMaintenance, update.UpdateLoop: compat.PopupLoop, update.ComponentsMismatch: compat.PopupDeveloper,
 }
 
-// popup is the key of the popup for an end; empty where a verdict has nothing to do with it.
+// popup is the key of the popup for an outcome; empty if the outcome does not come from a verdict.
 func (m meeting) popup(o update.Outcome) string {
 	if o == update.UpdaterOutdated && m.updater == compat.UpdaterNewer {
 		return compat.PopupNewer
@@ -53,7 +53,7 @@ func (m meeting) popup(o update.Outcome) string {
 	return popups[o]
 }
 
-// verdictInfo adds to what explains an end what a server said about it.
+// verdictInfo adds the server's answer to the explanation of an end.
 func (h *host) verdictInfo(e outcome, info *splash.EndInfo) {
 	j, told := e.status.Judgement, h.met.told
 	info.Client = h.meta.CompatibilityVersion
@@ -74,16 +74,16 @@ func (h *host) verdictInfo(e outcome, info *splash.EndInfo) {
 	}
 }
 
-// stores are the hosts of shops that serve what they themselves have looked at, so that a server nobody vouches for can send
-// a player there and nowhere else. A name that begins with a dot stands for everything below it.
+// stores are the hosts of shops with reviewed content: an unauthenticated server may link to them and to no other host. A name that
+// begins with a dot stands for its subdomains.
 var stores = []string{
 	"apps.apple.com", "play.google.com", "store.steampowered.com", "apps.microsoft.com", "www.microsoft.com",
 	"store.epicgames.com", "appgallery.huawei.com", "galaxystore.samsung.com", "f-droid.org", "flathub.org", "snapcraft.io",
 	"www.gog.com", "itch.io", ".itch.io",
 }
 
-// opens reports whether a page that a server names may stand behind a button: an https page of a server that somebody vouches
-// for, or of a known shop.
+// opens reports whether a button may open a page that a server names: an https page, and either the server is authenticated or the page
+// is of a known shop.
 func opens(page string, secure bool) bool {
 	u, err := url.Parse(page)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
@@ -98,8 +98,8 @@ func opens(page string, secure bool) bool {
 	return secure
 }
 
-// tolerance is the toast that is due where the server tolerates differences. A player who is no developer could do nothing about
-// them.
+// tolerance is the toast for differences that the server tolerates. It is due if both ends named their components, or if this is a
+// developer's client.
 func (u *updates) tolerance() (t splash.Toast, due bool) {
 	if !u.met.tolerated() {
 		return t, false
@@ -109,7 +109,7 @@ func (u *updates) tolerance() (t splash.Toast, due bool) {
 	return t, !u.met.differences.Untold || u.settings.Compatibility.Development
 }
 
-// toast shows one until it was read, somebody wants to know more, or the game is over.
+// toast shows a toast until its time is over, the player asks for details, or the game ends. It reports whether details were asked for.
 func (g *game) toast(ctx context.Context, f view, t splash.Toast) bool {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -128,7 +128,7 @@ func (g *game) toast(ctx context.Context, f view, t splash.Toast) bool {
 	return pressed
 }
 
-// reportVerdict is what a report says of the last server.
+// reportVerdict writes the last server's verdict and differences to a report.
 func (h *host) reportVerdict(out io.Writer, e *outcome) {
 	if j := e.status.Judgement; e.status.Mode != update.Undecided || j != (compat.Judgement{}) {
 		fmt.Fprintf(out, "verdict %v by rule %d, reasons %b, warnings %b, revision %d, age %v\n", j.Verdict, j.Rule, j.Reasons, j.Warnings, j.Revision, j.Age)

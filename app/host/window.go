@@ -38,7 +38,7 @@ func (w *window) Note(text string) { w.view.Note(text) }
 // Notes implements view.
 func (w *window) Notes(text string) { w.view.Notes(text) }
 
-// Report implements view. The game is about to start; only doubt is worth a line.
+// Report implements view. It only notes a release that may not be current: the game is about to start.
 func (w *window) Report(r acquire.Report) {
 	if r.Stale != trust.NotStale {
 		w.Note(w.host.texts.Get("note.notcurrent"))
@@ -48,7 +48,7 @@ func (w *window) Report(r acquire.Report) {
 // Toast implements view.
 func (w *window) Toast(ctx context.Context, t splash.Toast) bool { return w.view.Toast(ctx, t) }
 
-// Ask implements view. A host that runs already and comes forward leaves nothing to ask.
+// Ask implements view. If the install's running host comes forward, the answer is Quit without a dialog.
 func (w *window) Ask(ctx context.Context, e outcome) update.Action {
 	if e.outcome == update.AlreadyRunning && w.host.bringForward(ctx) {
 		return update.Quit
@@ -60,7 +60,7 @@ func (w *window) Ask(ctx context.Context, e outcome) update.Action {
 	return action
 }
 
-// windowed is the whole client with its window. It returns with again set when the window is needed once more.
+// windowed runs the client with its window. again is set when the window is needed once more.
 func (h *host) windowed(ctx context.Context, stderr io.Writer) (code int, again *Relaunch) {
 	var e outcome
 	h.asks = true
@@ -68,7 +68,7 @@ func (h *host) windowed(ctx context.Context, stderr io.Writer) (code int, again 
 	err := splash.Run(h.splashOptions(), func(closed context.Context, v *splash.View) {
 		joined, cancel := context.WithCancel(closed)
 		defer cancel()
-		defer context.AfterFunc(ctx, cancel)() // Ctrl-C and a closed window are the same wish
+		defer context.AfterFunc(ctx, cancel)() // Ctrl-C works like closing the window
 		raise := v.Raise
 		h.raise.Store(&raise)
 		h.renewal.shownTrial()
@@ -103,7 +103,7 @@ func (h *host) splashOptions() splash.Options {
 		Picture: func() image.Image { return h.packed.picture(h.log) }, Icon: func() []byte { return h.packed.icon(h.log) }, Installed: h.canPlay.Load, Play: h.playInstalled}
 }
 
-// begin shows a crash of the process before this one first, and then starts as usual.
+// begin first shows a crash of the previous process, and then starts as usual.
 func (h *host) begin(ctx context.Context, f view) outcome {
 	if h.opt.ShowCrash == "" {
 		return h.start(ctx, f)
@@ -116,7 +116,7 @@ func (h *host) begin(ctx context.Context, f view) outcome {
 	return h.start(ctx, f)
 }
 
-// next is the relaunch that a game's end calls for. Reloads in quick succession end in the dialog of a failed game.
+// next is the relaunch after a game's end. More than maxReloads quick reloads lead to the dialog of a failed game.
 func (h *host) next(game gameEnd) *Relaunch {
 	count := h.opt.Relaunched + 1
 	if time.Since(h.began) > reloadWindow {
@@ -137,7 +137,7 @@ func (h *host) next(game gameEnd) *Relaunch {
 	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, anew{count, crash, game.end.back, module, h.opt.KeepHost})}
 }
 
-// afresh is the relaunch after a trial that failed: the window is needed again.
+// afresh is the relaunch after a failed trial: the window is needed again.
 func (h *host) afresh() *Relaunch {
 	next := anew{count: h.opt.Relaunched + 1, module: h.opt.ClientLibPath, keep: true}
 	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, next)}

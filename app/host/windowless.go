@@ -14,11 +14,11 @@ import (
 	"collet/platform/text"
 )
 
-// This file is about starts that have no window to say in what is wrong: those that fail before there is one, and those where none can be
-// opened. What is wrong always goes to the terminal and to the log. Who started the program by a double-click sees neither, and gets a
-// message of the system with the place of the log.
+// This file reports errors without a window: of starts that fail before the window opens, and of starts whose window can't be opened.
+// Errors always go to the terminal and to the log. After a double-click neither is visible, so the system shows a message with the path
+// of the log.
 
-// refuse ends a start that can't go on.
+// refuse reports why a start can't continue, and returns its exit code.
 func (s *setup) refuse(ctx context.Context, problem error, stderr io.Writer) int {
 	s.logAnywhere()
 	s.log.Error().Err(problem).Msg("the client can't start")
@@ -30,7 +30,7 @@ func (s *setup) refuse(ctx context.Context, problem error, stderr io.Writer) int
 	return exitUsage
 }
 
-// tell shows a message of the system where a person would see nothing else.
+// tell shows a message of the system, unless the start is headless, a trial or in a terminal.
 func (s *setup) tell(ctx context.Context, paragraphs ...string) {
 	if s.opt.Headless || s.opt.Trial != "" || platform.IsTerminal(os.Stderr) {
 		return
@@ -44,13 +44,13 @@ func (s *setup) tell(ctx context.Context, paragraphs ...string) {
 	}
 }
 
-// maxMessage is how long a message is at most: none of the programs that show one can scroll.
+// maxMessage is the longest message: the programs that show messages can't scroll.
 const maxMessage = 1500
 
-// logged reports whether there is a log in a file.
+// logged reports whether the log is written to a file.
 func (s *setup) logged() bool { return s.logs != nil && s.logs.fault() == nil }
 
-// logAnywhere sees to a log for a start that ends: in the folder that the start would have written to, or with this user's own data.
+// logAnywhere opens a log for a failed start: in the writable root, else in the per-user data folder.
 func (s *setup) logAnywhere() {
 	if s.logged() {
 		return
@@ -75,8 +75,8 @@ func (s *setup) logAnywhere() {
 	}
 }
 
-// windowless is the whole client where there is a display and no window can be opened, for want of OpenGL above all: the game may need
-// none. It updates unseen and plays; only an end that a person has to know of is shown, as a message.
+// windowless runs the client on a display where no window can be opened, mostly because OpenGL is missing, which the game may not
+// need. It updates and plays; only ends that need attention are shown, as a message.
 func (h *host) windowless(ctx context.Context, reason error, stderr io.Writer) (code int, again *Relaunch) {
 	h.log.Warn().Err(reason).Msg("no window; updates and plays without one")
 	fmt.Fprintf(stderr, "collet-client: %v\n", reason)
@@ -84,7 +84,7 @@ func (h *host) windowless(ctx context.Context, reason error, stderr io.Writer) (
 	return h.headless(ctx, stderr, stderr)
 }
 
-// tellEnd shows an end of windowless.
+// tellEnd shows an end of windowless as a message.
 func (h *host) tellEnd(ctx context.Context, e outcome) {
 	if !h.blind || !e.end().Shown() || ctx.Err() != nil {
 		return
@@ -97,8 +97,8 @@ func (h *host) tellEnd(ctx context.Context, e outcome) {
 	h.tell(ctx, paragraphs...)
 }
 
-// answer is that for a person who can't be asked: what is installed is played where a dialog would offer that. A set that is known not
-// to be whole is for the person alone to decide about.
+// answer is the action for an end without a window. windowless plays the installed version if a dialog would offer that, except for an
+// incomplete set, which needs the player's confirmation. All other ends are Quit.
 func (h *host) answer(e outcome) update.Action {
 	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
 	if h.blind && e.outcome != update.SetIncomplete && d.Offers(update.Offline) {
@@ -107,9 +107,9 @@ func (h *host) answer(e outcome) update.Action {
 	return update.Quit
 }
 
-// Refuse ends a start whose command line makes no sense. A shortcut or a menu entry may have it, so it is told like everything else.
+// Refuse reports an invalid command line, which a shortcut or a menu entry may have, like every other error. It returns the exit code.
 func Refuse(ctx context.Context, problem error, stderr io.Writer) int {
-	h, _ := newHost(Options{LogLevel: "info"}) // what else may be wrong comes with the next start
+	h, _ := newHost(Options{LogLevel: "info"}) // other errors are reported by the next start
 	defer h.close()
 	return h.refuse(ctx, problem, stderr)
 }
