@@ -17,15 +17,15 @@ import (
 	"collet/platform/interrupt"
 )
 
-// record writes one record.
+// record writes one record to the journal.
 func (d *Dir) record(r record) error { return d.journal.write(d.fs, r) }
 
-// ways is what this install offers for a swap.
+// ways is what this install allows for a swap.
 func (d *Dir) ways() ways {
 	return ways{exchange: !d.twoStep, inherits: d.journal.lists.unproven()}
 }
 
-// eachWay performs steps; where it turns out that names can't be exchanged it asks for others.
+// eachWay performs steps. If names can't be exchanged, it asks next again for steps without exchanges.
 func (d *Dir) eachWay(next func() ([]Step, error)) error {
 	steps, err := next()
 	if err == nil {
@@ -38,7 +38,7 @@ func (d *Dir) eachWay(next func() ([]Step, error)) error {
 	return err
 }
 
-// stage brings what is prepared as far as it may go while the old set is in use.
+// stage moves a prepared set as far as allowed while the old set is in use.
 func (d *Dir) stage(ctx context.Context) error {
 	seen, err := d.look(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (d *Dir) stage(ctx context.Context) error {
 	return d.perform(steps)
 }
 
-// swap makes a prepared set live and records it. It waits for the last user of the old one.
+// swap makes a prepared set live and records it. It waits until no process uses the old set.
 func (d *Dir) swap(ctx context.Context) error {
 	if d.journal.State != Prepared {
 		return nil
@@ -96,7 +96,7 @@ func (d *Dir) swapNow(ctx context.Context) error {
 	return d.record(record{State: Confirmed, Dropped: true, Clean: true})
 }
 
-// missed lists companions that are what they were: they are best effort, and the set is what is really there.
+// missed lists companions that were not replaced. They are best effort; the set records the files that are really live.
 func (d *Dir) missed(ctx context.Context) (names []string, err error) {
 	inherits := d.ways().inherits
 	for _, e := range d.journal.lists.Files {
@@ -120,8 +120,8 @@ func (d *Dir) missed(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// putBack brings back what a companion was. Where names can't be exchanged the old one leaves first, and then the new one
-// may be held, as by a virus scanner. It tells what is live then.
+// putBack restores the backup of a companion. Where names can't be exchanged, the old file is moved away first; the new one
+// may then be locked, for example by a virus scanner. putBack returns what is live afterwards.
 func (d *Dir) putBack(ctx context.Context, e entry) (Content, error) {
 	there, err := d.content(ctx, e.backup(), e.Digest, e.Old)
 	if err != nil || there != Previous {
@@ -133,13 +133,13 @@ func (d *Dir) putBack(ctx context.Context, e entry) (Content, error) {
 	return d.content(ctx, e.Live, e.Digest, e.Old)
 }
 
-// changes reports whether the transaction leads to another set, and does not only mend this one. What was missed changes
-// nothing: a companion that is held at every start must not look like a set that never proves itself.
+// changes reports whether the transaction leads to another set, rather than only repairing this one. Missed companions do
+// not count: a companion that is locked at every start must not look like a set that never proves itself.
 func (j *Journal) changes(missed []string) bool {
 	return slices.ContainsFunc(j.lists.Files, func(e entry) bool { return !e.Repair && !slices.Contains(missed, e.Live) })
 }
 
-// onLoss handles steps that say that prepared bytes are gone. done tells that there is nothing else to perform.
+// onLoss handles Restart and Revert. done reports that no other step remains.
 func (d *Dir) onLoss(ctx context.Context, steps []Step) (done bool, err error) {
 	if len(steps) != 1 || steps[0].Do != Restart && steps[0].Do != Revert {
 		return false, nil
@@ -171,12 +171,12 @@ func (d *Dir) onLoss(ctx context.Context, steps []Step) (done bool, err error) {
 	return true, err
 }
 
-// withdrawn is the end of a transaction that did not happen.
+// withdrawn is the record that ends a transaction before its swap.
 func (d *Dir) withdrawn() record {
 	return record{State: RolledBack, Clean: len(d.journal.lists.Undo) == 0 && len(d.journal.lists.Mixed) == 0}
 }
 
-// libraryOf is the module that a transaction is about.
+// libraryOf is the module of a transaction.
 func (d *Dir) libraryOf(files []entry) string {
 	if i := slices.IndexFunc(files, func(e entry) bool { return e.Kind == module }); i >= 0 {
 		return files[i].Live
@@ -184,7 +184,8 @@ func (d *Dir) libraryOf(files []entry) string {
 	return d.cfg.Names.Library()
 }
 
-// swapUnlessUsed swaps, or leaves a set that nothing has touched yet prepared while another process uses the old one.
+// swapUnlessUsed swaps a prepared set. It leaves the set prepared if another process uses the old one and the swap has not
+// begun.
 func (d *Dir) swapUnlessUsed(ctx context.Context) error {
 	alone, err := d.fs.Lock(path.Join(StateDir, readersFile))
 	if err == nil {
@@ -201,7 +202,7 @@ func (d *Dir) swapUnlessUsed(ctx context.Context) error {
 	return nil
 }
 
-// exclusively waits until nobody else uses the set, and keeps everybody out while f runs.
+// exclusively waits until no other process uses the set, and keeps other processes out while f runs.
 func (d *Dir) exclusively(ctx context.Context, f func() error) error {
 	if d.sole {
 		return f()
@@ -220,7 +221,7 @@ func (d *Dir) exclusively(ctx context.Context, f func() error) error {
 	return err
 }
 
-// asSole runs f while this process alone has the readers' lock, and lets go of it.
+// asSole runs f while this process holds the readers' lock exclusively, and then releases the lock.
 func (d *Dir) asSole(alone io.Closer, f func() error) error {
 	d.sole = true
 	err := f()
@@ -228,8 +229,8 @@ func (d *Dir) asSole(alone io.Closer, f func() error) error {
 	return errors.Join(err, alone.Close())
 }
 
-// readersPoll is how often a swap looks whether the last user of the set is gone; the system has no call that waits and can
-// be cancelled.
+// readersPoll is the polling interval of a swap for the readers' lock. The system has no blocking call that can be
+// cancelled.
 const readersPoll = 200 * time.Millisecond
 
 func (d *Dir) alone(ctx context.Context) (io.Closer, error) {
@@ -248,11 +249,11 @@ func (d *Dir) alone(ctx context.Context) (io.Closer, error) {
 	}
 }
 
-// startReading takes our share of the readers' lock, which keeps the set as it is.
+// startReading takes the shared readers' lock, which prevents swaps by other processes.
 func (d *Dir) startReading(context.Context) (err error) {
 	d.reading, err = d.fs.LockShared(path.Join(StateDir, readersFile))
 	if errors.Is(err, fs.ErrPermission) {
-		d.reading, err = nil, nil // another user's install: his swaps don't wait for us
+		d.reading, err = nil, nil // another user's install: its swaps do not wait for this process
 	}
 	return err
 }
@@ -266,8 +267,8 @@ func (d *Dir) stopReading() error {
 	return err
 }
 
-// withdraw makes room for another plan. A set whose swap has begun goes forward, because it must not stay half; one that
-// is only prepared is taken back.
+// withdraw makes room for another plan. A set whose swap has begun goes forward, because it must not stay incomplete. A set
+// that is only prepared is withdrawn.
 func (d *Dir) withdraw(ctx context.Context) error {
 	if d.journal.State != Prepared {
 		return nil
@@ -286,7 +287,7 @@ func (d *Dir) withdraw(ctx context.Context) error {
 	return d.record(d.withdrawn())
 }
 
-// look finds out what every name of the transaction holds, as far as it matters.
+// look determines the content of every name of the transaction, as far as needed.
 func (d *Dir) look(ctx context.Context) ([]Seen, error) {
 	files, inherits := d.journal.lists.Files, d.ways().inherits
 	seen := make([]Seen, len(files))
@@ -316,8 +317,8 @@ func (d *Dir) look(ctx context.Context) ([]Seen, error) {
 	return seen, nil
 }
 
-// content hashes one name, unless this process hashed exactly these bytes while they arrived, or believed the hash cache when
-// it planned. Nothing else is believed: this runs only while a transaction is open. Either digest may be zero.
+// content classifies one name by its hash. It skips the hashing if this process hashed the same bytes on arrival, or if its
+// Plan accepted the digest from the hash cache. It runs only while a transaction is open. Either digest may be zero.
 func (d *Dir) content(ctx context.Context, name string, wanted, previous release.Digest) (Content, error) {
 	if d.work.finished(name) {
 		return Wanted, nil
@@ -362,7 +363,7 @@ func (d *Dir) read(ctx context.Context, name string, a release.Algorithm, progre
 	return a.SumOf(h), nil
 }
 
-// readFrom has a whole file hashed.
+// readFrom writes a whole file to h.
 func (d *Dir) readFrom(ctx context.Context, from platform.FS, name string, h io.Writer, progress func(done int64)) error {
 	f, err := from.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -373,18 +374,18 @@ func (d *Dir) readFrom(ctx context.Context, from platform.FS, name string, h io.
 	return err
 }
 
-// readSize is how much is read at once while hashing: large enough that the calls cost nothing, small beside any budget.
+// readSize is the size of a read while hashing: large enough that system calls cost nothing, small compared to the memory
+// budget.
 const readSize = 256 << 10
 
-// drain hashes what is left of r in constant memory and tells how much it was. It stops soon after ctx ends. progress may
-// be nil.
+// drain hashes the rest of r in constant memory and returns its size. It stops soon after ctx ends. progress may be nil.
 func (d *Dir) drain(ctx context.Context, h io.Writer, r io.Reader, progress func(done int64)) (done int64, err error) {
 	if d.buffer == nil {
 		d.buffer = make([]byte, readSize)
 	}
 	for {
 		n, err := r.Read(d.buffer)
-		_, _ = h.Write(d.buffer[:n]) // no hash ever fails
+		_, _ = h.Write(d.buffer[:n]) // Hash.Write never fails
 		done += int64(n)
 		if progress != nil {
 			progress(done)

@@ -10,35 +10,35 @@ import (
 )
 
 const (
-	// StagingSuffix marks a complete file that waits for its promotion (seed 000, "Two-layer client startup").
+	// StagingSuffix marks a complete file that waits for the swap.
 	StagingSuffix = "-staging"
-	// BackupSuffix marks what a swap replaced (seed 000, "Two-layer client startup").
+	// BackupSuffix marks a file that a swap replaced.
 	BackupSuffix = ".bak"
-	// PartPrefix marks bytes on their way (seed 000, "Resumable file transfer").
+	// PartPrefix marks a file in transfer.
 	PartPrefix = "~"
 	// StateDir holds the journal and the lock.
 	StateDir = ".collet"
-	// lockFile stands for the install's lock, inside StateDir.
+	// lockFile represents the install's lock, inside StateDir.
 	lockFile = "lock"
-	// readersFile stands for the lock that whoever uses the files of the set shares, inside StateDir.
+	// readersFile represents the shared lock of all processes that use the files of the set; inside StateDir.
 	readersFile = "readers"
-	// openFile says that the install is open, or was when its process or the machine stopped; inside StateDir.
+	// openFile exists while the install is open, and after its process or the machine stopped; inside StateDir.
 	openFile = "open"
-	// previousDir holds what the last proven set had, while its successor has not proven itself; inside StateDir.
+	// previousDir holds files of the last proven set while its successor is pending; inside StateDir.
 	previousDir = "previous"
 	// partsDir holds parts that can't lie beside their final files; inside StateDir.
 	partsDir = "parts"
-	// Recycler holds what a release dropped, and what stood in a release's way, one folder for each transaction.
+	// Recycler holds files dropped by a release and files moved out of the way, one folder for each transaction.
 	Recycler = "Recycler"
 	// cacheFile holds the hash cache, inside Names.Cache.
 	cacheFile = "hashes"
-	// symbolsExt is the extension of debug symbols (seed 000, "Packaging").
+	// symbolsExt is the extension of debug symbols.
 	symbolsExt = ".pdb"
-	// programExt is the extension of programs, where they have one.
+	// programExt is the extension of programs on systems with one.
 	programExt = ".exe"
 )
 
-// kind says how a file of a transaction becomes live. The words stand in the journal.
+// kind is how a file of a transaction becomes live. The journal contains these words.
 type kind string
 
 const (
@@ -47,8 +47,8 @@ const (
 	companion kind = "companion" // part → staged → live, best effort
 )
 
-// part is where the bytes arrive: beside the final file, so that the last step is a rename within one folder; or aside,
-// where the final file's folder can't be there before the swap.
+// part is the name that receives the bytes. It lies beside the final file, so that the last step is a rename within one
+// folder. It lies aside if the final file's folder can't exist before the swap.
 func (e entry) part() string {
 	if e.Aside {
 		return path.Join(StateDir, partsDir, e.Live)
@@ -57,14 +57,14 @@ func (e entry) part() string {
 	return dir + PartPrefix + base
 }
 
-// places are where its part may lie: a stop may come between the part's move and the record of where it lies.
+// places are the possible names of the part: a stop may come between the part's move and its record in the journal.
 func (e entry) places() []string {
 	beside, aside := e, e
 	beside.Aside, aside.Aside = false, true
 	return []string{beside.part(), aside.part()}
 }
 
-// staged is where the complete file waits. A program keeps its extension, without which Windows does not start it.
+// staged is the name of the complete file before the swap. A program keeps its extension, which Windows requires.
 func (e entry) staged() string {
 	if ext := path.Ext(e.Live); e.Kind == module && strings.EqualFold(ext, programExt) {
 		return strings.TrimSuffix(e.Live, ext) + StagingSuffix + ext
@@ -72,7 +72,7 @@ func (e entry) staged() string {
 	return e.Live + StagingSuffix
 }
 
-// ready is where the complete file waits for the swap.
+// ready is the name of the complete file before the swap: the staging name, or for packs the part.
 func (e entry) ready() string {
 	if e.Kind == pack {
 		return e.part()
@@ -80,7 +80,7 @@ func (e entry) ready() string {
 	return e.staged()
 }
 
-// backup is where the last proven file of this name waits until its successor has proven itself.
+// backup is the name of the last proven file until its successor has proven itself.
 func (e entry) backup() string {
 	if e.Kind == module {
 		return e.Live + BackupSuffix
@@ -88,23 +88,22 @@ func (e entry) backup() string {
 	return path.Join(StateDir, previousDir, e.Live)
 }
 
-// Names says how this install calls its files.
+// Names holds the file names of an install.
 type Names struct {
 	Runtime   string // base name of the host, and so of its module: "Lathe"
-	Server    string // the base name under which the server keeps the module; empty means the same
+	Server    string // base name of the module on the server; empty means Runtime
 	Ext       string // extension of modules on this target: ".so"
 	Resources string // folder of the packs, relative to the install folder: "Resources"
 	Cache     string // folder of the hash cache, relative to the install folder: "Cache"
-	// Program says that all of this is about the program itself and nothing else: see ProgramNames.
+	// Program marks an install of the program itself: see ProgramNames.
 	Program bool `json:",omitempty"`
 }
 
-// Library is the live module's name.
+// Library is the name of the live module.
 func (n Names) Library() string { return n.Runtime + n.Ext }
 
-// checked gives the folders their one spelling, and refuses a layout in which a pack of the server could meet a file of
-// ours: packs have a folder of their own, in which nothing else of the install lies. The error is for whoever wrote the
-// settings.
+// checked cleans the folder names and rejects a layout in which a pack from the server could collide with the install's own
+// files. Packs have a folder of their own. The error is for the author of the settings.
 func (n Names) checked() (Names, error) {
 	if n.Runtime == "" || n.Ext == "" && !n.Program || strings.ContainsAny(n.Library(), `/\`) {
 		return n, fmt.Errorf("module %q: want a plain file name with an extension", n.Library())
@@ -125,19 +124,18 @@ func (n Names) checked() (Names, error) {
 	return n, nil
 }
 
-// nested reports whether inner is outer, or below it, on some system.
+// nested reports whether inner is outer or lies below it, on any system.
 func nested(inner, outer string) bool {
 	return strings.HasPrefix(release.Fold(inner)+"/", release.Fold(outer)+"/")
 }
 
-// Takes reports whether a file of the server is for this host.
+// Takes reports whether a file from the server belongs to this host.
 func (n Names) Takes(f release.File) bool {
 	_, ok := n.entryOf(f)
 	return ok
 }
 
-// entryOf finds out whether a file of the server concerns this install, and where it lives here. Roles that we don't know are
-// skipped.
+// entryOf reports whether a file from the server belongs to this install, and its name here. It skips unknown roles.
 func (n Names) entryOf(f release.File) (e entry, ok bool) {
 	switch f.Role {
 	case release.Resource:
@@ -149,17 +147,16 @@ func (n Names) entryOf(f release.File) (e entry, ok bool) {
 	}
 }
 
-// packEntry is where a resource of the server lives.
+// packEntry is the entry of a resource from the server.
 func (n Names) packEntry(f release.File) entry {
 	return entry{Kind: pack, Live: path.Join(n.Resources, f.Path), Size: f.Size, Digest: f.Digest}
 }
 
-// binaryEntry finds out whether a binary of the server belongs to this host, and under which name it lives here. The
-// server's prefix is replaced by ours, so that a renamed host keeps its own module (seed 000, "Init data").
+// binaryEntry reports whether a binary from the server belongs to this host, and its name here. It replaces the server's
+// prefix by the local one, so that a renamed host keeps its own module.
 //
-// Narrower than the source, which takes every name that begins with the prefix and a dot: only the module, files named
-// after it ("Lathe.so.pdb") and the host's symbols ("Lathe.pdb") are taken, so that no server can replace the host
-// itself, its settings or its log.
+// It accepts only the module, files named after it ("Lathe.so.pdb") and the host's symbols ("Lathe.pdb"). A server
+// therefore can't replace the host itself, its settings or its log.
 func (n Names) binaryEntry(f release.File) (e entry, ok bool) {
 	prefix := n.Server
 	if prefix == "" {
@@ -182,12 +179,11 @@ func (n Names) binaryEntry(f release.File) (e entry, ok bool) {
 	return e, true
 }
 
-// reserved reports whether a name is one that this package gives a meaning, on some system.
+// reserved reports whether a name has a suffix of this package, on any system.
 func reserved(name string) bool {
 	name = release.Fold(name)
 	return strings.HasSuffix(name, BackupSuffix) || strings.HasSuffix(name, StagingSuffix)
 }
 
-// hostSymbols are the debug symbols of the host. The host is not updated with them, so they are only fetched when they
-// are absent (fonline reference, section 3.4).
+// hostSymbols are the debug symbols of the host. The host is not updated with them, so they are fetched only if absent.
 func (n Names) hostSymbols() string { return n.Runtime + symbolsExt }

@@ -2,67 +2,67 @@ package install
 
 import "slices"
 
-// Content is what a name holds, as far as the journal gives it a meaning.
+// Content classifies what a name holds, relative to the journal.
 type Content uint8
 
 const (
 	Absent   Content = 0
-	Wanted   Content = 1 // exactly what the transaction means it to become
-	Previous Content = 2 // exactly what was live when the transaction began
+	Wanted   Content = 1 // exactly the file that the transaction installs
+	Previous Content = 2 // exactly the file that was live when the transaction began
 	Other    Content = 3 // anything else
-	Folder   Content = 4 // a folder stands there
+	Folder   Content = 4 // the name is a folder
 )
 
-// Seen is what is on disk for one file of the transaction. Staged is Absent for packs.
+// Seen is the state on disk of one file of the transaction. Staged is Absent for packs.
 type Seen struct {
 	Part, Staged, Live, Backup Content
 }
 
-// Goal says how far a transaction may go now.
+// Goal is how far a transaction may go now.
 type Goal uint8
 
 const (
-	// Stage brings modules to their staging name. It is allowed while the old module runs.
+	// Stage moves modules to their staging name. It is allowed while the old module runs.
 	Stage Goal = 1
-	// Swap makes the whole set live. It needs that nothing uses the old one.
+	// Swap makes the whole set live. It requires that no process uses the old one.
 	Swap Goal = 2
 )
 
-// Step is one change of names. Neighbours that do the same are one batch: they are about different files, may reach the
-// disk in any order, and are synced together before the next batch begins. After a stop anywhere, Next tells from what is
-// then on disk what is still to do.
+// Step is one change of names. Consecutive steps with the same verb form a batch. They concern different files, may reach
+// the disk in any order, and are synced together before the next batch begins. After a stop anywhere, Next derives the
+// remaining steps from the disk.
 type Step struct {
 	Do   Verb
 	From string
 	To   string
-	Try  bool // failing is only worth a log line
+	Try  bool // best effort: a failure is only logged
 }
 
-// Verb is what a Step does.
+// Verb is the operation of a Step.
 type Verb string
 
 const (
 	Place    Verb = "place"    // rename From over To
-	Exchange Verb = "exchange" // From and To swap their names
+	Exchange Verb = "exchange" // exchange the names From and To
 	Keep     Verb = "keep"     // rename From to To, in the folder of backups
 	Recycle  Verb = "recycle"  // move From into the recycler
-	Clear    Verb = "clear"    // remove the folder From, in which nothing but empty folders is left
-	Drop     Verb = "drop"     // remove From if it is there
-	Restart  Verb = "restart"  // what PREPARED promised of From is gone, and nothing is live yet: fetch again
-	Revert   Verb = "revert"   // what PREPARED promised of From is gone, and some of the set is live: go back
+	Clear    Verb = "clear"    // remove the folder From, which contains only empty folders
+	Drop     Verb = "drop"     // remove From if it exists
+	Restart  Verb = "restart"  // the prepared bytes of From are lost, and no file of the set is live yet: fetch again
+	Revert   Verb = "revert"   // the prepared bytes of From are lost, and some files of the set are live: roll back
 )
 
-// ways is what a file system and the journal offer for a swap.
+// ways describes what the file system and the journal allow for a swap.
 type ways struct {
-	exchange bool            // two names can be exchanged in one step
-	inherits map[string]bool // live names whose backup already holds the last proven file: what is live now is not kept
+	exchange bool            // two names can be exchanged atomically
+	inherits map[string]bool // live names whose backup already holds the last proven file: the live file is not kept
 }
 
-// Next says what leads on from PREPARED. It is pure and total. An empty answer means that the goal is reached; Restart and
-// Revert stand alone. seen has one element for each file.
+// Next returns the remaining steps of a PREPARED transaction. It is pure and total. No steps mean that the goal is reached.
+// Restart and Revert are always the only step. seen has one element for each file.
 //
-// The order matters for a stop in between: modules and companions reach their staging names before any swap, a name is
-// free before another file takes it, and a backup is not overwritten while it holds what the last proven set had.
+// The order makes a stop between steps safe. Modules and companions reach their staging names before any swap. A name is
+// free before another file takes it. A backup is not overwritten while it holds a file of the last proven set.
 func Next(files []entry, seen []Seen, goal Goal, w ways) []Step {
 	if name, lost := lost(files, seen); lost {
 		return []Step{{Do: onLoss(files, seen), From: name}}
@@ -80,7 +80,7 @@ func Next(files []entry, seen []Seen, goal Goal, w ways) []Step {
 	return append(stage.all(), steps.all()...)
 }
 
-// lost finds a file whose promised bytes are nowhere. Companions are best effort and never lost.
+// lost finds a file whose prepared bytes are in none of its places. Companions are best effort and never lost.
 func lost(files []entry, seen []Seen) (name string, lost bool) {
 	for i, e := range files {
 		s := seen[i]
@@ -91,7 +91,7 @@ func lost(files []entry, seen []Seen) (name string, lost bool) {
 	return "", false
 }
 
-// onLoss is what can be done about lost bytes.
+// onLoss is the step for lost bytes: Revert after the swap has begun, otherwise Restart.
 func onLoss(files []entry, seen []Seen) Verb {
 	if touched(files, seen) {
 		return Revert
@@ -99,7 +99,7 @@ func onLoss(files []entry, seen []Seen) Verb {
 	return Restart
 }
 
-// touched reports whether a swap has begun: some live name no longer has what it had.
+// touched reports whether a swap has begun: at least one live name has changed.
 func touched(files []entry, seen []Seen) bool {
 	for i, e := range files {
 		live := seen[i].Live
@@ -111,7 +111,7 @@ func touched(files []entry, seen []Seen) bool {
 	return false
 }
 
-// batches collects steps by what they do, so that ten thousand files cost a few syncs of their folders.
+// batches groups steps by verb, so that ten thousand files need only a few syncs of their folders.
 type batches struct {
 	recycle, first, exchange, clear, place, keep, drop []Step
 }
@@ -128,10 +128,10 @@ func (b *batches) add(s Step) {
 	*batch = append(*batch, s)
 }
 
-// aside keeps a file before anything takes its name.
+// aside adds a step that moves a file away before another one takes its name.
 func (b *batches) aside(s Step) { b.first = append(b.first, s) }
 
-// file brings one file of the set to its live name, and what it replaces to its backup.
+// file adds the steps that make one file of the set live and back up the file it replaces.
 func (b *batches) file(e entry, s Seen, w ways) {
 	switch {
 	case e.gone():
@@ -145,12 +145,13 @@ func (b *batches) file(e entry, s Seen, w ways) {
 	}
 }
 
-// remove takes a file away that the release has no more. What is not the file that we know is somebody else's.
+// remove adds the steps for a file that the release has dropped. It leaves a file with other content in place: it is the
+// player's.
 func (b *batches) remove(e entry, s Seen, w ways) {
 	switch {
 	case s.Live != Previous:
 		return
-	case w.inherits[e.Live]: // at once, because its name may be needed: by a folder, or by a file where its folder was
+	case w.inherits[e.Live]: // in the first batch: a folder, or a file in place of the folder, may need the name
 		b.aside(Step{Drop, e.Live, "", e.Kind == companion})
 	default:
 		b.spare(e, s)
@@ -158,18 +159,18 @@ func (b *batches) remove(e entry, s Seen, w ways) {
 	}
 }
 
-// spare moves away what stands where a backup goes: nothing says whose it is.
+// spare recycles a file of unknown origin that occupies the name of the backup.
 func (b *batches) spare(e entry, s Seen) {
 	if s.Backup == Other {
 		b.add(Step{Recycle, e.backup(), "", e.Kind == companion})
 	}
 }
 
-// replace makes a new file live:
+// replace adds the steps that make a new file live:
 //
 //	live previous              exchange with it, then keep the old one; or keep it first where names can't be exchanged
-//	live previous, inherited   place over it: it never proved itself
-//	live anything else         place over it if the set has this very file, else recycle it first
+//	live previous, inherited   place over it: it is unproven
+//	live anything else         place over it if it is a damaged copy of the same file, else recycle it first
 //	live a folder              clear it: its files are gone by then
 //	live absent                place
 func (b *batches) replace(e entry, s Seen, w ways) {
@@ -191,7 +192,7 @@ func (b *batches) replace(e entry, s Seen, w ways) {
 	b.add(Step{Place, from, e.Live, try})
 }
 
-// finish clears up behind a file that is live already.
+// finish adds the steps that clean up after a file that is already live.
 func (b *batches) finish(e entry, s Seen, w ways) {
 	try := e.Kind == companion
 	at := s.Part
@@ -210,8 +211,8 @@ func (b *batches) finish(e entry, s Seen, w ways) {
 	}
 }
 
-// Found says how to keep what an exchange left where the new file waited: a way back that begins before the swap came to it
-// needs it among the backups.
+// Found returns the steps that move the files left by exchanges to the backups. A rollback that starts before the swap has
+// done so needs them there.
 func Found(files []entry, seen []Seen, w ways) []Step {
 	var b batches
 	for i, e := range files {
@@ -228,8 +229,8 @@ func Found(files []entry, seen []Seen, w ways) []Step {
 	return b.all()
 }
 
-// Withdraw says how to take a prepared set back, so that another offer can be looked at: complete files become parts
-// again. possible is false when a swap has begun; then only Next leads on.
+// Withdraw returns the steps that withdraw a prepared set, so that another offer can be planned: complete files become
+// parts again. possible is false when a swap has begun; then only Next applies.
 func Withdraw(files []entry, seen []Seen) (steps []Step, possible bool) {
 	if touched(files, seen) {
 		return nil, false
@@ -242,10 +243,9 @@ func Withdraw(files []entry, seen []Seen) (steps []Step, possible bool) {
 	return steps, true
 }
 
-// Undo says how to bring back what the last proven set had. now is what the set has under each name, with the zero digest
-// where it has nothing; what is taken back becomes a part again, aside. lost names a file whose backup is gone: then
-// nothing may be done. seen tells for each name what it holds, where Wanted is the set's file and Previous the one that
-// comes back.
+// Undo returns the steps that restore the last proven set. now is the set's file under each name, with the zero digest if
+// it has none; these files become parts again, in their aside place. lost names a file whose backup is missing; then there
+// are no steps. In seen, Wanted is the set's file and Previous is the file to restore.
 func Undo(back []undo, now []entry, seen []Seen, w ways) (steps []Step, lost string) {
 	var b, last batches
 	for i, u := range back {
@@ -258,12 +258,12 @@ func Undo(back []undo, now []entry, seen []Seen, w ways) (steps []Step, lost str
 	return append(b.all(), last.all()...), ""
 }
 
-// undo is the way back of one file. What needs a free name comes last.
+// undo adds the steps that restore one file. Steps that need a free name come last.
 func (b *batches) undo(last *batches, u undo, now entry, s Seen, w ways) {
 	now.Aside = true
 	backup, try := u.entry().backup(), u.Kind == companion
 	switch {
-	case s.Live == Previous && s.Backup == Wanted: // stopped behind an exchange
+	case s.Live == Previous && s.Backup == Wanted: // stopped after an exchange
 		b.add(Step{Keep, backup, now.part(), try})
 		return
 	case s.Live == Previous:
@@ -290,8 +290,8 @@ func (b *batches) undo(last *batches, u undo, now entry, s Seen, w ways) {
 	}
 }
 
-// Clean says how the backups of what has proven itself go: those of files that the release has no more, and those that
-// somebody else made, are only moved.
+// Clean returns the steps that remove the backups of proven changes. Backups of files that the release has dropped, and of
+// files that did not come from a release, are moved to the recycler.
 func Clean(undone []undo) (steps []Step) {
 	var b batches
 	for _, u := range undone {

@@ -17,35 +17,35 @@ import (
 	"collet/platform"
 )
 
-// batch is what was changed and not synced yet.
+// batch collects changes that are not yet synced.
 type batch struct {
 	verb    Verb
-	folders map[string]bool // whose names changed
-	names   map[string]bool // that were used
+	folders map[string]bool // folders with changed names
+	names   map[string]bool // names used by the batch
 }
 
 func newBatch(v Verb) *batch {
 	return &batch{verb: v, folders: map[string]bool{}, names: map[string]bool{}}
 }
 
-// takes reports whether a step may be done before the batch is synced.
+// takes reports whether a step fits into the batch.
 func (b *batch) takes(s Step) bool {
 	return s.Do == b.verb && !b.names[s.From] && (s.To == "" || !b.names[s.To])
 }
 
-// used notes names, and that their folders changed.
+// used records names and their folders as changed.
 func (b *batch) used(names ...string) {
 	for _, name := range names {
 		b.names[name], b.folders[path.Dir(name)] = true, true
 	}
 }
 
-// perform does steps in order; each batch is durable before the next one begins.
+// perform executes steps in order; each batch is durable before the next one begins.
 func (d *Dir) perform(steps []Step) error {
 	b, failed := newBatch(""), map[string]bool{}
 	for _, s := range steps {
 		if s.Try && failed[s.From] {
-			continue // what this step goes on with did not happen
+			continue // an earlier step for this file failed
 		}
 		d.log.Debug().Str("step", string(s.Do)).Str("from", s.From).Str("to", s.To).Msg("disk")
 		if !b.takes(s) {
@@ -61,7 +61,7 @@ func (d *Dir) perform(steps []Step) error {
 			err, failed[s.From] = nil, true
 		}
 		if err != nil {
-			return errors.Join(err, d.syncDirs(b.folders)) // whoever tries again finds what was done, and relies on it
+			return errors.Join(err, d.syncDirs(b.folders)) // a retry relies on the changes made so far
 		}
 	}
 	return d.syncDirs(b.folders)
@@ -94,12 +94,12 @@ func (d *Dir) performOne(b *batch, s Step) error {
 	}
 }
 
-// patiently tries again for a moment while another program, such as a virus scanner, holds a file.
+// patiently retries for a moment while another program, such as a virus scanner, holds a file.
 func (d *Dir) patiently(try func() error) error {
 	return platform.Patiently(context.Background(), try)
 }
 
-// exchange swaps two names. Two volumes can't, like systems that can't.
+// exchange exchanges two names. Across volumes it returns errors.ErrUnsupported, as on systems without that operation.
 func (d *Dir) exchange(a, b string) error {
 	err := d.patiently(func() error { return d.fs.Exchange(a, b) })
 	if platform.IsCrossDevice(err) {
@@ -108,7 +108,7 @@ func (d *Dir) exchange(a, b string) error {
 	return err
 }
 
-// carry renames. Where a folder of the install is a volume of its own it copies, and then removes.
+// carry renames a file. Across volumes it copies the file and then removes the original.
 func (d *Dir) carry(from, to string) error {
 	err := d.patiently(func() error { return d.fs.Rename(from, to) })
 	if !platform.IsCrossDevice(err) {
@@ -130,7 +130,7 @@ func (d *Dir) carry(from, to string) error {
 // copySuffix marks a file that is being copied to another volume.
 const copySuffix = ".copy"
 
-// copyOf is where the copy of a file grows: under a name that is ours and nobody else's.
+// copyOf is the temporary name of a copy, reserved by its prefix and suffix.
 func copyOf(name string) string {
 	dir, base := path.Split(name)
 	return dir + PartPrefix + base + copySuffix
@@ -153,8 +153,8 @@ func (d *Dir) copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// clearWay makes room for a file in a folder of ours, where an earlier set may have left folders and parts of another shape:
-// a file where this one needs a folder, or the other way round. Parts can be fetched again; anything else is only moved.
+// clearWay makes room for a file in the folders of backups and parts. An earlier set may have left a file where this one
+// needs a folder, or a folder where it needs a file. Parts are removed; anything else is moved to the recycler.
 func (d *Dir) clearWay(b *batch, to string) error {
 	previous, parts := path.Join(StateDir, previousDir)+"/", path.Join(StateDir, partsDir)+"/"
 	for at := to; strings.HasPrefix(at, previous) || strings.HasPrefix(at, parts); at = path.Dir(at) {
@@ -176,8 +176,8 @@ func (d *Dir) clearWay(b *batch, to string) error {
 	return nil
 }
 
-// makeFolder makes a folder, and has every name on the way to it synced with the batch: one that is there may have been
-// made by a process that did not come to sync it.
+// makeFolder creates a folder and adds every folder above it to the batch's sync. An existing folder may be unsynced too,
+// if the process that created it stopped early.
 func (d *Dir) makeFolder(b *batch, folder string) error {
 	if b.folders[folder] {
 		return nil
@@ -195,24 +195,24 @@ func (d *Dir) makeFolder(b *batch, folder string) error {
 	return nil
 }
 
-// maxCopies is how many files of one name the recycler takes from one transaction.
+// maxCopies is the number of files of one name that the recycler holds for one transaction.
 const maxCopies = 100
 
-// owner says whose files a folder of the recycler holds. The words begin the folders' names.
+// owner is the origin of the files in a folder of the recycler. The words begin the folders' names.
 type owner string
 
 const (
-	dropped   owner = ""       // ours: a release dropped them
-	somebodys owner = "yours-" // what stood in our way
+	dropped   owner = ""       // files that a release dropped
+	somebodys owner = "yours-" // files that were moved out of the way
 )
 
-// recycled is the folder for what this transaction moves into the recycler.
+// recycled is the recycler's folder for this transaction.
 func (d *Dir) recycled(o owner) string {
 	return path.Join(Recycler, string(o)+strconv.FormatUint(d.journal.Number, 10))
 }
 
-// recycle moves a file into the recycler: under as, or under its own name if as is empty. What a release dropped goes
-// into the transaction's folder; anything else is somebody's own and has a folder that is never purged.
+// recycle moves a file into the recycler: under as, or under its own name if as is empty. Files that a release dropped go
+// into the transaction's folder. All other files may be the player's; they go into a folder that is never purged.
 func (d *Dir) recycle(b *batch, from, as string) error {
 	folder := d.recycled(dropped)
 	if !slices.ContainsFunc(d.journal.lists.Undo, func(u undo) bool { return u.Live == as && u.Gone && !u.Foreign }) {
@@ -246,15 +246,15 @@ func (d *Dir) recycle(b *batch, from, as string) error {
 	return &fs.PathError{Op: "recycle", Path: from, Err: errors.New("the recycler has too many files of this name; empty it")}
 }
 
-// recycleAll moves all files below a folder into the recycler, and removes the folder.
+// recycleAll moves all files below a folder into the recycler and removes the folder.
 func (d *Dir) recycleAll(b *batch, folder string) error {
 	return d.takeApart(folder, func(name string) error { return d.recycle(b, name, "") })
 }
 
-// keptRecycled is how many transactions' dropped files the recycler keeps.
+// keptRecycled is the number of transactions whose dropped files stay in the recycler.
 const keptRecycled = 3
 
-// purge removes what older transactions dropped. It is best effort, because nothing depends on it.
+// purge removes files that older transactions dropped. It is best effort: nothing depends on it.
 func (d *Dir) purge() {
 	entries, err := d.fs.ReadDir(Recycler)
 	if err != nil {
@@ -274,10 +274,10 @@ func (d *Dir) purge() {
 	}
 }
 
-// removeAll removes a folder of ours with everything in it. It follows no links.
+// removeAll removes one of the install's own folders with everything in it. It follows no links.
 func (d *Dir) removeAll(folder string) error { return d.takeApart(folder, d.fs.Remove) }
 
-// takeApart does something about every file below a folder, so that it is gone, and removes the folder.
+// takeApart calls file for every file below a folder, which must remove or move it, and then removes the folder.
 func (d *Dir) takeApart(folder string, file func(name string) error) error {
 	entries, err := d.fs.ReadDir(folder)
 	if err != nil {
@@ -297,10 +297,10 @@ func (d *Dir) takeApart(folder string, file func(name string) error) error {
 	return d.fs.Remove(folder)
 }
 
-// errNotEmpty tells a person what to do about a folder that is in the way.
+// errNotEmpty tells the player what to do about a folder that is in the way.
 var errNotEmpty = errors.New("a folder with other files stands where a file of the game belongs; move it away")
 
-// clearFolder removes a folder in which nothing but empty folders is left. One that is not there is fine.
+// clearFolder removes a folder that contains only empty folders. A missing folder is no error.
 func (d *Dir) clearFolder(folder string) error {
 	entries, err := d.fs.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -320,12 +320,12 @@ func (d *Dir) clearFolder(folder string) error {
 	return d.fs.Remove(folder)
 }
 
-// isNotFolder reports whether a file stands where a folder of a path should be.
+// isNotFolder reports whether a component of a path is a file instead of a folder.
 func isNotFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
-// syncDirs makes the names in folders durable and empties the set. A folder that is gone has no names.
+// syncDirs makes the names in folders durable and empties the map. It skips missing folders.
 func (d *Dir) syncDirs(folders map[string]bool) error {
-	err := platform.SyncDirs(d.fs, slices.Sorted(maps.Keys(folders)), isAbsent) // in one order, so that a stop can be repeated
+	err := platform.SyncDirs(d.fs, slices.Sorted(maps.Keys(folders)), isAbsent) // sorted, so that crash tests are repeatable
 	if err == nil {
 		clear(folders)
 	}
