@@ -14,16 +14,16 @@ import (
 	"collet/platform/interrupt"
 )
 
-// This file is about installs in two folders (fonline reference, section 3.7): the base is what an installer laid out, and
-// is only read; the folder of Config.FS has what changed since, and takes precedence. A file of the release that only the
-// base has counts as current. Where the folder has another version of it, that one goes. A file that a release dropped
-// can't be taken out of the base, so the runtime is told which of the base's packs count.
+// This file is about installs in two folders. An installer creates the base, which is only read. The folder of Config.FS
+// holds the changes since then and takes precedence. A file of the release that exists only in the base counts as current.
+// Another version of it in the folder is removed. Files dropped by a release can't be removed from the base, so the runtime
+// receives a list of the valid packs.
 
-// packsDir holds the names of the packs of the last sets, one file for each; inside StateDir.
+// packsDir holds one file for each of the last sets, with the names of its packs; inside StateDir.
 const packsDir = "packs"
 
-// compareBase reports whether the base has a file of the offer that the folder lacks, or has otherwise. What the folder has
-// otherwise goes, and can come back. A damaged file is not traded for the base's: it is mended.
+// compareBase reports whether the base has an offered file that the folder lacks or has in another version. The folder's
+// version is removed, with a backup. A damaged file is repaired, and not replaced by the base's.
 func (p *planning) compareBase(ctx context.Context, e entry, progress func(file string, done, size int64)) (bool, error) {
 	d := p.dir
 	if d.cfg.Base == nil || e.Aside {
@@ -43,8 +43,8 @@ func (p *planning) compareBase(ctx context.Context, e entry, progress func(file 
 	return true, nil
 }
 
-// baseHas reports whether the base has exactly what an entry says. A file that can't be read is as good as none: the
-// folder gets its own. The error is that of ctx.
+// baseHas reports whether the base has exactly the file of an entry. An unreadable file counts as missing: the folder gets
+// its own copy. The error is that of ctx.
 func (d *Dir) baseHas(ctx context.Context, e entry, progress func(file string, done, size int64)) (bool, error) {
 	info, err := d.cfg.Base.Lstat(e.Live)
 	switch {
@@ -76,8 +76,8 @@ func (d *Dir) readBase(ctx context.Context, e entry, progress func(done int64)) 
 	return digest, err
 }
 
-// shareBase takes a share of the base's readers' lock, so that a swap there waits until we are gone, and waits for one that
-// is under way. A base that nobody ever swapped in has no such lock, and making one is not for us.
+// shareBase takes the shared readers' lock of the base, so that swaps there wait for this process. It waits for a swap in
+// progress. A base without transactions has no such lock, and this process does not create one.
 func (d *Dir) shareBase(ctx context.Context) error {
 	name := path.Join(StateDir, readersFile)
 	if d.cfg.Base == nil {
@@ -106,7 +106,7 @@ func (d *Dir) shareBase(ctx context.Context) error {
 	}
 }
 
-// letGo gives all locks back.
+// letGo releases all locks.
 func (d *Dir) letGo() error {
 	var shared error
 	if d.shared != nil {
@@ -115,13 +115,13 @@ func (d *Dir) letGo() error {
 	return errors.Join(shared, d.stopReading(), d.lock.Close())
 }
 
-// gaveWay reports whether a live name is empty because the base's file took its place, or because the release has no such
-// file, and the set has not proven itself yet.
+// gaveWay reports whether a pending change removed the live file, because the base has the release's file or because the
+// release has dropped it.
 func (d *Dir) gaveWay(live string) bool {
 	return slices.ContainsFunc(d.journal.lists.Undo, func(u undo) bool { return u.Live == live && u.Gone })
 }
 
-// packNames is what the file of a set says: the packs of the release, relative to their folder, one a line, sorted.
+// packNames is the content of the file of a set: the packs of the release, relative to their folder, one per line, sorted.
 func (p *planning) packNames() []byte {
 	var names []string
 	for _, c := range p.offered {
@@ -133,8 +133,8 @@ func (p *planning) packNames() []byte {
 	return []byte(strings.Join(names, ""))
 }
 
-// lookBelow finds out whether the base has packs that the release has not and that the runtime is not told of yet. Without
-// packs in the offer there is nothing to say about them.
+// lookBelow determines whether the base has packs that the release lacks and that are not yet excluded for the runtime. It
+// does nothing if the offer contains no packs.
 func (p *planning) lookBelow() {
 	d := p.dir
 	if d.cfg.Base == nil || !p.packs {
@@ -153,11 +153,11 @@ func (p *planning) lookBelow() {
 	p.hides = d.baseHasOther(d.cfg.Names.Resources, offered)
 }
 
-// baseHasOther reports whether there is a file in a folder of the base that was not offered.
+// baseHasOther reports whether a folder of the base contains a file that was not offered.
 func (d *Dir) baseHasOther(folder string, offered map[string]bool) bool {
 	entries, err := d.cfg.Base.ReadDir(folder)
 	if err != nil {
-		return false // what can't be listed can hardly be read
+		return false // an unlistable folder is most likely unreadable
 	}
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		name := path.Join(folder, e.Name())
@@ -168,8 +168,8 @@ func (d *Dir) baseHasOther(folder string, offered map[string]bool) bool {
 	})
 }
 
-// writePacks writes the file of the offered set, before a transaction leads to it, and removes those of sets that can't
-// come back. The beginning of the transaction makes the name of their folder durable.
+// writePacks writes the file of the offered set before a transaction leads to it, and removes the files of sets that can't
+// return. The start of the transaction syncs the name of their folder.
 func (p *planning) writePacks() error {
 	d := p.dir
 	if d.cfg.Base == nil || !p.packs {
@@ -198,13 +198,13 @@ func (p *planning) writePacks() error {
 	return nil
 }
 
-// packsName is the file of a set.
+// packsName is the name of the file of a set.
 func packsName(set release.Digest) string {
 	return path.Join(StateDir, packsDir, strings.ReplaceAll(set.String(), ":", "-"))
 }
 
-// PacksList is the absolute path of a text file with the packs of the live set, relative to the folder of the packs, one a
-// line: of the packs in the base, only those count. It is empty where all of them do. The error is a *update.Fault.
+// PacksList is the absolute path of a text file with the packs of the live set, relative to the folder of the packs, one
+// per line. Of the packs in the base, only those are valid. It is empty if all of them are. The error is a *update.Fault.
 func (d *Dir) PacksList() (string, error) {
 	if d.cfg.Base == nil {
 		return "", nil

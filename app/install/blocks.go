@@ -20,34 +20,34 @@ import (
 	"collet/platform/span"
 )
 
-// This file is about mending: of every large file that was once whole, the sums of its blocks are kept, so that damage can
-// be told apart from what is still good. Sums are only ever a saving. A file is believed when its whole digest fits, and a
-// list of sums that is missing, damaged or wrong costs a larger download.
+// This file is about repair. The checksums of the blocks of every large verified file are kept, so that damaged blocks can
+// be told from intact ones. They only save traffic. A file is accepted only if its whole digest matches, and missing,
+// damaged or wrong checksums cost a larger download.
 
 const (
-	// blockSize is the unit of mending, in bytes. Damage is a sector or a torn page, or half of the file; with 1 MiB, the
-	// most that one request brings, a flipped bit costs one request, and a pack of 4 GiB a list of 16 KiB.
+	// blockSize is the unit of repair, in bytes. 1 MiB is the most that one request transfers: a flipped bit costs one
+	// request, and a pack of 4 GiB needs a list of 16 KiB.
 	blockSize = 1 << 20
-	// sumSize is the size of a block's CRC-32C. It tells damage from luck, and nobody has to be fooled: the whole digest has
-	// the last word. It costs a tenth of a digest.
+	// sumSize is the size of a block's CRC-32C. It only has to detect accidental damage, because the whole digest decides.
+	// It costs a tenth of a digest.
 	sumSize = crc32.Size
-	// maxBlocks is the largest list of sums that is kept, in bytes: a file of 1 TiB.
+	// maxBlocks is the largest list of checksums that is kept, in bytes; it serves a file of 1 TiB.
 	maxBlocks = 4 << 20
-	// apart is from how many bytes on it pays to hash them on another processor while they are written.
+	// apart is the smallest write, in bytes, for which hashing on another processor pays off.
 	apart = 64 << 10
 )
 
 const (
-	// blocksDir holds the sums of blocks, one file for each digest; inside Names.Cache.
+	// blocksDir holds the block checksums, one file for each digest; inside Names.Cache.
 	blocksDir = "blocks"
-	// blocksHeader begins such a file; another one means another layout, and the file counts as absent.
+	// blocksHeader begins such a file; a file with another header has another layout and counts as missing.
 	blocksHeader = "collet blocks 2"
 )
 
-// blockSums are the sums of the blocks of one file, one behind the other.
+// blockSums are the concatenated checksums of the blocks of one file.
 type blockSums []byte
 
-// at is the sum of block i, nil where there is none.
+// at is the checksum of block i, or nil if it is out of range.
 func (s blockSums) at(i int64) []byte {
 	if i < 0 || (i+1)*sumSize > int64(len(s)) {
 		return nil
@@ -55,15 +55,15 @@ func (s blockSums) at(i int64) []byte {
 	return s[i*sumSize : (i+1)*sumSize]
 }
 
-// blockHash sums the blocks of bytes that run through it, up to a limit. A nil one does nothing.
+// blockHash computes the block checksums of the bytes written to it, up to a limit. A nil one does nothing.
 type blockHash struct {
-	sum    uint32 // of the block under way
+	sum    uint32 // of the current block
 	left   int64  // bytes to the limit
-	filled int    // bytes of the block under way
+	filled int    // bytes of the current block
 	sums   blockSums
 }
 
-// newBlockHash is for a file of this size, nil where blocks would gain nothing.
+// newBlockHash returns a blockHash for a file of this size, or nil if blocks save nothing or the file is too large.
 func newBlockHash(size int64) *blockHash {
 	if size <= blockSize || size > maxBlocks/sumSize*blockSize {
 		return nil
@@ -89,7 +89,7 @@ func (b *blockHash) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// all are the sums so far, that of a block under way included.
+// all are the checksums so far, including the one of a partial block.
 func (b *blockHash) all() blockSums {
 	if b == nil {
 		return nil
@@ -112,7 +112,7 @@ func (h bothHashes) Write(p []byte) (int, error) {
 	return h.hash.Write(p)
 }
 
-// blocksName is where the sums of a file with this digest lie.
+// blocksName is the name of the checksum file for this digest.
 func (d *Dir) blocksName(digest release.Digest) string {
 	_, digits, _ := strings.Cut(digest.String(), ":")
 	return path.Join(d.cfg.Names.Cache, blocksDir, digits)
@@ -123,7 +123,7 @@ func blocksTitle(digest release.Digest, size int64, sums blockSums) string {
 	return fmt.Sprintf("%s %s %d %d %08x", blocksHeader, digest, size, blockSize, crc32.Checksum(sums, castagnoli))
 }
 
-// loadBlocks reads the sums of a file; anything wrong with them is nil.
+// loadBlocks reads the checksums of a file; it returns nil if they are invalid.
 func (d *Dir) loadBlocks(digest release.Digest, size int64) blockSums {
 	data, err := platform.ReadFile(d.fs, d.blocksName(digest), maxBlocks+1024)
 	if err != nil {
@@ -137,7 +137,7 @@ func (d *Dir) loadBlocks(digest release.Digest, size int64) blockSums {
 	return sums
 }
 
-// keepBlocks keeps the sums of a file that was found whole. They are not synced: a torn list counts as absent.
+// keepBlocks saves the checksums of an intact file. They are not synced: a torn list counts as missing.
 func (d *Dir) keepBlocks(digest release.Digest, size int64, sums blockSums) {
 	if sums == nil || slices.Equal(d.loadBlocks(digest, size), sums) {
 		return
@@ -152,7 +152,7 @@ func (d *Dir) keepBlocks(digest release.Digest, size int64, sums blockSums) {
 	}
 }
 
-// replaceUnsynced replaces a file of which nothing depends on whether it outlives a power cut.
+// replaceUnsynced replaces a file that may be lost in a power cut.
 func (d *Dir) replaceUnsynced(name string, data []byte) error {
 	f, err := d.fs.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -168,15 +168,15 @@ func (d *Dir) replaceUnsynced(name string, data []byte) error {
 	return err
 }
 
-// dropBlocks forgets sums that did not keep their word.
+// dropBlocks removes checksums that turned out to be wrong.
 func (d *Dir) dropBlocks(digest release.Digest) {
 	if err := removeIfThere(d.fs, d.blocksName(digest)); err != nil {
 		d.log.Debug().Err(err).Msg("sums of blocks not removed")
 	}
 }
 
-// pruneBlocks removes the sums of files that no set has any more: there are never more lists than files that matter. Which
-// files of a base do, only the offer tells.
+// pruneBlocks removes the checksums of files that no set needs any more. Only the offer names the files of a base, so
+// without an offer the checksums of an install with a base stay.
 func (d *Dir) pruneBlocks() {
 	if d.cfg.Base != nil && d.offered == nil {
 		return
@@ -203,15 +203,15 @@ func (d *Dir) pruneBlocks() {
 	}
 }
 
-// salvage is what is good of a file that is not, as a whole, what it should be.
+// salvage describes the intact blocks of a damaged file.
 type salvage struct {
-	from platform.FS // holds the file, under its live name
+	from platform.FS // of the intact file
 	sums blockSums   // of the file as it should be
 	bad  span.Set[int64]
 }
 
-// salvage compares what a file holds with what is known of its blocks. size is what the file has, and held are its sums if
-// it was read a moment ago, nil otherwise. The answer is nil where nothing can be saved.
+// salvage compares the content of a file with the known checksums of its blocks. size is the file's size. held are its
+// checksums if it was just read, otherwise nil. The result is nil if no block can be reused.
 func (d *Dir) salvage(ctx context.Context, from platform.FS, e entry, size int64, held blockSums, progress func(done int64)) (*salvage, error) {
 	known := d.loadBlocks(e.Digest, e.Size)
 	if known == nil {
@@ -236,7 +236,7 @@ func (d *Dir) salvage(ctx context.Context, from platform.FS, e entry, size int64
 	return &salvage{from: from, sums: known, bad: bad}, nil
 }
 
-// damaged lists where the blocks of a file of this size are not what they should be.
+// damaged lists the blocks whose checksums differ, for a file of this size.
 func damaged(known, held blockSums, size int64) (bad span.Set[int64]) {
 	for i := int64(0); i*blockSize < size; i++ {
 		if !bytes.Equal(known.at(i), held.at(i)) {

@@ -10,28 +10,28 @@ import (
 	"collet/netproto/release"
 )
 
-// Both is an install together with that of the program itself, as one update sees them: what comes for either comes in one
-// transfer. It is an update.Stage, and what an acquire.Source asks of a disk. What goes wrong with the program is told in the log
-// and never keeps the set from being updated; only while its bytes are on their way may it end an update, and then Wanted tells
-// that another one without it is worth it.
+// Both combines an install with the install of the program itself, for one update with one transfer. It implements
+// update.Stage, and what acquire.Source requires of a disk. Problems with the program are logged and never prevent the
+// update of the set. Only during its transfer may the program end an update; Wanted then reports that an update without it
+// is worth a try.
 type Both struct {
 	*Dir          // the set; its Names never match the program
-	program *Dir  // nothing of it is taken where it is not asked to Plan
-	split   int   // wants below are the set's, the others the program's
-	wanted  bool  // the last plan wants something for the program
-	ready   bool  // what it wanted is complete
-	given   error // why the last plan left the program out; nil: it did not
+	program *Dir  // the program; used only if the offer of Plan contains it
+	split   int   // wants below belong to the set, the others to the program
+	wanted  bool  // the last plan has wants for the program
+	ready   bool  // those wants are committed
+	given   error // why plans leave the program out; nil if they do not
 }
 
-// WithProgram puts an install and that of the program together. Both stay the caller's.
+// WithProgram combines the install of a set with that of the program. The caller owns both.
 func WithProgram(set, program *Dir) *Both { return &Both{Dir: set, program: program} }
 
 var _ update.Stage = (*Both)(nil)
 
-// Wanted reports whether the last Plan wanted something for the program.
+// Wanted reports whether the last Plan has wants for the program.
 func (b *Both) Wanted() bool { return b.wanted }
 
-// Waiting is Dir.Waiting of the program, where it is what the last update offered.
+// Waiting is Dir.Waiting of the program if the last update committed it, and otherwise empty.
 func (b *Both) Waiting() string {
 	if !b.ready {
 		return ""
@@ -39,15 +39,15 @@ func (b *Both) Waiting() string {
 	return b.program.Waiting()
 }
 
-// Renewable reports whether a Plan would take the program from an offer that has it, as far as is known.
+// Renewable reports whether Plan would include the program, as far as known.
 func (b *Both) Renewable() bool { return b.given == nil }
 
-// offered are the files of an offer that are the program's.
+// offered are the files of an offer that belong to the program.
 func (b *Both) offered(offer []release.File) []release.File {
 	return slices.DeleteFunc(slices.Clone(offer), func(f release.File) bool { return !b.program.Concerns(f) })
 }
 
-// Plan implements update.Stage. An offer of the program alone leaves the set as it is.
+// Plan implements update.Stage. An offer that contains only the program leaves the set unchanged.
 func (b *Both) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	program := b.offered(offer)
 	b.split, b.wanted, b.ready = 0, false, false
@@ -67,7 +67,7 @@ func (b *Both) Plan(ctx context.Context, mode update.Mode, offer []release.File,
 	switch {
 	case ctx.Err() != nil:
 		return update.Plan{}, ctx.Err()
-	case err != nil && alone: // the next attempt knows that it is not to be had
+	case err != nil && alone: // the next attempt leaves the program out
 		return update.Plan{}, &update.Fault{Cause: update.Interrupted, Transient: true, Subject: program[0].Path, Err: err}
 	case err != nil:
 		return plan, nil
@@ -79,7 +79,7 @@ func (b *Both) Plan(ctx context.Context, mode update.Mode, offer []release.File,
 	return plan, nil
 }
 
-// planProgram is Plan for the program. An error leaves it out from here on.
+// planProgram is Plan for the program. After an error later plans leave it out.
 func (b *Both) planProgram(ctx context.Context, offer []release.File) (update.Plan, error) {
 	plan, err := b.program.Plan(ctx, update.Binaries, offer, func(string, int64, int64) {})
 	if err == nil && plan.HeldBack {
@@ -94,7 +94,7 @@ func (b *Both) planProgram(ctx context.Context, offer []release.File) (update.Pl
 
 var errHeldBack = errors.New("it did not work here before; --unblock takes it again")
 
-// at finds the install of a want and its number there.
+// at returns the install of a want and the want's number there.
 func (b *Both) at(i int) (*Dir, int) {
 	if i < b.split {
 		return b.Dir, i
@@ -153,10 +153,10 @@ func (b *Both) Abandon() error {
 	return err
 }
 
-// Concerns reports whether a file of an offer belongs to either.
+// Concerns reports whether a file of an offer belongs to the set or the program.
 func (b *Both) Concerns(f release.File) bool { return b.Dir.Concerns(f) || b.program.Concerns(f) }
 
-// Old is that of the set, or else of the program.
+// Old is Dir.Old of the program for its files, and otherwise of the set.
 func (b *Both) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 	if b.program.Concerns(f) {
 		return b.program.Old(ctx, f)
@@ -164,7 +164,7 @@ func (b *Both) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 	return b.Dir.Old(ctx, f)
 }
 
-// Here visits the files of both.
+// Here is Dir.Here for both installs.
 func (b *Both) Here(f release.File, visit func(file delta.SetFile, size int64)) {
 	b.Dir.Here(f, visit)
 	b.program.Here(f, visit)

@@ -15,52 +15,52 @@ import (
 	"collet/platform"
 )
 
-// Config is what Open needs. FS stays the caller's: Close does not close it.
+// Config holds the parameters of Open. The caller owns FS: Close does not close it.
 type Config struct {
 	FS     platform.FS
 	Names  Names
-	Verify bool  // believe no cached digest: hash every file again, the live module included. An unclean end implies it
-	Trust  Trust // which digests native code is taken by; the zero value takes none
+	Verify bool  // ignore cached digests: hash every file again, including the live module. An unclean end implies it
+	Trust  Trust // which digests suffice for native code; the zero value accepts none
 	Log    zerolog.Logger
 	Now    func() time.Time // nil means time.Now
-	// OnWait is called when a swap has to wait until others have ended their use of the set. Nil means that nobody wants to
-	// know.
+	// OnWait is called when a swap or Open starts to wait for other processes that use or update the set. Nil means no
+	// call.
 	OnWait func()
-	// Base is a folder below this one, which is only read: a file of the release that only Base has counts as current. Nil
-	// means that there is none. It stays the caller's, too.
+	// Base is a read-only folder below this one: a file of the release that exists only in Base counts as current. Nil
+	// means no base. The caller owns it, too.
 	Base platform.FS
 }
 
-// Dir is one install, held by this process. It is not safe for concurrent use. Use Open to make one and Close to let the
-// next process have it.
+// Dir is one install, locked by this process. It is not safe for concurrent use. Open makes one; Close releases it to other
+// processes.
 type Dir struct {
 	cfg     Config
 	fs      platform.FS
 	log     zerolog.Logger
 	lock    io.Closer
-	reading io.Closer // our share of the readers' lock; nil during a swap
-	sole    bool      // this process alone has the readers' lock
-	shared  io.Closer // our share of the base's readers' lock; nil where it has none
+	reading io.Closer // this process's shared readers' lock; nil during a swap
+	sole    bool      // this process holds the readers' lock exclusively
+	shared  io.Closer // this process's shared readers' lock of the base; nil if the base has none
 	journal Journal
 	cache   *hashCache
-	work    *work          // what Plan prepared; nil before
-	offered []release.File // what the last Plan was about, not changed; nil before
-	buffer  []byte         // for hashing; made when it is first needed
-	glanced *glance        // what Glance found, until the next Plan; nil for nothing
-	unclean bool           // the process before us did not close the install
+	work    *work          // the result of the last Plan; nil before
+	offered []release.File // the offer of the last Plan, not modified; nil before
+	buffer  []byte         // for hashing; allocated on first use
+	glanced *glance        // the result of Glance, until the next Plan; may be nil
+	unclean bool           // the previous process did not close the install
 	twoStep bool           // names can't be exchanged here
 
-	lost     string // a file of a prepared set whose bytes Open found gone; empty: none
-	vanished string // what turned out to be gone during the last swap; empty: nothing
-	held     Try    // what the last Plan held back
+	lost     string // a file of a prepared set whose bytes Open found missing; may be empty
+	vanished string // a file found missing during the last swap; may be empty
+	held     Try    // the set that the last Plan held back
 }
 
-// Open takes the install's lock, reads the journal and finishes what an earlier process began, up to and including the
-// swap of a prepared set, unless another process still uses the old one. When another process holds the install,
-// errors.Is(err, platform.ErrLocked) holds, and the error is a *HeldError that names it. A user who may not write the install can't
-// hold its lock, and needs none: nothing is changed then. Other errors are *update.Fault, or those of ctx.
+// Open locks the install, reads the journal and finishes the work of an earlier process. That includes the swap of a
+// prepared set, unless another process still uses the old one. If another process holds the install, errors.Is(err,
+// platform.ErrLocked) holds and the error is a *HeldError that names it. A user without write permission can't lock the
+// install and needs no lock: nothing is changed then. Other errors are *update.Fault, or those of ctx.
 //
-// An error means that the files are as they were, or that a set is half: what is on disk must not be started then.
+// After an error the files are unchanged, or the set is incomplete: the files on disk must not be started then.
 func Open(ctx context.Context, cfg Config) (*Dir, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -101,7 +101,7 @@ func (d *Dir) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// recover is what Open does after it has the lock.
+// recover is the part of Open after the lock is taken.
 func (d *Dir) recover(ctx context.Context) (err error) {
 	if d.journal, err = loadJournal(d.fs, maxJournal); err != nil {
 		return err
@@ -116,13 +116,13 @@ func (d *Dir) recover(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	d.cfg.Verify = d.cfg.Verify || len(d.journal.lists.Mixed) > 0 // also the module is compared with the offer then
-	d.lost, d.vanished = d.vanished, ""                           // it will be fetched again, so it need not be told
+	d.cfg.Verify = d.cfg.Verify || len(d.journal.lists.Mixed) > 0 // the module is then compared with the offer, too
+	d.lost, d.vanished = d.vanished, ""                           // the file will be fetched again, so it need not be reported
 	return nil
 }
 
-// mark leaves the mark of an open install and notes whether one was there. The mark is synced with the first transaction:
-// without one, nothing of ours can be damaged by a power cut.
+// mark creates the file that marks an open install, and records whether it already existed. The first transaction syncs it:
+// without a transaction a power cut can't damage files of the install.
 func (d *Dir) mark() error {
 	name := path.Join(StateDir, openFile)
 	there, err := d.exists(name)
@@ -133,7 +133,7 @@ func (d *Dir) mark() error {
 	}
 	f, err := d.fs.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
 	if errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err) {
-		return nil // a folder that can't be written is not damaged by us either
+		return nil // without write permission this process can't damage the folder either
 	}
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (d *Dir) mark() error {
 	return f.Close()
 }
 
-// goOn goes on where the journal says that another process stopped.
+// goOn continues the transaction of an earlier process.
 func (d *Dir) goOn(ctx context.Context) error {
 	switch state := d.journal.State; {
 	case state == RollingBack:
@@ -154,7 +154,7 @@ func (d *Dir) goOn(ctx context.Context) error {
 	return nil
 }
 
-// giveUp takes a set back that was begun again and again without a word.
+// giveUp rolls a set back after too many starts without a result.
 func (d *Dir) giveUp(ctx context.Context) error {
 	if !d.Pending() || !tryOf(d.journal.Tries, d.journal.lists.Is).hopeless() {
 		return nil
@@ -162,7 +162,7 @@ func (d *Dir) giveUp(ctx context.Context) error {
 	return d.unlessStuck(d.rollBack(ctx, blame))
 }
 
-// unlessStuck takes the error away from a way back that does not exist: what is live is all that there is.
+// unlessStuck ignores ErrNoWayBack: without a backup the live set stays.
 func (d *Dir) unlessStuck(err error) error {
 	if errors.Is(err, ErrNoWayBack) {
 		return nil
@@ -170,7 +170,7 @@ func (d *Dir) unlessStuck(err error) error {
 	return err
 }
 
-// exists reports whether anything has this name.
+// exists reports whether the name exists.
 func (d *Dir) exists(name string) (bool, error) {
 	_, err := d.fs.Lstat(name)
 	if isAbsent(err) {
@@ -179,10 +179,10 @@ func (d *Dir) exists(name string) (bool, error) {
 	return err == nil, err
 }
 
-// isAbsent reports whether nothing has a name, also because a file stands where one of its folders should be.
+// isAbsent reports whether err means that a name does not exist, also because one of its folders is a file.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotFolder(err) }
 
-// Close lets go of the install and keeps unfinished parts. The hash cache is saved; failing that costs only time.
+// Close releases the install and keeps unfinished parts. It saves the hash cache; a failure to do so only costs time.
 func (d *Dir) Close() error {
 	err := d.Abandon()
 	if saveErr := d.cache.save(d.fs, d.cfg.Names.Cache); saveErr != nil {
@@ -196,33 +196,33 @@ func (d *Dir) Close() error {
 	return errors.Join(err, d.letGo())
 }
 
-// Library is the absolute path of the live module, whether it exists or not.
+// Library is the absolute path of the live module, which may not exist.
 func (d *Dir) Library() string { return d.fs.Path(d.cfg.Names.Library()) }
 
 // Packs is the absolute path of the folder of the packs.
 func (d *Dir) Packs() string { return d.fs.Path(d.cfg.Names.Resources) }
 
-// HasLibrary reports whether there is a live module.
+// HasLibrary reports whether the live module exists.
 func (d *Dir) HasLibrary() bool {
 	there, err := d.exists(d.cfg.Names.Library())
 	return there && err == nil
 }
 
-// Pending reports whether the live set of this host has not proven itself yet.
+// Pending reports whether the live set of this host is unproven.
 func (d *Dir) Pending() bool { return len(d.journal.pending(d.cfg.Names.Library())) > 0 }
 
-// Distrust makes the next Plan hash everything, because something in the set turned out not to work.
+// Distrust makes the next Plan hash everything, after a file of the set turned out not to work.
 func (d *Dir) Distrust() { d.cfg.Verify = true }
 
-// Unclean reports whether the process before this one left the install open: it was killed, or the machine stopped.
+// Unclean reports whether the previous process left the install open: it was killed, or the machine stopped.
 func (d *Dir) Unclean() bool { return d.unclean }
 
-// Lost is a file of a prepared set whose bytes were gone when the install was opened; empty for none. They are fetched again. A
-// stop of ours never leads to it, because what is prepared is on the disk: somebody took them, or the disk lied.
+// Lost is a file of a prepared set whose bytes were missing when the install was opened; otherwise empty. The file is
+// fetched again. A stop of this program is never the reason, because prepared files are synced: another program removed
+// them, or the disk failed.
 func (d *Dir) Lost() string { return d.lost }
 
-// Set is the identity of the live set and its number of files; zero where no transaction led to it. The error is a
-// *update.Fault.
+// Set is the identity of the live set and its number of files; zero without a transaction. The error is a *update.Fault.
 func (d *Dir) Set() (identity release.Digest, files int, err error) {
 	if err := d.loadLists(); err != nil {
 		return release.Digest{}, 0, d.fault(err)
@@ -230,5 +230,5 @@ func (d *Dir) Set() (identity release.Digest, files int, err error) {
 	return d.journal.lists.Is, len(d.journal.lists.Set), nil
 }
 
-// State is where the newest transaction stands.
+// State is the state of the newest transaction.
 func (d *Dir) State() State { return d.journal.State }

@@ -15,12 +15,12 @@ import (
 	"collet/platform"
 )
 
-// SpaceError says that a volume has too little room, in bytes.
+// SpaceError reports that a volume has too little free space, in bytes.
 type SpaceError struct {
-	Volume string // where it is mounted, or its drive
-	Need   int64  // what has to be free for the rest of the update
-	Free   int64  // what is; below 0: unknown
-	Err    error  // what the system said; nil where nothing was tried
+	Volume string // mount point or drive
+	Need   int64  // free bytes required for the rest of the update
+	Free   int64  // free bytes; below 0: unknown
+	Err    error  // the error of the system; nil if nothing was written
 }
 
 func (e *SpaceError) Error() string {
@@ -33,13 +33,13 @@ func (e *SpaceError) Error() string {
 	return fmt.Sprintf("need %d bytes on %q, %d are free: free %d", e.Need, e.Volume, e.Free, max(0, e.Need-e.Free))
 }
 
-// Unwrap gives what the system said.
+// Unwrap returns the error of the system.
 func (e *SpaceError) Unwrap() error { return e.Err }
 
-// NoNames reports whether it is not bytes that are missing: the volume has no inodes left, or the user no quota.
+// NoNames reports whether the volume lacks inodes, or the user a quota, rather than bytes.
 func (e *SpaceError) NoNames() bool { return e.Err != nil && e.Free >= e.Need }
 
-// HeldError says that other programs hold a file, and which ones, as far as the system can tell.
+// HeldError reports that other programs hold a file, and names them as far as the system can tell.
 type HeldError struct {
 	Path    string
 	Holders []platform.Holder
@@ -53,10 +53,10 @@ func (e *HeldError) Error() string {
 	return e.Err.Error() + "; it is used by " + e.Names()
 }
 
-// Unwrap gives what the system said.
+// Unwrap returns the error of the system.
 func (e *HeldError) Unwrap() error { return e.Err }
 
-// Names lists the holders for a person; empty where nobody is known.
+// Names lists the holders for the player; empty if none are known.
 func (e *HeldError) Names() string {
 	names := make([]string, len(e.Holders))
 	for i, h := range e.Holders {
@@ -65,20 +65,20 @@ func (e *HeldError) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// VanishedError says that a file of ours was there, and is gone: hardly anything but a virus scanner does that.
+// VanishedError reports that a file of the install has disappeared. The usual cause is a virus scanner.
 type VanishedError struct {
 	Path string
-	Err  error // what the system said; may be nil
+	Err  error // the error of the system; may be nil
 }
 
 func (e *VanishedError) Error() string {
 	return fmt.Sprintf("file %q vanished after it was written, perhaps a virus scanner took it", e.Path)
 }
 
-// Unwrap gives what the system said.
+// Unwrap returns the error of the system.
 func (e *VanishedError) Unwrap() error { return e.Err }
 
-// fault turns what the disk said into a cause that a person can do something about, and names the file. Faults and
+// fault converts a disk error to a *update.Fault with a cause that the player can act on, and names the file. Faults and
 // context errors pass unchanged; nil stays nil.
 func (d *Dir) fault(err error) error {
 	var known *update.Fault
@@ -102,7 +102,7 @@ func (d *Dir) fault(err error) error {
 	}
 }
 
-// otherFault is what the disk says where nothing is wrong with it, above all that something is in the way, or else with it.
+// otherFault is a DiskFault. It distinguishes a file or folder in the way from other errors.
 func (d *Dir) otherFault(err error) *update.Fault {
 	subject := d.subject(err)
 	way := subject
@@ -121,7 +121,7 @@ func (d *Dir) vanishedFault(full string, err error) *update.Fault {
 	return &update.Fault{Cause: update.DiskFault, Subject: full, Err: &VanishedError{Path: full, Err: err}}
 }
 
-// full is the fault of a volume without room for what is still missing, in bytes.
+// full is the fault of a volume without room for the missing bytes.
 func (d *Dir) full(missing int64, err error) *update.Fault {
 	folder := d.fs.Path(".")
 	space := &SpaceError{Volume: platform.VolumeOf(folder), Need: missing + reserve, Free: -1, Err: err}
@@ -131,8 +131,8 @@ func (d *Dir) full(missing int64, err error) *update.Fault {
 	return &update.Fault{Cause: update.DiskFull, Subject: folder, Err: space}
 }
 
-// subject is the absolute path of the file that an error is about: of two names the one that was to be replaced, because
-// that is the one that somebody holds. An error that names none is about the folder.
+// subject is the absolute path of the file that an error is about. Of two names it is the one to be replaced, because that
+// file may be locked. An error without a name is about the folder.
 func (d *Dir) subject(err error) string {
 	var path *fs.PathError
 	var link *os.LinkError

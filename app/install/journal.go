@@ -15,7 +15,7 @@ import (
 	"collet/platform"
 )
 
-// State is where a transaction is. The words stand in the journal.
+// State is the state of a transaction. The journal contains these words.
 type State string
 
 const (
@@ -28,33 +28,33 @@ const (
 	RolledBack  State = "rolled-back"
 )
 
-// maxJournal is the largest slot in bytes that is written or read. A record has some hundred bytes, and a transaction
-// some ten records.
+// maxJournal is the largest slot in bytes that is written or read. A record has some hundred bytes, and a transaction some
+// ten records.
 const maxJournal = 1 << 20
 
-// maxNamed is how many names a record has room for, be they as long as they may.
+// maxNamed is the number of names that fit into a record, whatever their lengths.
 const maxNamed = 500
 
-// record is one line of the journal. The fields that name a transaction stand in the first record of a slot and in no
-// other; Number is never 0 there.
+// record is one line of the journal. Only the first record of a slot has the fields that identify a transaction; Number is
+// never 0 there.
 type record struct {
 	Number uint64         `json:"number,omitempty"` // first: the transaction, counted from 1
 	Build  release.Digest `json:"build,omitzero"`   // first: the identity of the set that it leads to
 	Lists  release.Digest `json:"lists,omitzero"`   // first: SHA-256 of the slot's lists
 	State  State          `json:"state"`
 	Proven string         `json:"proven,omitempty"` // the set with this module has proven itself
-	Back   string         `json:"back,omitempty"`   // the set with this module is on its way back
-	Tries  []Try          `json:"tries,omitzero"`   // the whole list, as it is from here on; absent means unchanged
+	Back   string         `json:"back,omitempty"`   // the set with this module is being rolled back
+	Tries  []Try          `json:"tries,omitzero"`   // the whole list from here on; absent means unchanged
 
-	Missed  []string `json:"missed,omitempty"`  // swapped: companions that stayed what they were
-	Stay    []string `json:"stay,omitempty"`    // rolled-back: new files that are live all the same, because there was no way back
-	Mixed   []string `json:"mixed,omitempty"`   // rolled-back: files that are missing or another release's, for the same reason
-	Dropped bool     `json:"dropped,omitempty"` // the backups of what has proven itself are gone
-	Clean   bool     `json:"clean,omitempty"`   // nothing waits for its proof, and no backup is left
+	Missed  []string `json:"missed,omitempty"`  // swapped: companions that were not replaced
+	Stay    []string `json:"stay,omitempty"`    // rolled-back: new files that are live all the same, because a backup was lost
+	Mixed   []string `json:"mixed,omitempty"`   // rolled-back: files that are missing or from another release, for the same reason
+	Dropped bool     `json:"dropped,omitempty"` // the backups of proven changes are removed
+	Clean   bool     `json:"clean,omitempty"`   // nothing is pending, and no backup is left
 }
 
-// Journal is what the records of the newest valid slot add up to, with the slot's lists. The zero value is an install
-// that never had a transaction.
+// Journal is the result of all records of the newest valid slot, with the slot's lists. The zero value is an install
+// without a transaction.
 type Journal struct {
 	Number uint64
 	Build  release.Digest
@@ -62,15 +62,15 @@ type Journal struct {
 	Clean  bool
 	Tries  []Try
 
-	lists  lists          // as they are after the records; see lists.apply
-	listed release.Digest // what the slot's lists have to be
+	lists  lists          // with all records applied; see lists.apply
+	listed release.Digest // required digest of the slot's lists
 	loaded bool           // lists were read
-	events []record       // records that change the lists, until they are loaded
-	slot   int            // 0 or 1: where it stands
-	size   int64          // bytes of the slot that are valid; the next record goes there
+	events []record       // records to apply to the lists, until they are loaded
+	slot   int            // 0 or 1: the slot of this journal
+	size   int64          // valid bytes of the slot, where the next record goes
 }
 
-// journalMark tells two states of a journal apart.
+// journalMark identifies a state of a journal.
 type journalMark struct {
 	number uint64
 	size   int64
@@ -78,7 +78,7 @@ type journalMark struct {
 
 func (j *Journal) mark() journalMark { return journalMark{j.Number, j.size} }
 
-// apply adds one record.
+// apply applies one record.
 func (j *Journal) apply(r record) {
 	if r.Number != 0 {
 		j.Number, j.Build, j.listed = r.Number, r.Build, r.Lists
@@ -96,7 +96,7 @@ func (j *Journal) apply(r record) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encode makes one line: eight hex digits of the CRC-32C of the JSON text, a space, the JSON text, a newline.
+// encode returns one line: eight hex digits of the CRC-32C of the JSON text, a space, the JSON text, a newline.
 func (r record) encode() ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -107,16 +107,15 @@ func (r record) encode() ([]byte, error) {
 
 func checksum(text []byte) []byte { return fmt.Appendf(nil, "%08x", crc32.Checksum(text, castagnoli)) }
 
-// decodeRecord reads one line without its newline. ok is false when the checksum is not that of the text, or the text is
-// not that of a record.
+// decodeRecord reads one line without its newline. ok is false if the checksum does not match or the text is not a record.
 func decodeRecord(line []byte) (r record, ok bool) {
 	sum, text, _ := bytes.Cut(line, []byte(" "))
 	ok = bytes.Equal(sum, checksum(text)) && json.Unmarshal(text, &r) == nil
 	return r, ok
 }
 
-// decodeJournal adds up the records of a slot and stops at the first line that is torn, damaged or out of place. ok is
-// false when not even the first record is whole: then the slot counts as absent.
+// decodeJournal applies the records of a slot, up to the first line that is torn, damaged or out of place. ok is false if
+// the first record is invalid: the slot then counts as missing.
 func decodeJournal(data []byte) (j Journal, ok bool) {
 	for len(data) > 0 {
 		line, rest, whole := bytes.Cut(data, []byte("\n"))
@@ -135,9 +134,9 @@ func decodeJournal(data []byte) (j Journal, ok bool) {
 func slotName(slot int) string  { return path.Join(StateDir, fmt.Sprintf("journal.%d", slot)) }
 func listsName(slot int) string { return path.Join(StateDir, fmt.Sprintf("lists.%d", slot)) }
 
-// loadJournal reads both slots and returns the newer valid one, or the zero Journal. A slot that can't be read is an
-// error, and not absent: the one before it would tell of an older disk. Of a slot that is longer than limit, which none of
-// ours is, as much is read. The lists of a slot that is not clean belong to it: without them it counts as absent.
+// loadJournal reads both slots and returns the newer valid one, or the zero Journal. An unreadable slot is an error and
+// does not count as missing, because the older slot would describe an outdated disk. Of a slot longer than limit, which
+// only damage can produce, the first limit bytes are read. A slot that is not clean counts as missing without its lists.
 func loadJournal(fsys platform.FS, limit int64) (Journal, error) {
 	var slots [2]Journal
 	for slot := range slots {
@@ -166,7 +165,7 @@ func loadJournal(fsys platform.FS, limit int64) (Journal, error) {
 	return Journal{slot: 1}, nil
 }
 
-// orFirst lets the first transaction of an install begin in slot 0.
+// orFirst makes the first transaction of an install begin in slot 0.
 func (j Journal) orFirst() Journal {
 	if j.Number == 0 {
 		j.slot = 1
@@ -174,7 +173,7 @@ func (j Journal) orFirst() Journal {
 	return j
 }
 
-// load reads the slot's lists and brings them up to date. ok is false when they are not those that the slot names.
+// load reads the slot's lists and applies the records to them. ok is false if they do not match the digest in the slot.
 func (j *Journal) load(fsys platform.FS) (ok bool, err error) {
 	if j.loaded || j.Number == 0 {
 		return true, nil
@@ -192,8 +191,8 @@ func (j *Journal) load(fsys platform.FS) (ok bool, err error) {
 	return true, nil
 }
 
-// begin starts a transaction in the other slot, so that the records and lists of the one before outlive a torn write. The
-// name of StateDir itself must be on the disk already.
+// begin starts a transaction in the other slot, so that a torn write leaves the records and lists of the previous one
+// intact. The name of StateDir must be synced already.
 func (j *Journal) begin(fsys platform.FS, build release.Digest, l lists) error {
 	text, err := l.encode()
 	if err != nil {
@@ -206,22 +205,22 @@ func (j *Journal) begin(fsys platform.FS, build release.Digest, l lists) error {
 	next := Journal{slot: 1 - j.slot, lists: l, loaded: true, Tries: j.Tries}
 	first := record{Number: j.Number + 1, Build: build, Lists: listed, State: Staging, Tries: j.Tries}
 	if err = writeSynced(fsys, listsName(next.slot), text); err != nil {
-		return err // the records of the new slot are as they were
+		return err // the records of the new slot are unchanged
 	}
 	if err = next.write(fsys, first); err == nil {
 		err = fsys.SyncDir(StateDir)
 	}
 	if err != nil {
-		// What comes next is written behind the old records, so the new slot must not be the newer one.
+		// The next records go to the old slot, so the new slot must not remain the newer one.
 		return errors.Join(err, removeIfThere(fsys, slotName(next.slot)), fsys.SyncDir(StateDir))
 	}
 	*j = next
 	return nil
 }
 
-// write adds one record behind the valid ones, which cuts off whatever an interrupted write left there, and returns when
-// it is on the disk. After an error the journal is as it was, as far as this process knows; on disk the record may be
-// whole, which is as good: what it says was true before it was written.
+// write adds one record after the valid ones, in place of the remains of an interrupted write, and returns when it is
+// synced. After an error the Journal is unchanged. The record may still be complete on disk; that is safe, because it was
+// true before it was written.
 func (j *Journal) write(fsys platform.FS, r record) error {
 	line, err := r.encode()
 	if err != nil {
@@ -256,7 +255,7 @@ func appendAt(f platform.File, offset int64, line []byte) error {
 	return f.Sync()
 }
 
-// writeSynced writes a whole file whose name is synced later.
+// writeSynced writes a whole file and syncs its content. The caller syncs its name.
 func writeSynced(fsys platform.FS, name string, data []byte) error {
 	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -269,7 +268,7 @@ func writeSynced(fsys platform.FS, name string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// removeIfThere is Remove without an error for a file that is not there.
+// removeIfThere removes a file; a missing one is no error.
 func removeIfThere(fsys platform.FS, name string) error {
 	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

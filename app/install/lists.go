@@ -14,8 +14,8 @@ import (
 	"collet/platform"
 )
 
-// maxLists is the largest lists file in bytes that is read: release.MaxSet files of 170 bytes in each of its lists, which
-// is usual, with as much again to spare.
+// maxLists is the largest lists file in bytes that is read. It allows release.MaxSet files of 170 bytes, the usual size, in
+// each of its lists, twice over.
 const maxLists = 256 << 20
 
 // entry is one file of a transaction or of a set. Live is relative to the install folder.
@@ -23,43 +23,43 @@ type entry struct {
 	Kind    kind           `json:"kind"`
 	Live    string         `json:"live"`
 	Size    int64          `json:"size"`
-	Digest  release.Digest `json:"digest,omitzero"` // what it becomes; zero: the release has no such file any more
-	Old     release.Digest `json:"old,omitzero"`    // what was live when the transaction began; zero: nothing, or not worth keeping
+	Digest  release.Digest `json:"digest,omitzero"` // what it becomes; zero: the release has dropped the file
+	Old     release.Digest `json:"old,omitzero"`    // what was live when the transaction began; zero: no file, or not worth keeping
 	OldSize int64          `json:"old_size,omitempty"`
-	Repair  bool           `json:"repair,omitempty"`  // the set has this very file already, damaged: what is live is not kept
-	Foreign bool           `json:"foreign,omitempty"` // what is live came from somebody else, so it is never deleted
+	Repair  bool           `json:"repair,omitempty"`  // a repair of a damaged file of the set: the live file is not kept
+	Foreign bool           `json:"foreign,omitempty"` // the live file did not come from a release, so it is never deleted
 	Aside   bool           `json:"aside,omitempty"`   // its part does not lie beside it
-	Broken  bool           `json:"broken,omitempty"`  // the disk could not read what is live
+	Broken  bool           `json:"broken,omitempty"`  // the live file could not be read
 }
 
-// undo is what the last proven set had under a name that changed since.
+// undo is the file of the last proven set under a name that has changed since.
 type undo struct {
 	Kind      kind           `json:"kind"`
 	Live      string         `json:"live"`
 	Size      int64          `json:"size,omitempty"`
-	Digest    release.Digest `json:"digest,omitzero"` // zero: nothing was there
+	Digest    release.Digest `json:"digest,omitzero"` // zero: no file
 	Foreign   bool           `json:"foreign,omitempty"`
-	Gone      bool           `json:"gone,omitempty"`      // the release has no such file any more
-	Proven    bool           `json:"proven,omitempty"`    // its successor has proven itself: the backup is on its way out
-	Reverting bool           `json:"reverting,omitempty"` // it is on its way back
+	Gone      bool           `json:"gone,omitempty"`      // the release has dropped the file
+	Proven    bool           `json:"proven,omitempty"`    // its successor has proven itself: the backup will be removed
+	Reverting bool           `json:"reverting,omitempty"` // it is being restored
 }
 
-// lists are the files of a transaction, and the set that it starts from.
+// lists are the files of a transaction and the set that it starts from.
 type lists struct {
-	Is      release.Digest `json:"is,omitzero"`       // identity of the live set; zero where it is unknown
-	Was     release.Digest `json:"was,omitzero"`      // identity of the last proven set, while Is has not proven itself
-	Set     []entry        `json:"set,omitempty"`     // what is live, as far as it came from a release; sorted by Live
-	Adopted []entry        `json:"adopted,omitempty"` // files of the release that were live already, and not in Set
-	Files   []entry        `json:"files,omitempty"`   // what the transaction makes live, all of it or nothing
+	Is      release.Digest `json:"is,omitzero"`       // identity of the live set; zero if unknown
+	Was     release.Digest `json:"was,omitzero"`      // identity of the last proven set, while Is is pending
+	Set     []entry        `json:"set,omitempty"`     // live files that came from a release; sorted by Live
+	Adopted []entry        `json:"adopted,omitempty"` // files of the release that were live already but not in Set
+	Files   []entry        `json:"files,omitempty"`   // files that the transaction makes live, all or none
 	Parts   []entry        `json:"parts,omitempty"`   // parts that it does not touch: they stay bound to their digests
-	Undo    []undo         `json:"undo,omitempty"`    // what changed since the last proven set, at most one for each name
-	Mixed   []string       `json:"mixed,omitempty"`   // files of the live set that are known to be missing or another release's
-	Blend   []string       `json:"blend,omitempty"`   // the same of the set that Was names
+	Undo    []undo         `json:"undo,omitempty"`    // changes since the last proven set, at most one for each name
+	Mixed   []string       `json:"mixed,omitempty"`   // files of the live set known to be missing or from another release
+	Blend   []string       `json:"blend,omitempty"`   // the same for the set named by Was
 }
 
 func (l lists) encode() ([]byte, error) { return json.Marshal(l) }
 
-// readLists reads a slot's lists. ok is false when they are not the ones that the journal names.
+// readLists reads a slot's lists. ok is false if they do not match the digest in the journal.
 func readLists(fsys platform.FS, name string, want release.Digest) (l lists, ok bool, err error) {
 	data, err := platform.ReadFile(fsys, name, maxLists)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, platform.ErrTooLong) {
@@ -73,13 +73,13 @@ func readLists(fsys platform.FS, name string, want release.Digest) (l lists, ok 
 	return l, ok, nil
 }
 
-// clone is a copy that may be changed.
+// clone is a copy that the caller may change.
 func (l lists) clone() lists {
 	l.Set, l.Undo, l.Parts = slices.Clone(l.Set), slices.Clone(l.Undo), slices.Clone(l.Parts)
 	return l
 }
 
-// apply brings the lists up to date with a record that follows a state, in the transaction that leads to build.
+// apply updates the lists with a record that follows the state before, in the transaction that leads to build.
 func (l *lists) apply(before State, r record, build release.Digest) {
 	stay := l.named(r.Stay)
 	switch {
@@ -91,7 +91,7 @@ func (l *lists) apply(before State, r record, build release.Digest) {
 		l.mark(r.Proven, func(u *undo) { u.Proven = true })
 		l.Was, l.Blend = release.Digest{}, nil
 	case r.Back != "":
-		if before == Prepared { // its swap began and can't go on
+		if before == Prepared { // its swap began and can't be finished
 			l.swapped(build, nil)
 		}
 		l.mark(r.Back, func(u *undo) { u.Reverting = !u.Proven })
@@ -109,11 +109,11 @@ func (l *lists) apply(before State, r record, build release.Digest) {
 		l.Undo = slices.DeleteFunc(l.Undo, func(u undo) bool { return u.Proven })
 	}
 	if r.Clean {
-		l.Was, l.Blend = release.Digest{}, nil // there is nothing to go back to
+		l.Was, l.Blend = release.Digest{}, nil // no rollback is possible any more
 	}
 }
 
-// mark changes the entries of one host.
+// mark changes the undos of one host.
 func (l *lists) mark(library string, change func(*undo)) {
 	l.Undo = slices.Clone(l.Undo)
 	for i := range l.Undo {
@@ -123,7 +123,7 @@ func (l *lists) mark(library string, change func(*undo)) {
 	}
 }
 
-// swapped turns the files of the transaction, except those that were missed, into the set, and notes what to undo.
+// swapped adds the files of the transaction, except the missed ones, to the set and records the undos.
 func (l *lists) swapped(build release.Digest, missed []string) {
 	if len(missed) > 0 {
 		l.Files = slices.DeleteFunc(slices.Clone(l.Files), func(e entry) bool { return slices.Contains(missed, e.Live) })
@@ -139,7 +139,7 @@ func (l *lists) swapped(build release.Digest, missed []string) {
 			fresh = append(fresh, undo{Kind: e.Kind, Live: e.Live, Size: e.OldSize, Digest: e.Old, Foreign: e.Foreign})
 		}
 	}
-	// What has proven itself is the backup from here on, whether the one before it is gone or not.
+	// A proven file becomes the backup now, even if an older backup still exists.
 	l.Undo = slices.Concat(outside(l.Undo, fresh), fresh)
 	l.keep(slices.Concat(l.Adopted, l.Files))
 	for i, u := range l.Undo {
@@ -149,7 +149,7 @@ func (l *lists) swapped(build release.Digest, missed []string) {
 	l.Files, l.Adopted = nil, nil
 }
 
-// outside are the undos of names that others don't have.
+// outside are the undos in old whose names are not in others.
 func outside(old, others []undo) []undo {
 	if len(old) == 0 {
 		return nil
@@ -161,7 +161,7 @@ func outside(old, others []undo) []undo {
 	return slices.DeleteFunc(slices.Clone(old), func(u undo) bool { return names[u.Live] })
 }
 
-// rolledBack gives the set what is on its way back; what it replaces are parts again.
+// rolledBack restores the reverted files in the set; the files they replace become parts again.
 func (l *lists) rolledBack() {
 	l.Is, l.Was = l.Was, release.Digest{}
 	l.Mixed, l.Blend = l.Blend, nil
@@ -176,7 +176,7 @@ func (l *lists) rolledBack() {
 		}
 		back := u.entry()
 		if u.Foreign {
-			back.Digest = release.Digest{} // what comes back never came from a release
+			back.Digest = release.Digest{} // the restored file did not come from a release
 		}
 		put(set, back)
 	}
@@ -184,7 +184,7 @@ func (l *lists) rolledBack() {
 	l.Undo = slices.DeleteFunc(slices.Clone(l.Undo), func(u undo) bool { return u.Reverting })
 }
 
-// keep gives the set files that are live; the last one of a name counts.
+// keep adds live files to the set; the last entry of a name wins.
 func (l *lists) keep(files []entry) {
 	if len(files) == 0 {
 		return
@@ -205,7 +205,7 @@ func (l *lists) keep(files []entry) {
 	l.Set = kept
 }
 
-// put gives a name its place in a set, or takes it away.
+// put sets an entry of a set, or deletes it if the digest is zero.
 func put(set map[string]entry, e entry) {
 	if e.Digest.IsZero() {
 		delete(set, e.Live)
@@ -229,7 +229,7 @@ func (l *lists) setTo(set map[string]entry) {
 	}
 }
 
-// replacing are the files of the set whose predecessors are on their way back.
+// replacing are the files of the set whose predecessors are being restored.
 func (l *lists) replacing() (files []entry) {
 	set := l.set()
 	for _, u := range l.Undo {
@@ -248,7 +248,7 @@ func (l *lists) named(names []string) []entry {
 	return slices.DeleteFunc(slices.Concat(l.Set, l.Files), func(e entry) bool { return !slices.Contains(names, e.Live) })
 }
 
-// unproven are the names whose backup holds what the last proven set had.
+// unproven are the names whose backup holds a file of the last proven set.
 func (l *lists) unproven() map[string]bool {
 	names := make(map[string]bool, len(l.Undo))
 	for _, u := range l.Undo {
@@ -259,7 +259,7 @@ func (l *lists) unproven() map[string]bool {
 	return names
 }
 
-// bound lists, by live name, what the parts on disk are meant to become.
+// bound maps live names to the intended content of the parts on disk.
 func (j *Journal) bound() map[string]entry {
 	parts := j.lists.Parts
 	if j.State == Staging || j.State == Prepared {
@@ -272,20 +272,20 @@ func (j *Journal) bound() map[string]entry {
 	return bound
 }
 
-// fetched are the entries that have bytes.
+// fetched are the entries with a digest.
 func fetched(files []entry) []entry {
 	return slices.DeleteFunc(slices.Clone(files), entry.gone)
 }
 
-// gone reports whether the entry takes a file away.
+// gone reports whether the entry removes a file.
 func (e entry) gone() bool { return e.Digest.IsZero() }
 
-// entry is what the undo brings back.
+// entry is the file that the undo restores.
 func (u undo) entry() entry {
 	return entry{Kind: u.Kind, Live: u.Live, Size: u.Size, Digest: u.Digest}
 }
 
-// belongs reports whether a file is part of the set of the host with this module: packs are everybody's.
+// belongs reports whether a file is part of the set of the host with this module. All hosts share the packs.
 func belongs(k kind, live, library string) bool {
 	switch k {
 	case module:
@@ -298,7 +298,7 @@ func belongs(k kind, live, library string) bool {
 	}
 }
 
-// pending are the changes of one host that have not proven themselves.
+// pending are the unproven changes of one host.
 func (j *Journal) pending(library string) []undo {
 	var waiting []undo
 	for _, u := range j.lists.Undo {

@@ -8,9 +8,9 @@ import (
 	"collet/netproto/release"
 )
 
-// decode reads what encode wrote. A set of ten thousand files is read at every start that follows an update, and the general
-// reader takes longer for it than the server for its answer: so what is exactly in the form of encode is read by hand, and
-// anything else, such as the lists of a later version, by encoding/json.
+// decode reads the output of encode. Every start after an update reads a set of up to ten thousand files, and encoding/json
+// takes longer for it than the server for its answer. A hand-written scanner therefore reads the exact form of encode.
+// Anything else, such as the lists of a later version, goes to encoding/json.
 func (l *lists) decode(data []byte) error {
 	s := &scanner{rest: data}
 	var read lists
@@ -95,14 +95,14 @@ func (u *undo) scan(s *scanner, key string) {
 	}
 }
 
-// scanner takes JSON apart that encoding/json wrote: without spaces, and with texts in which nothing is escaped. After
-// anything else odd is true, and nothing moves any more.
+// scanner reads JSON in the form of encoding/json: without spaces, and with strings that contain no escapes. Other input
+// sets odd, and the scanner does not advance any more.
 type scanner struct {
 	rest []byte
 	odd  bool
 }
 
-// mark takes what has to come next.
+// mark reads a required byte.
 func (s *scanner) mark(b byte) {
 	if s.next(b) {
 		s.rest = s.rest[1:]
@@ -113,7 +113,7 @@ func (s *scanner) mark(b byte) {
 
 func (s *scanner) next(b byte) bool { return !s.odd && len(s.rest) > 0 && s.rest[0] == b }
 
-// object takes an object, and shows each key of it to field, which takes its value.
+// object reads an object. It calls field with each key; field reads the value.
 func (s *scanner) object(field func(key string)) {
 	s.mark('{')
 	for more := !s.next('}'); more && !s.odd; {
@@ -129,7 +129,7 @@ func (s *scanner) object(field func(key string)) {
 
 func (s *scanner) entries() []entry { return scanAll(s, (*entry).scan) }
 
-// scanAll takes a list of objects.
+// scanAll reads an array of objects.
 func scanAll[T any](s *scanner, scan func(item *T, s *scanner, key string)) (all []T) {
 	s.mark('[')
 	all = make([]T, 0, bytes.Count(s.rest, []byte("},{"))+1)
@@ -145,7 +145,7 @@ func scanAll[T any](s *scanner, scan func(item *T, s *scanner, key string)) (all
 	return all
 }
 
-// quoted takes a text whose bytes stand for themselves.
+// quoted reads a string without escapes.
 func (s *scanner) quoted() []byte {
 	s.mark('"')
 	end := bytes.IndexByte(s.rest, '"')
@@ -160,7 +160,7 @@ func (s *scanner) quoted() []byte {
 
 func (s *scanner) text() string { return string(s.quoted()) }
 
-// kind takes a kind; the usual ones are not copied.
+// kind reads a kind; the known ones are not copied.
 func (s *scanner) kind() kind {
 	text := s.quoted()
 	for _, k := range []kind{pack, module, companion} {
@@ -191,7 +191,7 @@ func (s *scanner) number() int64 {
 	return number
 }
 
-// yes takes the one value that encode writes for a flag.
+// yes reads true, the only value that encode writes for a flag.
 func (s *scanner) yes() bool {
 	rest, is := bytes.CutPrefix(s.rest, []byte("true"))
 	s.odd = s.odd || !is

@@ -6,22 +6,22 @@ import (
 	"collet/platform"
 )
 
-// loose are parts that are finished and not synced. Many small files are synced together: that takes a tenth of the time. Where
-// the disk can do that, it begins while others still arrive.
+// loose are finished parts that are not synced. Syncing many small files together takes a tenth of the time. On a disk that
+// can sync in parallel, this begins while other parts still arrive.
 //
 //	items ──syncEarly──► early ──endEarly──► durable, or not believed
 //	  └────────────────syncLoose────────────────┘
 type loose struct {
 	items []int
-	early []int      // those that are being synced
-	done  chan error // gives the result of that; nil while nothing is under way
+	early []int      // items of the sync in progress
+	done  chan error // receives its result; nil without a sync in progress
 }
 
-// earlyBatch is how many finished parts make it worth while to begin syncing them beside what arrives.
+// earlyBatch is the number of finished parts from which an early sync pays off.
 const earlyBatch = 32
 
-// syncEarly begins to sync finished parts, where the disk can do much at once, unless it is at it already. endEarly has to be
-// called before the work is let go of. The error is that of the sync before.
+// syncEarly starts to sync finished parts on a disk that can sync in parallel, unless a sync is in progress. The caller
+// must call endEarly before it drops the work. The error is that of the previous sync.
 func (d *Dir) syncEarly() error {
 	l := &d.work.loose
 	syncer, can := d.fs.(platform.Syncer)
@@ -38,7 +38,7 @@ func (d *Dir) syncEarly() error {
 	return nil
 }
 
-// endEarly waits for a sync under way. If it fails, none of its parts is believed any more.
+// endEarly waits for a sync in progress. If the sync fails, its parts are discarded.
 func (d *Dir) endEarly() error {
 	if d.work == nil || d.work.loose.done == nil {
 		return nil
@@ -52,8 +52,8 @@ func (d *Dir) endEarly() error {
 	return err
 }
 
-// syncLoose makes finished parts durable. If that fails none of them is believed any more: a system that failed to write bytes
-// back may call them written the next time.
+// syncLoose makes finished parts durable. If that fails, all of them are discarded: after a failed write-back a system may
+// report the same bytes as written the next time.
 func (d *Dir) syncLoose() error {
 	early := d.endEarly()
 	l := &d.work.loose
@@ -65,7 +65,7 @@ func (d *Dir) syncLoose() error {
 	return errors.Join(early, err)
 }
 
-// disbelieve throws finished parts away.
+// disbelieve deletes finished parts.
 func (d *Dir) disbelieve(items []int) (err error) {
 	for n, name := range d.work.parts(items) {
 		err = errors.Join(err, removeIfThere(d.fs, name))
@@ -75,7 +75,7 @@ func (d *Dir) disbelieve(items []int) (err error) {
 	return err
 }
 
-// parts are the names of items' parts.
+// parts are the names of the parts of items.
 func (w *work) parts(items []int) []string {
 	names := make([]string, len(items))
 	for n, i := range items {

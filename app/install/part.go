@@ -14,11 +14,11 @@ import (
 	"collet/platform"
 )
 
-// work is what Plan found missing, and how far each part is.
+// work is the result of Plan: the missing files and the progress of each part.
 type work struct {
 	items []candidate     // files to fetch, one for each want
-	begun bool            // the journal has a transaction for them, and for files that only go
-	done  map[string]bool // parts whose bytes this process hashed on their way and found right
+	begun bool            // the journal has a transaction for them, and for files that are only removed
+	done  map[string]bool // parts that this process hashed on arrival and verified
 	open  *part
 	loose loose // finished parts that are not synced
 }
@@ -31,7 +31,7 @@ func (w *work) entries() []entry {
 	return entries
 }
 
-// missing is how many bytes the plan still lacks on disk.
+// missing is the number of bytes that the plan still lacks on disk.
 func (d *Dir) missing() (bytes int64) {
 	if d.work == nil {
 		return 0
@@ -49,10 +49,10 @@ func (d *Dir) missing() (bytes int64) {
 	return bytes
 }
 
-// finished reports whether the part of this name was completed and verified by this process. It is nil-safe.
+// finished reports whether this process completed and verified the part of this name. It is nil-safe.
 func (w *work) finished(name string) bool { return w != nil && w.done[name] }
 
-// forget tells that names are about to hold something else. It is nil-safe.
+// forget drops names from done, because their content is about to change. It is nil-safe.
 func (w *work) forget(names ...string) {
 	for _, name := range names {
 		if w.finished(name) {
@@ -61,18 +61,18 @@ func (w *work) forget(names ...string) {
 	}
 }
 
-// part is a file under way. Its hashes run along with its bytes, so that completing it costs no second reading.
+// part is a file in transfer. Its bytes are hashed as they are written, so that completing it needs no second read.
 type part struct {
 	index int
 	file  platform.File
 	bothHashes
 	size   int64
-	ahead  int64         // up to here the disk was told to begin
-	source platform.File // what is good of the live file comes from there; nil before the first of it
-	broken error         // a write that failed: the hashes may be ahead of the bytes, and nothing is appended any more
+	ahead  int64         // offset up to which write-back was started
+	source platform.File // source of the intact bytes of the live file; nil before the first use
+	broken error         // the first write error: the hashes may be ahead of the bytes, so later appends fail
 }
 
-// append writes bytes and hashes them meanwhile.
+// append writes bytes and hashes them in parallel.
 func (p *part) append(data []byte) error {
 	if p.broken != nil {
 		return p.broken
@@ -94,11 +94,11 @@ func (p *part) append(data []byte) error {
 	return err
 }
 
-// writeAhead is how many bytes are collected before the disk is told to begin with them: syncing a module at its end takes a third
-// of the time then.
+// writeAhead is the number of bytes after which write-back is started. It reduces the final sync of a module to a third of
+// the time.
 const writeAhead = 1 << 20
 
-// item finds a planned file. Asking for one that was not planned is a bug of the caller.
+// item returns a planned file. An unplanned index is a bug of the caller.
 func (d *Dir) item(i int) (candidate, error) {
 	if d.work == nil || i < 0 || i >= len(d.work.items) {
 		return candidate{}, fmt.Errorf("install: internal error: file %d is not planned", i)
@@ -127,8 +127,8 @@ func (d *Dir) write(i int, c candidate, data []byte) error {
 	return p.append(data)
 }
 
-// openPart opens a part for appending and hashes what it already holds, unless it is the one that is open. One that holds
-// more or less than Plan saw is thrown away.
+// openPart opens a part for appending and hashes its present bytes, unless it is open already. It deletes a part whose size
+// is not the one that Plan saw.
 func (d *Dir) openPart(ctx context.Context, i int, c candidate) error {
 	if d.work.open != nil && d.work.open.index == i {
 		return nil
@@ -152,7 +152,7 @@ func (d *Dir) openPart(ctx context.Context, i int, c candidate) error {
 	return nil
 }
 
-// closePart closes the part under way, if there is one, and keeps its bytes.
+// closePart closes the open part, if any, and keeps its bytes.
 func (d *Dir) closePart() error {
 	if d.work == nil || d.work.open == nil {
 		return nil
@@ -187,7 +187,7 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 		got = c.file.Digest.Algorithm.SumOf(p.hash)
 	}
 	if got != c.file.Digest {
-		if c.salvage != nil && !c.resumed { // the sums may be wrong: the next attempt does without
+		if c.salvage != nil && !c.resumed { // the checksums may be wrong: the next attempt does not use them
 			d.dropBlocks(c.file.Digest)
 		}
 		return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: errors.Join(
@@ -204,7 +204,7 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 			return err
 		}
 	} else if err := p.file.Sync(); err != nil {
-		// A system that failed to write bytes back may call them written the next time, so they are not asked again.
+		// After a failed write-back a system may report the bytes as written the next time, so the part is discarded.
 		return errors.Join(err, d.discard(c))
 	}
 	if d.work.done == nil {
@@ -215,11 +215,11 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 	return d.closePart()
 }
 
-// syncAlone is the size in bytes from which a part is synced as soon as it is finished, while the next one comes. Smaller ones
-// are synced together: that takes a tenth of the time, because the disk's journal is written for several at once.
+// syncAlone is the size in bytes from which a part is synced by itself when it is finished. Smaller parts are synced
+// together: that takes a tenth of the time, because the disk writes its journal once for several files.
 const syncAlone = 1 << 20
 
-// discard throws the part under way away: its bad bytes can't be told from good ones.
+// discard deletes the open part: its bad bytes can't be told from good ones.
 func (d *Dir) discard(c candidate) error {
 	i := d.work.open.index
 	err := errors.Join(d.closePart(), removeIfThere(d.fs, c.entry.part()))
@@ -227,12 +227,12 @@ func (d *Dir) discard(c candidate) error {
 	return err
 }
 
-// Commit implements update.Stage. A set with a module is staged and waits for Promote; packs alone become live.
+// Commit implements update.Stage. A set with a module is staged and waits for Promote; a set without one becomes live.
 func (d *Dir) Commit(ctx context.Context) error {
 	err := errors.Join(d.commit(ctx), d.endEarly())
 	d.work = nil
 	if err == nil {
-		// All of it was hashed, and what was wrong is mended or waits for its swap.
+		// Every file was hashed, and damaged ones are repaired or wait for the swap.
 		d.cfg.Verify = len(d.journal.lists.Mixed) > 0 && d.journal.State != Prepared
 	}
 	return d.fault(d.orLoss(err))
@@ -267,11 +267,11 @@ func (d *Dir) commit(ctx context.Context) error {
 	return d.swap(ctx)
 }
 
-// Promote makes a prepared set live. The caller has made sure that no child of its own uses the old one; it waits for those
-// of others. Without a prepared set it does nothing and succeeds. The error is a *update.Fault, or that of ctx.
+// Promote makes a prepared set live. The caller must ensure that no child of its own uses the old one; Promote waits for
+// other processes. Without a prepared set it does nothing. The error is a *update.Fault, or that of ctx.
 func (d *Dir) Promote(ctx context.Context) error { return d.fault(d.orLoss(d.swap(ctx))) }
 
-// orLoss makes vanished bytes the fault of whoever asked for the swap. Open only has them fetched again.
+// orLoss returns an error for bytes lost during the swap. Open does not use it: there the file is only fetched again.
 func (d *Dir) orLoss(err error) error {
 	lost := d.vanished
 	d.vanished = ""

@@ -11,8 +11,8 @@ import (
 	"collet/app/update"
 )
 
-// prepare finds usable parts, checks the room, makes the folders and begins the transaction. Nothing is written when
-// nothing is missing and nothing goes, unless the journal is wrong about what is live.
+// prepare finds usable parts, checks the free space, makes the folders and begins the transaction. It writes nothing if no
+// file is missing or dropped, unless the journal is wrong about the live files.
 func (p *planning) prepare(ctx context.Context) (err error) {
 	d, w := p.dir, &p.work
 	if len(w.items) == 0 && len(p.gone) == 0 && !p.hides && !p.mistaken() && len(d.journal.lists.Mixed) == 0 {
@@ -54,14 +54,14 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 	return d.journal.begin(d.fs, p.build, next)
 }
 
-// mistaken reports whether the journal has another file in the set where the offered one is live: it lost an update, for
-// example with a damaged slot. It would restore files of a set that is long gone.
+// mistaken reports whether the journal's set has another file than the live one, which is the offered one. The journal has
+// then lost an update, for example because of a damaged slot, and would restore files of an outdated set.
 func (p *planning) mistaken() bool {
 	return slices.ContainsFunc(p.adopted, func(e entry) bool { return !p.set[e.Live].Digest.IsZero() })
 }
 
-// adoptOthers gives the set its module, too, where the one that is live is the offered one: then a later start can tell
-// damage from a new build that is no good.
+// adoptOthers also adds the live module to the set if it is the offered one. A later start can then distinguish a damaged
+// module from a new build that does not work.
 func (p *planning) adoptOthers(ctx context.Context) error {
 	for _, e := range p.others {
 		info, err := p.dir.fs.Lstat(e.Live)
@@ -82,7 +82,7 @@ func (p *planning) adoptOthers(ctx context.Context) error {
 	return nil
 }
 
-// recheckGone forgets dropped files that are not there, or not ours any more.
+// recheckGone removes dropped files from the plan that are missing or have other content.
 func (p *planning) recheckGone(ctx context.Context) error {
 	var gone []entry
 	for _, e := range p.gone {
@@ -100,8 +100,8 @@ func (p *planning) recheckGone(ctx context.Context) error {
 	return nil
 }
 
-// resume is how many bytes of a part can be used: those of a part that the journal binds to the same digest. Any other
-// part is removed, before the journal binds its name anew.
+// resume returns the number of usable bytes of a part: those of a part that the journal binds to the same digest. It
+// removes any other part before the journal binds its name again.
 func (d *Dir) resume(ctx context.Context, e, bound entry) (int64, error) {
 	if err := d.clearWay(newBatch(""), e.part()); err != nil {
 		return 0, err
@@ -132,8 +132,8 @@ func (d *Dir) resume(ctx context.Context, e, bound entry) (int64, error) {
 	return 0, removeIfThere(d.fs, e.part())
 }
 
-// outlived reports whether a part can be what it was when the process before us ended. Small ones are synced only with the whole
-// set, so a power cut may have left anything of them: a complete one has to have its digest, and the rest comes again.
+// outlived reports whether a part is intact after an unclean end. Small parts are synced only with the whole set, so a
+// power cut may have damaged them. A complete one must match its digest; an incomplete one is fetched again.
 func (d *Dir) outlived(ctx context.Context, e entry, size int64) (bool, error) {
 	if !d.unclean || e.Size >= syncAlone || size == 0 {
 		return true, nil
@@ -145,8 +145,8 @@ func (d *Dir) outlived(ctx context.Context, e entry, size int64) (bool, error) {
 	return got == e.Digest, err
 }
 
-// removePart removes a part that nobody wants. Where it lay aside, an earlier set may have left a folder under its name, with
-// parts that nobody wants either.
+// removePart removes a part that is no longer needed. In the aside place an earlier set may have left a folder under its
+// name; that folder contains only parts and is removed too.
 func (d *Dir) removePart(name string) error {
 	info, err := d.fs.Lstat(name)
 	switch {
@@ -161,8 +161,8 @@ func (d *Dir) removePart(name string) error {
 	}
 }
 
-// leftovers are the parts that this plan does not want: those that its mode covers are removed, because the offer no
-// longer has them, and those of the other mode stay bound to their digests.
+// leftovers handles the parts that are not in this plan. It removes those that the mode covers, because the offer no longer
+// has them. It returns those of the other mode, which stay bound to their digests.
 func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry, err error) {
 	folders := map[string]bool{}
 	for _, live := range slices.Sorted(maps.Keys(bound)) {
@@ -187,10 +187,10 @@ func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry,
 			}
 		}
 	}
-	return kept, d.syncDirs(folders) // none comes back to where a file of the new set will be
+	return kept, d.syncDirs(folders) // a removed part must not reappear in place of a file of the new set
 }
 
-// checkRoom refuses before the first byte. A system that can't tell the free space is believed to have enough.
+// checkRoom fails before the first byte if the space is too small. If the free space is unknown it assumes enough.
 func (d *Dir) checkRoom(missing int64) error {
 	free, err := d.fs.Free()
 	if err != nil {
@@ -204,7 +204,7 @@ func (d *Dir) checkRoom(missing int64) error {
 	return d.full(missing, nil)
 }
 
-// makeFolders makes the folders of the parts and syncs every name on the way to them, with the one of StateDir.
+// makeFolders creates the folders of the parts and syncs every folder on the way to them and the parent of StateDir.
 func (d *Dir) makeFolders(w *work) error {
 	folders := map[string]bool{".": true}
 	for _, c := range w.items {
