@@ -20,37 +20,37 @@ import (
 )
 
 const (
-	// maxLines is how many files are remembered: the largest set, with room for modules.
+	// maxLines is the largest number of cached files: the largest set, with room for modules.
 	maxLines = release.MaxSet + 100
 	// maxCache is the largest hash cache in bytes that is read: maxLines lines of at most 200 bytes.
 	maxCache = 41 << 20
 )
 
-// cacheHeader begins the first line of the file; another one means another layout, and the cache counts as empty.
+// cacheHeader begins the first line of the file; with another header the cache counts as empty.
 const cacheHeader = "collet hashes 1"
 
-// hashCache remembers which file had which digest while its identity stays the same. It is only ever a saving: losing it
-// costs one hashing of everything. The key is a digest of the full path and the algorithm, so that two folders, or two
-// files of one name, never share a line. It is not safe for concurrent use.
+// hashCache maps files to digests, valid while a file's identity stays the same. Losing it only costs one hashing of
+// everything. The key is a digest of the full path and the algorithm, so that equal names in two folders have different
+// lines. It is not safe for concurrent use.
 type hashCache struct {
 	lines   map[cacheKey]cacheLine
-	used    map[cacheKey]bool // keys that this process asked for or stored
-	stored  map[cacheKey]bool // keys that this process stored
+	used    map[cacheKey]bool // keys looked up or stored by this process
+	stored  map[cacheKey]bool // keys stored by this process
 	changed bool
-	unread  func() *hashCache // where the lines come from when they are first needed; nil when they are here
+	unread  func() *hashCache // reads the file on first use; nil afterwards
 
-	hash hash.Hash // of keys
-	text []byte    // the one that is hashed
+	hash hash.Hash // for keys
+	text []byte    // buffer of the hashed text
 }
 
-// lazyCache reads the cache when it is first asked: a start that asks no server does without.
+// lazyCache reads the file on first use: a start without a server does not need it.
 func lazyCache(fsys platform.FS, dir string) *hashCache {
 	c := newCache()
 	c.unread = func() *hashCache { return loadCache(fsys, dir) }
 	return c
 }
 
-// known is how many files are remembered.
+// known is the number of cached files. It reads the file on first use.
 func (c *hashCache) known() int {
 	if c.unread != nil {
 		read := c.unread()
@@ -61,30 +61,30 @@ func (c *hashCache) known() int {
 
 func newCache() *hashCache { return sizedCache(0) }
 
-// sizedCache has room for so many lines.
+// sizedCache returns a cache with room for this many lines.
 func sizedCache(lines int) *hashCache {
 	return &hashCache{lines: make(map[cacheKey]cacheLine, lines), used: make(map[cacheKey]bool, lines), stored: map[cacheKey]bool{}}
 }
 
-// cacheKey is the beginning of a digest: 96 bits, so that two files never share one.
+// cacheKey is a truncated digest: 96 bits, enough to exclude collisions.
 type cacheKey [12]byte
 
 type cacheLine struct {
 	size     int64
 	modified int64 // nanoseconds since 1970
-	changed  int64 // the same for the inode's own time; 0 where there is none
+	changed  int64 // the same for the inode's change time; 0 without one
 	inode    uint64
 	digest   release.Digest
 }
 
-// key names a file and the algorithm. One hash serves all calls, because a start asks for every file of the set.
+// key is the key of a file and an algorithm. All calls share one hash, because a start looks up every file of the set.
 func (c *hashCache) key(fullPath string, a release.Algorithm) cacheKey {
 	if c.hash == nil {
 		c.hash = release.SHA256.NewHash()
 	}
 	c.hash.Reset()
 	c.text = append(append(append(c.text[:0], a.String()...), 0), fullPath...)
-	_, _ = c.hash.Write(c.text) // no hash ever fails
+	_, _ = c.hash.Write(c.text) // Hash.Write never fails
 	c.text = c.hash.Sum(c.text[:0])
 	return cacheKey(c.text)
 }
@@ -97,7 +97,7 @@ func lineOf(id platform.Identity, d release.Digest) cacheLine {
 	return line
 }
 
-// lookup returns the digest that a file had when its identity was the same.
+// lookup returns the cached digest of a file if its identity is unchanged.
 func (c *hashCache) lookup(fullPath string, a release.Algorithm, id platform.Identity) (release.Digest, bool) {
 	c.known()
 	key := c.key(fullPath, a)
@@ -110,13 +110,14 @@ func (c *hashCache) lookup(fullPath string, a release.Algorithm, id platform.Ide
 }
 
 const (
-	// coarse is the largest step in which times alone are stamped: 2 s on FAT.
+	// coarse is the largest resolution of modification times: 2 s on FAT.
 	coarse = 2 * time.Second
-	// tick is the largest step of the file systems that have a time of the inode's own: one kernel tick, 10 ms, twice.
+	// tick is twice the largest resolution on file systems with inode change times: one kernel tick, 10 ms.
 	tick = 20 * time.Millisecond
 )
 
-// settled reports whether a change after now would show in the identity: the last one is more than a step ago.
+// settled reports whether a change after now would show in the identity: the last change is at least one resolution step
+// ago.
 func settled(id platform.Identity, now time.Time) bool {
 	latest, step := id.Modified, coarse
 	if id.Changed.After(latest) {
@@ -128,7 +129,7 @@ func settled(id platform.Identity, now time.Time) bool {
 	return now.Sub(latest) >= step
 }
 
-// store remembers a digest.
+// store caches a digest.
 func (c *hashCache) store(fullPath string, id platform.Identity, d release.Digest) {
 	c.known()
 	key, line := c.key(fullPath, d.Algorithm), lineOf(id, d)
@@ -143,7 +144,7 @@ func (c *hashCache) fresh(fullPath string, a release.Algorithm) bool {
 	return c.stored[c.key(fullPath, a)]
 }
 
-// loadCache reads the cache; anything wrong with it makes an empty one.
+// loadCache reads the cache; an invalid file yields an empty one.
 func loadCache(fsys platform.FS, dir string) *hashCache {
 	data, err := platform.ReadFile(fsys, path.Join(dir, cacheFile), maxCache)
 	if err != nil {
@@ -208,8 +209,8 @@ func parseLine(text string) (key cacheKey, line cacheLine, ok bool) {
 	return key, line, errors.Join(errs[:]...) == nil
 }
 
-// save writes the cache if it changed, without a sync: it has a checksum. A folder that can't be written loses the saving and nothing else, so the caller
-// may log the error and go on.
+// save writes the cache if it has changed. It does not sync, because the file has a checksum. A failure only costs time, so
+// the caller may log the error and continue.
 func (c *hashCache) save(fsys platform.FS, dir string) error {
 	if !c.changed {
 		return nil
@@ -225,7 +226,7 @@ func (c *hashCache) save(fsys platform.FS, dir string) error {
 	return nil
 }
 
-// bound forgets files that this process did not meet, and if need be any others, until limit lines are left.
+// bound deletes files that this process did not use, and if necessary others, until limit lines are left.
 func (c *hashCache) bound(limit int) {
 	for _, old := range []bool{true, false} {
 		for key := range c.lines {
@@ -236,7 +237,7 @@ func (c *hashCache) bound(limit int) {
 	}
 }
 
-// planned is the digest of a file as this process's Plan had it from the hash cache; zero where it has to be hashed.
+// planned is the digest that this process's Plan took from the hash cache; zero if the file must be hashed.
 func (d *Dir) planned(name string, info fs.FileInfo, a release.Algorithm) release.Digest {
 	if d.work == nil || a == release.NoDigest {
 		return release.Digest{}
@@ -249,11 +250,11 @@ func (d *Dir) planned(name string, info fs.FileInfo, a release.Algorithm) releas
 	return digest
 }
 
-// remember puts what a finished transaction verified into the hash cache, so that the next start hashes nothing.
-// Companions may have stayed what they were.
+// remember adds the verified files of a finished transaction to the hash cache, so that the next start hashes nothing. It
+// skips companions, which may not have been replaced.
 //
-// The files were renamed a moment ago, so their identities are not settled. Where there is an inode that is accepted: to
-// hide a change, somebody would have to write within the tick of our rename and to restore the time of our last write.
+// The files were just renamed, so their identities are not settled. With an inode that is accepted: to hide a change, a
+// program would have to write within one tick of the rename and restore the time of our last write.
 func (d *Dir) remember(files []entry) {
 	for _, e := range files {
 		info, err := d.fs.Lstat(e.Live)

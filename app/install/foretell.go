@@ -17,39 +17,39 @@ import (
 	"collet/platform"
 )
 
-// When says under which circumstances a start ends in some way. The words stand in reports.
+// When is the condition under which a start ends in some way. Reports contain these words.
 type When string
 
 const (
-	// Always is whatever a server says: the install can't be opened.
+	// Always holds whatever a server answers: the install can't be opened.
 	Always When = "always"
-	// Unchanged is that the server offers the live set.
+	// Unchanged holds if the server offers the live set.
 	Unchanged When = "unchanged"
-	// Updated is that it offers another one.
+	// Updated holds if the server offers another set.
 	Updated When = "updated"
-	// Larger is that it offers another one with more than Ending.Files new or changed files.
+	// Larger holds if the server offers another set with more than Ending.Files new or changed files.
 	Larger When = "larger"
 )
 
-// Ending is how the next start ends as far as the disk decides it.
+// Ending is the predicted result of the next start, as far as it depends on the disk.
 type Ending struct {
 	When    When         `json:"when"`
 	Cause   update.Cause `json:"cause"`           // update.NoCause: the disk is fine
 	Exit    int          `json:"exit"`            // of the process
 	Key     string       `json:"key,omitempty"`   // of the headline in assets/lang, without ".title"
-	Subject string       `json:"subject"`         // the file or folder that it is about, absolute; empty where the disk is fine
-	Error   string       `json:"error,omitempty"` // what the log says
-	Files   int64        `json:"files"`           // Updated: up to how many new and changed files it ends so, below 0: any number that a release has; Larger: from how many on it surely does
-	Bytes   int64        `json:"bytes"`           // Updated: for how many bytes of them there is room; below 0: it is not known
+	Subject string       `json:"subject"`         // the affected file or folder, absolute; empty if the disk is fine
+	Error   string       `json:"error,omitempty"` // the error text in the log
+	Files   int64        `json:"files"`           // Updated: the largest number of new and changed files for this ending, below 0: any number in a release; Larger: the ending is certain above this number
+	Bytes   int64        `json:"bytes"`           // Updated: room for their bytes; below 0: unknown
 }
 
-// maxForetold is the number of files up to which Foretell tries for how many there is room.
+// maxForetold is the largest number of free files for which Foretell searches the limit.
 const maxForetold = 250
 
-// Foretell says how the next start ends, as far as the disk decides that and not a server. It changes nothing and guesses nothing: the
-// recovery runs, then an update to the set that is live, and to others with some more files, each on a view of the folder that keeps
-// its changes to itself and refuses what the disk would. found is what Inspect found a moment ago; signed says that
-// updates come as signed releases. The error is that of ctx.
+// Foretell predicts how the next start ends, as far as that depends on the disk and not on a server. It changes nothing. It
+// runs the recovery, an update to the live set, and updates to sets with more files. Each runs on a view that keeps its
+// changes in memory and fails where the disk would. found is a recent result of Inspect. signed means that updates come as
+// signed releases. The error is that of ctx.
 func Foretell(ctx context.Context, fsys, base platform.FS, found Inspection, signed bool) ([]Ending, error) {
 	t := &teller{base: base, found: found, signed: signed, wrong: map[string]bool{}}
 	for _, f := range found.Next.Damaged {
@@ -64,9 +64,9 @@ func Foretell(ctx context.Context, fsys, base platform.FS, found Inspection, sig
 	unneeded(view, path.Join(StateDir, BellFile))
 	t.set = d.journal.lists.Set
 	if !d.Unclean() {
-		_ = view.Remove(path.Join(StateDir, openFile)) // the next rehearsal makes it anew
+		_ = view.Remove(path.Join(StateDir, openFile)) // the next rehearsal creates it again
 	}
-	_ = d.letGo() // nothing is held
+	_ = d.letGo() // no lock is held
 	var endings []Ending
 	if len(t.set) > 0 {
 		endings, err = t.endings(ctx, Ending{When: Unchanged}, t.repair(ctx, view))
@@ -78,17 +78,17 @@ func Foretell(ctx context.Context, fsys, base platform.FS, found Inspection, sig
 	return append(endings, more...), err
 }
 
-// Names of the host's own files in an install, for which Foretell keeps room.
+// Names of the host's own files in an install. Foretell reserves room for them.
 const (
-	// BellFile says where the running host can be reached; inside of StateDir.
+	// BellFile holds the address of the running host; inside StateDir.
 	BellFile = "bell"
-	// GuardFile holds what the last update installed and on whose word; inside of Names.Cache.
+	// GuardFile records the last update and the server that requested it; inside Names.Cache.
 	GuardFile = "last-update"
-	// ReleaseFolder holds what is kept of signed releases between starts; inside of Names.Cache.
+	// ReleaseFolder holds cached data of signed releases; inside Names.Cache.
 	ReleaseFolder = "release"
 )
 
-// unneeded makes a file that the client makes if it can, and does without.
+// unneeded creates a file that the client creates if possible but does not require.
 func unneeded(view *rehearsal, name string) {
 	if f, err := view.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
 		_ = f.Close()
@@ -101,10 +101,10 @@ type teller struct {
 	found  Inspection
 	signed bool
 	set    []entry
-	wrong  map[string]bool // live names of the set that hold something else
+	wrong  map[string]bool // live names of the set with other content
 }
 
-// endings is one ending, told by an error; nil is a good one.
+// endings returns one ending for an error; nil is a good one.
 func (t *teller) endings(ctx context.Context, e Ending, err error) ([]Ending, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -129,7 +129,7 @@ func (t *teller) endings(ctx context.Context, e Ending, err error) ([]Ending, er
 	return []Ending{e}, nil
 }
 
-// open opens the install on a view. Files of the set that are not known to be wrong need not be read.
+// open opens the install on a view. It reads only the files of the set that are known to be wrong.
 func (t *teller) open(ctx context.Context, view *rehearsal) (*Dir, error) {
 	d, err := Open(ctx, Config{FS: view, Base: t.base, Names: t.found.Names, Trust: TrustFNV, Log: zerolog.Nop()})
 	if err != nil {
@@ -147,13 +147,13 @@ func (t *teller) open(ctx context.Context, view *rehearsal) (*Dir, error) {
 	return d, nil
 }
 
-// repair is an update to the live set: it fetches what is damaged.
+// repair rehearses an update to the live set, which fetches damaged files.
 func (t *teller) repair(ctx context.Context, view *rehearsal) error {
 	d, err := t.begin(ctx, view.again(), false)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = d.letGo() }() // nothing is held but a share of what lies below
+	defer func() { _ = d.letGo() }() // at most a shared lock of the base is held
 	plan, err := d.Plan(ctx, update.Binaries, t.offer(false, 0), func(string, int64, int64) {})
 	if err != nil || len(plan.Wants) == 0 {
 		return err
@@ -161,7 +161,7 @@ func (t *teller) repair(ctx context.Context, view *rehearsal) error {
 	return t.play(ctx, view.again(), t.offer(true, 0))
 }
 
-// updates are updates that bring one file, and as many as there is room for.
+// updates rehearses updates with one new file, and with as many as there is room for.
 func (t *teller) updates(ctx context.Context, view *rehearsal) ([]Ending, error) {
 	try := func(files, beside int64) error {
 		view := view.again()
@@ -185,13 +185,14 @@ func (t *teller) updates(ctx context.Context, view *rehearsal) ([]Ending, error)
 	search := func(fits func(files int64) bool) int64 {
 		return int64(sort.Search(int(view.room.files), func(n int) bool { return ctx.Err() != nil || !fits(int64(n)+1) }))
 	}
-	// A large file takes another one for the sums of its blocks, and nothing says how many of them are large. The host may make one, too.
+	// A large file needs another file for its block checksums, and the number of large files is unknown. The host may
+	// create one, too.
 	good.Files = search(func(n int64) bool { return try(n, n+1) == nil })
 	larger, err := t.endings(ctx, Ending{When: Larger, Files: search(func(n int64) bool { return try(n, 0) == nil })}, failure)
 	return append([]Ending{good}, larger...), err
 }
 
-// begin opens the install as an update does, and keeps what is known of signed releases.
+// begin opens the install like an update and stores cached data of signed releases.
 func (t *teller) begin(ctx context.Context, view *rehearsal, fetches bool) (*Dir, error) {
 	d, err := t.open(ctx, view)
 	if err != nil || !t.signed {
@@ -203,7 +204,7 @@ func (t *teller) begin(ctx context.Context, view *rehearsal, fetches bool) (*Dir
 	return d, nil
 }
 
-// keep does what app/acquire does before an update. What was verified is kept only where that is possible.
+// keep does what app/acquire does before an update. Without a download, failing to store verified data is no error.
 func (t *teller) keep(view *rehearsal, fetches bool) error {
 	err := view.MkdirAll(path.Join(t.found.Names.Cache, ReleaseFolder), 0o755)
 	if err != nil && !fetches && (errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err)) {
@@ -212,13 +213,13 @@ func (t *teller) keep(view *rehearsal, fetches bool) error {
 	return err
 }
 
-// play makes an update from its plan to the swap. What an offer has anew is stand-ins; see offer.
+// play rehearses an update from its plan to the swap. New files have stand-in content; see offer.
 func (t *teller) play(ctx context.Context, view *rehearsal, offer []release.File) error {
 	d, err := t.begin(ctx, view, true)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = d.letGo() }() // nothing is held but a share of what lies below
+	defer func() { _ = d.letGo() }() // at most a shared lock of the base is held
 	plan, err := d.Plan(ctx, update.Binaries, offer, func(string, int64, int64) {})
 	for n, want := range plan.Wants {
 		if err == nil {
@@ -237,11 +238,11 @@ func (t *teller) play(ctx context.Context, view *rehearsal, offer []release.File
 	return err
 }
 
-// standIn is the content of files that are not known.
+// standIn is the content of files with unknown content.
 const standIn = "x"
 
-// changed is the live name of the pack that an update replaces, beside those that it brings: the smallest one, because it is read, and
-// what it was is kept in folders of its own. Empty: there is no pack.
+// changed is the live name of the pack that a rehearsed update replaces: the smallest one, because it is read and its
+// backup is kept in folders of its own. It is empty without a suitable pack.
 func (t *teller) changed() (live string) {
 	least := int64(maxRead)
 	for _, e := range t.set {
@@ -255,12 +256,12 @@ func (t *teller) changed() (live string) {
 // maxRead is the largest pack in bytes that is read to rehearse an update.
 const maxRead = 256 << 20
 
-// offer is the live set as a server offers it, with so many files changed or more. With stands, what is damaged has another content,
-// which can be had here. Damaged symbols are no reason for an update.
+// offer is the live set as a server would offer it, with more files changed or added. With stands, damaged files have
+// stand-in content, which is available locally. Damaged companions are left out: they do not cause an update.
 func (t *teller) offer(stands bool, more int64) (files []release.File) {
 	digest, err := release.SHA256.DigestOf(strings.NewReader(standIn))
 	if err != nil {
-		return nil // memory can be read
+		return nil // reading from memory never fails
 	}
 	changed := ""
 	if more > 0 {

@@ -11,24 +11,24 @@ import (
 	"collet/platform"
 )
 
-// glanceAge is how long what Glance saw is good for. A file that changes in that time is found out at the next start, as one
-// that changes right after it was looked at.
+// glanceAge is how long the result of Glance is valid. A file that changes in that time is noticed at the next start, like
+// one that changes right after its comparison.
 const glanceAge = 3 * time.Second
 
-// glance is an offer, what it is to this install, and what of it was there a moment ago.
+// glance is an offer with the state of its files on disk shortly before.
 type glance struct {
-	at    time.Time // when it was looked; zero: nobody has
+	at    time.Time // time of the look at the disk; zero if there was none
 	offer []release.File
-	files []candidate // those that concern the install, as they stand in the offer
+	files []candidate // offered files that belong to the install, in the order of the offer
 	build release.Digest
 
-	set   map[string]entry // what is live, as far as it came from a release; nil: not looked up
-	about journalMark      // of the journal that says so
+	set   map[string]entry // live files that came from a release; nil: not determined
+	about journalMark      // of the journal with that set
 }
 
-// Glance looks at the files of an offer that is expected, so that a Plan that follows soon has less to do: it is for the time
-// in which a server is waited for. It may run beside whatever does not use the Dir. What can't be used is left to Plan, which
-// says why.
+// Glance examines the files of an expected offer, so that a Plan that follows soon has less to do. It uses the time of
+// waiting for a server. It may run concurrently with anything that does not use the Dir. Problems are left to Plan, which
+// reports them.
 func (d *Dir) Glance(offer []release.File) {
 	glancer, can := d.fs.(platform.Glancer)
 	if !can || checkOffer(offer) != nil || d.loadLists() != nil {
@@ -37,7 +37,7 @@ func (d *Dir) Glance(offer []release.File) {
 	g := d.sight(offer)
 	g.look(glancer)
 	g.set, g.about = d.journal.lists.set(), d.journal.mark()
-	d.cache.known() // reads it
+	d.cache.known() // reads the cache
 	for i := range g.files {
 		c := &g.files[i]
 		c.current = !d.cfg.Verify && d.isCached(c.entry, c.info)
@@ -45,7 +45,7 @@ func (d *Dir) Glance(offer []release.File) {
 	d.glanced = g
 }
 
-// sight finds out what an offer is to this install. Nothing is looked at.
+// sight determines which offered files belong to this install. It does not access the disk.
 func (d *Dir) sight(offer []release.File) *glance {
 	g := &glance{offer: offer, files: make([]candidate, 0, len(offer))}
 	identity := newSetName()
@@ -59,7 +59,7 @@ func (d *Dir) sight(offer []release.File) *glance {
 	return g
 }
 
-// sighted is what an offer is, and what was there: what Glance found, or as much of it as is of use.
+// sighted returns the glance for an offer, with as much as possible of the result of Glance.
 func (d *Dir) sighted(offer []release.File) *glance {
 	before := d.glanced
 	d.glanced = nil
@@ -74,7 +74,7 @@ func (d *Dir) sighted(offer []release.File) *glance {
 	return g
 }
 
-// look looks at all files at once.
+// look examines all files at once.
 func (g *glance) look(glancer platform.Glancer) {
 	names := make([]string, len(g.files))
 	for i, c := range g.files {
@@ -86,7 +86,7 @@ func (g *glance) look(glancer platform.Glancer) {
 	}
 }
 
-// recall takes over what another glance saw of the same files.
+// recall copies the file infos of another glance.
 func (g *glance) recall(before *glance) {
 	if before == nil {
 		return
@@ -101,10 +101,10 @@ func (g *glance) recall(before *glance) {
 	g.at = before.at
 }
 
-// isAbout reports whether an offer is the one that was expected.
+// isAbout reports whether an offer is the expected one.
 func (g *glance) isAbout(offer []release.File) bool { return g != nil && slices.Equal(g.offer, offer) }
 
-// isCached reports whether a file that was looked at is what the entry says, as the hash cache has it.
+// isCached reports whether an examined file matches the entry, according to the hash cache.
 func (d *Dir) isCached(e entry, info fs.FileInfo) bool {
 	if info == nil || !info.Mode().IsRegular() || info.Size() != e.Size {
 		return false
@@ -113,8 +113,8 @@ func (d *Dir) isCached(e entry, info fs.FileInfo) bool {
 	return found && digest == e.Digest
 }
 
-// Identity is what the set of an offer would be called once it is live, as Set tells it: a digest over the names, digests and
-// sizes of the files that concern this install, in the order of the offer.
+// Identity is the identity that Set would return for an offer once it is live: a digest over the names, digests and sizes
+// of the files that belong to this install, in the order of the offer.
 func (d *Dir) Identity(offer []release.File) release.Digest {
 	if d.glanced.isAbout(offer) {
 		return d.glanced.build
@@ -122,7 +122,7 @@ func (d *Dir) Identity(offer []release.File) release.Digest {
 	return d.sight(offer).build
 }
 
-// setName sums a set up, file by file.
+// setName computes the identity of a set, file by file.
 type setName struct {
 	hash hash.Hash
 	line []byte
@@ -134,7 +134,7 @@ func (i *setName) add(e entry) {
 	i.line = append(append(i.line[:0], e.Live...), 0)
 	i.line = append(e.Digest.Append(i.line), 0)
 	i.line = append(strconv.AppendInt(i.line, e.Size, 10), '\n')
-	_, _ = i.hash.Write(i.line) // no hash ever fails
+	_, _ = i.hash.Write(i.line) // Hash.Write never fails
 }
 
 func (i *setName) sum() release.Digest { return release.SHA256.SumOf(i.hash) }

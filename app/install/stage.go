@@ -16,20 +16,19 @@ import (
 	"collet/platform"
 )
 
-// reserve is what a volume must have left beside the download, in bytes: room for the journal, the cache, the log and
-// the system's own comfort.
+// reserve is the free space in bytes that an update leaves on the volume for the journal, the cache, the log and the
+// system.
 const reserve = 16 << 20
 
 var _ update.Stage = (*Dir)(nil)
 
-// Plan implements update.Stage. It checks every path, compares the offer with the disk, checks the free space, and
-// records what the parts are meant to become. A part that an earlier transaction began for the same digest is kept. A set
-// that an earlier Commit left prepared is taken back first, and looked at anew.
+// Plan implements update.Stage. It checks every path, compares the offer with the disk, checks the free space, and records
+// the intended content of the parts. A part that an earlier transaction began for the same digest is kept. A set that an
+// earlier Commit left prepared is withdrawn first and compared again.
 //
-// An offer that would bring native code by digests that Config.Trust does not take is refused as update.Untrusted before
-// anything is fetched.
+// Native code whose digests Config.Trust does not accept is rejected as update.Untrusted before anything is fetched.
 //
-// A set that was taken back after failed starts is not planned again: the plan says that it is held back.
+// A set that was rolled back after failed starts is not planned again: the plan reports it as held back.
 func (d *Dir) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	plan, err := d.plan(ctx, mode, offer, progress)
 	return plan, d.fault(err)
@@ -47,7 +46,7 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := d.withdraw(ctx); err != nil {
 		return update.Plan{}, err
 	}
-	d.vanished, d.held = "", Try{} // what is missing is about to be planned
+	d.vanished, d.held = "", Try{} // missing files are about to be planned
 	if err := d.loadLists(); err != nil {
 		return update.Plan{}, err
 	}
@@ -70,7 +69,7 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := p.prepare(ctx); err != nil {
 		return update.Plan{}, err
 	}
-	d.work = new(p.work) // a copy: the rest of the planning is not kept
+	d.work = new(p.work) // a copy, so that the rest of the planning can be freed
 	plan := update.Plan{Mode: mode, Matched: p.matched}
 	for _, c := range p.work.items {
 		want := update.Want{File: c.file, Missing: c.missing}
@@ -82,7 +81,8 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	return plan, nil
 }
 
-// loadLists reads what a clean journal left unread. Lists that were damaged since only cost what they would have saved.
+// loadLists reads the lists that a clean journal left unread. Lists that were damaged since then only cost the time they
+// would have saved.
 func (d *Dir) loadLists() error {
 	ok, err := d.journal.load(d.fs)
 	if err == nil && !ok {
@@ -92,7 +92,7 @@ func (d *Dir) loadLists() error {
 	return err
 }
 
-// checkOffer is the border: nothing of an offer reaches the disk before it passed.
+// checkOffer validates an offer; no part of it reaches the disk before.
 func checkOffer(offer []release.File) error {
 	if err := release.CheckSet(offer); err != nil {
 		return err
@@ -108,42 +108,42 @@ func checkOffer(offer []release.File) error {
 	return nil
 }
 
-// candidate is a file of the offer that concerns this install.
+// candidate is an offered file that belongs to this install.
 type candidate struct {
 	file    release.File
 	entry   entry
-	info    fs.FileInfo // what was seen of the live file a moment ago; nil: nothing, or nobody has looked
-	current bool        // it was the offered one then, as the hash cache has it
-	offset  int64       // bytes of its part that can be used
+	info    fs.FileInfo // the live file shortly before; nil: missing, or not examined yet
+	current bool        // the hash cache had the offered digest for it then
+	offset  int64       // usable bytes of its part
 
 	resumed bool           // the part was begun before this plan
-	salvage *salvage       // what can be had from the live file; nil where nothing can
-	missing []update.Range // what has to be fetched
+	salvage *salvage       // intact blocks of the live file; nil without any
+	missing []update.Range // ranges to fetch
 }
 
 // planning is one comparison of an offer with the disk.
 type planning struct {
 	dir     *Dir
 	mode    update.Mode
-	set     map[string]entry // what is live, as far as it came from a release
-	offered []candidate      // files that this mode is about
-	build   release.Digest   // identity of the offered set, whatever the mode is
-	packs   bool             // the offer has packs: those that it lacks were dropped
+	set     map[string]entry // live files that came from a release
+	offered []candidate      // files covered by this mode
+	build   release.Digest   // identity of the offered set, in every mode
+	packs   bool             // the offer has packs: packs that it lacks were dropped
 	symbols bool             // the same for companions
 	matched int
-	others  []entry // files of the offer that this mode leaves alone
+	others  []entry // offered files that this mode does not cover
 	adopted []entry
-	gone    []entry           // what the release has no more, or has below
-	spelled map[string]string // names of the set that are spelled anew: the old name's new one
-	hides   bool              // the runtime is to be told that not all packs below count
+	gone    []entry           // files that the release has dropped, or that the base has
+	spelled map[string]string // respelled names of the set: old name to new name
+	hides   bool              // the runtime needs a list of the valid packs of the base
 	work    work
 }
 
-// newPlanning filters the offer by mode (seed 000, "Init data"; roles that we don't know are skipped).
+// newPlanning filters the offer by mode. It skips files with unknown roles.
 func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, error) {
 	g := d.sighted(offer)
 	d.offered = offer
-	p := &planning{dir: d, mode: mode, build: g.build, set: g.set, offered: g.files[:0]} // the list may be long, and the glance is used up
+	p := &planning{dir: d, mode: mode, build: g.build, set: g.set, offered: g.files[:0]} // the list may be long, and the glance is not used again
 	if p.set == nil || g.about != d.journal.mark() {
 		p.set = d.journal.lists.set()
 	}
@@ -156,32 +156,32 @@ func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, er
 			p.others = append(p.others, c.entry)
 		}
 	}
-	// Modules come first: a damaged one is known before the packs are fetched.
+	// Modules come first: damage of a module then shows before the packs are fetched.
 	slices.SortStableFunc(p.offered, func(a, b candidate) int { return cmp.Compare(order(a.entry.Kind), order(b.entry.Kind)) })
 	return p, p.respell()
 }
 
-// order is which kind of file is fetched first.
+// order is the position of a kind in the order of fetching.
 func order(k kind) int { return slices.Index([]kind{module, companion, pack}, k) }
 
-// covers reports whether a mode is about files of a kind. Packs are part of every set; a module is changed only where the
-// server asks for it, or a verification finds it damaged.
+// covers reports whether a mode covers files of a kind. Every mode covers packs. Modules are replaced only if the server
+// requests it or during a verification.
 func (d *Dir) covers(mode update.Mode, k kind) bool {
 	return k == pack || mode == update.Binaries || d.cfg.Verify
 }
 
-// counts reports whether a file of a kind makes a mode worth going on: modules in binaries mode, packs otherwise.
+// counts reports whether a file of a kind is a subject of the mode: modules in binaries mode, packs in resources mode.
 func counts(mode update.Mode, k kind) bool {
 	return (mode == update.Binaries && k == module) || (mode == update.Resources && k == pack)
 }
 
-// compare finds what is missing, what the set has but does not know, and what the release dropped.
+// compare finds missing files, live files that the set does not record, and files that the release has dropped.
 func (p *planning) compare(ctx context.Context, progress func(file string, done, size int64)) error {
 	if err := p.compareSet(ctx); err != nil {
 		return err
 	}
 	p.foresee(progress)
-	var lacking []int // of offered
+	var lacking []int // indexes in offered
 	for i := range p.offered {
 		c := &p.offered[i]
 		if counts(p.mode, c.entry.Kind) {
@@ -223,7 +223,7 @@ func (p *planning) compareSet(ctx context.Context) error {
 	return p.recheckGone(ctx)
 }
 
-// notOffered are the names of the set that are not offered, in order.
+// notOffered are the names of the set that are not offered, sorted.
 func (p *planning) notOffered() []string {
 	known := 0
 	for _, c := range p.offered {
@@ -232,7 +232,7 @@ func (p *planning) notOffered() []string {
 		}
 	}
 	if known == len(p.set) {
-		return nil // as at nearly every start
+		return nil // the usual case
 	}
 	rest := maps.Clone(p.set)
 	for _, c := range p.offered {
@@ -241,7 +241,7 @@ func (p *planning) notOffered() []string {
 	return slices.Sorted(maps.Keys(rest))
 }
 
-// compareFile reports whether the live file is already what the offer says, and notes what it would replace.
+// compareFile reports whether the live file is the offered one, and records the file it would replace.
 func (p *planning) compareFile(ctx context.Context, c *candidate, progress func(file string, done, size int64)) (bool, error) {
 	d, e := p.dir, &c.entry
 	if c.current && !d.cfg.Verify {
@@ -252,7 +252,7 @@ func (p *planning) compareFile(ctx context.Context, c *candidate, progress func(
 	info, err := p.lstat(c)
 	switch {
 	case isNotFolder(err):
-		e.Aside = true // a file stands where its folder will be
+		e.Aside = true // a file occupies the name of its folder
 		return false, p.checkBlocked(path.Dir(e.Live))
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
@@ -284,7 +284,7 @@ func (p *planning) compareFile(ctx context.Context, c *candidate, progress func(
 	return false, nil
 }
 
-// lstat looks at an offered file that nobody has seen yet.
+// lstat examines the live file of a candidate, unless that was done before.
 func (p *planning) lstat(c *candidate) (fs.FileInfo, error) {
 	if c.info != nil {
 		return c.info, nil
@@ -292,7 +292,7 @@ func (p *planning) lstat(c *candidate) (fs.FileInfo, error) {
 	return p.dir.fs.Lstat(c.entry.Live)
 }
 
-// checkBlocked refuses an offer that needs a folder where a file stands that does not go with it.
+// checkBlocked rejects an offer that needs a folder where a file stands, unless the plan removes that file.
 func (p *planning) checkBlocked(folder string) error {
 	for ; folder != "."; folder = path.Dir(folder) {
 		info, err := p.dir.fs.Lstat(folder)
@@ -312,12 +312,12 @@ func (p *planning) checkBlocked(folder string) error {
 
 var errFileInTheWay = errors.New("a file stands where a folder of the game belongs; move it away")
 
-// goes reports whether a file of the set goes with this plan.
+// goes reports whether the plan removes a file of the set.
 func (p *planning) goes(live string) bool {
 	return slices.ContainsFunc(p.gone, func(e entry) bool { return e.Live == live })
 }
 
-// checkFolder refuses an offer that needs a file where a folder stands, unless all that is in it goes with the plan.
+// checkFolder rejects an offer that needs a file where a folder stands, unless the plan removes everything in the folder.
 func (p *planning) checkFolder(folder string) error {
 	entries, err := p.dir.fs.ReadDir(folder)
 	if err != nil {
@@ -337,16 +337,16 @@ func (p *planning) checkFolder(folder string) error {
 	return nil
 }
 
-// isOldPart reports whether a file is a part of an earlier transaction: where it lies in the way its file is not offered any
-// more, and leftovers removes it.
+// isOldPart reports whether a file is a part of an earlier transaction. If it is in the way, its file is no longer offered,
+// and leftovers removes it.
 func (p *planning) isOldPart(name string) bool {
 	folder, base := path.Split(name)
 	e, bound := p.dir.journal.bound()[folder+strings.TrimPrefix(base, PartPrefix)]
 	return bound && slices.Contains(e.places(), name) && p.dir.covers(p.mode, e.Kind)
 }
 
-// digestOf returns a live file's digest from the cache or by reading it, then with the sums of its blocks as far as the
-// entry goes. info was read before, so a change while it reads shows the next time.
+// digestOf returns a live file's digest, from the cache or by reading it. A read also returns the checksums of the blocks,
+// up to the entry's size. info was taken before the read, so a change during the read shows at the next start.
 func (d *Dir) digestOf(ctx context.Context, e entry, info fs.FileInfo, progress func(file string, done, size int64)) (release.Digest, blockSums, error) {
 	full, id := d.fs.Path(e.Live), platform.IdentityOf(info)
 	if digest, found := d.cache.lookup(full, e.Digest.Algorithm, id); found && !d.cfg.Verify {
@@ -359,7 +359,7 @@ func (d *Dir) digestOf(ctx context.Context, e entry, info fs.FileInfo, progress 
 	return digest, held, err
 }
 
-// changes reports whether the plan would change the set, and not only mend it.
+// changes reports whether the plan changes the set, rather than only repairing it.
 func (p *planning) changes() bool {
 	return len(p.gone) > 0 || slices.ContainsFunc(p.work.items, func(c candidate) bool { return !c.entry.Repair })
 }
