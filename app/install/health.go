@@ -12,20 +12,20 @@ import (
 	"collet/platform"
 )
 
-// Starting says that the live set is about to run. It counts, until something is heard of it. A proven set costs nothing.
-// The error is a *update.Fault.
+// Starting records that the live set is about to run. The start counts against the set until Stopped, FailedStart or
+// Confirm follows. For a proven set it does nothing. The error is a *update.Fault.
 func (d *Dir) Starting() error {
 	return d.fault(d.note(func(t *Try) { t.Begun++ }))
 }
 
-// Stopped says that the set ended without having proven itself, and without having failed: it asked to be started again,
-// or somebody ended it. The error is a *update.Fault.
+// Stopped records that the set ended without a failure but also without proof, for example because the game requested a
+// restart or the player quit. The error is a *update.Fault.
 func (d *Dir) Stopped() error {
 	return d.fault(d.note(func(t *Try) { t.Begun = 0 }))
 }
 
-// ModuleIsNew reports whether the live module came with a set that has not proven itself, and is still exactly what came:
-// then it is the set's fault if it can't be loaded, and otherwise that of whatever damaged it.
+// ModuleIsNew reports whether the live module belongs to a pending set and is intact. If such a module can't be loaded, the
+// set is at fault; otherwise the damage is.
 func (d *Dir) ModuleIsNew(ctx context.Context) bool {
 	live := d.cfg.Names.Library()
 	if !slices.ContainsFunc(d.journal.pending(live), func(u undo) bool { return u.Live == live }) {
@@ -35,9 +35,9 @@ func (d *Dir) ModuleIsNew(ctx context.Context) bool {
 	return right && err == nil
 }
 
-// FailedStart says that the set failed before it had proven itself. After two failures the last proven set takes its place,
-// and back is true. Of a proven set it takes no notice. The error is a *update.Fault, or that of ctx; with ErrNoWayBack in
-// it nothing has changed.
+// FailedStart records that the set failed before it proved itself. After two failures the last proven set is restored, and
+// back is true. For a proven set it does nothing. The error is a *update.Fault, or that of ctx; after ErrNoWayBack the live
+// set is unchanged.
 func (d *Dir) FailedStart(ctx context.Context, cause string) (back bool, err error) {
 	if !d.Pending() {
 		return false, nil
@@ -50,14 +50,14 @@ func (d *Dir) FailedStart(ctx context.Context, cause string) (back bool, err err
 	return err == nil, d.fault(err)
 }
 
-// maxCause is how many bytes of a cause are kept: a line for a person, in a record that has room for maxTries of them.
+// maxCause is the largest number of bytes of a stored cause: one line of text, in a record with room for maxTries of them.
 const maxCause = 500
 
 func shortened(cause string) string {
 	return strings.ToValidUTF8(cause[:min(len(cause), maxCause)], "")
 }
 
-// note changes what is known about the live set, as long as it has not proven itself.
+// note changes the Try of the live set while it is pending.
 func (d *Dir) note(change func(*Try)) error {
 	if !d.Pending() {
 		return nil
@@ -65,8 +65,8 @@ func (d *Dir) note(change func(*Try)) error {
 	return d.record(record{State: d.journal.State, Tries: with(d.journal.Tries, d.journal.lists.Is, change)})
 }
 
-// Confirm says that the live set has proven itself; what it replaced is removed. Without a pending set it does nothing.
-// The error is a *update.Fault; the next Open goes on from wherever it happened.
+// Confirm records that the live set has proven itself and removes the files it replaced. Without a pending set it does
+// nothing. The error is a *update.Fault; the next Open continues after an error at any point.
 func (d *Dir) Confirm() error {
 	if !d.Pending() {
 		return nil
@@ -80,8 +80,8 @@ func (d *Dir) Confirm() error {
 	return d.fault(d.clean(context.Background()))
 }
 
-// ended is the state after a set was judged: if it came with the newest transaction, that is how this one ended; otherwise
-// the newest transaction stays where it is.
+// ended is the state after the verdict on a set. If the set belongs to the newest transaction it is outcome; otherwise the
+// state of the newest transaction stays.
 func (d *Dir) ended(outcome State) State {
 	if d.journal.State == Swapped || d.journal.State == RollingBack {
 		return outcome
@@ -89,7 +89,7 @@ func (d *Dir) ended(outcome State) State {
 	return d.journal.State
 }
 
-// cleanIfPossible keeps backups that can't be removed from keeping the install shut; the next start tries again.
+// cleanIfPossible removes backups, best effort: a failure must not prevent Open, and the next start tries again.
 func (d *Dir) cleanIfPossible(ctx context.Context) error {
 	if err := d.clean(ctx); err != nil {
 		d.log.Warn().Err(err).Msg("backups not removed")
@@ -97,14 +97,14 @@ func (d *Dir) cleanIfPossible(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// clean removes the backups of what has proven itself, and recycled files of transactions long past.
+// clean removes the backups of proven changes and the recycled files of old transactions.
 func (d *Dir) clean(ctx context.Context) error {
 	proven := func(u undo) bool { return u.Proven }
 	if !slices.ContainsFunc(d.journal.lists.Undo, proven) {
 		return d.complete()
 	}
 	if begun, err := d.swapBegun(ctx); begun || err != nil {
-		return err // backups are those of this swap by now
+		return err // the backups belong to this swap already
 	}
 	if err := d.perform(Clean(d.journal.lists.Undo)); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (d *Dir) clean(ctx context.Context) error {
 	return d.record(record{State: d.journal.State, Dropped: true, Clean: done})
 }
 
-// complete records that a set needs no proof, in case the process that made it live did not come to it.
+// complete records that a set needs no proof, in case the process that swapped it stopped before that.
 func (d *Dir) complete() error {
 	if d.journal.State != Swapped || len(d.journal.lists.Undo) > 0 || d.journal.Clean {
 		return nil
@@ -125,7 +125,7 @@ func (d *Dir) complete() error {
 	return d.record(record{State: Confirmed, Dropped: true, Clean: true})
 }
 
-// swapBegun reports whether some live name has changed for a prepared set already.
+// swapBegun reports whether a live name has already changed for a prepared set.
 func (d *Dir) swapBegun(ctx context.Context) (bool, error) {
 	if d.journal.State != Prepared {
 		return false, nil
@@ -134,15 +134,15 @@ func (d *Dir) swapBegun(ctx context.Context) (bool, error) {
 	return err == nil && touched(d.journal.lists.Files, seen), err
 }
 
-// clearPrevious removes the folders of backups that are gone. What somebody else put there stays, and does no harm.
+// clearPrevious removes the empty folders of backups. Other files in them stay.
 func (d *Dir) clearPrevious() {
 	if err := d.clearFolder(path.Join(StateDir, previousDir)); err != nil {
 		d.log.Debug().Err(err).Msg("folder of backups not removed")
 	}
 }
 
-// RollBack brings the last proven set back because somebody asks for it. Without a pending set it does nothing. The error
-// is a *update.Fault, or that of ctx.
+// RollBack restores the last proven set on request. Without a pending set it does nothing. The error is a *update.Fault, or
+// that of ctx.
 func (d *Dir) RollBack(ctx context.Context) error {
 	if !d.Pending() {
 		return nil
@@ -150,15 +150,16 @@ func (d *Dir) RollBack(ctx context.Context) error {
 	return d.fault(d.rollBack(ctx, blame))
 }
 
-// Blocked lists the sets that were taken back and are not taken again by themselves.
+// Blocked lists the sets that were rolled back and are not installed again automatically.
 func (d *Dir) Blocked() []Try {
 	return slices.DeleteFunc(slices.Clone(d.journal.Tries), func(t Try) bool { return !t.refused() })
 }
 
-// HeldBack is the set that the last Plan held back, the zero Try if it held none back.
+// HeldBack is the set that the last Plan held back, or the zero Try.
 func (d *Dir) HeldBack() Try { return d.held }
 
-// Unblock forgets them, because somebody asks for it. The error is a *update.Fault.
+// Unblock clears the record of all sets on request, so that blocked ones may be installed again. The error is a
+// *update.Fault.
 func (d *Dir) Unblock() error {
 	if len(d.Blocked()) == 0 {
 		return nil
@@ -166,18 +167,18 @@ func (d *Dir) Unblock() error {
 	return d.fault(d.record(record{State: d.journal.State, Clean: d.journal.Clean, Tries: []Try{}}))
 }
 
-// reason says whether a set is to blame for being taken back.
+// reason says whether a rolled-back set is at fault.
 type reason bool
 
 const (
-	blame  reason = true  // it is not taken again by itself
+	blame  reason = true  // it is not installed again automatically
 	excuse reason = false // it may be
 )
 
-// ErrNoWayBack says that a set can't be taken back because a backup is missing or damaged.
+// ErrNoWayBack reports that a set can't be rolled back because a backup is missing or damaged.
 var ErrNoWayBack = errors.New("no way back to the last proven set")
 
-// rollBack takes the live set of this host back. Nothing is recorded before it is clear that it can be.
+// rollBack rolls back the live set of this host. It records nothing before all backups are verified.
 func (d *Dir) rollBack(ctx context.Context, r reason) error {
 	if err := d.withdraw(ctx); err != nil {
 		return err
@@ -205,7 +206,7 @@ func (d *Dir) rollBackOf(ctx context.Context, library string, set release.Digest
 	return d.goBack(ctx)
 }
 
-// goBack goes on from RollingBack.
+// goBack performs the rollback after RollingBack is recorded.
 func (d *Dir) goBack(ctx context.Context) error {
 	return d.exclusively(ctx, func() error {
 		var stay, mixed []string
@@ -217,7 +218,7 @@ func (d *Dir) goBack(ctx context.Context) error {
 			}
 			return steps, err
 		})
-		if errors.Is(err, ErrNoWayBack) { // what is there stays; the next look at the server's offer mends it
+		if errors.Is(err, ErrNoWayBack) { // the live files stay; the next update repairs them
 			if stay, err = d.live(ctx, d.journal.lists.replacing()); err == nil {
 				mixed, err = d.astray(ctx, d.journal.lists.returning())
 			}
@@ -234,8 +235,8 @@ func (d *Dir) goBack(ctx context.Context) error {
 	})
 }
 
-// live lists the files among these that are there, exactly as they should be. A set so large that it does not fit keeps some
-// that its successor lacks.
+// live lists the files among these that are live with their exact content, at most maxNamed. Unlisted ones are then missing
+// from the recorded set.
 func (d *Dir) live(ctx context.Context, files []entry) (names []string, err error) {
 	for _, e := range fetched(files) {
 		seen, err := d.content(ctx, e.Live, e.Digest, release.Digest{})
@@ -249,7 +250,7 @@ func (d *Dir) live(ctx context.Context, files []entry) (names []string, err erro
 	return names, nil
 }
 
-// undoSteps looks at what is on its way back.
+// undoSteps computes the steps of a rollback from the state of the disk.
 func (d *Dir) undoSteps(ctx context.Context, l lists) (steps []Step, lost string, err error) {
 	set := l.set()
 	var back []undo
@@ -274,7 +275,7 @@ func (d *Dir) undoSteps(ctx context.Context, l lists) (steps []Step, lost string
 	return steps, lost, nil
 }
 
-// contentBack tells a name's content on the way back; where both files are the same one, it has come back already.
+// contentBack classifies a name during a rollback. If both files are the same one, it counts as restored.
 func (d *Dir) contentBack(ctx context.Context, name string, now entry, u undo) (Content, error) {
 	if u.Digest == now.Digest {
 		now.Digest = release.Digest{}

@@ -15,165 +15,165 @@ import (
 	"collet/platform"
 )
 
-// Inspection is what Inspect found in an install: a value for people and for JSON. Names are relative to the install
-// folder, with slashes; sizes are bytes; digests are texts, empty where unknown. Fields are only ever added.
+// Inspection is the result of Inspect, for people and for JSON. Names are relative to the install folder, with slashes;
+// sizes are bytes; digests are texts, empty if unknown. Future versions only add fields.
 type Inspection struct {
 	Path  string `json:"path"` // of the folder, absolute
 	Names Names  `json:"names"`
-	Empty bool   `json:"empty,omitempty"` // there is neither a journal nor a module nor a pack
+	Empty bool   `json:"empty,omitempty"` // no journal, no module and no pack exist
 
 	Slots   [2]Slot  `json:"slots"`              // of the journal
-	Slot    int      `json:"slot"`               // which one counts; -1 for none
+	Slot    int      `json:"slot"`               // the valid one; -1 for none
 	Number  uint64   `json:"number,omitempty"`   // of the newest transaction
-	State   State    `json:"state"`              // where it stands
-	LeadsTo string   `json:"leads_to,omitempty"` // identity of the set that it makes live, or made
+	State   State    `json:"state"`              // its state
+	LeadsTo string   `json:"leads_to,omitempty"` // identity of the set that it installs or installed
 	Set     string   `json:"set,omitempty"`      // identity of the live set
 	Last    string   `json:"last,omitempty"`     // identity of the last proven set, while the live one is pending
-	Mixed   []string `json:"mixed,omitempty"`    // files of the live set that are known to be missing or another release's
-	Pending bool     `json:"pending"`            // the live set of this host has not proven itself
-	Clean   bool     `json:"clean"`              // nothing waits for its proof, and no backup is left
-	Tries   []Try    `json:"tries,omitempty"`    // sets that have not proven themselves, also blocked ones
+	Mixed   []string `json:"mixed,omitempty"`    // files of the live set known to be missing or from another release
+	Pending bool     `json:"pending"`            // the live set of this host is unproven
+	Clean   bool     `json:"clean"`              // nothing is pending, and no backup is left
+	Tries   []Try    `json:"tries,omitempty"`    // unproven sets, including blocked ones
 
-	Base        string      `json:"base,omitempty"`        // folder below this one, absolute; empty: there is none
-	Module      bool        `json:"module"`                // there is a live module, here or in the base
-	Running     LockState   `json:"running"`               // of the lock that an open install holds
-	InUse       LockState   `json:"in_use"`                // of the lock that users of the set share
-	Opened      time.Time   `json:"opened,omitzero"`       // the mark of an open install: since when it is there
+	Base        string      `json:"base,omitempty"`        // folder below this one, absolute; empty without one
+	Module      bool        `json:"module"`                // a live module exists, here or in the base
+	Running     LockState   `json:"running"`               // the lock of an open install
+	InUse       LockState   `json:"in_use"`                // the shared lock of users of the set
+	Opened      time.Time   `json:"opened,omitzero"`       // modification time of the mark of an open install
 	Files       []FileState `json:"files,omitempty"`       // the live set, sorted by name
-	Transaction []FileState `json:"transaction,omitempty"` // what an unfinished transaction makes live
-	Parts       []PartState `json:"parts,omitempty"`       // unfinished files that the journal binds to a digest
-	Backups     []FileState `json:"backups,omitempty"`     // what the last proven set had
+	Transaction []FileState `json:"transaction,omitempty"` // files of a prepared transaction
+	Parts       []PartState `json:"parts,omitempty"`       // unfinished files bound to a digest by the journal
+	Backups     []FileState `json:"backups,omitempty"`     // files of the last proven set
 	Recycler    Tally       `json:"recycler"`
 	Cache       CacheState  `json:"cache"`
-	Strays      []Stray     `json:"strays,omitempty"` // what is no part of the set, at most maxStrays
+	Strays      []Stray     `json:"strays,omitempty"` // files outside of the set, at most maxStrays
 	StrayTally  Tally       `json:"stray_tally"`      // all of them
-	Free        uint64      `json:"free"`             // on the volume; 0 where FreeUnknown
+	Free        uint64      `json:"free"`             // bytes on the volume; 0 if FreeUnknown
 	FreeUnknown bool        `json:"free_unknown,omitempty"`
 
 	Next     Rehearsed `json:"next"`
-	Troubles []Trouble `json:"troubles,omitempty"` // what is not as it should be, the gravest first
+	Troubles []Trouble `json:"troubles,omitempty"` // problems, the gravest first
 }
 
 // Slot is one slot of the journal with its lists.
 type Slot struct {
 	Name    string    `json:"name"`
-	Size    int64     `json:"size"`              // -1: there is no such file
+	Size    int64     `json:"size"`              // -1: missing
 	Records []string  `json:"records,omitempty"` // the JSON of each valid record
-	Valid   int64     `json:"valid"`             // bytes of them; what is behind them is overwritten by the next record
-	Torn    string    `json:"torn,omitempty"`    // why reading stopped before the end; empty: it did not
+	Valid   int64     `json:"valid"`             // bytes of the valid records; the next record overwrites the rest
+	Torn    string    `json:"torn,omitempty"`    // why reading stopped before the end; empty if it did not
 	Lists   ListsFile `json:"lists"`
 }
 
 // ListsFile is the file that holds the lists of a slot's transaction.
 type ListsFile struct {
 	Name  string `json:"name"`
-	Size  int64  `json:"size"`           // -1: there is no such file
-	Want  string `json:"want,omitempty"` // the digest that the slot names
+	Size  int64  `json:"size"`           // -1: missing
+	Want  string `json:"want,omitempty"` // the digest in the slot
 	Found string `json:"found,omitempty"`
-	Error string `json:"error,omitempty"` // it could not be read
+	Error string `json:"error,omitempty"` // the read error, if any
 }
 
-// Right reports whether the lists are those that the slot names.
+// Right reports whether the lists match the digest in the slot.
 func (l ListsFile) Right() bool { return l.Want != "" && l.Want == l.Found }
 
-// LockState says who holds a lock. The words stand in reports.
+// LockState is the state of a lock. Reports contain these words.
 type LockState string
 
 const (
 	LockFree    LockState = "free"
 	LockHeld    LockState = "held"
-	LockUnknown LockState = "unknown" // it could not be tried
+	LockUnknown LockState = "unknown" // the lock could not be tested
 )
 
-// FileState is one file that the journal knows, and what its name holds. The words of Found and the others are those of
-// Content, and "right", "unchecked" (the size fits and nobody looked closer), "size" and "link" besides.
+// FileState is the state of one file in the journal. Found and the similar fields hold the words for Content, and in
+// addition "right", "unchecked" (the size matches and the content was not compared), "size", "link" and "damaged", or an
+// error text.
 type FileState struct {
 	Name   string `json:"name"` // its live name
 	Kind   string `json:"kind"`
-	Size   int64  `json:"size"`             // what it should be
-	Digest string `json:"digest,omitempty"` // empty: the release has no such file
-	Found  string `json:"found"`            // what the live name holds
-	Part   string `json:"part,omitempty"`   // transactions: what its part holds
-	Staged string `json:"staged,omitempty"` // transactions: what its staging name holds
-	Backup string `json:"backup,omitempty"` // what the place of its backup holds
-	At     string `json:"at,omitempty"`     // backups: where
+	Size   int64  `json:"size"`             // expected size
+	Digest string `json:"digest,omitempty"` // empty: the release has dropped the file
+	Found  string `json:"found"`            // state of the live name
+	Part   string `json:"part,omitempty"`   // transactions: state of its part
+	Staged string `json:"staged,omitempty"` // transactions: state of its staging name
+	Backup string `json:"backup,omitempty"` // state of its backup
+	At     string `json:"at,omitempty"`     // backups: their name
 	Proven bool   `json:"proven,omitempty"` // backups: its successor has proven itself
-	Going  bool   `json:"going,omitempty"`  // backups: it is on its way back
+	Going  bool   `json:"going,omitempty"`  // backups: it is being restored
 }
 
-// Wrong reports whether the file is certainly not what it should be.
+// Wrong reports whether the file is known to differ from the set.
 func (f FileState) Wrong() bool { return f.Found != foundRight && f.Found != foundUnchecked }
 
 // PartState is an unfinished file.
 type PartState struct {
-	Name   string `json:"name"` // where the bytes are
+	Name   string `json:"name"` // name of the part
 	Live   string `json:"live"`
-	Have   int64  `json:"have"` // -1: nothing is there
+	Have   int64  `json:"have"` // -1: missing
 	Size   int64  `json:"size"`
 	Digest string `json:"digest"`
-	Found  string `json:"found,omitempty"` // of complete parts that were hashed
+	Found  string `json:"found,omitempty"` // for complete parts that were hashed
 }
 
-// Tally counts files.
+// Tally counts files and their bytes.
 type Tally struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// CacheState is what is known of the hash cache.
+// CacheState is the state of the hash cache.
 type CacheState struct {
 	Name  string `json:"name"`
 	State string `json:"state"` // "none", "good" or "damaged"
 	Lines int    `json:"lines"`
-	Known int    `json:"known"` // files of the set whose digest it still vouches for
+	Known int    `json:"known"` // files of the set with a valid line
 
-	Others Tally `json:"others"` // what else is in its folder
+	Others Tally `json:"others"` // other files in its folder
 }
 
-// Stray is something in the folder that is no part of the set.
+// Stray is a file in the folder that is not part of the set.
 type Stray struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
 	What string `json:"what"` // "file", "link", "part", "staging", "backup" or "device"
 }
 
-// maxStrays is how many strays are named: a player with more than that keeps something else in the folder.
+// maxStrays is the largest number of listed strays. More are most likely unrelated files.
 const maxStrays = 2000
 
-// Rehearsed is what the next start does before it asks a server, and what it leads to.
+// Rehearsed is what the next start does before it contacts a server, and its result.
 type Rehearsed struct {
 	Deeds   []Deed      `json:"deeds,omitempty"`
-	Error   string      `json:"error,omitempty"` // it stops with this error
+	Error   string      `json:"error,omitempty"` // the error that ends it
 	State   State       `json:"state"`
 	Set     string      `json:"set,omitempty"`
 	Pending bool        `json:"pending"`
-	Module  bool        `json:"module"`            // a live module is there then
+	Module  bool        `json:"module"`            // a live module exists then
 	Verify  bool        `json:"verify"`            // it hashes everything, because the last end was unclean
-	Damaged []FileState `json:"damaged,omitempty"` // files of the set that are still not right then
-	Mixed   []string    `json:"mixed,omitempty"`   // files that are known to be missing or another release's then
+	Damaged []FileState `json:"damaged,omitempty"` // files of the set that are still damaged then
+	Mixed   []string    `json:"mixed,omitempty"`   // files that are known to be missing or from another release then
 }
 
-// Deed is one step of the next start: a change of names, or a line of its log.
+// Deed is one step of the next start: a change of names, or a log line.
 type Deed struct {
-	Do   string `json:"do,omitempty"` // a Verb; empty for a line of the log
+	Do   string `json:"do,omitempty"` // a Verb; empty for a log line
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	Says string `json:"says,omitempty"`
 }
 
-// Inspect looks at an install and changes nothing: no file is opened for writing, made, renamed or removed, and no lock is
-// kept. Whether a lock is held is tried by taking it for an instant; a client that starts in just
-// this instant takes it for another one. With hash every file of the set is read; without,
-// sizes and the hash cache decide, except where the next start would read. Damage is no error; an error is a layout that
-// makes no sense, a folder that can't be listed, or the end of ctx.
+// Inspect examines an install and changes nothing. It opens no file for writing, creates, renames and removes none, and
+// keeps no lock. To test a lock it takes it for an instant; a client that starts in this instant finds the install locked.
+// With hash it reads every file of the set. Without hash it relies on sizes and the hash cache, except for files that the
+// next start would read. Damage is no error. The errors are an invalid layout, a folder that can't be listed, and that of
+// ctx.
 //
-// What the next start will do is not guessed: the recovery itself runs, on a view of the folder that keeps its changes
-// to itself.
+// To predict the next start it runs the real recovery on a view of the folder that keeps all changes in memory.
 func Inspect(ctx context.Context, fsys platform.FS, names Names, hash bool) (Inspection, error) {
 	return InspectAbove(ctx, fsys, nil, names, hash)
 }
 
-// InspectAbove is Inspect for a folder that lies above another one, as Config.Base has it. base may be nil.
+// InspectAbove is Inspect for a folder above a base, as in Config.Base. base may be nil.
 func InspectAbove(ctx context.Context, fsys, base platform.FS, names Names, hash bool) (Inspection, error) {
 	names, err := names.checked()
 	if err != nil {
@@ -191,7 +191,7 @@ func InspectAbove(ctx context.Context, fsys, base platform.FS, names Names, hash
 	return i.found, err
 }
 
-// inspector is one inspection under way. Its Dir is never opened: it only reads.
+// inspector is one inspection. Its Dir is never opened and is only used for reading.
 type inspector struct {
 	found Inspection
 	dir   *Dir
@@ -220,14 +220,14 @@ func (i *inspector) inspect(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lookAtJournal reads both slots, and decides between them as a start does.
+// lookAtJournal reads both slots and selects one like a start does.
 func (i *inspector) lookAtJournal() {
 	for n := range i.found.Slots {
 		i.found.Slots[n] = i.slot(n)
 	}
 	j, err := loadJournal(i.dir.fs, maxJournal)
 	if err != nil {
-		if !i.inTheWay(StateDir) { // judgeFolders tells that
+		if !i.inTheWay(StateDir) { // judgeFolders reports that
 			i.trouble(You, "the journal can't be read: "+err.Error(), "the game can't start; check the permissions and the disk")
 		}
 		return
@@ -246,7 +246,7 @@ func (i *inspector) lookAtJournal() {
 	f.Pending = i.dir.Pending()
 }
 
-// text is a digest for people.
+// text formats a digest; the zero digest is empty.
 func text(d release.Digest) string {
 	if d.IsZero() {
 		return ""
@@ -254,7 +254,7 @@ func text(d release.Digest) string {
 	return d.String()
 }
 
-// slot reads one slot as it is.
+// slot reads one slot, valid or not.
 func (i *inspector) slot(n int) Slot {
 	s := Slot{Name: slotName(n), Size: -1, Lists: ListsFile{Name: listsName(n), Size: -1}}
 	data, err := platform.ReadFile(i.dir.fs, s.Name, maxJournal)
@@ -280,7 +280,7 @@ func (i *inspector) slot(n int) Slot {
 	return s
 }
 
-// tear says what stands behind the last valid record.
+// tear describes the bytes after the last valid record.
 func tear(rest []byte) string {
 	zeros := 0
 	for _, b := range rest {
@@ -317,7 +317,8 @@ func (i *inspector) lists(l *ListsFile) {
 	}
 }
 
-// lookAtLocks finds out who is there. The readers' lock is left alone while a client runs: it would notice.
+// lookAtLocks tests the locks. It does not test the readers' lock while a client runs, because the client could find it
+// taken.
 func (i *inspector) lookAtLocks() {
 	i.found.Running, i.found.InUse = i.lock(lockFile, i.dir.fs.LockShared), LockUnknown
 	if i.found.Running == LockFree {
@@ -328,7 +329,7 @@ func (i *inspector) lookAtLocks() {
 	}
 }
 
-// lock tries a lock whose file is there, for an instant.
+// lock tests a lock by taking it for an instant. It does not create the lock's file.
 func (i *inspector) lock(name string, try func(string) (io.Closer, error)) LockState {
 	name = path.Join(StateDir, name)
 	info, err := i.dir.fs.Lstat(name)

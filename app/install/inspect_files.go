@@ -15,25 +15,25 @@ import (
 	"collet/platform"
 )
 
-// The words of FileState.Found and its like.
+// The words of FileState.Found and similar fields.
 const (
 	foundRight     = "right"
-	foundUnchecked = "unchecked" // the size fits
+	foundUnchecked = "unchecked" // the size matches
 	foundAbsent    = "absent"
 	foundPrevious  = "previous"
 	foundOther     = "other"
 	foundFolder    = "folder"
 	foundLink      = "link"
 	foundSize      = "size"
-	foundDamaged   = "damaged" // the size fits, and the digest does not
+	foundDamaged   = "damaged" // the size matches, but not the digest
 )
 
-// word is what a Content is called in a report.
+// word is the word for a Content in reports.
 func (c Content) word() string {
 	return map[Content]string{Absent: foundAbsent, Wanted: foundRight, Previous: foundPrevious, Other: foundOther, Folder: foundFolder}[c]
 }
 
-// lookAtCache decodes the hash cache, so that files need not be hashed.
+// lookAtCache reads the hash cache, so that fewer files need hashing.
 func (i *inspector) lookAtCache() {
 	c := &i.found.Cache
 	c.Name, c.State = path.Join(i.found.Names.Cache, cacheFile), "none"
@@ -60,7 +60,7 @@ func (i *inspector) lookAtFiles(ctx context.Context) error {
 	return nil
 }
 
-// hasModule reports whether there is a module to start.
+// hasModule reports whether a module exists, in dir or in the base.
 func (i *inspector) hasModule(dir *Dir) bool {
 	if dir.HasLibrary() || i.dir.cfg.Base == nil {
 		return dir.HasLibrary()
@@ -69,7 +69,7 @@ func (i *inspector) hasModule(dir *Dir) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// file says what one file of a set is, seen through dir.
+// file determines the state of one file of a set, as seen through dir.
 func (i *inspector) file(ctx context.Context, dir *Dir, e entry) (FileState, error) {
 	f := FileState{Name: e.Live, Kind: string(e.Kind), Size: e.Size, Digest: text(e.Digest)}
 	info, err := dir.fs.Lstat(e.Live)
@@ -90,7 +90,7 @@ func (i *inspector) file(ctx context.Context, dir *Dir, e entry) (FileState, err
 	return f, ctx.Err()
 }
 
-// compare looks closer at a file whose size fits.
+// compare determines the state of a file with the expected size.
 func (i *inspector) compare(ctx context.Context, dir *Dir, e entry, info fs.FileInfo, f *FileState) error {
 	known, found := i.dir.cache.lookup(i.dir.fs.Path(e.Live), e.Digest.Algorithm, platform.IdentityOf(info))
 	if found && dir == i.dir {
@@ -114,8 +114,7 @@ func (i *inspector) compare(ctx context.Context, dir *Dir, e entry, info fs.File
 	return nil
 }
 
-// lookAtTransaction tells of every file of an unfinished transaction what its names hold; those of a prepared one are
-// hashed, as the next start does.
+// lookAtTransaction determines the state of every file of a prepared transaction. It hashes them, like the next start does.
 func (i *inspector) lookAtTransaction(ctx context.Context) error {
 	if i.dir.journal.State != Prepared {
 		return nil
@@ -135,7 +134,7 @@ func (i *inspector) lookAtTransaction(ctx context.Context) error {
 	return nil
 }
 
-// lookAtBackups hashes what the last proven set had: nothing else can tell whether there is a way back.
+// lookAtBackups hashes the backups of the last proven set: only that shows whether a rollback is possible.
 func (i *inspector) lookAtBackups(ctx context.Context) error {
 	for _, u := range i.dir.journal.lists.Undo {
 		f := FileState{
@@ -154,7 +153,7 @@ func (i *inspector) lookAtBackups(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lookAtParts lists the files on their way, other than those of a prepared set.
+// lookAtParts lists the parts, except those of a prepared set.
 func (i *inspector) lookAtParts(ctx context.Context) error {
 	bound := i.dir.journal.bound()
 	files := map[string]entry{}
@@ -165,7 +164,7 @@ func (i *inspector) lookAtParts(ctx context.Context) error {
 		e := bound[live]
 		now, known := files[live]
 		if known && i.dir.journal.State == Prepared {
-			continue // the transaction tells of it
+			continue // already listed in the transaction
 		}
 		e.Aside = e.Aside || now.Aside
 		p := PartState{Name: e.part(), Live: live, Have: -1, Size: e.Size, Digest: text(e.Digest)}
@@ -183,7 +182,7 @@ func (i *inspector) lookAtParts(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lookAround finds what is no part of the set.
+// lookAround finds files that are not part of the set.
 func (i *inspector) lookAround(ctx context.Context) error {
 	ours := map[string]bool{i.found.Cache.Name: true, i.found.Cache.Name + ".new": true}
 	for _, end := range []string{"", ".exe", ".toml", ".log", ".log.old"} {
@@ -228,11 +227,11 @@ func (i *inspector) walk(ctx context.Context, folder string, ours map[string]boo
 	return nil
 }
 
-// stray notes something that the journal does not know. What lies in the recycler and in the cache is only counted.
+// stray records a file that is not in the journal. Files in the recycler and the cache are only counted.
 func (i *inspector) stray(name string, e fs.DirEntry) error {
 	info, err := e.Info()
 	if err != nil {
-		return nil // it went while we looked
+		return nil // removed in the meantime
 	}
 	switch {
 	case strings.HasPrefix(name, Recycler+"/"):

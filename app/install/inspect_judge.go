@@ -12,31 +12,31 @@ import (
 	"collet/netproto/release"
 )
 
-// Gravity says who has to do something about a trouble. The words stand in reports.
+// Gravity says what it takes to solve a problem. Reports contain these words.
 type Gravity string
 
 const (
-	// You is a trouble that only a person can end.
+	// You is a problem that only the player can solve.
 	You Gravity = "you"
-	// Network is one that the next start ends when it reaches the server.
+	// Network is a problem that the next start solves if it reaches the server.
 	Network Gravity = "network"
-	// Mends is one that the next start ends by itself.
+	// Mends is a problem that the next start solves without a server.
 	Mends Gravity = "mends"
-	// Note is something unusual that does no harm.
+	// Note is a harmless anomaly.
 	Note Gravity = "note"
 )
 
-// rank orders troubles.
+// rank is the position of g in the order of problems.
 func (g Gravity) rank() int { return slices.Index([]Gravity{You, Network, Mends, Note}, g) }
 
-// Trouble is something that is not as it should be.
+// Trouble is one problem of an install.
 type Trouble struct {
 	Gravity Gravity `json:"gravity"`
 	What    string  `json:"what"`
-	Then    string  `json:"then"` // what becomes of it, or what a person can do
+	Then    string  `json:"then"` // what happens next, or what the player can do
 }
 
-// NeedsAttention reports whether there is a trouble that the next start does not end by itself.
+// NeedsAttention reports whether there is a problem that the next start does not solve without a server.
 func (i *Inspection) NeedsAttention() bool {
 	return slices.ContainsFunc(i.Troubles, func(t Trouble) bool { return t.Gravity == You || t.Gravity == Network })
 }
@@ -45,7 +45,7 @@ func (i *inspector) trouble(g Gravity, what, then string) {
 	i.found.Troubles = append(i.found.Troubles, Trouble{g, what, then})
 }
 
-// judge draws the conclusions, all of them from what was found.
+// judge derives the problems from the findings.
 func (i *inspector) judge() {
 	for _, look := range []func(){
 		i.judgeFolders, i.judgeJournal, i.judgeNext, i.judgeModule, i.judgeDamage, i.judgeBackups, i.judgeTries, i.judgeRest,
@@ -85,7 +85,7 @@ func (i *inspector) judgeJournal() {
 func (i *inspector) judgeNext() {
 	next := i.found.Next
 	switch {
-	case next.Error != "" && i.inTheWay(StateDir): // judgeFolders tells that
+	case next.Error != "" && i.inTheWay(StateDir): // judgeFolders reports that
 	case next.Error != "":
 		i.trouble(You, "the next start stops: "+next.Error, "the game is not started until this is settled")
 	case i.found.State == Prepared:
@@ -99,7 +99,8 @@ func (i *inspector) judgeNext() {
 	}
 }
 
-// inTheWay reports whether something that is neither a folder nor a link to a folder inside the install has the name of one.
+// inTheWay reports whether something other than a folder, or a link to a folder inside the install, has the name of a
+// folder.
 func (i *inspector) inTheWay(folder string) bool {
 	info, err := i.dir.fs.Lstat(folder)
 	if err != nil || info.IsDir() {
@@ -122,7 +123,7 @@ func (i *inspector) judgeModule() {
 	}
 }
 
-// judgeDamage tells of files that stay damaged whatever the next start does without a server.
+// judgeDamage reports damaged files: those that the next start repairs without a server, and those that it does not.
 func (i *inspector) judgeDamage() {
 	if mixed := i.found.Next.Mixed; len(mixed) > 0 {
 		i.trouble(Network, fmt.Sprintf("the set is no release: %d files are missing or another release's, such as %s", len(mixed), mixed[0]),
@@ -152,7 +153,7 @@ func (i *inspector) judgeDamage() {
 	}
 }
 
-// empty reports whether nothing but folders is below one.
+// empty reports whether a folder contains only empty folders.
 func (i *inspector) empty(folder string) bool {
 	entries, err := i.dir.fs.ReadDir(folder)
 	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
@@ -160,8 +161,8 @@ func (i *inspector) empty(folder string) bool {
 	})
 }
 
-// judgeFolders tells of what stands where a folder of ours belongs. A link to a folder inside of the install is as good as a folder. The
-// cache is needed by updates of signed releases alone; Foretell knows whether there are any.
+// judgeFolders reports files in place of the install's folders. A link to a folder inside the install counts as a folder.
+// Only updates of signed releases require the cache; Foretell considers that.
 func (i *inspector) judgeFolders() {
 	for _, folder := range []string{StateDir, i.found.Names.Resources, i.found.Names.Cache} {
 		for at := folder; at != "."; at = path.Dir(at) {
@@ -192,7 +193,7 @@ func (f FileState) unreadable() bool {
 	}, f.Found)
 }
 
-// reason is what is wrong with a file, in words.
+// reason describes the problem of a file.
 func (f FileState) reason() string {
 	switch f.Found {
 	case foundAbsent:
@@ -237,7 +238,7 @@ func (i *inspector) judgeTries() {
 	}
 }
 
-// history is what became of the starts of a set.
+// history describes the past starts of a set.
 func (t Try) history() string {
 	said := []string{"made live " + times(t.Swaps)}
 	if t.Failed > 0 {
@@ -252,7 +253,7 @@ func (t Try) history() string {
 	return strings.Join(said, ", ")
 }
 
-// brief shortens a text that is nothing but a digest.
+// brief shortens a text that is a digest.
 func brief(text string) string {
 	if _, err := release.ParseDigest(text); err == nil {
 		return short(text)
@@ -267,7 +268,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// short is enough of a digest to tell sets apart.
+// short is a prefix of a digest that is long enough to identify a set.
 func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
 
 func (i *inspector) judgeRest() {
@@ -284,7 +285,7 @@ func (i *inspector) judgeRest() {
 	}
 }
 
-// deeds collects what a rehearsal logs.
+// deeds collects the log lines of a rehearsal.
 type deeds struct{ list []Deed }
 
 // Write implements io.Writer; zerolog calls it once for each line.

@@ -17,28 +17,28 @@ import (
 	"collet/platform"
 )
 
-// rehearsal is an install folder on which everything can be done and nothing happens: what would change is kept in memory.
-// The recovery and an update run on it unchanged, so that what is told about the next start is what the next start does. What the
-// disk would refuse is refused: what needs more room than there is, in bytes or in files, and what this user may not change. It is
-// not safe for concurrent use, and takes what is reached over a link to a folder for another file.
+// rehearsal is a view of an install folder that keeps all changes in memory. The recovery and an update run on it
+// unchanged, so that the prediction of the next start matches the real one. It fails where the disk would: for lack of
+// bytes or files, and for lack of permission. It is not safe for concurrent use. A file reached over a link to a folder
+// counts as a different file.
 type rehearsal struct {
 	real  platform.FS
-	names map[string]*ghost // what differs from the disk
-	locks map[string]bool   // files of locks that would be made
-	wait  bool              // somebody uses the set now: the first attempt to have it alone fails
+	names map[string]*ghost // differences from the disk
+	locks map[string]bool   // lock files that would be created
+	wait  bool              // the set is in use: the first attempt at an exclusive readers' lock fails
 	room  room
 }
 
-// room is what a volume still takes, and how it counts.
+// room is the free space of a volume and its allocation unit.
 type room struct {
-	bytes, files int64 // noLimit: as much as is wanted, or unknown
-	block        int64 // bytes in which it gives room to a file
+	bytes, files int64 // noLimit: unlimited or unknown
+	block        int64 // allocation unit in bytes
 }
 
 const (
-	// noLimit is room that does not come to an end.
+	// noLimit is unlimited room.
 	noLimit = math.MaxInt64
-	// usualBlock is the block of the common file systems, in bytes.
+	// usualBlock is the block size of common file systems, in bytes.
 	usualBlock = 4096
 )
 
@@ -56,7 +56,8 @@ func roomOf(fsys platform.FS) room {
 	return r
 }
 
-// take takes room for a file that grows, or gives back that of one that shrinks, and for more files, or fewer.
+// take reserves room for a file that changes from one size to another, and for additional files. Negative differences
+// release room.
 func (r *room) take(from, to, files int64) error {
 	blocks := func(size int64) int64 { return (size + r.block - 1) / r.block * r.block }
 	bytes := blocks(to) - blocks(from)
@@ -72,10 +73,10 @@ func (r *room) take(from, to, files int64) error {
 	return nil
 }
 
-// ghost is what a name stands for in a rehearsal. The zero value stands for nothing.
+// ghost is the target of a name in a rehearsal. The zero value is a missing file.
 type ghost struct {
-	from   string  // a file that lies under this name on the disk
-	data   *[]byte // or one that was written
+	from   string  // a file with this name on the disk
+	data   *[]byte // or a written file
 	folder bool    // or a folder
 }
 
@@ -85,10 +86,10 @@ func newRehearsal(real platform.FS, wait bool) *rehearsal {
 	return &rehearsal{real: real, names: map[string]*ghost{}, locks: map[string]bool{}, wait: wait, room: roomOf(real)}
 }
 
-// again is the same folder for another rehearsal: what is done there is not done here.
+// again is a copy of the view for another rehearsal: changes there do not affect this one.
 func (r *rehearsal) again() *rehearsal {
 	next := &rehearsal{real: r.real, names: make(map[string]*ghost, len(r.names)), locks: maps.Clone(r.locks), room: r.room}
-	copies := make(map[*ghost]*ghost, len(r.names)) // two names may be of one file
+	copies := make(map[*ghost]*ghost, len(r.names)) // two names may share one file
 	for name, g := range r.names {
 		if copies[g] == nil {
 			one := *g
@@ -103,7 +104,7 @@ func (r *rehearsal) again() *rehearsal {
 	return next
 }
 
-// isFolder reports whether a name is a folder, also over a link.
+// isFolder reports whether a name is a folder or a link to one.
 func (r *rehearsal) isFolder(name string, g *ghost) bool {
 	if g.folder || g.from == "" {
 		return g.folder
@@ -112,7 +113,7 @@ func (r *rehearsal) isFolder(name string, g *ghost) bool {
 	return err == nil && info.IsDir()
 }
 
-// mayChange is the error that a change of the names in a folder meets: nil, if it is a folder that this user may change.
+// mayChange is the error for a change of names in a folder; nil if it is a folder that this user may change.
 func (r *rehearsal) mayChange(folder string) error {
 	g, err := r.at(folder)
 	switch {
@@ -121,12 +122,12 @@ func (r *rehearsal) mayChange(folder string) error {
 	case !r.isFolder(folder, g):
 		return syscall.ENOTDIR
 	case g.from == "":
-		return nil // it would be made, and belong to this user
+		return nil // it would be created by this user
 	}
 	return bare(r.real.MayWrite(g.from))
 }
 
-// size is how many bytes of the disk a file has.
+// size is the number of bytes of a file.
 func (r *rehearsal) size(g *ghost) int64 {
 	switch {
 	case g.data != nil:
@@ -141,7 +142,7 @@ func (r *rehearsal) size(g *ghost) int64 {
 	return info.Size()
 }
 
-// at is what a name stands for.
+// at is the target of a name.
 func (r *rehearsal) at(name string) (*ghost, error) {
 	name = path.Clean(name)
 	if g, known := r.names[name]; known {
@@ -170,7 +171,7 @@ func (r *rehearsal) Lstat(name string) (fs.FileInfo, error) {
 	}
 }
 
-// bare is an error without the name that it is about.
+// bare is an error without the path of a PathError.
 func bare(err error) error {
 	if named, ok := errors.AsType[*fs.PathError](err); ok {
 		return named.Err
@@ -186,8 +187,7 @@ func (r *rehearsal) Stat(name string) (fs.FileInfo, error) {
 	return r.Lstat(name)
 }
 
-// OpenFile implements platform.FS. Only files of which there are small ones alone may be opened for writing: they are read
-// whole.
+// OpenFile implements platform.FS. It reads files opened for writing into memory, at most maxLists bytes.
 func (r *rehearsal) OpenFile(name string, flag int, perm fs.FileMode) (platform.File, error) {
 	g, err := r.at(name)
 	missing := isAbsent(err)
@@ -205,7 +205,7 @@ func (r *rehearsal) OpenFile(name string, flag int, perm fs.FileMode) (platform.
 	switch {
 	case missing:
 	case flag&os.O_TRUNC != 0:
-		_ = r.room.take(r.size(g), 0, 0) // less needs no room
+		_ = r.room.take(r.size(g), 0, 0) // shrinking needs no room
 	case g.data != nil:
 		data = *g.data
 	default:
@@ -221,7 +221,7 @@ func (r *rehearsal) OpenFile(name string, flag int, perm fs.FileMode) (platform.
 	return &ghostFile{name: name, data: g.data, room: &r.room}, nil
 }
 
-// mayOpen is the error that opening a file for writing meets; one that is missing is made.
+// mayOpen is the error for opening a file for writing. A missing one would be created.
 func (r *rehearsal) mayOpen(name string, g *ghost, missing bool) error {
 	switch {
 	case !missing && g.folder:
@@ -256,18 +256,18 @@ func (r *rehearsal) Rename(oldName, newName string) error {
 		return nil
 	}
 	if missing == nil {
-		_ = r.room.take(r.size(target), 0, -1) // it goes, which needs no room
+		_ = r.room.take(r.size(target), 0, -1) // removal needs no room
 	}
 	r.names[path.Clean(newName)], r.names[path.Clean(oldName)] = g, &ghost{}
 	return nil
 }
 
-// Link implements platform.FS. An install has no links.
+// Link implements platform.FS. Installs contain no links, so it is unsupported.
 func (r *rehearsal) Link(oldName, newName string) error {
 	return &os.LinkError{Op: "link", Old: oldName, New: newName, Err: errors.ErrUnsupported}
 }
 
-// Exchange implements platform.FS. Whether the disk can do it is not known before it is tried; the outcome is the same.
+// Exchange implements platform.FS. It succeeds even if the disk does not support it; the result is the same either way.
 func (r *rehearsal) Exchange(a, b string) error {
 	first, errA := r.at(a)
 	second, errB := r.at(b)
@@ -298,7 +298,7 @@ func (r *rehearsal) Remove(name string) error {
 	if err != nil {
 		return &fs.PathError{Op: "remove", Path: name, Err: bare(err)}
 	}
-	_ = r.room.take(r.size(g), 0, -1) // it goes, which needs no room
+	_ = r.room.take(r.size(g), 0, -1) // removal needs no room
 	r.names[path.Clean(name)] = &ghost{}
 	return nil
 }
@@ -389,7 +389,7 @@ func (r *rehearsal) MayWrite(name string) error {
 	return nil
 }
 
-// Lock implements platform.FS. Locks are had, save that somebody uses the set, who will end.
+// Lock implements platform.FS. It succeeds, except for the first attempt at the readers' lock while the set is in use.
 func (r *rehearsal) Lock(name string) (io.Closer, error) {
 	if r.wait && path.Base(name) == readersFile {
 		r.wait = false
@@ -398,7 +398,8 @@ func (r *rehearsal) Lock(name string) (io.Closer, error) {
 	return r.LockShared(name)
 }
 
-// LockShared implements platform.FS. The file is not made, and takes its room all the same; one that is there is only read.
+// LockShared implements platform.FS. It reserves room for a missing lock file without creating it, and only reads an
+// existing one.
 func (r *rehearsal) LockShared(name string) (io.Closer, error) {
 	name = path.Clean(name)
 	g, err := r.at(name)
@@ -428,7 +429,7 @@ func (r *rehearsal) Path(name string) string { return r.real.Path(name) }
 // Close implements platform.FS.
 func (r *rehearsal) Close() error { return nil }
 
-// ghostFile is an open file of a rehearsal. Each opening has a place of its own in it.
+// ghostFile is an open file of a rehearsal with its own offset.
 type ghostFile struct {
 	name string
 	data *[]byte
@@ -462,7 +463,7 @@ func (f *ghostFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// grow takes the room of a file that has at least so many bytes then.
+// grow reserves room for a file of at least size bytes.
 func (f *ghostFile) grow(size int64) error {
 	has := int64(len(*f.data))
 	if err := f.room.take(has, max(has, size), 0); err != nil {
@@ -471,7 +472,7 @@ func (f *ghostFile) grow(size int64) error {
 	return nil
 }
 
-// Seek implements io.Seeker as far as it is used: from the beginning.
+// Seek implements io.Seeker for io.SeekStart only, the only use.
 func (f *ghostFile) Seek(offset int64, whence int) (int64, error) {
 	if whence != io.SeekStart || offset < 0 {
 		return f.at, &fs.PathError{Op: "seek", Path: f.name, Err: fs.ErrInvalid}
@@ -496,7 +497,7 @@ func (f *ghostFile) Stat() (fs.FileInfo, error) {
 func (f *ghostFile) Sync() error  { return nil }
 func (f *ghostFile) Close() error { return nil }
 
-// ghostInfo tells about a name of a rehearsal.
+// ghostInfo is the fs.FileInfo of a name in a rehearsal.
 type ghostInfo struct {
 	name string
 	ghost

@@ -15,7 +15,7 @@ import (
 	"collet/platform/span"
 )
 
-// readBlocks hashes a whole file, with the sums of its blocks, and keeps the sums of one that is what e says.
+// readBlocks hashes a whole file and its blocks. It saves the checksums if the file matches e.
 func (d *Dir) readBlocks(ctx context.Context, from platform.FS, e entry, progress func(done int64)) (release.Digest, blockSums, error) {
 	both := bothHashes{e.Digest.Algorithm.NewHash(), newBlockHash(e.Size)}
 	if err := d.readFrom(ctx, from, e.Live, both, progress); err != nil {
@@ -28,7 +28,7 @@ func (d *Dir) readBlocks(ctx context.Context, from platform.FS, e entry, progres
 	return digest, both.blocks.all(), nil
 }
 
-// salvageBase looks for what is good of a damaged file of the base, where the folder has nothing to take from.
+// salvageBase looks for intact blocks of a damaged file in the base, if the folder has none.
 func (p *planning) salvageBase(ctx context.Context, c *candidate, progress func(file string, done, size int64)) error {
 	d := p.dir
 	if d.cfg.Base == nil || c.salvage != nil {
@@ -45,8 +45,8 @@ func (p *planning) salvageBase(ctx context.Context, c *candidate, progress func(
 	return ctx.Err()
 }
 
-// foresee says how much there is to hash, where that is known: when everything will be, or nothing is remembered. A start
-// that has little to hash does not look at every file twice.
+// foresee reports the number of bytes to hash if it is known in advance: when everything will be hashed, or the hash cache
+// is empty. In other cases it does nothing, to avoid a second lstat of every file.
 func (p *planning) foresee(progress func(file string, done, size int64)) {
 	d, total := p.dir, int64(0)
 	if !d.cfg.Verify && d.cache.known() > 0 {
@@ -66,7 +66,7 @@ func (p *planning) foresee(progress func(file string, done, size int64)) {
 	}
 }
 
-// lacks is what has to be fetched of a file: what lies behind the part and can't be had from the live file.
+// lacks returns the ranges to fetch: those after the end of the part that the live file can't supply.
 func (c candidate) lacks() []update.Range {
 	var missing span.Set[int64]
 	if c.salvage != nil {
@@ -78,7 +78,7 @@ func (c candidate) lacks() []update.Range {
 	return missing
 }
 
-// due is the next missing range that does not lie before an offset; behind the last one it is empty, at the end.
+// due is the first missing range that ends after offset; after the last one it is an empty range at the end of the file.
 func (c candidate) due(offset int64) update.Range {
 	for _, r := range c.missing {
 		if offset < r.End {
@@ -88,8 +88,7 @@ func (c candidate) due(offset int64) update.Range {
 	return update.Range{Start: c.file.Size, End: c.file.Size}
 }
 
-// damage lists, and logs, what is wrong with files that were all right once: those that the set has, and those of which the
-// blocks are known although the set is not.
+// damage lists and logs the damaged files: files of the set, and files with known block checksums that are not in the set.
 func (p *planning) damage() *update.Damages {
 	var all update.Damages
 	room := update.MaxDamage
@@ -118,7 +117,7 @@ func (p *planning) damage() *update.Damages {
 	return &all
 }
 
-// describe is damage in words, with the last byte of each range.
+// describe is a log text for damage, with the last byte of each range.
 func describe(one update.Damage) string {
 	if len(one.Ranges) == 0 {
 		return fmt.Sprintf("more than its %d bytes in %s", one.Size, one.File)
@@ -135,7 +134,7 @@ func (d *Dir) Advance(ctx context.Context, i int) error {
 	return d.fault(d.advance(ctx, i, c))
 }
 
-// advance copies what is good of the live file, up to the next missing byte.
+// advance copies intact bytes of the live file, up to the next missing byte.
 func (d *Dir) advance(ctx context.Context, i int, c candidate) error {
 	if err := d.openPart(ctx, i, c); err != nil {
 		return err
@@ -161,8 +160,8 @@ func (d *Dir) advance(ctx context.Context, i int, c candidate) error {
 	return nil
 }
 
-// copyBlock copies up to the end of a block, and checks that it is still what Plan saw. What the part had of the block
-// before is checked with it.
+// copyBlock copies bytes up to the end of a block and verifies the block, including the bytes that the part already had of
+// it.
 func (d *Dir) copyBlock(p *part, c candidate, until int64) error {
 	block := p.size / blockSize
 	if d.buffer == nil {
@@ -185,7 +184,7 @@ func (d *Dir) copyBlock(p *part, c candidate, until int64) error {
 
 var errChanged = errors.New("the installed file changed while its good parts were copied")
 
-// lost is the fault for a live file that no longer has what Plan saw. The next Plan looks again.
+// lost is the fault for a live file that has changed since Plan. The next Plan reads it again.
 func (p *part) lost(c candidate, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = errChanged
@@ -193,7 +192,7 @@ func (p *part) lost(c candidate, err error) error {
 	return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: fmt.Errorf("byte %d: %w", p.size, err)}
 }
 
-// cut takes bytes off the end of the part and closes it, because its hash has seen them.
+// cut truncates the part and closes it, because its hash includes the removed bytes.
 func (d *Dir) cut(p *part, size int64) error {
 	return errors.Join(p.file.Truncate(size), d.closePart())
 }

@@ -8,17 +8,17 @@ import (
 	"collet/platform"
 )
 
-// Incomplete lists files of the live set that are known to be missing or another release's: those that a way back could not
-// bring back, and packs that are not there or have another size. It reads no contents. Such a set is mended by the next
-// update; without one a player has to agree before it is started. A missing module does not count, because the
-// built-in client stands in for it. The error is a *update.Fault.
+// Incomplete lists files of the live set known to be missing or from another release. These are files that a rollback could
+// not restore, and packs that are missing or have another size. It reads no contents. The next update repairs such a set;
+// without an update the player must confirm the start. A missing module does not count, because the built-in client
+// replaces it. The error is a *update.Fault.
 func (d *Dir) Incomplete() (files []string, err error) {
 	if err := d.loadLists(); err != nil {
 		return nil, d.fault(err)
 	}
 	files = slices.Clone(d.journal.lists.Mixed)
 	if d.journal.State == Prepared || d.journal.State == RollingBack {
-		return files, nil // the set is not live, and others use the one before it
+		return files, nil // the set is not live, and other processes use the previous one
 	}
 	for _, e := range d.journal.lists.Set {
 		if e.Kind != pack || slices.Contains(files, e.Live) {
@@ -35,8 +35,8 @@ func (d *Dir) Incomplete() (files []string, err error) {
 	return files, nil
 }
 
-// astray lists the files among these that are not what the set before had: there was no way back for them. Companions are best
-// effort. A set so large that it does not fit keeps some to itself.
+// astray lists the files among these that differ from the previous set because they could not be restored, at most
+// maxNamed. Companions are best effort and not listed.
 func (d *Dir) astray(ctx context.Context, files []entry) (names []string, err error) {
 	for _, e := range files {
 		if e.Kind == companion || len(names) == maxNamed {
@@ -56,7 +56,7 @@ func (d *Dir) astray(ctx context.Context, files []entry) (names []string, err er
 	return names, nil
 }
 
-// returning are the files that are on their way back: Old is what comes back.
+// returning are the files to restore: Old is the restored content.
 func (l *lists) returning() (files []entry) {
 	for _, u := range l.Undo {
 		if u.Reverting {

@@ -13,19 +13,18 @@ import (
 	"collet/platform"
 )
 
-// This file is what an update that travels as differences asks of the install: which of its files hold contents that it can
-// begin with.
+// This file serves updates by deltas: it finds the files of the install whose content a delta can start from.
 
-// Concerns reports whether a file of an offer belongs to this install, in one mode or the other.
+// Concerns reports whether an offered file belongs to this install, in either mode.
 func (d *Dir) Concerns(f release.File) bool {
 	_, known := d.cfg.Names.entryOf(f)
 	return known
 }
 
-// Old opens the file of this install that has exactly the content of f, an offered file of this release or an earlier one:
-// what is live under its name, or what waits there for the way back, here or in the base, or its part, if that is finished. What the hash cache does not vouch
-// for is hashed first. It stays what it is until Commit. Where there is no such file errors.Is with fs.ErrNotExist holds;
-// other errors are those of ctx. Whoever opens it closes it.
+// Old opens the file of this install that has exactly the content of f, an offered file of this release or an earlier one.
+// It looks at the finished part, the live file here and in the base, and the backup. A file without a valid line in the
+// hash cache is hashed first. The file stays unchanged until Commit. If no file matches, errors.Is with fs.ErrNotExist
+// holds; other errors are those of ctx. The caller closes the file.
 func (d *Dir) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 	e, known := d.cfg.Names.entryOf(f)
 	if known {
@@ -45,9 +44,9 @@ func (d *Dir) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 	return nil, &fs.PathError{Op: "open", Path: f.Path, Err: fs.ErrNotExist}
 }
 
-// Here opens what lies under the name of f in this install, whatever it is: what is live, here and in the base, what waits for
-// the way back, and a part. It is for who checks each piece of what it reads. visit gets each file with its size and closes
-// it.
+// Here opens the files under the name of f in this install, whatever their content: the live file here and in the base, the
+// backup, and the part. It is for callers that verify each block they read. visit receives each file with its size and must
+// close it.
 func (d *Dir) Here(f release.File, visit func(file delta.SetFile, size int64)) {
 	e, known := d.cfg.Names.entryOf(f)
 	if !known {
@@ -64,7 +63,7 @@ func (d *Dir) Here(f release.File, visit func(file delta.SetFile, size int64)) {
 	}
 }
 
-// oldPlace is where an old content may lie.
+// oldPlace is a possible place of an old content.
 type oldPlace struct {
 	fs   platform.FS
 	name string
@@ -78,14 +77,14 @@ func (d *Dir) oldPlaces(e entry) []oldPlace {
 	return append(places, oldPlace{d.fs, e.backup()})
 }
 
-// hasPart reports whether the finished part of this name is planned to be what the entry says.
+// hasPart reports whether the plan has an item with the entry's name and digest.
 func (d *Dir) hasPart(e entry) bool {
 	return slices.ContainsFunc(d.work.items, func(c candidate) bool { return c.entry.Live == e.Live && c.entry.Digest == e.Digest })
 }
 
 var errOtherContent = fmt.Errorf("another content: %w", fs.ErrNotExist)
 
-// openOld opens a file if it is what the entry says.
+// openOld opens a file if its content matches the entry.
 func (d *Dir) openOld(ctx context.Context, from platform.FS, name string, e entry) (delta.SetFile, error) {
 	info, err := from.Lstat(name)
 	if err != nil {
@@ -127,7 +126,7 @@ func (d *Dir) Restart(ctx context.Context, i int) error {
 	return nil
 }
 
-// Bare reports whether there is no live module, neither here nor in the base: then there is hardly a set to begin with.
+// Bare reports whether no live module exists, neither here nor in the base: most likely no set is installed then.
 func (d *Dir) Bare() bool {
 	if d.HasLibrary() {
 		return false

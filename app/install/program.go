@@ -12,28 +12,28 @@ import (
 	"collet/platform"
 )
 
-// This file is about the program itself, where it may replace its own file. It is a module like any other with a journal, locks
-// and a recycler of its own: see ProgramNames and ProgramView. Two things are different. What is prepared is not swapped by
-// whoever opens the install: the live name never holds a program that has not run on this machine. And what was swapped has
-// proven itself before, so that nothing is ever taken back. Between the two lies a trial: somebody starts the waiting file as it
-// lies there, and it makes itself live with Prove once it knows that it does all that it is for.
+// This file is about self-update of the program, where it may replace its own file. The program is a module with its own
+// journal, locks and recycler: see ProgramNames and ProgramView. Two rules differ from other installs. Open does not swap a
+// prepared program, because the live name never holds a program that has not run on this machine. A swapped program has
+// already proven itself, so it is never rolled back. Between the two states lies a trial: the host starts the waiting file,
+// which verifies its own functions and then makes itself live with Prove.
 
-// programDir holds all of the program's own transactions but its file; inside StateDir.
+// programDir holds the state of the program's own transactions; inside StateDir.
 const programDir = "host"
 
-// ProgramNames is how the install of a program called base+ext is laid out; ext is empty or ".exe". server is the base name under
-// which a server keeps it, which a program that was renamed here has from its package; empty means the same.
+// ProgramNames are the names for the install of a program called base+ext; ext is empty or ".exe". server is the base name
+// on the server, for a program that was renamed here; empty means base.
 func ProgramNames(base, server, ext string) Names {
 	return Names{Runtime: base, Server: server, Ext: ext, Program: true, Resources: "Resources", Cache: "Cache"}
 }
 
-// ProgramView is the folder of a program as its own install sees it: the files of the program are where they are, and journal,
-// locks, recycler and cache have a place of their own in StateDir. Closing it closes fsys.
+// ProgramView is the folder of a program as seen by its own install. The program's files keep their names; journal, locks,
+// recycler and cache are moved into StateDir. Closing it closes fsys.
 func ProgramView(fsys platform.FS) platform.FS { return programView{fsys} }
 
 type programView struct{ platform.FS }
 
-// at is where a name of the view lies.
+// at maps a name of the view to the underlying folder.
 func (v programView) at(name string) string {
 	switch first, rest, _ := strings.Cut(name, "/"); first {
 	case StateDir:
@@ -68,7 +68,7 @@ func (v programView) Lstat(name string) (fs.FileInfo, error) { return v.FS.Lstat
 
 func (v programView) Chmod(name string, mode fs.FileMode) error { return v.FS.Chmod(v.at(name), mode) }
 
-// SyncDir syncs the folder of our state with the one it seems to lie in.
+// SyncDir syncs a folder; for the root it also syncs StateDir, which holds the mapped folders.
 func (v programView) SyncDir(name string) error {
 	if name == "." {
 		if err := v.FS.SyncDir(StateDir); err != nil && !isAbsent(err) {
@@ -84,7 +84,7 @@ func (v programView) LockShared(name string) (io.Closer, error) { return v.FS.Lo
 
 func (v programView) Path(name string) string { return v.FS.Path(v.at(name)) }
 
-// programMode is the permission of a new program: that of the one it replaces, which its owner may always start and replace.
+// programMode is the permission of a new program: that of the replaced one, plus all rights of the owner.
 func (d *Dir) programMode() fs.FileMode {
 	mode := fs.FileMode(0o755)
 	if info, err := d.fs.Lstat(d.cfg.Names.Library()); err == nil && info.Mode().IsRegular() {
@@ -93,10 +93,10 @@ func (d *Dir) programMode() fs.FileMode {
 	return mode
 }
 
-// goOnProgram is goOn for a program: a swap that has begun is finished, and what waits for its trial goes on waiting.
+// goOnProgram is goOn for a program: it finishes a started swap; a prepared program keeps waiting for its trial.
 func (d *Dir) goOnProgram(ctx context.Context) error {
 	if d.journal.State == Swapped {
-		return d.proven() // it had proven itself before it was swapped
+		return d.proven() // it was proven before the swap
 	}
 	seen, err := d.look(ctx)
 	switch {
@@ -112,7 +112,7 @@ func (d *Dir) goOnProgram(ctx context.Context) error {
 	}
 }
 
-// Waiting is the absolute path of a program that is complete and waits for its trial; empty where none does.
+// Waiting is the absolute path of a complete program that waits for its trial; otherwise empty.
 func (d *Dir) Waiting() string {
 	if !d.cfg.Names.Program || d.journal.State != Prepared || tryOf(d.journal.Tries, d.journal.Build).refused() {
 		return ""
@@ -128,8 +128,8 @@ func (d *Dir) Waiting() string {
 	return d.fs.Path(staged)
 }
 
-// TrialBegins counts a trial of the waiting program, of which nothing may ever be heard. It reports whether there is to be one:
-// after five of them without a word there is not. The error is a *update.Fault.
+// TrialBegins counts a trial of the waiting program, in case no result follows. It reports whether the trial is allowed:
+// after five trials without a result it is not. The error is a *update.Fault.
 func (d *Dir) TrialBegins() (allowed bool, err error) {
 	if d.Waiting() == "" {
 		return false, nil
@@ -144,8 +144,8 @@ func (d *Dir) TrialBegins() (allowed bool, err error) {
 	return allowed && err == nil, d.fault(err)
 }
 
-// TrialFailed says that the waiting program is no good. It is not taken again after the second time, or at once if sure. The
-// error is a *update.Fault.
+// TrialFailed records a failed trial of the waiting program. After the second failure, or at once if sure, the program is
+// blocked. The error is a *update.Fault.
 func (d *Dir) TrialFailed(cause string, sure bool) error {
 	if d.journal.State != Prepared {
 		return nil
@@ -156,17 +156,17 @@ func (d *Dir) TrialFailed(cause string, sure bool) error {
 	}))
 }
 
-// noteTrial changes what is known about the set that is prepared.
+// noteTrial changes the Try of the prepared set.
 func (d *Dir) noteTrial(change func(*Try)) error {
 	return d.record(record{State: Prepared, Tries: with(d.journal.Tries, d.journal.Build, change)})
 }
 
-// ErrReplaced says that somebody else replaced the program meanwhile: theirs stays.
+// ErrReplaced reports that another installer replaced the program in the meantime: that program stays.
 var ErrReplaced = errors.New("somebody else replaced this program")
 
-// Prove makes the waiting program live, because it has just shown that it works. What it replaces is removed by the next Open:
-// as long as a process runs from it, not every system can. The error is a *update.Fault, or that of ctx; with ErrReplaced in it
-// nothing has changed.
+// Prove makes the waiting program live, after it has shown that it works. The next Open removes the replaced file, because
+// some systems can't remove the file of a running process. The error is a *update.Fault, or that of ctx; after ErrReplaced
+// the live program is unchanged.
 func (d *Dir) Prove(ctx context.Context) error {
 	if d.journal.State != Prepared {
 		return d.fault(errors.New("install: internal error: no program waits"))
@@ -186,7 +186,7 @@ func (d *Dir) Prove(ctx context.Context) error {
 	return d.fault(d.proven())
 }
 
-// proven records that what is live has proven itself.
+// proven records that the live program has proven itself.
 func (d *Dir) proven() error {
 	if !d.Pending() {
 		return nil

@@ -7,17 +7,17 @@ import (
 	"collet/platform"
 )
 
-// ProgramFound is what LookAtProgram found, for people and for JSON.
+// ProgramFound is the result of LookAtProgram, for people and for JSON.
 type ProgramFound struct {
 	State   State  `json:"state"`             // of the newest transaction
 	Waiting string `json:"waiting,omitempty"` // name of a complete program that waits for its trial
-	Before  string `json:"before,omitempty"`  // name of what the last one replaced; the next start removes it
-	Tries   []Try  `json:"tries,omitempty"`   // programs that have not proven themselves, also those that are not tried again
+	Before  string `json:"before,omitempty"`  // name of the replaced program; the next start removes it
+	Tries   []Try  `json:"tries,omitempty"`   // unproven programs, including blocked ones
 	names   []string
 }
 
-// LookAtProgram tells how far updates of the program base+ext are, and changes nothing. found is false where there never was one.
-// The error is that of the disk.
+// LookAtProgram reports the state of updates of the program base+ext and changes nothing. found is false if it never had an
+// update. The error is that of the disk.
 func LookAtProgram(fsys platform.FS, base, ext string) (p ProgramFound, found bool, err error) {
 	view, names := ProgramView(fsys), ProgramNames(base, "", ext)
 	j, err := loadJournal(view, maxJournal)

@@ -8,8 +8,8 @@ import (
 	"collet/netproto/release"
 )
 
-// restore gives a missing live module back what the rule says. Otherwise the built-in client stands in until the server
-// offers it again.
+// restore restores a missing live module from this disk. Without a copy the built-in client runs until the server offers
+// the module again.
 func (d *Dir) restore(ctx context.Context) error {
 	live := d.cfg.Names.Library()
 	if there, err := d.exists(live); err != nil || there || d.gaveWay(live) {
@@ -19,9 +19,9 @@ func (d *Dir) restore(ctx context.Context) error {
 	return err
 }
 
-// RestoreModule is the rule for a live module that is there and can't be loaded: if it is not the set's file any more, what
-// it replaced takes its place, with the whole set that belongs to it, or a copy that is the very file. It reports whether
-// there is another module now. The error is a *update.Fault, or that of ctx.
+// RestoreModule handles a live module that exists but can't be loaded. If it no longer matches the set, it restores the
+// previous module with its whole set, or an exact copy of the module. restored reports whether the live module has changed.
+// The error is a *update.Fault, or that of ctx.
 func (d *Dir) RestoreModule(ctx context.Context) (restored bool, err error) {
 	live := d.cfg.Names.Library()
 	right, err := d.isSetFile(ctx, live, live)
@@ -32,8 +32,8 @@ func (d *Dir) RestoreModule(ctx context.Context) (restored bool, err error) {
 	return restored, d.fault(err)
 }
 
-// restoreFromCopy brings a module back from this disk: what it replaced, with the whole set that belongs to it, if it has
-// not proven itself; else a backup or a staged file that is the very file.
+// restoreFromCopy restores a module from this disk. A pending module is rolled back with its whole set; otherwise an exact
+// copy, a backup or a staged file, takes its place.
 func (d *Dir) restoreFromCopy(ctx context.Context) (restored bool, err error) {
 	live := d.cfg.Names.Library()
 	replaced := func(u undo) bool { return u.Live == live && !u.Digest.IsZero() }
@@ -64,8 +64,8 @@ func (d *Dir) restoreFromCopy(ctx context.Context) (restored bool, err error) {
 	return false, nil
 }
 
-// isSetFile reports whether a name holds what the set has under live. An install that has no set of its own, because
-// another updater made it, believes a backup.
+// isSetFile reports whether a name holds the set's file for live. An install without a recorded set, made by another
+// updater, accepts a backup without a check.
 func (d *Dir) isSetFile(ctx context.Context, live, name string) (bool, error) {
 	if there, err := d.exists(name); err != nil || !there {
 		return false, err

@@ -10,8 +10,8 @@ import (
 	"collet/platform"
 )
 
-// settle makes durable what the process before us left: it may have been killed between a change and its sync, and what
-// this one goes on to do relies on what it finds. After a clean end there is nothing to do.
+// settle syncs the changes of the previous process. It may have been killed between a change and its sync, and later
+// operations rely on those changes. After a clean end it does so only in the states Prepared and RollingBack.
 func (d *Dir) settle(context.Context) error {
 	acts := d.journal.State == Prepared || d.journal.State == RollingBack
 	if d.journal.Number == 0 || !d.unclean && !acts {
@@ -37,7 +37,8 @@ func (d *Dir) settle(context.Context) error {
 	return d.syncDirs(folders)
 }
 
-// addTree adds a folder, those in it and those above it. What can't be listed is not added: it holds nothing of ours.
+// addTree adds a folder, its subfolders and its parents. It skips a folder that can't be listed: it holds no file of this
+// program.
 func (d *Dir) addTree(folders map[string]bool, folder string) {
 	entries, err := d.fs.ReadDir(folder)
 	if err != nil {
@@ -51,7 +52,7 @@ func (d *Dir) addTree(folders map[string]bool, folder string) {
 	}
 }
 
-// addFolders adds the folders of names, and those above them.
+// addFolders adds the folders of names and their parents.
 func addFolders(folders map[string]bool, names ...string) {
 	for _, name := range names {
 		for folder := path.Dir(name); !folders[folder]; folder = path.Dir(folder) {
@@ -60,7 +61,8 @@ func addFolders(folders map[string]bool, names ...string) {
 	}
 }
 
-// settleFile syncs a file that somebody else wrote. What can't be written now can't be relied upon by anything that we do.
+// settleFile syncs a file of an earlier process. It ignores a missing file, and one without write permission: no later
+// write relies on it.
 func (d *Dir) settleFile(name string) error {
 	f, err := d.fs.OpenFile(name, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) {

@@ -9,8 +9,8 @@ import (
 	"collet/netproto/release"
 )
 
-// respell gives names of the set that differ from the offered ones only in case the offered spelling, where the system
-// takes both for one name: it is the same file, and not one that goes and one that comes. On other systems they are two.
+// respell handles names of the set that differ from the offered ones only in case. If the file system treats both as one
+// name, it is the same file and is renamed to the offered spelling. On other systems they are two files.
 func (p *planning) respell() error {
 	p.spelled = map[string]string{}
 	if len(p.set) == 0 {
@@ -23,7 +23,7 @@ func (p *planning) respell() error {
 		}
 	}
 	if len(news) == 0 {
-		return nil // nothing is spelled otherwise than it was
+		return nil // the spelling of all names is unchanged
 	}
 	folded := make(map[string]string, len(p.set))
 	for live := range p.set {
@@ -51,7 +51,7 @@ func (p *planning) respell() error {
 	return nil
 }
 
-// respelledUndo is what the journal has to undo, under the names of today.
+// respelledUndo are the journal's undos under the new spellings.
 func (p *planning) respelledUndo() []undo {
 	list := slices.Clone(p.dir.journal.lists.Undo)
 	for i, u := range list {
@@ -62,7 +62,7 @@ func (p *planning) respelledUndo() []undo {
 	return list
 }
 
-// isOneName reports whether two spellings find one file: both are there, and their folder lists only one of them.
+// isOneName reports whether two spellings denote one file: both exist, but their folder lists only one of them.
 func (d *Dir) isOneName(a, b string) (bool, error) {
 	if a == b {
 		return true, nil
@@ -82,7 +82,7 @@ func (d *Dir) isOneName(a, b string) (bool, error) {
 	return err == nil && both < 2, err
 }
 
-// listed is how many of some names a folder lists, spelled like this.
+// listed is the number of these names that a folder lists in exactly this spelling.
 func (d *Dir) listed(folder string, names ...string) (n int, err error) {
 	entries, err := d.fs.ReadDir(folder)
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *Dir) listed(folder string, names ...string) (n int, err error) {
 	return len(slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(names, e.Name()) })), nil
 }
 
-// spell renames a file, and the folders above it, to another spelling of the same name, as far as they have not got it.
+// spell renames a file, and the folders above it, to another spelling of the same name where necessary.
 func (d *Dir) spell(old, spelling string) error {
 	at := "."
 	words := strings.Split(spelling, "/")

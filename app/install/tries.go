@@ -8,40 +8,40 @@ import (
 )
 
 const (
-	// maxFailed is how many failed starts of a set that never proved itself end in going back (design 2, section 3.4).
+	// maxFailed is the number of failed starts after which an unproven set is rolled back.
 	maxFailed = 2
-	// maxSilent is how many starts of such a set may end without a word, as after a power cut or when the whole client is
-	// killed: that is hardly the set's fault, unless it freezes the machine every time.
+	// maxSilent is the number of starts of such a set that may end without a result, as after a power cut or a kill of the
+	// whole client. These are rarely the set's fault, unless it freezes the machine every time.
 	maxSilent = 5
-	// maxSwaps is how often one set is swapped in without ever proving itself. Each time but the first something took it
-	// away again, such as a virus scanner; fetching it once more would not end otherwise.
+	// maxSwaps is the number of times that one set is swapped in without proof. Before each further swap something removed
+	// it again, such as a virus scanner; without the limit the set would be fetched forever.
 	maxSwaps = 3
-	// maxTries is how many sets are remembered, the newest ones: more than one player meets between two proofs.
+	// maxTries is the number of remembered sets, the newest ones: more than appear between two proven sets in practice.
 	maxTries = 8
 )
 
-// Try is what is known about a set that has not proven itself.
+// Try is the history of an unproven set.
 type Try struct {
 	Set     release.Digest `json:"set"`               // its identity
-	Swaps   int            `json:"swaps,omitempty"`   // how often it was made live
-	Begun   int            `json:"begun,omitempty"`   // starts of which nothing was heard since
+	Swaps   int            `json:"swaps,omitempty"`   // number of swaps that made it live
+	Begun   int            `json:"begun,omitempty"`   // starts without a result so far
 	Failed  int            `json:"failed,omitempty"`  // starts that failed
-	Cause   string         `json:"cause,omitempty"`   // how the last one failed
-	Blocked bool           `json:"blocked,omitempty"` // it was taken back, and is not taken again by itself
+	Cause   string         `json:"cause,omitempty"`   // cause of the last failure
+	Blocked bool           `json:"blocked,omitempty"` // it was rolled back and is not installed again automatically
 }
 
-// hopeless reports whether a live set should be taken back.
+// hopeless reports whether a live set must be rolled back.
 func (t Try) hopeless() bool { return t.Failed >= maxFailed || t.Begun >= maxSilent }
 
-// refused reports whether an offered set is not to be taken.
+// refused reports whether an offered set must not be installed.
 func (t Try) refused() bool { return t.Blocked || t.Swaps >= maxSwaps }
 
-// Reason says why the set is not taken again, for the log and the terminal.
+// Reason says why the set is not installed again, for the log and the terminal.
 func (t Try) Reason() string {
 	return cmp.Or(t.Cause, "the set on offer was taken back before it had proven itself, and is not taken again by itself")
 }
 
-// tryOf is what is known about a set; the zero Try where nothing is.
+// tryOf is the Try of a set; a zero one with its identity if the set is not listed.
 func tryOf(tries []Try, set release.Digest) Try {
 	if i := slices.IndexFunc(tries, func(t Try) bool { return t.Set == set }); i >= 0 {
 		return tries[i]
@@ -49,7 +49,8 @@ func tryOf(tries []Try, set release.Digest) Try {
 	return Try{Set: set}
 }
 
-// with is the list with one set changed, which makes it the newest. The oldest ones that are not blocked go first.
+// with returns the list with the Try of one set changed and moved to the end. If the list is too long it drops the oldest
+// unblocked ones.
 func with(tries []Try, set release.Digest, change func(*Try)) []Try {
 	t := tryOf(tries, set)
 	change(&t)
@@ -61,7 +62,7 @@ func with(tries []Try, set release.Digest, change func(*Try)) []Try {
 	return list
 }
 
-// without is the list without a set. It is never nil, so that it can replace the one before it in a record.
+// without returns the list without a set. It is never nil, so that a record with it replaces the previous list.
 func without(tries []Try, set release.Digest) []Try {
 	list := make([]Try, 0, len(tries)+1)
 	for _, t := range tries {

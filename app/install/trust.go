@@ -5,22 +5,23 @@ import (
 	"collet/netproto/release"
 )
 
-// Trust says which digests of an offer are enough to take native code by: modules, companions and the program itself. Packs are
-// taken by any digest.
+// Trust says which digests suffice for native code: modules, companions and the program itself. Packs are accepted by any
+// digest.
 type Trust string
 
 const (
-	// TrustNothing takes no native code at all.
+	// TrustNothing accepts no native code.
 	TrustNothing Trust = ""
-	// TrustSHA256 takes what a SHA-256 digest names.
+	// TrustSHA256 accepts native code with a SHA-256 digest.
 	TrustSHA256 Trust = "sha256"
-	// TrustFNV also takes what only an FNV-1a checksum names, except the program itself. Such a checksum is easily forged.
+	// TrustFNV also accepts native code with only an FNV-1a checksum, except the program itself. Such a checksum is easily
+	// forged.
 	TrustFNV Trust = "fnv"
 )
 
-// UnprovenError says that nothing proves where offered native code comes from, so that it was not taken.
+// UnprovenError reports that native code was rejected because its origin is unproven.
 type UnprovenError struct {
-	Checksum bool // its server may be trusted, but the list names the code by a checksum only
+	Checksum bool // the server may be trusted, but its list has only a checksum for the code
 }
 
 func (e *UnprovenError) Error() string {
@@ -32,7 +33,7 @@ func (e *UnprovenError) Error() string {
 		`use tls:// or wss://, give a trusted root (Release.TrustedRoot), or take what this server lists with --trust sha256, or Update.Trust = "sha256"`
 }
 
-// fault says why native code with a digest of this kind is not taken; nil where it is.
+// fault is the reason to reject native code with this kind of digest; nil if it is accepted.
 func (t Trust) fault(a release.Algorithm) error {
 	switch {
 	case t != TrustSHA256 && t != TrustFNV:
@@ -43,13 +44,13 @@ func (t Trust) fault(a release.Algorithm) error {
 	return nil
 }
 
-// checkNative refuses a plan that would bring native code which the install has no reason to trust. It is the one place where that
-// is decided, so that neither the verdict nor the reason for the plan matters: an update, a verification, a repair, the start
-// after an unclean end.
+// checkNative rejects a plan with native code that the install does not trust. It is the only place of this decision, so it
+// applies to every verdict and every reason for a plan: an update, a verification, a repair, the start after an unclean
+// end.
 func (p *planning) checkNative() error {
 	trust := p.dir.cfg.Trust
 	if trust == TrustFNV && p.dir.cfg.Names.Program {
-		trust = TrustSHA256 // the program decides about everything else
+		trust = TrustSHA256 // the program makes all other trust decisions
 	}
 	for _, c := range p.work.items {
 		if c.entry.Kind == pack {
