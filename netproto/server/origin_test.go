@@ -39,7 +39,8 @@ type site struct {
 // open serves a release folder over HTTP, and to players, until the test ends.
 func openSite(t testing.TB, set config.Settings) *site {
 	t.Helper()
-	s := &site{house: start(t, set), monitor: new(server.Monitor)}
+	h := start(t, set)
+	s := &site{house: h, monitor: administered(h)}
 	if err := s.monitor.Configure(set, s.logger()); err != nil {
 		t.Fatal(err)
 	}
