@@ -39,7 +39,7 @@ type Ending struct {
 	Key     string       `json:"key,omitempty"`   // of the headline in assets/lang, without ".title"
 	Subject string       `json:"subject"`         // the affected file or folder, absolute; empty if the disk is fine
 	Error   string       `json:"error,omitempty"` // the error text in the log
-	Files   int64        `json:"files"`           // Updated: the largest number of new and changed files for this ending, below 0: any number in a release; Larger: the ending is certain above this number
+	Files   int64        `json:"files"`           // Updated: most new and changed files, below 0: unlimited; Larger: certain above it
 	Bytes   int64        `json:"bytes"`           // Updated: room for their bytes; below 0: unknown
 }
 

@@ -143,7 +143,7 @@ type planning struct {
 func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, error) {
 	g := d.sighted(offer)
 	d.offered = offer
-	p := &planning{dir: d, mode: mode, build: g.build, set: g.set, offered: g.files[:0]} // the list may be long, and the glance is not used again
+	p := &planning{dir: d, mode: mode, build: g.build, set: g.set, offered: g.files[:0]} // in place: the glance is not used again
 	if p.set == nil || g.about != d.journal.mark() {
 		p.set = d.journal.lists.set()
 	}

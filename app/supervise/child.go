@@ -14,53 +14,54 @@ import (
 	"collet/runtime/abi"
 )
 
-// Streams of a module, as Options.Output and the log name them.
+// Streams of a module, as named in Options.Output and the log.
 const (
 	StreamOut = "stdout"
 	StreamErr = "stderr"
-	StreamLog = "log" // what the module said through the log service
+	StreamLog = "log" // messages of the module to the log service
 )
 
-// Options say which child to start and who hears it. Only Exe is needed.
+// Options select the child to start and the receivers of its output. Only Exe is required.
 type Options struct {
 	Exe  string   // the host's own executable, absolute
-	Args []string // role and module; the control handles are put before them
-	Dir  string   // working folder; empty is that of the host
-	Env  []string // nil is the environment of the host
-	// Log gets every line of the module with the key "stream", and the steps of the child's life. The zero value is silent.
+	Args []string // role and module; the control handles are inserted before them
+	Dir  string   // working folder; empty is the host's
+	Env  []string // nil is the host's environment
+	// Log receives every line of the module with the key "stream", and the state changes of the child. The zero value is
+	// silent.
 	Log zerolog.Logger
-	// Output gets every line too, without its end and at most 4096 bytes long; longer ones come in pieces. What is printed has
-	// the level info. Calls don't overlap. While it works, the module waits with its next line. nil is allowed.
+	// Output also receives every line, without its end, in pieces of at most 4096 bytes. Lines of the standard streams have
+	// the level info. Calls don't overlap. The module blocks on its next line until the call returns. Output may be nil.
 	Output func(stream string, level zerolog.Level, line string)
-	// LoadTimeout is how long the child may take until it reports metadata; 0 is DefaultLoadTimeout.
+	// LoadTimeout is the limit for the child to report metadata; 0 is DefaultLoadTimeout.
 	LoadTimeout time.Duration
 }
 
-// Child is a child process as the host sees it. All methods are safe for concurrent use. It holds no resources once Done
-// is closed, which happens whoever waits for it or not.
+// Child is the host's view of a child process. All methods are safe for concurrent use. It holds no resources once Done is
+// closed, which does not depend on any call.
 type Child struct {
 	proc process
 	to   io.WriteCloser
 	log  zerolog.Logger
 	said *transcript
 
-	known    chan struct{} // closed when the module is loaded or could not be
-	ready    chan struct{} // closed when the module said so
-	finished chan struct{} // closed when the child has nothing more to say
+	known    chan struct{} // closed when the module is loaded or loading has failed
+	ready    chan struct{} // closed when the module has reported ready
+	finished chan struct{} // closed when the child has sent its last message
 	done     chan struct{} // closed last
 
-	toMu sync.Mutex // held for a whole line
+	toMu sync.Mutex // held while a line is written
 
 	mu    sync.Mutex
 	state state
 	left  bool // leave was sent
 	asked bool // stop was sent
 	meta  abi.Metadata
-	began time.Time // when run was sent; zero before
-	exit  Exit      // filled in bit by bit, complete when done is closed
+	began time.Time // time of run; zero before
+	exit  Exit      // complete when done is closed
 }
 
-// process is what Child needs of platform.Process.
+// process is the part of platform.Process that Child uses.
 type process interface {
 	Pid() int
 	Done() <-chan struct{}
@@ -68,7 +69,7 @@ type process interface {
 	Kill()
 }
 
-// state is where a child is; the drawing is in the package comment. The words are those of errors.
+// state is the state of a child; the package comment has the diagram. Errors contain these words.
 type state string
 
 const (
@@ -79,8 +80,8 @@ const (
 	ended    state = "ended"
 )
 
-// Start starts a child that loads its module at once. When ctx ends, the child is killed. The error says why there is no
-// process; all that happens later is told by Metadata and Exit.
+// Start starts a child that loads its module at once. When ctx ends, the child is killed. The error is the reason why no
+// process was started; Metadata and Exit report everything later.
 func Start(ctx context.Context, o Options) (*Child, error) {
 	said := &transcript{log: o.Log, output: o.Output}
 	proc, err := platform.StartProcess(platform.Command{
@@ -92,7 +93,7 @@ func Start(ctx context.Context, o Options) (*Child, error) {
 	return adopt(ctx, o, proc, proc.From, proc.To, said), nil
 }
 
-// adopt watches over a process that runs Serve. It owns from and to.
+// adopt supervises a process that runs Serve. It owns from and to.
 func adopt(ctx context.Context, o Options, proc process, from io.ReadCloser, to io.WriteCloser, said *transcript) *Child {
 	c := &Child{
 		proc: proc, to: to, said: said, log: o.Log.With().Int("pid", proc.Pid()).Logger(), state: loading,
@@ -100,7 +101,7 @@ func adopt(ctx context.Context, o Options, proc process, from io.ReadCloser, to 
 	}
 	c.log.Info().Strs("args", o.Args).Msg("child started")
 	if line, err := encode(message{Hello: &hello{protocol}}); err == nil {
-		_ = c.write(line) // fails only if the child is gone, which watch notices; an empty pipe takes a line at once
+		_ = c.write(line) // fails only if the child is gone, which watch detects; an empty pipe accepts a line at once
 	}
 	timeout := o.LoadTimeout
 	if timeout <= 0 {
@@ -110,23 +111,23 @@ func adopt(ctx context.Context, o Options, proc process, from io.ReadCloser, to 
 	return c
 }
 
-// Pid is the number of the process.
+// Pid is the process ID.
 func (c *Child) Pid() int { return c.proc.Pid() }
 
-// Ready is closed when the module has said that its first picture is on the screen. A module need not say it.
+// Ready is closed when the module has reported that its first picture is on the screen. This report is optional.
 func (c *Child) Ready() <-chan struct{} { return c.ready }
 
-// Done is closed when the process is gone, its output was handed over and every goroutine of the Child has ended.
+// Done is closed when the process has ended, its output was delivered and every goroutine of the Child has ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Exit tells how it ended. It waits for Done.
+// Exit returns how the child ended. It waits for Done.
 func (c *Child) Exit() Exit {
 	<-c.done
 	return c.exit
 }
 
-// Metadata waits until the module is loaded. The error is a *LoadError if it could not be, an *ExitError if the process
-// ended before it said so, or that of ctx, which ends the waiting only.
+// Metadata waits until the module is loaded. The error is a *LoadError if loading failed, an *ExitError if the process
+// ended before its report, or that of ctx, which only ends the wait.
 func (c *Child) Metadata(ctx context.Context) (abi.Metadata, error) {
 	select {
 	case <-c.known:
@@ -145,8 +146,8 @@ func (c *Child) Metadata(ctx context.Context) (abi.Metadata, error) {
 	return c.meta, nil
 }
 
-// Run lets the loaded module run with args. The error is an *OrderError unless the child is waiting, ErrTooLong, or an
-// *ExitError if the child is gone; how the run ended is told by Exit.
+// Run starts the loaded module with args. The error is an *OrderError unless the child is waiting, ErrTooLong, or an
+// *ExitError if the child is gone. Exit reports how the run ended.
 func (c *Child) Run(args []string) error {
 	line, err := encode(message{Run: &run{texts(args)}})
 	if err != nil {
@@ -171,8 +172,8 @@ func (c *Child) Run(args []string) error {
 	return nil
 }
 
-// Leave ends a child that is not wanted, before Run. It returns when the child is gone: by itself, or killed if that takes
-// longer than two seconds or ctx ends, whose error it then returns. After Run it is an *OrderError and does nothing.
+// Leave ends a child before Run. It returns when the process is gone. It kills the process after two seconds, or when ctx
+// ends; in the latter case it returns the error of ctx. After Run it does nothing and returns an *OrderError.
 func (c *Child) Leave(ctx context.Context) error {
 	c.mu.Lock()
 	if c.state == running {
@@ -183,7 +184,7 @@ func (c *Child) Leave(ctx context.Context) error {
 	c.left = c.left || first
 	c.mu.Unlock()
 	if line, err := encode(message{Leave: &struct{}{}}); first && err == nil {
-		_ = c.write(line) // a broken pipe means that it is leaving already
+		_ = c.write(line) // after a broken pipe the child is leaving already
 	}
 	grace := time.NewTimer(leaveGrace)
 	defer grace.Stop()
@@ -201,8 +202,8 @@ func (c *Child) Leave(ctx context.Context) error {
 	}
 }
 
-// Stop asks a running module to end and returns at once; whether and when it does is the module's business. A second call does
-// nothing. The error is an *OrderError unless the module runs, or an *ExitError if the child is gone.
+// Stop asks a running module to end and returns at once; the module decides whether and when. A second call does nothing.
+// The error is an *OrderError unless the module runs, or an *ExitError if the child is gone.
 func (c *Child) Stop() error {
 	line, err := encode(message{Stop: &struct{}{}})
 	if err != nil {
@@ -218,21 +219,21 @@ func (c *Child) Stop() error {
 	case state != running:
 		return &OrderError{Op: "stop", State: string(state)}
 	case first:
-		_ = c.write(line) // a broken pipe means that it is ending already
+		_ = c.write(line) // after a broken pipe the child is ending already
 		c.log.Info().Msg("module is asked to end")
 	}
 	return nil
 }
 
-// End ends the child, whatever it is doing, and returns when it is gone. One that has not run leaves. A module that runs is asked
-// to stop, and is killed when grace is over; 0 is no grace.
+// End ends the child in any state and returns when it is gone. A child that has not run leaves. A running module is asked
+// to stop and is killed after grace, which may be 0.
 func (c *Child) End(grace time.Duration) {
 	late := time.NewTimer(grace)
 	defer late.Stop()
 	if err := c.Leave(context.Background()); !errors.As(err, new(*OrderError)) {
-		return // it is gone
+		return // the process is gone
 	}
-	_ = c.Stop() // one that can't be asked any more is ending
+	_ = c.Stop() // after an error the child is ending already
 	select {
 	case <-c.done:
 	case <-late.C:
@@ -242,29 +243,29 @@ func (c *Child) End(grace time.Duration) {
 	}
 }
 
-// Kill ends the child at once, with what it started as far as that can be found. It does not wait; Done follows.
+// Kill kills the child at once, and its child processes as far as they can be found. It does not wait; Done follows.
 func (c *Child) Kill() { c.proc.Kill() }
 
-// write sends a line. A child that does not read for writeGrace is as good as gone.
+// write sends a line. It fails if the child does not read for writeGrace.
 func (c *Child) write(line []byte) error {
 	c.toMu.Lock()
 	defer c.toMu.Unlock()
 	if pipe, can := c.to.(interface{ SetWriteDeadline(time.Time) error }); can {
-		_ = pipe.SetWriteDeadline(time.Now().Add(writeGrace)) // not every system can; then the kill ends the writing
+		_ = pipe.SetWriteDeadline(time.Now().Add(writeGrace)) // not supported on every system; there a kill ends the write
 	}
 	_, err := c.to.Write(line)
 	return err
 }
 
-// OrderError says that a method was called at the wrong time. It is a fault of the caller.
+// OrderError reports a call at the wrong time, which is a bug of the caller.
 type OrderError struct {
 	Op    string // "run", "leave", "stop"
-	State string // what the child was doing: "loading", "waiting", "running", "finished"
+	State string // state of the child: "loading", "waiting", "running", "finished"
 }
 
 func (e *OrderError) Error() string { return e.Op + " while the child is " + e.State }
 
-// ExitError says that the child was gone when it was needed.
+// ExitError reports that the child had ended before the call.
 type ExitError struct{ Exit Exit }
 
 func (e *ExitError) Error() string { return "module process " + e.Exit.String() }

@@ -27,7 +27,7 @@ type component struct {
 	Since     int32  `json:"s,omitempty"`
 }
 
-// componentsOf is what a module told, as a message says it; nil stays nil.
+// componentsOf converts a module's components for a message; nil stays nil.
 func componentsOf(c *abi.Components) *components {
 	if c == nil {
 		return nil
@@ -42,7 +42,7 @@ func componentsOf(c *abi.Components) *components {
 	return m
 }
 
-// abi is m as the rest of the project knows it; nil stays nil.
+// abi converts m to the type of package abi; nil stays nil.
 func (m *components) abi() *abi.Components {
 	if m == nil {
 		return nil
@@ -57,8 +57,7 @@ func (m *components) abi() *abi.Components {
 	return c
 }
 
-// check holds a message to what the contract with modules allows: the child runs a module's code, so nothing it says is
-// believed.
+// check validates a message against the module contract. The child runs a module's code, so its messages are untrusted.
 func (m *components) check() error {
 	switch {
 	case len(m.Entries) > abi.MaxComponents:

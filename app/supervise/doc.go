@@ -1,67 +1,69 @@
-// Package supervise runs a module in a process of its own and tells how that went. Start is the host's side, Serve the
-// child's; both are in the same executable.
+// Package supervise runs a module in a process of its own and reports the result. Start is the host's side, Serve the
+// child's side; both are in the same executable.
 //
-// Between them are two private pipes (platform.Process), never the standard streams: what a module prints goes to the log
-// line by line and can't be taken for a message. A message is one line, a JSON object with exactly one member, whose name
-// says what it is. A line is at most maxLine bytes. Text that is not UTF-8 travels as {"base64": "…"}.
+// The two processes communicate over two private pipes (platform.Process), not over the standard streams: the module's
+// output goes to the log line by line and can't be confused with a message. A message is one line, a JSON object with
+// exactly one member, whose name is its type. A line has at most maxLine bytes. Text that is not UTF-8 is encoded as
+// {"base64": "…"}.
 //
-//	host → child   hello        protocol                                first, and nothing is loaded before it came;
-//	                                                                     this one keeps its form in every version
+//	host → child   hello        protocol                                first; the child loads nothing before it.
+//	                                                                     Its form is the same in every version
 //	               run          args                                    once, after metadata
 //	               leave                                                once, instead of run
-//	               stop                                                 at most once, after run: the module is asked to end
+//	               stop                                                 at most once, after run: asks the module to end
 //	child → host   metadata     abi, name, build, compatibility         the module is loaded
-//	               load-failed  stage, text                             instead of metadata, then nothing more
+//	               load-failed  stage, text                             instead of metadata; the last message
 //	               ready                                                at most once, after run
 //	               log          level, text                             after run
-//	               result       kind, success, path, compatibility,     after run, then nothing more
+//	               result       kind, success, path, compatibility,     after run; the last message
 //	                            fault
 //
-// Anything else — no JSON, an unknown member, two messages in one line, a line too long, a message at the wrong time — is a
-// *ControlError and ends the child. Both sides are the same program, so nothing is tolerated; the number in hello covers
-// the one case in which they are not, a host whose executable was replaced while it ran.
+// Anything else is a *ControlError and ends the child: invalid JSON, an unknown member, two messages in one line, a line
+// that is too long, a message at the wrong time. Both sides are normally the same program, so the parser tolerates nothing.
+// The version in hello covers the exception: a host whose executable was replaced while it ran.
 //
 //	           metadata           Run               result
 //	loading ─────────────▶ waiting ─────▶ running ─────────▶ finished ──▶ ended
 //	   └──────────────── load-failed ────────────────────────────▲         ▲
-//	any ── the process ends · Kill · Leave · context · broken rule · time is over ──┘      ended is final
+//	any ─ process ends · Kill · Leave · context · bad message · timeout ───┘      ended is final
 //
-// A module that runs is not killed at once where it can be asked (Child.End): a game may have something to save. The child asks it
-// by itself when the system tells its process to end.
+// A running module that supports it is asked to stop before it is killed (Child.End), because a game may have data to save.
+// The child also asks its module when the system tells the process to end.
 //
-// A child is never waited for without limit while it should be doing something: loading, ending after its result, ending
-// after its control pipe broke and leaving all have a time after which it is killed. Only running has none. A module that
-// closes handles which it does not own, the control pipe among them, is stopped closeGrace later and counts as crashed.
+// Every phase except running has a time limit after which the child is killed: loading, ending after the result, ending
+// after the control pipe broke, and leaving. A module that closes handles it does not own, such as the control pipe, is
+// killed closeGrace later and counts as crashed.
 //
-// The child dies with its host. Besides what the system does (platform.Process), Serve reads its pipe all the time, and
-// when that breaks while the main goroutine is inside the module, in C, it calls the terminate function that main gave it.
+// The child ends with its host. In addition to the system's mechanism (platform.Process), Serve always reads its pipe. If
+// the pipe breaks while the main goroutine is inside the module, in C code, Serve calls the terminate function.
 package supervise
 
 import "time"
 
-// Limits in time. Each is far above what was ever seen and far below what a person waits.
+// Time limits. Each is far above all measured values and well below the patience of a player.
 const (
-	// DefaultLoadTimeout is for mapping a module and its constructors; a virus scanner may read the whole file first.
+	// DefaultLoadTimeout covers mapping a module and running its constructors; a virus scanner may read the whole file
+	// first.
 	DefaultLoadTimeout = 30 * time.Second
-	// endGrace is for unloading a module and ending the process after the result or the load failure was reported.
+	// endGrace covers unloading a module and ending the process after the result or the load failure was reported.
 	endGrace = 5 * time.Second
-	// closeGrace is for ending after the control pipe broke. An ending process closes it first and may take a while to
-	// give back gigabytes.
+	// closeGrace covers ending after the control pipe broke. An ending process closes it first and may need time to release
+	// gigabytes.
 	closeGrace = 3 * time.Second
-	// leaveGrace is for ending after leave.
+	// leaveGrace covers ending after leave.
 	leaveGrace = 2 * time.Second
-	// drainGrace is for reading what an ended process left in the control pipe. Only something that holds a copy of the
-	// pipe open makes it last that long.
+	// drainGrace covers reading the rest of the control pipe of an ended process. It only expires if another process holds
+	// a copy of the pipe.
 	drainGrace = 500 * time.Millisecond
-	// writeGrace is for handing one line to a child, which reads all the time.
+	// writeGrace covers writing one line to a child, which reads continuously.
 	writeGrace = 5 * time.Second
 )
 
-// Exit codes of a child process. They are outside the host's own table (design 2, section 3.3), the codes of the Go
-// runtime (2) and those of shells (126 and up), and not 0, so that a module that calls exit is not taken for a child that
-// did its work.
+// Exit codes of a child process. They differ from the host's own exit codes, from the code of the Go runtime (2), and from
+// those of shells (126 and up). They are not 0, so that a module that calls exit is not mistaken for a child that finished
+// its work.
 const (
-	ExitServed     = 100 // the result was reported, or leave was followed
+	ExitServed     = 100 // the result was reported, or leave was received
 	ExitLoadFailed = 101 // the load failure was reported
 	ExitHostGone   = 102 // the control pipe broke
 	ExitProtocol   = 103 // the host broke the control protocol

@@ -8,28 +8,28 @@ import (
 	"collet/runtime/abi"
 )
 
-// Exit is how a child ended. Everything in it was copied and belongs to the reader.
+// Exit describes how a child ended. It shares no memory with the Child.
 type Exit struct {
-	// ProcessEnd is what the system says: code, signal, whether it was killed. Where the Go runtime of the child caught a
-	// signal and exited with code 2, Signal names what it caught.
+	// ProcessEnd is the system's report: code, signal, whether it was killed. If the Go runtime of the child caught a
+	// signal and exited with code 2, Signal names that signal.
 	platform.ProcessEnd
 
-	Result      *abi.Result // what the module reported; nil if it reported nothing
-	ModuleFault string      // Run ended, but its result broke the rules of the ABI; empty otherwise
+	Result      *abi.Result // the module's report; nil without one
+	ModuleFault string      // why the result of Run violates the ABI; otherwise empty
 	Load        *LoadError  // why the module could not be loaded; nil otherwise
-	Fault       error       // *ControlError or *OverdueError: what the child was stopped for; nil otherwise
+	Fault       error       // *ControlError or *OverdueError: why the host stopped the child; otherwise nil
 
 	Loaded bool          // metadata was reported
 	Left   bool          // leave was sent
-	Ready  bool          // the module said that it is on the screen
-	Ran    time.Duration // from run to the result, or to the end; 0 if it was never run
-	Report string        // "panic: …" or "fatal error: …" of the child's Go runtime; empty if there was none
-	Tail   []string      // the last lines that were printed
-	Said   string        // the last error that the module logged, without control characters, at most 300 bytes; foreign text
+	Ready  bool          // the module reported ready
+	Ran    time.Duration // from run to the result, or to the end; 0 if it never ran
+	Report string        // "panic: …" or "fatal error: …" of the child's Go runtime; otherwise empty
+	Tail   []string      // the last printed lines
+	Said   string        // the module's last logged error, without control characters, at most 300 bytes; untrusted text
 }
 
-// String says how it ended, as the end of a sentence: "ended by signal SIGSEGV (segmentation fault)", "exited with code 3
-// without reporting a result", "shut down".
+// String completes a sentence about the module: "ended by signal SIGSEGV (segmentation fault)", "exited with code 3 without
+// reporting a result", "shut down".
 func (e Exit) String() string {
 	var broken *ControlError
 	switch {
@@ -49,7 +49,7 @@ func (e Exit) String() string {
 	return e.ended()
 }
 
-// resultWords says what the module reported.
+// resultWords describes the module's report.
 func resultWords(r abi.Result) string {
 	switch {
 	case r.Kind == abi.ReloadRequested:
@@ -62,7 +62,7 @@ func resultWords(r abi.Result) string {
 	return "shut down"
 }
 
-// reason is what the module said before it reported that it can't go on.
+// reason is the module's last error if the report is a failure.
 func (e Exit) reason() string {
 	if e.Said == "" || e.Result.Kind == abi.ReloadRequested || e.Result.Kind != abi.FatalError && e.Result.Success {
 		return ""
@@ -70,7 +70,7 @@ func (e Exit) reason() string {
 	return ": " + e.Said
 }
 
-// afterwards tells of a process that did not simply end after its last word.
+// afterwards describes an abnormal end after the last message.
 func (e Exit) afterwards() string {
 	switch {
 	case e.Fault != nil:
@@ -81,7 +81,7 @@ func (e Exit) afterwards() string {
 	return ", then " + e.ProcessEnd.String()
 }
 
-// ended tells of a process that ended without a last word.
+// ended describes the end of a process without a last message.
 func (e Exit) ended() string {
 	text := e.ProcessEnd.String()
 	switch {

@@ -6,22 +6,22 @@ import (
 	"collet/runtime/abi"
 )
 
-// ProvenAfter is how long a build has to run until it counts as good even if it never says ready (design 2, section 3.4).
+// ProvenAfter is the time after which a running build counts as good even if it never reports ready.
 const ProvenAfter = 30 * time.Second
 
-// End is what the end of a child means. The numbers are fixed by hand.
+// End is the meaning of a child's end. The numbers are fixed.
 type End uint8
 
 const (
-	CleanShutdown End = 1 // the module said that it is done
-	Reload        End = 2 // the module asks to be started anew
-	Fatal         End = 3 // a module that had proven itself reported an error
-	Crash         End = 4 // a module that had proven itself ended without a valid result
-	FailedStart   End = 5 // as Fatal or Crash, but it never proved itself
-	LoadFailed    End = 6 // there never was a running module
-	Killed        End = 7 // the host killed it, or somebody asked the process to end
-	Left          End = 8 // it was told to leave before it ran
-	Unsuccessful  End = 9 // it shut down in order and said itself that it had no success, which says nothing about the build
+	CleanShutdown End = 1 // the module reported a successful shutdown
+	Reload        End = 2 // the module requested a restart
+	Fatal         End = 3 // a proven module reported an error
+	Crash         End = 4 // a proven module ended without a valid result
+	FailedStart   End = 5 // like Fatal or Crash, but of an unproven module
+	LoadFailed    End = 6 // the module never ran
+	Killed        End = 7 // the host killed it, or the process received a request to end
+	Left          End = 8 // it left before it ran
+	Unsuccessful  End = 9 // an orderly shutdown that reported no success, which says nothing about the build
 )
 
 var endNames = [...]string{
@@ -36,17 +36,17 @@ func (e End) String() string {
 	return "unknown"
 }
 
-// Counts reports whether the end counts as a failed start of a build that is not confirmed.
+// Counts reports whether the end counts as a failed start of an unconfirmed build.
 func (e End) Counts() bool { return e == FailedStart || e == LoadFailed }
 
-// Proven reports whether a build has proven itself by how it ran or ended, so that it may be confirmed. While it runs, end
+// Proven reports whether a build has proven itself by its run or its end, so that it may be confirmed. During the run, end
 // is 0.
 func Proven(end End, ready bool, ran time.Duration) bool {
 	return ready || ran >= ProvenAfter || end == CleanShutdown
 }
 
-// Classify judges how a child ended. ready is whether the module had said that it is on the screen, ran how long it had
-// run. What the module reported outweighs how the process ended after that: a crash while unloading does not undo a
+// Classify determines the meaning of a child's end. ready is whether the module had reported ready, ran how long it ran.
+// The module's report has priority over the end of the process after it: a crash during unloading does not change a
 // shutdown or a reload.
 func Classify(e Exit, ready bool, ran time.Duration) End {
 	bad := Crash

@@ -13,17 +13,17 @@ import (
 	"collet/runtime/abi"
 )
 
-// protocol is the version of the control protocol. It rises with every change.
+// protocol is the version of the control protocol. Every change increases it.
 const protocol = 3
 
 // Limits in bytes.
 const (
-	// maxLine caps one message. The longest is about as many components as there may be, with the longest names and numbers:
-	// about 230 bytes each. The longest command line of Windows is 32 KiB.
+	// maxLine limits one message. The longest messages hold the maximum number of components, with about 230 bytes each at
+	// most. The longest command line of Windows is 32 KiB.
 	maxLine = 1 << 20
-	// maxLogText caps one log entry of a module; the rest is cut off. It is the same as a line of its output.
+	// maxLogText limits one log entry of a module; the rest is cut off. The limit equals that of an output line.
 	maxLogText = 4096
-	// maxQuote is how much of a bad line an error quotes.
+	// maxQuote limits the quote of a bad line in an error.
 	maxQuote = 80
 )
 
@@ -67,7 +67,7 @@ type logEntry struct {
 	Text  text  `json:"text"`
 }
 
-// result is abi.Result, or in Fault why there is none although Run returned.
+// result is abi.Result, or in Fault the reason why a returned Run has no valid result.
 type result struct {
 	Kind          uint32 `json:"kind"`
 	Success       bool   `json:"success"`
@@ -76,7 +76,7 @@ type result struct {
 	Fault         text   `json:"fault,omitempty"`
 }
 
-// check reports what is wrong with m beyond its syntax.
+// check validates m beyond its syntax.
 func (m *message) check() error {
 	set := 0
 	for _, here := range []bool{
@@ -99,7 +99,7 @@ func (m *message) check() error {
 	return nil
 }
 
-// checkResult reports what is wrong with a result that a module reported, whoever loaded it.
+// checkResult validates a module's result, in the child and in the host.
 func checkResult(r abi.Result) error {
 	switch {
 	case r.Kind > abi.FatalError:
@@ -110,7 +110,7 @@ func checkResult(r abi.Result) error {
 	return nil
 }
 
-// abi is r as the rest of the project knows it.
+// abi converts r to the type of package abi.
 func (r *result) abi() abi.Result {
 	return abi.Result{
 		Kind: abi.ResultKind(r.Kind), Success: r.Success,
@@ -118,7 +118,7 @@ func (r *result) abi() abi.Result {
 	}
 }
 
-// encode gives the line of m, with its end.
+// encode returns the line of m, including the newline.
 func encode(m message) ([]byte, error) {
 	line, err := json.Marshal(m)
 	if err == nil && len(line) >= maxLine {
@@ -127,10 +127,10 @@ func encode(m message) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// ErrTooLong says that something is too long for a control message, such as arguments of over 1 MiB.
+// ErrTooLong reports a value that exceeds the limit of a control message, such as arguments of over 1 MiB.
 var ErrTooLong = errors.New("longer than a control message may be")
 
-// decode parses a line without its end.
+// decode parses a line without its newline.
 func decode(line []byte) (m message, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
@@ -151,13 +151,13 @@ type lines struct{ scanner *bufio.Scanner }
 
 func newLines(r io.Reader) *lines {
 	scanner := bufio.NewScanner(r)
-	scanner.Buffer(nil, maxLine) // grows as lines need it
+	scanner.Buffer(nil, maxLine) // grows on demand
 	scanner.Split(splitComplete)
 	return &lines{scanner}
 }
 
-// splitComplete is bufio.ScanLines without the last line if that has no end: a process that dies in the middle of a line
-// has said nothing.
+// splitComplete is bufio.ScanLines without an incomplete last line: the message of a process that died while writing it is
+// ignored.
 func splitComplete(data []byte, _ bool) (advance int, token []byte, err error) {
 	if end := bytes.IndexByte(data, '\n'); end >= 0 {
 		return end + 1, data[:end], nil
@@ -165,7 +165,7 @@ func splitComplete(data []byte, _ bool) (advance int, token []byte, err error) {
 	return 0, nil, nil
 }
 
-// next returns the next message, a *ControlError, or io.EOF when the pipe broke in whatever way.
+// next returns the next message, a *ControlError, or io.EOF after any failure of the pipe.
 func (l *lines) next() (message, error) {
 	if l.scanner.Scan() {
 		return decode(l.scanner.Bytes())
@@ -176,21 +176,21 @@ func (l *lines) next() (message, error) {
 	return message{}, io.EOF
 }
 
-// ControlFault is a kind of ControlError. The values are words of logs.
+// ControlFault is a kind of ControlError. The values are texts for logs.
 type ControlFault string
 
 const (
-	Malformed  ControlFault = "malformed message"    // no JSON, an unknown member, none or several messages in a line
-	TooLong    ControlFault = "message too long"     // a line that does not end
+	Malformed  ControlFault = "malformed message"    // invalid JSON, an unknown member, none or several messages in a line
+	TooLong    ControlFault = "message too long"     // no newline within the limit
 	OutOfOrder ControlFault = "message out of order" // a known message at the wrong time
-	Closed     ControlFault = "control pipe closed"  // although the process goes on
+	Closed     ControlFault = "control pipe closed"  // while the process keeps running
 )
 
-// ControlError says that the other side broke the control protocol.
+// ControlError reports a violation of the control protocol by the other side.
 type ControlError struct {
 	Fault ControlFault
-	Line  string // the beginning of the message, quoted; empty if there is none
-	Err   error  // nil if Fault says it all
+	Line  string // the beginning of the message, quoted; may be empty
+	Err   error  // details; may be nil
 }
 
 func (e *ControlError) Error() string {
@@ -204,16 +204,16 @@ func (e *ControlError) Error() string {
 	return text
 }
 
-// Unwrap gives the underlying error.
+// Unwrap returns the underlying error.
 func (e *ControlError) Unwrap() error { return e.Err }
 
-// outOfOrder names a message that came at the wrong time.
+// outOfOrder is the error for a message at the wrong time.
 func outOfOrder(m message) error {
 	line, _ := encode(m)
 	return &ControlError{Fault: OutOfOrder, Line: quote(bytes.TrimSpace(line))}
 }
 
-// quote makes the beginning of a line readable.
+// quote quotes the beginning of a line.
 func quote(line []byte) string {
 	if len(line) <= maxQuote {
 		return fmt.Sprintf("%q", line)
@@ -221,7 +221,7 @@ func quote(line []byte) string {
 	return fmt.Sprintf("%q…", line[:maxQuote])
 }
 
-// text is a string that survives the journey even if it is not UTF-8, as paths and what C code says may be.
+// text is a string that may contain invalid UTF-8, such as a path or a message from C code. JSON preserves its bytes.
 type text string
 
 type rawText struct {
@@ -251,7 +251,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// texts and strings convert lists.
+// texts and plain convert lists.
 func texts(list []string) []text {
 	converted := make([]text, len(list))
 	for i, s := range list {
@@ -268,7 +268,7 @@ func plain(list []text) []string {
 	return converted
 }
 
-// cut shortens s to at most limit bytes at the border of a character, and shows that it did.
+// cut shortens s to at most limit bytes, at the boundary of a character, and marks the cut.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -12,46 +12,46 @@ import (
 	"collet/runtime/abi"
 )
 
-// Module is a loaded module: what runtime/host and runtime/embedded have in common.
+// Module is a loaded module, the common interface of runtime/host and runtime/embedded.
 type Module interface {
-	// Metadata is what the module said about itself.
+	// Metadata is the module's description of itself.
 	Metadata() abi.Metadata
-	// Run runs the module to its end, on the calling goroutine.
+	// Run runs the module until it returns, on the calling goroutine.
 	Run(args []string, services abi.Services) (abi.Result, error)
-	// Close unloads it.
+	// Close unloads the module.
 	Close() error
 }
 
-// LoadError says why a module could not be loaded.
+// LoadError reports why a module could not be loaded.
 type LoadError struct {
-	Stage string // "open", "symbol", "query", "ABI", "metadata": the loader's words, or one of the constants below
+	Stage string // the loader's "open", "symbol", "query", "ABI", "metadata", or one of the constants below
 	Text  string
 }
 
-// Stages of this package, beside those of the loader.
+// Stages of this package, in addition to those of the loader.
 const (
 	StageLoad     = "load"     // the load function returned an error without a stage
 	StageProtocol = "protocol" // host and child are different versions of the program
-	StageMetadata = "metadata" // the metadata can't be sent
+	StageMetadata = "metadata" // the metadata is too long for a message
 )
 
 func (e *LoadError) Error() string { return e.Stage + ": " + e.Text }
 
-// Serve is the work of a child process: it waits for the host's word, loads a module, reports its metadata or why there
-// is none, and runs it when the host says so. It returns the exit code for the process.
+// Serve does the work of a child process. It waits for the host's hello, loads a module, reports its metadata or the load
+// failure, and runs it on request. It returns the exit code for the process.
 //
-// in and out are the control handles (platform.OpenControl). Serve closes in, which has to end a Read. load and the
-// module's methods are called on the calling goroutine: main locks it to the main thread first. A *LoadError among what
-// load returned keeps its stage.
+// in and out are the control handles (platform.OpenControl). Serve closes in; Close must end a pending Read. It calls load
+// and the module's methods on the calling goroutine, which main must lock to the main thread first. A *LoadError wrapped in
+// load's error keeps its stage.
 //
-// When ctx ends, a module that runs is asked to stop, as the host asks it, and has grace to return: a session that ends tells all
-// of its processes, this one too.
+// When ctx ends, Serve asks a running module to stop, as the host would, and gives it grace to return. This covers the end
+// of a session, in which the system notifies all processes, including this one.
 //
-// If the host dies, breaks the protocol, or ctx ends (and grace is over) while the calling goroutine is inside load or the
-// module, which nothing can interrupt, Serve calls terminate once, from another goroutine, with the exit code. It should end
-// the process at once and not return (platform.Halt); if it returns, Serve waits for the module.
+// If the host dies, violates the protocol, or ctx ends (and grace has passed) while the calling goroutine is inside load or
+// the module, it can't be interrupted. Serve then calls terminate once, from another goroutine, with the exit code.
+// terminate should end the process at once and not return (platform.Halt); if it returns, Serve waits for the module.
 //
-// The Services that the module gets may be called from any thread. After Run has returned they do nothing.
+// The module may call its Services from any thread. After Run has returned they do nothing.
 func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, load func() (Module, error), grace time.Duration, terminate func(code int)) int {
 	s := &server{
 		out: out, terminate: terminate,
@@ -84,29 +84,29 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, load func() (Mo
 	return code
 }
 
-// maxOrders is how many messages a host sends that are waited for: hello, and run or leave.
+// maxOrders is the number of queued messages from the host: hello, and run or leave.
 const maxOrders = 2
 
 // server is one call of Serve.
 type server struct {
 	terminate func(code int)
-	orders    chan message // what the host said, in the right order; never blocks the reader
+	orders    chan message // valid messages from the host; never blocks the reader
 
 	mu     sync.Mutex
 	inside bool          // the main goroutine is in code that may never return
-	ran    bool          // the host said run
-	loaded bool          // metadata is under way to the host, so it may say run
-	code   int           // why it is over; 0 while it is not
+	ran    bool          // the host has sent run
+	loaded bool          // metadata is being sent, so the host may send run
+	code   int           // the exit code after a failure; 0 before
 	lost   chan struct{} // closed when code is set
-	stop   atomic.Bool   // the host asked the module to end
+	stop   atomic.Bool   // the module has been asked to stop
 
-	outMu   sync.Mutex // held for a whole line, also while the host is slow
+	outMu   sync.Mutex // held while a line is written, even to a slow host
 	out     io.Writer
 	running bool // ready and log may be sent
 	ready   bool // ready was sent
 }
 
-// serve does the steps. Its result is the exit code.
+// serve executes the steps and returns the exit code.
 func (s *server) serve(load func() (Module, error)) int {
 	order, alive := s.await()
 	if !alive {
@@ -202,7 +202,7 @@ func (s *server) run(module Module, args []string) int {
 	return 0
 }
 
-// report sends the result, after which the module's threads, if it left any, say nothing more.
+// report sends the result. Threads that the module left running can't send anything afterwards.
 func (s *server) report(r result) error {
 	s.outMu.Lock()
 	defer s.outMu.Unlock()
@@ -210,17 +210,17 @@ func (s *server) report(r result) error {
 	return s.write(message{Result: &r})
 }
 
-// sayReady is Services.Ready.
+// sayReady implements Services.Ready.
 func (s *server) sayReady() {
 	s.outMu.Lock()
 	defer s.outMu.Unlock()
 	if s.running && !s.ready {
 		s.ready = true
-		_ = s.write(message{Ready: &struct{}{}}) // a broken pipe is the reader's business
+		_ = s.write(message{Ready: &struct{}{}}) // the reader handles a broken pipe
 	}
 }
 
-// sayLog is Services.Log.
+// sayLog implements Services.Log.
 func (s *server) sayLog(level int32, line string) {
 	s.outMu.Lock()
 	defer s.outMu.Unlock()
@@ -229,14 +229,14 @@ func (s *server) sayLog(level int32, line string) {
 	}
 }
 
-// send writes a message that may be sent at any time.
+// send sends a message that is valid at any time.
 func (s *server) send(m message) error {
 	s.outMu.Lock()
 	defer s.outMu.Unlock()
 	return s.write(m)
 }
 
-// write needs outMu.
+// write sends m. The caller holds outMu.
 func (s *server) write(m message) error {
 	line, err := encode(m)
 	if err == nil {
@@ -245,7 +245,7 @@ func (s *server) write(m message) error {
 	return err
 }
 
-// read takes what the host says until the pipe breaks, which it does when Serve returns at the latest.
+// read receives the host's messages until the pipe breaks, at the latest when Serve returns.
 func (s *server) read(in io.Reader) {
 	from := newLines(in)
 	for said := 0; ; said++ {
@@ -266,7 +266,7 @@ func (s *server) read(in io.Reader) {
 	}
 }
 
-// inOrder reports whether m may come after said other messages.
+// inOrder reports whether m is valid after said other messages.
 func (s *server) inOrder(m message, said int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,7 +282,7 @@ func (s *server) inOrder(m message, said int) bool {
 	return false
 }
 
-// askToStop asks a module that runs, or is about to, to end. It reports whether there is one.
+// askToStop asks a module that runs, or is about to run, to stop. It reports whether there is such a module.
 func (s *server) askToStop() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,7 +292,7 @@ func (s *server) askToStop() bool {
 	return s.ran
 }
 
-// await waits for what the host says next. alive is false if it will say nothing more; then code is set.
+// await waits for the next message from the host. alive is false after a failure; code is then set.
 func (s *server) await() (m message, alive bool) {
 	select {
 	case m = <-s.orders:
@@ -302,7 +302,7 @@ func (s *server) await() (m message, alive bool) {
 	}
 }
 
-// within runs f, which may never return. It reports whether to go on; if not, code is set, and f may not have run.
+// within runs f, which may never return. It reports whether to continue; if not, code is set, and f may not have run.
 func (s *server) within(f func()) bool {
 	if !s.step(true) {
 		return false
@@ -319,7 +319,7 @@ func (s *server) step(inside bool) bool {
 	return s.code == 0
 }
 
-// abandon says once that it is over. If nobody can hear it, it ends the process.
+// abandon records the first failure. If the main goroutine is in code that may never return, it terminates the process.
 func (s *server) abandon(code int) {
 	s.mu.Lock()
 	if s.code != 0 {

@@ -12,13 +12,13 @@ import (
 	"collet/runtime/abi"
 )
 
-// maxTail is how many of the last lines an Exit keeps: a screenful, at most 128 KiB.
+// maxTail is the number of last lines in an Exit: a screenful, at most 128 KiB.
 const maxTail = 32
 
-// maxSaid is how many bytes an Exit keeps of the module's last error: two or three lines of a window.
+// maxSaid is the largest size in bytes of the module's last error in an Exit: two or three lines of a window.
 const maxSaid = 300
 
-// plainLine has no control characters: it becomes an argument of a program.
+// plainLine replaces control characters, because the text becomes a program argument.
 func plainLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -28,24 +28,24 @@ func plainLine(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// transcript takes all lines of a module, from any goroutine, and keeps what tells why it ended.
+// transcript receives all lines of a module, from any goroutine, and keeps those that explain its end.
 type transcript struct {
 	log    zerolog.Logger
 	output func(stream string, level zerolog.Level, line string)
 
 	mu     sync.Mutex
 	tail   []string // the last lines of both standard streams
-	signal string   // what the Go runtime said of a fatal signal
-	words  string   // the signal in the runtime's words
-	report string   // what the Go runtime said otherwise
-	fault  string   // the last line of the log service that is an error
+	signal string   // a fatal signal reported by the Go runtime
+	words  string   // the runtime's description of the signal
+	report string   // another fatal report of the Go runtime
+	fault  string   // the last error line of the log service
 }
 
 func (t *transcript) stdout(line string) { t.take(StreamOut, zerolog.InfoLevel, line) }
 
 func (t *transcript) stderr(line string) { t.take(StreamErr, zerolog.InfoLevel, line) }
 
-// module takes a line of the log service. Levels beyond the known ones are taken for the nearest.
+// module receives a line of the log service. Unknown levels are clamped to the nearest known one.
 func (t *transcript) module(level int32, line string) {
 	levels := [...]zerolog.Level{
 		abi.LogDebug: zerolog.DebugLevel, abi.LogInfo: zerolog.InfoLevel,
@@ -76,8 +76,8 @@ func (t *transcript) take(stream string, level zerolog.Level, line string) {
 	}
 }
 
-// The Go runtime catches signals on threads that it knows, the one of Run among them, says so on standard error and exits
-// with code 2; Windows exceptions likewise:
+// The Go runtime catches signals on threads that it knows, such as the one of Run. It reports them on standard error and
+// exits with code 2. Windows exceptions are handled likewise:
 //
 //	SIGSEGV: segmentation violation
 //	[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x7f…]
@@ -93,7 +93,7 @@ var (
 // goExit is the exit code of the Go runtime after a panic or a fatal error.
 const goExit = 2
 
-// look remembers the first line of each kind. It needs mu.
+// look keeps the first line of each kind. The caller holds mu.
 func (t *transcript) look(line string) {
 	if t.signal == "" {
 		if found := signalLine.FindStringSubmatch(line); found != nil {
@@ -107,8 +107,8 @@ func (t *transcript) look(line string) {
 	}
 }
 
-// tell adds to e what was learned. What a module prints is believed only where it fits how the process ended, and changes
-// nothing but words. SIGABRT is how the Go runtime ends where it is asked for core files.
+// tell adds the findings to e. Printed lines are only used where they match the end of the process, and they change nothing
+// but texts. With core dumps enabled the Go runtime ends by SIGABRT.
 func (t *transcript) tell(e *Exit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"collet/runtime/abi"
 )
 
-// OverdueError says that a child did not do in time what it had to, and was killed for it.
+// OverdueError reports that a child exceeded a time limit and was killed.
 type OverdueError struct {
 	What  string // "load", "end"
 	Limit time.Duration
@@ -18,16 +18,16 @@ type OverdueError struct {
 
 func (e *OverdueError) Error() string { return fmt.Sprintf("did not %s within %s", e.What, e.Limit) }
 
-// watch is the one goroutine that lives as long as the child. It owns the reader and the pipes, enforces the times, and
-// closes done.
+// watch is the goroutine that supervises the child. It owns the reader and the pipes, enforces the time limits, and closes
+// done.
 func (c *Child) watch(ctx context.Context, from io.ReadCloser, loadTimeout time.Duration) {
 	reader := make(chan error, 1)
 	go func() { reader <- c.read(from) }()
 	if read := c.oversee(ctx, reader, loadTimeout); !read {
-		select { // what the process said before it ended is in the pipe
+		select { // the pipe holds the last messages of the process
 		case err := <-reader:
 			c.noteFault(err)
-		case <-time.After(drainGrace): // somebody else holds the pipe open
+		case <-time.After(drainGrace): // another process holds the pipe open
 			from.Close()
 			<-reader
 		}
@@ -38,8 +38,7 @@ func (c *Child) watch(ctx context.Context, from io.ReadCloser, loadTimeout time.
 	close(c.done)
 }
 
-// oversee waits for the end of the process and sees to it that there is one. It reports whether it took the reader's
-// answer.
+// oversee waits for the end of the process and enforces it. It reports whether it received the reader's result.
 func (c *Child) oversee(ctx context.Context, reader <-chan error, loadTimeout time.Duration) (read bool) {
 	known, finished, stop, closed := c.known, c.finished, ctx.Done(), reader
 	limit := &OverdueError{"load", loadTimeout}
@@ -53,12 +52,12 @@ func (c *Child) oversee(ctx context.Context, reader <-chan error, loadTimeout ti
 			stop = nil
 			c.proc.Kill()
 		case <-known:
-			// What came after it may have been seen first, and the timer be that of the end already.
+			// A later event may have been handled first, so the timer may already be that of the end.
 			if known = nil; limit.What == "load" {
 				timer.Stop()
 			}
 		case <-finished:
-			// The same: a broken pipe gives less time, and is the last that is heard.
+			// The same applies here: a broken pipe is the last event and has the shorter limit.
 			if finished = nil; !read {
 				limit = &OverdueError{"end", endGrace}
 				timer.Reset(endGrace)
@@ -76,7 +75,7 @@ func (c *Child) oversee(ctx context.Context, reader <-chan error, loadTimeout ti
 	}
 }
 
-// overdue ends a child that takes too long. If the pipe broke before, that is what is wrong with it.
+// overdue ends a child that exceeded a limit. If the pipe broke before the child's last message, that is the fault.
 func (c *Child) overdue(limit *OverdueError, closed bool) {
 	c.mu.Lock()
 	silent := c.state == loading || c.state == waiting || c.state == running
@@ -88,13 +87,13 @@ func (c *Child) overdue(limit *OverdueError, closed bool) {
 	c.fail(limit)
 }
 
-// fail ends the child for a reason.
+// fail records err and kills the child.
 func (c *Child) fail(err error) {
 	c.setFault(err)
 	c.proc.Kill()
 }
 
-// noteFault keeps the first broken rule. It reports whether err is one.
+// noteFault records a protocol violation, if it is the first fault. It reports whether err is one.
 func (c *Child) noteFault(err error) bool {
 	var fault *ControlError
 	if !errors.As(err, &fault) {
@@ -113,7 +112,7 @@ func (c *Child) setFault(err error) {
 	}
 }
 
-// read takes what the child says until the pipe breaks (io.EOF) or a rule is broken.
+// read receives the child's messages until the pipe breaks (io.EOF) or a message violates the protocol.
 func (c *Child) read(from io.Reader) error {
 	for lines := newLines(from); ; {
 		m, err := lines.next()
@@ -136,7 +135,7 @@ func (c *Child) is(s state) bool {
 	return c.state == s
 }
 
-// take follows one message. It is the only place where a child's word changes the state.
+// take handles one message. It is the only place where a message changes the state.
 func (c *Child) take(m message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +165,7 @@ func (c *Child) take(m message) error {
 	return nil
 }
 
-// takeResult needs mu.
+// takeResult records the result. The caller holds mu.
 func (c *Child) takeResult(r result) {
 	c.exit.Ran = time.Since(c.began)
 	if r.Fault != "" {
