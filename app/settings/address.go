@@ -13,7 +13,7 @@ import (
 // Direct is the word for no proxy.
 const Direct = "direct"
 
-// schemes are the ways to connect that a server's address may begin with, and their usual ports.
+// schemes are the transports of a server address, with their default ports.
 var schemes = map[string]struct {
 	port           string
 	secure, socket bool
@@ -24,8 +24,8 @@ var schemes = map[string]struct {
 
 var errServerForm = errors.New("want HOST:PORT, tls://HOST:PORT, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH")
 
-// ParseServer takes an address apart: HOST:PORT, whether TLS is spoken, and the path of a WebSocket, empty where none is
-// wanted.
+// ParseServer splits an address into HOST:PORT, whether TLS is used, and the path of a WebSocket, which is empty for other
+// transports.
 func ParseServer(text string) (addr string, secure bool, path string, err error) {
 	if !strings.Contains(text, "://") {
 		text = "tcp://" + text
@@ -53,8 +53,8 @@ func ProxyFault(text string) error {
 	return err
 }
 
-// Check finds what a client starts with and then never gets anywhere: an installed game is played all the same, so Load takes
-// it, and a package should not have it. Its error is one *Error or several, joined, without place and line.
+// Check finds settings with which a client starts but can never update. Load accepts them, because an installed game can
+// still be played; a package should not contain them. Its error is one *Error or several, joined, without place and line.
 func (s Settings) Check() error {
 	var faults []error
 	refuse := func(key string, err error) {

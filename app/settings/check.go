@@ -14,7 +14,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// faults are what could not be used later. said tells where each setting was said last.
+// faults are the invalid values. said holds the last occurrence of each setting.
 func (s Settings) faults(said map[string]*Error) (faults []error) {
 	refuse := func(key string, err error) {
 		if err == nil {
@@ -42,7 +42,7 @@ func (s Settings) faults(said map[string]*Error) (faults []error) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// faults are what could not be said to a server.
+// faults are the values that can't be sent to a server.
 func (c Compatibility) faults(refuse func(key string, err error)) {
 	if c.LogicVersion != nil && *c.LogicVersion < 0 {
 		refuse("Compatibility.LogicVersion", fmt.Errorf("it is %d; want 0 or more", *c.LogicVersion))
@@ -59,7 +59,7 @@ func (c Compatibility) faults(refuse func(key string, err error)) {
 	}
 }
 
-// rootFault looks at the form alone: who vouches for what is found out by whoever uses it.
+// rootFault checks only the syntax; the trust client verifies the content.
 func rootFault(text string) error {
 	switch {
 	case text == "":
@@ -78,16 +78,17 @@ func ReleaseFault(urls []string) error {
 	for _, address := range urls {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-			return errors.New("want http://HOST/PATH or https://HOST/PATH, without a query") // the text may hold a password
+			return errors.New("want http://HOST/PATH or https://HOST/PATH, without a query") // no quote: the text may contain a password
 		}
 	}
 	return nil
 }
 
-// MaxOfflineAfter is the longest time to try before what is installed is played.
+// MaxOfflineAfter is the longest time to try before the installed version starts.
 const MaxOfflineAfter = time.Hour
 
-// ParseOfflineAfter reads how long to try, MaxOfflineAfter at most; 0 asks the player. Empty is the fallback.
+// ParseOfflineAfter parses the time to try, at most MaxOfflineAfter; "never" is 0, which asks the player. Empty is the
+// fallback.
 func ParseOfflineAfter(text string, fallback time.Duration) (time.Duration, error) {
 	switch text {
 	case "":
@@ -102,7 +103,7 @@ func ParseOfflineAfter(text string, fallback time.Duration) (time.Duration, erro
 	return d, nil
 }
 
-// ParseStopWithin reads how long a game may take to end. Empty is DefaultStopWithin.
+// ParseStopWithin parses the time for a game to end. Empty is DefaultStopWithin.
 func ParseStopWithin(text string) (time.Duration, error) {
 	if text == "" {
 		return DefaultStopWithin, nil
@@ -114,7 +115,7 @@ func ParseStopWithin(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseRate reads bytes a second: a number, and K, M or G for thousands, millions and billions. Empty is no limit, 0.
+// ParseRate parses bytes per second: a number, and K, M or G for thousands, millions and billions. Empty is unlimited, 0.
 func ParseRate(text string) (int64, error) {
 	if text == "" {
 		return 0, nil

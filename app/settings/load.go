@@ -12,18 +12,18 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Layer is what one place says.
+// Layer is the text of one source.
 type Layer struct {
-	Name string // of the place, for errors: a file's path, or "internal config"
-	Text string // TOML; empty says nothing
+	Name string // of the source, for errors: a file's path, or "internal config"
+	Text string // TOML; may be empty
 }
 
 // Error is one fault of a text.
 type Error struct {
 	Place string // Layer.Name
-	Line  int    // from 1; 0: not known
+	Line  int    // from 1; 0: unknown
 	Key   string // the setting; may be empty
-	Text  string // what is wrong, and what is wanted
+	Text  string // the problem and the expected form
 }
 
 func (e *Error) Error() string {
@@ -39,15 +39,14 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Parse is Load for one place.
+// Parse is Load for one source.
 func Parse(place, text string) (Settings, error) { return Load(Layer{place, text}) }
 
-// Load reads what places say, the first going before nobody and the last before all. Its error is one *Error or several,
-// joined.
+// Load merges layers in ascending priority. Its error is one *Error or several, joined.
 func Load(layers ...Layer) (Settings, error) {
 	var s Settings
 	var faults []error
-	said := map[string]*Error{} // for each setting, where it was said last
+	said := map[string]*Error{} // for each setting, its last occurrence
 	for _, layer := range layers {
 		faults = append(faults, s.lay(layer)...)
 		for key, line := range linesOf(layer.Text) {
@@ -64,7 +63,7 @@ func Load(layers ...Layer) (Settings, error) {
 	return s, nil
 }
 
-// ReadFile gives what a file says; one that is not there says nothing.
+// ReadFile reads a layer from a file; a missing file is an empty layer.
 func ReadFile(name string) (Layer, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +89,7 @@ func tooLong(place string) *Error {
 	return &Error{Place: place, Text: fmt.Sprintf("longer than %d bytes", MaxText)}
 }
 
-// lay puts what a place says over what is there.
+// lay applies a layer on top of s.
 func (s *Settings) lay(l Layer) []error {
 	if len(l.Text) > MaxText {
 		return []error{tooLong(l.Name)}
@@ -115,7 +114,7 @@ func (s *Settings) lay(l Layer) []error {
 	return nil
 }
 
-// layUnknown sorts what the struct has no field for: what stands in no table is the game's, the rest is a fault.
+// layUnknown handles names without a field: those outside of tables belong to the game, the others are faults.
 func (s *Settings) layUnknown(l Layer, unknown []toml.DecodeError) (faults []error) {
 	var top map[string]any
 	if err := toml.Unmarshal([]byte(l.Text), &top); err != nil {
@@ -150,7 +149,7 @@ func isTables(value any) bool {
 	return is
 }
 
-// giveGame notes a setting of the game.
+// giveGame records a setting of the game.
 func (s *Settings) giveGame(key string, value any) error {
 	var text string
 	switch v := value.(type) {
@@ -186,7 +185,7 @@ func isName(key string) bool {
 	return key != ""
 }
 
-// linesOf says in which line each setting stands, as far as the text can be understood.
+// linesOf maps each setting to its line, as far as the text can be parsed.
 func linesOf(text string) map[string]int {
 	lines, table := map[string]int{}, ""
 	data := []byte(text)

@@ -1,21 +1,21 @@
-// Package settings is what a client can be told without a command line: the names, what they mean, and how what several
-// places say becomes one.
+// Package settings reads the client's settings other than command line flags. It defines their names and meanings, and how
+// several sources are merged.
 //
-// The text is TOML with the source's names, written as tables or with dots: ServerHost below [ClientNetwork] is
-// ClientNetwork.ServerHost = "…". Names that stand in no table are the game's, not ours: ForceOpenGL = 1. They are text,
-// numbers or true and false, and the game gets them as arguments.
+// The text is TOML with the engine's names, written as tables or with dots: ServerHost below [ClientNetwork] is
+// ClientNetwork.ServerHost = "…". Names outside of tables belong to the game, for example ForceOpenGL = 1. Their values are
+// texts, numbers or booleans, and the game receives them as arguments.
 //
-// Places, each going before those above it, name by name:
+// Sources in ascending priority, merged name by name:
 //
 //	defaults       those of the fields
 //	packaging      the area for settings inside the program (package runtime/area)
 //	a file         <name of the program>.toml beside it
 //	flags          of the command line; they are the client's, and not known here
 //
-// A list takes the place of a list; only what the file names is changed by it. Release.Root and Release.TrustedRoot are one
-// thing in two ways: the place that says one of them goes before the places above it that say the other.
+// A list replaces the list of a lower source; other settings stay. Release.Root and Release.TrustedRoot are two forms of
+// one setting: a source with one of them overrides both in lower sources.
 //
-// A text that can't be understood is refused with the line, all of its faults at once where that can be.
+// An invalid text is rejected with line numbers, all faults at once where possible.
 package settings
 
 import (
@@ -30,88 +30,88 @@ const (
 	MaxText = 1 << 20
 	// MaxRoot is the largest trusted root in bytes; real ones have some 3000.
 	MaxRoot = 256 << 10
-	// MaxGame is how many settings of the game there may be: each becomes an argument.
+	// MaxGame is the largest number of game settings: each becomes an argument.
 	MaxGame = 256
 
-	// DefaultStopWithin is how long a running game may take to end when the client is told to end, and MaxStopWithin the most that can be
-	// asked for: systems end a session themselves after that.
+	// DefaultStopWithin is the time for a running game to end after the client is told to end. MaxStopWithin is the largest
+	// allowed value: systems end a session by themselves after that.
 	DefaultStopWithin = 5 * time.Second
 	MaxStopWithin     = time.Minute
 
-	// DefaultHost and DefaultPort are where a server is looked for (fonline reference, sections 2.11 and 2.1).
+	// DefaultHost and DefaultPort are the default server address.
 	DefaultHost = "127.0.0.1"
 	DefaultPort = 4000
 )
 
-// Settings is all of them. Load makes one; the zero value has no defaults in it.
+// Settings holds all settings. Load makes one; the zero value contains no defaults.
 type Settings struct {
 	ClientNetwork struct {
 		ServerHost string // default 127.0.0.1; or tls://, ws://, wss:// with host, port and path
 		ServerPort int    // default 4000
 
-		Tls       bool   // speak TLS with the server
-		TlsCa     string // PEM file of the authorities that vouch for it, relative to the install folder; default: the system's
-		TlsName   string // name in its certificate; default: the host that is dialled
+		Tls       bool   // connect to the server with TLS
+		TlsCa     string // PEM file of its certificate authorities, relative to the install folder; default: the system's
+		TlsName   string // name in its certificate; default: the dialled host
 		Proxy     string // http://, https:// or socks5:// with [user:password@]host:port, or "direct"; default: the environment's
-		ProxyOnly bool   // never go around a proxy that fails
+		ProxyOnly bool   // never bypass a failing proxy
 	}
 	Client struct {
-		Title      string // what the window calls the game; default: the host's name
-		WebsiteUrl string // where the newest full package is
-		StoreUrl   string // where a store offers the game
+		Title      string // the game's name in the window; default: the host's name
+		WebsiteUrl string // page with the newest full package
+		StoreUrl   string // page of the game in a store
 		Language   string // default: the system's
 
-		UserWritablePath string // where everything is written: empty: beside the host, "*": this user's data folder, or a folder
+		UserWritablePath string // folder for all written files: empty: beside the host, "*": this user's data folder, or a path
 		GameName         string // name of the folder in this user's data folder; default: the packaged name, else the host's
 
-		StopWithin string // how long a running game may take to end when this program is told to end, such as "5s", up to a minute; "0s" ends it at once
+		StopWithin string // time for a running game to end when this program is told to end, such as "5s", up to a minute; "0s" ends it at once
 
-		OfflineAfter string // how long to try to reach anybody before what is installed is played, such as "3s"; "never" asks the player
+		OfflineAfter string // time to try all servers before the installed version starts, such as "3s"; "never" asks the player
 	}
 	Release struct {
-		Urls        []string // folders on web servers with signed releases, best first
-		Product     string   // the game's name there; default: the only one that the list has
+		Urls        []string // release folders on web servers, best first
+		Product     string   // the game's name there; default: the only one in the list
 		Channel     string   // default stable
-		TrustedRoot string   // root.json that they lead back to, relative to the install folder; default: Root
-		Root        string   // the text of root.json itself, for packages; default: the one built in
-		Bandwidth   string   // bytes a second that they may take, such as "2M"; default: no limit
+		TrustedRoot string   // root.json that they must be signed by, relative to the install folder; default: Root
+		Root        string   // the text of root.json itself, for packages; default: the built-in one
+		Bandwidth   string   // limit in bytes per second, such as "2M"; default: unlimited
 	}
 	Update struct {
-		Host  bool   // the program itself is updated with the game, where it can be; default: it stays as it is
-		Trust string // what native code is taken by: "auto", "release", "sha256" or "fnv"; default auto
+		Host  bool   // update the program itself with the game, where possible; default: false
+		Trust string // required digests of native code: "auto", "release", "sha256" or "fnv"; default auto
 	}
 	Baking struct {
 		ClientResources string // folder of the packs, default Resources
 		CacheResources  string // folder of the hash cache, default Cache
 	}
 
-	Compatibility Compatibility // what a server is told of the module, beyond what it says itself
+	Compatibility Compatibility // what a server is told of the module, in addition to the module's own data
 
-	Remote Profiles // ways to start the game that a remote launcher's desk may choose from
+	Remote Profiles // profiles that a remote controller may select
 
-	// Game is what stands in no table, as text: for the game.
+	// Game holds the names outside of tables, with their values as text, for the game.
 	Game map[string]string `toml:"-"`
-	// NamesServer says that some place names a server: ClientNetwork.ServerHost and ServerPort are not just the defaults.
+	// NamesServer reports that a source names a server: ClientNetwork.ServerHost and ServerPort are not only defaults.
 	NamesServer bool `toml:"-"`
 }
 
-// Compatibility says what the module does not say of itself. All of it may be left out: a derived compatibility version
-// already has the logic version and the hash over all components in it.
+// Compatibility supplements the module's own data. All of it is optional: a derived compatibility version already contains
+// the logic version and the hash over all components.
 type Compatibility struct {
-	Manifest     string    // what compatgen wrote, relative to the install folder; default: <module>.manifest.json beside the module, such as Lathe.so.manifest.json, where there is one
-	LogicVersion *int32    // default: that of the manifest, or of a derived compatibility version
-	ClientPatch  uint32    // fixes within a logic version
-	BuildTime    time.Time // of the commit; default: that of the manifest, as all that follow
+	Manifest     string    // output of compatgen, relative to the install folder; default: <module>.manifest.json beside the module, if present
+	LogicVersion *int32    // default: from the manifest, or from a derived compatibility version
+	ClientPatch  uint32    // patch level within a logic version
+	BuildTime    time.Time // of the commit; default: from the manifest, like all that follow
 	BuildNumber  uint64    // commits on Branch
-	BuildId      string    // default: what the module calls its build
+	BuildId      string    // default: the module's name for its build
 	Branch       string
-	Account      string // whose last version a server asks for
-	Development  bool   // this is a developer's build: differences are shown even if the server tells nothing of its components
+	Account      string // the account whose floor the server checks
+	Development  bool   // a developer's build: differences are shown even if the server says nothing about its components
 }
 
-// Profiles are ways to start a game that a desk can choose from.
+// Profiles are the start profiles of a game that a remote controller can select.
 type Profiles struct {
-	Profile  string // the one to take when the desk names none; default: standard
+	Profile  string // the profile if the controller names none; default: standard
 	Profiles map[string]Profile
 }
 
@@ -121,7 +121,7 @@ type Profile struct {
 	Environment map[string]string
 }
 
-// Server is the address as --server takes it.
+// Server is the address in the form of --server.
 func (s Settings) Server() string {
 	if strings.Contains(s.ClientNetwork.ServerHost, "://") {
 		return s.ClientNetwork.ServerHost
@@ -129,7 +129,7 @@ func (s Settings) Server() string {
 	return net.JoinHostPort(s.ClientNetwork.ServerHost, strconv.Itoa(s.ClientNetwork.ServerPort))
 }
 
-// setDefaults completes what no place named.
+// setDefaults sets the settings that no source names.
 func (s *Settings) setDefaults() {
 	n := &s.ClientNetwork
 	s.NamesServer = n.ServerHost != "" || n.ServerPort != 0

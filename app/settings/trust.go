@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// What native code is taken by, as --trust and Update.Trust say it.
+// Levels of trust in native code, as in --trust and Update.Trust.
 const (
-	TrustAuto    = "auto"    // TrustRelease with a trusted root, else TrustSHA256 if TLS authenticated the server, else nothing
-	TrustRelease = "release" // what the game's keys signed
-	TrustSHA256  = "sha256"  // SHA-256 digests in the list of the server, whichever that is
+	TrustAuto    = "auto"    // TrustRelease with a trusted root, else TrustSHA256 if TLS authenticated the server, else none
+	TrustRelease = "release" // code signed by the game's keys
+	TrustSHA256  = "sha256"  // SHA-256 digests in the list of any server
 	TrustFNV     = "fnv"     // the same, and FNV-1a checksums, which are easily forged
 )
 
-// TrustFault checks a word; the empty one leaves it to another place to say.
+// TrustFault checks a level; the empty one is valid and means unset.
 func TrustFault(word string) error {
 	switch word {
 	case "", TrustAuto, TrustRelease, TrustSHA256, TrustFNV:
@@ -22,8 +22,8 @@ func TrustFault(word string) error {
 	return fmt.Errorf("%q is unknown; want auto, release, sha256 or fnv", word)
 }
 
-// NativeBy is what native code is taken by: TrustSHA256, TrustFNV, or empty if none is taken. signed says that a trusted root vouches
-// for what is listed, secure that TLS authenticated the server that lists it.
+// NativeBy is the kind of digest that suffices for native code: TrustSHA256, TrustFNV, or empty if none does. signed means
+// that the list is signed under a trusted root, secure that TLS authenticated the server of the list.
 func NativeBy(word string, signed, secure bool) string {
 	switch {
 	case signed:
@@ -39,7 +39,7 @@ func NativeBy(word string, signed, secure bool) string {
 var errUnproven = errors.New(`modules would not be taken: nothing is signed, and the server is reached without TLS, so that any server that answers in its place could run code; ` +
 	`use tls:// or wss://, give a trusted root, or set Update.Trust = "sha256" if that is meant`)
 
-// trustFault says why a client with these settings would take no native code, or what they say that excludes each other.
+// trustFault reports that a client with these settings would reject all native code, or that settings exclude each other.
 func (s Settings) trustFault() error {
 	word, signed := s.Update.Trust, s.Release.Root != "" || s.Release.TrustedRoot != ""
 	if word == TrustSHA256 || word == TrustFNV {
