@@ -11,11 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// MaxNumber is the largest number in a document of a release: 2^53 − 1, the last one that every reader of JSON holds
-// exactly.
+// MaxNumber is the largest number in a document of a release: 2^53 − 1, the largest integer that every JSON reader
+// represents exactly.
 const MaxNumber = 1<<53 - 1
 
-// FormatError says what is wrong with the bytes of a document, and where. It is always the fault of whoever made them.
+// FormatError says what is wrong with the bytes of a document, and where. It is always the fault of the document's
+// author.
 type FormatError struct {
 	Document string // "head", "listing", "sources" or "release entry"
 	Offset   int    // bytes from the beginning of the document
@@ -26,20 +27,19 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s: %s at byte %d", e.Document, e.Reason, e.Offset)
 }
 
-// canon walks the fields of one document in the one order in which they may stand. The document's code method shows it
-// each field once; reading says which way the bytes go. It is JSON without spaces, with sorted keys, whole numbers, and
-// texts in which nothing but the quote and the backslash is escaped, so that a document has one form only and every
-// scheme of canonical JSON agrees on it. After the first fault nothing moves any more, so code methods need not check;
-// the fault is err.
+// canon codes the fields of one document in their one valid order. The code method of a document passes it each field
+// once; reading selects the direction. The format is JSON without spaces, with sorted keys and whole numbers. In texts
+// only the quote and the backslash are escaped. So a document has exactly one form, and all schemes of canonical JSON
+// agree on it. After the first fault canon does nothing, so code methods need no checks; the fault is err.
 type canon struct {
 	document string
 	reading  bool
-	buf      []byte // reading: the document; writing: what is written of it
+	buf      []byte // reading: the document; writing: the output so far
 	pos      int    // reading: where the next field begins
 	err      error
 }
 
-// readDocument fills what code shows out of data, which must be used up.
+// readDocument decodes data, all of it, with code.
 func readDocument(document string, data []byte, limit int, code func(*canon)) error {
 	c := &canon{document: document, reading: true, buf: data}
 	if len(data) > limit {
@@ -53,7 +53,7 @@ func readDocument(document string, data []byte, limit int, code func(*canon)) er
 	return c.err
 }
 
-// writeDocument is the other way.
+// writeDocument is the inverse of readDocument.
 func writeDocument(document string, limit int, code func(*canon)) ([]byte, error) {
 	c := &canon{document: document}
 	if code(c); c.err == nil && len(c.buf) > limit {
@@ -65,7 +65,7 @@ func writeDocument(document string, limit int, code func(*canon)) ([]byte, error
 	return c.buf, nil
 }
 
-// fail keeps the first fault. Reading it is the peer's; else it is our caller's.
+// fail records the first fault. When reading it is the author's, else the caller's.
 func (c *canon) fail(reason string) {
 	switch {
 	case c.err != nil:
@@ -76,7 +76,7 @@ func (c *canon) fail(reason string) {
 	}
 }
 
-// mark is what stands in every document of its kind: braces, keys, colons.
+// mark codes a fixed part of the document: braces, keys, colons.
 func (c *canon) mark(s string) {
 	switch {
 	case c.err != nil:
@@ -89,12 +89,12 @@ func (c *canon) mark(s string) {
 	}
 }
 
-// next looks ahead, reading.
+// next reports whether s follows; for reading only.
 func (c *canon) next(s string) bool {
 	return len(c.buf)-c.pos >= len(s) && string(c.buf[c.pos:c.pos+len(s)]) == s
 }
 
-// number is a whole number from 0 to limit.
+// number codes a whole number from 0 to limit.
 func (c *canon) number(field string, value *uint64, limit uint64) {
 	switch {
 	case c.err != nil:
@@ -122,7 +122,7 @@ func (c *canon) readNumber(field string, value *uint64, limit uint64) {
 	c.pos += digits
 }
 
-// size is a number of bytes from 0 to limit.
+// size codes a number of bytes from 0 to limit.
 func (c *canon) size(field string, value *int64, limit int64) {
 	if !c.reading && *value < 0 {
 		c.fail(fmt.Sprintf("%s is negative", field))
@@ -133,14 +133,14 @@ func (c *canon) size(field string, value *int64, limit int64) {
 	*value = int64(n)
 }
 
-// number32 is a number of 32 bits.
+// number32 codes a number of 32 bits.
 func (c *canon) number32(field string, value *uint32) {
 	n := uint64(*value)
 	c.number(field, &n, math.MaxUint32)
 	*value = uint32(n)
 }
 
-// flag is true or false.
+// flag codes true or false.
 func (c *canon) flag(field string, value *bool) {
 	switch {
 	case c.err != nil:
@@ -155,7 +155,7 @@ func (c *canon) flag(field string, value *bool) {
 	}
 }
 
-// text is a text of at most limit bytes, of which check says what is wrong with it, or nothing.
+// text codes a text of at most limit bytes. check returns its fault, or nothing.
 func (c *canon) text(field string, value *string, limit int, check func(string) string) {
 	if c.err != nil {
 		return
@@ -189,14 +189,14 @@ func (c *canon) writeText(s string) {
 	c.buf = append(c.buf, '"')
 }
 
-// readText finds the end of a text and takes out the escapes. What it takes at most is bounded by limit.
+// readText finds the end of a text and removes the escapes. limit bounds its allocation.
 func (c *canon) readText(field string, value *string, limit int) bool {
 	if !c.next(`"`) {
 		c.fail(field + " is no text")
 		return false
 	}
 	rest := c.buf[c.pos+1 : min(len(c.buf), c.pos+limit+2)]
-	if end := bytes.IndexAny(rest, `"\\`); end >= 0 && rest[end] == '"' { // as in nearly all of them
+	if end := bytes.IndexAny(rest, `"\\`); end >= 0 && rest[end] == '"' { // the usual case
 		*value, c.pos = string(rest[:end]), c.pos+end+2
 		return true
 	}
@@ -218,7 +218,8 @@ func (c *canon) readText(field string, value *string, limit int) bool {
 	return false
 }
 
-// textFault refuses what can't be shown: no text of a release needs it, and terminals and windows are spared it.
+// textFault rejects characters that can't be displayed: texts of a release don't need them, and they could confuse
+// terminals.
 func textFault(s string, limit int) string {
 	switch {
 	case len(s) > limit:
@@ -232,7 +233,7 @@ func textFault(s string, limit int) string {
 	}
 }
 
-// sum is a SHA-256 digest as 64 lower-case hex digits. The zero digest can't be written.
+// sum codes a SHA-256 digest as 64 lower-case hex digits. The zero digest can't be written.
 func (c *canon) sum(field string, value *Digest) {
 	sum, known := value.SHA256()
 	if !c.reading && !known {
@@ -244,7 +245,7 @@ func (c *canon) sum(field string, value *Digest) {
 	}
 }
 
-// digits are bytes in lower-case hex, of a length that both sides know.
+// digits codes bytes in lower-case hex, of a fixed length.
 func (c *canon) digits(field string, b []byte) {
 	c.mark(`"`)
 	switch n := 2 * len(b); {
@@ -259,7 +260,7 @@ func (c *canon) digits(field string, b []byte) {
 	c.mark(`"`)
 }
 
-// decodeLowerHex fills the beginning of dst from an even number of digits.
+// decodeLowerHex decodes an even number of digits into the beginning of dst.
 func decodeLowerHex[T string | []byte](dst []byte, src T) bool {
 	for i := range len(src) / 2 {
 		high, low := hexValue(src[2*i]), hexValue(src[2*i+1])
@@ -271,7 +272,7 @@ func decodeLowerHex[T string | []byte](dst []byte, src T) bool {
 	return true
 }
 
-// hexValue is what a digit stands for; 0xff for none.
+// hexValue is the value of a digit; 0xff for any other byte.
 func hexValue(b byte) byte {
 	switch {
 	case b >= '0' && b <= '9':
@@ -283,8 +284,7 @@ func hexValue(b byte) byte {
 	}
 }
 
-// codeList walks an array of at most limit items. Reading it makes room for as
-// many as there can be in what came.
+// codeList codes an array of at most limit items. When reading, the input's length bounds its allocation.
 func codeList[T any](c *canon, field string, items *[]T, limit int, code func(*canon, *T)) {
 	c.mark("[")
 	if c.err == nil && c.reading {

@@ -11,15 +11,15 @@ import (
 	"github.com/minio/sha256-simd"
 )
 
-// Algorithm names how a digest was made. The numbers stand in files on disk and never change.
+// Algorithm is the hash function of a digest. The numbers are stored on disk and never change.
 type Algorithm uint8
 
 const (
 	// NoDigest is the zero value: nothing is known about the content.
 	NoDigest Algorithm = 0
-	// SHA256 is what our own generation and every manifest use: 32 bytes.
+	// SHA256 is used by our own generation and by every manifest: 32 bytes.
 	SHA256 Algorithm = 1
-	// FNV1a64 is what the engine's generations use: 8 bytes, big-endian here, little-endian on their wire.
+	// FNV1a64 is used by the engine's generations: 8 bytes, big-endian here, little-endian on their wire.
 	FNV1a64 Algorithm = 2
 )
 
@@ -47,7 +47,7 @@ func (a Algorithm) size() int {
 	}
 }
 
-// NewHash returns a streaming hash of this algorithm. Asking for NoDigest is a bug of the caller and panics.
+// NewHash returns a streaming hash of this algorithm. NoDigest is a bug of the caller and panics.
 func (a Algorithm) NewHash() hash.Hash {
 	switch a {
 	case SHA256:
@@ -83,7 +83,7 @@ func (a Algorithm) SumOf(h hash.Hash) Digest {
 	return d
 }
 
-// DigestOf reads r to its end in constant memory and returns the digest of what it gave.
+// DigestOf reads r to its end in constant memory and returns the digest of the data.
 func (a Algorithm) DigestOf(r io.Reader) (Digest, error) {
 	h := a.NewHash()
 	if _, err := io.Copy(h, r); err != nil {
@@ -92,7 +92,7 @@ func (a Algorithm) DigestOf(r io.Reader) (Digest, error) {
 	return a.SumOf(h), nil
 }
 
-// IsZero reports whether nothing is known.
+// IsZero reports whether the digest is unknown.
 func (d Digest) IsZero() bool { return d.Algorithm == NoDigest }
 
 // SHA256 returns the sum of a SHA-256 digest; ok is false for any other algorithm.
@@ -106,13 +106,13 @@ func (d Digest) FNV() (sum uint64, ok bool) {
 // String is the text form, algorithm:hex, for example "fnv1a64:cbf29ce484222325". ParseDigest reads it back.
 func (d Digest) String() string { return string(d.Append(nil)) }
 
-// Append is String behind b, for who writes many.
+// Append appends the text form to b.
 func (d Digest) Append(b []byte) []byte {
 	b = append(append(b, d.Algorithm.String()...), ':')
 	return hex.AppendEncode(b, d.sum[:d.Algorithm.size()])
 }
 
-// ParseDigest reads the text form. Anything but the exact lower-case form of a known algorithm is refused.
+// ParseDigest reads the text form. Anything but the exact lower-case form of a known algorithm is rejected.
 func ParseDigest(s string) (Digest, error) { return parseDigest(s) }
 
 func parseDigest[T string | []byte](s T) (Digest, error) {
@@ -130,8 +130,8 @@ func parseDigest[T string | []byte](s T) (Digest, error) {
 	return Digest{}, fmt.Errorf("digest %q: want sha256 or fnv1a64, a colon and lower-case hex digits", s)
 }
 
-// MarshalText is String, so that digests stand readable in JSON; the zero digest is an empty text. An algorithm that
-// UnmarshalText would not read back is an error.
+// MarshalText is String, so that digests are readable in JSON; the zero digest is an empty text. An algorithm that
+// UnmarshalText would reject is an error.
 func (d Digest) MarshalText() ([]byte, error) {
 	switch {
 	case d.IsZero():
@@ -143,7 +143,7 @@ func (d Digest) MarshalText() ([]byte, error) {
 	}
 }
 
-// UnmarshalText is ParseDigest; an empty text is the zero digest. After an error d is what it was.
+// UnmarshalText is ParseDigest; an empty text is the zero digest. After an error d is unchanged.
 func (d *Digest) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*d = Digest{}

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// Buckets is how many groups of clients a rollout can tell apart.
+	// Buckets is the number of client groups that a rollout can distinguish.
 	Buckets = 10_000
-	// MaxEntries is the largest number of releases that the signed list names: 20 of each of 20 targets in 10 channels.
-	// Reading it costs a client some 17 KB of short-lived memory an entry.
+	// MaxEntries is the largest number of releases in the signed list: 20 of each of 20 targets in 10 channels. Reading
+	// the list costs a client some 17 KB of short-lived memory an entry.
 	MaxEntries = 4000
 )
 
-// ErrNoRelease says that the signed list has no release for who asks.
+// ErrNoRelease says that the signed list offers no release for a query.
 var ErrNoRelease = errors.New("no release is offered for this channel and target")
 
-// Entry is one line of the signed list: a release, who may have it, and where its head is.
+// Entry is one line of the signed list: a release, its audience, and the location of its head.
 type Entry struct {
 	Product, Channel, Target string
 	Number                   uint64
 	Percent                  uint8 // of the clients that are offered it, 0 to 100
-	Hold                     bool  // nobody else is offered it; whoever has it keeps it
-	Killed                   bool  // whoever has it leaves it, even for a lower number
+	Hold                     bool  // not offered to further clients; clients that have it keep it
+	Killed                   bool  // clients that have it leave it, even for a lower number
 	Head                     Object
 }
 
@@ -36,10 +36,10 @@ func (e Entry) Path() string {
 	return strings.Join([]string{e.Product, e.Channel, e.Target, strconv.FormatUint(e.Number, 10)}, "/")
 }
 
-// Track is what entries share whose numbers are compared.
+// Track identifies entries whose numbers are comparable.
 type Track struct{ Product, Channel, Target string }
 
-// Track is the entry's.
+// Track is the track of the entry.
 func (e Entry) Track() Track { return Track{e.Product, e.Channel, e.Target} }
 
 // CompareEntries orders by track and number.
@@ -48,7 +48,7 @@ func CompareEntries(a, b Entry) int {
 		cmp.Compare(a.Number, b.Number))
 }
 
-// check says what is wrong with an entry that we are about to sign, or nothing.
+// check returns the fault of an entry to be signed, or nothing.
 func (e Entry) check() string {
 	for _, name := range []string{e.Product, e.Channel, e.Target} {
 		if reason := nameFault(name); reason != "" || len(name) > maxName {
@@ -67,7 +67,8 @@ func (e Entry) check() string {
 	}
 }
 
-// ParseEntryPath reads the name of an entry. Other shapes than four elements belong to later programs: taken is false.
+// ParseEntryPath parses the name of an entry. A name without exactly four elements belongs to later programs: taken is
+// false.
 func ParseEntryPath(name string) (e Entry, taken bool, err error) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
@@ -81,8 +82,8 @@ func ParseEntryPath(name string) (e Entry, taken bool, err error) {
 	return e, true, nil
 }
 
-// ReadConditions reads what the signed list says of a release beside its path and its head, which the entry has already, and
-// checks the whole entry.
+// ReadConditions reads the custom fields of the signed list into e, whose path and head must be set, and checks the
+// whole entry.
 func (e *Entry) ReadConditions(data []byte) error {
 	if err := readDocument("release entry", data, maxText, e.custom); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (e *Entry) ReadConditions(data []byte) error {
 	return nil
 }
 
-// Conditions writes what ReadConditions reads, of an entry that may be listed.
+// Conditions encodes the custom fields, as ReadConditions reads them. An invalid entry is an error.
 func (e Entry) Conditions() ([]byte, error) {
 	if reason := e.check(); reason != "" {
 		return nil, errors.New(reason)
@@ -101,7 +102,7 @@ func (e Entry) Conditions() ([]byte, error) {
 	return writeDocument("release entry", maxText, e.custom)
 }
 
-// custom is the layout of what the signed list says of a release beside its head.
+// custom is the layout of the custom fields.
 func (e *Entry) custom(c *canon) {
 	number, percent := e.Number, uint64(e.Percent)
 	c.mark(`{"hold":`)
@@ -119,36 +120,36 @@ func (e *Entry) custom(c *canon) {
 	e.Percent = uint8(percent)
 }
 
-// Query says who asks for a release.
+// Query describes the client that looks for a release.
 type Query struct {
 	Product, Channel, Target string
-	Install                  string // the install's id, any text that does not change; it decides about rollouts
-	Have                     uint64 // number of the release that is installed, of this channel; 0 for none
+	Install                  string // the install's id, any constant text; it selects the rollout bucket
+	Have                     uint64 // number of the installed release of this channel; 0 for none
 }
 
-// Bucket is the group, 0 to Buckets − 1, that an install belongs to: the first 8 bytes of the SHA-256 of product, channel
-// and install id, each followed by a zero byte, as a big-endian number modulo Buckets. It differs between channels, so
-// that the same players are not always first.
+// Bucket is the rollout group of an install, 0 to Buckets − 1: the first 8 bytes of the SHA-256 of product, channel and
+// install id, each followed by a zero byte, as a big-endian number modulo Buckets. It differs between channels, so that
+// the first players to get a release vary.
 func (q Query) Bucket() uint32 {
 	sum, _ := sumOf([]byte(q.Product + "\x00" + q.Channel + "\x00" + q.Install + "\x00")).SHA256()
 	return uint32(binary.BigEndian.Uint64(sum[:8]) % Buckets)
 }
 
-// offered reports whether the entry is given to who asks.
+// offered reports whether the entry is offered to the query's client.
 func (q Query) offered(e Entry) bool {
 	return !e.Killed && !e.Hold && q.Bucket() < uint32(e.Percent)*(Buckets/100)
 }
 
-// Choice is the release for who asked.
+// Choice is the result of Choose.
 type Choice struct {
 	Entry
-	Listed bool // false: the release that they have is not in the list any more and stays; Head is zero
-	Down   bool // the number is lower than theirs, because theirs was killed
+	Listed bool // false: the installed release is no longer listed and stays; Head is zero
+	Down   bool // the number is lower than the installed one, because that was killed
 }
 
-// Choose picks the release for who asks. It is the highest that is neither held nor killed and whose rollout covers them;
-// never one below the one they have, unless that is killed. Then it is the highest that they are offered, else the
-// highest that is not held, else the highest that is not killed: a killed release is left whatever the rollouts say.
+// Choose selects the release for a query. It is the highest that is neither held nor killed and whose rollout includes
+// the client. It is never below the installed one, unless that is killed. Then it is the highest offered one, else the
+// highest that is not held, else the highest that is not killed: clients leave a killed release regardless of rollouts.
 // Without such a release the error is ErrNoRelease.
 func Choose(entries []Entry, q Query) (Choice, error) {
 	mine := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Track() != q.Track() })
@@ -173,10 +174,10 @@ func Choose(entries []Entry, q Query) (Choice, error) {
 	return Choice{Entry: best, Listed: true, Down: best.Number < q.Have}, nil
 }
 
-// Track is the one that is asked for.
+// Track is the requested track.
 func (q Query) Track() Track { return Track{q.Product, q.Channel, q.Target} }
 
-// Highest is the entry with the highest number of those that fit.
+// Highest returns the entry with the highest number that fits.
 func Highest(entries []Entry, fit func(Entry) bool) (best Entry, found bool) {
 	for _, e := range entries {
 		if fit(e) && (!found || e.Number > best.Number) {
@@ -186,9 +187,8 @@ func Highest(entries []Entry, fit func(Entry) bool) (best Entry, found bool) {
 	return best, found
 }
 
-// Prune drops releases that nobody needs any more: of each product, channel and target it keeps the newest keep, and
-// everything from the newest release on that all clients are offered, so that whoever has a dropped one is offered a
-// higher number.
+// Prune drops obsolete releases. Of each product, channel and target it keeps the newest keep, and everything from the
+// newest release that is offered to all clients. So a client with a dropped release is offered a higher number.
 func Prune(entries []Entry, keep int) []Entry {
 	kept := slices.SortedFunc(slices.Values(entries), CompareEntries)
 	general, above := map[Track]uint64{}, map[Track]int{}

@@ -1,10 +1,10 @@
 package release
 
-// UnverifiedSuffix ends the name of every file on disk whose content was not verified.
+// UnverifiedSuffix ends the name of every unverified file on disk.
 const UnverifiedSuffix = ".unverified"
 
-// Role says what a file is for. The numbers are those of the engine's descriptor (fonline reference, section 2.5) and
-// stand on the wire and on disk.
+// Role is the purpose of a file. The numbers are those of the engine's descriptor (fonline reference, section 2.5); they
+// are used on the wire and on disk.
 type Role uint8
 
 const (
@@ -26,7 +26,7 @@ func (r Role) String() string {
 	}
 }
 
-// File is one file that a server offers. Path is as the server named it; it is data of a peer until CheckPath passed it.
+// File is one file that a server offers. Path is as the server named it: untrusted until it passed CheckPath.
 type File struct {
 	Path   string
 	Size   int64 // bytes

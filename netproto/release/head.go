@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// HeadFormat is the layout of heads that this package writes and reads.
+	// HeadFormat is the format version of heads.
 	HeadFormat = 1
-	// MaxHead is the largest head in bytes: every patch, note and mirror that the other caps allow fits, and it is read
-	// into memory at once.
+	// MaxHead is the size of the largest head in bytes. It has room for every patch, note and mirror that the other caps
+	// allow; a head is read into memory at once.
 	MaxHead = 64 << 10
-	// MaxPatches is how many releases back a head may name patches for.
+	// MaxPatches is the largest number of releases that a head has patches from.
 	MaxPatches = 64
-	// MaxChanges is the largest object with changes in bytes: 100 000 files. It is held in memory.
+	// MaxChanges is the size in bytes of the largest delta index (Head.Changes): 100 000 files. It is held in memory.
 	MaxChanges = 8 << 20
 	// MaxNotes is the largest number of languages with release notes.
 	MaxNotes = 64
@@ -28,54 +28,53 @@ const (
 	MaxNote = 64 << 10
 	// MaxMirrors is the largest number of mirrors.
 	MaxMirrors = 16
-	// maxName, maxText and maxURL are lengths in bytes of the texts of a head.
+	// maxName, maxText and maxURL are the lengths in bytes of texts in a head.
 	maxName = 64
 	maxText = 256
 	maxURL  = 512
 	// maxComponents is the longest hash of a component set in hex digits: 64 bytes, that of SHA-512.
 	maxComponents = 128
-	// publishedForm is the one way to write a time.
+	// publishedForm is the one valid form of a time.
 	publishedForm = "2006-01-02T15:04:05Z"
 )
 
-// ErrNewFormat says that a document is in a layout of later programs. A full package of the game is needed to go on.
+// ErrNewFormat says that a document has the format of a later program. The player needs a full package of the game.
 var ErrNewFormat = errors.New("release is in a format that this program does not know; install the latest full package")
 
-// Head is one release for one channel and target: what it is called, what it needs, what is in it and where the ways to it
-// begin. It is a value; slices and maps in it are the caller's. See docs/RELEASE-FORMAT.md, "Head".
+// Head describes one release for one channel and target: names, requirements, content, and where to fetch it. It is a
+// value; the caller owns its slices and maps. See docs/RELEASE-FORMAT.md, "Head".
 type Head struct {
 	Product string // letters, digits, dot, dash and underscore, as are Channel and Target
 	Channel string
 	Target  string // product.Target
-	Number  uint64 // from 1 to MaxNumber; rises for ever within product, channel and target
+	Number  uint64 // from 1 to MaxNumber; only rises within product, channel and target
 	Version string // for people
 
 	Compatibility string    // the native module's compatibility version; may be empty
 	Logic         uint32    // logic version
 	Components    string    // hash of the component set in lower-case hex; may be empty
-	HostABI       uint32    // the oldest host ABI with which the module works
+	HostABI       uint32    // the oldest compatible host ABI of the module
 	HostBuild     uint64    // the oldest build of the host that can install this release; 0 for any
 	Published     time.Time // UTC, whole seconds
 
 	Bytes int64 // sum of the sizes of the set's files
 	Count int   // number of the set's files
 
-	Listing Packed            // what the set is
-	Sources Object            // where its files come from without a patch: a packed Sources
-	Changes Object            // what of both changed lately, see delta.EncodeChanges; zero if there is none
+	Listing Packed            // the set of files
+	Sources Object            // where to fetch files without a patch: a packed Sources
+	Changes Object            // delta index of recent changes of both, see delta.EncodeChanges; zero if absent
 	Patches []PatchRef        // sorted by From; each From once
 	Notes   map[string]Object // release notes as plain text, by language tag
 	Mirrors []string          // http and https addresses of release folders, best first
 }
 
-// PatchRef is a set patch: whoever has the set with the listing From comes to this release with Object.
+// PatchRef is a set patch: Object turns the set with the listing From into this release.
 type PatchRef struct {
 	From   Digest // SHA-256 of the canonical listing of the old set
 	Object Object
 }
 
-// ParseHead reads a head. Anything but the one canonical form is a *FormatError; a head of a later format is
-// ErrNewFormat.
+// ParseHead reads a head. Any form but the canonical one is a *FormatError; a head of a later format is ErrNewFormat.
 func ParseHead(data []byte) (Head, error) {
 	var h Head
 	err := readDocument("head", data, MaxHead, h.code)
@@ -88,7 +87,7 @@ func ParseHead(data []byte) (Head, error) {
 	return h, nil
 }
 
-// laterFormat looks for the format of a head that could not be read.
+// laterFormat reports whether data, which ParseHead could not read, is a head of a later format.
 func laterFormat(data []byte) bool {
 	var peek struct {
 		Format uint64 `json:"format"`
@@ -96,7 +95,7 @@ func laterFormat(data []byte) bool {
 	return len(data) <= MaxHead && json.Unmarshal(data, &peek) == nil && peek.Format > HeadFormat
 }
 
-// Encode writes the canonical form. Patches may be in any order. A head that ParseHead would refuse is an error.
+// Encode writes the canonical form. Patches may be in any order. A head that ParseHead would reject is an error.
 func (h Head) Encode() ([]byte, error) {
 	h.Patches = slices.Clone(h.Patches)
 	slices.SortFunc(h.Patches, comparePatches)
@@ -105,7 +104,7 @@ func (h Head) Encode() ([]byte, error) {
 
 func comparePatches(a, b PatchRef) int { return cmp.Compare(a.From.Hex(), b.From.Hex()) }
 
-// PatchFrom finds the patch for whoever has the set with this listing.
+// PatchFrom finds the patch from the set with this listing.
 func (h Head) PatchFrom(listing Digest) (Object, bool) {
 	for _, p := range h.Patches {
 		if p.From == listing {
@@ -115,9 +114,9 @@ func (h Head) PatchFrom(listing Digest) (Object, bool) {
 	return Object{}, false
 }
 
-// Note picks the release notes for a language tag such as "pt-BR": those for exactly that tag, else for the tag without its
-// last parts ("pt"), else English, else the first tag in the order of letters. Case does not count. It returns the tag that
-// it took, and false if there are no notes.
+// Note selects the release notes for a language tag such as "pt-BR": those of exactly that tag, else of the tag without
+// its last parts ("pt"), else English, else the alphabetically first tag. Case is ignored. It returns the selected tag,
+// and false if there are no notes.
 func (h Head) Note(language string) (tag string, note Object, found bool) {
 	tags := slices.Sorted(maps.Keys(h.Notes))
 	wanted := []string{language}
@@ -197,7 +196,7 @@ func (h *Head) codeMore(c *canon) {
 	c.mark(`}`)
 }
 
-// codeNotes writes an object whose keys are language tags, sorted.
+// codeNotes codes an object with sorted language tags as keys.
 func (h *Head) codeNotes(c *canon) {
 	type note struct {
 		tag  string
@@ -277,7 +276,7 @@ func filledText(s string) string {
 	return ""
 }
 
-// nameFault allows what is the same in a path, an address and a command line.
+// nameFault restricts a name to characters with the same meaning in a path, an address and a command line.
 func nameFault(s string) string {
 	for _, r := range s {
 		if !isNameRune(r) {

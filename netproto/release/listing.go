@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// MaxListing is the largest listing in bytes: MaxSet files with paths of 120 bytes. It is held in memory.
+	// MaxListing is the size of the largest listing in bytes: MaxSet files with paths of 120 bytes. It is held in
+	// memory.
 	MaxListing = 64 << 20
-	// MaxFile is the largest file of a set in bytes: 1 TiB, beyond any file system that players use for games.
+	// MaxFile is the size in bytes of the largest file of a set: 1 TiB, more than any file system for games holds.
 	MaxFile = 1 << 40
-	// PlainMode and ProgramMode are the permission bits that a file of a set may have. No other bit ever comes from a
-	// release: there are no set-user-id files and no secrets in one.
+	// PlainMode and ProgramMode are the permission bits that a file of a set may have. A release can't set any other
+	// bit, such as set-user-id.
 	PlainMode   = 0o644
 	ProgramMode = 0o755
 )
 
-// Use says what a file of a set is for. The words stand in listings and never change.
+// Use is the purpose of a file in a set. The words are stored in listings and never change.
 type Use string
 
 const (
@@ -27,13 +28,13 @@ const (
 	UseResource Use = "resource"
 	// UseRuntime is a native module.
 	UseRuntime Use = "runtime"
-	// UseCompanion is a file that goes with a module, such as its debug symbols.
+	// UseCompanion is a file that accompanies a module, such as its debug symbols.
 	UseCompanion Use = "companion"
 	// UseHost belongs to the host program, such as its debug symbols.
 	UseHost Use = "host"
 )
 
-// Role is what engine generations call it; false for a use that does not exist.
+// Role is the engine generations' value for a use; false for an unknown use.
 func (u Use) Role() (Role, bool) {
 	switch u {
 	case UseResource:
@@ -45,7 +46,7 @@ func (u Use) Role() (Role, bool) {
 	}
 }
 
-// UseOf guesses from what an engine generation says of a file: a binary is a runtime if it is named like a native module of
+// UseOf derives a use from an engine generation's role: a binary is a runtime if its name is that of a native module of
 // any system, else a companion.
 func UseOf(role Role, name string) Use {
 	if role == Resource {
@@ -68,18 +69,18 @@ type ListedFile struct {
 	Sum  Digest // SHA-256 of the content
 }
 
-// Listing is what a set is: its files, sorted by the bytes of their paths. Equal sets have equal canonical bytes, so the
-// digest of these is the set's identity. See docs/RELEASE-FORMAT.md, "Listing".
+// Listing describes a set: its files, sorted by the bytes of their paths. Equal sets have equal canonical bytes, so the
+// digest of these identifies the set. See docs/RELEASE-FORMAT.md, "Listing".
 type Listing []ListedFile
 
-// NewListing sorts a copy of files. It checks nothing; Encode does.
+// NewListing sorts a copy of files. It does not check them; Encode does.
 func NewListing(files []ListedFile) Listing {
 	l := Listing(slices.Clone(files))
 	slices.SortFunc(l, func(a, b ListedFile) int { return cmp.Compare(a.Path, b.Path) })
 	return l
 }
 
-// ParseListing reads a listing. Anything but the canonical form is a *FormatError; a set that CheckSet refuses is a
+// ParseListing reads a listing. Any form but the canonical one is a *FormatError; a set that CheckSet rejects is a
 // *PathError.
 func ParseListing(data []byte) (Listing, error) {
 	var l Listing
@@ -92,7 +93,7 @@ func ParseListing(data []byte) (Listing, error) {
 	return l, nil
 }
 
-// Encode writes the canonical form. A listing that is not sorted, or that ParseListing would refuse, is an error.
+// Encode writes the canonical form. An unsorted listing, or one that ParseListing would reject, is an error.
 func (l Listing) Encode() ([]byte, error) {
 	if err := l.check(); err != nil {
 		return nil, fmt.Errorf("write listing: %w", err)
@@ -100,7 +101,7 @@ func (l Listing) Encode() ([]byte, error) {
 	return writeDocument("listing", MaxListing, l.code)
 }
 
-// Digest is the SHA-256 of the canonical form: the identity of the set.
+// Digest is the SHA-256 of the canonical form, which identifies the set.
 func (l Listing) Digest() (Digest, error) {
 	data, err := l.Encode()
 	if err != nil {
@@ -109,7 +110,7 @@ func (l Listing) Digest() (Digest, error) {
 	return sumOf(data), nil
 }
 
-// Bytes is the sum of the sizes.
+// Bytes is the sum of the file sizes.
 func (l Listing) Bytes() (sum int64) {
 	for _, f := range l {
 		sum += f.Size
@@ -117,7 +118,7 @@ func (l Listing) Bytes() (sum int64) {
 	return sum
 }
 
-// Find looks a path up, spelled as it is listed.
+// Find finds the file with exactly this path.
 func (l Listing) Find(name string) (ListedFile, bool) {
 	i, found := slices.BinarySearchFunc(l, name, func(f ListedFile, name string) int { return cmp.Compare(f.Path, name) })
 	if !found {
@@ -126,8 +127,8 @@ func (l Listing) Find(name string) (ListedFile, bool) {
 	return l[i], true
 }
 
-// Files is the set as a server lists it, with SHA-256 digests. Index is the position in the listing. What engine
-// generations want beside it, FNV-1a-64, follows from the contents and is no part of what a set is.
+// Files returns the set as a server lists it, with SHA-256 digests. Index is the position in the listing. The FNV-1a-64
+// digests of engine generations are not part of a listing.
 func (l Listing) Files() []File {
 	files := make([]File, len(l))
 	for i, f := range l {
@@ -137,7 +138,7 @@ func (l Listing) Files() []File {
 	return files
 }
 
-// Pack gives the object of a listing and what a head says of it.
+// Pack returns the object of a listing and its reference for a head.
 func (l Listing) Pack() (object []byte, ref Packed, err error) {
 	data, err := l.Encode()
 	if err != nil {
@@ -149,8 +150,8 @@ func (l Listing) Pack() (object []byte, ref Packed, err error) {
 	return object, Packed{Sum: sumOf(data), Size: int64(len(data)), Object: ObjectOf(object)}, nil
 }
 
-// UnpackListing opens the object of a listing. Bytes that are not those which ref names are an *ObjectError and are not
-// opened; what does not unpack to the listing of ref is a *FormatError.
+// UnpackListing unpacks the object of a listing. Bytes that don't match ref are an *ObjectError and are not unpacked; an
+// object that does not unpack to the listing of ref is a *FormatError.
 func UnpackListing(object []byte, ref Packed) (Listing, error) {
 	data, err := unpackVerified("listing", object, ref.Object, min(ref.Size, MaxListing))
 	if err != nil {
@@ -162,7 +163,7 @@ func UnpackListing(object []byte, ref Packed) (Listing, error) {
 	return ParseListing(data)
 }
 
-// check holds the listing to the rules for paths.
+// check applies the rules for paths to the listing.
 func (l Listing) check() error { return CheckSet(l.Files()) }
 
 func (l *Listing) code(c *canon) {

@@ -1,21 +1,21 @@
 package release
 
 const (
-	// MaxNumbers is the largest memory of release numbers in bytes.
+	// MaxNumbers is the size in bytes of the largest encoded Numbers.
 	MaxNumbers = 64 << 10
-	// MaxSigners is how many keys may have signed it.
+	// MaxSigners is how many keys may have signed the list.
 	MaxSigners = 16
-	// maxTracks is how many channels and targets one install remembers numbers of.
+	// maxTracks is how many tracks one install remembers numbers of.
 	maxTracks = 64
 )
 
-// Numbers are the highest release numbers that an install has seen, and the keys that signed the list with them.
+// Numbers are the highest release numbers that an install has seen, with the keys that signed the list with them.
 type Numbers struct {
 	Signers []string // key ids, sorted
 	Floors  []Entry  // product, channel, target and number, sorted
 }
 
-// ParseNumbers reads what Encode wrote. Anything but the canonical form is a *FormatError.
+// ParseNumbers reads the result of Encode. Any form but the canonical one is a *FormatError.
 func ParseNumbers(data []byte) (Numbers, error) {
 	var n Numbers
 	if err := readDocument("numbers", data, MaxNumbers, n.code); err != nil {

@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// MaxObject is the largest object in bytes: 64 GiB, more than any pack of a game that is fetched as one file.
+	// MaxObject is the size in bytes of the largest object: 64 GiB, more than any pack of a game that is fetched as one
+	// file.
 	MaxObject = 64 << 30
-	// packWindow is how far back a packed document may refer, in bytes. It bounds the memory of whoever unpacks it.
+	// packWindow is the compression window of a packed document in bytes. It bounds the memory for unpacking.
 	packWindow = 4 << 20
 )
 
-// Object names bytes of the folder objects/ by the SHA-256 of what lies there, and says how many they are. The zero value
-// is no object.
+// Object is a reference to a file of the folder objects/ by the SHA-256 and size of its bytes. The zero value is no
+// object.
 type Object struct {
 	Sum  Digest // SHA-256
 	Size int64  // bytes, at most MaxObject
@@ -23,16 +24,16 @@ type Object struct {
 // IsZero reports whether this is no object.
 func (o Object) IsZero() bool { return o.Sum.IsZero() }
 
-// Path is where the object lies below the release folder: objects/<2 hex>/<64 hex>.
+// Path is the path of the object below the release folder: objects/<2 hex>/<64 hex>.
 func (o Object) Path() string {
 	digits := o.Sum.Hex()
 	return "objects/" + digits[:2] + "/" + digits
 }
 
-// HeadPath is where a head lies below the release folder: releases/<64 hex>.release.
+// HeadPath is the path of a head below the release folder: releases/<64 hex>.release.
 func (o Object) HeadPath() string { return "releases/" + o.Sum.Hex() + ".release" }
 
-// Verify compares data with what the object says of it. The error is an *ObjectError.
+// Verify checks data against size and digest. The error is an *ObjectError.
 func (o Object) Verify(data []byte) error {
 	if int64(len(data)) != o.Size {
 		return &ObjectError{Object: o, Reason: fmt.Sprintf("has %d bytes", len(data))}
@@ -43,10 +44,10 @@ func (o Object) Verify(data []byte) error {
 	return nil
 }
 
-// ObjectOf is the object that data would be.
+// ObjectOf is the reference to data.
 func ObjectOf(data []byte) Object { return Object{Sum: sumOf(data), Size: int64(len(data))} }
 
-// ObjectError says that bytes are not those of the object that was asked for. It is the fault of whoever sent them.
+// ObjectError says that bytes are not those of the requested object. It is the fault of their sender.
 type ObjectError struct {
 	Object Object
 	Reason string
@@ -56,14 +57,14 @@ func (e *ObjectError) Error() string {
 	return fmt.Sprintf("object %s of %d bytes: %s", e.Object.Sum, e.Object.Size, e.Reason)
 }
 
-// Packed is a document and the object in which it lies, compressed with zstd. Sum and Size are the document's own.
+// Packed is a reference to a document inside an object compressed with zstd. Sum and Size are the document's own.
 type Packed struct {
 	Sum    Digest // SHA-256 of the document
 	Size   int64  // bytes of the document
-	Object Object // what lies in objects/
+	Object Object // the object in objects/
 }
 
-// digits is the hex form without the algorithm.
+// Hex is the hex form without the algorithm.
 func (d Digest) Hex() string { return fmt.Sprintf("%x", d.sum[:d.Algorithm.size()]) }
 
 func sumOf(data []byte) Digest {
@@ -90,11 +91,11 @@ func (p *Packed) code(c *canon, field string, limit int64) {
 	c.mark(`}`)
 }
 
-// packBound is the largest pack of a document of that many bytes: zstd adds little to what it can't compress.
+// packBound is the size of the largest packed form of a document: zstd adds little to incompressible data.
 func packBound(size int64) int64 { return size + size>>7 + 1024 }
 
-// pack compresses a document as well as zstd can, which is not by its highest level: digests don't repeat. Equal documents
-// give equal packs in one version of the library.
+// pack compresses a document as small as zstd can. That is not its highest level, because digests don't repeat. With one
+// version of the library, equal documents give equal results.
 func pack(document []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(packWindow), zstd.WithEncoderCRC(false))
@@ -105,8 +106,8 @@ func pack(document []byte) ([]byte, error) {
 	return packed, w.Close()
 }
 
-// unpack gives back a document of at most limit bytes, or of at most one window if that is more. It takes up no more
-// memory than both together.
+// unpack unpacks a document of at most limit bytes, or of one window if that is more. Its memory is bounded by both
+// together.
 func unpack(packed []byte, limit int64) ([]byte, error) {
 	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(packWindow),
 		zstd.WithDecoderMaxMemory(uint64(max(limit, packWindow))))
@@ -117,7 +118,7 @@ func unpack(packed []byte, limit int64) ([]byte, error) {
 	return r.DecodeAll(packed, nil)
 }
 
-// unpackVerified opens the pack of a document after it has been checked.
+// unpackVerified verifies and unpacks the object of a document.
 func unpackVerified(document string, packed []byte, from Object, limit int64) ([]byte, error) {
 	if err := from.Verify(packed); err != nil {
 		return nil, err

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// MaxPath is the longest path in bytes. Windows without long-path support allows 260 characters for the whole
-	// absolute path; 240 leaves the prefix little, but every file system takes it below a short root.
+	// MaxPath is the length of the longest path in bytes. Windows without long-path support allows 260 characters for
+	// the whole absolute path. 240 leaves little for the prefix, but works on every file system below a short root.
 	MaxPath = 240
-	// MaxSet is the largest number of files in one list: a peer can't make us hold more.
+	// MaxSet is the largest number of files in one list. It bounds the memory that a peer can claim.
 	MaxSet = 200_000
 )
 
-// PathError says which path was refused and why. It is always the fault of whoever sent the path.
+// PathError names a rejected path and the reason. It is always the fault of the path's sender.
 type PathError struct {
 	Path   string
 	Reason string
@@ -26,12 +26,12 @@ type PathError struct {
 
 func (e *PathError) Error() string { return fmt.Sprintf("path %q: %s", e.Path, e.Reason) }
 
-// CheckPath accepts only paths that name one and the same file below a folder on Windows, Linux and macOS: valid UTF-8,
-// relative, slash-separated, at most MaxPath bytes, no empty, "." or ".." element, no drive, no reserved device name, no
-// character that Windows refuses or that can't be seen, no element that ends in a dot or a space. Names that Windows
-// would take for the short form of another (PROGRA~1) and elements that begin with "~" (those are our parts) are refused
-// too. A path must be in Unicode's composed form (NFC): macOS takes the other spellings of a name for the same name. The
-// error is a *PathError.
+// CheckPath accepts only paths that name the same file below a folder on Windows, Linux and macOS. A path is valid
+// UTF-8, relative, slash-separated and at most MaxPath bytes long. It has no drive, no reserved device name, and no
+// character that Windows rejects or that is invisible. No element is empty, "." or "..", or ends in a dot or a space.
+// Names that Windows could take for the short form of another (PROGRA~1) are rejected, and so are elements that begin
+// with "~", which are our scratch files. A path must be in Unicode's composed form (NFC), because macOS takes other
+// spellings for the same name. The error is a *PathError.
 func CheckPath(path string) error {
 	if reason := pathFault(path); reason != "" {
 		return &PathError{Path: path, Reason: reason}
@@ -39,8 +39,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// IsMisspelled reports whether all that CheckPath has against a path is that its letters are not in the form NFC. Such names come
-// from disks that spell them otherwise, not from an attack: the one file is left out, and the rest of the list is fine.
+// IsMisspelled reports whether the only fault of a path is a form other than NFC. Such names come from disks with
+// another normalization, not from an attack: that file is left out, and the rest of the list is valid.
 func IsMisspelled(path string) bool {
 	return CheckPath(path) != nil && CheckPath(norm.NFC.String(path)) == nil
 }
@@ -94,7 +94,7 @@ func elementFault(element string) string {
 func runeFault(r rune) string {
 	switch {
 	case r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z'):
-		return "" // nearly all are, and the rest takes longer
+		return "" // the usual case; the rest is slow
 	case strings.ContainsRune(`\:*?"<>|`, r):
 		return fmt.Sprintf("contains %q, which Windows refuses", r)
 	case r != ' ' && !unicode.IsPrint(r):
@@ -104,10 +104,10 @@ func runeFault(r rune) string {
 	}
 }
 
-// maxDevice is the most bytes that a device's name has: six letters, of which some can be two bytes of lower case.
+// maxDevice is the length in bytes of the longest device name: six letters, some of two bytes in lower case.
 const maxDevice = 12
 
-// isDevice knows the names that Windows opens as devices in any folder and with any extension.
+// isDevice reports whether Windows opens the name as a device, which it does in any folder and with any extension.
 func isDevice(element string) bool {
 	base, _, _ := strings.Cut(element, ".")
 	if base = strings.TrimRight(base, " "); len(base) > maxDevice {
@@ -126,27 +126,28 @@ func isDevice(element string) bool {
 	return false
 }
 
-// isShortName knows the shape of the names that Windows makes up for programs of old: a tilde and digits at the end, or
-// before the first dot. Such a name may open a file that is called otherwise.
+// isShortName reports whether a name has the shape of a short name that Windows generates for old programs: a tilde and
+// digits at the end, or before the first dot. Such a name may open a file with another name.
 func isShortName(element string) bool {
 	base, _, _ := strings.Cut(element, ".")
 	digits := base[strings.LastIndexByte(base, '~')+1:]
 	return digits != "" && len(digits) < len(base) && strings.Trim(digits, "0123456789") == ""
 }
 
-// Fold is the form under which two paths are one file on a system that ignores case, or how a letter is spelled: Unicode's
-// full case folding in form NFC. "Straße" and "STRASSE" are one, "ﬁ" and "fi", the Greek letters with tonos and with oxia.
+// Fold maps paths to the same text if they are one file on a system that ignores case or normalization. It is Unicode's
+// full case folding in form NFC. "Straße" and "STRASSE" are equal, "ﬁ" and "fi", the Greek letters with tonos and with
+// oxia.
 func Fold(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return strings.ToLower(path)
 	}
-	// Full folding leaves letters apart that simple case mapping unites, such as the dotless i and the I: Windows maps.
+	// Full folding separates letters that simple case mapping unites, such as the dotless i and the I: Windows maps.
 	folded := cases.Fold().String(strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, norm.NFD.String(path)))
 	return norm.NFC.String(strings.ReplaceAll(folded, "i\u0307", "i"))
 }
 
-// CheckSet checks every path and refuses a list in which two paths are one file on some system, or in which one path is
-// a folder on the way to another. The error is a *PathError.
+// CheckSet checks every path. It rejects a list in which two paths are one file on some system, or in which one path is
+// a parent folder of another. The error is a *PathError.
 func CheckSet(files []File) error {
 	if len(files) > MaxSet {
 		return &PathError{Path: files[MaxSet].Path, Reason: fmt.Sprintf("is file number %d; a list may hold %d", MaxSet+1, MaxSet)}
@@ -163,7 +164,7 @@ func CheckSet(files []File) error {
 		}
 		seen[all[i]] = f.Path
 	}
-	free := "" // a folder on the way to which there is no file
+	free := "" // a folder with no file in its path
 	for i, f := range files {
 		folder := all[i][:strings.LastIndexByte(all[i], '/')+1]
 		if folder == free {
@@ -177,8 +178,8 @@ func CheckSet(files []File) error {
 	return nil
 }
 
-// parentIn finds a path of seen that is a folded folder, or one above it; folders end in a slash. Folding keeps slashes where
-// they are between elements, so what stands before one is the folded folder.
+// parentIn finds a path of seen that equals a folded folder or one of its parents; folders end in a slash. Folding keeps
+// the slashes between elements, so the text before a slash is a folded folder.
 func parentIn(seen map[string]string, folded string) (string, bool) {
 	for i := range len(folded) {
 		if folded[i] != '/' {

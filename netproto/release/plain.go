@@ -1,16 +1,16 @@
 package release
 
-// PlainFolder is the folder of a release folder that holds the newest set of a channel as plain files, laid out as servers of engine
-// generations want it. It changes as a whole.
+// PlainFolder is the folder of a release folder with the newest set of a channel as plain files, in the layout for
+// servers of engine generations. It is replaced as a whole.
 const PlainFolder = "plain"
 
-// Folders of a game as servers of engine generations want it: packs, and binaries in a folder for each target.
+// Folders of a game in that layout: packs, and binaries in a folder for each target.
 const (
 	ResourcesFolder = "Resources"
 	BinariesFolder  = "PlatformBinaries"
 )
 
-// PlainPath is where a file of a target's set lies below PlainFolder.
+// PlainPath is the path of a file of a target's set below PlainFolder.
 func PlainPath(role Role, target, name string) string {
 	if role == Resource {
 		return ResourcesFolder + "/" + name

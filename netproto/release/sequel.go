@@ -10,36 +10,37 @@ import (
 	"strings"
 )
 
-// A sequel is what a client of one release needs to come to the newest one, in one file whose name it can work out before it
-// has asked anybody: the signed lists behind the timestamp, the head, and a small set patch or the lists. Each part is another
-// file of the release folder, bytes and all, so a sequel is believed no more and no less than that file would be, and one that
-// is old, wrong or missing costs time and nothing else.
+// A sequel is a delta index with what a client of one release needs for the newest one, in one file. The client can
+// compute its name before the first request. It contains the signed lists behind the timestamp, the head, and a small
+// set patch or the lists. Each part is a copy of another file of the release folder and trusted exactly as that file. An
+// outdated, wrong or missing sequel only costs time.
 //
 //	"CQ" 1 · uvarint count · count × (uvarint length · name · uvarint size) · the bytes of all, in this order
 const (
-	// MaxSequel is the largest sequel in bytes: lists of a large folder, and a set patch that comes in about the time of the
-	// round trip which it saves (1 MiB at 50 Mbit/s and 100 ms).
+	// MaxSequel is the size in bytes of the largest sequel: lists of a large folder, and a set patch whose transfer
+	// takes about the round trip that it saves (1 MiB at 50 Mbit/s and 100 ms).
 	MaxSequel = 1536 << 10
-	// MaxSequelParts is how many files one has: two signed lists, a head, and at most a listing and a list of sources.
+	// MaxSequelParts is the largest number of parts: two signed lists, a head, and at most a listing and a list of
+	// sources.
 	MaxSequelParts = 8
-	// sequelBegin is how every one begins; its last byte is the version.
+	// sequelBegin is the magic number; its last byte is the version.
 	sequelBegin = "CQ\x01"
-	// maxSequelName is the longest name of a part, as netproto.MaxObjectName has it.
+	// maxSequelName is the length of the longest name of a part; netproto.MaxObjectName is the same.
 	maxSequelName = 128
 )
 
-// SequelPart is one file of a sequel. In a table that was read Data is nil.
+// SequelPart is one file of a sequel. In a table from ReadSequelTable, Data is nil.
 type SequelPart struct {
-	Name string // below the release folder
+	Name string // path below the release folder
 	Size int64  // bytes
 	Data []byte
 }
 
-// SequelPath is where the sequel to an entry lies below the release folder: sequels/<64 hex>.sequel, the SHA-256 of the
+// SequelPath is the path of the sequel to an entry below the release folder: sequels/<64 hex>.sequel, the SHA-256 of the
 // entry's path in the signed list.
 func (e Entry) SequelPath() string { return "sequels/" + sumOf([]byte(e.Path())).Hex() + ".sequel" }
 
-// EncodeSequel puts parts together. Their order is that in which a client needs them.
+// EncodeSequel joins parts, in the order in which a client needs them.
 func EncodeSequel(parts []SequelPart) ([]byte, error) {
 	if len(parts) > MaxSequelParts {
 		return nil, fmt.Errorf("a sequel has at most %d parts, not %d", MaxSequelParts, len(parts))
@@ -62,7 +63,7 @@ func EncodeSequel(parts []SequelPart) ([]byte, error) {
 	return out, nil
 }
 
-// sequelName says what is wrong with the name of a part, or nothing. What a server must never hand out has no name here.
+// sequelName returns the fault of a part's name, or nothing. Files that a server must never serve have no valid name.
 func sequelName(name string) string {
 	switch {
 	case len(name) > maxSequelName:
@@ -74,8 +75,8 @@ func sequelName(name string) string {
 	}
 }
 
-// ReadSequelTable reads the names and sizes at the beginning of a sequel; what follows in r are the bytes of the parts, one
-// after the other. What makes no sense is a *FormatError, and the errors of r pass.
+// ReadSequelTable reads the names and sizes at the beginning of a sequel. The bytes of the parts follow in r, in the
+// same order. A malformed table is a *FormatError; errors of r are returned.
 func ReadSequelTable(r *bufio.Reader) ([]SequelPart, error) {
 	begin := make([]byte, len(sequelBegin))
 	if _, err := io.ReadFull(r, begin); err != nil {
@@ -116,7 +117,7 @@ func (p *SequelPart) read(r *bufio.Reader, left int64) error {
 	return err
 }
 
-// sequelNumber reads a uvarint in its shortest form.
+// sequelNumber reads a uvarint of minimal length.
 func sequelNumber(r *bufio.Reader, what string, most int64) (n int64, err error) {
 	for shift := 0; ; shift += 7 {
 		b, err := r.ReadByte()
@@ -139,7 +140,7 @@ func sequelFault(format string, values ...any) error {
 	return &FormatError{Document: "sequel", Reason: fmt.Sprintf(format, values...)}
 }
 
-// sequelEnd turns an early end into a fault of the format.
+// sequelEnd turns an early end into a format error.
 func sequelEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return sequelFault("ends in its table")

@@ -7,13 +7,14 @@ import (
 )
 
 const (
-	// MaxSources is the largest list of sources in bytes: MaxSet contents of some 300 bytes each. It is held in memory.
+	// MaxSources is the size in bytes of the largest list of sources: MaxSet contents of some 300 bytes each. It is held
+	// in memory.
 	MaxSources = 64 << 20
-	// MaxIndexFiles is how many files one chunk index can tell apart.
+	// MaxIndexFiles is the largest number of files in one chunk index.
 	MaxIndexFiles = MaxSet
 )
 
-// Encoding says how a content lies in its object. The words stand in lists of sources and never change.
+// Encoding is how a content is stored in its object. The words are stored in lists of sources and never change.
 type Encoding string
 
 const (
@@ -25,20 +26,20 @@ const (
 	EncodedBrotli Encoding = "brotli"
 )
 
-// Source is where one content comes from without a patch.
+// Source is where to fetch one content without a patch.
 type Source struct {
 	Content  Digest   // SHA-256 of the file
 	Whole    Object   // the whole file
 	Encoding Encoding // of Whole
-	Index    Object   // the chunk index that describes it; zero if there is none
-	Entry    uint32   // which file of that index it is; 0 without an index
+	Index    Object   // the chunk index that describes it; zero if absent
+	Entry    uint32   // index of the file in Index; 0 without one
 }
 
-// Sources says where the contents of a set come from, one entry for each content, sorted by Content. It is fetched only
-// when no patch fits. See docs/RELEASE-FORMAT.md, "Sources".
+// Sources lists where to fetch the contents of a set, one entry for each content, sorted by Content. Clients fetch it
+// only when no patch fits. See docs/RELEASE-FORMAT.md, "Sources".
 type Sources []Source
 
-// NewSources sorts a copy of list. It checks nothing; Encode does.
+// NewSources sorts a copy of list. It does not check it; Encode does.
 func NewSources(list []Source) Sources {
 	s := Sources(slices.Clone(list))
 	slices.SortFunc(s, func(a, b Source) int { return compareSums(a.Content, b.Content) })
@@ -47,7 +48,7 @@ func NewSources(list []Source) Sources {
 
 func compareSums(a, b Digest) int { return slices.Compare(a.sum[:], b.sum[:]) }
 
-// ParseSources reads a list of sources. Anything but the canonical form is a *FormatError.
+// ParseSources reads a list of sources. Any form but the canonical one is a *FormatError.
 func ParseSources(data []byte) (Sources, error) {
 	var s Sources
 	if err := readDocument("sources", data, MaxSources, s.code); err != nil {
@@ -56,10 +57,10 @@ func ParseSources(data []byte) (Sources, error) {
 	return s, nil
 }
 
-// Encode writes the canonical form. A list that is not sorted, or that ParseSources would refuse, is an error.
+// Encode writes the canonical form. An unsorted list, or one that ParseSources would reject, is an error.
 func (s Sources) Encode() ([]byte, error) { return writeDocument("sources", MaxSources, s.code) }
 
-// Find looks a content up.
+// Find finds the source of a content.
 func (s Sources) Find(content Digest) (Source, bool) {
 	i, found := slices.BinarySearchFunc(s, content, func(e Source, d Digest) int { return compareSums(e.Content, d) })
 	if !found || content.Algorithm != SHA256 {
@@ -68,7 +69,7 @@ func (s Sources) Find(content Digest) (Source, bool) {
 	return s[i], true
 }
 
-// Pack gives the object of a list of sources and its name.
+// Pack returns the object of a list of sources and its reference.
 func (s Sources) Pack() (object []byte, ref Object, err error) {
 	data, err := s.Encode()
 	if err != nil {
@@ -80,8 +81,8 @@ func (s Sources) Pack() (object []byte, ref Object, err error) {
 	return object, ObjectOf(object), nil
 }
 
-// UnpackSources opens the object of a list of sources. Bytes that are not those which ref names are an *ObjectError and
-// are not opened.
+// UnpackSources unpacks the object of a list of sources. Bytes that don't match ref are an *ObjectError and are not
+// unpacked.
 func UnpackSources(object []byte, ref Object) (Sources, error) {
 	data, err := unpackVerified("sources", object, ref, MaxSources)
 	if err != nil {

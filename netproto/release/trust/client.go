@@ -14,57 +14,57 @@ import (
 	"collet/netproto/release"
 )
 
-// maxRootSteps is how many new roots one Refresh takes. With one or two a year nobody meets it, and a server can't keep a
-// client busy for ever.
+// maxRootSteps bounds the new roots that one Refresh follows, so that a server can't keep a client busy. One or two a
+// year are usual.
 const maxRootSteps = 32
 
-// ErrNothingKnown says that no list of releases was ever verified here.
+// ErrNothingKnown says that no list of releases was ever verified on this machine.
 var ErrNothingKnown = errors.New("no list of releases was verified here yet")
 
-// Client is the client's side of TUF: it knows a root, takes newer metadata only when enough keys vouch for it, and
-// remembers in its store what it has verified, so that nothing older is ever taken again.
+// Client is the client's side of TUF. It trusts a root, and accepts newer metadata only when signed by enough keys of
+// that root. Its store keeps what it has verified, so it never accepts older metadata later.
 //
 //	embedded root → N.root.json … → timestamp.json → N.snapshot.json → N.targets.json → Entry → Head
 //
-// Whatever fails, what was verified before stays: an error or a stale result says that this client can't tell whether it
-// is current, never that it may not play. All methods are safe for concurrent use; one Refresh runs at a time.
+// Failures keep the verified state. An error or a stale result means that the client can't tell whether it is current;
+// the game may still start. All methods are safe for concurrent use; one Refresh runs at a time.
 type Client struct {
 	store Store
 	now   func() time.Time
 
-	asking sync.Mutex // held by the Refresh that runs
-	mu     sync.Mutex // guards what follows
+	asking sync.Mutex // held by the running Refresh
+	mu     sync.Mutex // guards the fields below
 	known  knowledge
 	passed []string
 }
 
-// knowledge is what was verified. It is a value: what its pointers lead to does not change.
+// knowledge is the verified state. It is a value: the data behind its pointers does not change.
 type knowledge struct {
 	root      *rootMeta
 	timestamp document[metadata.TimestampType]
 	snapshot  document[metadata.SnapshotType]
 	targets   document[metadata.TargetsType]
-	entries   []release.Entry // what targets lists
+	entries   []release.Entry // the releases of targets
 	floors    floors
 }
 
-// document is a verified document with the bytes it was read from; the zero value is none.
+// document is a verified document and its original bytes; the zero value means absent.
 type document[T metadata.Roles] struct {
 	data []byte
 	meta *metadata.Metadata[T]
 }
 
-// Current is an answer to a Query.
+// Current is the answer to a Query.
 type Current struct {
 	release.Choice
-	Fresh   bool      // the metadata was fetched by this call and its time is not over
+	Fresh   bool      // the metadata was fetched by this call and has not expired
 	Why     Staleness // why it is not fresh
-	Expires time.Time // when the first of the documents behind it expires; UTC
+	Expires time.Time // when the first of its documents expires; UTC
 }
 
-// Open begins with the root that is built into the program, and takes from store what that root, or one that
-// descends from it, vouches for. The rest is passed over, see Passed. now is the clock. An error means that the embedded
-// root is no root, or that the store can't be read.
+// Open starts with the root that is built into the program. From store it takes what that root, or one that descends
+// from it, authenticates; other files are ignored, see Passed. now is the clock. An error means that the embedded root
+// is invalid, or that the store can't be read.
 func Open(embedded []byte, store Store, now func() time.Time) (*Client, error) {
 	root, err := parseRoot("embedded "+rootFile, embedded)
 	if err != nil {
@@ -92,7 +92,7 @@ func Open(embedded []byte, store Store, now func() time.Time) (*Client, error) {
 	return c, nil
 }
 
-// load returns nil for a file that is not there, and passes over one that is too long to be ours.
+// load returns nil for a missing file, and ignores one that exceeds limit.
 func (c *Client) load(name string, limit int64) ([]byte, error) {
 	data, err := c.store.Load(name, limit)
 	switch {
@@ -108,7 +108,7 @@ func (c *Client) load(name string, limit int64) ([]byte, error) {
 	}
 }
 
-// loadRoots follows the chain of roots as far as it was stored.
+// loadRoots follows the chain of stored roots.
 func (c *Client) loadRoots() error {
 	for {
 		name := numbered(c.known.root.Signed.Version+1, rootFile)
@@ -127,16 +127,16 @@ func (c *Client) loadRoots() error {
 
 func (c *Client) pass(name string) { c.passed = append(c.passed, name) }
 
-// Passed names the files of the store that were not believed when it was opened, because they are damaged or because the
-// keys that signed them don't count any more.
+// Passed names the stored files that Open rejected, because they are damaged or because their signing keys are no longer
+// trusted.
 func (c *Client) Passed() []string {
 	names := slices.Clone(c.passed)
 	slices.Sort(names)
 	return names
 }
 
-// under keeps of k what root vouches for. A document that root does not vouch for takes those above it along: whoever had
-// its keys may have driven their numbers up, and only a new root ends that.
+// under returns the part of k that root authenticates. When it drops a document it also drops those above: an attacker
+// with the old keys may have raised their version numbers, and only a new root ends that.
 func (k knowledge) under(root *rootMeta, pass func(string)) knowledge {
 	var okTimestamp, okSnapshot, okTargets bool
 	k.root = root
@@ -156,7 +156,7 @@ func (k knowledge) under(root *rootMeta, pass func(string)) knowledge {
 	return k
 }
 
-// vouched verifies a document again, under another root. What is not there is fine.
+// vouched verifies a document again, under another root. An absent document is valid.
 func vouched[T metadata.Roles](root *rootMeta, role KeyRole, name string, d document[T], fit func(*T) string, pass func(string)) (document[T], bool) {
 	if d.data == nil {
 		return d, true
@@ -169,14 +169,14 @@ func vouched[T metadata.Roles](root *rootMeta, role KeyRole, name string, d docu
 	return document[T]{d.data, meta}, true
 }
 
-// knowing is what is known at this moment.
+// knowing returns the verified state.
 func (c *Client) knowing() knowledge {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known
 }
 
-// learn makes data durable under name and then k what is known.
+// learn saves data under name, and then sets the verified state to k.
 func (c *Client) learn(k knowledge, name string, data []byte) error {
 	if err := c.store.Save(name, data); err != nil {
 		return fmt.Errorf("keep what was verified: %w", err)
@@ -187,7 +187,7 @@ func (c *Client) learn(k knowledge, name string, data []byte) error {
 	return nil
 }
 
-// Known answers from what was verified earlier, without asking anybody. It is never fresh. Without anything verified the
+// Known answers from the verified state, without a request. The answer is never fresh. Before anything was verified the
 // error is ErrNothingKnown, without a release for the query ErrNoRelease.
 func (c *Client) Known(q release.Query) (Current, error) {
 	k := c.knowing()
@@ -213,10 +213,10 @@ func (k knowledge) choose(q release.Query, now time.Time) (Current, error) {
 	return Current{Choice: choice, Fresh: why == NotStale, Why: why, Expires: expires.UTC()}, nil
 }
 
-// Refresh asks a server what is current. When nothing has changed it costs two small requests, sent together. Metadata
-// that is not believed is an *Error, a network that fails is the fetcher's error, and a store that can't be written is
-// the store's; after any of them Known still answers. What has expired is no error: the answer is then not fresh, see
-// Staleness. ctx bounds everything.
+// Refresh asks a server for the current metadata. Without changes it costs two small requests, sent together. Rejected
+// metadata is an *Error, a network failure is the fetcher's error, and a write failure is the store's; Known still
+// answers after any of them. Expired metadata is no error: then the answer is not fresh, see Staleness. ctx bounds the
+// whole call.
 func (c *Client) Refresh(ctx context.Context, f Fetcher, q release.Query) (Current, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
@@ -231,7 +231,7 @@ func (c *Client) Refresh(ctx context.Context, f Fetcher, q release.Query) (Curre
 	return k.choose(q, c.now())
 }
 
-// remember keeps the highest number that is offered for the query's product, channel and target, and who vouched for it.
+// remember stores the highest number offered for the query's track, with the keys that signed the list.
 func (c *Client) remember(k knowledge, q release.Query, changed bool) error {
 	top, found := release.Highest(k.entries, func(e release.Entry) bool { return e.Track() == q.Track() })
 	if !found || !changed && k.floors.has(top) {
@@ -249,7 +249,7 @@ func (c *Client) remember(k knowledge, q release.Query, changed bool) error {
 	return c.learn(k, numbersFile, data)
 }
 
-// Head fetches the head of a choice and checks that it is the one for it. A choice that is not listed has none.
+// Head fetches the head of a choice and verifies it. A choice that is not listed has none.
 func (c *Client) Head(ctx context.Context, f Fetcher, choice release.Choice) (release.Head, error) {
 	if !choice.Listed {
 		return release.Head{}, fmt.Errorf("release %s is not listed any more and has no head", choice.Path())
@@ -261,8 +261,8 @@ func (c *Client) Head(ctx context.Context, f Fetcher, choice release.Choice) (re
 	return OpenHead(u, choice.Entry)
 }
 
-// OpenHead is the way from the bytes of a head to what it says: they must be those which the entry names, and be made for
-// the entry's product, channel, target and number. Errors are *Error, *release.FormatError or release.ErrNewFormat.
+// OpenHead verifies and parses a head. Its bytes must be those that the entry names, and it must be made for the entry's
+// product, channel, target and number. Errors are *Error, *release.FormatError or release.ErrNewFormat.
 func OpenHead(u Unverified, e release.Entry) (release.Head, error) {
 	data, err := u.Verify(e.Head)
 	if err != nil {
@@ -278,5 +278,5 @@ func OpenHead(u Unverified, e release.Entry) (release.Head, error) {
 	return h, nil
 }
 
-// Root describes the root that counts now.
+// Root describes the trusted root.
 func (c *Client) Root() RootInfo { return infoOf(c.knowing().root) }

@@ -2,8 +2,8 @@ package trust
 
 import "collet/netproto/release"
 
-// Entries are all releases of the newest signed list that was verified, sorted by product, channel, target and number.
-// Before anything was verified the error is ErrNothingKnown. It is for whoever hands a whole release folder out.
+// Entries returns all releases of the newest verified list, sorted by product, channel, target and number. Servers of a
+// whole release folder use it. Before anything was verified the error is ErrNothingKnown.
 func (c *Client) Entries() ([]release.Entry, error) {
 	k := c.knowing()
 	if k.targets.meta == nil {
@@ -14,12 +14,12 @@ func (c *Client) Entries() ([]release.Entry, error) {
 
 // Document is one verified document of metadata.
 type Document struct {
-	Name    string // in the release folder: "metadata/timestamp.json", "metadata/12.snapshot.json", …
+	Name    string // path in the release folder: "metadata/timestamp.json", "metadata/12.snapshot.json", …
 	Version int64
-	Data    []byte // as it was signed; to be read only
+	Data    []byte // the signed bytes; read-only
 }
 
-// Documents are the newest verified timestamp, snapshot and list of releases, in this order. Before they are known the
+// Documents returns the newest verified timestamp, snapshot and list of releases, in this order. Until all are known the
 // error is ErrNothingKnown.
 func (c *Client) Documents() ([3]Document, error) {
 	k := c.knowing()

@@ -13,7 +13,7 @@ import (
 	"collet/netproto/release"
 )
 
-// fetch gets one file and holds the fetcher to the limit.
+// fetch fetches one file, and enforces the limit on the fetcher.
 func fetch(ctx context.Context, f Fetcher, name string, limit int64) (Unverified, error) {
 	u, err := f.Fetch(ctx, name, limit)
 	switch {
@@ -26,13 +26,13 @@ func fetch(ctx context.Context, f Fetcher, name string, limit int64) (Unverified
 	}
 }
 
-// answer is what one fetch gave.
+// answer is the result of one fetch.
 type answer struct {
 	bytes Unverified
 	err   error
 }
 
-// first asks for the next root and for the timestamp together, so that the usual answer costs one round trip.
+// first fetches the next root and the timestamp concurrently, so that a check without changes costs one round trip.
 func first(ctx context.Context, f Fetcher, version int64) (root, timestamp answer) {
 	done := make(chan answer)
 	go func() {
@@ -48,14 +48,14 @@ func fetchRoot(ctx context.Context, f Fetcher, version int64) answer {
 	return answer{u, err}
 }
 
-// refresh walks TUF's client workflow and makes what it verified known, step by step.
+// refresh runs TUF's client workflow and updates the verified state with each step.
 func (c *Client) refresh(ctx context.Context, f Fetcher) error {
 	version := c.knowing().root.Signed.Version
 	root, timestamp := first(ctx, f, version+1)
 	if err := c.takeRoots(ctx, f, root); err != nil {
 		return err
 	}
-	if c.knowing().root.Signed.Version != version { // the timestamp may be from before the new root
+	if c.knowing().root.Signed.Version != version { // the timestamp may be older than the new root
 		u, err := fetch(ctx, f, metadataFolder+timestampFile, MaxTimestamp)
 		timestamp = answer{u, err}
 	}
@@ -75,7 +75,7 @@ func (c *Client) refresh(ctx context.Context, f Fetcher) error {
 	return c.takeTargets(ctx, f, trusted)
 }
 
-// takeRoots follows new roots one by one. Each is kept before the next is asked for.
+// takeRoots follows new roots one by one. Each is saved before the next is fetched.
 func (c *Client) takeRoots(ctx context.Context, f Fetcher, next answer) error {
 	for range maxRootSteps + 1 { // the last one must not exist
 		if errors.Is(next.err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func (c *Client) takeRoots(ctx context.Context, f Fetcher, next answer) error {
 	return fmt.Errorf("more than %d new roots at once; the next try goes on from there", maxRootSteps)
 }
 
-// refuse keeps bytes that were not believed for whoever looks into it, under a name that says so.
+// refuse saves rejected bytes for analysis, under a name that marks them as unverified.
 func (c *Client) refuse(name string, u Unverified, err error) error {
 	var fault *Error
 	if !errors.As(err, &fault) || fault.Fault == FaultTooLong {
@@ -110,7 +110,7 @@ func (c *Client) refuse(name string, u Unverified, err error) error {
 	return err
 }
 
-// takeTimestamp verifies the timestamp against what was known of it.
+// takeTimestamp verifies the timestamp against the known one.
 func (c *Client) takeTimestamp(trusted *trustedmetadata.TrustedMetadata, u Unverified) error {
 	k := c.knowing()
 	if k.timestamp.data != nil {
@@ -123,7 +123,7 @@ func (c *Client) takeTimestamp(trusted *trustedmetadata.TrustedMetadata, u Unver
 	}
 	meta, err := trusted.UpdateTimestamp(u.data)
 	if errors.Is(err, &metadata.ErrEqualVersionNumber{}) {
-		return nil // nothing new; what is known stays, even if other bytes came
+		return nil // no new version: keep the known one, even if the bytes differ
 	}
 	if err != nil {
 		return c.refuse(timestampFile, u, trustFault(timestampFile, err))
@@ -161,7 +161,7 @@ func (c *Client) takeSnapshot(ctx context.Context, f Fetcher, trusted *trustedme
 	return c.learn(k, snapshotFile, data)
 }
 
-// fetchNamed fetches a document of which digest and length are known.
+// fetchNamed fetches a document of known digest and length.
 func fetchNamed(ctx context.Context, f Fetcher, name string, o release.Object) (u Unverified, data []byte, err error) {
 	if u, err = fetch(ctx, f, metadataFolder+name, o.Size); err != nil {
 		return u, nil, err
@@ -172,7 +172,8 @@ func fetchNamed(ctx context.Context, f Fetcher, name string, o release.Object) (
 	return u, data, nil
 }
 
-// takeTargets fetches the list that the snapshot names, unless it is known, and holds it to the numbers seen before.
+// takeTargets fetches the list that the snapshot names, unless it is known, and checks it against the known release
+// numbers.
 func (c *Client) takeTargets(ctx context.Context, f Fetcher, trusted *trustedmetadata.TrustedMetadata) error {
 	k := c.knowing()
 	version, o := referenced(trusted.Snapshot.Signed.Meta, targetsFile)
@@ -198,7 +199,7 @@ func (c *Client) takeTargets(ctx context.Context, f Fetcher, trusted *trustedmet
 	return c.learn(k, targetsFile, data)
 }
 
-// risen wants no version and no number to be lower than before.
+// risen rejects a list with a version or number lower than the known one.
 func (k knowledge) risen(name string, next *targetsMeta) error {
 	if k.targets.meta != nil && next.Signed.Version < k.targets.meta.Signed.Version {
 		return &Error{Document: name, Fault: FaultRolledBack, Err: fmt.Errorf("version %d after %d", next.Signed.Version, k.targets.meta.Signed.Version)}

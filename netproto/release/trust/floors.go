@@ -14,9 +14,9 @@ const (
 	maxRoleKeys = release.MaxSigners
 )
 
-// floors are the highest release numbers seen, with the keys that vouched for them. They count as long as the root lets
-// enough of these keys sign releases: when a key was stolen and its thief has driven the numbers up, a new root without
-// that key is what ends it.
+// floors are the highest release numbers seen, with the keys that signed the list. They are valid while the root lets
+// enough of these keys sign releases. After the theft of a key with which the numbers were raised, a new root without
+// that key removes them.
 type floors release.Numbers
 
 // vouched reports whether enough of the keys behind the numbers may still sign releases.
@@ -30,8 +30,8 @@ func (n floors) vouched(root *rootMeta) bool {
 	return len(n.Floors) == 0 || valid >= role.Threshold
 }
 
-// with is n after e was seen in a list that signers vouched for. That list had no lower number than n on any line, or it
-// would have been refused, so signers vouch for all of n.
+// with returns n after e was seen in a list signed by signers. That list had no lower number than n on any track, or it
+// would have been rejected, so signers stand for all of n.
 func (n floors) with(e release.Entry, signers []string) floors {
 	next := floors{Signers: signers, Floors: slices.Clone(n.Floors)}
 	seen := release.Entry{Product: e.Product, Channel: e.Channel, Target: e.Target, Number: e.Number}
@@ -41,7 +41,7 @@ func (n floors) with(e release.Entry, signers []string) floors {
 	return next
 }
 
-// has reports whether this very number is remembered.
+// has reports whether exactly this number is stored.
 func (n floors) has(e release.Entry) bool {
 	return slices.ContainsFunc(n.Floors, func(f release.Entry) bool { return f.Track() == e.Track() && f.Number == e.Number })
 }

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep JSON of metadata may be nested. Ours has seven levels; the rest is room for fields of later
+// maxDepth is the deepest accepted nesting of JSON metadata. Ours has seven levels; the rest is for fields of later
 // programs.
 const maxDepth = 16
 
-// scope is an object or array that is open.
+// scope is an open object or array.
 type scope struct {
 	keys map[string]bool // the lower-cased keys of an object so far; nil for an array
 	key  bool            // the next token of the object is a key
 }
 
-// checkJSON refuses JSON that two readers may understand in two ways or that makes one stumble: keys that stand twice or
-// differ by case only, keys with other characters than printable ASCII, null, nesting that is too deep, anything cut off and anything behind the end. It looks at marks
-// only and believes nothing, so it may run before signatures are checked.
+// checkJSON rejects JSON that two parsers could read differently, or that could crash one: duplicate keys, also by case;
+// keys with other characters than printable ASCII; null; too deep nesting; truncated data and trailing data. It checks
+// tokens only and trusts no content, so it may run before signatures are checked.
 func checkJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -44,7 +44,7 @@ func checkJSON(data []byte) error {
 	return nil
 }
 
-// step takes one token.
+// step processes one token.
 func step(open []scope, token json.Token) ([]scope, error) {
 	top := len(open) - 1
 	if top >= 0 && open[top].key {

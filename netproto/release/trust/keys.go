@@ -13,17 +13,17 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 )
 
-// KeyRole is what a key may sign. The words are those of TUF.
+// KeyRole is a role of TUF; a key of the role signs its document. The words are those of TUF.
 type KeyRole string
 
 const (
-	// RoleRoot says which keys count. It stays offline.
+	// RoleRoot names the keys of all roles. Its keys stay offline.
 	RoleRoot KeyRole = metadata.ROOT
 	// RoleTargets signs releases.
 	RoleTargets KeyRole = metadata.TARGETS
-	// RoleSnapshot says which list of releases belongs together with which. It is online and of low value.
+	// RoleSnapshot binds the versions of lists together. Its key is online and of low value.
 	RoleSnapshot KeyRole = metadata.SNAPSHOT
-	// RoleTimestamp says that the rest is current. It is online and of low value.
+	// RoleTimestamp attests that the rest is current. Its key is online and of low value.
 	RoleTimestamp KeyRole = metadata.TIMESTAMP
 )
 
@@ -33,8 +33,8 @@ func KeyRoles() []KeyRole { return []KeyRole{RoleRoot, RoleTargets, RoleSnapshot
 const (
 	// MaxKeyFile is the largest key file in bytes; ours have some 600.
 	MaxKeyFile = 16 << 10
-	// MinPassphrase is the shortest passphrase in bytes. scrypt makes each guess cost a tenth of a second and 128 MiB, which
-	// does not save a passphrase that is shorter.
+	// MinPassphrase is the length of the shortest accepted passphrase in bytes. scrypt makes each guess cost a tenth of
+	// a second and 128 MiB, which does not protect a shorter one.
 	MinPassphrase = 8
 
 	blockEncrypted   = "COLLET ENCRYPTED PRIVATE KEY" // securesystemslib's scrypt and secretbox over PKCS #8
@@ -43,17 +43,17 @@ const (
 	blockDevPublic   = "COLLET DEVELOPMENT PUBLIC KEY"
 )
 
-// ErrPassphrase says that the passphrase does not open the key file, or that the file was changed.
+// ErrPassphrase says that the passphrase does not decrypt the key file, or that the file was changed.
 var ErrPassphrase = errors.New("the passphrase does not open this key file")
 
-// PrivateKey is an Ed25519 key that signs. It is read-only and safe for concurrent use.
+// PrivateKey is an Ed25519 signing key. It is read-only and safe for concurrent use.
 type PrivateKey struct {
 	key         ed25519.PrivateKey
 	development bool
 }
 
-// GenerateKey makes a new key from the system's random numbers. A development key is kept in the clear and marked: what
-// it signs is refused in releases unless asked for by name.
+// GenerateKey makes a new key from the system's random numbers. A development key is stored unencrypted and marked:
+// releases signed with it are rejected unless explicitly allowed.
 func GenerateKey(development bool) (*PrivateKey, error) {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -62,18 +62,18 @@ func GenerateKey(development bool) (*PrivateKey, error) {
 	return &PrivateKey{key: key, development: development}, nil
 }
 
-// Public is the half that may be known.
+// Public is the public half.
 func (k *PrivateKey) Public() PublicKey {
 	p := PublicKey{Development: k.development}
 	copy(p.key[:], k.key.Public().(ed25519.PublicKey))
 	return p
 }
 
-// Development reports whether the key is marked as one.
+// Development reports whether the key is marked as a development key.
 func (k *PrivateKey) Development() bool { return k.development }
 
-// Encode writes the key file: PEM around PKCS #8, encrypted by scrypt (N = 2^17, r = 8, p = 1) and NaCl's secretbox in the
-// form that TUF and sigstore use. A development key takes no passphrase, any other needs one.
+// Encode writes the key file: PEM around PKCS #8, encrypted by scrypt (N = 2^17, r = 8, p = 1) and NaCl's secretbox in
+// the form of TUF and sigstore. A development key takes no passphrase, any other needs one.
 func (k *PrivateKey) Encode(passphrase []byte) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(k.key)
 	switch {
@@ -139,10 +139,10 @@ func keyBlock(file []byte, kinds ...string) (*pem.Block, error) {
 	return nil, fmt.Errorf("read key: the file holds a %q, want a %q", block.Type, kinds[0])
 }
 
-// signer is the key as TUF's library wants it.
+// signer is the key in the form of TUF's library.
 func (k *PrivateKey) signer() (signature.Signer, error) { return signature.LoadED25519Signer(k.key) }
 
-// PublicKey is what others verify with. It is a comparable value.
+// PublicKey verifies signatures. It is a comparable value.
 type PublicKey struct {
 	key         [ed25519.PublicKeySize]byte
 	Development bool
@@ -157,7 +157,7 @@ func (p PublicKey) ID() string {
 	return id
 }
 
-// tuf is the key as TUF's library wants it.
+// tuf is the key in the form of TUF's library.
 func (p PublicKey) tuf() *metadata.Key {
 	return &metadata.Key{
 		Type: metadata.KeyTypeEd25519, Scheme: metadata.KeySchemeEd25519,
@@ -165,7 +165,7 @@ func (p PublicKey) tuf() *metadata.Key {
 	}
 }
 
-// Encode writes the file that is handed to whoever sets up the roles.
+// Encode writes the public key file, which is needed for setting up the roles.
 func (p PublicKey) Encode() ([]byte, error) {
 	der, err := x509.MarshalPKIXPublicKey(ed25519.PublicKey(p.key[:]))
 	if err != nil {
@@ -178,7 +178,7 @@ func (p PublicKey) Encode() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), nil
 }
 
-// ParsePublicKey reads what PublicKey.Encode wrote.
+// ParsePublicKey reads the result of PublicKey.Encode.
 func ParsePublicKey(file []byte) (PublicKey, error) {
 	block, err := keyBlock(file, blockPublic, blockDevPublic)
 	if err != nil {

@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// MaxRoot is the largest root.json in bytes: 64 keys of some 300 bytes and as many signatures.
+	// MaxRoot is the size of the largest root.json in bytes: 64 keys of some 300 bytes and as many signatures.
 	MaxRoot = 64 << 10
-	// MaxTimestamp is the largest timestamp.json in bytes: one reference and eight signatures. Ours has less than 500.
+	// MaxTimestamp is the size of the largest timestamp.json in bytes: one reference and eight signatures. Ours has less
+	// than 500.
 	MaxTimestamp = 4 << 10
-	// MaxSnapshot is the largest snapshot.json in bytes: the same.
+	// MaxSnapshot is the size of the largest snapshot.json in bytes: the same.
 	MaxSnapshot = 4 << 10
-	// MaxTargets is the largest targets.json in bytes: MaxEntries of some 300 bytes.
+	// MaxTargets is the size of the largest targets.json in bytes: release.MaxEntries of some 300 bytes.
 	MaxTargets = 2 << 20
-	// maxVersion is the largest version of a document, for the reason of MaxNumber.
+	// maxVersion is the largest version of a document, see release.MaxNumber.
 	maxVersion = release.MaxNumber
 
 	rootFile      = "root.json"
@@ -42,11 +43,11 @@ type (
 	targetsMeta   = metadata.Metadata[metadata.TargetsType]
 )
 
-// numbered is the name of a document with its version in front, as consistent snapshots have it.
+// numbered prefixes the name of a document with its version, as consistent snapshots demand.
 func numbered(version int64, file string) string { return strconv.FormatInt(version, 10) + "." + file }
 
-// verified checks a document's signatures against root, then that it keeps within what this program takes. Everything that
-// comes from outside goes through here before anything in it is used.
+// verified checks the signatures of a document against root, and then this program's restrictions. Every document from
+// outside must pass it before use.
 func verified[T metadata.Roles](root *rootMeta, role KeyRole, document string, data []byte, fit func(*T) string) (*metadata.Metadata[T], error) {
 	if err := checkJSON(data); err != nil {
 		return nil, &Error{Document: document, Fault: FaultMalformed, Err: err}
@@ -64,8 +65,7 @@ func verified[T metadata.Roles](root *rootMeta, role KeyRole, document string, d
 	return m, nil
 }
 
-// parseRoot reads a root and checks that it is signed by its own keys. Whether these are the right ones is another
-// question.
+// parseRoot reads a root and checks that it is signed by its own keys. It does not check whether these keys are trusted.
 func parseRoot(document string, data []byte) (*rootMeta, error) {
 	if len(data) > MaxRoot {
 		return nil, &Error{Document: document, Fault: FaultTooLong}
@@ -86,7 +86,8 @@ func parseRoot(document string, data []byte) (*rootMeta, error) {
 	return m, nil
 }
 
-// nextRoot verifies the root after old: its version is one more, and enough keys of the old one and of its own signed it.
+// nextRoot verifies the successor of old: its version is one higher, and enough keys of the old root and of its own
+// signed it.
 func nextRoot(old *rootMeta, data []byte) (*rootMeta, error) {
 	document := numbered(old.Signed.Version+1, rootFile)
 	if len(data) > MaxRoot {
@@ -154,7 +155,7 @@ func fitSnapshot(s *metadata.SnapshotType) string {
 	return fitReference(s.Version, s.Meta, targetsFile, MaxTargets)
 }
 
-// fitReference wants the digest and the length of one document.
+// fitReference demands the digest and the length of one document.
 func fitReference(version int64, meta map[string]*metadata.MetaFiles, file string, limit int64) string {
 	ref := meta[file]
 	switch {
@@ -184,13 +185,13 @@ func fitTargets(t *metadata.TargetsType) string {
 	return ""
 }
 
-// referenced is what a fit document says of the one below it.
+// referenced returns the reference to the next document, from a document that passed fitReference.
 func referenced(meta map[string]*metadata.MetaFiles, file string) (version int64, o release.Object) {
 	ref := meta[file]
 	return ref.Version, release.Object{Sum: release.SHA256Digest([32]byte(ref.Hashes["sha256"])), Size: ref.Length}
 }
 
-// entriesOf reads the releases out of the signed list, sorted.
+// entriesOf reads the releases of the signed list, sorted.
 func entriesOf(t *metadata.TargetsType) ([]release.Entry, error) {
 	if len(t.Targets) > release.MaxEntries {
 		return nil, fmt.Errorf("it lists more than %d releases", release.MaxEntries)
@@ -212,7 +213,7 @@ func entriesOf(t *metadata.TargetsType) ([]release.Entry, error) {
 	return entries, nil
 }
 
-// mustEntries reads a list that is known to be fit.
+// mustEntries reads a list that was checked before.
 func mustEntries(m *targetsMeta) []release.Entry {
 	entries, err := entriesOf(&m.Signed)
 	if err != nil {
@@ -221,7 +222,7 @@ func mustEntries(m *targetsMeta) []release.Entry {
 	return entries
 }
 
-// readEntry takes what stands beside the path.
+// readEntry reads the fields beside the path.
 func readEntry(e *release.Entry, file *metadata.TargetFiles) error {
 	if len(file.Hashes) != 1 || len(file.Hashes["sha256"]) != 32 || file.Custom == nil {
 		return errors.New("it lacks a SHA-256 digest or its conditions")
@@ -230,7 +231,7 @@ func readEntry(e *release.Entry, file *metadata.TargetFiles) error {
 	return e.ReadConditions(*file.Custom)
 }
 
-// targetOf is the entry as TUF's library wants it.
+// targetOf is the entry in the form of TUF's library.
 func targetOf(e release.Entry) (*metadata.TargetFiles, error) {
 	custom, err := e.Conditions()
 	if err != nil {

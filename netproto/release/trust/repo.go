@@ -12,26 +12,27 @@ import (
 	"collet/netproto/release"
 )
 
-// Validity is how long each role's signature lasts.
+// Validity is how long the signatures of each role are valid.
 type Validity struct {
-	Root      time.Duration // a year: the ceremony is done by people, and once a year keeps them in practice
-	Targets   time.Duration // a year: a game that is finished need not be released again
-	Snapshot  time.Duration // 90 days, renewed when half of it is over, because each new one costs every client a file more
-	Timestamp time.Duration // 14 days: the longest time for which a client can be kept from seeing a release unnoticed
+	Root      time.Duration // a year: people hold a signing ceremony, and stay in practice with one a year
+	Targets   time.Duration // a year: a finished game need not be released again
+	Snapshot  time.Duration // 90 days, renewed after half of it, because each new one costs every client another file
+	Timestamp time.Duration // 14 days: the longest time for which an attacker can hide a release from a client unnoticed
 }
 
-// DefaultValidity is what a Repo uses for what is zero in its own.
+// DefaultValidity is the default of RepoOptions.Validity; it replaces zero fields.
 func DefaultValidity() Validity {
 	const day = 24 * time.Hour
 	return Validity{Root: 365 * day, Targets: 365 * day, Snapshot: 90 * day, Timestamp: 14 * day}
 }
 
-// ErrUnfinished says that a new root was installed and the rest was not signed again: call InstallRoot with it once more.
+// ErrUnfinished says that a new root was installed but the rest was not signed again: call InstallRoot with it once
+// more.
 var ErrUnfinished = errors.New("a rotation of keys was interrupted; install the same root again to finish it")
 
-// Repo is the publisher's side of TUF: the metadata in a release folder. Every change is written file by file so that
-// readers see the state before it or after it: timestamp.json, which comes last, names all others. A Repo is used by one
-// goroutine, and one Repo writes to a folder at a time; the caller holds the lock.
+// Repo is the publisher's side of TUF: the metadata in a release folder. A change is written file by file, and readers
+// see either the old or the new state: timestamp.json, which names all others, is written last. A Repo is used by one
+// goroutine. One Repo writes to a folder at a time; the caller holds the lock.
 type Repo struct {
 	store    Store
 	now      func() time.Time
@@ -43,10 +44,10 @@ type Repo struct {
 	timestamp *timestampMeta
 	snapshot  *snapshotMeta
 	targets   *targetsMeta
-	pending   bool // a newer root lies in the folder and the rest is not signed by it
+	pending   bool // the folder has a newer root that the rest is not signed by
 }
 
-// RepoOptions is how a Repo is opened. The zero value is the strictest.
+// RepoOptions configure a Repo. The zero value is the strictest.
 type RepoOptions struct {
 	Now      func() time.Time // time.Now if nil
 	Validity Validity
@@ -77,10 +78,10 @@ func newRepo(store Store, o RepoOptions) (*Repo, error) {
 	return r, nil
 }
 
-// expiry is when a signature of now ends, in whole seconds.
+// expiry is the expiry of a signature made now, in whole seconds.
 func (r *Repo) expiry(d time.Duration) time.Time { return r.now().UTC().Add(d).Truncate(time.Second) }
 
-// CreateRepo sets up the metadata of an empty release folder: a root with these keys, and an empty list of releases.
+// CreateRepo creates the metadata of an empty release folder: a root with these keys, and an empty list of releases.
 // signers must reach the threshold of every role.
 func CreateRepo(store Store, plan RootPlan, signers []*PrivateKey, o RepoOptions) (*Repo, error) {
 	r, err := newRepo(store, o)
@@ -113,8 +114,8 @@ func CreateRepo(store Store, plan RootPlan, signers []*PrivateKey, o RepoOptions
 	return r, r.write(change{root: data, targets: true, snapshot: true}, signers)
 }
 
-// OpenRepo reads the metadata of a release folder and checks all of it against the newest root there. If a rotation of keys
-// was interrupted it opens the state before it, see ErrUnfinished.
+// OpenRepo reads the metadata of a release folder and checks all of it against the newest root there. After an
+// interrupted rotation of keys it opens the state before, see ErrUnfinished.
 func OpenRepo(store Store, o RepoOptions) (*Repo, error) {
 	r, err := newRepo(store, o)
 	if err != nil {
@@ -137,7 +138,7 @@ func OpenRepo(store Store, o RepoOptions) (*Repo, error) {
 	return r, nil
 }
 
-// loadRoots reads the chain of roots from the first one that is there.
+// loadRoots reads the chain of roots from the oldest stored one.
 func (r *Repo) loadRoots() (chain [][]byte, err error) {
 	var root *rootMeta
 	for version := int64(1); ; version++ {
@@ -161,7 +162,7 @@ func (r *Repo) loadRoots() (chain [][]byte, err error) {
 	}
 }
 
-// open reads what lies under a root.
+// open reads the documents below a root.
 func (r *Repo) open(rootData []byte) (err error) {
 	if r.root, err = parseRoot(rootFile, rootData); err != nil {
 		return err
@@ -194,11 +195,11 @@ func loadNamed[T metadata.Roles](r *Repo, role KeyRole, name string, o release.O
 	return verified(r.root, role, name, data, fit)
 }
 
-// Entries lists the releases, sorted by product, channel, target and number.
+// Entries returns the releases, sorted by product, channel, target and number.
 func (r *Repo) Entries() []release.Entry { return mustEntries(r.targets) }
 
-// SetEntries replaces the list of releases. Numbers rise for ever: the highest of each product, channel and target must not
-// become lower, what a number names never changes, and what was killed stays so. signers must reach the thresholds of
+// SetEntries replaces the list of releases. The highest number of each product, channel and target must not decrease,
+// the content of a number never changes, and a killed release stays killed. signers must reach the thresholds of
 // targets, snapshot and timestamp.
 func (r *Repo) SetEntries(entries []release.Entry, signers []*PrivateKey) error {
 	if r.pending {
@@ -217,7 +218,7 @@ func (r *Repo) SetEntries(entries []release.Entry, signers []*PrivateKey) error 
 	return nil
 }
 
-// listOf checks a new list against the one that is signed.
+// listOf checks a new list against the signed one.
 func (r *Repo) listOf(entries []release.Entry) (map[string]*metadata.TargetFiles, error) {
 	if len(entries) > release.MaxEntries {
 		return nil, fmt.Errorf("%d releases are listed; a list may hold %d", len(entries), release.MaxEntries)
@@ -248,8 +249,8 @@ func (r *Repo) listOf(entries []release.Entry) (map[string]*metadata.TargetFiles
 	return list, nil
 }
 
-// Refresh signs the timestamp anew, and what else has lived half of its time and can be signed with these keys. It is to
-// be called every day. signers must reach the threshold of timestamp.
+// Refresh signs the timestamp again, and other documents past half of their validity if these keys can sign them. Call
+// it every day. signers must reach the threshold of timestamp.
 func (r *Repo) Refresh(signers []*PrivateKey) error {
 	if r.pending {
 		return ErrUnfinished
@@ -262,7 +263,7 @@ func (r *Repo) Refresh(signers []*PrivateKey) error {
 
 func (r *Repo) halfOver(expires time.Time, d time.Duration) bool { return expires.Sub(r.now()) < d/2 }
 
-// Expiries says when each role's signature ends.
+// Expiries returns when each role's signature expires.
 func (r *Repo) Expiries() map[KeyRole]time.Time {
 	return map[KeyRole]time.Time{
 		RoleRoot: r.root.Signed.Expires, RoleTargets: r.targets.Signed.Expires,
@@ -270,14 +271,15 @@ func (r *Repo) Expiries() map[KeyRole]time.Time {
 	}
 }
 
-// Lists names the documents that the timestamp leads to, below the release folder, in the order in which clients read them.
+// Lists names the documents that the timestamp leads to, as paths in the release folder, in the order in which clients
+// read them.
 func (r *Repo) Lists() []string {
 	return []string{
 		metadataFolder + numbered(r.snapshot.Signed.Version, snapshotFile), metadataFolder + numbered(r.targets.Signed.Version, targetsFile),
 	}
 }
 
-// Root is the newest root.json, which clients are built with.
+// Root is the newest root.json, to be built into clients.
 func (r *Repo) Root() []byte { return slices.Clone(r.rootData) }
 
 // RootInfo describes the newest root.

@@ -11,16 +11,16 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 )
 
-// RootPlan says which keys a root is to name. A role that is missing keeps the keys that it has.
+// RootPlan is the keys of a new root. A missing role keeps its keys.
 type RootPlan map[KeyRole]RolePlan
 
-// RolePlan is who may sign for a role.
+// RolePlan is the keys and the threshold of a role.
 type RolePlan struct {
 	Keys      []PublicKey
 	Threshold int // 0 for the usual one: 2 for a root of two keys or more, else 1
 }
 
-// usual is the threshold that counts.
+// usual is the effective threshold.
 func (p RolePlan) usual(role KeyRole) int {
 	switch {
 	case p.Threshold > 0:
@@ -32,7 +32,7 @@ func (p RolePlan) usual(role KeyRole) int {
 	}
 }
 
-// draft makes the unsigned root after old, or the first one if old is nil.
+// draft makes the unsigned successor of old, or the first root if old is nil.
 func (p RootPlan) draft(old *rootMeta, expires time.Time) (*rootMeta, error) {
 	draft := metadata.Root(expires)
 	var development []string
@@ -62,7 +62,7 @@ func (p RootPlan) draft(old *rootMeta, expires time.Time) (*rootMeta, error) {
 	return draft, nil
 }
 
-// apply enters the keys of one role and returns the ids of development keys.
+// apply sets the keys of one role and returns the ids of development keys.
 func (p RolePlan) apply(draft *rootMeta, role KeyRole) (development []string) {
 	entry := &metadata.Role{KeyIDs: []string{}, Threshold: p.usual(role)}
 	for _, k := range p.Keys {
@@ -79,7 +79,7 @@ func (p RolePlan) apply(draft *rootMeta, role KeyRole) (development []string) {
 	return development
 }
 
-// markDevelopment writes the mark of those keys that the root still names.
+// markDevelopment marks the development keys among those that the root names.
 func markDevelopment(draft *rootMeta, ids []string) {
 	slices.Sort(ids)
 	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return draft.Signed.Keys[id] == nil })
@@ -93,8 +93,8 @@ func markDevelopment(draft *rootMeta, ids []string) {
 	draft.Signed.UnrecognizedFields = map[string]any{developmentField: list}
 }
 
-// DraftRoot writes the root that follows, not signed by anybody: to rotate keys, or with an empty plan to renew it. It
-// goes from one holder of a root key to the next, each of whom calls SignRoot where the key is, and then to InstallRoot.
+// DraftRoot writes the unsigned next root: to rotate keys, or with an empty plan to renew it. Each holder of a root key
+// signs it with SignRoot, on the machine with the key; InstallRoot then installs it.
 func (r *Repo) DraftRoot(plan RootPlan) ([]byte, error) {
 	if r.pending {
 		return nil, ErrUnfinished
@@ -113,8 +113,7 @@ func (r *Repo) DraftRoot(plan RootPlan) ([]byte, error) {
 	return data, nil
 }
 
-// DescribeRoot says what a draft holds, signed or not, so that whoever signs it knows what that means. Nothing vouches for
-// it yet.
+// DescribeRoot describes a draft, signed or not, for its signers. It does not verify signatures.
 func DescribeRoot(draft []byte) (RootInfo, error) {
 	root, err := draftFrom(draft)
 	if err != nil {
@@ -140,8 +139,8 @@ func draftFrom(data []byte) (*rootMeta, error) {
 	return root, nil
 }
 
-// SignRoot adds one key's signature to a draft. A signature of the same key that is there already is replaced. Keys that
-// the old root names and the new one does not sign, too: that is how a lost key is replaced by those that are left.
+// SignRoot adds one key's signature to a draft, replacing an earlier one of the same key. Keys that only the old root
+// names sign, too: so the remaining keys can replace a lost one.
 func SignRoot(draft []byte, key *PrivateKey) ([]byte, error) {
 	root, err := draftFrom(draft)
 	if err != nil {
@@ -160,7 +159,7 @@ func SignRoot(draft []byte, key *PrivateKey) ([]byte, error) {
 }
 
 // InstallRoot makes a signed root the newest one and signs everything below it again with signers, which must reach the
-// thresholds that the new root sets. If it was interrupted it is called again with the same bytes.
+// thresholds of the new root. After an interruption it is called again with the same bytes.
 func (r *Repo) InstallRoot(signed []byte, signers []*PrivateKey) error {
 	next, err := nextRoot(r.root, signed)
 	if err != nil {
@@ -178,13 +177,14 @@ func (r *Repo) InstallRoot(signed []byte, signers []*PrivateKey) error {
 	if err := r.write(change{root: signed, targets: true, snapshot: true}, signers); err != nil {
 		*r = before
 		_, missing := r.store.Load(name, MaxRoot)
-		r.pending = missing == nil // it may have gone so far that readers see the new root
+		r.pending = missing == nil // readers may already see the new root
 		return err
 	}
 	return nil
 }
 
-// PublicKeys are the keys that the newest root names for a role, in the order of the root, for plans that keep some of them.
+// PublicKeys returns the keys that the newest root names for a role, in the order of the root, for plans that keep some
+// of them.
 func (r *Repo) PublicKeys(role KeyRole) []PublicKey {
 	var keys []PublicKey
 	for _, id := range r.root.Signed.Roles[string(role)].KeyIDs {

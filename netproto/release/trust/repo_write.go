@@ -10,23 +10,23 @@ import (
 	"collet/netproto/release"
 )
 
-// maxLeft is how many files of publishers that were stopped are passed over.
+// maxLeft is how many leftover files of interrupted publications are skipped.
 const maxLeft = 1000
 
-// change says which documents are signed anew; the timestamp always is. Whoever signs targets signs snapshot.
+// change says which documents are signed again; the timestamp always is. A change of targets implies snapshot.
 type change struct {
 	root              []byte // a new root, or nil
 	targets, snapshot bool
 }
 
-// file is one that is about to be written.
+// file is a file to be written.
 type file struct {
 	name string
 	data []byte
 }
 
-// write signs everything first and writes then: the lists under numbers that nobody has used, the new root, and last the
-// timestamp, with which it all becomes visible at once.
+// write first signs everything and then writes: the lists under unused version numbers, the new root, and last the
+// timestamp, which makes all of it visible at once.
 func (r *Repo) write(c change, signers []*PrivateKey) error {
 	before := *r
 	files, err := r.prepare(c, signers)
@@ -43,7 +43,7 @@ func (r *Repo) write(c change, signers []*PrivateKey) error {
 	return nil
 }
 
-// restore goes back to the documents of before; those that prepare made are copies.
+// restore returns to the earlier documents; prepare works on copies.
 func (r *Repo) restore(before Repo) { *r = before }
 
 func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error) {
@@ -91,8 +91,8 @@ func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error
 	return append(files, last), nil
 }
 
-// unused is the next version under which no file lies. A publisher that was stopped leaves files that nothing refers to,
-// and caches on the way may hold them.
+// unused is the next version without a file. An interrupted publication leaves unreferenced files, and caches may hold
+// them.
 func (r *Repo) unused(version int64, name string, limit int64) (int64, error) {
 	for range maxLeft {
 		version++
@@ -112,7 +112,7 @@ func reference(name string, version int64, data []byte) map[string]*metadata.Met
 	return map[string]*metadata.MetaFiles{name: {Version: version, Length: int64(len(data)), Hashes: metadata.Hashes{"sha256": sum[:]}}}
 }
 
-// seal signs a document and gives its file; version 0 is for the one without a number.
+// seal signs a document and returns its file; version 0 is the one without a number.
 func seal[T metadata.Roles](root *rootMeta, role KeyRole, m *metadata.Metadata[T], version int64, name string, limit int, signers []*PrivateKey) (file, error) {
 	if err := sign(root, m, role, signers); err != nil {
 		return file{}, err
@@ -130,7 +130,7 @@ func seal[T metadata.Roles](root *rootMeta, role KeyRole, m *metadata.Metadata[T
 	return file{name, data}, nil
 }
 
-// KeysError says that the keys at hand do not suffice for a role.
+// KeysError says that the given keys do not reach the threshold of a role.
 type KeysError struct {
 	Role       KeyRole
 	Have, Need int
@@ -140,7 +140,7 @@ func (e *KeysError) Error() string {
 	return fmt.Sprintf("%d of the keys at hand may sign as %s, and it takes %d", e.Have, e.Role, e.Need)
 }
 
-// fitting are those of the keys that root lets sign for a role.
+// fitting returns the keys that root lets sign for a role.
 func fitting(root *rootMeta, role KeyRole, keys []*PrivateKey) (fit []*PrivateKey) {
 	seen := map[string]bool{}
 	for _, id := range root.Signed.Roles[string(role)].KeyIDs {

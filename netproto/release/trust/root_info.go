@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RootInfo is what a root says, for people and for checks before a release.
+// RootInfo describes a root, for people and for checks before a release.
 type RootInfo struct {
 	Version     int64
 	Expires     time.Time // UTC
@@ -15,10 +15,10 @@ type RootInfo struct {
 	Development []string // ids of keys that are marked as development keys
 }
 
-// RoleInfo says who may sign for a role.
+// RoleInfo is the keys and the threshold of a role.
 type RoleInfo struct {
 	Keys      []string // ids, sorted
-	Threshold int      // how many of them are needed
+	Threshold int      // signatures needed
 }
 
 func infoOf(root *rootMeta) RootInfo {
@@ -36,8 +36,8 @@ func infoOf(root *rootMeta) RootInfo {
 	return info
 }
 
-// InspectRoot reads a root.json that is about to be embedded or that was exported. It must be signed by its own keys; the
-// error is an *Error.
+// InspectRoot reads a root.json that is to be embedded or was exported. It must be signed by its own keys; the error is
+// an *Error.
 func InspectRoot(data []byte) (RootInfo, error) {
 	root, err := parseRoot(rootFile, data)
 	if err != nil {
@@ -46,20 +46,20 @@ func InspectRoot(data []byte) (RootInfo, error) {
 	return infoOf(root), nil
 }
 
-// Allow names what is refused unless somebody asks for it by name.
+// Allow names weaknesses that are rejected unless explicitly allowed.
 type Allow struct {
-	Development bool // keys that lie in the clear
-	SingleRoot  bool // a root that one person, or one lost key, decides about
+	Development bool // keys stored unencrypted
+	SingleRoot  bool // a root that one person controls, or that one lost key disables
 }
 
-// WeakRootError says why a root is not fit for players.
+// WeakRootError lists the reasons why a root is too weak for players.
 type WeakRootError struct{ Reasons []string }
 
 func (e *WeakRootError) Error() string {
 	return "this root is not fit for players: " + strings.Join(e.Reasons, "; ")
 }
 
-// Check holds a root to what players need. The error is a *WeakRootError.
+// Check checks that a root is strong enough for players. The error is a *WeakRootError.
 func (i RootInfo) Check(allow Allow) error {
 	var reasons []string
 	if len(i.Development) > 0 && !allow.Development {

@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// Store is a folder of small files with names such as "timestamp.json" or "metadata/3.root.json". The client's keeps
-// what it has verified, the publisher's is the release folder. It is used by one call at a time.
+// Store is a folder of small files with names such as "timestamp.json" or "metadata/3.root.json". The client's store
+// keeps what it has verified, the publisher's is the release folder. Its methods are not called concurrently.
 type Store interface {
-	// Load returns the whole file. One that does not exist is an error for which errors.Is(err, fs.ErrNotExist) holds; one
-	// of more than limit bytes is one for which errors.Is(err, ErrTooLong) does.
+	// Load returns the whole file. For a missing file errors.Is(err, fs.ErrNotExist) holds; for one of more than limit
+	// bytes errors.Is(err, ErrTooLong) does.
 	Load(name string, limit int64) ([]byte, error)
-	// Save replaces the file, making folders on the way, and returns when it is on the disk. A stop at any moment leaves
-	// the old or the new content.
+	// Save replaces the file, creating parent folders, and returns when it is durable. An interruption at any moment
+	// leaves the old or the new content.
 	Save(name string, data []byte) error
 }
 
@@ -54,7 +54,7 @@ func (m *MemoryStore) Save(name string, data []byte) error {
 	return nil
 }
 
-// Remove takes a file away, if it is there.
+// Remove removes a file if it exists.
 func (m *MemoryStore) Remove(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,8 +68,8 @@ func (m *MemoryStore) Names() []string {
 	return slices.Sorted(maps.Keys(m.files))
 }
 
-// StoreFetcher fetches from a release folder that is at hand: a disk that was carried over, a folder that is about to be
-// published, a test. What comes out of it is as little trusted as what comes from the network.
+// StoreFetcher fetches from a local release folder: a disk that was carried over, a folder before publication, a test.
+// Its files are trusted as little as those from the network.
 type StoreFetcher struct{ Store }
 
 var _ Fetcher = StoreFetcher{}

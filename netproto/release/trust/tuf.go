@@ -11,9 +11,8 @@ import (
 
 type rawJSON = json.RawMessage
 
-// trustedFrom begins TUF's client workflow with a root that is trusted already. Its clock stands still in the year 1, so
-// that nothing has expired there: whether what is known is still current is decided by staleness, which never throws
-// knowledge away.
+// trustedFrom begins TUF's client workflow with a trusted root. Its clock stands in the year 1, so that nothing expires
+// there: staleness decides whether the state is current, and never discards it.
 func trustedFrom(root *rootMeta) (*trustedmetadata.TrustedMetadata, error) {
 	data, err := root.ToBytes(false)
 	if err != nil {
@@ -27,7 +26,7 @@ func trustedFrom(root *rootMeta) (*trustedmetadata.TrustedMetadata, error) {
 	return trusted, nil
 }
 
-// trustFault translates what TUF's library found.
+// trustFault translates an error of TUF's library.
 func trustFault(document string, err error) *Error {
 	fault := FaultMalformed
 	switch {
@@ -43,29 +42,29 @@ func trustFault(document string, err error) *Error {
 	return &Error{Document: document, Fault: fault, Err: err}
 }
 
-// Staleness says why a result is not known to be current. The texts are for people; a caller compares the values.
+// Staleness is why a result may not be current. The texts are for people; callers compare the values.
 type Staleness string
 
 const (
-	// NotStale is the word for a result that is current.
+	// NotStale means that the result is current.
 	NotStale Staleness = ""
-	// StaleUnasked: the result comes from what was verified earlier; no server was asked.
+	// StaleUnasked: the result comes from earlier verified metadata, without a request.
 	StaleUnasked Staleness = "no server was asked"
-	// StaleExpired: what the server has is signed and not older than what is known, but its time is over. Either nobody
-	// renews it, or somebody keeps newer metadata away from us, or this machine's clock is ahead.
+	// StaleExpired: the server's metadata is signed and not older than the known one, but expired. Either the publisher
+	// does not renew it, or an attacker withholds newer metadata, or this machine's clock is ahead.
 	StaleExpired Staleness = "what the server offers has expired, or the clock of this machine is ahead"
-	// StaleClock: what the server has is signed for longer than a timestamp may be, so this machine's clock is behind.
+	// StaleClock: the server's metadata is valid for longer than a timestamp may be, so this machine's clock is behind.
 	StaleClock Staleness = "the clock of this machine is behind"
 )
 
-// MaxTimestampTime is how long a timestamp may be signed for. Publishers keep to it, and a client that sees one which
-// lasts longer, with clockSkew to spare, knows that its own clock is wrong.
+// MaxTimestampTime is the longest validity of a timestamp. Publishers respect it. A client that sees a longer one, with
+// clockSkew as tolerance, knows that its own clock is wrong.
 const MaxTimestampTime = 30 * 24 * time.Hour
 
-// clockSkew is how far the clocks of a publisher and a player may differ without a word about it.
+// clockSkew is the tolerated difference between the clocks of a publisher and a player.
 const clockSkew = 24 * time.Hour
 
-// staleness compares what is known with the clock.
+// staleness compares the expiry of the verified metadata with the clock.
 func staleness(now time.Time, timestamp time.Time, others ...time.Time) (Staleness, time.Time) {
 	expires := timestamp
 	for _, t := range others {
