@@ -1,7 +1,7 @@
 package chunk
 
-// gear holds one random number for each byte value. It is format: number i is the first eight bytes, little-endian, of
-// SHA-256("collet gear 1 " followed by the byte i). Nothing writes to it.
+// gear holds one random number for each byte value. It is part of the format: number i is the first eight bytes,
+// little-endian, of SHA-256("collet gear 1 " followed by the byte i). It is read-only.
 var gear = [256]uint64{
 	0xb08f2284484914e4, 0xcf828b543614bd36, 0x6dc5231975eb812d, 0x77a31481fc07a7e8,
 	0x051bdf8628da0c08, 0x7012549e1d5e20ca, 0x58caed337da3fe6f, 0x31e55f7fe6313d0b,

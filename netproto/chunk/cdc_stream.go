@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// cutBuffer is how much of a stream is cut at a time.
+// cutBuffer is how many bytes of a stream are buffered for cutting.
 const cutBuffer = 1 << 20
 
-// cutAll gives the chunks of r to use, one after the other, in memory that is valid during the call.
+// cutAll calls use with each chunk of r in order. data is valid during the call.
 func cutAll(ctx context.Context, g Grain, r io.Reader, use func(data []byte) error) error {
 	buf := make([]byte, 0, cutBuffer)
 	for ended := false; !ended; {

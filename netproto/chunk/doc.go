@@ -1,13 +1,13 @@
-// Package chunk makes what travels when no patch fits: content-defined chunks, and whole files.
+// Package chunk transfers files without a patch: as content-defined chunks, or as whole objects.
 //
-// Contents are cut where their bytes say (Cut), so that an edit changes the chunks around it and no others. The publisher's
-// Packer writes chunks that no earlier pack has into packs, few large objects in the order of the files, and an Index for each
-// file that says which chunk lies where. A client's Plan takes the indexes of the files it wants and whatever lies on its disk,
-// says which ranges of which packs are Missing, and Assemble builds the files from both as the ranges arrive.
+// Chunk boundaries depend on the content (Cut), so an edit changes only the chunks around it. The publisher's Packer
+// writes new chunks into packs, which are few large objects in the order of the files, and an Index for each file with
+// the place of each chunk. A client's Plan takes the indexes of the new files and local sources. Missing returns the
+// pack ranges to fetch, and Assemble builds the files from both while the ranges arrive.
 //
-// A whole object (PackObject, UnpackObject) is one file by itself, in whichever encoding is smallest; a client that has nothing
-// fetches that. An Unpacker unpacks many of them with the same decoders.
+// A whole object (PackObject, UnpackObject) is one file in its smallest encoding, for a client without local sources. An
+// Unpacker unpacks many of them with the same decoders.
 //
-// Nothing here is trusted: an object from elsewhere is read within named caps, and a wrong one gives a typed error.
-// The layouts stand in docs/RELEASE-FORMAT.md.
+// All input is untrusted: objects are read within named caps, and a malformed one gives a typed error.
+// docs/RELEASE-FORMAT.md has the layouts.
 package chunk

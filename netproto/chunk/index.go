@@ -7,21 +7,21 @@ import (
 	"github.com/minio/sha256-simd"
 )
 
-// Caps of an index, which a mirror or a damaged disk may have written.
+// Caps of an index. It may come from a mirror or a damaged disk.
 const (
-	// MaxIndexChunks is the most chunks of one file: 2 Mi, about 39 GB of file at the average and 64 MiB of memory here.
-	// A larger file has no index and comes as a whole object.
+	// MaxIndexChunks is the largest number of chunks of one file: 2 Mi, about 39 GB of file at the average and 64 MiB of
+	// memory. A larger file has no index and is transferred as a whole object.
 	MaxIndexChunks = 2 << 20
-	// MaxIndexPacks is the most packs that one file's chunks may lie in: 4 Ki, one for each release that touched the file
-	// and for each MaxPack bytes of it, with much to spare.
+	// MaxIndexPacks is the largest number of packs for one file: 4 Ki. One is needed for each release that touched the
+	// file and for each MaxPack bytes of it; the cap leaves ample room.
 	MaxIndexPacks = 4 << 10
-	// MaxPack is the largest pack in bytes. 256 MiB stays below what the smallest cache of a CDN keeps as one object
-	// (512 MB), and is large enough that a release has few.
+	// MaxPack is the size of the largest pack in bytes. 256 MiB is below the largest object that CDN caches store (512
+	// MB at the least), and large enough that a release has few packs.
 	MaxPack = 256 << 20
 )
 
-// ChunkSum names a chunk: the first eight bytes of its SHA-256. It finds chunks and catches damage; it doesn't vouch for
-// them. Two chunks of one sum make a file whose own SHA-256 is wrong, and then its whole object is fetched.
+// ChunkSum identifies a chunk: the first eight bytes of its SHA-256. It finds chunks and detects damage, but is not
+// authentic. Two chunks with the same sum give a file with a wrong SHA-256, which is then fetched as a whole object.
 type ChunkSum [8]byte
 
 // SumChunk returns the sum of one chunk.
@@ -33,30 +33,29 @@ func SumChunk(data []byte) ChunkSum {
 // String is the sum in hexadecimal.
 func (s ChunkSum) String() string { return hex.EncodeToString(s[:]) }
 
-// PackRef is a pack as an index names it: the object's SHA-256 and its size in bytes.
+// PackRef is an index's reference to a pack: the object's SHA-256 and its size in bytes.
 type PackRef struct {
 	Digest [32]byte
 	Size   int64
 }
 
-// Chunk is one chunk of a file and where its packed bytes lie.
+// Chunk is one chunk of a file and the place of its packed bytes.
 type Chunk struct {
 	Sum    ChunkSum
 	Size   int32 // bytes of the file, 1..MaxChunk
-	Packed int32 // bytes in the pack, 1..Size; Size means stored as it is
+	Packed int32 // bytes in the pack, 1..Size; Size means stored uncompressed
 	Pack   int32 // number in Index.Packs
 	Offset int64 // of the packed bytes in that pack
 }
 
-// Stored says that the pack holds the chunk's own bytes, which need no context.
+// Stored reports whether the pack holds the chunk's own bytes, which need no context.
 func (c *Chunk) Stored() bool { return c.Packed == c.Size }
 
-// Index says how to build one file from chunks. It is a value without methods that change it; a reader may share it among
-// goroutines. The index of the
-// empty file has a grain and nothing else.
+// Index describes how to build one file from chunks. It is immutable and may be shared among goroutines. The index of
+// the empty file has only a grain.
 type Index struct {
-	Grain  Grain     // what the file was cut with
-	Packs  []PackRef // each used by some chunk, in the order of first use, no two alike
+	Grain  Grain     // of the file's chunks
+	Packs  []PackRef // each used by a chunk, in the order of first use, without duplicates
 	Chunks []Chunk   // in the order of the file
 }
 
@@ -69,8 +68,8 @@ func (ix *Index) Size() int64 {
 	return size
 }
 
-// DamageError says that bytes from outside are not what their format says: the fault of who gave them. What names the
-// format and what in it ("chunk index", "pack 1f…", "object"), Offset is a byte in it, or -1.
+// DamageError says that input breaks its format; it is the fault of the input's source. What names the format and the
+// object ("chunk index", "pack 1f…", "object"), Offset is a byte in it, or -1.
 type DamageError struct {
 	What   string
 	Offset int64
@@ -84,8 +83,7 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%s: %s at byte %d", e.What, e.Why, e.Offset)
 }
 
-// check holds an index to its rules. Encoding and parsing both go through it, so that nothing is written that would not
-// be read.
+// check validates an index. Encoding and parsing both use it, so every index that is written can be read.
 func (ix *Index) check() error {
 	if !ix.Grain.known() {
 		return indexFault(-1, "grain %d is not one of %d to %d", ix.Grain, Fine, Coarse)
@@ -126,8 +124,8 @@ func indexFault(offset int64, format string, args ...any) error {
 	return &DamageError{What: "chunk index", Offset: offset, Why: fmt.Sprintf(format, args...)}
 }
 
-// contextOf returns how many bytes before chunk i are its context: the longest row of whole chunks right before it that
-// has at most maxContext bytes.
+// contextOf returns how many bytes before chunk i are its context: the longest sequence of whole chunks directly before
+// it with at most maxContext bytes.
 func (ix *Index) contextOf(i int) int {
 	size := 0
 	for i--; i >= 0 && size+int(ix.Chunks[i].Size) <= maxContext; i-- {

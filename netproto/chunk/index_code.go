@@ -18,17 +18,17 @@ import (
 //	          size-1 low bytes, size-1 high bytes, packed low bytes, packed high bytes; packed is 0 for stored
 //	sums      8 bytes for each chunk
 //
-// A run ends only where the next chunk lies elsewhere. The columns are apart from each other because zstd then sees bytes
-// of one kind; the sums are outside because they don't compress.
+// A run ends only where the next chunk is not contiguous. The columns are separate because zstd compresses bytes of one
+// kind better; the sums are outside because they don't compress.
 const indexMagic = "CCI1"
 
-// columnWidth is the bytes of a chunk in the columns.
+// columnWidth is the number of column bytes for each chunk.
 const columnWidth = 4
 
-// leastFrame is the smallest zstd frame in bytes of anything: magic 4, header 2, and a block of 4.
+// leastFrame is the size of the smallest zstd frame in bytes: magic 4, header 2, and a block of 4.
 const leastFrame = 10
 
-// run is chunks that lie one behind the other in a pack.
+// run is a sequence of contiguous chunks in a pack.
 type run struct {
 	count, pack, offset uint64
 }
@@ -48,7 +48,7 @@ func (ix *Index) runs() []run {
 	return rs
 }
 
-// EncodeIndex returns the bytes of ix. An index against the rules is our own fault and an error.
+// EncodeIndex returns the encoded index. An invalid index is a fault of the caller.
 func EncodeIndex(ix *Index) ([]byte, error) {
 	if err := ix.check(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (ix *Index) appendColumns(b []byte) ([]byte, error) {
 		columns[i], columns[n+i] = byte(size), byte(size>>8)
 		columns[2*n+i], columns[3*n+i] = byte(packed), byte(packed>>8)
 	}
-	if len(columns) <= leastFrame { // as of nearly all small files; making an encoder takes longer than everything else
+	if len(columns) <= leastFrame { // as for nearly all small files, where making an encoder would dominate
 		return append(binary.AppendUvarint(b, 0), columns...), nil
 	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
@@ -104,8 +104,8 @@ func (ix *Index) appendColumns(b []byte) ([]byte, error) {
 	return append(binary.AppendUvarint(b, 0), columns...), nil
 }
 
-// ParseIndex reads the bytes of an index; every fault is a *DamageError. It keeps nothing of data. Memory is bounded by
-// MaxIndexChunks and, before that, by len(data): each chunk takes eight bytes there and 40 here.
+// ParseIndex parses an index; every fault is a *DamageError. It keeps no reference to data. Memory is bounded by
+// MaxIndexChunks and by len(data): each chunk takes at least eight bytes there and 40 here.
 func ParseIndex(data []byte) (*Index, error) {
 	p := indexParser{data: data}
 	if !bytes.Equal(p.take(len(indexMagic)), []byte(indexMagic)) {
@@ -140,7 +140,7 @@ func ParseIndex(data []byte) (*Index, error) {
 	return ix, ix.fill(rs, columns, sums, chunks)
 }
 
-// fill makes the chunks from what stood apart in the bytes and checks all of it.
+// fill builds the chunks from the decoded columns and validates the index.
 func (ix *Index) fill(rs []run, columns, sums []byte, n int) error {
 	if n > 0 {
 		ix.Chunks = make([]Chunk, n)
@@ -179,7 +179,7 @@ func (ix *Index) fill(rs []run, columns, sums []byte, n int) error {
 	return nil
 }
 
-// indexParser takes an index apart from its front. After the first fault it gives zeroes.
+// indexParser parses an index sequentially. After the first fault it returns zeroes.
 type indexParser struct {
 	data []byte
 	at   int
@@ -216,7 +216,7 @@ func (p *indexParser) number(limit int) int {
 	return int(v)
 }
 
-// columns takes want bytes that are packed or not.
+// columns reads want bytes, compressed or not.
 func (p *indexParser) columns(want int) []byte {
 	size := p.number(max(0, want-1))
 	if size == 0 {

@@ -8,26 +8,26 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The layout of a set of indexes, which is an object: the indexes of the files that one release brought. A file that the
-// release left alone keeps its place in an earlier set.
+// The layout of an index set, which is one object: the indexes of the files that one release added or changed. An
+// unchanged file keeps its place in an earlier set.
 //
 //	magic    "CCS1"
 //	size     of the body in bytes, at most MaxIndexSet
 //	body     one zstd frame: number of indexes; the size of each; the indexes, one behind the other
 //
-// Packs that many small files share cost next to nothing that way.
+// Packs shared by many small files compress to almost nothing this way.
 const indexSetMagic = "CCS1"
 
 const (
-	// MaxIndexSet is the largest body in bytes: 32 MiB is the index of some 45 GB of coarse files, and half of what
-	// applying an update may take in memory. A publisher makes several sets rather than a larger one.
+	// MaxIndexSet is the size of the largest body in bytes. 32 MiB is the index of some 45 GB of coarse files, and half
+	// of the memory that applying an update may use. A publisher splits larger sets.
 	MaxIndexSet = 32 << 20
-	// maxSetEntries is the most indexes of one set: as many as there are files in the largest release.
+	// maxSetEntries is the largest number of indexes in one set: the number of files in the largest release.
 	maxSetEntries = 200_000
 )
 
-// EncodeIndexSet returns the bytes of a set; an entry's number is its place in indexes. Indexes against the rules, or too
-// many of them, are our own fault and an error.
+// EncodeIndexSet returns the encoded set; an entry's number is its position in indexes. Invalid or too many indexes are
+// a fault of the caller.
 func EncodeIndexSet(indexes []*Index) ([]byte, error) {
 	if len(indexes) > maxSetEntries {
 		return nil, fmt.Errorf("%d chunk indexes in one set, at most %d are allowed", len(indexes), maxSetEntries)
@@ -55,13 +55,13 @@ func EncodeIndexSet(indexes []*Index) ([]byte, error) {
 	return enc.EncodeAll(body, out), nil
 }
 
-// IndexSet is a set that was read. Its indexes stay in their bytes until they are asked for. Many goroutines may use it.
+// IndexSet is a parsed set. Its indexes are parsed on demand. It is safe for concurrent use.
 type IndexSet struct {
 	entries [][]byte
 }
 
-// ParseIndexSet reads the bytes of a set; every fault is a *DamageError. Memory is the body, at most MaxIndexSet, and 24
-// bytes for each entry. The entries themselves are not looked into.
+// ParseIndexSet parses a set; every fault is a *DamageError. Memory is the body, at most MaxIndexSet, and 24 bytes for
+// each entry. The entries themselves are not parsed.
 func ParseIndexSet(data []byte) (*IndexSet, error) {
 	p := indexParser{data: data}
 	if !bytes.Equal(p.take(len(indexSetMagic)), []byte(indexSetMagic)) {
@@ -97,8 +97,8 @@ func ParseIndexSet(data []byte) (*IndexSet, error) {
 // Len is the number of indexes.
 func (s *IndexSet) Len() int { return len(s.entries) }
 
-// Index parses entry n, counted from 0; a number that the set doesn't have is a *DamageError like a damaged entry, because
-// both come from outside.
+// Index parses entry n, counted from 0. A missing entry is a *DamageError like a damaged one, because both numbers and
+// bytes come from outside.
 func (s *IndexSet) Index(n uint32) (*Index, error) {
 	if uint64(n) >= uint64(len(s.entries)) {
 		return nil, indexFault(-1, "entry %d of a set that has %d", n, len(s.entries))

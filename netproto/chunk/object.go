@@ -12,20 +12,20 @@ import (
 	"collet/platform/interrupt"
 )
 
-// Encoding says how the bytes of a whole object hold a file. The numbers are format; so are the names, which stand in the
-// sources of a release.
+// Encoding is how a whole object encodes a file. The numbers are part of the format; so are the names, which a release's
+// sources use.
 type Encoding uint8
 
 const (
-	// Stored is the file's own bytes: for what doesn't compress.
+	// Stored is the file's own bytes, for incompressible files.
 	Stored Encoding = 1
 	// Zstd is one zstd frame without a dictionary, its content size stated, its window at most MaxWindow.
 	Zstd Encoding = 2
-	// Brotli is segments of brotli streams, see the layout in this package's comment.
+	// Brotli is segments of brotli streams, see brotliSegment.
 	Brotli Encoding = 3
 )
 
-// String is the name that stands in the sources.
+// String is the name in the sources.
 func (e Encoding) String() string {
 	switch e {
 	case Stored:
@@ -39,7 +39,7 @@ func (e Encoding) String() string {
 	}
 }
 
-// ParseEncoding reads a name back; ok is false for any other text.
+// ParseEncoding is the inverse of String; ok is false for any other text.
 func ParseEncoding(name string) (e Encoding, ok bool) {
 	for _, e := range []Encoding{Stored, Zstd, Brotli} {
 		if e.String() == name {
@@ -50,45 +50,44 @@ func ParseEncoding(name string) (e Encoding, ok bool) {
 }
 
 const (
-	// MaxWindow is the largest window of a zstd object in bytes. Decoding keeps the window and a block: with 16 MiB a program
-	// that unpacks stays below the 64 MB that applying an update may take (design 3, section 3); with 32 MiB it took 80 MB.
+	// MaxWindow is the largest window of a zstd object in bytes. Decoding holds the window and a block. With 16 MiB an
+	// unpacking program stays below the 64 MB limit of applying an update; with 32 MiB it took 80 MB.
 	MaxWindow = 16 << 20
-	// DefaultMaxBrotli is the largest file that is tried with brotli, in bytes, if a publisher says nothing else: it takes
-	// 3 CPU-seconds for each MB.
+	// DefaultMaxBrotli is the default of PackObjectOptions.MaxBrotli in bytes: brotli takes 3 CPU-seconds for each MB.
 	DefaultMaxBrotli = 128 << 20
 )
 
-// smaller says that packed bytes are worth more than stored ones: they save 3 %.
+// smaller reports whether packing saves at least 3 %.
 func smaller(size, packed int64) bool { return packed < size-size*3/100 }
 
-// brotliWins says that brotli's bytes are worth decoding at less than half of zstd's speed: they save 3 % more.
+// brotliWins reports whether brotli saves at least 3 % more than zstd: it decodes at less than half of zstd's speed.
 func brotliWins(zstd, brotli int64) bool { return brotli < zstd-zstd*3/100 }
 
-// PackObjectOptions say how much a publisher wants to spend.
+// PackObjectOptions limit the cost of packing.
 type PackObjectOptions struct {
-	// MaxBrotli is the largest file in bytes that is tried with brotli as well as with zstd; 0 means DefaultMaxBrotli,
+	// MaxBrotli is the size in bytes of the largest file that is also packed with brotli; 0 means DefaultMaxBrotli,
 	// below 0 none. Memory is about that size and 300 MB for each worker.
 	MaxBrotli int64
-	// Workers is how many segments are packed at a time; 0 means as many as there are processors.
+	// Workers is how many segments are packed concurrently; 0 means the number of processors.
 	Workers int
 }
 
-// ObjectFile is where an object is written: usually an *os.File, empty and at its start.
+// ObjectFile is the destination of an object: usually an *os.File, empty and at its start.
 type ObjectFile interface {
 	io.Writer
 	io.Seeker
 	Truncate(size int64) error
 }
 
-// PackObject writes the whole object of a file of size bytes, which in is, and returns its encoding and size. It makes
-// every encoding that is worth a try and keeps the smallest, at publish, once. A file that isn't size bytes long is an
-// error. Memory is 200 MB for zstd; for brotli see PackObjectOptions. Who has many files uses a ObjectPacker.
+// PackObject writes the whole object of a file of size bytes, read from in, and returns its encoding and size. It tries
+// the promising encodings and keeps the smallest result. A file of another size is an error. Memory is 200 MB for zstd;
+// for brotli see PackObjectOptions. For many files use an ObjectPacker.
 func PackObject(ctx context.Context, out ObjectFile, in io.ReaderAt, size int64, o PackObjectOptions) (Encoding, int64, error) {
 	return new(ObjectPacker).Pack(ctx, out, in, size, o)
 }
 
-// ObjectPacker is PackObject for many files, one after the other: it keeps the encoder of small ones, 40 MB of tables that would
-// have to be cleared for each. The zero value is ready; one goroutine uses it at a time.
+// ObjectPacker is PackObject for many files, one after the other. It keeps the encoder for small files, whose 40 MB of
+// tables would have to be cleared each time. The zero value is ready; one goroutine uses it at a time.
 type ObjectPacker struct {
 	small *zstd.Encoder
 }
@@ -121,7 +120,7 @@ func (k *ObjectPacker) Pack(ctx context.Context, out ObjectFile, in io.ReaderAt,
 	return Stored, size, rewrite(ctx, out, io.NewSectionReader(in, 0, size), size)
 }
 
-// rewrite puts other bytes in the place of those that out has.
+// rewrite replaces the bytes of out.
 func rewrite(ctx context.Context, out ObjectFile, in io.Reader, size int64) error {
 	if _, err := out.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -136,11 +135,11 @@ func rewrite(ctx context.Context, out ObjectFile, in io.Reader, size int64) erro
 	return err
 }
 
-// smallContent is the size in bytes up to which a frame is a single segment, whose window is the content (RFC 8878, section
-// 3.1.1.1.2): one encoder makes all of them.
+// smallContent is the size in bytes up to which a frame is a single segment, whose window is the content (RFC 8878,
+// section 3.1.1.1.2): one encoder serves all of them.
 const smallContent = 1 << 20
 
-// zstdObject writes a zstd frame at the best level, and returns its size.
+// zstdObject writes a zstd frame at the best level and returns its size.
 func (k *ObjectPacker) zstdObject(ctx context.Context, out io.Writer, in io.ReaderAt, size int64) (int64, error) {
 	enc, err := k.encoder(size)
 	if err != nil {
@@ -153,12 +152,12 @@ func (k *ObjectPacker) zstdObject(ctx context.Context, out io.Writer, in io.Read
 		err = fmt.Errorf("file has %d bytes instead of %d: it changed while it was read", n, size)
 	}
 	if err = errors.Join(err, enc.Close()); err != nil {
-		k.small = nil // it may be in the middle of something
+		k.small = nil // it may have unfinished state
 	}
 	return count.n, err
 }
 
-// encoder gives the encoder for a file of size bytes.
+// encoder returns the encoder for a file of size bytes.
 func (k *ObjectPacker) encoder(size int64) (*zstd.Encoder, error) {
 	if size <= smallContent && k.small != nil {
 		return k.small, nil

@@ -14,17 +14,17 @@ import (
 	"collet/platform/interrupt"
 )
 
-// A brotli object is segments, each a length (uint32, little-endian) and a brotli stream of that many bytes. Every
-// segment but the last one holds brotliSegment bytes of the file, so that segments can be packed side by side; the window
-// is 16 MiB, so little is lost between them.
+// A brotli object is a sequence of segments, each a length (uint32, little-endian) and a brotli stream of that many
+// bytes. Every segment except the last holds brotliSegment bytes of the file, so that segments can be packed
+// concurrently. The window is 16 MiB, so the split costs little.
 const (
 	brotliSegment = 16 << 20
 	brotliWindow  = 24 // log2 of bytes
-	// maxBrotliStream is the most bytes of one segment's stream: what doesn't compress grows by less than 1 %.
+	// maxBrotliStream is the size of the largest segment stream in bytes: incompressible data grows by less than 1 %.
 	maxBrotliStream = brotliSegment + brotliSegment/64
 )
 
-// brotliObject packs all of in, with workers segments of so many bytes at a time.
+// brotliObject packs all of in, workers segments concurrently.
 func brotliObject(ctx context.Context, in io.ReaderAt, size, segment int64, workers int) ([]byte, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -64,7 +64,7 @@ func brotliStream(ctx context.Context, in *io.SectionReader) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// unpackBrotli writes the size bytes of a file to out, which come in segments of so many bytes.
+// unpackBrotli writes the size bytes of a file to out, from segments of segment bytes each.
 func (u *Unpacker) unpackBrotli(out io.Writer, in *objectReader, size, segment int64) error {
 	for left := size; left > 0; left -= min(left, segment) {
 		var head [4]byte

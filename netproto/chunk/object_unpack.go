@@ -15,16 +15,16 @@ import (
 	"collet/platform/interrupt"
 )
 
-// UnpackObject writes the size bytes of a file to out, from the bytes of its whole object. It takes what is exactly an
-// object of exactly that size: anything shorter or longer, on either side, is a *DamageError and never more than size bytes
-// are written. Errors of in and out come back as they are. Memory is MaxWindow and at most 16 MB, whatever the object says.
-// The digests of the object and of the file are the caller's to check. Who has many objects uses an Unpacker.
+// UnpackObject unpacks a whole object into the size bytes of a file. Object and file must have exactly the expected
+// length: anything shorter or longer is a *DamageError, and at most size bytes are written. Errors of in and out are
+// returned unchanged. Memory is MaxWindow and at most 16 MB, whatever the object declares. The caller checks the digests
+// of the object and of the file. For many objects use an Unpacker.
 func UnpackObject(ctx context.Context, out io.Writer, in io.Reader, e Encoding, size int64) error {
 	return new(Unpacker).Unpack(ctx, out, in, e, size)
 }
 
-// Unpacker is UnpackObject for many objects, one after the other: it keeps decoders and buffers, about 20 MB at most,
-// which for small objects cost more to make than the decoding. The zero value is ready. One goroutine uses it at a time.
+// Unpacker is UnpackObject for many objects, one after the other. It keeps decoders and buffers, about 20 MB at most;
+// for small objects making them costs more than decoding. The zero value is ready. One goroutine uses it at a time.
 type Unpacker struct {
 	in     *bufio.Reader
 	out    []byte
@@ -32,8 +32,8 @@ type Unpacker struct {
 	brotli *brotli.Reader
 }
 
-// keptObject is the largest file after which a zstd decoder is kept, in bytes: it holds the file's window and what it
-// decodes, and for larger ones its making does not count.
+// keptObject is the size in bytes of the largest file after which a zstd decoder is kept: a decoder holds the window and
+// the decoded data, and for larger files its construction is cheap in comparison.
 const keptObject = 8 << 20
 
 // Unpack is UnpackObject.
@@ -68,10 +68,10 @@ func (u *Unpacker) Unpack(ctx context.Context, out io.Writer, in io.Reader, e En
 	}
 }
 
-// objectBuffer is how many bytes are read, and how many are written, at a time.
+// objectBuffer is the size of one read, and of one write, in bytes.
 const objectBuffer = 128 << 10
 
-// objectReader counts what is read of an object and keeps the error of its reader, so that it isn't taken for damage.
+// objectReader counts the bytes read of an object and records the error of its reader, to distinguish it from damage.
 type objectReader struct {
 	r   *bufio.Reader
 	at  int64
@@ -91,7 +91,7 @@ func (o *objectReader) damage(format string, args ...any) error {
 	return &DamageError{What: "object", Offset: o.at, Why: fmt.Sprintf(format, args...)}
 }
 
-// fault says whose an error of a decoder is: the reader's, or the bytes'.
+// fault attributes a decoder's error: to the reader, or to the bytes.
 func (o *objectReader) fault(err error) error {
 	if o.err != nil {
 		return o.err
@@ -102,7 +102,7 @@ func (o *objectReader) fault(err error) error {
 	return o.damage("it does not decode: %v", err)
 }
 
-// copyExactly writes the size bytes that decoded has to out, and refuses what has more or fewer.
+// copyExactly copies the size bytes of decoded to out, and rejects fewer or more.
 func (u *Unpacker) copyExactly(out io.Writer, decoded io.Reader, size int64, in *objectReader) error {
 	for left := size; ; {
 		n, err := decoded.Read(u.out)
@@ -122,7 +122,7 @@ func (u *Unpacker) copyExactly(out io.Writer, decoded io.Reader, size int64, in 
 	}
 }
 
-// unpackZstd writes the size bytes of the one frame that in has. What the frame may take is checked by openFrame.
+// unpackZstd writes the size bytes of the single frame in in. openFrame checks the memory that the frame declares.
 func (u *Unpacker) unpackZstd(out io.Writer, in *objectReader, size int64) error {
 	frame, err := openFrame(in, size)
 	if err != nil {
@@ -147,7 +147,7 @@ func (u *Unpacker) unpackZstd(out io.Writer, in *objectReader, size int64) error
 	return orGoesOn(dec.Reset(nil), frame)
 }
 
-// orGoesOn is the error, or that of a frame that has more than its content.
+// orGoesOn is err, or the error of a frame with surplus data.
 func orGoesOn(err error, frame *zstdFrame) error {
 	if err == nil && !frame.ended {
 		return frame.in.damage("its frame goes on behind its content")
@@ -155,26 +155,26 @@ func orGoesOn(err error, frame *zstdFrame) error {
 	return err
 }
 
-// zstdFrame gives the bytes of one frame and then io.EOF, so that a decoder doesn't go on to what lies behind it. The
-// steps between blocks are the only ones it reads itself.
+// zstdFrame returns the bytes of one frame and then io.EOF, so that a decoder doesn't read beyond it. It parses only the
+// block headers.
 type zstdFrame struct {
 	in       *objectReader
-	head     []byte // bytes to give before any other
+	head     []byte // bytes to return first
 	block    [3]byte
-	left     int64 // bytes to give of the current block
+	left     int64 // bytes left of the current block
 	checksum int64 // bytes behind the last block
 	last     bool
 	ended    bool
 }
 
-// maxFrameHeader is the most bytes of a frame's header (RFC 8878, section 3.1.1).
+// maxFrameHeader is the size of the largest frame header in bytes (RFC 8878, section 3.1.1).
 const maxFrameHeader = 18
 
 // maxBlock is the largest block of a frame in bytes (RFC 8878, section 3.1.1.2.4).
 const maxBlock = 128 << 10
 
-// openFrame reads a frame's header and refuses one that isn't what PackObject makes: the content size stated and right, no
-// dictionary, a window of at most MaxWindow.
+// openFrame reads a frame's header. It rejects frames that PackObject does not make: the content size must be present
+// and right, without a dictionary, and with a window of at most MaxWindow.
 func openFrame(in *objectReader, size int64) (*zstdFrame, error) {
 	head, err := in.r.Peek(maxFrameHeader)
 	if err != nil && err != io.EOF {
@@ -218,7 +218,7 @@ func (f *zstdFrame) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next goes on to the next block, the checksum or the end.
+// next advances to the next block, the checksum or the end.
 func (f *zstdFrame) next() error {
 	if f.last {
 		f.left, f.checksum = f.checksum, 0
@@ -238,7 +238,7 @@ func (f *zstdFrame) next() error {
 	if f.left > maxBlock {
 		return errBlock
 	}
-	if v>>1&3 == 1 { // one byte, repeated
+	if v>>1&3 == 1 { // RLE block: one byte, repeated
 		f.left = 1
 	}
 	f.head = f.block[:copy(f.block[:], b[:])]

@@ -8,24 +8,24 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A pack is the packed bytes of chunks, one behind the other and nothing else. Chunks lie in the order in which the
-// publisher met them, file after file, so that chunks that are missing together lie together. A packed chunk is a zstd
-// frame whose raw dictionary, number 1, is the chunk's context in the file of the index: whole chunks right before it.
-// Whoever builds the file has just written them. So a chunk costs nearly what it would cost inside a solid stream (a
-// fifth less than by itself on packs of text), and yet any row of missing chunks is one range.
+// A pack is a concatenation of packed chunks, in the order in which the publisher read them, file after file. So
+// neighbouring missing chunks are contiguous. A packed chunk is a zstd frame whose raw dictionary, number 1, is its
+// context: the whole chunks directly before it in the index's file, which a client has just written. A chunk costs
+// nearly as little as inside a solid stream (a fifth less than alone on packs of text), and every sequence of missing
+// chunks is one range.
 const (
-	// maxContext is the most bytes of context, 128 KiB: on stored packs of text 64 KiB cost 5 % more and 256 KiB 5 % less,
-	// but making them takes in proportion, and an edit makes the publisher keep the chunks behind it again, as far as the
-	// context reaches.
+	// maxContext is the size of the largest context, 128 KiB. On stored packs of text 64 KiB cost 5 % more and 256 KiB 5
+	// % less; but packing time is proportional, and an edit makes the publisher store the following chunks again, as far
+	// as the context reaches.
 	maxContext = 128 << 10
 	// contextDictionary is the number of the raw dictionary in the frames.
 	contextDictionary = 1
 )
 
-// worthPacking says that packed bytes save enough to be worth the decoding: one byte in 32.
+// worthPacking reports whether packing saves enough to be worth decoding: one byte in 32.
 func worthPacking(size, packed int) bool { return packed < size-size/32 }
 
-// chunkEncoder packs chunks one after the other. It belongs to one goroutine.
+// chunkEncoder packs chunks sequentially. It belongs to one goroutine.
 type chunkEncoder struct {
 	probe, plain, context *zstd.Encoder
 	out                   bytes.Buffer
@@ -50,8 +50,8 @@ func (e *chunkEncoder) close() error {
 	return errors.Join(e.probe.Close(), e.plain.Close(), e.context.Close())
 }
 
-// encode returns the packed form of data, or data itself where packing isn't worth it. A quick look without context comes
-// first: what is compressed already is then stored at once.
+// encode returns the packed form of data, or data itself if packing isn't worth it. A quick test without context comes
+// first: compressed data is then stored at once.
 func (e *chunkEncoder) encode(data, context []byte) ([]byte, error) {
 	if probe := e.probe.EncodeAll(data, nil); !worthPacking(len(data), len(probe)) && len(data) >= MinChunk {
 		return data, nil
@@ -78,7 +78,7 @@ func (e *chunkEncoder) encode(data, context []byte) ([]byte, error) {
 	return packed, nil
 }
 
-// chunkDecoder unpacks chunks one after the other. It belongs to one goroutine and has to be closed.
+// chunkDecoder unpacks chunks sequentially. It belongs to one goroutine and has to be closed.
 type chunkDecoder struct {
 	dec  *zstd.Decoder
 	data []byte
@@ -91,7 +91,7 @@ func newChunkDecoder() (*chunkDecoder, error) {
 
 func (d *chunkDecoder) close() { d.dec.Close() }
 
-// decode unpacks c, whose file continues context, and checks its sum. What it returns is valid until the next call.
+// decode unpacks c, which follows context in its file, and checks its sum. The result is valid until the next call.
 func (d *chunkDecoder) decode(c *Chunk, packed, context []byte) ([]byte, error) {
 	data := packed
 	if !c.Stored() {

@@ -8,50 +8,50 @@ import (
 	"io"
 )
 
-// Disk is what Assemble reads and writes. Its methods are called by one goroutine. An error of theirs, and of what they
-// return, ends Assemble and comes back as it is.
+// Disk is the file access of Assemble. One goroutine calls its methods. Their errors, and those of the returned values,
+// end Assemble and are returned unchanged.
 type Disk interface {
-	// Source returns local source number n as it was offered, or an error that wraps ErrGone if it isn't there any more.
+	// Source returns local source number n as offered to the plan, or an error that wraps ErrGone if it no longer
+	// exists.
 	Source(n int) (io.ReaderAt, error)
-	// Create returns new file n, which is written from its start to its end. Files are created in the order of the plan,
-	// each when the one before is complete.
+	// Create returns new file n, which is written sequentially. Files are created in the order of the plan, each after
+	// the previous one is complete.
 	Create(n int) (Output, error)
-	// Written returns new file n, complete or being written, because it or a later one repeats some of it. It is asked
-	// once and used until Assemble returns.
+	// Written returns new file n, complete or in progress, because it or a later file repeats a part of it. It is called
+	// once and its result used until Assemble returns.
 	Written(n int) (io.ReaderAt, error)
 }
 
-// Output is a new file. ReadAt is asked only for bytes that Write was given.
+// Output is a new file. ReadAt is called only for bytes that were written.
 type Output interface {
 	io.Writer
 	io.ReaderAt
 }
 
-// ErrGone is what a Disk answers for a source that can't be read: what it was offered for is then fetched.
+// ErrGone is a Disk's error for an unreadable source; its chunks are then fetched.
 var ErrGone = errors.New("local source is gone")
 
 // errNotAsked is a bug of the caller.
 var errNotAsked = errors.New("internal error: the plan has not been asked what is missing")
 
-// OpenRange starts to fetch a range of a pack: one of those that Missing returned, in their order for each pack, but one
-// of another pack may be asked for before this one is read to its end. Pieces of a local source that are not what they were
-// offered as are asked for as ranges of their own, twice as many chunks each time that there is nothing good between.
-// Assemble closes what it opened. An answer that ends early is an error of
-// the reader, io.ErrUnexpectedEOF.
+// OpenRange starts the fetch of a range of a pack. The ranges are those of Missing, in their order for each pack, but a
+// range of another pack may be opened before this one is read to its end. Damaged pieces of a local source are fetched
+// as additional ranges; their length doubles with each consecutive failure. Assemble closes the readers. A response that
+// ends early must give io.ErrUnexpectedEOF.
 type OpenRange func(ctx context.Context, r Range) (io.ReadCloser, error)
 
-// Sizes of what Assemble keeps in memory, in bytes: what a local source is read by, and what is written at a time.
+// Sizes of Assemble's buffers in bytes: reads of a local source, and writes.
 const (
 	localRead  = 512 << 10
 	assembleTo = 256 << 10
 )
 
-// maxRepair is the most chunks of one range that wasn't planned, as a power of two: 512, or 8 MB of a coarse file.
+// maxRepair bounds the chunks of one additional range, as a power of two: 512, or 8 MB of a coarse file.
 const maxRepair = 9
 
-// Assemble builds the files of the plan, which Missing has been asked about. Memory is about 2 MB beside the plan and the
-// readers. Every chunk's sum is checked, but the caller checks each file's own digest: it is the one that counts. Bytes of
-// a pack that are wrong are a *DamageError.
+// Assemble builds the files of the plan, after a call of Missing. Memory is about 2 MB beside the plan and the readers.
+// It checks every chunk's sum, but only the file's own digest, which the caller checks, is authoritative. Wrong bytes in
+// a pack are a *DamageError.
 func (p *Plan) Assemble(ctx context.Context, disk Disk, open OpenRange) error {
 	if p.steps == nil {
 		return errNotAsked
@@ -87,17 +87,17 @@ type assembly struct {
 	open    OpenRange
 	dec     *chunkDecoder
 	streams map[PackRef]*packStream
-	sources map[int32]io.ReaderAt // nil for one that is gone
+	sources map[int32]io.ReaderAt // nil for one that no longer exists
 	packed  [MaxChunk]byte
 	ahead   localWindow
-	repair  *packStream // what is fetched because it isn't here as it was offered
-	repairs int         // chunks that are left of it
-	bad     uint        // times that this happened with nothing good between
+	repair  *packStream // fetches chunks that the local source lacks
+	repairs int         // remaining chunks of it
+	bad     uint        // consecutive repairs without a good local chunk
 
 	file    int
 	out     Output
-	written int64  // of the file, including what is still in pending
-	recent  []byte // the end of the file: context, and behind it what is pending
+	written int64  // of the file, including pending
+	recent  []byte // the end of the file: context, followed by pending bytes
 	pending int
 }
 
@@ -127,7 +127,7 @@ func (a *assembly) run(ctx context.Context) error {
 	return nil
 }
 
-// chunk returns the bytes of chunk i of the file, from where the plan says or, if they are not there, from its pack.
+// chunk returns the bytes of chunk i of the file, from the planned source or, if that fails, from its pack.
 func (a *assembly) chunk(ctx context.Context, i int) ([]byte, error) {
 	ix := a.plan.files[a.file]
 	c, s := &ix.Chunks[i], a.plan.steps[a.file][i]
@@ -154,8 +154,8 @@ func (a *assembly) chunk(ctx context.Context, i int) ([]byte, error) {
 	return data, err
 }
 
-// repairRange returns how many bytes of the pack, and chunks, from chunk i on are fetched because i isn't here as it was
-// offered: chunks that were all to come from here and lie one behind the other in the pack, at most limit of them.
+// repairRange returns how many bytes and chunks to fetch from chunk i on, because the local source lacks i: chunks that
+// were planned from a local source and are contiguous in the pack, at most limit of them.
 func (a *assembly) repairRange(i, limit int) (size int64, chunks int) {
 	all, steps := a.plan.files[a.file].Chunks, a.plan.steps[a.file]
 	for j := i; j < len(all) && chunks < limit; j++ {
@@ -182,7 +182,7 @@ func (a *assembly) fetch(ctx context.Context, i int, r Range, from *packStream) 
 	return data, err
 }
 
-// local reads chunk i from a source of this machine. It returns nil without an error if the bytes are other ones.
+// local reads chunk i from a local source. It returns nil without an error if the bytes differ.
 func (a *assembly) local(i int, s step) ([]byte, error) {
 	from, there := a.sources[s.source]
 	if !there {
@@ -208,7 +208,7 @@ func (a *assembly) local(i int, s step) ([]byte, error) {
 	return data, nil
 }
 
-// source asks the disk; a source that is gone is a nil reader.
+// source opens a local source; a missing one is a nil reader.
 func (a *assembly) source(n int32) (io.ReaderAt, error) {
 	if n < fetched {
 		return a.disk.Written(int(-2 - n))
@@ -220,7 +220,7 @@ func (a *assembly) source(n int32) (io.ReaderAt, error) {
 	return from, err
 }
 
-// extent is how many bytes from chunk i on are one piece of the same source, at most localRead.
+// extent is the size of the contiguous piece of the same source from chunk i on, at most localRead.
 func (a *assembly) extent(i int) int {
 	chunks, steps := a.plan.files[a.file].Chunks, a.plan.steps[a.file]
 	size := int64(chunks[i].Size)
@@ -243,7 +243,7 @@ func (a *assembly) write(data []byte) error {
 	return a.flush()
 }
 
-// flush gives the output what is pending and keeps the context.
+// flush writes pending bytes to the output and keeps the context.
 func (a *assembly) flush() error {
 	if a.pending == 0 {
 		return nil
@@ -257,7 +257,7 @@ func (a *assembly) flush() error {
 	return nil
 }
 
-// localWindow is a piece of a local source, read in one go for the chunks that lie in it one behind the other.
+// localWindow is a buffered piece of a local source, for contiguous chunks.
 type localWindow struct {
 	source int32
 	offset int64
@@ -281,13 +281,13 @@ func (w *localWindow) read(from io.ReaderAt, s step, size, extent int) ([]byte, 
 
 // packStream reads the ranges of one pack in their order.
 type packStream struct {
-	ranges []Range // the first one is being read, if in is open
+	ranges []Range // the first one is being read if in is open
 	in     io.ReadCloser
 	at     int64
 }
 
-// read fills p with the pack's bytes from offset on. They lie in the first range unless that was read to its end, because
-// chunks are read in the order in which Missing put them into ranges.
+// read fills p with the pack's bytes from offset on. They are in the first range, or in the second if that was read to
+// its end, because chunks are read in the order of Missing's ranges.
 func (s *packStream) read(ctx context.Context, open OpenRange, offset int64, p []byte) error {
 	if s.in != nil && s.at == s.ranges[0].Offset+s.ranges[0].Size {
 		if err := s.close(); err != nil {
@@ -321,7 +321,7 @@ func (s *packStream) close() error {
 	return in.Close()
 }
 
-// unexpected turns the end of a stream that owes more bytes into an error that says so.
+// unexpected turns an early end of a stream into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -8,12 +8,12 @@ import (
 )
 
 // MaxPlanChunks caps the chunks of all files in one plan: 8 Mi, about 150 GB at the average. A plan takes some 80 bytes
-// for each, so a larger set is updated in several plans.
+// for each, so a larger set needs several plans.
 const MaxPlanChunks = 8 << 20
 
-// Plan finds out which bytes of which packs are missing to build a row of new files, given what lies on this machine. The
-// order is: NewPlan, then OfferIndex and OfferFile for each local file, then Missing, then Assemble. A Plan belongs to
-// one goroutine and keeps the indexes it was given.
+// Plan determines which pack ranges are missing to build new files, given local sources. The order of calls is: NewPlan,
+// then OfferIndex and OfferFile for each local file, then Missing, then Assemble. A Plan belongs to one goroutine and
+// keeps the given indexes.
 type Plan struct {
 	files  []*Index
 	origin map[chunkKey]origin
@@ -21,33 +21,33 @@ type Plan struct {
 	ranges []Range
 }
 
-// origin is where a chunk that is wanted lies on this machine.
+// origin is the place of a wanted chunk on this machine.
 type origin struct {
 	source int32
 	offset int64
 }
 
-// step is how one chunk of a new file comes to be. A source of 0 and above is a local one, fetched is a pack, and below
-// that -2-n is the new file n, which has the chunk already.
+// step is the source of one chunk of a new file. A source of 0 or more is a local one, fetched is a pack, and -2-n is
+// the new file n, which has the chunk already.
 type step struct {
 	source int32
-	offset int64 // in the source; of no meaning for a pack
+	offset int64 // in the source; undefined for a pack
 }
 
 const fetched = -1
 
-// Range is bytes of a pack that have to be fetched.
+// Range is a range of a pack to fetch.
 type Range struct {
 	Pack   PackRef
 	Offset int64
 	Size   int64
 }
 
-// errPlanSize is the caller's fault: see MaxPlanChunks.
+// errPlanSize is a fault of the caller: see MaxPlanChunks.
 var errPlanSize = errors.New("too many chunks for one plan: split the set")
 
-// NewPlan starts a plan for the new files in the order in which they will be built. Files that lie one behind the other
-// in their packs, which is the order of publishing, need the fewest ranges.
+// NewPlan starts a plan for the new files in the order in which they will be built. Files that are contiguous in their
+// packs, as in the order of publishing, need the fewest ranges.
 func NewPlan(files []*Index) (*Plan, error) {
 	p := &Plan{files: files, origin: map[chunkKey]origin{}}
 	total := 0
@@ -62,8 +62,8 @@ func NewPlan(files []*Index) (*Plan, error) {
 	return p, nil
 }
 
-// OfferIndex says that local source number n (0 or above) is the file of ix, for example because it was installed by the
-// release that ix is from. Nothing is read: a piece that turns out to be something else is fetched by Assemble.
+// OfferIndex declares that local source number n (0 or above) has the content of ix, for example because it was
+// installed by that index's release. Nothing is read: Assemble fetches pieces that turn out to be different.
 func (p *Plan) OfferIndex(n int, ix *Index) {
 	offset := int64(0)
 	for i := range ix.Chunks {
@@ -73,8 +73,9 @@ func (p *Plan) OfferIndex(n int, ix *Index) {
 	}
 }
 
-// OfferFile cuts local source number n, which r reads from its start, with grain g, which should be that of the new file
-// it most resembles, and notes what is of use: for files without an index, such as parts and what a player has changed. It takes about a second for each 1.2 GB and keeps nothing of r.
+// OfferFile cuts local source number n, which r reads from its start, with grain g, and records the useful chunks. g
+// should be that of the most similar new file. It is for files without an index, such as scratch files and files that a
+// player has changed. It takes about a second for each 1.2 GB and keeps no reference to r.
 func (p *Plan) OfferFile(ctx context.Context, n int, g Grain, r io.Reader) error {
 	offset := int64(0)
 	return cutAll(ctx, g, r, func(data []byte) error {
@@ -84,30 +85,31 @@ func (p *Plan) OfferFile(ctx context.Context, n int, g Grain, r io.Reader) error
 	})
 }
 
-// offer takes the first place that is offered for a chunk that is wanted.
+// offer records the first place offered for a wanted chunk.
 func (p *Plan) offer(n int, key chunkKey, offset int64) {
 	if o, wanted := p.origin[key]; wanted && o.source == fetched {
 		p.origin[key] = origin{int32(n), offset}
 	}
 }
 
-// Bounds of GapFor in bytes: what the head of a request and its answer take, and the most that is ever read in vain.
+// Bounds of GapFor in bytes: the header overhead of a request and its response, and the largest gap that is fetched
+// needlessly.
 const (
 	minGap = 512
 	maxGap = 1 << 20
 )
 
-// GapFor returns the gap rule of a link: up to so many bytes between two ranges are fetched rather than skipped, because
-// a request of its own costs as much. A request costs its head, and the round-trip divided by the requests in flight, in
-// bytes of the link: 25 KB at 20 ms, 50 Mbit/s and five in flight.
+// GapFor returns the gap limit of a link: up to so many bytes between two ranges are fetched rather than skipped,
+// because a separate request costs as much. A request costs its header, and the round trip divided by the requests in
+// flight, in bytes of the link: 25 KB at 20 ms, 50 Mbit/s and five in flight.
 func GapFor(roundTrip time.Duration, bytesPerSecond float64, inFlight int) int64 {
 	bytes := roundTrip.Seconds() * bytesPerSecond / float64(max(1, inFlight))
 	return int64(min(max(bytes, 0)+minGap, maxGap))
 }
 
-// Missing decides for each chunk where it comes from and returns the ranges to fetch, two ranges of a pack being one if
-// at most gap bytes lie between them. A chunk that occurs twice is fetched once. The ranges stand in the order of their
-// first use. Assemble reads each of them once, from its start to its end, and those of one pack one after the other.
+// Missing selects the source of each chunk and returns the ranges to fetch. Two ranges of a pack are merged if at most
+// gap bytes lie between them. A repeated chunk is fetched once. The ranges are in the order of their first use. Assemble
+// reads each of them once and sequentially, and those of one pack in order.
 func (p *Plan) Missing(gap int64) []Range {
 	m := missing{gap: max(0, gap), last: map[PackRef]int{}}
 	p.steps = make([][]step, len(p.files))
@@ -133,7 +135,7 @@ func (p *Plan) Missing(gap int64) []Range {
 	return m.ranges
 }
 
-// missing gathers ranges; last is the newest one of each pack, the only one that may grow.
+// missing collects ranges; last is the newest range of each pack, the only one that may grow.
 type missing struct {
 	gap    int64
 	ranges []Range

@@ -6,13 +6,13 @@ import (
 	"github.com/minio/sha256-simd"
 )
 
-// packState is a pack and the places that want to know its name, which is known only when it is full.
+// packState is a pack and the index entries that need its name, which is known only when the pack is complete.
 type packState struct {
 	ref   PackRef
 	users []indexSlot
 }
 
-// indexSlot is where an index names a pack.
+// indexSlot is a reference to a pack in an index.
 type indexSlot struct {
 	index *Index
 	pack  int32
@@ -24,20 +24,20 @@ type place struct {
 	packed int32
 }
 
-// chunkKey is a chunk by itself, contextKey a chunk behind its context: the sums of both, hashed.
+// chunkKey identifies a chunk alone, contextKey a chunk with its context: the hash of both sums.
 type chunkKey struct {
 	sum  ChunkSum
 	size int32
 }
 type contextKey [16]byte
 
-// fileIndex is an index in the making.
+// fileIndex is an index under construction.
 type fileIndex struct {
 	*Index
 	slots map[*packState]int32
 }
 
-// slotOf returns the number of a pack in this index and notes it for when the pack gets its name.
+// slotOf returns the number of a pack in this index and registers it for the pack's name.
 func (f *fileIndex) slotOf(s *packState) int32 {
 	n, there := f.slots[s]
 	if !there {
@@ -49,7 +49,7 @@ func (f *fileIndex) slotOf(s *packState) int32 {
 	return n
 }
 
-// learn notes where the chunks of an earlier index lie.
+// learn records the places of an earlier index's chunks.
 func (p *Packer) learn(ix *Index, byRef map[PackRef]*packState) {
 	for i := range ix.Chunks {
 		c := &ix.Chunks[i]
@@ -91,7 +91,7 @@ func keyOf(ix *Index, i int) contextKey {
 	return contextKey(full[:16])
 }
 
-// write puts packed bytes at the end of the current pack, or of a new one if they would make it too large.
+// write appends packed bytes to the current pack, or to a new one if they would make it too large.
 func (p *Packer) write(packed []byte) (place, error) {
 	if p.current != nil && p.current.ref.Size+int64(len(packed)) > p.o.MaxSize {
 		if err := p.finish(); err != nil {
@@ -112,7 +112,7 @@ func (p *Packer) write(packed []byte) (place, error) {
 	return at, err
 }
 
-// finish ends the current pack and tells its name to the indexes that use it.
+// finish ends the current pack and sets its name in the indexes that use it.
 func (p *Packer) finish() error {
 	s := p.current
 	p.current = nil
@@ -125,7 +125,7 @@ func (p *Packer) finish() error {
 	return p.out.Close()
 }
 
-// Close ends the last pack and returns all that were made, in the order of their creation. After an error of Add it only
+// Close ends the last pack and returns all new packs, in the order of their creation. After an error of Add it only
 // closes what is open.
 func (p *Packer) Close() ([]PackRef, error) {
 	err := p.err

@@ -12,24 +12,24 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packBatch is how many bytes of a file are cut and packed at a time: about 220 chunks, enough for all cores.
+// packBatch is how many bytes of a file are cut and packed together: about 220 chunks, enough for all cores.
 const packBatch = 4 << 20
 
-// PackOptions say where packs go and what is there already.
+// PackOptions configure a Packer.
 type PackOptions struct {
-	// Create opens the next pack. The Packer closes it. What was written before an error is of no use.
+	// Create opens the next pack. The Packer closes it. After an error the written packs are useless.
 	Create func() (io.WriteCloser, error)
-	// Known are indexes of earlier releases whose packs are still there: their chunks are not packed again.
+	// Known are indexes of earlier releases whose packs still exist: their chunks are not packed again.
 	Known []*Index
-	// MaxSize ends a pack before it would exceed so many bytes; 0 and anything above means MaxPack.
+	// MaxSize is the size limit of a pack in bytes; 0 or a larger value means MaxPack.
 	MaxSize int64
-	// Workers is how many chunks are packed at a time; 0 means as many as there are processors.
+	// Workers is how many chunks are packed concurrently; 0 means the number of processors.
 	Workers int
-	// Thorough takes zstd's best level: about ten times the CPU for 6 % fewer bytes.
+	// Thorough selects zstd's best level: about ten times the CPU for 6 % fewer bytes.
 	Thorough bool
 }
 
-// Packer makes packs and indexes. Its methods are for one goroutine; it has to be closed.
+// Packer writes packs and indexes. One goroutine uses it; it has to be closed.
 type Packer struct {
 	o        PackOptions
 	encoders []*chunkEncoder
@@ -43,7 +43,7 @@ type Packer struct {
 	err      error
 }
 
-// NewPacker returns a Packer that has made no pack yet: the first is created when there is a chunk for it.
+// NewPacker returns a Packer. It creates the first pack when it has a chunk for it.
 func NewPacker(o PackOptions) (*Packer, error) {
 	if o.MaxSize <= 0 || o.MaxSize > MaxPack {
 		o.MaxSize = MaxPack
@@ -70,9 +70,9 @@ func NewPacker(o PackOptions) (*Packer, error) {
 	return p, nil
 }
 
-// Add reads one file to its end, cuts it with grain g (see GrainFor), puts the chunks that no pack has yet into packs, and returns the file's index. The names
-// of packs in it are valid after Close. A file of more than MaxIndexChunks is an error, and so is anything that reading or
-// writing gives; after an error of writing the Packer is of no use.
+// Add reads one file to its end, cuts it with grain g (see GrainFor), packs the new chunks, and returns the file's
+// index. The pack names in it are valid after Close. More than MaxIndexChunks chunks are an error, and so are errors of
+// reading and writing; after an error of writing the Packer is unusable.
 func (p *Packer) Add(ctx context.Context, g Grain, r io.Reader) (*Index, error) {
 	if !g.known() {
 		return nil, fmt.Errorf("grain %d is not one of %d to %d", g, Fine, Coarse)
@@ -82,7 +82,7 @@ func (p *Packer) Add(ctx context.Context, g Grain, r io.Reader) (*Index, error) 
 		p.buf = make([]byte, 0, maxContext+packBatch+MaxChunk)
 	}
 	buf := p.buf[:0]
-	done := 0 // bytes of buf that are cut: the context of what follows
+	done := 0 // bytes of buf already cut: the context of the rest
 	for ended := false; !ended; {
 		n, err := io.ReadFull(r, buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -108,7 +108,7 @@ func (p *Packer) Add(ctx context.Context, g Grain, r io.Reader) (*Index, error) 
 	return ix.Index, nil
 }
 
-// pack gives the chunks from number first on a place. They start at byte start of buf, behind their context.
+// pack packs the chunks from number first on. They start at byte start of buf, behind their context.
 func (p *Packer) pack(ctx context.Context, f *fileIndex, first int, buf []byte, start int) error {
 	if p.err != nil {
 		return p.err
@@ -131,7 +131,7 @@ func (p *Packer) pack(ctx context.Context, f *fileIndex, first int, buf []byte, 
 	return nil
 }
 
-// place writes a chunk to the current pack, unless one of its file came first, and notes where it lies.
+// place writes a chunk to the current pack, unless a pack already has it, and records its place.
 func (p *Packer) place(f *fileIndex, i int, job *packJob) error {
 	at, there := p.find(f.Index, i)
 	c := &f.Chunks[i]
@@ -149,14 +149,14 @@ func (p *Packer) place(f *fileIndex, i int, job *packJob) error {
 	return nil
 }
 
-// packJob is a chunk on its way into a pack; packed is nil if it is there already.
+// packJob is a chunk to pack; packed is nil if it is in a pack already.
 type packJob struct {
 	data, context, packed []byte
 	there                 bool
 	err                   error
 }
 
-// encode packs the jobs with all workers and returns when none works any more.
+// encode packs the jobs with all workers and waits for them.
 func (p *Packer) encode(ctx context.Context, jobs []packJob) error {
 	var wait sync.WaitGroup
 	next := make(chan int)
