@@ -6,23 +6,23 @@ import (
 	"sort"
 )
 
-// Old is one content that the receiver has. Reads are positioned, so one file may serve many goroutines.
+// Old is one content that the receiver has. Reads are positioned, so one file may be shared by many goroutines.
 type Old struct {
 	io.ReaderAt
 	Size int64 // in bytes
 }
 
-// New is one content that the receiver is to get. Name gives hints about the kind of bytes only and is not kept.
+// New is one content that the receiver gets. Name is only a hint at the kind of bytes and is not stored.
 type New struct {
 	io.ReaderAt
 	Size int64 // in bytes
 	Name string
 }
 
-// contents is several contents one behind the other, read by position.
+// contents is a concatenation of several contents with positioned reads.
 type contents struct {
 	parts []Old
-	ends  []int64 // where each part ends
+	ends  []int64 // end offset of each part
 }
 
 func newContents(parts []Old) *contents {
@@ -42,12 +42,12 @@ func (c *contents) size() int64 {
 	return c.ends[len(c.ends)-1]
 }
 
-// part is the number of the part that has the byte at the given place, which the caller has checked.
+// part is the number of the part with the byte at an offset, which the caller has checked.
 func (c *contents) part(at int64) int {
 	return sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > at })
 }
 
-// readPart fills b from the given place, where part i has all of it. With fewer bytes than that comes an error.
+// readPart fills b from an offset inside part i, which has all of it. Fewer bytes are an error.
 func (c *contents) readPart(b []byte, i int, at int64) (int, error) {
 	start := c.ends[i] - c.parts[i].Size
 	n, err := c.parts[i].ReadAt(b, at-start)
@@ -60,7 +60,7 @@ func (c *contents) readPart(b []byte, i int, at int64) (int, error) {
 	return n, fmt.Errorf("read old content %d at byte %d: %w", i, at-start, err)
 }
 
-// readAt fills b from the given place, which the caller has checked. A part that is shorter than it was said to be is an error.
+// readAt fills b from an offset, which the caller has checked. A part shorter than its declared size is an error.
 func (c *contents) readAt(b []byte, at int64) error {
 	for i := c.part(at); len(b) > 0; i++ {
 		want := b[:min(int64(len(b)), c.ends[i]-at)]

@@ -5,20 +5,21 @@ import (
 	"io"
 )
 
-// A difference is kept as runs of zeros and runs of wrong bytes in turn: their lengths in two streams of numbers,
-// the wrong bytes (new minus expected) in a third. A single zero inside a run of wrong bytes counts as wrong.
+// A difference is stored as alternating runs of zeros (matching bytes) and of mismatched bytes. Their lengths are in two
+// streams of numbers, the mismatches (new minus expected) in a third. A single zero inside a run of mismatches belongs
+// to the run.
 
-// diffWriter collects a difference.
+// diffWriter encodes a difference.
 type diffWriter struct {
 	zeros, wrongs, bytes []byte
-	zero                 int // right bytes since the last wrong one
-	run                  int // length of the current run of wrong bytes
+	zero                 int // matching bytes since the last mismatch
+	run                  int // length of the current run of mismatches
 }
 
-// diffGap is the number of right bytes that does not yet end a run of wrong ones: a new run costs about two bytes.
+// diffGap is how many matching bytes do not end a run of mismatches: a new run costs about two bytes.
 const diffGap = 1
 
-// add notes how got differs from want, which is as long.
+// add encodes how got differs from want, which has the same length.
 func (d *diffWriter) add(want, got []byte) {
 	for i := 0; i < len(got); {
 		if n := common(want[i:], got[i:]); n > 0 {
@@ -50,7 +51,7 @@ func (d *diffWriter) endRun() {
 	}
 }
 
-// diffReader adds a difference to expected bytes.
+// diffReader applies a difference to expected bytes.
 type diffReader struct {
 	zeros, wrongs *numbers
 	bytes         io.Reader
@@ -65,7 +66,7 @@ func newDiffReader(zeros, wrongs, bytes io.Reader) *diffReader {
 
 // correct turns expected bytes into the new ones, in place.
 func (d *diffReader) correct(b []byte) error {
-	if n := uint64(len(b)); n <= d.zero { // nearly always
+	if n := uint64(len(b)); n <= d.zero { // the usual case
 		d.zero -= n
 		return nil
 	}
@@ -93,7 +94,7 @@ func (d *diffReader) correct(b []byte) error {
 	return nil
 }
 
-// nextRun reads the next pair of lengths. After the last pair everything is right.
+// nextRun reads the next pair of lengths. After the last pair all bytes match.
 func (d *diffReader) nextRun() (err error) {
 	if d.ended {
 		d.zero = 1 << 62

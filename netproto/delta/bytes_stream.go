@@ -11,20 +11,20 @@ import (
 	"collet/netproto/chunk"
 )
 
-// How a stream's bytes are coded. The numbers stand in patches and never change.
+// Codes of a stream's compression. The numbers are stored in patches and never change.
 const (
-	codeStored = 0 // as they are
-	codeBrotli = 1 // brotli, in the window that the stream's row allows
+	codeStored = 0 // uncompressed
+	codeBrotli = 1 // brotli, in the window for the stream
 )
 
-// coded is one stream of a frame, ready to be written.
+// coded is one encoded stream of a frame.
 type coded struct {
 	raw  int
 	code byte
 	data []byte
 }
 
-// code packs a stream as small as it gets. When ctx ends, the result is worthless.
+// code compresses a stream as small as possible. If ctx ends, the result is useless.
 func code(ctx context.Context, raw []byte, window int) coded {
 	c := coded{raw: len(raw), code: codeStored, data: raw}
 	if len(raw) > 0 {
@@ -35,7 +35,7 @@ func code(ctx context.Context, raw []byte, window int) coded {
 	return c
 }
 
-// row is what stands in the frame's header for a stream.
+// row appends the header entry of a stream.
 func (c coded) row(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(c.raw))
 	if c.raw == 0 {
@@ -44,7 +44,7 @@ func (c coded) row(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(len(c.data))<<1|uint64(c.code))
 }
 
-// decode gives the bytes of a stream: exactly raw of them, or an error.
+// decode returns the decoded bytes of a stream: exactly raw of them, or an error.
 func decode(r io.Reader, code byte, raw int64, window int) (io.Reader, error) {
 	if code == codeBrotli {
 		var err error
@@ -55,7 +55,7 @@ func decode(r io.Reader, code byte, raw int64, window int) (io.Reader, error) {
 	return &exactly{r: r, left: raw}, nil
 }
 
-// exactly turns an early end into an error and stops at the end.
+// exactly returns a fixed number of bytes, and makes an early end an error.
 type exactly struct {
 	r    io.Reader
 	left int64
@@ -74,7 +74,7 @@ func (e *exactly) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// numbers reads variable-length numbers of a stream, in small blocks.
+// numbers reads variable-length numbers from a stream, buffered in small blocks.
 type numbers struct {
 	r    io.Reader
 	buf  []byte
@@ -106,6 +106,6 @@ func (n *numbers) next() (uint64, error) {
 	}
 }
 
-// signed folds a signed number into an unsigned one, small for small.
+// signed encodes a signed number as an unsigned one with small absolute values first (zigzag).
 func signed(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }
 func unsigned(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

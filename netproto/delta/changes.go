@@ -9,9 +9,10 @@ import (
 	"collet/netproto/release"
 )
 
-// The changes of a release are for whoever knows an older listing and has no set patch: one object with everything that the
-// listing and the list of sources say of files that changed lately, those that changed last at its beginning. How far one
-// reads depends on what one has, so it serves every older release at once, and no release has to be named by the head.
+// The changes of a release are a delta index for clients with an older listing and no set patch. One object has
+// everything that the listing and the list of sources say about recently changed files, the newest changes first. A
+// client reads a prefix whose length depends on its listing. So one object serves every older release, and the head need
+// not name any.
 //
 //	magic   "CC" 1
 //	steps   their number
@@ -34,15 +35,16 @@ import (
 //	          is an index, how many objects with indexes ago (1: the last new one), or 0 for a new one, its size and its
 //	          digest from sums; then the entry
 //
-// Paths rise within a block, and none stands in two. What a block says is how things are in the new release, whatever was
-// in between, so a maker takes from older changes nothing but which paths they name.
+// Paths are sorted within a block, and each path is in one block only. A block describes the state in the new release,
+// regardless of intermediate ones, so an encoder takes only paths from older changes.
 const (
 	changesMagic = "CC\x01"
-	// MaxChangeSteps is how many older listings one is for: a release a week for ten years.
+	// MaxChangeSteps is the largest number of older listings: a release a week for ten years.
 	MaxChangeSteps = 512
-	// MaxChangesTable is how many bytes the longest table has, with the magic before it.
+	// MaxChangesTable is the size of the largest table in bytes, including the magic.
 	MaxChangesTable = len(changesMagic) + 2 + MaxChangeSteps*(len(ChangeMark{})+4)
-	// maxChangesRaw is how many bytes all bodies of one object have, decoded: those of MaxChanges and their paths.
+	// maxChangesRaw is the decoded size of all bodies of one object in bytes: contents and paths at the size of
+	// release.MaxChanges.
 	maxChangesRaw = 24 << 20
 )
 
@@ -50,7 +52,7 @@ const (
 	changeGone  = 1
 	changeRuns  = 8
 	changeIndex = 64
-	// changeAgain is the encoding of a content that an earlier op of the block has.
+	// changeAgain is the encoding of a content that an earlier op of the block already has.
 	changeAgain = 3
 )
 
@@ -59,24 +61,24 @@ func changeEncodings() []release.Encoding {
 	return []release.Encoding{release.EncodedStored, release.EncodedZstd, release.EncodedBrotli}
 }
 
-// ChangeMark tells one listing from all others that a product ever had: the beginning of its digest. What is made by its
-// help is compared with a whole digest.
+// ChangeMark distinguishes the listings of a product: the beginning of the digest. A result based on it is verified with
+// a whole digest.
 type ChangeMark [8]byte
 
-// MarkOf is the mark of the listing with this digest.
+// MarkOf returns the mark of the listing with this digest.
 func MarkOf(listing release.Digest) (m ChangeMark) {
 	sum, _ := listing.SHA256()
 	copy(m[:], sum[:])
 	return m
 }
 
-// ChangeStep is what changed after one older listing.
+// ChangeStep is the changes since one older listing.
 type ChangeStep struct {
 	From  ChangeMark
-	Paths []string // of files that were added, changed or removed, sorted
+	Paths []string // of added, changed or removed files, sorted
 }
 
-// ChangedPaths lists the files that differ between two listings, sorted.
+// ChangedPaths returns the paths that differ between two listings, sorted.
 func ChangedPaths(old, fresh release.Listing) (paths []string) {
 	for len(old) > 0 || len(fresh) > 0 {
 		switch {
@@ -94,7 +96,7 @@ func ChangedPaths(old, fresh release.Listing) (paths []string) {
 	return paths
 }
 
-// Changes is the table at the beginning of such an object. It is a value that is only read.
+// Changes is the parsed table of such an object. It is read-only.
 type Changes struct {
 	steps []changeBlock
 	begin int64 // of the first block
@@ -106,8 +108,8 @@ type changeBlock struct {
 	size int64
 }
 
-// ReadChangesTable reads the table out of the first bytes of the object: MaxChangesTable of them, or all of it. What makes no
-// sense is a *release.FormatError.
+// ReadChangesTable parses the table from the first bytes of the object: MaxChangesTable of them, or all. A malformed
+// table is a *release.FormatError.
 func ReadChangesTable(data []byte) (*Changes, error) {
 	if !bytes.HasPrefix(data, []byte(changesMagic)) {
 		return nil, changesFault(0, "is no list of changes")
@@ -140,8 +142,8 @@ func changesFault(at int, format string, values ...any) error {
 	return &release.FormatError{Document: "changes", Offset: at, Reason: fmt.Sprintf(format, values...)}
 }
 
-// Reach is how many bytes of the object, from its beginning, whoever has the listing with this digest has to read; 0 if it
-// is not for that.
+// Reach is how many bytes from the beginning of the object a client needs that has the listing with this digest; 0 if
+// the object does not cover that listing.
 func (c *Changes) Reach(from release.Digest) int64 {
 	if i := c.step(from); i >= 0 {
 		return c.end(i)
@@ -149,13 +151,13 @@ func (c *Changes) Reach(from release.Digest) int64 {
 	return 0
 }
 
-// step is the newest one of a listing, or -1.
+// step is the newest step of a listing, or -1.
 func (c *Changes) step(from release.Digest) int {
 	mark := MarkOf(from)
 	return slices.IndexFunc(c.steps, func(b changeBlock) bool { return b.from == mark && from.Algorithm == release.SHA256 })
 }
 
-// end is where the block of a step ends.
+// end is the end of a step's block.
 func (c *Changes) end(step int) int64 {
 	end := c.begin
 	for _, b := range c.steps[:step+1] {
@@ -164,9 +166,10 @@ func (c *Changes) end(step int) int64 {
 	return end
 }
 
-// Apply makes the listing with the digest to, which a verified head names, out of an older one with its digest, and tells the
-// sources of the contents that are new. data is the beginning of the object, Reach bytes or more. Nobody need have vouched
-// for it: the listing is right or a *release.FormatError comes, but what sources say may be a lie, as of any place that gives bytes.
+// Apply turns an older listing with its digest into the listing with the digest to, which a verified head names. It also
+// returns the sources of the new contents. data is the beginning of the object, at least Reach bytes, and need not be
+// authenticated: the listing is right, or the error is a *release.FormatError. The sources may be false, like those of
+// any other mirror.
 func (c *Changes) Apply(data []byte, old release.Listing, from, to release.Digest) (release.Listing, release.Sources, error) {
 	step := c.step(from)
 	if step < 0 || int64(len(data)) < c.end(step) {
@@ -190,7 +193,7 @@ func (c *Changes) Apply(data []byte, old release.Listing, from, to release.Diges
 	return fresh, r.sources(), nil
 }
 
-// Steps lists what the whole object says of which paths changed, for whoever makes the next one.
+// Steps returns the changed paths of the whole object, for encoding the next one.
 func (c *Changes) Steps(object []byte) ([]ChangeStep, error) {
 	if int64(len(object)) != c.end(len(c.steps)-1) {
 		return nil, changesFault(len(object), "have %d bytes by their table", c.end(len(c.steps)-1))
@@ -207,7 +210,7 @@ func (c *Changes) Steps(object []byte) ([]ChangeStep, error) {
 	return steps, nil
 }
 
-// read reads the first blocks.
+// read decodes the first blocks.
 func (c *Changes) read(data []byte, blocks int) (*changesReader, error) {
 	r := newChangesReader()
 	for i, b := range c.steps[:blocks] {
@@ -218,9 +221,9 @@ func (c *Changes) read(data []byte, blocks int) (*changesReader, error) {
 	return r, nil
 }
 
-// EncodeChanges makes the changes of a release from steps, the newest first. A path counts for the first step that has it.
-// Sources must have all contents of to that these need. Old steps are left out where the object would have more than limit
-// bytes, or more steps than a reader takes; nil is returned if not even the first step fits.
+// EncodeChanges encodes the changes of a release from steps, the newest first. A path belongs to the first step that has
+// it. Sources must have all needed contents of to. The oldest steps are dropped if the object would exceed limit bytes,
+// or MaxChangeSteps; nil is returned if not even the first step fits.
 func EncodeChanges(steps []ChangeStep, to release.Listing, sources release.Sources, limit int64) ([]byte, error) {
 	limit = min(limit, release.MaxChanges)
 	named := map[string]bool{}
@@ -251,7 +254,7 @@ func EncodeChanges(steps []ChangeStep, to release.Listing, sources release.Sourc
 	return append(append(binary.AppendUvarint([]byte(changesMagic), count), table...), blocks...), nil
 }
 
-// sources are those that were read, each content once.
+// sources returns the decoded sources, each content once.
 func (r *changesReader) sources() release.Sources {
 	list := release.NewSources(r.from)
 	return slices.CompactFunc(list, func(a, b release.Source) bool { return a.Content == b.Content })

@@ -12,7 +12,7 @@ import (
 	"collet/netproto/release"
 )
 
-// changesWriter writes one block.
+// changesWriter encodes one block.
 type changesWriter struct {
 	ops, text, sums []byte
 	before          string
@@ -20,7 +20,7 @@ type changesWriter struct {
 	indexes         []release.Object
 }
 
-// changesBlock writes what became of the files with these paths, which rise.
+// changesBlock encodes the new state of the files with these sorted paths.
 func changesBlock(paths []string, to release.Listing, sources release.Sources) ([]byte, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -43,10 +43,10 @@ func changesBlock(paths []string, to release.Listing, sources release.Sources) (
 	return append(codeChanges(body), w.sums...), nil
 }
 
-// slowChanges is the size in bytes up to which a body is packed as well as it can be: a second of one core for 300 KB.
+// slowChanges is the size in bytes up to which a body is compressed at the best level: a second of one core for 300 KB.
 const slowChanges = 512 << 10
 
-// codeChanges packs a body, as codeDelta does.
+// codeChanges compresses a body as codeDelta does.
 func codeChanges(body []byte) []byte {
 	if len(body) <= slowChanges {
 		return codeDelta(nil, body, brotli.BestCompression)
@@ -104,15 +104,15 @@ func (w *changesWriter) file(f release.ListedFile, s release.Source) {
 	w.number(int64(s.Entry))
 }
 
-// changesReader collects what blocks say.
+// changesReader decodes blocks.
 type changesReader struct {
 	named map[string]bool
 	paths []string // in the order of the blocks
 	files []release.ListedFile
 	from  []release.Source
-	raw   int64 // bytes of bodies that may still come
+	raw   int64 // decoded bytes that bodies may still have
 
-	ops, text, sums *setNumbers // of the present block
+	ops, text, sums *setNumbers // of the current block
 	before          string
 	begin           int // of the block's contents, in from
 	indexes         []release.Object
@@ -123,7 +123,7 @@ func newChangesReader() *changesReader {
 	return &changesReader{named: map[string]bool{}, raw: maxChangesRaw}
 }
 
-// block reads the block between two places of the object.
+// block decodes the block between two offsets of the object.
 func (r *changesReader) block(data []byte, from, to int64) error {
 	if from == to {
 		return nil
@@ -138,7 +138,7 @@ func (r *changesReader) block(data []byte, from, to int64) error {
 	return nil
 }
 
-// body unpacks the body of a block.
+// body decompresses the body of a block.
 func (r *changesReader) body(block []byte) (body, sums []byte, err error) {
 	in := &setNumbers{b: block}
 	coded := in.next("size of the body", 2*maxChangesRaw+1)
@@ -163,7 +163,7 @@ func (r *changesReader) body(block []byte) (body, sums []byte, err error) {
 	return out.Bytes(), in.b, nil
 }
 
-// all reads the ops of a body.
+// all decodes the ops of a body.
 func (r *changesReader) all(body, sums []byte) error {
 	in := &setNumbers{b: body}
 	ops := in.take(in.next("size of the ops", maxChangesRaw))
@@ -221,7 +221,7 @@ func (r *changesReader) op() {
 	}
 }
 
-// path reads the path of an op.
+// path decodes the path of an op.
 func (r *changesReader) path() string {
 	shared := r.ops.next("what a path shares", int64(len(r.before)))
 	rest := r.text.take(r.ops.next("the rest of a path", release.MaxPath))
@@ -240,7 +240,7 @@ func (r *changesReader) path() string {
 	return name
 }
 
-// content reads what a file has, and where it comes from.
+// content decodes the content of a file and its source.
 func (r *changesReader) content(f *release.ListedFile, encoding int64, indexed bool) {
 	if encoding == changeAgain {
 		ago := r.ops.next("an earlier content", release.MaxSet)

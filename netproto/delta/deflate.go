@@ -13,25 +13,27 @@ import (
 // bestWindow is brotli's largest window, as a power of two: 16 MiB.
 const bestWindow = 24
 
-// deflateStep is how much is compressed between two looks at the context, in bytes: about a second's work.
+// deflateStep is how much is compressed between two checks of the context, in bytes: about a second's work.
 const deflateStep = 512 << 10
 
 const (
-	// noiseShare is how much of its size data keeps, in thousandths, when zstd at its fastest makes so little of it that
-	// brotli at its best would take a second for each MB and find next to nothing.
+	// noiseShare is the compressed size, in thousandths, from which data counts as incompressible. zstd at its fastest
+	// measures it; brotli at its best would take a second for each MB and gain almost nothing.
 	noiseShare = 998
-	// noiseQuality is what brotli gives noise: it finds as much there as the best does, at a two-hundredth of the time.
+	// noiseQuality is brotli's quality for incompressible data: the gain equals that of the best, at a two-hundredth of
+	// the time.
 	noiseQuality = 5
-	// noiseFrom is the least data that is looked at for noise, in bytes.
+	// noiseFrom is the smallest data that is tested for noise, in bytes.
 	noiseFrom = 1 << 20
 )
 
-// isNoise reports whether data is hardly worth compressing.
+// isNoise reports whether data is nearly incompressible.
 func isNoise(data []byte) bool {
 	return len(data) >= noiseFrom && newSizer(zstd.SpeedFastest).size(data) >= len(data)/1000*noiseShare
 }
 
-// deflated is data by brotli at its best, in a window of at most 2^window bytes. When ctx ends, the result is worthless.
+// deflated is data compressed by brotli at its best, in a window of at most 2^window bytes. If ctx ends, the result is
+// useless.
 func deflated(ctx context.Context, data []byte, window int) []byte {
 	var out bytes.Buffer
 	quality := brotli.BestCompression
@@ -52,7 +54,7 @@ func deflated(ctx context.Context, data []byte, window int) []byte {
 	return out.Bytes()
 }
 
-// sizer tells about how small data gets, quickly. It keeps its encoder and its buffer; one goroutine uses it.
+// sizer estimates a compressed size quickly. It keeps its encoder and its buffer; one goroutine uses it.
 type sizer struct {
 	w   *zstd.Encoder
 	out []byte
@@ -69,7 +71,7 @@ func newSizer(level zstd.EncoderLevel) *sizer {
 // sizerWindow is the window of a sizer, in bytes.
 const sizerWindow = 4 << 20
 
-// size is the compressed size of data in bytes.
+// size is the estimated compressed size of data in bytes.
 func (s *sizer) size(data []byte) int {
 	s.out = s.w.EncodeAll(data, s.out[:0])
 	return len(s.out)

@@ -7,25 +7,26 @@ import (
 	"slices"
 )
 
-// Searching is what making a patch costs most, and where the new contents are noise and have nothing in common with the old
-// ones it finds nothing for all its cost. So a quick look comes first: some places of the old contents, chosen by the hash of
-// the eight bytes there, are put into a table, and segments of noise are barren if no place that is chosen likewise, in them
-// or in their neighbours, is in the table. They are not searched, and if all are barren the old contents are not even sorted.
-// Less than a segment is never barren: pictures of a kind share many stretches of some twelve bytes, and what blocks of
+// The match search is the most expensive step of making a patch. On incompressible new contents without common data it
+// finds nothing. So a quick test comes first. Content-selected sample positions of the old contents, by the hash of the
+// eight bytes there, are put into a table. An incompressible segment is barren if its neighbours are incompressible,
+// too, and no sampled position of all three is in the table. Barren segments are not searched, and if all are barren the
+// suffix array is not built. The unit is a whole segment: similar images share many sequences of some twelve bytes, and
+// blocks of 4 KiB would miss matches of 0.05 to 0.08 % of a pack.
 // 4 KiB would miss of them was 0.05 to 0.08 % of a pack.
 
 const (
-	// anchorEvery is how many places there are for each that is chosen, as a power of two: a stretch of 16 bytes has one in
-	// nine of ten cases.
+	// anchorEvery is the sampling rate, as a power of two: one in four positions. A sequence of 16 bytes contains a
+	// sample with a probability of 90 %.
 	anchorEvery = 2
 	anchorSize  = 8       // bytes that are hashed
-	maxAnchors  = 1 << 25 // places that a table has room for, 4 bytes each
+	maxAnchors  = 1 << 25 // capacity of the table, 4 bytes each
 )
 
-// anchors is a set of hashes: some of those of a content.
+// anchors is a set of sampled hashes of a content.
 type anchors struct {
 	sums  []uint32
-	every int // as anchorEvery, and more for large contents
+	every int // like anchorEvery, larger for large contents
 	shift int
 }
 
@@ -44,13 +45,13 @@ func newAnchors(text []byte) *anchors {
 	return a
 }
 
-// anchorHash is a hash whose upper bits choose places, and whose lower ones tell contents apart.
+// anchorHash is a hash whose upper bits select samples, and whose lower bits identify the content.
 func anchorHash(b []byte) uint64 {
 	h := binary.LittleEndian.Uint64(b) * 0x9e3779b97f4a7c15
 	return (h ^ h>>29) * 0xbf58476d1ce4e5b9
 }
 
-// in reports whether b has a place whose eight bytes are likely in the table.
+// in reports whether b has a sampled position whose eight bytes are probably in the table.
 func (a *anchors) in(b []byte) bool {
 	for i := 0; i+anchorSize <= len(b); i++ {
 		if h := anchorHash(b[i:]); h>>(64-a.every) == 0 && a.sums[h>>a.shift] == uint32(h) {
@@ -60,7 +61,7 @@ func (a *anchors) in(b []byte) bool {
 	return false
 }
 
-// barren tells the segments of fresh that are not worth a search; noisy tells those that are noise.
+// barren reports for each segment of fresh whether to skip its search; noisy says which segments are incompressible.
 func (m *maker) barren(ctx context.Context, old, fresh []byte, noisy []bool) ([]bool, error) {
 	barren := make([]bool, len(noisy))
 	if !slices.Contains(noisy, true) {

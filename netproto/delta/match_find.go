@@ -9,36 +9,36 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// segment is how many new bytes one path is looked for in: what its tree may take in memory stays small.
+// segment is the size of the pieces for which paths are searched. It bounds the memory of a tree of paths.
 const segment = 512 << 10
 
-// nativeCosts suit machine code and its tables, textCosts everything else. Both were found by trying on published
-// releases of each kind; the cost of a literal is measured on the contents themselves.
+// nativeCosts suit machine code and its tables, textCosts everything else. Both were tuned on published releases of each
+// kind; the cost of a literal is measured on the contents themselves.
 var (
 	nativeCosts = costs{equal: 1, differ: 12 * bit, again: 8 * bit, leave: 12 * bit, resume: 16 * bit, jump: 26 * bit}
 	textCosts   = costs{equal: 1, differ: 14 * bit, again: 10 * bit, leave: 8 * bit, resume: 12 * bit, jump: 20 * bit}
 )
 
-// sampleCount is how many segments at most are compressed well to learn what a literal costs.
+// sampleCount is the largest number of segments that are compressed well to estimate the cost of a literal.
 const sampleCount = 16
 
-// What a literal costs for each bit that a byte of the new contents takes at large. In text the easy bytes are covered by
-// matches. In machine code a match that is not quite right misleads the prediction. In a module's tables what looks wrong
-// is mostly predicted, so literals have a floor there.
+// Factors from the average coded size of a new byte to the cost of a literal. In text, matches cover the cheap bytes. In
+// machine code, an imprecise match misleads the prediction. In a module's tables, mismatches are mostly predicted, so
+// literals have a minimum cost there.
 const (
 	factorText  = 1.05
 	factorCode  = 0.85
 	floorTables = 4 * bit
 )
 
-// pricing tells what a literal costs in a segment.
+// pricing estimates the cost of literals in a segment.
 type pricing struct {
 	costs costs
-	scale float64 // bits of a literal for each bit that a byte takes when its segment is compressed quickly and alone
-	areas []area  // of native modules, by place
+	scale float64 // final bits of a literal for each bit of its quickly and separately compressed segment
+	areas []area  // of native modules, by offset
 }
 
-// pricing measures what literals cost, by the kind of contents.
+// pricing measures the cost of literals for this kind of contents.
 func (m *maker) pricing() pricing {
 	p := pricing{costs: textCosts, scale: 1}
 	if m.modules != nil {
@@ -60,10 +60,10 @@ func (m *maker) pricing() pricing {
 	return p
 }
 
-// smallest is the segment from which a literal's cost is measured, in bytes.
+// smallest is the size from which a segment's literal cost is measured, in bytes.
 const smallest = 32 << 10
 
-// literal is the cost of a literal in a segment that begins at a place, and whether the segment is noise.
+// literal is the cost of a literal in a segment at an offset, and whether the segment is incompressible.
 func (p *pricing) literal(quick *sizer, fresh []byte, at int) (cost int32, noisy bool) {
 	if len(fresh) < smallest {
 		return 3 * bit, false
@@ -81,7 +81,7 @@ func (p *pricing) literal(quick *sizer, fresh []byte, at int) (cost int32, noisy
 	return max(floor, int32(bit*min(bits, 8.25))), size >= len(fresh)/1000*noiseShare
 }
 
-// literals is literal for each segment of the new contents.
+// literals calls literal for each segment of the new contents.
 func (p *pricing) literals(ctx context.Context, m *maker) (costs []int32, noisy []bool, err error) {
 	at, parts := m.cuts()
 	costs, noisy = make([]int32, len(at)-1), make([]bool, len(at)-1)
@@ -94,12 +94,12 @@ func (p *pricing) literals(ctx context.Context, m *maker) (costs []int32, noisy 
 	return costs, noisy, err
 }
 
-// partSize is how many new bytes one goroutine takes at once. It does not depend on the number of cores, so that every
-// machine makes the same patch.
+// partSize is how many new bytes one goroutine processes at once. It is independent of the number of cores, so that
+// every machine makes the same patch.
 const partSize = 8 << 20
 
-// cuts divides the new contents: where each segment begins, and their end; with which segment each part begins, and their
-// number. Parts are alike in size, and segments begin anew in each.
+// cuts divides the new contents. at has the begin of each segment, and the end. parts has the first segment of each
+// part, and the number of segments. Parts have similar sizes, and each begins with a new segment.
 func (m *maker) cuts() (at, parts []int) {
 	n := len(m.new)/partSize + 1
 	for i := range n {
@@ -115,7 +115,7 @@ func (m *maker) cuts() (at, parts []int) {
 	return append(at, len(m.new)), append(parts, len(at))
 }
 
-// match finds the stretches of the new contents that come from the old ones, in order.
+// match finds the matches between the new and the old contents, in order of the new ones.
 func (m *maker) match(ctx context.Context) ([]match, error) {
 	if len(m.old) == 0 || len(m.new) == 0 {
 		return nil, nil
@@ -157,7 +157,7 @@ func (m *maker) match(ctx context.Context) ([]match, error) {
 	return all, nil
 }
 
-// newFinder takes the suffix array where memory allows.
+// newFinder uses the suffix array if memory allows.
 func newFinder(old []byte) finder {
 	if len(old) > largeOld {
 		return newSparse(old)
@@ -165,7 +165,7 @@ func newFinder(old []byte) finder {
 	return newSearcher(old)
 }
 
-// join appends matches and makes one of two that continue each other.
+// join appends matches, and merges two that continue each other.
 func join(a, b []match) []match {
 	if len(a) > 0 && len(b) > 0 && a[len(a)-1].end() == b[0].at && a[len(a)-1].oldEnd() == b[0].old {
 		a[len(a)-1].size += b[0].size
@@ -174,7 +174,7 @@ func join(a, b []match) []match {
 	return append(a, b...)
 }
 
-// parallel calls do for 0 to n-1 on the maker's cores and waits for all. It returns the error of the context.
+// parallel calls do for 0 to n-1 on all cores of the maker and waits. It returns the error of the context.
 func (m *maker) parallel(ctx context.Context, n int, do func(i int)) error {
 	var group sync.WaitGroup
 	next := make(chan int)
@@ -196,7 +196,7 @@ func (m *maker) parallel(ctx context.Context, n int, do func(i int)) error {
 	return ctx.Err()
 }
 
-// masked is the contents with the references of native code blanked, which is what matches are looked for in.
+// masked returns the contents with masked references of native code, for the match search.
 func (m *maker) masked() (old, fresh []byte) {
 	if m.modules == nil {
 		return m.old, m.new

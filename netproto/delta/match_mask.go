@@ -5,19 +5,19 @@ import (
 	"encoding/binary"
 )
 
-// mask rewrites a native module for the search of matches: each reference becomes a hash of what it refers to. So code
-// and tables that moved look as they did, and tables of references can be told from each other. It only steers the
-// search; what it gets wrong costs bytes and nothing else.
+// mask rewrites a native module for the match search: each reference becomes a hash of its target's content. So moved
+// code and tables compare equal, and tables of references stay distinguishable. It only steers the search; its errors
+// cost bytes, not correctness.
 type mask struct {
-	b    []byte // the module as it is
-	bare []byte // with references blanked: what hashes are taken of
+	b    []byte // the original module
+	bare []byte // with references blanked: the input of the hashes
 	out  []byte
 	m    addresses
 	arm  bool
-	refs bitset // places that code refers to, in words of 4 bytes
+	refs bitset // offsets that code refers to, in words of 4 bytes
 }
 
-const hashed = 16 // bytes at a reference's target that its hash is made of
+const hashed = 16 // bytes at a reference's target that are hashed
 
 func newMask(b []byte, areas []area, machine int) *mask {
 	return &mask{arm: machine == machineARM, b: b, bare: bytes.Clone(b), out: bytes.Clone(b), m: newAddresses(areas), refs: newBitset(len(b)/4 + 1)}
@@ -54,7 +54,7 @@ func (k *mask) all(modules []tables) []byte {
 	return k.out
 }
 
-// sites calls do for each reference in an area of code: its place, and where it leads.
+// sites calls do for each reference in an area of code, with its offset and target.
 func (k *mask) sites(a area, do func(at int, target uint64, load bool)) {
 	b, start := k.b[a.at:a.at+a.size], int(a.at)
 	for i := 0; i < len(b); i++ {
@@ -67,7 +67,7 @@ func (k *mask) sites(a area, do func(at int, target uint64, load bool)) {
 	}
 }
 
-// armSites is sites for arm64. A reference is the instruction; for an ADRP the one that completes it comes with it.
+// armSites is sites for arm64. A reference is the instruction; for an ADRP also the instruction that completes it.
 func (k *mask) armSites(a area, do func(at, partner int, target uint64)) {
 	b := k.b[a.at : a.at+a.size]
 	for i := 0; i+4 <= len(b); i += 4 {
@@ -91,7 +91,7 @@ func (k *mask) known(address uint64) bool {
 	return ok
 }
 
-// armBlank puts v in the place of a reference.
+// armBlank replaces a reference by v.
 func armBlank(b []byte, at, partner int, v uint16) {
 	op := binary.LittleEndian.Uint32(b[at:])
 	if partner == 0 {
@@ -133,7 +133,7 @@ func (k *mask) code(a area) {
 	})
 }
 
-// place is where an address is in the file.
+// place is the file offset of an address.
 func (k *mask) place(address uint64) (int, bool) {
 	a, ok := k.m.find(address)
 	if !ok || address-a.address >= uint64(a.size) {
@@ -142,7 +142,7 @@ func (k *mask) place(address uint64) (int, bool) {
 	return int(a.at) + int(address-a.address), true
 }
 
-// hash is of what lies at an address.
+// hash is the hash of the bytes at an address.
 func (k *mask) hash(address uint64) uint16 {
 	at, ok := k.place(address)
 	if !ok {
@@ -155,7 +155,7 @@ func (k *mask) hash(address uint64) uint16 {
 	return uint16(h >> 40)
 }
 
-// lowest is the smallest 8-byte number taken for an address: small numbers are counts and sizes.
+// lowest is the smallest 8-byte number that counts as an address: smaller ones are counts and sizes.
 const lowest = 1 << 12
 
 func (k *mask) eachPointer(a area, do func(at int, target uint64)) {
@@ -183,7 +183,8 @@ func (k *mask) word(at int, target uint64) {
 	binary.LittleEndian.PutUint32(k.out[at:], uint32(k.hash(target)))
 }
 
-// jumps masks tables of distances from their own start to code, as switches have them. They begin where code refers to.
+// jumps masks jump tables, as switches have them: distances from the start of the table to code. They begin where code
+// refers to.
 func (k *mask) jumps(a area) {
 	begin := uint64(0)
 	for at := (int(a.at) + 3) &^ 3; at+4 <= int(a.at+a.size); at += 4 {
@@ -236,7 +237,7 @@ func (k *mask) records(t area, do func(at int)) {
 	}
 }
 
-// relative masks a distance from its own place.
+// relative masks a distance from its own address.
 func (k *mask) relative(at int, t area) {
 	k.word(at, t.address+uint64(at)-uint64(t.at)+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
 }

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// match says that new[at:at+size] is taken from old[old:], byte by byte or nearly so.
+// match says that new[at:at+size] is an exact or approximate copy of the old bytes at old.
 type match struct {
 	at, size, old uint32
 }
@@ -14,41 +14,41 @@ func (m match) end() uint32    { return m.at + m.size }
 func (m match) oldEnd() uint32 { return m.old + m.size }
 func (m match) shift() int     { return int(m.old) - int(m.at) }
 
-// Costs are in 1/64 bit. They steer where matches begin and end; what a patch really takes is measured afterwards.
+// Costs are in 1/64 bit. They steer the boundaries of matches; the final size of a patch is measured afterwards.
 type costs struct {
-	equal   int32 // a byte that the match gives right
-	differ  int32 // the first wrong byte after a right one
-	again   int32 // a wrong byte after a wrong one
-	literal int32 // a byte of the new contents by itself
+	equal   int32 // a matching byte
+	differ  int32 // the first mismatch after a matching byte
+	again   int32 // a mismatch after a mismatch
+	literal int32 // a byte without a match
 	leave   int32 // from a match to literals
-	resume  int32 // from literals back to the match that was left
-	jump    int32 // to another match: the part that does not depend on how far it is
+	resume  int32 // from literals back to the previous match
+	jump    int32 // to another match: the part independent of the distance
 }
 
 const bit = 64 // one bit in the unit of costs
 
-// literals is the shift of a stretch that is taken from nowhere.
+// literals is the shift of a stretch without a match.
 const literals = math.MinInt >> 1
 
 const (
-	skipFrom    = 32       // an equal stretch from which the path follows a match without looking around, in bytes
-	resumeSpan  = 8        // a wrong stretch that a match may bridge without a search, in bytes
+	skipFrom    = 32       // an equal stretch from which the path follows a match without alternatives, in bytes
+	resumeSpan  = 8        // a mismatched stretch that a match may bridge without a search, in bytes
 	resumeRun   = 20       // the equal stretch that must follow it
-	searchReach = 1 << 16  // bytes that a search looks at
-	maxPaths    = 24       // paths kept at one place
-	backReach   = 1 << 12  // how far a found match is followed back, in bytes
-	hopeless    = 16 * bit // a path back that is this much dearer than the best is given up
+	searchReach = 1 << 16  // bytes that a search compares
+	maxPaths    = 24       // paths kept at one position
+	backReach   = 1 << 12  // how far a found match is extended backwards, in bytes
+	hopeless    = 16 * bit // a path that is this much more expensive than the best is dropped
 )
 
-// matchPath is one way to have come to a place: its last stretch, and the place in the tree of stretches before it.
+// matchPath is one candidate up to a position: its last stretch, and the tree node of the stretch before.
 type matchPath struct {
 	shift  int
 	cost   int32
-	wrong  bool // the last byte was wrong
+	wrong  bool // the last byte was a mismatch
 	start  int
 	parent int32
-	node   int32 // this stretch's own number in the tree, or none
-	last   int   // the shift of the last match: of this stretch, or before these literals
+	node   int32 // tree node of this stretch, or none
+	last   int   // shift of the last match: of this stretch, or before these literals
 }
 
 // stretch is a node of the tree of paths.
@@ -59,22 +59,23 @@ type stretch struct {
 
 const none = -1
 
-// pathfinder walks through the new contents and keeps the cheapest ways to take them from the old ones.
+// pathfinder walks through the new contents and keeps the cheapest candidate encodings from the old ones (dynamic
+// programming).
 type pathfinder struct {
 	old, new []byte
 	find     finder
-	minimum  int // shortest find worth a path, in bytes
+	minimum  int // shortest match worth a path, in bytes
 	costs    costs
 
 	paths []matchPath
 	tree  []stretch
-	trail []mark // the cheapest way to each place since the last skip
-	since int    // the place that trail begins at
-	next  int    // no search before this place
+	trail []mark // the cheapest path to each position since the last skip
+	since int    // the begin of trail
+	next  int    // no search before this position
 	end   int
 }
 
-// mark remembers the cheapest path at a place.
+// mark records the cheapest path at a position.
 type mark struct {
 	cost int32
 	node int32
@@ -118,7 +119,7 @@ func (p *pathfinder) cheapest() int {
 	return best
 }
 
-// runAhead is how many bytes from at on the path's match gives right.
+// runAhead is how many bytes from at on the path's match has right.
 func (p *pathfinder) runAhead(i, at int) int {
 	shift := p.paths[i].shift
 	if shift == literals || at+shift < 0 || at+shift >= len(p.old) {
@@ -127,7 +128,7 @@ func (p *pathfinder) runAhead(i, at int) int {
 	return common(p.new[at:p.end], p.old[at+shift:])
 }
 
-// bridges says that the path's match goes on well after a few bytes, so that nothing better has to be looked for.
+// bridges reports whether the path's match has a long equal stretch after a few bytes, so that no search is needed.
 func (p *pathfinder) bridges(i, at int) bool {
 	shift := p.paths[i].shift
 	if shift == literals || at+shift < 0 {
@@ -141,7 +142,7 @@ func (p *pathfinder) bridges(i, at int) bool {
 	return false
 }
 
-// search adds the longest find at a place.
+// search adds the longest match at a position.
 func (p *pathfinder) search(at, best int) {
 	length, place := p.find.nearest(p.new[at:min(p.end, at+searchReach)], at+p.paths[best].last, p.minimum)
 	p.next = at + 1
@@ -154,7 +155,7 @@ func (p *pathfinder) search(at, best int) {
 	p.add(at, place-at, best)
 }
 
-// add lets a match join the paths, from where it is cheapest to have left the others.
+// add adds a match to the paths, starting where leaving the others is cheapest.
 func (p *pathfinder) add(at, shift, best int) {
 	for i := range p.paths {
 		if p.paths[i].shift == shift {
@@ -186,7 +187,7 @@ func (p *pathfinder) add(at, shift, best int) {
 	p.enter(start, cost, shift, int32(parent))
 }
 
-// change is the price of going over to another match.
+// change is the cost of changing to another match.
 func (p *pathfinder) change(last, shift int) int32 {
 	if last == shift {
 		return p.costs.resume
@@ -200,7 +201,7 @@ func (p *pathfinder) enter(start int, cost int32, shift int, parent int32) {
 	}
 }
 
-// name gives a path's stretch its number in the tree.
+// name gives a path's stretch its tree node.
 func (p *pathfinder) name(i int) int32 {
 	q := &p.paths[i]
 	if q.node == none {
@@ -210,7 +211,7 @@ func (p *pathfinder) name(i int) int32 {
 	return q.node
 }
 
-// step takes one byte on every path, drops those that have become hopeless, and lets literals begin anew.
+// step advances every path by one byte, drops hopeless ones, and starts a new path of literals.
 func (p *pathfinder) step(at int) {
 	best := p.cheapest()
 	b := p.paths[best]

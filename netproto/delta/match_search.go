@@ -5,27 +5,27 @@ import (
 	"math/bits"
 )
 
-// finder finds where bytes stand in the old contents. Any number of goroutines may ask it.
+// finder finds sequences in the old contents. It is safe for concurrent use.
 type finder interface {
-	// nearest returns the longest stretch that b begins with, if it has the minimum of bytes: its length, and its place;
-	// among equally long ones that which is nearest to near. Length 0 means that there is none.
+	// nearest returns the longest prefix of b with at least minimum bytes that the old contents have: its length, and
+	// its offset; among equally long ones the nearest to near. Length 0 means not found.
 	nearest(b []byte, near, minimum int) (length, place int)
 }
 
-// searcher finds where bytes of the new contents stand in the old ones, by a suffix array. It is read-only once made:
-// any number of goroutines may ask it.
+// searcher finds sequences of the new contents in the old ones, by a suffix array. It is immutable and safe for
+// concurrent use.
 type searcher struct {
 	text  []byte
 	order []int32 // suffixes of text, sorted
-	first []int32 // by the first three bytes (two for small texts): where their suffixes begin in order
-	shift int     // 0 when first goes by three bytes, 8 when by two
+	first []int32 // by the first three bytes (two for small texts): first position of their suffixes in order
+	shift int     // 0 if first uses three bytes, 8 if it uses two
 }
 
-// largeText is the size from which suffixes are grouped by three bytes rather than two: the table takes 64 MiB, and saves
-// a search of a large text a third of its cache misses.
+// largeText is the size from which suffixes are grouped by three bytes rather than two. The table takes 64 MiB, and
+// saves a search in a large text a third of its cache misses.
 const largeText = 16 << 20
 
-// newSearcher sorts text. It takes 4 bytes a byte of text.
+// newSearcher builds the suffix array of text. It takes 4 bytes a byte of text.
 func newSearcher(text []byte) *searcher {
 	s := &searcher{text: text, order: make([]int32, len(text))}
 	sortSuffixes(text, s.order, 256)
@@ -43,8 +43,8 @@ func newSearcher(text []byte) *searcher {
 	return s
 }
 
-// group is the number of b's first bytes. Missing ones count as zero, which sorts a short suffix where it belongs: in
-// front of the group.
+// group is the number of the group of b's first bytes. Missing bytes count as zero, which sorts a short suffix to its
+// right place, the front of the group.
 func (s *searcher) group(b []byte) int {
 	g := 0
 	for i := range 3 {
@@ -56,8 +56,8 @@ func (s *searcher) group(b []byte) int {
 	return g >> s.shift
 }
 
-// find returns the longest stretch of the text that b begins with: its length, and the stretch of order whose
-// middle is one such place. Length 0 means that nothing useful is there.
+// find returns the longest prefix of b in the text: its length, and its position in order, around which equally long
+// matches lie. Length 0 means no useful match.
 func (s *searcher) find(b []byte) (length, at int) {
 	if len(b) < 3 {
 		return 0, 0
@@ -67,7 +67,7 @@ func (s *searcher) find(b []byte) (length, at int) {
 	if lo == hi {
 		return 0, 0
 	}
-	loLen, hiLen := 0, 0 // what b has in common with order[lo-1] and order[hi]
+	loLen, hiLen := 0, 0 // common prefix of b with order[lo-1] and order[hi]
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		from := min(loLen, hiLen)
@@ -88,7 +88,7 @@ func (s *searcher) find(b []byte) (length, at int) {
 	return length, at
 }
 
-// common is how many bytes a and b begin with alike.
+// common is the length of the common prefix of a and b.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -103,7 +103,7 @@ func common(a, b []byte) int {
 	return i
 }
 
-// neighbours is how many equally long finds are looked at, to each side.
+// neighbours is how many equally long matches are compared, on each side.
 const neighbours = 6
 
 func (s *searcher) nearest(b []byte, near, minimum int) (length, place int) {

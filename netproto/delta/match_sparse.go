@@ -5,20 +5,20 @@ import (
 	"math/bits"
 )
 
-// sparse finds stretches in old contents that are too large for a suffix array: it knows the places at every stride, by a
-// hash of the bytes there. It finds what is longer than two strides or so, and takes 512 MiB at most.
+// sparse finds matches in old contents that are too large for a suffix array: it indexes the position at every stride,
+// by a hash of the bytes there. It finds matches longer than about two strides, and takes 512 MiB at most.
 type sparse struct {
 	text   []byte
-	places []uint32 // by hash: one more than a place in strides, or 0
+	places []uint32 // by hash: the position in strides plus one, or 0
 	stride int
 	shift  int
 }
 
 const (
-	largeOld      = 400 << 20 // old bytes from which the suffix array's memory is too much
-	sparsePlaces  = 1 << 26   // places known at most
-	smallStride   = 16        // the smallest stride, and the bytes that are hashed
-	sparseMinimum = 24        // the shortest stretch worth finding
+	largeOld      = 400 << 20 // size of old contents from which a suffix array takes too much memory
+	sparsePlaces  = 1 << 26   // indexed positions at most
+	smallStride   = 16        // the smallest stride, and the number of hashed bytes
+	sparseMinimum = 24        // the shortest useful match
 )
 
 func newSparse(text []byte) *sparse {

@@ -1,7 +1,7 @@
 package delta
 
 // sortSuffixes fills order with the start positions of all suffixes of text in ascending order, by induced sorting
-// (SA-IS): linear time whatever the text, 4 bytes a symbol for the result, and a third of that at most beside it.
+// (SA-IS). It takes linear time for every text, 4 bytes a symbol for the result, and at most a third of that beside it.
 // Symbols are below symbols, text is shorter than 2 GiB, and order is as long as text.
 func sortSuffixes[T byte | int32](text []T, order []int32, symbols int) {
 	n := len(text)
@@ -29,7 +29,7 @@ func sortSuffixes[T byte | int32](text []T, order []int32, symbols int) {
 	}
 }
 
-// suffixSort is the work of one level of sortSuffixes.
+// suffixSort is one level of sortSuffixes.
 type suffixSort[T byte | int32] struct {
 	text   []T
 	order  []int32
@@ -104,8 +104,8 @@ func (s *suffixSort[T]) induce() {
 	}
 }
 
-// sortStarts names the stretches between leftmost S positions, sorts the shorter text of their names if some are equal,
-// and induces once more from the right order.
+// sortStarts names the substrings between leftmost S positions. If names repeat, it sorts the shorter text of names
+// first. Then it induces again from the right order.
 func (s *suffixSort[T]) sortStarts(found int) {
 	order, n := s.order, len(s.text)
 	m := 0
@@ -152,8 +152,8 @@ func (s *suffixSort[T]) sortStarts(found int) {
 	s.induce()
 }
 
-// name writes a name for each leftmost S position v, rising in their order, to order[m+v/2], and returns how many
-// names there are. Two positions are never neighbours, so the places are distinct.
+// name writes a name for each leftmost S position v, rising in their order, to order[m+v/2], and returns the number of
+// names. Two positions are never neighbours, so the places are distinct.
 func (s *suffixSort[T]) name(m int) int {
 	order := s.order
 	next := len(s.text)
@@ -175,8 +175,8 @@ func (s *suffixSort[T]) name(m int) int {
 	return int(names) + 1
 }
 
-// same compares two stretches of one length with the symbol behind each. One that reaches the end of the text is
-// equal to no other.
+// same compares two substrings of the same length, including the symbol after each. One that reaches the end of the text
+// equals no other.
 func (s *suffixSort[T]) same(a, b, length int) bool {
 	if max(a, b)+length >= len(s.text) {
 		return false

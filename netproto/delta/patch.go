@@ -10,33 +10,33 @@ import (
 	"runtime"
 )
 
-// PatchOptions tune MakePatch. The zero value is what a publisher wants.
+// PatchOptions tune MakePatch. The zero value is right for a publisher.
 type PatchOptions struct {
 	// Workers is how many cores to use; 0 means all.
 	Workers int
-	// Progress, if not nil, is called from one goroutine at a time with the part of the work done, 0 to 1, never falling.
-	// It must not call back into the package.
+	// Progress, if not nil, is called from one goroutine at a time with the completed fraction, 0 to 1, which never
+	// falls. It must not call back into the package.
 	Progress func(done float64)
 }
 
-// PatchStats says what a patch became.
+// PatchStats describes a patch.
 type PatchStats struct {
 	OldBytes, NewBytes, PatchBytes int64
-	Matches                        int   // stretches taken from old contents
-	ExtraBytes                     int64 // bytes of new contents found nowhere in the old ones, before coding
-	WrongBytes                     int64 // bytes inside matches that had to be corrected
+	Matches                        int   // matches with old contents
+	ExtraBytes                     int64 // extra bytes: new bytes without a match, before compression
+	WrongBytes                     int64 // mismatched bytes inside matches
 	Predicted                      bool  // references between addresses were predicted
 }
 
-// Memory is an upper estimate of what MakePatch needs for contents of these sizes, in bytes. It was fitted to measured
-// peaks, of which most is the suffix array and what the collector leaves lying: 0.15 GB for a module of 11 MB, 0.27 GB for one
+// Memory is an upper estimate of MakePatch's memory for contents of these sizes, in bytes. It was fitted to measured
+// peaks, which are mostly the suffix array and garbage not yet collected: 0.15 GB for a module of 11 MB, 0.27 GB for one
 // of 19 MB, 1.31 GB for one of 101 MB and 1.43 GB for one of 110 MB.
 func (o PatchOptions) Memory(oldBytes, newBytes int64) int64 {
 	return 60<<20 + 7*(oldBytes+newBytes)
 }
 
-// MakePatch writes a patch that turns the old contents into the new ones with ApplyPatch. It tries the ways it knows and
-// keeps the smallest result. Contents stay in memory: see PatchOptions.Memory. Old contents may be 2 GiB together. It
+// MakePatch writes a patch that turns the old contents into the new ones with ApplyPatch. It tries several encodings and
+// keeps the smallest. It holds the contents in memory: see PatchOptions.Memory. Old contents may have 2 GiB together. It
 // stops soon after ctx ends. Errors are those of ctx, of reading the contents and of writing the patch.
 func MakePatch(ctx context.Context, out io.Writer, old []Old, fresh []New, o PatchOptions) (PatchStats, error) {
 	m, err := newMaker(old, fresh, o)
@@ -51,7 +51,7 @@ func MakePatch(ctx context.Context, out io.Writer, old []Old, fresh []New, o Pat
 	return m.stats, err
 }
 
-// maker is the work of one MakePatch.
+// maker is the state of one MakePatch.
 type maker struct {
 	old, new []byte
 	oldEnds  []int64
@@ -100,7 +100,7 @@ func (m *maker) make(ctx context.Context) error {
 		return err
 	}
 	if len(m.old) > largeText {
-		runtime.GC() // the suffix array is most of what is in memory, and no longer used
+		runtime.GC() // the suffix array takes most of the memory and is no longer used
 	}
 	for from := 0; from < len(m.new); from += maxFrame {
 		to := min(from+maxFrame, len(m.new))
@@ -116,7 +116,7 @@ func (m *maker) make(ctx context.Context) error {
 	return nil
 }
 
-// within cuts matches to new[from:to].
+// within clips matches to new[from:to].
 func within(matches []match, from, to int) []match {
 	var cut []match
 	for _, m := range matches {
@@ -128,7 +128,7 @@ func within(matches []match, from, to int) []match {
 	return cut
 }
 
-// frames writes new[from:to] as one frame, or as several when one would be above an applier's caps.
+// frames writes new[from:to] as one frame, or as several to stay within the applier's caps.
 func (m *maker) frames(ctx context.Context, from, to int, matches []match) error {
 	if len(matches) <= maxMatches {
 		b, err := m.best(ctx, from, to, matches)
@@ -147,14 +147,14 @@ func (m *maker) frames(ctx context.Context, from, to int, matches []match) error
 	return m.frames(ctx, from+middle, to, within(matches, middle, to-from))
 }
 
-// built is one way to write a frame.
+// built is one encoded frame.
 type built struct {
 	frame *frame
 	data  []byte
 	held  int // bytes of it that an applier keeps in memory
 }
 
-// keep takes a way as the one.
+// keep makes b the result.
 func (m *maker) keep(b built) {
 	m.out = append(m.out, b.data...)
 	m.stats.Predicted = m.stats.Predicted || b.frame.flags&flagPredicted != 0
@@ -163,10 +163,10 @@ func (m *maker) keep(b built) {
 	m.stats.WrongBytes += int64(len(b.frame.streams[streamBytes]))
 }
 
-// mapsMatter is the size of a frame below which the address maps may outweigh what prediction saves, in bytes.
+// mapsMatter is the size in bytes below which a frame's address maps may cost more than prediction saves.
 const mapsMatter = 16 << 10
 
-// best tries the ways to write new[from:to] and returns the smallest.
+// best tries the encodings of new[from:to] and returns the smallest.
 func (m *maker) best(ctx context.Context, from, to int, matches []match) (built, error) {
 	if m.modules == nil {
 		return m.frame(ctx, m.new[from:to], matches, nil)
@@ -182,7 +182,8 @@ func (m *maker) best(ctx context.Context, from, to int, matches []match) (built,
 	return b, err
 }
 
-// frame writes one frame, with its streams joined or apart, whichever is smaller; s is nil for one without prediction.
+// frame encodes one frame, with its streams joined or separate, whichever is smaller; s is nil for a frame without
+// prediction.
 func (m *maker) frame(ctx context.Context, fresh []byte, matches []match, s *modules) (built, error) {
 	f := &frame{size: len(fresh), matches: matches}
 	f.link()
@@ -208,7 +209,7 @@ func (m *maker) frame(ctx context.Context, fresh []byte, matches []match, s *mod
 	return b, ctx.Err()
 }
 
-// predict fills the streams that tell an applier how to predict, and returns the predictor that it will have.
+// predict fills the streams that control an applier's prediction, and returns the predictor with the same state.
 func (m *maker) predict(ctx context.Context, f *frame, fresh []byte, s *modules) (*predictor, error) {
 	if s == nil {
 		return nil, nil
@@ -249,7 +250,7 @@ func (m *maker) differences(f *frame, fresh []byte, p *predictor) {
 	f.streams[streamZeros], f.streams[streamWrongs], f.streams[streamBytes] = d.zeros, d.wrongs, d.bytes
 }
 
-// noting is the maker's corrector.
+// noting is the maker's corrector: it encodes the difference between expected and real bytes.
 type noting struct {
 	d    *diffWriter
 	real []byte

@@ -7,22 +7,21 @@ import (
 )
 
 const (
-	// aheadFrom is the size in bytes from which a frame's extra bytes are decoded in a goroutine of their own. Between two minor
-	// versions of a program they are a fifth of it, and decoding them takes longer than everything else.
+	// aheadFrom is the size in bytes from which a frame's extra bytes are decoded in a separate goroutine. Between two
+	// minor versions of a program the extra bytes are a fifth of it, and decoding them takes longer than all other work.
 	aheadFrom = 1 << 20
-	// aheadBlocks is how many pieces are decoded before they are wanted: half a MiB of memory.
+	// aheadBlocks is how many pieces are prefetched: half a MiB of memory.
 	aheadBlocks = 8
 )
 
-// ahead reads a stream in a goroutine of its own, a few pieces before they are wanted. One goroutine calls Read and close. A nil one
-// may be closed.
+// ahead prefetches a stream in a separate goroutine. One goroutine calls Read and close. A nil one may be closed.
 type ahead struct {
 	full, free chan []byte
 	stop       chan struct{}
 	done       sync.WaitGroup
-	piece      []byte // what is left of the one that is being read
+	piece      []byte // the unread part of the current one
 	whole      []byte // all of it
-	err        error  // how the stream ended; it is set when full is closed
+	err        error  // how the stream ended; set before full is closed
 }
 
 func newAhead(r io.Reader) *ahead {
@@ -54,7 +53,7 @@ func (a *ahead) fill(r io.Reader) {
 			n += more
 		}
 		if n > 0 {
-			a.full <- b[:n] // there is room for as many as there are
+			a.full <- b[:n] // full has room for all pieces
 		}
 	}
 }
@@ -77,7 +76,7 @@ func (a *ahead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// close ends the goroutine and waits for it: nobody reads the stream below any more. It may be called again.
+// close stops the goroutine and waits for it, so that the underlying stream is free. It may be called again.
 func (a *ahead) close() {
 	if a == nil || a.stop == nil {
 		return

@@ -10,14 +10,14 @@ import (
 	"io"
 )
 
-// ApplyPatch reads a patch that MakePatch wrote and writes the new contents, in order, each to the writer that write
-// returns for it. It needs the same old contents that the patch was made from and the sizes of the new ones. It streams:
-// the patch is read once, the old contents by position, and memory stays below 64 MB whatever their size. A patch that is
-// not in order gives a *PatchError; what was written until then is worthless. A patch for other old contents of the same
-// sizes gives a *PatchError too, at the end at the latest. Faults of reading and writing come back as they are.
+// ApplyPatch reads a patch of MakePatch and writes the new contents in order, each to the writer that write returns for
+// it. It needs the same old contents as MakePatch, and the sizes of the new ones. It streams: it reads the patch once
+// and the old contents by position, and its memory stays below 64 MB whatever their size. A malformed patch is a
+// *PatchError, and the output up to then is useless. A patch for other old contents of the same sizes is a *PatchError
+// too, at the latest at the end. Errors of reading and writing are returned unchanged.
 //
-// The patch and the old contents are read in goroutines of its own, which have ended when ApplyPatch returns; write and its
-// writers are called in the caller's, meanwhile.
+// Goroutines of ApplyPatch read the patch and the old contents; they have ended when it returns. write and its writers
+// are called in the caller's goroutine meanwhile.
 func ApplyPatch(ctx context.Context, patch io.Reader, old []Old, sizes []int64, write func(i int) (io.Writer, error)) error {
 	src := &source{r: patch}
 	src.b = bufio.NewReaderSize(src, 64<<10)
@@ -26,7 +26,7 @@ func ApplyPatch(ctx context.Context, patch io.Reader, old []Old, sizes []int64, 
 	switch {
 	case err == nil:
 		return nil
-	case src.err != nil: // the reader's own fault, whatever it led to
+	case src.err != nil: // the reader's own error, whatever its consequences
 		return src.err
 	case a.out.err != nil:
 		return a.out.err
@@ -34,7 +34,7 @@ func ApplyPatch(ctx context.Context, patch io.Reader, old []Old, sizes []int64, 
 	return err
 }
 
-// applier is the work of one ApplyPatch.
+// applier is the state of one ApplyPatch.
 type applier struct {
 	src  *source
 	old  *oldPages
@@ -46,7 +46,7 @@ type applier struct {
 // pieceSize is how many bytes are read and corrected at once.
 const pieceSize = 64 << 10
 
-// run makes the new bytes in a goroutine of its own and writes them in the caller's.
+// run produces the new bytes in a separate goroutine and writes them in the caller's.
 func (a *applier) run(ctx context.Context) error {
 	if err := a.head(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (a *applier) run(ctx context.Context) error {
 	for b := range a.made.full {
 		_, err := a.out.Write(b)
 		if err == nil {
-			err = ctx.Err() // all of it may have been made already
+			err = ctx.Err() // all bytes may have been produced already
 		}
 		if err != nil {
 			stop()
@@ -80,7 +80,7 @@ func (a *applier) run(ctx context.Context) error {
 	return a.finish()
 }
 
-// frames makes all new bytes.
+// frames produces all new bytes.
 func (a *applier) frames(ctx context.Context) error {
 	for left := a.want; left > 0; {
 		f, err := a.frame(left)
@@ -95,7 +95,7 @@ func (a *applier) frames(ctx context.Context) error {
 	return a.made.pass(ctx)
 }
 
-// finish reads what stands behind the frames.
+// finish reads the end of the patch, behind the frames.
 func (a *applier) finish() error {
 	var check [4]byte
 	if _, err := io.ReadFull(a.src.b, check[:]); err != nil {
@@ -110,7 +110,7 @@ func (a *applier) finish() error {
 	return a.out.open()
 }
 
-// head reads what stands before the frames.
+// head reads the header of the patch.
 func (a *applier) head() error {
 	magic := make([]byte, len(patchMagic))
 	if _, err := io.ReadFull(a.src.b, magic); err != nil || string(magic) != patchMagic {
@@ -140,17 +140,17 @@ type reading struct {
 	matches     []match
 	raw         [streamCount]uint64
 	streams     [streamCount]io.Reader
-	rest        io.Reader // what is not yet decoded of the last stream
-	ahead       *ahead    // reads the last stream, if it is long
+	rest        io.Reader // undecoded part of the last stream
+	ahead       *ahead    // prefetches the last stream, if it is long
 }
 
-// wrong is the peer's fault, found while a frame is applied.
+// wrong is a fault of the patch, found while a frame is applied.
 func (a *applier) wrong(f *reading, what string, err error) error {
 	f.ahead.close() // it reads the source
 	return a.src.wrong(what, err)
 }
 
-// frame reads a frame up to its last stream, which it leaves in the patch.
+// frame reads a frame up to its last stream, which stays unread.
 func (a *applier) frame(left int64) (*reading, error) {
 	f := &reading{}
 	var err error
@@ -179,7 +179,7 @@ func (a *applier) frame(left int64) (*reading, error) {
 	return f, a.links(f)
 }
 
-// row reads a stream's sizes and how it is coded.
+// row reads a stream's sizes and its code.
 func (a *applier) row(raw *uint64) (size uint64, code byte, err error) {
 	if raw != nil {
 		if *raw, err = a.src.number("the size of a stream", maxFrame*2); err != nil || *raw == 0 {
@@ -190,7 +190,7 @@ func (a *applier) row(raw *uint64) (size uint64, code byte, err error) {
 	return v >> 1, byte(v & 1), err
 }
 
-// joined reads the streams of a frame that are coded as one.
+// joined reads the streams of a frame that are compressed together.
 func (a *applier) joined(f *reading) error {
 	sum := uint64(0)
 	for i := range f.raw {
@@ -227,7 +227,7 @@ func (a *applier) joined(f *reading) error {
 	return nil
 }
 
-// apart reads the streams of a frame that are coded each by itself: all but the last into memory.
+// apart reads the separately compressed streams of a frame: all but the last into memory.
 func (a *applier) apart(f *reading) error {
 	var size [streamCount]uint64
 	var code [streamCount]byte
@@ -268,7 +268,7 @@ func (a *applier) apart(f *reading) error {
 
 var errPlace = errors.New("a place outside of the contents")
 
-// links reads the matches of a frame and checks their places.
+// links reads the matches of a frame and checks their offsets.
 func (a *applier) links(f *reading) error {
 	f.matches = make([]match, 0, f.count)
 	gaps, sizes, shifts := newNumbers(f.streams[streamGaps]), newNumbers(f.streams[streamSizes]), newNumbers(f.streams[streamShifts])
@@ -292,11 +292,11 @@ func (a *applier) links(f *reading) error {
 		f.matches = append(f.matches, match{at: uint32(at + gap), size: uint32(size), old: uint32(from)})
 		at += gap + size
 	}
-	clear(f.streams[:streamShifts+1]) // their decoders' windows
+	clear(f.streams[:streamShifts+1]) // frees the windows of their decoders
 	return nil
 }
 
-// apply makes the new bytes of a frame.
+// apply produces the new bytes of a frame.
 func (a *applier) apply(ctx context.Context, f *reading) error {
 	diff := newDiffReader(f.streams[streamZeros], f.streams[streamWrongs], f.streams[streamBytes])
 	p, err := a.predictor(f)
@@ -344,10 +344,10 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 	return nil
 }
 
-// maxRest is how many bytes of a coded stream may follow those that its decoder needs: brotli's last block and padding.
+// maxRest is how many bytes of a compressed stream its decoder may leave unread: brotli's last block and padding.
 const maxRest = 16
 
-// extra takes bytes that come from no match.
+// extra reads n extra bytes.
 func (a *applier) extra(ctx context.Context, f *reading, n int64) error {
 	for n > 0 {
 		b, err := a.made.room(ctx, int(min(n, pieceSize)))

@@ -4,21 +4,21 @@ import (
 	"context"
 )
 
-// blocks carry the new bytes from the goroutine that makes them to the one that writes them, so that the two go on side by
-// side, and small matches do not become small writes. The maker calls room, pass and end; the writer takes from full, gives
-// back to free, and calls drain if it goes on no further.
+// blocks pass the new bytes from the producing goroutine to the writing one. So the two run concurrently, and small
+// matches do not become small writes. The producer calls room, pass and end; the writer takes from full, returns to
+// free, and calls drain if it stops early.
 type blocks struct {
 	full, free chan []byte
 	size       int
-	b          []byte // the one that is being filled
+	b          []byte // the block being filled
 }
 
 const (
 	blockSize  = 2 * pieceSize // of a block, in bytes
-	blockCount = 4             // being made, waiting, and being written
+	blockCount = 4             // being filled, waiting, and being written
 )
 
-// newBlocks is for so many bytes in all.
+// newBlocks makes blocks for so many bytes in all.
 func newBlocks(want int64) *blocks {
 	k := &blocks{full: make(chan []byte, blockCount), free: make(chan []byte, blockCount), size: int(min(want, blockSize))}
 	for range blockCount {
@@ -27,7 +27,7 @@ func newBlocks(want int64) *blocks {
 	return k
 }
 
-// room is the place for the next n new bytes, at most pieceSize and no more than are to come.
+// room returns space for the next n new bytes, at most pieceSize and no more than are left.
 func (k *blocks) room(ctx context.Context, n int) ([]byte, error) {
 	if len(k.b)+n > cap(k.b) {
 		if err := k.pass(ctx); err != nil {
@@ -46,22 +46,22 @@ func (k *blocks) room(ctx context.Context, n int) ([]byte, error) {
 	return k.b[len(k.b)-n:], nil
 }
 
-// pass gives the writer what is there.
+// pass sends the filled block to the writer.
 func (k *blocks) pass(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if len(k.b) > 0 {
-		k.full <- k.b // there is room for as many as there are
+		k.full <- k.b // full has room for all blocks
 	}
 	k.b = nil
 	return nil
 }
 
-// end says that no more come.
+// end marks the end of the data.
 func (k *blocks) end() { close(k.full) }
 
-// drain waits until the maker has ended.
+// drain waits until the producer has ended.
 func (k *blocks) drain() {
 	for range k.full {
 	}

@@ -2,12 +2,12 @@ package delta
 
 import "fmt"
 
-// PatchError says that a patch is not what a publisher makes: truncated, damaged, made for other old contents, or hostile.
-// It is the peer's fault; faults of reading the old contents, of writing, or of the patch's reader pass through as they are.
+// PatchError says that a patch is invalid: truncated, damaged, made for other old contents, or hostile. It is the peer's
+// fault; errors of reading the old contents, of writing, or of the patch's reader are returned unchanged.
 type PatchError struct {
-	What   string // what is wrong, in words
-	Offset int64  // in the patch, in bytes: how far it was read when this was seen
-	Err    error  // what a decoder said, or nil
+	What   string // the fault, in words
+	Offset int64  // how many bytes of the patch were read at that time
+	Err    error  // error of a decoder, or nil
 }
 
 func (e *PatchError) Error() string {

@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// A patch on the wire (numbers are unsigned LEB128 unless said):
+// The format of a patch (numbers are unsigned LEB128 unless stated):
 //
 //	magic   "CP" 1
 //	old     size of all old contents, one behind the other
@@ -21,15 +21,15 @@ import (
 //	        row     if joined: of all streams one behind the other as one
 //	        data*   the coded streams in the same order
 //
-// A match takes three numbers, each from its own stream: the bytes before it that come from streamExtra, its size, and
-// its shift (place in the old contents minus place in the frame) as recentShifts has it.
-// Bytes behind the last match come from streamExtra.
+// A match takes three numbers, each from its own stream: the extra bytes before it, from streamExtra; its size; and its
+// shift (offset in the old contents minus offset in the frame), coded by recentShifts. Bytes behind the last match come
+// from streamExtra.
 const patchMagic = "CP\x01"
 
 // Flags of a frame.
 const (
-	flagJoined    = 1 // all streams are coded as one, because alone they are small
-	flagPredicted = 2 // references are predicted: streamImages and streamModes say how
+	flagJoined    = 1 // all streams are compressed together, because they are small
+	flagPredicted = 2 // references are predicted, controlled by streamImages and streamModes
 )
 
 // Streams of a frame, in their order. streamExtra is last so that it can be decoded while it arrives.
@@ -39,33 +39,33 @@ const (
 	streamShifts = 2 // changes of shift
 	streamImages = 3 // address maps of native modules
 	streamModes  = 4 // kinds of references by block
-	streamZeros  = 5 // runs of right bytes
-	streamWrongs = 6 // runs of wrong bytes, less one
-	streamBytes  = 7 // wrong bytes
-	streamExtra  = 8 // bytes that come from no match
+	streamZeros  = 5 // runs of matching bytes
+	streamWrongs = 6 // runs of mismatched bytes, less one
+	streamBytes  = 7 // mismatched bytes
+	streamExtra  = 8 // extra bytes, which have no match
 	streamCount  = 9
 )
 
 // windows bounds the decoder's memory: a power of two of bytes for each stream, 23 MiB together.
 var windows = [streamCount]int{20, 20, 20, 16, 16, 20, 20, 21, bestWindow}
 
-// Caps. A maker stays below them by cutting frames; an applier refuses what is above.
+// Caps. A maker respects them by splitting frames; an applier rejects larger values.
 const (
-	maxFrame   = 1 << 30  // new bytes of a frame: matches keep 32-bit places
+	maxFrame   = 1 << 30  // new bytes of a frame: matches have 32-bit offsets
 	maxMatches = 3 << 18  // of a frame: 12 bytes each in the applier's memory, twice when references are predicted
-	maxHeld    = 8 << 20  // coded bytes of all streams but the last, which an applier keeps in memory
-	maxJoined  = 1 << 16  // raw bytes of streams that are coded as one; an applier keeps them in memory
+	maxHeld    = 8 << 20  // compressed bytes of all streams but the last, which an applier keeps in memory
+	maxJoined  = 1 << 16  // raw bytes of streams that are compressed together; an applier keeps them in memory
 	maxImages  = 64 << 10 // raw bytes of streamImages, kept in memory
 	maxOld     = 1<<31 - 1
 )
 
-// manyMatches is the number of matches from which streamExtra has a smaller window, to make up for their memory.
+// manyMatches is the number of matches from which streamExtra has a smaller window, to compensate their memory.
 const (
 	manyMatches   = 1 << 18
 	lessForExtras = 23
 )
 
-// window bounds the decoder of a stream, as a power of two of bytes.
+// window bounds a stream's decoder, as a power of two of bytes.
 func window(stream, matches int) int {
 	if stream == streamExtra && matches > manyMatches {
 		return lessForExtras
@@ -75,7 +75,7 @@ func window(stream, matches int) int {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// frame is one part of a patch before it is written.
+// frame is one part of a patch before encoding.
 type frame struct {
 	size    int
 	flags   byte
@@ -83,7 +83,7 @@ type frame struct {
 	streams [streamCount][]byte
 }
 
-// link writes the matches to their three streams.
+// link encodes the matches into their three streams.
 func (f *frame) link() {
 	at := uint32(0)
 	var gaps, sizes, shifts []byte
@@ -97,8 +97,8 @@ func (f *frame) link() {
 	f.streams[streamGaps], f.streams[streamSizes], f.streams[streamShifts] = gaps, sizes, shifts
 }
 
-// recentShifts is the last shifts of matches, the newest first: content often goes back to where it came from before.
-// A shift is coded as its number among them, doubled plus one, or as its folded change to the newest, doubled.
+// recentShifts is a move-to-front list of the last shifts of matches, because contents often return to an earlier shift.
+// A shift is coded as its list index, doubled plus one, or as its zigzag difference to the newest, doubled.
 type recentShifts [16]int64
 
 func (r *recentShifts) encode(shift int64) uint64 {
@@ -113,7 +113,7 @@ func (r *recentShifts) encode(shift int64) uint64 {
 	return v
 }
 
-// decode is the shift that a number stands for; ok is false if it stands for none.
+// decode is the shift for a number; ok is false for an invalid number.
 func (r *recentShifts) decode(v uint64) (shift int64, ok bool) {
 	i := len(r) - 1
 	if shift = r[0] + unsigned(v>>1); v&1 != 0 {
@@ -133,7 +133,7 @@ func (r *recentShifts) front(i int, shift int64) {
 	r[0] = shift
 }
 
-// raw is the size of all streams before coding, and never 0.
+// raw is the size of all streams before compression, at least 1.
 func (f *frame) raw() int {
 	sum := 1
 	for _, s := range f.streams {
@@ -142,14 +142,14 @@ func (f *frame) raw() int {
 	return sum
 }
 
-// head is the frame's header as far as it does not depend on how streams are coded.
+// head is the frame's header up to the rows.
 func (f *frame) head(flags byte) []byte {
 	b := binary.AppendUvarint(nil, uint64(f.size))
 	b = binary.AppendUvarint(b, uint64(flags))
 	return binary.AppendUvarint(b, uint64(len(f.matches)))
 }
 
-// joined is the whole frame with all streams coded as one, or nil if they are too large for that.
+// joined is the whole frame with all streams compressed together, or nil if they are too large for that.
 func (f *frame) joined(ctx context.Context) []byte {
 	var all []byte
 	b := f.head(f.flags | flagJoined)
@@ -164,7 +164,7 @@ func (f *frame) joined(ctx context.Context) []byte {
 	return append(c.row(b), c.data...)
 }
 
-// apart is the whole frame with each stream coded by itself, and the coded size of those that are held in memory.
+// apart is the whole frame with separately compressed streams, and the compressed size of those held in memory.
 func (f *frame) apart(streams *[streamCount]coded) (b []byte, held int) {
 	b = f.head(f.flags)
 	for _, c := range streams {

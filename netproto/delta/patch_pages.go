@@ -1,18 +1,18 @@
 package delta
 
-// oldPages reads old contents by position and keeps the pages that it read last: matches are short and lie near each other,
-// and a system call for each costs more than all else that is done with it.
+// oldPages is a page cache for positioned reads of old contents: matches are short and close together, and a system call
+// for each would dominate the time.
 type oldPages struct {
 	*contents
 	pages [pageCount]oldPage
 }
 
 const (
-	pageBits  = 13 // a page is 8 KiB: more is wasted where matches are scattered
-	pageCount = 64 // of pages that are kept, 512 KiB in all
+	pageBits  = 13 // a page is 8 KiB: larger ones waste more where matches are scattered
+	pageCount = 64 // of pages that are cached, 512 KiB in all
 )
 
-// oldPage is a page of the old contents, as far as it lies in one of them: a content that no match needs is not read.
+// oldPage is a page of the old contents, limited to one of them: a content without matches is not read.
 type oldPage struct {
 	at int64
 	b  []byte
@@ -20,7 +20,7 @@ type oldPage struct {
 
 func newOldPages(c *contents) *oldPages { return &oldPages{contents: c} }
 
-// readAt fills b from the given place, which the caller has checked.
+// readAt fills b from an offset, which the caller has checked.
 func (o *oldPages) readAt(b []byte, at int64) error {
 	if len(b) >= 1<<pageBits {
 		return o.contents.readAt(b, at)
@@ -36,7 +36,7 @@ func (o *oldPages) readAt(b []byte, at int64) error {
 	return nil
 }
 
-// page is the page with at least one byte from the given place on.
+// page returns the page with at least one byte from an offset on.
 func (o *oldPages) page(at int64) (*oldPage, error) {
 	p := &o.pages[at>>pageBits%pageCount]
 	if at-p.at >= 0 && at-p.at < int64(len(p.b)) {

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// source is the patch while it is read. It remembers the reader's own error and how far it came.
+// source is the patch while it is read. It records the reader's own error and the offset.
 type source struct {
 	r   io.Reader
 	b   *bufio.Reader
@@ -25,7 +25,7 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// wrong makes the peer's fault of what was found.
+// wrong makes a *PatchError of a fault.
 func (s *source) wrong(what string, err error) error {
 	return &PatchError{What: what, Offset: s.n - int64(s.b.Buffered()), Err: err}
 }
@@ -42,7 +42,7 @@ func (s *source) number(what string, limit uint64) (uint64, error) {
 	return v, nil
 }
 
-// sink spreads the new bytes over the writers.
+// sink distributes the new bytes over the writers.
 type sink struct {
 	sizes []int64
 	write func(i int) (io.Writer, error)
@@ -53,7 +53,7 @@ type sink struct {
 	err   error
 }
 
-// open goes on to the next content that has bytes to come, through empty ones.
+// open advances to the next content that is not empty, opening empty ones on the way.
 func (s *sink) open() error {
 	for s.left == 0 && s.next < len(s.sizes) {
 		w, err := s.write(s.next)

@@ -4,23 +4,24 @@ import (
 	"encoding/binary"
 )
 
-// Reference prediction: native code and its data refer to addresses, and when a build moves code, every reference changes
-// though nothing else did. Maker and applier both know which old bytes went where. So for each reference in the old bytes
-// of a match both compute what it will be in the new contents, and the patch keeps only how the new bytes differ from that.
+// Reference prediction: native code and its data refer to addresses. When a build moves code, every reference changes
+// although nothing else did. Maker and applier both know which old bytes were matched where. So for each reference in
+// the old bytes of a match both compute the expected new value, and the patch stores only the difference between the
+// expected and the new bytes.
 //
-// Both sides run the same code over the same bytes; what differs is only the corrector: the maker's notes differences and
-// the applier's adds them. So one is the other's inverse whatever the bytes are.
+// Both sides run the same code over the same bytes. Only the corrector differs: the maker's records differences and the
+// applier's adds them. So one is the other's inverse for any bytes.
 
-// Modes of a block of new contents. The numbers stand in patches and never change.
+// Modes of a block of new contents. The numbers are stored in patches and never change.
 const (
-	modeOff    = 0  // old bytes as they are
+	modeOff    = 0  // old bytes unchanged
 	modeX86    = 1  // x86-64 code: branches, and operands relative to the instruction pointer
 	modeAbs8   = 2  // aligned 8-byte addresses
-	modeRel4   = 3  // aligned 4-byte distances from their own place
+	modeRel4   = 3  // aligned 4-byte distances from their own address
 	modeARM    = 4  // arm64 code
 	modeLow36  = 6  // aligned 8-byte words whose lower 36 bits are distances from base 0
 	modeUnwind = 5  // records of .eh_frame
-	modeStep   = 8  // 8 + k: aligned 4-byte numbers that change as the number 4<<k bytes before them did, k from 0 to 7
+	modeStep   = 8  // 8 + k: aligned 4-byte numbers that change like the number 4<<k bytes before them, k from 0 to 7
 	modeBase   = 32 // 32 + k: aligned 4-byte distances from base k
 )
 
@@ -28,10 +29,11 @@ const (
 	blockBits = 12      // a block is 4 KiB
 	maxBases  = 64      // bases in a patch
 	maxAreas  = 1 << 11 // areas in a patch, old and new each
-	learnBits = 18      // places for targets that the matches map wrongly: 16 bytes each, 4 MiB
+	learnBits = 18      // table entries for targets that the matches map wrongly: 16 bytes each, 4 MiB
 )
 
-// corrector turns expected bytes of the new contents into the real ones, in place. It is called for every byte once, in order.
+// corrector turns expected bytes of the new contents into the real ones, in place. It is called once for every byte, in
+// order.
 type corrector interface {
 	correct(b []byte) error
 }
@@ -48,8 +50,8 @@ type predictor struct {
 	lessons  lessons
 }
 
-// expect turns old bytes into the real new ones. b holds the old bytes from place old on, which a match takes to place at
-// of the frame; it is cut into pieces at the same places on both sides, and no reference is predicted across a cut.
+// expect turns old bytes into the real new ones. b holds the old bytes from offset old on, which a match copies to
+// offset at of the frame. Both sides cut it into pieces at the same offsets, and no reference is predicted across a cut.
 func (p *predictor) expect(b []byte, old, at uint32, c corrector) error {
 	w := walk{p: p, b: b, old: old, at: at, c: c}
 	for w.done < len(b) {
@@ -66,7 +68,7 @@ func (p *predictor) expect(b []byte, old, at uint32, c corrector) error {
 	return nil
 }
 
-// walk is a piece while it is predicted.
+// walk is the state of one piece during prediction.
 type walk struct {
 	p       *predictor
 	b       []byte
@@ -85,7 +87,7 @@ func (w *walk) to(i int) error {
 	return w.c.correct(b)
 }
 
-// block predicts from w.done to end, and a little further where a reference crosses the end.
+// block predicts from w.done to end, and slightly beyond if a reference crosses the end.
 func (w *walk) block(mode byte, end int) error {
 	oldAt, ok1 := w.p.old.address(w.old + uint32(w.done))
 	newAt, ok2 := w.p.new.address(w.at + uint32(w.done))
@@ -118,7 +120,7 @@ func (w *walk) block(mode byte, end int) error {
 	return w.to(end)
 }
 
-// target is where an old address went.
+// target is the new address of an old one.
 func (p *predictor) target(old uint64) (uint64, bool) {
 	a, ok := p.old.find(old)
 	if !ok {
@@ -127,7 +129,7 @@ func (p *predictor) target(old uint64) (uint64, bool) {
 	return p.inside(a, old)
 }
 
-// inside is where an old address went that lies in the area found last.
+// inside is the new address of an old one in area a, the area found last.
 func (p *predictor) inside(a *area, old uint64) (uint64, bool) {
 	if to, ok := p.lessons.find(old); ok {
 		return to, true
@@ -143,7 +145,7 @@ func (p *predictor) inside(a *area, old uint64) (uint64, bool) {
 	return p.new.address(to)
 }
 
-// beyond is where an address in memory that no file holds went: as far behind the end of the file's part.
+// beyond is the new address of an old one in zero-filled memory: at the same distance from the end of the file's part.
 func (p *predictor) beyond(a *area, old uint64) (uint64, bool) {
 	if a.size == 0 || len(p.old.byAddress) != len(p.new.byAddress) {
 		return 0, false
@@ -152,8 +154,8 @@ func (p *predictor) beyond(a *area, old uint64) (uint64, bool) {
 	return old - a.address - uint64(a.size) + n.address + uint64(n.size), true
 }
 
-// field4 predicts the number at b[i] as one that leads from old address from to a target, seen from new address to. It
-// reports false if there is no such target and nothing was done.
+// field4 predicts the number at b[i] as a distance from old address from to a target, which becomes a distance from new
+// address to. It returns false and does nothing if there is no such target.
 func (w *walk) field4(i int, from, to uint64) (bool, error) {
 	f := w.b[i : i+4]
 	old := from + uint64(int64(int32(binary.LittleEndian.Uint32(f))))
@@ -182,5 +184,5 @@ func (w *walk) field4In(a *area, i int, old, to uint64) (bool, error) {
 	return true, nil
 }
 
-// aligned is the first place from i on whose place in the new contents is a multiple of n.
+// aligned is the first index from i on whose offset in the new contents is a multiple of n.
 func (w *walk) aligned(i int, n uint32) int { return i + int(-(w.at+uint32(i))&(n-1)) }

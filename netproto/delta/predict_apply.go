@@ -7,7 +7,7 @@ import (
 
 var errImages = errors.New("more areas or bases than the cap, or places outside of the contents")
 
-// predictor makes the predictor that a frame asks for, or none.
+// predictor makes the predictor for a frame, or none.
 func (a *applier) predictor(f *reading) (*predictor, error) {
 	if f.flags&flagPredicted == 0 {
 		return nil, nil
@@ -27,7 +27,7 @@ func (a *applier) predictor(f *reading) (*predictor, error) {
 	return p, nil
 }
 
-// readModules reads what modules.encode wrote.
+// readModules decodes the result of modules.encode.
 func readModules(n *numbers, old, fresh int64) (*modules, error) {
 	r := &strictNumbers{n: n}
 	s := &modules{old: r.areas(old), new: r.areas(fresh)}
@@ -44,7 +44,7 @@ func readModules(n *numbers, old, fresh int64) (*modules, error) {
 	return s, r.err
 }
 
-// strictNumbers remembers the first error.
+// strictNumbers records the first error.
 type strictNumbers struct {
 	n   *numbers
 	err error
@@ -61,7 +61,7 @@ func (r *strictNumbers) next() uint64 {
 	return v
 }
 
-// areas reads a list of areas that lie within contents of the given size.
+// areas decodes a list of areas that lie within contents of the given size.
 func (r *strictNumbers) areas(size int64) []area {
 	count := r.next()
 	if count > maxAreas {

@@ -2,10 +2,10 @@ package delta
 
 import "encoding/binary"
 
-// armLook is how many instructions behind an ADRP its partner is looked for.
+// armLook is how many instructions after an ADRP are searched for its partner.
 const armLook = 6
 
-// armBranch reads a branch: the bits that hold its distance, or 0, and where they begin.
+// armBranch returns the number of distance bits in a branch, 0 for other instructions, and their position.
 func armBranch(w uint32) (bits, at uint) {
 	switch {
 	case w&0x7c000000 == 0x14000000: // B, BL
@@ -37,8 +37,8 @@ func armPutPage(w uint32, pages uint32) uint32 {
 	return armPut(armPut(w, 19, 5, pages>>2), 2, 29, pages)
 }
 
-// armLow reads the lower 12 bits of an address from an ADD, a load or a store that uses the register: how far they are
-// shifted, or ok false.
+// armLow reads the lower 12 bits of an address from an ADD, a load or a store that uses the register, and their scale;
+// ok is false for other instructions.
 func armLow(w, register uint32) (low uint64, shift uint, ok bool) {
 	if w>>5&31 != register {
 		return 0, 0, false
@@ -66,12 +66,12 @@ func armPartner(b []byte, i int) (j int, low uint64, shift uint, ok bool) {
 	return 0, 0, 0, false
 }
 
-// armWait is a partner that has not been reached.
+// armWait is an ADRP whose partner has not been reached.
 type armWait struct {
 	at       int
 	from     uint64 // old target
 	page     uint64 // new page of the ADRP
-	adrp     int    // its place
+	adrp     int    // its index
 	expected uint64
 }
 
@@ -141,7 +141,7 @@ func (w *walk) armBranch(i int, op uint32, bits, at uint, oldAt, newAt uint64) e
 	return nil
 }
 
-// armLearn compares what an ADRP and its partner became with what was expected.
+// armLearn compares the real target of an ADRP and its partner with the expected one.
 func (w *walk) armLearn(wait armWait, newAt uint64) error {
 	if err := w.to(wait.at + 4); err != nil {
 		return err

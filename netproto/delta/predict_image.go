@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// area is a stretch of a content that a program finds at an address.
+// area is a range of a content that the loaded program has at an address.
 type area struct {
-	at      uint32 // place in the old or new contents
+	at      uint32 // offset in the old or new contents
 	size    uint32 // bytes that are in the file
-	memory  uint32 // bytes in memory: more than size where zeros follow that no file holds
+	memory  uint32 // bytes in memory: more than size for zero-filled memory
 	address uint64
 	code    bool
 }
 
-// image is what the maker learns from the headers of a native module. The applier gets the areas and bases from the patch
+// image is what the maker reads from the headers of a native module. The applier gets the areas and bases from the patch
 // and never parses a module.
 type image struct {
 	machine int
 	areas   []area
-	bases   map[string]uint64 // addresses that tables of offsets are relative to, by what they are
+	bases   map[string]uint64 // addresses that tables of offsets are relative to, by kind
 	tables  map[string]area   // sections whose layout is known, by name
 }
 
-// imageBase is the name of the address that the whole image is loaded at. It sorts before all others, so that base 0 is it.
+// imageBase is the name of the image's load address. It sorts before all others, so it is base 0.
 const imageBase = " image"
 
 // knownTables are sections in which the maker looks for references of a known layout.
@@ -36,7 +36,7 @@ const (
 	machineARM = 2
 )
 
-// maxSections bounds what is read of a module's headers: more are legal, and only cost prediction.
+// maxSections bounds the headers that are read: more sections are legal, and only reduce prediction.
 const maxSections = 256
 
 // parseImage reads the headers of an ELF, PE or Mach-O module for 64 bits. It returns nil for anything else.
@@ -58,7 +58,7 @@ func parseImage(b []byte) *image {
 	return im
 }
 
-// fields reads little-endian numbers of a file and gives zeros behind its end.
+// fields reads little-endian numbers of a file; bytes behind its end are zero.
 type fields []byte
 
 func (f fields) at(at, n uint64) []byte {
@@ -71,7 +71,7 @@ func (f fields) u16(at uint64) uint64 { return uint64(binary.LittleEndian.Uint16
 func (f fields) u32(at uint64) uint64 { return uint64(binary.LittleEndian.Uint32(f.at(at, 4))) }
 func (f fields) u64(at uint64) uint64 { return binary.LittleEndian.Uint64(f.at(at, 8)) }
 
-// text is a name that ends with a zero.
+// text is a zero-terminated name.
 func (f fields) text(at uint64) string {
 	s := f.at(at, min(32, max(uint64(len(f)), at)-at))
 	if i := bytes.IndexByte(s, 0); i >= 0 {
@@ -80,7 +80,7 @@ func (f fields) text(at uint64) string {
 	return string(s)
 }
 
-// add notes an area if it lies in the file.
+// add records an area if it lies in the file.
 func (im *image) add(b []byte, at, size, memory, address uint64, code bool) {
 	if at > uint64(len(b)) || size > uint64(len(b))-at || memory >= 1<<31 {
 		return
@@ -88,14 +88,14 @@ func (im *image) add(b []byte, at, size, memory, address uint64, code bool) {
 	im.areas = append(im.areas, area{uint32(at), uint32(size), uint32(max(size, memory)), address, code})
 }
 
-// table notes a section whose layout is known.
+// table records a section whose layout is known.
 func (im *image) table(b []byte, name string, at, size, address uint64) {
 	if strings.Contains(knownTables, " "+name+" ") && at <= uint64(len(b)) && size <= uint64(len(b))-at {
 		im.tables[name] = area{at: uint32(at), size: uint32(size), memory: uint32(size), address: address}
 	}
 }
 
-// parseELF takes the loaded segments, and the sections' addresses as bases.
+// parseELF reads the loaded segments, and the sections' addresses as bases.
 func parseELF(b []byte) *image {
 	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]area{}}
 	switch f.u16(18) {
@@ -123,7 +123,7 @@ func parseELF(b []byte) *image {
 	return im
 }
 
-// parsePE takes the sections, at the addresses that the image asks for.
+// parsePE reads the sections, at the preferred addresses of the image.
 func parsePE(b []byte) *image {
 	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]area{}}
 	pe := f.u32(60)
@@ -150,7 +150,7 @@ func parsePE(b []byte) *image {
 	return im
 }
 
-// parseMachO takes the segments, and the sections' addresses as bases.
+// parseMachO reads the segments, and the sections' addresses as bases.
 func parseMachO(b []byte) *image {
 	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]area{}}
 	switch f.u32(4) {
@@ -180,10 +180,10 @@ func parseMachO(b []byte) *image {
 	return im
 }
 
-// goTable is how the header of a Go program's function table begins on the machines that are predicted.
+// goTable is the beginning of a Go program's function table on the predicted machines.
 const goTable = "\xf1\xff\xff\xff\x00\x00\x01\x08"
 
-// goTables adds the tables that a Go program's function table is relative to: its header says where they are.
+// goTables adds the tables that a Go program's function table refers to; its header has their offsets.
 func (im *image) goTables(b []byte) {
 	f := fields(b)
 	for _, a := range im.areas {

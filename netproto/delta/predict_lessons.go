@@ -1,30 +1,31 @@
 package delta
 
-// lessons is the targets that went elsewhere than the matches say: a table by hash in which the last one stays.
+// lessons is the correction cache of the prediction: targets whose observed address differs from that of the matches. It
+// is a direct-mapped hash table, in which a new entry replaces the old one.
 type lessons struct {
 	list  []lesson
-	known bitset // places that have a lesson: most targets have none, and this stays in the processor's cache
-	shift int    // that makes a place of a hash
+	known bitset // used slots: most targets have none, and this fits into the processor's cache
+	shift int    // from a hash to a slot
 }
 
-// lesson is a target and how far it moved.
+// lesson is one entry: a target and its observed displacement.
 type lesson struct {
 	from uint64
 	move int32
 }
 
-// lessonFactor spreads targets over the lessons: the upper bits of the product are a target's place.
+// lessonFactor is the multiplier of the hash: the upper bits of the product are the slot.
 const lessonFactor = 0x9e3779b97f4a7c15
 
-// newLessons makes a table with 2^bits places. Address 0, whose place is the first, is taken to stay until it is learned
-// otherwise: many formats have it mean "none".
+// newLessons makes a table with 2^bits slots. Address 0, in the first slot, has displacement 0 until another is
+// observed: in many formats it means null.
 func newLessons(bits int) lessons {
 	l := lessons{list: make([]lesson, 1<<bits), known: newBitset(1 << bits), shift: 64 - bits}
 	l.known.set(0)
 	return l
 }
 
-// find is where an old address went, if that was learned.
+// find returns the new address of an old one, if it was observed.
 func (l *lessons) find(old uint64) (uint64, bool) {
 	at := old * lessonFactor >> l.shift
 	if !l.known.has(int(at)) || l.list[at].from != old {
@@ -33,7 +34,7 @@ func (l *lessons) find(old uint64) (uint64, bool) {
 	return old + uint64(int64(l.list[at].move)), true
 }
 
-// learn notes where an old address really went. What moved by 2 GiB or more is not worth a place.
+// learn records the observed new address of an old one. Displacements of 2 GiB or more are not stored.
 func (l *lessons) learn(old, real uint64) {
 	if move := int64(real - old); move == int64(int32(move)) {
 		at := old * lessonFactor >> l.shift

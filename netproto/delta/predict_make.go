@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// modules is what the maker knows about the native modules among its contents.
+// modules describes the native modules among the maker's contents.
 type modules struct {
 	old, new []area
 	bases    []base
@@ -23,10 +23,10 @@ type tables struct {
 	base  uint64 // of the image
 }
 
-// apartBits keeps the addresses of several modules apart: each module's are moved up by its number.
+// apartBits separates the addresses of several modules: each module's are shifted up by its number.
 const apartBits = 44
 
-// findModules parses the contents and pairs old modules with new ones in their order. It returns nil if there is no pair.
+// findModules parses the contents and pairs old modules with new ones in their order. It returns nil without a pair.
 func (m *maker) findModules() *modules {
 	old, fresh := images(m.old, m.oldEnds), images(m.new, m.newEnds)
 	found := &modules{}
@@ -55,7 +55,7 @@ func (m *maker) findModules() *modules {
 	return found
 }
 
-// known is the module's known tables, at the addresses that keep modules apart.
+// known is the module's known tables, at the separated addresses.
 func (im *image) known(away uint64) tables {
 	for name, t := range im.tables {
 		t.address += away
@@ -80,7 +80,7 @@ func moved(areas []area, away uint64) []area {
 	return areas
 }
 
-// images parses all contents and gives areas their places among them.
+// images parses all contents and sets the offsets of the areas.
 func images(b []byte, ends []int64) []*image {
 	var found []*image
 	start := int64(0)
@@ -128,7 +128,7 @@ func (s *modules) encode() []byte {
 	return b
 }
 
-// within moves the new areas to the places they have in a frame that begins at from.
+// within moves the new areas to their offsets in a frame that begins at from.
 func (s *modules) within(from, to int) *modules {
 	cut := *s
 	cut.new = nil
@@ -149,19 +149,19 @@ func newPredictor(s *modules, moves *moves, bits int) *predictor {
 	return &predictor{old: newAddresses(s.old), new: newAddresses(s.new), moves: moves, bases: s.bases, lessons: newLessons(bits)}
 }
 
-// trialBits is how much a predictor learns at most while modes are tried: there are many of them.
+// trialBits is the table size of a predictor while modes are tried, as a power of two: many predictors exist then.
 const trialBits = 15
 
-// lessonsFor is how much that is in contents of n bytes: no more than they can hold references.
+// lessonsFor is the table size for contents of n bytes: not more than they can hold references.
 func lessonsFor(n int) int { return min(trialBits, bits.Len(uint(n/4))) }
 
-// verdict counts what a mode gets wrong.
+// verdict counts the mismatches of a mode.
 type verdict struct {
 	want []byte
 	cost int
 }
 
-// correct counts a wrong byte as much as another, and the first of a run once more.
+// correct counts one for each mismatch, and one more for the first of a run.
 func (v *verdict) correct(b []byte) error {
 	run := false
 	for i := range b {
@@ -180,7 +180,7 @@ func (v *verdict) correct(b []byte) error {
 	return nil
 }
 
-// chooseModes tries the modes on each block of a frame and keeps the best of each.
+// chooseModes tries the modes on each block of a frame and selects the best for each.
 func (m *maker) chooseModes(ctx context.Context, s *modules, moves *moves, f *frame, fresh []byte) ([]byte, error) {
 	modes := make([]byte, (len(fresh)-1)>>blockBits+1)
 	parts := len(fresh)/partSize + 1
@@ -199,7 +199,7 @@ func (m *maker) chooseModes(ctx context.Context, s *modules, moves *moves, f *fr
 	return modes, err
 }
 
-// trial tries modes on blocks. Each mode has a predictor of its own, so that it learns only from itself.
+// trial tries modes on blocks. Each mode has a separate predictor, so that it learns only from itself.
 type trial struct {
 	old, fresh []byte
 	modes      []byte
@@ -231,7 +231,7 @@ func newTrial(old []byte, s *modules, moves *moves, fresh []byte) *trial {
 	return t
 }
 
-// best is the mode that gets the least wrong of a block. rest begins with the first match that reaches into it.
+// best is the mode with the fewest mismatches in a block. rest begins with the first match that reaches into it.
 func (t *trial) best(block int, rest []match) byte {
 	from := uint32(block) << blockBits
 	to := min(from+1<<blockBits, uint32(len(t.fresh)))

@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// addresses tells places in contents from addresses and back.
+// addresses maps offsets in contents to addresses and back.
 type addresses struct {
 	byAddress []area
 	byPlace   []area
@@ -21,7 +21,7 @@ func newAddresses(areas []area) addresses {
 	return m
 }
 
-// find returns the area that an address lies in, in file or memory.
+// find returns the area of an address, in file or memory.
 func (m *addresses) find(address uint64) (*area, bool) {
 	if m.last < len(m.byAddress) {
 		if a := &m.byAddress[m.last]; address-a.address < uint64(a.memory) {
@@ -31,9 +31,9 @@ func (m *addresses) find(address uint64) (*area, bool) {
 	return m.search(address)
 }
 
-// search is find without a look at the area found last.
+// search is find without the area found last.
 func (m *addresses) search(address uint64) (*area, bool) {
-	lo, hi := 0, len(m.byAddress) // sort.Search, for which this is too hot
+	lo, hi := 0, len(m.byAddress) // sort.Search, which is too slow for this hot path
 	for lo < hi {
 		if i := int(uint(lo+hi) >> 1); m.byAddress[i].address > address {
 			hi = i
@@ -49,7 +49,7 @@ func (m *addresses) search(address uint64) (*area, bool) {
 	return &m.byAddress[i], true
 }
 
-// address is where a place in the contents is in memory.
+// address is the memory address of an offset in the contents.
 func (m *addresses) address(at uint32) (uint64, bool) {
 	if m.lastPlace < len(m.byPlace) {
 		if a := &m.byPlace[m.lastPlace]; at-a.at < a.size {
@@ -64,19 +64,19 @@ func (m *addresses) address(at uint32) (uint64, bool) {
 	return m.byPlace[i].address + uint64(at-m.byPlace[i].at), true
 }
 
-// moves tells where a place of the old contents went, by the matches: sorted, disjoint stretches of the old contents.
+// moves maps offsets of the old contents to the new ones, by the matches: sorted, disjoint ranges of the old contents.
 type moves struct {
 	links []match
-	pages []uint32 // the first link that ends behind the start of each page of the old contents
+	pages []uint32 // for each page of the old contents, the first link that ends behind its start
 }
 
-// movePage is the granularity of the first look, in bytes as a power of two: a page seldom holds more than a few links.
+// movePage is the granularity of the page table, in bytes as a power of two: a page rarely has more than a few links.
 const movePage = 10
 
-// newMoves sorts the matches by old place. Where several took the same old bytes, the largest says where they went.
+// newMoves sorts the matches by old offset. Of several matches with the same old bytes, the largest counts.
 func newMoves(matches []match, oldSize int64) *moves {
 	sorted := slices.Clone(matches)
-	slices.SortFunc(sorted, func(a, b match) int { // equal ones in the order of their new places, as they came
+	slices.SortFunc(sorted, func(a, b match) int { // equal ones in the order of their new offsets, as given
 		return cmp.Compare(uint64(a.old)<<32|uint64(a.at), uint64(b.old)<<32|uint64(b.at))
 	})
 	m := &moves{links: sorted[:0]}
@@ -95,8 +95,8 @@ func newMoves(matches []match, oldSize int64) *moves {
 	return m
 }
 
-// insert adds a match that begins at or behind the ones before. It never makes more links than it was given matches:
-// what a smaller match loses to a larger one is cut from its end or its start.
+// insert adds a match that does not begin before the earlier ones. The number of links never exceeds the number of
+// matches: the smaller of two overlapping matches is clipped at its end or its start.
 func (m *moves) insert(x match) {
 	for len(m.links) > 0 {
 		last := &m.links[len(m.links)-1]
@@ -119,7 +119,8 @@ func (m *moves) insert(x match) {
 	m.links = append(m.links, x)
 }
 
-// to is where an old place went. Places between links go with the nearer one. It is false if there is no link at all.
+// to is the new offset of an old one. Offsets between links belong to the nearer one. It returns false if there are no
+// links.
 func (m *moves) to(old uint32) (uint32, bool) {
 	page := old >> movePage
 	if int(page) >= len(m.pages) || len(m.links) == 0 {

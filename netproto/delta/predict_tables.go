@@ -2,8 +2,8 @@ package delta
 
 import "encoding/binary"
 
-// absolute predicts 8-byte addresses. With low bits, only those are an address, relative to base 0, as Mach-O chains its
-// fixups; the rest stays.
+// absolute predicts 8-byte addresses. If low is set, only the low bits are an address, relative to base 0, as in
+// Mach-O's chained fixups; the rest is unchanged.
 func (w *walk) absolute(end int, low uint) error {
 	mask, from := ^uint64(0), base{}
 	if low > 0 {
@@ -47,7 +47,7 @@ func (w *walk) based(end int, b base) error {
 	return nil
 }
 
-// steps expects each number to have changed as the one a stride before it.
+// steps expects each number to have changed like the one a stride before it.
 func (w *walk) steps(end, stride int) error {
 	var history [512]uint32 // changes by place, modulo the stride
 	for i := w.aligned(w.done, 4); i < end && i+4 <= len(w.b); i += 4 {
@@ -63,15 +63,16 @@ func (w *walk) steps(end, stride int) error {
 	return nil
 }
 
-// unwindHead is what is looked at of a record of .eh_frame, in bytes: its size, how far back its common part is, the
-// distance to the function, the function's size, and the beginning of what the language adds.
+// unwindHead is how many bytes of an .eh_frame record are parsed: its size, the distance back to its common part, the
+// distance to the function, the function's size, and the beginning of the language's data.
 const unwindHead = 24
 
-// largestRecord bounds what is taken for the size of a record, in bytes.
+// largestRecord bounds the plausible size of a record, in bytes.
 const largestRecord = 1 << 16
 
-// unwindRecord reads the head of a record: its size in the file, or 0 if this is none, whether it is of a function, and
-// whether a reference of the language is at byte 17. before is how many bytes stand before it that may be its common part.
+// unwindRecord parses the head of a record: its size in the file, or 0 if it is no record; whether it belongs to a
+// function; and whether a reference of the language is at byte 17. before is how many preceding bytes may contain its
+// common part.
 func unwindRecord(b []byte, before uint64) (n int, owner, extra bool) {
 	size := binary.LittleEndian.Uint32(b)
 	if size < 8 || size > largestRecord || size&3 != 0 {
@@ -82,8 +83,8 @@ func unwindRecord(b []byte, before uint64) (n int, owner, extra bool) {
 	return int(size) + 4, owner, owner && b[16] == 4 && size >= 20
 }
 
-// unwind predicts the references of .eh_frame's records. A record begins where its number of bytes, the distance to its
-// common part and a function in code agree.
+// unwind predicts the references of .eh_frame's records. A record is recognised if its size, the distance to its common
+// part and a function in code are consistent.
 func (w *walk) unwind(end int, oldAt, newAt uint64) error {
 	a, ok := w.p.old.find(oldAt + uint64(w.done))
 	if !ok {
@@ -111,7 +112,7 @@ func (w *walk) unwind(end int, oldAt, newAt uint64) error {
 	return nil
 }
 
-// back predicts the number at b[i] as one that leads backwards from its own place.
+// back predicts the number at b[i] as a backward distance from its own address.
 func (w *walk) back(i int, oldAt, newAt uint64) error {
 	f := w.b[i : i+4]
 	old := oldAt + uint64(i) - uint64(binary.LittleEndian.Uint32(f))

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// x86Site says whether a reference is at b[i]: where its four bytes begin, or 0. Branches have to lead into code.
+// x86Site returns where the four bytes of a reference at b[i] begin, or 0 if there is none. Branches must lead into
+// code.
 func x86Site(b []byte, i int) (at int, branch bool) {
 	switch c := b[i]; {
 	case c&0xfe == 0xe8: // a call or jump
@@ -31,7 +32,7 @@ const (
 // zeroBytes has the upper bit of each byte that is zero in v.
 func zeroBytes(v uint64) uint64 { return ^((v&^uint64(eachHigh) + 0x7f*eachByte) | v) & eachHigh }
 
-// x86Next is the first place from i on at which x86Site may see a reference, or one at or behind end. It looks at eight
+// x86Next is the first index from i on at which x86Site may find a reference, or one at or behind end. It tests eight
 // bytes at a time, because nine of ten are none.
 func x86Next(b []byte, i, end int) int {
 	for ; i+9 <= len(b) && i < end; i += 8 {
@@ -72,7 +73,7 @@ func (w *walk) x86(end int, oldAt, newAt uint64) error {
 	}
 }
 
-// reached says whether a distance leads to a known address, for a branch to one with code.
+// reached reports whether a distance leads to a known address; for a branch, to code.
 func (m *addresses) reached(distance []byte, from uint64, branch bool) bool {
 	a, ok := m.find(from + uint64(int64(int32(binary.LittleEndian.Uint32(distance)))))
 	return ok && (a.code || !branch)

@@ -7,8 +7,8 @@ import (
 	"collet/netproto/release"
 )
 
-// A set patch turns one set into another. It is one object for each pair of sets and is made by the publisher. On the wire
-// (numbers are unsigned LEB128; signed ones are folded: 0, −1, 1, −2, …):
+// A set patch turns one set into another. The publisher makes one object for each pair of sets. The format (numbers are
+// unsigned LEB128; signed ones are zigzag: 0, −1, 1, −2, …):
 //
 //	magic    "CS"
 //	form     1 byte: 1 the sums are there, 2 they are to be computed
@@ -18,65 +18,66 @@ import (
 //	sums     of form 1: SHA-256 of each new content, in the order of the stream
 //	group*   for each group of the delta its bytes
 //
-// The stream is all new contents one behind the other, ordered by the extension of their file and its path. A group is so
-// many of them. Its bytes are either the size of a patch and the patch (docs/RELEASE-FORMAT.md, "Patch") from its first
-// frame on, or, if the group is whole, for every 64 MiB of it and for the rest: the encoding (1 byte), the size, and the
-// whole object. A patch at the end has no size. What it is from and to is not said: the head says that and vouches for
-// these bytes, and another old listing leads to another new one.
+// The stream is the concatenation of all new contents, ordered by the extension of their file and its path. A group is a
+// number of consecutive contents. Its bytes are either the size of a patch and the patch (docs/RELEASE-FORMAT.md,
+// "Patch") from its first frame on; or, if the group is whole, for every 64 MiB of it and for the rest: the encoding (1
+// byte), the size, and the whole object. A patch at the end has no size. The set patch does not name its two listings.
+// The head names them and authenticates these bytes, and another old listing gives another new one.
 const (
 	setPatchMagic = "CS"
 	formSums      = 1
 	formComputed  = 2
-	// wholePiece is how much of a whole group lies in one object: 64 MiB, made in memory by the publisher.
+	// wholePiece is how many bytes of a whole group are in one object: 64 MiB, which the publisher makes in memory.
 	wholePiece = 64 << 20
 )
 
-// Caps of what a receiver takes. A publisher stays below them.
+// Caps of a receiver. A publisher respects them.
 const (
-	// MaxSetDelta is the largest delta in bytes: MaxSet new paths of a hundred bytes. It is held in memory.
+	// MaxSetDelta is the size of the largest delta in bytes: release.MaxSet new paths of a hundred bytes. It is held in
+	// memory.
 	MaxSetDelta = 24 << 20
-	// maxSetGroups is how many groups a set patch has: 64 MiB each, a terabyte.
+	// maxSetGroups is the largest number of groups in a set patch: 64 MiB each, a terabyte.
 	maxSetGroups = 1 << 14
-	// maxCopies is how many copies all long contents of a set patch have: 24 bytes of memory each, 12 MiB.
+	// maxCopies is the largest number of copies in all long contents of a set patch: 24 bytes of memory each, 12 MiB.
 	maxCopies = 1 << 19
 )
 
-// SetSource opens files of one set, by their place in its listing. It may be called from several goroutines; what it
-// returns is read by one at a time.
+// SetSource opens files of one set, by their index in its listing. It may be called from several goroutines; each result
+// is used by one goroutine at a time.
 type SetSource interface {
 	Open(file int) (SetFile, error)
 }
 
-// SetFile is one open file of a set. Whoever opened it closes it.
+// SetFile is one open file of a set. The function that opened it closes it.
 type SetFile interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// SetSide is a set as the maker of a patch needs it.
+// SetSide is one set, for MakeSetPatch.
 type SetSide struct {
 	Listing release.Listing
 	Source  SetSource
 }
 
-// SetSink takes the new contents while a set patch is applied, one after the other in the order of SetPatch.Contents.
+// SetSink receives the new contents while a set patch is applied, sequentially in the order of SetPatch.Contents.
 type SetSink interface {
-	// Begin returns where the content goes; it is written once, from its start to its end.
+	// Begin returns the destination of the content, which is written once and sequentially.
 	Begin(content int) (io.Writer, error)
-	// End follows when all of the content was written and its SHA-256 was right. Without it the content is worthless.
+	// End follows when the whole content was written and its SHA-256 was right. Without it the content is useless.
 	End(content int) error
 }
 
-// SetContent is a new content that a set patch carries. Every file of the new listing with this digest has it.
+// SetContent is a new content in a set patch. Every file of the new listing with this digest has it.
 type SetContent struct {
-	Sum  release.Digest // zero as long as the set patch is not Known
+	Sum  release.Digest // zero until the set patch is Known
 	Size int64
 	Path string      // of the first file that has it
-	Use  release.Use // of that
+	Use  release.Use // of that file
 }
 
-// ContentError says that a content came out of a set patch with another digest than it should: the patch is wrong, or an
-// old file is not what the old listing says.
+// ContentError says that a content of a set patch has a wrong digest: either the patch is wrong, or an old file differs
+// from the old listing.
 type ContentError struct {
 	Path string // of a file that has the content
 	Want release.Digest
@@ -86,8 +87,8 @@ func (e *ContentError) Error() string {
 	return fmt.Sprintf("content of %q does not come out as %v: an old file or the patch is damaged; fetch it another way", e.Path, e.Want)
 }
 
-// SetPatch is a set patch whose delta was read, and nothing was applied yet. What will be in the new set is known then, or
-// at least the sizes of it: see Known. It belongs to one goroutine.
+// SetPatch is a set patch with a decoded delta, before it is applied. The new listing is known then, or at least the
+// sizes in it: see Known. It belongs to one goroutine.
 type SetPatch struct {
 	r       *setStream
 	old     release.Listing
@@ -98,10 +99,10 @@ type SetPatch struct {
 	applied bool
 }
 
-// OpenSetPatch reads the beginning of a set patch for whoever has the set old, and checks that it leads to the listing with
-// the digest to, which a verified head names, if that can be said yet. A patch that does not, or that is damaged, is a
-// *release.FormatError; an error of the reader comes back as it is. It holds the delta in memory: at most MaxSetDelta, beside both
-// listings.
+// OpenSetPatch reads the beginning of a set patch for the set old. It checks that the result is the listing with the
+// digest to, which a verified head names, if the patch carries digests. Another result or a malformed patch is a
+// *release.FormatError; an error of the reader is returned unchanged. It holds the delta in memory, at most MaxSetDelta,
+// beside both listings.
 func OpenSetPatch(patch io.Reader, old release.Listing, to release.Digest) (*SetPatch, error) {
 	p := &SetPatch{r: newSetStream(patch), old: old, to: to}
 	err := p.read()
@@ -145,7 +146,7 @@ func (p *SetPatch) read() error {
 	return nil
 }
 
-// Listing is the new set, or nil as long as the set patch is not Known. It is the caller's to read.
+// Listing is the new set, or nil until the set patch is Known. It is read-only.
 func (p *SetPatch) Listing() release.Listing {
 	if !p.known {
 		return nil
@@ -153,7 +154,7 @@ func (p *SetPatch) Listing() release.Listing {
 	return p.listing
 }
 
-// Contents are the new contents in the order in which Apply gives them.
+// Contents returns the new contents in the order of Apply.
 func (p *SetPatch) Contents() []SetContent {
 	list := make([]SetContent, 0, len(p.delta.fresh))
 	for _, c := range p.delta.stream() {
@@ -163,8 +164,8 @@ func (p *SetPatch) Contents() []SetContent {
 	return list
 }
 
-// Reads lists the files of the old set that Apply reads, by their place in the old listing, each once. Files of the new
-// listing whose content is that of an old file are the caller's to take over and not among them.
+// Reads returns the files of the old set that Apply reads, by their index in the old listing, each once. New files with
+// the content of an old file are not included; the caller copies them.
 func (p *SetPatch) Reads() []int {
 	var list []int
 	seen := map[int]bool{}

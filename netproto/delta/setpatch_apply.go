@@ -12,13 +12,13 @@ import (
 	"collet/netproto/release"
 )
 
-// Apply reads the rest of the patch and gives the new contents to sink, one after the other. It reads the old files of
-// Reads by position, a few open at a time, and streams: memory stays below 64 MB beside the listings. A patch that is not
-// in order is a *release.FormatError, a *PatchError or a *chunk.DamageError; a content that comes out as something else is a
-// *ContentError. Errors of the reader, of source and of sink come back as they are. It is called once.
+// Apply reads the rest of the patch and writes the new contents to sink, one after the other. It reads the old files of
+// Reads by position, with a few of them open at a time, and streams: memory stays below 64 MB beside the listings. A
+// malformed patch is a *release.FormatError, a *PatchError or a *chunk.DamageError; a content with a wrong digest is a
+// *ContentError. Errors of the reader, of source and of sink are returned unchanged. It is called once.
 //
-// Of a patch that is not Known nothing that sink was given may be used before Apply has returned nil: the digests are
-// computed on the way, and only all together they show, at the end, that all of it is right.
+// If the patch is not Known, the contents in sink must not be used before Apply has returned nil: their digests are
+// computed on the way and verified together at the end.
 func (p *SetPatch) Apply(ctx context.Context, source SetSource, sink SetSink) error {
 	return p.apply(ctx, source, sink, SetWish{
 		Wanted: func(int) bool { return true },
@@ -26,7 +26,7 @@ func (p *SetPatch) Apply(ctx context.Context, source SetSource, sink SetSink) er
 	})
 }
 
-// apply is the work of Apply and ApplySome. Nothing may follow the groups.
+// apply implements Apply and ApplySome. Data behind the groups is an error.
 func (p *SetPatch) apply(ctx context.Context, source SetSource, sink SetSink, wish SetWish) (err error) {
 	if p.applied {
 		panic("delta: internal error: a set patch is applied once")
@@ -51,21 +51,21 @@ func (p *SetPatch) apply(ctx context.Context, source SetSource, sink SetSink, wi
 	return p.settle()
 }
 
-// setApplier is the work of one Apply.
+// setApplier is the state of one Apply.
 type setApplier struct {
 	patch *SetPatch
 	r     *setStream
 	files *setFiles
 	sink  SetSink
 
-	open   int // the content that is being written, in the stream; -1 for none
+	open   int // the content being written, in the stream; -1 for none
 	size   int64
 	sum    hash.Hash
 	out    io.Writer
 	weaver *weaver // of a long content
 }
 
-// group applies one group, if anything of it is wanted.
+// group applies one group, if any of it is wanted.
 func (a *setApplier) group(ctx context.Context, g int, wish SetWish) error {
 	group, wanted := &a.patch.delta.groups[g], false
 	for c := group.first; c < group.first+group.count; c++ {
@@ -109,7 +109,7 @@ func (a *setApplier) patched(ctx context.Context, g int, patch io.Reader) error 
 	return a.end()
 }
 
-// whole applies a group that is no patch, if it is wanted. It fails only where long contents of it need an old file.
+// whole applies a group that is no patch, if it is wanted. Only its long contents need old files.
 func (a *setApplier) whole(ctx context.Context, g int, wanted bool, wish SetWish) error {
 	group, sizes := &a.patch.delta.groups[g], a.sizes(g)
 	out := &setSpread{sizes: sizes, begin: func(m int) (io.Writer, error) { return a.begin(group, m) }}
@@ -157,7 +157,7 @@ func (a *setApplier) whole(ctx context.Context, g int, wanted bool, wish SetWish
 	return failed(err)
 }
 
-// sizes are how many bytes of each content of a group are in it.
+// sizes are the bytes of each content that a group encodes.
 func (a *setApplier) sizes(g int) []int64 {
 	d := a.patch.delta
 	group := &d.groups[g]
@@ -170,7 +170,8 @@ func (a *setApplier) sizes(g int) []int64 {
 	return sizes
 }
 
-// setOlds are the old contents of a group's patch: those of its contents in the order of the stream, then the references.
+// setOlds are the old contents of a group's patch: those of its contents in the order of the stream, then the
+// references.
 func setOlds(d *setDelta, g int, old release.Listing, files *setFiles) (list []Old) {
 	group := &d.groups[g]
 	for m := range group.count {
@@ -185,7 +186,7 @@ func setOlds(d *setDelta, g int, old release.Listing, files *setFiles) (list []O
 	return list
 }
 
-// begin ends the content before and gives the writer of the next one.
+// begin ends the content before and returns the writer of the next one.
 func (a *setApplier) begin(group *setGroup, member int) (io.Writer, error) {
 	if err := a.end(); err != nil {
 		return nil, err
@@ -202,7 +203,7 @@ func (a *setApplier) begin(group *setGroup, member int) (io.Writer, error) {
 	return (*setOutput)(a), nil
 }
 
-// setOutput hashes what goes to the sink.
+// setOutput hashes the bytes on their way to the sink.
 type setOutput setApplier
 
 func (o *setOutput) Write(b []byte) (int, error) {
@@ -211,7 +212,7 @@ func (o *setOutput) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// end checks the content that is open.
+// end verifies the open content.
 func (a *setApplier) end() error {
 	if a.open < 0 {
 		return nil
@@ -232,7 +233,7 @@ func (a *setApplier) end() error {
 	return a.sink.End(open)
 }
 
-// setSpread spreads bytes over the contents of a whole group.
+// setSpread distributes bytes over the contents of a whole group.
 type setSpread struct {
 	sizes []int64
 	begin func(int) (io.Writer, error)
@@ -241,7 +242,7 @@ type setSpread struct {
 	out   io.Writer
 }
 
-// open goes on to the next content that has bytes to come, through empty ones.
+// open advances to the next content that is not empty, opening empty ones on the way.
 func (s *setSpread) open() (err error) {
 	for s.left == 0 && s.next < len(s.sizes) && err == nil {
 		s.left = s.sizes[s.next]

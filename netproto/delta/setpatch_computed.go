@@ -9,20 +9,20 @@ import (
 	"collet/netproto/release"
 )
 
-// A set patch of form 2 does not carry the digests of its new contents: 32 bytes each are nearly half of what a release
-// costs that changes a few lines. Whoever applies it computes them, rebuilds the new listing, and compares its digest with
-// that of the head before anything of it counts. So the contents have to wait somewhere until all of them are made, and
-// all of the patch is fetched before it is known what is in the new set. The caps keep both short.
+// A set patch of form 2 does not carry the digests of its new contents, since 32 bytes each are nearly half of a release
+// that changes a few lines. A client computes them, rebuilds the new listing, and compares its digest with that of the
+// head before it uses any of it. So the contents are stored temporarily until all are complete, and the whole patch is
+// downloaded before the new set is known. The caps limit both.
 const (
-	// MaxComputed is how many bytes all new contents of such a patch have, at most: a quarter of a second of applying, and
-	// room that any disk has.
+	// MaxComputed is the largest size of all new contents of such a patch in bytes: a quarter of a second to apply, and
+	// a size that fits on any disk.
 	MaxComputed = 32 << 20
-	// MaxComputedPatch is how many bytes such a patch has, at most: a second at 8 Mbit/s. Beyond it the digests of even a
-	// thousand contents are 3 % of it.
+	// MaxComputedPatch is the largest size of such a patch in bytes: a second at 8 Mbit/s. Beyond it the digests of even
+	// a thousand contents are 3 % of it.
 	MaxComputedPatch = 1 << 20
 )
 
-// bounded holds a patch without digests within its caps.
+// bounded checks the caps of a patch without digests.
 func (p *SetPatch) bounded() error {
 	sum := int64(0)
 	for _, f := range p.delta.fresh {
@@ -35,11 +35,11 @@ func (p *SetPatch) bounded() error {
 	return nil
 }
 
-// Known reports whether the new listing is known: the patch carries digests, or it was applied, or Know was told it.
+// Known reports whether the new listing is known: the patch carries digests, was applied, or Know was called.
 func (p *SetPatch) Known() bool { return p.known }
 
-// Know tells a set patch the listing to which it leads, for who has it from elsewhere. A patch without digests is like any
-// other then. A listing that it does not lead to is a *release.FormatError.
+// Know gives a set patch the new listing from another source. A patch without digests is then like any other. A listing
+// that does not fit the patch is a *release.FormatError.
 func (p *SetPatch) Know(listing release.Listing) error {
 	if got, err := listing.Digest(); err != nil || got != p.to {
 		return p.r.wrong("is not for this listing", err)
@@ -57,7 +57,7 @@ func (p *SetPatch) Know(listing release.Listing) error {
 	return p.settle()
 }
 
-// settle puts the digests of the new contents into the listing and compares it with the head's.
+// settle sets the digests of the new contents in the listing and compares its digest with the head's.
 func (p *SetPatch) settle() error {
 	list := append(release.Listing(nil), p.listing...)
 	for i, c := range p.delta.contentOf {
@@ -70,9 +70,9 @@ func (p *SetPatch) settle() error {
 	return nil
 }
 
-// Damaged lists the old files, by their place in the old listing, of which Apply reads something and which are not there or
-// are not what the old listing says. It reads all of them: it is for who wants to know whether a patch that did not apply is
-// to blame. The error is that of ctx.
+// Damaged returns the old files, by their index in the old listing, that Apply reads and that are missing or differ from
+// the old listing. It reads all of them, to tell a damaged file from a damaged patch after a failure. The error is that
+// of ctx.
 func (p *SetPatch) Damaged(ctx context.Context, source SetSource) (list []int, err error) {
 	for _, i := range p.Reads() {
 		right, err := p.intact(ctx, source, i)
@@ -109,7 +109,7 @@ func (p *SetPatch) intact(ctx context.Context, source SetSource, i int) (bool, e
 	}
 }
 
-// patchHead is how every patch of a group begins. Whoever applies it knows all of that, so it does not travel.
+// patchHead is the header of a group's patch. It is not transferred, because the client can compute it.
 func patchHead(olds []Old, news []int64) []byte {
 	var from, to int64
 	for _, o := range olds {

@@ -9,7 +9,7 @@ import (
 	"collet/netproto/release"
 )
 
-// The delta of a set patch is three parts; the sizes of the first two stand before it:
+// The delta of a set patch has three parts, preceded by the sizes of the first two:
 //
 //	ops     op*: keep, so many files of the old listing that stay as they are
 //	             kind, 1 byte: 0 remove, 1 change, 2 add | content<<2 | 16 if use and mode are given
@@ -29,10 +29,10 @@ import (
 //	        references   unless it is whole: their number, and each place in the old listing less that of the one before,
 //	                less 1, folded
 //
-// New contents are counted in the order of the ops. The old contents of a group's patch are: of each of its long contents
-// what is left of the old file without what is copied; then of each other content, in the order of the stream, the old
-// version of its file; then the references; of the last two none whose content was among them before. The new contents are
-// those of the group, of long ones what is left without what is copied.
+// New contents are numbered in the order of the ops. The old contents of a group's patch are: for each of its long
+// contents, the rest of the old file without the copied ranges; then for each other content, in the order of the stream,
+// the old version of its file; then the references. The last two omit contents that are already among them. The new
+// contents are those of the group; of long ones, the rest without the copied ranges.
 const (
 	opRemove = 0
 	opChange = 1
@@ -57,20 +57,20 @@ func setUses() []release.Use {
 type freshContent struct {
 	sum  release.Digest
 	size int64
-	file int // in the new listing: the first that has it
+	file int // in the new listing: the first with this content
 	old  int // in the old listing: the earlier version of that file, or -1
 	path string
 }
 
-// setGroup is some contents of the stream that are coded together.
+// setGroup is a group of consecutive contents of the stream, encoded together.
 type setGroup struct {
 	first, count int // in the stream
 	whole        bool
 	longs        []longContent // sorted by content
-	extra        []int         // references beside those that follow from the contents
+	extra        []int         // references beside those implied by the contents
 }
 
-// setDelta is what stands in a delta beside the listing.
+// setDelta is the decoded delta without the listing.
 type setDelta struct {
 	fresh     []freshContent // in the order of the ops
 	order     []int          // the stream: indexes of fresh
@@ -78,7 +78,7 @@ type setDelta struct {
 	groups    []setGroup
 }
 
-// stream lists the new contents in the order in which they come.
+// stream returns the new contents in their order in the stream.
 func (d *setDelta) stream() []int {
 	if d.order != nil || len(d.fresh) == 0 {
 		return d.order
@@ -93,7 +93,7 @@ func (d *setDelta) stream() []int {
 	return d.order
 }
 
-// extOf is the extension of a path's last element with its dot, in lower case.
+// extOf is the lower-case extension of a path's last element, with its dot.
 func extOf(name string) string { return strings.ToLower(path.Ext(name)) }
 
 // members are the contents of a group as indexes of fresh.
@@ -101,7 +101,7 @@ func (d *setDelta) members(g int) []int {
 	return d.stream()[d.groups[g].first : d.groups[g].first+d.groups[g].count]
 }
 
-// long finds the copies of a group's content, by its place in the group.
+// long returns the copies of a group's content, by its index in the group.
 func (g *setGroup) long(member int) *longContent {
 	i, found := slices.BinarySearchFunc(g.longs, member, func(l longContent, m int) int { return cmp.Compare(l.member, m) })
 	if !found {
@@ -110,7 +110,7 @@ func (g *setGroup) long(member int) *longContent {
 	return &g.longs[i]
 }
 
-// references lists the old files of a group's patch in their order, without those of long contents.
+// references returns the old files of a group's patch in their order, without those of long contents.
 func (d *setDelta) references(g int, old release.Listing) []int {
 	group := &d.groups[g]
 	if group.whole {

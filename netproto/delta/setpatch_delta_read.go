@@ -8,8 +8,8 @@ import (
 	"collet/netproto/release"
 )
 
-// readDelta turns the old listing into the new one. Files with a new content have no digest yet. What is wrong is said as
-// what follows the words "set patch".
+// readDelta turns the old listing into the new one. Files with a new content have no digest yet. An error text continues
+// the words "set patch".
 func readDelta(raw []byte, old release.Listing) (*setDelta, release.Listing, error) {
 	all := &setNumbers{b: raw}
 	sizeOps, sizeText := all.next("the size of the ops", MaxSetDelta), all.next("the size of the text", MaxSetDelta)
@@ -32,7 +32,7 @@ func readDelta(raw []byte, old release.Listing) (*setDelta, release.Listing, err
 	return r.delta, r.listing, nil
 }
 
-// deltaReader is the way back from ops to the new listing.
+// deltaReader decodes ops into the new listing.
 type deltaReader struct {
 	ops, text *setNumbers
 	old       release.Listing
@@ -52,7 +52,7 @@ func (r *deltaReader) push(f release.ListedFile) {
 	r.listing = append(r.listing, f)
 }
 
-// keep takes files over.
+// keep copies files to the new listing.
 func (r *deltaReader) keep(n int64) {
 	if n > int64(len(r.old)-r.next) {
 		r.ops.fail("keeps more files than there are")
@@ -90,7 +90,7 @@ func (r *deltaReader) op() {
 	r.file(kind&opMeta != 0, content, same)
 }
 
-// file reads the rest of an op that makes a file.
+// file decodes the rest of an op that makes a file.
 func (r *deltaReader) file(meta bool, content byte, same int) {
 	f := release.ListedFile{Use: release.UseResource, Mode: release.PlainMode}
 	if len(r.listing) > 0 {
@@ -129,7 +129,7 @@ func (r *deltaReader) file(meta bool, content byte, same int) {
 	}
 }
 
-// source reads where the content comes from, and returns the path that it is copied from.
+// source decodes the source of the content, and returns the path that it is copied from.
 func (r *deltaReader) source(f *release.ListedFile, content byte, same int) (from string) {
 	switch content {
 	case contentKept:
@@ -165,7 +165,7 @@ func (r *deltaReader) source(f *release.ListedFile, content byte, same int) (fro
 	return from
 }
 
-// readGroups reads the last part.
+// readGroups decodes the last part.
 func (d *setDelta) readGroups(in *setNumbers, old release.Listing) error {
 	copies, references := 0, int64(release.MaxSet)
 	for first := 0; in.err == nil && first < len(d.fresh); {
@@ -192,7 +192,7 @@ func (d *setDelta) readGroups(in *setNumbers, old release.Listing) error {
 	return in.err
 }
 
-// readExtra reads the references of a group, at most limit.
+// readExtra decodes the references of a group, at most limit.
 func readExtra(in *setNumbers, files int, limit int64) (extra []int) {
 	last := int64(-1)
 	for range in.next("the references of a group", limit) {

@@ -7,7 +7,7 @@ import (
 	"collet/netproto/release"
 )
 
-// deltaWriter walks both listings and writes the ops.
+// deltaWriter compares two listings and encodes the ops.
 type deltaWriter struct {
 	old       release.Listing
 	at        map[release.Digest]int // first file of the old listing with a content
@@ -15,11 +15,11 @@ type deltaWriter struct {
 	delta     *setDelta
 	ops, text []byte
 	keep      int
-	copied    int // place of the last copy
+	copied    int // index of the last copy
 	before    release.ListedFile
 }
 
-// compareListings writes what turns old into fresh, without groups.
+// compareListings encodes the difference from old to fresh, without groups.
 func compareListings(old, fresh release.Listing) *deltaWriter {
 	w := &deltaWriter{old: old, at: map[release.Digest]int{}, known: map[release.Digest]int{}, copied: -1}
 	w.delta = &setDelta{contentOf: map[int]int{}}
@@ -59,7 +59,7 @@ func (w *deltaWriter) op(kind byte) {
 	w.keep = 0
 }
 
-// content says where the content of a file comes from; same is the old file of its path, or -1.
+// content encodes the source of a file's content; same is the old file of its path, or -1.
 func (w *deltaWriter) content(f release.ListedFile, same int) (kind byte) {
 	_, copied := w.at[f.Sum]
 	_, again := w.known[f.Sum]
@@ -142,7 +142,7 @@ func (w *deltaWriter) source(kind byte, j int, f release.ListedFile, same int) {
 	}
 }
 
-// bytes is the finished delta.
+// bytes is the encoded delta.
 func (w *deltaWriter) bytes() []byte {
 	b := binary.AppendUvarint(nil, uint64(len(w.ops)))
 	b = binary.AppendUvarint(b, uint64(len(w.text)))

@@ -10,15 +10,15 @@ import (
 	"collet/netproto/release"
 )
 
-// longContent is a content of which large parts are copied from one old file as they are. What is left of both goes the
-// way of other contents. So a pack of gigabytes needs neither the memory nor the time of a patch.
+// longContent is a large content with large ranges copied verbatim from one old file. The rest of both is encoded like
+// other contents. So a pack of gigabytes needs neither the memory nor the time of a patch.
 type longContent struct {
 	member int // of the group
 	old    int // file of the old listing
 	copies []longCopy
 }
 
-// longCopy is so many new bytes, and behind them so many that are copied from a place in the old file.
+// longCopy is a number of new bytes, followed by a range that is copied from the old file.
 type longCopy struct{ gap, size, from int64 }
 
 func (l *longContent) append(b []byte) []byte {
@@ -36,7 +36,8 @@ func (l *longContent) append(b []byte) []byte {
 	return b
 }
 
-// readLongs reads the long contents of a group; copies is how many there were before, and the result how many there are.
+// readLongs decodes the long contents of a group. copies is the number of copies so far; the result includes the new
+// ones.
 func (d *setDelta) readLongs(in *setNumbers, g int, old release.Listing, copies int) int {
 	group := &d.groups[g]
 	last := -1
@@ -55,7 +56,7 @@ func (d *setDelta) readLongs(in *setNumbers, g int, old release.Listing, copies 
 	return copies
 }
 
-// read reads the copies and holds them within the new and the old content.
+// read decodes the copies and checks that they lie within the new and the old content.
 func (l *longContent) read(in *setNumbers, count, size, oldSize int64) {
 	at, shift := int64(0), int64(0)
 	for range count {
@@ -79,10 +80,10 @@ func (l *longContent) left(size int64) int64 {
 	return size
 }
 
-// extent is a part of a file.
+// extent is a range of a file.
 type extent struct{ at, size int64 }
 
-// newLeft lists the parts of the new content that are not copied.
+// newLeft lists the ranges of the new content that are not copied.
 func (l *longContent) newLeft(size int64) (list []extent) {
 	at := int64(0)
 	for _, c := range l.copies {
@@ -97,7 +98,7 @@ func (l *longContent) newLeft(size int64) (list []extent) {
 	return list
 }
 
-// oldLeft lists the parts of the old file that nothing is copied from.
+// oldLeft lists the ranges of the old file that are not copied.
 func (l *longContent) oldLeft(size int64) (list []extent) {
 	used := make([]extent, len(l.copies))
 	for i, c := range l.copies {
@@ -117,11 +118,11 @@ func (l *longContent) oldLeft(size int64) (list []extent) {
 	return list
 }
 
-// parts reads some parts of a file as if they were one behind the other.
+// parts reads ranges of a file as one concatenation.
 type parts struct {
 	from io.ReaderAt
 	list []extent
-	ends []int64 // in what is read
+	ends []int64 // end offsets in the concatenation
 }
 
 func newParts(from io.ReaderAt, list []extent) *parts {
@@ -157,12 +158,12 @@ func (p *parts) ReadAt(b []byte, at int64) (n int, err error) {
 	return n, nil
 }
 
-// weaver writes a long content: what is left of it comes in, copies come from the old file.
+// weaver writes a long content: its input is the rest of it, the copies come from the old file.
 type weaver struct {
 	out  io.Writer
 	old  io.ReaderAt
 	list []longCopy
-	gap  int64 // bytes to come before the next copy
+	gap  int64 // input bytes before the next copy
 	buf  []byte
 }
 
@@ -193,7 +194,7 @@ func (w *weaver) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// copies writes what is to be copied before the next new byte.
+// copies writes the copies that precede the next input byte.
 func (w *weaver) copies() error {
 	for len(w.list) > 0 && w.gap == 0 {
 		c := w.list[0]

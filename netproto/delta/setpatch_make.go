@@ -16,39 +16,40 @@ import (
 	"collet/netproto/release"
 )
 
-// SetPatchOptions tune MakeSetPatch. The zero value is what a publisher wants.
+// SetPatchOptions tune MakeSetPatch. The zero value is right for a publisher.
 type SetPatchOptions struct {
 	// Workers is how many cores to use; 0 means all.
 	Workers int
-	// MaxMemory is how much memory making may take, in bytes; 0 means DefaultPatchMemory. Contents that would need more are
-	// first compared stretch by stretch, and what even then needs more is carried whole.
+	// MaxMemory is the memory limit in bytes; 0 means DefaultPatchMemory. Larger contents are first compared block by
+	// block, and carried whole if even the rest is too large.
 	MaxMemory int64
-	// MaxBytes is the largest patch that is of use, in bytes; 0 means that any is. Beyond it the error is ErrPatchTooLarge.
+	// MaxBytes is the size of the largest useful patch in bytes; 0 means no limit. Beyond it the error is
+	// ErrPatchTooLarge.
 	MaxBytes int64
-	// LongResource is the size in bytes from which a resource is compared stretch by stretch; 0 means DefaultLongResource.
+	// LongResource is the size in bytes from which a resource is compared block by block; 0 means DefaultLongResource.
 	LongResource int64
-	// Sums has the patch carry the digests of new contents also where it is small enough to leave that out.
+	// Sums makes the patch carry the digests of new contents even if it is small enough to omit them.
 	Sums bool
-	// Group is how many bytes of new contents are coded together, at most; 0 means DefaultGroup.
+	// Group is the largest number of new bytes in one group; 0 means DefaultGroup.
 	Group int64
-	// Progress, if not nil, is called from one goroutine at a time with the bytes of new contents done and of all.
+	// Progress, if not nil, is called from one goroutine at a time with the completed and total bytes of new contents.
 	Progress func(done, total int64)
 }
 
 const (
-	// DefaultPatchMemory is 1.5 GiB: patches of modules of 110 MB, on the machine of a small studio.
+	// DefaultPatchMemory is 1.5 GiB: patches of modules of 110 MB, on a small studio's machine.
 	DefaultPatchMemory = 1536 << 20
-	// DefaultLongResource is 128 MiB. A smaller pack gains a percent by being matched as a whole, and a patch of a larger
-	// one takes minutes.
+	// DefaultLongResource is 128 MiB. Matching a smaller pack as a whole gains a percent, and a patch of a larger one
+	// takes minutes.
 	DefaultLongResource = 128 << 20
-	// DefaultGroup is 64 MiB: more gain little (perf reference, section 9), and cost the publisher memory.
+	// DefaultGroup is 64 MiB: larger groups gain little (perf reference, section 9), and cost the publisher memory.
 	DefaultGroup = 64 << 20
 )
 
-// ErrPatchTooLarge says that a patch would have more bytes than are of use.
+// ErrPatchTooLarge says that a patch would exceed SetPatchOptions.MaxBytes or a cap.
 var ErrPatchTooLarge = errors.New("the patch is larger than is of use")
 
-// SetPatchStats says what a set patch became.
+// SetPatchStats describes a set patch.
 type SetPatchStats struct {
 	Bytes    int64 // of the patch
 	Contents int   // new contents
@@ -57,9 +58,9 @@ type SetPatchStats struct {
 	Groups   int
 }
 
-// MakeSetPatch writes a patch that turns the set old into the set fresh. It needs the memory of its options and all of the
-// new contents' time: brotli at its best takes a second for a megabyte. It stops soon after ctx ends. Errors are those of
-// ctx, of the sources and of out, and ErrPatchTooLarge.
+// MakeSetPatch writes a patch that turns the set old into the set fresh. Its memory is that of its options. Its time is
+// proportional to the new contents: brotli at its best takes a second for a megabyte. It stops soon after ctx ends.
+// Errors are those of ctx, of the sources and of out, and ErrPatchTooLarge.
 func MakeSetPatch(ctx context.Context, out io.Writer, old, fresh SetSide, o SetPatchOptions) (stats SetPatchStats, err error) {
 	m, err := newSetMaker(out, old, fresh, o)
 	if err != nil {
@@ -90,11 +91,11 @@ func (m *setMaker) groups(ctx context.Context) error {
 	return nil
 }
 
-// computedGain is which part of a patch the digests have to be to be left out: a hundredth. Computing them first makes clients
-// write all contents twice.
+// computedGain is the smallest fraction of a patch that the digests must be to be omitted: a hundredth. Without them a
+// client writes all contents twice.
 const computedGain = 100
 
-// small writes a patch that can do without digests, if it becomes small enough.
+// small writes a patch that may omit the digests, if it is small enough.
 func (m *setMaker) small(ctx context.Context) error {
 	var groups bytes.Buffer
 	out := m.out
@@ -114,7 +115,7 @@ func (m *setMaker) small(ctx context.Context) error {
 	return err
 }
 
-// setMaker is the work of one MakeSetPatch.
+// setMaker is the state of one MakeSetPatch.
 type setMaker struct {
 	out        io.Writer
 	old, fresh SetSide
@@ -154,7 +155,7 @@ func newSetMaker(out io.Writer, old, fresh SetSide, o SetPatchOptions) (*setMake
 	return m, nil
 }
 
-// write counts what goes out.
+// write counts and writes bytes.
 func (m *setMaker) write(b []byte) error {
 	m.stats.Bytes += int64(len(b))
 	if m.options.MaxBytes > 0 && m.stats.Bytes > m.options.MaxBytes {
@@ -181,7 +182,7 @@ func (m *setMaker) head(form byte) error {
 	return m.write(b)
 }
 
-// content is what a group codes of one of its contents.
+// content is the part of a content that a group encodes.
 func (m *setMaker) content(g, member int) New {
 	group, c := &m.delta.groups[g], m.delta.fresh[m.delta.members(g)[member]]
 	n := New{ReaderAt: m.news.file(c.file), Size: c.size, Name: c.path}
@@ -237,7 +238,7 @@ func (m *setMaker) solid(ctx context.Context, g int, news []New, report func(flo
 	return m.write(append(size, body...))
 }
 
-// whole writes a group as it is, compressed.
+// whole writes a group as compressed whole objects.
 func (m *setMaker) whole(ctx context.Context, news []New) error {
 	var readers []io.Reader
 	left := int64(0)
@@ -265,7 +266,7 @@ func (m *setMaker) whole(ctx context.Context, news []New) error {
 	return nil
 }
 
-// memoryFile is a chunk.ObjectFile in memory. It is only ever written at its end, or truncated to nothing first.
+// memoryFile is a chunk.ObjectFile in memory. It is only written at its end, or truncated to nothing first.
 type memoryFile struct{ b []byte }
 
 // Write implements io.Writer.
@@ -274,7 +275,7 @@ func (f *memoryFile) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Seek implements io.Seeker for the two places that are asked for.
+// Seek implements io.Seeker for the two used positions.
 func (f *memoryFile) Seek(offset int64, whence int) (int64, error) {
 	if offset != 0 || whence != io.SeekStart {
 		return 0, errors.ErrUnsupported

@@ -8,7 +8,7 @@ import (
 	"collet/netproto/release"
 )
 
-// plan cuts the stream into groups and chooses their references.
+// plan divides the stream into groups and chooses their references.
 func (m *setMaker) plan(ctx context.Context) error {
 	stream := m.delta.stream()
 	finder := newKin(m.old.Listing, m.fresh.Listing)
@@ -26,7 +26,7 @@ func (m *setMaker) plan(ctx context.Context) error {
 			if g.count > 0 && (cost+fresh > m.options.Group || memory > m.options.MaxMemory || m.parted(stream[first], stream[first+g.count])) {
 				break
 			}
-			g.whole = memory > m.options.MaxMemory // it is alone, then
+			g.whole = memory > m.options.MaxMemory // alone in its group then
 			if cost, olds = cost+fresh, olds+old; l != nil {
 				l.member = g.count
 				g.longs = append(g.longs, *l)
@@ -45,8 +45,8 @@ func (m *setMaker) plan(ctx context.Context) error {
 	return nil
 }
 
-// parted reports whether two contents belong to groups of their own: one is a host's and the other is not. A client that keeps
-// its host as it is has no old host either, which would cost it the whole group.
+// parted reports whether two contents belong to separate groups: one is a host's and the other is not. A client that
+// does not update its host has no old host either, and would lose the whole group.
 func (m *setMaker) parted(a, b int) bool {
 	return m.isHost(m.delta.fresh[a]) != m.isHost(m.delta.fresh[b])
 }
@@ -68,7 +68,7 @@ func (m *setMaker) needs(c freshContent, l *longContent) (fresh, old int64) {
 	}
 }
 
-// long compares a content that is too large for a patch with its old version, stretch by stretch. It is nil for others.
+// long compares a content that is too large for a patch with its old version, block by block. It returns nil for others.
 func (m *setMaker) long(ctx context.Context, c freshContent) (*longContent, error) {
 	old := c.old
 	if old < 0 {
@@ -90,8 +90,8 @@ func (m *setMaker) long(ctx context.Context, c freshContent) (*longContent, erro
 	return &longContent{old: old, copies: copies}, nil
 }
 
-// namesake finds a large file of the old set that a new one continues under another path: the largest of its extension that
-// is gone.
+// namesake finds the old file that a large new one probably continues under another path: the largest removed file with
+// its extension, or -1.
 func (m *setMaker) namesake(c freshContent) int {
 	if c.size < m.options.LongResource {
 		return -1
@@ -106,7 +106,7 @@ func (m *setMaker) namesake(c freshContent) int {
 	return best
 }
 
-// refer adds references for the contents that have no old version, of at most so many bytes.
+// refer adds references for the contents without an old version, of at most spare bytes.
 func (m *setMaker) refer(g int, finder *kin, spare int64) {
 	group := &m.delta.groups[g]
 	seen := map[release.Digest]bool{}
@@ -117,7 +117,7 @@ func (m *setMaker) refer(g int, finder *kin, spare int64) {
 	add := func(i int) {
 		f := m.old.Listing[i]
 		if f.Use == release.UseHost && !hosts {
-			return // not everybody has it
+			return // not every client has it
 		}
 		if !seen[f.Sum] && f.Size > 0 && f.Size <= spare {
 			seen[f.Sum] = true
@@ -143,17 +143,17 @@ func (m *setMaker) refer(g int, finder *kin, spare int64) {
 	slices.Sort(group.extra)
 }
 
-// kin finds old files that a new one may have come from.
+// kin finds old files similar to a new one.
 type kin struct {
 	old    release.Listing
-	gone   []int            // old files whose path is gone
+	gone   []int            // old files whose path was removed
 	byBase map[string][]int // by name without folder
 	byKind map[string][]int // by folder and extension
-	byExt  map[string][]int // those that are gone, by extension
+	byExt  map[string][]int // removed ones, by extension
 }
 
-// maxKin is how many old files are looked at for one new file: what is more alike than the best of these is rare, and a
-// renamed tree of thousands would take minutes.
+// maxKin is how many old files are compared for one new file: a better candidate beyond is rare, and a renamed tree of
+// thousands would take minutes.
 const maxKin = 256
 
 func newKin(old, fresh release.Listing) *kin {
@@ -171,8 +171,8 @@ func newKin(old, fresh release.Listing) *kin {
 	return k
 }
 
-// of lists the best old files for a new one, best first: two of its name elsewhere, else two with a similar name beside it
-// or among those that are gone.
+// of returns the best old files for a new one, best first: two with its name elsewhere, else two with a similar name in
+// its folder or among the removed ones.
 func (k *kin) of(c freshContent) []int {
 	base := path.Base(c.path)
 	if named := k.best(c, k.byBase[base]); len(named) > 0 {
@@ -181,7 +181,7 @@ func (k *kin) of(c freshContent) []int {
 	return k.best(c, k.byExt[extOf(base)], k.byKind[path.Dir(c.path)+"/"+extOf(base)])
 }
 
-// best picks two.
+// best selects two.
 func (k *kin) best(c freshContent, lists ...[]int) []int {
 	var first, second = -1, -1
 	var most, next float64
@@ -199,14 +199,14 @@ func (k *kin) best(c freshContent, lists ...[]int) []int {
 	return slices.DeleteFunc([]int{first, second}, func(i int) bool { return i < 0 })
 }
 
-// likeness is 0 to 2: what part of the longer path both begin and end with.
+// likeness is twice the length of common prefix and suffix by that of the longer path, 0 to 2.
 func likeness(a, b string) float64 {
 	head := sharedHead(a, b)
 	tail := sharedTail(a[head:], b[head:])
 	return 2 * float64(head+tail) / float64(max(len(a), len(b)))
 }
 
-// closeness is 0 to 1: the smaller size by the larger.
+// closeness is the ratio of the smaller to the larger size, 0 to 1.
 func closeness(a, b int64) float64 {
 	return float64(min(a, b)+1) / float64(max(a, b)+1)
 }

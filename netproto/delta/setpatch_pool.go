@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// maxOpenFiles is how many files of a set are open at a time: a group may refer to thousands, and systems allow a program
-// some hundreds (256 on macOS).
+// maxOpenFiles is how many files of a set are open at a time: a group may refer to thousands, and systems allow a
+// program some hundreds (256 on macOS).
 const maxOpenFiles = 64
 
-// setFiles opens files of a set when they are read, and closes those that were not read for longest.
+// setFiles opens files of a set on demand, and closes the least recently read ones.
 type setFiles struct {
 	source SetSource
 	mu     sync.Mutex
 	open   map[int]SetFile
-	recent []int // those that are open, the last one read last
+	recent []int // open files, the most recently read last
 }
 
 func newSetFiles(source SetSource) *setFiles {
 	return &setFiles{source: source, open: map[int]SetFile{}}
 }
 
-// file is one of them, to read by position.
+// file returns one of them for positioned reads.
 func (s *setFiles) file(i int) io.ReaderAt { return setFile{s, i} }
 
 type setFile struct {
@@ -43,7 +43,7 @@ func (f setFile) ReadAt(b []byte, at int64) (int, error) {
 	return r.ReadAt(b, at)
 }
 
-// take is the open file, which it opens if need be.
+// take returns the open file, opening it if needed.
 func (s *setFiles) take(i int) (SetFile, error) {
 	if r, there := s.open[i]; there {
 		if last := len(s.recent) - 1; s.recent[last] != i {

@@ -7,26 +7,27 @@ import (
 )
 
 const (
-	// sameBlock is the smallest stretch that is looked for in a long file, in bytes; a file of more than maxBlocks of them
-	// has larger ones, so that the table of an old file stays below 100 MB.
+	// sameBlock is the smallest block for comparing long files, in bytes. A file of more than maxBlocks of them has
+	// larger blocks, so that the table of an old file stays below 100 MB.
 	sameBlock = 4 << 10
 	maxBlocks = 1 << 20
-	// rollBase is the base of the rolling hash: any odd number with bits all over.
+	// rollBase is the base of the rolling hash: an odd number with well distributed bits.
 	rollBase = 0x9E3779B97F4A7C15
-	// sieveBits is the size of the sieve before the table, as a power of two of bits: 2 MiB, which stay in the cache.
+	// sieveBits is the size of the bit filter before the table, as a power of two of bits: 2 MiB, which stay in the
+	// cache.
 	sieveBits = 24
 )
 
-// blocks knows where each block of an old file lies, by a hash that can be rolled.
+// oldBlocks maps the rolling hash of each block of an old file to its offset.
 type oldBlocks struct {
 	size  int64
 	at    map[uint64]int64
 	sieve []uint64
-	out   uint64 // rollBase to the power of size: what leaves the window
+	out   uint64 // rollBase to the power of size: the factor of the byte leaving the window
 }
 
-// findSame looks for stretches of new in old, byte for byte and as long as they go. It reads each file about once and needs
-// some hundred bytes of memory for each block of the old one.
+// findSame finds maximal identical ranges of new in old. It reads each file about once and needs some hundred bytes of
+// memory for each block of the old one.
 func findSame(ctx context.Context, old io.ReaderAt, oldSize int64, fresh io.ReaderAt, size int64) ([]longCopy, error) {
 	b, err := hashBlocks(ctx, old, oldSize)
 	if err != nil || b == nil {
@@ -47,7 +48,7 @@ func findSame(ctx context.Context, old io.ReaderAt, oldSize int64, fresh io.Read
 	return m.copies, nil
 }
 
-// newBlocks hashes an old file block by block. A file of less than one block gives nil.
+// hashBlocks hashes an old file block by block. It returns nil for a file of less than one block.
 func hashBlocks(ctx context.Context, old io.ReaderAt, size int64) (*oldBlocks, error) {
 	b := &oldBlocks{size: sameBlock, at: map[uint64]int64{}, sieve: make([]uint64, 1<<(sieveBits-6)), out: 1}
 	for size/b.size > maxBlocks {
@@ -83,7 +84,7 @@ func rollHash(b []byte) (h uint64) {
 	return h
 }
 
-// find is the place of a block with this hash.
+// find is the offset of a block with this hash.
 func (b *oldBlocks) find(h uint64) (int64, bool) {
 	if b.sieve[h>>(64-sieveBits)>>6]&(1<<(h>>(64-sieveBits)&63)) == 0 {
 		return 0, false
@@ -92,17 +93,17 @@ func (b *oldBlocks) find(h uint64) (int64, bool) {
 	return at, found
 }
 
-// sameFinder walks the new file.
+// sameFinder scans the new file.
 type sameFinder struct {
 	blocks     *oldBlocks
 	old, fresh *fileWindow // to compare
 	rolled     *fileWindow // of the new file, to roll over
-	at         int64       // all before is done
+	at         int64       // everything before is done
 	end        int64       // of the last copy
 	copies     []longCopy
 }
 
-// next rolls through one stretch of the new file and takes the first match in it.
+// next scans one piece of the new file and uses the first match in it.
 func (m *sameFinder) next() error {
 	size := m.blocks.size
 	stretch, err := m.rolled.bytes(m.at, 1<<20+size)
@@ -125,7 +126,7 @@ func (m *sameFinder) next() error {
 	}
 }
 
-// take makes a copy of a match and what is the same around it, if the bytes are really the same.
+// take extends a match in both directions to a copy, if its bytes are really equal.
 func (m *sameFinder) take(at, from int64) (bool, error) {
 	forward, err := m.same(at, from)
 	if err != nil || forward < m.blocks.size {
@@ -142,7 +143,7 @@ func (m *sameFinder) take(at, from int64) (bool, error) {
 	return true, nil
 }
 
-// same is how many bytes are equal from two places on.
+// same is how many bytes are equal from two offsets on.
 func (m *sameFinder) same(at, from int64) (n int64, err error) {
 	for {
 		a, err := m.fresh.bytes(at+n, 256<<10)
@@ -160,7 +161,7 @@ func (m *sameFinder) same(at, from int64) (n int64, err error) {
 	}
 }
 
-// sameBefore is how many bytes are equal before two places, as far as the last copy.
+// sameBefore is how many bytes are equal before two offsets, at most back to the last copy.
 func (m *sameFinder) sameBefore(at, from int64) (n int64, err error) {
 	for n < min(at-m.end, from) {
 		step := min(4<<10, at-m.end-n, from-n)
@@ -180,7 +181,7 @@ func (m *sameFinder) sameBefore(at, from int64) (n int64, err error) {
 	return n, nil
 }
 
-// equalHead is how many bytes two slices begin with in common.
+// equalHead is the length of the common prefix of two slices.
 func equalHead(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -201,7 +202,7 @@ func word(b []byte) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// window reads a file piece by piece and keeps the last piece.
+// fileWindow reads a file piece by piece and keeps the last piece.
 type fileWindow struct {
 	from io.ReaderAt
 	size int64
@@ -212,14 +213,15 @@ type fileWindow struct {
 // windowSize is how much is read at a time, in bytes.
 const windowSize = 4 << 20
 
-// bytes gives at most n bytes from a place on, fewer only at the end of the file. They are valid until the next call.
+// bytes returns at most n bytes from an offset on, fewer only at the end of the file. They are valid until the next
+// call.
 func (w *fileWindow) bytes(at, n int64) ([]byte, error) {
 	n = min(n, w.size-at)
 	if at < w.at || at+n > w.at+int64(len(w.buf)) {
 		if w.buf == nil {
 			w.buf = make([]byte, windowSize)
 		}
-		w.at = max(0, at-windowSize/4) // some of what lies before is asked for, too
+		w.at = max(0, at-windowSize/4) // some of the bytes before are read, too
 		w.buf = w.buf[:min(int64(cap(w.buf)), w.size-w.at)]
 		if got, err := w.from.ReadAt(w.buf, w.at); got < len(w.buf) {
 			w.buf = w.buf[:0]
@@ -229,7 +231,7 @@ func (w *fileWindow) bytes(at, n int64) ([]byte, error) {
 	return w.buf[at-w.at : at-w.at+n], nil
 }
 
-// short is the error of a read that gave too little.
+// short is the error of a short read.
 func short(err error) error {
 	if err == nil || err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -14,7 +14,7 @@ import (
 	"collet/netproto/release"
 )
 
-// setStream is a set patch while it is read. It remembers the reader's own error, which is not the patch's fault.
+// setStream is a set patch while it is read. It records the reader's own error, which is not the patch's fault.
 type setStream struct {
 	from io.Reader
 	buf  *bufio.Reader
@@ -28,7 +28,7 @@ func newSetStream(r io.Reader) *setStream {
 	return s
 }
 
-// setFeed is the way from the reader into the buffer.
+// setFeed connects the reader to the buffer.
 type setFeed setStream
 
 func (f *setFeed) Read(b []byte) (int, error) {
@@ -42,10 +42,10 @@ func (f *setFeed) Read(b []byte) (int, error) {
 
 func (s *setStream) Read(b []byte) (int, error) { return s.buf.Read(b) }
 
-// offset is how far the patch was used.
+// offset is how many bytes of the patch were used.
 func (s *setStream) offset() int64 { return s.n - int64(s.buf.Buffered()) }
 
-// wrong makes the peer's fault of what was found.
+// wrong makes a *release.FormatError of a fault.
 func (s *setStream) wrong(reason string, err error) error {
 	if err != nil {
 		reason += ": " + err.Error()
@@ -53,7 +53,7 @@ func (s *setStream) wrong(reason string, err error) error {
 	return &release.FormatError{Document: "set patch", Offset: int(s.offset()), Reason: reason}
 }
 
-// fault is err, unless the reader's own error led to it.
+// fault is err, unless the reader's own error caused it.
 func (s *setStream) fault(err error) error {
 	if s.err != nil {
 		return s.err
@@ -73,7 +73,7 @@ func (s *setStream) number(what string, limit uint64) (uint64, error) {
 	return v, nil
 }
 
-// delta reads the delta, decoded.
+// delta reads and decodes the delta.
 func (s *setStream) delta() ([]byte, error) {
 	coded, err := s.number("the size of the delta", 2*MaxSetDelta+1)
 	if err != nil {
@@ -93,10 +93,10 @@ func (s *setStream) delta() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// codeDelta writes a delta with its sizes, by brotli of a quality if that is smaller.
+// codeDelta appends a delta with its sizes, compressed by brotli of a quality if that is smaller.
 func codeDelta(out []byte, raw []byte, quality int) []byte {
 	var packed bytes.Buffer
-	window := min(max(bits.Len(uint(len(raw))), 10), 22) // what it never looks back to would only cost memory
+	window := min(max(bits.Len(uint(len(raw))), 10), 22) // a larger window would only cost memory
 	w := brotli.NewWriterOptions(&packed, brotli.WriterOptions{Quality: quality, LGWin: window})
 	if _, err := w.Write(raw); err != nil {
 		panic("delta: internal error: brotli to memory: " + err.Error())
@@ -112,7 +112,7 @@ func codeDelta(out []byte, raw []byte, quality int) []byte {
 	return append(out, raw...)
 }
 
-// setNumbers reads numbers out of a part of the delta. After the first fault it gives zeroes; the fault is err.
+// setNumbers reads numbers from a part of the delta. After the first fault it returns zeroes; the fault is err.
 type setNumbers struct {
 	b   []byte
 	err error
@@ -127,7 +127,7 @@ func (s *setNumbers) fail(format string, args ...any) {
 	s.b = nil
 }
 
-// next is a number of at most limit.
+// next reads a number of at most limit.
 func (s *setNumbers) next(what string, limit int64) int64 {
 	v, n := binary.Uvarint(s.b)
 	if n <= 0 {
@@ -143,12 +143,12 @@ func (s *setNumbers) next(what string, limit int64) int64 {
 	return int64(v)
 }
 
-// signed is a folded number within ± MaxNumber.
+// signed reads a zigzag number within ± MaxNumber.
 func (s *setNumbers) signed(what string) int64 {
 	return unsigned(uint64(s.next(what, 2*release.MaxNumber)))
 }
 
-// take is so many bytes.
+// take reads so many bytes.
 func (s *setNumbers) take(n int64) []byte {
 	if s.err != nil || n > int64(len(s.b)) {
 		if s.err == nil {
