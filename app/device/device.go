@@ -1,13 +1,14 @@
-// Package device is this program as a device of a remote launcher (collet remote): it takes the working copy of a developer's
-// desk, runs the module in it when the desk or the person at the device says so, and sends the desk the log.
+// Package device runs this program as a device of a remote launcher (collet remote). It receives the working copy of a developer's
+// controller (the desk), runs the module in it on request of the controller or of the user at the device, and sends the controller
+// the log.
 //
-// Everything lies in one folder of Options.Data: the working copy, which belongs to the desk, and beside it the description of
-// the game and what the game writes (docs/REMOTE.md, "On the device"). The game runs in a child of this program, in its role
-// runtime, so a module that crashes leaves the device as it is. Run shows the device in a window, or prints what it does, until
-// the window is closed or its context ends.
+// All files are in one folder of Options.Data: the working copy, which the controller manages, and beside it the description of the
+// game and the files that the game writes (docs/REMOTE.md, "On the device"). The game runs in a child of this program, in the role
+// runtime, so a crash of the module does not affect the device. Run shows the device in a window, or prints its status, until the
+// window is closed or its context ends.
 //
-// Whoever reaches a device replaces and starts programs on it. The package asks nothing about that: its caller has to make sure
-// that this program was not made for players.
+// A controller that reaches a device replaces and starts programs on it. The package does not restrict that: its caller has to make
+// sure that this program was not built for players.
 package device
 
 import (
@@ -38,29 +39,29 @@ const (
 	ownFolder  = "own"    // the description of the game, and the game's working folder
 )
 
-// Exit codes beside 0, with which a device ends that was told to end.
+// Exit codes of a device that could not run. A device that ends on request has 0.
 const (
-	exitNoWindow = 2  // as for a command line that makes no sense: --headless would have helped
+	exitNoWindow = 2  // as for an invalid command line: --headless is needed
 	exitDisk     = 28 // as update.DiskFault
 	exitRunning  = 31 // as update.AlreadyRunning
 )
 
-// Options say who the device is and what runs on it.
+// Options are the identity of the device and what runs on it.
 type Options struct {
-	Desk     string // address of the desk, HOST[:PORT]
-	Name     string // what the desk calls this device; empty: the name of this machine
-	Dialect  string // of a desk that is not ours: the name of a wire.Dialect
-	Headless bool   // print what happens instead of showing a window
+	Desk     string // address of the controller, HOST[:PORT]
+	Name     string // name of this device at the controller; empty: the name of this machine
+	Dialect  string // of a controller that is not ours: the name of a wire.Dialect
+	Headless bool   // print the status instead of showing a window
 	JSON     bool   // with Headless: one JSON object a line
 	Data     string // absolute path of the folder for everything that is written
 
 	Exe      string // absolute path of this program
-	Module   string // the module to run: absolute, or a path in the working copy; empty: the one that is found
-	Runtime  string // base name of that module; empty: the only one that is there
+	Module   string // the module to run: absolute, or a path in the working copy; empty: found by Runtime
+	Runtime  string // base name of the module; empty: the only module of the working copy
 	Target   product.Target
 	Packs    string            // folder of the packs in the working copy
-	Args     []string          // of the game, before those of profile and desk
-	Profiles settings.Profiles // that the desk can choose from
+	Args     []string          // of the game, before those of profile and controller
+	Profiles settings.Profiles // that the controller can choose from
 
 	Texts assets.Texts
 	Log   zerolog.Logger
@@ -74,7 +75,7 @@ type session struct {
 	own  string
 }
 
-// Run is a device from its beginning to its end. Its result is the exit code; why it is not 0 is on stderr.
+// Run runs a device until it ends, and returns the exit code. The reason for a code other than 0 is on stderr.
 func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) int {
 	d, err := open(opt)
 	if err != nil {
@@ -91,7 +92,7 @@ func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) int {
 	return code
 }
 
-// open opens the folders. The error for one that can't be used says what to do.
+// open opens the folders. The error for an unusable folder names the remedy.
 func open(opt Options) (*session, error) {
 	opt.Name = cmp.Or(opt.Name, hostName())
 	d := &session{opt: opt, copy: filepath.Join(opt.Data, folder, copyFolder), own: filepath.Join(opt.Data, folder, ownFolder)}
@@ -110,7 +111,7 @@ func open(opt Options) (*session, error) {
 	return d, err
 }
 
-// hostName is the name of a device without one.
+// hostName is the default name of a device: that of the machine.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -119,7 +120,7 @@ func hostName() string {
 	return name
 }
 
-// serve follows the desk until it is told to end, and shows what happens.
+// serve connects to the controller and shows the status until ctx ends or the window is closed.
 func (d *session) serve(ctx context.Context, stdout, stderr io.Writer) int {
 	d.opt.Log.Info().Str("desk", d.opt.Desk).Str("name", d.opt.Name).Str("folder", d.copy).Msg("device of a remote launcher")
 	run := func(ctx context.Context) {
@@ -147,13 +148,13 @@ func (d *session) inWindow(ctx context.Context, run func(context.Context)) error
 	return splash.RunRemote(opt, func(closed context.Context) {
 		joined, cancel := context.WithCancel(closed)
 		defer cancel()
-		defer context.AfterFunc(ctx, cancel)() // Ctrl-C and a closed window are the same wish
+		defer context.AfterFunc(ctx, cancel)() // Ctrl-C works like closing the window
 		run(joined)
 	})
 }
 
-// startByHand starts the game as it was started last, or with the description that the desk sent last. Why it can't be started is
-// in the log that the window shows.
+// startByHand starts the game with the request of its last start, or with the controller's last description. An error is in the log
+// that the window shows.
 func (d *session) startByHand() {
 	r, known := d.LastStart()
 	if !known {
@@ -164,7 +165,7 @@ func (d *session) startByHand() {
 	}
 }
 
-// lastConfig is the description that was written for the last run of an earlier process.
+// lastConfig is the description from the last run of an earlier process; empty without one.
 func (d *session) lastConfig() string {
 	dir, err := platform.OpenDir(d.own)
 	if err != nil {

@@ -22,30 +22,30 @@ import (
 	"collet/platform"
 )
 
-// What a game is told by its environment: docs/REMOTE.md, "What the game gets".
+// The environment variables of a game: docs/REMOTE.md, "What the game gets".
 const (
 	envCopy    = "COLLET_REMOTE_COPY"    // the folder of the working copy
-	envConfig  = "COLLET_REMOTE_CONFIG"  // the file with the game's description, as the desk sent it
+	envConfig  = "COLLET_REMOTE_CONFIG"  // the file with the game's description, as sent by the controller
 	envProfile = "COLLET_REMOTE_PROFILE" // the profile's name
-	envOwn     = "COLLET_REMOTE_OWN"     // the folder for what the game writes
+	envOwn     = "COLLET_REMOTE_OWN"     // the folder for the files that the game writes
 )
 
-// gameConfigFile is the description's name in the folder of the runs.
+// gameConfigFile is the description's file name in the folder own.
 const gameConfigFile = "game.degame"
 
-// binariesFolder is where a working copy for several systems has its modules, as an update server does: one folder a target.
+// binariesFolder has the modules of a working copy for several systems, as on an update server: one folder per target.
 const binariesFolder = "PlatformBinaries"
 
 // games is device.Launcher: it runs the module of a working copy in a child of this program.
 type games struct {
 	opt  Options
 	copy string // the folder of the working copy
-	own  string // the folder for what is not the desk's: the description, and whatever the game writes
+	own  string // the folder of the description and of the files that the game writes
 }
 
 var _ device.Launcher = (*games)(nil)
 
-// standardProfile is the profile that is always there.
+// standardProfile is the profile that always exists.
 const standardProfile = "standard"
 
 // Profiles implements device.Launcher.
@@ -60,7 +60,7 @@ func (g *games) Profiles() (names []string, standard string) {
 	return names, standardProfile
 }
 
-// profile finds a profile by its name, of which an empty one is the standard.
+// profile finds a profile by its name; empty is the standard profile.
 func (g *games) profile(name string) (string, settings.Profile, error) {
 	names, standard := g.Profiles()
 	if name == "" {
@@ -105,15 +105,15 @@ func (g *games) Start(ctx context.Context, r device.StartRequest, out func(devic
 	return started, nil
 }
 
-// arguments is the command line of the game: the host's name, what was said at the device, by the profile and by the desk, and
-// where the packs are.
+// arguments is the game's command line: the host's name, the arguments of the device, of the profile and of the controller, and the
+// folder of the packs.
 func (g *games) arguments(module string, profile settings.Profile, args []string) []string {
 	base := strings.TrimSuffix(filepath.Base(module), g.opt.Target.LibraryExt())
 	all := slices.Concat([]string{filepath.Join(g.copy, base)}, g.opt.Args, profile.Arguments, args)
 	return append(all, "--ClientResources", filepath.Join(g.copy, g.opt.Packs))
 }
 
-// environment is that of this program, of the profile, and what the game is told, each before the one before it.
+// environment is this program's environment with the variables of the profile and of told. Later ones override earlier ones.
 func (g *games) environment(profile settings.Profile, told map[string]string) []string {
 	env := os.Environ()
 	for _, more := range []map[string]string{profile.Environment, told} {
@@ -124,8 +124,8 @@ func (g *games) environment(profile settings.Profile, told map[string]string) []
 	return env
 }
 
-// find finds the module of the working copy: the named one, or the one of the runtime's name, or the only one; in its root, or
-// among the binaries of this target.
+// find finds the module of the working copy: the configured file, or the one with the runtime's name, or the only one. It searches the
+// root and the binaries of this target.
 func (g *games) find() (string, error) {
 	ext := g.opt.Target.LibraryExt()
 	if g.opt.Module != "" {
@@ -154,7 +154,7 @@ func (g *games) find() (string, error) {
 	return g.only(found)
 }
 
-// within refuses a module that is named and not there.
+// within checks that the configured module is an existing file.
 func (g *games) within(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -166,7 +166,7 @@ func (g *games) within(path string) error {
 	return nil
 }
 
-// only takes the one module that was found.
+// only returns the module of found, or an error if it is not unique.
 func (g *games) only(found []string) (string, error) {
 	wanted := "*" + g.opt.Target.LibraryExt()
 	if g.opt.Runtime != "" {
@@ -185,7 +185,7 @@ func (g *games) only(found []string) (string, error) {
 	return found[0], nil
 }
 
-// writeConfig puts the description where the game can read it.
+// writeConfig writes the description to the folder own.
 func (g *games) writeConfig(text string) (path string, err error) {
 	dir, err := platform.OpenDir(g.own)
 	if err != nil {
@@ -201,7 +201,7 @@ type run struct {
 	out   func(device.Line)
 	log   zerolog.Logger
 	ended chan struct{}
-	trace bool // the Go runtime of the child tells where its goroutines are; of output
+	trace bool // the child's Go runtime prints its goroutines; used by output only
 
 	mu  sync.Mutex
 	end wire.RunEnd
@@ -209,11 +209,11 @@ type run struct {
 
 var _ device.Application = (*run)(nil)
 
-// traceBegins is how the Go runtime begins to tell where goroutines are when a module has crashed: hundreds of lines about the
-// host, which are of no use to the module's author. They are in the host's own log.
+// traceBegins is the first line of the Go runtime's goroutine dump after a module's crash: hundreds of lines about the host, of no use
+// to the module's author. They are in the host's own log.
 var traceBegins = regexp.MustCompile(`^goroutine \d+ .*\[.+\]:$`)
 
-// output takes a line of the module. Calls don't overlap.
+// output handles a line of the module's output. Calls don't overlap.
 func (r *run) output(stream string, level zerolog.Level, line string) {
 	if stream == supervise.StreamErr {
 		if r.trace = r.trace || traceBegins.MatchString(line); r.trace {
@@ -223,7 +223,7 @@ func (r *run) output(stream string, level zerolog.Level, line string) {
 	r.out(device.Line{Time: time.Now(), Level: levelOf(level), Source: device.SourceGame, Text: line})
 }
 
-// levelOf is a level as the protocol has it.
+// levelOf maps a level to the protocol's.
 func levelOf(level zerolog.Level) wire.LogLevel {
 	switch {
 	case level >= zerolog.ErrorLevel:
@@ -234,13 +234,13 @@ func levelOf(level zerolog.Level) wire.LogLevel {
 	return wire.LevelInfo
 }
 
-// say tells the desk, the window and the log what the host has to say.
+// say sends a message of the host to the controller, the window and the log.
 func (r *run) say(level zerolog.Level, text string) {
 	r.log.WithLevel(level).Msg(text)
 	r.out(device.Line{Time: time.Now(), Level: levelOf(level), Source: device.SourceDevice, Text: text})
 }
 
-// bring waits for the module and lets it run. Where that fails no child is left.
+// bring waits for the module and starts the game. After an error no child is left.
 func (r *run) bring(ctx context.Context, args []string) error {
 	meta, err := r.child.Metadata(ctx)
 	if err == nil {
@@ -255,8 +255,7 @@ func (r *run) bring(ctx context.Context, args []string) error {
 	return nil
 }
 
-// watch waits for the end, says how it was, and is the goroutine that ends the run. The device tells of the end itself; a crash
-// gets a line of its own, because it is an error.
+// watch waits for the end of the run and records it. The device reports the end itself; a crash also gets a line of level error.
 func (r *run) watch() {
 	defer close(r.ended)
 	exit := r.child.Exit()
@@ -269,14 +268,14 @@ func (r *run) watch() {
 	r.mu.Unlock()
 }
 
-// Exit codes of a run where the system's own code says nothing about the game.
+// Exit codes of a run if the system's exit code says nothing about the game.
 const (
 	runWell    = 0
-	runBadly   = 1  // it ended in order and said that it had no success, or failed
-	runUnknown = -1 // it was ended from outside
+	runBadly   = 1  // it reported failure, or crashed
+	runUnknown = -1 // it was killed from outside
 )
 
-// endOf is how a run ended, in words, and why that is a crash; empty if it is none.
+// endOf describes how a run ended. crash is the message for a fatal error or a crash, else empty.
 func endOf(exit supervise.Exit) (end wire.RunEnd, crash string) {
 	after := " after " + exit.Ran.Round(time.Millisecond).String()
 	end = wire.RunEnd{Exit: runBadly, Text: exit.String() + after}

@@ -10,10 +10,10 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// rateSpan is how long bytes are counted until they make a rate.
+// rateSpan is the shortest time over which a rate is measured.
 const rateSpan = time.Second
 
-// watcher is a device as its window sees it. It is safe for concurrent use.
+// watcher provides the status of a device to its window. It is safe for concurrent use.
 type watcher struct {
 	device interface {
 		Status() device.Status
@@ -29,7 +29,7 @@ type watcher struct {
 
 var _ splash.RemoteWatcher = (*watcher)(nil)
 
-// shown is what does not change about a device.
+// shown is the constant part of the status: name and controller address.
 func (d *session) shown() (name, address string) { return d.opt.Name, d.opt.Desk }
 
 // Watch implements splash.RemoteWatcher.
@@ -47,7 +47,7 @@ func (w *watcher) Status() splash.RemoteStatus {
 	return r
 }
 
-// windowStatus says what a device does in the words of the window.
+// windowStatus converts a device's status for the window.
 func windowStatus(s device.Status, name, address string) splash.RemoteStatus {
 	r := splash.RemoteStatus{
 		Name: name, Desk: address, Link: linkOf(s), Why: s.Problem,
@@ -63,8 +63,8 @@ func windowStatus(s device.Status, name, address string) splash.RemoteStatus {
 	return r
 }
 
-// linkOf is where device and desk are with each other. A device that dials again after a failure is still away: it
-// dials every other second, and a change each time would be of no use.
+// linkOf is the state of the connection to the controller. A device that dials again after a failure stays away: it dials every other
+// second, and the display should not change each time.
 func linkOf(s device.Status) splash.RemoteLink {
 	switch s.Connection {
 	case device.ConnectionUp:
@@ -80,13 +80,14 @@ func linkOf(s device.Status) splash.RemoteLink {
 	return splash.RemoteDialing
 }
 
-// lineCounter counts the lines of a log of which only the end is seen.
+// lineCounter counts all lines of a log from which old lines are dropped.
 type lineCounter struct {
 	seen uint64
 	last device.Line
 }
 
-// count takes the log as it is now and gives the lines that were not in it before. Where more came than it holds, all of it is new.
+// count takes the current log and returns the lines that are new since the last call. If the last known line was dropped, all lines are
+// new.
 func (c *lineCounter) count(log []device.Line) (fresh []device.Line) {
 	first := 0
 	for i := len(log) - 1; i >= 0 && c.seen > 0; i-- {
@@ -110,7 +111,7 @@ type rateMeter struct {
 	rate  int64
 }
 
-// of is the rate when there are so many bytes now. A count that begins anew begins a new measure.
+// of is the rate at a count of bytes in all. A smaller count than before starts a new measurement.
 func (m *rateMeter) of(bytes uint64, now time.Time) int64 {
 	switch passed := now.Sub(m.since); {
 	case bytes < m.bytes || m.since.IsZero():

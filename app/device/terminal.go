@@ -18,7 +18,7 @@ type line struct {
 	Time       time.Time `json:"time"`
 	Connection string    `json:"connection,omitempty"` // away, dialing, greeting, connected, stopped
 	Desk       string    `json:"desk,omitempty"`
-	Collet     bool      `json:"collet,omitempty"` // the desk speaks our own messages
+	Collet     bool      `json:"collet,omitempty"` // the controller speaks our own messages
 	Problem    string    `json:"problem,omitempty"`
 	Activity   string    `json:"activity,omitempty"` // scanning, hashing, receiving, verifying
 	File       string    `json:"file,omitempty"`
@@ -41,7 +41,7 @@ type logLine struct {
 	Text   string `json:"text"`
 }
 
-// terminal prints what a device does: a line when something changes, and of a file that arrives once a second.
+// terminal prints the status of a device: a line when it changes, and one a second while a file is received.
 type terminal struct {
 	device *session
 	out    io.Writer
@@ -53,7 +53,7 @@ type terminal struct {
 	lines   lineCounter
 }
 
-// inTerminal runs the device and prints what it does until it ends.
+// inTerminal runs the device and prints its status until it ends.
 func (d *session) inTerminal(ctx context.Context, out io.Writer, run func(context.Context)) {
 	t := &terminal{device: d, out: out, json: d.opt.JSON, now: time.Now}
 	t.begin()
@@ -68,7 +68,7 @@ func (d *session) inTerminal(ctx context.Context, out io.Writer, run func(contex
 	t.show(d.Status())
 }
 
-// begin says where everything is.
+// begin prints the controller and the folder of the working copy.
 func (t *terminal) begin() {
 	if t.json {
 		t.print(line{Desk: t.device.opt.Desk, Folder: t.device.copy})
@@ -77,13 +77,13 @@ func (t *terminal) begin() {
 	fmt.Fprintln(t.out, t.device.opt.Texts.Get("remote.headless", "name", t.device.opt.Name, "desk", t.device.opt.Desk, "path", t.device.copy))
 }
 
-// show prints what has changed.
+// show prints the changes of the status.
 func (t *terminal) show(s device.Status) {
 	for _, line := range t.lines.count(s.Log) {
 		t.line(line)
 	}
 	before := t.last
-	// A device that looks for its desk dials every other second; that is told once.
+	// A device without a connection dials every other second; only the first attempt is printed.
 	told := linkOf(before) != linkOf(s) || before.Run != s.Run || before.Problem != s.Problem || t.printed.IsZero()
 	moved := before.Activity != s.Activity || before.Files != s.Files || before.Deleted != s.Deleted || before.File != s.File
 	if !told && !moved {

@@ -2,11 +2,11 @@ package device
 
 import "errors"
 
-// errQuote says that a quotation has no end.
+// errQuote says that a closing quotation mark is missing.
 var errQuote = errors.New("a quotation mark has no partner; put one behind the quoted words")
 
-// splitWords takes a command line apart: at blanks, but for those between single or double quotation marks. A backslash before
-// a quotation mark makes it an ordinary character; every other backslash is one, because paths have them.
+// splitWords splits a command line at blanks, except between single or double quotation marks. A backslash escapes a quotation mark.
+// Any other backslash is an ordinary character, for paths of Windows.
 func splitWords(line string) (words []string, err error) {
 	var word []rune
 	var quote rune

@@ -1,62 +1,61 @@
-// Package download gets files over any number of places that hold the same ones, in as few round trips as the line needs, resumed
-// where they broke off, and not trusted until their digest was checked. It knows names, sizes, digests, ranges and places. What a
-// file means, and which ones are needed, is its caller's concern.
+// Package download fetches files from any number of mirrors with few round trips. Interrupted downloads resume. Files are untrusted
+// until their digest was checked. The package knows names, sizes, digests, ranges and mirrors. The meaning of a file, and which files
+// are needed, is the caller's concern.
 //
 // # Mirrors
 //
-// A Mirror is one place: an HTTP mirror (HTTPMirror) or the updater's own connection. It answers Get with the bytes of one
-// named file from one offset to another, and says by three types what went wrong: *MissingError (the place says that it
-// has no such file), *WrongError (the place answered, and the answer is wrong: its fault, with a WrongKind for each way
-// in which servers are wrong), *NetError (there was no answer, or it broke off: the line's fault as far as can be told).
+// A Mirror is one source: an HTTP mirror (HTTPMirror) or the updater's own connection. Get returns a range of a named file. Its errors
+// have three types: *MissingError (the mirror says that it has no such file), *WrongError (the mirror's answer is wrong, with a
+// WrongKind for each kind of fault), *NetError (no answer, or an interrupted one: presumably a fault of the network).
 //
-// HTTPMirror asks for single ranges with Accept-Encoding: identity, over HTTP/2 where the server offers it, with TLS 1.2 or
-// newer, through the proxies of netproto/dial. It follows at most MaxRedirects redirects and none from https to http.
+// HTTPMirror requests single ranges with Accept-Encoding: identity, over HTTP/2 if the server offers it, with TLS 1.2 or newer,
+// through the proxies of netproto/dial. It follows at most MaxRedirects redirects, and none from https to http.
 //
 // # Fetcher
 //
-// A Fetcher gets files over several mirrors. What it promises:
+// A Fetcher fetches files from several mirrors. It guarantees:
 //
-//   - Whole returns nil only after the SHA-256 of everything in the spool was found equal to the object's digest. What
-//     Small and Ranges bring is unverified, and who asked verifies it.
-//   - The mirror that delivered best is asked first: mirrors rank by their failures of late and by bytes a second. One that has
-//     delivered nothing for a while gets a small request now and then, so that a mirror that became good is found.
-//   - A mirror that fails twice in a row at one file without bringing anything is left for that file, and the next one goes
-//     on from the byte where it stopped. One that has no such file, or another one under its name, is left at once.
-//     When none is left the error is an *ExhaustedError that says of each mirror why.
-//   - A file that arrived whole and has the wrong digest is mended, not just fetched again: what the best mirror brought is
-//     kept and the rest is asked of it anew. If the digest is still wrong it was that mirror (WrongStale), and the next one's
-//     turn. Every try leaves one mirror less, so this ends.
-//   - A server that sends whole files in place of ranges (WrongWhole) is used for what it can: a few bytes are skipped,
-//     and when no other mirror is left it sends the whole file once, in one stream.
-//   - Patience is about progress, never about the whole: a request ends when nothing came for Patience, and when it is
-//     slower than an eighth of what another mirror delivered of late (WrongSlow). Paused time does not count.
-//   - MinInFlight to MaxInFlight requests are under way. There is one more as long as one more made it faster, and half
-//     as many after a timeout, a busy server (429, 503) or a collapse of the throughput: see pacer. A busy server is left
-//     alone for as long as its Retry-After asks, at most MaxRetryAfter.
-//   - Requests are large, because their bytes are written as they arrive and a broken one costs only a new request. A
-//     request whose end is far away is cut in two when there is room for one more under way.
-//   - A connection on which nothing comes, while another one became free, is not waited for: what it owes is asked for there.
-//   - Ranges that are close to each other are asked for as one where the gap costs less than a request, and never so that
-//     more than an eighth of what is wanted is fetched in vain: see coalesce.
-//   - A cap of bytes a second, Pause and Resume hold for everything under way, at once.
+//   - Whole returns nil only after the SHA-256 of the complete object in the spool matched its digest. The results of Small and
+//     Ranges are unverified; the caller verifies them.
+//   - The fastest mirror is asked first: mirrors rank by recent failures and by bytes a second. A mirror without recent requests gets
+//     a small probe now and then, so that an improved mirror is noticed.
+//   - A mirror that fails twice in a row at one file without delivering data is dropped for that file, and the next mirror continues
+//     from the last byte. A mirror without the file, or with another file under its name, is dropped at once. When no mirror is
+//     left, the error is an *ExhaustedError with the reason for each mirror.
+//   - A complete file with the wrong digest is repaired: the bytes of the best mirror are kept, and that mirror is asked for the
+//     rest. If the digest is still wrong, that mirror is at fault (WrongStale), and the next one is tried. Each attempt excludes one
+//     mirror, so the repair ends.
+//   - A server that sends whole files in place of ranges (WrongWhole) is used as far as possible: a few bytes are skipped, and if no
+//     other mirror is left it sends the whole file once, in one stream.
+//   - Time limits apply to progress, never to a whole download: a request ends when no byte came for Patience, and when it is slower
+//     than an eighth of another mirror's recent rate (WrongSlow). Paused time does not count.
+//   - MinInFlight to MaxInFlight requests are in flight. Their number grows by one while that increases the throughput. It is halved
+//     after a timeout, a busy server (429, 503) or a collapse of the throughput: see pacer. A busy server is not asked for the time of
+//     its Retry-After, at most MaxRetryAfter.
+//   - Requests are large: their bytes are written as they arrive, so an interrupted request only costs a new one. A request with much
+//     left is split when another one may be in flight.
+//   - A stalled connection is not waited for while another one is free: the free one requests the missing bytes.
+//   - Ranges that are close to each other are requested as one if the gap costs less than a request. Gaps add at most an eighth of
+//     the wanted bytes: see coalesce.
+//   - A rate limit, Pause and Resume apply to all requests in flight, at once.
 //   - No goroutine outlives the call that started it, and Close waits for all calls.
 //
 // # Spool
 //
-// A Spool is a folder of parts of objects by digest, three files each:
+// A Spool is a folder with partial objects (parts) by digest, three files each:
 //
-//	<64 hex>.unverified   the bytes that have come, each where it belongs
-//	<64 hex>.have         which those are: a record of ranges, replaced atomically, and only after the bytes were synced
-//	<64 hex>.came         what came since: a note for each write, with a checksum of its bytes; not synced
+//	<64 hex>.unverified   the received bytes, at their offsets
+//	<64 hex>.have         the record: the received ranges; replaced atomically, after the bytes were synced
+//	<64 hex>.came         a log of later writes: a note for each, with a checksum of its bytes; not synced
 //
-// Nothing in the folder is believed because it is there: a part counts as complete only after this process hashed all of
-// it, so a stop at any moment, of the process or the machine, can leave nothing that is wrong. The end of the
-// process costs what it was just reading, and a power cut what came since the last record, CheckpointEvery at most. Parts are named by what they are to become, so what was fetched for one release
-// serves the next one. What was not asked for in a long time goes first when there is more than the spool may hold.
+// The folder is untrusted: a part counts as complete only after this process hashed all of it. So a crash of the process or the
+// machine never leaves a wrong object. A killed process loses only the bytes that it was reading. A power cut loses at most the bytes
+// since the last record, CheckpointEvery at most. Parts are named by the digest of the complete object, so parts of one release serve
+// the next one. When the spool is over its limit, the parts that were not written to for longest are removed first.
 //
-// What is small enough to wait in memory (documents, lists, the sequel, objects up to 1 MiB, ranges of packs) lies in one file
-// beside the spool until it is of no more use, piece by piece with checksums. So all starts of an update together fetch 1.05 times
-// what one start fetches, wherever they are stopped, and each the timestamp, which is all that has to be asked anew.
+// Small files (documents, lists, the sequel, objects up to 1 MiB, ranges of packs) are kept in memory. Beside the spool one file holds
+// their received pieces with checksums, until they are no longer needed. So all starts of an update together fetch at most 1.05 times
+// the bytes of one uninterrupted start, wherever they are stopped, plus the timestamp for each start, which is always requested anew.
 package download
 
 import (
@@ -71,42 +70,41 @@ import (
 	"collet/platform/span"
 )
 
-// Mirror gets named things of one release folder from one place: an HTTP mirror, or the updater connection. It is safe for
+// Mirror fetches named files of one release folder from one source: an HTTP mirror, or the updater connection. It is safe for
 // concurrent use.
 type Mirror interface {
-	// Name tells the place from others, in errors and in the log. It holds no password.
+	// Name identifies the mirror in errors and in the log. It contains no password.
 	Name() string
-	// Get gives the bytes [from, to) of a file, or from "from" to the file's end if to is below 0. The name is slash-separated
-	// below the release folder. limit is the most bytes that the file may have in all: a place that says it has more is a
-	// *WrongError, and the reader never gives a byte beyond it.
+	// Get returns the bytes [from, to) of a file, or those from "from" to the file's end if to is below 0. The name is relative to the
+	// release folder, with slashes. limit is the largest size of the file in bytes: a larger announced size is a *WrongError, and
+	// the reader returns no byte beyond it.
 	//
-	// The reader gives exactly those bytes and then io.EOF, or an error before. It may be a Sized. The caller closes
-	// it, also before its end. Errors of Get and of the reader are ctx's, a *MissingError, a *WrongError or a *NetError.
+	// The reader returns exactly those bytes and then io.EOF, or an earlier error. It may implement Sized. The caller closes
+	// it, at its end or before. Errors of Get and of the reader are ctx's, a *MissingError, a *WrongError or a *NetError.
 	// ctx covers the reader as well.
 	Get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error)
 }
 
-// Sized is what the reader of a Mirror may implement: how many bytes the whole file has, as the place says; below 0 if it
-// does not say.
+// Sized may be implemented by the reader of a Mirror. Total is the announced size of the whole file in bytes; below 0 is unknown.
 type Sized interface{ Total() int64 }
 
 // Object is one file below a release folder.
 type Object struct {
-	Name   string         // as a Mirror takes it, for example "objects/ab/ab…"
+	Name   string         // as in Mirror.Get, for example "objects/ab/ab…"
 	Size   int64          // bytes; below 0 is unknown
 	Digest release.Digest // SHA-256; only Whole needs it
-	Parts  bool           // Ranges gives up rather than take the whole file for a small part: there are other means
+	Parts  bool           // Ranges fails rather than fetch the whole file for a small part: the caller has other strategies
 }
 
-// ObjectAt is the object that a verified document names.
+// ObjectAt is the object of a verified document.
 func ObjectAt(o release.Object) Object { return Object{Name: o.Path(), Size: o.Size, Digest: o.Sum} }
 
-// Range is bytes of a file.
+// Range is a range of a file's bytes.
 type Range = span.Span[int64]
 
-// MissingError says that a place has no such file. errors.Is with fs.ErrNotExist holds.
+// MissingError says that a mirror does not have the file. errors.Is with fs.ErrNotExist holds.
 type MissingError struct {
-	Mirror string // "" where all mirrors say so
+	Mirror string // "" if all mirrors say so
 	Name   string
 	Status int // of HTTP; 0 elsewhere
 }
@@ -125,45 +123,45 @@ func (e *MissingError) Error() string {
 // Is makes it an fs.ErrNotExist.
 func (e *MissingError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// WrongKind says in which way an answer was wrong. The texts are for people and logs; a caller compares the values.
+// WrongKind is the kind of fault of an answer. The texts are for users and logs; callers compare the values.
 type WrongKind string
 
 const (
-	// WrongWhole is the whole file where a range was asked for (200 in place of 206), too much of it to skip.
+	// WrongWhole is the whole file in place of a range (200 in place of 206), with too many bytes before the range to skip.
 	WrongWhole WrongKind = "sent the whole file in place of a range"
-	// WrongRange is a range that was not asked for: another Content-Range, or several ranges.
+	// WrongRange is another range than requested: another Content-Range, or several ranges.
 	WrongRange WrongKind = "sent another range than was asked for"
-	// WrongRefused is a range that the place says is outside of the file (416): its file is shorter.
+	// WrongRefused is a refused range (416): the mirror's file is shorter.
 	WrongRefused WrongKind = "says that the range is outside of the file"
-	// WrongLength is a length that is not that of the file, said before any byte: another file under this name.
+	// WrongLength is another announced length than the file's: another file under this name.
 	WrongLength WrongKind = "has a file of another length"
-	// WrongShort is a body that ended before its time.
+	// WrongShort is a body with too few bytes.
 	WrongShort WrongKind = "sent too few bytes"
-	// WrongLong is a body that went on behind its end.
+	// WrongLong is a body with too many bytes.
 	WrongLong WrongKind = "sent too many bytes"
-	// WrongEncoded is a body that was compressed on its way without being asked for.
+	// WrongEncoded is a compressed body, which was not requested.
 	WrongEncoded WrongKind = "changed the bytes by compression"
 	// WrongStale is the right length and the wrong digest: an old file, or a damaged one.
 	WrongStale WrongKind = "sent bytes with another digest"
 	// WrongPage is a web page in place of the file: the login page of a network, or a mirror's page of errors.
 	WrongPage WrongKind = "sent a web page in place of the file; perhaps this network wants a login in a browser first"
-	// WrongSlow is a place that delivers, far slower than another one did.
+	// WrongSlow is a rate far below another mirror's.
 	WrongSlow WrongKind = "is far slower than another place"
-	// WrongBusy is a place that wants to be left alone (429, 503).
+	// WrongBusy is a busy server (429, 503).
 	WrongBusy WrongKind = "is busy"
-	// WrongRedirect is a redirect in circles, too long a row of them, or one from https to http.
+	// WrongRedirect is a redirect loop, too many redirects in a row, or a redirect from https to http.
 	WrongRedirect WrongKind = "redirects to where we don't follow"
 	// WrongStatus is any other status of HTTP, or an answer that is not HTTP.
 	WrongStatus WrongKind = "answered with an error"
 )
 
-// WrongError says that a place answered, and that the answer is wrong. It is never the fault of this machine.
+// WrongError says that the answer of a mirror is wrong. It is never a fault of this machine.
 type WrongError struct {
 	Mirror     string
 	Name       string
 	Kind       WrongKind
-	Detail     string        // what exactly; may be empty
-	RetryAfter time.Duration // WrongBusy: how long it asked to be left alone; 0 if it did not say
+	Detail     string        // may be empty
+	RetryAfter time.Duration // WrongBusy: the server's Retry-After; 0 without one
 	Err        error         // may be nil
 }
 
@@ -178,26 +176,26 @@ func (e *WrongError) Error() string {
 	return text
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *WrongError) Unwrap() error { return e.Err }
 
-// NetKind says how a line failed. The texts are for people and logs; a caller compares the values.
+// NetKind is the kind of a network failure. The texts are for users and logs; callers compare the values.
 type NetKind string
 
 const (
-	// NetUnreachable means that there was no connection: no such name, no route, refused, no answer to it.
+	// NetUnreachable means that no connection could be opened: name not found, no route, refused, or timed out.
 	NetUnreachable NetKind = "can't be reached"
-	// NetReset means that the connection broke.
+	// NetReset means that the connection was interrupted.
 	NetReset NetKind = "broke the connection"
-	// NetStalled means that nothing came for Patience.
+	// NetStalled means that no byte came for Patience, or too few.
 	NetStalled NetKind = "sent nothing for too long"
-	// NetTLS means that there is no TLS with the place, or that its certificate proves nothing.
+	// NetTLS means that the TLS handshake failed, or that the certificate is not trusted.
 	NetTLS NetKind = "can't be spoken to safely"
-	// NetProxy means that the proxy on the way there did not connect us.
+	// NetProxy means that the proxy did not connect to the mirror.
 	NetProxy NetKind = "can't be reached through the proxy"
 )
 
-// NetError says that there was no answer, or that it broke off.
+// NetError says that no answer came, or that it was interrupted.
 type NetError struct {
 	Mirror string
 	Name   string
@@ -213,13 +211,13 @@ func (e *NetError) Error() string {
 	return text
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *NetError) Unwrap() error { return e.Err }
 
-// ExhaustedError says that no mirror is left for a file, and of each the last reason. errors.As finds the reasons.
+// ExhaustedError says that no mirror is left for a file, with the last error of each. errors.As finds these errors.
 type ExhaustedError struct {
 	Name    string
-	Reasons []error // one for each mirror, in the order in which they were given: *MissingError, *WrongError or *NetError
+	Reasons []error // one for each tried mirror, in the order of NewFetcher: *MissingError, *WrongError or *NetError
 }
 
 func (e *ExhaustedError) Error() string {
@@ -230,5 +228,5 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("no place gives %q: %s", e.Name, strings.Join(reasons, "; "))
 }
 
-// Unwrap gives the reasons.
+// Unwrap returns the reasons.
 func (e *ExhaustedError) Unwrap() []error { return e.Reasons }

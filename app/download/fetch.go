@@ -13,24 +13,24 @@ import (
 	"collet/platform/span"
 )
 
-// Patience is how long a request may bring nothing before it counts as broken: as the updater connection has it
+// Patience is how long a request may deliver no byte before it counts as stalled: the same as on the updater connection
 // (netproto.DefaultIdleTimeout).
 const Patience = 30 * time.Second
 
 // ErrClosed says that the Fetcher was closed.
 var ErrClosed = errors.New("the fetcher was closed")
 
-// FetchOptions say how a Fetcher works. The zero value is sensible.
+// FetchOptions configure a Fetcher. The zero value is valid.
 type FetchOptions struct {
-	Cap         int64         // bytes a second for everything together; 0 is no cap. SetCap changes it
+	Cap         int64         // bytes a second of all calls together; 0 is unlimited. SetCap changes it
 	MinInFlight int           // 0 is the constant of this name
 	MaxInFlight int           // 0 is the constant of this name
 	Patience    time.Duration // 0 is the constant of this name
 	Now         func() time.Time
 	Log         zerolog.Logger
 
-	Count func(n int)   // is told how many bytes came, as they come, and called concurrently; nil for none
-	Calls *atomic.Int64 // methods that have not returned, of all fetchers that share it; nil: they are not counted
+	Count func(n int)   // called concurrently with the number of bytes received, as they arrive; may be nil
+	Calls *atomic.Int64 // number of calls that have not returned, of all fetchers that share it; nil: not counted
 }
 
 func (o FetchOptions) withDefaults() FetchOptions {
@@ -56,8 +56,8 @@ func (o FetchOptions) withDefaults() FetchOptions {
 	return o
 }
 
-// Fetcher gets files of one release folder over several mirrors. It is safe for concurrent use; calls share the requests
-// under way, the cap and what is known about the mirrors. NewFetcher makes one. Close it.
+// Fetcher fetches files of one release folder from several mirrors. It is safe for concurrent use; calls share the number of requests
+// in flight, the rate limit and the statistics of the mirrors. NewFetcher makes one; the caller closes it.
 type Fetcher struct {
 	o        FetchOptions
 	throttle *throttle
@@ -67,18 +67,18 @@ type Fetcher struct {
 	mu      sync.Mutex
 	mirrors []*rankedMirror
 	pacer   *pacer
-	flying  int // requests under way of all calls
+	flying  int // requests in flight of all calls
 	epoch   epoch
 	closed  bool
 	calls   map[*call]struct{}
 	idle    sync.WaitGroup // calls that have not returned
 }
 
-// call is a method that has not returned.
+// call is a call of a method that has not returned.
 type call struct{ cancel context.CancelCauseFunc }
 
-// NewFetcher makes a Fetcher. The order of the mirrors counts until it is known what they deliver. They stay the caller's,
-// who closes them after the Fetcher.
+// NewFetcher makes a Fetcher. The order of the mirrors counts until their rates are known. The caller keeps the mirrors, and closes
+// them after the Fetcher.
 func NewFetcher(mirrors []Mirror, o FetchOptions) (*Fetcher, error) {
 	if len(mirrors) == 0 {
 		return nil, errors.New("fetcher: internal error: no way is given")
@@ -94,14 +94,14 @@ func NewFetcher(mirrors []Mirror, o FetchOptions) (*Fetcher, error) {
 	return f, nil
 }
 
-// SetCap changes how many bytes a second may come from now on, also for what is under way; 0 is no cap.
+// SetCap changes the rate limit in bytes a second, also for requests in flight; 0 is unlimited.
 func (f *Fetcher) SetCap(bytesPerSecond int64) { f.throttle.set(bytesPerSecond) }
 
-// Pause lets everything rest, until Resume: no request is made, and nothing is read from those under way, so that the
-// servers stop sending once the buffers on the line are full. No patience runs out meanwhile. Calls stay where they are.
+// Pause stops all traffic until Resume: no request is made, and those in flight are not read, so that servers stop sending once the
+// buffers of the connections are full. Time limits are suspended. Calls do not return meanwhile.
 func (f *Fetcher) Pause() { f.gate.pause() }
 
-// Resume ends a Pause. Requests that broke meanwhile are made again and count as no failure.
+// Resume ends a Pause. Requests that were interrupted meanwhile are made again, and do not count as failures.
 func (f *Fetcher) Resume() { f.gate.resume() }
 
 // Close ends all calls with ErrClosed and waits for them. It may be called more than once.
@@ -115,7 +115,7 @@ func (f *Fetcher) Close() {
 	f.idle.Wait()
 }
 
-// enter registers a call. Every call leaves.
+// enter registers a call. The caller calls the returned function at its end.
 func (f *Fetcher) enter(ctx context.Context) (context.Context, func(), error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +137,7 @@ func (f *Fetcher) enter(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// cause is why a call's context ended: ErrClosed or the caller's own error.
+// cause is why a call's context ended: ErrClosed or the error of the caller's context.
 func cause(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), ErrClosed) {
 		return ErrClosed
@@ -145,8 +145,8 @@ func cause(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Measured is what is known about the line by now: the bytes a second of all requests together, the time from a request to its
-// answer, and how many requests may be under way. Zero is unknown.
+// Measured returns the current estimates: the rate of all requests together in bytes a second, the time from a request to its answer,
+// and the number of requests that may be in flight. Zero is unknown.
 func (f *Fetcher) Measured() (rate float64, roundTrip time.Duration, inFlight int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,15 +156,15 @@ func (f *Fetcher) Measured() (rate float64, roundTrip time.Duration, inFlight in
 	return rate * float64(f.pacer.n), f.latency(), f.pacer.n
 }
 
-// Small gets a whole file of at most limit bytes, which are the caller's memory. They are unverified: they are read
-// from one mirror alone, from its start. A file of metadata that a mirror says it does not have is not asked of the others, because
-// each check asks for one that is not there; any other file is. The error is a *MissingError, an *ExhaustedError, ctx's, or
-// ErrClosed.
+// Small fetches a whole file of at most limit bytes into memory that the caller owns. The bytes are unverified. They come from one
+// mirror, from the file's start. If a mirror does not have a metadata file, the others are not asked, because each check requests one
+// that does not exist yet; for any other file they are. The error is a *MissingError, an *ExhaustedError, ctx's, or ErrClosed.
 func (f *Fetcher) Small(ctx context.Context, name string, limit int64) ([]byte, error) {
 	return f.rest(ctx, name, limit, nil, func(int64, []byte) {})
 }
 
-// rest is Small for a file whose first bytes are here already. came is told what comes, and at which offset; it keeps no data.
+// rest is Small for a file whose first bytes are already here. came is called with the received bytes and their offset; it must not
+// keep data.
 func (f *Fetcher) rest(ctx context.Context, name string, limit int64, here []byte, came func(at int64, data []byte)) ([]byte, error) {
 	ctx, leave, err := f.enter(ctx)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"collet/platform/span"
 )
 
-// final are the faults after which a mirror is not asked for this file again: it would say the same.
+// final are the permanent faults: the mirror is not asked for this file again.
 var final = map[WrongKind]bool{
 	WrongRefused: true, WrongLength: true, WrongEncoded: true, WrongStale: true, WrongPage: true, WrongRedirect: true,
 }
 
-// blame decides what the failure of a request means for its mirror. The error is that of the whole call.
+// blame handles the failure of a request for its mirror. An error ends the whole call.
 func (j *job) blame(fl *flight, err error, now time.Time) error {
 	m := fl.m
 	j.last[m] = err
 	j.f.o.Log.Debug().Err(err).Str("way", m.mirror.Name()).Int64("offset", fl.at).Msg("a request broke off")
 	if _, times := j.f.gate.state(); times != fl.pauses {
-		return nil // servers don't wait for those who pause
+		return nil // a pause may have caused it: servers drop paused connections
 	}
 	var missing *MissingError
 	var wrong *WrongError
@@ -48,7 +48,7 @@ func (j *job) blame(fl *flight, err error, now time.Time) error {
 	return j.strike(fl, err, wrong, now)
 }
 
-// strike counts a failure that may pass.
+// strike counts a temporary failure.
 func (j *job) strike(fl *flight, err error, wrong *WrongError, now time.Time) error {
 	m := fl.m
 	busy := wrong != nil && wrong.Kind == WrongBusy
@@ -76,7 +76,7 @@ func (j *job) strike(fl *flight, err error, wrong *WrongError, now time.Time) er
 	return nil
 }
 
-// settle decides about a mirror that failed too often, once none of its requests is under way that may still come to a good end.
+// settle drops a mirror that failed too often, once none of its requests is in flight: one of them may still succeed.
 func (j *job) settle(m *rankedMirror) {
 	err := j.benched[m]
 	if err == nil {
@@ -91,7 +91,7 @@ func (j *job) settle(m *rankedMirror) {
 	j.gone[m] = err
 }
 
-// came takes note of bytes that arrived.
+// came records received bytes.
 func (f *Fetcher) came(fl *flight, n int, now time.Time, first bool) {
 	f.o.Count(n)
 	f.mu.Lock()
@@ -102,7 +102,7 @@ func (f *Fetcher) came(fl *flight, n int, now time.Time, first bool) {
 	}
 }
 
-// delivered takes note of what a request brought, if it says something about its mirror: a pause or a cap says nothing.
+// delivered records the rate of a request for its mirror, unless a pause or a rate limit distorted it.
 func (f *Fetcher) delivered(fl *flight, now time.Time) {
 	_, times := f.gate.state()
 	capped := f.throttle.limit() > 0
@@ -121,7 +121,7 @@ func (f *Fetcher) failed(m *rankedMirror, now time.Time, err error) {
 	m.failedAt(now, err)
 }
 
-// slow takes note of what a slow mirror delivers.
+// slow records the rate of a slow mirror.
 func (f *Fetcher) slow(fl *flight, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,7 +130,7 @@ func (f *Fetcher) slow(fl *flight, now time.Time) {
 	}
 }
 
-// watch looks at the requests under way, ten times a second.
+// watch checks the requests in flight, every tickEvery.
 func (j *job) watch(ctx context.Context) {
 	now := j.f.o.Now()
 	paused, _ := j.f.gate.state()
@@ -162,14 +162,13 @@ func (j *job) watch(ctx context.Context) {
 }
 
 const (
-	// dripAfter is how long a small file that has begun to come may be slower than dripRate.
+	// dripAfter is how long a small file may be slower than dripRate after its first byte.
 	dripAfter = 10 * time.Second
-	// dripRate is that rate, in bytes a second: a line with this little of it for each of three requests is of no use.
+	// dripRate is that rate in bytes a second: a connection with this rate for each of three requests is of no use.
 	dripRate = 256
 )
 
-// drips reports whether a small file comes so slowly that its mirror only holds us up. What has not begun to come is waited for
-// with Patience. The caller holds mu.
+// drips reports whether a small file arrives too slowly. Before its first byte Patience applies. The caller holds mu.
 func (j *job) drips(fl *flight, now time.Time) bool {
 	if !j.small || fl.at == fl.from {
 		return false
@@ -178,7 +177,7 @@ func (j *job) drips(fl *flight, now time.Time) bool {
 	return took >= dripAfter && float64(fl.at-fl.from) < dripRate*took.Seconds()
 }
 
-// hurry ends a request that is far slower than another mirror was. The caller holds mu.
+// hurry cancels a request that is far slower than another mirror. The caller holds mu.
 func (j *job) hurry(fl *flight, now time.Time) {
 	took := now.Sub(fl.mark)
 	if took < slowAfter {
@@ -196,7 +195,7 @@ func (j *job) hurry(fl *flight, now time.Time) {
 	fl.mark, fl.markAt = now, fl.at
 }
 
-// longest is the request that needs most time for what it has not begun to read, and how long. The caller holds mu.
+// longest is the request that needs the most time for its unread bytes, and that time. The caller holds mu.
 func (j *job) longest(now time.Time) (longest *flight, need time.Duration) {
 	for fl := range j.flights {
 		rate := fl.rate(now)
@@ -214,11 +213,11 @@ func (j *job) longest(now time.Time) (longest *flight, need time.Duration) {
 	return longest, need
 }
 
-// errStuck ends a request that is made again on a connection that works. It is no failure of the mirror.
+// errStuck ends a stalled request, which is made again on a working connection. It is not a failure of the mirror.
 var errStuck = errors.New("another connection works and this one does not")
 
-// rescue ends a request for which nothing comes, where one that was made after it, or together with it, came to its end
-// since: a lost packet can hold up a connection for a second, and the other one is free. The caller holds mu.
+// rescue cancels a stalled request if another request has succeeded since it began: a lost packet can stall a connection for a second,
+// and the other connection is free. The caller holds mu.
 func (j *job) rescue(now time.Time, latency time.Duration) {
 	for fl := range j.flights {
 		if fl.reading && !fl.probe && fl.to != openEnd && j.worked.After(fl.began) && now.Sub(fl.last) > 2*latency+stuckTime {
@@ -228,7 +227,7 @@ func (j *job) rescue(now time.Time, latency time.Duration) {
 	}
 }
 
-// split cuts the request with the farthest end in two when there is room for one more and nothing else to ask for.
+// split splits the request with the longest remaining time, if one more may be in flight and no range is pending.
 func (j *job) split(now time.Time) {
 	j.f.mu.Lock()
 	free, latency := j.f.pacer.n-j.f.flying, j.f.latency()
@@ -250,7 +249,7 @@ func (j *job) split(now time.Time) {
 	fl.to = middle
 }
 
-// probe asks a mirror that was not asked for long for a little, from the end of what is to come.
+// probe sends a probe to a mirror without recent requests, for bytes at the end of the missing ranges.
 func (j *job) probe(ctx context.Context, now time.Time) {
 	if now.Sub(j.started) < splitTime {
 		return
@@ -269,7 +268,7 @@ func (j *job) probe(ctx context.Context, now time.Time) {
 	}
 }
 
-// probeRange takes what a probe asks for. The caller holds mu.
+// probeRange takes the range of a probe from the pending ranges or from a request in flight. The caller holds mu.
 func (j *job) probeRange(now time.Time) (r Range, found bool) {
 	for fl := range j.flights {
 		if fl.probe {
@@ -293,8 +292,8 @@ func (j *job) probeRange(now time.Time) (r Range, found bool) {
 }
 
 const (
-	// shortestEpoch and longestEpoch bound the time over which throughput is measured. Between them it is epochTrips round
-	// trips: a new request has got up to speed by then.
+	// shortestEpoch and longestEpoch limit the time over which throughput is measured. In between it is epochTrips round trips:
+	// enough for a new request to get up to speed.
 	shortestEpoch = 500 * time.Millisecond
 	longestEpoch  = 3 * time.Second
 	epochTrips    = 8
@@ -304,10 +303,10 @@ const (
 type epoch struct {
 	began   time.Time
 	bytes   int64
-	starved bool // less was under way than might have been
+	starved bool // fewer requests were in flight than allowed, or the rate was limited
 }
 
-// restEpoch begins a new epoch without a word about the last one.
+// restEpoch begins a new epoch and discards the last one.
 func (f *Fetcher) restEpoch(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -315,7 +314,7 @@ func (f *Fetcher) restEpoch(now time.Time) {
 	f.epoch = epoch{began: now}
 }
 
-// endEpoch tells the pacer how an epoch was, when it is over.
+// endEpoch passes the throughput of an epoch to the pacer when the epoch is over.
 func (f *Fetcher) endEpoch(now time.Time, capped bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -326,7 +325,7 @@ func (f *Fetcher) endEpoch(now time.Time, capped bool) {
 	switch {
 	case took < min(max(epochTrips*f.latency(), shortestEpoch), longestEpoch):
 		return
-	case f.epoch.starved, took > 2*longestEpoch: // not looked at for a while
+	case f.epoch.starved, took > 2*longestEpoch: // or not checked for a while
 		f.pacer.idle()
 	default:
 		f.pacer.epoch(float64(f.epoch.bytes) / took.Seconds())
@@ -334,7 +333,7 @@ func (f *Fetcher) endEpoch(now time.Time, capped bool) {
 	f.epoch = epoch{began: now}
 }
 
-// latency is the shortest time to a first byte that was seen on any mirror; 0 is not known. The caller holds the fetcher's mutex.
+// latency is the shortest time to a first byte of all mirrors; 0 is unknown. The caller holds the fetcher's mutex.
 func (f *Fetcher) latency() (shortest time.Duration) {
 	for _, m := range f.mirrors {
 		if m.latency > 0 && (shortest == 0 || m.latency < shortest) {

@@ -9,40 +9,40 @@ import (
 )
 
 const (
-	// pageSize is how many bytes are read at once, in bytes: more are no faster, and one page for each request under way is all
-	// the memory that Whole needs.
+	// pageSize is the size of a read in bytes: larger reads are not faster, and one page for each request in flight is all the
+	// memory that Whole needs.
 	pageSize = 128 << 10
-	// capSlices is how many reads a second there are at least under a cap, so that a slow one flows and does not jump.
+	// capSlices is the least number of reads a second under a rate limit, so that a slow download progresses evenly.
 	capSlices = 10
-	// leastRead is the smallest read under a cap, in bytes.
+	// leastRead is the smallest read under a rate limit, in bytes.
 	leastRead = 1 << 10
-	// openEnd is the end of a range that goes to the end of the file.
+	// openEnd is the end of a range that extends to the end of the file.
 	openEnd = int64(-1)
 )
 
-// flight is one request under way. The job's mutex guards what changes.
+// flight is one request in flight. The job's mutex guards the fields that change.
 type flight struct {
 	m      *rankedMirror
-	from   int64 // first byte that was asked for
+	from   int64 // first requested byte
 	began  time.Time
-	pauses int  // how often the gate had been closed when it began
-	probe  bool // it is there to learn about its mirror
+	pauses int  // number of pauses when it began
+	probe  bool // it measures its mirror
 	cancel context.CancelCauseFunc
 
 	at      int64     // the next byte
-	claim   int64     // bytes up to here are being read, and stay its own
-	to      int64     // where it ends; may come nearer, never nearer than claim. openEnd: at the file's end
+	claim   int64     // bytes up to here are being read, and are not reassigned
+	to      int64     // its end; may be reduced, but not below claim. openEnd: the file's end
 	reading bool      // it waits for the mirror
-	last    time.Time // when something came, or the waiting began
-	mark    time.Time // since when it is watched for being slow
-	markAt  int64     // and from which byte on
+	last    time.Time // when bytes came last, or the waiting began
+	mark    time.Time // begin of the rate measurement
+	markAt  int64     // first byte of the rate measurement
 	since   time.Time // when it began, or a pause ended
 }
 
-// rest is what is still to come and not being read; 0 where the end is open.
+// rest is the number of bytes that are still to come and not being read; 0 if the end is open.
 func (fl *flight) rest() int64 { return max(0, fl.to-max(fl.at, fl.claim)) }
 
-// rate is what it delivers, in bytes a second, since its beginning.
+// rate is the rate since the flight's beginning, in bytes a second.
 func (fl *flight) rate(now time.Time) float64 {
 	if took := now.Sub(fl.began).Seconds(); took > 0 {
 		return float64(fl.at-fl.from) / took
@@ -56,14 +56,14 @@ type landing struct {
 	err error
 }
 
-// ownError is a fault of this machine, which no mirror is to blame for.
+// ownError is a fault of this machine or of the caller, not of a mirror.
 type ownError struct{ err error }
 
 func (e *ownError) Error() string { return e.err.Error() }
 
 func (e *ownError) Unwrap() error { return e.err }
 
-// fly makes a request and hands on what it brings. The error is one of the three of a Mirror, or an *ownError.
+// fly makes a request and passes the received bytes on. The error is one of the three of a Mirror, or an *ownError.
 func (j *job) fly(ctx context.Context, fl *flight, to int64) error {
 	if err := j.f.gate.pass(ctx); err != nil {
 		return &ownError{err}
@@ -80,21 +80,21 @@ func (j *job) fly(ctx context.Context, fl *flight, to int64) error {
 	for err == nil {
 		err = j.carry(ctx, fl, body, *page)
 	}
-	_ = body.Close() // the answer is over, or of no more use
+	_ = body.Close() // the answer is complete, or not used any more
 	if err == io.EOF {
 		return nil
 	}
 	return j.explain(ctx, fl, err)
 }
 
-// waiting notes whether the request waits for its mirror.
+// waiting records whether the request waits for its mirror.
 func (j *job) waiting(fl *flight, reading bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	fl.reading, fl.last = reading, j.f.o.Now()
 }
 
-// measure compares the size that a mirror tells with what the file should have, or learns it.
+// measure checks the announced size of the file, or records it if the size was unknown.
 func (j *job) measure(fl *flight, body io.Reader) error {
 	sized, is := body.(Sized)
 	if !is || sized.Total() < 0 {
@@ -113,7 +113,7 @@ func (j *job) measure(fl *flight, body io.Reader) error {
 	return nil
 }
 
-// carry reads once and hands on what came. io.EOF is the end of the request, as it should be.
+// carry reads once and passes the bytes on. io.EOF is the regular end of the request.
 func (j *job) carry(ctx context.Context, fl *flight, body io.Reader, page []byte) error {
 	if err := j.f.gate.pass(ctx); err != nil {
 		return &ownError{err}
@@ -137,7 +137,7 @@ func (j *job) carry(ctx context.Context, fl *flight, body io.Reader, page []byte
 	return err
 }
 
-// ask claims the bytes that are read next, and gives the room for them; none at the end.
+// ask claims the next bytes and returns the buffer for them; an empty one at the end.
 func (j *job) ask(fl *flight, page []byte) []byte {
 	if limit := j.f.throttle.limit(); limit > 0 {
 		page = page[:min(int64(len(page)), max(limit/capSlices, leastRead))]
@@ -152,7 +152,7 @@ func (j *job) ask(fl *flight, page []byte) []byte {
 	return page
 }
 
-// take hands on what came.
+// take passes received bytes to the sink.
 func (j *job) take(fl *flight, data []byte) error {
 	now := j.f.o.Now()
 	j.mu.Lock()
@@ -172,7 +172,7 @@ func (j *job) take(fl *flight, data []byte) error {
 	return nil
 }
 
-// close ends a request whose mirror says that there is no more.
+// close handles the end of the mirror's answer.
 func (j *job) close(fl *flight) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -189,13 +189,13 @@ func (j *job) close(fl *flight) error {
 	return io.EOF
 }
 
-// explain gives the error of a request one of its four types.
+// explain maps the error of a request to one of its four types.
 func (j *job) explain(ctx context.Context, fl *flight, err error) error {
 	var own *ownError
 	var missing *MissingError
 	var wrong *WrongError
 	var network *NetError
-	if ended := context.Cause(ctx); ended != nil { // whatever the mirror made of it
+	if ended := context.Cause(ctx); ended != nil { // it takes precedence over the mirror's error
 		err = ended
 	}
 	switch {

@@ -13,63 +13,63 @@ import (
 )
 
 const (
-	// smallestRequest is how many bytes are asked for at least where there are more: the first flights of a fresh connection
-	// bring about as much.
+	// smallestRequest is the least size of a request in bytes, if that much is missing: about what the first flights of a new
+	// connection deliver.
 	smallestRequest = 64 << 10
-	// firstRequest is the most that is asked for of a mirror of which nothing is known, in bytes.
+	// firstRequest is the largest request to a mirror of unknown rate, in bytes.
 	firstRequest = 8 << 20
-	// largestRequest bounds what hangs on one connection, in bytes. A broken one loses nothing, but a slow one holds up.
+	// largestRequest is the largest request in bytes. An interrupted one loses no bytes, but a slow one delays the end.
 	largestRequest = 64 << 20
-	// requestTime is how long a request should take: the round trip between two on a connection costs a fortieth of it at 100 ms.
+	// requestTime is how long a request should take: a round trip of 100 ms between two requests costs a fortieth of it.
 	requestTime = 4 * time.Second
-	// tailRequest is the least that is asked for while others finish, in bytes.
+	// tailRequest is the least size of a request in bytes after the first ones have ended.
 	tailRequest = 512 << 10
-	// splitTime is how long a request must still take to be worth cutting in two: a new connection costs two round trips and
-	// has to get up to speed.
+	// splitTime is the least remaining time of a request to be split: a new connection costs two round trips and has to get up to
+	// speed.
 	splitTime = time.Second
-	// stuckTime is how long nothing comes on a connection, beside two round trips, before another one that is free takes over.
-	// Systems send a lost packet again after 200 ms at the earliest, and a lost first one after a second.
+	// stuckTime is how long a connection may deliver no byte, in addition to two round trips, before a free one takes over.
+	// Systems retransmit a lost packet after 200 ms at the earliest, and a lost first one after a second.
 	stuckTime = 200 * time.Millisecond
-	// wholeWorth is how much of a file has to be wanted for the whole of it to be taken from a place that sends nothing less,
-	// where other means are left: a quarter.
+	// wholeWorth is the divisor for the share of a file that must be wanted to fetch all of it from a whole-file server, if the
+	// caller has other strategies: a quarter.
 	wholeWorth = 4
-	// tickEvery is how often requests under way are looked at.
+	// tickEvery is the interval at which requests in flight are checked.
 	tickEvery = 100 * time.Millisecond
-	// busyTries is how often in a row the only mirror that is left may be busy.
+	// busyTries is how often in a row the only remaining mirror may be busy.
 	busyTries = 5
 )
 
-// job is what one call asks of the mirrors: ranges of one file. run belongs to the caller's goroutine, each flight has one of
-// its own.
+// job is the work of one call: ranges of one file, from several mirrors. run is called on the caller's goroutine; each flight has its
+// own.
 type job struct {
 	f     *Fetcher
 	o     Object
-	limit int64 // most bytes that the file may have
+	limit int64 // largest size of the file
 	alone bool  // one request at a time
-	fresh bool  // a request that broke is made again from its start
-	small bool  // a document, of which nothing counts before its end
+	fresh bool  // an interrupted request is made again from its start
+	small bool  // a document, which is only of use when complete
 	most  int64 // largest request
 
-	barred  map[*rankedMirror]bool                         // mirrors that are not to be asked
-	begin   func(at int64)                                 // a stream begins there that replaces what has come; may be nil
-	sink    func(fl *flight, off int64, data []byte) error // takes what came; called by flights, keeps no data
-	step    func() error                                   // called in between by run's goroutine; may be nil
-	room    func(at, size int64) bool                      // whether there is room for so many bytes from at on; may be nil
-	learned func(size int64)                               // the file's size is known; may be nil
-	wake    chan struct{}                                  // a word from sink to step
+	barred  map[*rankedMirror]bool                         // mirrors that must not be asked
+	begin   func(at int64)                                 // a stream begins at this offset that replaces received bytes; may be nil
+	sink    func(fl *flight, off int64, data []byte) error // handles received bytes; called by flights, keeps no data
+	step    func() error                                   // called by run's goroutine after each event; may be nil
+	room    func(at, size int64) bool                      // whether there is room for size bytes from offset at; may be nil
+	learned func(size int64)                               // called when the file's size is known; may be nil
+	wake    chan struct{}                                  // wakes run for the next step
 	ended   chan landing                                   //
-	gone    map[*rankedMirror]error                        // mirrors that were left, and why
-	last    map[*rankedMirror]error                        // what was wrong last
-	benched map[*rankedMirror]error                        // mirrors that failed too often, with requests under way
+	gone    map[*rankedMirror]error                        // dropped mirrors, with the reason
+	last    map[*rankedMirror]error                        // the last error of each mirror
+	benched map[*rankedMirror]error                        // mirrors that failed too often, with requests still in flight
 	strikes map[*rankedMirror]int                          // failures in a row
 
 	mu      sync.Mutex
-	pending []Range // what was not asked for yet, in order; the last one's end may be open
+	pending []Range // ranges not requested yet, in order; the last one's end may be open
 	flights map[*flight]struct{}
 	started time.Time
-	full    bool      // there is no room for what is to be asked for next
-	landed  bool      // a request has come to its end
-	worked  time.Time // when one came to its end as it should
+	full    bool      // there is no room for the next request
+	landed  bool      // a request has ended
+	worked  time.Time // when a request last ended without an error
 }
 
 func newJob(f *Fetcher, o Object, limit int64) *job {
@@ -80,7 +80,7 @@ func newJob(f *Fetcher, o Object, limit int64) *job {
 	}
 }
 
-// run returns when everything has come, or nothing more will. Its flights have ended then.
+// run returns when all ranges have been received, or with an error. Its flights have ended then.
 func (j *job) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer j.drain(cancel)
@@ -111,7 +111,7 @@ func (j *job) run(ctx context.Context) error {
 
 func (j *job) over() bool { return len(j.pending) == 0 && len(j.flights) == 0 }
 
-// drain ends what is under way and waits for it.
+// drain cancels the flights and waits for them.
 func (j *job) drain(cancel func()) {
 	cancel()
 	for len(j.flights) > 0 {
@@ -128,14 +128,14 @@ func (j *job) remove(fl *flight) {
 	j.f.mu.Unlock()
 }
 
-// mirrors are those that may still be asked.
+// mirrors are the mirrors that may still be asked.
 func (j *job) mirrors() []*rankedMirror {
 	return slices.DeleteFunc(slices.Clone(j.f.mirrors), func(m *rankedMirror) bool {
 		return j.gone[m] != nil || j.benched[m] != nil || j.barred[m]
 	})
 }
 
-// launch makes requests as long as there is something to ask for and a mirror to ask.
+// launch makes requests while ranges are pending and a mirror is available.
 func (j *job) launch(ctx context.Context) error {
 	for len(j.pending) > 0 {
 		m, free, err := j.next()
@@ -157,8 +157,8 @@ func (j *job) launch(ctx context.Context) error {
 	return nil
 }
 
-// next chooses the mirror to ask. It is nil while enough is under way, while all that are left want to rest, and while a
-// server of whole files has to wait for the others' requests to end.
+// next chooses the mirror to ask. m is nil while enough requests are in flight, while all remaining mirrors rest, and while a
+// whole-file server has to wait for the end of other requests.
 func (j *job) next() (m *rankedMirror, free int, err error) {
 	if paused, _ := j.f.gate.state(); paused {
 		return nil, 0, nil
@@ -182,13 +182,13 @@ func (j *job) next() (m *rankedMirror, free int, err error) {
 	return m, max(free, 1), nil
 }
 
-// stream turns to one request for everything, from the start of the file to the last byte that is missing.
+// stream switches to one request for everything, from the start of the file to the last missing byte.
 func (j *job) stream() {
 	j.alone, j.fresh = true, true
 	j.pending = []Range{span.Of(0, j.pending[len(j.pending)-1].End)}
 }
 
-// size is how much to ask a mirror for, with so many requests free.
+// size is the size of the next request to a mirror, in bytes, if free more requests may be in flight.
 func (j *job) size(m *rankedMirror, free int) int64 {
 	if j.alone || j.pending[0].End == openEnd {
 		return math.MaxInt64
@@ -208,7 +208,7 @@ func (j *job) size(m *rankedMirror, free int) int64 {
 	return max(min(share, most, j.most), smallestRequest)
 }
 
-// cut takes at most size bytes from the front of what was not asked for yet. A rest that is hardly worth a request comes along.
+// cut takes about size bytes from the front of the pending ranges. A remainder that is too small for a request is included.
 func (j *job) cut(size int64) Range {
 	r := j.pending[0]
 	if r.End == openEnd || r.Len()-size <= smallestRequest/4 {
@@ -242,7 +242,7 @@ func (j *job) start(ctx context.Context, m *rankedMirror, r Range, probe bool) {
 	}()
 }
 
-// land takes note of the end of a request. What it did not bring is asked for again.
+// land handles the end of a request. Its missing bytes become pending again.
 func (j *job) land(ctx context.Context, l landing) error {
 	j.remove(l.fl)
 	j.landed = true
@@ -273,7 +273,7 @@ func (j *job) land(ctx context.Context, l landing) error {
 	return nil
 }
 
-// giveBack puts a range back in its place.
+// giveBack inserts a range into the pending ones, in order.
 func (j *job) giveBack(r Range) {
 	i := 0
 	for i < len(j.pending) && j.pending[i].Start < r.Start {
@@ -304,5 +304,5 @@ func (j *job) exhausted() error {
 	return e
 }
 
-// metadata reports whether a file is one of those that change, and of which the next one is asked for before it is there.
+// metadata reports whether the file is a metadata file, whose next version is requested before it exists.
 func (j *job) metadata() bool { return strings.HasPrefix(j.o.Name, "metadata/") }

@@ -8,34 +8,34 @@ import (
 )
 
 const (
-	// rangesWindow is how many bytes of ranges are on their way or wait for those before them, in bytes: what is needed by
-	// eight requests of a megabyte, twice. It is most of the memory that Ranges takes.
+	// rangesWindow is how many bytes may be in flight or wait for earlier ones: twice what eight requests of a megabyte need. It
+	// is most of the memory of Ranges.
 	rangesWindow = 16 << 20
-	// rangesRequest is the most that one request asks for, in bytes, so that what waits for it stays within the window.
+	// rangesRequest is the largest request in bytes, so that the bytes that wait for it stay within the window.
 	rangesRequest = 1 << 20
-	// smallestGap and largestGap bound what may lie between two ranges that are asked for as one, in bytes. A request and its
-	// answer have about a kilobyte of headers; above the largest one no line that was measured gained time.
+	// smallestGap and largestGap limit the gap between two ranges that are requested as one, in bytes. A request and its answer
+	// have about a kilobyte of headers. Above largestGap no measured connection saved time.
 	smallestGap = 1 << 10
 	largestGap  = 64 << 10
-	// gapShare is what of all that is wanted may be fetched in vain: an eighth.
+	// gapShare is the divisor for the share of the wanted bytes that gaps may add: an eighth.
 	gapShare = 8
-	// unknownGap is the gap while nothing is known about the line, in bytes.
+	// unknownGap is the gap in bytes until rate and latency are measured.
 	unknownGap = 4 << 10
 )
 
-// Ranges gets ranges of a file, which are in order and don't overlap, and hands them over in order: the pieces of ranges[0],
-// then those of ranges[1], and so on. offset is that of the first byte of data in the file; no piece holds bytes of two
-// ranges, and an empty range has no piece. deliver is never called concurrently and must not keep data; its error ends the
-// call, which returns it unchanged. The bytes are unverified.
+// Ranges fetches ranges of a file, which must be in order and must not overlap, and delivers them in order: the pieces of ranges[0],
+// then those of ranges[1], and so on. offset is the position of data in the file. A piece has bytes of one range only, and an empty
+// range has no piece. deliver is never called concurrently and must not keep data. Its error ends the call, which returns it
+// unchanged. The bytes are unverified.
 //
-// Ranges with little between them are asked for together; what lies between is not handed over. Other errors are those of
-// Whole, without the disk's.
+// Ranges with a small gap between them are requested together; the gap is not delivered. Other errors are those of Whole, without the
+// disk's.
 func (f *Fetcher) Ranges(ctx context.Context, o Object, ranges []Range, deliver func(i int, offset int64, data []byte) error) error {
 	return f.rangesAs(ctx, o, ranges, deliver, func(int64, []byte) {})
 }
 
-// rangesAs is Ranges that tells came what comes, and at which offset, in the order in which it comes. came is called concurrently
-// and keeps no data.
+// rangesAs is Ranges that also calls came with the received bytes and their offset, in the order of arrival. came is called
+// concurrently and must not keep data.
 func (f *Fetcher) rangesAs(ctx context.Context, o Object, ranges []Range, deliver func(i int, offset int64, data []byte) error, came func(at int64, data []byte)) error {
 	if err := checkRanges(o, ranges); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (f *Fetcher) rangesAs(ctx context.Context, o Object, ranges []Range, delive
 	return row.step()
 }
 
-// maxOffset is the end of the longest file there can be.
+// maxOffset is the largest possible end of a file.
 const maxOffset = 1<<62 - 1
 
 func checkRanges(o Object, ranges []Range) error {
@@ -81,7 +81,7 @@ func checkRanges(o Object, ranges []Range) error {
 	return nil
 }
 
-// flyingBytes is what the requests under way are still to bring.
+// flyingBytes is the number of bytes that the requests in flight still have to deliver.
 func (j *job) flyingBytes() (bytes int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -91,7 +91,7 @@ func (j *job) flyingBytes() (bytes int64) {
 	return bytes
 }
 
-// gap is how many bytes cost as much as a request of their own: what one request brings in a round trip.
+// gap is the number of bytes that cost as much time as a request: the bytes of one round trip.
 func (f *Fetcher) gap() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,8 +102,8 @@ func (f *Fetcher) gap() int64 {
 	return int64(min(max(best.rate*best.latency.Seconds(), smallestGap), largestGap))
 }
 
-// coalesce joins ranges that have at most gap bytes between them, as long as what is fetched in vain stays below a share of
-// gapShare of what is wanted up to there. Empty ranges are left out. Ranges are in order.
+// coalesce joins ranges with gaps of at most gap bytes, while the gaps add at most one gapShare-th of the wanted bytes so far. Empty
+// ranges are left out. Ranges are in order.
 func coalesce(ranges []Range, gap int64) (spans []Range) {
 	wanted, vain := int64(0), int64(0)
 	for _, r := range ranges {
@@ -124,13 +124,13 @@ func coalesce(ranges []Range, gap int64) (spans []Range) {
 	return spans
 }
 
-// queue puts what comes in any order into the order of the ranges. put belongs to the flights, the rest to run's goroutine.
+// queue brings received bytes into the order of the ranges. Flights call put; run's goroutine calls the other methods.
 type queue struct {
 	f       *Fetcher
 	wake    chan struct{}
 	ranges  []Range
 	deliver func(i int, offset int64, data []byte) error
-	spans   []Range // what is asked for, from the one under way on
+	spans   []Range // the coalesced ranges
 	index   int     // the range that is delivered next
 
 	mu    sync.Mutex
@@ -138,17 +138,17 @@ type queue struct {
 	ahead []Range          // spans from there on
 	came  map[int64][]byte // pieces by their first byte
 	bytes int64            // in came
-	taken chan struct{}    // a word that there is room again
+	taken chan struct{}    // wakes a waiting put when there is room again
 }
 
-// held is how many bytes wait.
+// held is the number of waiting bytes.
 func (q *queue) held() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.bytes
 }
 
-// skip sets out with the first span.
+// skip moves next to the first span.
 func (q *queue) skip() {
 	q.ahead = q.spans
 	if len(q.ahead) > 0 {
@@ -156,14 +156,14 @@ func (q *queue) skip() {
 	}
 }
 
-// due reports whether everything waits for the byte at.
+// due reports whether the delivery waits for the byte at.
 func (q *queue) due(at int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return at <= q.next
 }
 
-// restart forgets what waits: a stream of the whole file brings it again.
+// restart drops the waiting bytes: a stream of the whole file delivers them again.
 func (q *queue) restart(int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -171,8 +171,8 @@ func (q *queue) restart(int64) {
 	q.bytes = 0
 }
 
-// put takes what came. Of a stream of the whole file it takes what is wanted and still missing, and lets the stream wait
-// while too much waits here; in other cases room sees to that.
+// put returns the job's sink. Of a stream of the whole file it keeps the wanted and missing bytes, and blocks while more than
+// rangesWindow bytes wait; for other requests job.room limits them.
 func (q *queue) put(ctx context.Context, j *job) func(fl *flight, off int64, data []byte) error {
 	return func(_ *flight, off int64, data []byte) error {
 		q.mu.Lock()
@@ -197,7 +197,7 @@ func (q *queue) put(ctx context.Context, j *job) func(fl *flight, off int64, dat
 	}
 }
 
-// tell leaves a word unless there is one.
+// tell sends a wake-up unless one is pending.
 func tell(word chan<- struct{}) {
 	select {
 	case word <- struct{}{}:
@@ -205,7 +205,7 @@ func tell(word chan<- struct{}) {
 	}
 }
 
-// step delivers what has its turn.
+// step delivers the bytes that are next.
 func (q *queue) step() error {
 	for {
 		q.mu.Lock()
@@ -227,7 +227,7 @@ func (q *queue) step() error {
 	}
 }
 
-// advance moves on to the next byte that is asked for. The caller holds mu.
+// advance moves next to the next wanted byte from to on. The caller holds mu.
 func (q *queue) advance(to int64) {
 	q.next = to
 	for len(q.ahead) > 0 && q.ahead[0].End <= to {
@@ -237,7 +237,7 @@ func (q *queue) advance(to int64) {
 	}
 }
 
-// hand delivers what of a piece belongs to ranges.
+// hand delivers the bytes of a piece that belong to ranges.
 func (q *queue) hand(at int64, piece []byte) error {
 	end := at + int64(len(piece))
 	for ; q.index < len(q.ranges); q.index++ {

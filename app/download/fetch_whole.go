@@ -14,12 +14,12 @@ import (
 	"collet/platform/span"
 )
 
-// Whole gets an object into the spool, from where it was left. It returns nil only when all of it is there and has the
-// object's digest; then into.Open gives it until into.Remove. progress, which may be nil, is told how many bytes are there,
-// from the calling goroutine, ten times a second and at the end; the number falls where bytes turn out to be wrong.
+// Whole fetches an object into the spool, and resumes an earlier part. It returns nil only when the object is complete and has the
+// right digest; then into.Open returns it until into.Remove. progress, which may be nil, is called on the calling goroutine with the
+// number of bytes in the spool, ten times a second and at the end. The number falls if bytes turn out to be wrong.
 //
-// The error is a *MissingError where no mirror has the object, an *ExhaustedError, a *update.Fault of the disk, ctx's, or
-// ErrClosed. What has come stays in the spool.
+// The error is a *MissingError if no mirror has the object, an *ExhaustedError, a *update.Fault of the disk, ctx's, or ErrClosed.
+// Received bytes stay in the spool.
 func (f *Fetcher) Whole(ctx context.Context, o Object, into *Spool, progress func(done int64)) (err error) {
 	if _, is := o.Digest.SHA256(); !is {
 		return fmt.Errorf("object %q: internal error: its SHA-256 is not known", o.Name)
@@ -46,7 +46,7 @@ func (f *Fetcher) Whole(ctx context.Context, o Object, into *Spool, progress fun
 	return both(err, p.end(err == nil))
 }
 
-// both is the one that there is, or both.
+// both joins two errors; nil errors are left out, and a single one is returned unchanged.
 func both(a, b error) error {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -61,15 +61,15 @@ type whole struct {
 	p        *part
 	progress func(int64)
 
-	old   span.Set[int64]         // what was there before
-	only  *rankedMirror           // the one mirror that is asked after bytes turned out to be wrong; nil is all
-	stale map[*rankedMirror]error // mirrors that brought wrong bytes
+	old   span.Set[int64]         // ranges from before this call
+	only  *rankedMirror           // the one mirror that is asked after wrong bytes; nil is all
+	stale map[*rankedMirror]error // mirrors that delivered wrong bytes
 
 	mu      sync.Mutex
 	brought map[*rankedMirror]*span.Set[int64]
 }
 
-// fetch gets what is missing and proves the whole, until it is right or no mirror is left.
+// fetch fetches missing ranges and verifies the object, until it is right or no mirror is left.
 func (w *whole) fetch(ctx context.Context) error {
 	for {
 		err := w.round(ctx)
@@ -79,7 +79,7 @@ func (w *whole) fetch(ctx context.Context) error {
 		case errors.Is(err, errDigest):
 			err = w.doubt()
 		case w.only != nil && (errors.As(err, &none) || errors.As(err, &missing)):
-			w.stale[w.only] = err // the others have a turn without it
+			w.stale[w.only] = err // the other mirrors are tried without it
 			err = w.turn()
 		default:
 			return err
@@ -92,7 +92,7 @@ func (w *whole) fetch(ctx context.Context) error {
 
 var errDigest = errors.New("the digest is not that of the object")
 
-// round gets what is missing, and hashes it meanwhile. errDigest means that all has come and is not right.
+// round fetches the missing ranges and hashes them meanwhile. errDigest means that the object is complete and wrong.
 func (w *whole) round(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	hash := w.p.hashing()
@@ -122,7 +122,7 @@ func (w *whole) round(ctx context.Context) error {
 	return nil
 }
 
-// trail hashes what is there without a gap, whenever there is a word that more has come, and the rest when word is closed.
+// trail hashes the part up to the first gap, on each value of word and when word is closed.
 func trail(ctx context.Context, hash *hashing, word <-chan struct{}) error {
 	for more := true; more; {
 		_, more = <-word
@@ -133,7 +133,7 @@ func trail(ctx context.Context, hash *hashing, word <-chan struct{}) error {
 	return nil
 }
 
-// get runs the job for what is missing.
+// get runs the job for the missing ranges.
 func (w *whole) get(ctx context.Context, word chan<- struct{}) error {
 	have, size := w.p.state()
 	j := newJob(w.f, Object{Name: w.o.Name, Size: size}, size)
@@ -149,7 +149,7 @@ func (w *whole) get(ctx context.Context, word chan<- struct{}) error {
 		w.note(fl.m, span.Of(off, off+int64(len(data))))
 		select {
 		case word <- struct{}{}:
-		default: // there is one already
+		default: // a wake-up is pending already
 		}
 		return nil
 	}
@@ -161,7 +161,7 @@ func (w *whole) get(ctx context.Context, word chan<- struct{}) error {
 	return both(j.run(ctx), keeper.wait())
 }
 
-// note remembers who brought what.
+// note records which mirror delivered a range.
 func (w *whole) note(m *rankedMirror, r Range) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (w *whole) note(m *rankedMirror, r Range) {
 	w.brought[m].Add(r)
 }
 
-// barred are the mirrors that may not be asked: those that brought wrong bytes, and all but one where one is tried alone.
+// barred are the mirrors that must not be asked: those that delivered wrong bytes, and all others while one is tried alone.
 func (w *whole) barred() map[*rankedMirror]bool {
 	barred := map[*rankedMirror]bool{}
 	for _, m := range w.f.mirrors {
@@ -185,8 +185,8 @@ func (w *whole) barred() map[*rankedMirror]bool {
 	return barred
 }
 
-// doubt finds out what may be wrong, and drops it. What was there before is dropped first. Of what came, the part of the
-// mirror that brought most is kept, and that mirror is asked for the rest; if it was asked alone already, it is the one.
+// doubt drops the bytes that may be wrong. Ranges from before this call are dropped first. Then the ranges of the mirror that delivered
+// most are kept, and that mirror is asked for the rest. If it already was the only mirror, it is at fault.
 func (w *whole) doubt() error {
 	w.f.o.Log.Warn().Str("file", w.o.Name).Int("ways", len(w.brought)).Int64("resumed", span.Total(w.old)).Msg("an object has the wrong digest; parts of it are fetched again")
 	old := w.old
@@ -206,8 +206,8 @@ func (w *whole) doubt() error {
 	return w.turn()
 }
 
-// turn goes over to the mirror that brought most of what is left, or to those that were not asked yet, and drops what others
-// brought.
+// turn switches to the mirror that delivered most of the remaining bytes, else to mirrors that were not asked yet, and drops the bytes
+// of all others.
 func (w *whole) turn() error {
 	var best *rankedMirror
 	for _, m := range w.f.mirrors {
@@ -233,7 +233,7 @@ func (w *whole) turn() error {
 	return w.left()
 }
 
-// drop gives bytes up, and a size of which only a mirror spoke.
+// drop drops ranges of the part, and a size that only a mirror announced.
 func (w *whole) drop(ranges span.Set[int64]) error {
 	if w.o.Size < 0 {
 		w.p.setSize(-1)
@@ -241,7 +241,7 @@ func (w *whole) drop(ranges span.Set[int64]) error {
 	return w.p.forget(ranges)
 }
 
-// left is the error if no mirror is left at all.
+// left is an *ExhaustedError if no mirror is left, else nil.
 func (w *whole) left() error {
 	e := &ExhaustedError{Name: w.o.Name}
 	for _, m := range w.f.mirrors {
@@ -253,15 +253,15 @@ func (w *whole) left() error {
 	return e
 }
 
-// checkpoints writes the record of a part now and then, one at a time, beside what comes.
+// checkpoints writes the record of a part periodically, one at a time, while bytes are received.
 type checkpoints struct {
 	p   *part
 	now func() time.Time
-	at  time.Time // when the last one began
+	at  time.Time // when the last checkpoint began
 	end chan error
 }
 
-// perhaps begins one if it is time to. The error is that of the last one.
+// perhaps begins a checkpoint if one is due. The error is that of the last one.
 func (c *checkpoints) perhaps() error {
 	if c.end != nil {
 		select {
@@ -283,7 +283,7 @@ func (c *checkpoints) perhaps() error {
 	return nil
 }
 
-// wait returns when none is under way.
+// wait waits for the checkpoint under way.
 func (c *checkpoints) wait() error {
 	if c.end == nil {
 		return nil

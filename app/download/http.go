@@ -21,54 +21,54 @@ import (
 )
 
 const (
-	// MaxRedirects is how many redirects are followed in a row. Stores and networks of mirrors have one or two.
+	// MaxRedirects is how many redirects are followed in a row. Object stores and CDNs have one or two.
 	MaxRedirects = 5
-	// maxName is the longest name of a file, in bytes, as in the request of the updater connection.
+	// maxName is the longest file name in bytes, as on the updater connection.
 	maxName = 128
-	// maxHeader is how many bytes of headers an answer may have. Real ones have about one thousand.
+	// maxHeader is how many bytes the headers of an answer may have. Real ones have about one thousand.
 	maxHeader = 64 << 10
 	// idleConnection is how long an idle connection stays open: below what servers have (nginx: 75 s).
 	idleConnection = 60 * time.Second
-	// handshakePatience is how long TLS may take. It is more than three lost packets in a row cost.
+	// handshakePatience is how long a TLS handshake may take: longer than three lost packets in a row delay it.
 	handshakePatience = 15 * time.Second
-	// frameSize is the largest frame of HTTP/2 that servers may send, in bytes: less to do for each byte than with the 16 KiB
-	// that they may send anyway.
+	// frameSize is the largest frame of HTTP/2 that servers may send, in bytes: less work for each byte than with the default of
+	// 16 KiB.
 	frameSize = 256 << 10
-	// pingAfter and pingPatience find a connection of HTTP/2 that is dead, which several requests would wait for.
+	// pingAfter and pingPatience detect a dead HTTP/2 connection, on which several requests would wait.
 	pingAfter    = 15 * time.Second
 	pingPatience = 15 * time.Second
 )
 
-// HTTPOptions say how a mirror is reached. The zero value is sensible.
+// HTTPOptions configure an HTTPMirror. The zero value is valid.
 type HTTPOptions struct {
 	Agent string      // version of this program; the user agent is Collet/<Agent>, or Collet alone
-	TLS   *tls.Config // as dial.ClientTLS makes it; nil trusts the authorities of the system. Version 1.2 at least in any case
+	TLS   *tls.Config // as from dial.ClientTLS; nil trusts the system's authorities. The minimum version is 1.2 in any case
 
-	// Proxy leads to an address; nil is never one. As in dial.Dialer a proxy that fails by itself is gone around once,
-	// unless ProxyOnly says otherwise.
+	// Proxy returns the proxy for an address; a nil function or result means none. As in dial.Dialer, a failing proxy is bypassed
+	// once, unless ProxyOnly is set.
 	Proxy     func(addr string) (*dial.Proxy, error)
 	ProxyOnly bool
-	// PlainProxy gives the proxy of a request that is not encrypted, which is asked by the full URL (RFC 9112, section 3.2.2):
-	// many proxies refuse to connect to port 80. nil is Proxy. See PlainProxyFromEnvironment.
+	// PlainProxy is the proxy of an unencrypted request, which gets the full URL (RFC 9112, section 3.2.2): many proxies refuse
+	// to connect to port 80. nil is Proxy. See the function PlainProxy.
 	PlainProxy func(*url.URL) (*url.URL, error)
 
-	// PublicOnly is dial.Dialer.PublicOnly, for a mirror that a peer named, and for all that it redirects to. PlainProxy is not used
-	// then: it would resolve names.
+	// PublicOnly is dial.Dialer.PublicOnly, for a mirror that a peer named and for its redirects. PlainProxy is not used then: it
+	// would resolve names.
 	PublicOnly bool
 
-	// Direct makes the TCP connections, to the mirror or the proxy; nil is net.Dialer's DialContext.
+	// Direct opens the TCP connections, to the mirror or the proxy; nil is net.Dialer's DialContext.
 	Direct func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log    zerolog.Logger
 }
 
-// HTTPMirror is a mirror: a folder of a web server in which a release folder lies. Close it.
+// HTTPMirror is a mirror: the URL of a release folder on a web server. The caller closes it.
 type HTTPMirror struct {
 	base      *url.URL
 	name      string
 	agent     string
 	client    *http.Client
 	transport *http.Transport
-	around    *http.Client // without PlainProxy; nil where that is not set or may not be
+	around    *http.Client // without PlainProxy; nil if that is not set or must not be bypassed
 	log       zerolog.Logger
 
 	mu    sync.Mutex
@@ -80,7 +80,7 @@ var _ Mirror = (*HTTPMirror)(nil)
 
 var errBase = errors.New("want http://HOST/PATH or https://HOST/PATH, without a query")
 
-// NewHTTPMirror makes a mirror of the URL of a release folder. Nothing is connected to before the first Get.
+// NewHTTPMirror makes a mirror for the URL of a release folder. It does not connect before Warm or the first Get.
 func NewHTTPMirror(base string, o HTTPOptions) (*HTTPMirror, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
@@ -102,7 +102,7 @@ func NewHTTPMirror(base string, o HTTPOptions) (*HTTPMirror, error) {
 	return w, nil
 }
 
-// newTransport makes what keeps the connections.
+// newTransport makes the transport with the connection pool.
 func (w *HTTPMirror) newTransport(o HTTPOptions) *http.Transport {
 	config := &tls.Config{}
 	if o.TLS != nil {
@@ -120,14 +120,14 @@ func (w *HTTPMirror) newTransport(o HTTPOptions) *http.Transport {
 	}
 	t.DialContext = w.dial(dialer)
 	if w.base.Scheme == "http" && o.PlainProxy != nil && !o.PublicOnly {
-		// The proxy is reached as any server is, not through the proxy of encrypted connections.
+		// The connection to this proxy is direct, not through the proxy of encrypted connections.
 		t.DialContext = w.dial(&dial.Dialer{Direct: o.Direct, Log: o.Log})
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return o.PlainProxy(r.URL) }
 	}
 	return t
 }
 
-// dial connects within the time allowed, and remembers the connection so that Close can end it.
+// dial connects within netproto.DefaultConnectTimeout and registers the connection, so that Close can end it.
 func (w *HTTPMirror) dial(d *dial.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	w.warm.dial = d.DialContext
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -144,7 +144,7 @@ func (w *HTTPMirror) dial(d *dial.Dialer) func(ctx context.Context, network, add
 	}
 }
 
-// watch remembers a connection.
+// watch registers a connection.
 func (w *HTTPMirror) watch(conn net.Conn) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,14 +161,14 @@ func (w *HTTPMirror) forget(conn net.Conn) {
 	delete(w.conns, conn)
 }
 
-// dialError tells a connection that was not made from one that broke.
+// dialError marks a failed connection attempt, in contrast to an interrupted connection.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
 
 func (e *dialError) Unwrap() error { return e.err }
 
-// watched is a connection that says when it is closed.
+// watched is a connection that calls gone when it is closed.
 type watched struct {
 	net.Conn
 	gone func()
@@ -183,7 +183,7 @@ func (c *watched) Close() error {
 // Name implements Mirror: the URL, without user name and password.
 func (w *HTTPMirror) Name() string { return w.name }
 
-// Close breaks all connections. Requests under way end with an error, and so does every Get from now on.
+// Close closes all connections. Requests in flight and later Gets end with an error.
 func (w *HTTPMirror) Close() error {
 	w.warm.close()
 	w.mu.Lock()
@@ -208,7 +208,7 @@ type redirectError struct{ text string }
 
 func (e *redirectError) Error() string { return e.text }
 
-// redirect decides about following. The headers of the first request come along.
+// redirect checks whether to follow a redirect. The headers of the first request are sent again.
 func (w *HTTPMirror) redirect(to *http.Request, via []*http.Request) error {
 	from := via[len(via)-1].URL
 	switch {
@@ -264,20 +264,19 @@ func (w *HTTPMirror) get(ctx context.Context, name string, from, to int64, limit
 	return body, nil
 }
 
-// shortRefusal is the most bytes of an unwanted answer that are read all the same: the text that web servers send with
-// a 404 has a few hundred, and came with its header.
+// shortRefusal is the largest body of a rejected answer that is read to its end, in bytes: a web server's text for a 404 has a few
+// hundred, and comes with its header.
 const shortRefusal = 4 << 10
 
-// refused lets go of an answer of which nothing is wanted. Where that is short it is read to its end, because then its connection
-// serves the next request; otherwise that would have to make one.
+// refused closes a rejected answer. It reads a short body to its end, so that the connection can be used again.
 func refused(answer *http.Response) {
 	if answer.ContentLength > 0 && answer.ContentLength <= shortRefusal {
-		_, _ = io.CopyN(io.Discard, answer.Body, answer.ContentLength+1) // that it ends is all that counts
+		_, _ = io.CopyN(io.Discard, answer.Body, answer.ContentLength+1) // the connection is used again only after the end
 	}
-	_ = answer.Body.Close() // nothing of it is wanted
+	_ = answer.Body.Close() // its content is not used
 }
 
-// ask makes the request, and once more without the proxy if that is what fails.
+// ask makes the request, and repeats it without the proxy if the proxy fails.
 func (w *HTTPMirror) ask(request *http.Request) (*http.Response, error) {
 	answer, err := w.client.Do(request)
 	var failed *dialError

@@ -18,7 +18,7 @@ import (
 	"collet/netproto/dial"
 )
 
-// question is what was asked of a mirror.
+// question is a request to a mirror.
 type question struct {
 	mirror, name string
 	from, to     int64 // to below 0: to the end
@@ -26,14 +26,14 @@ type question struct {
 }
 
 const (
-	// skipAlways is how many bytes before the range are let through from a server that sends the whole file: less than a
-	// new connection costs.
+	// skipAlways is how many bytes before the range are always skipped from a server that sends the whole file: this costs less
+	// than a new connection.
 	skipAlways = 64 << 10
-	// skipShare is what of the range may stand before it to be skipped, beyond that: a quarter.
+	// skipShare is the divisor of the range's length that may be skipped beyond that: a quarter.
 	skipShare = 4
 )
 
-// ranged reports whether a range is asked for, and not just the file.
+// ranged reports whether a range is requested, not the whole file.
 func (q question) ranged() bool { return q.from > 0 || q.to >= 0 }
 
 func (q question) header() string {
@@ -43,12 +43,12 @@ func (q question) header() string {
 	return fmt.Sprintf("bytes=%d-%d", q.from, q.to-1)
 }
 
-// wrong says what is wrong with the answer.
+// wrong is the error for a wrong answer to the question.
 func (q question) wrong(kind WrongKind, format string, values ...any) *WrongError {
 	return &WrongError{Mirror: q.mirror, Name: q.name, Kind: kind, Detail: fmt.Sprintf(format, values...)}
 }
 
-// judge compares an answer with the question, and gives its body as a reader that keeps to it.
+// judge checks an answer against the question, and returns its body as a reader that enforces it.
 func (q question) judge(ctx context.Context, answer *http.Response) (io.ReadCloser, error) {
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusPartialContent:
@@ -77,8 +77,7 @@ func (q question) judge(ctx context.Context, answer *http.Response) (io.ReadClos
 	return b, nil
 }
 
-// tooLong is the fault of a file that has more bytes than it may: too many where the size was not known, and
-// another file where it is known.
+// tooLong is the error for a file over its limit: WrongLong if its size was unknown, else WrongLength, because it is another file.
 func (q question) tooLong(format string, values ...any) error {
 	if q.to < 0 {
 		return q.wrong(WrongLong, format, values...)
@@ -86,16 +85,16 @@ func (q question) tooLong(format string, values ...any) error {
 	return q.wrong(WrongLength, format, values...)
 }
 
-// page reports whether an answer is a web page where none is ever sent, or may be one elsewhere.
+// page reports whether an answer is a web page, by its Content-Type.
 func page(answer *http.Response) bool {
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml")
 }
 
-// status is the error of an answer that brings nothing.
+// status is the error for an answer with a status other than 200 and 206.
 func (q question) status(answer *http.Response) error {
 	switch status := answer.StatusCode; status {
-	case http.StatusNotFound, http.StatusGone, http.StatusForbidden: // 403 is what stores say that hide what they have
+	case http.StatusNotFound, http.StatusGone, http.StatusForbidden: // object stores that hide their content answer 403
 		return &MissingError{Mirror: q.mirror, Name: q.name, Status: status}
 	case http.StatusRequestedRangeNotSatisfiable:
 		return q.wrong(WrongRefused, "%d to %d, Content-Range %q", q.from, q.to, clip(answer.Header.Get("Content-Range")))
@@ -112,7 +111,7 @@ func (q question) status(answer *http.Response) error {
 	}
 }
 
-// retryAfter reads how long to wait: seconds, or a date (RFC 9110, section 10.2.3). 0 is no word of it.
+// retryAfter reads Retry-After: seconds, or a date (RFC 9110, section 10.2.3). 0 means missing or invalid.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -125,7 +124,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return max(0, date.Sub(now))
 }
 
-// contentRange reads "bytes FIRST-LAST/TOTAL"; total is below 0 for "*".
+// contentRange parses "bytes FIRST-LAST/TOTAL". total is below 0 for "*".
 func contentRange(text string) (first, last, total int64, ok bool) {
 	rest, is := strings.CutPrefix(strings.TrimSpace(text), "bytes ")
 	span, whole, slash := strings.Cut(rest, "/")
@@ -141,27 +140,27 @@ func contentRange(text string) (first, last, total int64, ok bool) {
 	return first, last, total, ok
 }
 
-// number reads digits, and nothing else.
+// number parses decimal digits only.
 func number(text string) (int64, error) {
 	n, err := strconv.ParseUint(text, 10, 62)
 	return int64(n), err
 }
 
-// body reads the answer to a question and keeps to what was asked.
+// body reads the answer to a question and checks that it has exactly the requested bytes.
 type body struct {
-	ctx   context.Context // of the request, to tell why it broke
+	ctx   context.Context // of the request, for the cause of an error
 	q     question
 	from  io.ReadCloser
-	skip  int64 // bytes to pass over first
-	left  int64 // bytes until the end of the range; below 0 is not known
+	skip  int64 // bytes to skip first
+	left  int64 // bytes until the end of the range; below 0 is unknown
 	given int64
-	total int64 // bytes of the file; below 0 is not known
-	file  bool  // the server sends the whole file, whatever was asked for
-	html  bool  // and calls it a web page
+	total int64 // bytes of the file; below 0 is unknown
+	file  bool  // the server sends the whole file
+	html  bool  // the Content-Type is that of a web page
 	err   error // how it ended
 }
 
-// partial takes an answer with a range.
+// partial checks an answer with a range (206).
 func (b *body) partial(answer *http.Response) error {
 	text := answer.Header.Get("Content-Range")
 	first, last, total, ok := contentRange(text)
@@ -178,7 +177,7 @@ func (b *body) partial(answer *http.Response) error {
 	return nil
 }
 
-// full takes an answer with the whole file.
+// full checks an answer with the whole file (200).
 func (b *body) full(answer *http.Response) error {
 	b.total, b.skip, b.file = answer.ContentLength, b.q.from, true
 	if b.q.ranged() && b.q.from > max(skipAlways, (b.q.to-b.q.from)/skipShare) {
@@ -231,7 +230,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	return n, b.err
 }
 
-// end notes how the reading of the body ended, if it did.
+// end records how reading the body ended, or that it has too many bytes.
 func (b *body) end(err error) {
 	switch {
 	case err == io.EOF && b.left <= 0:
@@ -247,8 +246,8 @@ func (b *body) end(err error) {
 	}
 }
 
-// finish looks whether the body is over where the range is, so that the connection can be used again. The rest of a whole
-// file is left alone; that of a range should not be there.
+// finish checks that the body ends with the range, so that the connection can be used again. The rest of a whole file is not read; more
+// bytes after a range are an error.
 func (b *body) finish() {
 	b.err = io.EOF
 	if b.file && b.q.to >= 0 && b.q.to != b.total {
@@ -263,7 +262,7 @@ func (b *body) finish() {
 // Close implements io.Closer.
 func (b *body) Close() error { return b.from.Close() }
 
-// explain gives an error of net/http one of the three types of a Mirror.
+// explain maps an error of net/http to one of the three types of a Mirror, or to ctx's error.
 func (q question) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -282,7 +281,7 @@ func (q question) explain(ctx context.Context, err error) error {
 	case errors.As(err, &proxy):
 		kind = NetProxy
 	case errors.As(err, &certificate), errors.As(err, &unknown), errors.As(err, &record),
-		errors.As(err, &said) && said.Op == "remote error": // as crypto/tls marks what the peer said
+		errors.As(err, &said) && said.Op == "remote error": // an alert of the peer, as crypto/tls marks it
 		kind = NetTLS
 	case errors.As(err, &unreached):
 		kind = NetUnreachable
@@ -290,7 +289,7 @@ func (q question) explain(ctx context.Context, err error) error {
 	return &NetError{Mirror: q.mirror, Name: q.name, Kind: kind, Err: bare(err)}
 }
 
-// bare is what an error of net/http says without the request, which the error around it names.
+// bare is an error of net/http without the request, which the enclosing error names.
 func bare(err error) error {
 	var whole *url.Error
 	if errors.As(err, &whole) {
@@ -299,9 +298,9 @@ func bare(err error) error {
 	return err
 }
 
-// clip shortens what a peer says, and takes out what is not printable.
+// clip shortens a text of a peer and replaces control characters.
 func clip(text string) string {
-	const most = 100 // bytes of a peer's words that an error repeats
+	const most = 100 // bytes of a peer's text in an error
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F {
 			return '?'

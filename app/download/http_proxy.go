@@ -13,9 +13,9 @@ import (
 // NoProxy is the setting for no proxy at all.
 const NoProxy = "direct"
 
-// PlainProxy is HTTPOptions.PlainProxy for a setting: empty is the environment (HTTP_PROXY, HTTPS_PROXY, NO_PROXY and their
-// lower-case forms, which never lead to this machine itself), NoProxy is none, and else it is the proxy's address, as
-// dial.ParseProxy takes it. The error does not repeat the text, which may hold a password.
+// PlainProxy is HTTPOptions.PlainProxy for a setting. Empty means the environment (HTTP_PROXY, HTTPS_PROXY, NO_PROXY and their
+// lower-case forms, which never apply to this machine itself), NoProxy means no proxy, any other text is the proxy's address as for
+// dial.ParseProxy. The error does not repeat the text, which may contain a password.
 func PlainProxy(text string, getenv func(string) string) (func(*url.URL) (*url.URL, error), error) {
 	switch text {
 	case "":

@@ -13,22 +13,22 @@ import (
 	"collet/netproto"
 )
 
-// firstConnections is how many requests a start makes at once, which are as many connections before HTTP/2: the next root, the
-// timestamp, and the sequel.
+// firstConnections is how many requests a start makes at once: the next root, the timestamp, and the sequel. Without HTTP/2 each needs
+// a connection.
 const firstConnections = 3
 
-// warmAge is how long a connection waits for its first request: servers end those that never say anything, after 10 s and more.
+// warmAge is how long a connection waits for its first request. Servers close silent connections after 10 s or more.
 const warmAge = 5 * time.Second
 
-// First is a file that will be asked for, whole, and how many bytes it may have.
+// First is a file that will be fetched whole, with its largest size in bytes.
 type First struct {
 	Name  string
 	Limit int64
 }
 
-// Warm begins to connect and to ask, so that the first requests find connections and the first files are on their way: for a
-// start that has other work to do before it asks. It may be called once, before the first Get, of which each gets what was asked
-// for early once; what failed is asked for again.
+// Warm opens connections and requests files in advance, for a start that has other work to do first. It may be called once, before the
+// first Get. The first Get of each of these files gets the early answer; a failed request is made again. It does nothing
+// if HTTPOptions.PlainProxy has a proxy for the mirror.
 func (w *HTTPMirror) Warm(ctx context.Context, files ...First) {
 	if w.transport.Proxy != nil {
 		if proxy, err := w.transport.Proxy(&http.Request{URL: w.base}); proxy != nil || err != nil {
@@ -37,7 +37,7 @@ func (w *HTTPMirror) Warm(ctx context.Context, files ...First) {
 	}
 	n := firstConnections
 	if w.base.Scheme == "https" {
-		n = 1 // HTTP/2 has one for all
+		n = 1 // HTTP/2 has one connection for all requests
 	}
 	w.warm.begin(ctx, addressOf(w.base), n)
 	for _, f := range files {
@@ -45,7 +45,7 @@ func (w *HTTPMirror) Warm(ctx context.Context, files ...First) {
 	}
 }
 
-// addressOf is what is dialed for a URL.
+// addressOf is the HOST:PORT of a URL.
 func addressOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -54,7 +54,7 @@ func addressOf(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// warmth is connections that are made before they are needed. The zero value has none.
+// warmth has the connections and requests that were made in advance. The zero value is empty.
 type warmth struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
@@ -62,14 +62,14 @@ type warmth struct {
 	begun  time.Time
 	cancel context.CancelFunc
 	run    sync.WaitGroup
-	made   chan net.Conn // nil for one that could not be made
+	made   chan net.Conn // nil for a failed attempt
 
 	mu    sync.Mutex
-	left  int // not taken yet
+	left  int // connections not taken yet
 	asked map[string]*eager
 }
 
-// eager is a request that was made before it was needed.
+// eager is a request made in advance.
 type eager struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -77,7 +77,7 @@ type eager struct {
 	err    error
 }
 
-// ask makes a request ahead of time.
+// ask makes a request in advance.
 func (w *warmth) ask(name string, get func(ctx context.Context) (io.ReadCloser, error)) {
 	ctx, cancel := context.WithCancel(context.Background()) // answer and close end it
 	e := &eager{cancel: cancel, done: make(chan struct{})}
@@ -93,8 +93,8 @@ func (w *warmth) ask(name string, get func(ctx context.Context) (io.ReadCloser, 
 	})
 }
 
-// answer gives what was asked for ahead of time, once. is is false for what was not, is too old, or failed otherwise than by
-// not being there: then it is to be asked for now.
+// answer returns the early answer for a file, once. is is false if the file was not requested, the answer is too old, or the request
+// failed with another error than a *MissingError: then the caller makes the request.
 func (w *warmth) answer(ctx context.Context, name string) (body io.ReadCloser, err error, is bool) {
 	w.mu.Lock()
 	e := w.asked[name]
@@ -119,16 +119,16 @@ func (w *warmth) answer(ctx context.Context, name string) (body io.ReadCloser, e
 	return &eagerBody{e.body, e.cancel, stop}, nil, true
 }
 
-// drop lets go of an unused answer.
+// drop cancels and closes an unused answer.
 func (e *eager) drop() {
 	e.cancel()
 	<-e.done
 	if e.err == nil {
-		_ = e.body.Close() // nothing of it was wanted
+		_ = e.body.Close() // its content is not used
 	}
 }
 
-// eagerBody is an answer whose request ends with it, or with the context of who took it.
+// eagerBody is an early answer. Its request ends when it is closed, or with the context of the Get that took it.
 type eagerBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -165,8 +165,7 @@ func (w *warmth) begin(ctx context.Context, addr string, n int) {
 	}
 }
 
-// take gives the connection that is made first, once it is. It is nil where none is left for this address, or it could not be
-// made.
+// take waits for the next connection. It returns nil if no connection is left for this address, or if the attempt failed.
 func (w *warmth) take(ctx context.Context, addr string) net.Conn {
 	w.mu.Lock()
 	if w.left == 0 || addr != w.addr || time.Since(w.begun) > warmAge {
@@ -179,11 +178,11 @@ func (w *warmth) take(ctx context.Context, addr string) net.Conn {
 	case conn := <-w.made:
 		return conn
 	case <-ctx.Done():
-		return nil // close finds it
+		return nil // close closes the connection
 	}
 }
 
-// close ends what was not taken.
+// close ends unused connections and requests.
 func (w *warmth) close() {
 	if w.cancel == nil {
 		return
@@ -201,7 +200,7 @@ func (w *warmth) close() {
 		select {
 		case conn := <-w.made:
 			if conn != nil {
-				_ = conn.Close() // nothing was ever sent
+				_ = conn.Close() // no data was sent
 			}
 		default:
 			return

@@ -8,48 +8,48 @@ import (
 )
 
 const (
-	// MaxRetryAfter is the longest that a busy server is left alone because it asked for it. Longer ones are for crawlers, or
-	// a mistake, and a player is waiting.
+	// MaxRetryAfter is the longest Retry-After that is respected. Longer ones are meant for crawlers, or a mistake, and a player is
+	// waiting.
 	MaxRetryAfter = 60 * time.Second
-	// busyRest is how long a busy server is left alone that did not say for how long.
+	// busyRest is how long a busy server without a Retry-After is not asked.
 	busyRest = time.Second
-	// faultRest is how long a mirror rests after a failure that brought nothing, so that what just broke can come back.
+	// faultRest is how long a mirror is not asked after a failure without data, so that it can recover.
 	faultRest = 200 * time.Millisecond
-	// mirrorFailures is how many failures in a row, with nothing brought, make a mirror the last choice (design 3, section 3).
+	// mirrorFailures is how many failures in a row without data make a mirror the last choice.
 	mirrorFailures = 2
-	// forgiveAfter is when failures are forgotten: a mirror that was down an hour ago may be the fastest now.
+	// forgiveAfter is when failures no longer count: a mirror that was down an hour ago may be the fastest now.
 	forgiveAfter = time.Minute
-	// broughtEnough is how many bytes a request has to bring so that its end is not counted as a failure of the mirror: less, and a
-	// mirror that breaks all the time would never be left.
+	// broughtEnough is how many bytes a request must deliver so that its interruption is not a failure of the mirror. With fewer, a
+	// mirror that interrupts every request would never be dropped.
 	broughtEnough = 64 << 10
-	// rateMemory is the share of the older requests in the rate of a mirror; the newest one has the rest.
+	// rateMemory is the weight of older requests in the rate of a mirror; the newest one has the rest.
 	rateMemory = 0.7
-	// rateCounts is how many bytes a request has to bring to say something about the rate of its mirror.
+	// rateCounts is how many bytes a request must deliver to count for the rate of its mirror.
 	rateCounts = 32 << 10
-	// probeEvery is how long a mirror is not asked for anything before it gets a probe.
+	// probeEvery is how long a mirror has no request before it gets a probe.
 	probeEvery = 30 * time.Second
-	// probeSize is how many bytes a probe asks for: enough to get up to speed, little where the place turns out to be slow.
+	// probeSize is the size of a probe in bytes: enough to get up to speed, and cheap on a slow mirror.
 	probeSize = 256 << 10
-	// slowShare is what of the best mirror's rate another one has to reach.
+	// slowShare is the divisor of the best mirror's rate that another one has to reach: an eighth.
 	slowShare = 8
-	// slowAfter is how long a request is watched before it is called slow.
+	// slowAfter is how long a request is measured before it counts as slow.
 	slowAfter = 3 * time.Second
 )
 
-// rankedMirror is a mirror and what it did so far. The fetcher's mutex guards it.
+// rankedMirror is a mirror with its statistics. The fetcher's mutex guards it.
 type rankedMirror struct {
 	mirror   Mirror
 	index    int
-	rate     float64       // bytes a second of one of its requests; 0 is not known
-	latency  time.Duration // from asking to the first byte, the shortest that was seen; 0 is not known
+	rate     float64       // bytes a second of one request; 0 is unknown
+	latency  time.Duration // shortest time from a request to its first byte; 0 is unknown
 	failures int           // in a row
-	failed   time.Time     // when the last of them was
-	until    time.Time     // it is left alone so long
-	used     time.Time     // when it was asked last; zero is never
+	failed   time.Time     // time of the last failure
+	until    time.Time     // it is not asked before
+	used     time.Time     // time of the last request; zero is never
 	whole    bool          // it answers with whole files only
 }
 
-// delivered takes note of a request that brought n bytes.
+// delivered records a request that delivered n bytes.
 func (m *rankedMirror) delivered(n int64, took time.Duration) {
 	m.failures = 0
 	if n < rateCounts || took <= 0 {
@@ -62,14 +62,14 @@ func (m *rankedMirror) delivered(n int64, took time.Duration) {
 	m.rate = rate
 }
 
-// answered takes note of how long the first byte took.
+// answered records the time to a first byte.
 func (m *rankedMirror) answered(took time.Duration) {
 	if m.latency == 0 || took < m.latency {
 		m.latency = max(took, time.Microsecond)
 	}
 }
 
-// failedAt takes note of a failure that brought nothing. A busy server is not asked before its time.
+// failedAt records a failure without data, and when the mirror may be asked again.
 func (m *rankedMirror) failedAt(now time.Time, err error) {
 	m.failures++
 	m.failed = now
@@ -81,13 +81,13 @@ func (m *rankedMirror) failedAt(now time.Time, err error) {
 	m.until = now.Add(rest)
 }
 
-// failing reports whether it is a last choice.
+// failing reports whether the mirror is a last choice.
 func (m *rankedMirror) failing(now time.Time) bool {
 	return m.failures >= mirrorFailures && now.Sub(m.failed) < forgiveAfter
 }
 
-// better orders mirrors: those that do not fail, then those that deliver fast, then as they were given. A whole-file server is
-// behind all others. A mirror of which nothing is known stands behind those that deliver: a probe will tell.
+// better orders mirrors: those that do not fail first, then by rate, then in the order of NewFetcher. A whole-file server comes after
+// all others. A mirror of unknown rate comes after those that deliver, until a probe measures it.
 func better(now time.Time) func(a, b *rankedMirror) int {
 	worth := func(m *rankedMirror) float64 {
 		if m.failures > 0 && now.Sub(m.failed) < forgiveAfter {
@@ -113,7 +113,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// choose gives the best of the mirrors that may be asked now. If none may, wait tells whether one may be asked later.
+// choose returns the best of the mirrors that may be asked now. Without one, wait reports whether a mirror may be asked later.
 func choose(mirrors []*rankedMirror, now time.Time) (best *rankedMirror, wait bool) {
 	ranked := slices.SortedFunc(slices.Values(mirrors), better(now))
 	for _, m := range ranked {
@@ -126,7 +126,7 @@ func choose(mirrors []*rankedMirror, now time.Time) (best *rankedMirror, wait bo
 	return nil, wait
 }
 
-// toProbe gives a mirror that was not asked for long, and is not the one that is in use.
+// toProbe returns a mirror without a request for probeEvery that is not the best one; nil if not found.
 func toProbe(mirrors []*rankedMirror, now time.Time) *rankedMirror {
 	if len(mirrors) < 2 {
 		return nil

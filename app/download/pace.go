@@ -7,32 +7,32 @@ import (
 )
 
 const (
-	// MinInFlight is how many requests are under way at least: with two, the line works while one of them travels.
+	// MinInFlight is the least number of requests in flight: with two, data flows while one request is on its way.
 	MinInFlight = 2
-	// MaxInFlight is how many are at most: more gained nothing on any line that was measured (perf reference, section 5), and
-	// servers begin to mind.
+	// MaxInFlight is the largest number of requests in flight: more gained nothing on any measured connection, and servers begin
+	// to reject them.
 	MaxInFlight = 8
 )
 
 const (
-	// risingShare is how much more than the epoch before an epoch brings while the line is still getting up to speed by itself.
+	// risingShare is the growth from one epoch to the next above which the throughput is still rising by itself.
 	risingShare = 1.25
-	// collapseShare is what of the throughput of the epoch before is left when it counts as lost.
+	// collapseShare is the share of the last epoch's throughput below which it has collapsed.
 	collapseShare = 0.5
-	// longestRest is how many epochs at most pass between two tries of one more request.
+	// longestRest is the largest number of epochs between two tries of one more request.
 	longestRest = 8
-	// troubleRest is how many pass after a fault.
+	// troubleRest is the number of epochs without a try after a fault.
 	troubleRest = 4
 )
 
-// pacer decides how many requests may be under way, from min to max: additive increase while it pays, multiplicative
-// decrease. It is fed with the throughput of epochs in which all allowed requests were under way.
+// pacer decides how many requests may be in flight, from min to max: additive increase while it helps, multiplicative decrease. Its
+// input is the throughput of epochs in which all allowed requests were in flight.
 //
 //	rising   the throughput grows by itself: wait
-//	steady   try one more; keep it if it brought a third of its fair share (1 / 3n more), else go back and rest, longer each time
-//	fault    a timeout, a busy server, half of the throughput lost: half as many, and rest
+//	steady   try one more; keep it if it added a third of its fair share (1 / 3n more), else go back and rest, longer each time
+//	fault    a timeout, a busy server, half of the throughput lost: halve the number, and rest
 //
-// The zero value is not ready; newPacer makes one. It is not safe for concurrent use.
+// newPacer makes one. It is not safe for concurrent use.
 type pacer struct {
 	min, max int
 	n        int
@@ -40,14 +40,14 @@ type pacer struct {
 	base     float64 // of the epoch before the try
 	trying   bool
 	rest     int // epochs until the next try
-	patience int // the rest after the next try that fails
+	patience int // the rest after the next failed try
 }
 
 func newPacer(least, most int) *pacer {
 	return &pacer{min: least, max: most, n: least, patience: 1}
 }
 
-// epoch takes the throughput of one epoch, in bytes a second.
+// epoch handles the throughput of one epoch, in bytes a second.
 func (p *pacer) epoch(rate float64) {
 	last := p.last
 	p.last = rate
@@ -76,26 +76,26 @@ func (p *pacer) judge(rate float64) {
 	p.rest, p.patience = p.patience, min(2*p.patience, longestRest)
 }
 
-// idle says that an epoch tells nothing. A try ends without a result.
+// idle handles an epoch without a meaningful throughput. A try ends without a result.
 func (p *pacer) idle() {
 	if p.trying {
 		p.n, p.trying = p.n-1, false
 	}
 }
 
-// trouble takes note of a fault.
+// trouble handles a fault.
 func (p *pacer) trouble() {
 	p.n, p.trying, p.rest = max(p.min, p.n/2), false, troubleRest
 }
 
-// throttle lets bytes through at a rate that may change at any time; 0 is any rate. What was not used is not saved up.
+// throttle limits the rate of bytes. The rate may change at any time; 0 is unlimited. Unused capacity does not accumulate.
 type throttle struct {
 	now func() time.Time
 
 	mu       sync.Mutex
 	rate     int64
-	taken    float64 // bytes that were asked for in all
-	admitted float64 // of those, how many were let through
+	taken    float64 // bytes requested in all
+	admitted float64 // bytes admitted of these
 	at       time.Time
 	changed  chan struct{} // closed when the rate changes
 }
@@ -104,7 +104,7 @@ func newThrottle(rate int64, now func() time.Time) *throttle {
 	return &throttle{now: now, rate: max(rate, 0), at: now(), changed: make(chan struct{})}
 }
 
-// settle lets through what time has brought. The caller holds mu.
+// settle admits the bytes for the time since the last call. The caller holds mu.
 func (t *throttle) settle() {
 	now := t.now()
 	t.admitted += float64(t.rate) * now.Sub(t.at).Seconds()
@@ -123,14 +123,14 @@ func (t *throttle) set(rate int64) {
 	t.changed = make(chan struct{})
 }
 
-// limit is the rate in bytes a second; 0 is none.
+// limit is the rate in bytes a second; 0 is unlimited.
 func (t *throttle) limit() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rate
 }
 
-// take returns when n more bytes may have come.
+// take returns when n more bytes are admitted.
 func (t *throttle) take(ctx context.Context, n int) error {
 	t.mu.Lock()
 	t.settle()
@@ -152,7 +152,7 @@ func (t *throttle) take(ctx context.Context, n int) error {
 	}
 }
 
-// sleep waits for so long, or until wake is closed.
+// sleep waits for d, or until wake is closed or has a value.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -165,11 +165,11 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	return nil
 }
 
-// gate is where requests wait while the fetcher is paused.
+// gate blocks requests while the fetcher is paused.
 type gate struct {
 	mu     sync.Mutex
-	closed chan struct{} // nil while it is open; closed when it opens again
-	times  int           // how often it was closed
+	closed chan struct{} // nil while the gate is open; closed when it opens again
+	times  int           // number of pauses so far
 }
 
 func (g *gate) pause() {
@@ -190,14 +190,14 @@ func (g *gate) resume() {
 	}
 }
 
-// state tells whether it is closed, and how often it was.
+// state reports whether the gate is closed, and the number of pauses so far.
 func (g *gate) state() (paused bool, times int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.closed != nil, g.times
 }
 
-// pass returns when the gate is open.
+// pass waits until the gate is open.
 func (g *gate) pass(ctx context.Context) error {
 	g.mu.Lock()
 	closed := g.closed

@@ -20,27 +20,25 @@ import (
 )
 
 const (
-	// piecesFile holds what came of small files, in the folder of a Source.
+	// piecesFile holds the received pieces of small files, in the folder of an acquire.Source.
 	piecesFile = "received" + release.UnverifiedSuffix
-	// MaxPieces is how many bytes the file may have. It bounds the disk and what a start reads; twice what waits in memory.
+	// MaxPieces is the largest file in bytes. It limits the disk space and what a start reads; twice the data in memory.
 	MaxPieces = 32 << 20
-	// maxPieceName is the longest name in it, in bytes.
+	// maxPieceName is the longest name in the file, in bytes.
 	maxPieceName = 128
-	// pieceHead is the size of what stands before the name and the bytes of a piece.
+	// pieceHead is the size in bytes of the header before the name and the bytes of a piece.
 	pieceHead = 4 + 1 + 8 + 8 + 4
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Pieces keeps what has come of small files that wait in memory, so that a stop of the process at any moment costs none of
-// it: the sequel, documents, lists and objects. It is one file to which pieces are appended, each with its name, its place
-// and a checksum:
+// Pieces keeps the received pieces of small files (the sequel, documents, lists and objects) on the disk while they wait in memory, so
+// that a killed process loses none. It is one file to which pieces are appended, each with its file's name, its offset and a checksum:
 //
 //	CRC-32C of the rest · length of the name · size of the file, -1 if unknown · offset · length · name · bytes
 //
-// with numbers of 4, 1, 8, 8 and 4 bytes, little-endian. It is not synced: after a power cut it ends where the checksums do.
-// What it holds is unverified; it is checked like what comes over the line. A disk that fails to write or read costs the saving and
-// nothing else. It is safe for concurrent use.
+// with numbers of 4, 1, 8, 8 and 4 bytes, little-endian. It is not synced: after a power cut it ends at the first wrong checksum. Its
+// content is unverified and checked like received data. An error of the disk only disables it. It is safe for concurrent use.
 type Pieces struct {
 	fs     platform.FS
 	folder string
@@ -48,33 +46,33 @@ type Pieces struct {
 
 	mu    sync.Mutex
 	ready bool // the file was read
-	off   bool // the disk failed: nothing more is kept
+	off   bool // the disk failed, or Disable: no more pieces are kept
 	file  platform.File
 	size  int64
 	names map[string]*holding
-	used  bool // something was given away since the last forget
+	used  bool // a piece was read since the last Clear or Disable
 }
 
-// holding is what is kept of one file.
+// holding is the kept pieces of one file.
 type holding struct {
 	size   int64 // of the file; below 0 is unknown
 	pieces []heldPiece
 }
 
-// heldPiece is where bytes of a file lie.
+// heldPiece is a range of a file, and its offset in the file of pieces.
 type heldPiece struct {
 	Range
 	at int64
 }
 
-// NewPieces keeps pieces in a folder of fsys, which is made if need be. Nothing is read before the first use.
+// NewPieces keeps pieces in a folder of fsys, which is created with the first piece. The file is read at the first use.
 func NewPieces(fsys platform.FS, folder string, log zerolog.Logger) *Pieces {
 	return &Pieces{fs: fsys, folder: folder, log: log}
 }
 
 func (r *Pieces) name() string { return path.Join(r.folder, piecesFile) }
 
-// open reads what an earlier process left, once. The caller holds mu.
+// open reads the file of an earlier process, once. The caller holds mu.
 func (r *Pieces) open() {
 	if r.ready {
 		return
@@ -84,7 +82,7 @@ func (r *Pieces) open() {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	if err != nil && !errors.Is(err, platform.ErrTooLong) { // of a file that is not ours the beginning is looked at
+	if err != nil && !errors.Is(err, platform.ErrTooLong) { // of a file that is too long only the beginning is read
 		r.fail(err)
 		return
 	}
@@ -102,7 +100,7 @@ func (r *Pieces) open() {
 	}
 }
 
-// readPiece reads the piece at the beginning of data. n is how long it is, and 0 if there is no sound one.
+// readPiece parses the piece at the beginning of data. n is its length; 0 if it is incomplete or invalid.
 func readPiece(data []byte) (name string, size, at, n int64) {
 	if len(data) < pieceHead {
 		return "", 0, 0, 0
@@ -124,14 +122,14 @@ func (r *Pieces) begin() (err error) {
 	if err = r.fs.MkdirAll(r.folder, 0o755); err == nil {
 		flag := os.O_RDWR | os.O_CREATE
 		if r.size == 0 {
-			flag |= os.O_TRUNC // nothing of what lies there is of use
+			flag |= os.O_TRUNC // the old content is invalid
 		}
 		r.file, err = r.fs.OpenFile(r.name(), flag, 0o644)
 	}
 	return err
 }
 
-// fail ends the keeping. What is kept is given away still.
+// fail disables further keeping after an error. Kept pieces can still be read.
 func (r *Pieces) fail(err error) {
 	if err != nil {
 		r.off = true
@@ -139,7 +137,7 @@ func (r *Pieces) fail(err error) {
 	}
 }
 
-// readAt reads bytes of the file. If it can't, nothing of it is given away any more. The caller holds mu.
+// readAt reads bytes of the file. After an error all kept pieces are dropped. The caller holds mu.
 func (r *Pieces) readAt(p []byte, at int64) error {
 	n, err := r.file.ReadAt(p, at)
 	if n == len(p) {
@@ -150,7 +148,7 @@ func (r *Pieces) readAt(p []byte, at int64) error {
 	return errGone
 }
 
-// take notes a piece.
+// take adds a piece to the index.
 func (r *Pieces) take(name string, size int64, p heldPiece) {
 	h := r.names[name]
 	if h == nil {
@@ -163,7 +161,7 @@ func (r *Pieces) take(name string, size int64, p heldPiece) {
 	h.pieces = append(h.pieces, p)
 }
 
-// Add keeps bytes of a file. size is that of the file, below 0 if it is not known.
+// Add keeps bytes of a file. size is the file's, below 0 if unknown.
 func (r *Pieces) Add(name string, size, at int64, data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +201,7 @@ func (r *Pieces) append(name string, size, at int64, data []byte) error {
 	return nil
 }
 
-// compact makes room: of what is still of use the newest half of the file is written again from its beginning.
+// compact makes room: it keeps the pieces of the newer half of the file, as far as they are still needed, and rewrites the file.
 func (r *Pieces) compact() error {
 	type content struct {
 		name string
@@ -237,7 +235,8 @@ func (r *Pieces) compact() error {
 	return nil
 }
 
-// Prefix gives what is kept of a file from its first byte on, and whether that is all of it. size below 0 is unknown.
+// Prefix returns the kept bytes of a file from its first byte to the first gap, and whether they are the whole file. size below 0 is
+// unknown.
 func (r *Pieces) Prefix(name string, size int64) (data []byte, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -269,15 +268,15 @@ func (r *Pieces) Prefix(name string, size int64) (data []byte, whole bool) {
 	return data, size >= 0 && int64(len(data)) == size
 }
 
-// Drop forgets a file, which is no longer of use, or turned out to be wrong. The bytes stay until the file is compacted, and a
-// later process may find them again.
+// Drop drops a file that is no longer needed, or wrong. Its bytes stay until the file of pieces is compacted, and a later process may
+// find them again.
 func (r *Pieces) Drop(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.names, name)
 }
 
-// DropBefore forgets what lies before a byte of a file.
+// DropBefore drops the pieces of a file that end at or before the offset end.
 func (r *Pieces) DropBefore(name string, end int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -286,7 +285,7 @@ func (r *Pieces) DropBefore(name string, end int64) {
 	}
 }
 
-// ranges is what is kept of a file.
+// ranges is the kept ranges of a file.
 func (r *Pieces) ranges(name string) (set span.Set[int64]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -299,10 +298,10 @@ func (r *Pieces) ranges(name string) (set span.Set[int64]) {
 	return set
 }
 
-// Missing is how many bytes of a range of a file are not kept.
+// Missing is the number of bytes of a range that are not kept.
 func (r *Pieces) Missing(name string, of Range) int64 { return span.Total(r.ranges(name).Gaps(of)) }
 
-// read reads bytes of a file that are kept. n is below len(page) where the next ones lie elsewhere. The error is errGone.
+// read reads kept bytes of a file. n is below len(page) at the end of a piece. The error is errGone.
 func (r *Pieces) read(name string, at int64, page []byte) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -321,10 +320,10 @@ func (r *Pieces) read(name string, at int64, page []byte) (n int, err error) {
 	return 0, errGone
 }
 
-// errGone says that bytes are not kept any more: the file was compacted meanwhile, or can't be read. They are asked for again.
+// errGone says that bytes are no longer kept: the file was compacted meanwhile, or can't be read. They are fetched again.
 var errGone = errors.New("what was kept of a file is gone")
 
-// Has reports whether anything is kept under a name.
+// Has reports whether a piece of a file is kept.
 func (r *Pieces) Has(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -333,7 +332,7 @@ func (r *Pieces) Has(name string) bool {
 	return h != nil && len(h.pieces) > 0 && r.file != nil
 }
 
-// Used reports whether anything was given away since the last forget.
+// Used reports whether a piece was read since the last Clear or Disable.
 func (r *Pieces) Used() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -347,7 +346,7 @@ func (r *Pieces) Clear() {
 	r.remove()
 }
 
-// Disable removes everything and keeps nothing more: there is no room for it.
+// Disable removes everything and keeps no more pieces, because the disk is full.
 func (r *Pieces) Disable() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -355,7 +354,7 @@ func (r *Pieces) Disable() {
 	r.off = true
 }
 
-// remove is forget. The caller holds mu.
+// remove is Clear. The caller holds mu.
 func (r *Pieces) remove() {
 	r.used = false
 	if r.ready && r.file == nil && !r.off {
@@ -367,7 +366,7 @@ func (r *Pieces) remove() {
 	}
 }
 
-// Close lets go of the file, and leaves it for the next process. Nothing is kept or given away from now on.
+// Close closes the file and leaves it for the next process. Later calls keep and return no pieces.
 func (r *Pieces) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -383,7 +382,7 @@ func (r *Pieces) closeFile() (err error) {
 	return err
 }
 
-// Verified gives an object that is kept whole, once it has proven right. A wrong one is dropped.
+// Verified returns an object that is kept whole and has the right digest, else nil. A wrong one is dropped.
 func (r *Pieces) Verified(o release.Object) []byte {
 	data, whole := r.Prefix(o.Path(), o.Size)
 	if !whole {

@@ -6,14 +6,14 @@ import (
 	"collet/platform/span"
 )
 
-// stretch is a part of what is wanted of a file, which is kept from before a stop or has to come.
+// stretch is a part of the wanted ranges of a file that is either kept or missing.
 type stretch struct {
 	Range
-	of   int // which of the wanted ranges
-	from int // which of those that have to come; below 0: it is kept
+	of   int // index of the wanted range
+	from int // index of the missing range; below 0: the stretch is kept
 }
 
-// stretches cuts wanted ranges into what is kept and what has to come.
+// stretches splits wanted ranges into kept and missing stretches.
 func stretches(wanted []Range, kept span.Set[int64]) (list []stretch, missing []Range) {
 	for i, r := range wanted {
 		at := r.Start
@@ -31,14 +31,14 @@ func stretches(wanted []Range, kept span.Set[int64]) (list []stretch, missing []
 	return list, missing
 }
 
-// RangesKept is Ranges for what a stop of the process must not cost: what is kept is not asked for again, and what comes is kept.
+// RangesKept is Ranges that survives a stop of the process: kept bytes are not fetched again, and received bytes are kept.
 func (f *Fetcher) RangesKept(ctx context.Context, o Object, wanted []Range, kept *Pieces, deliver func(i int, offset int64, data []byte) error) error {
 	if err := checkRanges(o, wanted); err != nil {
 		return err
 	}
 	list, missing := stretches(wanted, kept.ranges(o.Name))
 	page := []byte(nil)
-	pass := func() error { // hands over the first stretch if it is kept
+	pass := func() error { // delivers the first stretch if it is kept
 		first := list[0]
 		list = list[1:]
 		for at := first.Start; first.from < 0 && at < first.End; {
@@ -80,8 +80,8 @@ func (f *Fetcher) RangesKept(ctx context.Context, o Object, wanted []Range, kept
 	return nil
 }
 
-// SmallKept is Small for what a stop must not cost. Where a place does not give the rest of a file that is kept in part, the whole
-// file is fetched again.
+// SmallKept is Small that survives a stop of the process. If no mirror delivers the rest of a partly kept file, the whole file is
+// fetched again.
 func (f *Fetcher) SmallKept(ctx context.Context, name string, limit int64, kept *Pieces) ([]byte, error) {
 	here, whole := kept.Prefix(name, limit)
 	if whole {

@@ -23,23 +23,23 @@ import (
 )
 
 const (
-	// DefaultSpoolLimit is how many bytes the parts of a spool may take in all. It bounds what is kept for later, never what
-	// an update needs: 8 GiB hold what two large releases left half-fetched.
+	// DefaultSpoolLimit is how many bytes the parts of a spool may use in all. It limits leftovers, never what an update needs:
+	// 8 GiB hold the leftovers of two large releases.
 	DefaultSpoolLimit = 8 << 30
-	// CheckpointEvery is how often the record of a part is written while bytes come. It is what a stop costs, and each one
-	// makes the disk write what it would have written later anyway.
+	// CheckpointEvery is the interval between records of a part while bytes are received. A power cut loses at most that much.
+	// Each record only makes the disk write earlier what it would write anyway.
 	CheckpointEvery = 2 * time.Second
 )
 
-// SpoolOptions say how a spool keeps its parts. The zero value is sensible.
+// SpoolOptions configure a Spool. The zero value is valid.
 type SpoolOptions struct {
-	Limit      int64         // bytes that parts may take in all; 0 is DefaultSpoolLimit
-	Checkpoint time.Duration // how often records are written; 0 is CheckpointEvery
+	Limit      int64         // bytes that parts may use in all; 0 is DefaultSpoolLimit
+	Checkpoint time.Duration // interval between records; 0 is CheckpointEvery
 	Log        zerolog.Logger
 }
 
-// Spool is a folder of parts of objects by digest; the package comment says what lies in it. It is safe for concurrent use
-// by one process: the install's lock has to keep others out. Errors of the disk are *update.Fault.
+// Spool is a folder of parts of objects by digest; the package comment describes its files. It is safe for concurrent use by one
+// process: the install's lock must exclude other processes. Errors of the disk are *update.Fault.
 type Spool struct {
 	fs     platform.FS
 	folder string
@@ -47,18 +47,18 @@ type Spool struct {
 
 	mu   sync.Mutex
 	busy map[release.Digest]chan struct{} // parts that are being written; closed when they are free again
-	seen map[release.Digest]sight         // parts that this process had in its hands
+	seen map[release.Digest]sight         // parts that this process has used
 }
 
-// sight is what this process knows of a part, beside what its record says.
+// sight is the state of a part as this process knows it, which may be newer than its record.
 type sight struct {
 	size     int64
 	have     span.Set[int64]
 	proven   bool // it was hashed, and is right
-	recorded bool // the record says as much
+	recorded bool // the record has the same state
 }
 
-// OpenSpool opens the spool in a folder of fsys, which is made if need be. fsys stays the caller's.
+// OpenSpool opens the spool in a folder of fsys, and creates the folder if needed. The caller keeps fsys.
 func OpenSpool(fsys platform.FS, folder string, o SpoolOptions) (*Spool, error) {
 	if o.Limit <= 0 {
 		o.Limit = DefaultSpoolLimit
@@ -77,8 +77,8 @@ func OpenSpool(fsys platform.FS, folder string, o SpoolOptions) (*Spool, error) 
 	return s, nil
 }
 
-// makeFolder makes the folder and those above it, durably: what is recorded in it would be lost with it. One that is there
-// may be so since a moment before the last process ended.
+// makeFolder creates the folder and its parents and makes them durable, because records would be lost with them. Existing folders are
+// synced, too: the last process may have ended right after creating them.
 func (s *Spool) makeFolder() error {
 	err := s.fs.MkdirAll(s.folder, 0o755)
 	for name := s.folder; err == nil; name = path.Dir(name) {
@@ -101,7 +101,7 @@ func (s *Spool) recordName(d release.Digest) string { return s.folder + "/" + d.
 
 func (s *Spool) cameName(d release.Digest) string { return s.folder + "/" + d.Hex() + cameSuffix }
 
-// digestOf reads a digest out of the name of a file with this suffix.
+// digestOf parses the digest in the name of a file with this suffix.
 func digestOf(name, suffix string) (release.Digest, bool) {
 	digits, is := strings.CutSuffix(name, suffix)
 	if !is {
@@ -111,8 +111,7 @@ func digestOf(name, suffix string) (release.Digest, bool) {
 	return d, err == nil
 }
 
-// tidy removes what a stop left: records that were being written, and those whose part is gone. It leaves alone what has
-// another form of name.
+// tidy removes leftovers of a crash: unfinished records, and records and logs without a part. It ignores files with other names.
 func (s *Spool) tidy() error {
 	entries, err := s.fs.ReadDir(s.folder)
 	if err != nil {
@@ -135,7 +134,7 @@ func (s *Spool) tidy() error {
 	return err
 }
 
-// claim makes the caller the only one who changes the part, and waits until that is possible.
+// claim gives the caller exclusive write access to a part, and waits for it.
 func (s *Spool) claim(ctx context.Context, d release.Digest) error {
 	for {
 		s.mu.Lock()
@@ -163,7 +162,7 @@ func (s *Spool) free(d release.Digest) {
 	delete(s.busy, d)
 }
 
-// Spooled is a complete and verified object. ReadAt is safe for concurrent use. Close it.
+// Spooled is a complete and verified object. ReadAt is safe for concurrent use. The caller closes it.
 type Spooled struct {
 	file interface {
 		io.ReaderAt
@@ -172,7 +171,7 @@ type Spooled struct {
 	size int64
 }
 
-// InMemory is a verified object that is kept in memory.
+// InMemory is a verified object in memory.
 func InMemory(data []byte) *Spooled { return &Spooled{fixed{bytes.NewReader(data)}, int64(len(data))} }
 
 type fixed struct{ io.ReaderAt }
@@ -185,11 +184,11 @@ func (c *Spooled) ReadAt(p []byte, off int64) (int, error) { return c.file.ReadA
 // Size is the number of bytes.
 func (c *Spooled) Size() int64 { return c.size }
 
-// Close lets go of the file.
+// Close closes the file.
 func (c *Spooled) Close() error { return c.file.Close() }
 
-// Open gives a complete object. What this process has not hashed yet is hashed first; if it is not what its name says it is
-// removed. For what is not there, not complete or not right errors.Is with fs.ErrNotExist holds.
+// Open opens a complete object. A part that this process has not hashed yet is hashed first; if its digest is wrong it is removed. If
+// the object is missing, incomplete or wrong, errors.Is with fs.ErrNotExist holds.
 func (s *Spool) Open(ctx context.Context, d release.Digest) (*Spooled, error) {
 	if err := s.claim(ctx, d); err != nil {
 		return nil, err
@@ -209,7 +208,7 @@ func (s *Spool) Open(ctx context.Context, d release.Digest) (*Spooled, error) {
 	return &Spooled{file: f, size: size}, nil
 }
 
-// prove makes sure that a part is complete and right.
+// prove verifies that a part is complete and right, and returns its size.
 func (s *Spool) prove(ctx context.Context, d release.Digest, f platform.File) (int64, error) {
 	known := s.known(d)
 	if known.proven {
@@ -231,14 +230,14 @@ func (s *Spool) prove(ctx context.Context, d release.Digest, f platform.File) (i
 	return known.size, nil
 }
 
-// see remembers what is known of a part.
+// see remembers the state of a part.
 func (s *Spool) see(d release.Digest, what sight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen[d] = what
 }
 
-// known tells what has come of a part, from memory or from its record. A record that can't be read says that nothing has.
+// known is the state of a part, from memory or from its record and its log. A record that can't be read counts as empty.
 func (s *Spool) known(d release.Digest) sight {
 	s.mu.Lock()
 	what, seen := s.seen[d]
@@ -259,7 +258,7 @@ func (s *Spool) known(d release.Digest) sight {
 	return what
 }
 
-// Have is how many bytes of an object of this size are in the spool.
+// Have is the number of bytes of an object in the spool; 0 if it is known with another size.
 func (s *Spool) Have(d release.Digest, size int64) int64 {
 	known := s.known(d)
 	if known.size != size {
@@ -268,7 +267,7 @@ func (s *Spool) Have(d release.Digest, size int64) int64 {
 	return span.Total(known.have)
 }
 
-// Seed gives an object its first bytes, if its part has fewer of them. They are proven with the rest.
+// Seed writes the first bytes of an object, if its part has fewer. They are verified with the rest.
 func (s *Spool) Seed(ctx context.Context, d release.Digest, size int64, data []byte) error {
 	p, err := s.begin(ctx, d, size)
 	if err != nil {
@@ -280,7 +279,7 @@ func (s *Spool) Seed(ctx context.Context, d release.Digest, size int64, data []b
 	return both(err, p.end(p.proved))
 }
 
-// Remove deletes a part, complete or not, once it is not being written. A missing part is no error.
+// Remove deletes a part, complete or not, and waits while it is being written. A missing part is not an error.
 func (s *Spool) Remove(ctx context.Context, d release.Digest) error {
 	if err := s.claim(ctx, d); err != nil {
 		return err
@@ -289,7 +288,7 @@ func (s *Spool) Remove(ctx context.Context, d release.Digest) error {
 	return s.discard(d)
 }
 
-// discard deletes a claimed part. The record goes first, so that it never speaks of another part of this name.
+// discard deletes a claimed part. The record is deleted first, so that it never describes a later part of this name.
 func (s *Spool) discard(d release.Digest) error {
 	s.mu.Lock()
 	delete(s.seen, d)
@@ -311,7 +310,7 @@ type leftover struct {
 	used   time.Time
 }
 
-// leftovers lists the parts that are not being written, those first that were written to longest ago, and the bytes of all parts.
+// leftovers lists all parts, the one with the oldest write first, and their size in all.
 func (s *Spool) leftovers() (list []leftover, total int64, err error) {
 	entries, err := s.fs.ReadDir(s.folder)
 	if err != nil {
@@ -324,7 +323,7 @@ func (s *Spool) leftovers() (list []leftover, total int64, err error) {
 		}
 		info, err := s.fs.Stat(s.folder + "/" + e.Name())
 		if err != nil {
-			continue // it went away meanwhile
+			continue // it was removed meanwhile
 		}
 		total += info.Size()
 		list = append(list, leftover{d, info.Size(), info.ModTime()})
@@ -333,8 +332,8 @@ func (s *Spool) leftovers() (list []leftover, total int64, err error) {
 	return list, total, nil
 }
 
-// Collect removes the parts that were not written to for longest, until no more than limit bytes are left; 0 removes all.
-// What keep names, what is being written, and what this process verified stays. It returns how many bytes went.
+// Collect removes the parts that were not written to for longest, until at most limit bytes are left; 0 removes all. Parts in keep,
+// parts that are being written, and parts that this process verified stay. It returns the number of bytes removed.
 func (s *Spool) Collect(keep []release.Digest, limit int64) (freed int64, err error) {
 	list, total, err := s.leftovers()
 	for _, l := range list {
@@ -355,7 +354,7 @@ func (s *Spool) Collect(keep []release.Digest, limit int64) (freed int64, err er
 	return freed, s.fault(s.folder, -1, err)
 }
 
-// claimLeftover claims a part unless it is being written, or about to be read.
+// claimLeftover claims a part unless it is being written or was verified, and so is about to be read.
 func (s *Spool) claimLeftover(d release.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -366,8 +365,8 @@ func (s *Spool) claimLeftover(d release.Digest) bool {
 	return true
 }
 
-// Close records what no record knows, so that the next process has it: complete parts, mostly, which are hardly ever kept
-// for long. No other call is under way then, and none follows. What was opened stays open.
+// Close writes the records that are out of date, for the next process: mostly of complete parts, which are rarely kept for long. It
+// must be the last call, without concurrent ones. Opened objects stay open.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -381,9 +380,9 @@ func (s *Spool) Close() error {
 	return err
 }
 
-// keep makes the bytes of a part durable, then its record, which says that have has come.
+// keep syncs the bytes of a part, and then writes its record with the ranges have.
 func (s *Spool) keep(d release.Digest, size int64, have span.Set[int64]) error {
-	f, err := s.fs.OpenFile(s.partName(d), os.O_RDWR, 0) // one of its own: the writer's is in use
+	f, err := s.fs.OpenFile(s.partName(d), os.O_RDWR, 0) // a separate handle: the writer's is in use
 	if err != nil {
 		return fmt.Errorf("record of a part: %w", err)
 	}

@@ -12,27 +12,27 @@ import (
 	"collet/platform/span"
 )
 
-// This file is about what came of a part since its record was written. Each write is noted in a log beside the part, with a
-// checksum of the bytes. Nothing is synced for it, so it costs next to nothing: when the process is killed, the next one has
-// every byte; after a power cut the checksums tell which bytes were lost. Each record begins the log anew.
+// This file has the log of a part's writes since its last record. Each write adds a note with a checksum of its bytes. The log is not
+// synced, so it is cheap: after the process is killed, the next one has every byte; after a power cut the checksums show which bytes
+// were lost. Each record starts the log anew.
 
 const (
-	// noteSize is how long a note is: size of the object (-1 unknown), offset, length, CRC-32C of the bytes, CRC-32C of what
-	// stands before; 8, 8, 4, 4 and 4 bytes, little-endian.
+	// noteSize is the size of a note in bytes: size of the object (-1 unknown), offset, length, CRC-32C of the bytes, CRC-32C of
+	// the fields before; 8, 8, 4, 4 and 4 bytes, little-endian.
 	noteSize = 28
-	// maxCame is how many bytes the log of a part has, at most: 9,362 notes in two seconds. What is beyond is in the next record.
+	// maxCame is the largest log of a part in bytes: 9,362 notes in two seconds. Later writes are in the next record.
 	maxCame = 256 << 10
 )
 
-// came is the log of a part that is written.
+// came is the log of a part that is being written.
 type came struct {
 	file platform.File // nil before the first note
 	size int64         // of the log, in bytes
-	tail []byte        // notes since a record was begun
-	off  bool          // the disk failed, or it is full: the next record says it all
+	tail []byte        // notes since the last record was begun
+	off  bool          // the disk failed, or the log is full: no notes until the next record
 }
 
-// appendNote notes bytes at an offset.
+// appendNote appends a note for bytes at an offset.
 func appendNote(log []byte, size, off int64, data []byte) []byte {
 	from := len(log)
 	log = binary.LittleEndian.AppendUint64(log, uint64(size))
@@ -42,11 +42,11 @@ func appendNote(log []byte, size, off int64, data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(log, crc32.Checksum(log[from:], castagnoli))
 }
 
-// replay takes what a log says into what is known of a part, as far as the part holds the bytes.
+// replay adds the ranges of a log to the state of a part, if the part's bytes match their checksums.
 func (s *Spool) replay(d release.Digest, log []byte, what *sight) {
 	f, err := s.fs.OpenFile(s.partName(d), os.O_RDONLY, 0)
 	if err != nil {
-		return // without the bytes the log says nothing
+		return // without the part the log is of no use
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -74,7 +74,7 @@ func (s *Spool) replay(d release.Digest, log []byte, what *sight) {
 	}
 }
 
-// note writes down that bytes came. A disk that fails at it costs the saving and nothing else. The caller holds mu.
+// note logs written bytes. An error of the disk only disables the log. The caller holds mu.
 func (p *part) note(off int64, data []byte) {
 	log := &p.came
 	if log.off || len(data) == 0 {
@@ -103,7 +103,7 @@ func (p *part) writeNotes(notes []byte) {
 	log.off = err != nil
 }
 
-// recordedNotes begins the log anew: a record knows its first notes, in bytes.
+// recordedNotes starts the log anew after a record that covers the first known bytes of its notes.
 func (p *part) recordedNotes(known int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *part) recordedNotes(known int) {
 	}
 }
 
-// endNotes lets the log go, and removes it where the record knows as much.
+// endNotes closes the log, and removes it if the record covers it.
 func (p *part) endNotes(recorded bool) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"collet/platform"
 )
 
-// SpareRoom is what a volume must have left beside everything, in bytes, as the install itself wants it.
+// SpareRoom is how many bytes of a volume must stay free, as for the install.
 const SpareRoom = 16 << 20
 
-// SpaceError says that the volume of a spool has too little room, in bytes.
+// SpaceError says that the volume of a spool has too little free space.
 type SpaceError struct {
-	Volume string // where it is mounted, or its drive
-	Need   int64  // what has to be free for the rest of the object; below 0: unknown
-	Free   int64  // what is; below 0: unknown
-	Err    error  // what the system said
+	Volume string // its mount point or drive
+	Need   int64  // bytes needed for the rest of the object; below 0: unknown
+	Free   int64  // free bytes; below 0: unknown
+	Err    error  // the system's error
 }
 
 func (e *SpaceError) Error() string {
@@ -32,14 +32,14 @@ func (e *SpaceError) Error() string {
 	return fmt.Sprintf("need %d bytes on %q, %d are free: free %d", e.Need, e.Volume, e.Free, max(0, e.Need-e.Free))
 }
 
-// Unwrap gives what the system said.
+// Unwrap returns the system's error.
 func (e *SpaceError) Unwrap() error { return e.Err }
 
-// NoNames reports whether it is not bytes that are missing: the volume has no inodes left, or the user no quota.
+// NoNames reports whether enough bytes are free: then the volume has no inodes left, or the user's quota is used up.
 func (e *SpaceError) NoNames() bool { return e.Err != nil && e.Free >= max(e.Need, SpareRoom) }
 
-// fault turns what the disk said about name into a *update.Fault, whose cause a person can do something about. need is how
-// many bytes are still to be written; below 0 is unknown. Faults and context errors pass unchanged; nil stays nil.
+// fault maps an error of the disk about name to a *update.Fault with a cause for users. need is the number of bytes still to be
+// written; below 0 is unknown. Faults, context errors and nil are returned unchanged.
 func (s *Spool) fault(name string, need int64, err error) error {
 	var known *update.Fault
 	switch {
@@ -52,7 +52,7 @@ func (s *Spool) fault(name string, need int64, err error) error {
 	}
 }
 
-// DiskFault is what the disk said about a file or a folder, as a cause that a person can do something about.
+// DiskFault maps an error of the disk about a file or a folder to a fault with a cause for users. need is as in SpaceError.
 func DiskFault(fsys platform.FS, name string, need int64, err error) *update.Fault {
 	path := fsys.Path(name)
 	switch {

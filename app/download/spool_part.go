@@ -14,26 +14,26 @@ import (
 	"collet/platform/span"
 )
 
-// part is an object under way. Its owner has claimed its digest, and ends it. write may be called from several
-// goroutines, together with everything else; reset and end may not.
+// part is an object that is being fetched. Its owner has claimed its digest, and calls end. write may be called concurrently with
+// itself and with all methods but end.
 type part struct {
 	s      *Spool
 	digest release.Digest
 
 	mu   sync.Mutex
 	file platform.File
-	at   int64 // where the next write of the file goes by itself; below 0 is unknown
+	at   int64 // position of the file; below 0 is unknown
 	size int64 // of the object; below 0 is unknown
 	have span.Set[int64]
 	came came
 
-	proved    bool       // this process hashed it before
+	proved    bool       // this process has verified it before
 	recording sync.Mutex // held while a record is written
-	recorded  int64      // bytes that it speaks of
+	recorded  int64      // number of bytes in the record
 }
 
-// begin claims an object and opens its part, with what is left of earlier times. size below 0 is unknown. If the spool
-// would hold more than it may, old parts go first.
+// begin claims an object and opens its part, with the bytes of earlier calls. size below 0 is unknown. If the spool would exceed its
+// limit, old parts are removed first.
 func (s *Spool) begin(ctx context.Context, d release.Digest, size int64) (*part, error) {
 	if err := s.claim(ctx, d); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (p *part) open(size int64) error {
 	have.Remove(span.Of(end, math.MaxInt64))
 	p.file, p.size, p.have = f, size, have
 	p.proved = known.proven && have.Prefix() == size
-	if !known.recorded && !known.proven && len(have) > 0 { // its log begins anew
+	if !known.recorded && !known.proven && len(have) > 0 { // its log starts anew
 		if err := p.s.keep(p.digest, size, have); err != nil {
 			return errors.Join(err, f.Close())
 		}
@@ -86,7 +86,7 @@ func (p *part) open(size int64) error {
 	return nil
 }
 
-// write puts bytes where they belong. On a full disk unused parts go, and it is tried once more.
+// write writes bytes at an offset. On a full disk it removes unused parts and tries once more.
 func (p *part) write(off int64, data []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *part) write(off int64, data []byte) error {
 	return p.s.fault(p.s.partName(p.digest), p.lacking(), err)
 }
 
-// put writes and takes note of what was written. The file's position moves along, so that bytes in order need no seek.
+// put writes bytes and records their range. Consecutive writes need no seek.
 func (p *part) put(off int64, data []byte) (n int, err error) {
 	if p.at != off {
 		if p.at, err = p.file.Seek(off, io.SeekStart); err != nil {
@@ -116,7 +116,7 @@ func (p *part) put(off int64, data []byte) (n int, err error) {
 	return n, err
 }
 
-// lacking is how many bytes are still to come; below 0 is unknown. The caller holds mu.
+// lacking is the number of missing bytes; below 0 is unknown. The caller holds mu.
 func (p *part) lacking() int64 {
 	if p.size < 0 {
 		return -1
@@ -124,28 +124,28 @@ func (p *part) lacking() int64 {
 	return p.size - span.Total(p.have)
 }
 
-// state is what has come and what the size is.
+// state returns the received ranges and the size.
 func (p *part) state() (have span.Set[int64], size int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.have), p.size
 }
 
-// prefix is how many bytes there are without a gap.
+// prefix is the number of bytes before the first gap.
 func (p *part) prefix() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.have.Prefix()
 }
 
-// bytes is how many have come.
+// bytes is the number of received bytes.
 func (p *part) bytes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return span.Total(p.have)
 }
 
-// setSize tells how large the object is, once that is known; below 0 it is not known any more.
+// setSize sets the size of the object; below 0 it is unknown again.
 func (p *part) setSize(size int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +154,7 @@ func (p *part) setSize(size int64) {
 	}
 }
 
-// forget gives ranges up, in the log and the record first, so that they never speak of bytes that are being replaced.
+// forget drops ranges. It updates the log and the record before it returns, so that they never describe bytes that are being replaced.
 func (p *part) forget(ranges span.Set[int64]) error {
 	p.mu.Lock()
 	for _, r := range ranges {
@@ -166,7 +166,7 @@ func (p *part) forget(ranges span.Set[int64]) error {
 	return p.s.fault(p.s.recordName(p.digest), -1, p.checkpoint())
 }
 
-// checkpoint makes what has come durable and records it, unless the record says so already.
+// checkpoint syncs the received bytes and writes the record, unless it is up to date.
 func (p *part) checkpoint() error {
 	p.recording.Lock()
 	defer p.recording.Unlock()
@@ -184,8 +184,8 @@ func (p *part) checkpoint() error {
 	return nil
 }
 
-// end lets the part go. If it is verified it counts from now on, and what it holds is recorded when the spool is closed:
-// mostly it is used and removed before, and the disk never has to write it. Else what has come is recorded now.
+// end releases the part. A verified part is recorded when the spool is closed: mostly it is used and removed before, and never has to
+// be synced. Any other part is recorded now.
 func (p *part) end(verified bool) error {
 	defer p.s.free(p.digest)
 	var err error
@@ -198,7 +198,7 @@ func (p *part) end(verified bool) error {
 	return both(err, p.s.fault(p.s.partName(p.digest), -1, errors.Join(p.endNotes(recorded), p.file.Close())))
 }
 
-// hashing is a SHA-256 that follows a part from its first byte on.
+// hashing computes the SHA-256 of a part while it grows from its first byte.
 type hashing struct {
 	p    *part
 	h    io.Writer
@@ -207,7 +207,7 @@ type hashing struct {
 	page []byte
 }
 
-// hashPage is how many bytes are read back at once, in bytes: they were just written and come from memory.
+// hashPage is how many bytes are read back at once: they were just written, and come from memory.
 const hashPage = 256 << 10
 
 func (p *part) hashing() *hashing {
@@ -215,7 +215,7 @@ func (p *part) hashing() *hashing {
 	return &hashing{p: p, h: h, sum: func() release.Digest { return release.SHA256.SumOf(h) }, page: make([]byte, hashPage)}
 }
 
-// upTo hashes until the first gap, or until ctx ends.
+// upTo hashes up to the first gap, or until ctx ends.
 func (h *hashing) upTo(ctx context.Context) error {
 	for {
 		prefix := h.p.prefix()

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// recordFormat is the only layout of a record. Another number is a record of another program, and counts as none.
+	// recordFormat is the only format of a record. A record of another format is ignored.
 	recordFormat = 1
-	// maxRecordRanges is how many ranges a record holds. A part has a hole for each request under way and for each mirror that
-	// was dropped, so real ones stay below fifty; what is beyond is fetched again.
+	// maxRecordRanges is how many ranges a record has at most. A part has a gap for each request in flight and for each dropped
+	// mirror, so real ones stay below fifty. Further ranges are fetched again.
 	maxRecordRanges = 1024
-	// maxRecord is the most bytes that are read of a record: two numbers of 19 digits for each range, and the frame.
+	// maxRecord is the largest record in bytes: two numbers of 19 digits for each range, and the frame.
 	maxRecord = 64 << 10
 )
 
-// record is what stands in a file of ranges. Size is that of the object; below 0 it was not known.
+// record is the content of a record file. Size is the object's; below 0 is unknown.
 type record struct {
 	Format int        `json:"format"`
 	Size   int64      `json:"size"`
 	Have   [][2]int64 `json:"have"`
 }
 
-// encodeRecord writes a record. A set of too many ranges is cut.
+// encodeRecord encodes a record with at most maxRecordRanges ranges.
 func encodeRecord(size int64, have span.Set[int64]) ([]byte, error) {
 	r := record{Format: recordFormat, Size: max(size, -1), Have: [][2]int64{}}
 	for _, h := range have[:min(len(have), maxRecordRanges)] {
@@ -36,7 +36,7 @@ func encodeRecord(size int64, have span.Set[int64]) ([]byte, error) {
 
 var errRecordOrder = errors.New("its ranges are not in order, or outside of the file")
 
-// decodeRecord reads a record and believes nothing in it that does not fit together.
+// decodeRecord decodes a record and rejects an inconsistent one.
 func decodeRecord(data []byte) (size int64, have span.Set[int64], err error) {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
