@@ -13,8 +13,8 @@ import (
 	"collet"
 )
 
-// newApp makes the Fyne application. This is the only place that needs the toolkit's windows, and so cgo. The version
-// and the identity come from the root package; Fyne would otherwise look for a FyneApp.toml beside the program.
+// newApp makes the Fyne application. It is the only place that requires the toolkit's windows, and so cgo. The version and
+// the identity come from the root package; Fyne would otherwise look for a FyneApp.toml beside the program.
 func newApp() (fyne.App, error) {
 	if !hasDisplay(runtime.GOOS, os.Getenv) {
 		return nil, fmt.Errorf("%w: neither DISPLAY nor WAYLAND_DISPLAY is set", ErrNoDisplay)
@@ -25,7 +25,7 @@ func newApp() (fyne.App, error) {
 	d := collet.App()
 	app.SetMetadata(fyne.AppMetadata{
 		ID: d.ID, Name: d.Name, Version: d.Version, Build: d.Build, Release: true,
-		Migrations: map[string]bool{"fyneDo": true}, // nothing here touches a widget off the loop
+		Migrations: map[string]bool{"fyneDo": true}, // widgets are only used on the loop
 	})
 	return app.NewWithID(d.ID), nil
 }

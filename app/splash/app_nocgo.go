@@ -8,7 +8,7 @@ import (
 	"fyne.io/fyne/v2"
 )
 
-// newApp says that a program built without cgo has no windows.
+// newApp returns ErrNoWindow: a program built without cgo has no windows.
 func newApp() (fyne.App, error) {
 	return nil, fmt.Errorf("%w: this program was built without cgo", ErrNoWindow)
 }

@@ -7,11 +7,11 @@ import (
 
 const (
 	barHeight = 7
-	// busyWidth is how much of a busy bar its moving mark covers.
+	// busyWidth is the width of the moving mark of a busy bar, as a share of the bar.
 	busyWidth = 0.22
 )
 
-// gauge is one progress bar: a track, and what is filled of it, or a mark that moves where there is no measure.
+// gauge is one progress bar: a track and its filled part, or a moving mark if the progress is unknown.
 type gauge struct {
 	track, fill *canvas.Rectangle
 	at          fyne.Position
@@ -35,7 +35,7 @@ func (g *gauge) put(x, y, width float32) {
 	g.place()
 }
 
-// set shows a fraction between 0 and 1, or where the moving mark is.
+// set shows a fraction between 0 and 1, or the position of the moving mark.
 func (g *gauge) set(fraction float64, busy bool) {
 	g.fraction, g.busy = fraction, busy
 	g.place()
@@ -47,13 +47,13 @@ func (g *gauge) place() {
 		width, x = g.width*busyWidth, x+float32(g.fraction)*g.width*(1-busyWidth)
 	}
 	if width > 0 {
-		width = max(width, barHeight) // narrower than high, its round ends would be no more
+		width = max(width, barHeight) // a smaller width can't have round ends
 	}
 	g.fill.Move(fyne.NewPos(x, g.at.Y))
 	g.fill.Resize(fyne.NewSize(width, barHeight))
 }
 
-// show makes the whole bar visible or not.
+// show shows or hides the whole bar.
 func (g *gauge) show(visible bool) {
 	for _, o := range g.objects() {
 		setVisible(o, visible)

@@ -11,8 +11,8 @@ const (
 	choiceGap  = 10
 )
 
-// card is a content that covers the picture: a heading, a body, a line for answers to a press of a button, and a row of
-// buttons, one of which has the focus. Dialogs and the log view are cards. A card is made when it is needed.
+// card is a content that covers the picture: a heading, a body, a status line, and a row of buttons, one of which has the
+// focus. Dialogs and the log view are cards. Cards are made on demand.
 type card struct {
 	root    *fyne.Container
 	heading *line
@@ -22,8 +22,8 @@ type card struct {
 	body    *scrollText
 	status  *line
 	choices []*choice
-	first   int    // which button has the focus at the beginning
-	escape  func() // what Escape does
+	first   int    // index of the button with the initial focus
+	escape  func() // the action of Escape
 }
 
 func newCard(title string, body *scrollText, first int, choices ...*choice) *card {
@@ -66,8 +66,7 @@ func (c *card) placeBody(at fyne.Position, size fyne.Size) {
 	c.body.put(at, size)
 }
 
-// placeChoices sets the buttons in rows from the left, the last row at the bottom, and returns where the first row
-// begins.
+// placeChoices places the buttons in rows from the left, the last row at the bottom, and returns the top of the first row.
 func (c *card) placeChoices(size fyne.Size) float32 {
 	rows := [][]*choice{nil}
 	var used float32
@@ -86,7 +85,7 @@ func (c *card) placeChoices(size fyne.Size) float32 {
 	return top
 }
 
-// placeRow lets the faces of the buttons, not the rings round them, begin at the margin.
+// placeRow aligns the faces of the buttons, without their focus rings, with the margin.
 func placeRow(row []*choice, y float32) {
 	x := float32(cardMargin - ringGap)
 	for _, choice := range row {

@@ -11,13 +11,13 @@ import (
 
 const (
 	choiceHeight = 36
-	choicePad    = 18 // left and right of the label
-	ringWidth    = 2  // round what has the focus
-	ringGap      = 3  // from the edge of the widget to the face of the button
+	choicePad    = 18 // space left and right of the label
+	ringWidth    = 2  // ring around the focused button
+	ringGap      = 3  // space between the edge of the widget and the face of the button
 )
 
-// choice is a button. Enter and Space press it; every other key goes to the window, which knows what Escape and the
-// arrows mean. Fyne's own button swallows them.
+// choice is a button. Enter and Space press it; all other keys go to the window, which handles Escape and the arrows.
+// Fyne's own button does not forward keys.
 type choice struct {
 	widget.BaseWidget
 	label   string
@@ -42,7 +42,7 @@ func newChoice(label string, primary bool, press func(), key func(*fyne.KeyEvent
 	return c
 }
 
-// rename changes the label. Its place is the caller's to change.
+// rename changes the label. The caller adjusts the layout.
 func (c *choice) rename(label string) {
 	if c.label != label {
 		c.label = label
@@ -123,7 +123,7 @@ func (r *choiceRenderer) MinSize() fyne.Size {
 	return fyne.NewSize(r.label.measure(r.choice.label)+2*choicePad, choiceHeight)
 }
 
-// Layout implements fyne.WidgetRenderer. The ring lies inside the size, so that nothing is cut off at the edge.
+// Layout implements fyne.WidgetRenderer. The ring lies inside the size, so that it is not clipped.
 func (r *choiceRenderer) Layout(size fyne.Size) {
 	r.ring.Resize(size)
 	r.face.Move(fyne.NewSquareOffsetPos(ringGap))
@@ -148,7 +148,7 @@ func (r *choiceRenderer) paint() {
 	}
 }
 
-// colours are those of the face and of the label.
+// colours are the colours of the face and the label.
 func (c *choice) colours() (face, label color.Color) {
 	switch {
 	case c.primary && c.hot:

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// maxLine is the longest text of a peer in one line, in characters: more than fits into the window at any scale.
+	// maxLine is the longest text from a peer in one line, in characters: more than fits into the window at any scale.
 	maxLine = 120
-	// maxReason is the longest reason of a game's end, in characters: three or four lines of the window.
+	// maxReason is the longest reason for a game's end, in characters: three or four lines of the window.
 	maxReason = 260
-	// maxTail is the longest text of the log or report view, in bytes. The text of several hundred lines is laid out in
-	// a few milliseconds; a whole log would stop the window for seconds.
+	// maxTail is the longest text of the log or report view, in bytes. The layout of several hundred lines takes a few
+	// milliseconds; a whole log would block the window for seconds.
 	maxTail = 24 << 10
 )
 
-// clean makes one harmless line of at most limit characters of foreign text.
+// clean sanitizes untrusted text to one line of at most limit characters.
 func clean(foreign string, limit int) string { return harmless.Shorten(foreign, limit) }
 
-// cleanLines prepares a log or report: the last maxTail bytes, from the beginning of a line, made harmless.
+// cleanLines sanitizes a log or report and returns its last lines, at most maxTail bytes.
 func cleanLines(foreign string) string {
 	if len(foreign) > maxTail {
 		foreign = foreign[len(foreign)-maxTail:]

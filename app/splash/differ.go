@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// maxRows is how many differing components a dialog lists; the report and the log have them all (compat reference,
-	// section 3.7).
+	// maxRows is the largest number of differing components in a dialog; the report and the log list all.
 	maxRows = 12
-	// maxWords is the longest text of an operator in a dialog, in bytes: a dozen lines.
+	// maxWords is the longest operator's text in a dialog, in bytes: a dozen lines.
 	maxWords = 1000
-	// toastLeast and toastWord are how long a toast stays: so long, and so much more for each word (the same section).
+	// toastLeast and toastWord determine how long a toast is shown: the former, plus the latter for each word.
 	toastLeast = 2 * time.Second
 	toastWord  = 300 * time.Millisecond
 )
 
-// operatorWords makes one paragraph of what an operator wrote; empty where there is nothing to show.
+// operatorWords cleans an operator's text and removes empty lines; the result may be empty.
 func operatorWords(text string) string {
 	if len(text) > maxWords {
 		text = text[:maxWords] + "…"
@@ -34,7 +33,8 @@ func operatorWords(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// differences are the lines for a developer: who is older, both builds, the components that differ, and how many more.
+// differences are the lines for a developer: the older side, both builds, the differing components, and the number of
+// further ones.
 func differences(d compat.Differences, t assets.Texts) []string {
 	lines := []string{
 		sentence(d, t), t.Get("end.components.client", "build", buildWords(d.Client, t)), t.Get("end.components.server", "build", buildWords(d.Server, t)),
@@ -52,7 +52,7 @@ func differences(d compat.Differences, t assets.Texts) []string {
 	return lines
 }
 
-// sentence says which end has to act.
+// sentence says which side has to be updated.
 func sentence(d compat.Differences, t assets.Texts) string {
 	key := "differ.client"
 	switch d.Age {
@@ -68,7 +68,7 @@ func sentence(d compat.Differences, t assets.Texts) string {
 	return t.Get(key)
 }
 
-// buildWords is a build in a few words: its version, id, branch, number and time, as far as they are known.
+// buildWords describes a build: its version, id, branch, number and time, as far as known.
 func buildWords(b compat.Build, t assets.Texts) string {
 	version := b.Compatibility
 	if b.Logic > compat.NoLogic && b.Components != 0 {
@@ -84,7 +84,7 @@ func buildWords(b compat.Build, t assets.Texts) string {
 	return orWord(strings.Join(words, " "), t.Get("word.unknown"))
 }
 
-// row is one component: a mark, its name, and what to know of it.
+// row describes one component: a mark, its name, and details.
 func row(item compat.Difference, t assets.Texts) string {
 	name := clean(item.Name, maxLine/2)
 	switch item.Class {
@@ -111,14 +111,14 @@ func row(item compat.Difference, t assets.Texts) string {
 
 func date(at int64) string { return time.Unix(at, 0).UTC().Format(time.DateOnly) }
 
-// Toast is the one line of a server that tolerates a difference.
+// Toast is the one-line message about a difference that the server tolerates.
 type Toast struct {
 	Text  string
-	Shown time.Duration // at least this long
-	Label string        // of the button that shows more
+	Shown time.Duration // minimum duration
+	Label string        // of the button for details
 }
 
-// ComposeToast words the toast for d. It is pure.
+// ComposeToast composes the toast for d. It is pure.
 func ComposeToast(d compat.Differences, t assets.Texts) Toast {
 	server, client, changed, renumbered := d.Counts()
 	text := t.Get("differ.toast", "server", server, "client", client, "changed", changed, "renumbered", renumbered)

@@ -9,66 +9,66 @@ import (
 	"collet/netproto/compat"
 )
 
-// EndInfo is what explains one end beyond its row in the table. Everything in it may be empty. Texts of peers need not
-// be cleaned before; ComposeEnd does.
+// EndInfo holds the details of one end beyond its row in the table. All fields are optional. ComposeEnd cleans the texts of
+// peers.
 type EndInfo struct {
 	Target string        // binary target, "Linux-x64"
-	Server string        // host:port as it was asked for
+	Server string        // host:port as requested
 	Fault  *update.Fault // of a Failed end
-	Path   string        // where the install is; used where the fault names no file
+	Path   string        // install folder; used if the fault names no file
 
-	NoNames  bool     // of a full disk: it has bytes, and no room for another file
-	InTheWay bool     // of a disk fault: something stands where a file of the game belongs
-	Astray   []string // of a SetIncomplete: the files that are not right
+	NoNames  bool     // full disk: bytes are free, but no further file fits
+	InTheWay bool     // disk fault: something occupies the place of a file of the game
+	Astray   []string // SetIncomplete: the missing or wrong files
 
-	Needed, Free int64         // bytes, of a full disk; Needed is 0 and Free below 0 while unknown
-	Volume       string        // which disk is full, as its user knows it; may be empty
-	Holders      string        // who uses a locked file; empty where nobody can say
-	Vanished     bool          // a file was gone after it had been written
-	RetryAfter   time.Duration // of a maintenance; 0 while unknown
-	Client       string        // the client's own version, as a person knows it; may be empty
-	Floor        int32         // logic version that the account needs; 0 while unknown
-	Offered      bool          // of a PlayerPinned: the server has what the account needs
-	Code         string        // of an UpdateLoop: what to report
-	ServerOlder  bool          // of an UpdaterOutdated: it is the server that is older
-	Message      string        // an operator's words, in place of ours for what happened; from the server
-	Allowed      bool          // of a ComponentsMismatch: the server lets the client play all the same
+	Needed, Free int64         // full disk: bytes; Needed is 0 and Free below 0 while unknown
+	Volume       string        // full disk: its name for users; may be empty
+	Holders      string        // locked file: the programs that use it; empty if unknown
+	Vanished     bool          // a file was missing after it had been written
+	RetryAfter   time.Duration // maintenance: time to its end; 0 if unknown
+	Client       string        // the client's own version, as people know it; may be empty
+	Floor        int32         // logic version that the account requires; 0 if unknown
+	Offered      bool          // PlayerPinned: the server has the version that the account requires
+	Code         string        // UpdateLoop: the code to report
+	ServerOlder  bool          // UpdaterOutdated: the server is the older side
+	Message      string        // an operator's text from the server, instead of the built-in one
+	Allowed      bool          // ComponentsMismatch: the server lets the client play all the same
 
-	Differences *compat.Differences // of a ComponentsMismatch; nil where nothing is known of them
+	Differences *compat.Differences // ComponentsMismatch; nil if unknown
 
-	Unloadable string // the module that could not be loaded, where the game never ran
-	Reason     string // how the game ended; may hold words of the game
-	RolledBack bool   // the last good version was put back
-	Remedy     string // the settings file that can name another folder to write to; empty where that would not help
+	Unloadable string // the module that could not be loaded, if the game never ran
+	Reason     string // how the game ended; may contain text from the game
+	RolledBack bool   // the last proven version was restored
+	Remedy     string // the settings file that can set another writable folder; empty where that would not help
 
-	Certificate string // what is wrong with the server's: "dates", "host", "authority", or empty
-	Unproven    bool   // nothing proves who sent the game's code
-	Proxy       string // the proxy that did not connect us, without its password; empty for none
+	Certificate string // fault of the server's certificate: "dates", "host", "authority", or empty
+	Unproven    bool   // the origin of the game's code is unproven
+	Proxy       string // the failing proxy, without its password; may be empty
 
-	StoreURL    string // of the store page; never from a server that nobody vouches for
+	StoreURL    string // of the store page; never from an untrusted server
 	WebsiteURL  string // of the page with the full package; never from a server
-	PlayOffline bool   // there is a confirmed set that can be played without the server
+	PlayOffline bool   // a confirmed set can be played without the server
 }
 
-// Button is one next step. URL is the page that it opens, if it opens one.
+// Button is one next step. URL is the page to open, if any.
 type Button struct {
 	Action update.Action
 	Label  string
 	URL    string
 }
 
-// Dialog is what a person is shown when something ended: what happened, what to do, and buttons to do it. All texts are
-// cleaned and in one language. Without buttons nothing is shown, and Title and Body are for logs and terminals.
+// Dialog is shown after an end: what happened, what to do, and buttons for it. All texts are cleaned and in one language. A
+// Dialog without buttons is not shown; its Title and Body are for logs and terminals.
 type Dialog struct {
 	Title   string
-	Body    string // paragraphs, parted by an empty line; where there are buttons, the last one is the next step
+	Body    string // paragraphs, separated by empty lines; with buttons, the last one is the next step
 	Buttons []Button
 	Default int // index of the button that Enter presses
 }
 
-// ComposeEnd words one row of the table of ends. It is pure. Buttons stand in the row's order; those that could do
-// nothing (no page to open, nothing to play offline) are left out, and the next step speaks only of what is left. The
-// last button is always there and ends it all, which is what Escape does.
+// ComposeEnd composes the dialog for one row of the table of ends. It is pure. Buttons keep the row's order. Those without
+// a function (no page to open, no installed set to play) are left out, and the next step mentions only the remaining ones.
+// The last button is always there and ends the program; Escape presses it.
 func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
 	if e.Outcome == update.UpdaterOutdated && info.ServerOlder {
 		e.Key, e.Actions = update.EndOf(update.ClientTooNew, update.NoCause).Key, update.EndOf(update.ClientTooNew, update.NoCause).Actions
@@ -82,7 +82,7 @@ func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
 	d := Dialog{Title: t.Get(e.Key + ".title")}
 	for _, action := range e.Actions {
 		if action == update.Offline && d.Offers(update.Proceed) {
-			continue // it is the same there
+			continue // both lead to the installed game
 		}
 		if button := compose(action, info, t); button.possible(info) {
 			d.Buttons = append(d.Buttons, button)
@@ -122,7 +122,7 @@ func (b Button) possible(info EndInfo) bool {
 	}
 }
 
-// defaultButton is the first one that does something about the matter, or else the last one.
+// defaultButton is the first button other than Details, or else the first one.
 func defaultButton(buttons []Button) int {
 	for i, b := range buttons {
 		if b.Action != update.Details {
@@ -145,7 +145,7 @@ func (d Dialog) Offers(action update.Action) bool {
 // Text is the dialog without buttons, for logs and for a terminal.
 func (d Dialog) Text() string { return d.Title + "\n" + d.Body }
 
-// body says what happened.
+// body describes what happened.
 func body(e update.End, info EndInfo, t assets.Texts) string {
 	args := []any{
 		"host", orWord(info.Server, t.Get("word.unknown")), "target", orWord(info.Target, t.Get("word.unknown")),
@@ -164,7 +164,7 @@ func body(e update.End, info EndInfo, t assets.Texts) string {
 	}
 	more := addition(e, info, t)
 	if e.Outcome == update.ComponentsMismatch && more != "" {
-		said, more = more, "" // a developer has seen the title
+		said, more = more, "" // a developer has read the title
 	}
 	if words := operatorWords(info.Message); words != "" {
 		said = words
@@ -175,7 +175,7 @@ func body(e update.End, info EndInfo, t assets.Texts) string {
 	return said
 }
 
-// addition is the sentence that depends on what is known.
+// addition is the sentence with the known details of the end.
 func addition(e update.End, info EndInfo, t assets.Texts) string {
 	switch {
 	case e.Cause == update.DiskFull && !info.NoNames && info.Needed > 0 && info.Free >= 0:
@@ -205,10 +205,10 @@ func addition(e update.End, info EndInfo, t assets.Texts) string {
 	}
 }
 
-// maxAstray is how many files a dialog names.
+// maxAstray is the largest number of files that a dialog names.
 const maxAstray = 3
 
-// astray names the first files that are not right.
+// astray names the first missing or wrong files.
 func astray(files []string, t assets.Texts) string {
 	named := clean(strings.Join(files[:min(len(files), maxAstray)], ", "), maxLine)
 	if more := len(files) - maxAstray; more > 0 {
@@ -217,7 +217,7 @@ func astray(files []string, t assets.Texts) string {
 	return named
 }
 
-// endOfGame says why the game ended, and what became of it.
+// endOfGame gives the reason for the game's end, and reports a rollback.
 func endOfGame(info EndInfo, t assets.Texts) string {
 	var lines []string
 	if info.Reason != "" && info.Unloadable == "" {
@@ -229,7 +229,7 @@ func endOfGame(info EndInfo, t assets.Texts) string {
 	return strings.Join(lines, "\n")
 }
 
-// subject is the file or folder that an end is about.
+// subject is the file or folder of an end.
 func subject(info EndInfo) string {
 	if info.Fault != nil && info.Fault.Subject != "" {
 		return info.Fault.Subject
@@ -244,7 +244,7 @@ func orWord(text, word string) string {
 	return word
 }
 
-// nextStep says what to do now, in words that fit the buttons that are there.
+// nextStep describes the next step, matching the available buttons.
 func nextStep(e update.End, d Dialog, info EndInfo, t assets.Texts) string {
 	if len(d.Buttons) == 0 {
 		return ""

@@ -11,10 +11,10 @@ import (
 	"fyne.io/fyne/v2/theme"
 )
 
-// line is one line of text that never runs out of its place: what does not fit loses its middle.
+// line is one line of text that never exceeds its width: a text that is too long loses its middle.
 //
-// It names its font. A text that does not makes Fyne read every font of the system first, which takes far longer than
-// all the rest of the first frame; a letter that our font lacks is still looked for there when it is met.
+// It names its font. Without a font Fyne reads all fonts of the system first, which takes far longer than the rest of the
+// first frame. Letters missing in the named font are still looked up there.
 type line struct {
 	*canvas.Text
 	whole string
@@ -34,7 +34,7 @@ func font(bold bool) fyne.Resource {
 	return theme.DefaultTextFont()
 }
 
-// set changes the text. It must run on the loop, like everything that touches the screen.
+// set changes the text. Like everything on the screen it must run on the loop.
 func (l *line) set(text string) {
 	if text != l.whole {
 		l.whole = text
@@ -50,7 +50,7 @@ func (l *line) put(x, y, width float32) {
 	l.fit()
 }
 
-// fit shows as much of the text as there is room for.
+// fit shortens the shown text to the width.
 func (l *line) fit() {
 	shown := l.whole
 	if l.width > 0 && l.measure(shown) > l.width {

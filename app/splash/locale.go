@@ -2,6 +2,6 @@ package splash
 
 import "fyne.io/fyne/v2/lang"
 
-// SystemLocale is the language that the system is set to, in a form that assets.TextsFor takes ("ru-RU"). On Windows and
-// macOS it comes from the system itself, elsewhere from the usual variables of the environment. It needs no window.
+// SystemLocale is the system's language, in a form for assets.TextsFor ("ru-RU"). On Windows and macOS it comes from the
+// system, elsewhere from the usual environment variables. It needs no window.
 func SystemLocale() string { return lang.SystemLocale().LanguageString() }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Release notes are Markdown, and the window has one face of type. What marks things up there is for eyes that read the file:
-// headings, emphasis, code, links and list items become what a person would write without it. Everything else stays.
+// Release notes are Markdown, but the window has only one typeface. Headings, emphasis, code, links and list items are
+// converted to plain text. Everything else stays.
 var (
 	headingMark = regexp.MustCompile(`^#{1,6}[ \t]+(.*?)[ \t]*#*$`)
 	itemMark    = regexp.MustCompile(`^([ \t]*)[-*+][ \t]+`)
@@ -17,7 +17,7 @@ var (
 	linkMark    = regexp.MustCompile(`!?\[([^\]]+)\]\([^)\s]*\)`)
 )
 
-// plainNotes takes the marks out of release notes.
+// plainNotes removes the Markdown markup from release notes.
 func plainNotes(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i, line := range lines {

@@ -8,7 +8,8 @@ import (
 	"fyne.io/fyne/v2/container"
 )
 
-// The window in Fyne's units. The picture's lower edge runs out into the ground, so the texts may overlap it a little.
+// The size of the window in Fyne's units. The picture's lower edge fades into the background, so the texts may overlap it a
+// little.
 const (
 	windowWidth   = 640
 	windowHeight  = 480
@@ -16,8 +17,8 @@ const (
 	margin        = 24
 )
 
-// progress is the content of the window while an update runs: the name of the game on the picture, and below it what is
-// going on, the bar of the file under way, the bar of all files, and a way to cancel.
+// progress is the content of the window during an update: the name of the game on the picture, and below it the current
+// activity, the bar of the current file, the bar of all files, and the cancel button.
 type progress struct {
 	root                *fyne.Container
 	title               *line
@@ -28,8 +29,8 @@ type progress struct {
 	thisBar, allBar     *gauge
 	cancel              *choice
 	steer               *steer
-	said, news          string // what the note says, and what stands there while it says nothing
-	toast               string // what stands there before both
+	said, news          string // the note, and the text in its place while it is empty
+	toast               string // replaces both while it is set
 	size                fyne.Size
 }
 
@@ -64,7 +65,7 @@ func (p *progress) lines() []*line {
 	return []*line{p.title, p.headline, p.note, p.detail, p.thisAmount, p.allLabel, p.allAmount, p.speed, p.left}
 }
 
-// place puts everything from the bottom upwards, so that the bars stand still whether there is a note or not.
+// place lays out everything from the bottom upwards, so that the note does not move the bars.
 func (p *progress) place(size fyne.Size) {
 	p.size = size
 	width, y := size.Width-2*margin, size.Height
@@ -84,7 +85,7 @@ func (p *progress) place(size fyne.Size) {
 	p.placeHead(width - button.Width - margin)
 }
 
-// placeHead puts the headline, and the note below it if there is one.
+// placeHead places the headline, and the note below it if there is one.
 func (p *progress) placeHead(width float32) {
 	y := p.size.Height - 142
 	if p.note.whole != "" {
@@ -118,7 +119,7 @@ func (p *progress) show(s Scene) {
 	p.arrange()
 }
 
-// steady keeps the mark of a busy bar still for people who asked their system for less motion.
+// steady stops the mark of a busy bar if the system is set to reduced motion.
 func steady(pulse float64) float64 {
 	if fyne.CurrentApp().Settings().ShowAnimations() {
 		return pulse
@@ -126,14 +127,14 @@ func steady(pulse float64) float64 {
 	return 0.5
 }
 
-// setNote shows a line under the headline, or takes it away.
+// setNote shows a line under the headline, or removes it.
 func (p *progress) setNote(text string) {
 	p.said = text
 	p.note.set(cmp.Or(p.toast, p.said, p.news))
 	p.arrange()
 }
 
-// setToast shows a line where the note stands, with a button that label names, or takes both away.
+// setToast shows a line in place of the note, and a button with this label, or removes both.
 func (p *progress) setToast(text, label string, pressed func()) {
 	p.toast, p.steer.pressed = text, pressed
 	p.steer.more.rename(label)
@@ -141,21 +142,21 @@ func (p *progress) setToast(text, label string, pressed func()) {
 	p.setNote(p.said)
 }
 
-// setNews shows the beginning of release notes where the note stands, unless there is one.
+// setNews shows the beginning of release notes in place of an empty note.
 func (p *progress) setNews(text string) {
 	p.news = text
 	setVisible(p.steer.news, text != "")
 	p.setNote(p.said)
 }
 
-// arrange puts everything where it belongs, once there is a size.
+// arrange updates the layout, once the size is known.
 func (p *progress) arrange() {
 	if !p.size.IsZero() {
 		p.place(p.size)
 	}
 }
 
-// placer is a layout that is one function.
+// placer is a layout made of one function.
 type placer struct {
 	min   fyne.Size
 	place func(size fyne.Size)

@@ -15,17 +15,17 @@ import (
 	"collet/platform/interrupt"
 )
 
-// RemoteWatcher is a device as the window sees it.
+// RemoteWatcher is the window's view of a device.
 type RemoteWatcher interface {
-	// Status is a snapshot.
+	// Status returns a snapshot.
 	Status() RemoteStatus
-	// Watch returns a channel that holds a tick when Status has changed since the last one was taken, the first one at once.
-	// It is closed when nothing will change any more, and when ctx ends.
+	// Watch returns a channel that holds a tick if Status has changed since the last tick was received, the first one at
+	// once. It is closed after the last change and when ctx ends.
 	Watch(ctx context.Context) <-chan struct{}
 }
 
-// RemoteOptions is what the window of a remote launcher needs to know. Watcher and Actions are needed; Actions.Quit ends the
-// context of the work besides.
+// RemoteOptions are the parameters of a remote launcher's window. Watcher and Actions are required. Actions.Quit also ends
+// the context of the work.
 type RemoteOptions struct {
 	Title   string
 	Texts   assets.Texts
@@ -33,14 +33,14 @@ type RemoteOptions struct {
 	Actions RemoteActions
 }
 
-// RunRemote shows the window of a remote launcher and runs work beside it, as Run does for an update: on the main goroutine, at
-// most once in a process, until work has returned and the window is gone. ctx ends when the window is closed or the system
-// tells the program to end; what goes on stays in view until work returns. The error is ErrNoWindow with the reason.
+// RunRemote shows the window of a remote launcher and runs work in parallel, like Run for an update: on the main goroutine,
+// at most once in a process, until work has returned and the window is closed. ctx ends when the window is closed or the
+// system tells the program to end; the window stays open until work returns. The error is ErrNoWindow with the reason.
 func RunRemote(opt RemoteOptions, work func(ctx context.Context)) error {
 	return runRemote(opt, work, newApp)
 }
 
-// runRemote is RunRemote with a way to make the application.
+// runRemote is RunRemote with a constructor for the application.
 func runRemote(opt RemoteOptions, work func(context.Context), create func() (fyne.App, error)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -70,7 +70,7 @@ func runRemote(opt RemoteOptions, work func(context.Context), create func() (fyn
 	return err
 }
 
-// complete lets Quit end the work, too.
+// complete makes Quit also end the work.
 func (o RemoteOptions) complete(cancel func()) RemoteOptions {
 	quit := o.Actions.Quit
 	o.Actions.Quit = func() {
@@ -80,7 +80,7 @@ func (o RemoteOptions) complete(cancel func()) RemoteOptions {
 	return o
 }
 
-// openRemote puts the first frame on the screen.
+// openRemote opens the window with the first frame.
 func openRemote(a fyne.App, opt RemoteOptions, v *remoteView) (err error) {
 	defer func() {
 		reason := recover()
@@ -108,11 +108,11 @@ func openRemote(a fyne.App, opt RemoteOptions, v *remoteView) (err error) {
 	return nil
 }
 
-// remoteView brings scenes to the screen. A frame that has not been painted when the next one is ready is replaced by it.
+// remoteView passes scenes to the screen. A new frame replaces an unpainted one.
 type remoteView struct {
 	watcher RemoteWatcher
 	texts   assets.Texts
-	screen  *remoteScreen // of the loop
+	screen  *remoteScreen // used on the loop
 
 	mu     sync.Mutex
 	gone   bool // the loop has ended
@@ -120,7 +120,7 @@ type remoteView struct {
 	queued bool
 }
 
-// follow shows what changes until ctx ends.
+// follow shows changes until ctx ends or the channel is closed.
 func (v *remoteView) follow(ctx context.Context) {
 	changed := v.watcher.Watch(ctx)
 	for {
@@ -152,7 +152,7 @@ func (v *remoteView) paint() {
 	v.screen.show(scene)
 }
 
-// post has f run on the loop.
+// post runs f on the loop.
 func (v *remoteView) post(f func()) {
 	v.mu.Lock()
 	gone := v.gone
@@ -163,7 +163,7 @@ func (v *remoteView) post(f func()) {
 	handOver(f)
 }
 
-// leave lets nothing more through to the loop, which has ended.
+// leave blocks further posts, after the loop has ended.
 func (v *remoteView) leave() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -8,18 +8,18 @@ import (
 	"collet/assets"
 )
 
-// RemoteLink is where a device and its desk are with each other.
+// RemoteLink is the state of the connection between a device and its controller.
 type RemoteLink string
 
 const (
-	RemoteAway      RemoteLink = "away"      // no answer; it is tried again
-	RemoteDialing   RemoteLink = "dialing"   // under way
-	RemoteGreeting  RemoteLink = "greeting"  // the desk has not let the device in yet
-	RemoteConnected RemoteLink = "connected" // the desk let the device in
+	RemoteAway      RemoteLink = "away"      // no answer; the device retries
+	RemoteDialing   RemoteLink = "dialing"   // a connection attempt is in progress
+	RemoteGreeting  RemoteLink = "greeting"  // the controller has not accepted the device yet
+	RemoteConnected RemoteLink = "connected" // the controller has accepted the device
 	RemoteEnding    RemoteLink = "ending"    // the device was told to end
 )
 
-// RemoteRun is what the game does on a device.
+// RemoteRun is the state of the game on a device.
 type RemoteRun string
 
 const (
@@ -29,7 +29,7 @@ const (
 	RemoteStopping RemoteRun = "stopping"
 )
 
-// RemoteLevel is the weight of a line of the log.
+// RemoteLevel is the severity of a log line.
 type RemoteLevel uint8
 
 const (
@@ -46,65 +46,65 @@ type RemoteLine struct {
 	Text   string
 }
 
-// RemoteStatus is a snapshot of a device of a remote launcher. What it says came from a desk and from the game, and is
-// believed by nobody.
+// RemoteStatus is a snapshot of a remote launcher's device. Its texts come from a controller and from the game and are
+// untrusted.
 type RemoteStatus struct {
 	Name string // of the device
-	Desk string // address, as it was asked for
+	Desk string // address of the controller, as requested
 	Link RemoteLink
-	Why  string // what the last attempt died of, or what went wrong last
+	Why  string // cause of the last failure
 
 	Checking   bool   // the working copy is being read
-	File       string // that arrives; empty if none does
+	File       string // being received; may be empty
 	Done, Size int64  // of that file, in bytes
-	Files      int    // that arrived since the desk began to compare
+	Files      int    // received since the start of the comparison
 	Bytes      int64  // of them
-	FilesAll   int    // that are to come in all; 0: the desk did not say
+	FilesAll   int    // expected in all; 0 if unknown
 	BytesAll   int64  // of them
-	Rate       int64  // bytes a second; 0 is unknown
+	Rate       int64  // bytes per second; 0 if unknown
 
 	Run       RemoteRun
 	RunSince  time.Time
-	Startable bool // there is something to start by hand
+	Startable bool // a manual start is possible
 
-	Lines []RemoteLine // the end of the log, oldest first, at most MaxRemoteLines of them. They are not changed.
-	Seen  uint64       // how many lines there were in all
+	Lines []RemoteLine // the end of the log, oldest first, at most MaxRemoteLines. Never modified
+	Seen  uint64       // number of all lines so far
 }
 
-// MaxRemoteLines is how many lines of the log the window keeps: a few pages to look back.
+// MaxRemoteLines is the largest number of log lines in the window: a few pages.
 const MaxRemoteLines = 500
 
-// RemoteScene is what the window of a remote launcher shows. All texts are cleaned and in one language.
+// RemoteScene is the content of a remote launcher's window. All texts are cleaned and in one language.
 type RemoteScene struct {
 	Name     string
 	Link     string // "Connected to 192.168.1.7:3413"
-	Live     bool   // there is a desk
-	Headline string // what happens to the working copy
-	Detail   string // the file that arrives, or why there is no desk
+	Live     bool   // a controller is connected
+	Headline string // activity on the working copy
+	Detail   string // the file being received, or the cause of the last failure
 	Bar      Bar
 	Busy     bool
 	Pulse    float64
-	Count    string // files and bytes that arrived
+	Count    string // received files and bytes
 	Speed    string
-	Run      string // what the game does, since when
+	Run      string // state of the game, and since when
 	Running  bool
 	CanStart bool
 	CanStop  bool
-	CanForce bool // it was asked to stop already
+	CanForce bool // a stop was requested already
 	Log      []RemoteRow
 	LogSeen  uint64
 }
 
-// RemoteRow is one line of the log as it is shown.
+// RemoteRow is one displayed log line.
 type RemoteRow struct {
 	Text  string
 	Level RemoteLevel
 }
 
-// maxRow is the longest line of the log in characters: more than fit into the window at its widest.
+// maxRow is the longest log line in characters: more than fits into the window at its widest.
 const maxRow = 400
 
-// ComposeRemote says what to show for s at the time now. It is pure.
+// ComposeRemote composes the scene for s at the time now. It is pure.
 func ComposeRemote(s RemoteStatus, now time.Time, t assets.Texts) RemoteScene {
 	scene := RemoteScene{
 		Name: clean(s.Name, maxLine), Live: s.Link == RemoteConnected,
@@ -123,7 +123,7 @@ func ComposeRemote(s RemoteStatus, now time.Time, t assets.Texts) RemoteScene {
 	return scene
 }
 
-// remoteHeadline is the key of the line that says what happens to the working copy.
+// remoteHeadline is the text key of the headline.
 func remoteHeadline(s RemoteStatus) string {
 	switch {
 	case s.Link != RemoteConnected:
@@ -138,7 +138,7 @@ func remoteHeadline(s RemoteStatus) string {
 	return "remote.copy.idle"
 }
 
-// remoteRun says what the game does, and since when.
+// remoteRun describes the state of the game.
 func remoteRun(s RemoteStatus, t assets.Texts) string {
 	state := t.Get("remote.run." + string(s.Run))
 	if s.Run != RemoteRunning || s.RunSince.IsZero() {
@@ -147,7 +147,7 @@ func remoteRun(s RemoteStatus, t assets.Texts) string {
 	return t.Get("remote.run.since", "state", state, "time", s.RunSince.Format(time.TimeOnly))
 }
 
-// arrivals fills in what is known of files that arrive.
+// arrivals sets the progress of received files.
 func (scene *RemoteScene) arrivals(s RemoteStatus, now time.Time, t assets.Texts) {
 	switch {
 	case s.FilesAll > s.Files:
@@ -173,12 +173,12 @@ func (scene *RemoteScene) arrivals(s RemoteStatus, now time.Time, t assets.Texts
 	}
 }
 
-// remoteRow makes one harmless line of a line of the log.
+// remoteRow cleans one log line.
 func remoteRow(l RemoteLine) RemoteRow {
 	return RemoteRow{RemoteLogText(l), l.Level}
 }
 
-// RemoteLogText is a line of the log in one harmless line, for the window and for a terminal.
+// RemoteLogText formats a log line as one cleaned line, for the window and for a terminal.
 func RemoteLogText(l RemoteLine) string {
 	text := clean(l.Text, maxRow)
 	if l.Source != "" {
@@ -187,13 +187,13 @@ func RemoteLogText(l RemoteLine) string {
 	return l.Time.Format(time.TimeOnly) + "  " + text
 }
 
-// Line is the scene without its log in one line, for a terminal.
+// Line is the scene without its log as one line, for a terminal.
 func (scene RemoteScene) Line() string {
 	parts := []string{scene.Link, scene.Headline, scene.Detail, scene.Bar.Amount, scene.Count, scene.Run}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " · ")
 }
 
-// lasts is how long the scene holds if nothing new happens; 0 is for ever.
+// lasts is the validity of the scene without new events; 0 is unlimited.
 func (scene RemoteScene) lasts() time.Duration {
 	if scene.Busy {
 		return pulsePeriod

@@ -8,19 +8,19 @@ import (
 	"collet/assets"
 )
 
-// lampSize is the diameter of the lamp that shows whether there is a desk.
+// lampSize is the diameter of the lamp for the connection to a controller.
 const lampSize = 12
 
-// RemoteActions is what somebody at the device can do by hand. The functions are called on the main goroutine and return at
-// once. All of them are needed.
+// RemoteActions are the user's actions at the device. The functions are called on the main goroutine and must return at
+// once. All are required.
 type RemoteActions struct {
-	Start func() // the game, as it was started last, or with the defaults
+	Start func() // start the game, with the last parameters or the defaults
 	Stop  func() // ask the game to end
-	Force func() // end the game by force
+	Force func() // kill the game
 	Quit  func() // the window was closed, or Escape pressed
 }
 
-// remoteScreen is everything in the window of a remote launcher. All of it runs on the loop.
+// remoteScreen is the whole content of a remote launcher's window. It is used only on the loop.
 //
 //	● Connected to 192.168.1.7:3413                    name
 //	headline                                          count
@@ -78,7 +78,7 @@ func (s *remoteScreen) attach(c fyne.Canvas) {
 	c.SetOnTypedKey(s.typed)
 }
 
-// typed is every key that no button took for itself.
+// typed handles keys that no button has handled.
 func (s *remoteScreen) typed(e *fyne.KeyEvent) {
 	switch {
 	case e.Name == fyne.KeyEscape:
@@ -127,7 +127,7 @@ func (s *remoteScreen) show(scene RemoteScene) {
 	s.tail.set(scene.Log, scene.LogSeen)
 }
 
-// offer shows the buttons that do something now. The focus goes to the one that takes another's place.
+// offer shows the applicable buttons. If the focused button is hidden, the focus moves to its replacement.
 func (s *remoteScreen) offer(scene RemoteScene) {
 	game := []*choice{s.start, s.stop, s.force}
 	var was, now *choice
@@ -149,7 +149,7 @@ func (s *remoteScreen) offer(scene RemoteScene) {
 	}
 }
 
-// place puts everything from the top down; the log gets what is left.
+// place lays out everything from the top down; the log gets the rest.
 func (s *remoteScreen) place(size fyne.Size) {
 	s.size = size
 	s.root.Objects[0].Resize(size)
@@ -171,7 +171,7 @@ func (s *remoteScreen) place(size fyne.Size) {
 	s.tail.Resize(fyne.NewSize(width, max(size.Height-194-margin-quit.Height, 3*rowHeight)))
 }
 
-// placeDetail gives the file that arrives, or what is wrong, the room that the amount leaves.
+// placeDetail gives the detail line the width that the amount leaves.
 func (s *remoteScreen) placeDetail() {
 	if width := s.size.Width - 2*margin; s.amount.whole != "" {
 		s.detail.put(margin, 90, width*0.58)
@@ -180,7 +180,7 @@ func (s *remoteScreen) placeDetail() {
 	}
 }
 
-// placeGame puts what the game does, and the button that changes it at the right.
+// placeGame places the state of the game, and at the right the button that changes it.
 func (s *remoteScreen) placeGame(width float32) {
 	widest := float32(0)
 	for _, button := range []*choice{s.start, s.stop, s.force} {

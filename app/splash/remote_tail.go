@@ -11,22 +11,22 @@ import (
 
 const (
 	rowHeight = sizeLog * lineSpacing
-	// tailInset is the room between the edge of the board and its text.
+	// tailInset is the space between the edge of the board and its text.
 	tailInset = 10
-	// rowsAWheel is how many lines one turn of a mouse's wheel goes: Fyne tells a turn as so many units.
+	// rowsAWheel is the number of lines for one turn of a mouse wheel.
 	rowsAWheel = 3
 )
 
-// tail is the end of a log: as many lines as there is room for, the newest at the bottom, unless somebody looks back. Only the
-// rows in view are objects, and they are written anew, so that a log that runs fast costs no more than a slow one.
+// tail is the end of a log with as many lines as fit, the newest at the bottom unless the user has scrolled back. Only the
+// visible rows are objects. They are reused, so that a fast log costs no more than a slow one.
 type tail struct {
 	widget.BaseWidget
 	board *canvas.Rectangle
-	empty string // stands there while there is no line
+	empty string // shown while the log is empty
 	rows  []*line
 	log   []RemoteRow
-	seen  uint64 // lines there were in all
-	back  int    // how many lines below the lowest one are out of view; 0 follows what comes
+	seen  uint64 // number of all lines so far
+	back  int    // number of lines below the view; 0 follows new lines
 }
 
 var _ fyne.Scrollable = (*tail)(nil)
@@ -38,7 +38,7 @@ func newTail(empty string) *tail {
 	return t
 }
 
-// set shows a log. Somebody who looks back keeps the lines in view as long as they are kept.
+// set shows a log. After scrolling back, the visible lines stay in view while the log still has them.
 func (t *tail) set(log []RemoteRow, seen uint64) {
 	if seen == t.seen && len(log) == len(t.log) {
 		return
@@ -50,7 +50,7 @@ func (t *tail) set(log []RemoteRow, seen uint64) {
 	t.scroll(0)
 }
 
-// scroll looks back by so many lines, or forward.
+// scroll scrolls back by a number of lines, or forward if it is negative.
 func (t *tail) scroll(lines int) {
 	t.back = min(max(t.back+lines, 0), max(len(t.log)-len(t.rows), 0))
 	t.fill()
@@ -65,7 +65,7 @@ func (t *tail) Scrolled(e *fyne.ScrollEvent) {
 	}
 }
 
-// page scrolls for a key and reports whether it is one that scrolls.
+// page scrolls for a key and reports whether the key scrolls.
 func (t *tail) page(key fyne.KeyName) bool {
 	page := max(len(t.rows)-1, 1)
 	lines, scrolls := map[fyne.KeyName]int{
@@ -126,7 +126,7 @@ func (r *tailRenderer) Objects() []fyne.CanvasObject {
 	return objects
 }
 
-// Layout implements fyne.WidgetRenderer: as many rows as there is room for.
+// Layout implements fyne.WidgetRenderer. It makes as many rows as fit.
 func (r *tailRenderer) Layout(size fyne.Size) {
 	t := r.tail
 	t.board.Resize(size)

@@ -24,51 +24,51 @@ import (
 
 func init() { lasting.Read() }
 
-// ErrNoWindow says that there is no way to open a window here: no display, no graphics, or a program that was built
-// without a window. What can be done without one still can.
+// ErrNoWindow reports that no window can be opened here: no display, no graphics, or a program built without windows. Work
+// that needs no window is still possible.
 var ErrNoWindow = errors.New("no window can be opened here")
 
-// ErrNoDisplay is ErrNoWindow where there is no display at all: no window of any program can be opened, the game's neither.
+// ErrNoDisplay is ErrNoWindow without any display: the game can't open a window either.
 var ErrNoDisplay = fmt.Errorf("%w: there is no display", ErrNoWindow)
 
-// Options is what the window needs to know. The zero value is a window in English that has nothing to report.
+// Options are the parameters of the window. The zero value is valid: a window in English without optional functions.
 type Options struct {
 	Title   string                     // name of the game; empty: the product's name
-	Texts   assets.Texts               // all wording; the zero value: English
-	LogTail func() string              // the end of the log, for the details; nil: there is none
-	Report  func() string              // the report that a player can send; nil: the log's end is the report
-	OpenURL func(address string) error // opens a page; nil: the system's browser does
+	Texts   assets.Texts               // all texts; the zero value: English
+	LogTail func() string              // the end of the log, for the details; nil: empty
+	Report  func() string              // the report for the player to send; nil: LogTail
+	OpenURL func(address string) error // opens a page; nil: in the system's browser
 
-	Installed func() bool // whether there is something to play without an update under way; called on the main goroutine; nil: there is nothing
-	Play      func()      // ends the update under way to play it; called on the main goroutine, only after Installed said yes
+	Installed func() bool // whether the installed game can be played without the update; called on the main goroutine; nil: false
+	Play      func()      // ends the update to play it; called on the main goroutine, only after Installed returned true
 
-	Valve Valve // pauses and slows what is fetched; nil: nothing can
-	Cap   int64 // bytes a second that it allows at the beginning; 0: no limit
+	Valve Valve // pauses and limits the download; nil: not available
+	Cap   int64 // its initial limit in bytes per second; 0: unlimited
 
-	Picture func() image.Image // the picture of the window, made on a goroutine of its own; nil, or giving nil: the product's
-	Icon    func() []byte      // PNG of the window's icon; nil, or giving nil: the product's
+	Picture func() image.Image // the picture, made on its own goroutine; nil or a nil result: the product's
+	Icon    func() []byte      // PNG of the window's icon; nil or a nil result: the product's
 
-	// FirstFrame, if not nil, is called once, on the main goroutine, when the first frame has been handed to the screen.
+	// FirstFrame, if not nil, is called once on the main goroutine, after the first frame was passed to the screen.
 	FirstFrame func()
 }
 
-// Valve is what the player can do to a download. Its methods are called on the main goroutine and return at once.
+// Valve controls a download. Its methods are called on the main goroutine and must return at once.
 type Valve interface {
 	Pause(paused bool)
-	SetCap(bytesPerSecond int64) // 0 is no limit
+	SetCap(bytesPerSecond int64) // 0 is unlimited
 }
 
-// Run shows the window and runs work beside it. It must be called on the main goroutine, at most once in a process, and
-// returns when work has returned and the window is gone. ctx ends when the player cancels an update or the system tells
-// the program to end; work should return soon after, and the window says so until it does.
+// Run shows the window and runs work in parallel. It must be called on the main goroutine, at most once in a process. It
+// returns when work has returned and the window is closed. ctx ends when the player cancels an update or the system tells
+// the program to end. work should return soon after; until then the window says that it is stopping.
 //
-// Where no window can be opened, work's ctx is ended, with the error for its cause, work is waited for, and the error is ErrNoWindow
-// with the reason; work may then be done again in another way. There are no other errors.
+// If no window can be opened, Run ends work's ctx with the error as its cause, waits for work, and returns ErrNoWindow with
+// the reason. The caller may then run work without a window. There are no other errors.
 func Run(opt Options, work func(ctx context.Context, v *View)) error {
 	return run(opt, work, newApp)
 }
 
-// run is Run with a way to make the application.
+// run is Run with a constructor for the application.
 func run(opt Options, work func(context.Context, *View), create func() (fyne.App, error)) error {
 	opt = opt.complete()
 	ctx, cancelFor := context.WithCancelCause(context.Background())
@@ -96,9 +96,9 @@ func run(opt Options, work func(context.Context, *View), create func() (fyne.App
 	return err
 }
 
-// loop runs the toolkit's loop and, behind it, what the toolkit has to do at its end. Left to itself it (2.8.1) hands that to another
-// goroutine just before it empties its queue for the last time; where that goroutine comes too late, what it queues is never
-// done, and the loop waits for it for ever.
+// loop runs the toolkit's loop and then its stop function. By itself the toolkit (2.8.1) calls that function on another
+// goroutine just before it empties its queue for the last time. If the goroutine is late, its queued function never runs,
+// and the loop waits for it forever.
 func loop(application fyne.App) {
 	life, is := application.Lifecycle().(interface {
 		OnStopped() func()
@@ -113,12 +113,12 @@ func loop(application fyne.App) {
 	application.Run()
 }
 
-// quitter returns what ends the loop when work is done. Quitting before the loop runs would leave the window open and
-// the loop running, so what comes too early is made up for when the loop starts. It is the driver that quits, and not
-// the application: that would close windows first, which is a fault if the loop has just ended by itself; the end of the
-// loop takes them down anyway.
+// quitter returns a function that ends the loop when work is done. A quit before the loop runs would leave the window open
+// and the loop running, so an early quit is repeated when the loop starts. It calls the driver's Quit, not the
+// application's. The latter closes windows first, which is an error if the loop has just ended by itself; the end of the
+// loop closes them anyway.
 func quitter(application fyne.App, done <-chan struct{}) func(*screen) {
-	started := false // of the main goroutine
+	started := false // used on the main goroutine
 	quit := application.Driver().Quit
 	application.Lifecycle().SetOnStarted(func() {
 		started = true
@@ -161,7 +161,7 @@ func browse(address string) error {
 	return fyne.CurrentApp().OpenURL(page)
 }
 
-// decode makes pixels of a picture. Without a picture the window is plain, which is no reason not to start a game.
+// decode decodes a picture. After an error the window has no picture, which must not prevent the start of a game.
 func decode(data []byte) image.Image {
 	picture, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -170,7 +170,7 @@ func decode(data []byte) image.Image {
 	return picture
 }
 
-// picture is what the window shows.
+// picture is the window's picture.
 func (o Options) picture() image.Image {
 	if o.Picture != nil {
 		if picture := o.Picture(); picture != nil {
@@ -180,7 +180,7 @@ func (o Options) picture() image.Image {
 	return decode(assets.SplashPNG)
 }
 
-// icon is what the system shows of the window.
+// icon is the window's icon.
 func (o Options) icon() []byte {
 	if o.Icon != nil {
 		if icon := o.Icon(); icon != nil {
@@ -190,8 +190,8 @@ func (o Options) icon() []byte {
 	return assets.IconPNG
 }
 
-// openWindow puts the first frame on the screen. The toolkit panics where it finds no display, with an error that is no
-// runtime error.
+// openWindow opens the window with the first frame. Without a display the toolkit panics with an error other than a runtime
+// error.
 func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
 	defer func() {
 		reason := recover()
@@ -202,7 +202,7 @@ func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
 		}
 	}()
 	pictures := make(chan image.Image, 1)
-	go func() { pictures <- opt.picture() }() // while the window is being made
+	go func() { pictures <- opt.picture() }() // in parallel with opening the window
 	a.Settings().SetTheme(newLook())
 	w := newWindow(a, opt.Title)
 	s := newScreen(opt.Title, <-pictures, opt.Texts, actions{
@@ -224,11 +224,12 @@ func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
 	if opt.FirstFrame != nil {
 		opt.FirstFrame()
 	}
-	w.SetIcon(fyne.NewStaticResource("icon.png", opt.icon())) // decoding it can wait for the first frame
+	w.SetIcon(fyne.NewStaticResource("icon.png", opt.icon())) // decoded after the first frame
 	return nil
 }
 
-// newWindow makes a window without borders in the middle of the screen, or an ordinary one where there are no others.
+// newWindow makes a borderless window in the middle of the screen, or an ordinary one if the driver has no borderless
+// windows.
 func newWindow(a fyne.App, title string) fyne.Window {
 	var w fyne.Window
 	if d, is := a.Driver().(desktop.Driver); is {
@@ -242,7 +243,7 @@ func newWindow(a fyne.App, title string) fyne.Window {
 	return w
 }
 
-// isOpen reports whether the system really has a window for w: Fyne only logs it when it has not.
+// isOpen reports whether the system has opened a window for w: Fyne only logs a failure.
 func isOpen(w fyne.Window) bool {
 	native, is := w.(driver.NativeWindow)
 	if !is {

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// framePeriod is the shortest time between two frames: 30 a second look fluent, and more would be paid for by the
-	// download where a software renderer draws them (platform reference, section 1.3).
+	// framePeriod is the shortest interval between two frames. 30 per second look fluent; with a software renderer more
+	// would slow down the download.
 	framePeriod = time.Second / 30
-	// pulsePeriod is how often a busy bar moves: half as often as frames of progress, because it may run for long. A
-	// software renderer spends about a seventh of a core on it, a graphics card next to nothing.
+	// pulsePeriod is the interval between frames of a busy bar: twice that of progress frames, because it may run for long.
+	// A software renderer spends about a seventh of a core on it, a graphics card next to nothing.
 	pulsePeriod = 2 * framePeriod
-	// pulseCycle is how long a busy bar takes there and back.
+	// pulseCycle is the duration of one full movement of a busy bar.
 	pulseCycle = 2400 * time.Millisecond
-	// clockPeriod is how often a countdown is written anew.
+	// clockPeriod is the interval between updates of a countdown.
 	clockPeriod = 250 * time.Millisecond
 )
 
-// Bar is one progress bar with what stands above it.
+// Bar is one progress bar with the texts above it.
 type Bar struct {
 	Shown    bool
 	Label    string
@@ -29,23 +29,23 @@ type Bar struct {
 	Fraction float64 // 0 to 1
 }
 
-// Scene is what the window shows while an update runs. It is a comparable value: equal scenes look the same. All texts
-// are cleaned and in one language.
+// Scene is the content of the window during an update. It is a comparable value: equal scenes look the same. All texts are
+// cleaned and in one language.
 type Scene struct {
 	Headline string
-	Detail   string // the file under way, or what a wait is about; may be empty
-	This     Bar    // the file under way
+	Detail   string // the current file, or the subject of a wait; may be empty
+	This     Bar    // the current file
 	All      Bar    // all files
 	Speed    string
-	Left     string  // the time that is left
-	Retry    string  // when it is tried again, and which attempt that is; stands where the speed stands
-	Valve    bool    // what comes can be paused and slowed
-	Paused   bool    // it is
-	Busy     bool    // something goes on that has no measure
-	Pulse    float64 // where the mark of a busy bar is, 0 to 1 and back
+	Left     string  // the remaining time
+	Retry    string  // time and number of the next attempt; replaces Speed
+	Valve    bool    // the download can be paused and limited
+	Paused   bool    // the download is paused
+	Busy     bool    // the progress is unknown
+	Pulse    float64 // position of the mark of a busy bar, 0 to 1 and back
 }
 
-// Compose says what to show for s at the time now. It is pure.
+// Compose composes the scene for s at the time now. It is pure.
 func Compose(s update.Status, now time.Time, t assets.Texts) Scene {
 	scene := Scene{Headline: t.Get(headline(s)), Detail: clean(s.File, maxLine)}
 	if s.Carrying() {
@@ -80,7 +80,7 @@ func Compose(s update.Status, now time.Time, t assets.Texts) Scene {
 	return scene
 }
 
-// headline is the key of the line that says what is going on.
+// headline is the text key of the headline.
 func headline(s update.Status) string {
 	if s.Traffic.Paused && s.Phase == update.Fetching {
 		return "phase.paused"
@@ -118,7 +118,8 @@ func doneKey(o update.Outcome) string {
 	}
 }
 
-// waitKey says what the last attempt died of. Only faults that may pass are waited for, so the other causes share a text.
+// waitKey is the text key for the last attempt's fault. Only transient faults are waited for, so the other causes share a
+// text.
 func waitKey(fault *update.Fault) string {
 	if fault == nil {
 		return "wait.other"
@@ -139,7 +140,7 @@ func waitKey(fault *update.Fault) string {
 	}
 }
 
-// waiting is the scene between two attempts: what is there stays to be seen, and the clock runs down.
+// waiting is the scene between two attempts: the progress stays visible, with a countdown.
 func waiting(scene Scene, s update.Status, now time.Time, t assets.Texts) Scene {
 	scene.Detail = ""
 	if s.Fault != nil {
@@ -164,7 +165,7 @@ func thisBar(s update.Status, t assets.Texts) Bar {
 	}
 }
 
-// allBar is the whole of what goes on: all that is hashed, later what comes over the line, and all that is made of it.
+// allBar is the bar of the total progress: bytes hashed, then bytes received, then bytes of files on disk.
 func allBar(s update.Status, t assets.Texts) Bar {
 	if s.Phase == update.Comparing && s.ToHash > 0 {
 		return Bar{
@@ -195,13 +196,13 @@ func fraction(done, total int64) float64 {
 	return min(max(float64(done)/float64(total), 0), 1)
 }
 
-// pulse goes from 0 to 1 and back once in a cycle.
+// pulse moves from 0 to 1 and back once in a cycle.
 func pulse(now time.Time) float64 {
 	at := float64(now.UnixMilli()%pulseCycle.Milliseconds()) / float64(pulseCycle.Milliseconds())
 	return 1 - max(at*2-1, 1-at*2)
 }
 
-// lasts is how long the scene holds if nothing new happens; 0 is for ever.
+// lasts is the validity of the scene without new events; 0 is unlimited.
 func (s Scene) lasts(waiting bool) time.Duration {
 	switch {
 	case s.Busy:
@@ -213,7 +214,7 @@ func (s Scene) lasts(waiting bool) time.Duration {
 	}
 }
 
-// Line is the scene in one line, for logs and for a terminal.
+// Line is the scene as one line, for logs and for a terminal.
 func (s Scene) Line() string {
 	parts := []string{s.Headline}
 	for _, part := range []string{s.Detail, s.This.Amount, s.All.Label, s.All.Amount, s.Speed, s.Left, s.Retry} {

@@ -13,36 +13,36 @@ import (
 	"collet/assets"
 )
 
-// actions is what the screen needs done that is not painting.
+// actions are the functions that the screen calls.
 type actions struct {
-	cancel func() // the player wants out of the update
-	// installed reports whether there is something to play without what is being fetched, and play ends the update to play it.
+	cancel func() // the player cancels the update
+	// installed reports whether the installed game can be played without the update; play ends the update to play it.
 	installed func() bool
 	play      func()
 	logTail   func() string
 	report    func() string
 	copy      func(text string)          // to the clipboard
 	open      func(address string) error // a page
-	raise     func()                     // the window, in front of others
-	valve     Valve                      // nil: no valve
-	cap       int64                      // bytes a second at the beginning; 0 is no limit
+	raise     func()                     // brings the window to the front
+	valve     Valve                      // may be nil
+	cap       int64                      // initial limit in bytes per second; 0 is unlimited
 }
 
-// screen is everything in the window. All of it runs on the loop.
+// screen is the whole content of the window. It is used only on the loop.
 type screen struct {
 	texts    assets.Texts
 	do       actions
 	canvas   fyne.Canvas
 	root     *fyne.Container
-	backdrop []fyne.CanvasObject // ground and picture, behind every content
+	backdrop []fyne.CanvasObject // background and picture, behind every content
 
 	progress *progress
-	card     *card // what covers the progress; nil while nothing does
-	dialog   *card // the dialog under way, also while the log covers it
-	question *card // whether the update is to be cancelled; nil where that was not asked yet
+	card     *card // covers the progress; may be nil
+	dialog   *card // the open dialog, also while the log covers it
+	question *card // the question whether to cancel the update; nil before it was asked
 	answer   func(update.Action)
 	stopping bool
-	notes    string // release notes of what is fetched
+	notes    string // release notes of the release being fetched
 }
 
 func newScreen(title string, picture image.Image, texts assets.Texts, do actions) *screen {
@@ -62,7 +62,7 @@ func newPicture(picture image.Image) *canvas.Image {
 	img := canvas.NewImageFromImage(picture)
 	img.FillMode = canvas.ImageFillStretch // place keeps the proportions
 	if size := picture.Bounds().Size(); size.X*pictureHeight != size.Y*windowWidth {
-		img.FillMode = canvas.ImageFillCover // of other ones the middle is shown
+		img.FillMode = canvas.ImageFillCover // with other proportions the middle is shown
 	}
 	img.ScaleMode = canvas.ImageScaleFastest
 	return img
@@ -75,7 +75,7 @@ func (s *screen) attach(c fyne.Canvas) {
 	c.AddShortcut(&fyne.ShortcutCopy{}, func(fyne.Shortcut) { s.copyReport() })
 }
 
-// place lets the content fill the window and the picture sit at its top, as wide as the window.
+// place makes the content fill the window and puts the picture at the top, as wide as the window.
 func (s *screen) place(size fyne.Size) {
 	for _, o := range s.root.Objects {
 		o.Move(fyne.NewPos(0, 0))
@@ -86,14 +86,14 @@ func (s *screen) place(size fyne.Size) {
 	}
 }
 
-// show paints a scene, unless the player has been told that it is all coming to a stop.
+// show paints a scene, unless the update is being stopped.
 func (s *screen) show(scene Scene) {
 	if !s.stopping {
 		s.progress.show(scene)
 	}
 }
 
-// typed is every key that no button took for itself.
+// typed handles keys that no button has handled.
 func (s *screen) typed(e *fyne.KeyEvent) {
 	switch {
 	case e.Name == fyne.KeyEscape:
@@ -109,8 +109,8 @@ func (s *screen) typed(e *fyne.KeyEvent) {
 	}
 }
 
-// leave is Escape: it goes back from the log and from a question, presses the last button of a dialog, and asks whether an update is to
-// be cancelled.
+// leave is the action of Escape. It goes back from the log or a question, presses the last button of a dialog, or asks
+// whether to cancel the update.
 func (s *screen) leave() {
 	switch {
 	case s.card != nil:
@@ -120,7 +120,7 @@ func (s *screen) leave() {
 	}
 }
 
-// shut is the closing of the window by the player: like Escape, but the log does not stand in its way, and a second time is meant.
+// shut handles the player closing the window: like Escape, but it skips the log, and a second time confirms the question.
 func (s *screen) shut() {
 	asked := s.card != nil && s.card == s.question
 	switch {
@@ -128,7 +128,7 @@ func (s *screen) shut() {
 		s.dialog.escape()
 		return
 	case s.card != nil:
-		s.cover(nil) // the release notes don't stand in its way either
+		s.cover(nil) // also closes the release notes
 	}
 	if asked {
 		s.stop()
@@ -137,7 +137,7 @@ func (s *screen) shut() {
 	s.leave()
 }
 
-// confirm asks whether the update is to be cancelled. It goes on meanwhile; what comes of it takes the place of the question.
+// confirm asks whether to cancel the update, which continues meanwhile; its end replaces the question.
 func (s *screen) confirm() {
 	back := func() { s.cover(nil) }
 	body := s.texts.Get("cancel.body")
@@ -152,7 +152,7 @@ func (s *screen) confirm() {
 	s.cover(s.question)
 }
 
-// stop cancels the update, and says so until it has ended.
+// stop cancels the update and shows that it is stopping until it has ended.
 func (s *screen) stop() {
 	s.stopping = true
 	s.progress.show(Scene{Headline: s.texts.Get("phase.stopping")})
@@ -162,13 +162,13 @@ func (s *screen) stop() {
 	s.do.cancel()
 }
 
-// setNotes shows the beginning of release notes, and a button for all of them.
+// setNotes shows the beginning of release notes, and a button for the full text.
 func (s *screen) setNotes(text string) {
 	s.notes = plainNotes(text)
 	s.progress.setNews(firstLine(s.notes))
 }
 
-// readNotes covers the progress by the release notes.
+// readNotes covers the progress with the release notes.
 func (s *screen) readNotes() {
 	back := func() { s.cover(nil) }
 	c := newCard(s.texts.Get("news.title"), newScrollText(s.notes, sizeBody, font(false)), 0,
@@ -177,7 +177,7 @@ func (s *screen) readNotes() {
 	s.cover(c)
 }
 
-// cover shows a card, or the progress again if c is nil, and gives the focus to where it belongs.
+// cover shows a card, or the progress if c is nil, and sets the focus.
 func (s *screen) cover(c *card) {
 	s.card = c
 	content := s.progress.root
@@ -193,10 +193,10 @@ func (s *screen) cover(c *card) {
 
 func (s *screen) setContent(content fyne.CanvasObject) {
 	s.root.Objects = append(slices.Clone(s.backdrop), content)
-	s.root.Refresh() // lays out too
+	s.root.Refresh() // includes the layout
 }
 
-// ask shows a dialog; answer is called once with the button that ends it.
+// ask shows a dialog; answer is called once, with the action that ends it.
 func (s *screen) ask(d Dialog, answer func(update.Action)) {
 	s.answer = answer
 	var choices []*choice
@@ -209,7 +209,7 @@ func (s *screen) ask(d Dialog, answer func(update.Action)) {
 	s.cover(s.dialog)
 }
 
-// press does what a button says. What only shows or copies something leaves the dialog where it is.
+// press performs the action of a button. Actions that show or copy something leave the dialog open.
 func (s *screen) press(b Button) {
 	switch b.Action {
 	case update.Details:
@@ -225,7 +225,7 @@ func (s *screen) press(b Button) {
 	}
 }
 
-// finish ends the dialog with an answer.
+// finish closes the dialog with an answer.
 func (s *screen) finish(a update.Action) {
 	answer := s.answer
 	s.dismiss()
@@ -234,14 +234,14 @@ func (s *screen) finish(a update.Action) {
 	}
 }
 
-// toast shows what stays for a while; pressed is called for its button.
+// toast shows t until the next call; pressed is called for its button.
 func (s *screen) toast(t Toast, pressed func()) {
 	if !s.stopping {
 		s.progress.setToast(clean(t.Text, maxLine), t.Label, pressed)
 	}
 }
 
-// dismiss takes the dialog away without an answer.
+// dismiss closes the dialog without an answer.
 func (s *screen) dismiss() {
 	if s.dialog != nil {
 		s.dialog, s.answer = nil, nil
@@ -263,7 +263,7 @@ func (s *screen) copyReport() {
 	s.card.status.set(s.texts.Get("report.copied"))
 }
 
-// read covers the dialog by a text of several lines, with a way to copy the report and a way back.
+// read covers the dialog with a text of several lines, and buttons to copy the report and to go back.
 func (s *screen) read(title, empty string, source func() string) {
 	content := cleanLines(source())
 	if content == "" {

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	lineSpacing = 1.45 // height of a line of text, in sizes of its letters
-	// scrollBarRoom is left free to the right of a text, so that the scroll bar covers no letter.
+	lineSpacing = 1.45 // line height as a multiple of the text size
+	// scrollBarRoom is the space to the right of a text for the scroll bar.
 	scrollBarRoom = 14
 )
 
-// scrollText is running text, wrapped to the width that it gets and scrolled where it is too long. Its lines are single
-// objects, of which only those in view are painted.
+// scrollText is text wrapped to its width and scrolled if it is too long. Each line is an object; only visible ones are
+// painted.
 type scrollText struct {
 	*container.Scroll
 	text    string
@@ -24,8 +24,8 @@ type scrollText struct {
 	source  fyne.Resource
 	content *fyne.Container
 	width   float32
-	log     bool // on a board of its own
-	toEnd   bool // the end is shown first
+	log     bool // shown on a board
+	toEnd   bool // scrolled to the end initially
 }
 
 func newScrollText(text string, size float32, source fyne.Resource) *scrollText {
@@ -33,7 +33,7 @@ func newScrollText(text string, size float32, source fyne.Resource) *scrollText 
 	return &scrollText{Scroll: container.NewVScroll(content), text: text, size: size, source: source, content: content}
 }
 
-// put places the text and wraps it anew if the width is another than before.
+// put places the text and wraps it again if the width has changed.
 func (s *scrollText) put(at fyne.Position, size fyne.Size) {
 	s.Move(at)
 	anew := size.Width != s.width
@@ -68,7 +68,7 @@ func (s *scrollText) fill(width float32) {
 	s.content.Refresh()
 }
 
-// page scrolls for a key and reports whether it is one that scrolls.
+// page scrolls for a key and reports whether the key scrolls.
 func (s *scrollText) page(key fyne.KeyName) bool {
 	step := s.Size().Height - 2*s.size*lineSpacing
 	switch key {
@@ -95,8 +95,8 @@ func (s *scrollText) by(distance float32) {
 	s.ScrollToOffset(fyne.NewPos(0, min(max(s.Offset.Y+distance, 0), lowest)))
 }
 
-// wrap breaks text into lines no wider than width: at line breaks, else between words, else inside a word that is too
-// long by itself, as paths are.
+// wrap breaks text into lines no wider than width: at line breaks, between words, and inside words that are too long, such
+// as paths.
 func wrap(text string, width, size float32, source fyne.Resource) []string {
 	fits := func(s string) bool { return textWidth(s, size, source) <= width }
 	var lines []string
@@ -130,7 +130,7 @@ func wrapWords(words []string, fits func(string) bool) []string {
 	return append(lines, current)
 }
 
-// breakWord cuts off as many characters as fit, but at least one, and leaves at least one.
+// breakWord cuts off as many characters as fit, at least one, and leaves at least one.
 func breakWord(word string, fits func(string) bool) (head, rest string) {
 	runes := []rune(word)
 	n := sort.Search(len(runes)-1, func(n int) bool { return !fits(string(runes[:n+1])) })

@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// Numbers of the Wayland protocol (wayland.xml): what a client says to learn what a compositor has, and what it hears.
+// Numbers of the Wayland protocol (wayland.xml): the requests and events for listing a compositor's globals.
 const (
 	wlDisplay, wlRegistry, wlCallback = 1, 2, 3
 	wlSync, wlGetRegistry             = 0, 1
 	wlGlobal, wlDone                  = 0, 0
 
-	maxWaylandEvent  = 4096 // bytes; libwayland takes no longer ones
+	maxWaylandEvent  = 4096 // bytes; the limit of libwayland
 	maxWaylandEvents = 1000 // compositors have some 50 globals
 	waylandPatience  = 2 * time.Second
 )
 
 var errNoSeat = errors.New("the Wayland compositor has no seat: no keyboard and no mouse belong to it")
 
-// checkSeat asks the Wayland compositor, if there is one, whether it has a seat. The toolkit's window library (GLFW 3.4) does without
-// asking, and crashes where it has no seat, which nothing in this process could recover from. Whatever can't be found out is the
-// toolkit's to say.
+// checkSeat asks the Wayland compositor, if there is one, whether it has a seat. The toolkit's window library (GLFW 3.4)
+// does not check and crashes the process without a seat. If the answer is unknown, checkSeat returns nil and leaves errors
+// to the toolkit.
 func checkSeat(goos string, getenv func(string) string) error {
 	name, runtime := cmp.Or(getenv("WAYLAND_DISPLAY"), "wayland-0"), getenv("XDG_RUNTIME_DIR")
 	if goos != "linux" || getenv("FYNE_PLATFORM") == "x11" || getenv("WAYLAND_SOCKET") != "" || runtime == "" && !filepath.IsAbs(name) {
@@ -50,7 +50,7 @@ func checkSeat(goos string, getenv func(string) string) error {
 	return nil
 }
 
-// hasSeat asks for the list of globals and reads it up to its end.
+// hasSeat requests the list of globals and reads it to its end.
 func hasSeat(conn io.ReadWriter) (bool, error) {
 	ask := binary.NativeEndian.AppendUint32
 	var request []byte

@@ -8,20 +8,20 @@ import (
 	"collet/assets"
 )
 
-// limits are the speeds that a player can choose from, in bytes a second: no limit; half of a 20 Mbit/s line; what leaves a
-// call undisturbed; hardly anything.
+// limits are the selectable rates in bytes per second: unlimited; half of a 20 Mbit/s line; a rate that leaves a call
+// undisturbed; a minimal rate.
 func limits() []int64 { return []int64{0, 1_200_000, 400_000, 100_000} }
 
-// steer is the row of buttons above the one that cancels: what a toast is about, what is new, how fast it may come, and a pause. Each is shown where
-// it is of use. All of it runs on the loop.
+// steer is the row of buttons above the cancel button: details of a toast, release notes, rate limit, and pause. Each is
+// shown only if it applies. It is used only on the loop.
 type steer struct {
 	texts  assets.Texts
 	valve  Valve
 	limit  int64
 	paused bool
-	moved  func() // a button has another size
+	moved  func() // called after a button has changed its size
 
-	pressed func() // of more
+	pressed func() // action of more
 
 	more, news, speed, pause *choice
 }
@@ -40,7 +40,7 @@ func newSteer(texts assets.Texts, valve Valve, limit int64, read func(), key fun
 
 func (s *steer) choices() []*choice { return []*choice{s.more, s.news, s.speed, s.pause} }
 
-// place puts what is shown in one row that ends at right.
+// place puts the visible buttons in one row that ends at right.
 func (s *steer) place(right, y float32) {
 	row := s.choices()
 	for i := len(row) - 1; i >= 0; i-- {
@@ -54,7 +54,7 @@ func (s *steer) place(right, y float32) {
 	}
 }
 
-// show follows a scene.
+// show updates the buttons for a scene.
 func (s *steer) show(scene Scene) {
 	s.paused = scene.Paused
 	setVisible(s.speed, scene.Valve && s.valve != nil)
@@ -66,7 +66,7 @@ func (s *steer) show(scene Scene) {
 	s.pause.rename(s.texts.Get(label))
 }
 
-// hide takes all of it away.
+// hide hides all buttons.
 func (s *steer) hide() {
 	for _, c := range s.choices() {
 		c.Hide()
@@ -75,7 +75,7 @@ func (s *steer) hide() {
 
 func (s *steer) toggle() { s.valve.Pause(!s.paused) }
 
-// slower goes on to the next limit that is below the present one, and from the last one to none.
+// slower selects the next lower limit, and after the lowest one unlimited.
 func (s *steer) slower() {
 	next := int64(0)
 	for _, limit := range limits() {
@@ -96,7 +96,7 @@ func (s *steer) speedLabel() string {
 	return s.texts.Get("button.speed", "rate", s.texts.Rate(s.limit))
 }
 
-// firstLine is what of a longer text fits into one line.
+// firstLine is the first line of a text, cleaned and shortened.
 func firstLine(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return clean(first, maxLine)

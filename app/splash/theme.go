@@ -7,7 +7,7 @@ import (
 	"fyne.io/fyne/v2/theme"
 )
 
-// The colours of the window. Text on ground has a contrast of at least 4.5 to 1 everywhere; a test computes it.
+// The colours of the window. Text has a contrast of at least 4.5 to 1 on its background; a test verifies it.
 var (
 	ground    = color.NRGBA{0x12, 0x15, 0x1A, 0xFF} // also the lower edge of the picture
 	veil      = color.NRGBA{0x0C, 0x0E, 0x12, 0xEB} // over the picture while a dialog is shown
@@ -18,10 +18,10 @@ var (
 	amber     = color.NRGBA{0xF5, 0x9B, 0x2D, 0xFF} // bars, the default button
 	amberHot  = color.NRGBA{0xFF, 0xB7, 0x5A, 0xFF}
 	ink       = color.NRGBA{0x1A, 0x12, 0x06, 0xFF} // text on amber
-	bright    = color.NRGBA{0xF1, 0xF4, 0xF8, 0xFF} // headlines; the ring round what has the focus
+	bright    = color.NRGBA{0xF1, 0xF4, 0xF8, 0xFF} // headlines; the focus ring
 	text      = color.NRGBA{0xD3, 0xDA, 0xE3, 0xFF}
-	quiet     = color.NRGBA{0x9D, 0xA8, 0xB6, 0xFF} // what is less important
-	fine      = color.NRGBA{0x5F, 0xC9, 0x86, 0xFF} // a lamp: all is well
+	quiet     = color.NRGBA{0x9D, 0xA8, 0xB6, 0xFF} // secondary text
+	fine      = color.NRGBA{0x5F, 0xC9, 0x86, 0xFF} // a lamp: connected
 	alarm     = color.NRGBA{0xFF, 0x8F, 0x80, 0xFF} // an error in a log
 	invisible = color.NRGBA{}
 )
@@ -36,12 +36,12 @@ const (
 	sizeLog      = 12
 )
 
-// look is Fyne's own theme in our colours: what it still draws is the log with its scroll bar.
+// look is Fyne's own theme in our colours; Fyne still draws the log and its scroll bar with it.
 type look struct{ fyne.Theme }
 
 func newLook() fyne.Theme { return look{theme.DefaultTheme()} }
 
-// Color implements fyne.Theme. The window is dark whatever the system prefers, because the picture is.
+// Color implements fyne.Theme. The window is dark like its picture, whatever the system's preference.
 func (l look) Color(name fyne.ThemeColorName, _ fyne.ThemeVariant) color.Color {
 	switch name {
 	case theme.ColorNameBackground:

@@ -15,39 +15,39 @@ import (
 	"collet/platform/interrupt"
 )
 
-// Watcher is an update as the window sees it: update.Updater is one.
+// Watcher is the window's view of an update, implemented by update.Updater.
 type Watcher interface {
-	// Status is a snapshot.
+	// Status returns a snapshot.
 	Status() update.Status
-	// Watch returns a channel that holds a tick when Status has changed since the last one was taken, the first one at
-	// once. It is closed when nothing will change any more, and when ctx ends.
+	// Watch returns a channel that holds a tick if Status has changed since the last tick was received, the first one at
+	// once. It is closed after the last change and when ctx ends.
 	Watch(ctx context.Context) <-chan struct{}
 }
 
-// ErrGone says that the window is gone: the system told the program to end, or there never was one.
+// ErrGone reports that the window is closed, because the system told the program to end, or was never opened.
 var ErrGone = errors.New("the window is gone")
 
-// View is the window as work sees it. Its methods may be called from any goroutine, from the moment work starts until
-// it returns; what they show before the window is open appears with it. The constructor is Run.
+// View is the interface of work to the window. Its methods may be called from any goroutine while work runs; calls before
+// the window is open take effect when it opens. Run makes the View.
 type View struct {
 	texts assets.Texts
-	gone  chan struct{} // closed when the loop has ended
+	gone  chan struct{} // closed after the end of the loop
 
-	asking sync.Mutex // held while a dialog is open: there is one at a time
+	asking sync.Mutex // held while a dialog is open; there is one at a time
 
 	mu     sync.Mutex
 	screen *screen         // nil until the window is open
-	early  []func(*screen) // what was posted before that
+	early  []func(*screen) // functions posted before
 	next   Scene           // the newest frame
-	queued bool            // it has been posted and not been painted yet
+	queued bool            // next is posted and not painted yet
 }
 
 func newView(texts assets.Texts) *View {
 	return &View{texts: texts, gone: make(chan struct{})}
 }
 
-// Follow shows w until nothing changes any more or ctx ends, and returns when its last frame was handed over. Several
-// watchers may be followed one after the other.
+// Follow shows w until its channel is closed or ctx ends, and returns after it has passed on the last frame. It may be
+// called for several watchers in sequence.
 func (v *View) Follow(ctx context.Context, w Watcher) {
 	changed := w.Watch(ctx)
 	for ctx.Err() == nil {
@@ -63,8 +63,7 @@ func (v *View) Follow(ctx context.Context, w Watcher) {
 	}
 }
 
-// wait waits for a change, or for at most limit if that is not zero. It reports false when there is nothing to wait for
-// any more.
+// wait waits for a change, at most for limit if that is not zero. It reports false if no further change will come.
 func wait(ctx context.Context, changed <-chan struct{}, limit time.Duration) bool {
 	var late <-chan time.Time
 	if limit > 0 {
@@ -82,7 +81,7 @@ func wait(ctx context.Context, changed <-chan struct{}, limit time.Duration) boo
 	}
 }
 
-// show hands a frame over. If the one before is still waiting for the loop, this one takes its place.
+// show passes a frame to the loop. It replaces an unpainted frame.
 func (v *View) show(scene Scene) {
 	v.mu.Lock()
 	unchanged := scene == v.next
@@ -104,23 +103,22 @@ func (v *View) paint(s *screen) {
 	s.show(scene)
 }
 
-// Note shows one line below the headline until the next call; an empty one takes it away.
+// Note shows one line below the headline until the next call; an empty text removes it.
 func (v *View) Note(text string) {
 	text = clean(text, maxLine)
 	v.post(func(s *screen) { s.progress.setNote(text) })
 }
 
-// Notes offers the release notes of what is being fetched: their first line, and all of them behind a button. An empty text
-// takes them away.
+// Notes shows the first line of the release notes of the release being fetched, with a button for the full text. An empty
+// text removes them.
 func (v *View) Notes(text string) {
 	text = cleanLines(text)
 	v.post(func(s *screen) { s.setNotes(text) })
 }
 
-// Ask shows d in place of the progress and waits for an answer. Buttons that show, copy or open something are dealt with
-// here and leave the dialog open; every other one is an answer, and so are Escape and the closing of the window: they
-// are the last button. A dialog without buttons is answered with update.Quit at once. The error is ctx's, or ErrGone,
-// and comes with update.Quit.
+// Ask shows d in place of the progress and waits for an answer. Buttons that show, copy or open something leave the dialog
+// open. Every other button is an answer; Escape and closing the window count as the last button. A dialog without buttons
+// returns update.Quit at once. The error is ctx's, or ErrGone, and comes with update.Quit.
 func (v *View) Ask(ctx context.Context, d Dialog) (update.Action, error) {
 	if len(d.Buttons) == 0 {
 		return update.Quit, nil
@@ -140,8 +138,8 @@ func (v *View) Ask(ctx context.Context, d Dialog) (update.Action, error) {
 	}
 }
 
-// Toast shows t in the window beside the progress and returns when it was there for as long as it has to be, or when somebody
-// pressed its button, which it reports. The end of ctx and a closed window end it, too.
+// Toast shows t beside the progress for its duration, or until its button is pressed, which it reports. The end of ctx and
+// of the window also end it.
 func (v *View) Toast(ctx context.Context, t Toast) (pressed bool) {
 	asked := make(chan struct{}, 1)
 	v.post(func(s *screen) {
@@ -165,8 +163,8 @@ func (v *View) Toast(ctx context.Context, t Toast) (pressed bool) {
 	return false
 }
 
-// Raise brings the window in front of others, as far as the desktop allows it, and gives it the keyboard. It reports
-// whether there is a window.
+// Raise brings the window to the front, as far as the desktop allows it, and gives it the keyboard. It reports whether a
+// window exists.
 func (v *View) Raise() bool {
 	if v.isGone() {
 		return false
@@ -175,7 +173,7 @@ func (v *View) Raise() bool {
 	return true
 }
 
-// post has f run on the loop, after everything that was posted before. It does not wait.
+// post runs f on the loop, after all functions posted before. It does not wait.
 func (v *View) post(f func(*screen)) {
 	v.mu.Lock()
 	screen := v.screen
@@ -193,9 +191,9 @@ func (v *View) post(f func(*screen)) {
 	})
 }
 
-// handOver has f run on the loop. The toolkit ends its loop by itself when the system tells the program to end, and closes the
-// queue behind it, which a goroutine that is about to hand something over can't know: then the queue panics, with a runtime
-// error, and f is of no more use. What f itself panics with is a fault of ours and passes, also where the toolkit runs f right here.
+// handOver runs f on the loop. When the system tells the program to end, the toolkit ends its loop by itself and closes the
+// queue. A concurrent call then panics in the queue with a runtime error, which is ignored: f is not needed any more. A
+// panic of f itself is a bug and is passed on, also where the toolkit runs f directly.
 func handOver(f func()) {
 	var begun atomic.Bool
 	defer func() {
@@ -222,7 +220,7 @@ func (v *View) isGone() bool {
 	}
 }
 
-// open lets posts through to s, those that waited first. It runs on the main goroutine before the loop.
+// open passes posted functions to s, the early ones first. It runs on the main goroutine before the loop.
 func (v *View) open(s *screen) {
 	v.mu.Lock()
 	early := v.early
