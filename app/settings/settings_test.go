@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestAllFaultsAtOnce: whoever writes settings wants to hear everything.
+// TestAllFaultsAtOnce checks that one error lists all faults.
 func TestAllFaultsAtOnce(t *testing.T) {
 	for text, want := range map[string]int{
 		"Clients.Title = 1\nClient.Titel = 2\nB = []\n":                        3,
@@ -81,7 +81,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-// TestLayers puts places over each other.
+// TestLayers merges several sources.
 func TestLayers(t *testing.T) {
 	inside := settings.Layer{Name: "internal config", Text: `
 ClientNetwork.ServerHost = "play.example"
@@ -126,7 +126,7 @@ Remote.Profiles.small.Arguments = ["--small"]
 	}
 }
 
-// TestLayerIsBlamed: the place with the fault is named, not the one above it.
+// TestLayerIsBlamed checks that an error names the source of the fault, not one of higher priority.
 func TestLayerIsBlamed(t *testing.T) {
 	good, bad := "ClientNetwork.ServerPort = 4100", "\nClientNetwork.ServerPort = 70000"
 	for _, test := range []struct{ inside, file, want string }{
@@ -181,7 +181,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestNames: every name that is listed is one that is read, and the other way round.
+// TestNames checks that every listed name is read, and that every name that is read is listed.
 func TestNames(t *testing.T) {
 	list := settings.Names()
 	for _, want := range []string{"ClientNetwork.ServerHost", "Client.Title", "Release.Root", "Compatibility.BuildTime", "Remote.Profiles"} {
@@ -190,7 +190,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, name := range list {
-		_, err := settings.Parse("here", name+" = nan") // of no setting's type
+		_, err := settings.Parse("here", name+" = nan") // NaN has no setting's type
 		if err == nil || strings.Contains(err.Error(), "no such setting") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -226,7 +226,7 @@ func TestParseOfflineAfter(t *testing.T) {
 	}
 }
 
-// FuzzParse: any text is read or refused with its place, and what was read is read again over itself.
+// FuzzParse checks that any text is either parsed or rejected with its place, and that a parsed text can be applied twice.
 func FuzzParse(f *testing.F) {
 	f.Add("ClientNetwork.ServerHost = \"game.test\"\nForceOpenGL = 1\n####")
 	f.Add("[Release]\nUrls = [\"https://a/b\"]\nRoot = '''{}'''\n[[x]]\n")

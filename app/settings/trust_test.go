@@ -7,7 +7,7 @@ import (
 	"collet/app/settings"
 )
 
-// TestNativeBy is the whole rule: native code needs a signature, or a server that TLS authenticated, or a choice.
+// TestNativeBy checks the rule: native code requires a signature, a server authenticated by TLS, or an explicit choice.
 func TestNativeBy(t *testing.T) {
 	for _, test := range []struct {
 		word           string
@@ -24,7 +24,8 @@ func TestNativeBy(t *testing.T) {
 	}
 }
 
-// TestUnprovenServer: settings of a client that would take no native code, or would take it from any server, don't go into a package.
+// TestUnprovenServer checks that a package rejects settings under which a client accepts no native code, or accepts it from
+// any server.
 func TestUnprovenServer(t *testing.T) {
 	const server = "ClientNetwork.ServerHost = \"%\"\n"
 	for text, want := range map[string]string{

@@ -6,7 +6,7 @@ import (
 	"collet/app/supervise"
 )
 
-// BenchmarkStartToEnd is what a module in a process of its own costs: start, metadata, run, result, end.
+// BenchmarkStartToEnd measures a module in its own process: start, metadata, run, result, end.
 func BenchmarkStartToEnd(b *testing.B) {
 	for b.Loop() {
 		c, err := supervise.Start(b.Context(), supervise.Options{Exe: self(b), Args: []string{"polite"}})

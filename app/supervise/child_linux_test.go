@@ -12,7 +12,7 @@ import (
 
 var _ = func() bool {
 	fakes["unprotected"] = runs(func(_ []string, s abi.Services) (abi.Result, error) {
-		// The system keeps the wish with the main thread, on which this runs.
+		// The system stores the setting with the main thread, which runs this code.
 		var before int
 		if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&before)), 0, 0, 0); err != nil {
 			return abi.Result{}, err
@@ -30,6 +30,6 @@ var _ = func() bool {
 	return true
 }()
 
-// TestChildDiesWithItsHostWithoutHelpOfTheSystem takes the kill at the parent's death away; the broken pipe has to do, as
-// it does on systems that have no such kill.
+// TestChildDiesWithItsHostWithoutHelpOfTheSystem disables the kill at the parent's death. The broken pipe must suffice, as
+// on systems without such a kill.
 func TestChildDiesWithItsHostWithoutHelpOfTheSystem(t *testing.T) { testHostKilled(t, "unprotected") }

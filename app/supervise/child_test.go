@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// recorder keeps what a child's module said.
+// recorder collects the output of a child's module.
 type recorder struct {
 	mu    sync.Mutex
 	lines []string // "stream: line"
@@ -42,11 +42,11 @@ func (r *recorder) of(stream string) (lines []string) {
 	return lines
 }
 
-// start starts this binary as a child with the fake module, and makes sure that nothing is left of it.
+// start starts this binary as a child with the fake module, and checks at the end that nothing is left of it.
 func start(t *testing.T, o supervise.Options, args ...string) *supervise.Child {
 	t.Helper()
 	o.Exe, o.Args = self(t), args
-	// Programs built with the race detector sleep for a second before they exit, unless told not to.
+	// Programs built with the race detector sleep for a second before they exit, unless this is disabled.
 	o.Env = platform.SetVariable(os.Environ(), "GORACE", "atexit_sleep_ms=0")
 	c, err := supervise.Start(t.Context(), o)
 	if err != nil {
@@ -144,7 +144,7 @@ func TestStringsSurviveBothWays(t *testing.T) {
 	}
 }
 
-// memoryFault is how the Go runtime calls a wrong address.
+// memoryFault is the Go runtime's name for an invalid address.
 var memoryFault = map[bool]string{
 	true: "exception 0xc0000005", false: "signal SIGSEGV (segmentation violation)",
 }[runtime.GOOS == "windows"]
@@ -249,7 +249,7 @@ func TestStartOfNothingFails(t *testing.T) {
 func TestOrderIsEnforcedOnTheCaller(t *testing.T) {
 	c := start(t, supervise.Options{}, "hang")
 	var order *supervise.OrderError
-	for range 2 { // the first may come before the module is loaded or after
+	for range 2 { // the first one may come before or after the module is loaded
 		if err := c.Run(nil); err == nil {
 			break
 		} else if !errors.As(err, &order) || order.State != "loading" {
@@ -285,7 +285,7 @@ func TestKillEndsAHangingModule(t *testing.T) {
 	if !e.Killed || e.String() != "was stopped" || supervise.Classify(e, true, e.Ran) != supervise.Killed {
 		t.Errorf("got %s: %+v", e, e)
 	}
-	c.Kill() // nothing to do
+	c.Kill() // no effect
 }
 
 func TestStopAsksTheModuleToEnd(t *testing.T) {
@@ -311,8 +311,8 @@ func TestStopAsksTheModuleToEnd(t *testing.T) {
 	}
 }
 
-// TestEndLetsAModuleSave: a module that asks ends by itself, one that hangs is killed when its time is over, and one that never ran
-// leaves.
+// TestEndLetsAModuleSave checks End: a module that polls for it ends by itself, one that hangs is killed after the grace,
+// and one that never ran leaves.
 func TestEndLetsAModuleSave(t *testing.T) {
 	for name, want := range map[string]struct {
 		run   bool
@@ -389,7 +389,7 @@ func TestLeaveKillsAChildThatStays(t *testing.T) {
 	}
 }
 
-// TestOutputCannotReachTheControlPipe prints garbage and what looks like control messages on both standard streams.
+// TestOutputCannotReachTheControlPipe prints garbage and imitated control messages on both standard streams.
 func TestOutputCannotReachTheControlPipe(t *testing.T) {
 	var said recorder
 	e := run(t, supervise.Options{Output: said.add}, "print")

@@ -21,7 +21,7 @@ import (
 // More fakes; the table is complete before TestMain runs.
 var _ = func() bool {
 	fakes["signal"] = runs(func(args []string, _ abi.Services) (abi.Result, error) {
-		// A shell in place of the Go runtime, so that the signal does what the system says.
+		// A shell replaces the Go runtime, so that the signal has its default effect.
 		return abi.Result{}, platform.Relaunch("/bin/sh", []string{"-c", "kill -" + args[0] + " $$"}, nil)
 	})
 	fakes["meddle"] = runs(func(args []string, s abi.Services) (abi.Result, error) {
@@ -66,7 +66,7 @@ func TestSignalsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestControlGarbageEndsTheChild has the module write into the pipe that is not its own.
+// TestControlGarbageEndsTheChild has the module write into the control pipe.
 func TestControlGarbageEndsTheChild(t *testing.T) {
 	tests := []struct {
 		name, garbage string
@@ -110,7 +110,7 @@ func TestControlGarbageEndsTheChild(t *testing.T) {
 	}
 }
 
-// TestAModuleThatClosesAllHandlesIsACrash: the child loses its control pipe and, in Go, what the runtime needs.
+// TestAModuleThatClosesAllHandlesIsACrash closes the control pipe and the handles of the Go runtime.
 func TestAModuleThatClosesAllHandlesIsACrash(t *testing.T) {
 	begin := time.Now()
 	e := run(t, supervise.Options{}, "close-all")
@@ -120,7 +120,7 @@ func TestAModuleThatClosesAllHandlesIsACrash(t *testing.T) {
 	t.Logf("after %s: %s", time.Since(begin), e)
 }
 
-// alive reports whether a process runs; one that is dead and not yet collected does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	if runtime.GOOS == "linux" {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -10,7 +10,7 @@ import (
 	"collet/runtime/abi"
 )
 
-// mostComponents are as many components as a module may have, each as long as it may be.
+// mostComponents is the largest allowed list of components, each with the longest fields.
 func mostComponents() *abi.Components {
 	c := &abi.Components{
 		Logic: math.MaxInt32, Patch: math.MaxUint32, Set: math.MaxUint64, BuildTime: math.MinInt64, BuildSeq: math.MaxUint64,
@@ -24,7 +24,7 @@ func mostComponents() *abi.Components {
 	return c
 }
 
-// TestComponentsTravel checks that everything a module may say arrives as it was said, the most of it, too.
+// TestComponentsTravel checks that all components arrive unchanged, including the largest list.
 func TestComponentsTravel(t *testing.T) {
 	for name, want := range map[string]*abi.Components{
 		"nothing told":  nil,
@@ -48,7 +48,7 @@ func TestComponentsTravel(t *testing.T) {
 	}
 }
 
-// TestComponentsAreChecked is the table of what no module can have told a child that is ours.
+// TestComponentsAreChecked lists components that violate the contract; a correct child never sends them.
 func TestComponentsAreChecked(t *testing.T) {
 	for name, spoil := range map[string]func(c *abi.Components){
 		"one more":     func(c *abi.Components) { c.Entries = append(c.Entries, c.Entries[0]) },

@@ -24,7 +24,7 @@ func TestClassify(t *testing.T) {
 	tests := []struct {
 		name string
 		exit supervise.Exit
-		// What it is if the module had not proven itself, and if it had by running or by being ready.
+		// The expected end of an unproven module, and of one proven by its run time or by ready.
 		early, proven supervise.End
 		want          string
 	}{
@@ -129,8 +129,8 @@ func TestWhatEndsMean(t *testing.T) {
 	}
 }
 
-// TestExitCodesAreTheirOwn keeps the children's codes apart from those of the host (design 2, section 3.3), of the Go
-// runtime, and of shells.
+// TestExitCodesAreTheirOwn checks that the children's codes differ from those of the host, of the Go runtime, and of
+// shells.
 func TestExitCodesAreTheirOwn(t *testing.T) {
 	seen := map[int]bool{}
 	for _, code := range []int{

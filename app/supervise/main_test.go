@@ -17,10 +17,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for something that takes milliseconds, or a second for the flood.
+// patience is the timeout of a test; most events take milliseconds, the flood a second.
 const patience = 2 * time.Minute
 
-// TestMain makes this binary its own child: started with control handles it plays the role that its arguments say.
+// TestMain makes this binary its own child: with control handles it performs the role in its arguments.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], platform.ControlFlag) {
 		os.Exit(child(os.Args[1], os.Args[2], os.Args[3:]))
@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// init keeps the main goroutine on the main thread, as a main has to. Inits run there.
+// init locks the main goroutine to the main thread, as a main function must. It runs on that thread.
 func init() { runtime.LockOSThread() }
 
-// child is what a main does in a child role.
+// child does what a main function does in a child role.
 func child(control, role string, args []string) int {
 	in, out, err := platform.OpenControl(strings.TrimPrefix(control, platform.ControlFlag))
 	if err != nil {
@@ -79,19 +79,19 @@ func number(digits string) int {
 	return n
 }
 
-// forever is what a module that hangs does.
+// forever simulates a module that hangs.
 func forever() {
 	for {
 		time.Sleep(time.Hour)
 	}
 }
 
-// runs makes a module out of what its Run does.
+// runs makes a module with this Run function.
 func runs(run func(args []string, s abi.Services) (abi.Result, error)) func([]string) (supervise.Module, error) {
 	return func([]string) (supervise.Module, error) { return &fake{meta: goodMeta, run: run}, nil }
 }
 
-// loads makes a module out of what its constructor does.
+// loads makes a module with this constructor.
 func loads(load func() error) func([]string) (supervise.Module, error) {
 	return func([]string) (supervise.Module, error) {
 		if err := load(); err != nil {
@@ -101,7 +101,7 @@ func loads(load func() error) func([]string) (supervise.Module, error) {
 	}
 }
 
-// closes makes a module out of what its Close does.
+// closes makes a module with this Close function.
 func closes(f func()) func([]string) (supervise.Module, error) {
 	return func([]string) (supervise.Module, error) {
 		return &fake{meta: goodMeta, close: f, run: func([]string, abi.Services) (abi.Result, error) {
@@ -112,7 +112,7 @@ func closes(f func()) func([]string) (supervise.Module, error) {
 
 var rawName = "not \xff\xfe text"
 
-// fakes are the modules by name. They get the rest of the child's arguments.
+// fakes are the modules by name. They receive the rest of the child's arguments.
 var fakes = map[string]func(args []string) (supervise.Module, error){
 	"polite": runs(func(_ []string, s abi.Services) (abi.Result, error) {
 		s.Log(1, "hello")
@@ -176,7 +176,7 @@ var fakes = map[string]func(args []string) (supervise.Module, error){
 	"close-hang":  closes(forever),
 }
 
-// playHost starts a child of its own, lets it run, tells its number once the module is in Run, and waits to be killed.
+// playHost starts its own child, runs it, prints its process ID once the module is in Run, and waits to be killed.
 func playHost(in, out *os.File, args []string) int {
 	exe, err := os.Executable()
 	if err != nil {

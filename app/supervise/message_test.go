@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// vectors are one line of each message, as they stand on the pipe.
+// vectors are one line of each message, exactly as on the pipe.
 var vectors = []struct {
 	line string
 	m    message
@@ -72,7 +72,7 @@ func TestLinesHaveALimit(t *testing.T) {
 	}
 }
 
-// blanks never end.
+// blanks is an endless stream of spaces.
 type blanks struct{}
 
 func (blanks) Read(p []byte) (int, error) {
@@ -116,8 +116,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// FuzzLines feeds a pipe with anything: nothing panics, what is accepted means the same when it is said again, and a fault
-// is named.
+// FuzzLines feeds a pipe with arbitrary bytes. Nothing panics, accepted messages keep their meaning when they are encoded
+// again, and errors name their fault.
 func FuzzLines(f *testing.F) {
 	for _, v := range vectors {
 		f.Add([]byte(v.line + "\n"))
@@ -139,7 +139,7 @@ func FuzzLines(f *testing.F) {
 			}
 			line, err := encode(m)
 			if err != nil {
-				continue // escapes can make a line longer than it came
+				continue // escapes can make the encoded line longer than the original
 			}
 			again, err := decode(bytes.TrimSuffix(line, []byte{'\n'}))
 			if err != nil || !reflect.DeepEqual(again, m) {

@@ -17,7 +17,7 @@ import (
 	"collet/runtime/abi"
 )
 
-// nativeModule is a real library; its only function stands for Run.
+// nativeModule is a real library; its only function acts as Run.
 var _ = func() bool {
 	fakes["native"] = func(args []string) (supervise.Module, error) {
 		library, err := purego.Dlopen(args[0], purego.RTLD_NOW|purego.RTLD_LOCAL)
@@ -35,7 +35,7 @@ var _ = func() bool {
 	return true
 }()
 
-// compile builds testdata/module.c, or skips where there is no C compiler.
+// compile builds testdata/module.c. It skips the test without a C compiler.
 func compile(t *testing.T) (library string) {
 	t.Helper()
 	cc, err := exec.LookPath("cc")

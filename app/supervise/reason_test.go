@@ -9,7 +9,8 @@ import (
 	"collet/runtime/abi"
 )
 
-// TestReasonOfAFatalError is the last error that the module logged, in one line that can be an argument, and only of an end that is one.
+// TestReasonOfAFatalError checks that a failed end includes the module's last logged error as one clean line, and that
+// other ends do not.
 func TestReasonOfAFatalError(t *testing.T) {
 	said := &transcript{log: zerolog.Nop()}
 	said.module(abi.LogError, "an earlier one")

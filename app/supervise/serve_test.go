@@ -22,23 +22,23 @@ const (
 	sayRun   = `{"run":{"args":["a"]}}` + "\n"
 	sayLeave = `{"leave":{}}` + "\n"
 	sayStop  = `{"stop":{}}` + "\n"
-	grace    = 5 * time.Second // of a module that runs when the context ends
+	grace    = 5 * time.Second // for a running module when the context ends
 	metaLine = `{"metadata":{"abi":3,"name":"fake","build":"b1","compatibility":"C-1"}}`
 	doneLine = `{"result":{"kind":0,"success":true}}`
 )
 
-// served is one call of Serve with a host that a test plays.
+// served is one call of Serve with the test as the host.
 type served struct {
-	host   *io.PipeWriter // what the host says
-	lines  chan string    // what the child says; closed at the end
+	host   *io.PipeWriter // messages of the host
+	lines  chan string    // messages of the child; closed at the end
 	code   chan int
 	cancel context.CancelFunc
 
 	mu         sync.Mutex
 	terminated []int
-	stuck      chan struct{} // closed by terminate: what hangs goes on
+	stuck      chan struct{} // closed by terminate; releases hang
 	steps      []string      // "load", "run", "close"
-	unload     func()        // what Close waits for; nil is nothing
+	unload     func()        // Close waits for it; may be nil
 }
 
 func (s *served) step(name string) {
@@ -50,7 +50,7 @@ func (s *served) step(name string) {
 // hang waits until Serve gives up.
 func (s *served) hang() { <-s.stuck }
 
-// serve starts Serve. load and run nil do nothing special.
+// serve starts Serve. A nil load or run uses the default.
 func serve(t *testing.T, load func(*served) error, run func(*served, abi.Services)) *served {
 	in, host := io.Pipe()
 	child, out := io.Pipe()
@@ -110,11 +110,11 @@ func TestServe(t *testing.T) {
 		name       string
 		load       func(*served) error
 		run        func(*served, abi.Services)
-		host       []string // what the host says or does, each when the child has settled
+		host       []string // messages and actions of the host, each after the child is idle
 		says       []string
 		steps      string
 		code       int
-		terminated int // 0: not at all
+		terminated int // exit code; 0: not terminated
 	}{
 		{name: "run", host: []string{sayHello, sayRun}, says: []string{metaLine, doneLine},
 			steps: "load run[a] close", code: supervise.ExitServed},
@@ -203,8 +203,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServicesFromManyThreads lets threads that outlive Run talk all the time: every line is whole, ready comes once, and
-// the result is the last word.
+// TestServicesFromManyThreads uses the services from threads that outlive Run. Every line is complete, ready comes once,
+// and the result is the last message.
 func TestServicesFromManyThreads(t *testing.T) {
 	const threads, each = 8, 50
 	late := make(chan struct{})
@@ -220,7 +220,7 @@ func TestServicesFromManyThreads(t *testing.T) {
 		}
 		talking.Wait()
 		latecomers.Go(func() { <-late; services.Log(0, "late"); services.Ready() })
-		s.unload = latecomers.Wait // so that they talk before the pipe closes
+		s.unload = latecomers.Wait // so that they send before the pipe closes
 	})
 	io.WriteString(s.host, sayHello)
 	if <-s.lines != metaLine {
@@ -245,7 +245,7 @@ func TestServicesFromManyThreads(t *testing.T) {
 	}
 }
 
-// TestServeWithoutAListener breaks the pipe to the host only.
+// TestServeWithoutAListener breaks only the pipe to the host.
 func TestServeWithoutAListener(t *testing.T) {
 	for _, module := range []func() (supervise.Module, error){
 		func() (supervise.Module, error) { return &fake{meta: goodMeta}, nil },

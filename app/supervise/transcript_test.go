@@ -63,7 +63,7 @@ func TestTheRuntimesWordsAreFound(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			said := &transcript{log: zerolog.Nop()}
-			said.stdout("SIGILL: illegal instruction") // standard output is not where the runtime speaks
+			said.stdout("SIGILL: illegal instruction") // the runtime never reports on standard output
 			for _, line := range test.lines {
 				said.stderr(line)
 			}

@@ -1,6 +1,6 @@
 package supervise
 
-// These tests are inside the package because they put a puppet in place of the process, so that time can be synctest's.
+// These tests are inside the package because they replace the process by a puppet, so that synctest controls the time.
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// puppet is a process that does what a test says.
+// puppet is a process controlled by the test.
 type puppet struct {
 	says  *io.PipeWriter // to the host
 	hears *io.PipeReader // from the host
@@ -45,7 +45,7 @@ func (p *puppet) exit(end platform.ProcessEnd) {
 	})
 }
 
-// listen collects what the host says until its pipe closes.
+// listen collects the host's messages until its pipe closes.
 func (p *puppet) listen() {
 	defer close(p.heard)
 	for data := make([]byte, maxLine); ; {
@@ -65,7 +65,7 @@ const (
 	sayFailed   = `{"load-failed":{"stage":"open","text":"t"}}` + "\n"
 )
 
-// staged runs a test against a puppet in a bubble of its own.
+// staged runs a test with a puppet in its own bubble.
 func staged(t *testing.T, holds bool, f func(t *testing.T, c *Child, p *puppet)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func staged(t *testing.T, holds bool, f func(t *testing.T, c *Child, p *puppet))
 	})
 }
 
-// say lets the puppet say lines.
+// say sends lines from the puppet.
 func (p *puppet) say(t *testing.T, lines string) {
 	t.Helper()
 	if _, err := io.WriteString(p.says, lines); err != nil {
@@ -93,7 +93,7 @@ func (p *puppet) say(t *testing.T, lines string) {
 	}
 }
 
-// run brings the puppet to the point where its module runs.
+// run brings the puppet to the state in which its module runs.
 func (p *puppet) run(t *testing.T, c *Child) {
 	t.Helper()
 	p.say(t, sayMetadata)
@@ -172,7 +172,7 @@ func TestRunningHasNoLimit(t *testing.T) {
 	})
 }
 
-// TestAWaitingChildHasNoLimit: between metadata and run lies everything that the player downloads.
+// TestAWaitingChildHasNoLimit: the whole download happens between metadata and run.
 func TestAWaitingChildHasNoLimit(t *testing.T) {
 	staged(t, false, func(t *testing.T, c *Child, p *puppet) {
 		p.say(t, sayMetadata)
@@ -185,7 +185,8 @@ func TestAWaitingChildHasNoLimit(t *testing.T) {
 	})
 }
 
-// TestTheLastWordCounts: what was said before the process ended is read, although something else holds the pipe open.
+// TestTheLastWordCounts checks that messages sent before the end of the process are read, even if another process holds the
+// pipe open.
 func TestTheLastWordCounts(t *testing.T) {
 	staged(t, true, func(t *testing.T, c *Child, p *puppet) {
 		p.run(t, c)
@@ -198,7 +199,7 @@ func TestTheLastWordCounts(t *testing.T) {
 	})
 }
 
-// TestHalfALineIsNothing: a process that dies while it speaks broke no rule.
+// TestHalfALineIsNothing checks that a process that dies while it writes a line violates no rule.
 func TestHalfALineIsNothing(t *testing.T) {
 	staged(t, false, func(t *testing.T, c *Child, p *puppet) {
 		p.run(t, c)
@@ -287,7 +288,7 @@ func TestRunOnABrokenPipe(t *testing.T) {
 	})
 }
 
-// stuck is a pipe to a child that does not read. It knows deadlines, as a pipe of the system does.
+// stuck is a pipe to a child that does not read. Like a pipe of the system it supports deadlines.
 type stuck struct{ deadline time.Time }
 
 func (s *stuck) SetWriteDeadline(t time.Time) error { s.deadline = t; return nil }

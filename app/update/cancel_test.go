@@ -11,7 +11,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// stuck makes one method of a port wait for the end of its context, and tells when it has begun to.
+// stuck makes one method of a port wait for the end of its context, and reports when the method has started.
 func stuck(w *world, stop string) (reached <-chan struct{}) {
 	at := make(chan struct{})
 	w.hold = func(ctx context.Context, method string) error {
@@ -25,7 +25,7 @@ func stuck(w *world, stop string) (reached <-chan struct{}) {
 	return at
 }
 
-// TestCancelInEveryPhase: the outcome is Cancelled, never Failed, and everything was let go of.
+// TestCancelInEveryPhase checks that the outcome is Cancelled, never Failed, and that everything was closed.
 func TestCancelInEveryPhase(t *testing.T) {
 	phase := map[string]update.Phase{
 		"Connect": update.Connecting, "List": update.Listing, "Plan": update.Comparing,
@@ -67,7 +67,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestCancelBeforeTheStart calls no port but to let go.
+// TestCancelBeforeTheStart checks that only the closing methods of the ports are called.
 func TestCancelBeforeTheStart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 25))
@@ -80,7 +80,7 @@ func TestCancelBeforeTheStart(t *testing.T) {
 	})
 }
 
-// TestCancelWaitsForTheEffect: a port that can't stop at once is waited for, whatever it returns then.
+// TestCancelWaitsForTheEffect checks that the update waits for a port that can't stop at once, whatever the port returns.
 func TestCancelWaitsForTheEffect(t *testing.T) {
 	results := map[string]error{
 		"success": nil, "its own fault": &update.Fault{Cause: update.DiskFull, Err: errors.New("full")}, "the context": context.Canceled,
@@ -107,7 +107,7 @@ func TestCancelWaitsForTheEffect(t *testing.T) {
 	}
 }
 
-// TestLateCancelChangesNothing: what is done is done.
+// TestLateCancelChangesNothing cancels after the last effect.
 func TestLateCancelChangesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 5))
@@ -122,7 +122,8 @@ func TestLateCancelChangesNothing(t *testing.T) {
 	})
 }
 
-// TestTimeoutsOfPortsAreNotCancelling: a port with a time limit of its own returns a context error while ours lives.
+// TestTimeoutsOfPortsAreNotCancelling has a port with its own time limit return a context error while the update's context
+// is active.
 func TestTimeoutsOfPortsAreNotCancelling(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 5))

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// crashing names the environment variable that makes the test below be the child.
+// crashing names the environment variable that turns the test below into the child.
 const crashing = "COLLET_TEST_PANIC_IN"
 
-// TestPanicInAPortIsNotSwallowed: a bug must end the process with its own stack, not look like a failed update. The test
-// runs itself once for a port of each kind.
+// TestPanicInAPortIsNotSwallowed checks that a bug ends the process with its own stack and is not reported as a failed
+// update. The test starts itself once for each kind of port.
 func TestPanicInAPortIsNotSwallowed(t *testing.T) {
 	if method := os.Getenv(crashing); method != "" {
 		w := newWorld(t, pack("A.zip", 5))

@@ -14,7 +14,7 @@ import (
 	"collet/netproto/release"
 )
 
-// TestWantsComeInAnyOrder: a solid patch makes files in its own order.
+// TestWantsComeInAnyOrder delivers wants in another order, as a solid patch does.
 func TestWantsComeInAnyOrder(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		bubble(t, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestWantsComeInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestWantBeginsAnew: what turned out wrong on its way is thrown away with what was there before, and all of the file comes.
+// TestWantBeginsAnew checks that a restart discards all bytes of a want and that the whole file is fetched again.
 func TestWantBeginsAnew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 25), pack("B.zip", 5))
@@ -57,7 +57,7 @@ func TestWantBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestRestartOfWhatIsNotUnderWay is a bug of the Source and never reaches the Stage.
+// TestRestartOfWhatIsNotUnderWay checks that this bug of a Source never reaches the Stage.
 func TestRestartOfWhatIsNotUnderWay(t *testing.T) {
 	for what, steps := range map[string]func(to update.Delivery) error{
 		"nothing": func(to update.Delivery) error { return to.Restart(0) },
@@ -82,7 +82,8 @@ func TestRestartOfWhatIsNotUnderWay(t *testing.T) {
 	}
 }
 
-// TestNothingComesTwice: what was checked is not written again, and no second check of one file counts for another.
+// TestNothingComesTwice checks that verified bytes are not written again, and that a second check of one file does not
+// count for another.
 func TestNothingComesTwice(t *testing.T) {
 	for what, have := range map[string]int{"bytes": 0, "nothing missing": 25} {
 		bubble(t, func(t *testing.T) {
@@ -110,7 +111,7 @@ func TestNothingComesTwice(t *testing.T) {
 	}
 }
 
-// carrier is a Source with traffic of its own.
+// carrier is a Source with its own traffic.
 type carrier struct {
 	update.Source
 	traffic *atomic.Pointer[update.Traffic]
@@ -118,7 +119,7 @@ type carrier struct {
 
 func (c carrier) Traffic() update.Traffic { return *c.traffic.Load() }
 
-// TestTrafficIsTheProgress: while a patch comes, rate and time are those of the line and not of files.
+// TestTrafficIsTheProgress checks that rate and remaining time of a patch are those of the wire, not of files.
 func TestTrafficIsTheProgress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 1000))

@@ -16,16 +16,15 @@ import (
 	"collet/netproto/release"
 )
 
-// entry is a file that the server of a world offers.
+// entry is a file offered by the server of a world.
 type entry struct {
 	path string
 	data []byte
 	role release.Role
 }
 
-// world is a server and an install in memory, and notes what was asked of them. A nil function is one that lets
-// everything pass. Fields are set before Run and read after it; the Updater promises to use the ports from one
-// goroutine at a time, and the world checks that.
+// world is a server and an install in memory. It records all calls. A nil function does nothing. Fields are set before Run
+// and read after it. The Updater promises to use the ports from one goroutine at a time; the world checks that.
 type world struct {
 	t     testing.TB
 	start time.Time
@@ -35,20 +34,20 @@ type world struct {
 	portion int                                                // bytes of one delivery
 	pace    time.Duration                                      // before each delivery
 	judge   func(connect int) (compat.Judgement, error)        // of this connect, 1 for the first
-	cut     func(fetch int, sent int64) error                  // asked before each delivery: ends this Fetch, 1 for the first
+	cut     func(fetch int, sent int64) error                  // called before each delivery: ends this Fetch, 1 for the first
 	spoil   func(path string, fetch int) bool                  // whether this Fetch damages the file
 	fetch   func(deliver func(i int, data []byte) error) error // replaces Fetch
-	fetchTo func(to update.Delivery) error                     // the same, with all of the port
+	fetchTo func(to update.Delivery) error                     // the same, with the whole port
 	closing error                                              // of Close
 
 	// the install
 	parts, live, staged map[string][]byte
-	damaged             map[string][]update.Range                      // of files that are live: what is bad of them; the rest need not be fetched
+	damaged             map[string][]update.Range                      // damaged ranges of live files; the rest need not be fetched
 	hold                func(ctx context.Context, method string) error // called at the start of each method but Close and Abandon
 	abandoning          error                                          // of Abandon
-	letting             time.Duration                                  // that Abandon takes
+	letting             time.Duration                                  // duration of Abandon
 
-	// notes
+	// records
 	connects  []time.Duration // when each Connect was called
 	asked     [][]update.Want
 	sent      int64
@@ -56,7 +55,7 @@ type world struct {
 	closes    int
 	abandons  int
 	connected bool
-	plan      *update.Plan // the one whose parts are open
+	plan      *update.Plan // the one with open parts
 
 	source, stage atomic.Int32 // methods running
 }
@@ -68,7 +67,7 @@ func newWorld(t testing.TB, files ...entry) *world {
 	}
 }
 
-// pack makes a resource whose bytes tell where they belong.
+// pack makes a resource whose bytes depend on their position.
 func pack(path string, size int) entry {
 	data := make([]byte, size)
 	for i := range data {
@@ -85,7 +84,7 @@ func module(path string, size int) entry {
 
 func (w *world) ports() (update.Source, update.Stage) { return fakeSource{w}, fakeStage{w} }
 
-// config is a Config whose pauses are the nominal ones.
+// config is a Config without jitter.
 func (w *world) config() update.Config {
 	source, stage := w.ports()
 	return update.Config{
@@ -108,7 +107,7 @@ func (w *world) updater(change func(*update.Config)) *update.Updater {
 	return u
 }
 
-// run runs a whole update and checks what holds after every one.
+// run runs a whole update and checks what holds after every update.
 func (w *world) run(ctx context.Context) update.Status {
 	w.t.Helper()
 	status := w.updater(nil).Run(ctx)
@@ -130,7 +129,7 @@ func (w *world) letGo(status update.Status) {
 	}
 }
 
-// enter notes that a method runs; one at a time may.
+// enter records that a method runs; only one may run at a time.
 func (w *world) enter(ctx context.Context, running *atomic.Int32, method string) (leave func(), err error) {
 	if running.Add(1) != 1 {
 		w.t.Errorf("%s runs beside another method", method)
@@ -202,7 +201,7 @@ func (s fakeSource) Fetch(ctx context.Context, wants []update.Want, to update.De
 	return err
 }
 
-// send delivers one want in portions. The buffer is overwritten afterwards: whoever keeps it keeps nonsense.
+// send delivers one want in portions. It overwrites the buffer afterwards, so that a retained buffer shows.
 func (w *world) send(ctx context.Context, i int, want update.Want, sent *int64, deliver func(i int, data []byte) error) error {
 	data := bytes.Clone(w.files[want.File.Index].data)
 	if w.spoil != nil && w.spoil(want.File.Path, len(w.asked)) {
@@ -279,7 +278,7 @@ func (s fakeStage) Plan(ctx context.Context, mode update.Mode, offer []release.F
 	return plan, err
 }
 
-// behind is what of the ranges lies behind an offset.
+// behind is the part of the ranges after an offset.
 func behind(ranges []update.Range, offset int64) (rest []update.Range) {
 	for _, r := range ranges {
 		if r.Start = max(r.Start, offset); r.Start < r.End {
@@ -289,7 +288,7 @@ func behind(ranges []update.Range, offset int64) (rest []update.Range) {
 	return rest
 }
 
-// hash tells progress as a Stage with two hashing goroutines would.
+// hash reports progress like a Stage with two hashing goroutines.
 func hash(path string, size int64, progress func(string, int64, int64)) {
 	var hashing sync.WaitGroup
 	for half := range int64(2) {
@@ -298,7 +297,7 @@ func hash(path string, size int64, progress func(string, int64, int64)) {
 	hashing.Wait()
 }
 
-// Advance takes from the live file what is not damaged of it.
+// Advance copies intact bytes of the live file.
 func (s fakeStage) Advance(ctx context.Context, i int) error {
 	w := s.w
 	leave, err := w.enter(ctx, &w.stage, "Advance")
@@ -309,7 +308,7 @@ func (s fakeStage) Advance(ctx context.Context, i int) error {
 	return err
 }
 
-// fill copies what is good of a live file, up to the next missing byte.
+// fill copies intact bytes of a live file, up to the next missing byte.
 func (w *world) fill(want update.Want) {
 	held := int64(len(w.parts[want.File.Path]))
 	next := want.File.Size
@@ -388,7 +387,7 @@ func (s fakeStage) Abandon() error {
 	return s.w.abandoning
 }
 
-// installed checks that every file of the role is in place and nothing is left under way.
+// installed checks that every file of the role is in place and no part is left.
 func (w *world) installed(into map[string][]byte, role release.Role) {
 	w.t.Helper()
 	for _, e := range w.files {
@@ -401,7 +400,7 @@ func (w *world) installed(into map[string][]byte, role release.Role) {
 	}
 }
 
-// asks writes the missing ranges of one Fetch as "A.zip@0 B.zip@10", with the ends of those that end before the file.
+// asks formats the missing ranges of one Fetch as "A.zip@0 B.zip@10", with the ends of ranges that end before the file.
 func asks(wants []update.Want) string {
 	var words []string
 	for _, want := range wants {

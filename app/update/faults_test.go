@@ -40,7 +40,7 @@ func TestPortsThatFailForGood(t *testing.T) {
 	}
 }
 
-// TestPlainErrorsGetACause: an error that is no *Fault, and a *Fault of a cause that nobody knows.
+// TestPlainErrorsGetACause covers errors that are no *Fault, and a *Fault with an unknown cause.
 func TestPlainErrorsGetACause(t *testing.T) {
 	plain := errors.New("odd")
 	tests := []struct {
@@ -76,7 +76,7 @@ func TestPlainErrorsGetACause(t *testing.T) {
 	}
 }
 
-// TestLockedFileAtCommitIsTriedAgain: what was fetched is not fetched again.
+// TestLockedFileAtCommitIsTriedAgain checks that fetched files are not fetched again.
 func TestLockedFileAtCommitIsTriedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 25))
@@ -96,7 +96,7 @@ func TestLockedFileAtCommitIsTriedAgain(t *testing.T) {
 	})
 }
 
-// TestSourceThatBreaksItsPromises: nothing that was not asked for is written, and nothing incomplete is committed.
+// TestSourceThatBreaksItsPromises checks that unrequested bytes are not written and incomplete files are not committed.
 func TestSourceThatBreaksItsPromises(t *testing.T) {
 	tests := map[string]struct {
 		fetch    func(deliver func(int, []byte) error) error

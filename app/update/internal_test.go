@@ -9,14 +9,14 @@ import (
 	"collet/netproto/release"
 )
 
-// sink is a Stage that takes everything and keeps nothing.
+// sink is a Stage that accepts everything and stores nothing.
 type sink struct{ Stage }
 
 func (sink) Write(int, []byte) error { return nil }
 
 func (sink) Advance(context.Context, int) error { return nil }
 
-// TestPortionsCostNoMemory: a portion on its way to the disk, and a step of hashing, allocate nothing.
+// TestPortionsCostNoMemory checks that writing a portion and reporting hashing progress allocate nothing.
 func TestPortionsCostNoMemory(t *testing.T) {
 	var m meter
 	transfer := transfer{wants: []Want{WantFrom(release.File{Path: "A.zip", Size: 1 << 40}, 0)}, stage: sink{}, meter: &m}
@@ -36,7 +36,7 @@ func TestPortionsCostNoMemory(t *testing.T) {
 	}
 }
 
-// TestGained: what stays on disk counts, what is thrown away does not.
+// TestGained checks that only bytes that stay on disk count.
 func TestGained(t *testing.T) {
 	at := transfer{finished: 100, written: 20}
 	if got := at.gained(&Fault{Cause: Interrupted}); got != 120 {
@@ -47,7 +47,7 @@ func TestGained(t *testing.T) {
 	}
 }
 
-// TestAboutLeavesThePortsValueAlone: the fault belongs to the port.
+// TestAboutLeavesThePortsValueAlone checks that the port's fault is not modified.
 func TestAboutLeavesThePortsValueAlone(t *testing.T) {
 	want, named, nameless := Want{File: release.File{Path: "A.zip"}}, &Fault{Subject: "x"}, &Fault{Cause: DiskFull, Err: errors.New("full")}
 	if about(want, named) != named {
@@ -58,7 +58,7 @@ func TestAboutLeavesThePortsValueAlone(t *testing.T) {
 	}
 }
 
-// feed adds a total every step, n times, beginning after the given one, and returns where it came to.
+// feed adds a total every step, n times, starting after the given one, and returns the last time and total.
 func feed(r *rate, at time.Time, total int64, step time.Duration, bytes int64, n int) (time.Time, int64) {
 	for range n {
 		at, total = at.Add(step), total+bytes
@@ -73,7 +73,7 @@ func TestRate(t *testing.T) {
 	if r.perSecond() != 0 {
 		t.Error("a rate of nothing")
 	}
-	r.add(start, 5000) // resumed bytes are no speed
+	r.add(start, 5000) // resumed bytes do not count as rate
 	if r.perSecond() != 0 {
 		t.Error("a rate of one sample")
 	}
@@ -89,7 +89,7 @@ func TestRate(t *testing.T) {
 	if got := r.perSecond(); got != 1000 {
 		t.Errorf("after a minute: %d", got)
 	}
-	// Twice as fast: half-way through the window half-way up, then there.
+	// At twice the rate: halfway through the window the mean is halfway up, then it is reached.
 	at, total = feed(&r, at, total, 50*time.Millisecond, 100, 50)
 	if got := r.perSecond(); got != 1500 {
 		t.Errorf("2.5 s after the change: %d", got)
@@ -107,7 +107,7 @@ func TestRate(t *testing.T) {
 	if got := r.perSecond(); got != 0 {
 		t.Errorf("5 s into a stall: %d", got)
 	}
-	// The machine slept: what lies before is too old to count.
+	// After a suspend all earlier samples are too old.
 	r.add(at.Add(time.Hour), total+1_000_000)
 	if got := r.perSecond(); got != 0 {
 		t.Errorf("after an hour's sleep: %d", got)
@@ -136,7 +136,7 @@ func TestRateBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestRateForgets: samples that come seldom are no reason to look further back.
+// TestRateForgets checks that the window stays the same when samples are rare.
 func TestRateForgets(t *testing.T) {
 	var r rate
 	at, total := feed(&r, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), 0, 3*time.Second, 3000, 2)
@@ -149,7 +149,7 @@ func TestRateForgets(t *testing.T) {
 	}
 }
 
-// TestRateAtAnyStep: however often samples come, the ring holds the whole window and no more.
+// TestRateAtAnyStep checks that the ring holds exactly the whole window, whatever the interval of the samples.
 func TestRateAtAnyStep(t *testing.T) {
 	for _, step := range []time.Duration{time.Microsecond * 700, time.Millisecond * 50, time.Millisecond * 249, time.Millisecond * 250, time.Second, 4 * time.Second} {
 		var r rate
@@ -166,7 +166,7 @@ func TestRateAtAnyStep(t *testing.T) {
 	}
 }
 
-// TestMeterOfHashing: bytes count once, whatever the steps, and a file that is read again counts again.
+// TestMeterOfHashing checks that bytes count once, whatever the steps, and that a file that is read again counts again.
 func TestMeterOfHashing(t *testing.T) {
 	var m meter
 	m.begin(7)

@@ -16,7 +16,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// logged runs an update of w and returns its log, one map a line.
+// logged runs an update of w and returns its log, one map per line.
 func logged(t *testing.T, w *world, level zerolog.Level) (lines []map[string]any) {
 	t.Helper()
 	var out bytes.Buffer
@@ -32,7 +32,7 @@ func logged(t *testing.T, w *world, level zerolog.Level) (lines []map[string]any
 	return lines
 }
 
-// with keeps the lines of one message.
+// with returns the lines with one message.
 func with(lines []map[string]any, message string) []map[string]any {
 	return slices.DeleteFunc(slices.Clone(lines), func(l map[string]any) bool { return l["message"] != message })
 }
@@ -124,7 +124,7 @@ func TestFailureIsLoggedAsSuch(t *testing.T) {
 	})
 }
 
-// TestUnknownVerdictIsSaidAloud: the outcome alone would not show that the server is the newer one.
+// TestUnknownVerdictIsSaidAloud: the outcome alone would not show that the server is newer.
 func TestUnknownVerdictIsSaidAloud(t *testing.T) {
 	for v, level := range map[compat.Verdict]string{200: "warn", compat.UpdaterMismatch: "info", compat.Accept: "info"} {
 		bubble(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestUnknownVerdictIsSaidAloud(t *testing.T) {
 	}
 }
 
-// TestTroubleWithLettingGoIsOnlyLogged: it changes nothing about what was done.
+// TestTroubleWithLettingGoIsOnlyLogged checks that errors while closing do not change the outcome.
 func TestTroubleWithLettingGoIsOnlyLogged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 5))
@@ -166,7 +166,7 @@ func TestTroubleWithLettingGoIsOnlyLogged(t *testing.T) {
 	})
 }
 
-// TestWaitCountsFromTheFault: letting go is part of the pause, not added to it.
+// TestWaitCountsFromTheFault checks that the time for closing is part of the pause.
 func TestWaitCountsFromTheFault(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -11,7 +11,7 @@ import (
 	"collet/app/update"
 )
 
-// exits is design 2, section 3.3, and what the verdict adds to it, written out once more: number of the outcome, cause, exit code.
+// exits repeats the table of ends: number of the outcome, cause, exit code.
 var exits = []struct {
 	number  uint8
 	outcome update.Outcome
@@ -85,7 +85,8 @@ func TestExitsAreUnique(t *testing.T) {
 	}
 }
 
-// TestActions: the default comes first, every dialog has a way out and nothing twice, and what succeeds shows nothing.
+// TestActions checks that the default comes first, every dialog can be left, no action occurs twice, and successes show no
+// dialog.
 func TestActions(t *testing.T) {
 	defaults := map[update.Outcome]update.Action{
 		update.PlatformUnsupported: update.Store, update.ServerMissingNativeUpdate: update.Website, update.UpdaterOutdated: update.Website,
@@ -113,7 +114,7 @@ func TestActions(t *testing.T) {
 		if len(slices.Compact(sorted)) != len(end.Actions) {
 			t.Errorf("%s: a button stands twice: %v", end.Outcome, end.Actions)
 		}
-		ours := end.Outcome == update.RuntimeFailed || end.Outcome == update.AlreadyRunning // it is the game that is the matter
+		ours := end.Outcome == update.RuntimeFailed || end.Outcome == update.AlreadyRunning // not about a server or an update
 		if slices.Contains(end.Actions, update.Offline) == ours {
 			t.Errorf("%s %s does not offer to play offline", end.Outcome, end.Cause)
 		}

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// answers says which events end an effect. It is written apart from the machine on purpose.
+// answers says which events end an effect. It is deliberately independent of the state machine.
 func answers(effect update.Effect, event update.Event) bool {
 	_, faulted := event.(update.Faulted)
 	switch effect.(type) {
@@ -67,13 +67,13 @@ func anyFault(t *rapid.T, gain int64) update.Faulted {
 	}
 }
 
-// anyEvent draws any event, sensible or not.
+// anyEvent draws any event, valid or not.
 func anyEvent(t *rapid.T) update.Event {
 	switch rapid.IntRange(0, len(columns)).Draw(t, "event") {
 	case 0:
 		return update.Started{}
 	case 1:
-		if rapid.IntRange(0, 4).Draw(t, "cancel") > 0 { // seldom, or every sequence would be short
+		if rapid.IntRange(0, 4).Draw(t, "cancel") > 0 { // rarely, or every sequence would be short
 			return update.Started{}
 		}
 		return update.CancelAsked{}
@@ -106,7 +106,7 @@ func fresh(t *rapid.T) update.State {
 	return update.State{Policy: update.Policy{CanSelfUpdate: rapid.Bool().Draw(t, "self"), Retry: update.DefaultRetry()}}
 }
 
-// deep copies everything that a careless Step could write to.
+// deep copies everything that an incorrect Step could modify.
 func deep(s update.State) update.State {
 	s.Damaged = maps.Clone(s.Damaged)
 	s.Plan.Wants = slices.Clone(s.Plan.Wants)
@@ -120,7 +120,7 @@ func deep(s update.State) update.State {
 	return s
 }
 
-// checked takes one step and holds it to everything that is true of all steps. It returns the effect under way after it.
+// checked takes one step, checks the invariants of all steps, and returns the effect in progress after it.
 func checked(t *rapid.T, s update.State, e update.Event, under update.Effect) (update.State, update.Effect) {
 	copied := deep(s)
 	after, effects := update.Step(s, e)
@@ -183,7 +183,7 @@ func TestAnyEventsInAnyOrder(t *testing.T) {
 	})
 }
 
-// answer draws one of the events that a real runner could give while the effect is under way.
+// answer draws one of the events that a real runner could send during the effect.
 func answer(t *rapid.T, s update.State, under update.Effect, bytesLeft *int64) update.Event {
 	if rapid.IntRange(0, 3).Draw(t, "trouble") == 0 && s.Phase != update.Judging && s.Phase != update.Waiting {
 		fault := anyFault(t, min(*bytesLeft, 3))
@@ -217,13 +217,13 @@ func answer(t *rapid.T, s update.State, under update.Effect, bytesLeft *int64) u
 	}
 }
 
-// TestEveryUpdateEnds: with a finite number of bytes to gain, any run of trouble and success comes to an end, and when
-// cancelling is asked for, with the effect under way.
+// TestEveryUpdateEnds checks that with a finite number of bytes to gain any sequence of faults and successes ends. After a
+// cancel request it ends with the effect in progress.
 func TestEveryUpdateEnds(t *testing.T) {
 	ended := map[update.Outcome]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		bytesLeft := rapid.Int64Range(0, 20).Draw(t, "bytes")
-		// Each gain buys at most Transfer attempts, an attempt has at most 6 effects and 2 events a file, of 3 files.
+		// Each gain allows at most Transfer attempts; an attempt has at most 6 effects and 2 events per file, of 3 files.
 		bound := int(bytesLeft+1) * update.TransferAttempts * (6 + 2*3 + 2)
 		cancelAt := rapid.IntRange(0, 2*bound).Draw(t, "cancel at")
 		s, under := checked(t, fresh(t), update.Started{}, nil)

@@ -34,7 +34,7 @@ func TestWant(t *testing.T) {
 	}
 }
 
-// hurt damages the live file of e in these ranges.
+// hurt damages these ranges of the live file of e.
 func (w *world) hurt(e entry, ranges ...update.Range) {
 	data := bytes.Clone(e.data)
 	for _, r := range ranges {
@@ -49,7 +49,7 @@ func (w *world) hurt(e entry, ranges ...update.Range) {
 	w.damaged[e.path] = ranges
 }
 
-// TestOnlyDamageIsFetched: what is good of a live file does not travel, and the Status tells what was bad.
+// TestOnlyDamageIsFetched checks that intact bytes are not transferred, and that the Status lists the damage.
 func TestOnlyDamageIsFetched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pack("A.zip", 100), pack("B.zip", 30)
@@ -67,7 +67,7 @@ func TestOnlyDamageIsFetched(t *testing.T) {
 	})
 }
 
-// TestRepairIsResumed: a connection that breaks in the middle of a range costs nothing that came before.
+// TestRepairIsResumed checks that a connection that breaks within a range loses no earlier bytes.
 func TestRepairIsResumed(t *testing.T) {
 	for at := int64(0); at <= 40; at += 5 {
 		bubble(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestRepairIsResumed(t *testing.T) {
 	}
 }
 
-// TestDiskThatLosesWhatPlanSaw: damage between plan and copy is another attempt, and not an endless one.
+// TestDiskThatLosesWhatPlanSaw checks that damage between plan and copy leads to another attempt, but not forever.
 func TestDiskThatLosesWhatPlanSaw(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := pack("A.zip", 100)
@@ -110,7 +110,7 @@ func TestDiskThatLosesWhatPlanSaw(t *testing.T) {
 	})
 }
 
-// TestSourceThatIgnoresRanges: nothing across the end of a range is written, whatever it is.
+// TestSourceThatIgnoresRanges checks that no byte after the end of a range is written.
 func TestSourceThatIgnoresRanges(t *testing.T) {
 	for what, sizes := range map[string][]int{
 		"across the end": {6}, "across it later": {3, 3}, "behind the last": {5, 10, 1}, "across the last": {5, 11}, "the whole file": {100},
@@ -138,7 +138,8 @@ func TestSourceThatIgnoresRanges(t *testing.T) {
 	}
 }
 
-// TestAnyDamageIsMended: any ranges, any cuts; what travels is the damage, each byte once.
+// TestAnyDamageIsMended uses arbitrary ranges and broken connections, and checks that exactly the damage is transferred,
+// each byte once.
 func TestAnyDamageIsMended(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		size := rapid.IntRange(1, 200).Draw(r, "size")
@@ -170,7 +171,7 @@ func TestAnyDamageIsMended(t *testing.T) {
 	})
 }
 
-// slowStage hashes a file for seven seconds, and says before how much there is.
+// slowStage hashes a file for seven seconds and reports its size in advance.
 type slowStage struct {
 	fakeStage
 	looked chan struct{}
@@ -182,13 +183,13 @@ func (s slowStage) Plan(ctx context.Context, mode update.Mode, offer []release.F
 		time.Sleep(time.Second)
 		progress("A.zip", done, 7000)
 	}
-	time.Sleep(update.ProgressPeriod * 3 / 2) // a tick lies within
+	time.Sleep(update.ProgressPeriod * 3 / 2) // contains a tick
 	s.looked <- struct{}{}
 	<-s.looked
 	return s.fakeStage.Plan(ctx, mode, offer, func(string, int64, int64) {})
 }
 
-// TestStatusOfHashing: how much of all there is was read, and how fast.
+// TestStatusOfHashing checks the reported bytes and rate of hashing.
 func TestStatusOfHashing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 25))

@@ -20,7 +20,7 @@ func TestDelay(t *testing.T) {
 		{1, 0, 500 * ms}, {2, 0, 1000 * ms}, {3, 0, 2000 * ms}, {4, 0, 4000 * ms}, {5, 0, 8000 * ms},
 		{6, 0, 15000 * ms}, {7, 0, 15000 * ms}, {1000, 0, 15000 * ms}, {math.MaxInt, 0, 15000 * ms},
 		{1, 0.5, 375 * ms}, {1, 1, 250 * ms}, {6, 1, 7500 * ms}, {3, 0.25, 1750 * ms},
-		{0, 0, 500 * ms}, {-5, 0, 500 * ms}, // fewer than one failure is one
+		{0, 0, 500 * ms}, {-5, 0, 500 * ms}, // less than one failure counts as one
 		{1, -3, 500 * ms}, {1, 9, 250 * ms}, {1, math.NaN(), 500 * ms}, {1, math.Inf(1), 250 * ms},
 	}
 	for _, test := range tests {
@@ -30,7 +30,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestPausesAddUp holds the sums that the comments of the constants promise.
+// TestPausesAddUp checks the sums in the comments of the constants.
 func TestPausesAddUp(t *testing.T) {
 	rules := update.DefaultRetry()
 	sum := func(attempts int) (total time.Duration) {
@@ -50,7 +50,7 @@ func TestPausesAddUp(t *testing.T) {
 	}
 }
 
-// failing counts how many faults in a row a state takes before it fails.
+// failing counts the consecutive faults after which a state fails.
 func failing(t *testing.T, s update.State, e update.Faulted) (attempts int, end update.State) {
 	t.Helper()
 	phase, tries := s.Phase, s.Tries
@@ -64,7 +64,7 @@ func failing(t *testing.T, s update.State, e update.Faulted) (attempts int, end 
 			t.Errorf("pause %d is %v, want %v", attempts, s.Delay, want)
 		}
 		s, _ = step(t, s, update.RetryDue{})
-		s.Phase = phase // what lies between is not the point here
+		s.Phase = phase // the phases in between do not matter here
 	}
 	return attempts, s
 }
@@ -86,8 +86,8 @@ func TestFirstContactGivesUpSooner(t *testing.T) {
 	}
 }
 
-// TestRefusedIsAskedForLonger: a server that refuses is given the time of a restart, whatever the dice say, and what can't be
-// reached is not.
+// TestRefusedIsAskedForLonger checks that a refusing server is retried for the time of a restart, whatever the jitter, and
+// an unreachable one is not.
 func TestRefusedIsAskedForLonger(t *testing.T) {
 	refused := &update.Fault{Cause: update.Unreachable, Transient: true, Refused: true}
 	unreachable := &update.Fault{Cause: update.Unreachable, Transient: true}
@@ -104,7 +104,7 @@ func TestRefusedIsAskedForLonger(t *testing.T) {
 			t.Errorf("dice %g: given up after pauses of %v: %v", dice, s.Waited, s.Fault)
 		}
 	}
-	// What broke before and behind the refusals counts by itself.
+	// Broken connections before and after the refusals count separately.
 	s := resting(update.Connecting)
 	for i, fault := range []*update.Fault{unreachable, refused, refused, refused, refused, unreachable, refused} {
 		if s, _ = step(t, s, update.Faulted{Fault: fault}); s.Phase != update.Waiting {
@@ -140,11 +140,11 @@ func TestDamagedFileIsFetchedAtMostThreeTimes(t *testing.T) {
 	if n, end := failing(t, resting(update.Verifying), damaged("A.zip", 0)); n != 1+update.DamagedRetries || end.Fault.Cause != update.DamagedDownload {
 		t.Errorf("%d attempts, %v", n, end.Fault)
 	}
-	// Bytes of other files do not buy a damaged one more attempts.
+	// Bytes of other files do not give a damaged file more attempts.
 	if n, _ := failing(t, resting(update.Verifying), damaged("A.zip", 100)); n != 1+update.DamagedRetries {
 		t.Errorf("with progress elsewhere: %d attempts", n)
 	}
-	// Two files are counted apart, and a pure Step leaves the earlier state's count alone.
+	// Two files are counted separately, and Step does not modify the earlier state's count.
 	s := resting(update.Verifying)
 	for range update.DamagedRetries {
 		for _, file := range []string{"A.zip", "B.zip"} {
@@ -159,7 +159,7 @@ func TestDamagedFileIsFetchedAtMostThreeTimes(t *testing.T) {
 	}
 }
 
-// TestFreshNamesDoNotDamageForEver: a server that damages another file each time runs out of attempts.
+// TestFreshNamesDoNotDamageForEver checks that the attempts end even if the server damages another file each time.
 func TestFreshNamesDoNotDamageForEver(t *testing.T) {
 	s := resting(update.Verifying)
 	for n := 1; ; n++ {

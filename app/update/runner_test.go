@@ -14,7 +14,7 @@ import (
 	"collet/netproto/release"
 )
 
-// bubble runs test in fake time.
+// bubble runs test with simulated time.
 func bubble(t *testing.T, test func(t *testing.T)) { t.Helper(); synctest.Test(t, test) }
 
 func verdict(v compat.Verdict) func(int) (compat.Judgement, error) {
@@ -91,7 +91,7 @@ func TestRefusalsEndWithoutAList(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, func(t *testing.T) { // the platform can't, although the server would
+	bubble(t, func(t *testing.T) { // the server offers it, but the platform can't update
 		w := newWorld(t, module("Lathe.so", 1))
 		w.judge = verdict(compat.UpdateBinaries)
 		status := w.updater(func(c *update.Config) { c.CanSelfUpdate = false }).Run(t.Context())
@@ -99,7 +99,7 @@ func TestRefusalsEndWithoutAList(t *testing.T) {
 			t.Errorf("%+v", status)
 		}
 	})
-	bubble(t, func(t *testing.T) { // the server would, but has nothing for this install
+	bubble(t, func(t *testing.T) { // the server offers an update, but no file for this install
 		w := newWorld(t, pack("A.zip", 25))
 		w.judge = verdict(compat.UpdateBinaries)
 		if status := w.run(t.Context()); status.Outcome != update.ServerMissingNativeUpdate || w.commits != 0 {
@@ -108,7 +108,7 @@ func TestRefusalsEndWithoutAList(t *testing.T) {
 	})
 }
 
-// times are the moments of n attempts that fail at once, with the default pauses.
+// times are the times of n attempts that fail at once, with the default pauses.
 func times(n int) []time.Duration {
 	at, all := time.Duration(0), []time.Duration{}
 	for failed := range n {
@@ -138,8 +138,8 @@ func TestUnreachableServerIsGivenUpSoon(t *testing.T) {
 	})
 }
 
-// TestRestartOfTheServer: a server that refuses for ten seconds, at the first contact and in the middle of a transfer, costs those
-// ten seconds and little more.
+// TestRestartOfTheServer checks that a server that refuses for ten seconds costs little more than that, at the first
+// contact and during a transfer.
 func TestRestartOfTheServer(t *testing.T) {
 	for _, dice := range []float64{0, 0.5, 1} {
 		for _, before := range []time.Duration{0, 3 * time.Second} {
@@ -184,7 +184,7 @@ func TestJitterShortensThePause(t *testing.T) {
 	})
 }
 
-// TestDefaultsForClockAndChance: without Now and Random the pauses still lie where they may.
+// TestDefaultsForClockAndChance checks that the pauses are in range without Now and Random.
 func TestDefaultsForClockAndChance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -212,7 +212,8 @@ func TestBrokenTransferWithoutProgressIsGivenUpLate(t *testing.T) {
 	})
 }
 
-// TestServerThatGoesAwayIsInterrupted: once met, a server that can't be reached is a broken line, and gets the time of one.
+// TestServerThatGoesAwayIsInterrupted checks that a server that has answered and becomes unreachable counts as a broken
+// connection, with its number of attempts.
 func TestServerThatGoesAwayIsInterrupted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 25))
@@ -235,7 +236,7 @@ func TestServerThatGoesAwayIsInterrupted(t *testing.T) {
 	})
 }
 
-// TestResumeAsksOnlyForWhatIsMissing breaks the line after every portion of ten bytes.
+// TestResumeAsksOnlyForWhatIsMissing breaks the connection after every portion of ten bytes.
 func TestResumeAsksOnlyForWhatIsMissing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 25), pack("B.zip", 400))
@@ -257,7 +258,7 @@ func TestResumeAsksOnlyForWhatIsMissing(t *testing.T) {
 				t.Errorf("fetch %d asked for %s, want %s", i+1, got, want)
 			}
 		}
-		// Every attempt gained something, so every pause is the shortest.
+		// Every attempt gained bytes, so every pause is the shortest.
 		for i, at := range w.connects {
 			if want := time.Duration(i) * update.BackoffBase; at != want {
 				t.Errorf("attempt %d at %v, want %v", i+1, at, want)
@@ -271,7 +272,7 @@ func TestResumeAsksOnlyForWhatIsMissing(t *testing.T) {
 
 func TestDamagedFileIsFetchedAnew(t *testing.T) {
 	for _, test := range []struct {
-		damaged  int // so many fetches damage B.zip
+		damaged  int // number of fetches that damage B.zip
 		outcome  update.Outcome
 		attempts int
 	}{
@@ -298,7 +299,7 @@ func TestDamagedFileIsFetchedAnew(t *testing.T) {
 	}
 }
 
-// TestFilesThatCameWholeCountAsProgress: each attempt brings one file and damages the next one.
+// TestFilesThatCameWholeCountAsProgress has each attempt complete one file and damage the next one.
 func TestFilesThatCameWholeCountAsProgress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -317,7 +318,7 @@ func TestFilesThatCameWholeCountAsProgress(t *testing.T) {
 	})
 }
 
-// TestDoneIsToldWhenItIsTrue: while ports are still being let go of, nobody is told that the update is done.
+// TestDoneIsToldWhenItIsTrue checks that Done is not published before the ports are closed.
 func TestDoneIsToldWhenItIsTrue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 5))
@@ -335,7 +336,7 @@ func TestDoneIsToldWhenItIsTrue(t *testing.T) {
 	})
 }
 
-// TestModeFollowsTheLastVerdict: the server was updated while the line was broken.
+// TestModeFollowsTheLastVerdict updates the server while the connection is broken.
 func TestModeFollowsTheLastVerdict(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 25), module("Lathe.so", 40))
@@ -350,7 +351,7 @@ func TestModeFollowsTheLastVerdict(t *testing.T) {
 		}
 		status := w.run(t.Context())
 		w.files = w.files[1:]
-		delete(w.parts, "A.zip") // stays for the next time
+		delete(w.parts, "A.zip") // remains for the next time
 		w.installed(w.staged, release.Binary)
 		if status.Outcome != update.BinariesStaged || len(w.live) != 0 {
 			t.Errorf("%+v", status)

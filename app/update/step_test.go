@@ -11,7 +11,7 @@ import (
 	"collet/netproto/release"
 )
 
-// step is Step for tests that want exactly one effect, or none.
+// step is Step for tests that expect one effect or none.
 func step(t *testing.T, s update.State, e update.Event) (update.State, update.Effect) {
 	t.Helper()
 	after, effects := update.Step(s, e)
@@ -26,7 +26,7 @@ func step(t *testing.T, s update.State, e update.Event) (update.State, update.Ef
 }
 
 func TestVerdictChoosesModeOrOutcome(t *testing.T) {
-	const transfer = update.Outcome(255) // no outcome: the update goes on
+	const transfer = update.Outcome(255) // not an outcome: the update continues
 	tests := []struct {
 		verdict compat.Verdict
 		can     bool
@@ -85,7 +85,7 @@ func TestPlanDecidesWhatIsNext(t *testing.T) {
 		mode   update.Mode
 		plan   update.Plan
 		next   string
-		finish update.Outcome // after Committed, where it leads there
+		finish update.Outcome // after Committed, if it is reached
 	}{
 		{"resources, something missing", update.Resources, update.Plan{Matched: 2, Wants: want}, "fetching/Fetch", 0},
 		{"resources, all there", update.Resources, update.Plan{Matched: 2}, "committing/Commit", update.ResourcesReady},
@@ -152,7 +152,7 @@ func TestWantsAreVerifiedOneByOne(t *testing.T) {
 	}
 }
 
-// TestNothingUnverifiedIsCommitted: a Source that says it is ready too early is not believed.
+// TestNothingUnverifiedIsCommitted has a Source report its end too early.
 func TestNothingUnverifiedIsCommitted(t *testing.T) {
 	early := []update.State{resting(update.Fetching), resting(update.Verifying), resting(update.Verifying), resting(update.Fetching)}
 	early[2].Verified, early[3].Verified = 1, 1

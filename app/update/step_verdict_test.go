@@ -13,7 +13,7 @@ import (
 	"collet/netproto/release"
 )
 
-// judgedAs is what an update does about a judgement: the mode in which it goes on, or the outcome.
+// judgedAs is the reaction to a judgement: the mode of the transfer, or the outcome.
 func judgedAs(t *testing.T, p update.Policy, j compat.Judgement) string {
 	t.Helper()
 	s := resting(update.Connecting)
@@ -87,7 +87,7 @@ func TestVerdictsThatDependOnMore(t *testing.T) {
 	}
 }
 
-// TestNewerNeverDownloads is the client's half of T10: whatever else a judgement says, a client that is too new fetches nothing.
+// TestNewerNeverDownloads checks that a client that is too new fetches nothing, whatever else a judgement contains.
 func TestNewerNeverDownloads(t *testing.T) {
 	for _, v := range []compat.Verdict{compat.ClientTooNew, compat.Redirect, compat.UpdaterMismatch, compat.ComponentsMismatch} {
 		for rule := range compat.RuleAccept + 2 {
@@ -102,8 +102,8 @@ func TestNewerNeverDownloads(t *testing.T) {
 	}
 }
 
-// TestMaintenanceAheadNeverCommits: whatever happens while files are fetched ahead, the end is the maintenance, without a fault and
-// without a file that counts.
+// TestMaintenanceAheadNeverCommits checks that a prefetch always ends in Maintenance, without a fault and without a
+// committed file.
 func TestMaintenanceAheadNeverCommits(t *testing.T) {
 	for _, p := range []update.Phase{update.Listing, update.Comparing, update.Fetching, update.Verifying} {
 		for _, event := range columns {
@@ -136,7 +136,7 @@ func TestMaintenanceAheadNeverCommits(t *testing.T) {
 	}
 }
 
-// modules is what a server offers: two modules and a pack.
+// modules is an offer of two modules and a pack.
 func modules(salt string) []release.File {
 	return []release.File{
 		{Path: "Lathe.so", Size: 3, Role: release.Binary, Digest: digest([]byte("so" + salt))},
@@ -145,7 +145,7 @@ func modules(salt string) []release.File {
 	}
 }
 
-// listed is the state after a server offered files.
+// listed is the state after List.
 func listed(t *testing.T, j compat.Judgement, server string, files []release.File, applied update.Offer) update.State {
 	t.Helper()
 	s := resting(update.Connecting)
@@ -158,7 +158,7 @@ func listed(t *testing.T, j compat.Judgement, server string, files []release.Fil
 
 var outdated = compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleComponents, Revision: 12}
 
-// TestT11LoopGuard is the client's half: the module that was installed is asked for again on the same grounds.
+// TestT11LoopGuard requests the installed module again with the same rule.
 func TestT11LoopGuard(t *testing.T) {
 	first := listed(t, outdated, "b841", modules(""), update.Offer{}).Offer
 	if first.Server != "b841" || first.Revision != 12 || first.Rule != 9 || len(first.Hash) != 64 {
@@ -215,7 +215,7 @@ func TestT11LoopGuard(t *testing.T) {
 	}
 }
 
-// telling is a source that says who judged.
+// telling is a Source that identifies its server.
 type telling struct {
 	fakeSource
 	build string
@@ -223,7 +223,7 @@ type telling struct {
 
 func (s telling) Server() string { return s.build }
 
-// TestLoopGuardInARun lets one Updater after another meet the same server, with what the one before installed.
+// TestLoopGuardInARun runs several Updaters against the same server, each with the Offer that the previous one installed.
 func TestLoopGuardInARun(t *testing.T) {
 	var applied update.Offer
 	var outcomes []string
@@ -250,7 +250,8 @@ func TestLoopGuardInARun(t *testing.T) {
 	}
 }
 
-// TestPrefetchInARun: what a maintenance lets through stays in its part, and the update after it fetches nothing.
+// TestPrefetchInARun checks that prefetched bytes stay in their part, and that the update after the maintenance fetches
+// nothing.
 func TestPrefetchInARun(t *testing.T) {
 	w := newWorld(t, pack("Core.zip", 25))
 	w.judge = func(connect int) (compat.Judgement, error) {

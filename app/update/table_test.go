@@ -28,8 +28,9 @@ var columns = []update.Event{
 	update.Faulted{Fault: broken()},
 }
 
-// table is the written truth: "-" is ignored, "~" is noted without a change of phase, anything else is the new phase and
-// the effect. Ready and Cancelled stand for Done with that outcome and Finish. The states of the rows are those of resting.
+// table is the expected behaviour: "-" is ignored, "~" changes the state without a change of phase, anything else is the
+// new phase and the effect. Ready and Cancelled stand for Done with that outcome and Finish. The states of the rows are
+// those of resting.
 const table = `
             Started             CancelAsked  Connected      Judged        Listed            Planned         Received   Verified  Fetched       Committed  RetryDue            Faulted
 idle        connecting/Connect  Cancelled    -              -             -                 -               -          -         -             -          -                   -
@@ -44,7 +45,7 @@ waiting     -                   ~            -              -             -     
 done        -                   -            -              -             -                 -               -          -         -             -          -                   -
 `
 
-// cancelling is the same for states in which cancelling was asked for: whatever ends the effect ends the update.
+// cancelling is the table after a cancel request: every event that ends the effect ends the update.
 const cancelling = `
             Started  CancelAsked  Connected  Judged     Listed     Planned    Received   Verified  Fetched    Committed  RetryDue   Faulted
 connecting  -        -            Cancelled  -          -          -          -          -         -          -          -          Cancelled
@@ -70,7 +71,7 @@ func twoWants() update.Plan {
 	}
 }
 
-// resting is a typical state of each phase, on the way through a transfer of two files.
+// resting is a typical state of each phase, during a transfer of two files.
 func resting(p update.Phase) update.State {
 	s := update.State{Policy: update.Policy{CanSelfUpdate: true, Retry: update.DefaultRetry()}, Phase: p}
 	if p != update.Idle {
@@ -94,7 +95,7 @@ func resting(p update.Phase) update.State {
 // name is the type's name without its package.
 func name(v any) string { return reflect.TypeOf(v).Name() }
 
-// tell writes what a step did in the words of the table.
+// tell formats the result of a step in the words of the table.
 func tell(before, after update.State, effects []update.Effect) string {
 	names := make([]string, 0, 1)
 	for _, e := range effects {
@@ -149,7 +150,7 @@ func compareWithTable(t *testing.T, written string, prepare func(update.State) u
 	}
 }
 
-// prepareIsMoot: before the start and after the end nobody is ever cancelling.
+// prepareIsMoot: before the start and after the end no cancel request can be pending.
 func prepareIsMoot(p update.Phase, prepare func(update.State) update.State) bool {
 	return prepare(update.State{}).Cancelling && (p == update.Idle || p == update.Done)
 }
@@ -162,7 +163,7 @@ func eventNames() []string {
 	return names
 }
 
-// TestTableKnowsEveryType reads the sources: an event or a phase that is added without a row fails here.
+// TestTableKnowsEveryType parses the sources, so that an event or a phase without a row fails here.
 func TestTableKnowsEveryType(t *testing.T) {
 	var events, phaseNames []string
 	for _, file := range []string{"state.go", "status.go"} {
@@ -199,7 +200,7 @@ func TestTableKnowsEveryType(t *testing.T) {
 	}
 }
 
-// strange is an event of nobody: it satisfies Event by embedding.
+// strange is an event of no known type: it implements Event by embedding.
 type strange struct{ update.Event }
 
 func TestStrangeInputChangesNothing(t *testing.T) {

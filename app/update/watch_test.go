@@ -19,7 +19,7 @@ func follow(u *update.Updater, ticks <-chan struct{}) (seen []update.Status) {
 	return seen
 }
 
-// ended reports whether the last Status that a watcher saw was that of the end.
+// ended reports whether the last Status of a watcher was the final one.
 func ended(seen []update.Status) bool {
 	return len(seen) > 0 && seen[len(seen)-1].Phase == update.Done
 }
@@ -77,7 +77,8 @@ func TestWatchAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestSlowWatcherBlocksNobody: the update takes its own time, and whoever never looks finds one tick and the end.
+// TestSlowWatcherBlocksNobody checks that the update does not wait for watchers, and that a watcher that never reads finds
+// one tick and the end.
 func TestSlowWatcherBlocksNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 10_000))
@@ -129,7 +130,7 @@ func TestWatchWithAnEndedContext(t *testing.T) {
 	})
 }
 
-// TestPhasesAreSeenInOrder: with a watcher that keeps up, each phase that lasts is seen.
+// TestPhasesAreSeenInOrder checks that a fast watcher sees each phase that takes time.
 func TestPhasesAreSeenInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 25), pack("B.zip", 25))
@@ -167,7 +168,7 @@ func TestPhasesAreSeenInOrder(t *testing.T) {
 			update.Committing, update.Done,
 		}
 		got = slices.DeleteFunc(slices.Compact(got), func(p update.Phase) bool { return p == update.Idle || p == update.Judging })
-		// Between the last file and Committing no time passes either: a watcher may see that moment of Fetching or not.
+		// No time passes between the last file and Committing either: a watcher may or may not see that moment of Fetching.
 		if i := len(got) - 3; i > 0 && got[i] == update.Fetching && got[i+1] == update.Committing {
 			got = slices.Delete(got, i, i+1)
 		}
@@ -177,7 +178,7 @@ func TestPhasesAreSeenInOrder(t *testing.T) {
 	})
 }
 
-// TestProgressIsBounded: many portions make few snapshots, and the numbers only rise.
+// TestProgressIsBounded checks that many portions cause few snapshots, and that the numbers only increase.
 func TestProgressIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 100_000))
@@ -187,7 +188,7 @@ func TestProgressIsBounded(t *testing.T) {
 		go func() { seen <- follow(u, ticks) }()
 		u.Run(t.Context())
 		all := <-seen
-		if n := len(all); n < 150 || n > 10*int(time.Second/update.ProgressPeriod)+20 { // and one for each phase and file
+		if n := len(all); n < 150 || n > 10*int(time.Second/update.ProgressPeriod)+20 { // plus one for each phase and file
 			t.Errorf("%d snapshots in ten seconds", n)
 		}
 		for i := 1; i < len(all); i++ {
@@ -201,7 +202,7 @@ func TestProgressIsBounded(t *testing.T) {
 	})
 }
 
-// TestNothingNewIsNoTick: a server that takes an hour to answer wakes nobody.
+// TestNothingNewIsNoTick checks that a server that answers after an hour causes no ticks meanwhile.
 func TestNothingNewIsNoTick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -216,7 +217,7 @@ func TestNothingNewIsNoTick(t *testing.T) {
 	})
 }
 
-// TestStallShowsInTheRate: nothing arrives any more, and the rate falls to zero although nobody delivers anything.
+// TestStallShowsInTheRate checks that the rate falls to zero when no more bytes arrive.
 func TestStallShowsInTheRate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 1000))
