@@ -17,11 +17,11 @@ import (
 	"collet/platform/faultfs"
 )
 
-// ordeal is an update of an install in two folders, of which the upper one stops and loses its power.
+// ordeal is an update of an install in two folders; the upper one stops and loses its power.
 type ordeal struct {
 	t           *testing.T
 	base        *faultfs.Disk
-	first, next set // what is live, and what the update leads to
+	first, next set // the live set, and the set of the update
 }
 
 func (o ordeal) open(own platform.FS) (*install.Dir, error) {
@@ -32,7 +32,7 @@ func (o ordeal) open(own platform.FS) (*install.Dir, error) {
 	})
 }
 
-// run is one start that updates and proves itself.
+// run is one start that updates and confirms.
 func (o ordeal) run(own platform.FS, s set) error {
 	d, err := o.open(own)
 	if err != nil {
@@ -57,7 +57,7 @@ func (o ordeal) run(own platform.FS, s set) error {
 	return errors.Join(err, d.Close())
 }
 
-// counts is the set that a game would get: of each name the upper file, or else the lower one if it counts.
+// counts is the effective set: for each name the upper file, or else the lower one if it is valid.
 func (o ordeal) counts(disk *faultfs.Disk, own platform.FS) (set, error) {
 	d, err := o.open(own)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o ordeal) counts(disk *faultfs.Disk, own platform.FS) (set, error) {
 
 func (s set) String() string { return fmt.Sprint(map[string]string(s)) }
 
-// after checks the promise on what a stop left.
+// after checks the promise after a stop.
 func (o ordeal) after(point string, disk *faultfs.Disk) {
 	o.t.Helper()
 	got, err := o.counts(disk, disk.Open(faultfs.Options{}))
@@ -106,7 +106,7 @@ func (o ordeal) after(point string, disk *faultfs.Disk) {
 	}
 }
 
-// TestBaseCrash stops an update at every operation, before, inside and behind it.
+// TestBaseCrash stops an update at every operation: before, inside and after it.
 func TestBaseCrash(t *testing.T) {
 	delivered := map[string]string{"Lathe.so": "m3", "Resources/Core.zip": "core3", "Resources/Art.zip": "art1", "Resources/Old.zip": "old"}
 	whole := set{"Lathe.so": "m3", "Core.zip": "core3", "Art.zip": "art1", "Old.zip": "old"}

@@ -21,7 +21,7 @@ import (
 	"collet/platform/faultfs"
 )
 
-// layers is an install in two folders. Contents stand for files: "Core.zip" → "one".
+// layers is an install in two folders. Contents represent files: "Core.zip" → "one".
 type layers struct {
 	t         *testing.T
 	own, base string
@@ -44,7 +44,7 @@ func (l layers) put(folder, name, content string) {
 	}
 }
 
-// files is what a folder holds beside journal, cache and lists: "name=content", sorted.
+// files is the content of a folder without journal, cache and lists: "name=content", sorted.
 func (l layers) files(folder string) string {
 	l.t.Helper()
 	var found []string
@@ -73,7 +73,7 @@ func (l layers) wantOwn(when, want string) {
 	}
 }
 
-// opened is the install as one process has it.
+// opened is the install as opened by one process.
 func (l layers) opened(verify bool) *install.Dir {
 	l.t.Helper()
 	var folders [2]*platform.Dir
@@ -96,7 +96,7 @@ func (l layers) opened(verify bool) *install.Dir {
 	return d
 }
 
-// set is a release: "Lathe.so" and its like are binaries, all else packs.
+// set is a release: "Lathe.so" and similar names are binaries, all others packs.
 type set map[string]string
 
 func (s set) offer(t *testing.T) (files []release.File) {
@@ -116,7 +116,7 @@ func (s set) offer(t *testing.T) (files []release.File) {
 	return files
 }
 
-// sync brings the open install to a set and says which files were fetched.
+// sync updates the open install to a set and returns which files were fetched.
 func (l layers) sync(d *install.Dir, mode update.Mode, s set) string {
 	l.t.Helper()
 	ctx := context.Background()
@@ -137,7 +137,7 @@ func (l layers) sync(d *install.Dir, mode update.Mode, s set) string {
 	return strings.Join(names, " ")
 }
 
-// counting is what the runtime is told: "all", or the packs of the base that count.
+// counting is the packs list for the runtime: "all", or the valid packs of the base.
 func (l layers) counting(d *install.Dir) string {
 	l.t.Helper()
 	name, err := d.PacksList()
@@ -154,7 +154,7 @@ func (l layers) counting(d *install.Dir) string {
 	return strings.Join(strings.Fields(string(data)), " ")
 }
 
-// TestBaseCounts is one update of a fresh own folder, or of one with something in it.
+// TestBaseCounts runs one update of an own folder, empty or not.
 func TestBaseCounts(t *testing.T) {
 	one := map[string]string{"Lathe.so": "m1", "Resources/Core.zip": "core1", "Resources/Art.zip": "art1"}
 	tests := []struct {
@@ -225,12 +225,12 @@ func TestBaseCounts(t *testing.T) {
 	}
 }
 
-// TestBaseAndBack takes sets back and confirms others; the runtime is told of the one that is live.
+// TestBaseAndBack rolls sets back and confirms others; the runtime receives the list of the live one.
 func TestBaseAndBack(t *testing.T) {
 	l := newLayers(t, map[string]string{"Lathe.so": "m3", "Resources/Core.zip": "core3", "Resources/Art.zip": "art1", "Resources/Old.zip": "old"})
 	first := set{"Lathe.so": "m1", "Core.zip": "core1", "Art.zip": "art1", "Old.zip": "old"}
 	second := set{"Lathe.so": "m2", "Core.zip": "core2", "Art.zip": "art1"}
-	third := set{"Lathe.so": "m3", "Core.zip": "core3", "Art.zip": "art1"} // an installer brought it meanwhile
+	third := set{"Lathe.so": "m3", "Core.zip": "core3", "Art.zip": "art1"} // brought by an installer meanwhile
 
 	d := l.opened(false)
 	l.sync(d, update.Binaries, first)
@@ -257,7 +257,7 @@ func TestBaseAndBack(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d = l.opened(false) // the module is missing on purpose: nothing is restored
+	d = l.opened(false) // the module is removed by design: nothing is restored
 	defer d.Close()
 	l.wantOwn("third is below", "Lathe.so.bak=m1")
 	if err := d.RollBack(context.Background()); err != nil {
@@ -269,7 +269,7 @@ func TestBaseAndBack(t *testing.T) {
 	}
 }
 
-// TestBaseProven is the case that a set below proves itself: what it replaced leaves its place for good.
+// TestBaseProven confirms a set that uses files of the base: the files it replaced are removed for good.
 func TestBaseProven(t *testing.T) {
 	l := newLayers(t, map[string]string{"Lathe.so": "m2", "Resources/Core.zip": "core2"})
 	d := l.opened(false)
@@ -293,8 +293,8 @@ func TestBaseProven(t *testing.T) {
 	}
 }
 
-// TestBaseDamaged mends a damaged file of the base by a copy in the own folder, and needs a verification to see a change
-// that hides itself.
+// TestBaseDamaged repairs a damaged file of the base with a copy in the own folder. It needs a verification to detect a
+// change that keeps size and time.
 func TestBaseDamaged(t *testing.T) {
 	l := newLayers(t, map[string]string{"Lathe.so": "m1", "Resources/Core.zip": "core1"})
 	offer := set{"Lathe.so": "m1", "Core.zip": "core1"}
@@ -314,7 +314,7 @@ func TestBaseDamaged(t *testing.T) {
 	l.wantOwn("mended", "Lathe.so=m1 Resources/Core.zip=core1")
 }
 
-// TestBaseLinks trusts no link in the base, wherever it leads.
+// TestBaseLinks checks that links in the base are never followed.
 func TestBaseLinks(t *testing.T) {
 	l := newLayers(t, map[string]string{"Resources/Real.zip": "core1"})
 	outside := filepath.Join(t.TempDir(), "Core.zip")
@@ -332,7 +332,7 @@ func TestBaseLinks(t *testing.T) {
 	}
 }
 
-// TestBaseLists keeps the lists of the sets that can still be live, and no others.
+// TestBaseLists checks that only the lists of sets that can still become live are kept.
 func TestBaseLists(t *testing.T) {
 	l := newLayers(t, map[string]string{"Resources/Old.zip": "old"})
 	d := l.opened(false)
@@ -358,7 +358,7 @@ func TestBaseLists(t *testing.T) {
 	}
 }
 
-// TestBaseReaders: an update of the base waits for whoever plays from it, and the other way round.
+// TestBaseReaders checks that an update of the base waits for processes that use it, and the reverse.
 func TestBaseReaders(t *testing.T) {
 	const readers = install.StateDir + "/readers"
 	l := newLayers(t, map[string]string{"Lathe.so": "m1"})
@@ -405,7 +405,7 @@ func TestBaseReaders(t *testing.T) {
 	}
 }
 
-// TestBaseBackup: a backup of nobody knows what does not take the place of the delivered module.
+// TestBaseBackup checks that a backup of unknown origin does not replace the delivered module.
 func TestBaseBackup(t *testing.T) {
 	l := newLayers(t, map[string]string{"Lathe.so": "m1"})
 	l.put(l.own, "Lathe.so.bak", "m0")
@@ -414,7 +414,7 @@ func TestBaseBackup(t *testing.T) {
 	l.wantOwn("opened", "Lathe.so.bak=m0")
 }
 
-// TestBaseCaughtUp: the own folder has a file of the set, and then an installer brings the same one.
+// TestBaseCaughtUp has an installer bring a file that the own folder already has.
 func TestBaseCaughtUp(t *testing.T) {
 	l := newLayers(t, nil)
 	offer := set{"Core.zip": "core1"}
@@ -443,7 +443,7 @@ func TestBaseCaughtUp(t *testing.T) {
 	}
 }
 
-// TestBaseVerified: where the system does not tell, only a verification sees that a delivered file has changed.
+// TestBaseVerified: without an inode only a verification detects a changed file of the base.
 func TestBaseVerified(t *testing.T) {
 	base := faultfs.New(faultfs.Config{Path: "/delivered", NoInodes: true})
 	stamp := time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)

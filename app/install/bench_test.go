@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkCleanOpen measures what recovery adds to the start of a clean install, beside what listing its folder costs, as
-// `ls -lR` does: pairs of both, one right after the other, and their medians.
+// BenchmarkCleanOpen compares the recovery of a clean install with a listing of its folder like `ls -lR`: pairs of both,
+// one right after the other, and their medians.
 func BenchmarkCleanOpen(b *testing.B) {
 	for _, files := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(files), func(b *testing.B) {
@@ -21,7 +21,7 @@ func BenchmarkCleanOpen(b *testing.B) {
 				blobs = append(blobs, packs(name, "x")...)
 				f.write("Resources/"+name, "x")
 			}
-			blobs[0].content = "changed" // so that there is a transaction, and a list of the set
+			blobs[0].content = "changed" // causes a transaction and a list of the set
 			start{blobs: blobs}.confirmed().must(f)
 			start{blobs: blobs}.must(f)
 			var opens, lists []time.Duration
@@ -48,7 +48,7 @@ func BenchmarkCleanOpen(b *testing.B) {
 	}
 }
 
-// ls reads every folder and looks at every file.
+// ls reads every folder and the info of every file.
 func ls(b *testing.B, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

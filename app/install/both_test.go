@@ -88,7 +88,7 @@ func planted(t *testing.T) *faultfs.Disk {
 	return d
 }
 
-// TestBoth: one update brings set and program, and the program waits while the set goes live.
+// TestBoth updates set and program together: the program waits while the set becomes live.
 func TestBoth(t *testing.T) {
 	p := newPair(t, planted(t))
 	plan, err := p.run(update.Binaries, release2())
@@ -113,7 +113,7 @@ func TestBoth(t *testing.T) {
 	p.close()
 }
 
-// TestBothWithoutProgram: an offer that says nothing of the program is one of the set, whatever was wanted before.
+// TestBothWithoutProgram checks that an offer without the program updates only the set, whatever was wanted before.
 func TestBothWithoutProgram(t *testing.T) {
 	p := newPair(t, planted(t))
 	defer p.close()
@@ -123,7 +123,7 @@ func TestBothWithoutProgram(t *testing.T) {
 	}
 }
 
-// TestProgramAlone: where nothing but the program is offered, the set stays what it is.
+// TestProgramAlone checks that an offer of only the program leaves the set unchanged.
 func TestProgramAlone(t *testing.T) {
 	p := newPair(t, planted(t))
 	defer p.close()
@@ -136,7 +136,7 @@ func TestProgramAlone(t *testing.T) {
 	}
 }
 
-// TestForgeableProgram: what only a checksum speaks for is never the program.
+// TestForgeableProgram checks that a program identified only by a checksum is rejected.
 func TestForgeableProgram(t *testing.T) {
 	p := newPair(t, planted(t))
 	defer p.close()
@@ -146,7 +146,8 @@ func TestForgeableProgram(t *testing.T) {
 	}
 }
 
-// TestProgramThatDidNotWork is left out, and said to be no way out where nothing else is offered.
+// TestProgramThatDidNotWork checks that such a program is left out, and that an offer of only this program ends in an
+// error.
 func TestProgramThatDidNotWork(t *testing.T) {
 	p := newPair(t, planted(t))
 	if _, err := p.run(update.Binaries, release2()); err != nil {
@@ -177,8 +178,8 @@ func TestProgramThatDidNotWork(t *testing.T) {
 	}
 }
 
-// TestBothFailsForTheSetOnly: every call of the program's disk fails in turn, and the set is updated all the same or says that
-// another update without the program is worth it.
+// TestBothFailsForTheSetOnly fails every call of the program's disk in turn. The set is updated all the same, or Wanted
+// reports that an update without the program is worth a try.
 func TestBothFailsForTheSetOnly(t *testing.T) {
 	t.Parallel()
 	for k := 1; ; k += install.Stride() {

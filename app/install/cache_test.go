@@ -68,7 +68,7 @@ func TestCacheKeepsBothAlgorithms(t *testing.T) {
 	}
 }
 
-// TestSettled is about how old a change must be, on systems with and without a time of the inode's own.
+// TestSettled checks the required age of a change, on systems with and without an inode change time.
 func TestSettled(t *testing.T) {
 	plain := platform.Identity{Size: 1, Modified: someTime}
 	inode := platform.Identity{Size: 1, Modified: someTime, Changed: someTime, Inode: 5}
@@ -135,7 +135,7 @@ func TestCacheOnDisk(t *testing.T) {
 	}
 }
 
-// TestDamagedCacheIsEmpty flips every bit and cuts at every byte: hashing again is the worst that may happen.
+// TestDamagedCacheIsEmpty flips every bit and cuts at every byte: the worst result is another hashing.
 func TestDamagedCacheIsEmpty(t *testing.T) {
 	c := newCache()
 	c.store("/a", identity(), wantedDigest)
@@ -223,7 +223,7 @@ func TestCacheThatCanNotBeReadOrWritten(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded forgets what this process did not meet, before anything else.
+// TestCacheIsBounded checks that unused files are dropped first.
 func TestCacheIsBounded(t *testing.T) {
 	c := newCache()
 	for i := range 10 {
@@ -250,7 +250,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestLargestCacheFits keeps the two limits in step: what may be written can be read.
+// TestLargestCacheFits checks that the largest written cache can be read.
 func TestLargestCacheFits(t *testing.T) {
 	var c hashCache
 	c.lines = map[cacheKey]cacheLine{{0xff}: {

@@ -13,7 +13,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// system is what a file system offers, and how a stop looks on it.
+// system is a kind of file system, and the effect of a stop on it.
 type system struct {
 	name  string
 	rules []rule
@@ -27,7 +27,7 @@ func systems() []system {
 	}
 }
 
-// template is the folder in which a story begins.
+// template is the initial folder of a story.
 func (s story) template(t *testing.T) folder {
 	f := newFolder(t)
 	f.write("Resources/mine.txt", "mine")
@@ -43,7 +43,7 @@ func (s story) template(t *testing.T) folder {
 	return f
 }
 
-// copyOf gives a stop a folder of its own.
+// copyOf returns a copy of the folder for one stop.
 func copyOf(t *testing.T, f folder) folder {
 	t.Helper()
 	c := newFolder(t)
@@ -53,7 +53,7 @@ func copyOf(t *testing.T, f folder) folder {
 	return c
 }
 
-// strideOnDisk is how many changes lie between two stops on the real disk, which is slow.
+// strideOnDisk is the number of changes between two stops on the real disk, which is slow.
 func strideOnDisk() int { return testlevel.Stride(7, 31) }
 
 // TestStopsOnARealDisk stops the stories on a real disk, at some changes.
@@ -62,7 +62,7 @@ func TestStopsOnARealDisk(t *testing.T) {
 	for i, s := range stories() {
 		for j, sys := range systems() {
 			if (i+j)%len(systems()) != 0 {
-				continue // each story to one of them; the disk of TestPowerCuts hears all
+				continue // one system for each story; TestPowerCuts covers all
 			}
 			t.Run(s.name+", "+sys.name, func(t *testing.T) {
 				t.Parallel()
@@ -98,8 +98,8 @@ func TestStopsOnARealDisk(t *testing.T) {
 	}
 }
 
-// holds checks what a stop leaves even before anything recovers it: the live module is never missing where names can be
-// exchanged, and no file of the player is gone.
+// holds checks the state right after a stop, before any recovery: with an exchange the live module is never missing, and no
+// file of the player is lost.
 func (s story) holds(t *testing.T, f folder, sys system, at op) bool {
 	t.Helper()
 	files := f.files()
@@ -114,8 +114,8 @@ func (s story) holds(t *testing.T, f folder, sys system, at op) bool {
 	return err == nil
 }
 
-// next starts the client as it is after a stop, on the real disk: the set is one of the allowed ones, and one more run
-// gives the last one.
+// next starts the client after a stop, on the real disk: the set is one of the allowed ones, and one more run yields the
+// last one.
 func (s story) next(t *testing.T, f folder, at op) {
 	t.Helper()
 	d, err := open(f.open(), false)
@@ -133,7 +133,7 @@ func (s story) next(t *testing.T, f folder, at op) {
 	}
 }
 
-// stopRecovery stops the start that recovers, too, before every change it makes. It returns how often.
+// stopRecovery also stops the recovering start, before every change. It returns the number of stops.
 func (s story) stopRecovery(t *testing.T, f folder, sys system) (stops int) {
 	t.Helper()
 	for ; ; stops++ {
@@ -155,8 +155,8 @@ func (s story) stopRecovery(t *testing.T, f folder, sys system) (stops int) {
 	}
 }
 
-// TestOrderOfSyncs holds every story against what a power cut needs: bytes before names, names before the journal relies
-// on them, the journal before the next change.
+// TestOrderOfSyncs checks every story against the requirements of a power cut: bytes are synced before names, names before
+// the journal relies on them, and the journal before the next change.
 func TestOrderOfSyncs(t *testing.T) {
 	for _, s := range stories() {
 		for _, sys := range systems() {
@@ -191,7 +191,7 @@ func TestOrderOfSyncs(t *testing.T) {
 	}
 }
 
-// settled wants nothing to be only in memory any more.
+// settled checks that every change is synced.
 func (d *durability) settled(t *testing.T, after string) {
 	t.Helper()
 	for _, fault := range d.faults {
@@ -202,7 +202,7 @@ func (d *durability) settled(t *testing.T, after string) {
 	}
 }
 
-// TestOrderOfSyncsInRecovery does the same for a start that finishes what another one prepared.
+// TestOrderOfSyncsInRecovery does the same for a start that finishes the work of another one.
 func TestOrderOfSyncsInRecovery(t *testing.T) {
 	for _, sys := range systems() {
 		f := proven(t, "one")
@@ -222,8 +222,8 @@ func TestOrderOfSyncsInRecovery(t *testing.T) {
 	}
 }
 
-// TestEveryCallFailsOnce fails each call alone, as a disk with a bad spot does, and goes on with the same folder: no
-// error is swallowed into a wrong set.
+// TestEveryCallFailsOnce fails each call once, like a disk with a bad sector, and continues with the same folder: no error
+// leads to a wrong set.
 func TestEveryCallFailsOnce(t *testing.T) {
 	for i, s := range stories() {
 		t.Run(s.name, func(t *testing.T) {

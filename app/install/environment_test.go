@@ -25,7 +25,7 @@ import (
 	"collet/platform"
 )
 
-// TestNamesFromTheWire offers names that must not reach the disk. Nothing is written, not even the good file beside.
+// TestNamesFromTheWire offers names that must not reach the disk. Nothing is written, not even the valid file.
 func TestNamesFromTheWire(t *testing.T) {
 	for _, bad := range []string{
 		"../evil", "a/../../evil", "/etc/evil", `C:\evil`, "C:evil", `a\b`, "", ".", "..", "a//b", "a/", "CON", "nul.txt",
@@ -73,7 +73,7 @@ func TestValuesFromTheWire(t *testing.T) {
 	}
 }
 
-// TestUnknownRoles are skipped, as an older client has to.
+// TestUnknownRoles checks that an older client skips unknown roles.
 func TestUnknownRoles(t *testing.T) {
 	f := newFolder(t)
 	s := start{blobs: append(packs("Core.zip", "core"), blob{"New.thing", "new", release.Role(7)})}
@@ -130,7 +130,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestPartsCountAsRoom needs only what is still missing, and what a useless part holds is given back first.
+// TestPartsCountAsRoom checks that only missing bytes are required, and that the space of useless parts is released first.
 func TestPartsCountAsRoom(t *testing.T) {
 	f := newFolder(t)
 	s := start{blobs: packs("Core.zip", "0123456789")}
@@ -158,7 +158,7 @@ func TestUnknownRoomIsEnough(t *testing.T) {
 	}
 }
 
-// TestDiskFillsUp runs out of room in the middle of a part, and goes on from there when there is room again.
+// TestDiskFillsUp fills the disk in the middle of a part, and resumes when there is space again.
 func TestDiskFillsUp(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the error is that of Unix")
@@ -184,7 +184,7 @@ func TestDiskFillsUp(t *testing.T) {
 	s.must(f).want(t, "resumed", "1 wanted, 10 bytes, 6 resumed, 1 matched, 4 written")
 }
 
-// TestBytesThatWereNotWrittenBack fails the sync of a part: what is under its name can't be believed any more.
+// TestBytesThatWereNotWrittenBack fails the sync of a part: its bytes are not trusted afterwards.
 func TestBytesThatWereNotWrittenBack(t *testing.T) {
 	f := newFolder(t)
 	s := start{blobs: packs("Core.zip", "0123456789")}
@@ -213,7 +213,7 @@ func TestFileInTheWayOfAFolder(t *testing.T) {
 	f.want("untouched", "Resources/maps=x")
 }
 
-// TestLinksOutOfTheFolder are planted by somebody who hopes that the updater writes through them.
+// TestLinksOutOfTheFolder plants links out of the install folder: the updater does not write through them.
 func TestLinksOutOfTheFolder(t *testing.T) {
 	outside := newFolder(t)
 	outside.write("victim", "victim")
@@ -251,7 +251,7 @@ func TestLinksOutOfTheFolder(t *testing.T) {
 	outside.want("outside", "victim=victim")
 }
 
-// TestReadOnlyFolder is found out before anything is downloaded.
+// TestReadOnlyFolder checks that a read-only folder is detected before any download.
 func TestReadOnlyFolder(t *testing.T) {
 	f := newFolder(t)
 	_, err := open(watch(f.open(), readOnly()), false)
@@ -270,7 +270,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// TestRealReadOnlyFolder asks the system itself, where this user is not allowed everything.
+// TestRealReadOnlyFolder uses real permissions, unless the test runs with all privileges.
 func TestRealReadOnlyFolder(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
 		t.Skip("this user may write everywhere")
@@ -310,7 +310,7 @@ func TestCausesOfFaults(t *testing.T) {
 			held := refuse("exchange", "*", &os.LinkError{Op: "exchange", Old: "Lathe.so-staging", New: "Lathe.so", Err: test.err})
 			_, err := module("two").on(t, watch(f.open(), func(o op) error {
 				if err := held(o); err != nil {
-					return errors.Unwrap(err) // as the disk has it, so that the folder wraps it once
+					return errors.Unwrap(err) // the disk's error, so that the folder wraps it once
 				}
 				return nil
 			}))
@@ -323,7 +323,7 @@ func TestCausesOfFaults(t *testing.T) {
 	}
 }
 
-// installFolder names the install that a child process opens; it is set for the child only.
+// installFolder names the variable with the install that a child process opens; it is set for the child only.
 const installFolder = "COLLET_TEST_INSTALL_FOLDER"
 
 // TestInstallHolder is the child of TestAnotherProcessHoldsTheInstall.
@@ -376,7 +376,7 @@ func TestAnotherProcessHoldsTheInstall(t *testing.T) {
 	f.mustOpen()
 }
 
-// TestFailedOpenLetsGo checks that an install whose opening failed is not held.
+// TestFailedOpenLetsGo checks that a failed Open releases the lock.
 func TestFailedOpenLetsGo(t *testing.T) {
 	f := proven(t, "one")
 	if _, err := open(watch(f.open(), refuse("open", ".collet/journal.0", fs.ErrPermission)), false); err == nil {
@@ -425,7 +425,7 @@ func TestNamesAreChecked(t *testing.T) {
 	}
 }
 
-// TestForeignJournal opens installs whose journal is not one.
+// TestForeignJournal opens installs with files that are not a journal.
 func TestForeignJournal(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty": "", "zeros": strings.Repeat("\x00", 4096), "text": "hello\nworld\n", "binary": "\xff\xfe\x00\n",
@@ -444,7 +444,7 @@ func TestForeignJournal(t *testing.T) {
 	}
 }
 
-// TestPreviousSlotCounts spoils the newer slot, as a power cut may: the older one is believed, and the next run heals.
+// TestPreviousSlotCounts damages the newer slot, like a power cut: the older one is used, and the next run repairs it.
 func TestPreviousSlotCounts(t *testing.T) {
 	for name, content := range map[string]string{"zeros": strings.Repeat("\x00", 300), "short": "5e", "gone": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -462,7 +462,7 @@ func TestPreviousSlotCounts(t *testing.T) {
 	}
 }
 
-// TestWhatStandsInTheWay names what has to be moved away, and the inspection foretells it.
+// TestWhatStandsInTheWay checks that the error and the inspection name the file to move away.
 func TestWhatStandsInTheWay(t *testing.T) {
 	s := start{blobs: packs("Core.zip", "core")}
 	for name, put := range map[string]func(f folder){
@@ -490,7 +490,7 @@ func TestWhatStandsInTheWay(t *testing.T) {
 	}
 }
 
-// TestNoInodes: a volume that has bytes and takes no more files is full, but not of bytes.
+// TestNoInodes checks the error for a volume with free bytes but no room for another file.
 func TestNoInodes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the error is that of Unix")

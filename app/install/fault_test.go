@@ -13,7 +13,7 @@ import (
 	"collet/platform/faultfs"
 )
 
-// TestHeldFile: a file that somebody holds is tried again for a moment, and then named with its holders.
+// TestHeldFile checks that a locked file is retried for a moment, and then reported with its holders.
 func TestHeldFile(t *testing.T) {
 	s := start{blobs: packs("A.zip", "a1")}
 	for _, err := range []*faultfs.Errno{faultfs.EBUSY, faultfs.ErrorSharingViolation, faultfs.ErrorUserMappedFile} {
@@ -52,7 +52,7 @@ func TestHoldersAreNamed(t *testing.T) {
 	}
 }
 
-// TestVanishedFile: what a virus scanner took is told as such, wherever it took it, and comes again.
+// TestVanishedFile checks that a file removed by a virus scanner is reported as such at every stage, and is fetched again.
 func TestVanishedFile(t *testing.T) {
 	both := start{mode: update.Binaries, blobs: append(packs("A.zip", "a1"), binaries("Lathe.so", "one")...)}
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func TestVanishedFile(t *testing.T) {
 	}
 }
 
-// stopShortOfCommit fetches everything.
+// stopShortOfCommit fetches everything without a commit.
 func (f folder) stopShortOfCommit(s start, d *install.Dir) {
 	f.t.Helper()
 	plan, err := d.Plan(f.t.Context(), s.mode, offer(f.t, 1, s.blobs), func(string, int64, int64) {})
@@ -109,8 +109,8 @@ func (f folder) wantVanished(when string, err error) {
 	}
 }
 
-// TestFullAtEveryByte fills the volume while bytes arrive: the pause is clean, says what to free and where, and the next
-// run goes on from what has arrived.
+// TestFullAtEveryByte fills the volume during the transfer: the fault names the missing space and the volume, and the next
+// run resumes.
 func TestFullAtEveryByte(t *testing.T) {
 	const size = 40
 	old := start{blobs: packs("A.zip", "a1"), confirm: true}

@@ -15,23 +15,23 @@ import (
 	"collet/platform"
 )
 
-// op is one call that reaches the disk.
+// op is one call to the disk.
 type op struct {
 	number int    // from 1, in the order of the calls
-	change int    // from 1, in the order of the calls that change something; the number of the one before for the others
+	change int    // from 1, in the order of the calls that change something; other calls have the number of the previous one
 	verb   string // one of the words below
 	name   string
 	to     string // the second name of a rename or an exchange
-	data   string // what a write writes
-	made   bool   // a create that made the file
+	data   string // the bytes of a write
+	made   bool   // a create that made a new file
 }
 
 func (o op) String() string {
 	return strings.TrimSpace(fmt.Sprint(o.number, " ", o.verb, " ", o.name, " ", o.to))
 }
 
-// changes reports whether a call leaves something behind that a process meets which comes after it. Whether a stop comes
-// before or after a call that only looks, or one that only syncs, makes no difference to that process.
+// changes reports whether a later process can see the effect of a call. For reads and syncs a stop before or after the call
+// makes no difference to that process.
 func (o op) changes() bool {
 	switch o.verb {
 	case "write", "truncate", "rename", "exchange", "remove", "chmod":
@@ -45,30 +45,30 @@ func (o op) changes() bool {
 
 var (
 	errStopped = errors.New("the process is gone")
-	// errHalf lets a write happen by half, and then fail as if stopped.
+	// errHalf makes half of a write happen before it fails like a stop.
 	errHalf = fmt.Errorf("%w after half of the bytes", errStopped)
 )
 
-// rule decides about a call before it happens: an error keeps it from happening and is what the caller gets.
+// rule is called before each disk call: an error prevents the call and is returned to the caller.
 type rule func(op) error
 
-// watched is a folder that tells every call to rules and remembers it.
+// watched is a folder that passes every call to rules and records it.
 type watched struct {
 	platform.FS
 	rules []rule
-	free  func() (uint64, error) // nil asks the real folder
-	fast  bool                   // syncs are counted and not done: only a power cut would need them
+	free  func() (uint64, error) // nil uses the real folder
+	fast  bool                   // syncs are counted but not executed: only a power cut would need them
 
 	mu      sync.Mutex
 	ops     []op
 	changed int
-	missing int // opens that failed
+	missing int // number of failed opens
 	held    []io.Closer
 }
 
 func watch(fsys platform.FS, rules ...rule) *watched { return &watched{FS: fsys, rules: rules} }
 
-// ask counts a call and asks the rules about it.
+// ask counts a call and passes it to the rules.
 func (w *watched) ask(o op) error {
 	w.mu.Lock()
 	if o.changes() {
@@ -95,7 +95,7 @@ func (w *watched) stopped(k int) (at op, reached bool) {
 	return op{}, false
 }
 
-// count is how many calls had one of the verbs.
+// count is the number of calls with one of the verbs.
 func (w *watched) count(verbs ...string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +110,7 @@ func (w *watched) count(verbs ...string) int {
 	return n
 }
 
-// die does what the system does when a process ends: it closes everything.
+// die closes everything, like the system when a process ends.
 func (w *watched) die() {
 	for _, c := range w.held {
 		c.Close()
@@ -157,7 +157,7 @@ func (w *watched) Remove(name string) error {
 	return w.FS.Remove(name)
 }
 
-// MkdirAll makes the missing folders one by one, because each is a change.
+// MkdirAll makes missing folders one by one, because each is a change.
 func (w *watched) MkdirAll(name string, perm fs.FileMode) error {
 	_, err := w.FS.Lstat(name)
 	if parent := path.Dir(name); err != nil && parent != "." {
@@ -238,7 +238,7 @@ func (w *watched) LockShared(name string) (io.Closer, error) {
 	return lock, err
 }
 
-// watchedFile tells its calls to the folder it came from.
+// watchedFile passes its calls to its folder.
 type watchedFile struct {
 	platform.File
 	from *watched
@@ -278,12 +278,12 @@ func (f *watchedFile) Sync() error {
 	return f.File.Sync()
 }
 
-// Close always closes: a file that is not closed would outlive the process that is meant to be gone.
+// Close always closes: an open file would outlive the simulated process.
 func (f *watchedFile) Close() error {
 	return errors.Join(f.from.ask(op{verb: "close", name: f.name}), f.File.Close())
 }
 
-// stopAt ends the process before change number k. If half is set and that change is a write, half of it still happens.
+// stopAt ends the process before change number k. If half is set, half of a write still happens.
 func stopAt(k int, half bool) rule {
 	return func(o op) error {
 		switch {
@@ -297,8 +297,8 @@ func stopAt(k int, half bool) rule {
 	}
 }
 
-// refuse fails every call with this verb whose name, or names with a space between, match a pattern in which a star
-// stands for anything.
+// refuse fails every call with this verb whose name matches a pattern, or whose names do, joined by a space. A star matches
+// any text.
 func refuse(verb, pattern string, err error) rule {
 	like := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 	return func(o op) error {
@@ -309,10 +309,10 @@ func refuse(verb, pattern string, err error) rule {
 	}
 }
 
-// noExchange is a system that can't exchange two names.
+// noExchange simulates a system without an exchange of names.
 func noExchange() rule { return refuse("exchange", "*", errors.ErrUnsupported) }
 
-// readOnly is a folder that this user may not change.
+// readOnly simulates a folder without write permission.
 func readOnly() rule {
 	return func(o op) error {
 		if o.changes() || o.verb == "create" {
@@ -322,15 +322,15 @@ func readOnly() rule {
 	}
 }
 
-// durability holds every call against the order that a power cut needs. It models which bytes and which names may still
-// be only in memory.
+// durability checks the order of calls against the requirements of a power cut. It models which bytes and names may be
+// unsynced.
 //
-// A name that changed may not change again before its folder is synced: whichever of several changes a power cut takes,
-// each of them then stands on what is certain.
+// A changed name may not change again before its folder is synced. Every change then builds on a synced state, whichever
+// changes a power cut loses.
 type durability struct {
-	files   map[string]bool // written and not synced
-	folders map[string]bool // names made, changed or removed and not synced
-	names   map[string]bool // renamed or removed and not synced
+	files   map[string]bool // written but not synced
+	folders map[string]bool // with created, changed or removed names that are not synced
+	names   map[string]bool // renamed or removed but not synced
 	faults  []string
 }
 
@@ -344,7 +344,7 @@ func (d *durability) rule(o op) error {
 	emptied := o.verb == "remove" && strings.HasPrefix(o.name, ".collet/p") && path.Ext(o.name) == ""
 	useless := o.verb == "remove" && strings.HasPrefix(o.name, ".collet/parts/")
 	if o.name == ".collet/open" || emptied || useless {
-		return nil // a mark that only a kill has to outlive, empty folders, and bytes that nobody wants
+		return nil // a mark that only has to survive a kill, empty folders, and unused bytes
 	}
 	switch o.verb {
 	case "create", "mkdir":
@@ -367,10 +367,10 @@ func (d *durability) rule(o op) error {
 	return nil
 }
 
-// change checks that what is renamed is complete, and that the journal entry it follows from is on the disk.
+// change checks that renamed files are synced, and that the journal record behind the rename is synced.
 func (d *durability) change(o op) {
 	if o.verb == "remove" {
-		delete(d.folders, o.name) // a folder that is gone has no names
+		delete(d.folders, o.name) // a removed folder has no names
 	}
 	for _, name := range []string{o.name, o.to} {
 		if name == "" {
@@ -392,7 +392,7 @@ func (d *durability) change(o op) {
 	}
 }
 
-// settledBefore wants everything on the disk before the journal relies on it.
+// settledBefore checks that everything is synced before the journal relies on it.
 func (d *durability) settledBefore(o op) {
 	for name := range d.files {
 		if name != o.name {

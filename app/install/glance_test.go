@@ -14,7 +14,7 @@ import (
 	"collet/netproto/release"
 )
 
-// glancing opens an install whose disk can be looked at, as the host's can.
+// glancing opens an install on a disk that implements platform.Glancer, like the host's.
 func (f folder) glancing() *install.Dir {
 	f.t.Helper()
 	d, err := open(f.open(), false)
@@ -25,14 +25,14 @@ func (f folder) glancing() *install.Dir {
 	return d
 }
 
-// TestGlanceChangesNothing holds what is planned after a glance against what is planned without one.
+// TestGlanceChangesNothing compares a plan after a glance with one without.
 func TestGlanceChangesNothing(t *testing.T) {
 	first := append(packs("Core.zip", "core", "A/B.zip", "b", "Same.zip", "same"), binaries("Lathe.so", "module 1")...)
 	next := append(packs("Core.zip", "core 2", "Same.zip", "same", "A/b.zip", "b", "New.zip", "new"), binaries("Lathe.so", "module 2")...)
 	cases := []struct {
 		name   string
-		expect []blob // what is glanced at
-		offer  []blob // what is planned
+		expect []blob // argument of Glance
+		offer  []blob // argument of Plan
 		mode   update.Mode
 		before func(f folder)       // happens before the glance
 		later  func(d *install.Dir) // between the two
@@ -84,7 +84,7 @@ func TestGlanceChangesNothing(t *testing.T) {
 	}
 }
 
-// TestGlanceIsOfThisMoment changes a file without a trace in its size, and plans so late that nobody may rely on the glance.
+// TestGlanceIsOfThisMoment changes a file without changing its size, and plans after the glance has expired.
 func TestGlanceIsOfThisMoment(t *testing.T) {
 	f := newFolder(t)
 	set := packs("Core.zip", "core")
@@ -103,7 +103,7 @@ func TestGlanceIsOfThisMoment(t *testing.T) {
 	})
 }
 
-// TestIdentity is the same whether the offer was expected or not.
+// TestIdentity checks that the identity does not depend on a glance.
 func TestIdentity(t *testing.T) {
 	f := newFolder(t)
 	d := f.glancing()
@@ -116,7 +116,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestGlance: what was seen a moment ago is used once, and changes nothing about the result.
+// TestGlance checks that a recent glance is used once and does not change the result.
 func TestGlance(t *testing.T) {
 	f := newFolder(t)
 	set := packs("Core.zip", "core", "A/B.zip", "b")

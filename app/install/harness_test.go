@@ -22,21 +22,21 @@ import (
 	"collet/platform"
 )
 
-// names is the layout that all tests use, on every system.
+// names is the layout for all tests and systems.
 func names() install.Names {
 	return install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"}
 }
 
-// later is a clock on which nothing on disk is recent.
+// later is a clock far enough ahead that all files on disk are settled.
 func later() time.Time { return time.Now().Add(time.Hour) }
 
-// runsWithoutInodes reports whether the system's Lstat tells neither inode nor its time.
+// runsWithoutInodes reports whether the system's Lstat returns neither inode nor change time.
 func runsWithoutInodes() bool { return runtime.GOOS != "linux" && runtime.GOOS != "darwin" }
 
-// runsWithoutExchange reports whether the system has no call that exchanges two names.
+// runsWithoutExchange reports whether the system can't exchange two names.
 func runsWithoutExchange() bool { return runtime.GOOS == "windows" }
 
-// blob is a file that the server offers.
+// blob is a file offered by the server.
 type blob struct {
 	path    string
 	content string
@@ -76,7 +76,7 @@ func offer(t testing.TB, a release.Algorithm, blobs []blob) []release.File {
 	return files
 }
 
-// folder is a real install folder, with a fresh opening for every simulated process.
+// folder is a real install folder, opened again for every simulated process.
 type folder struct {
 	t   testing.TB
 	dir string
@@ -87,7 +87,7 @@ func newFolder(t testing.TB) folder {
 	return folder{t, t.TempDir()}
 }
 
-// open gives the folder as a process sees it.
+// open opens the folder like a new process.
 func (f folder) open() *platform.Dir {
 	f.t.Helper()
 	d, err := platform.OpenDir(f.dir)
@@ -116,7 +116,7 @@ func (f folder) remove(name string) {
 	}
 }
 
-// tree is every file but those of journal, lock and cache: "name=content", sorted; an empty folder ends in a slash.
+// tree lists every file except journal, lock and cache: "name=content", sorted; an empty folder ends in a slash.
 func (f folder) tree() string {
 	f.t.Helper()
 	found := map[string]string{}
@@ -159,26 +159,27 @@ func (f folder) want(when, tree string) {
 	}
 }
 
-// start is one start of the client, as far as the disk is concerned. The zero value of every field but blobs is useful.
+// start is the disk work of one start of the client. Only blobs is required; the zero values of all other fields are
+// useful.
 type start struct {
 	mode      update.Mode
 	blobs     []blob
 	algorithm release.Algorithm // zero means SHA-256
 	portion   int               // bytes of one Write; zero means 3
 	verify    bool
-	stay      bool // stop short of Promote, as a host does that is not told to swap
-	confirm   bool // the module says ready
-	idle      bool // no server is asked
-	fails     int  // so many starts of what is live fail before anything else
+	stay      bool // skip Promote, like a host that was not told to swap
+	confirm   bool // the module reports ready
+	idle      bool // no server is contacted
+	fails     int  // number of failed starts of the live set before anything else
 }
 
-// got is what a start was seen to do.
+// got is the observed result of a start.
 type got struct {
 	plan    update.Plan
 	written int64
 }
 
-// on runs the start against a folder: open, plan, fetch, finish, commit, promote, confirm, close.
+// on runs the start on a folder: open, plan, fetch, finish, commit, promote, confirm, close.
 func (s start) on(t testing.TB, fsys platform.FS) (got, error) {
 	t.Helper()
 	ctx := context.Background()
@@ -204,14 +205,14 @@ func (s start) on(t testing.TB, fsys platform.FS) (got, error) {
 	return g, errors.Join(err, d.Close())
 }
 
-// open opens the install as the host does.
+// open opens the install like the host.
 func open(fsys platform.FS, verify bool) (*install.Dir, error) {
 	return install.Open(context.Background(), install.Config{
 		FS: fsys, Names: names(), Verify: verify, Trust: install.TrustFNV, Log: zerolog.Nop(), Now: later,
 	})
 }
 
-// update is what the Updater does with a Stage.
+// update uses a Stage like the Updater.
 func (s start) update(t testing.TB, d *install.Dir) (got, error) {
 	t.Helper()
 	ctx := context.Background()
@@ -243,7 +244,7 @@ func (s start) update(t testing.TB, d *install.Dir) (got, error) {
 	return g, d.Commit(ctx)
 }
 
-// fetch writes what is missing of one file, portion by portion.
+// fetch writes the missing bytes of one file in portions.
 func (s start) fetch(d *install.Dir, i int, rest string) (written int64, err error) {
 	portion := s.portion
 	if portion == 0 {
@@ -259,7 +260,7 @@ func (s start) fetch(d *install.Dir, i int, rest string) (written int64, err err
 	return written, nil
 }
 
-// must runs a start that has to succeed.
+// must runs a start that must succeed.
 func (s start) must(f folder) got {
 	f.t.Helper()
 	g, err := s.on(f.t, f.open())
@@ -269,7 +270,7 @@ func (s start) must(f folder) got {
 	return g
 }
 
-// files is everything in the folder but lock files and the cache: content by name.
+// files maps the names in the folder to contents, without lock files and the cache.
 func (f folder) files() map[string]string {
 	f.t.Helper()
 	found := map[string]string{}
@@ -288,7 +289,7 @@ func (f folder) files() map[string]string {
 	return found
 }
 
-// mustOpen opens an install that has to open, for tests that look at it step by step.
+// mustOpen opens an install for tests of single steps; the open must succeed.
 func (f folder) mustOpen(rules ...rule) *install.Dir {
 	f.t.Helper()
 	d, err := open(watch(f.open(), rules...), false)

@@ -24,7 +24,7 @@ import (
 	"collet/platform/faultfs"
 )
 
-// patient is an install on a volume in memory, on which a client can be stopped anywhere.
+// patient is an install on a volume in memory on which a client can be stopped anywhere.
 type patient struct {
 	t    testing.TB
 	disk *faultfs.Disk
@@ -107,7 +107,7 @@ func patientFetch(d *Dir, i int, w update.Want, content string) error {
 	return d.Finish(context.Background(), i)
 }
 
-// run plays steps in one process; with a stop it ends with the operation of this number.
+// run executes steps in one process; with a stop it ends at the operation with that number.
 func (p patient) run(fsys *faultfs.FS, steps ...func(testing.TB, *Dir) error) error {
 	p.t.Helper()
 	d, err := patientOpen(fsys)
@@ -129,7 +129,7 @@ func (p patient) must(steps ...func(testing.TB, *Dir) error) patient {
 	return p
 }
 
-// tree is every name with its content, kind, mode and times.
+// tree lists every name with its content, kind, mode and times.
 func tree(t testing.TB, fsys platform.FS, times bool) string {
 	t.Helper()
 	var out strings.Builder
@@ -167,7 +167,7 @@ func tree(t testing.TB, fsys platform.FS, times bool) string {
 	return out.String()
 }
 
-// inspected inspects and wants that nothing was changed, by the tree with all times and by the trace of operations.
+// inspected runs Inspect and checks that nothing was changed, by the tree with all times and by the trace of operations.
 func (p patient) inspected(hash bool) Inspection {
 	p.t.Helper()
 	before := tree(p.t, p.disk.Open(faultfs.Options{}), true)
@@ -188,7 +188,7 @@ func (p patient) inspected(hash bool) Inspection {
 	return found
 }
 
-// asRehearsed opens the install for real and wants exactly what a rehearsal on the same folder leads to.
+// asRehearsed opens the install and checks that the result equals that of a rehearsal on the same folder.
 func (p patient) asRehearsed(found Inspection) {
 	p.t.Helper()
 	view := newRehearsal(p.disk.Open(faultfs.Options{}), false)
@@ -213,15 +213,15 @@ func (p patient) asRehearsed(found Inspection) {
 	_, _ = played.Close(), real.Close()
 }
 
-// withoutLocks leaves out the files of locks, which a rehearsal does not make.
+// withoutLocks removes the lock files, which a rehearsal does not create.
 func withoutLocks(tree string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(tree, "\n"), func(line string) bool {
 		return strings.HasPrefix(line, StateDir+"/"+lockFile) || strings.HasPrefix(line, StateDir+"/"+readersFile)
 	}), "\n")
 }
 
-// TestInspectEverywhere stops an update, its proof and its way back at every operation, cuts the power, and inspects what is
-// left: nothing may change, and the next start must be the one that was told.
+// TestInspectEverywhere stops an update, its confirmation and its rollback at every operation, cuts the power, and inspects
+// the result. Nothing may change, and the next start must match the prediction.
 func TestInspectEverywhere(t *testing.T) {
 	t.Parallel()
 	old := newPatient(t).must(toCommit(patientOld), promote, confirm, closing)
@@ -255,7 +255,7 @@ func TestInspectEverywhere(t *testing.T) {
 	}
 }
 
-// mentions wants a trouble of a gravity that says something, or none at all where says is empty.
+// mentions checks for a trouble of a gravity with this text, or for no trouble at all if says is empty.
 func (i Inspection) mentions(t testing.TB, g Gravity, says string) {
 	t.Helper()
 	if says == "" {
@@ -289,7 +289,7 @@ func TestInspectStates(t *testing.T) {
 		spoil  func(t testing.TB, d *faultfs.Disk)
 		hash   bool
 		worst  Gravity // of the expected trouble
-		says   string  // empty: no troubles at all
+		says   string  // empty: no troubles
 		needs  bool
 		checks func(i Inspection) bool
 	}{
@@ -401,7 +401,7 @@ func appendTo(name, more string) func(testing.TB, *faultfs.Disk) {
 	}
 }
 
-// TestInspectWhileItRuns: who has the install open keeps it, and is told of.
+// TestInspectWhileItRuns checks that a running client keeps its lock and is reported.
 func TestInspectWhileItRuns(t *testing.T) {
 	p := newPatient(t).must(toCommit(patientOld), promote, confirm, closing).must(toCommit(patientNew), closing)
 	fsys := p.disk.Open(faultfs.Options{})
@@ -424,7 +424,7 @@ func TestInspectWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestInspectWhileItIsUsed: a set that is used is not swapped, and the rehearsal says so.
+// TestInspectWhileItIsUsed checks that a set in use is not swapped, and that the rehearsal reports this.
 func TestInspectWhileItIsUsed(t *testing.T) {
 	p := newPatient(t).must(toCommit(patientOld), promote, confirm, closing).must(toCommit(patientNew), closing)
 	user, err := p.disk.Open(faultfs.Options{}).LockShared(path.Join(StateDir, readersFile))
@@ -455,7 +455,7 @@ func TestInspectRefuses(t *testing.T) {
 	}
 }
 
-// TestInspectUnreadable: what this user may not read is told, and is no reason to stop.
+// TestInspectUnreadable checks that unreadable files are reported and do not end the inspection.
 func TestInspectUnreadable(t *testing.T) {
 	p := newPatient(t).must(toCommit(patientOld), promote, confirm, closing).must(toCommit(patientNew), promote, closing)
 	tests := []struct {
@@ -480,7 +480,7 @@ func TestInspectUnreadable(t *testing.T) {
 	}
 }
 
-// TestRehearsal: whatever is done to the view is seen there, and not on the disk.
+// TestRehearsal checks that changes to the view are visible there but not on the disk.
 func TestRehearsal(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	plant(t, disk, "a", "A")
@@ -527,7 +527,7 @@ func TestRehearsal(t *testing.T) {
 	}
 }
 
-// changeIn writes into a file, over several calls.
+// changeIn writes into a file with several calls.
 func changeIn(fsys platform.FS, name string, at int64, text string) error {
 	f, err := fsys.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -28,7 +28,7 @@ func encoded(t testing.TB, records ...record) []byte {
 	return slot
 }
 
-// digestOfLists is what a first record says of its lists.
+// digestOfLists is the digest in the first record, and the encoded lists.
 func digestOfLists(t testing.TB, l lists) (release.Digest, []byte) {
 	t.Helper()
 	text, err := l.encode()

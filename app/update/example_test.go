@@ -7,7 +7,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// Step only decides; the caller performs the effects and reports their results. Here no file is missing.
+// Step decides alone; the caller performs the effects and reports how they ended. Here nothing is missing.
 func ExampleStep() {
 	state := update.State{Policy: update.Policy{CanSelfUpdate: true, Retry: update.DefaultRetry()}}
 	for _, event := range []update.Event{
