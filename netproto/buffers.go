@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// ioBuffer is the size of the buffer that a batch is gathered in, and of a client's read buffer, in bytes: a few dozen
-	// small messages or the start of a portion; larger pieces bypass it.
+	// ioBuffer is the size in bytes of the buffer for one batch, and of a client's read buffer: a few dozen small
+	// messages or the start of a portion. Larger pieces bypass it.
 	ioBuffer = 64 << 10
-	// serverReadBuffer is the size of a server's read buffer, in bytes. Clients send requests of some thirty bytes, a full
-	// window of them at a time, and every idle connection has this buffer.
+	// serverReadBuffer is the size of a server's read buffer, in bytes. Clients send requests of some thirty bytes, a
+	// full window of them at a time, and every idle connection holds this buffer.
 	serverReadBuffer = 1 << 10
-	// deflatePiece is how much is compressed at a time, in bytes. No piece refers back to the one before it, which costs
-	// two percent of what is sent, as the window is half a piece.
+	// deflatePiece is how many bytes are compressed at once. Pieces are independent, which costs two percent of the
+	// output, because the window is half a piece.
 	deflatePiece = 64 << 10
-	// cipherScratch is the size of the pieces in which long fields are enciphered, in bytes.
+	// cipherScratch is the size in bytes of the pieces in which long fields are enciphered.
 	cipherScratch = 32 << 10
 	// zlibStart begins a zlib stream of level 1 with a window of 32 KiB (RFC 1950, section 2.2).
 	zlibStart = "\x78\x01"
 )
 
-// Buffers is the memory that connections need while they write and not in between. A server's connections share one, so
-// that an idle one costs none of it. It is safe for concurrent use; the zero value is ready, and must not be copied.
+// Buffers is memory that connections need only while they write. A server's connections share one, so an idle connection
+// holds none of it. It is safe for concurrent use; the zero value is ready, and must not be copied.
 type Buffers struct {
 	desks     sync.Pool // *desk
 	deflaters sync.Pool // *flate.Writer
 }
 
-// WithBuffers makes a Conn take its memory for writing from b. Without it, it has Buffers of its own.
+// WithBuffers makes a Conn take its memory for writing from b. By default it has its own Buffers.
 func WithBuffers(b *Buffers) Option { return func(c *Conn) { c.out.buffers = b } }
 
-// desk is where one batch is put together.
+// desk is the buffer in which one batch is assembled.
 type desk struct {
 	to      *bufio.Writer
 	scratch []byte       // for enciphering; nil until needed
@@ -51,13 +51,13 @@ func (b *Buffers) take(w io.Writer) *desk {
 	return d
 }
 
-// give takes a desk back, whatever has become of its batch.
+// give returns a desk, whatever the outcome of its batch.
 func (b *Buffers) give(d *desk) {
 	d.to.Reset(nil)
 	b.desks.Put(d)
 }
 
-// cipherRoom is room for enciphering.
+// cipherRoom returns the buffer for enciphering.
 func (d *desk) cipherRoom() []byte {
 	if d.scratch == nil {
 		d.scratch = make([]byte, cipherScratch)
@@ -65,17 +65,17 @@ func (d *desk) cipherRoom() []byte {
 	return d.scratch
 }
 
-// deflater writes a compressed stream that never ends. Every piece of it is closed with an empty stored block, which
-// ends on a byte, and refers to nothing before itself: so any compressor may write the next one, and none is held while
-// the network is slow or the connection is idle.
+// deflater writes a compressed stream without an end. Every piece ends with an empty stored block, which ends on a byte
+// boundary, and refers to no earlier data. So any compressor can write the next piece, and none is held while the
+// network is slow or the connection is idle.
 type deflater struct {
 	to      io.Writer
 	buffers *Buffers
 	packed  *bytes.Buffer
-	begun   *bool // the stream's first bytes were written
+	begun   *bool // whether the stream's first bytes were written
 }
 
-// Write implements io.Writer. Everything is sent when it returns.
+// Write implements io.Writer. It does not buffer.
 func (z *deflater) Write(p []byte) (done int, err error) {
 	for len(p) > 0 && err == nil {
 		piece := p[:min(len(p), deflatePiece)]

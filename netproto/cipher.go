@@ -8,11 +8,11 @@ import (
 // cipherTable is the number of key bytes of one direction (fonline reference, section 2.3).
 const cipherTable = 50
 
-// cipherBlock is the size of the steps in which long fields are XORed, in bytes.
+// cipherBlock is the number of bytes that are XORed in one step.
 const cipherBlock = 512
 
 // keystream is the cipher of one direction. A field is XORed with the one table byte that its offset in the stream
-// selects, and moves the offset by its length. The zero value enciphers nothing.
+// selects, and advances the offset by its length. The zero value does not encipher.
 type keystream struct {
 	table [cipherTable]byte
 	pos   int // offset of the next field since the key was set, mod cipherTable
@@ -67,8 +67,8 @@ const (
 	mtTemperingC = 0xefc60000
 )
 
-// mersenne gives the first outputs of MT19937. They depend on the words up to cipherTable+mtMiddle of the initial state
-// only, and on no word that the generator itself made, so the state is neither filled nor kept beyond that.
+// mersenne returns the first outputs of MT19937. They depend only on the words up to cipherTable+mtMiddle of the initial
+// state, and on no generated word, so only that part of the state is computed.
 func mersenne(seed uint32) (out [cipherTable]uint32) {
 	var state [cipherTable + mtMiddle]uint32
 	state[0] = seed
@@ -102,7 +102,7 @@ func NewKey() uint32 {
 	return key
 }
 
-// nonzeroByte draws until it has one, which is nearly always at once. crypto/rand never fails.
+// nonzeroByte draws until a byte is not 0. crypto/rand never fails.
 func nonzeroByte() byte {
 	var b [1]byte
 	for b[0] == 0 {

@@ -17,12 +17,12 @@ import (
 //	Dial ── Judgement ─┬─ List ── Fetch ── Fetch … ─┬─ Close
 //	                   └─ Object … (several at once) ─┘
 //
-// List and Fetch are for one goroutine at a time; Judgement and Close may be called at any time. Two goroutines belong
-// to the session, one that reads and one that writes, so that pings are answered while the caller is busy with bytes it
-// was given; Close waits for both. What was read and not yet delivered is bounded by what was asked for. Where the server
-// asks for several connections (see MaxLines) the session has two more goroutines for each and two to own them.
+// List and Fetch are for one goroutine at a time; Judgement and Close may be called at any time. A session has two
+// goroutines, a reader and a writer, so that pings are answered while the caller processes data; Close waits for both.
+// Received but undelivered data is bounded by the requested ranges. If the server requests several connections (see
+// MaxLines), the session has two more goroutines for each, and two that manage them.
 //
-// An error other than a misuse ends the session; later calls return what ended it.
+// An error other than a misuse ends the session; later calls return the error that ended it.
 type Client struct {
 	opt         ClientOptions
 	wire        *wire
@@ -34,20 +34,20 @@ type Client struct {
 	differences compat.Differences // the same
 	transfers   bool               // the same
 	offers      []Offer            // what List returned
-	lines       []*line            // C1: the connections that Fetch uses, the first of which is this one; for Fetch alone
-	wanted      bool               // C1: the server asked for more of them; for Fetch alone
-	spreads     bool               // C1: it may ask; for the reader alone
-	request     uint32             // number of the last range asked for
+	lines       []*line            // C1: the connections that Fetch uses, beginning with this one; for Fetch only
+	wanted      bool               // C1: the server requested more of them; for Fetch only
+	spreads     bool               // C1: the server may request more; for the reader only
+	request     uint32             // number of the last requested range
 	objects     objectDesk
-	idleBytes   float64   // of messages that were not asked for, see idle; for the reader alone
-	idleAt      time.Time // when that was so
+	idleBytes   float64   // of unsolicited messages, see idle; for the reader only
+	idleAt      time.Time // when idleBytes was computed
 
 	greeting chan arrival
 	manifest chan arrival
 	list     chan arrival
-	data     chan arrival // of all connections
+	data     chan arrival // from all connections
 	events   chan event
-	widen    chan []Offer // says, once, that more connections are worth while, and what they must be offered
+	widen    chan []Offer // sent once when more connections pay off: the offers that they must have
 
 	once sync.Once
 	err  error         // what ended the session; read after done
@@ -55,27 +55,26 @@ type Client struct {
 	work sync.WaitGroup
 }
 
-// arrival is a message that was asked for, and the memory its bytes lie in.
+// arrival is a requested message, with the buffer that holds its bytes.
 type arrival struct {
 	message Message
 	frame   []byte
 }
 
-// Offer is one file of the server's list. Path is data of the peer: it names nothing on a disk before release.CheckPath
-// passed it.
+// Offer is one file of the server's list. Path is untrusted until release.CheckPath passed it.
 type Offer struct {
 	Path      string
 	Size      int64    // bytes
-	SHA256    [32]byte // if HasSHA256, which is so in C1
+	SHA256    [32]byte // if HasSHA256, which is always set in C1
 	FNV       uint64   // FNV-1a-64 otherwise
 	HasSHA256 bool
 	Role      uint8  // release.Role: 0 resource, 1 binary; other roles are left out of the list
 	Index     uint32 // for FetchRange, on this connection
 }
 
-// Dial connects and shakes hands. It returns when the server has judged; what the judgement is does not matter.
-// Errors are *UnreachableError, *ClosedError, *RefusedError, *FormatError, ctx's own, or a mistake in opt: a generation that is
-// not spoken, an identity that can't be said, a manifest that is not complete (a *compat.ManifestError).
+// Dial connects and performs the handshake. It returns once the server has given its verdict, whatever that is. Errors
+// are *UnreachableError, *ClosedError, *RefusedError, *FormatError, ctx's own, or a mistake in opt: an unsupported
+// generation, an identity that can't be encoded, an incomplete manifest (a *compat.ManifestError).
 func Dial(ctx context.Context, opt ClientOptions) (*Client, error) {
 	opt = opt.withDefaults()
 	if err := opt.Generation.check(); err != nil {
@@ -125,8 +124,8 @@ func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
 	return c, c.conn.SetGeneration(opt.Generation)
 }
 
-// shake sends the hello and takes the answer. An engine client's first ping follows at once, as recorded, unless the hello
-// is an offer: then it is the answer that decides how a ping is written.
+// shake sends the hello and reads the answer. An engine client's first ping follows at once, as recorded, unless the
+// hello is an offer: then the answer decides the layout of a ping.
 func (c *Client) shake(ctx context.Context) error {
 	c.ledger.expect(ask{id: IDHandshakeAnswer}, due{})
 	if c.opt.Auto && c.opt.says() {
@@ -134,7 +133,7 @@ func (c *Client) shake(ctx context.Context) error {
 	}
 	hello, err := c.hello(c.opt.Generation)
 	if err != nil {
-		return err // Dial has checked it, so a bug
+		return err // Dial has checked it: a bug
 	}
 	c.out.add(hello)
 	if c.opt.Generation.Engine() && !c.opt.Auto {
@@ -155,7 +154,7 @@ func (c *Client) shake(ctx context.Context) error {
 	return c.exchange(ctx)
 }
 
-// hello is what this client says first in g.
+// hello returns this client's hello in g.
 func (c *Client) hello(g Generation) (*Handshake, error) {
 	hello := &Handshake{Version: g.Version(), Compatibility: c.opt.Compatibility, Target: c.opt.Target}
 	if g.Metadata() && !c.opt.Auto {
@@ -180,13 +179,13 @@ func (c *Client) hello(g Generation) (*Handshake, error) {
 // version.
 func (c *Client) Judgement() compat.Judgement { return c.judgement }
 
-// Generation is what this session speaks.
+// Generation is the protocol version of this session.
 func (c *Client) Generation() Generation { return c.conn.Generation() }
 
-// Metadata is the server's metadata version; only a server of G2b names one.
+// Metadata is the server's metadata version; only a server of G2b sends one.
 func (c *Client) Metadata() string { return c.answer.Metadata }
 
-// List returns what the server offers, in its order. After a verdict that allows no transfer it is an error.
+// List returns the offered files in the server's order. After a verdict that forbids transfers it is an error.
 func (c *Client) List(ctx context.Context) ([]Offer, error) {
 	if err := c.mayTransfer(); err != nil || c.offers != nil {
 		return c.offers, err
@@ -207,11 +206,11 @@ func (c *Client) List(ctx context.Context) ([]Offer, error) {
 	return offers, nil
 }
 
-// Transfers reports whether files may be listed and fetched: after a verdict that AllowsTransfer says so of, and under
-// maintenance where the server lets its clients prefetch.
+// Transfers reports whether files may be listed and fetched: after a verdict for which AllowsTransfer is true, and under
+// maintenance if the server allows prefetching.
 func (c *Client) Transfers() bool { return c.transfers }
 
-// mayTransfer is the error for a call that the verdict leaves no room for.
+// mayTransfer is the error of calls that the verdict forbids.
 func (c *Client) mayTransfer() error {
 	if !c.Transfers() {
 		return fmt.Errorf("the server's verdict %v allows no transfer", c.judgement.Verdict)
@@ -219,7 +218,7 @@ func (c *Client) mayTransfer() error {
 	return nil
 }
 
-// offersOf reads a list of either kind. The result is not nil.
+// offersOf converts a list of either kind. The result is not nil.
 func (c *Client) offersOf(m Message) ([]Offer, error) {
 	offers := []Offer{}
 	add := func(o Offer, size uint64) error {
@@ -254,10 +253,11 @@ func (c *Client) offersOf(m Message) ([]Offer, error) {
 	return offers, nil
 }
 
-// maxRole is the largest role that is known (fonline reference, section 2.5).
+// maxRole is the largest known role (fonline reference, section 2.5).
 const maxRole = 1
 
-// Close ends the session and waits for its goroutines. Calls under way return a *ClosedError. Closing again does nothing.
+// Close ends the session and waits for its goroutines. Calls in progress return a *ClosedError. Closing again does
+// nothing.
 func (c *Client) Close() error {
 	c.end(net.ErrClosed)
 	c.work.Wait()

@@ -2,8 +2,9 @@ package netproto
 
 import "collet/netproto/compat"
 
-// Updater says how this program stands to the server after a verdict of UpdaterMismatch, as far as the answer tells: a server
-// of C1 that speaks an older minor version is waited for, any other one wants a newer client. An engine's server does not say.
+// Updater says which side is outdated after a verdict of UpdaterMismatch, as far as the answer tells. If a C1 server has
+// an older minor version, the client waits for the server's update. Any other server needs a newer client. For an
+// engine's server, which gives no version, and after other verdicts it is compat.UpdaterSame.
 func (c *Client) Updater() compat.Updater {
 	switch {
 	case c.judgement.Verdict != compat.UpdaterMismatch || c.Generation().Engine():

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// mode is what a coder does with the fields that it is shown.
+// mode is the operation of a coder on its fields.
 type mode uint8
 
 const (
@@ -16,36 +16,36 @@ const (
 	measuring mode = 3 // fields are checked and counted
 )
 
-// coder walks the fields of one message in order. The message's code method shows it each field once; the mode says
-// which way the bytes go. Every method is one field of the cipher, except text, which is two, as in the engine's own
-// buffer. After the first fault nothing moves any more, so code methods need not check; the fault is err.
+// coder codes the fields of one message in order. The message's code method passes it each field once; the mode selects
+// the direction. Every method is one field of the cipher, except text, which is two, as in the engine's own buffer.
+// After the first fault it does nothing, so code methods need no checks; the fault is err.
 type coder struct {
 	mode mode
 	gen  Generation
-	lim  Limits // reading: caps on what is declared
+	lim  Limits // reading: caps on declared sizes
 	id   MessageID
 	ks   *keystream
 	err  error
 
 	buf   []byte // reading: the body of the frame, deciphered up to pos
 	pos   int
-	field int   // reading: where the field under way begins
+	field int   // reading: where the current field begins
 	at    int64 // reading: offset of buf in the stream
 
 	out     io.Writer // writing
-	scratch []byte    // writing: where fields are enciphered; longer ones go in pieces
+	scratch []byte    // writing: buffer for enciphering; longer fields go in pieces
 	raw     [8]byte   // one number
 
 	size int // measuring: bytes counted
 }
 
-// run codes the whole message. Reading, the message must fill the body exactly.
+// run codes the whole message. When reading, the message must fill the body exactly.
 func (c *coder) run(m Message) error {
 	m.code(c)
 	return c.finish()
 }
 
-// finish checks, reading, that nothing is left.
+// finish checks that no bytes are left after reading.
 func (c *coder) finish() error {
 	if c.mode == reading && c.pos != len(c.buf) {
 		c.field = c.pos
@@ -54,7 +54,7 @@ func (c *coder) finish() error {
 	return c.err
 }
 
-// fail keeps the first fault. Reading it is the peer's; else it is our caller's.
+// fail records the first fault. When reading it is the peer's, else the caller's.
 func (c *coder) fail(field string, err error) {
 	switch {
 	case c.err != nil:
@@ -72,10 +72,10 @@ func (c *coder) require(field string, ok bool, err error) {
 	}
 }
 
-// left is the number of bytes not read yet.
+// left is the number of unread bytes.
 func (c *coder) left() int { return len(c.buf) - c.pos }
 
-// bytes moves b as one field: out of b or into it.
+// bytes codes b as one field.
 func (c *coder) bytes(field string, b []byte) {
 	switch c.mode {
 	case reading:
@@ -103,7 +103,7 @@ func (c *coder) next(field string, n int) []byte {
 	return b
 }
 
-// put writes b, or an enciphered copy of it. The key byte is chosen once, whatever the number of pieces.
+// put writes b, or an enciphered copy of it. All pieces of b use the same key byte.
 func (c *coder) put(b []byte) {
 	if c.err == nil && !c.ks.on {
 		_, c.err = c.out.Write(b)
@@ -122,7 +122,7 @@ func (c *coder) put(b []byte) {
 	c.ks.skip(len(b))
 }
 
-// number moves the low n bytes of v.
+// number codes the low n bytes of v.
 func (c *coder) number(field string, n int, v uint64) uint64 {
 	binary.LittleEndian.PutUint64(c.raw[:], v)
 	c.bytes(field, c.raw[:n])
@@ -137,7 +137,7 @@ func (c *coder) u64(field string, v *uint64) { *v = c.number(field, 8, *v) }
 func (c *coder) i16(field string, v *int16)  { *v = int16(c.number(field, 2, uint64(*v))) }
 func (c *coder) i64(field string, v *int64)  { *v = int64(c.number(field, 8, uint64(*v))) }
 
-// boolean moves one byte that is 0 or 1.
+// boolean codes one byte that is 0 or 1.
 func (c *coder) boolean(field string, v *bool) {
 	var b uint8
 	if *v {
@@ -148,7 +148,7 @@ func (c *coder) boolean(field string, v *bool) {
 	*v = b == 1
 }
 
-// declared moves a length or count of n bytes, which may not be above limit.
+// declared codes a length or count of n bytes, at most limit.
 func (c *coder) declared(field string, n, v int, limit uint64) int {
 	limit = min(limit, math.MaxUint64>>(64-8*n))
 	got := uint64(v)
@@ -164,7 +164,7 @@ func (c *coder) declared(field string, n, v int, limit uint64) int {
 	return int(got)
 }
 
-// length moves a u32 byte count. Reading it may be neither above limit nor beyond the frame.
+// length codes a u32 byte count. When reading it may exceed neither limit nor the frame.
 func (c *coder) length(field string, v, limit int) int {
 	if c.mode != reading {
 		return c.declared(field, 4, v, math.MaxUint32)
@@ -174,7 +174,7 @@ func (c *coder) length(field string, v, limit int) int {
 	return n
 }
 
-// length31 moves an i32 byte count, which must not be negative.
+// length31 codes an i32 byte count, which must not be negative.
 func (c *coder) length31(field string, v int) int {
 	n := c.declared(field, 4, v, math.MaxInt32)
 	if c.mode == reading {
@@ -183,8 +183,8 @@ func (c *coder) length31(field string, v int) int {
 	return n
 }
 
-// count16 and count32 move a number of items. Reading it may be neither above the cap of lists nor more than the frame
-// can hold if an item takes at least least bytes.
+// count16 and count32 code a number of items. When reading it may exceed neither the cap of lists nor what the frame can
+// hold, with items of at least least bytes.
 func (c *coder) count16(field string, v, least int) int { return c.count(field, 2, v, least) }
 func (c *coder) count32(field string, v, least int) int { return c.count(field, 4, v, least) }
 
@@ -200,12 +200,12 @@ func (c *coder) count(field string, width, v, least int) int {
 	return n
 }
 
-// text moves a string: its length, then its bytes.
+// text codes a string: its length, then its bytes.
 func (c *coder) text(field string, v *string) {
 	c.chars(field, v, c.length(field, len(*v), c.lim.String))
 }
 
-// chars moves the n bytes of a string as one field.
+// chars codes the n bytes of a string as one field.
 func (c *coder) chars(field string, v *string, n int) {
 	if c.mode == reading {
 		*v = string(c.next(field, n))
@@ -214,7 +214,7 @@ func (c *coder) chars(field string, v *string, n int) {
 	c.bytes(field, []byte(*v))
 }
 
-// blob moves n bytes as one field. Reading, v becomes a part of the frame's memory.
+// blob codes n bytes as one field. When reading, v becomes a slice of the frame.
 func (c *coder) blob(field string, v *[]byte, n int) {
 	if c.mode == reading {
 		*v = c.next(field, n)
@@ -223,13 +223,13 @@ func (c *coder) blob(field string, v *[]byte, n int) {
 	c.bytes(field, *v)
 }
 
-// tail moves a message's tags, which go to the end of the frame.
+// tail codes a message's tags, which extend to the end of the frame.
 func (c *coder) tail(field string, v *Tags) {
 	c.blob(field, (*[]byte)(v), c.left())
 	c.require(field, v.check() == nil, v.check())
 }
 
-// tail16 moves the tags of one item: a u16 byte count, then the tags.
+// tail16 codes the tags of one item: a u16 byte count, then the tags.
 func (c *coder) tail16(field string, v *Tags) {
 	n := c.declared(field, 2, len(*v), math.MaxUint16)
 	if c.mode == reading {
@@ -239,7 +239,7 @@ func (c *coder) tail16(field string, v *Tags) {
 	c.require(field, v.check() == nil, v.check())
 }
 
-// version moves the version of a C1 hello or answer, whose upper half names the generation.
+// version codes the version of a C1 hello or answer, whose upper half identifies the generation.
 func (c *coder) version(v *uint32) {
 	c.u32("version", v)
 	c.require("version", *v>>16 == familyC1, fmt.Errorf("%#08x is not of generation C1", *v))

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// frame constants (fonline reference, section 2.2).
+// Frame constants (fonline reference, section 2.2).
 const (
 	// frameSignature begins every frame.
 	frameSignature uint32 = 0x011E9422
@@ -18,16 +18,16 @@ const (
 
 // Conn carries messages over a byte stream. One goroutine may Read at a time; Write may be called from several.
 //
-// It keeps the ciphers and the compression of both directions: they begin behind the handshake and its answer as these
-// pass through. After an error of the stream or of the format every further call returns the same error.
+// It keeps the ciphers and the compression of both directions, which begin after the handshake and its answer. After an
+// error of the stream or of the format every further call returns the same error.
 type Conn struct {
 	rw   io.ReadWriteCloser
 	side Side
 	zlib bool
-	only []Generation    // what a server speaks; nil is all
-	asks func() bool     // whether a server asks offering clients for their tags; nil is always
-	seal <-chan struct{} // closed when a server may take hellos; nil is always
-	gen  atomic.Uint32   // a Generation; 0 while a server has not read the hello
+	only []Generation    // generations of a server; nil is all
+	asks func() bool     // whether a server requests the tags of offering clients; nil is always
+	seal <-chan struct{} // closed when a server may accept hellos; nil is always
+	gen  atomic.Uint32   // a Generation; 0 until a server has read the hello
 	in   inbound
 	out  outbound
 }
@@ -35,24 +35,24 @@ type Conn struct {
 // Option changes a new Conn.
 type Option func(*Conn)
 
-// WithZlib makes a server compress what it sends in the engine's generations, if on. Both sides of an engine connection
-// must agree beforehand (Network.DisableZlibCompression); our client takes either.
+// WithZlib makes a server compress its output in the engine's generations, if on. Both sides of an engine connection
+// must agree beforehand (Network.DisableZlibCompression); our client accepts both.
 func WithZlib(on bool) Option { return func(c *Conn) { c.zlib = on } }
 
-// WithOnly makes a server speak only these generations, as the engine's own servers do. A hello of another one fits
-// nothing, and C1 is not taken where it is offered.
+// WithOnly restricts a server to these generations, like the engine's own servers. A hello of another one does not
+// match, and an offer of C1 is not accepted unless C1 is listed.
 func WithOnly(only ...Generation) Option { return func(c *Conn) { c.only = only } }
 
-// WithAsking makes a server ask clients that offer C1 for their tags only where wanted says, when the offer arrives, that it has a
-// use for them: asking costs a round trip. Without it a server always asks.
+// WithAsking makes a server request the tags of a client that offers C1 only if wanted returns true at that time: the
+// request costs a round trip. By default a server always requests them.
 func WithAsking(wanted func() bool) Option { return func(c *Conn) { c.asks = wanted } }
 
-// WithSeal makes a server take no hello before sealed is closed (compat.Registry.Sealed): one that arrives earlier ends the
-// connection with compat.ErrUnsealed, for it would be judged by half of the components.
+// WithSeal makes a server reject hellos until sealed is closed (compat.Registry.Sealed). An earlier hello ends the
+// connection with compat.ErrUnsealed, because it would be judged by an incomplete set of components.
 func WithSeal(sealed <-chan struct{}) Option { return func(c *Conn) { c.seal = sealed } }
 
-// NewConn makes a Conn on rw, which it closes in Close. A client calls SetGeneration before anything else. Zero fields
-// of lim stand for the defaults of side.
+// NewConn makes a Conn on rw, which Close closes. A client calls SetGeneration before anything else. Zero fields of lim
+// have the defaults of side.
 func NewConn(rw io.ReadWriteCloser, side Side, lim Limits, options ...Option) *Conn {
 	c := &Conn{rw: rw, side: side}
 	c.in = inbound{from: bufio.NewReaderSize(rw, side.readBuffer()), lim: lim.orDefault(side)}
@@ -66,7 +66,7 @@ func NewConn(rw io.ReadWriteCloser, side Side, lim Limits, options ...Option) *C
 	return c
 }
 
-// readBuffer is the size of the buffer that a side reads through.
+// readBuffer is the size of a side's read buffer.
 func (s Side) readBuffer() int {
 	if s == ServerSide {
 		return serverReadBuffer
@@ -74,8 +74,8 @@ func (s Side) readBuffer() int {
 	return ioBuffer
 }
 
-// SetGeneration says which generation a client speaks. One that is not spoken here is an error, and so is a second call
-// or a call on a server's side, which learns it from the hello.
+// SetGeneration sets the generation of a client. An unsupported one is an error, and so is a second call, or a call on a
+// server's side, which detects it from the hello.
 func (c *Conn) SetGeneration(g Generation) error {
 	if err := g.check(); err != nil {
 		return err
@@ -86,14 +86,14 @@ func (c *Conn) SetGeneration(g Generation) error {
 	return nil
 }
 
-// Generation is what the connection speaks, 0 while it is not known. It may be called at any time.
+// Generation is the generation of the connection, 0 while it is unknown. It may be called at any time.
 func (c *Conn) Generation() Generation { return Generation(c.gen.Load()) }
 
-// Close closes the stream beneath, which ends a Read or Write under way. Nothing is sent; a compressed stream is left
-// unfinished, because the engine's clients take its end for a fault.
+// Close closes the underlying stream, which ends a Read or Write in progress. It sends nothing and leaves a compressed
+// stream unfinished, because the engine's clients treat its end as a fault.
 func (c *Conn) Close() error { return c.rw.Close() }
 
-// errNoGeneration is our caller's fault: there is nothing to write by.
+// errNoGeneration is the caller's fault: the layouts are unknown.
 var errNoGeneration = errors.New("the generation is not known yet")
 
 // sendable is the error for a message that this side does not send in its generation.

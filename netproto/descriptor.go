@@ -11,11 +11,11 @@ type Entry struct {
 	Name  string // 1 to 32 767 bytes, forward slashes
 	Size  uint64 // bytes
 	Hash  uint64 // FNV-1a-64 of the whole file
-	Role  uint8  // release.Role: 0 resource, 1 binary; a client passes over others
-	Index uint32 // names the file in GetUpdateFile; engine clients take it up to 2^31 - 1
+	Role  uint8  // release.Role: 0 resource, 1 binary; clients ignore others
+	Index uint32 // names the file in GetUpdateFile; engine clients accept it up to 2^31 - 1
 }
 
-// endOfEntries stands where the name length of the next entry would.
+// endOfEntries takes the place of the next entry's name length.
 const endOfEntries int16 = -1
 
 var errNameLength = errors.New("a name has 1 to 32767 bytes")
@@ -35,8 +35,8 @@ func ParseDescriptor(descriptor []byte, lim Limits) ([]Entry, error) {
 	return entries, nil
 }
 
-// EncodeDescriptor writes a list of files. No files give the two bytes of the end mark. A name without a place in the
-// format is an error.
+// EncodeDescriptor writes a list of files. An empty list is the two bytes of the end mark. A name that the format can't
+// hold is an error.
 func EncodeDescriptor(entries []Entry) ([]byte, error) {
 	var out bytes.Buffer
 	c := &coder{mode: writing, id: IDInitData, out: &out, ks: new(keystream)}
@@ -44,7 +44,7 @@ func EncodeDescriptor(entries []Entry) ([]byte, error) {
 	return out.Bytes(), c.err
 }
 
-// codeEntries moves the entries and their end mark. Reading, it appends to entries.
+// codeEntries codes the entries and their end mark. When reading, it appends to entries.
 func codeEntries(c *coder, entries []Entry) []Entry {
 	for i := 0; c.err == nil; i++ {
 		n := endOfEntries
@@ -65,7 +65,7 @@ func codeEntries(c *coder, entries []Entry) []Entry {
 	return entries
 }
 
-// nameLength is 0, which is refused, for a name that is too long.
+// nameLength is the length of a name, or 0, which is rejected, for one that is too long.
 func nameLength(name string) int16 {
 	if len(name) > math.MaxInt16 {
 		return 0

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// An offer is an engine hello in which a client says that it would rather speak C1. It says so with a key that no engine
-// client draws, because one of its bytes is 0 (fonline reference, section 2.3), and that every engine server takes
-// (fonline trace, "key with only low byte set"). To an engine's server it is an ordinary hello. Ours answers it in C1, and
-// neither side enciphers anything. So a client that does not know its server finds ours with no round trip more.
+// An offer is an engine hello of a client that prefers C1. It is marked by a key that engine clients never draw, because
+// one of its bytes is 0 (fonline reference, section 2.3), and that every engine server accepts (fonline trace, "key with
+// only low byte set"). For an engine's server it is an ordinary hello. Our server answers it in C1, and neither side
+// enciphers anything. So a client without knowledge of its server finds ours without an additional round trip.
 const (
-	// offerMark is the key's upper half: the letter of our family with its top bit set, and the byte that is 0.
+	// offerMark is the key's upper half: the letter of our family with its top bit set, and the zero byte.
 	offerMark = 0xC100
-	// offerMinor shifts the minor version of C1 to its place; below it are the capabilities.
+	// offerMinor is the bit position of C1's minor version; the capabilities are below it.
 	offerMinor = 8
 )
 
@@ -26,7 +26,7 @@ func offerKey(capabilities uint32) uint32 {
 // isOffer reports whether key is that of an offer.
 func isOffer(key uint32) bool { return key>>16 == offerMark }
 
-// accepted is the hello of C1 that an offer in the layout of g stands for, if m is one.
+// accepted returns the hello of C1 for an offer in the layout of g, if m is an offer.
 func (m *Handshake) accepted(g Generation) (own *Handshake, is bool) {
 	if !isOffer(m.Key) || m.Version != g.Version() {
 		return nil, false
@@ -37,12 +37,12 @@ func (m *Handshake) accepted(g Generation) (own *Handshake, is bool) {
 	return &hello, true
 }
 
-// smallestAnswerC1 is the body of a C1 answer without a compatibility version and without tags, in bytes. The answer of
-// G1 and G2a is shorter, and where C1's has its family that of G2b has a bool.
+// smallestAnswerC1 is the size of a C1 answer's body without a compatibility version and without tags, in bytes. The
+// answer of G1 and G2a is shorter; that of G2b has a bool where C1 has its family.
 const smallestAnswerC1 = 4 + 4 + 1 + 1 + 4 + 2 + 4
 
-// taken is the generation of an answer, which is C1 where the server took our offer. Then nothing is enciphered any more:
-// an offering client waits for the answer before it says anything else.
+// taken is the generation of an answer: C1 if the server accepted our offer. Then there is no cipher, and none was used
+// so far: an offering client sends nothing else before the answer.
 func (c *Conn) taken(g Generation, body []byte) Generation {
 	if !c.out.offered.Load() || len(body) < smallestAnswerC1 || binary.LittleEndian.Uint32(body)>>16 != familyC1 {
 		return g
@@ -50,19 +50,20 @@ func (c *Conn) taken(g Generation, body []byte) Generation {
 	return c.own()
 }
 
-// own makes C1 of the generation in which it was offered. It is for the reader of an offering client, which has nothing to write.
+// own switches from the offer's generation to C1. Only the reader of an offering client calls it, when its writer has
+// nothing to send.
 func (c *Conn) own() Generation {
-	c.out.mu.Lock() // free at once
+	c.out.mu.Lock() // uncontended
 	defer c.out.mu.Unlock()
 	c.out.ks = keystream{}
 	c.gen.Store(uint32(C1))
 	return C1
 }
 
-// detect finds the generation whose hello fills body exactly, and the hello. The layout decides and not the version
-// number in it, so that a server can still tell a client of another version that its updater is outdated; but where
-// several fit, the one that has its own version number counts, or else the first: a number that no generation has says no
-// more than the layout, and that is of version 1. only is what the server speaks; nil is all.
+// detect returns the generation whose hello fills body exactly, and that hello. The layout decides, not the version
+// number in it, so that a server can still tell a client of another version that its updater is outdated. If several
+// layouts fit, the one with its own version number counts, else the first: an unknown number says nothing, and then the
+// layout of version 1 is assumed. only lists the server's generations; nil is all.
 func detect(body []byte, at int64, lim Limits, only []Generation) (Generation, *Handshake, error) {
 	speaks := func(g Generation) bool { return len(only) == 0 || slices.Contains(only, g) }
 	if len(body) >= 4 && binary.LittleEndian.Uint32(body)>>16 == familyC1 && speaks(C1) {
@@ -95,7 +96,7 @@ func detect(body []byte, at int64, lim Limits, only []Generation) (Generation, *
 	return fit, found, nil
 }
 
-// misfitError says why a hello fits no generation.
+// misfitError lists why a hello fits no generation.
 type misfitError struct{ each []error }
 
 func (e *misfitError) Error() string {
@@ -106,7 +107,7 @@ func (e *misfitError) Error() string {
 	return text
 }
 
-// Unwrap gives what is wrong in each layout.
+// Unwrap returns the fault in each layout.
 func (e *misfitError) Unwrap() []error { return e.each }
 
 func tryHello(g Generation, body []byte, at int64, lim Limits) (*Handshake, error) {

@@ -1,8 +1,9 @@
-// Package netproto is what client and server say to each other: frames, messages, generations, and the client's session.
+// Package netproto is the protocol between client and server: frames, messages, generations, and the client's session.
 //
 // # Frame
 //
-// A connection carries one stream of bytes in each direction. A stream is a row of frames, all numbers little-endian:
+// A connection carries one byte stream in each direction. A stream is a sequence of frames; all numbers are
+// little-endian:
 //
 //	u32 signature 0x011E9422 · u32 length of the whole frame, these 9 bytes included · u8 message id · fields
 //
@@ -10,50 +11,50 @@
 //
 // # Generations
 //
-// A Generation is a wire era: which messages exist, how they are laid out, and what lies around them. G1 is the engine's
-// updater version 1 (fonline reference, section 2); G2a and G2b are its version 2 in two layouts; C1 is our own. A server
-// learns the generation from the hello, which is the first frame and never enciphered; a client is told, or finds out with
-// hellos that harm no server and offer C1 (ClientOptions.Auto).
+// A Generation is a protocol version: it defines the messages, their layouts, the cipher and the compression. G1 is the
+// engine's updater version 1 (fonline reference, section 2); G2a and G2b are its version 2 in two layouts; C1 is our
+// own. A server detects the generation from the hello, the first frame, which is never enciphered. A client is
+// configured with it, or probes with hellos that are harmless to every server and offer C1 (ClientOptions.Auto).
 //
 //	          cipher                             compression             requests in flight
 //	engine's  one key byte a field, from MT19937  zlib, server to client  one
 //	C1        none                                none                    as many as both sides allow, on one connection or,
 //	                                                                      where the line loses packets, on several
 //
-// The cipher hides nothing from anybody who watches from the start; it is spoken because the engine speaks it. Each
-// direction has its own key, which travels in the clear: the client's in Handshake, the server's in HandshakeAnswer,
-// and covers everything behind that message. A field of n bytes is XORed with one byte of a table of 50, chosen by the
-// field's offset in the stream; so reading needs the field borders, but skipping does not.
+// The cipher gives no confidentiality against an observer of the whole connection; it exists for compatibility with the
+// engine. Each direction has its own key, which is sent in the clear: the client's in Handshake, the server's in
+// HandshakeAnswer. It covers everything after that message. A field of n bytes is XORed with one byte of a table of 50,
+// selected by the field's offset in the stream. So reading needs the field boundaries, but skipping does not.
 //
-// Compression is not negotiated. A client sees it by the first two bytes; the stream is flushed behind every batch and
+// Compression is not negotiated. A client detects it by the first two bytes; the stream is flushed after every batch and
 // never finished.
 //
 // # Objects
 //
-// A C1 server may hand out a release folder: any file of it by name and range (GetObject), as a web server would. IsObjectName
-// says which names there are. A client that updates so needs no list (CapUnlisted), and learns from the server's answer
-// whether there is anything new (TagTimestamp).
+// A C1 server may serve a release folder: any file of it by name and range (GetObject), like a web server. IsObjectName
+// defines the valid names. A client that updates this way needs no list (CapUnlisted), and the server's answer shows
+// whether there is a newer release (TagTimestamp).
 //
 // # Verdict
 //
-// A server judges every hello with package compat, and answers with what it found. In C1 a client says of its build what
-// HelloTags has, and is told what AnswerTags has; an engine generation carries what its fields have room for (NewAnswer). An
-// offer has no room for tags, so a server that wants them asks for a hello of C1 (AskHello). Where the components of the two builds
-// differ, and the server is one that shows its own, both ends show their manifests, once, and find the same differences
-// (ComponentManifest, Client.Differences); who wants to hear of it is called by Dial (ClientOptions.OnVerdict).
+// A server judges every hello with package compat and answers with the verdict. In C1 the client describes its build
+// with HelloTags, and the server's answer has AnswerTags; an engine generation carries what its fields have room for
+// (NewAnswer). An offer has no room for tags, so a server that needs them requests a hello of C1 (AskHello). If the
+// components of the two builds differ, and the server shows its own, both ends exchange their manifests once and compute
+// the same differences (ComponentManifest, Client.Differences). Dial passes them to ClientOptions.OnVerdict.
 //
 // # Messages
 //
-// Every message is a struct with one code method, which states its layout once for reading, writing and measuring.
-// Messages with an unknown id, or one that the other side has no business to send, are skipped by their length and
-// arrive as *Unknown. docs/PROTOCOL.md has the tables; testdata/vectors has every layout in bytes.
+// Every message is a struct with one code method, which defines its layout for reading, writing and measuring. Messages
+// with an unknown id, or from the wrong side, are skipped by their length and returned as *Unknown. docs/PROTOCOL.md has
+// the tables; testdata/vectors has every layout in bytes.
 //
 // # Promises
 //
-// Nothing that a peer declares is believed before it is compared with what it sent and with Limits: no declared length
-// or count allocates more than a small multiple of the bytes that really arrived. A peer that breaks the format gets a
-// *FormatError and the connection is over. What is our own caller's mistake is an ordinary error, and nothing was sent.
+// Declared sizes of a peer are untrusted: each is checked against the received bytes and against Limits. So a declared
+// length or count allocates at most a small multiple of the bytes that arrived. A peer that breaks the format causes a
+// *FormatError, which ends the connection. A mistake of the caller is an ordinary error, and nothing was sent.
 //
-// Nothing here is authentic. Names are data of a peer until release.CheckPath passed them, content is until its
-// digest was checked.
+// Nothing is authenticated. Names are untrusted until release.CheckPath passed them, contents until their digest was
+// verified.
 package netproto

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// FormatError says that the peer broke the format. The connection can't go on: what follows in the stream has no known
-// meaning. It is never our own fault.
+// FormatError says that the peer broke the format. It ends the connection, because the rest of the stream can't be
+// interpreted. It is never a fault of this side.
 type FormatError struct {
-	Message MessageID // 0 where the fault lies in the frame itself
+	Message MessageID // 0 if the fault is in the frame itself
 	Field   string    // the field as docs/PROTOCOL.md names it
 	Offset  int64     // of the field, in bytes from the start of the peer's stream, decompressed
 	Err     error     // what is wrong with it
@@ -21,37 +21,37 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%v at byte %d: %s: %v", e.Message, e.Offset, e.Field, e.Err)
 }
 
-// Unwrap gives what is wrong with the field.
+// Unwrap returns the fault of the field.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// RefusedError says that a server of generation C1 gave a reason and ended the connection.
+// RefusedError says that a C1 server ended the connection with a reason.
 type RefusedError struct {
 	Reason  RefuseReason
-	Request uint32 // the request it is about, 0 if none
-	Text    string // the server's words, for the log; not translated and not trusted
+	Request uint32 // the request concerned, 0 if none
+	Text    string // the server's text, for the log; not translated and not trusted
 }
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the server refused: %v: %q", e.Reason, e.Text)
 }
 
-// UnreachableError says that no connection came about. Err is what the dialer said: a *net.DNSError, a refused or timed
-// out connection.
+// UnreachableError says that the connection failed. Err is the dialer's error: a *net.DNSError, a refused or timed out
+// connection.
 type UnreachableError struct {
-	Addr string // as it was asked for
+	Addr string // as configured
 	Err  error
 }
 
 func (e *UnreachableError) Error() string { return fmt.Sprintf("reach %s: %v", e.Addr, e.Err) }
 
-// Unwrap gives what the dialer said.
+// Unwrap returns the dialer's error.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// ClosedError says that an established connection ended before its time: the peer closed it, the network broke it, or
-// it fell silent. Trying again may help.
+// ClosedError says that an established connection ended early: the peer closed it, the network failed, or the peer was
+// silent for too long. A retry may succeed.
 type ClosedError struct {
-	Answered bool  // the server had answered the hello; without an answer it may speak another generation
-	Err      error // io.EOF for an orderly close, os.ErrDeadlineExceeded for silence, or what the network said
+	Answered bool  // the hello was answered; otherwise the server may speak another generation
+	Err      error // io.EOF for an orderly close, os.ErrDeadlineExceeded for silence, or the network's error
 }
 
 func (e *ClosedError) Error() string {
@@ -62,10 +62,10 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("connection ended %s: %v", when, e.Err)
 }
 
-// Unwrap gives how the connection ended.
+// Unwrap returns the cause.
 func (e *ClosedError) Unwrap() error { return e.Err }
 
-// What can be wrong with a field. They are texts for FormatError.Err; a caller branches on the type.
+// Possible faults of a field. They are texts for FormatError.Err; callers branch on the type.
 var (
 	errShort      = errors.New("goes beyond the end")
 	errTrailing   = errors.New("bytes are left over behind the last field")

@@ -7,17 +7,19 @@ import (
 	"collet/netproto/compat"
 )
 
-// exchangeWait is how long a client waits for a manifest that was announced, and afterwards for a server that has judged it to
-// take the answer and close. A server waits for 2 s (compat reference, section 3.6); the rest is for slow lines.
+// exchangeWait is how long a client waits for an announced manifest, and later for a server that has judged it to read
+// the client's manifest and close. A server waits for 2 s (compat reference, section 3.6); the rest is for slow
+// connections.
 const exchangeWait = 4 * time.Second
 
-// shows reports whether a manifest follows the answer and ours is awaited: the server says so, and we have one and said so.
+// shows reports whether the server's manifest follows the answer and ours is expected: the server announces it, and this
+// client has one and announced it.
 func (c *Client) shows(m *HandshakeAnswer) bool {
 	return !c.Generation().Engine() && c.opt.Manifest != nil && m.Version == VersionC1 && m.Told().Manifest
 }
 
-// exchange takes the server's manifest, where one was announced, finds the differences, and shows ours in return. A manifest
-// that does not come in time holds up nobody: then the differences are not known.
+// exchange reads the server's manifest, if one was announced, computes the differences, and sends ours. A missing
+// manifest delays the session by at most exchangeWait; then the differences are unknown.
 func (c *Client) exchange(ctx context.Context) error {
 	c.differences = c.unexchanged()
 	if !c.shows(c.answer) {
@@ -35,7 +37,7 @@ func (c *Client) exchange(ctx context.Context) error {
 	c.opt.Log.Warn().Msg(meeting.Line())
 	ours, err := NewComponentManifest(c.opt.Manifest, theirs.Mode)
 	if err != nil {
-		return err // Dial has checked it, so a bug
+		return err // Dial has checked it: a bug
 	}
 	if err := c.show(ctx, ours); err != nil || c.Transfers() {
 		return err
@@ -43,8 +45,9 @@ func (c *Client) exchange(ctx context.Context) error {
 	return c.seeOff(ctx)
 }
 
-// show sends our manifest and returns when it is on its way: a caller with nothing to fetch closes at once, and what still waits
-// for the session's writer then would never be sent. What keeps it from being sent the writer and the reader run into as well.
+// show sends our manifest directly and returns when it was written. A caller without transfers closes at once, and a
+// message still queued for the session's writer would be lost. Errors of writing are also seen by the writer and the
+// reader.
 func (c *Client) show(ctx context.Context, ours *ComponentManifest) error {
 	stop := context.AfterFunc(ctx, func() { c.end(ctx.Err()) })
 	defer stop()
@@ -54,7 +57,8 @@ func (c *Client) show(ctx context.Context, ours *ComponentManifest) error {
 	return ctx.Err()
 }
 
-// seeOff waits until the server closes, which it does when it has our manifest: who closes first may lose it on the way.
+// seeOff waits until the server closes, which it does after reading our manifest: closing first could lose the manifest
+// on the way.
 func (c *Client) seeOff(ctx context.Context) error {
 	patience := time.NewTimer(exchangeWait)
 	defer patience.Stop()
@@ -68,7 +72,7 @@ func (c *Client) seeOff(ctx context.Context) error {
 	return nil
 }
 
-// awaitUntil is await with an end that is no fault: then nothing is returned.
+// awaitUntil is await with a time limit. At the limit it returns an empty arrival without an error.
 func (c *Client) awaitUntil(ctx context.Context, ch <-chan arrival, end <-chan time.Time) (arrival, error) {
 	select {
 	case got := <-ch:
@@ -82,7 +86,7 @@ func (c *Client) awaitUntil(ctx context.Context, ch <-chan arrival, end <-chan t
 	return c.await(ctx, ch)
 }
 
-// unexchanged is what is known of the two builds without manifests.
+// unexchanged is the difference of the two builds as known without manifests.
 func (c *Client) unexchanged() compat.Differences {
 	d := compat.Differences{Server: compat.Build{Logic: compat.NoLogic}, Client: compat.Build{Logic: compat.NoLogic}, Age: c.judgement.Age, Untold: true}
 	if !c.Generation().Engine() {
@@ -95,11 +99,11 @@ func (c *Client) unexchanged() compat.Differences {
 	return d
 }
 
-// Differences are what this build and the server's differ in. They are Untold unless the server has shown its components,
-// which it does to a developer whose options have a manifest.
+// Differences are the differences between this build and the server's. They are Untold unless the server has shown its
+// components, which it does for a developer whose options have a manifest.
 func (c *Client) Differences() compat.Differences { return c.differences }
 
-// Told is what the server said with its verdict. In an engine generation that is nothing.
+// Told is the server's description of its verdict. It is empty in an engine generation.
 func (c *Client) Told() AnswerTags {
 	if c.Generation().Engine() || c.answer.Version != VersionC1 {
 		return (&HandshakeAnswer{}).Told()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FetchRange asks for the bytes [Offset, End) of a file. Size is the file's whole size as listed.
+// FetchRange requests the bytes [Offset, End) of a file. Size is the file's whole size as listed.
 type FetchRange struct {
 	Index  uint32
 	Offset int64
@@ -23,7 +23,7 @@ func (r FetchRange) end() int64 {
 	return r.End
 }
 
-// check refuses a range that is not one.
+// check rejects an invalid range.
 func (r FetchRange) check() error {
 	if r.Offset < 0 || r.Offset > r.end() || r.end() > r.Size {
 		return fmt.Errorf("offset %d to %d of %d bytes", r.Offset, r.end(), r.Size)
@@ -31,23 +31,21 @@ func (r FetchRange) check() error {
 	return nil
 }
 
-// Fetch gets every range, in order, and hands the bytes over in order: all of reqs[0], then all of reqs[1]. A range of
-// which nothing is missing is delivered once, with no bytes. deliver runs on the caller's goroutine, one call at a time,
-// and must not keep data.
+// Fetch fetches the ranges and delivers their bytes in order: all of reqs[0], then all of reqs[1]. An empty range is
+// delivered once, with no bytes. deliver runs on the caller's goroutine, one call at a time, and must not keep data.
 //
-// In C1 a window of requests, sized to the line, is kept unanswered, across the borders of ranges, and what came before
-// its turn waits. In
-// an engine generation one portion is asked for at a time, also where nothing is missing, as the engine's clients do; such
-// a server knows no ends, so what its last portion brings beyond the end of a range is dropped.
+// In C1 a window of outstanding requests, sized to the path, spans several ranges. Responses that arrive out of order
+// are buffered. In an engine generation one portion is requested at a time, even for an empty range, as the engine's
+// clients do. Engine requests have no end, so surplus bytes of the last portion are dropped.
 //
-// An error of deliver is returned unchanged. It ends the session, like any other: requests may be unanswered. A
-// cancelled ctx is noticed at once, but not inside deliver.
+// An error of deliver is returned unchanged. It ends the session like any other error, because requests may be
+// outstanding. A cancelled ctx takes effect at once, except inside deliver.
 func (c *Client) Fetch(ctx context.Context, reqs []FetchRange, deliver func(i int, data []byte) error) error {
 	if err := c.mayTransfer(); err != nil {
 		return err
 	}
 	select {
-	case <-c.done: // what an earlier call left unanswered may lie in the channels
+	case <-c.done: // the channels may still hold answers to an earlier call
 		return c.err
 	default:
 	}
@@ -77,15 +75,15 @@ type fetch struct {
 
 	// C1 only
 	held    int64 // bytes in queue
-	file    int   // the plan: the range that the next piece comes from
-	planned int64 // bytes of that range that have a piece already
-	left    int64 // bytes of all ranges that have none
+	file    int   // the plan: the range of the next piece
+	planned int64 // bytes of that range that are already planned
+	left    int64 // bytes of all ranges that are not planned yet
 	queue   []*piece
-	back    []*piece // those of queue that are to be asked for again, because their connection ended
+	back    []*piece // pieces of queue to request again, because their connection ended
 	asked   map[uint32]*piece
 }
 
-// engine asks for one portion at a time.
+// engine requests one portion at a time.
 func (f *fetch) engine(ctx context.Context) error {
 	for i, r := range f.reqs {
 		for offset, first := r.Offset, true; first || offset < r.end(); first = false {
@@ -106,7 +104,7 @@ func (f *fetch) engine(ctx context.Context) error {
 	return nil
 }
 
-// hand delivers bytes that came by c and gives their memory back.
+// hand delivers bytes received by c and frees their buffer.
 func (f *fetch) hand(c *Client, i int, data, frame []byte) error {
 	if len(data) == 0 {
 		data = nil
@@ -118,17 +116,17 @@ func (f *fetch) hand(c *Client, i int, data, frame []byte) error {
 	return nil
 }
 
-// piece is one request of C1, or a range of which nothing is missing.
+// piece is one request of C1, or an empty range.
 type piece struct {
 	file    int
 	offset  int64
 	size    int64
-	on      *line  // which was asked; nil for a piece that has to be, or that needs no asking
+	on      *line  // the connection of the request; nil before the request, and for an empty range
 	request uint32 // its number
 	data    []byte
 	frame   []byte
 	arrived bool
-	asked   time.Time // of a request that begins a round; else zero
+	asked   time.Time // set for a request that measures a round trip; else zero
 }
 
 // own keeps a window of requests on each connection and delivers from the head of the queue.
@@ -171,12 +169,12 @@ func (f *fetch) pass(ctx context.Context) error {
 	f.held -= head.size
 	f.queue[0], f.queue = nil, f.queue[1:]
 	if len(f.c.lines) > 1 {
-		f.drain() // the others need not wait for the head to be asked for more
+		f.drain() // the other connections can continue without waiting for the head
 	}
 	return ctx.Err()
 }
 
-// receive waits for the next answer, or for news of the connections.
+// receive waits for the next answer, or for an event of a connection.
 func (f *fetch) receive(ctx context.Context) error {
 	select {
 	case e := <-f.c.events:
@@ -195,7 +193,7 @@ func (f *fetch) receive(ctx context.Context) error {
 	return err
 }
 
-// arrived finds the piece of an answer.
+// arrived assigns an answer to its piece.
 func (f *fetch) arrived(got arrival) {
 	m := got.message.(*RangeData)
 	p := f.asked[m.Request]
@@ -210,16 +208,16 @@ func (f *fetch) arrived(got arrival) {
 	}
 }
 
-// fill asks for pieces on every connection that has room.
+// fill sends requests on every connection with room.
 func (f *fetch) fill() {
 	for _, l := range f.c.lines {
 		f.fillLine(l)
 	}
 }
 
-// fillLine plans pieces until the window of l is full, and asks for all of them in one batch. It waits until there is
-// room for a quarter of a window, so that neither side wakes up for every single request. What another connection owed is
-// asked for again first, and in any case: it may be the head of a full queue.
+// fillLine plans pieces until the window of l is full, and requests all of them in one batch. It waits until a quarter
+// of the window is free, so that neither side wakes up for every single request. Pieces of a lost connection come first
+// and always, because one may be the head of a full queue.
 func (f *fetch) fillLine(l *line) {
 	pieces, bytes := f.bounds()
 	room := l.window.bound()
@@ -249,7 +247,7 @@ func (f *fetch) fillLine(l *line) {
 	}
 }
 
-// ask is the request for p, which l owes from here on. Numbers are of one row on all connections.
+// ask returns the request for p and assigns it to l. All connections share one sequence of request numbers.
 func (f *fetch) ask(l *line, p *piece) *GetRange {
 	if !l.pending {
 		l.pending, p.asked = true, time.Now()
@@ -263,13 +261,13 @@ func (f *fetch) ask(l *line, p *piece) *GetRange {
 	return m
 }
 
-// plan cuts the next piece off the ranges, in a size for l.
+// plan takes the next piece from the ranges, in a size for l.
 func (f *fetch) plan(l *line) *piece {
 	r := f.reqs[f.file]
 	p := &piece{file: f.file, offset: r.Offset + f.planned}
 	share := l.window.size
 	if len(f.c.lines) > 1 {
-		share = l.window.bound() // what a slow one owes should be little
+		share = l.window.bound() // limits what a slow connection can delay
 	}
 	share = max(share/int64(l.count), smallestPortion)
 	if p.size = min(r.end()-p.offset, l.portion, share); p.size > 0 {
@@ -283,8 +281,8 @@ func (f *fetch) plan(l *line) *piece {
 	return p
 }
 
-// pace is how many requests of C1 may be unanswered and how many bytes each asks for: within what the server allows,
-// and together not more than the buffer.
+// pace returns how many requests of C1 may be outstanding and how many bytes each asks for: within the server's limits,
+// and together within the buffer.
 func (c *Client) pace() (window int, portion int64) {
 	window = min(c.opt.Window, int(c.answer.MaxInFlight))
 	if c.answer.Capabilities&CapPipeline == 0 {

@@ -2,7 +2,7 @@ package netproto
 
 import "fmt"
 
-// Generation is a wire era. The numbers are fixed.
+// Generation is a protocol version. The numbers are fixed.
 type Generation uint8
 
 const (
@@ -11,7 +11,7 @@ const (
 	// G2a is the engine's updater version 2 with the layouts of version 1.
 	G2a Generation = 2
 	// G2b is the engine's updater version 2 with a metadata version in hello and answer. The engine changed the layout
-	// and kept the number.
+	// without a new number.
 	G2b Generation = 3
 	// C1 is our own generation.
 	C1 Generation = 4
@@ -21,14 +21,14 @@ const (
 	// versionG1 and versionG2 are the updater versions that engine clients send (fonline reference, section 1).
 	versionG1 = 1
 	versionG2 = 2
-	// VersionC1 begins a C1 hello and answer: the letters CL in the upper half, the minor version in the lower. Read
-	// as the string length that an engine hello begins with, it is over a gigabyte, which no server takes.
+	// VersionC1 begins a C1 hello and answer: the letters CL in the upper half, the minor version in the lower. As the
+	// string length at the start of an engine hello it is over a gigabyte, which every server rejects.
 	VersionC1 = 0x434C0001
-	// familyC1 is the upper half, equal for every minor version.
+	// familyC1 is the upper half, the same for all minor versions.
 	familyC1 = VersionC1 >> 16
 )
 
-// era is what one generation is, beside the layouts of its messages. A new engine generation is a row of eraOf, its
+// era is a generation's description beside the layouts of its messages. A new engine generation needs a row of eraOf, a
 // place in engineGenerations, and a case in the code methods of Handshake and HandshakeAnswer.
 type era struct {
 	version  uint32 // first version number of a hello
@@ -36,7 +36,7 @@ type era struct {
 	metadata bool   // hello and answer carry a metadata version
 }
 
-// eraOf knows the generations that are spoken.
+// eraOf describes the supported generations.
 func eraOf(g Generation) (era, bool) {
 	switch g {
 	case G1:
@@ -52,17 +52,17 @@ func eraOf(g Generation) (era, bool) {
 	}
 }
 
-// engineGenerations is the order in which a server tries an engine hello. One that fits the frame exactly and has its
-// own version number goes before one that only fits; among equals the first counts.
+// engineGenerations is the order in which a server tries an engine hello. A layout that fits the frame and has its own
+// version number wins over one that only fits; else the first wins.
 func engineGenerations() []Generation { return []Generation{G1, G2a, G2b} }
 
-// Spoken reports whether this package speaks g.
+// Spoken reports whether this package supports g.
 func (g Generation) Spoken() bool { _, ok := eraOf(g); return ok }
 
-// Version is the updater version that a client of g sends, 0 if g is not spoken.
+// Version is the updater version that a client of g sends, 0 if g is not supported.
 func (g Generation) Version() uint32 { e, _ := eraOf(g); return e.version }
 
-// Engine reports whether g is spoken and one of the engine's own generations.
+// Engine reports whether g is supported and one of the engine's own generations.
 func (g Generation) Engine() bool { e, _ := eraOf(g); return e.engine }
 
 // Metadata reports whether hello and answer of g carry a metadata version.
@@ -84,7 +84,7 @@ func (g Generation) String() string {
 	}
 }
 
-// ParseGeneration reads a name that String gives, for settings. A generation that is not spoken is an error.
+// ParseGeneration is the inverse of String, for settings. An unsupported generation is an error.
 func ParseGeneration(name string) (Generation, error) {
 	for _, g := range []Generation{G1, G2a, G2b, C1} {
 		if g.String() == name {
@@ -94,7 +94,7 @@ func ParseGeneration(name string) (Generation, error) {
 	return 0, fmt.Errorf("generation %q is unknown; there are G1, G2a, G2b and C1", name)
 }
 
-// check is the error for a generation that is not spoken.
+// check is the error for an unsupported generation.
 func (g Generation) check() error {
 	if g.Spoken() {
 		return nil

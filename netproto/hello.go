@@ -2,27 +2,28 @@ package netproto
 
 import "collet/netproto/compat"
 
-// Capabilities of C1, as bits. Both sides name what they have; the answer names what both have. Unknown bits are ignored.
+// Capabilities of C1, as bits. Each side names its own; the answer names the common ones. Unknown bits are ignored.
 const (
 	// CapPipeline is the ability to have several requests in flight.
 	CapPipeline uint32 = 1
-	// CapSpread is the ability to take files over several connections where the server asks for it.
+	// CapSpread is the ability to fetch files over several connections if the server requests it.
 	CapSpread uint32 = 2
-	// CapObjects is the ability to ask for files of a release folder by name, and to answer.
+	// CapObjects is the ability to request files of a release folder by name, and to serve them.
 	CapObjects uint32 = 4
-	// CapUnlisted says of a client that it needs no FileList where there are objects, and of an answer that none follows.
+	// CapUnlisted means in a hello that the client needs no FileList if the server has objects, and in an answer that
+	// none follows.
 	CapUnlisted uint32 = 8
-	// CapTags says of an offer that the client has tags, which an offer has no room for: a server that takes the offer asks for
-	// a hello of C1 before it judges. In a hello of C1 it means nothing.
+	// CapTags means in an offer that the client has tags, which an offer has no room for: a server that accepts the
+	// offer requests a hello of C1 before its verdict. It has no meaning in a hello of C1.
 	CapTags uint32 = 16
 )
 
 // Tags of C1's answer beyond those of the verdict, which have the numbers 1 to 26 in hello and answer.
 const (
-	// TagTimestamp is metadata/timestamp.json of the server's release folder, in the answer to a client that may ask for it:
-	// whoever is up to date learns so without another round trip.
+	// TagTimestamp is metadata/timestamp.json of the server's release folder, in the answer to a client that may request
+	// it. It saves an up-to-date client a round trip.
 	TagTimestamp uint16 = 27
-	// TagRoot is a u64 beside it: the number of the newest root.json that the server hands out.
+	// TagRoot is a u64 beside it: the number of the newest root.json of the server.
 	TagRoot uint16 = 28
 )
 
@@ -31,12 +32,12 @@ type Handshake struct {
 	Version       uint32 // updater version; Generation.Version is what a client sends
 	Capabilities  uint32 // C1: bits
 	Compatibility string // gameplay compatibility version of the module the client has
-	Metadata      string // G2b: metadata version of the packs the client has; empty if it does not know
-	Target        string // a product.Target, as far as the server knows it
-	Key           uint32 // engine: enciphers everything that the client sends from here on; never 0, see NewKey
+	Metadata      string // G2b: metadata version of the client's packs; empty if unknown
+	Target        string // a product.Target, or any other text
+	Key           uint32 // engine: enciphers everything the client sends afterwards; never 0, see NewKey
 	Tags          Tags   // C1
 
-	Offer Generation // C1, for reading: the engine generation in whose layout C1 was offered, 0 for a hello of its own
+	Offer Generation // C1, for reading: the engine generation in whose layout C1 was offered, 0 for a real C1 hello
 }
 
 // HandshakeAnswer is the server's answer to a hello. It is never enciphered. An engine generation carries the booleans,
@@ -46,14 +47,14 @@ type HandshakeAnswer struct {
 	UpdaterOutdated       bool   // engine
 	MetadataOutdated      bool   // G2b: the client named a metadata version, and it is another one
 	Metadata              string // G2b: the server's metadata version
-	Key                   uint32 // engine: enciphers everything that the server sends from here on; 0 is no cipher
+	Key                   uint32 // engine: enciphers everything the server sends afterwards; 0 means no cipher
 
-	Version       uint32         // C1: what the server speaks
-	Capabilities  uint32         // C1: bits that both sides have
+	Version       uint32         // C1: the server's version
+	Capabilities  uint32         // C1: bits of both sides
 	Verdict       compat.Verdict // C1
 	Rule          compat.Rule    // C1: the deciding rule
-	MaxPortion    uint32         // C1: bytes, the most that one RangeData carries
-	MaxInFlight   uint16         // C1: requests that may be unanswered at a time
+	MaxPortion    uint32         // C1: largest number of bytes in one RangeData
+	MaxInFlight   uint16         // C1: requests that may be outstanding at a time
 	Compatibility string         // C1: the server's gameplay compatibility version
 	Tags          Tags           // C1
 }
@@ -81,7 +82,7 @@ func (m *Handshake) code(c *coder) {
 	c.u32("updater version", &m.Version)
 	c.text("target", &m.Target)
 	c.u32("key", &m.Key)
-	inside := c.mode == reading && c.left() > 0 // not the layout that the peer meant: finish says so
+	inside := c.mode == reading && c.left() > 0 // not the intended layout: finish reports it
 	c.require("key", m.Key != 0 || inside, errZeroKey)
 }
 
@@ -107,8 +108,8 @@ func (m *HandshakeAnswer) code(c *coder) {
 	c.u32("key", &m.Key)
 }
 
-// NewAnswer is the answer that tells j in every generation. The server adds Key and calls Compare; or it adds MaxPortion,
-// MaxInFlight and Capabilities, and calls Tell with TagsFor, which knows more than the judgement.
+// NewAnswer returns the answer for j in every generation. The server adds Key and calls Compare; or it adds MaxPortion,
+// MaxInFlight and Capabilities, and calls Tell with TagsFor, which has more than the judgement.
 func NewAnswer(j compat.Judgement) *HandshakeAnswer {
 	m := &HandshakeAnswer{
 		CompatibilityOutdated: j.CompatibilityOutdated() && !j.UpdaterOutdated(),
@@ -118,21 +119,21 @@ func NewAnswer(j compat.Judgement) *HandshakeAnswer {
 		Rule:                  j.Rule,
 		Compatibility:         j.Compatibility,
 	}
-	_ = m.Tell(judged(j)) // an endpoint that is none is left out, and its reader knows what to make of that
+	_ = m.Tell(judged(j)) // an invalid endpoint is omitted; readers handle its absence
 	return m
 }
 
-// Compare adds to an engine's answer what such a server computes apart from its verdict: an engine compares versions,
-// whatever else there is to complain of (fonline reference, section 2.7). compatibility and metadata are the server's.
+// Compare adds to an engine's answer the fields beside the verdict: an engine always compares versions, independent of
+// other faults (fonline reference, section 2.7). compatibility and metadata are the server's.
 func (m *HandshakeAnswer) Compare(hello *Handshake, compatibility, metadata string) {
 	m.CompatibilityOutdated = m.CompatibilityOutdated || hello.Compatibility != compatibility
 	m.Metadata = metadata
 	m.MetadataOutdated = hello.Metadata != "" && hello.Metadata != metadata
 }
 
-// Judgement is what the answer says in generation g. An engine's booleans become verdicts without a rule, in the order
-// in which its clients look at them; a C1 server of another minor version is an UpdaterMismatch whatever else it says. A
-// Redirect whose Endpoint is nil leads nowhere.
+// Judgement is the answer's verdict in generation g. An engine's booleans become verdicts without a rule, in the order
+// in which its clients check them. A C1 server of another minor version is always an UpdaterMismatch. A Redirect whose
+// Endpoint is nil has no target.
 func (m *HandshakeAnswer) Judgement(g Generation) compat.Judgement {
 	switch {
 	case g.Engine() && m.UpdaterOutdated:
@@ -154,14 +155,15 @@ func (m *HandshakeAnswer) Judgement(g Generation) compat.Judgement {
 	}
 }
 
-// Transfers reports whether files may be listed and fetched behind this answer: AllowsTransfer says so, or it is one of C1 that
-// lets clients prefetch under maintenance.
+// Transfers reports whether files may be listed and fetched after this answer: AllowsTransfer is true, or it is a C1
+// answer that allows prefetching under maintenance.
 func (m *HandshakeAnswer) Transfers(g Generation) bool {
 	j := m.Judgement(g)
 	return AllowsTransfer(j.Verdict) || !g.Engine() && j.Verdict == compat.Maintenance && m.Told().Fetch
 }
 
-// AllowsTransfer reports whether files may be listed and fetched after verdict v, whatever else the answer says.
+// AllowsTransfer reports whether files may be listed and fetched after verdict v, without regard to the rest of the
+// answer.
 func AllowsTransfer(v compat.Verdict) bool {
 	return v == compat.Accept || v == compat.UpdateResources || v == compat.UpdateBinaries
 }

@@ -2,8 +2,8 @@ package netproto
 
 import "fmt"
 
-// AskHello is what a server that takes an offer says in place of its answer where the client has more to say than an offer
-// holds. The client then says a hello of C1 on the same connection, and that one is answered. It has no fields.
+// AskHello is the response of a server that accepts an offer but needs the client's tags, which an offer has no room
+// for. The client then sends a hello of C1 on the same connection, which is answered. It has no fields.
 //
 //	client  offer, with CapTags ─>          <─ AskHello  server
 //	client  Handshake of C1     ─>   <─ HandshakeAnswer  server
@@ -14,8 +14,8 @@ func (*AskHello) ID() MessageID { return IDAskHello }
 
 func (m *AskHello) code(c *coder) {}
 
-// askHello asks an offering client for a hello of C1, and returns that. It writes while it reads, which is safe because a server
-// has nothing to say before the hello, and short enough for any socket to take at once.
+// askHello requests a hello of C1 from an offering client, and returns that. It writes from the reader, which is safe
+// because a server sends nothing else before the hello, and the message is short enough for any socket buffer.
 func (c *Conn) askHello(offer *Handshake) (*Handshake, error) {
 	if err := c.Write(&AskHello{}); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// identified completes what the options say of the client's build. What they share with the caller stays as it is.
+// identified completes the client's identity. It does not modify data shared with the caller.
 func (o ClientOptions) identified() ClientOptions {
 	if o.Identity == nil && o.Manifest == nil {
 		return o
@@ -27,8 +27,8 @@ func (o ClientOptions) identified() ClientOptions {
 	return o
 }
 
-// checkIdentity is the error for what can't be said, or would not be true: a manifest that is not complete yet, or that is not of
-// the build.
+// checkIdentity is the error for an identity that can't be encoded or is inconsistent: a manifest that is incomplete or
+// of another build.
 func (o ClientOptions) checkIdentity() error {
 	if o.Identity == nil {
 		return nil
@@ -45,7 +45,7 @@ func (o ClientOptions) checkIdentity() error {
 	return nil
 }
 
-// anonymous is o without a manifest: further connections of a session show none.
+// anonymous is o without a manifest: further connections of a session send none.
 func (o ClientOptions) anonymous() ClientOptions {
 	o.Manifest = nil
 	return o.identified()

@@ -13,11 +13,11 @@ import (
 	"collet/netproto/compat"
 )
 
-// bodyStep is how much of a frame's body is made room for before any of it has arrived, in bytes. Behind it the room
-// doubles, so that a declared length costs at most twice what the peer really sent.
+// bodyStep is the buffer in bytes allocated before any of a frame's body has arrived. It then doubles, so that a
+// declared length costs at most twice the received bytes.
 const bodyStep = 64 << 10
 
-// header is the head of a frame, deciphered.
+// header is the deciphered header of a frame.
 type header struct {
 	size int // of the body, bytes
 	id   MessageID
@@ -27,25 +27,25 @@ type header struct {
 // inbound is the receiving half of a Conn.
 type inbound struct {
 	from     *bufio.Reader
-	r        io.Reader // what is parsed: from, or what it inflates to; nil before the first frame
+	r        io.Reader // the parsed stream: from, or its inflated content; nil before the first frame
 	lim      Limits
 	ks       keystream
 	offset   int64 // bytes parsed
 	greeted  bool  // the hello, or its answer, was read
-	offering bool  // our hello is an offer, or will be: a refusal may come before it is said
-	err      error // what ended it
+	offering bool  // our hello is an offer, or will be: a refusal may come before it is sent
+	err      error // the final error
 	spare    spare
 }
 
-// Read returns the next message. A message with an unknown id, or of no use to this side, was passed over and arrives as
-// *Unknown. What the peer did wrong is a *FormatError; io.EOF is the peer's close between two frames and
-// io.ErrUnexpectedEOF inside one; other errors are the stream's. The message and its bytes belong to the caller.
+// Read returns the next message. A message with an unknown id, or without use for this side, is skipped and returned as
+// *Unknown. A fault of the peer is a *FormatError; io.EOF is the peer's close between two frames and io.ErrUnexpectedEOF
+// inside one; other errors are the stream's. The caller owns the message and its bytes.
 func (c *Conn) Read() (Message, error) {
 	m, _, err := c.readFrame()
 	return m, err
 }
 
-// readFrame is Read, and returns the memory that the message's bytes lie in, which the spare takes back.
+// readFrame is Read, and returns the buffer that holds the message's bytes, for reuse by spare.
 func (c *Conn) readFrame() (m Message, frame []byte, err error) {
 	in := &c.in
 	if in.err != nil {
@@ -66,7 +66,7 @@ func (c *Conn) readFrame() (m Message, frame []byte, err error) {
 	return c.message()
 }
 
-// hello reads the first frame of a client and learns the generation from it.
+// hello reads a client's first frame and detects the generation.
 func (c *Conn) hello() (Message, error) {
 	in := &c.in
 	h, body, err := in.firstFrame()
@@ -101,7 +101,7 @@ func (in *inbound) firstFrame() (header, []byte, error) {
 	return h, body, err
 }
 
-// sealed reports whether hellos may be taken.
+// sealed reports whether hellos may be accepted.
 func (c *Conn) sealed() bool {
 	select {
 	case <-c.seal:
@@ -111,7 +111,7 @@ func (c *Conn) sealed() bool {
 	}
 }
 
-// message reads or passes over any other frame.
+// message reads or skips any other frame.
 func (c *Conn) message() (Message, []byte, error) {
 	in, g := &c.in, c.Generation()
 	h, err := in.header(in.lim.Frame)
@@ -119,7 +119,7 @@ func (c *Conn) message() (Message, []byte, error) {
 		return nil, nil, err
 	}
 	if !in.greeted {
-		switch { // only a server that took the offer says so before its answer; one that is full may refuse before it came
+		switch { // only a server that accepted the offer sends this before its answer; one without free slots may refuse even before the offer
 		case h.id == IDRefuse && (in.offering || c.out.offered.Load()):
 			g = C1
 		case h.id == IDAskHello && c.out.offered.Load():
@@ -152,10 +152,10 @@ func (c *Conn) message() (Message, []byte, error) {
 	return m, body, nil
 }
 
-// greets reports whether id is a hello or its answer, of which a direction has one.
+// greets reports whether id is a hello or its answer; each direction has one.
 func greets(id MessageID) bool { return id == IDHandshake || id == IDHandshakeAnswer }
 
-// greet notes a greeting and starts the cipher that its key asks for.
+// greet records a greeting and starts the cipher with its key.
 func (in *inbound) greet(g Generation, m Message) {
 	in.greeted = in.greeted || greets(m.ID())
 	if key, found := keyOf(g, m); found {
@@ -175,7 +175,7 @@ func (h header) fault(field string, err error) error {
 	return e
 }
 
-// open decides, before the first frame, whether the stream is compressed.
+// open detects, before the first frame, whether the stream is compressed.
 func (in *inbound) open(maybeZlib bool) error {
 	if in.r != nil {
 		return nil
@@ -190,20 +190,20 @@ func (in *inbound) open(maybeZlib bool) error {
 		return orUnexpected(err, len(first) > 0)
 	}
 	if !zlibHeader(first) {
-		return nil // plain, or not a frame at all, which header finds out
+		return nil // plain, or not a frame, which header detects
 	}
 	zr, err := zlib.NewReader(in.from)
 	in.r = &inflater{zr}
 	return err
 }
 
-// zlibHeader recognises a zlib stream (RFC 1950, section 2.2) with the window that the engine uses. No frame begins so.
+// zlibHeader recognises a zlib stream (RFC 1950, section 2.2) with the engine's window. A frame never begins like this.
 func zlibHeader(first []byte) bool {
 	const presetDictionary = 0x20
 	return first[0] == 0x78 && first[1]&presetDictionary == 0 && binary.BigEndian.Uint16(first)%31 == 0
 }
 
-// orUnexpected makes an end inside something of an end.
+// orUnexpected turns io.EOF inside a unit into io.ErrUnexpectedEOF.
 func orUnexpected(err error, inside bool) error {
 	if err == io.EOF && inside {
 		return io.ErrUnexpectedEOF
@@ -211,8 +211,8 @@ func orUnexpected(err error, inside bool) error {
 	return err
 }
 
-// inflater tells the three ends of a compressed stream apart: the peer closed the connection, which leaves the stream
-// unfinished and is io.EOF here; it finished the stream, which it must not; or the stream is damaged.
+// inflater distinguishes three ends of a compressed stream: the peer closed the connection without finishing the stream,
+// which is io.EOF here; it finished the stream, which is a fault; or the stream is damaged.
 type inflater struct{ zr io.Reader }
 
 func (z *inflater) Read(p []byte) (int, error) {
@@ -229,17 +229,17 @@ func (z *inflater) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// zlibError is damage of the compressed stream, on its way to become a FormatError.
+// zlibError is damage of the compressed stream, to be converted to a FormatError.
 type zlibError struct{ error }
 
-// read fills p, wholly or not at all. inside says that the peer may not stop here.
+// read fills p completely or fails. inside means that the stream must not end here.
 func (in *inbound) read(p []byte, inside bool) error {
 	n, err := io.ReadFull(in.r, p)
 	in.offset += int64(n)
 	return in.translate(orUnexpected(err, inside))
 }
 
-// translate makes a FormatError of damaged compression.
+// translate converts damaged compression to a FormatError.
 func (in *inbound) translate(err error) error {
 	var damage *zlibError
 	if errors.As(err, &damage) {
@@ -248,7 +248,7 @@ func (in *inbound) translate(err error) error {
 	return err
 }
 
-// header reads the head of the next frame, which may not be longer than limit.
+// header reads the header of the next frame, which may have at most limit bytes.
 func (in *inbound) header(limit int) (header, error) {
 	var raw [frameHeader]byte
 	if err := in.read(raw[:], false); err != nil {
@@ -288,7 +288,7 @@ func (in *inbound) body(h header) ([]byte, error) {
 	return buf, nil
 }
 
-// discard passes over the body of a frame and keeps the cipher in step.
+// discard skips the body of a frame and keeps the cipher in step.
 func (in *inbound) discard(h header) error {
 	n, err := io.CopyN(io.Discard, in.r, int64(h.size))
 	in.offset += n
@@ -296,16 +296,16 @@ func (in *inbound) discard(h header) error {
 	return in.translate(orUnexpected(err, true))
 }
 
-// spare keeps buffers of frames for the next frames, so that a long transfer does not allocate. It is safe for
-// concurrent use; the zero value keeps nothing.
+// spare keeps frame buffers for reuse, so that a long transfer does not allocate. It is safe for concurrent use; the
+// zero value keeps nothing.
 type spare struct {
-	keep    int // how many at most: as many as may be filled at a time; set before use
+	keep    int // largest number of kept buffers: as many as may be in use; set before use
 	mu      sync.Mutex
 	buffers [][]byte
 }
 
-// take returns an empty buffer with room for n bytes, or nil. Smaller ones that it meets are of a time of smaller
-// requests and are dropped.
+// take returns an empty buffer with room for n bytes, or nil. It drops smaller buffers on the way: they date from
+// smaller requests.
 func (s *spare) take(n int) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -319,7 +319,7 @@ func (s *spare) take(n int) []byte {
 	return nil
 }
 
-// give takes a buffer that nobody uses any more.
+// give returns an unused buffer.
 func (s *spare) give(buf []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,44 +10,44 @@ import (
 	"collet/netproto/compat"
 )
 
-// On a line that loses packets one connection is slow, whatever its window: TCP takes every loss for a full line. Several
-// connections share the losses. Only the server sees them, so it is the server who asks for more connections, by Spread;
-// the client opens them and lets all of them take pieces of one plan. What one of them owes when it breaks goes to the
-// others. The first connection remains the session: when it ends, everything does.
+// On a path with packet loss one connection is slow, whatever its window: TCP treats every loss as congestion. Several
+// connections share the losses. Only the server sees them, so the server requests more connections with Spread. The
+// client opens them, and all of them take pieces of one plan. The outstanding pieces of a broken connection are
+// reassigned. The first connection remains the session: its end ends all.
 //
 //	reader of the first ── Spread ──> owner of the others ── joined, lost ──> Fetch
 //	                                        ^── there is enough left to fetch ──┘
 const (
-	// MaxLines is how many connections a server may make a client open in all. Under 1 % loss four of them were five
-	// times as fast as one (perf reference, section 5); beyond eight they would only fight one another.
+	// MaxLines is the largest total number of connections that a server may request. Under 1 % loss four of them were
+	// five times as fast as one (perf reference, section 5); beyond eight they would only compete.
 	MaxLines = 8
-	// lineRequests is how many requests each connection but the first has unanswered at most. A connection that needs
-	// company is slow: eight of its smallest requests are half a second of 1 % loss at 100 ms.
+	// lineRequests is the largest number of outstanding requests on each connection but the first. Such connections are
+	// slow: eight of the smallest requests are half a second at 1 % loss and 100 ms.
 	lineRequests = 8
-	// lineStart and lineFloor are in bytes what the window of each of several connections is at first, and what it is asked
-	// for at least. Less than of a single one, because what the slowest of them still owes is what the others wait for.
+	// lineStart and lineFloor are the initial and the smallest window of each of several connections, in bytes. They are
+	// smaller than for a single one, because all connections wait for the outstanding data of the slowest.
 	lineStart = 256 << 10
 	lineFloor = 64 << 10
-	// maxQueue is how many pieces of several connections are held at most, those that bring no bytes included: as many
-	// as DefaultBuffer has room for of the smallest requests, and a few more.
+	// maxQueue is the largest number of pieces queued for several connections, including empty ones: the number of
+	// smallest requests in DefaultBuffer, with a margin.
 	maxQueue = 2048
-	// spreadWorth is how many bytes must be missing for more connections to be opened: those that one connection brings
-	// at 1 % loss and 20 ms, about 1 MB/s, while the others are being opened.
+	// spreadWorth is how many bytes must be missing for more connections to pay off: the amount that one connection
+	// transfers while the others are opened, at 1 % loss and 20 ms, about 1 MB/s.
 	spreadWorth = 1 << 20
-	// spreadWorthFile is how many more must be missing for each file of the list, which every connection brings again at
-	// about 100 bytes a file.
+	// spreadWorthFile is the addition to it for each file of the list, which every connection receives again at about
+	// 100 bytes a file.
 	spreadWorthFile = 1 << 10
 )
 
-// line is one connection that takes part in a fetch. It is for the goroutine that fetches.
+// line is one connection of a fetch. It belongs to the fetching goroutine.
 type line struct {
 	c       *Client
-	count   int   // requests unanswered at most
+	count   int   // outstanding requests at most
 	portion int64 // bytes of one request at most
 	window  window
-	flying  int   // requests unanswered
-	flight  int64 // bytes that they ask for
-	pending bool  // a request that begins a round is unanswered
+	flying  int   // outstanding requests
+	flight  int64 // their bytes
+	pending bool  // a request that measures a round trip is outstanding
 }
 
 func newLine(c *Client, w window) *line {
@@ -56,25 +56,25 @@ func newLine(c *Client, w window) *line {
 	return l
 }
 
-// resize gives the connection another window, which knows what the one before it learnt of the line: a request that is
-// under way may have waited behind more than the new one would ask for, and is no measure.
+// resize gives the connection another window that keeps the measured round trip. It counts as full once: a request in
+// flight may have queued behind more than the new window, and its time is not comparable.
 func (l *line) resize(w window) {
 	w.base, w.full = l.window.base, true
 	l.window = w
 }
 
-// event is what Fetch is told about connections: one of the fields is set.
+// event is a message to Fetch about connections: exactly one field is set.
 type event struct {
-	asked  int     // the server asked for so many
-	joined *Client // one was opened
-	lost   *Client // one has ended, and what it brought lies in the channel of data
+	asked  int     // the requested number of connections
+	joined *Client // a new connection
+	lost   *Client // a connection that ended; its data is already in the channel
 }
 
-// maxEvents is how many there can be in the life of a session, so that telling never waits.
+// maxEvents is the largest number of events in a session, so that sending one never blocks.
 const maxEvents = 1 + 2*(MaxLines-1)
 
-// spread takes what the server asks for. It runs on the session's reader, which is what makes it safe to add goroutines
-// to those that Close waits for.
+// spread handles the server's request. It runs on the session's reader; that makes it safe to add goroutines to those
+// that Close waits for.
 func (c *Client) spread(m *Spread, size int) error {
 	if !c.spreads {
 		return &FormatError{Message: m.ID(), Field: "message", Offset: c.conn.in.offset - int64(size), Err: errUnasked}
@@ -89,8 +89,8 @@ func (c *Client) spread(m *Spread, size int) error {
 	return nil
 }
 
-// company opens the other connections when Fetch says that it is worth while, and owns them until the session ends. They
-// are opened one after the other: a server that refuses one is not asked again, and only one list is in memory at a time.
+// company opens the other connections when Fetch allows it, and owns them until the session ends. It opens them one
+// after the other: after a refusal it stops, and only one list is in memory at a time.
 func (c *Client) company(n int) {
 	var offers []Offer
 	select {
@@ -119,7 +119,7 @@ func (c *Client) company(n int) {
 	}
 }
 
-// attend waits for the end of a connection, closes it and tells.
+// attend waits for the end of a connection, closes it and sends an event.
 func (c *Client) attend(other *Client) {
 	select {
 	case <-other.done:
@@ -130,10 +130,10 @@ func (c *Client) attend(other *Client) {
 	c.events <- event{lost: other}
 }
 
-// errOtherOffer says that another connection led to another server, or to the same one with another catalogue.
+// errOtherOffer says that another connection reached another server, or another catalogue of the same server.
 var errOtherOffer = errors.New("another connection is offered something else")
 
-// another opens one of n connections. It is like the first, and must be offered the same.
+// another opens one of n connections. It uses the same options, and must receive the same offers.
 func (c *Client) another(ctx context.Context, n int, offers []Offer) (*Client, error) {
 	opt := c.opt.anonymous()
 	opt.Generation, opt.Auto, opt.Lines, opt.Stride = C1, false, 1, nil
@@ -154,12 +154,13 @@ func (c *Client) another(ctx context.Context, n int, offers []Offer) (*Client, e
 	return other, nil
 }
 
-// sameOffer reports whether two connections of one client were judged alike. What else they were told may differ: time passes.
+// sameOffer reports whether two connections of one client have the same verdict. Other parts of the answer may change
+// over time.
 func sameOffer(a, b compat.Judgement) bool {
 	return a.Verdict == b.Verdict && a.Rule == b.Rule && a.Compatibility == b.Compatibility
 }
 
-// heed takes note of what happened to connections since the last time.
+// heed handles the pending events of connections.
 func (f *fetch) heed() {
 	for {
 		select {
@@ -183,7 +184,7 @@ func (f *fetch) note(e event) {
 	}
 }
 
-// widen lets connections be opened that the server asked for, once, if there is enough left for them to do.
+// widen allows the requested connections to be opened, once, if enough data is left.
 func (f *fetch) widen() {
 	c := f.c
 	if c.wanted && c.offers != nil && f.left >= spreadWorth+int64(len(c.offers))*spreadWorthFile {
@@ -192,7 +193,7 @@ func (f *fetch) widen() {
 	}
 }
 
-// join lets one more connection take part. The first one, which had the window of a single one, becomes one of several.
+// join adds a connection. The first one then gets the window for one of several.
 func (f *fetch) join(other *Client) {
 	c := f.c
 	top := int64(other.opt.Buffer)
@@ -202,7 +203,7 @@ func (f *fetch) join(other *Client) {
 	c.lines = append(c.lines, newLine(other, newLineWindow(top)))
 }
 
-// lose takes what a connection owed back into the plan.
+// lose puts the outstanding pieces of a connection back into the plan.
 func (f *fetch) lose(other *Client) {
 	c := f.c
 	f.drain()
@@ -224,7 +225,7 @@ func (f *fetch) lose(other *Client) {
 	}
 }
 
-// drain takes what has arrived, without waiting.
+// drain handles the received answers without waiting.
 func (f *fetch) drain() {
 	for {
 		select {
@@ -236,8 +237,8 @@ func (f *fetch) drain() {
 	}
 }
 
-// bounds is how many pieces may be in the queue, and how many bytes. What arrived over one connection waits for what
-// comes over a slower one, so several of them may run ahead as far as memory allows.
+// bounds is the largest number of pieces in the queue, and of their bytes. Data of a fast connection waits for that of a
+// slower one, so several connections may run ahead as far as the buffer allows.
 func (f *fetch) bounds() (pieces int, bytes int64) {
 	if first := f.c.lines[0]; len(f.c.lines) == 1 {
 		return first.count, first.window.bound()

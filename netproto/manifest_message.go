@@ -6,9 +6,9 @@ import (
 	"collet/netproto/compat"
 )
 
-// ComponentManifest shows the peer which components a build has, so that both ends can say which of them differ (compat
-// reference, section 3.6). A server sends it right behind an answer that says so, and the client answers with its own; nobody
-// sends it in another place, or twice.
+// ComponentManifest lists the components of a build for the peer, so that both ends know which of them differ (compat
+// reference, section 3.6). A server sends it directly after an answer that announces it, and the client responds with
+// its own. At any other place, or a second time, it is a fault.
 type ComponentManifest struct {
 	Manifest compat.Manifest
 }
@@ -16,8 +16,8 @@ type ComponentManifest struct {
 // ID is the number of the message.
 func (*ComponentManifest) ID() MessageID { return IDComponentManifest }
 
-// NewComponentManifest is what of m may be shown in a mode. Where the names would not fit into a message, their hashes are
-// shown.
+// NewComponentManifest is the part of m that a mode allows to show. If the names do not fit into a message, it has their
+// hashes.
 func NewComponentManifest(m *compat.Manifest, mode compat.ManifestMode) (*ComponentManifest, error) {
 	shown := &ComponentManifest{Manifest: m.As(mode)}
 	if shown.Manifest.Mode == "" {
@@ -38,7 +38,7 @@ const (
 	modeFull   uint8 = 2
 )
 
-// modeOf and numberOf translate between the wire and the words.
+// modeOf and numberOf convert between wire numbers and modes.
 func modeOf(number uint8) (mode compat.ManifestMode, known bool) {
 	switch number {
 	case modeNone:
@@ -79,13 +79,13 @@ func (m *ComponentManifest) code(c *coder) {
 	c.capped("build id", &b.ID, compat.MaxBuildID)
 	c.capped("branch", &b.Branch, compat.MaxBranch)
 	m.codeEntries(c)
-	if c.mode != writing { // what is written was measured before, and what is read was by its frame
+	if c.mode != writing { // written messages were measured before; read ones are bounded by their frame
 		c.require("entries", c.size <= compat.MaxManifest, tooLarge(uint64(c.size), compat.MaxManifest))
 		c.checkManifest(m)
 	}
 }
 
-// checkManifest refuses what no honest end sends.
+// checkManifest rejects manifests that no correct peer sends.
 func (c *coder) checkManifest(m *ComponentManifest) {
 	if c.err != nil {
 		return

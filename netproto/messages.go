@@ -35,15 +35,15 @@ const (
 	IDHashList MessageID = 122
 )
 
-// Message is one of the messages of this package; no other package can add one.
+// Message is one of the messages of this package; other packages can't add any.
 type Message interface {
 	// ID is the number on the wire.
 	ID() MessageID
-	// code states the layout, once for reading, writing and measuring.
+	// code defines the layout for reading, writing and measuring.
 	code(c *coder)
 }
 
-// Side says which end of a connection one is.
+// Side is one end of a connection.
 type Side uint8
 
 // The two ends of a connection.
@@ -64,7 +64,7 @@ func (s Side) String() string {
 	}
 }
 
-// family says which generations have a message.
+// family is the set of generations that have a message.
 type family uint8
 
 const (
@@ -73,17 +73,17 @@ const (
 	ownOnly    family = 2
 )
 
-// kind is what is known of a message beside its layout.
+// kind describes a message beside its layout.
 type kind struct {
 	name   string
 	create func() Message
-	from   Side // who sends it; 0 is both
+	from   Side // the sender; 0 is both
 	family family
-	skip   bool // a reader has no use for it and passes over it as if it were unknown
-	most   int  // bytes of its body; 0 is what a frame may have
+	skip   bool // readers skip it as if it were unknown
+	most   int  // largest body in bytes; 0 means the frame's limit
 }
 
-// kinds is the one list of messages.
+// kinds is the table of all messages.
 var kinds = map[MessageID]kind{
 	IDHandshake:       {name: "Handshake", create: func() Message { return new(Handshake) }, from: ClientSide},
 	IDDisconnect:      {name: "Disconnect", create: func() Message { return new(Disconnect) }, from: ServerSide, family: engineOnly},
@@ -122,19 +122,19 @@ func kindFor(g Generation, id MessageID, sender Side) (kind, bool) {
 	return k, known && fits && (k.from == 0 || k.from == sender)
 }
 
-// Ping asks whether the peer is there, or answers. Each side has at most one question outstanding.
+// Ping asks for a sign of life, or answers. Each side has at most one unanswered ping.
 type Ping struct {
 	Answer bool
 }
 
-// Disconnect is an engine server's polite end. It has no fields.
+// Disconnect is an engine server's orderly end. It has no fields.
 type Disconnect struct{}
 
-// Unknown stands for a message that was passed over. Written, it sends Body as one field under any number, which tests
-// use to keep readers tolerant.
+// Unknown stands for a skipped message. Written, it sends Body as one field under any number; tests use that to keep
+// readers tolerant.
 type Unknown struct {
 	Number MessageID
-	Size   int    // bytes of the body that were passed over; meaningless for writing
+	Size   int    // bytes of the skipped body; meaningless for writing
 	Body   []byte // for writing only
 }
 

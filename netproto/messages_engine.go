@@ -1,14 +1,14 @@
 package netproto
 
-// InitData is what an engine server sends behind an answer that does not end the connection: the files on offer, and
-// the start of a game, which an updater does not look into.
+// InitData follows an engine server's answer that does not end the connection. It has the list of files and the start of
+// a game, which an updater ignores.
 type InitData struct {
-	Descriptor []byte   // see ParseDescriptor; empty from a server that has nothing to serve
+	Descriptor []byte   // see ParseDescriptor; empty if the server has no files
 	Properties [][]byte // opaque; at most 65 535
 	Time       int64    // synchronised time, milliseconds
 }
 
-// GetUpdateFile asks for one portion. An engine client has one request outstanding.
+// GetUpdateFile requests one portion. An engine client has one outstanding request.
 type GetUpdateFile struct {
 	Index  uint32 // of the descriptor; below 2^31 for engine servers
 	Offset uint64 // bytes the client has already; at most the file's size
@@ -30,7 +30,7 @@ type InfoMessage struct {
 	Text string
 }
 
-// HashList is sent by later engine servers to game clients. A reader passes over it.
+// HashList is sent by later engine servers to game clients. Readers skip it.
 type HashList struct {
 	Strings []string
 }

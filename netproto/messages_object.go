@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// MaxObjectName is the longest name of a file in a release folder, in bytes: an object's has 75; the rest is room for later
-// kinds of names.
+// MaxObjectName is the length of the longest name of a file in a release folder, in bytes: an object's has 75; the rest
+// is for later kinds of names.
 const MaxObjectName = 128
 
-// GetObject asks for a part of a file of the server's release folder, by its name. It is for servers that have CapObjects.
+// GetObject requests a part of a file of the server's release folder, by its name. Only servers with CapObjects accept
+// it.
 type GetObject struct {
-	Request uint32 // the client's number for it, unique among those unanswered
+	Request uint32 // the client's number for it, unique among outstanding ones
 	Name    string // see IsObjectName; at most MaxObjectName bytes
 	Offset  uint64 // bytes
 	Length  uint32 // bytes, at least 1
 }
 
-// NoObject answers one GetObject: the server has no file of this name, or none that it hands out.
+// NoObject answers one GetObject: the server has no such file, or does not serve it.
 type NoObject struct {
 	Request uint32
 }
@@ -41,7 +42,7 @@ func (m *GetObject) code(c *coder) {
 
 func (m *NoObject) code(c *coder) { c.u32("request", &m.Request) }
 
-// IsObjectName reports whether a release folder can have a file of this name that is meant for others:
+// IsObjectName reports whether name is a valid name of a public file in a release folder:
 //
 //	metadata/timestamp.json
 //	metadata/<number>.root.json, .targets.json, .snapshot.json    a number from 1 on, at most maxVersionDigits long
@@ -49,7 +50,8 @@ func (m *NoObject) code(c *coder) { c.u32("request", &m.Request) }
 //	objects/<2 hex>/<64 hex>                                      which begin with these two
 //	sequels/<64 hex>.sequel
 //
-// Hex is in lower case. Nothing else passes, so such a name needs no other check before it is opened below the folder.
+// Hex is in lower case. All other names are rejected, so a valid name needs no further check before it is opened below
+// the folder.
 func IsObjectName(name string) bool {
 	folder, rest, _ := strings.Cut(name, "/")
 	switch folder {
@@ -69,7 +71,7 @@ func IsObjectName(name string) bool {
 	}
 }
 
-// maxVersionDigits is how long the number of a document of metadata may be: that of 2^53 - 1, the largest there is.
+// maxVersionDigits is the largest number of digits in a metadata version: that of 2^53 - 1, the largest number.
 const maxVersionDigits = 16
 
 func isMetadataName(name string) bool {
@@ -86,13 +88,13 @@ func isMetadataName(name string) bool {
 // isSum reports whether s is a SHA-256 in hex.
 func isSum(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// MissingObjectError says that the server does not have what was asked for. The session goes on.
+// MissingObjectError says that the server does not have the requested file. The session continues.
 type MissingObjectError struct{ Name string }
 
 func (e *MissingObjectError) Error() string { return fmt.Sprintf("the server has no %q", e.Name) }
 
-// ObjectEndError says that a file of the server's release folder ends before the range that was asked for. What there is
-// was delivered, and the session goes on.
+// ObjectEndError says that a file of the server's release folder ends before the requested range. The existing part was
+// delivered, and the session continues.
 type ObjectEndError struct {
 	Name string
 	At   int64 // where the range ended, in bytes from the file's start; the file ends there or before

@@ -2,7 +2,7 @@ package netproto
 
 import "fmt"
 
-// FileList is what a C1 server offers this client. It follows an answer that allows a transfer.
+// FileList lists the files that a C1 server offers this client. It follows an answer that allows a transfer.
 type FileList struct {
 	Files []ListedFile
 	Tags  Tags
@@ -13,55 +13,54 @@ type ListedFile struct {
 	Path   string
 	Size   uint64 // bytes
 	SHA256 [32]byte
-	Role   uint8  // release.Role: 0 resource, 1 binary; others are passed over
+	Role   uint8  // release.Role: 0 resource, 1 binary; others are ignored
 	Index  uint32 // names the file in GetRange on this connection
 	Tags   Tags   // at most 65 535 bytes
 }
 
-// GetRange asks for a part of a file.
+// GetRange requests a part of a file.
 type GetRange struct {
-	Request uint32 // the client's number for it, unique among those unanswered
+	Request uint32 // the client's number for it, unique among outstanding ones
 	Index   uint32 // of the FileList
 	Offset  uint64 // bytes
 	Length  uint32 // bytes
 }
 
-// RangeData answers one GetRange. A server sends what was asked for, but not more than its MaxPortion and not beyond the
-// end of the file.
+// RangeData answers one GetRange. A server sends the requested bytes, limited by its MaxPortion and the end of the file.
 type RangeData struct {
 	Request uint32
-	Offset  uint64 // as asked
+	Offset  uint64 // as requested
 	Data    []byte
 }
 
-// Refuse is the last message of a C1 server that ends a connection for a reason.
+// Refuse is the last message of a C1 server that ends a connection with a reason.
 type Refuse struct {
 	Reason  RefuseReason
-	Request uint32 // the request it is about, 0 if none
+	Request uint32 // the request concerned, 0 if none
 	Text    string // for the client's log
 }
 
-// Spread says that the line from the server loses packets, which one connection can't make up for, and asks for more of
-// them. It is sent once at most, and only to a client that has CapSpread.
+// Spread requests more connections, because the path from the server loses packets, which one connection can't
+// compensate. It is sent at most once, and only to a client with CapSpread.
 type Spread struct {
-	Connections uint8 // in all, this one included
+	Connections uint8 // in total, including this one
 }
 
-// RefuseReason says why a C1 server ended a connection. The numbers stand on the wire.
+// RefuseReason is why a C1 server ended a connection. The numbers are part of the protocol.
 type RefuseReason uint8
 
-// The reasons that C1 knows. A reader takes any other number too.
+// The reasons of C1. Readers accept other numbers, too.
 const (
 	RefuseIndex     RefuseReason = 1 // no file has this index
 	RefuseOffset    RefuseReason = 2 // the offset lies beyond the end of the file
-	RefuseTooMany   RefuseReason = 3 // more requests unanswered than allowed
+	RefuseTooMany   RefuseReason = 3 // more outstanding requests than allowed
 	RefuseChanged   RefuseReason = 4 // the file changed on the server
 	RefuseGoingDown RefuseReason = 5 // the server is being stopped
 	RefuseMalformed RefuseReason = 6 // a message broke the format
-	RefuseBusy      RefuseReason = 7 // the server has as many connections as it takes; it is worth trying later
-	RefuseTimeout   RefuseReason = 8 // the client was silent, or idle, for longer than the server waits
+	RefuseBusy      RefuseReason = 7 // the server has no free connection slots; try again later
+	RefuseTimeout   RefuseReason = 8 // the client was silent or idle for longer than the server's limit
 
-	RefuseComponents RefuseReason = 9 // components differ, and both ends have shown theirs
+	RefuseComponents RefuseReason = 9 // components differ, and both ends have sent their manifests
 )
 
 // String is the name used in logs; an unknown number prints as such.

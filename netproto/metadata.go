@@ -11,32 +11,32 @@ import (
 	"unicode/utf8"
 )
 
-// MetadataFile is where an engine's client packs carry their metadata version, in the top folder of one of them (fonline
-// reference, section 3.8).
+// MetadataFile is the name of the file with the metadata version of an engine's client packs, in the top folder of one
+// of them (fonline reference, section 3.8).
 const MetadataFile = "Metadata.fometa-client"
 
-// MaxMetadata is the longest metadata version in bytes. The engine's has 16 characters; 256 leaves room for one that was
-// forced by hand and keeps the answer one small frame.
+// MaxMetadata is the length of the longest metadata version in bytes. The engine's has 16 characters. 256 leaves room
+// for a manually forced one and keeps the answer a small frame.
 const MaxMetadata = 256
 
 const (
 	// metadataMagic begins the file.
 	metadataMagic uint32 = 0x46444D46
-	// metadataLayout is the one version of the file's layout that is known.
+	// metadataLayout is the only known version of the file's layout.
 	metadataLayout uint16 = 1
-	// maxDirectory is the largest table of contents that is read of one pack, in bytes: some 200 000 files. A pack with
-	// more has no metadata version for us.
+	// maxDirectory is the size in bytes of the largest table of contents that is read of one pack: some 200 000 files. A
+	// larger pack counts as one without a metadata version.
 	maxDirectory = 32 << 20
 )
 
-// ErrNoMetadata says that a pack has no metadata version, or is no archive at all.
+// ErrNoMetadata says that a pack has no metadata version, or is no archive.
 var ErrNoMetadata = errors.New("no metadata version")
 
-// ParseMetadata reads the metadata version off the beginning of the file that carries it:
+// ParseMetadata reads the metadata version from the beginning of its file:
 //
 //	u32 magic 0x46444D46 · u16 layout 1 · u16 length · text
 //
-// What stands behind it is the engine's. A version is text of 1 to MaxMetadata bytes.
+// The rest belongs to the engine. A version is text of 1 to MaxMetadata bytes.
 func ParseMetadata(file []byte) (string, error) {
 	const head = 4 + 2 + 2
 	switch {
@@ -54,8 +54,8 @@ func ParseMetadata(file []byte) (string, error) {
 	return string(file[head : head+n]), nil
 }
 
-// PackMetadata reads the metadata version out of one pack of size bytes. ErrNoMetadata says that it has none, which most
-// packs don't; other errors are those of a damaged file or of the disk.
+// PackMetadata reads the metadata version of one pack of size bytes. ErrNoMetadata says that it has none, like most
+// packs; other errors are those of a damaged file or of the disk.
 func PackMetadata(pack io.ReaderAt, size int64) (string, error) {
 	if !isArchive(pack, size) {
 		return "", ErrNoMetadata
@@ -83,9 +83,9 @@ func PackMetadata(pack io.ReaderAt, size int64) (string, error) {
 	return ParseMetadata(beginning)
 }
 
-// isArchive looks at the end of a file for a table of contents that is not larger than we read.
+// isArchive reports whether the end of a file has a table of contents of at most maxDirectory bytes.
 func isArchive(pack io.ReaderAt, size int64) bool {
-	const tail, sizeAt = 22, 12 // of the end record without a comment, as packs have it
+	const tail, sizeAt = 22, 12 // of the end record without a comment, as in all packs
 	var end [tail + 1<<10]byte
 	n := min(size, int64(len(end)))
 	if _, err := pack.ReadAt(end[:n], size-n); n < tail || err != nil && err != io.EOF {

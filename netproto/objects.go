@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// firstObjectRequest is the number of the first request for an object: ranges of listed files count from 1, so the two
-// rows don't meet.
+// firstObjectRequest is the number of the first request for an object. Ranges of listed files count from 1, so the two
+// sequences don't overlap.
 const firstObjectRequest = 1 << 31
 
 var (
@@ -22,28 +22,28 @@ var (
 	errNoObjects = errors.New("this server hands out no release folder")
 )
 
-// unlisted reports whether no list follows the answer: we asked for that, and the server has understood.
+// unlisted reports whether no list follows the answer: this client requested that, and the server agreed.
 func (c *Client) unlisted(m *HandshakeAnswer) bool {
 	return !c.Generation().Engine() && m.Capabilities&c.opt.capabilities()&CapUnlisted != 0
 }
 
-// Objects reports whether the server hands out a release folder, so that Object may be called. It is false unless the
-// options asked for it.
+// Objects reports whether the server serves a release folder, so that Object may be called. It is false unless the
+// options enable it.
 func (c *Client) Objects() bool {
 	return !c.Generation().Engine() && c.Transfers() &&
 		c.answer.Capabilities&c.opt.capabilities()&CapObjects != 0
 }
 
-// Object gets length bytes from offset of a file of the server's release folder, and hands them over in order; a length
-// below 0 is all there is. deliver runs on the caller's goroutine and must not keep data. Nothing here is verified. name is
-// one that IsObjectName passes.
+// Object fetches length bytes from offset of a file of the server's release folder, and delivers them in order; a length
+// below 0 means the rest of the file. deliver runs on the caller's goroutine and must not keep data. The data is not
+// verified. name must pass IsObjectName.
 //
-// The timestamp, and that a root is not there yet, are known from the server's answer and cost nothing.
+// The timestamp, and the absence of a next root, are known from the server's answer and need no request.
 //
-// Several calls may run at once, and beside List, but not beside Fetch; they share the window of the line. A call that
-// ends before its time, by ctx or because deliver failed, leaves the session as it is: what it had asked for is passed over
-// when it comes. A file that the server does not have is a *MissingObjectError, and one that ends early an
-// *ObjectEndError; what ended the session is the error of all calls.
+// Several calls may run concurrently, also with List, but not with Fetch; they share the window of the connection. A
+// call that ends early, by ctx or an error of deliver, does not end the session: its outstanding responses are dropped.
+// A missing file is a *MissingObjectError, and one that ends early an *ObjectEndError; an error of the session ends all
+// calls.
 func (c *Client) Object(ctx context.Context, name string, offset, length int64, deliver func(data []byte) error) error {
 	switch {
 	case !c.Objects():
@@ -69,12 +69,13 @@ func (c *Client) Object(ctx context.Context, name string, offset, length int64, 
 const (
 	timestampName = "metadata/timestamp.json"
 	rootSuffix    = ".root.json"
-	// maxTold is the largest timestamp that is taken from an answer, in bytes; a release folder's has less than 4 KiB.
+	// maxTold is the size of the largest accepted timestamp in an answer, in bytes; a release folder's has less than 4
+	// KiB.
 	maxTold = 16 << 10
 )
 
-// told answers from what the server said in its answer: the timestamp, and that a root is not there. Both are those of the
-// catalogue that this session was greeted with, and stay so.
+// told serves a request from the server's answer: the timestamp, and the absence of a root. Both belong to the catalogue
+// at the time of the handshake, and stay the same for the session.
 func (c *Client) told(name string, offset, length int64, deliver func(data []byte) error) (told bool, err error) {
 	if number, isRoot := strings.CutSuffix(strings.TrimPrefix(name, "metadata/"), rootSuffix); isRoot {
 		newest, known := c.answer.Tags.Get(TagRoot)
@@ -104,9 +105,9 @@ func (c *Client) told(name string, offset, length int64, deliver func(data []byt
 	return true, nil
 }
 
-// run asks, waits and delivers until the range is complete.
+// run requests and delivers until the range is complete.
 func (o *objectCall) run(ctx context.Context, c *Client, deliver func(data []byte) error) error {
-	var last error // what ended the session; what arrived before still counts
+	var last error // what ended the session; data that arrived before is still delivered
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -140,46 +141,46 @@ func (o *objectCall) run(ctx context.Context, c *Client, deliver func(data []byt
 type objectCall struct {
 	name     string
 	next, at int64 // where the next request begins, and the next delivery
-	want     int64 // where the range should end; the largest number if nobody said
-	end      int64 // the same, or where the file ends as far as answers have shown, if that is before
-	open     bool  // nobody said where the range ends, and nothing has come that would
+	want     int64 // where the range should end; the largest number if unspecified
+	end      int64 // the same, or the end of the file as far as known, if that is before
+	open     bool  // the end of the range is unspecified, and the end of the file unknown
 	absent   bool
-	flying   int   // requests unanswered
-	flight   int64 // bytes that they ask for
-	held     int64 // bytes asked for and not delivered
+	flying   int   // outstanding requests
+	flight   int64 // their bytes
+	held     int64 // bytes requested and not delivered
 	queue    []*objectPart
-	wake     chan struct{} // holds an element when there may be something to do
+	wake     chan struct{} // holds an element after a change
 }
 
 // objectPart is one request.
 type objectPart struct {
-	call         *objectCall // nil: it is not waited for any more
+	call         *objectCall // nil: the call has ended
 	offset, size int64
-	asked        time.Time // of a request that begins a round; else zero
+	asked        time.Time // set for a request that measures a round trip; else zero
 	data, frame  []byte
 	arrived      bool
 }
 
-// objectDesk shares a session's line among calls of Object. The session's reader brings what arrives and never waits. The
-// zero value is ready.
+// objectDesk shares a session's connection among calls of Object. The session's reader passes responses to it and never
+// blocks. The zero value is ready.
 type objectDesk struct {
 	mu      sync.Mutex
 	spare   *spare
 	stride  *Stride
-	count   int   // requests unanswered at most
+	count   int   // outstanding requests at most
 	portion int64 // bytes of one request at most
-	most    int64 // bytes asked for and not delivered at most; each call may have one request beyond it
+	most    int64 // bytes requested and not delivered at most; each call may exceed it by one request
 	window  window
-	number  uint32 // requests so far
+	number  uint32 // number of requests so far
 	asked   map[uint32]*objectPart
 	calls   map[*objectCall]struct{}
 	flying  int
 	flight  int64
 	held    int64
-	pending bool // a request that begins a round is unanswered
+	pending bool // a request that measures a round trip is outstanding
 }
 
-// begin takes a call in.
+// begin registers a call.
 func (d *objectDesk) begin(c *Client, call *objectCall) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,7 +194,7 @@ func (d *objectDesk) begin(c *Client, call *objectCall) {
 	d.calls[call] = struct{}{}
 }
 
-// leave forgets a call. What it is still owed is passed over when it comes.
+// leave removes a call. Its outstanding responses are dropped on arrival.
 func (d *objectDesk) leave(call *objectCall) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -215,7 +216,7 @@ func (d *objectDesk) wakeAll() {
 	}
 }
 
-// step is what a call has to do next: requests to send, and a part to deliver, or the end with its error.
+// step returns the next actions of a call: requests to send, and a part to deliver, or the end with its error.
 func (d *objectDesk) step(c *Client, o *objectCall) (batch []Message, head *objectPart, over bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -236,8 +237,8 @@ func (d *objectDesk) step(c *Client, o *objectCall) (batch []Message, head *obje
 	}
 }
 
-// fill asks for as much as the call's share of the window has room for, once a quarter of it is free. Of a file whose size
-// nobody knows one request goes ahead: most such files are small.
+// fill requests as much as the call's share of the window allows, once a quarter of it is free. For a file of unknown
+// size it sends a single request first: most such files are small.
 func (d *objectDesk) fill(c *Client, o *objectCall) (batch []Message) {
 	sharers := max(len(d.calls), 1)
 	count, room := max(d.count/sharers, 1), d.window.bound()/int64(sharers)
@@ -251,7 +252,7 @@ func (d *objectDesk) fill(c *Client, o *objectCall) (batch []Message) {
 	return batch
 }
 
-// ask is the next request of a call, which the server owes from here on.
+// ask creates the next request of a call.
 func (d *objectDesk) ask(c *Client, o *objectCall) Message {
 	share := max(d.window.size/int64(d.count), smallestPortion)
 	if o.open {
@@ -272,7 +273,7 @@ func (d *objectDesk) ask(c *Client, o *objectCall) Message {
 	return &GetObject{Request: number, Name: o.name, Offset: uint64(p.offset), Length: uint32(p.size)}
 }
 
-// settled strikes a request out. The lock is held.
+// settled removes an outstanding request. The lock is held.
 func (d *objectDesk) settled(number uint32) *objectPart {
 	p := d.asked[number]
 	delete(d.asked, number)
@@ -287,7 +288,7 @@ func (d *objectDesk) settled(number uint32) *objectPart {
 	return p
 }
 
-// arrived takes the answer to a request. The ledger knows that it was asked for, and that data is not more than that.
+// arrived handles the response to a request. The ledger has checked that it is expected and not too long.
 func (d *objectDesk) arrived(number uint32, data, frame []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -304,7 +305,7 @@ func (d *objectDesk) arrived(number uint32, data, frame []byte) {
 	p.call.ended(p)
 }
 
-// ended learns where the file ends, at the latest, from a part that is shorter than it might be.
+// ended detects the end of the file by a part shorter than requested.
 func (o *objectCall) ended(p *objectPart) {
 	if n := int64(len(p.data)); n < p.size {
 		o.end = min(o.end, p.offset+n)
@@ -312,7 +313,7 @@ func (o *objectCall) ended(p *objectPart) {
 	o.open = false
 }
 
-// missing takes the answer that there is no such file.
+// missing handles the response that the file does not exist.
 func (d *objectDesk) missing(number uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -321,7 +322,7 @@ func (d *objectDesk) missing(number uint32) {
 	}
 }
 
-// hand delivers a part and gives its memory back.
+// hand delivers a part and frees its buffer.
 func (d *objectDesk) hand(c *Client, o *objectCall, p *objectPart, deliver func(data []byte) error) error {
 	var err error
 	if len(p.data) > 0 {
@@ -337,7 +338,7 @@ func (d *objectDesk) hand(c *Client, o *objectCall, p *objectPart, deliver func(
 	return err
 }
 
-// broke remembers how the session ended.
+// broke records how the session ended.
 func (d *objectDesk) broke(c *Client, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

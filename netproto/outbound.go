@@ -16,13 +16,13 @@ type outbound struct {
 	buffers *Buffers
 	begun   bool // a compressed stream
 	ks      keystream
-	offered atomic.Bool // the hello was an offer; a reader looks at it
-	err     error       // what ended it
+	offered atomic.Bool // the hello was an offer; also read by the reader
+	err     error       // the final error
 }
 
-// Write sends the messages as one batch and flushes once. A message that has no place in the format, or that this side
-// does not send, is an error of the caller; then nothing was sent and the connection goes on. An error of the stream
-// ends it.
+// Write sends the messages as one batch and flushes once. A message that the format can't hold, or that this side does
+// not send, is an error of the caller; then nothing was sent and the connection continues. An error of the stream ends
+// it.
 func (c *Conn) Write(ms ...Message) error {
 	o := &c.out
 	o.mu.Lock()
@@ -85,7 +85,7 @@ func (o *outbound) send(g Generation, ms []Message, sizes []uint32, compress boo
 	return d.to.Flush()
 }
 
-// frame writes one message and starts the cipher behind a greeting.
+// frame writes one message and starts the cipher after a greeting.
 func (o *outbound) frame(d *desk, g Generation, m Message, size uint32) error {
 	var scratch []byte
 	if o.ks.on {
@@ -101,7 +101,7 @@ func (o *outbound) frame(d *desk, g Generation, m Message, size uint32) error {
 	return nil
 }
 
-// writeFrame writes header and fields of one message. scratch is needed when ks is on.
+// writeFrame writes header and fields of one message. scratch is needed if ks is active.
 func writeFrame(w io.Writer, g Generation, ks *keystream, scratch []byte, m Message, size uint32) error {
 	var header [frameHeader]byte
 	binary.LittleEndian.PutUint32(header[0:], frameSignature)
@@ -122,7 +122,7 @@ func applyHeader(ks *keystream, header *[frameHeader]byte) {
 	ks.apply(header[8:9])
 }
 
-// keyOf is the key that enciphers what follows m in its direction.
+// keyOf is the key for everything after m in its direction.
 func keyOf(g Generation, m Message) (key uint32, found bool) {
 	if !g.Engine() {
 		return 0, false

@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// maxAnswers is how many pings are answered in one batch. A peer that asks more often waits.
+// maxAnswers is how many pings are answered in one batch. Further ones wait.
 const maxAnswers = 64
 
-// outbox holds what a session is about to send. Its memory is bounded: requests by the window, pings by counting them.
+// outbox queues a session's outgoing messages. Its memory is bounded: requests by the window, pings because they are
+// only counted.
 type outbox struct {
-	ready chan struct{} // has an element when there may be something to take
+	ready chan struct{} // has an element after a change
 
 	mu       sync.Mutex
 	messages []Message
-	answers  int  // the server's questions not answered yet
-	ask      bool // a question of ours is to be sent
-	asked    bool // a question of ours is unanswered
+	answers  int  // unanswered pings of the server
+	ask      bool // a ping of ours is to be sent
+	asked    bool // a ping of ours is unanswered
 	err      error
 }
 
@@ -40,7 +41,7 @@ func (o *outbox) add(ms ...Message) { o.change(func() { o.messages = append(o.me
 // question queues a ping, unless one is unanswered.
 func (o *outbox) question() { o.change(func() { o.ask, o.asked = !o.asked || o.ask, true }) }
 
-// ping notes a ping of the server.
+// ping records a ping of the server, or its answer.
 func (o *outbox) ping(answer bool) {
 	o.change(func() {
 		if answer {
@@ -51,7 +52,7 @@ func (o *outbox) ping(answer bool) {
 	})
 }
 
-// take returns the next batch. It keeps its order: a hello comes before the ping that was queued behind it.
+// take returns the next batch. Pings come after the queued messages, so a hello precedes the first ping.
 func (o *outbox) take() []Message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,38 +70,38 @@ func (o *outbox) take() []Message {
 	return batch
 }
 
-// fail keeps what sending ran into.
+// fail records an error of sending.
 func (o *outbox) fail(err error) { o.change(func() { o.err = err }) }
 
-// failure is what sending ran into, nil if nothing.
+// failure is the error of sending, or nil.
 func (o *outbox) failure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-// ask names a message that a server owes us.
+// ask identifies a message that the server owes.
 type ask struct {
 	id      MessageID
 	request uint32 // C1 ranges
 }
 
-// due is what its content must be. The zero value is anything.
+// due is the expected content. The zero value accepts anything.
 type due struct {
 	offset uint64 // C1 ranges
 	length int64  // C1 ranges: exactly; portions: at most, and at least 1 unless it is 0; objects: at most
-	named  bool   // C1: a range of an object, which may end before, or not be there
+	named  bool   // C1: a range of an object, which may be shorter or missing
 }
 
-// ledger knows what the server owes. The zero value is ready.
+// ledger tracks the messages that the server owes. The zero value is ready.
 type ledger struct {
 	mu    sync.Mutex
 	owed  map[ask]due
-	moved time.Time // the last time that something owed came, or that something came to be owed at all
+	moved time.Time // when an owed message last arrived, or the first of them was requested
 	greet bool
 }
 
-// expect notes that the server owes d under a.
+// expect records that the server owes d under a.
 func (l *ledger) expect(a ask, d due) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,14 +114,15 @@ func (l *ledger) expect(a ask, d due) {
 	l.owed[a] = d
 }
 
-// excuse strikes out what the server may send and did not.
+// excuse removes an expected message that is optional and was not sent.
 func (l *ledger) excuse(a ask) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.owed, a)
 }
 
-// settle strikes out m, or says what is wrong with it. Offset in the fault counts from the start of the body.
+// settle removes m from the expected messages, or returns its fault. Offset in the fault counts from the start of the
+// body.
 func (l *ledger) settle(m Message) *FormatError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +150,7 @@ func (l *ledger) settle(m Message) *FormatError {
 	return nil
 }
 
-// portion checks an engine's answer: it brings something where something is missing, and not more than is missing.
+// portion checks an engine's answer: it must not be empty if bytes are missing, nor longer than the missing part.
 func (d due) portion(n int64) *FormatError {
 	if n > d.length || n == 0 && d.length > 0 {
 		return &FormatError{Field: "portion size", Err: fmt.Errorf("%d bytes where %d are missing", n, d.length)}
@@ -156,7 +158,7 @@ func (d due) portion(n int64) *FormatError {
 	return nil
 }
 
-// exactly checks a C1 answer. We ask within the server's limits and within the file, so it has no reason to send less.
+// exactly checks a C1 answer. Requests stay within the server's limits and the file, so a shorter answer is a fault.
 func (d due) exactly(offset uint64, n int64) *FormatError {
 	const offsetAt, lengthAt = 4, 4 + 8
 	if offset != d.offset {
@@ -175,8 +177,8 @@ func (l *ledger) answered() bool {
 	return l.greet
 }
 
-// stalled reports whether something is owed and nothing owed has come for longer than limit. It is asked when a message
-// of no consequence came: frames follow one another, so then no large one is on its way.
+// stalled reports whether an owed message is overdue by limit. It is called when an unrelated message came: frames are
+// sequential, so no large one is in transit then.
 func (l *ledger) stalled(limit time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

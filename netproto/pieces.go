@@ -6,12 +6,12 @@ import (
 	"math"
 )
 
-// WritePieces sends an UpdateFileData, or a RangeData of C1, with size bytes of data that next puts into one piece after the
-// other. A piece is a part of what the Conn writes from anyway, so that a portion takes no memory of its own while it waits
-// for a slow client. m.Data is not looked at; next is called at least once, with an empty piece if there is no data.
+// WritePieces sends an UpdateFileData, or a RangeData of C1, with size bytes of data. next fills one piece after the
+// other. A piece is a slice of the Conn's write buffer, so a portion for a slow client takes no additional memory.
+// m.Data is ignored; next is called at least once, with an empty piece if there is no data.
 //
-// An error of next is returned as it is. If it comes with the first piece nothing was sent and the connection goes on;
-// later it ends the sending half, because the frame is incomplete.
+// An error of next is returned unchanged. With the first piece nothing was sent yet and the connection continues; later
+// it ends the sending half, because the frame is incomplete.
 func (c *Conn) WritePieces(m Message, size int, next func(piece []byte) error) error {
 	o := &c.out
 	o.mu.Lock()
@@ -39,7 +39,7 @@ func (c *Conn) WritePieces(m Message, size int, next func(piece []byte) error) e
 	for _, field := range fields {
 		o.ks.apply(field)
 		if _, err := d.to.Write(field); err != nil {
-			return err // of memory: never
+			return err // of memory: can't happen
 		}
 	}
 	for done := 0; ; {
@@ -70,7 +70,7 @@ func (c *Conn) WritePieces(m Message, size int, next func(piece []byte) error) e
 	return o.err
 }
 
-// portionHead are the fields of a frame with size bytes of data that come before these, each one field of the cipher.
+// portionHead returns the fields of a frame before its size bytes of data, each one field of the cipher.
 func portionHead(m Message, size int) ([][]byte, error) {
 	u32 := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
 	var own [][]byte

@@ -9,22 +9,21 @@ import (
 	"collet/netproto/compat"
 )
 
-// A client that does not know which generation its server speaks tries one after the other, each on a connection of its
-// own. Every hello is an offer of C1 (see offerMark), so a server of ours is found with the first one. What the engine's
-// servers do with a hello that is not theirs (fonline reference, sections 0 and 2.6; fonline trace, reactions to odd
-// input):
+// A client that does not know its server's generation tries one after the other, each on a new connection. Every hello
+// is an offer of C1 (see offerMark), so the first one finds our servers. Reactions of the engine's servers to a hello of
+// another generation (fonline reference, sections 0 and 2.6; fonline trace, reactions to odd input):
 //
 //	hello        G1 server            G2a server           G2b server
 //	G2a          updater outdated     its own              closes at once: a string goes beyond the end
 //	G1           its own              updater outdated     closes at once
 //	G2b          answers, may crash   updater outdated     its own
 //
-// So the layout that G1 and G2a share comes first, and that of G2b only when a server closed without a word. A C1 hello
-// of its own is never tried: engine servers read its beginning as a string of 1.1 GB, and old ones make room for it.
+// So the layout that G1 and G2a share comes first, and that of G2b only if a server closed without an answer. A real C1
+// hello is never tried: engine servers read its beginning as a string length of 1.1 GB, and old ones allocate it.
 const firstProbe = G2a
 
-// probe finds the generation out. It makes at most one attempt in each engine generation, which is two for any server that
-// is asked for the first time, and three for one that has changed its generation.
+// probe detects the generation. It makes at most one attempt in each engine generation: two for a new server, and three
+// for a server that has changed its generation.
 func probe(ctx context.Context, opt ClientOptions) (*Client, error) {
 	tried := map[Generation]bool{}
 	for {
@@ -43,7 +42,7 @@ func probe(ctx context.Context, opt ClientOptions) (*Client, error) {
 	}
 }
 
-// probeAfter says what to try next when an attempt in g ended so; 0 is nothing.
+// probeAfter returns the next generation to try after an attempt in g with this result; 0 is none.
 func probeAfter(g Generation, c *Client, err error) Generation {
 	switch {
 	case err == nil && (!c.Generation().Engine() || c.judgement.Verdict != compat.UpdaterMismatch):
@@ -63,8 +62,8 @@ func probeAfter(g Generation, c *Client, err error) Generation {
 	}
 }
 
-// unanswered reports whether the server closed the connection in place of an answer. Silence and a broken network are
-// something else: another hello would not mend them.
+// unanswered reports whether the server closed the connection instead of answering. It is false for silence and network
+// failures, which another hello would not fix.
 func unanswered(err error) bool {
 	var closed *ClosedError
 	if !errors.As(err, &closed) || closed.Answered {

@@ -10,13 +10,12 @@ import (
 // rangeHead is the size of a RangeData before its data: the frame's header, request, offset and length, in bytes.
 const rangeHead = frameHeader + 4 + 8 + 4
 
-// errNotOwn is our caller's fault: what an engine is sent is enciphered, so it has to pass through the Conn.
+// errNotOwn is the caller's fault: engine data is enciphered, so it has to pass through the Conn.
 var errNotOwn = errors.New("data that does not pass through the connection is for C1 only")
 
-// WriteRange sends a RangeData of C1 whose size bytes of data the caller puts on the stream by a way of its own, such as
-// one inside the system: send is called once, with the bytes that come first, and writes them and then the data. Nothing
-// else is written meanwhile. m.Data is not looked at. An error of send ends the sending half, because the frame may be
-// incomplete.
+// WriteRange sends a RangeData of C1 whose size bytes of data the caller writes directly to the stream, for example with
+// sendfile. send is called once with the first bytes of the frame, and writes them and then the data. Other writes wait
+// meanwhile. m.Data is ignored. An error of send ends the sending half, because the frame may be incomplete.
 func (c *Conn) WriteRange(m *RangeData, size int, send func(head []byte) error) error {
 	o := &c.out
 	o.mu.Lock()

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// wire is a network connection on which silence is an error. A Read has to bring something in time. A Write may take
-// longer as long as bytes arrive: a busy peer on a slow link answers first and reads afterwards.
+// wire is a network connection with an idle timeout. A Read must receive something in time. A Write may take longer
+// while bytes arrive: a busy peer on a slow link may send its answers before it reads.
 type wire struct {
 	net.Conn
 	idle time.Duration
 
 	mu    sync.Mutex
-	until time.Time // no read goes on longer than this, if set
-	moved time.Time // the last time that something arrived
+	until time.Time // latest end of a read, if set
+	moved time.Time // when data last arrived
 }
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -54,14 +54,14 @@ func (w *wire) Write(p []byte) (done int, err error) {
 	}
 }
 
-// silent reports whether nothing has arrived for as long as a write was given.
+// silent reports whether nothing has arrived for the idle timeout.
 func (w *wire) silent() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Since(w.moved) >= w.idle
 }
 
-// expire lets reading go on for d at most. A connection that can't be told is closed already.
+// expire limits reading to d from now. If it fails, the connection is already closed.
 func (w *wire) expire(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *Client) start() {
 	c.work.Go(c.send)
 }
 
-// end stops the session, once, for the reason given.
+// end stops the session once, with the given reason.
 func (c *Client) end(reason error) {
 	c.once.Do(func() {
 		c.err = c.explain(reason)
@@ -86,7 +86,8 @@ func (c *Client) end(reason error) {
 	})
 }
 
-// explain gives an error of the stream its type. What the peer said or did wrong goes before what sending ran into.
+// explain converts an error of the stream to its type. A reason or fault of the peer has precedence over an error of
+// sending.
 func (c *Client) explain(err error) error {
 	var format *FormatError
 	var refused *RefusedError
@@ -102,7 +103,7 @@ func (c *Client) explain(err error) error {
 	return &ClosedError{Answered: c.ledger.answered(), Err: err}
 }
 
-// await takes the next arrival from ch. What arrived before the session ended still counts.
+// await returns the next arrival from ch. Messages that arrived before the session's end are still returned.
 func (c *Client) await(ctx context.Context, ch <-chan arrival) (arrival, error) {
 	if ctx.Err() != nil {
 		c.end(ctx.Err())
@@ -124,8 +125,8 @@ func (c *Client) await(ctx context.Context, ch <-chan arrival) (arrival, error) 
 	}
 }
 
-// receive reads until the session ends. It never waits for the caller: only what was asked for goes into the channels,
-// and they have room for all of it.
+// receive reads until the session ends. It never blocks on the caller: only requested messages go into the channels,
+// which have room for all of them.
 func (c *Client) receive() {
 	for {
 		m, frame, err := c.conn.readFrame()
@@ -145,7 +146,7 @@ var (
 	errIdle    = errors.New("more comes that was not asked for than a session has use for")
 )
 
-// take deals with one message.
+// take handles one message.
 func (c *Client) take(m Message, frame []byte) error {
 	switch m := m.(type) {
 	case *Ping:
@@ -176,15 +177,15 @@ func (c *Client) take(m Message, frame []byte) error {
 }
 
 const (
-	// maxIdle is how many bytes of messages that were not asked for a client takes at any time, and idleRate how many more each second.
-	// A stream that is compressed can be a thousand times as long as what comes, and time is all that it would cost.
+	// maxIdle is how many bytes of unsolicited messages a client accepts at once, and idleRate how many more each
+	// second. A compressed stream can expand a thousandfold, and would otherwise only cost time.
 	maxIdle  = 16 << 20
 	idleRate = 64 << 10
-	// leastIdle is what each of them counts as at least: a small one costs as much time as so many bytes.
+	// leastIdle is the smallest count for one of them: a small message costs the time of so many bytes.
 	leastIdle = 256
 )
 
-// idle counts a message of no consequence, of which size bytes were kept.
+// idle counts an unsolicited message, of which size bytes were kept.
 func (c *Client) idle(m Message, size int) error {
 	if passed, is := m.(*Unknown); is {
 		size = passed.Size
@@ -198,7 +199,7 @@ func (c *Client) idle(m Message, size int) error {
 	return &FormatError{Message: m.ID(), Field: "message", Offset: c.conn.in.offset, Err: errIdle}
 }
 
-// settle checks that m was asked for and passes it to whoever waits.
+// settle checks that m was requested and passes it to its receiver.
 func (c *Client) settle(m Message, frame []byte) error {
 	if fault := c.ledger.settle(m); fault != nil {
 		fault.Message, fault.Offset = m.ID(), fault.Offset+c.conn.in.offset-int64(len(frame))
@@ -228,7 +229,7 @@ func (c *Client) settle(m Message, frame []byte) error {
 	return nil
 }
 
-// greeted expects the list behind an answer that allows a transfer, and checks what such an answer must say.
+// greeted expects the list after an answer that allows a transfer, and checks the fields of such an answer.
 func (c *Client) greeted(m *HandshakeAnswer) error {
 	g := c.Generation()
 	c.ledger.excuse(ask{id: IDAskHello})
@@ -256,7 +257,7 @@ func (c *Client) greeted(m *HandshakeAnswer) error {
 // maxPortionAt is the offset of the field in the body of a C1 answer, for error texts.
 const maxPortionAt = 4 + 4 + 1 + 1
 
-// send writes what the outbox holds, and asks every PingPeriod, until the session ends.
+// send writes the messages of the outbox, and a ping every PingPeriod, until the session ends.
 func (c *Client) send() {
 	ticker := time.NewTicker(c.opt.PingPeriod)
 	defer ticker.Stop()

@@ -2,20 +2,20 @@ package netproto
 
 import "errors"
 
-// strideShrink is by how much requests become smaller after an attempt that brought nothing: two attempts lead from the
+// strideShrink is the factor by which requests shrink after an attempt without progress: two attempts lead from the
 // usual 256 KiB to the smallest, well before a client gives up.
 const strideShrink = 4
 
-// Stride remembers, from one session to the next, how much one request of C1 may ask for. What has arrived of an answer
-// when the line breaks is lost, so on a line that breaks often requests must be smaller than what it carries between two
-// breaks. After a session that broke and delivered nothing they are a quarter as large, down to 16 KiB; every one of full
-// size that arrives doubles what the next ones ask for.
+// Stride remembers the request size of C1 from one session to the next. When a connection breaks, a partial answer is
+// lost. So on a connection that breaks often, requests must be smaller than the data between two breaks. After a session
+// that broke and delivered nothing the size is a quarter, down to 16 KiB. Each delivered request of full size doubles
+// it.
 //
-// It belongs to one server and one session at a time. The zero value knows of no breaks; a nil one remembers nothing.
+// It belongs to one server and one session at a time. The zero value has no limit; a nil one stores nothing.
 type Stride struct {
-	most   int64 // bytes of one request at most; 0: as many as there may be otherwise
+	most   int64 // largest request in bytes; 0: no limit of its own
 	asked  int64 // the largest request of this session
-	proven int64 // the largest that was delivered in it
+	proven int64 // the largest delivered request of this session
 }
 
 // begin starts a session.
@@ -25,7 +25,7 @@ func (s *Stride) begin() {
 	}
 }
 
-// ask is how many of n bytes the next request is for.
+// ask limits the next request, of n bytes, and records it.
 func (s *Stride) ask(n int64) int64 {
 	if s == nil {
 		return n
@@ -37,7 +37,7 @@ func (s *Stride) ask(n int64) int64 {
 	return n
 }
 
-// delivered notes a request that was answered, of n bytes.
+// delivered records a delivered request of n bytes.
 func (s *Stride) delivered(n int64) {
 	if s == nil {
 		return
@@ -51,7 +51,7 @@ func (s *Stride) delivered(n int64) {
 	}
 }
 
-// end draws the conclusion from how a session ended. A connection that lasted, or that somebody gave up, says nothing.
+// end adjusts the size after a session. A session that ended without a break, or was cancelled, changes nothing.
 func (s *Stride) end(err error) {
 	var closed *ClosedError
 	if s == nil || s.asked == 0 || !errors.As(err, &closed) {

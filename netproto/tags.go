@@ -10,13 +10,13 @@ import (
 // tagHeader is the size of a tag's number and length, in bytes.
 const tagHeader = 2 + 4
 
-// Tags is the extensible tail of a C1 message, as it stands on the wire: u16 tag, u32 length, bytes, in rising order of
-// the tags. A reader takes what it knows and passes over the rest. The zero value is an empty tail.
+// Tags is the extensible tail of a C1 message in wire format: u16 tag, u32 length, bytes, in ascending order of the
+// tags. Readers ignore unknown tags. The zero value is an empty tail.
 //
-// Tags that arrived were checked. Their bytes belong to the message.
+// Received tags were checked. Their bytes belong to the message.
 type Tags []byte
 
-// All walks the tags in order. It stops at the first one that is cut short.
+// All iterates over the tags in order. It stops at the first truncated one.
 func (t Tags) All() iter.Seq2[uint16, []byte] {
 	return func(yield func(uint16, []byte) bool) {
 		for rest := []byte(t); len(rest) >= tagHeader; {
@@ -43,8 +43,7 @@ func (t Tags) Get(tag uint16) (value []byte, found bool) {
 	return nil, false
 }
 
-// With returns a tail that has value under tag and everything else as in t. A value above 4 GiB is a bug of the caller
-// and panics.
+// With returns a copy of t in which tag has value. A value above 4 GiB is a bug of the caller and panics.
 func (t Tags) With(tag uint16, value []byte) Tags {
 	if uint64(len(value)) > math.MaxUint32 {
 		panic(fmt.Sprintf("netproto: internal error: tag %d of %d bytes", tag, len(value)))
@@ -70,7 +69,7 @@ func (t Tags) add(tag uint16, value []byte) Tags {
 	return append(t, value...)
 }
 
-// check finds a tag that is cut short, repeated or out of order.
+// check finds a truncated, repeated or misplaced tag.
 func (t Tags) check() error {
 	used, last := 0, -1
 	for number, value := range t.All() {

@@ -7,8 +7,8 @@ import (
 	"collet/netproto/product"
 )
 
-// Tags of C1's hello that describe the client's build (compat reference, section 3.2). One that is left out stands for the zero
-// value of its field, and the logic version for compat.NoLogic.
+// Tags of C1's hello that describe the client's build (compat reference, section 3.2). An absent tag means the zero
+// value of its field, and for the logic version compat.NoLogic.
 const (
 	TagLogic      uint16 = 1  // i32
 	TagPatch      uint16 = 2  // u32
@@ -23,7 +23,8 @@ const (
 	TagFlags      uint16 = 11 // u32, compat.Flags
 )
 
-// Tags of C1's answer that explain its verdict. 1, 2 and 26 of the reference are fields of the answer, and 7, 16 and 17 are not in it.
+// Tags of C1's answer that explain its verdict. Tags 1, 2 and 26 of the reference are fields of the answer; 7, 16 and 17
+// are additions.
 const (
 	TagReasons          uint16 = 3  // u32, compat.Reasons
 	TagWarnings         uint16 = 4  // u32, compat.Warnings
@@ -35,11 +36,11 @@ const (
 	TagStoreURL         uint16 = 10 // bytes
 	TagMessage          uint16 = 11 // string, string
 	TagRevision         uint16 = 12 // u64
-	TagRetryAfter       uint16 = 13 // u32, seconds after which asking again makes sense
+	TagRetryAfter       uint16 = 13 // u32, seconds after which to retry
 	TagAge              uint16 = 14 // u8, compat.Age
 	TagManifest         uint16 = 15 // bool: a ComponentManifest follows the answer
 	TagFetch            uint16 = 16 // bool: files may be fetched under maintenance
-	TagServed           uint16 = 17 // bytes, identity of the packs that are served
+	TagServed           uint16 = 17 // bytes, identity of the served packs
 	TagServerLogic      uint16 = 20 // i32
 	TagServerComponents uint16 = 21 // u64
 	TagServerTime       uint16 = 22 // i64
@@ -47,76 +48,76 @@ const (
 	TagServerID         uint16 = 24 // bytes
 	TagServerBranch     uint16 = 25 // bytes
 
-	// lastCompatTag ends the numbers that are reserved for the verdict.
+	// lastCompatTag is the last number reserved for the verdict.
 	lastCompatTag uint16 = 26
 )
 
-// What a peer may say of itself, in bytes (compat reference, section 3.2). compat.MaxBuildID and compat.MaxBranch are the others.
+// Caps on a peer's description, in bytes (compat reference, section 3.2). compat.MaxBuildID and compat.MaxBranch are the
+// others.
 const (
 	MaxContent = 64       // the identity of a set of packs: a digest in hex
 	MaxAccount = 64       // an account's id
 	maxHost    = 253      // a name of the domain name system
-	maxURL     = 2048     // what browsers take
+	maxURL     = 2048     // limit of browsers
 	maxKey     = 32       // the key of a popup
-	maxMessage = maxHello // an operator's text for a popup: a page, as everything else that people read
+	maxMessage = maxHello // an operator's text for a popup
 )
 
-// HelloTags are what a client says of its build, beyond its compatibility version and target, which every generation carries.
-// A server believes none of it where it would matter.
+// HelloTags describe a client's build, beside its compatibility version and target, which every generation has. A server
+// never relies on them for security.
 type HelloTags struct {
-	Build   compat.Build // without Compatibility, which is the hello's own field; Logic is compat.NoLogic where there is none
+	Build   compat.Build // without Compatibility, which is the hello's own field; Logic is compat.NoLogic if absent
 	Patch   uint32
-	Count   uint16       // components that Build.Components is over
-	Content string       // identity of the packs that the client has; at most MaxContent bytes, empty is none
-	Account string       // whose floor is asked for; at most MaxAccount bytes, empty for an updater that knows no account
+	Count   uint16       // number of components in the hash Build.Components
+	Content string       // identity of the client's packs; at most MaxContent bytes, empty is none
+	Account string       // the account whose floor applies; at most MaxAccount bytes, empty for an updater without an account
 	Flags   compat.Flags // FlagManifest is set and cleared by Dial
 }
 
-// AnswerTags are what a server says with its verdict.
+// AnswerTags explain a server's verdict.
 type AnswerTags struct {
 	Reasons    compat.Reasons
 	Warnings   compat.Warnings
-	Versioned  bool // the server has ranges; without it Supported and Active mean nothing
+	Versioned  bool // the server has ranges; otherwise Supported and Active are undefined
 	Supported  compat.Range
 	Active     compat.Range
-	Floor      int32            // logic version that the account must have; 0 asks for none
-	MinPatch   uint32           // 0 asks for none
-	Redirect   *compat.Endpoint // nil leads nowhere
-	StoreURL   string           // where people of the client's target get another version; empty is unknown
-	MessageKey string           // which popup MessageText is for
-	Message    string           // the operator's words in place of the client's own; empty where there are none
-	Revision   uint64           // of the settings that judged; 0 is unknown
+	Floor      int32            // logic version required of the account; 0 is none
+	MinPatch   uint32           // 0 is none
+	Redirect   *compat.Endpoint // nil means no target
+	StoreURL   string           // where users of the client's target get another version; empty is unknown
+	MessageKey string           // the popup for Message
+	Message    string           // the operator's text instead of the client's own; empty for the client's own
+	Revision   uint64           // of the settings behind the verdict; 0 is unknown
 	RetryAfter uint32           // seconds; 0 is unknown
 	Age        compat.Age
-	Manifest   bool         // a ComponentManifest follows the answer at once, and one is awaited
-	Fetch      bool         // with compat.Maintenance: files may be listed and fetched, though nobody plays
-	Content    string       // identity of the packs that are served here, for who may fetch them; at most MaxContent bytes, empty is unknown
-	Server     compat.Build // what the server tells of its own; without Compatibility, which is the answer's own field
+	Manifest   bool         // a ComponentManifest follows the answer directly, and the client's is expected
+	Fetch      bool         // with compat.Maintenance: files may be listed and fetched, although the game is closed
+	Content    string       // identity of the served packs, for clients that may fetch them; at most MaxContent bytes, empty is unknown
+	Server     compat.Build // the server's build; without Compatibility, which is the answer's own field
 }
 
-// Said is what the hello's tags say. Those of a hello that arrived were checked; what is broken in others counts as not said.
+// Said decodes the hello's tags. Received tags were checked; in others a malformed tag counts as absent.
 func (m *Handshake) Said() HelloTags {
 	t := HelloTags{}
 	_ = t.code(&tagCoder{mode: reading, tags: m.Tags}) // checked when the hello was read
 	return t
 }
 
-// Say puts t into the hello, in place of what it said before. A text above its cap is an error, and m stays as it was.
+// Say sets the hello's tags to t. A text above its cap is an error, and m is unchanged.
 func (m *Handshake) Say(t HelloTags) error { return replaceTags(&m.Tags, t.code) }
 
-// Told is what the answer's tags say. Those of an answer that arrived were checked; what is broken in others counts as not
-// said.
+// Told decodes the answer's tags. Received tags were checked; in others a malformed tag counts as absent.
 func (m *HandshakeAnswer) Told() AnswerTags {
 	t := AnswerTags{}
 	_ = t.code(&tagCoder{mode: reading, tags: m.Tags}) // checked when the answer was read
 	return t
 }
 
-// Tell puts t into the answer, in place of what it said of the verdict before; other tags stay. A text above its cap, and an
-// endpoint that is none, is an error, and m stays as it was.
+// Tell sets the answer's tags of the verdict to t; other tags stay. A text above its cap, or an invalid endpoint, is an
+// error, and m is unchanged.
 func (m *HandshakeAnswer) Tell(t AnswerTags) error { return replaceTags(&m.Tags, t.code) }
 
-// replaceTags writes what code has in place of the tags that are reserved for the verdict.
+// replaceTags replaces the tags reserved for the verdict by those of code.
 func replaceTags(tags *Tags, code func(*tagCoder) error) error {
 	t := &tagCoder{mode: writing}
 	if err := code(t); err != nil {
@@ -131,8 +132,8 @@ func replaceTags(tags *Tags, code func(*tagCoder) error) error {
 	return nil
 }
 
-// Hello is what compat.Evaluate judges of a hello of generation g. The caller adds what only a server knows: Floor, Developer
-// and Now.
+// Hello returns the input of compat.Evaluate for a hello of generation g. The caller adds the server's knowledge: Floor,
+// Developer and Now.
 func (m *Handshake) Hello(g Generation) compat.Hello {
 	h := compat.Hello{Target: m.Target, Store: !product.Target(m.Target).CanSelfUpdate(), Build: compat.Build{Logic: compat.NoLogic}}
 	if !g.Engine() {
@@ -149,13 +150,13 @@ func (m *Handshake) Hello(g Generation) compat.Hello {
 	return h
 }
 
-// any reports whether t says anything.
+// any reports whether t has any value.
 func (t HelloTags) any() bool {
 	t.Build.Compatibility = ""
 	return t != HelloTags{Build: compat.Build{Logic: compat.NoLogic}}
 }
 
-// check is the error for what can't be said.
+// check is the error for values that can't be encoded.
 func (t HelloTags) check() error {
 	if err := t.code(&tagCoder{mode: writing}); err != nil {
 		return fmt.Errorf("what the client says of itself: %w", err)
@@ -163,18 +164,17 @@ func (t HelloTags) check() error {
 	return nil
 }
 
-// Exchanges reports whether server and client show one another their components after j: they differ, the client can show a
-// manifest, and the server is a developer's or was told to show something. What the client says of itself never unlocks
-// anything.
+// Exchanges reports whether server and client exchange their manifests after j: components differ, the client can send a
+// manifest, and the server is a developer's or configured to show something. The client's own claims never enable it.
 func Exchanges(s *compat.Snapshot, h *compat.Hello, j compat.Judgement) bool {
 	differ := j.Verdict == compat.ComponentsMismatch || j.Plays() && j.Warnings&compat.WarnComponents != 0
 	shows := s.Development || s.Manifest != compat.ManifestNone && s.Manifest != ""
 	return s.Versioned && differ && shows && h.Flags&compat.FlagManifest != 0
 }
 
-// TagsFor are what a server says of the judgement of h by s. A client of another updater generation is told nothing beyond the
-// verdict. What build the server is, beyond its logic version, is told to those who need it: a developer, and a client that is
-// to fetch a module, which has to notice when that did not help.
+// TagsFor returns the server's explanation of the judgement of h by s. A client of another updater generation gets only
+// the verdict. The server's build, beyond its logic version, is only for clients that need it: those of developers, and
+// clients that have to fetch a module, to detect a fetch without effect.
 func TagsFor(s *compat.Snapshot, h *compat.Hello, j compat.Judgement) AnswerTags {
 	t := judged(j)
 	if j.UpdaterOutdated() {
@@ -200,7 +200,7 @@ func TagsFor(s *compat.Snapshot, h *compat.Hello, j compat.Judgement) AnswerTags
 	return t
 }
 
-// judged is what a judgement alone has to say.
+// judged is the part of the tags that follows from the judgement alone.
 func judged(j compat.Judgement) AnswerTags {
 	t := AnswerTags{RetryAfter: j.RetryAfter, Server: compat.Build{Logic: compat.NoLogic}}
 	if !j.UpdaterOutdated() {

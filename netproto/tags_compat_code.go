@@ -9,16 +9,16 @@ import (
 	"collet/netproto/compat"
 )
 
-// tagCoder walks the tags of a hello or an answer in rising order: it fills fields from what arrived, or makes tags of them.
-// Values are coded like fields of messages, so one that is too short, too long or out of its range is a fault.
+// tagCoder codes the tags of a hello or an answer in ascending order. Values are coded like fields of messages, so one
+// that is too short, too long or out of range is a fault.
 type tagCoder struct {
 	mode mode      // reading or writing
-	tags Tags      // reading: those not walked yet; writing: those made so far
+	tags Tags      // reading: the remaining tags; writing: those written so far
 	ks   keystream // values are not enciphered
 	err  error
 }
 
-// tag moves one value. Writing, a tag whose absence says the same is left out.
+// tag codes one value. When writing, a tag is omitted if its absence means the same.
 func (t *tagCoder) tag(number uint16, name string, there bool, code func(*coder)) {
 	if t.err != nil {
 		return
@@ -42,7 +42,7 @@ func (t *tagCoder) tag(number uint16, name string, there bool, code func(*coder)
 	}
 }
 
-// next passes over tags up to number and takes its value.
+// next skips tags up to number and returns its value.
 func (t *tagCoder) next(number uint16) (value []byte, found bool) {
 	for n, v := range t.tags.All() {
 		if n > number {
@@ -56,7 +56,7 @@ func (t *tagCoder) next(number uint16) (value []byte, found bool) {
 	return nil, false
 }
 
-// unframed is what is wrong with a value, without a place in a stream that it does not know.
+// unframed removes the position from a value's fault, which has none in the stream.
 func unframed(err error) error {
 	var format *FormatError
 	if errors.As(err, &format) {
@@ -85,22 +85,22 @@ func (t *tagCoder) i64(number uint16, name string, v *int64) {
 	t.tag(number, name, *v != 0, func(c *coder) { c.i64("value", v) })
 }
 
-// i32 moves a number that is usual where its tag is missing.
+// i32 codes a number; an absent tag means usual.
 func (t *tagCoder) i32(number uint16, name string, v *int32, usual int32) {
 	t.tag(number, name, *v != usual, func(c *coder) { c.i32("value", v) })
 }
 
-// boolean moves a bool.
+// boolean codes a bool.
 func (t *tagCoder) boolean(number uint16, name string, v *bool) {
 	t.tag(number, name, *v, func(c *coder) { c.boolean("value", v) })
 }
 
-// text moves a text that fills the tag, of at most most bytes.
+// text codes a text that fills the tag, of at most most bytes.
 func (t *tagCoder) text(number uint16, name string, v *string, most int) {
 	t.tag(number, name, *v != "", func(c *coder) { c.filling("value", v, c.left(), most) })
 }
 
-// rangeOf moves both ends of a range of logic versions.
+// rangeOf codes both ends of a range of logic versions.
 func (t *tagCoder) rangeOf(number uint16, name string, v *compat.Range, there bool) {
 	t.tag(number, name, there, func(c *coder) {
 		c.i32("from", &v.Min)
@@ -109,10 +109,10 @@ func (t *tagCoder) rangeOf(number uint16, name string, v *compat.Range, there bo
 	})
 }
 
-// i32 moves a number.
+// i32 codes a number.
 func (c *coder) i32(field string, v *int32) { *v = int32(c.number(field, 4, uint64(uint32(*v)))) }
 
-// filling moves a text without a length of its own. Reading, it takes n bytes.
+// filling codes a text without a length field. When reading, it takes n bytes.
 func (c *coder) filling(field string, v *string, n, most int) {
 	if c.mode != reading {
 		n = len(*v)
@@ -123,7 +123,7 @@ func (c *coder) filling(field string, v *string, n, most int) {
 	}
 }
 
-// capped moves a string of at most most bytes.
+// capped codes a string of at most most bytes.
 func (c *coder) capped(field string, v *string, most int) {
 	n := c.length(field, len(*v), most)
 	c.require(field, n <= most, tooLarge(uint64(n), uint64(most)))
@@ -132,7 +132,7 @@ func (c *coder) capped(field string, v *string, most int) {
 	}
 }
 
-// code states the tags of a hello, once for reading and writing.
+// code defines the tags of a hello for reading and writing.
 func (t *HelloTags) code(c *tagCoder) error {
 	if c.mode == reading {
 		*t = HelloTags{Build: compat.Build{Logic: compat.NoLogic}}
@@ -151,7 +151,7 @@ func (t *HelloTags) code(c *tagCoder) error {
 	return c.err
 }
 
-// code states the tags of an answer, once for reading and writing.
+// code defines the tags of an answer for reading and writing.
 func (t *AnswerTags) code(c *tagCoder) error {
 	if c.mode == reading {
 		*t = AnswerTags{Server: compat.Build{Logic: compat.NoLogic}}
@@ -163,7 +163,7 @@ func (t *AnswerTags) code(c *tagCoder) error {
 	c.u32(TagWarnings, "warnings", (*uint32)(&t.Warnings))
 	c.rangeOf(TagSupported, "supported versions", &t.Supported, t.Versioned)
 	c.rangeOf(TagActive, "active versions", &t.Active, t.Versioned)
-	if !t.Versioned { // one without the other says nothing
+	if !t.Versioned { // one without the other is meaningless
 		t.Supported, t.Active = compat.Range{}, compat.Range{}
 	}
 	c.i32(TagFloor, "floor", &t.Floor, 0)
@@ -191,7 +191,7 @@ func (t *AnswerTags) code(c *tagCoder) error {
 
 var errNowhere = errors.New("it leads nowhere")
 
-// redirect states the endpoint of TagRedirect.
+// redirect codes the endpoint of TagRedirect.
 func (t *AnswerTags) redirect(c *coder) {
 	e := compat.Endpoint{}
 	if t.Redirect != nil {
@@ -205,8 +205,8 @@ func (t *AnswerTags) redirect(c *coder) {
 	t.Redirect = &e
 }
 
-// checkTags refuses tags of a hello or an answer that don't say what such tags say. What those of another minor version say
-// nobody looks at.
+// checkTags rejects malformed tags of a hello or an answer. Those of another minor version are not checked, since they
+// are ignored.
 func (c *coder) checkTags(version uint32, tags Tags, code func(*tagCoder) error) {
 	if c.err != nil || version != VersionC1 || len(tags) < tagHeader || binary.LittleEndian.Uint16(tags) > lastCompatTag {
 		return
