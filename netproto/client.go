@@ -256,8 +256,7 @@ func (c *Client) offersOf(m Message) ([]Offer, error) {
 // maxRole is the largest known role (fonline reference, section 2.5).
 const maxRole = 1
 
-// Close ends the session and waits for its goroutines. Calls in progress return a *ClosedError. Closing again does
-// nothing.
+// Close ends the session and waits for its goroutines. Calls in progress return a *ClosedError. Closing again does nothing.
 func (c *Client) Close() error {
 	c.end(net.ErrClosed)
 	c.work.Wait()

@@ -35,8 +35,7 @@ func ParseDescriptor(descriptor []byte, lim Limits) ([]Entry, error) {
 	return entries, nil
 }
 
-// EncodeDescriptor writes a list of files. An empty list is the two bytes of the end mark. A name that the format can't
-// hold is an error.
+// EncodeDescriptor writes a list of files. An empty list is the two bytes of the end mark. A name that the format can't hold is an error.
 func EncodeDescriptor(entries []Entry) ([]byte, error) {
 	var out bytes.Buffer
 	c := &coder{mode: writing, id: IDInitData, out: &out, ks: new(keystream)}

@@ -50,8 +50,7 @@ func (c *Conn) taken(g Generation, body []byte) Generation {
 	return c.own()
 }
 
-// own switches from the offer's generation to C1. Only the reader of an offering client calls it, when its writer has
-// nothing to send.
+// own switches from the offer's generation to C1. Only the reader of an offering client calls it, when its writer has nothing to send.
 func (c *Conn) own() Generation {
 	c.out.mu.Lock() // uncontended
 	defer c.out.mu.Unlock()

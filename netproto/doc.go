@@ -2,8 +2,7 @@
 //
 // # Frame
 //
-// A connection carries one byte stream in each direction. A stream is a sequence of frames; all numbers are
-// little-endian:
+// A connection carries one byte stream in each direction. A stream is a sequence of frames; all numbers are little-endian:
 //
 //	u32 signature 0x011E9422 · u32 length of the whole frame, these 9 bytes included · u8 message id · fields
 //
@@ -55,6 +54,5 @@
 // length or count allocates at most a small multiple of the bytes that arrived. A peer that breaks the format causes a
 // *FormatError, which ends the connection. A mistake of the caller is an ordinary error, and nothing was sent.
 //
-// Nothing is authenticated. Names are untrusted until release.CheckPath passed them, contents until their digest was
-// verified.
+// Nothing is authenticated. Names are untrusted until release.CheckPath passed them, contents until their digest was verified.
 package netproto

@@ -35,8 +35,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the server refused: %v: %q", e.Reason, e.Text)
 }
 
-// UnreachableError says that the connection failed. Err is the dialer's error: a *net.DNSError, a refused or timed out
-// connection.
+// UnreachableError says that the connection failed. Err is the dialer's error: a *net.DNSError, a refused or timed out connection.
 type UnreachableError struct {
 	Addr string // as configured
 	Err  error

@@ -7,9 +7,8 @@ import (
 	"collet/netproto/compat"
 )
 
-// exchangeWait is how long a client waits for an announced manifest, and later for a server that has judged it to read
-// the client's manifest and close. A server waits for 2 s (compat reference, section 3.6); the rest is for slow
-// connections.
+// exchangeWait is how long a client waits for an announced manifest, and later for a server that has judged it to read the
+// client's manifest and close. A server waits for 2 s (compat reference, section 3.6); the rest is for slow connections.
 const exchangeWait = 4 * time.Second
 
 // shows reports whether the server's manifest follows the answer and ours is expected: the server announces it, and this
@@ -45,9 +44,8 @@ func (c *Client) exchange(ctx context.Context) error {
 	return c.seeOff(ctx)
 }
 
-// show sends our manifest directly and returns when it was written. A caller without transfers closes at once, and a
-// message still queued for the session's writer would be lost. Errors of writing are also seen by the writer and the
-// reader.
+// show sends our manifest directly and returns when it was written. A caller without transfers closes at once, and a message
+// still queued for the session's writer would be lost. Errors of writing are also seen by the writer and the reader.
 func (c *Client) show(ctx context.Context, ours *ComponentManifest) error {
 	stop := context.AfterFunc(ctx, func() { c.end(ctx.Err()) })
 	defer stop()
@@ -57,8 +55,7 @@ func (c *Client) show(ctx context.Context, ours *ComponentManifest) error {
 	return ctx.Err()
 }
 
-// seeOff waits until the server closes, which it does after reading our manifest: closing first could lose the manifest
-// on the way.
+// seeOff waits until the server closes, which it does after reading our manifest: closing first could lose the manifest on the way.
 func (c *Client) seeOff(ctx context.Context) error {
 	patience := time.NewTimer(exchangeWait)
 	defer patience.Stop()

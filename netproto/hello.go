@@ -10,8 +10,7 @@ const (
 	CapSpread uint32 = 2
 	// CapObjects is the ability to request files of a release folder by name, and to serve them.
 	CapObjects uint32 = 4
-	// CapUnlisted means in a hello that the client needs no FileList if the server has objects, and in an answer that
-	// none follows.
+	// CapUnlisted means in a hello that the client needs no FileList if the server has objects, and in an answer that none follows.
 	CapUnlisted uint32 = 8
 	// CapTags means in an offer that the client has tags, which an offer has no room for: a server that accepts the
 	// offer requests a hello of C1 before its verdict. It has no meaning in a hello of C1.
@@ -162,8 +161,7 @@ func (m *HandshakeAnswer) Transfers(g Generation) bool {
 	return AllowsTransfer(j.Verdict) || !g.Engine() && j.Verdict == compat.Maintenance && m.Told().Fetch
 }
 
-// AllowsTransfer reports whether files may be listed and fetched after verdict v, without regard to the rest of the
-// answer.
+// AllowsTransfer reports whether files may be listed and fetched after verdict v, without regard to the rest of the answer.
 func AllowsTransfer(v compat.Verdict) bool {
 	return v == compat.Accept || v == compat.UpdateResources || v == compat.UpdateBinaries
 }

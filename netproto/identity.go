@@ -27,8 +27,7 @@ func (o ClientOptions) identified() ClientOptions {
 	return o
 }
 
-// checkIdentity is the error for an identity that can't be encoded or is inconsistent: a manifest that is incomplete or
-// of another build.
+// checkIdentity is the error for an identity that can't be encoded or is inconsistent: a manifest that is incomplete or of another build.
 func (o ClientOptions) checkIdentity() error {
 	if o.Identity == nil {
 		return nil

@@ -304,8 +304,7 @@ type spare struct {
 	buffers [][]byte
 }
 
-// take returns an empty buffer with room for n bytes, or nil. It drops smaller buffers on the way: they date from
-// smaller requests.
+// take returns an empty buffer with room for n bytes, or nil. It drops smaller buffers on the way: they date from smaller requests.
 func (s *spare) take(n int) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -154,8 +154,7 @@ func (c *Client) another(ctx context.Context, n int, offers []Offer) (*Client, e
 	return other, nil
 }
 
-// sameOffer reports whether two connections of one client have the same verdict. Other parts of the answer may change
-// over time.
+// sameOffer reports whether two connections of one client have the same verdict. Other parts of the answer may change over time.
 func sameOffer(a, b compat.Judgement) bool {
 	return a.Verdict == b.Verdict && a.Rule == b.Rule && a.Compatibility == b.Compatibility
 }

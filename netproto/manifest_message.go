@@ -16,8 +16,7 @@ type ComponentManifest struct {
 // ID is the number of the message.
 func (*ComponentManifest) ID() MessageID { return IDComponentManifest }
 
-// NewComponentManifest is the part of m that a mode allows to show. If the names do not fit into a message, it has their
-// hashes.
+// NewComponentManifest is the part of m that a mode allows to show. If the names do not fit into a message, it has their hashes.
 func NewComponentManifest(m *compat.Manifest, mode compat.ManifestMode) (*ComponentManifest, error) {
 	shown := &ComponentManifest{Manifest: m.As(mode)}
 	if shown.Manifest.Mode == "" {

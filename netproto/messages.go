@@ -130,8 +130,7 @@ type Ping struct {
 // Disconnect is an engine server's orderly end. It has no fields.
 type Disconnect struct{}
 
-// Unknown stands for a skipped message. Written, it sends Body as one field under any number; tests use that to keep
-// readers tolerant.
+// Unknown stands for a skipped message. Written, it sends Body as one field under any number; tests use that to keep readers tolerant.
 type Unknown struct {
 	Number MessageID
 	Size   int    // bytes of the skipped body; meaningless for writing

@@ -9,8 +9,7 @@ import (
 // is for later kinds of names.
 const MaxObjectName = 128
 
-// GetObject requests a part of a file of the server's release folder, by its name. Only servers with CapObjects accept
-// it.
+// GetObject requests a part of a file of the server's release folder, by its name. Only servers with CapObjects accept it.
 type GetObject struct {
 	Request uint32 // the client's number for it, unique among outstanding ones
 	Name    string // see IsObjectName; at most MaxObjectName bytes
@@ -50,8 +49,7 @@ func (m *NoObject) code(c *coder) { c.u32("request", &m.Request) }
 //	objects/<2 hex>/<64 hex>                                      which begin with these two
 //	sequels/<64 hex>.sequel
 //
-// Hex is in lower case. All other names are rejected, so a valid name needs no further check before it is opened below
-// the folder.
+// Hex is in lower case. All other names are rejected, so a valid name needs no further check before it is opened below the folder.
 func IsObjectName(name string) bool {
 	folder, rest, _ := strings.Cut(name, "/")
 	switch folder {

@@ -27,8 +27,7 @@ func (c *Client) unlisted(m *HandshakeAnswer) bool {
 	return !c.Generation().Engine() && m.Capabilities&c.opt.capabilities()&CapUnlisted != 0
 }
 
-// Objects reports whether the server serves a release folder, so that Object may be called. It is false unless the
-// options enable it.
+// Objects reports whether the server serves a release folder, so that Object may be called. It is false unless the options enable it.
 func (c *Client) Objects() bool {
 	return !c.Generation().Engine() && c.Transfers() &&
 		c.answer.Capabilities&c.opt.capabilities()&CapObjects != 0
@@ -40,10 +39,9 @@ func (c *Client) Objects() bool {
 //
 // The timestamp, and the absence of a next root, are known from the server's answer and need no request.
 //
-// Several calls may run concurrently, also with List, but not with Fetch; they share the window of the connection. A
-// call that ends early, by ctx or an error of deliver, does not end the session: its outstanding responses are dropped.
-// A missing file is a *MissingObjectError, and one that ends early an *ObjectEndError; an error of the session ends all
-// calls.
+// Several calls may run concurrently, also with List, but not with Fetch; they share the window of the connection. A call
+// that ends early, by ctx or an error of deliver, does not end the session: its outstanding responses are dropped. A missing
+// file is a *MissingObjectError, and one that ends early an *ObjectEndError; an error of the session ends all calls.
 func (c *Client) Object(ctx context.Context, name string, offset, length int64, deliver func(data []byte) error) error {
 	switch {
 	case !c.Objects():
@@ -69,8 +67,7 @@ func (c *Client) Object(ctx context.Context, name string, offset, length int64, 
 const (
 	timestampName = "metadata/timestamp.json"
 	rootSuffix    = ".root.json"
-	// maxTold is the size of the largest accepted timestamp in an answer, in bytes; a release folder's has less than 4
-	// KiB.
+	// maxTold is the size of the largest accepted timestamp in an answer, in bytes; a release folder's has less than 4 KiB.
 	maxTold = 16 << 10
 )
 

@@ -35,8 +35,7 @@ const (
 	// largestPortion is the size of the largest request of C1, in bytes. Larger ones were not faster on any measured
 	// link, and make progress less smooth.
 	largestPortion = 1 << 20
-	// smallestPortion is the size of the smallest request, in bytes: below, the requests would cost more than their
-	// data.
+	// smallestPortion is the size of the smallest request, in bytes: below, the requests would cost more than their data.
 	smallestPortion = 16 << 10
 	// writeGrace is how long a client continues to read after a failed write, to receive the server's reason.
 	writeGrace = 2 * time.Second
@@ -56,8 +55,7 @@ type ClientOptions struct {
 	// manifest alone is an identity, too.
 	Identity *HelloTags
 	Manifest *compat.Manifest
-	// OnVerdict is called once by Dial, before it returns, with the later results of Judgement and Differences; nil
-	// means no callback.
+	// OnVerdict is called once by Dial, before it returns, with the later results of Judgement and Differences; nil means no callback.
 	OnVerdict func(compat.Judgement, compat.Differences)
 
 	// Dial makes the connection, as dial.Dialer.DialContext does; nil is an ordinary TCP dialer. network is always "tcp".

@@ -20,9 +20,8 @@ type outbound struct {
 	err     error       // the final error
 }
 
-// Write sends the messages as one batch and flushes once. A message that the format can't hold, or that this side does
-// not send, is an error of the caller; then nothing was sent and the connection continues. An error of the stream ends
-// it.
+// Write sends the messages as one batch and flushes once. A message that the format can't hold, or that this side does not
+// send, is an error of the caller; then nothing was sent and the connection continues. An error of the stream ends it.
 func (c *Conn) Write(ms ...Message) error {
 	o := &c.out
 	o.mu.Lock()

@@ -9,8 +9,7 @@ import (
 // maxAnswers is how many pings are answered in one batch. Further ones wait.
 const maxAnswers = 64
 
-// outbox queues a session's outgoing messages. Its memory is bounded: requests by the window, pings because they are
-// only counted.
+// outbox queues a session's outgoing messages. Its memory is bounded: requests by the window, pings because they are only counted.
 type outbox struct {
 	ready chan struct{} // has an element after a change
 
@@ -121,8 +120,7 @@ func (l *ledger) excuse(a ask) {
 	delete(l.owed, a)
 }
 
-// settle removes m from the expected messages, or returns its fault. Offset in the fault counts from the start of the
-// body.
+// settle removes m from the expected messages, or returns its fault. Offset in the fault counts from the start of the body.
 func (l *ledger) settle(m Message) *FormatError {
 	l.mu.Lock()
 	defer l.mu.Unlock()

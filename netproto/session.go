@@ -86,8 +86,7 @@ func (c *Client) end(reason error) {
 	})
 }
 
-// explain converts an error of the stream to its type. A reason or fault of the peer has precedence over an error of
-// sending.
+// explain converts an error of the stream to its type. A reason or fault of the peer has precedence over an error of sending.
 func (c *Client) explain(err error) error {
 	var format *FormatError
 	var refused *RefusedError

@@ -8,8 +8,7 @@ const strideShrink = 4
 
 // Stride remembers the request size of C1 from one session to the next. When a connection breaks, a partial answer is
 // lost. So on a connection that breaks often, requests must be smaller than the data between two breaks. After a session
-// that broke and delivered nothing the size is a quarter, down to 16 KiB. Each delivered request of full size doubles
-// it.
+// that broke and delivered nothing the size is a quarter, down to 16 KiB. Each delivered request of full size doubles it.
 //
 // It belongs to one server and one session at a time. The zero value has no limit; a nil one stores nothing.
 type Stride struct {

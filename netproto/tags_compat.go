@@ -23,8 +23,7 @@ const (
 	TagFlags      uint16 = 11 // u32, compat.Flags
 )
 
-// Tags of C1's answer that explain its verdict. Tags 1, 2 and 26 of the reference are fields of the answer; 7, 16 and 17
-// are additions.
+// Tags of C1's answer that explain its verdict. Tags 1, 2 and 26 of the reference are fields of the answer; 7, 16 and 17 are additions.
 const (
 	TagReasons          uint16 = 3  // u32, compat.Reasons
 	TagWarnings         uint16 = 4  // u32, compat.Warnings
@@ -52,8 +51,7 @@ const (
 	lastCompatTag uint16 = 26
 )
 
-// Caps on a peer's description, in bytes (compat reference, section 3.2). compat.MaxBuildID and compat.MaxBranch are the
-// others.
+// Caps on a peer's description, in bytes (compat reference, section 3.2). compat.MaxBuildID and compat.MaxBranch are the others.
 const (
 	MaxContent = 64       // the identity of a set of packs: a digest in hex
 	MaxAccount = 64       // an account's id

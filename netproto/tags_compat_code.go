@@ -205,8 +205,7 @@ func (t *AnswerTags) redirect(c *coder) {
 	t.Redirect = &e
 }
 
-// checkTags rejects malformed tags of a hello or an answer. Those of another minor version are not checked, since they
-// are ignored.
+// checkTags rejects malformed tags of a hello or an answer. Those of another minor version are not checked, since they are ignored.
 func (c *coder) checkTags(version uint32, tags Tags, code func(*tagCoder) error) {
 	if c.err != nil || version != VersionC1 || len(tags) < tagHeader || binary.LittleEndian.Uint16(tags) > lastCompatTag {
 		return

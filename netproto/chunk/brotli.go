@@ -20,8 +20,7 @@ func WindowFor(n, limit int) int {
 var errWindow = errors.New("a decoder window above the cap")
 
 // Inflate returns a reader that decodes a brotli stream with by, which may be a used decoder. The first byte of a stream
-// declares its window, which is checked before decoding: a window above 2^limit bytes, or brotli's "large window", is
-// rejected.
+// declares its window, which is checked before decoding: a window above 2^limit bytes, or brotli's "large window", is rejected.
 func Inflate(by *brotli.Reader, r io.Reader, limit int) (io.Reader, error) {
 	var first [1]byte
 	if _, err := io.ReadFull(r, first[:]); err != nil {

@@ -1,8 +1,7 @@
 package chunk
 
-// Grain is the average size of a file's chunks, as a power of two. It is part of the format: publisher and client find
-// the same chunks only with the same grain. So the index of a file states it, and a file should keep it from release to
-// release.
+// Grain is the average size of a file's chunks, as a power of two. It is part of the format: publisher and client find the
+// same chunks only with the same grain. So the index of a file states it, and a file should keep it from release to release.
 type Grain uint8
 
 const (
@@ -54,9 +53,8 @@ func (g Grain) min() int     { return 1 << (g - 2) }
 // data if it is shorter. Unless data ends with its file, it must have MaxChunk bytes or more, because the boundary
 // depends on them. Cut does not allocate and is safe for concurrent use.
 //
-// A boundary is where the upper bits of a rolling hash are zero; these bits depend on all of the last 64 bytes. This is
-// FastCDC's normalised chunking at level 2: below the average size two more bits must be zero than the average demands,
-// above it two fewer.
+// A boundary is where the upper bits of a rolling hash are zero; these bits depend on all of the last 64 bytes. This is FastCDC's
+// normalised chunking at level 2: below the average size two more bits must be zero than the average demands, above it two fewer.
 func (g Grain) Cut(data []byte) int {
 	if len(data) <= g.min() {
 		return len(data)
@@ -70,10 +68,9 @@ func (g Grain) Cut(data []byte) int {
 	return at
 }
 
-// boundary rolls hash over data from the byte at. It returns the position behind the first byte that brings it below
-// limit, or the end of data. One step takes two bytes, because the second hash does not depend on the first: that halves
-// the dependency chain. Both ranges from Cut have even length, except at the end of a file, where a last odd byte
-// changes nothing.
+// boundary rolls hash over data from the byte at. It returns the position behind the first byte that brings it below limit, or
+// the end of data. One step takes two bytes, because the second hash does not depend on the first: that halves the dependency
+// chain. Both ranges from Cut have even length, except at the end of a file, where a last odd byte changes nothing.
 func boundary(data []byte, at int, hash, limit uint64) (end int, rolled uint64, found bool) {
 	for ; at+1 < len(data); at += 2 {
 		first, second := gear[data[at]], gear[data[at+1]]

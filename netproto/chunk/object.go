@@ -12,8 +12,7 @@ import (
 	"collet/platform/interrupt"
 )
 
-// Encoding is how a whole object encodes a file. The numbers are part of the format; so are the names, which a release's
-// sources use.
+// Encoding is how a whole object encodes a file. The numbers are part of the format; so are the names, which a release's sources use.
 type Encoding uint8
 
 const (

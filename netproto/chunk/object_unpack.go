@@ -155,8 +155,7 @@ func orGoesOn(err error, frame *zstdFrame) error {
 	return err
 }
 
-// zstdFrame returns the bytes of one frame and then io.EOF, so that a decoder doesn't read beyond it. It parses only the
-// block headers.
+// zstdFrame returns the bytes of one frame and then io.EOF, so that a decoder doesn't read beyond it. It parses only the block headers.
 type zstdFrame struct {
 	in       *objectReader
 	head     []byte // bytes to return first

@@ -9,10 +9,9 @@ import (
 )
 
 // A pack is a concatenation of packed chunks, in the order in which the publisher read them, file after file. So
-// neighbouring missing chunks are contiguous. A packed chunk is a zstd frame whose raw dictionary, number 1, is its
-// context: the whole chunks directly before it in the index's file, which a client has just written. A chunk costs
-// nearly as little as inside a solid stream (a fifth less than alone on packs of text), and every sequence of missing
-// chunks is one range.
+// neighbouring missing chunks are contiguous. A packed chunk is a zstd frame whose raw dictionary, number 1, is its context:
+// the whole chunks directly before it in the index's file, which a client has just written. A chunk costs nearly as little
+// as inside a solid stream (a fifth less than alone on packs of text), and every sequence of missing chunks is one range.
 const (
 	// maxContext is the size of the largest context, 128 KiB. On stored packs of text 64 KiB cost 5 % more and 256 KiB 5
 	// % less; but packing time is proportional, and an edit makes the publisher store the following chunks again, as far

@@ -11,8 +11,7 @@ import (
 // Disk is the file access of Assemble. One goroutine calls its methods. Their errors, and those of the returned values,
 // end Assemble and are returned unchanged.
 type Disk interface {
-	// Source returns local source number n as offered to the plan, or an error that wraps ErrGone if it no longer
-	// exists.
+	// Source returns local source number n as offered to the plan, or an error that wraps ErrGone if it no longer exists.
 	Source(n int) (io.ReaderAt, error)
 	// Create returns new file n, which is written sequentially. Files are created in the order of the plan, each after
 	// the previous one is complete.

@@ -92,8 +92,7 @@ func (p *Plan) offer(n int, key chunkKey, offset int64) {
 	}
 }
 
-// Bounds of GapFor in bytes: the header overhead of a request and its response, and the largest gap that is fetched
-// needlessly.
+// Bounds of GapFor in bytes: the header overhead of a request and its response, and the largest gap that is fetched needlessly.
 const (
 	minGap = 512
 	maxGap = 1 << 20

@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// A difference is stored as alternating runs of zeros (matching bytes) and of mismatched bytes. Their lengths are in two
-// streams of numbers, the mismatches (new minus expected) in a third. A single zero inside a run of mismatches belongs
-// to the run.
+// A difference is stored as alternating runs of zeros (matching bytes) and of mismatched bytes. Their lengths are in two streams
+// of numbers, the mismatches (new minus expected) in a third. A single zero inside a run of mismatches belongs to the run.
 
 // diffWriter encodes a difference.
 type diffWriter struct {

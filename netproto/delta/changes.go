@@ -9,10 +9,9 @@ import (
 	"collet/netproto/release"
 )
 
-// The changes of a release are a delta index for clients with an older listing and no set patch. One object has
-// everything that the listing and the list of sources say about recently changed files, the newest changes first. A
-// client reads a prefix whose length depends on its listing. So one object serves every older release, and the head need
-// not name any.
+// The changes of a release are a delta index for clients with an older listing and no set patch. One object has everything
+// that the listing and the list of sources say about recently changed files, the newest changes first. A client reads a
+// prefix whose length depends on its listing. So one object serves every older release, and the head need not name any.
 //
 //	magic   "CC" 1
 //	steps   their number
@@ -43,8 +42,7 @@ const (
 	MaxChangeSteps = 512
 	// MaxChangesTable is the size of the largest table in bytes, including the magic.
 	MaxChangesTable = len(changesMagic) + 2 + MaxChangeSteps*(len(ChangeMark{})+4)
-	// maxChangesRaw is the decoded size of all bodies of one object in bytes: contents and paths at the size of
-	// release.MaxChanges.
+	// maxChangesRaw is the decoded size of all bodies of one object in bytes: contents and paths at the size of release.MaxChanges.
 	maxChangesRaw = 24 << 20
 )
 
@@ -61,8 +59,7 @@ func changeEncodings() []release.Encoding {
 	return []release.Encoding{release.EncodedStored, release.EncodedZstd, release.EncodedBrotli}
 }
 
-// ChangeMark distinguishes the listings of a product: the beginning of the digest. A result based on it is verified with
-// a whole digest.
+// ChangeMark distinguishes the listings of a product: the beginning of the digest. A result based on it is verified with a whole digest.
 type ChangeMark [8]byte
 
 // MarkOf returns the mark of the listing with this digest.
@@ -166,10 +163,9 @@ func (c *Changes) end(step int) int64 {
 	return end
 }
 
-// Apply turns an older listing with its digest into the listing with the digest to, which a verified head names. It also
-// returns the sources of the new contents. data is the beginning of the object, at least Reach bytes, and need not be
-// authenticated: the listing is right, or the error is a *release.FormatError. The sources may be false, like those of
-// any other mirror.
+// Apply turns an older listing with its digest into the listing with the digest to, which a verified head names. It also returns
+// the sources of the new contents. data is the beginning of the object, at least Reach bytes, and need not be authenticated: the
+// listing is right, or the error is a *release.FormatError. The sources may be false, like those of any other mirror.
 func (c *Changes) Apply(data []byte, old release.Listing, from, to release.Digest) (release.Listing, release.Sources, error) {
 	step := c.step(from)
 	if step < 0 || int64(len(data)) < c.end(step) {

@@ -20,8 +20,7 @@ const (
 	// noiseShare is the compressed size, in thousandths, from which data counts as incompressible. zstd at its fastest
 	// measures it; brotli at its best would take a second for each MB and gain almost nothing.
 	noiseShare = 998
-	// noiseQuality is brotli's quality for incompressible data: the gain equals that of the best, at a two-hundredth of
-	// the time.
+	// noiseQuality is brotli's quality for incompressible data: the gain equals that of the best, at a two-hundredth of the time.
 	noiseQuality = 5
 	// noiseFrom is the smallest data that is tested for noise, in bytes.
 	noiseFrom = 1 << 20
@@ -32,8 +31,7 @@ func isNoise(data []byte) bool {
 	return len(data) >= noiseFrom && newSizer(zstd.SpeedFastest).size(data) >= len(data)/1000*noiseShare
 }
 
-// deflated is data compressed by brotli at its best, in a window of at most 2^window bytes. If ctx ends, the result is
-// useless.
+// deflated is data compressed by brotli at its best, in a window of at most 2^window bytes. If ctx ends, the result is useless.
 func deflated(ctx context.Context, data []byte, window int) []byte {
 	var out bytes.Buffer
 	quality := brotli.BestCompression

@@ -183,8 +183,7 @@ func (k *mask) word(at int, target uint64) {
 	binary.LittleEndian.PutUint32(k.out[at:], uint32(k.hash(target)))
 }
 
-// jumps masks jump tables, as switches have them: distances from the start of the table to code. They begin where code
-// refers to.
+// jumps masks jump tables, as switches have them: distances from the start of the table to code. They begin where code refers to.
 func (k *mask) jumps(a area) {
 	begin := uint64(0)
 	for at := (int(a.at) + 3) &^ 3; at+4 <= int(a.at+a.size); at += 4 {

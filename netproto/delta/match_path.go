@@ -59,8 +59,7 @@ type stretch struct {
 
 const none = -1
 
-// pathfinder walks through the new contents and keeps the cheapest candidate encodings from the old ones (dynamic
-// programming).
+// pathfinder walks through the new contents and keeps the cheapest candidate encodings from the old ones (dynamic programming).
 type pathfinder struct {
 	old, new []byte
 	find     finder

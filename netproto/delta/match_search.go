@@ -12,8 +12,7 @@ type finder interface {
 	nearest(b []byte, near, minimum int) (length, place int)
 }
 
-// searcher finds sequences of the new contents in the old ones, by a suffix array. It is immutable and safe for
-// concurrent use.
+// searcher finds sequences of the new contents in the old ones, by a suffix array. It is immutable and safe for concurrent use.
 type searcher struct {
 	text  []byte
 	order []int32 // suffixes of text, sorted

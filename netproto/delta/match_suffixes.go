@@ -175,8 +175,7 @@ func (s *suffixSort[T]) name(m int) int {
 	return int(names) + 1
 }
 
-// same compares two substrings of the same length, including the symbol after each. One that reaches the end of the text
-// equals no other.
+// same compares two substrings of the same length, including the symbol after each. One that reaches the end of the text equals no other.
 func (s *suffixSort[T]) same(a, b, length int) bool {
 	if max(a, b)+length >= len(s.text) {
 		return false

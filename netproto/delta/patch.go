@@ -182,8 +182,7 @@ func (m *maker) best(ctx context.Context, from, to int, matches []match) (built,
 	return b, err
 }
 
-// frame encodes one frame, with its streams joined or separate, whichever is smaller; s is nil for a frame without
-// prediction.
+// frame encodes one frame, with its streams joined or separate, whichever is smaller; s is nil for a frame without prediction.
 func (m *maker) frame(ctx context.Context, fresh []byte, matches []match, s *modules) (built, error) {
 	f := &frame{size: len(fresh), matches: matches}
 	f.link()

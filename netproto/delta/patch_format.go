@@ -21,9 +21,8 @@ import (
 //	        row     if joined: of all streams one behind the other as one
 //	        data*   the coded streams in the same order
 //
-// A match takes three numbers, each from its own stream: the extra bytes before it, from streamExtra; its size; and its
-// shift (offset in the old contents minus offset in the frame), coded by recentShifts. Bytes behind the last match come
-// from streamExtra.
+// A match takes three numbers, each from its own stream: the extra bytes before it, from streamExtra; its size; and its shift
+// (offset in the old contents minus offset in the frame), coded by recentShifts. Bytes behind the last match come from streamExtra.
 const patchMagic = "CP\x01"
 
 // Flags of a frame.

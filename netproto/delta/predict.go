@@ -32,8 +32,7 @@ const (
 	learnBits = 18      // table entries for targets that the matches map wrongly: 16 bytes each, 4 MiB
 )
 
-// corrector turns expected bytes of the new contents into the real ones, in place. It is called once for every byte, in
-// order.
+// corrector turns expected bytes of the new contents into the real ones, in place. It is called once for every byte, in order.
 type corrector interface {
 	correct(b []byte) error
 }

@@ -119,8 +119,7 @@ func (m *moves) insert(x match) {
 	m.links = append(m.links, x)
 }
 
-// to is the new offset of an old one. Offsets between links belong to the nearer one. It returns false if there are no
-// links.
+// to is the new offset of an old one. Offsets between links belong to the nearer one. It returns false if there are no links.
 func (m *moves) to(old uint32) (uint32, bool) {
 	page := old >> movePage
 	if int(page) >= len(m.pages) || len(m.links) == 0 {

@@ -70,9 +70,8 @@ const unwindHead = 24
 // largestRecord bounds the plausible size of a record, in bytes.
 const largestRecord = 1 << 16
 
-// unwindRecord parses the head of a record: its size in the file, or 0 if it is no record; whether it belongs to a
-// function; and whether a reference of the language is at byte 17. before is how many preceding bytes may contain its
-// common part.
+// unwindRecord parses the head of a record: its size in the file, or 0 if it is no record; whether it belongs to a function;
+// and whether a reference of the language is at byte 17. before is how many preceding bytes may contain its common part.
 func unwindRecord(b []byte, before uint64) (n int, owner, extra bool) {
 	size := binary.LittleEndian.Uint32(b)
 	if size < 8 || size > largestRecord || size&3 != 0 {

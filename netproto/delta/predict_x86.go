@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// x86Site returns where the four bytes of a reference at b[i] begin, or 0 if there is none. Branches must lead into
-// code.
+// x86Site returns where the four bytes of a reference at b[i] begin, or 0 if there is none. Branches must lead into code.
 func x86Site(b []byte, i int) (at int, branch bool) {
 	switch c := b[i]; {
 	case c&0xfe == 0xe8: // a call or jump

@@ -33,8 +33,7 @@ const (
 
 // Caps of a receiver. A publisher respects them.
 const (
-	// MaxSetDelta is the size of the largest delta in bytes: release.MaxSet new paths of a hundred bytes. It is held in
-	// memory.
+	// MaxSetDelta is the size of the largest delta in bytes: release.MaxSet new paths of a hundred bytes. It is held in memory.
 	MaxSetDelta = 24 << 20
 	// maxSetGroups is the largest number of groups in a set patch: 64 MiB each, a terabyte.
 	maxSetGroups = 1 << 14

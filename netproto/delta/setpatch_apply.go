@@ -170,8 +170,7 @@ func (a *setApplier) sizes(g int) []int64 {
 	return sizes
 }
 
-// setOlds are the old contents of a group's patch: those of its contents in the order of the stream, then the
-// references.
+// setOlds are the old contents of a group's patch: those of its contents in the order of the stream, then the references.
 func setOlds(d *setDelta, g int, old release.Listing, files *setFiles) (list []Old) {
 	group := &d.groups[g]
 	for m := range group.count {

@@ -70,9 +70,8 @@ func (p *SetPatch) settle() error {
 	return nil
 }
 
-// Damaged returns the old files, by their index in the old listing, that Apply reads and that are missing or differ from
-// the old listing. It reads all of them, to tell a damaged file from a damaged patch after a failure. The error is that
-// of ctx.
+// Damaged returns the old files, by their index in the old listing, that Apply reads and that are missing or differ from the
+// old listing. It reads all of them, to tell a damaged file from a damaged patch after a failure. The error is that of ctx.
 func (p *SetPatch) Damaged(ctx context.Context, source SetSource) (list []int, err error) {
 	for _, i := range p.Reads() {
 		right, err := p.intact(ctx, source, i)

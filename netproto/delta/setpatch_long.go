@@ -36,8 +36,7 @@ func (l *longContent) append(b []byte) []byte {
 	return b
 }
 
-// readLongs decodes the long contents of a group. copies is the number of copies so far; the result includes the new
-// ones.
+// readLongs decodes the long contents of a group. copies is the number of copies so far; the result includes the new ones.
 func (d *setDelta) readLongs(in *setNumbers, g int, old release.Listing, copies int) int {
 	group := &d.groups[g]
 	last := -1

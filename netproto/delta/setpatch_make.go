@@ -23,8 +23,7 @@ type SetPatchOptions struct {
 	// MaxMemory is the memory limit in bytes; 0 means DefaultPatchMemory. Larger contents are first compared block by
 	// block, and carried whole if even the rest is too large.
 	MaxMemory int64
-	// MaxBytes is the size of the largest useful patch in bytes; 0 means no limit. Beyond it the error is
-	// ErrPatchTooLarge.
+	// MaxBytes is the size of the largest useful patch in bytes; 0 means no limit. Beyond it the error is ErrPatchTooLarge.
 	MaxBytes int64
 	// LongResource is the size in bytes from which a resource is compared block by block; 0 means DefaultLongResource.
 	LongResource int64
@@ -39,8 +38,7 @@ type SetPatchOptions struct {
 const (
 	// DefaultPatchMemory is 1.5 GiB: patches of modules of 110 MB, on a small studio's machine.
 	DefaultPatchMemory = 1536 << 20
-	// DefaultLongResource is 128 MiB. Matching a smaller pack as a whole gains a percent, and a patch of a larger one
-	// takes minutes.
+	// DefaultLongResource is 128 MiB. Matching a smaller pack as a whole gains a percent, and a patch of a larger one takes minutes.
 	DefaultLongResource = 128 << 20
 	// DefaultGroup is 64 MiB: larger groups gain little (perf reference, section 9), and cost the publisher memory.
 	DefaultGroup = 64 << 20

@@ -13,8 +13,7 @@ const (
 	maxBlocks = 1 << 20
 	// rollBase is the base of the rolling hash: an odd number with well distributed bits.
 	rollBase = 0x9E3779B97F4A7C15
-	// sieveBits is the size of the bit filter before the table, as a power of two of bits: 2 MiB, which stay in the
-	// cache.
+	// sieveBits is the size of the bit filter before the table, as a power of two of bits: 2 MiB, which stay in the cache.
 	sieveBits = 24
 )
 
@@ -213,8 +212,7 @@ type fileWindow struct {
 // windowSize is how much is read at a time, in bytes.
 const windowSize = 4 << 20
 
-// bytes returns at most n bytes from an offset on, fewer only at the end of the file. They are valid until the next
-// call.
+// bytes returns at most n bytes from an offset on, fewer only at the end of the file. They are valid until the next call.
 func (w *fileWindow) bytes(at, n int64) ([]byte, error) {
 	n = min(n, w.size-at)
 	if at < w.at || at+n > w.at+int64(len(w.buf)) {

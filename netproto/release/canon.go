@@ -11,12 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxNumber is the largest number in a document of a release: 2^53 − 1, the largest integer that every JSON reader
-// represents exactly.
+// MaxNumber is the largest number in a document of a release: 2^53 − 1, the largest integer that every JSON reader represents exactly.
 const MaxNumber = 1<<53 - 1
 
-// FormatError says what is wrong with the bytes of a document, and where. It is always the fault of the document's
-// author.
+// FormatError says what is wrong with the bytes of a document, and where. It is always the fault of the document's author.
 type FormatError struct {
 	Document string // "head", "listing", "sources" or "release entry"
 	Offset   int    // bytes from the beginning of the document
@@ -218,8 +216,7 @@ func (c *canon) readText(field string, value *string, limit int) bool {
 	return false
 }
 
-// textFault rejects characters that can't be displayed: texts of a release don't need them, and they could confuse
-// terminals.
+// textFault rejects characters that can't be displayed: texts of a release don't need them, and they could confuse terminals.
 func textFault(s string, limit int) string {
 	switch {
 	case len(s) > limit:

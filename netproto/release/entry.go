@@ -67,8 +67,7 @@ func (e Entry) check() string {
 	}
 }
 
-// ParseEntryPath parses the name of an entry. A name without exactly four elements belongs to later programs: taken is
-// false.
+// ParseEntryPath parses the name of an entry. A name without exactly four elements belongs to later programs: taken is false.
 func ParseEntryPath(name string) (e Entry, taken bool, err error) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
@@ -82,8 +81,7 @@ func ParseEntryPath(name string) (e Entry, taken bool, err error) {
 	return e, true, nil
 }
 
-// ReadConditions reads the custom fields of the signed list into e, whose path and head must be set, and checks the
-// whole entry.
+// ReadConditions reads the custom fields of the signed list into e, whose path and head must be set, and checks the whole entry.
 func (e *Entry) ReadConditions(data []byte) error {
 	if err := readDocument("release entry", data, maxText, e.custom); err != nil {
 		return err

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// MaxListing is the size of the largest listing in bytes: MaxSet files with paths of 120 bytes. It is held in
-	// memory.
+	// MaxListing is the size of the largest listing in bytes: MaxSet files with paths of 120 bytes. It is held in memory.
 	MaxListing = 64 << 20
 	// MaxFile is the size in bytes of the largest file of a set: 1 TiB, more than any file system for games holds.
 	MaxFile = 1 << 40

@@ -7,15 +7,13 @@ import (
 )
 
 const (
-	// MaxObject is the size in bytes of the largest object: 64 GiB, more than any pack of a game that is fetched as one
-	// file.
+	// MaxObject is the size in bytes of the largest object: 64 GiB, more than any pack of a game that is fetched as one file.
 	MaxObject = 64 << 30
 	// packWindow is the compression window of a packed document in bytes. It bounds the memory for unpacking.
 	packWindow = 4 << 20
 )
 
-// Object is a reference to a file of the folder objects/ by the SHA-256 and size of its bytes. The zero value is no
-// object.
+// Object is a reference to a file of the folder objects/ by the SHA-256 and size of its bytes. The zero value is no object.
 type Object struct {
 	Sum  Digest // SHA-256
 	Size int64  // bytes, at most MaxObject
@@ -106,8 +104,7 @@ func pack(document []byte) ([]byte, error) {
 	return packed, w.Close()
 }
 
-// unpack unpacks a document of at most limit bytes, or of one window if that is more. Its memory is bounded by both
-// together.
+// unpack unpacks a document of at most limit bytes, or of one window if that is more. Its memory is bounded by both together.
 func unpack(packed []byte, limit int64) ([]byte, error) {
 	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(packWindow),
 		zstd.WithDecoderMaxMemory(uint64(max(limit, packWindow))))

@@ -134,9 +134,8 @@ func isShortName(element string) bool {
 	return digits != "" && len(digits) < len(base) && strings.Trim(digits, "0123456789") == ""
 }
 
-// Fold maps paths to the same text if they are one file on a system that ignores case or normalization. It is Unicode's
-// full case folding in form NFC. "Straße" and "STRASSE" are equal, "ﬁ" and "fi", the Greek letters with tonos and with
-// oxia.
+// Fold maps paths to the same text if they are one file on a system that ignores case or normalization. It is Unicode's full
+// case folding in form NFC. "Straße" and "STRASSE" are equal, "ﬁ" and "fi", the Greek letters with tonos and with oxia.
 func Fold(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return strings.ToLower(path)

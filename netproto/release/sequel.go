@@ -20,8 +20,7 @@ const (
 	// MaxSequel is the size in bytes of the largest sequel: lists of a large folder, and a set patch whose transfer
 	// takes about the round trip that it saves (1 MiB at 50 Mbit/s and 100 ms).
 	MaxSequel = 1536 << 10
-	// MaxSequelParts is the largest number of parts: two signed lists, a head, and at most a listing and a list of
-	// sources.
+	// MaxSequelParts is the largest number of parts: two signed lists, a head, and at most a listing and a list of sources.
 	MaxSequelParts = 8
 	// sequelBegin is the magic number; its last byte is the version.
 	sequelBegin = "CQ\x01"

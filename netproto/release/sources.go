@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// MaxSources is the size in bytes of the largest list of sources: MaxSet contents of some 300 bytes each. It is held
-	// in memory.
+	// MaxSources is the size in bytes of the largest list of sources: MaxSet contents of some 300 bytes each. It is held in memory.
 	MaxSources = 64 << 20
 	// MaxIndexFiles is the largest number of files in one chunk index.
 	MaxIndexFiles = MaxSet
@@ -81,8 +80,7 @@ func (s Sources) Pack() (object []byte, ref Object, err error) {
 	return object, ObjectOf(object), nil
 }
 
-// UnpackSources unpacks the object of a list of sources. Bytes that don't match ref are an *ObjectError and are not
-// unpacked.
+// UnpackSources unpacks the object of a list of sources. Bytes that don't match ref are an *ObjectError and are not unpacked.
 func UnpackSources(object []byte, ref Object) (Sources, error) {
 	data, err := unpackVerified("sources", object, ref, MaxSources)
 	if err != nil {

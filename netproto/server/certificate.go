@@ -17,8 +17,7 @@ const (
 	// certificateCheck is the least time between two checks of a certificate's files. A check costs two stat(2) calls in a
 	// handshake, and a renewed certificate is in use within seconds.
 	certificateCheck = 2 * time.Second
-	// maxCertificateFile is the largest certificate or key file in bytes. A long chain has 20 KB; the cap bounds the read of a
-	// wrong path.
+	// maxCertificateFile is the largest certificate or key file in bytes. A long chain has 20 KB; the cap bounds the read of a wrong path.
 	maxCertificateFile = 1 << 20
 )
 

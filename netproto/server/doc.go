@@ -6,8 +6,7 @@
 //
 // Package config has the settings and their checks. Package limits counts connections, warnings and bandwidth by address. Package
 // catalogue finds and checks the offered files. Package operator has the compatibility settings that change at run time, their
-// store, audit trail and tokens. Package admin has the admin API and the control socket. Package dashboard has the operator's
-// pages.
+// store, audit trail and tokens. Package admin has the admin API and the control socket. Package dashboard has the operator's pages.
 //
 // # Catalogue
 //

@@ -25,8 +25,7 @@ import (
 const (
 	// askTime is how long a request's head may take to arrive; a scraper sends it in one packet.
 	askTime = 5 * time.Second
-	// answerTime is how long a connection may be idle between requests, and how long a client may take to read a piece of an
-	// answer.
+	// answerTime is how long a connection may be idle between requests, and how long a client may take to read a piece of an answer.
 	answerTime = 30 * time.Second
 	// maxAsk is the largest request head in bytes.
 	maxAsk = 8 << 10

@@ -138,8 +138,7 @@ func (v *visitor) forget() {
 	}
 }
 
-// ReadFrom implements io.ReaderFrom: a part of a file is sent by sendfile(2), in pieces, each with the rate limit and its own
-// deadline.
+// ReadFrom implements io.ReaderFrom: a part of a file is sent by sendfile(2), in pieces, each with the rate limit and its own deadline.
 func (v *visitor) ReadFrom(from io.Reader) (sent int64, err error) {
 	part, limited := from.(*io.LimitedReader)
 	direct, able := v.steady.Conn.(io.ReaderFrom)

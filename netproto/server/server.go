@@ -67,8 +67,7 @@ func (s *Server) Govern(o *operator.Operator) {
 }
 
 // OnVerdict sets a callback that is called once for every judged client: at once, or after the exchange of components, with the
-// differences. The connection's own goroutine calls f, several at the same time; f must be quick. OnVerdict is called before
-// Serve.
+// differences. The connection's own goroutine calls f, several at the same time; f must be quick. OnVerdict is called before Serve.
 func (s *Server) OnVerdict(f func(compat.Meeting)) { s.onVerdict = f }
 
 // Seal refuses hellos until sealed is closed (compat.Registry.Sealed): an earlier connection ends without an answer, and the

@@ -17,8 +17,7 @@ const (
 	// spreadSegments is the least number of segments in a sample. A portion of 256 KiB is 181, so a sample often has twice as
 	// many, in which there are four losses on a line that loses 1 %; three samples are 1 or 2 MB.
 	spreadSegments = 200
-	// spreadTrips is the least length of a sample in round trips, so that one burst and its retransmissions do not reach three
-	// samples.
+	// spreadTrips is the least length of a sample in round trips, so that one burst and its retransmissions do not reach three samples.
 	spreadTrips = 8
 	// spreadSamples is how many samples in a row must show losses.
 	spreadSamples = 3

@@ -14,9 +14,8 @@ import (
 const maxReturns = 50
 
 // Push makes the trees of devices equal to the working copy. Each device proceeds at its own speed. When a device
-// disconnects, Push waits up to Times.Return for it and resumes with what is missing. The result lists every device and
-// every file that failed. The error concerns the push as a whole: *OptionError, ErrNoDevice, an unreadable working copy,
-// or ctx's.
+// disconnects, Push waits up to Times.Return for it and resumes with what is missing. The result lists every device and every
+// file that failed. The error concerns the push as a whole: *OptionError, ErrNoDevice, an unreadable working copy, or ctx's.
 func (d *Desk) Push(ctx context.Context, o PushOptions) (PushResult, error) {
 	if o.Start != nil {
 		if err := o.Start.check(); err != nil {
@@ -74,8 +73,7 @@ func (d *Desk) pushTo(ctx context.Context, id string, t *pushTask) {
 	}
 }
 
-// follow continues the task on the next connection when one ends. A connection that hung is ended by the session; that
-// is tolerated once.
+// follow continues the task on the next connection when one ends. A connection that hung is ended by the session; that is tolerated once.
 func (d *Desk) follow(ctx context.Context, id string, t *pushTask) error {
 	limit := d.settings.times.Return
 	if t.options.leave {

@@ -171,8 +171,7 @@ func (b *bulker) takeClosed(m *wire.FileClosed) bool {
 	return true
 }
 
-// unreadable handles a readEvent: the file is left out of its batch. A file that is already being sent is closed; its
-// hash will not match.
+// unreadable handles a readEvent: the file is left out of its batch. A file that is already being sent is closed; its hash will not match.
 func (b *bulker) unreadable(e readEvent) []effect {
 	if e.run != b.run {
 		return nil

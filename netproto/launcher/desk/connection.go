@@ -8,8 +8,7 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// connection is what a session needs of the connection to a device: a *den.Conn behind denConnection, or memory in
-// tests.
+// connection is what a session needs of the connection to a device: a *den.Conn behind denConnection, or memory in tests.
 type connection interface {
 	// Send queues a message, and may block. payload is the caller's again when it returns.
 	Send(ctx context.Context, payload []byte) error

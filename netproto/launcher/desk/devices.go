@@ -279,8 +279,7 @@ func (g *registry) candidate(id string) (r *runner, changed <-chan struct{}) {
 	return slices.MinFunc(all, func(a, b *deviceRecord) int { return cmp.Compare(a.id, b.id) }).runner, g.signal
 }
 
-// claim waits for a device, and for the end of another push to it. The error is ErrDeviceGone if the device stays away
-// for limit.
+// claim waits for a device, and for the end of another push to it. The error is ErrDeviceGone if the device stays away for limit.
 func (g *registry) claim(ctx context.Context, id string, limit time.Duration) (*runner, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -6,11 +6,9 @@
 // sends the difference; it resumes where an interrupted attempt stopped. Several devices are served concurrently. They
 // share scans of the working copy, but no connection waits for another.
 //
-// Released devices write files in place. The desk therefore records which files on such a device are unfinished, and
-// writes them again.
+// Released devices write files in place. The desk therefore records which files on such a device are unfinished, and writes them again.
 //
 // # Errors
 //
-// A *DeviceError is the fault of a device. An error of a device ends its connection or fails one request, and nothing
-// more.
+// A *DeviceError is the fault of a device. An error of a device ends its connection or fails one request, and nothing more.
 package desk

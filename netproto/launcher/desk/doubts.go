@@ -10,10 +10,9 @@ import (
 	"collet/platform"
 )
 
-// doubts are the files on one released device whose bytes may differ from its layout, with the size of the write that
-// was interrupted. Such a device keeps its layout in memory after a disconnect and does not scan its disk again (Remote
-// launcher protocol, section 3.6). Safe for concurrent use, because a device can reconnect while its old connection
-// still ends.
+// doubts are the files on one released device whose bytes may differ from its layout, with the size of the write that was
+// interrupted. Such a device keeps its layout in memory after a disconnect and does not scan its disk again (Remote launcher
+// protocol, section 3.6). Safe for concurrent use, because a device can reconnect while its old connection still ends.
 type doubts struct {
 	mu    sync.Mutex
 	paths map[string]uint64
@@ -46,8 +45,7 @@ func (d *doubts) of() map[string]uint64 {
 	return maps.Clone(d.paths)
 }
 
-// maxDoubts is the size of the largest doubts file that is read, in bytes: wire.MaxFiles paths of usual length for a few
-// devices.
+// maxDoubts is the size of the largest doubts file that is read, in bytes: wire.MaxFiles paths of usual length for a few devices.
 const maxDoubts = 64 << 20
 
 // doubtsSuffix follows Options.CacheFile in the name of the doubts file.

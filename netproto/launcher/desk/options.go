@@ -65,8 +65,7 @@ const (
 	// BlockReleased is the block size for released devices: 16 to 64 KiB are fastest there. With path and header, no
 	// message may exceed 64 kB (reference 4.1 no. 8, 5.1).
 	BlockReleased = 60 << 10
-	// MaxAttempts is how often one file may fail, or change while it is sent, before a push continues without it and
-	// reports it.
+	// MaxAttempts is how often one file may fail, or change while it is sent, before a push continues without it and reports it.
 	MaxAttempts = 3
 )
 
@@ -124,8 +123,7 @@ type WatchOptions struct {
 	// Settle is how long the folder must be unchanged before a push begins; 0 is DefaultSettle. While changes continue,
 	// a push begins after MaxSettle at the latest.
 	Settle time.Duration
-	// Each is called with the result of each push; nil means no callback. It is called from one goroutine, and the next
-	// push waits for it.
+	// Each is called with the result of each push; nil means no callback. It is called from one goroutine, and the next push waits for it.
 	Each func(PushResult, error)
 }
 

@@ -14,8 +14,7 @@ import (
 const maxTries = 20
 
 type (
-	// scanEffect requests a scan of the working copy; scanEvent follows. A shared scan that began after the given time
-	// is enough.
+	// scanEffect requests a scan of the working copy; scanEvent follows. A shared scan that began after the given time is enough.
 	scanEffect struct {
 		run   int
 		after time.Time
@@ -37,8 +36,7 @@ type scanned struct {
 	problems []tree.PathProblem
 }
 
-// pushTask is one push to one device. It outlives connections: failures and attempts are kept when the device
-// reconnects.
+// pushTask is one push to one device. It outlives connections: failures and attempts are kept when the device reconnects.
 type pushTask struct {
 	options PushOptions
 	began   time.Time
@@ -209,8 +207,7 @@ func (p *pusher) start(now time.Time) []effect {
 	return append(out, p.check(now)...)
 }
 
-// stays returns which files stay on the device although ours lacks them: ignored files, and files that exist here but
-// are unreadable.
+// stays returns which files stay on the device although ours lacks them: ignored files, and files that exist here but are unreadable.
 func (p *pusher) stays() func(path string) bool {
 	problems := make(map[string]bool, len(p.ours.problems))
 	for _, problem := range p.ours.problems {

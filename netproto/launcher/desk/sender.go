@@ -133,8 +133,7 @@ func (s *sender) open(e blockEffect) *openFile {
 	return s.file
 }
 
-// read reads a block into the sender's buffer. The first block opens the file; after the last one the file is checked
-// for changes.
+// read reads a block into the sender's buffer. The first block opens the file; after the last one the file is checked for changes.
 func (s *sender) read(f *openFile, e blockEffect) error {
 	if f.file == nil {
 		if err := s.begin(f, e.write.file); err != nil {

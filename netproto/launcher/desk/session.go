@@ -83,8 +83,7 @@ type sessionSettings struct {
 	known   *layouts
 }
 
-// session is one connection with a device. It is pure: step takes an event and its time, and returns the effects to
-// execute.
+// session is one connection with a device. It is pure: step takes an event and its time, and returns the effects to execute.
 //
 //	greeting ─connectRequest→ admission ─admitted→ ready        any → closed
 //

@@ -85,8 +85,7 @@ type Outcome struct {
 	Err    error  // nil, *StartTimeoutError, *DeviceError, *WaitError, …
 }
 
-// LogLine is one line from a device, or a notice of the desk about it. A line without Source and Text only reports lost
-// lines.
+// LogLine is one line from a device, or a notice of the desk about it. A line without Source and Text only reports lost lines.
 type LogLine struct {
 	Device string // DeviceInfo.ID
 	Time   time.Time

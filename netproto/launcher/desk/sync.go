@@ -26,8 +26,7 @@ type (
 		message wire.Message
 		run     int
 	}
-	// blockEffect reads one block of our file and sends it. readEvent follows if the file is unreadable or no longer the
-	// scanned one.
+	// blockEffect reads one block of our file and sends it. readEvent follows if the file is unreadable or no longer the scanned one.
 	blockEffect struct {
 		run    int // of the machine that requested it; effects of earlier runs are dropped
 		write  fileWrite

@@ -161,8 +161,7 @@ func (d *disk) tryReplace(ctx context.Context, name, target string) error {
 	return platform.Patiently(ctx, func() error { return d.fsys.Rename(name, target) })
 }
 
-// makeFolder makes a folder and its parents. A file in the way is deleted: the desk has a folder there, so it has no
-// such file.
+// makeFolder makes a folder and its parents. A file in the way is deleted: the desk has a folder there, so it has no such file.
 func (d *disk) makeFolder(folder string) error {
 	if folder == "." || d.plain[folder] {
 		return nil

@@ -12,10 +12,9 @@ import (
 type Launcher interface {
 	// Profiles returns the names of the profiles that a desk may request, and the one that an empty name stands for.
 	Profiles() (names []string, standard string)
-	// Start starts an application. It returns when the application runs or could not be started: the error text goes to
-	// the desk and should end in something to do. ctx cancels the attempt, not the application. out takes each line that
-	// the application prints, and each notice about it. It may be called from any goroutine until Done is closed, and
-	// does not block.
+	// Start starts an application. It returns when the application runs or could not be started: the error text goes to the desk
+	// and should end in something to do. ctx cancels the attempt, not the application. out takes each line that the application
+	// prints, and each notice about it. It may be called from any goroutine until Done is closed, and does not block.
 	Start(ctx context.Context, r StartRequest, out func(Line)) (Application, error)
 }
 

@@ -10,8 +10,7 @@ const (
 	aliveAfter = 10 * time.Second
 	// greetingTime is how long a desk may take to accept this device. The desk may ask its user, who gets two minutes.
 	greetingTime = 3 * time.Minute
-	// firstPause and longestPause bound the pause between two connection attempts: it starts at the first and doubles
-	// with each failure.
+	// firstPause and longestPause bound the pause between two connection attempts: it starts at the first and doubles with each failure.
 	firstPause   = 100 * time.Millisecond
 	longestPause = 2 * time.Second
 	// stopGrace is how long an application may take to close before it is killed.
@@ -21,8 +20,7 @@ const (
 	maxQueued = 64 << 20
 	// maxControls is how many requests about the application and about properties may wait.
 	maxControls = 256
-	// maxHeld is how many bytes of hash answers are held back: 64 MiB are the hashes of 1 TB in blocks of released
-	// desks.
+	// maxHeld is how many bytes of hash answers are held back: 64 MiB are the hashes of 1 TB in blocks of released desks.
 	maxHeld = 64 << 20
 	// maxWrites is how many files a desk of protocol 0 may write at once: each needs an open file, of which a process
 	// has at least a thousand.

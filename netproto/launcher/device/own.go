@@ -53,8 +53,7 @@ func (w *deviceWork) doOwn(ctx context.Context, m wire.Message) error {
 	return nil
 }
 
-// plan records the plan of a push. At the end of a push the leftovers of earlier ones are useless: this push would have
-// used them.
+// plan records the plan of a push. At the end of a push the leftovers of earlier ones are useless: this push would have used them.
 func (w *deviceWork) plan(m *wire.PushPlan) {
 	w.device.board.change(func(b *Status) { b.FilesTotal, b.BytesTotal = int(m.Files), m.Bytes })
 	if *m != (wire.PushPlan{}) {

@@ -100,8 +100,7 @@ func (b *statusBoard) enter(phase ConnectionPhase, problem string) {
 	})
 }
 
-// watch returns a channel with one tick in it. Each change adds a tick if the channel is empty. It is closed when ctx
-// ends.
+// watch returns a channel with one tick in it. Each change adds a tick if the channel is empty. It is closed when ctx ends.
 func (b *statusBoard) watch(ctx context.Context) <-chan struct{} {
 	ticks := make(chan struct{}, 1)
 	ticks <- struct{}{}

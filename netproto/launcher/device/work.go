@@ -111,8 +111,7 @@ func (w *deviceWork) complain(op, path string, err error) {
 	w.device.Say(Line{Level: wire.LevelError, Source: SourceDevice, Text: text})
 }
 
-// scan scans the data folder. It first abandons everything in progress, because a layout request begins a
-// synchronisation.
+// scan scans the data folder. It first abandons everything in progress, because a layout request begins a synchronisation.
 func (w *deviceWork) scan(ctx context.Context) (*wire.Layout, error) {
 	w.reset()
 	clear(w.disk.plain)

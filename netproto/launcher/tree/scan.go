@@ -216,8 +216,7 @@ func (f folder) below(name string, inode uint64) (*folder, error) {
 	return sub, nil
 }
 
-// hashAll fills in the hashes, from the cache or by reading. The largest files come first, so that all cores are busy
-// until the end.
+// hashAll fills in the hashes, from the cache or by reading. The largest files come first, so that all cores are busy until the end.
 func (t *Tree) hashAll(ctx context.Context, files []found) ([]PathProblem, error) {
 	missing := t.cache.fill(files)
 	t.done.Store(0)

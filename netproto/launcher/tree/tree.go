@@ -45,8 +45,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Tree scans a folder and caches its hashes. Make one with New. All methods are safe for concurrent use; scans run one
-// at a time.
+// Tree scans a folder and caches its hashes. Make one with New. All methods are safe for concurrent use; scans run one at a time.
 type Tree struct {
 	fsys  Files
 	skip  func(path string, dir bool) bool
@@ -174,16 +173,14 @@ func (t *Tree) Known(path string) (wire.File, bool) {
 	return wire.File{Path: path, Size: uint64(id.Size), Hash: hash}, known
 }
 
-// settled is how long a file must be untouched before its hash may be cached: a second change within one clock tick of
-// the file system would be invisible. Linux ticks with 4 to 10 ms. Systems without a change time may have FAT, which
-// ticks with 2 s.
+// settled is how long a file must be untouched before its hash may be cached: a second change within one clock tick of the file
+// system would be invisible. Linux ticks with 4 to 10 ms. Systems without a change time may have FAT, which ticks with 2 s.
 const (
 	settled      = 50 * time.Millisecond
 	settledOlder = 2 * time.Second
 )
 
-// unchanged reports whether the bytes read of f since started belong to id, and whether later changes will be visible in
-// its identity.
+// unchanged reports whether the bytes read of f since started belong to id, and whether later changes will be visible in its identity.
 func (t *Tree) unchanged(f platform.File, id platform.Identity, started time.Time) bool {
 	info, err := f.Stat()
 	if err != nil || !platform.IdentityOf(info).Same(id) {

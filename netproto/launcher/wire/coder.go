@@ -14,8 +14,7 @@ const (
 	measuring mode = 3 // fields are checked and counted
 )
 
-// Coder codes the fields of one message in order. After the first fault it does nothing, so code methods need no checks;
-// the fault is err.
+// Coder codes the fields of one message in order. After the first fault it does nothing, so code methods need no checks; the fault is err.
 type Coder struct {
 	mode    mode
 	dialect Dialect

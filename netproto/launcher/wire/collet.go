@@ -1,7 +1,6 @@
 package wire
 
-// The codes of our own mode, which FeatureCollet on both sides enables. The protocol's own codes count upwards and have
-// reached 20.
+// The codes of our own mode, which FeatureCollet on both sides enables. The protocol's own codes count upwards and have reached 20.
 const (
 	CodeRequestTree    uint8 = 192
 	CodeResponseTree   uint8 = 193
@@ -234,8 +233,7 @@ func (m *OpenFile) code(c *Coder) {
 	c.U64("Start", &m.Start)
 }
 
-// FileBlock carries one block of an open file. Blocks for a handle that is not open are ignored: FileClosed was sent, or
-// will be.
+// FileBlock carries one block of an open file. Blocks for a handle that is not open are ignored: FileClosed was sent, or will be.
 type FileBlock struct {
 	File  uint32
 	Index uint32

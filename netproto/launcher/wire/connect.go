@@ -44,8 +44,7 @@ type RequestSystemProperty struct {
 func (m *RequestSystemProperty) Code() uint8   { return CodeRequestSystemProperty }
 func (m *RequestSystemProperty) code(c *Coder) { c.Text8("Property", &m.Property) }
 
-// ResponseSystemProperty answers RequestSystemProperty, possibly late or never; a device may send it unasked. Released
-// only.
+// ResponseSystemProperty answers RequestSystemProperty, possibly late or never; a device may send it unasked. Released only.
 type ResponseSystemProperty struct {
 	Property string
 	Value    string // empty for an unknown property; lists have one entry a line, without a newline at the end

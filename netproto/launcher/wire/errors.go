@@ -7,8 +7,7 @@ import (
 	"collet/netproto/release"
 )
 
-// FormatError says that a message of the peer breaks the format. The connection can continue without the message, or be
-// closed.
+// FormatError says that a message of the peer breaks the format. The connection can continue without the message, or be closed.
 type FormatError struct {
 	Code   uint8  // of the message; 0 for an empty one
 	Field  string // as docs/PROTOCOL.md names it
@@ -37,8 +36,7 @@ func (e *EncodeError) Error() string {
 // Unwrap gives what is wrong with the field.
 func (e *EncodeError) Unwrap() error { return e.Err }
 
-// PathError names a rejected path and the reason. It is the fault of the peer that sent the path, or of the file's
-// owner.
+// PathError names a rejected path and the reason. It is the fault of the peer that sent the path, or of the file's owner.
 type PathError = release.PathError
 
 // Possible faults of a field. They are texts for the two types above; callers branch on the type.

@@ -77,8 +77,7 @@ func (m *RequestFileBlockHashes) code(c *Coder) {
 	c.U32("BlockSize", &m.BlockSize)
 }
 
-// ResponseFileBlockHashes is the Released answer to RequestFileBlockHashes. An empty list means that the device can't
-// read the file.
+// ResponseFileBlockHashes is the Released answer to RequestFileBlockHashes. An empty list means that the device can't read the file.
 type ResponseFileBlockHashes struct {
 	Path   string
 	Hashes []Hash // of the blocks in order, the last of which may be shorter; at most MaxBlocks
@@ -149,8 +148,7 @@ func (m *RequestWriteFile) code(c *Coder) {
 	c.U32("BlockCount", &m.BlockCount)
 }
 
-// ResponseWriteFile answers RequestWriteFile. After a failure a released desk stops writing for the rest of the
-// connection.
+// ResponseWriteFile answers RequestWriteFile. After a failure a released desk stops writing for the rest of the connection.
 type ResponseWriteFile struct {
 	Path   string
 	Result Result
@@ -184,8 +182,7 @@ func (m *SendFileData) code(c *Coder) {
 	c.rest("Data", &m.Data)
 }
 
-// FileDataReceived answers SendFileData: once for each block, and in Draft with BatchDone once for each batch within a
-// block.
+// FileDataReceived answers SendFileData: once for each block, and in Draft with BatchDone once for each batch within a block.
 type FileDataReceived struct {
 	Path   string
 	Block  uint32

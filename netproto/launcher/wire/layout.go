@@ -17,8 +17,7 @@ type Layout struct {
 	digest Hash
 }
 
-// NewLayout makes a layout of files in any order. It takes ownership of the slice. The last of several files with the
-// same path counts.
+// NewLayout makes a layout of files in any order. It takes ownership of the slice. The last of several files with the same path counts.
 func NewLayout(files []File) *Layout {
 	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	kept := files[:0]
@@ -50,8 +49,7 @@ func (l *Layout) Find(path string) (File, bool) {
 	return l.files[i], true
 }
 
-// Digest is the SHA-256 over all files in order: path, a zero byte, size as 8 bytes little endian, hash. Equal digests
-// mean equal layouts.
+// Digest is the SHA-256 over all files in order: path, a zero byte, size as 8 bytes little endian, hash. Equal digests mean equal layouts.
 func (l *Layout) Digest() Hash {
 	l.once.Do(func() {
 		d := sha256.New()

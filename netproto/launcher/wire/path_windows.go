@@ -1,5 +1,4 @@
 package wire
 
-// portableOnly: Windows gives many names a second meaning, so only names with the same meaning on every system are
-// accepted.
+// portableOnly: Windows gives many names a second meaning, so only names with the same meaning on every system are accepted.
 const portableOnly = true

@@ -7,8 +7,7 @@ const (
 	CodeLogs             uint8 = 17
 )
 
-// StartApplication starts the game. It has no answer: the run state becomes running, or log lines give the reason for a
-// failure.
+// StartApplication starts the game. It has no answer: the run state becomes running, or log lines give the reason for a failure.
 type StartApplication struct {
 	GameConfig  string // text of a .degame file; at most MaxText bytes
 	ProfileName string // empty: the default profile; at most MaxName bytes

@@ -14,8 +14,7 @@ import (
 	"collet/netproto/release"
 )
 
-// maxRootSteps bounds the new roots that one Refresh follows, so that a server can't keep a client busy. One or two a
-// year are usual.
+// maxRootSteps bounds the new roots that one Refresh follows, so that a server can't keep a client busy. One or two a year are usual.
 const maxRootSteps = 32
 
 // ErrNothingKnown says that no list of releases was ever verified on this machine.
@@ -127,8 +126,7 @@ func (c *Client) loadRoots() error {
 
 func (c *Client) pass(name string) { c.passed = append(c.passed, name) }
 
-// Passed names the stored files that Open rejected, because they are damaged or because their signing keys are no longer
-// trusted.
+// Passed names the stored files that Open rejected, because they are damaged or because their signing keys are no longer trusted.
 func (c *Client) Passed() []string {
 	names := slices.Clone(c.passed)
 	slices.Sort(names)
@@ -214,9 +212,8 @@ func (k knowledge) choose(q release.Query, now time.Time) (Current, error) {
 }
 
 // Refresh asks a server for the current metadata. Without changes it costs two small requests, sent together. Rejected
-// metadata is an *Error, a network failure is the fetcher's error, and a write failure is the store's; Known still
-// answers after any of them. Expired metadata is no error: then the answer is not fresh, see Staleness. ctx bounds the
-// whole call.
+// metadata is an *Error, a network failure is the fetcher's error, and a write failure is the store's; Known still answers
+// after any of them. Expired metadata is no error: then the answer is not fresh, see Staleness. ctx bounds the whole call.
 func (c *Client) Refresh(ctx context.Context, f Fetcher, q release.Query) (Current, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()

@@ -172,8 +172,7 @@ func fetchNamed(ctx context.Context, f Fetcher, name string, o release.Object) (
 	return u, data, nil
 }
 
-// takeTargets fetches the list that the snapshot names, unless it is known, and checks it against the known release
-// numbers.
+// takeTargets fetches the list that the snapshot names, unless it is known, and checks it against the known release numbers.
 func (c *Client) takeTargets(ctx context.Context, f Fetcher, trusted *trustedmetadata.TrustedMetadata) error {
 	k := c.knowing()
 	version, o := referenced(trusted.Snapshot.Signed.Meta, targetsFile)

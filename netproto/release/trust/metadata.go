@@ -16,8 +16,7 @@ import (
 const (
 	// MaxRoot is the size of the largest root.json in bytes: 64 keys of some 300 bytes and as many signatures.
 	MaxRoot = 64 << 10
-	// MaxTimestamp is the size of the largest timestamp.json in bytes: one reference and eight signatures. Ours has less
-	// than 500.
+	// MaxTimestamp is the size of the largest timestamp.json in bytes: one reference and eight signatures. Ours has less than 500.
 	MaxTimestamp = 4 << 10
 	// MaxSnapshot is the size of the largest snapshot.json in bytes: the same.
 	MaxSnapshot = 4 << 10
@@ -86,8 +85,7 @@ func parseRoot(document string, data []byte) (*rootMeta, error) {
 	return m, nil
 }
 
-// nextRoot verifies the successor of old: its version is one higher, and enough keys of the old root and of its own
-// signed it.
+// nextRoot verifies the successor of old: its version is one higher, and enough keys of the old root and of its own signed it.
 func nextRoot(old *rootMeta, data []byte) (*rootMeta, error) {
 	document := numbered(old.Signed.Version+1, rootFile)
 	if len(data) > MaxRoot {

@@ -26,8 +26,7 @@ func DefaultValidity() Validity {
 	return Validity{Root: 365 * day, Targets: 365 * day, Snapshot: 90 * day, Timestamp: 14 * day}
 }
 
-// ErrUnfinished says that a new root was installed but the rest was not signed again: call InstallRoot with it once
-// more.
+// ErrUnfinished says that a new root was installed but the rest was not signed again: call InstallRoot with it once more.
 var ErrUnfinished = errors.New("a rotation of keys was interrupted; install the same root again to finish it")
 
 // Repo is the publisher's side of TUF: the metadata in a release folder. A change is written file by file, and readers
@@ -271,8 +270,7 @@ func (r *Repo) Expiries() map[KeyRole]time.Time {
 	}
 }
 
-// Lists names the documents that the timestamp leads to, as paths in the release folder, in the order in which clients
-// read them.
+// Lists names the documents that the timestamp leads to, as paths in the release folder, in the order in which clients read them.
 func (r *Repo) Lists() []string {
 	return []string{
 		metadataFolder + numbered(r.snapshot.Signed.Version, snapshotFile), metadataFolder + numbered(r.targets.Signed.Version, targetsFile),

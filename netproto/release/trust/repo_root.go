@@ -183,8 +183,7 @@ func (r *Repo) InstallRoot(signed []byte, signers []*PrivateKey) error {
 	return nil
 }
 
-// PublicKeys returns the keys that the newest root names for a role, in the order of the root, for plans that keep some
-// of them.
+// PublicKeys returns the keys that the newest root names for a role, in the order of the root, for plans that keep some of them.
 func (r *Repo) PublicKeys(role KeyRole) []PublicKey {
 	var keys []PublicKey
 	for _, id := range r.root.Signed.Roles[string(role)].KeyIDs {

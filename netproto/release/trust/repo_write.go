@@ -91,8 +91,7 @@ func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error
 	return append(files, last), nil
 }
 
-// unused is the next version without a file. An interrupted publication leaves unreferenced files, and caches may hold
-// them.
+// unused is the next version without a file. An interrupted publication leaves unreferenced files, and caches may hold them.
 func (r *Repo) unused(version int64, name string, limit int64) (int64, error) {
 	for range maxLeft {
 		version++

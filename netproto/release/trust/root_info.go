@@ -36,8 +36,7 @@ func infoOf(root *rootMeta) RootInfo {
 	return info
 }
 
-// InspectRoot reads a root.json that is to be embedded or was exported. It must be signed by its own keys; the error is
-// an *Error.
+// InspectRoot reads a root.json that is to be embedded or was exported. It must be signed by its own keys; the error is an *Error.
 func InspectRoot(data []byte) (RootInfo, error) {
 	root, err := parseRoot(rootFile, data)
 	if err != nil {

@@ -12,15 +12,13 @@ import (
 // ErrTooLong says that a file has more bytes than its reader accepts.
 var ErrTooLong = errors.New("longer than it may be")
 
-// Unverified are unauthenticated bytes. They can't be read directly: Verify checks them against a digest, and Client
-// checks signatures.
+// Unverified are unauthenticated bytes. They can't be read directly: Verify checks them against a digest, and Client checks signatures.
 type Unverified struct{ data []byte }
 
 // UnverifiedBytes marks bytes as unverified. The result takes ownership of them.
 func UnverifiedBytes(data []byte) Unverified { return Unverified{data} }
 
-// ReadUnverified reads r to its end. If r has more than limit bytes it returns ErrTooLong, and has read at most one byte
-// more.
+// ReadUnverified reads r to its end. If r has more than limit bytes it returns ErrTooLong, and has read at most one byte more.
 func ReadUnverified(r io.Reader, limit int64) (Unverified, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
@@ -68,8 +66,7 @@ const (
 	FaultTooLong Fault = "longer than it may be"
 	// FaultForeign is signed, but for another product, channel, target or number.
 	FaultForeign Fault = "made for something else"
-	// FaultUnfit is signed, but uses features that this program rejects: delegations, other kinds of keys, missing
-	// digests.
+	// FaultUnfit is signed, but uses features that this program rejects: delegations, other kinds of keys, missing digests.
 	FaultUnfit Fault = "signed, but outside of what is allowed"
 )
 

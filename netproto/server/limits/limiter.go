@@ -5,8 +5,7 @@
 // back. So many connections are open at once in total and for each client, and so many begin in a second. A refusal may be sent
 // to the client while BeginRefusal allows it, because each costs buffers and maybe a handshake.
 //
-// Warnings are counted by client and cause. Above a few per minute they go to the log's debug level; the next warning has their
-// number.
+// Warnings are counted by client and cause. Above a few per minute they go to the log's debug level; the next warning has their number.
 //
 // Bandwidth is handed out in small pieces: first within the client's own limit, then in turn among all clients that wait, so that
 // each gets an equal share of the total. An unlimited stream has no Bandwidth.
