@@ -11,18 +11,17 @@ import (
 	"collet/platform/span"
 )
 
-// WholeChanges is the size in bytes up to which the changes of a release are fetched whole. Of larger ones only so much comes
-// as follows the installed set: firstWindow at first, and then the rest of it at once.
+// WholeChanges is the size in bytes up to which the changes of a release are fetched whole. Of larger ones only the part after the
+// installed set is fetched: firstWindow at first, and then the rest of that part at once.
 const WholeChanges = 2 * firstWindow
 
-// byDeltaIndex stands beside the means where failures are counted.
+// byDeltaIndex is the key for counting failures of the delta index. It is not a strategy of a content.
 const byDeltaIndex Strategy = "changes"
 
-// deltaIndex is what the changes of a release say about an older set: the listing, which is proven, and where the contents
-// of changed files come from, which is untrusted input. A content that does not come from
-// there is looked up in the list of sources.
+// deltaIndex is the changes of a release since an older set: the listing, which is verified, and the sources of changed contents, which
+// are untrusted input. A content that can't be fetched from these is looked up in the list of sources.
 type deltaIndex struct {
-	changes, from release.Digest // of which object, and to which listing
+	changes, from release.Digest // the object of the changes, and the listing that they start from
 	listing       release.Listing
 	sources       release.Sources
 }
@@ -32,13 +31,13 @@ var (
 	errIndexTooLarge = errors.New("so much has changed that the lists are less")
 )
 
-// mayFetchDeltaIndex reports whether the changes of the head may be of use.
+// mayFetchDeltaIndex reports whether the head has changes that may be used for the installed release.
 func (s *Source) mayFetchDeltaIndex() bool {
 	o := s.head.Changes
 	return s.old != nil && !o.IsZero() && s.installed.Listing.Sum != s.head.Listing.Sum && s.failures[failure{o.Sum, byDeltaIndex}] < maxFailures
 }
 
-// knownDeltaIndex is what is known already.
+// knownDeltaIndex is the delta index if it was fetched already, else nil.
 func (s *Source) knownDeltaIndex() *deltaIndex {
 	if s.deltaIndex != nil && s.deltaIndex.changes == s.head.Changes.Sum && s.deltaIndex.from == s.installed.Listing.Sum && s.mayFetchDeltaIndex() {
 		return s.deltaIndex
@@ -46,8 +45,8 @@ func (s *Source) knownDeltaIndex() *deltaIndex {
 	return nil
 }
 
-// fetchDeltaIndex asks what changed since the installed release. What is wrong with the answer costs the lists and nothing else; only
-// end of ctx comes back as an error. nil is for who needs the lists.
+// fetchDeltaIndex fetches the delta index since the installed release. It is nil if the caller has to fetch the lists: no changes are
+// published, or they are wrong. The only error is that of ctx.
 func (s *Source) fetchDeltaIndex(ctx context.Context) (*deltaIndex, error) {
 	if near := s.knownDeltaIndex(); near != nil || !s.mayFetchDeltaIndex() {
 		return near, nil
@@ -62,7 +61,7 @@ func (s *Source) fetchDeltaIndex(ctx context.Context) (*deltaIndex, error) {
 		return nil, err
 	}
 	if s.failures[failure{o.Sum, byDeltaIndex}]++; !ends(ctx, err) {
-		s.failures[failure{o.Sum, byDeltaIndex}] = maxFailures // what the head names will not become better
+		s.failures[failure{o.Sum, byDeltaIndex}] = maxFailures // the object is the one in the head, so the failure is permanent
 	}
 	if errors.Is(err, errNotIndexed) || errors.Is(err, errIndexTooLarge) {
 		s.o.Log.Info().Err(err).Msg("the lists are fetched")
@@ -78,7 +77,7 @@ func (s *Source) readDeltaIndex(ctx context.Context, o release.Object) (*deltaIn
 	if err != nil {
 		return nil, err
 	}
-	s.begin = nil // it is not needed again
+	s.begin = nil // not needed any more
 	data, table := begin.data, begin.table
 	reach := table.Reach(from)
 	switch {
@@ -100,14 +99,14 @@ func (s *Source) readDeltaIndex(ctx context.Context, o release.Object) (*deltaIn
 	return near, err
 }
 
-// beginning is so much of the changes that their table is complete, and often all that matters.
+// beginning is the first part of the changes, with the complete table and often with all that is needed.
 type beginning struct {
 	of    release.Digest
 	data  []byte
 	table *delta.Changes
 }
 
-// beginning gets it, unless it is here.
+// beginning returns the first part of the changes, and fetches it if needed.
 func (s *Source) beginning(ctx context.Context, o release.Object) (b *beginning, err error) {
 	if s.begin != nil && s.begin.of == o.Sum {
 		return s.begin, nil
@@ -127,7 +126,7 @@ func (s *Source) beginning(ctx context.Context, o release.Object) (b *beginning,
 	return b, err
 }
 
-// follows reports whether the head says what changed since a listing, or has a patch from it.
+// follows reports whether the head has a patch or changes from a listing.
 func (s *Source) follows(ctx context.Context, listing release.Digest) bool {
 	if _, found := s.head.PatchFrom(listing); found || s.head.Changes.IsZero() {
 		return found
@@ -144,7 +143,7 @@ func (s *Source) follows(ctx context.Context, listing release.Digest) bool {
 	return begin.table.Reach(listing) > 0
 }
 
-// fetchPiece gets a part of an object into memory. It is unverified.
+// fetchPiece fetches a range of an object into memory. It is unverified.
 func (s *Source) fetchPiece(ctx context.Context, o release.Object, r download.Range) (data []byte, err error) {
 	err = s.fetcher.RangesKept(ctx, download.ObjectAt(o), []download.Range{r}, s.small, func(_ int, _ int64, piece []byte) error {
 		data = append(data, piece...)
@@ -153,7 +152,7 @@ func (s *Source) fetchPiece(ctx context.Context, o release.Object, r download.Ra
 	return data, err
 }
 
-// sourcesLeft is about how many bytes have to come before it is known where contents come from.
+// sourcesLeft is about how many bytes of sources are still to be fetched.
 func (s *Source) sourcesLeft() int64 {
 	switch {
 	case s.knownDeltaIndex() != nil:
@@ -165,7 +164,7 @@ func (s *Source) sourcesLeft() int64 {
 	}
 }
 
-// useDeltaIndex takes the delta index for the list of sources, if that says where everything comes from that is missing.
+// useDeltaIndex uses the delta index as the list of sources, if it has a source for every missing content.
 func (f *fetching) useDeltaIndex(ctx context.Context) (bool, error) {
 	near, err := f.s.fetchDeltaIndex(ctx)
 	if err != nil || near == nil {
@@ -183,8 +182,8 @@ func (f *fetching) useDeltaIndex(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// indexInsufficient reports whether the list of sources is needed after all: a content did not come from where the changes say, or
-// they say nothing of it.
+// indexInsufficient reports whether the list of sources is needed after all: a content could not be fetched from its source in the delta
+// index, or has no source there.
 func (f *fetching) indexInsufficient(choice Choice) bool {
 	if !f.indexed {
 		return false
@@ -202,8 +201,8 @@ func (f *fetching) failedBySource(c *blob) bool {
 	return f.s.failures[failure{c.sum, Entire}]+f.s.failures[failure{c.sum, Chunked}] > 0
 }
 
-// replaceDeltaIndex fetches the list of sources in the place of the delta index. What failed by those counts no more; and where
-// anything did, they are not asked again.
+// replaceDeltaIndex replaces the delta index by the list of sources. Failures by the delta index no longer count; after one, the delta
+// index is not used again.
 func (f *fetching) replaceDeltaIndex(ctx context.Context) error {
 	f.s.o.Log.Warn().Msg("what changed lately does not give everything; the list of all sources is fetched")
 	for _, c := range f.blobs {

@@ -1,20 +1,20 @@
-// Package acquire finds out which release is for an install and gets what the install lacks of it, over package download.
+// Package acquire selects the release for an install and fetches its missing contents, with package download.
 //
-// A Source is update.Source. Its work has three steps:
+// A Source implements update.Source. It works in three steps:
 //
-//	connect   what is signed, which release is for the install, its head and listing   trust.go, source_connect.go, source_listing.go
-//	plan      Choose: by which strategy each missing content comes; pure               plan.go, estimate.go
-//	execute   one strategy at a time, and then plan again                              source_fetch.go, source_patch.go, source_objects.go
+//	connect   refresh the signed metadata, select the release, fetch its head and listing   trust.go, source_connect.go, source_listing.go
+//	plan      Choose: a strategy for each missing content; pure                             plan.go, estimate.go
+//	execute   one strategy at a time, then plan again                                       source_fetch.go, source_patch.go, source_objects.go
 //
 // The rules:
 //
-//   - What the game's keys did not sign is never taken, and nothing older than what was seen. What has expired, or a clock
-//     that is wrong, keeps the installed set and says that it may not be current.
-//   - The sequel to the installed release is asked for together with the timestamp, from the first mirror: lists, head and a small
-//     patch in one answer. Its parts are believed like the files that they are copies of, and asked for by name if not.
-//   - A content that is somewhere in the install is copied. What the set patch makes from old contents that are as they should
-//     be is patched. Of the rest chunks are fetched that are not in any local file, or whole objects, whatever takes less time.
-//   - A means that failed twice for a content is left for the next one. What has come stays.
-//   - A want gets its last byte only after its content has proven right.
-//   - Which release a set was is remembered by the install's own name for it, so a set that went back is known for what it is.
+//   - Only files that the game's keys signed are accepted, and never an older version of a document than before. Expired metadata, or
+//     a wrong clock, keep the installed set and report that it may not be current.
+//   - The sequel to the installed release is requested together with the timestamp, from the first mirror: lists, head and a small
+//     patch in one answer. Its parts are verified like the files that they copy. A wrong part is requested by its own name.
+//   - A content that another file of the install has is copied. A content that the set patch makes from intact old files is patched.
+//     For the rest, missing chunks or whole objects are fetched, whichever takes less time.
+//   - A strategy that failed twice for a content is replaced by the next one. Received bytes stay.
+//   - A want gets its last byte only after its content was verified.
+//   - The release of a set is remembered under the install's own identity of the set, so a set that was rolled back to is recognized.
 package acquire

@@ -10,11 +10,11 @@ import (
 	"collet/netproto/release"
 )
 
-// What follows is beside Choose all that a Source decides by, and nothing of it looks at a disk: a tool that knows both sets can
-// tell what a client will choose, as `collet release estimate` does.
+// Together with Choose, these functions make all decisions of a Source. They don't access a disk, so a tool with both sets can predict
+// the choice of a client, as `collet release estimate` does.
 
-// AskListing says what it costs to know the new listing of a release whose set patch has so many bytes (Unknown: there is
-// none) and whose packed listing has so many, and how many bytes of the patch are here afterwards.
+// AskListing is the cost of getting the listing of a release. patch is the size of its set patch (Unknown: no patch), listing the size
+// of its packed listing, in bytes. here is how many bytes of the patch have been fetched afterwards.
 func AskListing(patch, listing int64) (cost Cost, here int64) {
 	switch {
 	case patch == Unknown || patch > smallPatch && listing <= firstWindow:
@@ -26,9 +26,9 @@ func AskListing(patch, listing int64) (cost Cost, here int64) {
 	}
 }
 
-// AskChanges says what it costs to know the new listing and the sources out of the changes of a release, which have so many
-// bytes in all and of which so many are about what follows the installed set; 0 means that this is found out in vain, and
-// size 0 that there are none.
+// AskChanges is the cost of getting the listing and the sources from the changes of a release. size is their size in bytes, 0 if the
+// release has none. reach is the size of the part after the installed set; 0 if they don't reach back to it, which is only known after
+// fetching their beginning.
 func AskChanges(size, reach int64) Cost {
 	switch {
 	case size == 0:
@@ -42,25 +42,25 @@ func AskChanges(size, reach int64) Cost {
 	}
 }
 
-// Gap is how many bytes between two wanted pieces of an object are fetched rather than skipped.
+// Gap is the largest gap in bytes between two wanted ranges of an object that is fetched rather than skipped.
 func (l Link) Gap() int64 {
 	l = l.known()
 	return chunk.GapFor(l.RoundTrip, l.Rate, l.InFlight)
 }
 
-// WorthIndex reports whether an object of so many bytes with the chunk indexes of contents is worth looking at. alike are
-// those of which an older version, or something like it, is on the disk.
+// WorthIndex reports whether fetching an object of index bytes with chunk indexes saves time. alike are its contents with an older or
+// similar version on the disk.
 func WorthIndex(alike []Blob, index int64, l Link) bool { return worthIndex(alike, index, l) }
 
 const (
-	// alikeFiles is how many files of the old set that are gone, and end like a new one, are looked at for its chunks, and
-	// alikeBytes how many bytes they have together at most.
+	// alikeFiles is how many removed files of the old set with the extension of a new file are searched for its chunks. alikeBytes
+	// is their largest size together.
 	alikeFiles = 4
 	alikeBytes = 256 << 20
 )
 
-// Ancestors lists the files of an old set, by their place in it, that a new file may have chunks of: the one of its name, or
-// those that the new set lacks and that end alike, those of a similar size first.
+// Ancestors lists the indexes of files of an old set that may share chunks with a new file: the one of its name, else removed files with
+// the same extension, those of similar size first.
 func Ancestors(old, fresh release.Listing, file release.ListedFile) (list []int) {
 	if _, stays := old.Find(file.Path); stays {
 		return []int{slices.IndexFunc(old, func(f release.ListedFile) bool { return f.Path == file.Path })}

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// maxRemembered is how many sets are remembered: the live one, the one to go back to, what is under way, and some more that
-	// players of several channels have had.
+	// maxRemembered is how many sets are remembered: the live one, the one to roll back to, the one being fetched, and more for
+	// players of several channels.
 	maxRemembered = 8
-	// maxSetsFile is the largest file of them in bytes: each has some 800.
+	// maxSetsFile is the largest sets file in bytes: each set has some 800.
 	maxSetsFile = 64 << 10
-	// installBytes is how many random bytes make an install's id: as many as in a UUID, so that no two are alike.
+	// installBytes is the number of random bytes of an install's id: as many as a UUID, so that ids are unique.
 	installBytes = 16
 )
 
@@ -38,9 +38,9 @@ const (
 	spoolFolder   = "spool"
 )
 
-// installedRelease is a set of which the install once looked up what it is. The zero value is none.
+// installedRelease is a remembered set and its release. The zero value is none.
 type installedRelease struct {
-	Identity release.Digest `json:"identity"` // as the install calls it
+	Identity release.Digest `json:"identity"` // the install's identity of the set
 	Product  string         `json:"product"`
 	Channel  string         `json:"channel"`
 	Target   string         `json:"target"`
@@ -55,9 +55,8 @@ type object struct {
 	Size int64          `json:"size"`
 }
 
-// installMemory is what an install remembers of sets: which release each was, its head and its listing. All of it is only ever a
-// saving: what is damaged or lost is fetched again, and what it says is checked against the signed list or against digests
-// that it does not hold itself. It belongs to one goroutine.
+// installMemory remembers sets: the release of each, its head and its listing. It only saves time: damaged or lost entries are fetched
+// again, and its content is checked against the signed list or against digests from elsewhere. It is for one goroutine.
 type installMemory struct {
 	fs     platform.FS
 	folder string
@@ -87,8 +86,8 @@ func (m *installMemory) load() {
 	}
 }
 
-// live is the set that the install calls by an identity. An install in which no transaction ever was has no name for its
-// set; then the set that was looked up last is taken for it: wrong guesses cost bytes and never more.
+// live is the remembered set with an identity. An install without a transaction so far has a zero identity; then the newest remembered
+// set is assumed. A wrong guess only costs bytes.
 func (m *installMemory) live(identity release.Digest) installedRelease {
 	m.load()
 	for _, k := range m.sets {
@@ -99,7 +98,7 @@ func (m *installMemory) live(identity release.Digest) installedRelease {
 	return installedRelease{}
 }
 
-// listing reads the listing of a set. Without one it is nil.
+// listing reads the listing of a set; nil if it is missing or damaged.
 func (m *installMemory) listing(k installedRelease) release.Listing {
 	if k.Listing.Size <= 0 || k.Listing.Size > release.MaxListing {
 		return nil
@@ -121,7 +120,7 @@ func (m *installMemory) listing(k installedRelease) release.Listing {
 	return list
 }
 
-// head reads the head that an entry names, if it is here.
+// head reads the stored head of an entry, if it exists.
 func (m *installMemory) head(e release.Entry) (release.Head, bool) {
 	if e.Head.IsZero() {
 		return release.Head{}, false
@@ -134,7 +133,7 @@ func (m *installMemory) head(e release.Entry) (release.Head, bool) {
 	return head, err == nil
 }
 
-// keepHead keeps a verified head.
+// keepHead stores a verified head.
 func (m *installMemory) keepHead(o release.Object, h release.Head) {
 	data, err := h.Encode()
 	if err == nil {
@@ -143,7 +142,7 @@ func (m *installMemory) keepHead(o release.Object, h release.Head) {
 	m.complain(err)
 }
 
-// remember notes a set as the newest one, with its listing, and lets go of those that are too many, never of keep.
+// remember records a set as the newest one, with its listing. It drops the oldest sets over maxRemembered, but never keep.
 func (m *installMemory) remember(k installedRelease, list release.Listing, keep release.Digest) {
 	m.load()
 	if len(m.sets) > 0 && m.sets[0] == k {
@@ -172,7 +171,7 @@ func (m *installMemory) remember(k installedRelease, list release.Listing, keep 
 	m.tidy()
 }
 
-// write replaces a file, if it holds something else, by platform.WriteFile or, where losing it costs only time, WriteHint.
+// write replaces a file if its content differs. by is platform.WriteFile, or WriteHint for a file whose loss only costs time.
 func (m *installMemory) write(name string, data []byte, by func(platform.FS, string, []byte) error) error {
 	if there, err := platform.ReadFile(m.fs, m.name(name), int64(len(data))+1); err == nil && bytes.Equal(there, data) {
 		return nil
@@ -189,7 +188,7 @@ func (m *installMemory) complain(err error) {
 	}
 }
 
-// tidy removes heads and listings of sets that are not remembered any more.
+// tidy removes the heads and listings of sets that are no longer remembered.
 func (m *installMemory) tidy() {
 	used := map[string]bool{}
 	for _, k := range m.sets {
@@ -205,8 +204,8 @@ func (m *installMemory) tidy() {
 	m.complain(err)
 }
 
-// install is the id of this install: random, made once. It decides about rollouts and is never sent anywhere. Where it can't
-// be kept it is the process's own.
+// install is the id of this install: random, made once. It decides about rollouts and is never sent. If it can't be stored, it lasts as
+// long as the process.
 func (m *installMemory) install() string {
 	if m.id != "" {
 		return m.id

@@ -6,51 +6,50 @@ import (
 	"time"
 )
 
-// Strategy is how a content comes to be on this disk. The words stand in logs and in the output of tools.
+// Strategy is how a content is obtained. The values appear in logs and in the output of tools.
 type Strategy string
 
 const (
-	// Unneeded: nothing of it is missing.
+	// Unneeded: the content is complete.
 	Unneeded Strategy = "nothing"
 	// Copied: a file of the install has exactly this content.
 	Copied Strategy = "copy"
 	// Patched: the set patch makes it from old contents.
 	Patched Strategy = "patch"
-	// Chunked: chunks that are missing are fetched, the others come from local files.
+	// Chunked: missing chunks are fetched, the others come from local files.
 	Chunked Strategy = "chunks"
 	// Entire: its whole object is fetched.
 	Entire Strategy = "whole"
-	// Stuck: every means has failed too often.
+	// Stuck: every strategy has failed too often.
 	Stuck Strategy = ""
 )
 
 const (
-	// maxFailures is how often a means may fail for a content before the next one has its turn (design 3, section 3).
+	// maxFailures is how often a strategy may fail for a content before the next one is tried.
 	maxFailures = 2
-	// requestBytes is what a request and its answer cost beside what they carry, in bytes: some 300 each of a real client and
-	// of nginx.
+	// requestBytes is the overhead of a request and its answer in bytes: some 300 each for a real client and nginx.
 	requestBytes = 600
-	// guessedShare is how much of a content its whole object is taken to have, as long as that is not known: between native
-	// modules (0.35) and packs of pictures (0.95) by zstd (perf reference, section 2).
+	// guessedShare is the assumed size of a whole object as a share of its content, while unknown. Measured by zstd: native
+	// modules 0.35, packs of pictures 0.95.
 	guessedShare = 0.5
 )
 
-// How fast this machine works on what has come, in bytes of output a second of one core (perf reference).
+// Processing rates of this machine, in bytes of output a second on one core, as measured.
 const (
 	patchRate = 200e6 // our own: 153 to 302 MB/s of native modules, one core (go test -bench Corpus ./netproto/chunk)
-	zstdRate  = 600e6 // section 6: zstd -19
-	chunkRate = 600e6 // the same decoder; local chunks are summed at 1.2 GB/s beside it
-	copyRate  = 1.2e9 // read, hashed and written; section 6: SHA-256 at 1.3 to 1.9 GB/s
+	zstdRate  = 600e6 // zstd -19
+	chunkRate = 600e6 // the same decoder; local chunks are summed at 1.2 GB/s in addition
+	copyRate  = 1.2e9 // read, hashed and written; SHA-256 runs at 1.3 to 1.9 GB/s
 )
 
-// Link is what is known about the line. Zero fields are unknown.
+// Link is the known properties of the network link. Zero fields are unknown.
 type Link struct {
 	Rate      float64       // bytes a second
 	RoundTrip time.Duration // from a request to its answer's first byte
 	InFlight  int           // requests at once
 }
 
-// What is believed about a line about which nothing is known: 20 Mbit/s and 50 ms, a usual home.
+// The assumptions for an unknown link: 20 Mbit/s and 50 ms, a usual home connection.
 const (
 	usualRate      = 2.5e6
 	usualRoundTrip = 50 * time.Millisecond
@@ -69,11 +68,11 @@ func (l Link) known() Link {
 	return l
 }
 
-// Cost is what a means takes.
+// Cost is the cost of a strategy.
 type Cost struct {
-	Bytes      int64   // on the line
-	Requests   int     // of which Link.InFlight travel at once
-	RoundTrips int     // one after the other, beside those of the requests
+	Bytes      int64   // received
+	Requests   int     // of which Link.InFlight are in flight at once
+	RoundTrips int     // sequential, in addition to those of the requests
 	CPU        float64 // seconds
 }
 
@@ -81,7 +80,7 @@ func (c Cost) plus(d Cost) Cost {
 	return Cost{c.Bytes + d.Bytes, c.Requests + d.Requests, c.RoundTrips + d.RoundTrips, c.CPU + d.CPU}
 }
 
-// Time is how long it takes: bytes at the line's rate, round trips, and the work that follows.
+// Time is the estimated time: bytes at the link's rate, round trips, and the processing that follows.
 func (c Cost) Time(l Link) time.Duration {
 	l = l.known()
 	trips := float64(c.RoundTrips) + math.Ceil(float64(c.Requests)/float64(l.InFlight))
@@ -89,45 +88,45 @@ func (c Cost) Time(l Link) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Unknown is the size of what has not been looked up yet.
+// Unknown is the size of an object that has not been looked up yet.
 const Unknown = -1
 
-// Blob is one distinct content of the new set, and by what it can be had. Sizes are bytes.
+// Blob is one distinct content of the new set, and how it can be obtained. Sizes are in bytes.
 type Blob struct {
 	Size  int64
-	Lacks int64 // of the files that have it, how much is not on disk; 0: nothing to do
+	Lacks int64 // missing bytes of all files with this content; 0: complete
 
 	Local   bool  // a file of the install has exactly this content
-	InPatch bool  // the set patch makes it, and all old contents for it are here
-	Whole   int64 // of the whole object; Unknown before the sources are here
+	InPatch bool  // the set patch makes it, and its old contents are intact
+	Whole   int64 // size of the whole object; Unknown before the sources are known
 	Packed  bool  // the whole object has to be unpacked
-	Chunks  int64 // of the chunks that are missing; Unknown where no index was looked at
-	Runs    int   // ranges that these are
-	Indexed bool  // there is an index that can be looked at
+	Chunks  int64 // size of the missing chunks; Unknown without an index
+	Runs    int   // number of ranges of the missing chunks
+	Indexed bool  // an index exists
 
-	Failed map[Strategy]int // how often each means has failed
+	Failed map[Strategy]int // number of failures of each strategy
 }
 
-// may reports whether a means has not failed too often.
+// may reports whether a strategy may still be tried.
 func (c Blob) may(m Strategy) bool { return c.Failed[m] < maxFailures }
 
-// Situation is everything that a choice depends on. It is a value and is only read.
+// Situation is the input of Choose. It is a value and is only read.
 type Situation struct {
 	Link    Link
-	Patch   int64 // bytes of the set patch that are not here yet; Unknown: there is none
-	Sources int64 // bytes of the list of sources that are not here yet; 0: it is here
+	Patch   int64 // missing bytes of the set patch; Unknown: no usable patch
+	Sources int64 // missing bytes of the list of sources; 0: it is known
 	Blobs   []Blob
 }
 
-// Choice is what to do with every content of a situation.
+// Choice is a strategy for every content of a situation.
 type Choice struct {
 	Strategy []Strategy // for each content
 	Cost     Cost
-	Size     int64 // bytes of all contents that lack something
-	Full     int64 // of their whole objects, as far as known; guessed for the others
+	Size     int64 // bytes of all incomplete contents
+	Full     int64 // bytes of their whole objects; estimated where unknown
 }
 
-// Uses counts the contents that come by a means.
+// Uses counts the contents with a strategy.
 func (c Choice) Uses(m Strategy) (n int) {
 	for _, means := range c.Strategy {
 		if means == m {
@@ -137,12 +136,12 @@ func (c Choice) Uses(m Strategy) (n int) {
 	return n
 }
 
-// Saved is how many bytes the line is spared, compared with fetching whole objects.
+// Saved is how many bytes fewer are received than by fetching whole objects; at least 0.
 func (c Choice) Saved() int64 { return max(c.Full-c.Cost.Bytes, 0) }
 
-// Choose finds the cheapest means for every content: what is here already costs nothing, what lies elsewhere in the install
-// is copied, and of the rest the set patch makes all that it can, or nothing of it, whichever is noticeably less time in all. It is
-// pure; the client and `collet release estimate` decide by it.
+// Choose selects the cheapest strategy for every content. Complete contents cost nothing; contents of other files in the install are
+// copied. For the rest, the set patch is used for all contents that it can make, or not at all, whichever takes less time in total (see
+// unnoticed). Choose is pure; the client and `collet release estimate` use it.
 func Choose(s Situation) Choice {
 	without := s.choose(false)
 	if s.Patch < 0 {
@@ -155,12 +154,11 @@ func Choose(s Situation) Choice {
 	return with
 }
 
-// unnoticed is how much longer a set patch may take than fetching more bytes: on a line as fast as the disk whole objects win by
-// moments, and their bytes cost money.
+// unnoticed is how much longer a set patch may take than fetching more bytes. On a link as fast as the disk whole objects are slightly
+// faster, but their bytes cost money.
 const unnoticed = 250 * time.Millisecond
 
-// worse compares a choice with the set patch to one without: one that leaves contents without any means is worse than one that
-// leaves fewer.
+// worse reports whether a choice with the set patch is worse than d, the one without: it has more stuck contents, or takes longer.
 func (c Choice) worse(d Choice, l Link) bool {
 	if a, b := c.Uses(Stuck), d.Uses(Stuck); a != b {
 		return a > b
@@ -192,7 +190,7 @@ func (s Situation) choose(patch bool) Choice {
 	return choice
 }
 
-// means is the cheapest one for a content, where the set patch is fetched or not.
+// means is the cheapest strategy for a content and its cost; patch says whether the set patch is used.
 func (s Situation) means(c Blob, patch bool) (Strategy, Cost) {
 	switch {
 	case c.Lacks == 0:
@@ -210,13 +208,13 @@ func (s Situation) means(c Blob, patch bool) (Strategy, Cost) {
 	case c.may(Entire):
 		return Entire, entire
 	case c.may(Chunked) && c.Indexed:
-		return Chunked, entire // whatever it costs
+		return Chunked, entire // the only one left
 	default:
 		return Stuck, Cost{}
 	}
 }
 
-// whole is how many bytes the whole object has, or probably has.
+// whole is the size of the whole object, estimated if unknown.
 func (c Blob) whole() int64 {
 	if c.Whole == Unknown {
 		return int64(float64(c.Size) * guessedShare)
@@ -224,7 +222,7 @@ func (c Blob) whole() int64 {
 	return c.Whole
 }
 
-// entire is the cost of the whole object. One that is stored need not come whole.
+// entire is the cost of the whole object. Of a stored one only the missing bytes are fetched.
 func (c Blob) entire() Cost {
 	if c.Whole != Unknown && !c.Packed {
 		return Cost{Bytes: c.Lacks, Requests: 1, CPU: float64(c.Lacks) / copyRate}
@@ -236,10 +234,9 @@ func (c Blob) chunked() Cost {
 	return Cost{Bytes: c.Chunks, Requests: c.Runs, CPU: float64(c.Size) / chunkRate}
 }
 
-// worthIndex reports whether an object of so many bytes with the chunk indexes of contents is worth looking at. alike are
-// those of which an older version, or something like it, is here: it costs its bytes and a share of a round trip, and saves
-// half of their whole objects if the versions have half of their bytes in common. Where a whole object does not come, it is
-// all there is.
+// worthIndex reports whether fetching an object of index bytes with chunk indexes saves time. alike are its contents with an older or
+// similar version on the disk. The index costs its bytes and a share of a round trip. It is assumed to save half of their whole
+// objects. If a whole object can't be fetched any more, the index is the only strategy.
 func worthIndex(alike []Blob, index int64, l Link) bool {
 	l = l.known()
 	var gain Cost

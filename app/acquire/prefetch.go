@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// prefetcher runs tasks beside each other and gives their results in order. At most so many run at once, and what has a result
-// that was not read, or is on its way to one, weighs at most maxPrefetch together, or is one alone. The caller closes
-// it.
+// prefetcher runs tasks concurrently and returns their results in order. At most limit tasks run or have an unread result. Together these
+// weigh at most maxPrefetch, unless it is only one. The caller closes it.
 type prefetcher struct {
 	ctx    context.Context // of the call of Fetch; ended by close
 	cancel context.CancelFunc
@@ -21,7 +20,7 @@ type prefetcher struct {
 	run   sync.WaitGroup
 }
 
-// task is one of them.
+// task is one task of a prefetcher, with its result.
 type task struct {
 	weight int64
 	do     func(ctx context.Context) (any, error)
@@ -35,12 +34,12 @@ func newPrefetcher(ctx context.Context, limit int) *prefetcher {
 	return &prefetcher{ctx: ctx, cancel: cancel, limit: limit}
 }
 
-// add appends a task. It may be begun before next is called.
+// add appends a task. The next call of next starts it, if the limits allow.
 func (a *prefetcher) add(weight int64, do func(ctx context.Context) (any, error)) {
 	a.tasks = append(a.tasks, &task{weight: weight, do: do, done: make(chan struct{})})
 }
 
-// begin starts what there is room for.
+// begin starts tasks within the limits.
 func (a *prefetcher) begin() {
 	for a.begun < len(a.tasks) && a.begun-a.taken < a.limit {
 		t := a.tasks[a.begun]
@@ -68,13 +67,13 @@ func (a *prefetcher) next() (any, error) {
 	return t.result, t.err
 }
 
-// close ends what still runs, waits for it, and lets go of unread results.
+// close cancels running tasks, waits for them, and closes unread results.
 func (a *prefetcher) close() {
 	a.cancel()
 	a.run.Wait()
 	for _, t := range a.tasks[a.taken:a.begun] {
 		if closer, is := t.result.(io.Closer); is && t.err == nil {
-			_ = closer.Close() // it was only read
+			_ = closer.Close() // an error does not matter after reading
 		}
 	}
 }

@@ -17,15 +17,16 @@ import (
 	"collet/platform/span"
 )
 
-// scratchFileName holds what a set patch without digests made, until the install takes it. It is never synced, and what an earlier
-// process left of it is removed at the next start: the patch is in the spool, and applying it again takes less than a second.
+// scratchFileName has the contents that a set patch without digests made, until they are copied to the install. It is never synced. A
+// leftover of an earlier process is removed at the next start: the patch is in the spool, and applying it again takes less than a
+// second.
 const scratchFileName = "made" + release.UnverifiedSuffix
 
 // copyPage is how many bytes are copied at once.
 const copyPage = 256 << 10
 
-// scratchFile has the new contents of a set patch one behind the other in a file. It is their delta.SetSink. Once the
-// listing has shown that they are right, Range says where each lies.
+// scratchFile has the new contents of a set patch, concatenated in a file. It is their delta.SetSink. Once the listing has verified the
+// contents, find returns the range of each.
 type scratchFile struct {
 	fs   platform.FS
 	name string
@@ -33,10 +34,10 @@ type scratchFile struct {
 	out  *bufio.Writer
 	list []delta.SetContent
 	ends []int64
-	at   map[release.Digest]download.Range // once they are right
+	at   map[release.Digest]download.Range // set once the contents are verified
 }
 
-// openScratch begins a file for contents, in place of the one before.
+// openScratch creates the scratch file for contents, in place of the one before.
 func (s *Source) openScratch(list []delta.SetContent) (*scratchFile, error) {
 	m := &scratchFile{fs: s.o.FS, name: path.Join(s.o.Folder, scratchFileName), list: list}
 	end := int64(0)
@@ -52,13 +53,13 @@ func (s *Source) openScratch(list []delta.SetContent) (*scratchFile, error) {
 	return m, nil
 }
 
-// Begin implements delta.SetSink. Contents come in their order and have their sizes, so each lies behind the one before.
+// Begin implements delta.SetSink. Contents arrive in order and with their sizes, so each follows the one before.
 func (m *scratchFile) Begin(int) (io.Writer, error) { return m.out, nil }
 
 // End implements delta.SetSink.
 func (m *scratchFile) End(int) error { return nil }
 
-// right takes note of the contents' digests, which have proven right.
+// right records the ranges of verified contents by their digests.
 func (m *scratchFile) right(list []delta.SetContent) error {
 	m.at = map[release.Digest]download.Range{}
 	for i, c := range list {
@@ -67,7 +68,7 @@ func (m *scratchFile) right(list []delta.SetContent) error {
 	return m.out.Flush()
 }
 
-// find says where a content lies; a nil one holds nothing.
+// find returns the range of a content. A nil scratch file is empty.
 func (m *scratchFile) find(sum release.Digest) (download.Range, bool) {
 	if m == nil {
 		return download.Range{}, false
@@ -84,14 +85,14 @@ func (m *scratchFile) drop() error {
 	return errors.Join(m.file.Close(), platform.RemoveIfThere(m.fs, m.name))
 }
 
-// localError says that this machine is why a set patch could not be applied: no room, or an old file that is not what it
-// was. The patch may be good, and is kept.
+// localError says that a set patch could not be applied because of this machine: the disk is full, or an old file is damaged. The patch
+// may be good, and is kept.
 type localError struct{ err error }
 
 func (e *localError) Error() string { return e.err.Error() }
 func (e *localError) Unwrap() error { return e.err }
 
-// compute applies a set patch without digests, keeps what it makes, and returns the listing to which it led.
+// compute applies a set patch without digests to the scratch file, and returns the resulting listing.
 func (s *Source) compute(ctx context.Context, p *delta.SetPatch, size int64) (release.Listing, error) {
 	if size > delta.MaxComputedPatch {
 		return nil, fmt.Errorf("a set patch of %d bytes has no digests; at most %d may do without", size, delta.MaxComputedPatch)
@@ -101,7 +102,7 @@ func (s *Source) compute(ctx context.Context, p *delta.SetPatch, size int64) (re
 	}
 	list, room := p.Contents(), int64(download.SpareRoom)
 	for _, c := range list {
-		room += 2 * c.Size // here, and as parts of the install beside it
+		room += 2 * c.Size // in the scratch file, and as parts in the install
 	}
 	if free, err := s.o.FS.Free(); err == nil && free < uint64(room) {
 		return nil, &localError{fmt.Errorf("%d bytes are free in %s, and %d are needed", free, s.o.FS.Path("."), room)}
@@ -120,7 +121,7 @@ func (s *Source) compute(ctx context.Context, p *delta.SetPatch, size int64) (re
 	return nil, errors.Join(s.blamed(ctx, p, err), m.drop())
 }
 
-// blamed finds out whose fault it is that a patch did not apply.
+// blamed returns a localError if a patch failed because of this machine, else err.
 func (s *Source) blamed(ctx context.Context, p *delta.SetPatch, err error) error {
 	if ends(ctx, err) {
 		return &localError{err}
@@ -136,20 +137,20 @@ func (s *Source) blamed(ctx context.Context, p *delta.SetPatch, err error) error
 	}
 }
 
-// oldSet is the installed set as a patch reads it.
+// oldSet is the installed set as the source of a patch.
 func (s *Source) oldSet(ctx context.Context) oldSet {
 	return oldSet{s.old.Files(), func(file release.File) (delta.SetFile, error) { return s.o.Disk.Old(ctx, file) }}
 }
 
-// dropScratch lets go of what was made.
+// dropScratch removes the scratch file.
 func (s *Source) dropScratch() error {
 	err := s.scratch.drop()
 	s.scratch = nil
 	return err
 }
 
-// takeScratch has the install take what was made of a list of contents. What is wanted more than once is copied afterwards, and
-// what comes out wrong is left for the patch itself, which is in the spool.
+// takeScratch fills the next want of each content from the scratch file. Further wants are copied afterwards. A content that turns out
+// wrong is left for the patch itself, which is in the spool.
 func (f *fetching) takeScratch(ctx context.Context, list []*blob) error {
 	m, buffer := f.s.scratch, make([]byte, copyPage)
 	for _, c := range list {

@@ -19,35 +19,34 @@ import (
 )
 
 const (
-	// sequelPatience is how long the sequel may be too slow before everything is asked for one by one, as without it.
+	// sequelPatience is how long the sequel may be too slow before its files are requested one by one, as without it.
 	sequelPatience = 3 * time.Second
-	// sequelStep is how many bytes it has to bring in that time, unless that completes one of its parts: a modem of 56 kbit/s
-	// brings more.
+	// sequelStep is how many bytes must arrive in that time, unless a part is completed: a modem of 56 kbit/s is faster.
 	sequelStep = 8 << 10
 	// sequelPage is how many bytes are read at once.
 	sequelPage = 128 << 10
 )
 
-// sequel is what one place says that comes after the installed release, see release.EncodeSequel. It is asked for together
-// with the timestamp, which it is of no use without, so that an update costs as many round trips as one download. Its
-// parts are unverified; each is given away once, so that a caller that finds one wrong gets the file itself when it asks again.
+// sequel is the file of one mirror with the updates since the installed release, see release.EncodeSequel. It is requested together with
+// the timestamp, which it needs, so that an update costs as many round trips as one download. Its parts are unverified. Each part is
+// returned once, so a caller that finds it wrong gets the file itself when it asks again.
 //
-// The goroutine of read writes; got and over change under the lock.
+// mu guards the fields below it. Only the goroutine of read adds parts and data.
 type sequel struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	keep   *download.Pieces // takes what comes, for a later process
-	count  func(n int)      // is told how many bytes came
+	keep   *download.Pieces // keeps received bytes for a later process
+	count  func(n int)      // called with the number of received bytes
 
 	mu    sync.Mutex
 	parts []*sequelPart
 	table bool          // parts are known
-	over  bool          // nothing more comes
+	over  bool          // reading has ended
 	step  chan struct{} // closed when one of these changes
-	used  bool          // something was given away
+	used  bool          // a part was returned
 }
 
-// sequelPart is a file of it, as far as it has come.
+// sequelPart is a file of the sequel, with the bytes received so far.
 type sequelPart struct {
 	name  string
 	size  int64
@@ -69,8 +68,8 @@ func startSequel(ctx context.Context, mirror download.Mirror, name string, keep 
 	return q
 }
 
-// requestSequel asks the first mirror for the sequel to the release that is probably installed. While the line is paused
-// or capped, everything is requested one by one.
+// requestSequel requests the sequel to the release that is probably installed from the first mirror. During a pause or with a rate
+// limit, files are requested one by one.
 func (s *Source) requestSequel(ctx context.Context, likely installedRelease) {
 	s.setSequel(nil)
 	paused, limit := s.valve.state()
@@ -81,12 +80,12 @@ func (s *Source) requestSequel(ctx context.Context, likely installedRelease) {
 		return
 	}
 	entry := release.Entry{Product: likely.Product, Channel: likely.Channel, Target: likely.Target, Number: likely.Number}
-	if name := entry.SequelPath(); !s.small.Has(name) { // what came of it before a stop is not asked for again, and the rest of it by name
-		s.setSequel(startSequel(context.WithoutCancel(ctx), s.mirrors[0], name, s.small, s.countFetched, s.o.Log)) // Fetch needs it, too
+	if name := entry.SequelPath(); !s.small.Has(name) { // received parts of an interrupted sequel are kept, and the rest is requested by name
+		s.setSequel(startSequel(context.WithoutCancel(ctx), s.mirrors[0], name, s.small, s.countFetched, s.o.Log)) // Fetch needs it after Connect
 	}
 }
 
-// setSequel puts a sequel in the place of the one before, which it closes.
+// setSequel replaces the sequel and closes the one before.
 func (s *Source) setSequel(next *sequel) {
 	s.mu.Lock()
 	before := s.sequel
@@ -95,14 +94,14 @@ func (s *Source) setSequel(next *sequel) {
 	before.close()
 }
 
-// following is the sequel; nil without one.
+// following is the current sequel, or nil.
 func (s *Source) following() *sequel {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sequel
 }
 
-// close ends it and waits.
+// close cancels reading and waits for its end. On nil it does nothing.
 func (q *sequel) close() {
 	if q != nil {
 		q.cancel()
@@ -110,7 +109,7 @@ func (q *sequel) close() {
 	}
 }
 
-// change does something to the state and wakes who waits.
+// change changes the state under the lock and wakes waiting callers.
 func (q *sequel) change(do func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,7 +118,7 @@ func (q *sequel) change(do func()) {
 	q.step = make(chan struct{})
 }
 
-// read takes everything in that comes. The memory is that of release.MaxSequel.
+// read reads the whole sequel into memory, at most release.MaxSequel bytes.
 func (q *sequel) read(ctx context.Context, mirror download.Mirror, name string) error {
 	patience := time.AfterFunc(sequelPatience, q.cancel)
 	defer patience.Stop()
@@ -160,7 +159,7 @@ func (q *sequel) read(ctx context.Context, mirror download.Mirror, name string) 
 	return nil
 }
 
-// countedReader tells how many bytes are read.
+// countedReader reports the number of bytes of each read to count.
 type countedReader struct {
 	io.Reader
 	count func(n int)
@@ -172,8 +171,8 @@ func (r countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take waits for a part and gives it away. It is false for what is no part, was given away, or does not come; then the file is
-// to be asked for by its name. progress, which may be nil, is told how many bytes of it are there.
+// take waits for a part and returns it. It is false if the file is not a part, was returned before, or does not arrive; then the caller
+// requests the file by its name. progress, which may be nil, is called with the number of received bytes.
 func (q *sequel) take(ctx context.Context, name string, progress func(done int64)) ([]byte, bool) {
 	if q == nil {
 		return nil, false
@@ -197,8 +196,8 @@ func (q *sequel) take(ctx context.Context, name string, progress func(done int64
 	}
 }
 
-// look finds a part and how much of it has come; a complete one is given away. Without part and step there is nothing to wait
-// for.
+// look finds a part and its number of received bytes, and marks a complete one as taken. If part and step are nil, the part does not
+// arrive.
 func (q *sequel) look(name string) (part *sequelPart, here int64, step <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -216,7 +215,7 @@ func (q *sequel) look(name string) (part *sequelPart, here int64, step <-chan st
 	return part, here, q.step
 }
 
-// brings waits for the table and reports whether a part can still be taken.
+// brings waits for the table and reports whether a part can still be taken, or may still arrive.
 func (q *sequel) brings(ctx context.Context, name string) bool {
 	for q != nil {
 		q.mu.Lock()
@@ -237,7 +236,7 @@ func (q *sequel) brings(ctx context.Context, name string) bool {
 	return false
 }
 
-// wasUsed reports whether anything was given away.
+// wasUsed reports whether a part was returned.
 func (q *sequel) wasUsed() bool {
 	if q == nil {
 		return false
@@ -247,8 +246,8 @@ func (q *sequel) wasUsed() bool {
 	return q.used
 }
 
-// misled reports whether something was not believed that may have come with the sequel. Each part is given away once, so the
-// same question leads to the files themselves.
+// misled reports whether a rejected document may have come from the sequel or from kept pieces, and drops these pieces. Each part of the
+// sequel is returned once, so a repetition fetches the files themselves.
 func (s *Source) misled(err error) bool {
 	var lie *trust.Error
 	if !errors.As(err, &lie) || !s.following().wasUsed() && !s.small.Used() {
@@ -259,14 +258,14 @@ func (s *Source) misled(err error) bool {
 	return true
 }
 
-// before is a trust.Fetcher that looks into a sequel first, then at what came before a stop, and keeps what comes now.
+// before is a trust.Fetcher that takes files from the sequel first, then from kept pieces, and keeps the bytes that it fetches.
 type before struct {
 	sequel *sequel
 	small  *download.Pieces
 	documents
 }
 
-// resuming is how documents, lists and small objects are asked for.
+// resuming is the fetcher for documents, lists and small objects.
 func (s *Source) resuming() trust.Fetcher {
 	return before{s.following(), s.small, documents{s.fetcher}}
 }
@@ -282,7 +281,7 @@ func (b before) Fetch(ctx context.Context, name string, limit int64) (trust.Unve
 	return unverified(b.Fetcher.SmallKept(ctx, name, limit, b.small))
 }
 
-// documents is a Fetcher as a trust.Fetcher.
+// documents is a download.Fetcher as a trust.Fetcher.
 type documents struct{ *download.Fetcher }
 
 // Fetch implements trust.Fetcher.
@@ -290,7 +289,7 @@ func (d documents) Fetch(ctx context.Context, name string, limit int64) (trust.U
 	return unverified(d.Small(ctx, name, limit))
 }
 
-// unverified is what Small gave, as a trust.Fetcher says it.
+// unverified converts a result of Small to one of a trust.Fetcher.
 func unverified(data []byte, err error) (trust.Unverified, error) {
 	var wrong *download.WrongError
 	if errors.As(err, &wrong) && wrong.Kind == download.WrongLong {
@@ -302,8 +301,7 @@ func unverified(data []byte, err error) (trust.Unverified, error) {
 	return trust.UnverifiedBytes(data), nil
 }
 
-// inSequel reports whether a file may be part of a sequel: the timestamp and the next root, which are asked for together with
-// it, never are.
+// inSequel reports whether a file may be part of a sequel: all but the timestamp and the roots, which are requested beside it.
 func inSequel(name string) bool {
 	return !strings.HasSuffix(name, "/timestamp.json") && !strings.HasSuffix(name, ".root.json")
 }

@@ -23,101 +23,101 @@ import (
 	"collet/platform"
 )
 
-// Disk is the install as a Source needs it beside the Stage: what is there to begin with. install.Dir is one. The Updater's
-// worker calls it, never beside a method of the Stage that the Updater itself calls.
+// Disk is the part of an install that a Source needs beside the Stage: its current files. install.Dir implements it. The Updater's
+// worker calls it, never concurrently with a method of the Stage that the Updater itself calls.
 type Disk interface {
-	// Old opens a file of the install that has exactly this file's content; without one errors.Is with fs.ErrNotExist holds.
+	// Old opens a file of the install that has exactly this file's content; if not found, errors.Is with fs.ErrNotExist holds.
 	Old(ctx context.Context, f release.File) (delta.SetFile, error)
-	// Here opens what lies under this file's name, whatever it is: what is live, parts of it, backups. It is unverified.
-	// visit gets each file with its size and closes it.
+	// Here opens all files under this file's name: the live one, partial ones, backups. They are unverified. visit gets each file
+	// with its size and closes it.
 	Here(f release.File, visit func(file delta.SetFile, size int64))
 	// Concerns reports whether the file belongs to this install.
 	Concerns(f release.File) bool
-	// Identity is what the set of an offer is called once it is live.
+	// Identity is the identity of an offer's set once it is live.
 	Identity(offer []release.File) release.Digest
-	// Glance looks at files that the next Plan will probably be about, to save time. It runs beside other work of the Source
-	// that does not use the Disk.
+	// Glance examines in advance the files that the next Plan will probably need, to save time. It runs concurrently with work of
+	// the Source that does not use the Disk.
 	Glance(offer []release.File)
-	// Bare reports whether no module is installed at all.
+	// Bare reports whether no module is installed.
 	Bare() bool
-	// Set is what the live set is called; zero where that is not known.
+	// Set is the identity of the live set, zero if unknown, and its number of files.
 	Set() (identity release.Digest, files int, err error)
 }
 
-// Server is the updater connection, where there is one beside the mirrors.
+// Server is the updater connection, beside the mirrors.
 type Server interface {
-	// Connect dials and shakes hands. It closes an earlier connection first. mirror is nil if the server hands out no release
+	// Connect dials and does the handshake. It closes an earlier connection first. mirror is nil if the server has no release
 	// folder.
 	Connect(ctx context.Context) (judgement compat.Judgement, mirror download.Mirror, err error)
-	// Close ends the connection, with what its mirror has under way. It may be called more than once.
+	// Close ends the connection and the requests of its mirror. It may be called more than once.
 	Close() error
 }
 
-// Options are what a Source is made of.
+// Options configure a Source.
 type Options struct {
-	Mirrors    []download.Mirror                             // mirrors that were named here, best first; they stay the caller's
-	OpenMirror func(address string) (download.Mirror, error) // opens a mirror that a head names; nil takes none. What it opens is a ClosableMirror or needs no closing
-	Server     Server                                        // nil: there is none
+	Mirrors    []download.Mirror                             // configured mirrors, best first; the caller closes them
+	OpenMirror func(address string) (download.Mirror, error) // opens a mirror that a head names; nil ignores them. The result is a ClosableMirror or needs no closing
+	Server     Server                                        // nil: no updater connection
 
 	FS     platform.FS // the install's
-	Folder string      // for everything that is kept between starts, relative to FS, slash-separated
+	Folder string      // for all files that are kept between starts, relative to FS, slash-separated
 	Disk   Disk
 
 	Root                     []byte // the trusted root
-	Product, Channel, Target string // an empty product is the only one that the list has; an empty channel is DefaultChannel
+	Product, Channel, Target string // an empty product is the only one of the list; an empty channel is DefaultChannel
 	HostABI                  uint32 // of this program
 	HostBuild                uint64
-	// Renew reports whether the install takes the program itself from a release, when the release or the server needs a newer
-	// one; nil is never.
+	// Renew reports whether the install updates the program itself from a release, if the release or the server needs a newer one;
+	// nil is never.
 	Renew func() bool
 
 	Language string            // of release notes
-	Notes    func(text string) // is told the release notes of what is fetched, from a goroutine of Fetch; may be nil
+	Notes    func(text string) // gets the notes of the release that is fetched, on a goroutine of Fetch; may be nil
 
-	Fetch download.FetchOptions // Log is that of below
-	Link  Link                  // what is believed about the line; fields that are zero are measured
-	Now   func() time.Time      // the clock on the wall, which signatures are held against; nil is time.Now
+	Fetch download.FetchOptions // its Log is replaced by Log
+	Link  Link                  // assumed link; zero fields are measured
+	Now   func() time.Time      // the wall clock, for the expiry of signatures; nil is time.Now
 	Log   zerolog.Logger
 }
 
 // ClosableMirror is a Mirror that holds connections.
 type ClosableMirror interface {
 	download.Mirror
-	// Close lets go of them.
+	// Close closes them.
 	Close() error
 }
 
-// Report tells what a Source found out and did, for logs and people.
+// Report is the result of a Source, for logs and users.
 type Report struct {
-	Release release.Head       // what the signed list offers us; zero where it offers nothing or was not reached
+	Release release.Head       // the release that the signed list offers; zero if it offers none or was not reached
 	From    uint64             // number of the release that was installed; 0 is unknown
-	Stale   trust.Staleness    // why this may not be current
-	Bytes   map[Strategy]int64 // of contents, by what they came
-	Fetched int64              // bytes that came over the line for all of it, lists included
+	Stale   trust.Staleness    // why Release may not be current
+	Bytes   map[Strategy]int64 // bytes of contents by strategy
+	Fetched int64              // bytes received in all, lists included
 }
 
-// Progress is how far a Source has come before anything is fetched.
+// Progress is the progress of a Source before it fetches contents.
 type Progress struct {
-	Answers int   // documents that were verified, and verdicts of the server
-	Bytes   int64 // that came over the line for all of it, believed or not
-	Waiting bool  // it waits for a peer, and not for this machine
+	Answers int   // verified documents, and verdicts of the server
+	Bytes   int64 // received in all, verified or not
+	Waiting bool  // it waits for a peer, not for this machine
 }
 
-// Progress tells how far it has come. It may be asked at any time.
+// Progress returns the progress so far. It may be called at any time, from any goroutine.
 func (s *Source) Progress() Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Progress{Answers: s.answers, Bytes: s.report.Fetched, Waiting: s.awaited > 0 || s.o.Fetch.Calls.Load() > 0}
 }
 
-// answered counts a complete answer that is believed.
+// answered counts a complete and verified answer.
 func (s *Source) answered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers++
 }
 
-// await says that a peer is waited for, until what it returns is called.
+// await marks that the Source waits for a peer, until over is called.
 func (s *Source) await() (over func()) {
 	s.mu.Lock()
 	s.awaited++
@@ -129,7 +129,7 @@ func (s *Source) await() (over func()) {
 	}
 }
 
-// Saved is how many bytes fewer came over the line than the contents have.
+// Saved is the size of the contents minus the bytes received; at least 0.
 func (r Report) Saved() int64 {
 	sum := -r.Fetched
 	for _, n := range r.Bytes {
@@ -138,32 +138,32 @@ func (r Report) Saved() int64 {
 	return max(sum, 0)
 }
 
-// Source is update.Source over a release folder: it takes what the game's keys signed, from any place that has it, by the
-// means that cost least. NewSource makes one. One Updater uses it at a time; Traffic, Pause, Resume, SetCap, Report and Close
-// may be called from anywhere.
+// Source is an update.Source for signed releases: it fetches files that the game's keys signed, from any mirror, by the cheapest
+// strategies. NewSource makes one. One Updater uses it at a time; Traffic, Pause, Resume, SetCap, Report, Progress and Close may be
+// called from any goroutine.
 //
-//	Connect   what is signed, which release is for us, its head, its listing      see trust.go, source_connect.go
+//	Connect   refreshes the signed metadata, selects the release, fetches its head and listing      see trust.go, source_connect.go
 //	List      the files of that listing
 //	Fetch     Choose, then copies, the set patch, chunks and whole objects, until nothing is missing      see source_fetch.go
 type Source struct {
 	o      Options
 	memory *installMemory
-	small  *download.Pieces // what has come of small files
+	small  *download.Pieces // received pieces of small files
 	trust  *trust.Client
 
-	mirrors []download.Mirror // of the present connection, the server's and those of heads included
+	mirrors []download.Mirror // of the current connection, including the server's and those of heads
 	opened  map[string]download.Mirror
 	fetcher *download.Fetcher
 	met     bool // a mirror has answered
 
-	installed  installedRelease // what is installed
-	old        release.Listing  // of that; nil is unknown
-	head       release.Head     // what is to be installed
-	listing    release.Listing  // of that
-	deltaIndex *deltaIndex      // of head, once it was asked for
-	begin      *beginning       // of the same, while it is looked at
-	scratch    *scratchFile     // what a set patch made on the way to the listing; nil for nothing
-	renewing   bool             // the program comes alone
+	installed  installedRelease // the installed release
+	old        release.Listing  // of the installed release; nil is unknown
+	head       release.Head     // of the release to install
+	listing    release.Listing  // of the release to install
+	deltaIndex *deltaIndex      // of head, once it was fetched
+	begin      *beginning       // of the delta index, while it is examined
+	scratch    *scratchFile     // contents that a set patch made while the listing was computed; nil if none
+	renewing   bool             // only this program is offered
 	failures   map[failure]int  // over all attempts
 
 	valve valve
@@ -173,20 +173,20 @@ type Source struct {
 	report     Report
 	answers    int          // see Progress
 	awaited    int          // see await
-	sequel     *sequel      // what comes after the installed release, as one of the mirrors says
+	sequel     *sequel      // the sequel to the installed release, from one of the mirrors
 	prefetched memoryObject // the verified set patch that came with a sequel
 
 	opening sync.Mutex // held while the spool is opened: several objects are fetched at once
 	spool   *download.Spool
 }
 
-// memoryObject is an object in memory; the zero value carries nothing.
+// memoryObject is an object in memory; the zero value is none.
 type memoryObject struct {
 	sum  release.Digest
 	data []byte
 }
 
-// failure is a means that did not work for a content.
+// failure is a strategy that failed for a content.
 type failure struct {
 	content release.Digest
 	means   Strategy
@@ -197,7 +197,7 @@ var (
 	_ update.Carrier = (*Source)(nil)
 )
 
-// NewSource prepares a Source. Nothing is read or connected to before Connect.
+// NewSource prepares a Source. It reads no file and opens no connection before Connect.
 func NewSource(o Options) (*Source, error) {
 	if len(o.Mirrors) == 0 && o.Server == nil {
 		return nil, errors.New("release: no place to get it from is named")
@@ -232,7 +232,7 @@ func (s *Source) List(context.Context) ([]release.File, error) {
 	return s.listing.Files(), nil
 }
 
-// errUnlisted says that a maintenance lets nothing through.
+// errUnlisted says that no listing is known, as during a maintenance.
 var errUnlisted = errors.New("no release is known of this server")
 
 // Traffic implements update.Carrier.
@@ -244,7 +244,7 @@ func (s *Source) Traffic() update.Traffic {
 	return t
 }
 
-// Report tells what was done so far.
+// Report returns the results so far.
 func (s *Source) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,13 +256,13 @@ func (s *Source) Report() Report {
 	return r
 }
 
-// Pause lets the line rest until Resume, also of connections that come later.
+// Pause stops all traffic until Resume, also of later connections.
 func (s *Source) Pause() { s.valve.pause(true) }
 
 // Resume ends a Pause.
 func (s *Source) Resume() { s.valve.pause(false) }
 
-// SetCap changes how many bytes a second may come; 0 is no cap.
+// SetCap changes the rate limit in bytes a second; 0 is unlimited.
 func (s *Source) SetCap(bytesPerSecond int64) { s.valve.setCap(bytesPerSecond) }
 
 // Close implements update.Source.
@@ -276,7 +276,7 @@ func (s *Source) Close() error {
 	return err
 }
 
-// Release lets go of what outlives connections: mirrors that heads named, and the spool. No other call follows.
+// Release closes the Source with all that outlives connections: mirrors of heads, and the spool. It must be the last call.
 func (s *Source) Release() error {
 	err := s.Close()
 	for _, mirror := range s.opened {
@@ -291,7 +291,7 @@ func (s *Source) Release() error {
 	return err
 }
 
-// useMirrors makes a fetcher over mirrors, in place of the one before.
+// useMirrors makes a fetcher for mirrors and the opened mirrors of heads, in place of the one before.
 func (s *Source) useMirrors(mirrors []download.Mirror) error {
 	mirrors = slices.Clone(mirrors)
 	for _, address := range slices.Sorted(maps.Keys(s.opened)) {
@@ -306,7 +306,7 @@ func (s *Source) useMirrors(mirrors []download.Mirror) error {
 	return nil
 }
 
-// openHeadMirrors adds the mirrors that the head names to the mirrors.
+// openHeadMirrors opens the head's mirrors and adds them to the others.
 func (s *Source) openHeadMirrors() error {
 	if s.o.OpenMirror == nil {
 		return nil
@@ -341,7 +341,7 @@ func (s *Source) isOpened(w download.Mirror) bool {
 	return false
 }
 
-// countFetched counts bytes that came over the line.
+// countFetched counts received bytes.
 func (s *Source) countFetched(n int) { s.updateReport(func(r *Report) { r.Fetched += int64(n) }) }
 
 // openSpool opens the spool, once; a second caller waits for the first.
@@ -358,7 +358,7 @@ func (s *Source) openSpool() (*download.Spool, error) {
 	return spool, err
 }
 
-// leftSpool is the spool if there is one already, be it from an earlier process; else nil.
+// leftSpool is the spool if it exists already, perhaps from an earlier process; else nil.
 func (s *Source) leftSpool() *download.Spool {
 	if spool := s.openedSpool(); spool != nil {
 		return spool
@@ -368,12 +368,12 @@ func (s *Source) leftSpool() *download.Spool {
 	}
 	spool, err := s.openSpool()
 	if err != nil {
-		return nil // what needs it will say so
+		return nil // the first caller that needs it reports the error
 	}
 	return spool
 }
 
-// openedSpool is the spool; nil if nothing needed it yet.
+// openedSpool is the spool; nil if it was not opened yet.
 func (s *Source) openedSpool() *download.Spool {
 	s.opening.Lock()
 	defer s.opening.Unlock()
@@ -387,7 +387,7 @@ func (s *Source) keepPrefetched(sum release.Digest, data []byte) {
 	s.prefetched = memoryObject{sum, data}
 }
 
-// prefetchedBytes is the content of an object that keepPrefetched keeps; nil for another one.
+// prefetchedBytes is the content of the object that keepPrefetched keeps; nil for another one.
 func (s *Source) prefetchedBytes(sum release.Digest) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -404,7 +404,7 @@ func (s *Source) updateReport(change func(r *Report)) {
 	change(&s.report)
 }
 
-// valve governs the fetcher that is in use, and remembers for the next one. It is safe for concurrent use.
+// valve applies pause and rate limit to the current fetcher and to later ones. It is safe for concurrent use.
 type valve struct {
 	mu      sync.Mutex
 	fetcher *download.Fetcher
@@ -412,7 +412,7 @@ type valve struct {
 	cap     int64
 }
 
-// set takes a new fetcher and closes the one before.
+// set sets a new fetcher and closes the one before.
 func (v *valve) set(f *download.Fetcher) {
 	v.mu.Lock()
 	before := v.fetcher

@@ -15,7 +15,7 @@ import (
 	"collet/platform/span"
 )
 
-// index looks at the chunk indexes of contents for which something like them is here, and finds out what is missing.
+// index fetches the chunk indexes of contents with similar local files, and plans the missing chunks.
 func (f *fetching) index(ctx context.Context, batch []*blob) error {
 	a := newPrefetcher(ctx, download.MaxInFlight)
 	defer a.close()
@@ -45,7 +45,7 @@ func (f *fetching) index(ctx context.Context, batch []*blob) error {
 	return nil
 }
 
-// indexSets are the objects that are worth looking at, with the contents whose indexes they have.
+// indexSets are the index objects that are worth fetching, with the contents of each.
 func (f *fetching) indexSets(batch []*blob) (sets map[release.Object][]*blob, order []release.Object) {
 	all := map[release.Object][]*blob{}
 	for _, c := range batch {
@@ -87,7 +87,7 @@ func (f *fetching) alike(c *blob) (files []delta.SetFile) {
 	return files
 }
 
-// gone lists files of the old set that the new one lacks and that a new file may have come from.
+// gone lists removed files of the old set that a new file may derive from.
 func (f *fetching) gone(file release.File) (list []release.File) {
 	if _, stays := f.s.old.Find(file.Path); stays {
 		return nil
@@ -98,7 +98,7 @@ func (f *fetching) gone(file release.File) (list []release.File) {
 	return list
 }
 
-// plan reads an index and finds out which of its chunks are here.
+// plan reads the index of a content and finds its chunks in local files.
 func (f *fetching) plan(ctx context.Context, c *blob, set *chunk.IndexSet) error {
 	ix, err := set.Index(c.source.Entry)
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *fetching) chunks(ctx context.Context, c *blob) error {
 	return err
 }
 
-// chunkDisk is what Assemble reads and writes for one content.
+// chunkDisk is the chunk.Disk for one content.
 type chunkDisk struct {
 	f    *fetching
 	c    *blob
@@ -164,8 +164,8 @@ func (d *chunkDisk) Written(int) (io.ReaderAt, error) { return d, nil }
 // Write implements chunk.Output.
 func (d *chunkDisk) Write(p []byte) (int, error) { return d.w.Write(p) }
 
-// ReadAt implements chunk.Output. It reads the part, as what lies under the file's name last. What can't be read there is
-// fetched again by Assemble, which checks everything that it reads.
+// ReadAt implements chunk.Output. It reads the part, which is the last file that Disk.Here visits. Assemble checks all bytes, and
+// fetches bytes again that can't be read.
 func (d *chunkDisk) ReadAt(p []byte, off int64) (n int, err error) {
 	var last delta.SetFile
 	d.f.s.o.Disk.Here(d.file, func(file delta.SetFile, _ int64) {
@@ -181,7 +181,7 @@ func (d *chunkDisk) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, errors.Join(err, last.Close())
 }
 
-// packs gives Assemble the ranges of packs as streams, one for each pack, asked for all at once.
+// packs provides the ranges of packs to Assemble as streams, one for each pack. All ranges of a pack are requested at once.
 type packs struct {
 	f       *fetching
 	ctx     context.Context // of the call of chunks
@@ -199,7 +199,7 @@ func packObject(p chunk.PackRef) download.Object {
 	return o
 }
 
-// open implements chunk.OpenRange. A range that was not planned is fetched by itself.
+// open implements chunk.OpenRange. An unplanned range is fetched by itself.
 func (p *packs) open(ctx context.Context, r chunk.Range) (io.ReadCloser, error) {
 	planned := p.ranges[r.Pack]
 	if len(planned) == 0 || planned[0] != r {
@@ -214,7 +214,7 @@ func (p *packs) open(ctx context.Context, r chunk.Range) (io.ReadCloser, error) 
 	return io.NopCloser(io.LimitReader(stream, r.Size)), nil
 }
 
-// begin sets out to fetch all ranges of a pack.
+// begin starts fetching all ranges of a pack.
 func (p *packs) begin(ref chunk.PackRef, planned []chunk.Range) *io.PipeReader {
 	out, in := io.Pipe()
 	ranges := make([]download.Range, len(planned))
@@ -241,7 +241,7 @@ func (p *packs) count(n int64) {
 	p.f.reportCarried(p.done)
 }
 
-// single fetches a range into memory: pieces of local files that were not what they were offered as, 8 MB at most.
+// single fetches a range into memory, for chunks of local files that turned out to be wrong: at most 8 MB.
 func (p *packs) single(ctx context.Context, r chunk.Range) (io.ReadCloser, error) {
 	data := make([]byte, 0, r.Size)
 	err := p.f.s.fetcher.Ranges(ctx, packObject(r.Pack), []download.Range{span.Of(r.Offset, r.Offset+r.Size)}, func(_ int, _ int64, piece []byte) error {
@@ -254,5 +254,5 @@ func (p *packs) single(ctx context.Context, r chunk.Range) (io.ReadCloser, error
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
-// wait returns when all streams have ended.
+// wait waits for the end of all streams.
 func (p *packs) wait() { p.running.Wait() }

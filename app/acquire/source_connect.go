@@ -14,16 +14,16 @@ import (
 	"collet/netproto/release"
 )
 
-// Connect implements update.Source. It asks what is signed, finds the release that is for us, and makes its head and its
-// listing known, so that what it judges is what the disk lacks of them:
+// Connect implements update.Source. It refreshes the signed metadata, selects the release for this install, and fetches its head and
+// listing. Its verdict compares them with the disk:
 //
-//	Accept            what is installed is what we are offered, or newer releases may be withheld
+//	Accept            the installed release is the offered one, or newer releases may be withheld
 //	UpdateResources   another set, with the same module
 //	UpdateBinaries    another module than the one on the disk
-//	NoNativeUpdate    nothing is offered for this channel and target
+//	NoNativeUpdate    no release for this channel and target
 //	UpdaterMismatch   a newer host is needed
 //
-// A server beside the mirrors is asked at the same time, and may refuse us for reasons of its own.
+// A server beside the mirrors is asked at the same time, and may refuse this client for its own reasons.
 func (s *Source) Connect(ctx context.Context) (compat.Judgement, error) {
 	if err := s.Close(); err != nil {
 		return compat.Judgement{}, s.faultOf(err)
@@ -36,7 +36,7 @@ func (s *Source) Connect(ctx context.Context) (compat.Judgement, error) {
 	return judgement, s.faultOf(err)
 }
 
-// serverAnswer is what became of the server.
+// serverAnswer is the result of Server.Connect.
 type serverAnswer struct {
 	judgement compat.Judgement
 	mirror    download.Mirror
@@ -66,7 +66,7 @@ func (s *Source) connect(ctx context.Context) (compat.Judgement, error) {
 	return s.judge(ctx, s.awaitServer(answer), err)
 }
 
-// awaitServer waits for what becomes of the server.
+// awaitServer waits for the server's answer.
 func (s *Source) awaitServer(answer <-chan serverAnswer) serverAnswer {
 	defer s.await()()
 	return <-answer
@@ -74,12 +74,12 @@ func (s *Source) awaitServer(answer <-chan serverAnswer) serverAnswer {
 
 var (
 	errNoServer = errors.New("no server is named")
-	// errNoFolder is for servers that can't give what would be believed.
+	// errNoFolder is for servers without signed releases.
 	errNoFolder = errors.New("this server hands out no signed release, and nothing else is taken; start with --trust sha256 to take what the server itself vouches for")
 )
 
-// judge puts together what the mirrors and the server said. err is that of the mirrors; without mirrors, or if they were of
-// no use, the server's own folder is looked at.
+// judge combines the results of the mirrors and of the server. err is the mirrors' error. Without usable mirrors the server's own
+// release folder is used.
 func (s *Source) judge(ctx context.Context, d serverAnswer, err error) (compat.Judgement, error) {
 	if j, renewed := s.refusedAsOld(ctx, d, err); renewed {
 		return j, nil
@@ -90,7 +90,7 @@ func (s *Source) judge(ctx context.Context, d serverAnswer, err error) (compat.J
 		return d.judgement, nil
 	}
 	j, err := s.found(ctx, d, err)
-	if ahead { // what comes after the maintenance may be fetched already, if it is to be had
+	if ahead { // the next release may be fetched during the maintenance
 		if err != nil || !transfers(j.Verdict) {
 			s.o.Log.Info().Err(err).Msg("nothing can be fetched during the maintenance")
 			s.listing = nil
@@ -100,7 +100,7 @@ func (s *Source) judge(ctx context.Context, d serverAnswer, err error) (compat.J
 	return j, err
 }
 
-// found is the verdict that follows from what is on offer.
+// found is the verdict for the offered release.
 func (s *Source) found(ctx context.Context, d serverAnswer, err error) (compat.Judgement, error) {
 	if s.o.Server != nil && d.err != nil {
 		s.o.Log.Warn().Err(d.err).Msg("the server is not there")
@@ -123,7 +123,7 @@ func (s *Source) found(ctx context.Context, d serverAnswer, err error) (compat.J
 		return s.refusal(err)
 	}
 	j := compat.Judgement{Verdict: compat.Accept, Compatibility: s.head.Compatibility}
-	if d.err == nil { // what the server says of its reasons goes with its verdict
+	if d.err == nil { // the server's reasons belong to its verdict
 		j.Warnings, j.Age, j.Revision = d.judgement.Warnings, d.judgement.Age, d.judgement.Revision
 		if d.judgement.Verdict == compat.UpdateBinaries {
 			j.Rule, j.Reasons, j.Floor, j.MinPatch = d.judgement.Rule, d.judgement.Reasons, d.judgement.Floor, d.judgement.MinPatch
@@ -142,7 +142,7 @@ func (s *Source) found(ctx context.Context, d serverAnswer, err error) (compat.J
 	return j, nil
 }
 
-// transfers reports whether a verdict of a server leaves the update to us.
+// transfers reports whether the client goes on with an update after a server's verdict.
 func transfers(v compat.Verdict) bool {
 	return v == compat.Accept || v == compat.UpdateResources || v == compat.UpdateBinaries
 }
@@ -150,7 +150,7 @@ func transfers(v compat.Verdict) bool {
 // errHostTooOld says that the release needs a newer host.
 var errHostTooOld = errors.New("the release needs a newer version of this program")
 
-// refusal is the verdict that an error stands for, if it is one.
+// refusal maps an error to its verdict, or returns it.
 func (s *Source) refusal(err error) (compat.Judgement, error) {
 	switch {
 	case errors.Is(err, release.ErrNoRelease):
@@ -164,7 +164,7 @@ func (s *Source) refusal(err error) (compat.Judgement, error) {
 	}
 }
 
-// findRelease finds the release that is for us, its head and its listing.
+// findRelease selects the release for this install, and fetches its head and listing.
 func (s *Source) findRelease(ctx context.Context) error {
 	if err := s.openTrust(); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (s *Source) findRelease(ctx context.Context) error {
 	}
 	s.updateReport(func(r *Report) { r.Release = s.head })
 	if s.renewing {
-		return nil // what is installed stays what it is
+		return nil // the installed set does not change
 	}
 	s.memory.remember(installedRelease{
 		Identity: s.o.Disk.Identity(s.listing.Files()), Product: answer.query.Product, Channel: s.o.Channel, Target: s.o.Target,
@@ -197,8 +197,7 @@ func (s *Source) findRelease(ctx context.Context) error {
 	return nil
 }
 
-// identifyAndRefresh asks which release is for us, and in the time that it takes finds out which one is installed and looks at its
-// files.
+// identifyAndRefresh refreshes the metadata. Meanwhile it identifies the installed release and examines its files.
 func (s *Source) identifyAndRefresh(ctx context.Context, identity release.Digest) (trusted, error) {
 	likely := s.memory.live(identity)
 	s.memory.install()
@@ -218,8 +217,8 @@ func (s *Source) identifyAndRefresh(ctx context.Context, identity release.Digest
 	return s.current(ctx, s.installed)
 }
 
-// identifyInstalled finds out which release is installed. The identity that the install gives its set is the surest sign; otherwise the
-// remembered sets are held against the disk.
+// identifyInstalled identifies the installed release: by the install's identity of its set, else by comparing the remembered sets with
+// the disk.
 func (s *Source) identifyInstalled(ctx context.Context, identity release.Digest) error {
 	s.memory.load()
 	sets := slices.Clone(s.memory.sets)
@@ -255,13 +254,13 @@ func order(first bool) int {
 }
 
 const (
-	// resembling is how many resources of a set have to be on the disk for it to be taken for the installed one, beside its
-	// modules, and resemblingSize the largest one in bytes that is hashed for that.
+	// resembling is how many resources of a set must be on the disk, beside its modules, for the set to count as installed.
+	// resemblingSize is the largest resource in bytes that is hashed for that.
 	resembling     = 4
 	resemblingSize = 16 << 20
 )
 
-// matchesDisk reports whether the disk holds the modules of a set and the smallest of its resources.
+// matchesDisk reports whether the disk has the modules of a set and its smallest resources.
 func (s *Source) matchesDisk(ctx context.Context, list release.Listing) (bool, error) {
 	var probes []release.File
 	var modules int
@@ -300,8 +299,8 @@ func (s *Source) hasFile(ctx context.Context, f release.File) (bool, error) {
 	return true, file.Close()
 }
 
-// keepsInstalled reports whether what is installed is what we go on with: it is what is offered, or is not offered to others any
-// more, or what is offered may be an old release, with newer ones withheld.
+// keepsInstalled reports whether the installed release stays: it is the offered one, or no longer listed, or the metadata is not fresh,
+// so that newer releases may be withheld.
 func (s *Source) keepsInstalled(answer trusted) bool {
 	if s.old == nil {
 		return false
@@ -309,7 +308,7 @@ func (s *Source) keepsInstalled(answer trusted) bool {
 	return !answer.Fresh || !answer.Listed || answer.Number == s.installed.Number && answer.Head == release.Object(s.installed.Head)
 }
 
-// currentEntry is the entry of what we go on with.
+// currentEntry is the entry of the release to use: the installed or the offered one.
 func (s *Source) currentEntry(answer trusted) release.Entry {
 	if !s.keepsInstalled(answer) {
 		return answer.Entry
@@ -319,7 +318,7 @@ func (s *Source) currentEntry(answer trusted) release.Entry {
 	}
 }
 
-// chooseHead makes head and listing those of what we go on with.
+// chooseHead sets head and listing to those of the release to use.
 func (s *Source) chooseHead(ctx context.Context, answer trusted) error {
 	entry, kept := s.currentEntry(answer), false
 	if s.head, kept = s.memory.head(entry); !kept {
@@ -331,7 +330,7 @@ func (s *Source) chooseHead(ctx context.Context, answer trusted) error {
 		if err != nil && !s.keepsInstalled(answer) {
 			return err
 		}
-		if err != nil { // it can be played, and not mended
+		if err != nil { // the set can be played, but not repaired
 			head = release.Head{Product: entry.Product, Channel: entry.Channel, Target: entry.Target, Number: entry.Number}
 			head.Listing = release.Packed{Sum: s.installed.Listing.Sum, Size: s.installed.Listing.Size}
 		} else {
@@ -342,7 +341,7 @@ func (s *Source) chooseHead(ctx context.Context, answer trusted) error {
 	}
 	if s.keepsInstalled(answer) {
 		s.listing = s.old
-		s.small.Clear() // it was for a release that is installed now, or is not offered any more
+		s.small.Clear() // its pieces are of a release that is installed now, or no longer offered
 		return nil
 	}
 	if err := s.checkHost(); err != nil {
@@ -360,7 +359,7 @@ func (s *Source) chooseHead(ctx context.Context, answer trusted) error {
 	return s.renewed(ctx)
 }
 
-// lacksModule reports whether a native module of the listing is not on the disk as it should be.
+// lacksModule reports whether a native module of the listing is missing or damaged on the disk.
 func (s *Source) lacksModule(ctx context.Context) (bool, error) {
 	for i, f := range s.listing.Files() {
 		if s.listing[i].Use != release.UseRuntime || !s.o.Disk.Concerns(f) {

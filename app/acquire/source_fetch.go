@@ -15,20 +15,20 @@ import (
 	"collet/netproto/release"
 )
 
-// blob is one distinct content that is missing, with everything that is known about it.
+// blob is one distinct content of the wants, with all that is known about it.
 type blob struct {
 	sum     release.Digest
 	size    int64
-	wants   []int          // those that are not complete, by their place
-	done    []release.File // those that are: each is a place to copy from
+	wants   []int          // indexes of the incomplete wants
+	done    []release.File // complete files with this content, to copy from
 	inPatch bool
-	err     error // why it last failed
+	err     error // its last failure
 
 	source release.Source // zero until the sources are known
-	plan   *chunk.Plan    // nil without an index, or if it was not worth one
-	chunks int64          // what plan lacks
+	plan   *chunk.Plan    // nil without an index, or if the index was not worth fetching
+	chunks int64          // missing bytes of plan
 	ranges []chunk.Range
-	local  []delta.SetFile // what plan copies from
+	local  []delta.SetFile // local files that plan copies from
 }
 
 // fetching is one call of Fetch.
@@ -38,15 +38,15 @@ type fetching struct {
 	wants    []update.Want
 	blobs    []*blob // in the order of their first want
 	byDigest map[release.Digest]*blob
-	sources  release.Sources // nil until it is needed
+	sources  release.Sources // nil until needed
 	indexed  bool            // sources are those of the delta index
-	room     bool            // there is room for a set patch beside the parts
-	told     string          // the choice that was logged last
-	basis    download.Range  // of the traffic: what was on the line before the present means
+	room     bool            // the disk has room for a set patch beside the parts
+	told     string          // the last logged choice
+	basis    download.Range  // its start is the traffic before the current strategy
 }
 
-// Fetch implements update.Source. It chooses the means for every content, performs those of one kind, and chooses again, until
-// nothing is missing: what failed counts against its means, and what else has become known counts, too.
+// Fetch implements update.Source. It chooses a strategy for every content, executes one kind, and chooses again, until no content is
+// missing. Each choice takes failures and new information into account.
 func (s *Source) Fetch(ctx context.Context, wants []update.Want, to update.Delivery) error {
 	if err := s.openHeadMirrors(); err != nil {
 		return s.faultOf(err)
@@ -60,7 +60,7 @@ func (s *Source) Fetch(ctx context.Context, wants []update.Want, to update.Deliv
 	return s.faultOf(err)
 }
 
-// fetchNotes fetches the release notes, to be read while waiting.
+// fetchNotes fetches the release notes, to be shown during the download.
 func (s *Source) fetchNotes(ctx context.Context) {
 	_, note, found := s.head.Note(s.o.Language)
 	if !found || s.o.Notes == nil {
@@ -111,7 +111,7 @@ func (f *fetching) run(ctx context.Context) error {
 	}
 }
 
-// execute does what the choice has of one kind, the surest and cheapest first.
+// execute executes one kind of strategy of the choice, the cheapest first.
 func (f *fetching) execute(ctx context.Context, choice Choice) error {
 	switch {
 	case f.indexInsufficient(choice):
@@ -129,7 +129,7 @@ func (f *fetching) execute(ctx context.Context, choice Choice) error {
 	}
 }
 
-// chosen are the contents that come by a means.
+// chosen are the contents with a strategy.
 func (f *fetching) chosen(choice Choice, means Strategy) (list []*blob) {
 	for i, m := range choice.Strategy {
 		if m == means {
@@ -139,7 +139,7 @@ func (f *fetching) chosen(choice Choice, means Strategy) (list []*blob) {
 	return list
 }
 
-// deliverComplete hands over the wants of which nothing is missing.
+// deliverComplete delivers the wants without missing ranges.
 func (f *fetching) deliverComplete() error {
 	for i, w := range f.wants {
 		if len(w.Missing) > 0 {
@@ -153,7 +153,7 @@ func (f *fetching) deliverComplete() error {
 	return nil
 }
 
-// complete takes note of a want that is done.
+// complete records a completed want.
 func (f *fetching) complete(c *blob, want int) {
 	for i, w := range c.wants {
 		if w == want {
@@ -164,8 +164,7 @@ func (f *fetching) complete(c *blob, want int) {
 	}
 }
 
-// survey finds out what is here: which contents the install has elsewhere, and which the set patch can make because their old
-// versions are as they should be.
+// survey examines the install: which contents other files have, and which the set patch can make because their old versions are intact.
 func (f *fetching) survey(ctx context.Context) error {
 	s := f.s
 	missing := map[string]bool{}
@@ -196,7 +195,7 @@ func (f *fetching) survey(ctx context.Context) error {
 	return f.checkRoom()
 }
 
-// sameFile reports whether the listing has exactly this file: the one that is missing, then.
+// sameFile reports whether the listing has exactly this file, by path and digest.
 func sameFile(list release.Listing, f release.File) bool {
 	found, there := list.Find(f.Path)
 	return there && found.Sum == f.Digest
@@ -211,12 +210,11 @@ func inListing(list release.Listing, sum release.Digest) bool {
 	return false
 }
 
-// checkRoom looks whether the set patch fits beside the parts. Without it the bytes come by other means, which need no room
-// of their own.
+// checkRoom checks whether the disk has room for the set patch beside the parts. Other strategies need no additional room.
 func (f *fetching) checkRoom() error {
 	free, err := f.s.o.FS.Free()
 	if err != nil {
-		return nil // believed to be enough, as everywhere
+		return nil // assumed to be enough, as elsewhere
 	}
 	need := int64(download.SpareRoom)
 	for _, w := range f.wants {
@@ -240,7 +238,7 @@ func (f *fetching) checkRoom() error {
 	return nil
 }
 
-// bytesHere is how many bytes of an object don't have to come any more.
+// bytesHere is how many bytes of an object are here already.
 func (s *Source) bytesHere(o release.Object) int64 {
 	if s.prefetchedBytes(o.Sum) != nil {
 		return o.Size
@@ -253,7 +251,7 @@ func (s *Source) bytesHere(o release.Object) int64 {
 	return here
 }
 
-// situation is what Choose needs to know.
+// situation is the input of Choose.
 func (f *fetching) situation() Situation {
 	s := Situation{Link: f.s.link(), Patch: Unknown, Sources: f.s.sourcesLeft()}
 	if patch, found := f.s.patch(); found && f.room {
@@ -289,7 +287,7 @@ func (f *fetching) blobOf(c *blob) Blob {
 	return n
 }
 
-// link is what is known about the line by now. A cap is as good as a slow line.
+// link is the link with the estimates so far. A rate limit counts as a slow link.
 func (s *Source) link() Link {
 	rate, roundTrip, inFlight := s.fetcher.Measured()
 	l := s.o.Link
@@ -300,7 +298,7 @@ func (s *Source) link() Link {
 	return l
 }
 
-// logChoice logs a choice that differs from the one before, and sets the traffic to it.
+// logChoice logs a choice that differs from the one before, and sets the expected traffic.
 func (f *fetching) logChoice(choice Choice) {
 	word := fmt.Sprint(choice.Uses(Copied), choice.Uses(Patched), choice.Uses(Chunked), choice.Uses(Entire), f.sources == nil)
 	if word != f.told {
@@ -315,27 +313,27 @@ func (f *fetching) logChoice(choice Choice) {
 	f.s.traffic.Total = f.s.traffic.Done + choice.Cost.Bytes
 }
 
-// reportCarried tells that done bytes of the present means are here.
+// reportCarried reports done received bytes of the current strategy.
 func (f *fetching) reportCarried(done int64) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	f.s.traffic.Done = min(f.basis.Start+done, f.s.traffic.Total)
 }
 
-// failed counts n failures of a means for a content.
+// failed counts n failures of a strategy for a content.
 func (f *fetching) failed(c *blob, means Strategy, n int, err error) {
 	c.err = err
 	if means == Chunked || means == Entire {
-		f.s.small.Clear() // what was kept may be to blame
+		f.s.small.Clear() // the kept pieces may be wrong
 	}
 	f.s.failures[failure{c.sum, means}] += n
 	f.s.o.Log.Warn().Err(err).Str("means", string(means)).Stringer("content", c.sum).Msg("a content did not come this way")
 }
 
-// failStuck is the end of a content for which nothing is left.
+// failStuck is the error for a content without a remaining strategy.
 func (f *fetching) failStuck(choice Choice) error {
 	c := f.chosen(choice, Stuck)[0]
-	clear(f.s.failures) // the next attempt begins anew
+	clear(f.s.failures) // the next attempt tries all strategies again
 	name := f.wants[c.wants[0]].File.Path
 	cause, transient := update.ServerFault, false
 	if c.err != nil {
@@ -344,7 +342,7 @@ func (f *fetching) failStuck(choice Choice) error {
 	return &update.Fault{Cause: cause, Transient: transient, Subject: name, Err: fmt.Errorf("no means gives %q: %w", name, c.err)}
 }
 
-// ends reports whether an error ends Fetch: it is not about what was asked for, but about the disk, the line, or the caller.
+// ends reports whether an error ends Fetch: one of the disk, the network or the caller, not of the fetched content.
 func ends(ctx context.Context, err error) bool {
 	var fault *update.Fault
 	var net *download.NetError
@@ -352,8 +350,7 @@ func ends(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, download.ErrClosed) || errors.As(err, &fault) || errors.As(err, &net) || errors.As(err, &local)
 }
 
-// mixed reports whether some places could not be reached while others were, and did not have it: coming back to it may help,
-// and may not.
+// mixed reports whether some mirrors could not be reached, and the others were reached and failed: a repetition may or may not help.
 func mixed(err error) bool {
 	var none *download.ExhaustedError
 	if !errors.As(err, &none) {

@@ -13,8 +13,8 @@ import (
 	"collet/platform/interrupt"
 )
 
-// filler takes all bytes of a content in their order and hands over those that a want lacks. The last of them is kept back
-// until the content has proven right, so that a wrong one can begin anew.
+// filler receives all bytes of a content in order and delivers the missing ones of a want. The last one is held back until the content
+// is verified, so that a wrong content can be restarted.
 type filler struct {
 	f    *fetching
 	c    *blob
@@ -22,11 +22,11 @@ type filler struct {
 	at   int64
 	next int // of the want's missing ranges
 	hash hash.Hash
-	last []byte // kept back; empty or one byte
-	some bool   // something was handed over
+	last []byte // held back; empty or one byte
+	some bool   // bytes were delivered
 }
 
-// fill begins with the next want of a content. checked says that the writer checks the digest.
+// fill makes a filler for the next want of a content. checked says that the writer checks the digest.
 func (f *fetching) fill(c *blob, checked bool) *filler {
 	w := &filler{f: f, c: c, want: -1}
 	if len(c.wants) > 0 {
@@ -70,7 +70,7 @@ func (w *filler) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// hand hands bytes of one range over, all but the very last one.
+// hand delivers bytes of one range, except the last byte of the want.
 func (w *filler) hand(p []byte, ends bool) error {
 	if ends && w.next == len(w.missing())-1 {
 		w.last = append(w.last, p[len(p)-1])
@@ -83,7 +83,7 @@ func (w *filler) hand(p []byte, ends bool) error {
 	return w.f.to.Deliver(w.want, p)
 }
 
-// errContent says that bytes do not add up to the content that they should be.
+// errContent says that bytes are not the expected content.
 var errContent = errors.New("the bytes are not those of the content")
 
 // finish checks the content and completes the want.
@@ -101,7 +101,7 @@ func (w *filler) finish() error {
 	return nil
 }
 
-// give takes back what was handed over of a content that did not come to its end.
+// giveUp restarts the want of a content that could not be completed.
 func (w *filler) giveUp() error {
 	if w == nil || w.want < 0 || !w.some {
 		return nil
@@ -115,8 +115,7 @@ func (w *filler) giveUp() error {
 	return nil
 }
 
-// stream has a reader fill the next want of a content. An error that says that the means has failed is counted and gone on
-// from; other errors come back.
+// stream fills the next want of a content by calling write. An error of the strategy is counted; an error that ends Fetch is returned.
 func (f *fetching) stream(ctx context.Context, c *blob, means Strategy, write func(w io.Writer) error) error {
 	w := f.fill(c, false)
 	err := write(w)
@@ -134,7 +133,7 @@ func (f *fetching) stream(ctx context.Context, c *blob, means Strategy, write fu
 	return w.giveUp()
 }
 
-// copies takes contents from where the install has them already.
+// copies copies contents from other files of the install.
 func (f *fetching) copies(ctx context.Context, list []*blob) error {
 	buffer := make([]byte, 1<<20)
 	for _, c := range list {
@@ -157,7 +156,7 @@ func (f *fetching) copies(ctx context.Context, list []*blob) error {
 	return nil
 }
 
-// localReader reads a local file, whose faults are the means' and not the caller's.
+// localReader reads a local file. Its errors count as failures of the strategy.
 type localReader struct{ r io.Reader }
 
 func (l localReader) Read(p []byte) (int, error) {
@@ -168,7 +167,7 @@ func (l localReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openLocal opens a file that has a content. Without one it is nil.
+// openLocal opens a file that has a content; nil if not found.
 func (f *fetching) openLocal(ctx context.Context, c *blob) (delta.SetFile, error) {
 	for i := len(c.done) - 1; i >= 0; i-- {
 		file, err := f.s.o.Disk.Old(ctx, c.done[i])

@@ -7,13 +7,12 @@ import (
 	"collet/netproto/release"
 )
 
-// identifyLast is how many of the last releases an install of unknown origin is held against: an installation from a package
-// gets one that was made lately.
+// identifyLast is how many of the last releases an install of unknown origin is compared with: packages contain recent releases.
 const identifyLast = 3
 
-// identify finds out which release is installed where nothing of it is remembered, as after an installation from a package:
-// the last releases from which there are patches, or which the changes follow, are held against the disk. It costs a head for each, asked for together,
-// and the listing of those that come into question; without it more of the release would be fetched than that.
+// identify identifies an installed release that is not remembered, as after an installation from a package: it compares the last
+// releases that have a patch or a delta index to the new one with the disk. It costs a head for each, requested together, and the
+// listing of each candidate. Without it, more bytes of the release would be fetched.
 func (s *Source) identify(ctx context.Context, answer trusted) error {
 	if s.old != nil || len(s.head.Patches) == 0 && s.head.Changes.IsZero() || s.o.Disk.Bare() {
 		return nil
@@ -53,8 +52,7 @@ func (s *Source) identify(ctx context.Context, answer trusted) error {
 	return nil
 }
 
-// adopt takes a release for the installed one if there is a patch from it, or what changed since is said, and the disk
-// resembles it.
+// adopt sets a release as the installed one, if it has a patch or a delta index to the new one and matches the disk.
 func (s *Source) adopt(ctx context.Context, e release.Entry, head release.Head) error {
 	if !s.follows(ctx, head.Listing.Sum) {
 		return nil

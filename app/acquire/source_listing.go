@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// smallPatch is the size in bytes up to which a set patch is fetched at once for the listing at its beginning: all that
-	// a trivial release costs comes in one round trip then.
+	// smallPatch is the size in bytes up to which a set patch is fetched whole for the listing at its beginning: a small release
+	// then costs one round trip.
 	smallPatch = delta.MaxComputedPatch
-	// firstWindow is how much of a larger patch is looked at first for its listing, in bytes. Each next look is twice as
-	// much, at most lastWindow.
+	// firstWindow is the size of the first read of a larger patch for its listing, in bytes. Each further read is twice as large,
+	// at most lastWindow.
 	firstWindow = 32 << 10
 	lastWindow  = 4 << 20
 )
 
-// findListing makes the listing of the head known, from what is here, from the beginning of a set patch, from what changed
-// since the installed release, or from its own object, whatever is least. It is believed because its digest is that of the head.
+// findListing gets the listing of the head: from memory, from the beginning of a set patch, from the delta index, or from its own
+// object, whichever is smallest. It is verified by the digest in the head.
 func (s *Source) findListing(ctx context.Context) error {
 	if s.head.Listing.Sum == s.installed.Listing.Sum {
 		s.listing = s.old
@@ -59,7 +59,7 @@ func (s *Source) findListing(ctx context.Context) error {
 	return err
 }
 
-// patch is the set patch for what is installed.
+// patch is the set patch for the installed release.
 func (s *Source) patch() (release.Object, bool) {
 	if s.old == nil {
 		return release.Object{}, false
@@ -78,15 +78,15 @@ func (s *Source) listingOfPatch(ctx context.Context, o release.Object) (release.
 		return nil, err
 	}
 	list, err := s.listingOf(ctx, io.NewSectionReader(content, 0, content.Size()), o.Size)
-	closed := content.Close() // it was only read
+	closed := content.Close() // an error does not matter after reading
 	if local := (*localError)(nil); err == nil || ends(ctx, err) || errors.As(err, &local) {
 		return list, err
 	}
-	s.failures[failure{o.Sum, Patched}] = maxFailures // it is what the head names, and will not become better
+	s.failures[failure{o.Sum, Patched}] = maxFailures // the object is the one in the head, so the failure is permanent
 	return nil, errors.Join(err, closed, s.discard(ctx, o))
 }
 
-// listingOf reads the new listing out of a set patch, or computes it.
+// listingOf reads the new listing from a set patch, or computes it.
 func (s *Source) listingOf(ctx context.Context, patch io.Reader, size int64) (release.Listing, error) {
 	p, err := delta.OpenSetPatch(patch, s.old, s.head.Listing.Sum)
 	if err != nil {
@@ -98,14 +98,14 @@ func (s *Source) listingOf(ctx context.Context, patch io.Reader, size int64) (re
 	return p.Listing(), nil
 }
 
-// fetchSpooled has an object in the spool and opens it.
+// fetchSpooled fetches an object and opens it: from memory, from the sequel, or from the spool.
 func (s *Source) fetchSpooled(ctx context.Context, o release.Object, progress func(done int64)) (*download.Spooled, error) {
 	if data := s.prefetchedBytes(o.Sum); data != nil {
 		return download.InMemory(data), nil
 	}
 	if data, is := s.following().take(ctx, o.Path(), progress); is {
 		if o.Verify(data) == nil {
-			s.keepPrefetched(o.Sum, data) // it is asked for twice: for the listing, and for the contents
+			s.keepPrefetched(o.Sum, data) // it is needed twice: for the listing, and for the contents
 			return download.InMemory(data), nil
 		}
 		s.o.Log.Warn().Stringer("object", o.Sum).Msg("what came with the sequel is not right; it is asked for by its name")
@@ -130,7 +130,8 @@ func (s *Source) fetchSpooled(ctx context.Context, o release.Object, progress fu
 	return spool.Open(ctx, o.Sum)
 }
 
-// fetchBytes gets a small object into memory. Where one place gave something else, all of them help out.
+// fetchBytes fetches a small object into memory. If that fails or the bytes are wrong, it is fetched again from all mirrors through the
+// spool.
 func (s *Source) fetchBytes(ctx context.Context, o release.Object) ([]byte, error) {
 	u, err := s.resuming().Fetch(ctx, o.Path(), o.Size)
 	if err == nil {
@@ -156,8 +157,7 @@ func (s *Source) fetchBytes(ctx context.Context, o release.Object) ([]byte, erro
 	return data, errors.Join(err, content.Close(), s.discard(ctx, o))
 }
 
-// windows reads an object from its start, as far as it is read, in pieces that grow. What it
-// gives is unverified.
+// windows reads an object from its start on demand, in growing pieces. The bytes are unverified.
 type windows struct {
 	get  func(download.Range) ([]byte, error)
 	size int64

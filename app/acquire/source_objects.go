@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// batchBytes is how many bytes of contents are looked at together when they come by chunks or whole: their plans take
-	// about a hundred bytes of memory a chunk, so 12 MB for 2 GiB.
+	// batchBytes is how many bytes of contents are planned together as chunks or whole objects. Plans use about a hundred bytes of
+	// memory a chunk, so 12 MB for 2 GiB.
 	batchBytes = 2 << 30
-	// smallObject is the size in bytes up to which a whole object is fetched into memory. Larger ones go through the spool, so
-	// that a stop costs nothing of them.
+	// smallObject is the size in bytes up to which a whole object is fetched into memory. Larger ones go through the spool, where
+	// they survive a stop of the process.
 	smallObject = 1 << 20
-	// maxPrefetch is how many bytes of small objects wait in memory for their turn.
+	// maxPrefetch is how many bytes of prefetched small objects may be in memory.
 	maxPrefetch = 16 << 20
-	// maxPrefetchLarge is how many objects are in the spool or on their way there beside the one that is unpacked.
+	// maxPrefetchLarge is how many large objects may be prefetched at once.
 	maxPrefetchLarge = 2
 )
 
-// findSources finds out where contents come from.
+// findSources gets the sources of contents: from the delta index, else from the list of sources.
 func (f *fetching) findSources(ctx context.Context) error {
 	if near, err := f.useDeltaIndex(ctx); near || err != nil {
 		return err
@@ -67,7 +67,7 @@ var (
 	errNoSource  = errors.New("the release does not say where this file comes from")
 )
 
-// scattered fetches a batch of contents, each by itself: first it looks at their indexes, then it chooses again for them.
+// scattered fetches a batch of contents one by one: it fetches their indexes, and then chooses again for each.
 func (f *fetching) scattered(ctx context.Context, choice Choice) error {
 	var batch []*blob
 	size := int64(0)
@@ -99,15 +99,15 @@ func (f *fetching) scattered(ctx context.Context, choice Choice) error {
 	return f.wholes(ctx, part.chosen(again, Entire))
 }
 
-// forget lets go of what a batch knew.
+// forget drops the plan of a content and closes its local files.
 func (c *blob) forget() {
 	for _, file := range c.local {
-		_ = file.Close() // it was only read
+		_ = file.Close() // an error does not matter after reading
 	}
 	c.plan, c.ranges, c.local = nil, nil, nil
 }
 
-// wholes fetches whole objects, several at once, and unpacks them in their order.
+// wholes fetches whole objects, several at once, and unpacks them in order.
 func (f *fetching) wholes(ctx context.Context, list []*blob) error {
 	a := newPrefetcher(ctx, download.MaxInFlight)
 	defer a.close()
@@ -136,12 +136,12 @@ func (f *fetching) wholes(ctx context.Context, list []*blob) error {
 	return nil
 }
 
-// fetchedInPlace reports whether a content is stored unpacked, so that only what is missing of it has to be asked for.
+// fetchedInPlace reports whether a content is stored unpacked, so that only its missing ranges have to be fetched.
 func (f *fetching) fetchedInPlace(c *blob) bool {
 	return c.source.Encoding == release.EncodedStored && c.size > smallObject && f.s.failures[failure{c.sum, Entire}] == 0
 }
 
-// object gets a whole object: its bytes if it is small, else what the spool has. One that is fetched in place is nil.
+// object fetches a whole object: the bytes of a small one, else a *download.Spooled. It is nil for one that is fetched in place.
 func (f *fetching) object(ctx context.Context, c *blob, line *tally) (any, error) {
 	switch o := c.source.Whole; {
 	case f.fetchedInPlace(c):
@@ -155,7 +155,7 @@ func (f *fetching) object(ctx context.Context, c *blob, line *tally) (any, error
 	}
 }
 
-// tally adds up what came of several objects at once.
+// tally sums the received bytes of several objects.
 type tally struct {
 	f    *fetching
 	mu   sync.Mutex
@@ -163,7 +163,7 @@ type tally struct {
 	sum  int64
 }
 
-// came tells how many bytes of a content's object are here.
+// came reports the number of received bytes of a content's object.
 func (t *tally) came(c *blob, bytes int64) {
 	t.mu.Lock()
 	t.sum += bytes - t.done[c]
@@ -202,7 +202,7 @@ func (f *fetching) unpack(ctx context.Context, by *chunk.Unpacker, c *blob, obje
 	}
 }
 
-// fetchInPlace gets what is missing of a stored content straight into its want.
+// fetchInPlace fetches the missing ranges of a stored content directly into its want.
 func (f *fetching) fetchInPlace(ctx context.Context, c *blob, line *tally) error {
 	i := c.wants[0]
 	want := f.wants[i]

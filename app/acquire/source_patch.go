@@ -14,8 +14,8 @@ import (
 	"collet/netproto/release"
 )
 
-// patched fetches the set patch and applies what of it is wanted. Contents that it does not give count as failed for good:
-// neither the patch nor the old files will be others.
+// patched fetches the set patch and applies its wanted contents. Contents that it does not produce fail permanently: the patch and the
+// old files stay the same.
 func (f *fetching) patched(ctx context.Context, list []*blob) error {
 	o, _ := f.s.patch()
 	if f.s.scratch != nil {
@@ -59,16 +59,16 @@ func (s *Source) discard(ctx context.Context, o release.Object) error {
 
 var errNotInPatch = errors.New("the set patch does not have it")
 
-// copied reports whether a content is made and has only to be copied to its other places.
+// copied reports whether a complete file has the content, so that it only has to be copied to other files.
 func (f *fetching) copied(c *blob) bool { return len(c.done) > 0 }
 
-// patchProgress tells the traffic: what was in the spool before does not come again.
+// patchProgress returns a callback for the traffic that does not count the bytes that were here before.
 func (f *fetching) patchProgress(o release.Object) func(int64) {
 	before := f.s.bytesHere(o)
 	return func(done int64) { f.reportCarried(max(done-before, 0)) }
 }
 
-// apply applies the patch. Groups that fail are counted, the rest goes on.
+// apply applies the patch. Failed groups are counted, and the others are applied.
 func (f *fetching) apply(ctx context.Context, patch *download.Spooled) error {
 	p, err := delta.OpenSetPatch(io.NewSectionReader(patch, 0, patch.Size()), f.s.old, f.s.head.Listing.Sum)
 	if err == nil {
@@ -95,8 +95,8 @@ func (f *fetching) apply(ctx context.Context, patch *download.Spooled) error {
 	return errors.Join(err, sink.open.giveUp())
 }
 
-// patchSink takes new contents to the wants that lack them. Old files are opened while new bytes are handed over, and the install
-// allows one of both at a time: both hold disk.
+// patchSink writes new contents to their wants. Opening old files and delivering new bytes happen concurrently, but the install allows
+// one of them at a time: the mutex disk serializes them.
 type patchSink struct {
 	f        *fetching
 	contents []delta.SetContent
@@ -111,7 +111,7 @@ func (s *patchSink) Write(p []byte) (int, error) {
 	return s.open.Write(p)
 }
 
-// content finds what is known of a content; one that is not missing has no wants.
+// content finds the blob of a content; a content that is not missing has no wants.
 func (s *patchSink) content(i int) *blob {
 	if c := s.f.byDigest[s.contents[i].Sum]; c != nil {
 		return c
@@ -138,7 +138,7 @@ func (s *patchSink) End(int) error {
 	return err
 }
 
-// failed takes a group back that did not come out right.
+// failed counts the contents of a failed group and restarts the open one.
 func (s *patchSink) failed(ctx context.Context, first, count int, err error) error {
 	var fault *update.Fault
 	if ctx.Err() != nil || errors.As(err, &fault) {
@@ -160,7 +160,7 @@ type oldSet struct {
 	open  func(release.File) (delta.SetFile, error)
 }
 
-// Open implements delta.SetSource. A file that is not as it should be may lie elsewhere, too.
+// Open implements delta.SetSource. If a file is missing or damaged, it tries other files with the same content.
 func (o oldSet) Open(i int) (delta.SetFile, error) {
 	file, err := o.open(o.files[i])
 	for n := 0; errors.Is(err, fs.ErrNotExist) && n < len(o.files); n++ {

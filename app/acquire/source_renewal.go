@@ -8,14 +8,13 @@ import (
 	"collet/netproto/release"
 )
 
-// This file is about a release that this program is too old for, where the install takes programs from releases, too: then the
-// program comes alone and first, and the next version of it looks at the release again. What is offered is as much as the
-// install takes of the host's files; everything else is left for later.
+// This file handles a release that needs a newer version of this program, in an install that updates the program from releases. Then
+// only the program's files that belong to the install are offered, and the new version fetches the rest of the release.
 
-// Renewing reports whether the last Connect offers the program alone.
+// Renewing reports whether the last Connect offers only the program.
 func (s *Source) Renewing() bool { return s.renewing }
 
-// checkHost refuses a release that needs a newer host, unless that can be had from it.
+// checkHost rejects a release that needs a newer host, unless the release may update the host.
 func (s *Source) checkHost() error {
 	if s.head.HostABI <= s.o.HostABI && s.head.HostBuild <= s.o.HostBuild {
 		return nil
@@ -31,14 +30,14 @@ func (s *Source) hostTooOld() error {
 	return fmt.Errorf("%w: host ABI %d and build %d, this has %d and %d", errHostTooOld, s.head.HostABI, s.head.HostBuild, s.o.HostABI, s.o.HostBuild)
 }
 
-// renewed ends a choice that a newer host is needed for: with a host to fetch, or as before.
+// renewed checks that the release has a newer host to fetch, if one is needed.
 func (s *Source) renewed(ctx context.Context) error {
 	if !s.renewing {
 		return nil
 	}
 	lacks, err := s.lacksHost(ctx)
 	if err == nil && !lacks {
-		s.renewing, err = false, s.hostTooOld() // it would be the same program
+		s.renewing, err = false, s.hostTooOld() // the release has the installed program
 	}
 	if err == nil {
 		s.o.Log.Info().Uint64("release", s.head.Number).Msg("the release needs a newer version of this program, which comes first")
@@ -56,7 +55,7 @@ func (s *Source) lacksHost(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// hosts are the files of the listing that are the host's and belong to this install.
+// hosts are the host's files of the listing that belong to this install.
 func (s *Source) hosts() (files []release.File) {
 	for i, f := range s.listing.Files() {
 		if s.listing[i].Use == release.UseHost && s.o.Disk.Concerns(f) {
@@ -66,7 +65,7 @@ func (s *Source) hosts() (files []release.File) {
 	return files
 }
 
-// refusedAsOld turns the word of a server that this program is too old into an offer of a newer one, where the mirrors have one.
+// refusedAsOld replaces a server's verdict UpdaterMismatch by an offer of a newer program, if the mirrors have one.
 func (s *Source) refusedAsOld(ctx context.Context, d serverAnswer, err error) (compat.Judgement, bool) {
 	if d.err != nil || err != nil || d.judgement.Verdict != compat.UpdaterMismatch || s.listing == nil || s.o.Renew == nil || !s.o.Renew() {
 		return compat.Judgement{}, false

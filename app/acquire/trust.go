@@ -20,23 +20,23 @@ import (
 	"collet/platform"
 )
 
-// DefaultChannel is the channel of who names none.
+// DefaultChannel is the channel if no channel is configured.
 const DefaultChannel = "stable"
 
-// trusted is the answer to: which release is for us.
+// trusted is the verified release for this install, with the query that it answers.
 type trusted struct {
 	trust.Current
 	query release.Query
 }
 
-// trustFolder is where what was verified lies, in the folder of a Source.
+// trustFolder has the verified documents, in the folder of a Source.
 const trustFolder = "trust"
 
-// maxRoots is how many stored roots are looked for: one or two come a year.
+// maxRoots is how many stored roots are searched: one or two are published a year.
 const maxRoots = 100
 
-// FirstFiles are those that a Source with this root asks for first, whatever is installed: the timestamp, and the root behind the
-// newest one that is known. stored tells whether a file of the folder of the Source is there.
+// FirstFiles are the files that a Source with this root always requests first: the timestamp, and the root after the newest stored one.
+// stored reports whether a file exists in the folder of the Source.
 func FirstFiles(root []byte, stored func(name string) bool) []download.First {
 	info, err := trust.DescribeRoot(root)
 	if err != nil {
@@ -54,7 +54,7 @@ func FirstFiles(root []byte, stored func(name string) bool) []download.First {
 	}
 }
 
-// openTrust reads what was verified before. It is done once.
+// openTrust reads the stored documents, once.
 func (s *Source) openTrust() error {
 	if s.trust != nil {
 		return nil
@@ -71,8 +71,8 @@ func (s *Source) openTrust() error {
 	return nil
 }
 
-// current asks which release is for us: all mirrors as one, and where what came is not believed each of them alone, because one
-// of them that lies must not keep the truth of the others away.
+// current refreshes the metadata from all mirrors together. If a document is rejected, it tries each mirror alone, so that one bad mirror
+// can't hide the documents of the others.
 func (s *Source) current(ctx context.Context, have installedRelease) (trusted, error) {
 	query := release.Query{Product: s.o.Product, Channel: s.o.Channel, Target: s.o.Target, Install: s.memory.install(), Have: have.Number}
 	if have.Channel != query.Channel || have.Target != query.Target {
@@ -101,7 +101,8 @@ func (s *Source) current(ctx context.Context, have installedRelease) (trusted, e
 	return answer, err
 }
 
-// refresh asks over one fetcher. Where no product was named the only one that the list has for us is meant.
+// refresh refreshes the metadata with one fetcher. Without a configured product it uses the only one of the list for this channel and
+// target.
 func (s *Source) refresh(ctx context.Context, f trust.Fetcher, q release.Query) (trusted, error) {
 	q.Product = cmp.Or(q.Product, s.product())
 	now, err := s.trust.Refresh(ctx, ahead(f, s.trust), q)
@@ -115,7 +116,7 @@ func (s *Source) refresh(ctx context.Context, f trust.Fetcher, q release.Query) 
 	return trusted{now, q}, err
 }
 
-// product is the only product of the signed list for our channel and target; empty if there are several, or none.
+// product is the only product of the signed list for this channel and target; empty if it has several or none.
 func (s *Source) product() string {
 	if names := s.products(); len(names) == 1 {
 		return names[0]
@@ -136,7 +137,7 @@ func (s *Source) products() (names []string) {
 	return names
 }
 
-// faultOf turns what went wrong into a cause that a person can do something about. Faults and context errors pass.
+// faultOf maps an error to a fault with a cause for users. Faults and context errors are returned unchanged.
 func (s *Source) faultOf(err error) error {
 	var known *update.Fault
 	var lie *trust.Error
@@ -157,7 +158,7 @@ func (s *Source) faultOf(err error) error {
 	return &update.Fault{Cause: cause, Transient: transient, Refused: refused, Subject: s.subject(), Err: err}
 }
 
-// blame finds the cause that the kinds of errors of this package and of the formats stand for.
+// blame maps the error types of this package and of the formats to a cause.
 func blame(err error) (cause update.Cause, transient bool) {
 	var net *download.NetError
 	var wrong *download.WrongError
@@ -190,7 +191,7 @@ func blame(err error) (cause update.Cause, transient bool) {
 	}
 }
 
-// subject names the places for a person.
+// subject names the mirrors, for users.
 func (s *Source) subject() string {
 	names := make([]string, 0, len(s.mirrors))
 	for _, mirror := range s.mirrors {
@@ -199,7 +200,7 @@ func (s *Source) subject() string {
 	return strings.Join(names, ", ")
 }
 
-// localName is the file that an error of the disk is about, relative to the folder; ok is false for errors of other kinds.
+// localName is the file of a disk error, relative to fsys; ok is false for other errors.
 func localName(fsys platform.FS, err error) (name string, ok bool) {
 	var one *fs.PathError
 	var two *os.LinkError

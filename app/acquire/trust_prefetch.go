@@ -9,12 +9,12 @@ import (
 	"collet/netproto/release/trust"
 )
 
-// guess is a trust.Fetcher that saves a round trip after a publication: the list of releases rises by one with each
-// snapshot, so it is asked for together with the snapshot that will name it. A wrong guess costs one small request; what
-// came is checked like everything else.
+// guess is a trust.Fetcher that saves a round trip after a publication. The version of the list of releases rises by one with each
+// snapshot, so the list is requested together with the snapshot that will name it. A wrong guess costs one small request. The list is
+// verified as usual.
 type guess struct {
 	trust.Fetcher
-	snapshot, targets int64 // versions that are known; 0 for none
+	snapshot, targets int64 // known versions; 0 is unknown
 
 	mu    sync.Mutex
 	early map[string]chan early
@@ -25,8 +25,7 @@ type early struct {
 	err error
 }
 
-// ahead wraps a fetcher for one Refresh. All that it began has ended when the Refresh has: the request for the snapshot
-// waits for the list, too.
+// ahead wraps a fetcher for one Refresh. Its requests have ended when the Refresh has: the Fetch of the snapshot waits for the list.
 func ahead(f trust.Fetcher, t *trust.Client) trust.Fetcher {
 	documents, err := t.Documents()
 	if err != nil {

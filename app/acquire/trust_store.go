@@ -12,15 +12,15 @@ import (
 	"collet/platform"
 )
 
-// trustStore keeps what was verified in a folder of the install, each file replaced atomically and synced. In a folder that
-// can't be written, or on a full disk, it keeps it for as long as the process lives: a game that can't be updated there can still be played,
-// and the next process knows no less than this one did at its start.
+// trustStore keeps verified documents in a folder of the install. Each file is replaced atomically and synced. If the folder is not
+// writable or the disk is full, documents are kept in memory: the game can still be played, and the next process has the documents that
+// this one had at its start.
 type trustStore struct {
 	fs     platform.FS
 	folder string
 	log    zerolog.Logger
 	loose  trust.MemoryStore
-	came   func() // is told of each document that was verified; may be nil
+	came   func() // called for each verified document; may be nil
 	told   bool
 }
 
