@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// splitAddress takes the text forms of reference 2.8 apart: host, host:port, a.b.c.d[:port], [v6]:port, bare v6. Unlike
-// the released programs it takes no port above 65535.
+// splitAddress parses the text forms of reference 2.8: host, host:port, a.b.c.d[:port], [v6]:port, bare v6. Unlike the
+// released programs it rejects ports above 65535.
 func splitAddress(address string) (host string, port uint16, err error) {
 	bad := func(why string) (string, uint16, error) {
 		return "", 0, fmt.Errorf("address %q %s; write host, host:port or [v6]:port", address, why)
@@ -48,7 +48,7 @@ func splitAddress(address string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// resolve is what address means, first choice first.
+// resolve returns the addresses of a name, the preferred one first.
 func resolve(ctx context.Context, address string) ([]netip.AddrPort, error) {
 	host, port, err := splitAddress(address)
 	if err != nil {
@@ -59,7 +59,7 @@ func resolve(ctx context.Context, address string) ([]netip.AddrPort, error) {
 		return nil, fmt.Errorf("look up %q: %w", host, err)
 	}
 	if host == "localhost" {
-		// The released programs take 127.0.0.1.
+		// The released programs use 127.0.0.1.
 		slices.SortStableFunc(ips, func(a, b netip.Addr) int { return a.Unmap().BitLen() - b.Unmap().BitLen() })
 	}
 	out := make([]netip.AddrPort, len(ips))
@@ -69,7 +69,7 @@ func resolve(ctx context.Context, address string) ([]netip.AddrPort, error) {
 	return out, nil
 }
 
-// listenAddress is where "address" listens. "*" is the first address of the machine that is not loopback, IPv6 before
+// listenAddress is the address to listen on. "*" is the first address of the machine that is not loopback, IPv6 before
 // IPv4, link-local included (reference 2.8).
 func listenAddress(ctx context.Context, address string) (netip.AddrPort, error) {
 	if address != "*" {
@@ -94,7 +94,7 @@ func listenAddress(ctx context.Context, address string) (netip.AddrPort, error) 
 	return netip.AddrPortFrom(all[0], DefaultPort), nil
 }
 
-// addressesOf are the addresses of i that others may reach.
+// addressesOf returns the addresses of i that other machines may reach.
 func addressesOf(i net.Interface) []netip.Addr {
 	addrs, err := i.Addrs()
 	if err != nil || i.Flags&net.FlagUp == 0 {

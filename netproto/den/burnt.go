@@ -1,9 +1,9 @@
 package den
 
-// burnt are the numbers of which more than one copy was under way: they were sent more than once, or acknowledged more than once,
-// which a released receiver does for every copy that the path made. A released receiver keeps a copy that comes after its number was
-// delivered, and hands it out one lap later instead of what has the number then; and it keeps that again in its place
-// (reference 2.4). So a burnt number stays burnt, and carries something harmless from then on.
+// burnt is the set of numbers with possibly several copies in flight: they were sent or acknowledged more than once. A
+// released receiver acknowledges every copy that the network made. It stores a copy that arrives after its number was
+// delivered, and delivers it one lap later instead of the number's new content; it then stores that in turn (reference
+// 2.4). So a burnt number stays burnt, and carries only harmless messages from then on.
 type burnt struct {
 	numberSet
 	count int

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// What can be wrong with a datagram. They are texts for PeerError.Err.
+// Possible faults of a datagram. They are texts for PeerError.Err.
 var (
 	errShort    = errors.New("goes beyond the end")
 	errCommand  = errors.New("is another command")
@@ -16,18 +16,18 @@ var (
 	errMany     = errors.New("has more items than the limit")
 )
 
-// coder walks the fields of one layout in order. The code methods show it each field once; writing says which way the
-// bytes go. After the first fault nothing moves any more, so code methods need not check; the fault is err.
+// coder codes the fields of one layout in order. The code methods pass it each field once; writing selects the
+// direction. After the first fault it does nothing, so code methods need no checks; the fault is err.
 type coder struct {
 	writing bool
-	buf     []byte // writing: what is there so far; reading: what is left
+	buf     []byte // writing: the output so far; reading: the rest of the input
 	err     error
 }
 
-// packet is one layout: a command of protocol 0, or a datagram of our own.
+// packet is one layout: a command of protocol 0, or a datagram of ProtocolCollet.
 type packet interface{ code(c *coder) }
 
-// encode appends p to buf. It fails only where p can't be expressed, which is our own fault.
+// encode appends p to buf. An error means that p can't be represented, which is the caller's fault.
 func encode(buf []byte, p packet) ([]byte, error) {
 	c := coder{writing: true, buf: buf}
 	p.code(&c)
@@ -37,7 +37,7 @@ func encode(buf []byte, p packet) ([]byte, error) {
 	return c.buf, nil
 }
 
-// decode reads p out of datagram. Byte fields of p are parts of datagram. Bytes behind the last field are ignored.
+// decode reads p from datagram. Byte fields of p are slices of datagram. Bytes behind the last field are ignored.
 func decode(datagram []byte, p packet) error {
 	c := coder{buf: datagram}
 	p.code(&c)
@@ -50,7 +50,7 @@ func (c *coder) fail(err error) {
 	}
 }
 
-// next takes n bytes to read, or nil after a fault.
+// next reads n bytes, or returns nil after a fault.
 func (c *coder) next(n int) []byte {
 	if c.err == nil && n > len(c.buf) {
 		c.err = errShort
@@ -63,7 +63,7 @@ func (c *coder) next(n int) []byte {
 	return b
 }
 
-// number moves the low n bytes of v.
+// number codes the low n bytes of v.
 func (c *coder) number(n int, v uint64) uint64 {
 	var raw [8]byte
 	if c.writing {
@@ -80,31 +80,31 @@ func (c *coder) u16(v *uint16) { field(c, 2, v) }
 func (c *coder) u32(v *uint32) { field(c, 4, v) }
 func (c *coder) u64(v *uint64) { field(c, 8, v) }
 
-// field moves v, which is not touched when it is written: others may read it.
+// field codes v. It does not modify v when writing, because other goroutines may read it.
 func field[N uint8 | uint16 | uint32 | uint64](c *coder, width int, v *N) {
 	if n := c.number(width, uint64(*v)); !c.writing {
 		*v = N(n)
 	}
 }
 
-// command moves the first byte, which must be code.
+// command codes the first byte, which must be code.
 func (c *coder) command(code byte) {
 	if got := byte(c.number(1, uint64(code))); got != code {
 		c.fail(errCommand)
 	}
 }
 
-// sequence moves a number of the row.
+// sequence codes a sequence number.
 func (c *coder) sequence(v *uint16) {
 	if c.u16(v); *v >= numbers {
 		c.fail(errNumber)
 	}
 }
 
-// rest moves the bytes to the end.
+// rest codes the bytes to the end.
 func (c *coder) rest(v *[]byte) { c.bytes(v, len(c.buf)) }
 
-// bytes moves v, which has n bytes if it is read.
+// bytes codes v; when reading it has n bytes.
 func (c *coder) bytes(v *[]byte, n int) {
 	if c.writing {
 		c.buf = append(c.buf, *v...)
@@ -113,7 +113,7 @@ func (c *coder) bytes(v *[]byte, n int) {
 	*v = c.next(n)
 }
 
-// blob16 moves a u16 length and that many bytes.
+// blob16 codes a u16 length and that many bytes.
 func (c *coder) blob16(v *[]byte) {
 	if len(*v) > math.MaxUint16 && c.writing {
 		c.fail(ErrTooLong)
@@ -123,7 +123,7 @@ func (c *coder) blob16(v *[]byte) {
 	c.bytes(v, int(n))
 }
 
-// text16 moves a u16 length and that many bytes of text.
+// text16 codes a u16 length and that many bytes of text.
 func (c *coder) text16(v *string) {
 	b := []byte(*v)
 	c.blob16(&b)
@@ -132,8 +132,8 @@ func (c *coder) text16(v *string) {
 	}
 }
 
-// count moves a number of items in width bytes. Reading it may be neither above limit nor more than what is left can
-// hold if an item takes at least least bytes.
+// count codes a number of items in width bytes. When reading it may exceed neither limit nor what the rest can hold,
+// with items of at least least bytes.
 func (c *coder) count(width, n, limit, least int) int {
 	if n > limit && c.writing {
 		c.fail(errMany)

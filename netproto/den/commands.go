@@ -69,7 +69,7 @@ func (p *reliableMessageLong) code(c *coder) {
 	c.rest(&p.Part)
 }
 
-// linkState is what reliableLinkState, reliableLinkStateLong and our own record of a new link have in common.
+// linkState is the common part of reliableLinkState, reliableLinkStateLong and ProtocolCollet's record of a new link.
 type linkState struct {
 	Link    uint16
 	Flags   uint8 // linkReadOnly; if long also linkFirst, linkLast
@@ -84,7 +84,7 @@ func (p *linkState) code(c *coder) {
 	c.values(&p.Values)
 }
 
-// reliableLinkState asks for a link. It is never split; see reliableLinkStateLong.
+// reliableLinkState requests a link. It is never split; see reliableLinkStateLong.
 type reliableLinkState struct {
 	Number uint16
 	linkState
@@ -96,8 +96,7 @@ func (p *reliableLinkState) code(c *coder) {
 	p.linkState.code(c)
 }
 
-// reliableLinkStateLong is the same as a part of a long one. Only a single part that is first and last has a meaning
-// that all agree on (reference 2.5).
+// reliableLinkStateLong is a part of a long one. Implementations agree only on a single part that is both first and last (reference 2.5).
 type reliableLinkStateLong struct {
 	Number uint16
 	linkState
@@ -109,7 +108,7 @@ func (p *reliableLinkStateLong) code(c *coder) {
 	p.linkState.code(c)
 }
 
-// reliableAck says that a number arrived.
+// reliableAck acknowledges a number.
 type reliableAck struct {
 	Number uint16
 	Code   uint8 // receivedWell, receivedBroken
@@ -121,7 +120,7 @@ func (p *reliableAck) code(c *coder) {
 	c.u8(&p.Code)
 }
 
-// linkUp agrees to a link.
+// linkUp accepts a link.
 type linkUp struct{ Link uint16 }
 
 func (p *linkUp) code(c *coder) {
@@ -137,9 +136,9 @@ func (p *linkDown) code(c *coder) {
 	c.u16(&p.Link)
 }
 
-// linkUpdate brings changed values of several links. Values have no types of their own: reading, types says those of a
-// link, or nil where updates of it have no meaning; the rest of the datagram is then left (reference 2.7). A list that
-// is shorter than its count is taken as far as it goes, since a released program can send one.
+// linkUpdate carries changed values of several links. Values are not typed on the wire. When reading, types returns
+// those of a link, or nil if updates of it are invalid; then the rest of the datagram is not read (reference 2.7). A
+// list shorter than its count is accepted, since a released program can send one.
 type linkUpdate struct {
 	Links []linkValues
 	types func(link uint16) []ValueType
@@ -180,7 +179,7 @@ func (p *linkUpdate) code(c *coder) {
 	}
 }
 
-// peek looks at which link comes next.
+// peek returns the types of the next link.
 func (p *linkUpdate) peek(c *coder) ([]ValueType, bool) {
 	ahead := coder{buf: c.buf}
 	var link uint16

@@ -2,44 +2,43 @@ package den
 
 import "time"
 
-// How much may be under way. On a path with a short round trip it is a window that grows until something is lost; the
-// sender is clocked by acknowledgements. On a longer one it follows what the path delivers, as BBR does (Cardwell et
-// al., 2016): the rate is the highest that was measured over some round trips, the window twice the rate times the
-// shortest round trip. Losses that do not come from congestion then cost nothing but themselves.
+// Congestion control. On a path with a short round trip it is a window that grows until a loss; acknowledgements clock the
+// sender. On a longer path it is model-based like BBR (Cardwell et al., 2016): the rate is the highest delivery rate of the
+// last round trips, and the window is twice the rate times the shortest round trip. Random losses then do not reduce the rate.
 const (
-	nearTrip    = 3 * time.Millisecond // below, a window alone decides
+	nearTrip    = 3 * time.Millisecond // below, only a window is used
 	firstWindow = 128 << 10
 	leastWindow = 4 // segments
 	mostNear    = 4 << 20
 	mostWindow  = 32 << 20
 
-	startGain  = 2.77 // the least that doubles the rate each round trip: 4 ln 2
+	startGain  = 2.77 // the smallest gain that doubles the rate each round trip: 4 ln 2
 	windowGain = 2.0
-	plateau    = 1.25 // growth of the rate below which a start has found it
+	plateau    = 1.25 // growth of the rate below which the start phase may be over
 	plateaus   = 3    // in a row
 
-	rateRounds = 10               // over which the highest rate counts
-	tripExpiry = 10 * time.Second // after which the shortest round trip is measured anew
+	rateRounds = 10               // window of the maximum filter for the rate
+	tripExpiry = 10 * time.Second // after which the shortest round trip is measured again
 	tripPause  = 200 * time.Millisecond
 
-	heavyLoss = 0.15                 // of a round, above which losses mean that there is too much
-	quantum   = time.Millisecond     // timers are not finer
-	burst     = 4 * time.Millisecond // of the rate, that may be caught up at once
+	heavyLoss = 0.15                 // of a round, above which losses count as congestion
+	quantum   = time.Millisecond     // resolution of timers
+	burst     = 4 * time.Millisecond // of the rate, the largest burst after a pause
 )
 
-// cycle has the gains of the rate, one round trip each: more, to find out whether there is more; less, to give back what
-// that cost; then even.
+// cycle has the gains of the rate, one for each round trip: above 1 to probe for more bandwidth, below 1 to drain the
+// queue from that, then 1.
 var cycle = [...]float64{1.25, 0.75, 1, 1, 1, 1, 1, 1}
 
-// rateSample is what had been delivered when something was sent.
+// rateSample is the delivery state at the time of a transmission.
 type rateSample struct {
 	delivered uint64
 	at        time.Duration // of the last delivery
-	began     time.Duration // when the transmission was sent that was the newest delivered one
-	limited   bool          // there was not enough to send
+	began     time.Duration // when the newest delivered transmission was sent
+	limited   bool          // the sender had too little data
 }
 
-// ackSample is what one receipt says.
+// ackSample summarises one receipt.
 type ackSample struct {
 	bytes     int           // newly delivered
 	sent      time.Duration // when the newest of them was sent
@@ -48,16 +47,16 @@ type ackSample struct {
 	under     int
 }
 
-// congestion decides how much may be under way. Times count from the beginning of the connection.
+// congestion is the congestion controller of a connection. Times are relative to the connection's beginning.
 type congestion struct {
 	segment int
-	room    int // bytes that the peer's socket holds; 0 is not known
+	room    int // bytes in the peer's socket buffer; 0 is unknown
 
-	// On a short path.
+	// For a short path.
 	near      int
 	grown     int // bytes delivered since the window grew
 	threshold int
-	cutUntil  time.Duration // losses before are part of the last one
+	cutUntil  time.Duration // earlier losses belong to the last reduction
 
 	delivered   uint64
 	deliveredAt time.Duration
@@ -65,11 +64,11 @@ type congestion struct {
 	limitedTo   uint64
 
 	round, roundEnd uint64
-	rates           []roundRate // falling
+	rates           []roundRate // descending
 	trip            time.Duration
 	tripAt          time.Duration
 
-	full      bool // the start is over
+	full      bool // the start phase is over
 	drained   bool
 	fullRate  float64
 	fullCount int
@@ -96,7 +95,7 @@ func newCongestion(segment int) congestion {
 // short reports whether the path has a short round trip.
 func (c *congestion) short() bool { return c.trip == 0 || c.trip < nearTrip }
 
-// rate is the highest rate lately, in bytes a second.
+// rate is the highest recent delivery rate, in bytes a second.
 func (c *congestion) rate() float64 {
 	if len(c.rates) == 0 {
 		return 0
@@ -104,13 +103,13 @@ func (c *congestion) rate() float64 {
 	return c.rates[0].rate
 }
 
-// product is what the path itself holds.
+// product is the bandwidth-delay product.
 func (c *congestion) product() float64 { return c.rate() * c.trip.Seconds() }
 
-// holds is how many bytes under way leave nothing in queues, but for the few that are always allowed.
+// holds is how many bytes in flight cause no queue, but at least a minimum that is always allowed.
 func (c *congestion) holds() int { return max(int(c.product()), leastWindow*c.segment) }
 
-// window is how many bytes may be under way.
+// window is how many bytes may be in flight.
 func (c *congestion) window() int {
 	if c.short() || c.rate() == 0 {
 		return max(c.near, firstWindow)
@@ -126,7 +125,7 @@ func (c *congestion) window() int {
 	}
 }
 
-// gain is by what the rate is multiplied now.
+// gain is the current factor of the rate.
 func (c *congestion) gain() float64 {
 	switch {
 	case !c.full:
@@ -138,8 +137,8 @@ func (c *congestion) gain() float64 {
 	}
 }
 
-// pace is the rate to send with, in bytes a second; 0 is any. Until the rate of the path was found, what little was sent
-// so far does not hold back more: the first window may go out each round trip.
+// pace is the send rate, in bytes a second; 0 is unlimited. During the start phase the low measured rate does not limit
+// it further: the first window may be sent in each round trip.
 func (c *congestion) pace() float64 {
 	switch {
 	case c.short() || c.rate() == 0:
@@ -151,7 +150,7 @@ func (c *congestion) pace() float64 {
 	}
 }
 
-// ready reports whether the rate allows to send at now.
+// ready reports whether the rate allows sending at now.
 func (c *congestion) ready(now time.Duration) bool {
 	pace := c.pace()
 	if pace == 0 {
@@ -167,7 +166,7 @@ func (c *congestion) ready(now time.Duration) bool {
 	return c.credit > 0
 }
 
-// readyAt is when it is worth asking again.
+// readyAt is when to check again.
 func (c *congestion) readyAt(now time.Duration) time.Duration {
 	pace := c.pace()
 	if pace == 0 || c.credit > 0 {
@@ -176,7 +175,7 @@ func (c *congestion) readyAt(now time.Duration) time.Duration {
 	return now + max(quantum, time.Duration(-c.credit/pace*float64(time.Second)))
 }
 
-// sent notes a transmission, while under bytes were under way already.
+// sent records a transmission, with under bytes in flight before it.
 func (c *congestion) sent(size, under int, now time.Duration) rateSample {
 	if under == 0 {
 		c.began, c.deliveredAt = now, now
@@ -185,10 +184,10 @@ func (c *congestion) sent(size, under int, now time.Duration) rateSample {
 	return rateSample{delivered: c.delivered, at: c.deliveredAt, began: c.began, limited: c.delivered <= c.limitedTo}
 }
 
-// starved notes that there is not enough to send, so that rates measured now say nothing about the path.
+// starved records that the sender has too little data, so that current rate samples do not describe the path.
 func (c *congestion) starved(under int) { c.limitedTo = c.delivered + uint64(under) }
 
-// acked takes what one receipt says.
+// acked processes one receipt.
 func (c *congestion) acked(a ackSample) {
 	c.delivered += uint64(a.bytes)
 	c.deliveredAt = a.now
@@ -207,7 +206,7 @@ func (c *congestion) acked(a ackSample) {
 	c.cycle(a)
 }
 
-// grow widens the window of a short path.
+// grow enlarges the window of a short path.
 func (c *congestion) grow(a ackSample) {
 	if c.near < c.threshold {
 		c.near = min(c.near+a.bytes, mostNear)
@@ -229,7 +228,7 @@ func (c *congestion) measureTrip(a ackSample) {
 	}
 }
 
-// measureRate takes the rate of delivery between two moments one round trip apart.
+// measureRate measures the delivery rate between two moments one round trip apart.
 func (c *congestion) measureRate(a ackSample) {
 	interval := max(a.sent-a.then.began, a.now-a.then.at)
 	c.began = a.sent
@@ -249,7 +248,7 @@ func (c *congestion) measureRate(a ackSample) {
 	}
 }
 
-// judgeRound looks at a round trip that is over.
+// judgeRound evaluates a completed round trip.
 func (c *congestion) judgeRound(a ackSample) {
 	if lost := float64(c.lostInRound); lost > heavyLoss*(lost+float64(c.deliveredInRound)) {
 		c.ceiling = max(int(0.85*float64(min(c.ceiling, a.under+a.bytes))), int(c.product()), leastWindow*c.segment)
@@ -269,7 +268,7 @@ func (c *congestion) judgeRound(a ackSample) {
 	c.full = c.fullCount >= plateaus
 }
 
-// cycle moves through the phases behind the start.
+// cycle advances the phases after the start.
 func (c *congestion) cycle(a ackSample) {
 	if !c.full {
 		return
@@ -289,7 +288,7 @@ func (c *congestion) cycle(a ackSample) {
 	}
 }
 
-// lost notes that bytes were given up while under more are under way.
+// lost records bytes declared lost.
 func (c *congestion) lost(bytes, _ int, now time.Duration) {
 	c.lostInRound += bytes
 	if now < c.cutUntil {
@@ -300,7 +299,7 @@ func (c *congestion) lost(bytes, _ int, now time.Duration) {
 	c.threshold, c.grown = c.near, 0
 }
 
-// collapsed notes that nothing came back for long.
+// collapsed records a long time without any acknowledgement.
 func (c *congestion) collapsed() {
 	c.near = max(firstWindow, leastWindow*c.segment)
 	c.ceiling = max(c.ceiling/2, leastWindow*c.segment)

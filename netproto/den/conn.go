@@ -10,37 +10,37 @@ import (
 
 // Message is one received message.
 type Message struct {
-	Payload  []byte // the receiver's own; see Release
-	Reliable bool   // it came in order and exactly once
+	Payload  []byte // owned by the receiver; see Release
+	Reliable bool   // delivered in order and exactly once
 
 	give func([]byte)
 }
 
-// Release gives the memory of the payload back for another message, which saves the collector work. It is optional;
-// the payload must not be used afterwards.
+// Release returns the memory of the payload for reuse, which reduces garbage collection. It is optional; the payload
+// must not be used afterwards.
 func (m Message) Release() {
 	if m.give != nil {
 		m.give(m.Payload)
 	}
 }
 
-// Stats is a snapshot of what a connection did.
+// Stats is a snapshot of a connection's counters.
 type Stats struct {
 	Protocol        uint16
 	RTT             time.Duration // smoothed round trip; 0 before the first measurement
-	PartSize        int           // bytes of one part now
-	Window          int           // bytes that may be under way now
+	PartSize        int           // current size of one part in bytes
+	Window          int           // bytes that may be in flight now
 	Sent, Received  uint64        // datagrams
-	SentBytes       uint64        // UDP payload, everything counted
+	SentBytes       uint64        // UDP payload, including headers
 	ReceivedBytes   uint64
-	Resent          uint64 // datagrams that were sent again
-	Duplicates      uint64 // received datagrams that had come before
-	Dropped         uint64 // received datagrams that were of no use
-	Fillers         uint64 // harmless messages on numbers that may carry nothing else
+	Resent          uint64 // retransmitted datagrams
+	Duplicates      uint64 // received duplicates
+	Dropped         uint64 // received datagrams that were dropped
+	Fillers         uint64 // harmless messages on burnt numbers
 	ImplicitlyAcked uint64 // acknowledged by a later number's acknowledgement
 }
 
-// Conn is one connection. All methods may be called from several goroutines at once, but Close not from a callback.
+// Conn is one connection. All methods are safe for concurrent use, but Close must not be called from a callback.
 //
 //	open ─(Close)→ closing ─(all acknowledged, or Linger over)→ over
 //	open, closing ─(Abort, the peer's close, silence, a fault)→ over
@@ -49,12 +49,12 @@ type Conn struct {
 	remote   netip.AddrPort
 	protocol uint16
 	socket   *socket
-	ended    func(*Conn) // called when the connection is over, by its goroutine
+	ended    func(*Conn) // called by the connection's goroutine at the end
 
-	wake     chan struct{} // there may be something to send
+	wake     chan struct{} // ticks when there may be something to send
 	done     chan struct{} // closed when err is set
 	finished chan struct{} // closed when the goroutine ended
-	release  func([]byte)  // of messages; nil if their memory is not used again
+	release  func([]byte)  // returns the memory of messages; nil if it is not reused
 
 	mu       sync.Mutex
 	engine   engine
@@ -64,13 +64,13 @@ type Conn struct {
 	unread   int    // bytes in inbox
 	readable signal // inbox, err
 	writable signal // what is pending, err
-	verified bool   // the peer said something else than that it wants to connect
+	verified bool   // the peer sent more than its connection request
 	opened   time.Time
 	message  time.Time // of the last message from the peer, or of our keep-alive
 	closing  bool
 	err      error
 	counts   Stats
-	out      batch // of the goroutine alone
+	out      batch // for the goroutine only
 }
 
 // newConn makes a connection; run must be called.
@@ -84,7 +84,7 @@ func newConn(o *Options, s *socket, remote netip.AddrPort, protocol uint16, clie
 	return c
 }
 
-// newEngine makes what speaks the protocol that was agreed.
+// newEngine makes the engine of the agreed protocol.
 func (c *Conn) newEngine(client bool, now time.Time) engine {
 	if c.protocol != ProtocolCollet {
 		return newRelease(c, c.options)
@@ -98,7 +98,7 @@ func (c *Conn) newEngine(client bool, now time.Time) engine {
 	return newStream(c, c.options, &c.pool, token, near, c.socket.conn.room(), now)
 }
 
-// reuse takes the memory of a message back.
+// reuse returns the memory of a message.
 func (c *Conn) reuse(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *Conn) now() time.Time { return time.Now() }
 
 func (c *Conn) reliableLinks() bool { return c.engine.reliableLinks() }
 
-// wakeUp makes the goroutine look what there is to send.
+// wakeUp makes the goroutine check for data to send.
 func (c *Conn) wakeUp() {
 	select {
 	case c.wake <- struct{}{}:
@@ -118,9 +118,9 @@ func (c *Conn) wakeUp() {
 	}
 }
 
-// Send queues a reliable message, which arrives in order behind everything sent before. It copies payload, which may be
-// reused at once. It blocks while Options.QueueBytes are waiting; a message longer than that is taken when the queue is
-// empty. It returns the error of ctx, that of the connection once it is over, or ErrTooLong above MaxReliable bytes.
+// Send queues a reliable message, which arrives in order after everything sent before. It copies payload, which may be
+// reused at once. It blocks while Options.QueueBytes are queued; a longer message is accepted when the queue is empty.
+// It returns the error of ctx, that of the connection once it has ended, or ErrTooLong above MaxReliable bytes.
 func (c *Conn) Send(ctx context.Context, payload []byte) error {
 	if len(payload) > MaxReliable {
 		return ErrTooLong
@@ -138,7 +138,7 @@ func (c *Conn) Send(ctx context.Context, payload []byte) error {
 	})
 }
 
-// SendUnreliable sends payload in one datagram, once, without waiting. It is ErrTooLong above MaxUnreliable bytes.
+// SendUnreliable sends payload in one datagram, once, without blocking. The error is ErrTooLong above MaxUnreliable bytes.
 func (c *Conn) SendUnreliable(payload []byte) error {
 	if len(payload) > MaxUnreliable {
 		return ErrTooLong
@@ -153,8 +153,8 @@ func (c *Conn) SendUnreliable(payload []byte) error {
 	return nil
 }
 
-// Receive returns the next message. When the connection is over and everything that came before its end was received,
-// it is the error of Err: a *ClosedError that is io.EOF if the peer closed it in order, a *TimeoutError, a *PeerError.
+// Receive returns the next message. After the end of the connection, and of the messages before it, the error is that of
+// Err: a *ClosedError that is io.EOF if the peer closed in order, a *TimeoutError, a *PeerError.
 func (c *Conn) Receive(ctx context.Context) (m Message, err error) {
 	err = c.awaitAll(ctx, &c.readable, func() (bool, error) {
 		if len(c.inbox) == 0 {
@@ -174,13 +174,12 @@ func (c *Conn) Receive(ctx context.Context) (m Message, err error) {
 	return m, err
 }
 
-// Flush waits until everything that was sent is acknowledged.
+// Flush waits until all sent messages are acknowledged.
 func (c *Conn) Flush(ctx context.Context) error {
 	return c.await(ctx, &c.writable, func() (bool, error) { return c.engine.idle(), nil })
 }
 
-// await calls try, with the connection locked, whenever s fires, until it says that it is done, or the connection or ctx
-// is over.
+// await calls try, with the connection locked, whenever s fires, until it reports done, or the connection or ctx ends.
 func (c *Conn) await(ctx context.Context, s *signal, try func() (bool, error)) error {
 	return c.awaitAll(ctx, s, func() (bool, error) {
 		if c.err != nil {
@@ -190,7 +189,7 @@ func (c *Conn) await(ctx context.Context, s *signal, try func() (bool, error)) e
 	})
 }
 
-// awaitAll is await for what also works on a connection that is over.
+// awaitAll is await for operations that also work after the connection's end.
 func (c *Conn) awaitAll(ctx context.Context, s *signal, try func() (bool, error)) error {
 	for {
 		c.mu.Lock()
@@ -209,32 +208,32 @@ func (c *Conn) awaitAll(ctx context.Context, s *signal, try func() (bool, error)
 	}
 }
 
-// Pending is the number of bytes of reliable messages that are queued or not acknowledged yet.
+// Pending is the number of bytes of reliable messages that are queued or unacknowledged.
 func (c *Conn) Pending() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.engine.pending()
 }
 
-// Close ends the connection in order: it waits at most Options.Linger for what is under way, tells the peer, and waits
-// for the connection's goroutines. What has been received can still be read. It returns nil.
+// Close ends the connection in order. It waits at most Options.Linger for unacknowledged messages, notifies the peer,
+// and waits for the connection's goroutines. Received messages can still be read. It returns nil.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	c.closing = true
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), max(0, c.options.Linger))
 	defer cancel()
-	_ = c.Flush(ctx) // what can't be delivered in time is lost, as the caller chose
+	_ = c.Flush(ctx) // undelivered messages are lost after Linger
 	c.Abort()
 	<-c.finished
 	c.socket.wait()
 	return nil
 }
 
-// Abort ends the connection at once. It tells the peer, but does not wait for anything under way.
+// Abort ends the connection at once. It notifies the peer, but does not wait for unacknowledged messages.
 func (c *Conn) Abort() { c.end(&ClosedError{Addr: c.remote}) }
 
-// end makes err the reason why the connection is over, unless it was before.
+// end ends the connection with err, unless it has ended before.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,10 +254,10 @@ func (c *Conn) endLocked(err error) {
 	c.wakeUp()
 }
 
-// Done is closed when the connection is over, for whatever reason.
+// Done is closed when the connection has ended, for any reason.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Err is nil until the connection is over, then why.
+// Err is nil until the connection has ended, then the reason.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -268,7 +267,7 @@ func (c *Conn) Err() error {
 // RemoteAddr is the peer's address.
 func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
 
-// Protocol is what was agreed: ProtocolRelease or ProtocolCollet.
+// Protocol is the agreed protocol: ProtocolRelease or ProtocolCollet.
 func (c *Conn) Protocol() uint16 { return c.protocol }
 
 // Stats is a snapshot.
@@ -281,10 +280,10 @@ func (c *Conn) Stats() Stats {
 	return s
 }
 
-// signal tells goroutines that something changed. The lock of what it is about guards it.
+// signal notifies waiting goroutines of a change. The lock of the changed state guards it.
 type signal struct{ fired chan struct{} }
 
-// wait returns what is closed when the signal fires next.
+// wait returns a channel that is closed when the signal fires next.
 func (s *signal) wait() <-chan struct{} {
 	if s.fired == nil {
 		s.fired = make(chan struct{})

@@ -2,8 +2,8 @@ package den
 
 import "time"
 
-// cut gives the next number to the next part of what is queued, or to something harmless where the number is burnt or
-// the path is to be tried. It reports false if nothing is queued.
+// cut assigns the next number to the next part of the queue, or to a harmless message if the number is burnt or the path
+// is to be probed. It returns false if the queue is empty.
 func (s *sender) cut(now time.Time) bool {
 	if len(s.queue) == 0 {
 		return false
@@ -31,14 +31,14 @@ func (s *sender) cut(now time.Time) bool {
 	return true
 }
 
-// blocked reports whether m would cover a burnt number. There may be so many of them that nothing long fits between;
-// then a message is sent all the same, since the application's digests find what comes out wrong.
+// blocked reports whether m would use a burnt number. After maxDetour fillers it is sent anyway, because no gap may be
+// long enough; the application's digests then detect a corruption.
 func (s *sender) blocked(m *outgoing) bool {
 	count := max(1, (len(m.payload)+s.sizes.size()-1)/s.sizes.size())
 	return s.detour < maxDetour && s.burnt.within(s.number(), count)
 }
 
-// part gives the next number to the next part of the message under way.
+// part assigns the next number to the next part of the current message.
 func (s *sender) part() {
 	m := &s.queue[0]
 	e := &entry{kind: cmdReliableLong}
@@ -55,7 +55,7 @@ func (s *sender) part() {
 	s.add(e)
 }
 
-// fill gives the next number to something harmless of at least size bytes.
+// fill assigns the next number to a harmless message of at least size bytes.
 func (s *sender) fill(size int) {
 	body := s.harmless
 	if size > len(body) {
@@ -64,7 +64,7 @@ func (s *sender) fill(size int) {
 	}
 	e := &entry{kind: cmdReliable, body: body, filler: true, probe: size}
 	if len(s.harmless) == 0 {
-		e.kind = cmdReliableLong // a part that belongs to nothing
+		e.kind = cmdReliableLong // a part that belongs to no message
 	}
 	s.fillers++
 	s.add(e)
@@ -79,7 +79,7 @@ func (s *sender) add(e *entry) {
 	s.window = append(s.window, e)
 }
 
-// pop drops the message at the front of the queue, all of which has numbers.
+// pop drops the front message of the queue after all of it has numbers.
 func (s *sender) pop() {
 	s.queue[0] = outgoing{}
 	s.queue = s.queue[1:]

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// requestRepeat is how often a request is repeated on one port (reference 2.2). Released servers answer the first one
-// only, and ours all, so more often would help nobody else.
+// requestRepeat is how often a request is repeated on one port (reference 2.2). Released servers answer only the first
+// one, and ours all, so a shorter interval would not help.
 const requestRepeat = time.Second
 
-// firstRepeats come sooner: between our own peers a lost datagram should not cost a second.
+// firstRepeat is the shorter first interval: between our own peers a lost datagram should not cost a second.
 const firstRepeat = 250 * time.Millisecond
 
-// Dial connects to address (forms as in Listen, but no "*"). A request that stays without answer for Options.SilentPort
-// is repeated from another port, to the next address of the host if it has several. It is a *RefusedError, a
-// *TimeoutError, or what the network said.
+// Dial connects to address (forms as in Listen, but no "*"). A request without an answer for Options.SilentPort is
+// repeated from another port, to the next address of the host if it has several. The error is a *RefusedError, a
+// *TimeoutError, or the network's.
 func Dial(ctx context.Context, address string, o Options) (*Conn, error) {
 	addrs, err := resolve(ctx, address)
 	if err != nil {
@@ -49,7 +49,7 @@ func dialWith(ctx context.Context, addrs []netip.AddrPort, o Options, open func(
 	return nil, context.Cause(limit)
 }
 
-// attempt asks from a new port. It is nil without an error if the port stays silent.
+// attempt sends requests from a new port. It returns nil without an error if there is no answer.
 func attempt(ctx context.Context, to netip.AddrPort, o *Options, open func(netip.AddrPort) (packetConn, error)) (*Conn, error) {
 	conn, err := open(to)
 	if err != nil {
@@ -72,7 +72,7 @@ func attempt(ctx context.Context, to netip.AddrPort, o *Options, open func(netip
 	return nil, c.err
 }
 
-// caller is a connection that is being set up. The socket's goroutine has conn and err until answered is closed.
+// caller is a connection during set-up. The socket's goroutine owns conn and err until answered is closed.
 type caller struct {
 	options  *Options
 	to       netip.AddrPort
@@ -82,7 +82,7 @@ type caller struct {
 	err      error
 }
 
-// ask repeats the request until there is an answer. It reports false when the port counts as silent.
+// ask repeats the request until an answer arrives. It returns false when the port counts as silent.
 func (c *caller) ask(ctx context.Context) bool {
 	var b batch
 	b.add(&connectionRequest{Protocols: c.options.Protocols})
@@ -106,7 +106,7 @@ func (c *caller) ask(ctx context.Context) bool {
 	}
 }
 
-// take handles one datagram. The socket hears the server alone.
+// take handles one datagram. The socket receives from the server only.
 func (c *caller) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	switch {
 	case !same(from, c.to) || len(datagram) == 0 || c.err != nil:
@@ -119,12 +119,12 @@ func (c *caller) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	}
 }
 
-// same reports whether two addresses are one; zones have several names.
+// same reports whether two addresses are equal; zones have several names.
 func same(a, b netip.AddrPort) bool {
 	return a.Port() == b.Port() && a.Addr().WithZone("") == b.Addr().WithZone("")
 }
 
-// answer takes the server's answer.
+// answer handles the server's answer.
 func (c *caller) answer(datagram []byte, now time.Time) {
 	var p connectionAck
 	if decode(datagram, &p) != nil {

@@ -1,10 +1,10 @@
 // Package den is the Drag[en]gine network protocol: reliable and unreliable messages and linked states over UDP, for
-// both ends. The Remote Launcher protocol (seed 003) stands on it.
+// both ends. It is the transport of the Remote Launcher protocol (seed 003).
 //
 // # Protocols
 //
-// A client offers protocol numbers, the server chooses one. ProtocolRelease (0) is what every released program speaks;
-// ProtocolCollet is our own, faster one, which others skip. Set-up and close are the same in both.
+// A client offers protocol numbers, and the server chooses one. ProtocolRelease (0) is that of every released program;
+// ProtocolCollet is our own, faster one, which other programs ignore. Set-up and close are the same in both.
 //
 // # Protocol 0
 //
@@ -23,28 +23,29 @@
 //	10 reliableMessageLong     u16 number · u8 flags (1 first, 2 last) · part of a payload
 //	11 reliableLinkStateLong   as 5, with flags 1 read-only, 2 first, 4 last
 //
-// 4, 5, 10 and 11 share one row of numbers in each direction, modulo 65535: 65534 is followed by 0. Ten numbers, counted
-// from the oldest that is not acknowledged, may be under way; they are delivered in order.
+// Commands 4, 5, 10 and 11 share one sequence of numbers in each direction, modulo 65535: 65534 is followed by 0. Ten
+// numbers, counted from the oldest unacknowledged one, may be in flight; they are delivered in order.
 //
-// The released programs have traps, which this package keeps its peers out of: they answer a request once, so a client
-// whose request stays without answer takes another port; they keep a duplicate of an old number and deliver it one lap
-// later, so nothing is sent twice without evidence that it was lost, and a number that was sent twice, or acknowledged twice, carries
-// something harmless from then on; they do not acknowledge an old number behind a wrap, so an acknowledgement of n counts for
-// everything up to n-10.
+// The released programs have three faults, which this package works around. They answer a request once, so a client
+// without an answer retries from another port. They keep a duplicate of an old number and deliver it one lap later. So
+// this package retransmits only on evidence of a loss, and a number that was sent or acknowledged twice carries only
+// harmless messages from then on. They do not acknowledge an old number after a wrap, so an acknowledgement of n counts
+// for everything up to n-10.
 //
 // # Our protocol
 //
-// A connection of ProtocolCollet is a stream of records in each direction, cut into datagrams by offset, with ranges of
-// acknowledged datagrams, flow control, and a rate that follows what the path delivers. docs/PROTOCOL.md has every byte.
+// A connection of ProtocolCollet is a stream of records in each direction. Datagrams carry parts of the stream by
+// offset. It has selective acknowledgement, flow control, and a send rate based on the measured delivery rate.
+// docs/PROTOCOL.md has every byte.
 //
 // # Promises
 //
-// Messages that Send took arrive once and in order, or the connection ends with an error that says why. Nothing that a
-// peer declares makes room for more than it sent, up to named caps. A *PeerError is the peer's fault, a *TimeoutError
-// the network's, every other error our own caller's.
+// A message accepted by Send arrives once and in order, or the connection ends with an error. Allocations for a peer are
+// bounded by what it sent and by named caps. A *PeerError is the peer's fault, a *TimeoutError the network's, every
+// other error the caller's.
 //
-// Nothing is authentic and nothing is secret: whoever can reach the port can speak. Datagrams are taken from the address
-// of the connection alone.
+// There is neither authentication nor confidentiality: every host that can reach the port can connect. A connection
+// accepts datagrams from its peer's address only.
 //
 // A Listener has one goroutine for its socket, a Conn one for its timers and sending, and one more for the socket if
 // it was dialed. Close waits for them.

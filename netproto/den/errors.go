@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// ErrTimeout is what a *TimeoutError is, for errors.Is.
+// ErrTimeout matches a *TimeoutError with errors.Is.
 var ErrTimeout = errors.New("timed out")
 
-// ErrTooLong says that a message is longer than the connection can carry, or an unreliable one than a datagram.
+// ErrTooLong says that a message is longer than the connection can carry, or an unreliable one longer than a datagram.
 var ErrTooLong = errors.New("message is too long; send it in pieces")
 
-// PeerError says that the peer broke the protocol. The connection is over.
+// PeerError says that the peer broke the protocol. It ends the connection.
 type PeerError struct {
 	Addr    netip.AddrPort
 	Command string // the command or record as docs/PROTOCOL.md names it
@@ -29,23 +29,23 @@ func (e *PeerError) Error() string {
 // Unwrap gives what is wrong.
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// TimeoutError says that the peer did not answer. It is ErrTimeout.
+// TimeoutError says that the peer did not answer. It matches ErrTimeout.
 type TimeoutError struct {
 	Addr  netip.AddrPort
-	After time.Duration // how long nothing came
+	After time.Duration // duration of the silence
 }
 
 func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%v did not answer for %v; check that it runs and that UDP gets through", e.Addr, e.After)
 }
 
-// Is makes the error ErrTimeout.
+// Is matches ErrTimeout.
 func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }
 
-// Timeout reports true, as net.Error has it.
+// Timeout returns true, as in net.Error.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// ClosedError says that a connection was closed in order. It is io.EOF if the peer did it, else net.ErrClosed.
+// ClosedError says that a connection was closed in order. It matches io.EOF if the peer closed it, else net.ErrClosed.
 type ClosedError struct {
 	Addr   netip.AddrPort
 	Remote bool // the peer closed it
@@ -58,7 +58,7 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("the connection to %v is closed; open another", e.Addr)
 }
 
-// Is makes the error io.EOF or net.ErrClosed.
+// Is matches io.EOF or net.ErrClosed.
 func (e *ClosedError) Is(target error) bool {
 	if e.Remote {
 		return target == io.EOF
@@ -66,7 +66,7 @@ func (e *ClosedError) Is(target error) bool {
 	return target == net.ErrClosed
 }
 
-// RefusedError says that a server did not want the connection.
+// RefusedError says that a server rejected the connection.
 type RefusedError struct {
 	Addr   netip.AddrPort
 	Result uint8 // of connectionAck: 1 rejected, 2 no common protocol

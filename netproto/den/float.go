@@ -2,7 +2,7 @@ package den
 
 import "math"
 
-// floatBits are the IEEE 754 bits of f in width bytes: 2, 4 or 8.
+// floatBits returns the IEEE 754 bits of f in width bytes: 2, 4 or 8.
 func floatBits(width int, f float64) uint64 {
 	switch width {
 	case 2:
@@ -14,7 +14,7 @@ func floatBits(width int, f float64) uint64 {
 	}
 }
 
-// floatOf is the number whose bits these are.
+// floatOf is the inverse of floatBits.
 func floatOf(width int, bits uint64) float64 {
 	switch width {
 	case 2:
@@ -62,7 +62,7 @@ func halfBits(f float64) uint16 {
 	return sign | (uint16(exp-halfMinExp)<<halfFraction + scaled)
 }
 
-// halfOf is exact.
+// halfOf converts a binary16 exactly.
 func halfOf(bits uint16) float64 {
 	exp := int(bits>>halfFraction) & 0x1F
 	fraction := float64(bits & (1<<halfFraction - 1))

@@ -49,14 +49,14 @@ func (c *Conn) deliver(payload []byte, reliable bool) {
 	c.readable.fire()
 }
 
-// unlocked runs f without the connection's lock, in the middle of what holds it.
+// unlocked runs f without the connection's lock, while the caller holds it.
 func (c *Conn) unlocked(f func()) {
 	c.mu.Unlock()
 	defer c.mu.Lock()
 	f()
 }
 
-// asked answers the peer's request for a link.
+// asked handles the peer's request for a link.
 func (c *Conn) asked(request linkState) {
 	if known := c.links.known(request); known != nil {
 		known.said.start(c.now(), c.reliableLinks())
@@ -89,7 +89,7 @@ func (c *Conn) asked(request linkState) {
 	})
 }
 
-// newLink makes a link, which its state knows.
+// newLink makes a link and registers it with its state.
 func (c *Conn) newLink(id uint16, message []byte, state *State, flags uint8) *Link {
 	l := &Link{
 		conn: c, id: id, state: state, message: message, flags: flags, types: state.types(),
@@ -100,7 +100,7 @@ func (c *Conn) newLink(id uint16, message []byte, state *State, flags uint8) *Li
 	return l
 }
 
-// answered takes the peer's answer to our request for a link.
+// answered handles the peer's answer to our request for a link.
 func (c *Conn) answered(link uint16, up bool) {
 	l := c.links.byID[link]
 	switch {
@@ -112,12 +112,12 @@ func (c *Conn) answered(link uint16, up bool) {
 		l.settle(false, ErrLinkRefused)
 		c.links.drop(l)
 		l.state.detach(l)
-	default: // a request that was made again is answered under its new id
+	default: // the answer of a repeated request comes under its new id
 		delete(c.links.byID, link)
 	}
 }
 
-// updated takes changed values. An update of a pending link shows that the peer agreed to it.
+// updated handles changed values. An update of a pending link implies that the peer accepted it.
 func (c *Conn) updated(datagram []byte) error {
 	p := linkUpdate{types: func(link uint16) []ValueType {
 		l := c.links.byID[link]
@@ -142,9 +142,9 @@ func (c *Conn) updated(datagram []byte) error {
 	return err
 }
 
-// Link asks the peer to share state under message, which tells it what is meant (at most 65535 bytes). The peer's
-// values become those of state. readOnly is a hint that the peer should not change it. It returns at once; Link.Done
-// says when there is an answer.
+// Link asks the peer to share state. message, at most 65535 bytes, tells the peer which state it is. The peer's values
+// become those of state. readOnly is a hint that the peer should not change it. Link returns at once; Link.Done is
+// closed when the answer arrives.
 func (c *Conn) Link(message []byte, state *State, readOnly bool) (*Link, error) {
 	var flags uint8
 	if readOnly {
@@ -173,9 +173,9 @@ func (c *Conn) Link(message []byte, state *State, readOnly bool) (*Link, error) 
 	return l, nil
 }
 
-// HandleLinks sets who answers the peer's links: accept returns the state that message means, or nil to refuse. The
-// state must have exactly the peer's types, else the link is refused. accept runs on the socket's goroutine, in order
-// with the messages, and must not block. Until it is set all links are refused.
+// HandleLinks sets the function that answers the peer's links: accept returns the state for message, or nil to refuse.
+// The state must have exactly the peer's types, else the link is refused. accept runs on the socket's goroutine, in
+// order with the messages, and must not block. Until it is set, all links are refused.
 func (c *Conn) HandleLinks(accept func(message []byte) *State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

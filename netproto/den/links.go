@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// ErrLinkRefused says that the peer does not know what a link's message means.
+// ErrLinkRefused says that the peer does not know a link's message.
 var ErrLinkRefused = errors.New("the peer refused the link; it does not share this state")
 
-// In protocol 0 everything about links but the first request gets lost without notice (reference 2.7), so each thing is
-// said several times, with growing gaps. A peer ignores what it knows already.
+// In protocol 0 all link messages except the first request can be lost without notice (reference 2.7). So each is sent
+// several times, with growing gaps. A peer ignores repetitions.
 const (
 	linkRepeats   = 3 // times after the first
 	linkRepeatGap = 100 * time.Millisecond
 	linkRepeatMul = 3
 
-	// linkRetry is how long a link stays pending until it is asked for again under another id.
+	// linkRetry is how long a link stays pending before it is requested again under another id.
 	linkRetry   = 1500 * time.Millisecond
 	linkRetries = 3
 
@@ -27,14 +27,14 @@ const (
 	maxLinks = 1024
 )
 
-// repeat is something that is said several times.
+// repeat is the schedule of a repeated message.
 type repeat struct {
 	left int
 	gap  time.Duration
 	at   time.Time
 }
 
-// start begins at now; a reliable connection says things once.
+// start begins the schedule at now; a reliable connection sends once.
 func (r *repeat) start(now time.Time, reliable bool) {
 	*r = repeat{left: 1 + linkRepeats, gap: linkRepeatGap, at: now}
 	if reliable {
@@ -42,7 +42,7 @@ func (r *repeat) start(now time.Time, reliable bool) {
 	}
 }
 
-// due reports whether it is to be said at now, and if so counts it as said.
+// due reports whether to send at now, and if so counts it as sent.
 func (r *repeat) due(now time.Time) bool {
 	if r.left == 0 || now.Before(r.at) {
 		return false
@@ -63,10 +63,10 @@ type Link struct {
 
 	// Guarded by conn.mu.
 	id      uint16
-	mine    bool // we asked for it
+	mine    bool // requested by this side
 	up      bool
 	err     error
-	asked   time.Time // when it was last asked for
+	asked   time.Time // of the last request
 	tries   int
 	said    repeat // linkUp
 	changes map[uint16]*repeat
@@ -74,7 +74,7 @@ type Link struct {
 	settled bool // done is closed
 }
 
-// Up reports whether the peer has agreed, so that changes reach it.
+// Up reports whether the peer has accepted, so that changes reach it.
 func (l *Link) Up() bool {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -84,14 +84,14 @@ func (l *Link) Up() bool {
 // Done is closed when the link is up, was refused, or its connection is over.
 func (l *Link) Done() <-chan struct{} { return l.done }
 
-// Err is nil while the link is pending or up, ErrLinkRefused, or why the connection is over.
+// Err is nil while the link is pending or up, else ErrLinkRefused, or why the connection has ended.
 func (l *Link) Err() error {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
 	return l.err
 }
 
-// mark notes that value i is to be sent.
+// mark marks value i to be sent.
 func (l *Link) mark(i int) {
 	c := l.conn
 	c.mu.Lock()
@@ -122,7 +122,7 @@ func (l *Link) settle(up bool, err error) {
 
 // links are those of one connection, guarded by its lock.
 type links struct {
-	byID   map[uint16]*Link // a link that was asked for again has several ids
+	byID   map[uint16]*Link // a repeated request gives a link several ids
 	all    []*Link
 	next   uint16
 	accept func(message []byte) *State
@@ -137,13 +137,13 @@ func (ls *links) add(l *Link) {
 	ls.all = append(ls.all, l)
 }
 
-// drop forgets a link and all its ids.
+// drop removes a link and all its ids.
 func (ls *links) drop(l *Link) {
 	maps.DeleteFunc(ls.byID, func(_ uint16, known *Link) bool { return known == l })
 	ls.all = slices.DeleteFunc(ls.all, func(known *Link) bool { return known == l })
 }
 
-// free is the lowest id from the counter on that no link has.
+// free is the lowest unused id from the counter on.
 func (ls *links) free() (uint16, bool) {
 	for range math.MaxUint16 {
 		id := ls.next
@@ -155,12 +155,12 @@ func (ls *links) free() (uint16, bool) {
 	return 0, false
 }
 
-// request is what asks for l.
+// request is the request for l.
 func (l *Link) request() linkState {
 	return linkState{Link: l.id, Flags: l.flags, Message: l.message, Values: l.state.snapshot()}
 }
 
-// again asks for links that stayed without answer, under new ids. ask sends a request.
+// again repeats unanswered requests under new ids. ask sends a request.
 func (ls *links) again(now time.Time, ask func(linkState)) {
 	for _, l := range ls.all {
 		if !l.mine || l.up || l.err != nil || l.tries >= linkRetries || now.Sub(l.asked) < linkRetry {
@@ -176,7 +176,7 @@ func (ls *links) again(now time.Time, ask func(linkState)) {
 	}
 }
 
-// flush says what is due. send sends one packet, which is not repeated by anybody else.
+// flush sends everything due. send sends one packet; no other layer repeats it.
 func (ls *links) flush(now time.Time, send func(packet)) {
 	for _, id := range ls.denied {
 		send(&linkDown{Link: id})
@@ -196,7 +196,7 @@ func (ls *links) flush(now time.Time, send func(packet)) {
 	}
 }
 
-// due are the changed values that the peer is to be told at now.
+// due returns the changed values to send at now.
 func (l *Link) due(now time.Time) []indexedValue {
 	if !l.up || l.err != nil || len(l.changes) == 0 {
 		return nil
@@ -213,7 +213,7 @@ func (l *Link) due(now time.Time) []indexedValue {
 	return values
 }
 
-// pack puts updates into as few packets as their limits allow: 255 links, 255 values a link, and a datagram.
+// pack combines updates into as few packets as possible: at most 255 links, 255 values a link, and a datagram.
 func pack(updates []linkValues) []linkUpdate {
 	var out []linkUpdate
 	size := 0
@@ -236,7 +236,7 @@ func pack(updates []linkValues) []linkUpdate {
 	return out
 }
 
-// fitting is how many of values go into one entry of an update, and how many bytes that is. It is at least one.
+// fitting is how many of values fit into one entry of an update, and their bytes. It is at least one.
 func fitting(values []indexedValue) (n, bytes int) {
 	bytes = 3
 	for n < min(len(values), math.MaxUint8) {
@@ -252,7 +252,7 @@ func fitting(values []indexedValue) (n, bytes int) {
 	return n, bytes
 }
 
-// deadline is when something is due next; zero if nothing is.
+// deadline is when the next message is due; zero if none is.
 func (ls *links) deadline() time.Time {
 	var next time.Time
 	if len(ls.denied) > 0 {
@@ -277,7 +277,7 @@ func (ls *links) deadline() time.Time {
 	return next
 }
 
-// earlier is the earlier of two times, of which zero means never.
+// earlier is the earlier of two times; zero means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
@@ -285,7 +285,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// known is the live link that the peer asked for under id with the same message.
+// known is the live link that the peer requested under id with the same message.
 func (ls *links) known(req linkState) *Link {
 	if l := ls.byID[req.Link]; l != nil && !l.mine && bytes.Equal(l.message, req.Message) {
 		return l

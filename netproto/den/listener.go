@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Listener accepts connections on one UDP socket. All methods may be called from several goroutines at once.
+// Listener accepts connections on one UDP socket. All methods are safe for concurrent use.
 type Listener struct {
 	options *Options
 	socket  *socket
@@ -22,9 +22,8 @@ type Listener struct {
 	running  sync.WaitGroup // connections
 }
 
-// Listen opens a socket. address is host, host:port, a.b.c.d[:port], [v6]:port or a bare v6 address, and "*" the first
-// address of the machine that is not loopback, IPv6 before IPv4 (reference 2.8); without a port it is DefaultPort. Port 0
-// takes a free one.
+// Listen opens a socket. address is host, host:port, a.b.c.d[:port], [v6]:port or a bare v6 address. "*" is the first address of
+// the machine that is not loopback, IPv6 before IPv4 (reference 2.8). The default port is DefaultPort; port 0 selects a free one.
 func Listen(address string, o Options) (*Listener, error) {
 	addr, err := listenAddress(context.Background(), address)
 	if err != nil {
@@ -43,8 +42,8 @@ func listenOn(conn packetConn, o Options) *Listener {
 	return l
 }
 
-// Accept returns the next connection. The peer's address may still be forged; what the peer sends first proves it. The
-// caller closes the connection. After Close it is net.ErrClosed.
+// Accept returns the next connection. The peer's address may still be forged, until the peer's first message confirms
+// it. The caller closes the connection. After Close the error is net.ErrClosed.
 func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	for {
 		l.mu.Lock()
@@ -67,7 +66,7 @@ func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	}
 }
 
-// Addr is where it listens.
+// Addr is the socket's local address.
 func (l *Listener) Addr() netip.AddrPort { return l.socket.conn.local() }
 
 // Close aborts all connections, accepted or not, closes the socket, and waits for all goroutines.
@@ -85,7 +84,7 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// take handles one datagram. The listener's lock comes before that of a connection.
+// take handles one datagram. The listener's lock is acquired before that of a connection.
 func (l *Listener) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	l.mu.Lock()
 	c := l.conns[from]
@@ -95,7 +94,7 @@ func (l *Listener) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	case datagram[0] != cmdRequest && c != nil:
 		c.take(datagram, now)
 	case datagram[0] == cmdRequest && c != nil:
-		// The answer may have been lost. Once the peer has said something else it had the answer.
+		// The answer may have been lost. A peer that has sent anything else has received it.
 		if !c.isVerified() {
 			l.answer(from, connectionAck{Result: ackAccepted, Protocol: c.protocol})
 		}
@@ -106,14 +105,14 @@ func (l *Listener) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	}
 }
 
-// answer sends p, which belongs to no connection.
+// answer sends p outside of any connection.
 func (l *Listener) answer(to netip.AddrPort, p connectionAck) {
 	var b batch
 	b.add(&p)
 	l.socket.send(to, &b)
 }
 
-// welcome answers a request from a new address.
+// welcome handles a request from a new address.
 func (l *Listener) welcome(from netip.AddrPort, datagram []byte, now time.Time) {
 	var p connectionRequest
 	if decode(datagram, &p) != nil || (l.options.Admit != nil && !l.options.Admit(from)) {
@@ -146,7 +145,7 @@ func (l *Listener) welcome(from netip.AddrPort, datagram []byte, now time.Time) 
 	go c.run()
 }
 
-// choose is the first of ours that is among theirs.
+// choose returns the first of ours that is among theirs.
 func choose(ours, theirs []uint16) (uint16, bool) {
 	for _, p := range ours {
 		if slices.Contains(theirs, p) {
@@ -156,7 +155,7 @@ func choose(ours, theirs []uint16) (uint16, bool) {
 	return 0, false
 }
 
-// room reports whether there may be another connection, of which we do not know yet that its address is true.
+// room reports whether another unverified connection is allowed.
 func (l *Listener) room() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,8 +168,8 @@ func (l *Listener) room() bool {
 	return len(l.conns) < l.options.MaxConns && unverified < l.options.MaxUnverified
 }
 
-// stranger answers what belongs to no connection: a peer that still believes in one may know at once that it is over,
-// instead of after its time-out.
+// stranger answers a datagram without a connection, so that a peer learns at once that its connection has ended, not only after its
+// timeout.
 func (l *Listener) stranger(from netip.AddrPort, datagram []byte) {
 	if l.options.Admit != nil && !l.options.Admit(from) {
 		return
@@ -190,7 +189,7 @@ func (l *Listener) stranger(from netip.AddrPort, datagram []byte) {
 	l.socket.send(from, &b)
 }
 
-// forget drops a connection that is over.
+// forget removes an ended connection.
 func (l *Listener) forget(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

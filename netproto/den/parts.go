@@ -2,32 +2,32 @@ package den
 
 import "time"
 
-// How part sizes are tried towards protocol 0. Receivers take any size (reference 2.5); paths may not.
+// Selection of part sizes in protocol 0. Receivers accept any size (reference 2.5); paths may not.
 const (
-	// Sizes that are tried before the largest one: a path with a small buffer may take ten of them, but not of that.
+	// smallSize is tried before the largest size: a path with a small buffer may hold ten small parts, but not ten of the largest.
 	smallSize  = 4096
 	middleSize = 8192
 	// sizeTrust is how many parts of one size must arrive before a larger one is tried.
 	sizeTrust = 32
-	// sizeSample is over how many parts losses are counted, and sizeLosses how many of them are too many: at one in
-	// eight the parts that are lost cost more than the long ones win.
+	// sizeSample is the number of parts over which losses are counted, and sizeLosses how many of them are too many: at
+	// one in eight the retransmissions cost more than long parts gain.
 	sizeSample = 64
 	sizeLosses = sizeSample / 8
-	// A size that failed is tried again after sizePause, then after twice as long, up to maxSizePause.
+	// A failed size is tried again after sizePause, then after twice as long, up to maxSizePause.
 	sizePause    = 5 * time.Second
 	maxSizePause = 2 * time.Minute
 )
 
-// sizer chooses the part size. A larger size is tried with a part that no receiver wants, so that it can be given up:
-// a part that matters must be sent again as it was.
+// sizer selects the part size. It tries a larger size with a part without a message, because a real part has to be
+// retransmitted unchanged.
 type sizer struct {
-	sizes []int // rising
+	sizes []int // ascending
 	at    int   // index of the size in use
 
-	trusted    int // parts of this size that arrived in a row, up to sizeTrust
+	trusted    int // consecutive arrived parts of this size, up to sizeTrust
 	sent, lost int // of the current sample
 	probing    bool
-	next       time.Time // no probe before
+	next       time.Time // earliest next probe
 	pause      time.Duration
 }
 
@@ -41,10 +41,10 @@ func newSizer(least, most int) sizer {
 	return s
 }
 
-// size is that of the next parts.
+// size is the size of the next parts.
 func (s *sizer) size() int { return s.sizes[s.at] }
 
-// probe is the size to be tried now, or 0. n is the length of what waits to be sent.
+// probe is the size to try now, or 0. n is the length of the queued data.
 func (s *sizer) probe(n int, now time.Time) int {
 	if s.probing || s.at+1 == len(s.sizes) || n <= s.size() || now.Before(s.next) || (s.at > 0 && s.trusted < sizeTrust) {
 		return 0
@@ -53,7 +53,7 @@ func (s *sizer) probe(n int, now time.Time) int {
 	return s.sizes[s.at+1]
 }
 
-// probed says how a probe ended.
+// probed records the result of a probe.
 func (s *sizer) probed(arrived bool, now time.Time) {
 	s.probing = false
 	if arrived {
@@ -73,7 +73,7 @@ func (s *sizer) move(at int) {
 	s.trusted, s.sent, s.lost = 0, 0, 0
 }
 
-// arrived counts a part of n bytes that came through the first time.
+// arrived records a part of n bytes that arrived without a retransmission.
 func (s *sizer) arrived(n int) {
 	if n == s.size() {
 		s.trusted = min(s.trusted+1, sizeTrust)
@@ -81,8 +81,8 @@ func (s *sizer) arrived(n int) {
 	}
 }
 
-// resent counts a part of n bytes that is sent for the times-th time. One that is lost a third time goes straight to the
-// smallest size: the path does not take this one.
+// resent records the times-th transmission of a part of n bytes, where times is above 1. After three losses the size
+// falls back to the smallest: the path does not carry this one.
 func (s *sizer) resent(n, times int, now time.Time) {
 	if n <= s.sizes[0] || s.at == 0 {
 		return

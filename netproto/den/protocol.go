@@ -9,12 +9,12 @@ const (
 	ProtocolCollet  uint16 = 0xC011 // our own; released programs skip it
 )
 
-// MaxUnreliable is the longest unreliable message in bytes: released programs refuse datagrams above 65500
-// (reference 2.5), of which the command takes one byte, and our own protocol nine.
+// MaxUnreliable is the length of the longest unreliable message in bytes: released programs reject datagrams above 65500
+// (reference 2.5), of which the command takes one byte, and ProtocolCollet's header nine.
 const MaxUnreliable = 65490
 
-// MaxReliable is the longest reliable message in bytes, a gigabyte. Receivers of ours take DefaultMaxMessage if they are
-// not told otherwise, and released ones should get no more than 64 KiB at once (reference 4.1 #8).
+// MaxReliable is the length of the longest reliable message in bytes, a gigabyte. Our receivers accept DefaultMaxMessage
+// by default, and released ones should get no more than 64 KiB at once (reference 4.1 #8).
 const MaxReliable = 1 << 30
 
 // Commands, the first byte of a datagram (reference 2.1).
@@ -59,22 +59,22 @@ const (
 	linkLast     uint8 = 4
 )
 
-// The row of numbers (reference 2.3, 2.4).
+// The sequence of numbers (reference 2.3, 2.4).
 const (
-	numbers    = 65535 // how many there are; 65535 itself never occurs
-	windowSize = 10    // numbers that may be under way, counted from the oldest one
+	numbers    = 65535 // how many there are; 65535 itself is not used
+	windowSize = 10    // numbers that may be in flight, counted from the oldest one
 	oldNumbers = 32767 // numbers before the expected one that count as old
 )
 
-// Caps on what is put into or taken out of one datagram.
+// Caps on one datagram.
 const (
 	maxDatagram  = 65507 // UDP over IPv4
-	maxSend      = 65500 // released programs refuse to send more (reference 2.5)
+	maxSend      = 65500 // released programs do not send more (reference 2.5)
 	maxProtocols = 64    // offered in one request; released programs offer one
 )
 
-// distance is how many numbers n lies ahead of base.
+// distance is how far n is ahead of base.
 func distance(base, n uint16) int { return (int(n) - int(base) + numbers) % numbers }
 
-// ahead is the number i places ahead of n.
+// ahead is the number i steps after n.
 func ahead(n uint16, i int) uint16 { return uint16((int(n) + i) % numbers) }

@@ -2,8 +2,7 @@ package den
 
 import "time"
 
-// run is the connection's goroutine: it sends what there is to send, and keeps the timers. It ends when the connection
-// is over.
+// run is the connection's goroutine: it sends queued data and handles the timers. It ends with the connection.
 func (c *Conn) run() {
 	defer close(c.finished)
 	defer c.ended(c)
@@ -33,7 +32,7 @@ func (c *Conn) run() {
 	}
 }
 
-// detach makes the states forget the connection's links.
+// detach removes the connection's links from their states.
 func (c *Conn) detach() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,8 +49,7 @@ func (c *Conn) flush() {
 	}
 }
 
-// turn fills the batch with what is to be sent now. more reports that there is more than it holds; next is when there
-// may be something again.
+// turn fills the batch with datagrams due now. more reports whether some did not fit; next is when the next ones may be due.
 func (c *Conn) turn() (more bool, next time.Time, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +67,7 @@ func (c *Conn) turn() (more bool, next time.Time, over bool) {
 	return more, c.deadline(now), false
 }
 
-// age does what the time asks for: giving up, and the keep-alive.
+// age handles timeouts and the keep-alive.
 func (c *Conn) age(now time.Time) {
 	o := c.options
 	if !c.verified && now.Sub(c.opened) >= o.UnverifiedExpiry {
@@ -88,7 +86,7 @@ func (c *Conn) keepsAlive() bool {
 	return len(c.options.Harmless) > 0 && c.options.KeepAlive > 0 && c.verified && !c.closing
 }
 
-// deadline is when turn should be called though nothing happened.
+// deadline is when turn must be called without other events.
 func (c *Conn) deadline(now time.Time) time.Time {
 	next := earlier(c.engine.deadline(now), c.links.deadline())
 	if !c.verified {
@@ -103,8 +101,8 @@ func (c *Conn) deadline(now time.Time) time.Time {
 	return next
 }
 
-// farewell tells the peer that the connection is over, unless it was the peer who said so. Nothing acknowledges it, so
-// it is said more than once; who has heard it ignores the others.
+// farewell notifies the peer of the end, unless the peer ended the connection. It is not acknowledged, so it is sent
+// more than once; repetitions are ignored.
 func (c *Conn) farewell() {
 	if closed, is := c.err.(*ClosedError); is && closed.Remote {
 		return
@@ -114,6 +112,5 @@ func (c *Conn) farewell() {
 	}
 }
 
-// farewells is how often a close is said: a single one is lost one time in a hundred on a bad path, and then costs the
-// peer up to 13 s (reference 2.6).
+// farewells is how often a close is sent: on a bad path one in a hundred is lost, and then the peer waits up to 13 s (reference 2.6).
 const farewells = 2

@@ -4,25 +4,25 @@ import "errors"
 
 var errTooLong = errors.New("is longer than the limit")
 
-// arrival is what a receiver makes of a number.
+// arrival is a receiver's classification of a number.
 type arrival uint8
 
 const (
-	arrivedNow   arrival = 1 // the next one: acknowledge, deliver
-	arrivedEarly arrival = 2 // inside the window: acknowledge, keep
-	arrivedAgain arrival = 3 // known: acknowledge, forget
-	arrivedWrong arrival = 4 // neither: say nothing
+	arrivedNow   arrival = 1 // the next one: acknowledge and deliver
+	arrivedEarly arrival = 2 // inside the window: acknowledge and keep
+	arrivedAgain arrival = 3 // a duplicate: acknowledge and drop
+	arrivedWrong arrival = 4 // neither: drop
 )
 
 // receiver is the receiving half of protocol 0 (reference 2.4, rules for our receiver).
 type receiver struct {
 	next uint16             // the next number to be delivered
-	kept [windowSize][]byte // datagrams that came early, by number modulo windowSize; a copy each
+	kept [windowSize][]byte // datagrams that came early, by number modulo windowSize; copies
 	have [windowSize]bool
-	at   int // place of next in kept
+	at   int // index of next in kept
 }
 
-// judge says what number n is now.
+// judge classifies number n.
 func (r *receiver) judge(n uint16) arrival {
 	switch d := distance(r.next, n); {
 	case d == 0:
@@ -44,7 +44,7 @@ func (r *receiver) keep(n uint16, datagram []byte) {
 	r.kept[i], r.have[i] = append([]byte(nil), datagram...), true
 }
 
-// step moves on to the next number and gives the datagram that was kept for it, if any.
+// step advances to the next number and returns the datagram kept for it, if any.
 func (r *receiver) step() ([]byte, bool) {
 	r.next = ahead(r.next, 1)
 	r.at = (r.at + 1) % windowSize
@@ -53,13 +53,13 @@ func (r *receiver) step() ([]byte, bool) {
 	return datagram, have
 }
 
-// assembly puts the parts of a long message together.
+// assembly reassembles long messages.
 type assembly struct {
 	buf     []byte
 	started bool
 }
 
-// add takes a part. It returns the message if that was the last one. Parts without a first one are dropped.
+// add adds a part. It returns the message after the last part. Parts without a first one are dropped.
 func (a *assembly) add(flags uint8, part []byte, limit int) ([]byte, error) {
 	if flags&partFirst != 0 {
 		a.buf, a.started = nil, true

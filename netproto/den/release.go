@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxLoose is how many bytes of unreliable messages wait to be sent; more are lost, as they may be.
+// maxLoose is how many bytes of unreliable messages may be queued; further ones are dropped.
 const maxLoose = 1 << 20
 
 // release is protocol 0.
@@ -17,7 +17,7 @@ type release struct {
 	maxMessage int
 
 	acks  []reliableAck
-	loose []packet // unreliable messages and news of links
+	loose []packet // unreliable messages and link messages
 	bytes int      // of them
 
 	duplicates, dropped uint64
@@ -31,8 +31,7 @@ func newRelease(s sink, o *Options) *release {
 	}
 }
 
-// input takes one datagram. A datagram that is no command, or a broken one, is dropped: the released programs would do
-// worse, and anybody can send one.
+// input handles one datagram. Unknown or broken ones are dropped: any host can send them, and the released programs are less tolerant.
 func (r *release) input(datagram []byte, now time.Time) error {
 	if len(datagram) == 0 {
 		return nil
@@ -60,7 +59,7 @@ func (r *release) input(datagram []byte, now time.Time) error {
 			r.sink.answered(number, datagram[0] == cmdLinkUp)
 		}
 	case cmdLinkUpdate:
-		_ = r.sink.updated(datagram) // what is broken in it is left out
+		_ = r.sink.updated(datagram) // broken parts are ignored
 	case cmdClose:
 		return &ClosedError{Remote: true}
 	default:
@@ -94,8 +93,8 @@ func (r *release) take(number uint16, datagram []byte) error {
 	return nil
 }
 
-// open hands out a numbered datagram whose turn it is. A broken one counts as delivered: the released programs stop
-// there for good (reference 2.7), which helps nobody.
+// open delivers a numbered datagram in its turn. A broken one counts as delivered; the released programs would stop
+// there forever (reference 2.7).
 func (r *release) open(datagram []byte) error {
 	switch datagram[0] {
 	case cmdReliable:

@@ -8,7 +8,7 @@ type rtt struct {
 	least     time.Duration // shortest sample so far
 }
 
-// sample takes one measurement of something that was sent once.
+// sample adds one measurement, of a transmission that was sent once.
 func (r *rtt) sample(d time.Duration) {
 	d = max(d, time.Microsecond)
 	if r.mean == 0 {
@@ -20,7 +20,7 @@ func (r *rtt) sample(d time.Duration) {
 	r.least = min(r.least, d)
 }
 
-// wait is how long an answer may take until its absence means something; none is the answer before the first sample.
+// wait is how long an answer may take before it counts as missing; none is the value before the first sample.
 func (r *rtt) wait(least, none time.Duration) time.Duration {
 	if r.mean == 0 {
 		return none

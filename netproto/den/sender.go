@@ -2,51 +2,51 @@ package den
 
 import "time"
 
-// How protocol 0 is sent.
+// Timers and limits of protocol 0's sender.
 const (
-	// resendAfter is when something is sent again without evidence that it was lost (reference 2.6).
+	// resendAfter is the timeout for a retransmission without evidence of a loss (reference 2.6).
 	resendAfter = 500 * time.Millisecond
-	// doubtAfter is when something that has no answer is asked about; longer where the path is slow. Asking costs a few
-	// bytes, and harms nobody if the answer was only late.
+	// doubtAfter is when the sender probes for an unacknowledged number; longer on a slow path. A probe costs a few
+	// bytes, and is harmless if the acknowledgement was only late.
 	doubtAfter = 40 * time.Millisecond
-	// passedEnough is how many acknowledgements of later datagrams make a number doubtful: fewer are common on paths
-	// that change the order.
+	// passedEnough is how many acknowledgements of later datagrams make a number doubtful: smaller counts are common with reordering.
 	passedEnough = 3
-	// probeWait is how long the answer to a probe may take at least.
+	// probeWait is the shortest timeout of a probe.
 	probeWait = 5 * time.Millisecond
-	// maxDetour is how many harmless messages in a row make room between burnt numbers for a long message.
+	// maxDetour is the largest number of consecutive harmless messages that are sent to find enough numbers without
+	// burnt ones for a long message.
 	maxDetour = 1024
 )
 
-// outgoing is a message that waits for its numbers.
+// outgoing is a queued message.
 type outgoing struct {
 	payload []byte
 	link    *linkState // instead of a payload
 }
 
-// entry is one number that is not known to have arrived.
+// entry is one unacknowledged number.
 type entry struct {
 	number uint16
 	kind   byte  // cmdReliable, cmdReliableLong or cmdLinkState
 	flags  uint8 // of a part
 	body   []byte
 	link   *linkState
-	filler bool // carries nothing
+	filler bool // carries no message
 	probe  int  // bytes of a filler that probes the path; 0 otherwise
 
 	sends       int
 	first, last time.Time
 	serial      uint64 // of the last transmission
 	passed      int    // acknowledgements of later transmissions since then
-	urgent      bool   // to be sent again at once
-	unseen      bool   // a probe that the receiver most likely dropped for want of an earlier number
+	urgent      bool   // to be retransmitted at once
+	unseen      bool   // a probe that the receiver probably dropped for lack of an earlier number
 	acked       bool
 }
 
-// sender is the sending half of protocol 0. The window holds the numbers from the oldest one that is not acknowledged;
-// the first ten may be under way. The eleventh is sent as a probe while the first is in doubt: a receiver that lacks
-// the first drops it unseen, so its acknowledgement proves that the first had arrived, and its absence is the evidence
-// on which the first is sent again.
+// sender is the sending half of protocol 0. The window holds the numbers from the oldest unacknowledged one; the first
+// ten may be in flight. While the first is in doubt, the eleventh is sent as a probe. A receiver that lacks the first
+// drops the probe without a reply. So an acknowledgement proves that the first had arrived, and its absence is the
+// evidence for a retransmission.
 //
 //	under way ─(three later ones acknowledged, or doubtAfter)→ doubt ─(eleventh acknowledged)→ done
 //	                                                             └(not in time, or resendAfter)→ sent again
@@ -55,19 +55,19 @@ type sender struct {
 	sizes    sizer
 	rtt      rtt
 	burnt    burnt
-	answered numberSet // acknowledged since they were given out last
+	answered numberSet // acknowledged since they were last assigned
 
 	queue  []outgoing
 	cutAt  int // bytes of queue[0] that have numbers
-	detour int // harmless messages in a row
+	detour int // consecutive harmless messages
 	window []*entry
 	base   uint16 // number of window[0]
 
 	serial  uint64
 	bytes   int    // in the queue and the window
-	asked   *entry // the probe for the front of the window, while it is under way
+	asked   *entry // the probe for the front of the window, while it is in flight
 	heard   time.Time
-	settled bool // a number was acknowledged, so the peer is there
+	settled bool // a number was acknowledged, so the peer is alive
 
 	resent, fillers, implicit uint64
 }
@@ -78,10 +78,10 @@ func (s *sender) push(m outgoing) {
 	s.bytes += len(m.payload)
 }
 
-// idle reports that everything was acknowledged.
+// idle reports whether everything was acknowledged.
 func (s *sender) idle() bool { return len(s.queue) == 0 && len(s.window) == 0 }
 
-// ack takes an acknowledgement. Of a number that is not under way it tells at most that the path made copies.
+// ack handles an acknowledgement. For a number that is not in flight it can only mean duplicates on the path.
 func (s *sender) ack(number uint16, code uint8, now time.Time) {
 	i := distance(s.base, number)
 	if number >= numbers || i < len(s.window) && s.window[i].sends == 0 {
@@ -109,8 +109,8 @@ func (s *sender) ack(number uint16, code uint8, now time.Time) {
 	s.advance()
 }
 
-// answer notes that a number was acknowledged. A second time is evidence of a second copy, also of a number that was sent once:
-// the path may have doubled the acknowledgement instead, and one harmless message a lap is what that mistake costs.
+// answer records an acknowledgement of a number. A second one is evidence of a second copy, even if the number was sent
+// once. The path may have duplicated the acknowledgement instead; that mistake costs one harmless message a lap.
 func (s *sender) answer(number uint16) {
 	if s.answered.has(number) {
 		s.burnt.add(number)
@@ -118,7 +118,7 @@ func (s *sender) answer(number uint16) {
 	s.answered.add(number)
 }
 
-// done marks e as arrived, and learns from it.
+// done marks e as arrived, and updates the estimates.
 func (s *sender) done(e *entry, now time.Time) {
 	if e.acked {
 		return
@@ -140,9 +140,9 @@ func (s *sender) done(e *entry, now time.Time) {
 	}
 }
 
-// advance drops what arrived from the front of the window.
+// advance drops arrived entries from the front of the window.
 func (s *sender) advance() {
-	missing := false // what was at the front was sent again, so it had been missing
+	missing := false // the front was retransmitted, so it had been missing
 	for len(s.window) > 0 && s.window[0].acked {
 		e := s.window[0]
 		missing = missing || e.sends > 1
@@ -158,7 +158,7 @@ func (s *sender) advance() {
 	}
 }
 
-// output shows emit every datagram that is to be sent at now, until it reports that it has no room.
+// output calls emit with every datagram due at now, until it returns false for lack of room.
 func (s *sender) output(now time.Time, emit func(packet) bool) {
 	for i := 0; ; i++ {
 		if i >= min(len(s.window), windowSize) && (len(s.window) >= windowSize || !s.cut(now)) {
@@ -176,13 +176,13 @@ func (s *sender) output(now time.Time, emit func(packet) bool) {
 	}
 }
 
-// doubtful reports whether it is time to find out about the front of the window.
+// doubtful reports whether to probe for the front of the window.
 func (s *sender) doubtful(now time.Time) bool {
 	e := s.window[0]
 	return e.passed >= passedEnough || now.Sub(e.last) >= s.patience(e)
 }
 
-// patience is how long e's acknowledgement may take until its number is doubtful: less when a later one came.
+// patience is how long e's acknowledgement may take before its number is doubtful: less when a later one came.
 func (s *sender) patience(e *entry) time.Duration {
 	if e.passed > 0 {
 		return min(s.rtt.wait(probeWait, resendAfter), resendAfter)
@@ -190,8 +190,7 @@ func (s *sender) patience(e *entry) time.Duration {
 	return min(s.rtt.wait(doubtAfter, resendAfter), resendAfter)
 }
 
-// ask sends the eleventh number, made up if there is no message for it, unless it is on its way. It reports false if
-// there was no room to send it.
+// ask sends the eleventh number, as a filler if there is no message for it, unless it is in flight. It returns false if there was no room.
 func (s *sender) ask(now time.Time, emit func(packet) bool) bool {
 	for len(s.window) <= windowSize && s.canAsk() {
 		if !s.cut(now) {
@@ -212,14 +211,13 @@ func (s *sender) ask(now time.Time, emit func(packet) bool) bool {
 	return true
 }
 
-// canAsk reports whether there is an eleventh number, or may be. Nothing is made up for a peer that never answered: it
-// may want a certain message first.
+// canAsk reports whether an eleventh number exists or may be made. No filler is made for a peer that never answered: it
+// may expect a certain message first.
 func (s *sender) canAsk() bool {
 	return len(s.window) > windowSize || len(s.queue) > 0 || s.settled
 }
 
-// lost reports whether the front of the window is to be sent again: on the evidence of an unanswered probe, or, without
-// any, after resendAfter.
+// lost reports whether to retransmit the front of the window: after an unanswered probe, or without that evidence after resendAfter.
 func (s *sender) lost(now time.Time) bool {
 	e := s.window[0]
 	if now.Sub(e.last) >= max(resendAfter, s.rtt.mean+4*s.rtt.dev) {
@@ -228,10 +226,10 @@ func (s *sender) lost(now time.Time) bool {
 	return e.passed >= passedEnough && s.asked != nil && now.Sub(s.asked.last) >= s.rtt.wait(probeWait, resendAfter)
 }
 
-// transmit sends e, again or for the first time. It reports false if there was no room.
+// transmit sends e, for the first time or again. It returns false if there was no room.
 func (s *sender) transmit(e *entry, now time.Time, emit func(packet) bool) bool {
 	if e.sends > 0 && e.probe > 0 {
-		e.body = s.harmless // what is too large for the path comes small
+		e.body = s.harmless // a probe too large for the path is retransmitted small
 	}
 	if !emit(e.packet()) {
 		return false
@@ -263,8 +261,7 @@ func (e *entry) packet() packet {
 	}
 }
 
-// deadline is when output may have something to send that it did not have before; zero if only an acknowledgement or a
-// message can change that.
+// deadline is when output may have a new datagram; zero if only an acknowledgement or a message can cause one.
 func (s *sender) deadline() time.Time {
 	if len(s.window) == 0 {
 		return time.Time{}
@@ -283,7 +280,7 @@ func (s *sender) deadline() time.Time {
 	return next
 }
 
-// silent is since when something waits for an acknowledgement while none came at all; zero if nothing waits.
+// silent is since when acknowledgements are overdue; zero if none is expected.
 func (s *sender) silent() time.Time {
 	if len(s.window) == 0 || s.window[0].sends == 0 {
 		return time.Time{}

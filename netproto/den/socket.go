@@ -9,37 +9,36 @@ import (
 	"time"
 )
 
-// packetConn is a UDP socket. write may be called from several goroutines at once, read from one.
+// packetConn is a UDP socket. write is safe for concurrent use, read is for one goroutine.
 type packetConn interface {
-	// read waits for datagrams from one peer. They lie one behind the other in buf, n bytes together, each segment bytes
-	// but the last, which may be shorter.
+	// read waits for datagrams from one peer. They are concatenated in buf, n bytes together; each has segment bytes,
+	// the last may be shorter.
 	read(buf []byte) (n, segment int, from netip.AddrPort, err error)
-	// write sends the datagrams of buf, each segment bytes but the last, which may be shorter.
+	// write sends the datagrams in buf; each has segment bytes, the last may be shorter.
 	write(buf []byte, segment int, to netip.AddrPort) error
-	// segments reports whether write takes more than one datagram at once.
+	// segments reports whether write accepts more than one datagram at once.
 	segments() bool
 	local() netip.AddrPort
-	// room is how many bytes of datagrams the system keeps until they are read.
+	// room is the size of the system's receive buffer in bytes of datagrams.
 	room() int
 	Close() error
 }
 
-// readBuffer holds what one read gives: a datagram, or several at once.
+// readBuffer is the buffer for one read: one datagram, or several at once.
 const readBuffer = 1 << 16
 
-// maxReadFaults is how many reads in a row may fail until a socket counts as broken. The news that a peer has no socket is
-// no fault of ours.
+// maxReadFaults is how many consecutive failed reads make a socket broken. A report that a peer has no socket is not counted.
 const maxReadFaults = 100
 
 // socket is a packetConn with the goroutine that reads it.
 type socket struct {
 	conn     packetConn
-	own      bool // one connection has it for itself
+	own      bool // belongs to a single connection
 	finished chan struct{}
 
 	mu     sync.Mutex
 	closed bool
-	most   int // bytes of one datagram, above which the system refuses several at once
+	most   int // largest datagram in bytes that the system sends several of at once
 }
 
 func newSocket(conn packetConn, own bool) *socket {
@@ -50,7 +49,7 @@ func newSocket(conn packetConn, own bool) *socket {
 	return s
 }
 
-// run shows take every datagram, until the socket is closed. The datagram is valid during the call.
+// run calls take with every datagram, until the socket is closed. The datagram is valid during the call.
 func (s *socket) run(take func(from netip.AddrPort, datagram []byte, now time.Time)) {
 	defer close(s.finished)
 	buf := make([]byte, readBuffer)
@@ -78,8 +77,8 @@ func (s *socket) run(take func(from netip.AddrPort, datagram []byte, now time.Ti
 	}
 }
 
-// send writes a batch: datagrams of one size together where the system can. What can't be sent is lost, as it might be
-// on the way.
+// send writes a batch: datagrams of equal size together if the system supports it. A datagram that can't be sent is
+// lost, as on the network.
 func (s *socket) send(to netip.AddrPort, b *batch) {
 	for start, i := 0, 0; i < len(b.ends); {
 		n, size := 1, b.ends[i]-start
@@ -96,8 +95,8 @@ func (s *socket) send(to netip.AddrPort, b *batch) {
 	}
 }
 
-// run is how many of the datagrams, which end at ends and begin at start, can be sent at once: all have one size, but
-// the last may be shorter.
+// run is how many of the datagrams, which end at ends and begin at start, can be sent at once: all have the same size,
+// except that the last may be shorter.
 func run(ends []int, start int) int {
 	size := ends[0] - start
 	for n := 1; n < len(ends); n++ {
@@ -111,15 +110,14 @@ func run(ends []int, start int) int {
 	return len(ends)
 }
 
-// together reports whether several datagrams of size bytes can be sent at once. The system refuses what the line would
-// have to break in pieces.
+// together reports whether several datagrams of size bytes can be sent at once. The system rejects sizes that would be fragmented.
 func (s *socket) together(size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return size <= s.most
 }
 
-// apart notes that datagrams of size bytes must be sent one by one.
+// apart records that datagrams of size bytes must be sent one by one.
 func (s *socket) apart(size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +130,7 @@ func (s *socket) isClosed() bool {
 	return s.closed
 }
 
-// close ends the reading. It does not wait.
+// close stops reading. It does not wait.
 func (s *socket) close() error {
 	s.mu.Lock()
 	again := s.closed
@@ -144,7 +142,7 @@ func (s *socket) close() error {
 	return s.conn.Close()
 }
 
-// wait waits for the reading goroutine, if the connection has it for itself.
+// wait waits for the reading goroutine, if the socket belongs to a single connection.
 func (s *socket) wait() {
 	if s.own {
 		<-s.finished

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// State is a fixed row of values that both ends of its links share. One State may have several links, on several
-// connections. All methods may be called from several goroutines at once.
+// State is a fixed list of values, shared by both ends of its links. One State may have several links, on several
+// connections. All methods are safe for concurrent use.
 type State struct {
 	mu      sync.Mutex
 	values  []Value
@@ -28,8 +28,8 @@ func (s *State) Get(i int) Value {
 	return s.values[i]
 }
 
-// Set changes the value at index i and tells the peers, unless v is the same: a floating component that differs by no
-// more than 1e-15 is. v must have the value's type.
+// Set changes the value at index i and notifies the peers, unless v is the same; a floating component counts as the same
+// up to a difference of 1e-15. v must have the value's type.
 func (s *State) Set(i int, v Value) error {
 	if i < 0 || i >= len(s.values) {
 		return fmt.Errorf("value %d of a state that has %d; set one that it has", i, len(s.values))
@@ -59,15 +59,15 @@ func (s *State) Resend(i int) {
 	spread(links, i, nil)
 }
 
-// OnChange sets who hears that a peer changed the value at index i. changed runs on a socket's goroutine and must not
-// block; it may use the state and the connection.
+// OnChange sets the callback for changes by a peer; i is the value's index. changed runs on a socket's goroutine and
+// must not block; it may use the state and the connection.
 func (s *State) OnChange(changed func(i int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed = changed
 }
 
-// spread marks value i as changed for the peers of links, but not for that of except.
+// spread marks value i as changed for the peers of links, except that of except.
 func spread(links []*Link, i int, except *Link) {
 	for _, l := range links {
 		if l != except {
@@ -76,7 +76,7 @@ func spread(links []*Link, i int, except *Link) {
 	}
 }
 
-// receive takes value i from the peer of from. No connection may be locked.
+// receive sets value i from the peer of from. No connection may be locked.
 func (s *State) receive(from *Link, i int, v Value) {
 	s.mu.Lock()
 	if s.values[i] == v {

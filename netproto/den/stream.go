@@ -2,11 +2,11 @@ package den
 
 import "time"
 
-// helloRepeat is how often a client says who it is until the server answers.
+// helloRepeat is how often a client repeats its token until the server answers.
 const helloRepeat = 250 * time.Millisecond
 
-// stream is ProtocolCollet. Both directions carry a row of records: u32 length, u8 command, fields. The client chooses a
-// token, which every datagram carries; what has another one is dropped.
+// stream is the engine of ProtocolCollet. Both directions carry a sequence of records: u32 length, u8 command, fields.
+// The client chooses a token, which every datagram carries; datagrams with another one are dropped.
 type stream struct {
 	out   streamOut
 	in    streamIn
@@ -17,13 +17,13 @@ type stream struct {
 	room  uint32
 	loose [][]byte
 	bytes int     // of loose
-	note  receipt // of output
-	heard receipt // of input
+	note  receipt // scratch for output
+	heard receipt // scratch for input
 	wrong uint64  // datagrams that were dropped
 }
 
-// newStream makes the engine. token is 0 for a server, which learns it. room is what the own socket holds, near whether
-// the peer is on the same machine.
+// newStream makes the engine. token is 0 for a server, which receives it. room is the size of the own socket's buffer,
+// near whether the peer is on the same machine.
 func newStream(s sink, o *Options, pool *buffers, token uint32, near bool, room int, now time.Time) *stream {
 	window := uint64(min(streamWindow, o.ReceiveBytes))
 	return &stream{
@@ -74,7 +74,7 @@ func (s *stream) input(datagram []byte, now time.Time) error {
 	return nil
 }
 
-// agree reports whether token is the connection's. A server takes the first one that it sees, and answers it.
+// agree reports whether token is the connection's. A server adopts the first one that it receives, and answers it.
 func (s *stream) agree(token uint32) bool {
 	if !s.known && token != 0 && (s.token == 0 || s.token == token) {
 		s.known = true
@@ -103,7 +103,7 @@ func (s *stream) output(now time.Time, out *batch) (more bool) {
 	return s.out.output(now, s.token, out)
 }
 
-// helloDue reports whether the server has to hear of the token.
+// helloDue reports whether the token has to be sent to the server.
 func (s *stream) helloDue(now time.Time) bool {
 	if s.known || now.Before(s.hello) {
 		return false
@@ -147,7 +147,7 @@ func (s *stream) unreliable(payload []byte) {
 func (s *stream) link(request linkState) {
 	body, err := encode(nil, &request)
 	if err != nil {
-		return // refused when the application asked
+		return // rejected when the application called
 	}
 	s.record(cmdLinkState, len(body))
 	s.out.buf.write(body)

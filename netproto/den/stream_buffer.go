@@ -1,12 +1,12 @@
 package den
 
-// chunkSize is the unit in which memory for the stream is held. A megabyte in flight is four of them.
+// chunkSize is the allocation unit of stream buffers. A megabyte in flight takes four chunks.
 const chunkSize = 256 << 10
 
-// maxFreeChunks is how many are kept for later.
+// maxFreeChunks is how many free chunks are kept.
 const maxFreeChunks = 32
 
-// streamBuffer holds the bytes of a stream from base, the oldest that is not acknowledged, to end.
+// streamBuffer holds the bytes of a stream from base, the oldest unacknowledged one, to end.
 type streamBuffer struct {
 	chunks [][]byte // each chunkSize long, the last one filled up to end
 	first  uint64   // offset of chunks[0]
@@ -37,7 +37,7 @@ func (s *streamBuffer) chunk() []byte {
 	return make([]byte, chunkSize)
 }
 
-// read appends the n bytes at offset, which must be there, to buf.
+// read appends the n bytes at offset, which must be buffered, to buf.
 func (s *streamBuffer) read(buf []byte, offset uint64, n int) []byte {
 	for at := int(offset - s.first); n > 0; {
 		c := s.chunks[at/chunkSize][at%chunkSize:]
@@ -49,7 +49,7 @@ func (s *streamBuffer) read(buf []byte, offset uint64, n int) []byte {
 	return buf
 }
 
-// release drops what lies before offset.
+// release drops the bytes before offset.
 func (s *streamBuffer) release(offset uint64) {
 	s.base = max(s.base, min(offset, s.end))
 	for len(s.chunks) > 0 && s.base >= s.first+chunkSize {
@@ -62,5 +62,5 @@ func (s *streamBuffer) release(offset uint64) {
 	}
 }
 
-// held is how many bytes lie between base and end.
+// held is the number of bytes between base and end.
 func (s *streamBuffer) held() int { return int(s.end - s.base) }

@@ -10,19 +10,18 @@ import (
 	"collet/platform/span"
 )
 
-// streamWindow is how many bytes of a stream may lie ahead of what the application has read. It fills 100 MB/s over
-// 160 ms.
+// streamWindow is the receive window: how far a stream may be ahead of the application. It allows 100 MB/s at 160 ms.
 const streamWindow = 16 << 20
 
-// maxEarly is how many segments may wait for an earlier one: a window of those of a common path.
+// maxEarly is how many segments may wait for an earlier one: a window of segments of a common path.
 const maxEarly = 1 << 14
 
-// firstGrab is the memory that a message gets on its peer's word alone.
+// firstGrab is the memory allocated for a message's declared length.
 const firstGrab = 1 << 20
 
 var errEmpty = errors.New("has no command")
 
-// piece is a part of the stream that came early.
+// piece is an early part of the stream.
 type piece struct {
 	offset uint64
 	bytes  []byte
@@ -35,25 +34,25 @@ type streamIn struct {
 	window     uint64
 
 	numbers span.Set[uint64] // that arrived; the lowest are dropped when there are too many
-	floor   uint64           // numbers below are not noted any more
+	floor   uint64           // lower numbers are no longer recorded
 	highest time.Time
 	ackSoon bool
 	next    uint64 // offset of the next byte
 	early   []piece
-	limit   uint64 // offset that the peer was told
+	limit   uint64 // offset that was announced to the peer
 	unread  int    // bytes of messages that the application has not read
 	pool    *buffers
 
-	header   []byte // of the record under way
+	header   []byte // of the current record
 	command  byte
-	want     int // bytes of the record still to come; the header is complete
+	want     int // missing bytes of the current record; the header is complete
 	inRecord bool
 	body     []byte
 
 	duplicates, dropped uint64
 }
 
-// arrived notes a number.
+// arrived records a number.
 func (s *streamIn) arrived(number uint64, now time.Time) {
 	s.ackSoon = true
 	if number < s.floor {
@@ -74,7 +73,7 @@ func (s *streamIn) take(p *segment, now time.Time) error {
 	end := p.Offset + uint64(len(p.Bytes))
 	if end < p.Offset || end > s.limit {
 		s.dropped++
-		return nil // not acknowledged: there is no room
+		return nil // not acknowledged for lack of room
 	}
 	s.arrived(p.Number, now)
 	switch {
@@ -107,7 +106,7 @@ func (s *streamIn) keep(p *segment) {
 	s.early = slices.Insert(s.early, i, piece{p.Offset, append(s.pool.get(len(p.Bytes)), p.Bytes...)})
 }
 
-// drain feeds what came early and is next now.
+// drain feeds the early segments that are next now.
 func (s *streamIn) drain() error {
 	for len(s.early) > 0 && s.early[0].offset <= s.next {
 		e := s.early[0]
@@ -126,7 +125,7 @@ func (s *streamIn) drain() error {
 	return nil
 }
 
-// feed reads the next bytes of the stream.
+// feed parses the next bytes of the stream.
 func (s *streamIn) feed(b []byte) error {
 	s.next += uint64(len(b))
 	for len(b) > 0 {
@@ -154,7 +153,7 @@ func (s *streamIn) feed(b []byte) error {
 	return nil
 }
 
-// begin starts a record whose header is complete.
+// begin begins a record with a complete header.
 func (s *streamIn) begin() error {
 	command, n := parseRecord(s.header)
 	s.header = s.header[:0]
@@ -169,7 +168,7 @@ func (s *streamIn) begin() error {
 	return nil
 }
 
-// finish hands out a record that is complete.
+// finish delivers a complete record.
 func (s *streamIn) finish() error {
 	body := s.body
 	s.body, s.inRecord = nil, false
@@ -201,14 +200,14 @@ func (s *streamIn) finish() error {
 	return nil
 }
 
-// mayReach is the offset that the peer may be told now.
+// mayReach is the offset to announce to the peer.
 func (s *streamIn) mayReach() uint64 {
 	room := s.window - min(s.window, uint64(s.unread))
 	return max(s.limit, s.next+room)
 }
 
-// read notes that the application read n bytes, and reports whether the peer should hear of it: when a quarter of the
-// window is free again.
+// read records that the application read n bytes, and reports whether the peer should be notified: when a quarter of the window has
+// become free.
 func (s *streamIn) read(n int) bool {
 	s.unread -= n
 	if s.mayReach()-s.limit >= s.window/4 {
@@ -217,7 +216,7 @@ func (s *streamIn) read(n int) bool {
 	return s.ackSoon
 }
 
-// receipt is what is to be told now.
+// receipt fills in the current receipt.
 func (s *streamIn) receipt(p *receipt, now time.Time) {
 	s.ackSoon = false
 	s.limit = s.mayReach()
@@ -229,17 +228,17 @@ func (s *streamIn) receipt(p *receipt, now time.Time) {
 	}
 }
 
-// buffers are pieces of memory that are used again. The connection's lock guards them.
+// buffers is a pool of buffers. The connection's lock guards it.
 type buffers struct{ free [][]byte }
 
-// Bounds of what buffers keeps: many small messages are cheaper to make than to find, and nothing large stays for long.
+// Bounds of the pool: many small buffers are cheaper to allocate than to find, and large ones are not kept.
 const (
 	leastKept = 4 << 10
 	mostKept  = 4 << 20
 	maxKept   = 32
 )
 
-// get gives an empty slice with room for n bytes.
+// get returns an empty slice with room for n bytes.
 func (p *buffers) get(n int) []byte {
 	for i := len(p.free) - 1; i >= 0 && n >= leastKept; i-- {
 		if b := p.free[i]; cap(b) >= n {
@@ -252,7 +251,7 @@ func (p *buffers) get(n int) []byte {
 	return make([]byte, 0, n)
 }
 
-// put takes a slice back.
+// put returns a slice to the pool.
 func (p *buffers) put(b []byte) {
 	if cap(b) >= leastKept && cap(b) <= mostKept && len(p.free) < maxKept {
 		p.free = append(p.free, b)

@@ -6,32 +6,33 @@ import (
 	"collet/platform/span"
 )
 
-// How ProtocolCollet sends.
+// Constants of ProtocolCollet's sender.
 const (
-	// nearSegment is what one datagram carries to a peer on the same machine, where a datagram costs as much as its
-	// bytes up to its limit; farSegment fits every common path, tunnels included (1372 bytes with its header).
+	// nearSegment is the size of a datagram's data to a peer on the same machine, where only the number of datagrams
+	// matters up to the size limit. farSegment fits every common path, including tunnels (1372 bytes with its header).
 	nearSegment = 64000
 	farSegment  = 1347
 
-	// A peer may seem to be on the same machine while a proxy sends its datagrams on. manyLost long segments in a row,
-	// or silence twice, and farSegment is the size, until after growAfter receipts and a pause, which doubles each time
-	// up to mostPause, it grows again.
+	// A peer may seem to be on the same machine while a proxy forwards its datagrams. After manyLost consecutive lost
+	// long segments, or two silences, the size becomes farSegment. It grows again after growAfter receipts and a pause,
+	// which doubles each time up to mostPause.
 	manyLost   = 4
 	growAfter  = 16
 	leastPause = time.Second
 	mostPause  = 2 * time.Minute
 
-	// firstLimit and firstRoom are what the peer takes before it said what it takes.
+	// firstLimit and firstRoom are the peer's assumed limits before its first receipt.
 	firstLimit = 256 << 10
 	firstRoom  = 128 << 10
 
-	// leastProbe and mostProbe bound how long an acknowledgement may be missing until something is sent to provoke one.
+	// leastProbe and mostProbe bound how long an acknowledgement may be missing before something is sent to provoke one.
 	leastProbe = 20 * time.Millisecond
 	mostProbe  = time.Second
 	firstProbe = 300 * time.Millisecond
-	// leastReorder is how much later than its successors a datagram may come, at least, before it counts as lost.
+	// leastReorder is the smallest reordering tolerance: how much later than its successors a datagram may arrive before it counts as
+	// lost.
 	leastReorder = 500 * time.Microsecond
-	// pingAfter is after how long without anything under way a peer is asked whether it is still there.
+	// pingAfter is the idle time after which a ping is sent to the peer.
 	pingAfter = 5 * time.Second
 )
 
@@ -39,9 +40,9 @@ const (
 type flight struct {
 	span.Span[uint64]               // of the stream; empty for a ping
 	sent              time.Duration // since the connection began, like all times here
-	lostAt            time.Duration // when it was given up; 0 if it was not
+	lostAt            time.Duration // when it was declared lost; 0 if it was not
 	acked             bool
-	sample            rateSample // what had been delivered when it was sent
+	sample            rateSample // the delivery state when it was sent
 }
 
 // streamOut is the sending half of ProtocolCollet.
@@ -51,29 +52,29 @@ type streamOut struct {
 	segment int // bytes of one segment
 	near    bool
 
-	fresh   uint64           // offset of the first byte that was never sent
-	again   span.Set[uint64] // bytes to be sent again
+	fresh   uint64           // offset of the first unsent byte
+	again   span.Set[uint64] // bytes to retransmit
 	acked   span.Set[uint64] // bytes that arrived, from buf.base on
 	flights []flight         // from number first on
 	first   uint64
 	unseen  int    // index of the first flight that is neither acknowledged nor lost
-	under   int    // bytes under way
-	highest uint64 // number above every one that was acknowledged
+	under   int    // bytes in flight
+	highest uint64 // number after the highest acknowledged one
 
-	limit   uint64 // that the peer set
+	limit   uint64 // set by the peer
 	room    int
 	rtt     rtt
 	reorder time.Duration
 	control congestion
-	heard   time.Duration // last acknowledgement of something new
+	heard   time.Duration // last acknowledgement of new data
 	last    time.Duration // last transmission
 	probes  int           // since then without an acknowledgement
 	well    int           // receipts since the segments shrank
-	vanish  int           // long segments that were lost since one arrived
+	vanish  int           // long segments lost since one arrived
 	growAt  time.Duration // when segments may grow again
 	pause   time.Duration // before the next growth
-	urgent  int           // transmissions that ask nobody
-	mute    time.Duration // since when nothing new was acknowledged while something was under way; 0 if nothing is
+	urgent  int           // transmissions that bypass window and rate
+	mute    time.Duration // since when no new data was acknowledged while some was in flight; 0 if none is
 
 	resent, spurious uint64
 }
@@ -89,7 +90,7 @@ func newStreamOut(near bool, now time.Time) streamOut {
 
 func (s *streamOut) at(now time.Time) time.Duration { return now.Sub(s.began) }
 
-// window is how many bytes may be under way. On a short path they may all lie in the peer's socket at once.
+// window is how many bytes may be in flight. On a short path the peer's socket must be able to hold all of them.
 func (s *streamOut) window() int {
 	if s.control.short() {
 		return min(s.control.window(), max(s.room, s.segment))
@@ -97,7 +98,7 @@ func (s *streamOut) window() int {
 	return s.control.window()
 }
 
-// receipt takes the peer's receipt.
+// receipt processes the peer's receipt.
 func (s *streamOut) receipt(p *receipt, wall time.Time) {
 	now := s.at(wall)
 	s.limit = max(s.limit, p.Limit)
@@ -125,7 +126,7 @@ func (s *streamOut) receipt(p *receipt, wall time.Time) {
 	s.settle(now)
 }
 
-// learn takes what the newest transmission that arrived tells.
+// learn updates the estimates from the newest arrived transmission.
 func (s *streamOut) learn(p *receipt, newest *flight, bytes int, now time.Duration) {
 	trip := max(now-newest.sent-time.Duration(p.Delay)*time.Microsecond, time.Microsecond)
 	s.rtt.sample(trip)
@@ -139,7 +140,7 @@ func (s *streamOut) learn(p *receipt, newest *flight, bytes int, now time.Durati
 	s.control.acked(ackSample{bytes: bytes, sent: newest.sent, then: newest.sample, now: now, trip: trip, under: s.under})
 }
 
-// arrived marks f, and gives how many bytes of the way it frees.
+// arrived marks f as arrived, and returns by how many bytes the flight shrinks.
 func (s *streamOut) arrived(f *flight, now time.Duration) int {
 	f.acked = true
 	if f.lostAt > 0 { // it was late, not lost
@@ -155,13 +156,13 @@ func (s *streamOut) arrived(f *flight, now time.Duration) int {
 	return f.size()
 }
 
-// size is what a flight counts for.
+// size is a flight's count in bytes.
 func (f *flight) size() int { return int(f.Len()) + segmentHeader }
 
 // long reports whether f may be too long for the path.
 func (f *flight) long() bool { return f.Len() > farSegment }
 
-// shrink makes segments short enough for every path.
+// shrink sets a segment size for every path.
 func (s *streamOut) shrink(now time.Duration) {
 	if s.segment == farSegment {
 		return
@@ -171,7 +172,7 @@ func (s *streamOut) shrink(now time.Duration) {
 	s.growAt = now + s.pause
 }
 
-// settle gives up what is lost, and forgets what is over.
+// settle declares losses, and drops completed flights.
 func (s *streamOut) settle(now time.Duration) {
 	s.lose(now)
 	if len(s.acked) > 0 && s.acked[0].Start <= s.buf.base {
@@ -192,12 +193,12 @@ func (s *streamOut) settle(now time.Duration) {
 	s.unseen = max(s.unseen, 0)
 }
 
-// patience is how long after its successors a datagram may come.
+// patience is the age at which an unacknowledged datagram counts as lost once a later one has arrived.
 func (s *streamOut) patience() time.Duration {
 	return max(s.rtt.mean, s.rtt.least) + max(s.reorder, s.rtt.least/4, leastReorder)
 }
 
-// lose gives up what was sent before something that arrived, and should have arrived by now itself.
+// lose declares flights lost that were sent before an arrived one and are older than patience.
 func (s *streamOut) lose(now time.Duration) {
 	lost := 0
 	patience := s.patience()
@@ -223,7 +224,7 @@ func (s *streamOut) lose(now time.Duration) {
 	}
 }
 
-// giveUp has the bytes of f sent again.
+// giveUp queues the bytes of f for retransmission.
 func (s *streamOut) giveUp(f *flight, now time.Duration) int {
 	f.lostAt = max(now, 1)
 	s.under -= f.size()
@@ -236,7 +237,7 @@ func (s *streamOut) giveUp(f *flight, now time.Duration) int {
 	return f.size()
 }
 
-// next is what is to be sent now: bytes to be sent again, then new ones.
+// next is the next range to send: retransmissions first, then new bytes.
 func (s *streamOut) next() (one span.Span[uint64], again bool) {
 	for len(s.again) > 0 {
 		one = s.again[0]
@@ -255,12 +256,12 @@ func (s *streamOut) next() (one span.Span[uint64], again bool) {
 	return one, false
 }
 
-// waiting reports whether there are bytes that may be sent as far as the peer is concerned.
+// waiting reports whether there are bytes to send within the peer's limit.
 func (s *streamOut) waiting() bool {
 	return len(s.again) > 0 || min(s.buf.end, s.limit) > s.fresh
 }
 
-// output writes segments until the batch is full, the window is, or the rate is exceeded.
+// output writes segments until the batch or the window is full, or the rate is exceeded.
 func (s *streamOut) output(wall time.Time, token uint32, out *batch) (more bool) {
 	now := s.at(wall)
 	s.lose(now)
@@ -307,7 +308,7 @@ func (s *streamOut) transmit(one span.Span[uint64], now time.Duration, token uin
 	}
 }
 
-// provoke sends something where nothing else would bring an acknowledgement: the oldest bytes under way, or a ping.
+// provoke sends something to provoke an acknowledgement when nothing else would: the oldest bytes in flight, or a ping.
 func (s *streamOut) provoke(now time.Duration) {
 	due := s.provokeAt()
 	if due == 0 || now < due {
@@ -327,7 +328,7 @@ func (s *streamOut) provoke(now time.Duration) {
 	}
 }
 
-// provokeAt is when something is to be provoked; 0 for never. A growing pause follows each attempt.
+// provokeAt is when to provoke next; 0 for never. The pause grows with each attempt.
 func (s *streamOut) provokeAt() time.Duration {
 	from := max(s.last, s.heard)
 	blocked := s.buf.end > s.fresh && s.fresh >= s.limit
@@ -341,7 +342,7 @@ func (s *streamOut) provokeAt() time.Duration {
 	return 0
 }
 
-// deadline is when output has something to do though nothing happened.
+// deadline is when output must be called without other events.
 func (s *streamOut) deadline(wall time.Time) time.Time {
 	now := s.at(wall)
 	next := s.provokeAt()
@@ -360,7 +361,7 @@ func (s *streamOut) deadline(wall time.Time) time.Time {
 	return s.began.Add(next)
 }
 
-// sooner is the earlier of two times, of which 0 means never.
+// sooner is the earlier of two times; 0 means never.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || (b != 0 && b < a) {
 		return b
@@ -368,7 +369,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// silent is since when an acknowledgement is missing.
+// silent is since when an acknowledgement is overdue.
 func (s *streamOut) silent() time.Time {
 	if s.mute == 0 {
 		return time.Time{}

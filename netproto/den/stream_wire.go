@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 )
 
-// Datagrams of ProtocolCollet, the first byte of each. They keep away from the commands of protocol 0.
+// Datagrams of ProtocolCollet, by their first byte. They differ from the commands of protocol 0.
 const (
 	kindSegment byte = 0x20
 	kindReceipt byte = 0x21
@@ -15,22 +15,21 @@ const (
 
 // Sizes and caps of ProtocolCollet.
 const (
-	segmentHeader = 1 + 4 + 8 + 8 + sealSize // with the seal
+	segmentHeader = 1 + 4 + 8 + 8 + sealSize // including the seal
 	recordHeader  = 4 + 1                    // of a message
 	sealSize      = 4
 
-	// maxRanges is how many ranges a receipt has. Each is a gap; older gaps come with later receipts, or are sent
-	// again.
+	// maxRanges is how many ranges a receipt has. Ranges are separated by gaps; older gaps are in later receipts, or are retransmitted.
 	maxRanges = 32
 )
 
-// seal appends the CRC-32C of the datagram that begins at start. The checksum of UDP misses one broken datagram in 65536,
-// and a stream does not recover from a wrong length or offset.
+// seal appends the CRC-32C of the datagram that begins at start. The checksum of UDP misses one broken datagram in
+// 65536, and a stream can't recover from a wrong length or offset.
 func seal(buf []byte, start int) []byte {
 	return binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf[start:], crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// unseal gives what a datagram says without its seal, and whether that is right.
+// unseal returns a datagram without its seal, and whether the seal is right.
 func unseal(datagram []byte) ([]byte, bool) {
 	n := len(datagram) - sealSize
 	if n < 0 {
@@ -50,8 +49,7 @@ func (b *batch) addSealed(p packet) bool {
 	return true
 }
 
-// putRecord and parseRecord are the header of a record: u32 length of what follows it, u8 command, of which the length
-// counts the latter.
+// putRecord and parseRecord code the header of a record: u32 length of the rest, u8 command. The length includes the command.
 func putRecord(command byte, body int) (header [recordHeader]byte) {
 	binary.LittleEndian.PutUint32(header[:], uint32(body+1))
 	header[4] = command
@@ -62,12 +60,12 @@ func parseRecord(header []byte) (command byte, body int) {
 	return header[4], int(binary.LittleEndian.Uint32(header)) - 1
 }
 
-// segment carries bytes of the stream. Every transmission has its own number; the bytes have the offset.
+// segment carries bytes of the stream. Every transmission has its own number; retransmitted bytes keep their offset.
 type segment struct {
 	Token  uint32
 	Number uint64
 	Offset uint64
-	Bytes  []byte // none: only to be acknowledged
+	Bytes  []byte // empty: a ping, which only needs an acknowledgement
 }
 
 func (p *segment) code(c *coder) {
@@ -78,16 +76,16 @@ func (p *segment) code(c *coder) {
 	c.rest(&p.Bytes)
 }
 
-// receipt says what arrived, and what may be sent.
+// receipt acknowledges numbers and announces the receiver's limits.
 type receipt struct {
 	Token  uint32
-	Limit  uint64        // offset before which bytes are taken
-	Room   uint32        // bytes that the receiver's socket holds
+	Limit  uint64        // offset before which bytes are accepted
+	Room   uint32        // bytes in the receiver's socket buffer
 	Delay  uint32        // microseconds since the highest number of Ranges arrived
-	Ranges []numberRange // of numbers that arrived, highest first
+	Ranges []numberRange // of arrived numbers, highest first
 }
 
-// numberRange is from First to Last, both included.
+// numberRange is from First to Last, inclusive.
 type numberRange struct{ First, Last uint64 }
 
 func (p *receipt) code(c *coder) {

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// socketBuffer is what each socket asks for in each direction: ten parts of 16 kB from a released sender, and what our
-// own protocol has under way on a fast path. The system may give less.
+// socketBuffer is the requested buffer size of each socket in each direction: ten parts of 16 kB from a released sender,
+// and ProtocolCollet's data in flight on a fast path. The system may grant less.
 const socketBuffer = 4 << 20
 
 // udpConn is a packetConn of the system.
@@ -25,7 +25,7 @@ func listenUDP(addr netip.AddrPort) (packetConn, error) {
 	return tuned(conn, false), nil
 }
 
-// dialUDP opens a socket that hears of addr alone, at a free port.
+// dialUDP opens a socket that receives from addr only, at a free port.
 func dialUDP(addr netip.AddrPort) (packetConn, error) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(addr))
 	if err != nil {
@@ -34,7 +34,7 @@ func dialUDP(addr netip.AddrPort) (packetConn, error) {
 	return tuned(conn, true), nil
 }
 
-// tuned sets what helps a socket; nothing depends on it.
+// tuned sets optional socket options.
 func tuned(conn *net.UDPConn, connected bool) *udpConn {
 	_ = conn.SetReadBuffer(socketBuffer)
 	_ = conn.SetWriteBuffer(socketBuffer)
@@ -46,7 +46,7 @@ func (u *udpConn) local() netip.AddrPort {
 	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }
 
-// defaultRoom is half of what systems have if nobody asks: datagrams of common size take twice their bytes.
+// defaultRoom is half of the systems' default buffer: datagrams of common size take twice their bytes.
 const defaultRoom = 100 << 10
 
 func (u *udpConn) room() int { return max(u.fast.room/2, defaultRoom) }

@@ -12,12 +12,12 @@ import (
 // controlRoom holds one control message of up to eight bytes.
 const controlRoom = 64
 
-// offload is sending and receiving several datagrams with one call: UDP_SEGMENT and UDP_GRO, since Linux 4.18 and 5.0.
-// The system cuts and joins them, so peers see nothing of it.
+// offload sends and receives several datagrams with one call: UDP_SEGMENT and UDP_GRO, since Linux 4.18 and 5.0. The
+// system splits and joins them, so peers see no difference.
 type offload struct {
 	sends   bool
-	room    int    // bytes of the receive buffer, with what the system needs for itself
-	control []byte // room for what comes with received datagrams; nil if they come one by one
+	room    int    // bytes of the receive buffer, including the system's overhead
+	control []byte // control messages of received datagrams; nil if they come one by one
 }
 
 func newOffload(conn *net.UDPConn) offload {
@@ -37,7 +37,7 @@ func newOffload(conn *net.UDPConn) offload {
 	return o
 }
 
-// segment is the size that a control message says received datagrams have, or 0.
+// segment is the datagram size that a control message declares, or 0.
 func (o *offload) segment(control []byte) int {
 	for len(control) >= unix.SizeofCmsghdr {
 		h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
@@ -53,7 +53,7 @@ func (o *offload) segment(control []byte) int {
 	return 0
 }
 
-// ask appends the control message that has a buffer cut into datagrams of segment bytes.
+// ask appends the control message that makes the system split a buffer into datagrams of segment bytes.
 func (o *offload) ask(b []byte, segment int) []byte {
 	b = b[:unix.CmsgSpace(2)]
 	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))

@@ -4,13 +4,13 @@ package den
 
 import "net"
 
-// controlRoom is not needed here.
+// controlRoom is not used here.
 const controlRoom = 1
 
-// offload is sending and receiving several datagrams with one call, which only Linux offers to portable programs.
+// offload sends and receives several datagrams with one call, which this build does not support.
 type offload struct {
 	sends   bool
-	room    int // not known
+	room    int // unknown
 	control []byte
 }
 

@@ -53,7 +53,7 @@ const (
 // maxLanes is the number of components of the widest type, a quaternion.
 const maxLanes = 4
 
-// element is what the components of a type are.
+// element is the kind of a type's components.
 type element uint8
 
 const (
@@ -63,7 +63,7 @@ const (
 	bytewise element = 4 // no components, but bytes with a length
 )
 
-// shape is how a type lies on the wire: components one behind the other.
+// shape is the wire layout of a type: consecutive components.
 type shape struct {
 	element element
 	width   int // bytes of a component
@@ -71,7 +71,7 @@ type shape struct {
 	name    string
 }
 
-// shapes has the types by number.
+// shapes lists the types by number.
 var shapes = [...]shape{
 	TypeInt8: {signed, 1, 1, "int8"}, TypeUint8: {unsigned, 1, 1, "uint8"},
 	TypeInt16: {signed, 2, 1, "int16"}, TypeUint16: {unsigned, 2, 1, "uint16"},
@@ -94,7 +94,7 @@ var shapes = [...]shape{
 
 func (t ValueType) known() bool { return int(t) < len(shapes) }
 
-// shape is that of t; a type that does not exist has no components.
+// shape is the shape of t; an unknown type has no components.
 func (t ValueType) shape() shape {
 	if !t.known() {
 		return shape{}
@@ -109,11 +109,11 @@ func (t ValueType) String() string {
 	return shapes[t].name
 }
 
-// Value is one value of a State: a number, several numbers of one type, a text, or bytes. Values are equal if == says
-// so, floating ones bit by bit. The zero Value is the int8 0.
+// Value is one value of a State: a number, several numbers of one type, a text, or bytes. Values are compared with ==,
+// floating ones bit by bit. The zero Value is the int8 0.
 type Value struct {
 	kind  ValueType
-	lanes [maxLanes]uint64 // the bits of each component as on the wire
+	lanes [maxLanes]uint64 // the bits of each component in wire format
 	bytes string
 }
 
@@ -126,18 +126,18 @@ func Text(s string) Value { return Value{kind: TypeString, bytes: s} }
 // Data is a value of TypeData, a copy of b. Above 65535 bytes it can't be sent.
 func Data(b []byte) Value { return Value{kind: TypeData, bytes: string(b)} }
 
-// Signed is a value of type t made of one number for each component; missing ones are 0, others are left out. Numbers
-// are cut, or converted, to the component's type.
+// Signed makes a value of type t from one number for each component; missing ones are 0, surplus ones are ignored.
+// Numbers are truncated or converted to the component's type.
 func (t ValueType) Signed(v ...int64) Value {
 	return fill(t, v, func(n int64) float64 { return float64(n) })
 }
 
-// Unsigned is like Signed.
+// Unsigned is Signed for unsigned numbers.
 func (t ValueType) Unsigned(v ...uint64) Value {
 	return fill(t, v, func(n uint64) float64 { return float64(n) })
 }
 
-// Float is like Signed. For integer types the fraction is dropped.
+// Float is Signed for floating numbers. For integer types the fraction is dropped.
 func (t ValueType) Float(v ...float64) Value {
 	if t.shape().element == floating {
 		return fill(t, v, func(n float64) float64 { return n })
@@ -204,10 +204,10 @@ func (v Value) Text() string { return v.bytes }
 // Data is a copy of the bytes of a TypeData.
 func (v Value) Data() []byte { return []byte(v.bytes) }
 
-// precision is how much a floating component must change to be sent (reference 2.7).
+// precision is the change of a floating component from which it is sent (reference 2.7).
 const precision = 1e-15
 
-// same reports whether a change from v to w is none for the peer.
+// same reports whether a change from v to w is too small to send.
 func (v Value) same(w Value) bool {
 	s := v.kind.shape()
 	if v == w || v.kind != w.kind || s.element != floating {
@@ -221,7 +221,7 @@ func (v Value) same(w Value) bool {
 	return true
 }
 
-// value moves the data of one value, whose type is known.
+// value codes the data of one value of known type.
 func (c *coder) value(v *Value) {
 	s := v.kind.shape()
 	if s.element == bytewise {
@@ -233,7 +233,7 @@ func (c *coder) value(v *Value) {
 	}
 }
 
-// values moves a value list: a u16 count, then each value's type and data.
+// values codes a value list: a u16 count, then each value's type and data.
 func (c *coder) values(v *[]Value) {
 	n := c.count(2, len(*v), math.MaxUint16, 2)
 	if !c.writing {

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// maxProxyAnswer is how many bytes an HTTP proxy, or a server of WebSocket, may answer with. Real answers have a few
-// hundred bytes; some proxies add a page that explains a refusal, which is not read.
+// maxProxyAnswer is the size in bytes of the largest answer of an HTTP proxy, or of a WebSocket server. Real answers
+// have a few hundred bytes; some proxies add an explanatory page, which is not read.
 const maxProxyAnswer = 16 << 10
 
-// connect asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6).
+// connect requests a tunnel from an HTTP proxy (RFC 9110, section 9.3.6).
 func (p *Proxy) connect(conn net.Conn, addr string) error {
 	var ask strings.Builder
 	fmt.Fprintf(&ask, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n", addr, addr)
@@ -34,7 +34,7 @@ func (p *Proxy) connect(conn net.Conn, addr string) error {
 	if fault := p.judge(answer, addr); fault != nil {
 		return fault
 	}
-	if rest.Buffered() > 0 { // the client speaks first, in everything that we tunnel
+	if rest.Buffered() > 0 { // the client sends first in every tunnelled protocol
 		return broken("sent bytes that nobody asked for", nil)
 	}
 	return nil
@@ -46,8 +46,7 @@ var (
 	errAnswerForm = errors.New("answered something that is not HTTP")
 )
 
-// readAnswer reads the head of an answer, within maxProxyAnswer bytes. What stands in the reader behind it was sent
-// without being asked for.
+// readAnswer reads the header of an answer, within maxProxyAnswer bytes. Further bytes in the reader are unsolicited.
 func readAnswer(conn net.Conn, request *http.Request) (*http.Response, *bufio.Reader, error) {
 	limited := &io.LimitedReader{R: conn, N: maxProxyAnswer}
 	reader := bufio.NewReader(limited)
@@ -67,7 +66,7 @@ func readAnswer(conn net.Conn, request *http.Request) (*http.Response, *bufio.Re
 	}
 }
 
-// judge says what an answer's status means. The proxy's own words are not repeated.
+// judge converts an answer's status to an error. It does not repeat the proxy's own text.
 func (p *Proxy) judge(answer *http.Response, addr string) error {
 	switch status := answer.StatusCode; status {
 	case http.StatusProxyAuthRequired:
@@ -84,7 +83,7 @@ func (p *Proxy) judge(answer *http.Response, addr string) error {
 	}
 }
 
-// credentialsText is about status 407. Ways to authenticate are the challenges' first words.
+// credentialsText is the text for status 407. The challenges' first words name the authentication schemes.
 func (p *Proxy) credentialsText(challenges []string) string {
 	var ways []string
 	for _, challenge := range challenges {

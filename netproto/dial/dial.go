@@ -11,19 +11,19 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Dialer connects to servers. The zero value is an ordinary TCP dialer. It may be used by several goroutines and must
-// not be changed meanwhile.
+// Dialer connects to servers. The zero value is an ordinary TCP dialer. It is safe for concurrent use, and must not be changed while in
+// use.
 type Dialer struct {
-	TLS       *tls.Config // see ClientTLS; nil is plain. Without a ServerName it is the host that is dialled
-	WebSocket string      // path of the WebSocket, "/" at least; empty: the bytes travel bare
+	TLS       *tls.Config // see ClientTLS; nil is no TLS. The default of ServerName is the dialled host
+	WebSocket string      // path of the WebSocket, "/" at least; empty: no WebSocket
 
-	Proxy     func(addr string) (*Proxy, error) // which proxy leads to addr, nil for none; nil: never one
-	ProxyOnly bool                              // never connect directly when there is a proxy
-	// ProxyTimeout is how long a proxy may take to connect us, in place of DefaultProxyTimeout.
+	Proxy     func(addr string) (*Proxy, error) // returns the proxy for addr, nil for none; nil: never a proxy
+	ProxyOnly bool                              // no direct connection if there is a proxy
+	// ProxyTimeout limits the connection through a proxy; 0 means DefaultProxyTimeout.
 	ProxyTimeout time.Duration
 
-	// PublicOnly refuses addresses of this machine, its link and private networks with a *LocalAddressError, whatever name leads
-	// to them: for addresses that a peer named. The proxy may lie there.
+	// PublicOnly rejects addresses of this machine, its link and private networks with a *LocalAddressError, also if a
+	// name resolves to them. It is for addresses from a peer. The proxy itself may have such an address.
 	PublicOnly bool
 
 	// Direct makes the TCP connections, to the server or the proxy; nil is net.Dialer's DialContext.
@@ -31,8 +31,8 @@ type Dialer struct {
 	Log    zerolog.Logger
 }
 
-// DefaultProxyTimeout is how long a proxy may take to be reached and to connect us, as in the source (fonline reference,
-// section 2.1). It leaves a third of netproto.DefaultConnectTimeout for the direct try.
+// DefaultProxyTimeout limits the connection through a proxy, as in the source (fonline reference, section 2.1). It
+// leaves a third of netproto.DefaultConnectTimeout for the direct attempt.
 const DefaultProxyTimeout = 10 * time.Second
 
 // DialContext connects to addr, host:port. The error is ctx's, a *ProxyError, a *TLSError, a *WebSocketError or the
@@ -53,7 +53,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	return nil, err
 }
 
-// ignoreClosed is nil for a connection that its last user has closed already.
+// ignoreClosed is err, or nil if the connection was already closed.
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -61,7 +61,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// carrier connects to addr, and says through which proxy.
+// carrier connects to addr, and returns the proxy used.
 func (d *Dialer) carrier(ctx context.Context, network, addr string) (net.Conn, *Proxy, error) {
 	if host, _, err := net.SplitHostPort(addr); d.PublicOnly && (err != nil || IsLocalHost(host)) {
 		return nil, nil, &LocalAddressError{addr}
@@ -97,7 +97,7 @@ func (d *Dialer) proxyTo(addr string) (*Proxy, error) {
 	return d.Proxy(addr)
 }
 
-// reach is direct to what was asked for, which is not a proxy.
+// reach connects directly to the requested address, which is not a proxy.
 func (d *Dialer) reach(ctx context.Context, network, addr string) (net.Conn, error) {
 	if d.PublicOnly && d.Direct == nil {
 		return (&net.Dialer{Control: onlyPublic}).DialContext(ctx, network, addr)
@@ -118,7 +118,7 @@ func (d *Dialer) direct(ctx context.Context, network, addr string) (net.Conn, er
 	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
-// dress puts TLS and WebSocket over a connection, whichever are set.
+// dress adds TLS and WebSocket to a connection, if configured.
 func (d *Dialer) dress(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
 	if d.TLS == nil && d.WebSocket == "" {
 		return conn, nil
@@ -140,9 +140,8 @@ func (d *Dialer) dress(ctx context.Context, conn net.Conn, addr string) (net.Con
 	return unhurried{conn}, nil
 }
 
-// unhurried is a connection on which a write that ran into a deadline can't go on, because it may have stopped inside a
-// record or a frame. So there is no deadline for writes: they end when the connection is closed, which the session does
-// when nothing arrives any more.
+// unhurried is a connection without write deadlines. A write that ran into a deadline may have stopped inside a record or a
+// frame, and can't be resumed. So a write ends when the connection is closed, which the session does after its idle timeout.
 type unhurried struct{ net.Conn }
 
 // SetDeadline implements net.Conn.
@@ -151,7 +150,7 @@ func (u unhurried) SetDeadline(t time.Time) error { return u.SetReadDeadline(t) 
 // SetWriteDeadline implements net.Conn.
 func (u unhurried) SetWriteDeadline(time.Time) error { return nil }
 
-// inTime runs a conversation on conn until ctx ends; then it is broken off, and the error is ctx's.
+// inTime runs an exchange on conn until ctx ends; then it aborts the exchange, and the error is ctx's.
 func inTime(ctx context.Context, conn net.Conn, talk func() error) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) }) // a closed connection ends talk as well
 	err := talk()

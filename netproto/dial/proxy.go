@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Proxy is something that connects us to a server: an HTTP proxy by CONNECT, or SOCKS5. The server's name is resolved
-// by the proxy. It never prints what it is given as user name and password.
+// Proxy is an HTTP proxy with CONNECT, or a SOCKS5 proxy. The proxy resolves the server's name. A Proxy never prints its user name and
+// password.
 type Proxy struct {
 	scheme string // "http", "https": TLS to the proxy, "socks5"
 	host   string
@@ -21,13 +21,13 @@ type Proxy struct {
 	user   *url.Userinfo // nil: none
 }
 
-// proxyPorts are the schemes that are spoken, and their usual ports.
+// proxyPorts are the supported schemes with their default ports.
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
 var errProxyForm = errors.New("want http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before HOST if it asks for them")
 
-// ParseProxy reads a proxy's address as environments have it: a URL with or without "http://". The error does not
-// repeat the text, which may hold a password.
+// ParseProxy parses a proxy's address in the form of environment variables: a URL with or without "http://". The error
+// does not repeat the text, which may contain a password.
 func ParseProxy(text string) (*Proxy, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -37,7 +37,7 @@ func ParseProxy(text string) (*Proxy, error) {
 		return nil, errProxyForm
 	}
 	scheme := strings.ToLower(u.Scheme)
-	if scheme == "socks5h" { // where others resolve the name before they ask; we never do
+	if scheme == "socks5h" { // elsewhere socks5 may resolve the name locally; here the proxy always does
 		scheme = "socks5"
 	}
 	port, known := proxyPorts[scheme]
@@ -59,19 +59,19 @@ func (p *Proxy) String() string { return p.scheme + "://" + p.addr() }
 
 func (p *Proxy) addr() string { return net.JoinHostPort(p.host, p.port) }
 
-// ProxyFault says whose fault it is that a proxy did not connect us.
+// ProxyFault is why a proxy did not connect.
 type ProxyFault uint8
 
 const (
-	// ProxyBroken means that the proxy itself fails: it can't be reached, wants other credentials, or talks nonsense.
+	// ProxyBroken means that the proxy itself fails: it is unreachable, requires other credentials, or breaks the protocol.
 	ProxyBroken ProxyFault = 1
-	// ProxyForbids means that the proxy works and its rules don't allow the connection.
+	// ProxyForbids means that the proxy works and its rules forbid the connection.
 	ProxyForbids ProxyFault = 2
-	// ProxyServer means that the proxy works and can't reach the server.
+	// ProxyServer means that the proxy works but can't reach the server.
 	ProxyServer ProxyFault = 3
 )
 
-// ProxyError says which proxy did not connect us, and why.
+// ProxyError names the proxy that did not connect, and the reason.
 type ProxyError struct {
 	Proxy string // without user name and password
 	Fault ProxyFault
@@ -118,7 +118,7 @@ func (p *Proxy) dial(ctx context.Context, d *Dialer, addr string) (net.Conn, err
 	return nil, fault
 }
 
-// open reaches the proxy and asks it for the server.
+// open connects to the proxy and requests the tunnel to the server.
 func (p *Proxy) open(ctx context.Context, d *Dialer, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -131,7 +131,7 @@ func (p *Proxy) open(ctx context.Context, d *Dialer, addr string) (net.Conn, err
 	if p.scheme == "https" {
 		over, err := secure(ctx, conn, &tls.Config{MinVersion: tls.VersionTLS12}, p.addr())
 		if err != nil {
-			// Its certificate says nothing about the server's, so the error is not passed on as one of TLS.
+			// The proxy's certificate is not the server's, so the error is not returned as a TLSError.
 			return nil, errors.Join(broken("can't be spoken to: "+err.Error(), nil), ignoreClosed(conn.Close()))
 		}
 		conn = over
@@ -148,14 +148,13 @@ func (p *Proxy) open(ctx context.Context, d *Dialer, addr string) (net.Conn, err
 	return conn, nil
 }
 
-// FixedProxy leads to every server through p; nil is no proxy.
+// FixedProxy uses p for every server; nil is no proxy.
 func FixedProxy(p *Proxy) func(addr string) (*Proxy, error) {
 	return func(string) (*Proxy, error) { return p, nil }
 }
 
-// ProxyFromEnvironment leads through the proxy of HTTPS_PROXY, else of ALL_PROXY, except to where NO_PROXY says and to
-// this machine itself. Names in lower case count too, after those in upper case. A variable that can't be understood is
-// a *ProxyError with the variable's name.
+// ProxyFromEnvironment selects the proxy of HTTPS_PROXY, else of ALL_PROXY, except for addresses of NO_PROXY and of this machine.
+// Lower-case names are checked after the upper-case ones. An invalid variable is a *ProxyError with the variable's name.
 func ProxyFromEnvironment(getenv func(string) string) func(addr string) (*Proxy, error) {
 	name, text := firstOf(getenv, "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 	if text == "" {
@@ -166,7 +165,7 @@ func ProxyFromEnvironment(getenv func(string) string) func(addr string) (*Proxy,
 		err = &ProxyError{Proxy: "of " + name, Fault: ProxyBroken, Text: "can't be understood", Err: err}
 	}
 	_, except := firstOf(getenv, "NO_PROXY", "no_proxy")
-	// The library only judges where a proxy is wanted: its errors would repeat the password.
+	// The library only decides whether to use a proxy: its errors would repeat the password.
 	choose := (&httpproxy.Config{HTTPSProxy: "http://proxy.invalid", NoProxy: except}).ProxyFunc()
 	return func(addr string) (*Proxy, error) {
 		wanted, fault := choose(&url.URL{Scheme: "https", Host: addr})

@@ -26,12 +26,12 @@ const (
 	socksForbidden   = 2
 )
 
-// socksMax is the longest name, user name or password in bytes: their length is one byte.
+// socksMax is the length of the longest name, user name or password in bytes: the length field is one byte.
 const socksMax = 255
 
 var errSOCKSUser = errors.New("the user name and the password for SOCKS5 must have 1 to 255 bytes each")
 
-// checkSOCKSUser refuses what the format has no room for.
+// checkSOCKSUser rejects credentials that the format can't hold.
 func checkSOCKSUser(user *url.Userinfo) error {
 	password, _ := user.Password()
 	if n, m := len(user.Username()), len(password); n < 1 || m < 1 || n > socksMax || m > socksMax {
@@ -40,8 +40,7 @@ func checkSOCKSUser(user *url.Userinfo) error {
 	return nil
 }
 
-// socks asks a SOCKS5 proxy for a connection. Every answer has a length that is known before it is read, or one byte
-// that says it, so no cap is needed.
+// socks requests a connection from a SOCKS5 proxy. Every answer has a length that is fixed, or declared in one byte, so no cap is needed.
 func (p *Proxy) socks(conn net.Conn, host, port string) error {
 	if err := p.socksGreet(conn); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (p *Proxy) socks(conn net.Conn, host, port string) error {
 	return socksReply(conn, net.JoinHostPort(host, port))
 }
 
-// socksGreet agrees on how we prove who we are, and does so.
+// socksGreet negotiates the authentication and performs it.
 func (p *Proxy) socksGreet(conn net.Conn) error {
 	greeting := []byte{socksVersion, 1, socksNoUser}
 	if p.user != nil {
@@ -101,7 +100,7 @@ func (p *Proxy) socksLogin(conn net.Conn) error {
 	return nil
 }
 
-// socksRequest is the request for a connection. A name is left to the proxy to resolve.
+// socksRequest is the request for a connection. Names are left to the proxy.
 func socksRequest(host, port string) ([]byte, error) {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -122,7 +121,7 @@ func socksRequest(host, port string) ([]byte, error) {
 	return binary.BigEndian.AppendUint16(ask, uint16(number)), nil
 }
 
-// socksReply reads the answer with the address behind it, which says nothing to us.
+// socksReply reads the reply including its bound address, which is ignored.
 func socksReply(conn net.Conn, addr string) error {
 	var head [4]byte
 	if err := socksRead(conn, head[:]); err != nil {
@@ -152,7 +151,7 @@ func socksReply(conn net.Conn, addr string) error {
 	return socksRead(conn, make([]byte, size+2)) // and a port
 }
 
-// socksRefusals are the reasons for which a proxy did not reach a server (RFC 1928, section 6). Others are its own.
+// socksRefusals are the replies for an unreachable server (RFC 1928, section 6). Other codes are faults of the proxy.
 var socksRefusals = map[byte]string{
 	1: "general failure", 3: "the network is unreachable", 4: "the host is unreachable",
 	5: "the connection was refused", 6: "it took too long",
@@ -168,7 +167,7 @@ func socksRefusal(code byte, addr string) error {
 	return broken(fmt.Sprintf("can't connect us: SOCKS5 reply %d", code), nil)
 }
 
-// socksRead reads exactly len(p) bytes: not one that belongs to the server.
+// socksRead reads exactly len(p) bytes, so that no byte of the server is consumed.
 func socksRead(conn net.Conn, p []byte) error {
 	_, err := io.ReadFull(conn, p)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

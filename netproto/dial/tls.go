@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// maxAuthorityFile is the largest file of authorities in bytes. All that a system trusts make 250 KB.
+// maxAuthorityFile is the size of the largest CA file in bytes. All authorities of a system are about 250 KB.
 const maxAuthorityFile = 4 << 20
 
-// ClientTLS is how a client speaks TLS: version 1.2 or newer, and only with a server whose certificate is vouched for.
-// caFile names a PEM file of authorities that are trusted instead of the system's; empty: the system's. name is the name
-// that the certificate must have; empty: the host that is dialled.
+// ClientTLS returns a client's TLS configuration: version 1.2 or newer, with a verified server certificate. caFile names
+// a PEM file of CAs that replace the system's; empty: the system's. name is the name that the certificate must have;
+// empty: the dialled host.
 func ClientTLS(caFile, name string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name}
 	if caFile == "" {
@@ -44,29 +44,29 @@ func ClientTLS(caFile, name string) (*tls.Config, error) {
 	return config, nil
 }
 
-// CertificateFault says what is wrong with a server's certificate.
+// CertificateFault is why a server's certificate was rejected.
 type CertificateFault uint8
 
 const (
-	// CertificateOther is a fault without a number of its own.
+	// CertificateOther is any other fault.
 	CertificateOther CertificateFault = 1
-	// CertificateDates means that the certificate is out of its time, or this computer's clock is wrong.
+	// CertificateDates means that the certificate is expired or not valid yet, or that this computer's clock is wrong.
 	CertificateDates CertificateFault = 2
 	// CertificateHost means that the certificate is for other names.
 	CertificateHost CertificateFault = 3
-	// CertificateAuthority means that nobody who is trusted here vouches for it.
+	// CertificateAuthority means that no trusted CA signed the certificate.
 	CertificateAuthority CertificateFault = 4
 )
 
-// TLSError says why there is no TLS with the server, and what a person can do.
+// TLSError is a failed TLS handshake, with advice for the user.
 type TLSError struct {
-	Name  string           // whom we wanted to speak to
-	Fault CertificateFault // 0: it didn't come to a certificate, the talk itself failed
+	Name  string           // of the server
+	Fault CertificateFault // 0: the handshake failed before the certificate was verified
 	Text  string
 	Err   error
 }
 
-// Untrusted reports whether the server showed a certificate that proves nothing.
+// Untrusted reports whether the server's certificate was rejected.
 func (e *TLSError) Untrusted() bool { return e.Fault != 0 }
 
 func (e *TLSError) Error() string { return fmt.Sprintf("TLS with %s: %s", e.Name, e.Text) }
@@ -74,7 +74,7 @@ func (e *TLSError) Error() string { return fmt.Sprintf("TLS with %s: %s", e.Name
 // Unwrap gives the underlying error.
 func (e *TLSError) Unwrap() error { return e.Err }
 
-// secure shakes hands. On failure conn is closed or of no more use.
+// secure performs the handshake. On failure conn is closed or unusable.
 func secure(ctx context.Context, conn net.Conn, config *tls.Config, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -93,7 +93,7 @@ func secure(ctx context.Context, conn net.Conn, config *tls.Config, addr string)
 	return over, nil
 }
 
-// explainTLS puts a failed handshake into words.
+// explainTLS converts a failed handshake to a TLSError.
 func explainTLS(config *tls.Config, err error) *TLSError {
 	e := &TLSError{Name: config.ServerName, Fault: CertificateOther, Err: err}
 	var invalid x509.CertificateInvalidError
@@ -121,16 +121,16 @@ func explainTLS(config *tls.Config, err error) *TLSError {
 	return e
 }
 
-// datesText is about a certificate out of its time.
+// datesText is the text for an expired certificate, or one not valid yet.
 func datesText(cert *x509.Certificate, now time.Time) string {
-	today := now.UTC().Format(time.DateOnly) // as the certificate's own dates
+	today := now.UTC().Format(time.DateOnly) // UTC, like the certificate's dates
 	if now.Before(cert.NotBefore) {
 		return fmt.Sprintf("its certificate is valid from %s on, and this computer's clock says %s; check the clock", cert.NotBefore.Format(time.DateOnly), today)
 	}
 	return fmt.Sprintf("its certificate expired on %s, and this computer's clock says %s; check the clock, and if it is right tell the people who run the server", cert.NotAfter.Format(time.DateOnly), today)
 }
 
-// unknownText is about a certificate that nobody we know has signed.
+// unknownText is the text for a certificate of an unknown CA.
 func unknownText(own bool, cert *x509.Certificate) string {
 	if own {
 		return "its certificate is not from an authority in the file of --tls-ca or ClientNetwork.TlsCa; check that the file is the server's"
@@ -143,14 +143,14 @@ func unknownText(own bool, cert *x509.Certificate) string {
 		"; if the server has an authority of its own, give its file with --tls-ca; if a proxy or a virus scanner opens connections here, its authority must be trusted by the system"
 }
 
-// talkText is about a handshake that broke before a certificate was judged.
+// talkText is the text for a handshake that failed before the certificate was verified.
 func talkText(err error) string {
 	var record tls.RecordHeaderError
 	var said *net.OpError
 	switch {
 	case errors.As(err, &record):
 		return "the server doesn't speak TLS on this port; check the port, or leave TLS off"
-	case errors.As(err, &said) && said.Op == "remote error": // as crypto/tls marks what the peer said
+	case errors.As(err, &said) && said.Op == "remote error": // crypto/tls's mark of an alert from the peer
 		return fmt.Sprintf("the server refused: %v", said.Err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return "the server closed the connection during the handshake; perhaps it doesn't speak TLS on this port"
@@ -159,7 +159,7 @@ func talkText(err error) string {
 	}
 }
 
-// namesOf lists what a certificate is for.
+// namesOf lists the names in a certificate.
 func namesOf(cert *x509.Certificate) string {
 	names := append([]string(nil), cert.DNSNames...)
 	for _, ip := range cert.IPAddresses {
@@ -171,7 +171,7 @@ func namesOf(cert *x509.Certificate) string {
 	return clipped(strings.Join(names, ", "))
 }
 
-// clipped shortens what a peer says for a line that people read. The names in a certificate are printable, or quoted.
+// clipped shortens a peer's text for display. The names in a certificate are printable, or quoted.
 func clipped(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F {
@@ -185,5 +185,5 @@ func clipped(s string) string {
 	return s
 }
 
-// maxClipped is how many bytes of a peer's words an error repeats.
+// maxClipped is how many bytes of a peer's text an error repeats.
 const maxClipped = 200

@@ -12,9 +12,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// WebSocketError says that a server did not agree to speak WebSocket.
+// WebSocketError says that a server rejected the WebSocket upgrade.
 type WebSocketError struct {
-	Status int // of its HTTP answer, 0 if it gave none
+	Status int // of its HTTP answer, 0 if there was none
 	Err    error
 }
 
@@ -28,7 +28,7 @@ func (e *WebSocketError) Error() string {
 // Unwrap gives the underlying error.
 func (e *WebSocketError) Unwrap() error { return e.Err }
 
-// upgrade asks for a WebSocket at path over conn.
+// upgrade requests a WebSocket at path over conn.
 func upgrade(ctx context.Context, conn net.Conn, addr, path string) (net.Conn, error) {
 	asking := &asking{conn: conn}
 	frames, _, err := websocket.Dial(ctx, "ws://"+addr+path, &websocket.DialOptions{
@@ -44,11 +44,11 @@ func upgrade(ctx context.Context, conn net.Conn, addr, path string) (net.Conn, e
 		}
 		return nil, &WebSocketError{Status: asking.status, Err: err}
 	}
-	// No limit: a message is not gathered, and what it holds is checked frame by frame of ours.
+	// No limit: messages are streamed, and the frames inside are checked one by one.
 	return NewWebSocket(frames, conn, -1), nil
 }
 
-// asking is an http.RoundTripper for one request on a connection that is there already.
+// asking is an http.RoundTripper for one request on an existing connection.
 type asking struct {
 	conn   net.Conn
 	status int
@@ -56,7 +56,7 @@ type asking struct {
 
 var errAskedTwice = errors.New("the connection is for one request")
 
-// RoundTrip implements http.RoundTripper. The body of an answer that agrees is the connection.
+// RoundTrip implements http.RoundTripper. After a successful upgrade the body of the answer is the connection.
 func (a *asking) RoundTrip(request *http.Request) (*http.Response, error) {
 	if a.status != 0 {
 		return nil, errAskedTwice
@@ -85,7 +85,7 @@ func (a *asking) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// carrierBody is the connection as the body of an answer; what came with the answer is read first.
+// carrierBody is the connection as the body of an answer; bytes read together with the answer come first.
 type carrierBody struct {
 	io.Reader
 	io.WriteCloser

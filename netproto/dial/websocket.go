@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// WebSocketProtocol is the subprotocol under which the byte stream travels (fonline reference, section 2.10).
+	// WebSocketProtocol is the subprotocol of the byte stream (fonline reference, section 2.10).
 	WebSocketProtocol = "binary"
-	// webSocketFarewell is how long the close frame may take to leave, and whatever is being written before it. A peer
-	// that takes nothing any more is not waited for.
+	// webSocketFarewell is how long Close may take to send the close frame, including a write in progress. It bounds the
+	// wait for a peer that no longer reads.
 	webSocketFarewell = time.Second
 )
 
-// WebSocket is the byte stream in the frames of a WebSocket. Frame borders mean nothing, and what kind of frame brings
-// the bytes is not looked at; it sends binary ones. Pings of the peer's WebSocket are answered while somebody reads.
+// WebSocket is a byte stream in the frames of a WebSocket. Frame boundaries and frame types are ignored; it sends binary
+// frames. Pings of the peer's WebSocket are answered during a Read.
 //
-// A read or a write that ran into its deadline may have stopped inside a frame: the stream can't go on in that
-// direction. Close tells the peer with a close frame and does not wait for its answer. Reading, writing and closing may
-// happen at the same time; each of reading and writing is for one goroutine.
+// After a read or a write ran into its deadline, the stream can't continue in that direction, because it may have
+// stopped inside a frame. Close sends a close frame and does not wait for the peer's. Reading, writing and closing may
+// happen concurrently, with one goroutine each.
 type WebSocket struct {
-	net.Conn // what carries the frames: addresses and deadlines are its own
+	net.Conn // the underlying connection: addresses and deadlines
 	frames   *websocket.Conn
-	message  io.Reader // what is left of the message under way
+	message  io.Reader // the unread part of the current message
 
 	mu      sync.Mutex
 	closing bool
@@ -36,15 +36,14 @@ type WebSocket struct {
 
 var _ net.Conn = (*WebSocket)(nil)
 
-// NewWebSocket makes a stream of a WebSocket whose handshake is over; carrier is the connection that it took over. A
-// message of the peer may have at most limit bytes; a negative limit is none, which costs no memory, as messages are
-// not gathered.
+// NewWebSocket makes a stream of a WebSocket after its handshake; carrier is the underlying connection. A message of the
+// peer may have at most limit bytes. A negative limit means no limit, which costs no memory, because messages are streamed.
 func NewWebSocket(frames *websocket.Conn, carrier net.Conn, limit int64) *WebSocket {
 	frames.SetReadLimit(limit)
 	return &WebSocket{Conn: carrier, frames: frames}
 }
 
-// Read implements io.Reader. The peer's close frame is io.EOF, unless it speaks of a fault.
+// Read implements io.Reader. The peer's close frame is io.EOF, unless it reports a fault.
 func (w *WebSocket) Read(p []byte) (int, error) {
 	for len(p) > 0 {
 		if w.message == nil {
@@ -65,7 +64,7 @@ func (w *WebSocket) Read(p []byte) (int, error) {
 	return 0, nil
 }
 
-// endOf makes an orderly end of the WebSocket the end of the stream.
+// endOf converts an orderly end of the WebSocket to io.EOF.
 func endOf(err error) error {
 	switch websocket.CloseStatus(err) {
 	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
@@ -83,7 +82,7 @@ func (w *WebSocket) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// SetReadDeadline implements net.Conn. It does nothing once Close has begun, so that a reader can't hold Close up.
+// SetReadDeadline implements net.Conn. It does nothing once Close has begun, so that a reader can't delay Close.
 func (w *WebSocket) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,16 +92,16 @@ func (w *WebSocket) SetReadDeadline(t time.Time) error {
 	return w.Conn.SetReadDeadline(t)
 }
 
-// Close implements net.Conn. It returns nil: what is not delivered any more was not waited for.
+// Close implements net.Conn. It returns nil: undelivered data is dropped.
 func (w *WebSocket) Close() error {
 	w.mu.Lock()
 	w.closing = true
-	_ = w.Conn.SetReadDeadline(longAgo) // a carrier that is closed already needs no deadline
+	_ = w.Conn.SetReadDeadline(longAgo) // a closed carrier needs no deadline
 	_ = w.Conn.SetWriteDeadline(time.Now().Add(webSocketFarewell))
 	w.mu.Unlock()
-	_ = w.frames.Close(websocket.StatusNormalClosure, "") // always a timeout: the peer's answer is not waited for
+	_ = w.frames.Close(websocket.StatusNormalClosure, "") // always a timeout: it does not wait for the peer's answer
 	return nil
 }
 
-// longAgo as a deadline ends what is under way at once.
+// longAgo as a deadline ends operations in progress at once.
 var longAgo = time.Unix(1, 0)

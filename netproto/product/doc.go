@@ -8,7 +8,7 @@
 // All of them call this package, so that each name has one spelling. Installed clients rely on it: a name that changes ends
 // their updates.
 //
-// Every function is pure and total. Names from a peer or a folder are untrusted: ParseVariant, GameOf, PayloadBase and HostOf
-// accept any text, and report what is not a name. ParseVariant is the exact inverse of Variant.Base. A Target from a peer may be
-// any text; a system that is not known here has no self-update and the extensions of Unix.
+// Every function is pure and total. Names from a peer or a folder are untrusted: ParseVariant, GameOf, PayloadBase and
+// HostOf accept any text and report invalid names. ParseVariant is the exact inverse of Variant.Base. A Target from a
+// peer may be any text; an unknown system has no self-update and the extensions of Unix.
 package product

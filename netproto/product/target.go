@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Target names an operating system and a processor as the engine does, for example "Linux-x64" (fonline reference,
-// section 3.1). It travels in the hello and names the folder of PlatformBinaries with the modules for it.
+// Target names an operating system and a processor in the engine's form, for example "Linux-x64" (fonline reference,
+// section 3.1). It is a field of the hello, and the name of the modules' folder in PlatformBinaries.
 type Target string
 
-// The operating systems, as a target begins.
+// The operating systems, the first part of a target.
 const (
 	Windows = "Windows"
 	Linux   = "Linux"
@@ -19,8 +19,8 @@ const (
 	Web     = "Web"
 )
 
-// TargetFor names the target of a Go system and architecture. It is total: a processor for which the engine has no name
-// is "-unknown", and a system that it doesn't know keeps Go's name.
+// TargetFor returns the target of a Go system and architecture. It is total: an unknown processor becomes "-unknown",
+// and an unknown system keeps Go's name.
 func TargetFor(goos, goarch string) Target {
 	system, processors := targetNames(goos)
 	if processor, known := processors[goarch]; known {
@@ -29,7 +29,7 @@ func TargetFor(goos, goarch string) Target {
 	return Target(system + "-unknown")
 }
 
-// targetNames gives the engine's name of a system and of its processors.
+// targetNames returns the engine's names of a system and of its processors.
 func targetNames(goos string) (system string, processors map[string]string) {
 	switch goos {
 	case "windows":
@@ -49,7 +49,7 @@ func targetNames(goos string) (system string, processors map[string]string) {
 	}
 }
 
-// Targets are all names that TargetFor gives for the systems and processors that it knows.
+// Targets lists the targets of all known systems and processors.
 func Targets() (targets []Target) {
 	for _, system := range []string{"windows", "linux", "darwin", "android", "ios", "js"} {
 		for _, processor := range []string{"amd64", "arm64", "386", "arm", "wasm", "unknown"} {
@@ -100,23 +100,22 @@ func (t Target) ProgramName(base string) string {
 	return base
 }
 
-// HostOf is the name of the host that loads a native module, as both lie beside each other: "Lathe.exe" for "Lathe.dll". It is
-// false for a name that is not that of a module.
+// HostOf returns the name of the host that loads a native module from the same folder: "Lathe.exe" for "Lathe.dll". ok
+// is false if module is not a module's name.
 func (t Target) HostOf(module string) (name string, ok bool) {
 	base, ok := strings.CutSuffix(module, t.LibraryExt())
 	return t.ProgramName(base), ok && base != ""
 }
 
-// exeSuffix is the one extension that a program's name has on its own account.
+// exeSuffix is the only extension that is removed from a program's name.
 const exeSuffix = ".exe"
 
-// RuntimeBase is the name that an executable shares with its module: "MyAlt" for "MyAlt.exe", "C:\Games\MyAlt.EXE" and
-// "/opt/games/MyAlt". Folders are dropped, then an ".exe" in any case.
+// RuntimeBase is the base name that an executable shares with its module: "MyAlt" for "MyAlt.exe", "C:\Games\MyAlt.EXE"
+// and "/opt/games/MyAlt". It removes folders, and then an ".exe" in any case.
 //
-// The engine drops everything behind the last dot, on every system, so that its Linux host "game-1.2" looks for
-// "game-1.so" although the packager put "game-1.2.so" beside it (fonline reference, section 3.4). We keep such a name
-// whole: host and module then match as the package has them. Names without a dot, and names with .exe, come out equal
-// in both.
+// The engine removes everything after the last dot, on every system. So its Linux host "game-1.2" looks for "game-1.so",
+// although the packager put "game-1.2.so" beside it (fonline reference, section 3.4). This function keeps such a name
+// whole, so that host and module match as packaged. Both rules agree on names without a dot, and on names with .exe.
 func RuntimeBase(exe string) string {
 	name := exe[strings.LastIndexAny(exe, `/\`)+1:]
 	cut := len(name) - len(exeSuffix)

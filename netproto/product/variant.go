@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// Profiling says how a build of a game measures itself.
+// Profiling is the profiling mode of a build.
 type Profiling string
 
-// The ways of profiling, as a description of packages spells them.
+// The profiling modes, in the spelling of package descriptions.
 const (
 	NoProfiling       Profiling = ""
-	TotalProfiling    Profiling = "total"     // from the first moment on
-	OnDemandProfiling Profiling = "on-demand" // from when a profiler asks
+	TotalProfiling    Profiling = "total"     // from the start
+	OnDemandProfiling Profiling = "on-demand" // when a profiler requests it
 )
 
-// Variant is one of the builds in which a game is given to players side by side. Host, module and symbols of a variant
-// share one base name. A server offers all variants of a target in one folder, and a client takes the files that begin
-// with its own base name and a dot. The zero value is the plain build.
+// Variant is one of the builds of a game that are published together. Host, module and symbols of a variant share one
+// base name. A server offers all variants of a target in one folder, and a client takes the files that begin with its
+// own base name and a dot. The zero value is the plain build.
 type Variant struct {
 	Headless  bool      // has no window
-	Profiling Profiling // measures itself
-	OpenGL    bool      // draws with OpenGL where another way is usual; on Windows only
-	Postfix   string    // of a build for one shop or partner, such as "Steam": letters, digits and dashes; empty for none
+	Profiling Profiling // profiling mode, empty for none
+	OpenGL    bool      // renders with OpenGL where another API is the default; on Windows only
+	Postfix   string    // identifies the build for one shop or partner, such as "Steam": letters, digits and dashes; empty for none
 }
 
-// The words of a base name, in their order. The engine writes Headless before Profiling in packages of clients and behind
-// it in what its server offers, so that these two never meet, and gives both ways of profiling one name, of which the first
-// built one wins (fonline reference, section 5.5). Here the order is that of the clients everywhere, and profiling on
-// demand has a name of its own; total profiling keeps the engine's.
+// The words of a base name, in their order. The engine writes Headless before Profiling in packages of clients and after
+// it in its server's offer, so the two never match. It also gives both profiling modes the same name, and the first one
+// built wins (fonline reference, section 5.5). This package always uses the clients' order, and a separate name for
+// profiling on demand; total profiling keeps the engine's name.
 const (
 	wordSeparator = "_"
 	wordHeadless  = "Headless"
@@ -38,17 +38,17 @@ const (
 	wordOpenGL    = "OpenGL"
 )
 
-// MaxPostfix is the longest postfix in bytes: base names with all words stay far below the 127 bytes of the area for the
-// name in a program.
+// MaxPostfix is the length of the longest postfix in bytes. Base names with all words stay far below the 127 bytes
+// reserved for the name in a program.
 const MaxPostfix = 32
 
 // Base is the base name of a variant's files: game[_Headless][_Profiling][_OpenGL][_Postfix], for example
-// "Lathe_Profiling_OpenGL". game is the base name of the plain build. The variant has to be one that Check accepts.
+// "Lathe_Profiling_OpenGL". game is the base name of the plain build. The variant must be valid, see Check.
 func (v Variant) Base(game string) string {
 	return strings.Join(append([]string{game}, v.words()...), wordSeparator)
 }
 
-// words are what follows the game's name.
+// words are the parts of the base name after the game's name.
 func (v Variant) words() (words []string) {
 	if v.Headless {
 		words = append(words, wordHeadless)
@@ -68,8 +68,8 @@ func (v Variant) words() (words []string) {
 	return words
 }
 
-// ParseVariant is the inverse of Base: which variant of a game has this base name. ok is false for the name of anything
-// else, another spelling of a variant included.
+// ParseVariant is the inverse of Base: it returns the variant of a game with this base name. ok is false for all other
+// names, including other spellings of a variant.
 func ParseVariant(game, base string) (v Variant, ok bool) {
 	rest, ok := strings.CutPrefix(base, game)
 	if !ok || game == "" {
@@ -99,8 +99,8 @@ func ParseVariant(game, base string) (v Variant, ok bool) {
 	return v, true
 }
 
-// Check says why there is no such variant: an unknown way of profiling, or a postfix that is not one word of
-// letters, digits and dashes or could be taken for another word.
+// Check returns the fault of an invalid variant: an unknown profiling mode, or a postfix that is not one word of
+// letters, digits and dashes, or that equals another word.
 func (v Variant) Check() error {
 	switch v.Profiling {
 	case NoProfiling, TotalProfiling, OnDemandProfiling:
@@ -127,7 +127,7 @@ func checkPostfix(postfix string) error {
 	return nil
 }
 
-// On says why a target has no such variant.
+// On returns why the variant does not exist on a target, or nil.
 func (v Variant) On(t Target) error {
 	if v.OpenGL && t.System() != Windows {
 		return fmt.Errorf("OpenGL is a variant on Windows only: on %s it is what the plain build draws with", t)
@@ -135,7 +135,7 @@ func (v Variant) On(t Target) error {
 	return nil
 }
 
-// String names the variant for people: "plain", or "headless, profiling, OpenGL, Steam".
+// String describes the variant for people: "plain", or "headless, profiling, OpenGL, Steam".
 func (v Variant) String() string {
 	var words []string
 	if v.Headless {
@@ -159,7 +159,7 @@ func (v Variant) String() string {
 	return strings.Join(words, ", ")
 }
 
-// VariantsOf lists every variant that can be on a target, with each of the postfixes and without one, plain first.
+// VariantsOf yields every variant that exists on a target, with each of the postfixes and without one, plain first.
 func VariantsOf(t Target, postfixes ...string) iter.Seq[Variant] {
 	return func(yield func(Variant) bool) {
 		for _, postfix := range append([]string{""}, postfixes...) {
@@ -177,9 +177,9 @@ func VariantsOf(t Target, postfixes ...string) iter.Seq[Variant] {
 	}
 }
 
-// PayloadBase is the base name that a file of a target's binaries belongs to: "Lathe_OpenGL" for the module
-// "Lathe_OpenGL.dll", for what is named after it, such as its symbols "Lathe_OpenGL.dll.pdb", for the host
-// "Lathe_OpenGL.exe" and its symbols "Lathe_OpenGL.pdb". It is empty for a file that can't be any of these.
+// PayloadBase is the base name for a file of a target's binaries: "Lathe_OpenGL" for the module "Lathe_OpenGL.dll", for
+// files named after it, such as its symbols "Lathe_OpenGL.dll.pdb", for the host "Lathe_OpenGL.exe" and its symbols
+// "Lathe_OpenGL.pdb". It is empty for other files.
 func (t Target) PayloadBase(file string) string {
 	if base, is := strings.CutSuffix(file, t.LibraryExt()); is {
 		return base
@@ -196,14 +196,14 @@ func (t Target) PayloadBase(file string) string {
 	return ""
 }
 
-// symbolsExt is how files with symbols for Windows end.
+// symbolsExt is the extension of symbol files for Windows.
 const symbolsExt = ".pdb"
 
-// maxGuess is among how many base names a game is looked for: it has some dozens, and the work grows with the square.
+// maxGuess is the largest number of base names that GameOf compares: a game has some dozens, and the work is quadratic.
 const maxGuess = 1000
 
-// GameOf finds the game's name in the base names of what a server offers: the one of which most of them are variants. It is
-// empty where two names have equally good a claim, and where there are none.
+// GameOf finds the game's name among the base names of a server's offer: the one that most of them are variants of. It
+// is empty if two names are equally good, or if bases is empty.
 func GameOf(bases []string) string {
 	best, most, tie := "", 0, false
 	tried := map[string]bool{}
