@@ -16,7 +16,7 @@ import (
 	"collet/platform"
 )
 
-// golden is a slot as it stands on disk. Changing it strands the installs that are out there.
+// golden is a slot exactly as on disk. A change of it makes existing installs unreadable.
 const golden = `3731ff36 {"number":7,"build":"fnv1a64:0000000000000001","lists":"fnv1a64:0000000000000002","state":"staging","tries":[{"set":"fnv1a64:0000000000000003","swaps":1,"failed":2,"cause":"crash","blocked":true}]}
 15a5a8ed {"state":"prepared"}
 ba4d1795 {"state":"swapped","tries":[{"set":"fnv1a64:0000000000000001","swaps":1,"begun":3}]}
@@ -38,7 +38,7 @@ func goldenRecords() []record {
 	}
 }
 
-// sum is what records add up to.
+// sum is the result of applying records.
 func sum(records ...record) Journal {
 	var j Journal
 	for _, r := range records {
@@ -47,7 +47,7 @@ func sum(records ...record) Journal {
 	return j
 }
 
-// same compares journals without the place in which they stand.
+// same compares journals without their slots and sizes.
 func same(a, b Journal) bool {
 	a.slot, a.size, b.slot, b.size = 0, 0, 0, 0
 	return reflect.DeepEqual(a, b)
@@ -66,7 +66,7 @@ func TestJournalGolden(t *testing.T) {
 	}
 }
 
-// TestJournalReadsWhatItDoesNotKnow lets a newer program add fields and states.
+// TestJournalReadsWhatItDoesNotKnow checks that a newer program may add fields and states.
 func TestJournalReadsWhatItDoesNotKnow(t *testing.T) {
 	text := `{"number":1,"state":"staging","attempts":3}`
 	slot := fmt.Sprintf("%08x %s\n", crc(text), text)
@@ -77,7 +77,7 @@ func TestJournalReadsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// prefix is what a slot adds up to when only its first n bytes are whole.
+// prefix is the result of a slot of which only the first n bytes are intact.
 func prefix(lines [][]byte, records []record, n int) (j Journal, ok bool) {
 	size := 0
 	for i, line := range lines {
@@ -111,7 +111,7 @@ func TestTornAtEveryByte(t *testing.T) {
 	}
 }
 
-// TestEveryFlippedBit never believes a record that has one, nor any after it.
+// TestEveryFlippedBit checks that a record with a flipped bit is ignored, and all records after it.
 func TestEveryFlippedBit(t *testing.T) {
 	lines, records := goldenLines(t), goldenRecords()
 	for at := range len(golden) {
@@ -150,7 +150,7 @@ func TestForeignSlots(t *testing.T) {
 	}
 }
 
-// TestRecordsOutOfPlace end a slot like damage does.
+// TestRecordsOutOfPlace checks that such records end a slot, like damage.
 func TestRecordsOutOfPlace(t *testing.T) {
 	first := record{Number: 1, State: Staging}
 	for name, wrong := range map[string]record{
@@ -168,7 +168,7 @@ func TestRecordsOutOfPlace(t *testing.T) {
 	}
 }
 
-// signed puts a right checksum before every line, so that a fuzzer gets behind it.
+// signed puts a valid checksum before every line, so that a fuzzer reaches the records.
 func signed(data []byte) (slot []byte) {
 	for line := range bytes.Lines(data) {
 		text := bytes.TrimSuffix(line, []byte("\n"))
@@ -203,7 +203,7 @@ func FuzzDecodeJournal(f *testing.F) {
 		if again, whole := decodeJournal(data[:j.size]); !whole || !reflect.DeepEqual(again, j) {
 			t.Fatalf("what is valid reads as %+v, then %+v", j, again)
 		}
-		// A record behind what is valid is read, whatever stood there.
+		// A record after the valid ones is read, whatever was there before.
 		more := append(bytes.Clone(data[:j.size]), encoded(t, record{State: RolledBack})...)
 		if next, whole := decodeJournal(more); !whole || next.State != RolledBack || next.size != int64(len(more)) {
 			t.Fatalf("appended: %+v", next)
@@ -216,8 +216,8 @@ func someLists(live string) lists {
 	return lists{Is: otherDigest, Files: []entry{{Kind: module, Live: live, Digest: wantedDigest, Old: previousDigest}}}
 }
 
-// TestJournalOnDisk begins several transactions and reads each step back as another process would: what it adds up to is
-// what the process has that wrote it.
+// TestJournalOnDisk begins several transactions and reads each step back like another process: the result equals the
+// writer's state.
 func TestJournalOnDisk(t *testing.T) {
 	d := slots(t)
 	j := mustLoad(t, d)
@@ -246,7 +246,7 @@ func TestJournalOnDisk(t *testing.T) {
 	}
 }
 
-// TestCleanJournalLeavesItsListsUnread until somebody wants them.
+// TestCleanJournalLeavesItsListsUnread until they are needed.
 func TestCleanJournalLeavesItsListsUnread(t *testing.T) {
 	d := slots(t)
 	j := mustLoad(t, d)
@@ -270,8 +270,8 @@ func TestCleanJournalLeavesItsListsUnread(t *testing.T) {
 	}
 }
 
-// TestSlotsAfterAPowerCut spoils the newer slot, or its lists, in every way: the older one is what counts, and the next
-// transaction goes into the spoiled one.
+// TestSlotsAfterAPowerCut damages the newer slot, or its lists, in every way: the older one is used, and the next
+// transaction goes into the damaged one.
 func TestSlotsAfterAPowerCut(t *testing.T) {
 	for name, spoil := range map[string]func(data []byte) []byte{
 		"gone":          func([]byte) []byte { return nil },
@@ -320,7 +320,7 @@ func TestSlotsAfterAPowerCut(t *testing.T) {
 	}
 }
 
-// TestRecordBehindATornTail appends where an interrupted write left every possible remains.
+// TestRecordBehindATornTail appends a record after every possible remainder of an interrupted write.
 func TestRecordBehindATornTail(t *testing.T) {
 	listed, text := digestOfLists(t, lists{})
 	first, torn := encoded(t, record{Number: 1, Lists: listed, State: Staging}), encoded(t, record{State: Prepared})
@@ -347,7 +347,7 @@ func TestRecordBehindATornTail(t *testing.T) {
 	}
 }
 
-// noSync fails the sync of one file name, after the bytes were written.
+// noSync fails the sync of one file name after the bytes were written.
 type noSync struct {
 	platform.FS
 	name string
@@ -365,8 +365,8 @@ type noSyncFile struct{ platform.File }
 
 func (noSyncFile) Sync() error { return errors.New("not synced") }
 
-// TestBeginThatFails leaves the journal where it was, also for the process after this one: what this one goes on to
-// write must not be overruled by a newer slot.
+// TestBeginThatFails leaves the journal unchanged, for the next process, too: a newer slot must not override the records
+// that this process writes afterwards.
 func TestBeginThatFails(t *testing.T) {
 	for _, name := range []string{slotName(1), listsName(1)} {
 		d := slots(t)
@@ -408,7 +408,7 @@ func TestWriteThatFails(t *testing.T) {
 	}
 }
 
-// TestSlotThatIsTooLong is not ours: as much as may be read of it is, and such a one is never written.
+// TestSlotThatIsTooLong checks that the first bytes of such a slot are read, and that such a slot is never written.
 func TestSlotThatIsTooLong(t *testing.T) {
 	d := slots(t)
 	first := encoded(t, record{Number: 4, State: Staging})
@@ -435,8 +435,8 @@ func TestSlotThatIsTooLong(t *testing.T) {
 	}
 }
 
-// TestLimitsFitWhatIsUsual keeps maxLists above what release.MaxSet files of a usual path need, and maxJournal above what
-// the starts of a set that never proves itself leave.
+// TestLimitsFitWhatIsUsual checks that maxLists suffices for release.MaxSet files with usual paths, and maxJournal for the
+// starts of a set that never proves itself.
 func TestLimitsFitWhatIsUsual(t *testing.T) {
 	sha := release.SHA256Digest([32]byte{1})
 	e := entry{Kind: pack, Live: "Resources/" + strings.Repeat("x", 60), Size: 1 << 40, Digest: sha, Old: sha, OldSize: 1 << 40}
@@ -469,8 +469,8 @@ func TestUnreadableSlotIsAnError(t *testing.T) {
 	}
 }
 
-// TestPreparedWithoutADigest is a journal that nobody wrote, with right checksums: it must not end the program, nor take
-// anything away that is not what it says.
+// TestPreparedWithoutADigest reads an invalid journal with valid checksums: it must neither panic nor remove any other
+// file.
 func TestPreparedWithoutADigest(t *testing.T) {
 	d := slots(t)
 	listed, text := digestOfLists(t, lists{Files: []entry{{Kind: pack, Live: "f", Size: 1}}})

@@ -15,14 +15,14 @@ import (
 	"collet/platform/testlevel"
 )
 
-// TestLargestOfferIsBounded: what a list of a stranger's server costs in memory grows with its length and no faster. The longest
-// has release.MaxSet files; a tenth of it is measured.
+// TestLargestOfferIsBounded checks that the memory for the list of an untrusted server grows linearly with its length. The
+// longest list has release.MaxSet files; the test uses a tenth of that.
 func TestLargestOfferIsBounded(t *testing.T) {
 	testlevel.Slow(t)
 	const (
 		files     = release.MaxSet / 10
-		allocated = 5000 // bytes a file; 3200 were measured with paths of 70 bytes, 4000 under the race detector
-		kept      = 850  // the same, of what stays until the next plan; 590 were measured
+		allocated = 5000 // bytes per file; 3200 were measured with paths of 70 bytes, 4000 with the race detector
+		kept      = 850  // the same, for memory kept until the next plan; 590 were measured
 	)
 	dir, err := platform.OpenDir(t.TempDir())
 	if err != nil {
@@ -56,7 +56,7 @@ func TestLargestOfferIsBounded(t *testing.T) {
 	runtime.KeepAlive(plan)
 }
 
-// memory is what is in use when all garbage is gone: what lies in pools goes with the second collection.
+// memory is the memory in use after garbage collection; pools are emptied by the second collection.
 func memory() (m runtime.MemStats) {
 	runtime.GC()
 	runtime.GC()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// randomLists are lists in which each field stands now and then, with names that JSON escapes and such that it does not.
+// randomLists returns lists with random fields, and with names that JSON escapes and names that it does not.
 func randomLists(r *rand.Rand) lists {
 	flip := func() bool { return r.IntN(2) == 0 }
 	name := func() string {
@@ -33,7 +33,7 @@ func randomLists(r *rand.Rand) lists {
 	return l
 }
 
-// TestListsReadBack holds the quick reader against encoding/json, on what encode writes.
+// TestListsReadBack compares the scanner with encoding/json on the output of encode.
 func TestListsReadBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -52,7 +52,7 @@ func TestListsReadBack(t *testing.T) {
 	}
 }
 
-// TestListsQuickly makes sure that usual lists are read by the quick way at all.
+// TestListsQuickly checks that the scanner reads usual lists without a fallback.
 func TestListsQuickly(t *testing.T) {
 	want := lists{Is: number(1), Was: number(2), Undo: []undo{{Kind: pack, Live: "b", Gone: true}}}
 	for i := range 50 {
@@ -69,7 +69,7 @@ func TestListsQuickly(t *testing.T) {
 	}
 }
 
-// TestListsInOtherForms reads lists that encode did not write.
+// TestListsInOtherForms reads lists in forms that encode does not write.
 func TestListsInOtherForms(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                                 "is -, was -",
@@ -87,7 +87,7 @@ func TestListsInOtherForms(t *testing.T) {
 	}
 }
 
-// TestListsThatAreNone refuses what is cut off or no JSON, and leaves the lists alone.
+// TestListsThatAreNone checks that truncated or invalid JSON is rejected and leaves the lists unchanged.
 func TestListsThatAreNone(t *testing.T) {
 	whole := `{"is":"fnv1a64:0000000000000001","set":[{"kind":"pack","live":"a","size":5,"digest":"fnv1a64:0000000000000002","repair":true}]}`
 	texts := []string{whole + "x", strings.Replace(whole, "pack\"", "pack", 1), strings.Replace(whole, "00002", "0000g", 1), strings.Replace(whole, "5", "99999999999999999999", 1)}

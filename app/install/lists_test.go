@@ -12,10 +12,10 @@ import (
 	"collet/netproto/release"
 )
 
-// number is a digest that a test can name.
+// number is a digest with a readable number.
 func number(n uint64) release.Digest { return release.FNVDigest(n) }
 
-// inWords is a list in one line, for tables.
+// inWords formats lists as one line, for tables.
 func (l lists) inWords() string {
 	digit := func(d release.Digest) string {
 		if d.IsZero() {
@@ -43,7 +43,7 @@ func (l lists) inWords() string {
 	return strings.Join(words, ", ")
 }
 
-// TestListsFollowTheRecords applies what happens to a set, one record at a time.
+// TestListsFollowTheRecords applies records to a set, one at a time.
 func TestListsFollowTheRecords(t *testing.T) {
 	begin := lists{
 		Is: number(1), Set: []entry{{Kind: pack, Live: "a", Digest: number(1)}, {Kind: module, Live: "m", Digest: number(1)}},
@@ -85,7 +85,7 @@ func TestListsFollowTheRecords(t *testing.T) {
 	}
 }
 
-// sortMarks orders the letters of each word's end, because a map has none.
+// sortMarks sorts the letters at the end of each word, because the order of a map is random.
 func sortMarks(line string) string {
 	words := strings.Split(line, ", ")
 	for i, word := range words {
@@ -98,7 +98,7 @@ func sortMarks(line string) string {
 	return strings.Join(words, ", ")
 }
 
-// TestSwappedOverAnother keeps what the last proven set had, and gives up what has proven itself.
+// TestSwappedOverAnother checks that files of the last proven set are kept, and proven changes are given up.
 func TestSwappedOverAnother(t *testing.T) {
 	files := []entry{{Kind: module, Live: "m", Digest: number(3), Old: number(2)}, {Kind: pack, Live: "c", Digest: number(3)}}
 	for name, test := range map[string]struct {
@@ -128,8 +128,8 @@ func TestSwappedOverAnother(t *testing.T) {
 	}
 }
 
-// TestMissedCompanions: those that stayed what they were, or stayed away, are no part of the new set, and nothing of them is
-// undone.
+// TestMissedCompanions checks that companions that were not replaced, or are missing, are not part of the new set and have
+// no undo.
 func TestMissedCompanions(t *testing.T) {
 	begin := lists{Is: number(1), Set: []entry{{Kind: companion, Live: "c", Digest: number(1)}, {Kind: companion, Live: "d", Digest: number(1)}},
 		Files: []entry{{Kind: companion, Live: "c", Digest: number(2), Old: number(1)}, {Kind: companion, Live: "d", Old: number(1)},
@@ -155,7 +155,7 @@ func TestMissedCompanions(t *testing.T) {
 	}
 }
 
-// TestRepairLeavesNothingToUndo: what was damaged is not worth going back to.
+// TestRepairLeavesNothingToUndo checks that damaged files are not kept.
 func TestRepairLeavesNothingToUndo(t *testing.T) {
 	l := lists{Is: number(1), Set: []entry{{Kind: pack, Live: "a", Digest: number(1)}},
 		Files: []entry{{Kind: pack, Live: "a", Digest: number(1), Repair: true}}}
@@ -186,7 +186,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestReadLists believes only what the journal names.
+// TestReadLists checks that only the lists named by the journal are accepted.
 func TestReadLists(t *testing.T) {
 	d := slots(t)
 	l := lists{Is: number(1), Set: []entry{{Kind: pack, Live: "Resources/Ö.zip", Digest: number(2)}}, Undo: []undo{{Kind: module, Live: "m", Gone: true}}}
@@ -237,7 +237,7 @@ func FuzzReadLists(f *testing.F) {
 		if back, ok, err := readLists(d, listsName(0), again); !ok || err != nil || back.inWords() != l.inWords() {
 			t.Fatalf("%s reads back as %s", text, back.inWords())
 		}
-		// Whatever the lists say, no record ends the program.
+		// No record may panic, whatever the lists contain.
 		for _, r := range goldenRecords()[1:] {
 			for _, before := range []State{Staging, Prepared, Swapped, RollingBack} {
 				copied := l.clone()

@@ -16,7 +16,7 @@ import (
 	"collet/platform"
 )
 
-// syncing is a disk that can sync much at once, and tells what it was asked.
+// syncing is a disk that can sync in parallel and records the requests.
 type syncing struct {
 	platform.FS
 	mu     sync.Mutex
@@ -44,7 +44,7 @@ func (s *syncing) SyncDirs(names []string, pass func(error) bool) error {
 	return nil
 }
 
-// smallFiles are so many packs.
+// smallFiles are n packs.
 func smallFiles(n int) []blob {
 	var pairs []string
 	for i := range n {
@@ -53,7 +53,8 @@ func smallFiles(n int) []blob {
 	return packs(pairs...)
 }
 
-// TestSyncsMeanwhile: many small files are synced while others arrive, each once, and all of them before any is live.
+// TestSyncsMeanwhile checks that many small files are synced while others arrive, each once, and all of them before any is
+// live.
 func TestSyncsMeanwhile(t *testing.T) {
 	f := newFolder(t)
 	disk := &syncing{FS: f.open()}
@@ -70,7 +71,7 @@ func TestSyncsMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSyncMeanwhileIsWaitedFor: a commit does not begin before the disk has said that all is there.
+// TestSyncMeanwhileIsWaitedFor checks that a commit waits for the end of the sync.
 func TestSyncMeanwhileIsWaitedFor(t *testing.T) {
 	f := newFolder(t)
 	synced := map[string]bool{}
@@ -91,8 +92,8 @@ func TestSyncMeanwhileIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestSyncMeanwhileFails: no file of which the disk says that it was not written is believed, whichever call fails, and the next
-// start fetches it again.
+// TestSyncMeanwhileFails checks that files of a failed sync are discarded, whichever call fails, and that the next start
+// fetches them again.
 func TestSyncMeanwhileFails(t *testing.T) {
 	set := smallFiles(100)
 	for call := 1; call <= 2; call++ {
@@ -123,7 +124,7 @@ func TestSyncMeanwhileFails(t *testing.T) {
 	}
 }
 
-// unsynced is a disk that can't sync files whose names end so.
+// unsynced is a disk that can't sync files with this suffix.
 type unsynced struct {
 	platform.FS
 	name string
@@ -141,7 +142,7 @@ type unsyncedFile struct{ platform.File }
 
 func (unsyncedFile) Sync() error { return errors.New("input/output error") }
 
-// TestLargeFileIsSynced: a large file is synced by itself, and not believed where the disk says that it was not written.
+// TestLargeFileIsSynced checks that a large file is synced by itself, and discarded if the sync fails.
 func TestLargeFileIsSynced(t *testing.T) {
 	f := newFolder(t)
 	set, part := packs("Large.zip", strings.Repeat("large", mib/4)), "Resources/~Large.zip"
@@ -156,7 +157,7 @@ func TestLargeFileIsSynced(t *testing.T) {
 	}
 }
 
-// TestAbandonWaits: whoever lets go of a plan, or closes the install, waits for the sync under way.
+// TestAbandonWaits checks that Abandon and Close wait for the sync in progress.
 func TestAbandonWaits(t *testing.T) {
 	for name, end := range map[string]func(*install.Dir) error{"abandon": (*install.Dir).Abandon, "close": (*install.Dir).Close} {
 		f := newFolder(t)

@@ -15,8 +15,8 @@ import (
 	"collet/platform/faultfs"
 )
 
-// TestFoldersOnOtherVolumes mounts our folders, or those of the packs, elsewhere: names can't be exchanged between them, and
-// files are copied instead of renamed.
+// TestFoldersOnOtherVolumes mounts the folders of state or packs on other volumes: names can't be exchanged between them,
+// and files are copied instead of renamed.
 func TestFoldersOnOtherVolumes(t *testing.T) {
 	for _, s := range stories() {
 		for _, mounted := range []string{".collet", "Resources", "Recycler"} {
@@ -41,13 +41,13 @@ func TestFoldersOnOtherVolumes(t *testing.T) {
 	}
 }
 
-// TestCopyToOtherVolumeIsSynced: a file that is copied to another volume stays where it was unless its copy is on the disk.
+// TestCopyToOtherVolumeIsSynced checks that a file stays in its old place until its copy on another volume is synced.
 func TestCopyToOtherVolumeIsSynced(t *testing.T) {
 	f := newFolder(t)
 	start{blobs: packs("Core.zip", "core 1"), confirm: true}.must(f)
 	_, err := start{blobs: packs("Core.zip", "core 2")}.on(t, unsynced{otherVolume{f.open(), ".collet"}, ".copy"})
 	wantFault(t, "copy", err, update.DiskFault)
-	// Where the system exchanges names the old one has the new one's by now, elsewhere it still has its own.
+	// After an exchange the old file has the new one's name; without one it still has its own.
 	if files := f.files(); files["Resources/~Core.zip"] != "core 1" && files["Resources/Core.zip"] != "core 1" {
 		t.Errorf("the old one is gone: %q", files)
 	}
@@ -57,7 +57,7 @@ func TestCopyToOtherVolumeIsSynced(t *testing.T) {
 	}
 }
 
-// otherVolume is a folder of which another one is a volume of its own.
+// otherVolume is a folder in which another one is a separate volume.
 type otherVolume struct {
 	platform.FS
 	mounted string
@@ -82,7 +82,7 @@ func (o otherVolume) Exchange(a, b string) error {
 	return o.FS.Exchange(a, b)
 }
 
-// TestOtherSpelling renames files and folders by case only, where that is one name.
+// TestOtherSpelling renames files and folders by case only, on systems that ignore case.
 func TestOtherSpelling(t *testing.T) {
 	old := packs("maps/a.zip", "a1", "b.zip", "b1", "Gone.zip", "g")
 	for name, test := range map[string]struct {
@@ -119,7 +119,7 @@ func TestOtherSpelling(t *testing.T) {
 	}
 }
 
-// TestOtherSpellingOverAnUnprovenSet keeps the way back although a name is spelled anew meanwhile.
+// TestOtherSpellingOverAnUnprovenSet checks that a rollback works after a change of case.
 func TestOtherSpellingOverAnUnprovenSet(t *testing.T) {
 	d := faultfs.New(faultfs.Config{FoldCase: true})
 	for _, s := range []start{
@@ -134,7 +134,7 @@ func TestOtherSpellingOverAnUnprovenSet(t *testing.T) {
 	}
 }
 
-// TestTwoSpellingsAreTwoFiles elsewhere.
+// TestTwoSpellingsAreTwoFiles covers systems that distinguish case.
 func TestTwoSpellingsAreTwoFiles(t *testing.T) {
 	d := faultfs.New(faultfs.Config{})
 	for _, s := range []start{start{blobs: packs("a.zip", "one")}.confirmed(), start{blobs: packs("A.zip", "one")}.confirmed()} {
@@ -147,7 +147,7 @@ func TestTwoSpellingsAreTwoFiles(t *testing.T) {
 	}
 }
 
-// TestNoWayBack loses the backup: the set stays, the install opens, and the caller is told once it asks.
+// TestNoWayBack removes the backup: the set stays, the install opens, and only a request for a rollback fails.
 func TestNoWayBack(t *testing.T) {
 	ctx := context.Background()
 	f := proven(t, "one")
@@ -163,19 +163,19 @@ func TestNoWayBack(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d = f.mustOpen() // hopeless, and yet it opens
+	d = f.mustOpen() // Open succeeds although a rollback is due
 	wantState(t, d, install.Swapped, true)
 	f.want("stays", "Lathe.so=two Resources/A.zip=a")
 	d.Close()
 	f.remove("Lathe.so")
-	d = f.mustOpen() // the built-in client stands in
+	d = f.mustOpen() // the built-in client is used
 	f.want("nothing to restore", "Resources/A.zip=a")
 	d.Close()
 	all(binaries("Lathe.so", "two"), packs("A.zip", "a")).must(f)
 	f.want("mended", "Lathe.so=two Resources/A.zip=a")
 }
 
-// TestSilentStarts gives a set up that never says a word.
+// TestSilentStarts checks the rollback of a set after too many starts without a result.
 func TestSilentStarts(t *testing.T) {
 	f := proven(t, "one")
 	module("two").must(f)
@@ -194,7 +194,7 @@ func TestSilentStarts(t *testing.T) {
 	}
 }
 
-// TestStoppedIsNotSilent: a set that asks for another start has said a word.
+// TestStoppedIsNotSilent checks that a request for another start counts as a result.
 func TestStoppedIsNotSilent(t *testing.T) {
 	f := proven(t, "one")
 	module("two").must(f)
@@ -207,8 +207,8 @@ func TestStoppedIsNotSilent(t *testing.T) {
 	f.want("still there", "Lathe.so=two Lathe.so.bak=one")
 }
 
-// TestBlockedUntilAsked holds a set back that failed, also in another process, takes a newer one, and the same one again
-// when somebody asks for it.
+// TestBlockedUntilAsked checks that a failed set is held back, also in another process. A newer set is accepted, and the
+// failed one again after Unblock.
 func TestBlockedUntilAsked(t *testing.T) {
 	f := proven(t, "one")
 	module("two").must(f)
@@ -239,8 +239,8 @@ func TestBlockedUntilAsked(t *testing.T) {
 	f.want("taken again", "Lathe.so=two")
 }
 
-// TestHeldBackIsTheOffered: of several sets that failed the one on offer is told, with its own reason, and there is a reason
-// also where no set was held back.
+// TestHeldBackIsTheOffered checks that of several failed sets the offered one is reported, with its own reason. There is a
+// reason even if no set was held back.
 func TestHeldBackIsTheOffered(t *testing.T) {
 	f := proven(t, "one")
 	for _, name := range []string{"two", "three"} {
@@ -269,7 +269,7 @@ func TestHeldBackIsTheOffered(t *testing.T) {
 	}
 }
 
-// TestProofWipesTheSlate: what failed before a set proved itself does not count any more.
+// TestProofWipesTheSlate checks that failures before the proof of a set do not count afterwards.
 func TestProofWipesTheSlate(t *testing.T) {
 	f := proven(t, "one")
 	for range 5 {
@@ -282,7 +282,7 @@ func TestProofWipesTheSlate(t *testing.T) {
 	}
 }
 
-// TestBackupThatCouldNotGo stays behind after a proof, and the next set has a way back all the same.
+// TestBackupThatCouldNotGo fails to remove a backup after the proof; the next set can be rolled back all the same.
 func TestBackupThatCouldNotGo(t *testing.T) {
 	f := proven(t, "one")
 	module("two").must(f)
@@ -300,7 +300,7 @@ func TestBackupThatCouldNotGo(t *testing.T) {
 	}
 }
 
-// TestPlayersFileComesBack after a set that stood in its place failed, and is still the player's then.
+// TestPlayersFileComesBack checks that a rollback restores a file of the player, which still counts as the player's.
 func TestPlayersFileComesBack(t *testing.T) {
 	f := newFolder(t)
 	start{blobs: packs("A.zip", "a1")}.confirmed().must(f)
@@ -312,7 +312,8 @@ func TestPlayersFileComesBack(t *testing.T) {
 	f.want("not dropped", "Resources/A.zip=a3 Resources/B.zip=player's")
 }
 
-// TestPartsOfASetThatWasTakenBack go with the next plan that does not want them, and serve one that does.
+// TestPartsOfASetThatWasTakenBack checks that the next plan removes these parts if it does not need them, and reuses them
+// otherwise.
 func TestPartsOfASetThatWasTakenBack(t *testing.T) {
 	f := proven(t, "one")
 	two := all(binaries("Lathe.so", "two"), packs("A.zip", "a2"))
@@ -331,7 +332,7 @@ func TestPartsOfASetThatWasTakenBack(t *testing.T) {
 	}
 }
 
-// TestUncleanEnd is noticed by the next start, and until somebody has looked at every file.
+// TestUncleanEnd checks that an unclean end is reported until a start has verified every file.
 func TestUncleanEnd(t *testing.T) {
 	f := proven(t, "one")
 	d := f.mustOpen()
@@ -361,7 +362,7 @@ func TestUncleanEnd(t *testing.T) {
 	}
 }
 
-// TestFullDiskOpens: a mark that can't be left is no reason not to play.
+// TestFullDiskOpens checks that a missing mark of an open install does not prevent Open.
 func TestFullDiskOpens(t *testing.T) {
 	f := proven(t, "one")
 	d, err := open(watch(f.open(), refuse("create", ".collet/open", faultfs.ENOSPC)), false)
@@ -371,8 +372,8 @@ func TestFullDiskOpens(t *testing.T) {
 	d.Close()
 }
 
-// TestDamagedLists of a set that waits for nothing cost the knowledge of it, and those of one that does cost its newest
-// transaction; neither costs a file.
+// TestDamagedLists: without a pending set damaged lists only lose the record of the set; with one they lose the newest
+// transaction. No file is lost either way.
 func TestDamagedLists(t *testing.T) {
 	f := newFolder(t)
 	f.write("Resources/mine.txt", "mine")
@@ -392,7 +393,7 @@ func TestDamagedLists(t *testing.T) {
 	}
 }
 
-// TestReaderHoldsTheSwap: while another process uses the set nothing of it changes, and the swap waits to be told.
+// TestReaderHoldsTheSwap checks that a set in use does not change, and that the swap waits for its end.
 func TestReaderHoldsTheSwap(t *testing.T) {
 	f := proven(t, "one")
 	s := module("two")
@@ -417,7 +418,7 @@ func TestReaderHoldsTheSwap(t *testing.T) {
 	f.want("let go", "Lathe.so=two Lathe.so.bak=one")
 }
 
-// TestRecyclerIsBounded keeps what the last releases dropped, and all that is the player's.
+// TestRecyclerIsBounded checks that dropped files of the last releases and all files of the player are kept.
 func TestRecyclerIsBounded(t *testing.T) {
 	f := newFolder(t)
 	f.write("Recycler/yours-0/x", "player's")

@@ -10,7 +10,7 @@ import (
 	"collet/app/update"
 )
 
-// mend brings the open install to a set, range by range, and returns the plan and how many bytes were fetched.
+// mend updates the open install to a set, range by range, and returns the plan and the number of fetched bytes.
 func (l layers) mend(verify bool, s set) (update.Plan, int64) {
 	l.t.Helper()
 	ctx, fetched := context.Background(), int64(0)
@@ -36,8 +36,8 @@ func (l layers) mend(verify bool, s set) (update.Plan, int64) {
 	return plan, fetched
 }
 
-// TestDamagedBaseIsSalvaged: a file of the installation can't be mended in place, but what is good of it need not be
-// fetched for the copy that takes precedence. Neither another update nor its proof forgets its blocks.
+// TestDamagedBaseIsSalvaged: a file of the base can't be repaired in place, but its intact blocks need not be fetched for
+// the copy in the own folder. Its checksums survive another update and its proof.
 func TestDamagedBaseIsSalvaged(t *testing.T) {
 	good := noise(1, 3*mib)
 	l := newLayers(t, map[string]string{"Resources/Core.zip": good, "Resources/Maps.zip": "maps"})

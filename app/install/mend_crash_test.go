@@ -6,8 +6,8 @@ import (
 	"collet/platform/testlevel"
 )
 
-// TestRepairSurvivesAStopAnywhere stops a repair before each change of the disk, and in the middle of each write: the pack
-// is then what it was or what it should be, and the next start brings it there.
+// TestRepairSurvivesAStopAnywhere stops a repair before each change of the disk, and inside each write. The pack is then
+// unchanged or repaired, and the next start repairs it.
 func TestRepairSurvivesAStopAnywhere(t *testing.T) {
 	t.Parallel()
 	good := noise(1, 2*mib+500)

@@ -13,7 +13,7 @@ import (
 	"collet/netproto/release"
 )
 
-// sumsOf sums content in portions of any size.
+// sumsOf computes the checksums of content written in portions of any size.
 func sumsOf(content []byte, size int64, portion int) blockSums {
 	both := bothHashes{release.SHA256.NewHash(), newBlockHash(size)}
 	for len(content) > 0 {
@@ -24,7 +24,7 @@ func sumsOf(content []byte, size int64, portion int) blockSums {
 	return both.blocks.all()
 }
 
-// TestSumsDoNotDependOnPortions, and tell of nothing behind the size that the file should have.
+// TestSumsDoNotDependOnPortions also checks that bytes after the file's size do not count.
 func TestSumsDoNotDependOnPortions(t *testing.T) {
 	content := make([]byte, 3*blockSize+77)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -56,8 +56,8 @@ func TestSumsDoNotDependOnPortions(t *testing.T) {
 	}
 }
 
-// TestWhatIsMissingAndWhatIsNot: damage and part together leave exactly the right bytes to fetch, in ranges that are in
-// order, not empty, and apart from each other.
+// TestWhatIsMissingAndWhatIsNot checks that damage and part together yield exactly the bytes to fetch, in sorted, non-empty
+// ranges with gaps between them.
 func TestWhatIsMissingAndWhatIsNot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		blocks := rapid.IntRange(1, 12).Draw(t, "blocks")
@@ -101,7 +101,7 @@ func manyRanges(n int) (ranges []update.Range) {
 	return ranges
 }
 
-// TestDamageIsListedWithinBounds: a disk that is broken all over makes no list without end.
+// TestDamageIsListedWithinBounds checks that the list for a badly damaged disk stays short.
 func TestDamageIsListedWithinBounds(t *testing.T) {
 	p := planning{dir: &Dir{log: zerolog.Nop()}, set: map[string]entry{"mine.zip": {}}}
 	for _, n := range []int{update.MaxDamage - 2, 5, 1, 3} {

@@ -21,14 +21,14 @@ import (
 // mib is the size of a block.
 const mib = 1 << 20
 
-// noise is content of which no two blocks are equal.
+// noise is content with no two equal blocks.
 func noise(seed uint64, size int) string {
 	data := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(data) // it never fails
+	_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(data) // Read never fails
 	return string(data)
 }
 
-// flip damages single bytes.
+// flip changes single bytes.
 func flip(content string, at ...int) string {
 	data := []byte(content)
 	for _, i := range at {
@@ -37,7 +37,7 @@ func flip(content string, at ...int) string {
 	return string(data)
 }
 
-// ranges writes ranges in blocks, as "0-1 3-4"; borders that are not those of blocks stand in bytes.
+// ranges formats ranges in blocks, as "0-1 3-4"; limits that are not block limits are in bytes.
 func ranges(list []update.Range) string {
 	unit := func(n int64) string {
 		if n%mib == 0 {
@@ -54,7 +54,7 @@ func ranges(list []update.Range) string {
 
 const packPath = "Resources/Core.zip"
 
-// whole installs a pack of this content, and returns the folder and how it was installed.
+// whole installs a pack with this content, and returns the folder and the start that installed it.
 func whole(t testing.TB, content string) (folder, start) {
 	t.Helper()
 	f, s := newFolder(t), start{blobs: packs("Core.zip", content), portion: 300_000, confirm: true}
@@ -76,7 +76,7 @@ func (f folder) read(name string) string {
 	return string(data)
 }
 
-// sums are the names of the lists of sums.
+// sums are the names of the checksum files.
 func (f folder) sums() (names []string) {
 	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, "Cache", "blocks"))
@@ -89,7 +89,7 @@ func (f folder) sums() (names []string) {
 	return names
 }
 
-// healed checks that a pack is what was offered.
+// healed checks that a pack has the offered content.
 func (f folder) healed(when, content string) {
 	f.t.Helper()
 	if f.read(packPath) != content {
@@ -151,7 +151,7 @@ func TestOnlyDamagedBlocksAreFetched(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutBlocks: they are fetched as a whole, and listed all the same.
+// TestFilesWithoutBlocks checks that such files are fetched as a whole and listed as damaged.
 func TestFilesWithoutBlocks(t *testing.T) {
 	for _, size := range []int{1, 1000, mib - 1, mib, mib + 1} {
 		good := noise(1, size)
@@ -169,7 +169,7 @@ func TestFilesWithoutBlocks(t *testing.T) {
 	}
 }
 
-// TestEmptyFileThatGrew has nothing to fetch, and a missing file everything.
+// TestEmptyFileThatGrew checks that such a file needs no bytes, and a missing file all bytes.
 func TestEmptyFileThatGrew(t *testing.T) {
 	f, s := whole(t, "")
 	f.write(packPath, "not empty")
@@ -189,8 +189,8 @@ func TestEmptyFileThatGrew(t *testing.T) {
 	f.healed("fetched again", good)
 }
 
-// TestSumsThatAreWrong: whatever is wrong with a list of sums, the file becomes what was offered, and the list is good
-// again.
+// TestSumsThatAreWrong checks that the file gets the offered content whatever is wrong with its checksum file, and that the
+// checksum file is valid afterwards.
 func TestSumsThatAreWrong(t *testing.T) {
 	testlevel.Slow(t)
 	good := noise(1, 3*mib+5)
@@ -233,7 +233,8 @@ func TestSumsThatAreWrong(t *testing.T) {
 	}
 }
 
-// until runs starts until one succeeds, as an Updater does after a damaged download, and returns all bytes fetched.
+// until repeats a start until it succeeds, like an Updater after a damaged download, and returns the number of fetched
+// bytes.
 func (s start) until(f folder, most int) (fetched int64) {
 	f.t.Helper()
 	for range most {
@@ -247,8 +248,7 @@ func (s start) until(f folder, most int) (fetched int64) {
 	return 0
 }
 
-// TestSumsThatLie: a list in perfect order that tells of other content never leads to another file, and costs two downloads
-// at most.
+// TestSumsThatLie checks that valid checksums of other content never lead to a wrong file and cost at most two downloads.
 func TestSumsThatLie(t *testing.T) {
 	good := noise(1, 3*mib+5)
 	size := int64(len(good))
@@ -258,7 +258,7 @@ func TestSumsThatLie(t *testing.T) {
 	tests := []struct {
 		name    string
 		live    string
-		told    string // what the list tells of
+		told    string // content of the checksums
 		fetched int64
 	}{
 		{"the damage is called good", first, first, size},
@@ -284,7 +284,7 @@ func TestSumsThatLie(t *testing.T) {
 	}
 }
 
-// listOf makes a list of sums for one content that tells of another.
+// listOf makes a checksum file for one content with the checksums of another.
 func (f folder) listOf(content, told string) string {
 	f.t.Helper()
 	liar, _ := whole(f.t, told)
@@ -292,7 +292,7 @@ func (f folder) listOf(content, told string) string {
 	return strings.Replace(title, digest(f.t, release.SHA256, told).String(), digest(f.t, release.SHA256, content).String(), 1) + "\n" + sums
 }
 
-// TestLiveFileChangesWhileItIsCopied: what is copied is looked at again; the next attempt knows better.
+// TestLiveFileChangesWhileItIsCopied checks that copied blocks are verified, and that the next attempt succeeds.
 func TestLiveFileChangesWhileItIsCopied(t *testing.T) {
 	good := noise(1, 5*mib)
 	damaged := flip(good, 3*mib)
@@ -346,8 +346,8 @@ func (s start) plan(t testing.TB, d *install.Dir) update.Plan {
 	return plan
 }
 
-// TestStoppedRepairGoesOn stops a repair after so many bytes were fetched, in the middle of a range, at its borders, and
-// behind it; every byte is fetched once.
+// TestStoppedRepairGoesOn stops a repair after a number of fetched bytes: within a range, at its limits, and after it.
+// Every byte is fetched once.
 func TestStoppedRepairGoesOn(t *testing.T) {
 	t.Parallel()
 	good := noise(1, 6*mib+100)
@@ -384,8 +384,8 @@ func TestStoppedRepairGoesOn(t *testing.T) {
 	}
 }
 
-// TestPartOfARepairIsDamaged: bytes of a part that were copied are checked with the rest of their block, and others with
-// the whole.
+// TestPartOfARepairIsDamaged checks that copied bytes of a part are verified with the rest of their block, and others with
+// the whole file.
 func TestPartOfARepairIsDamaged(t *testing.T) {
 	good := noise(1, 4*mib)
 	for _, test := range []struct {
@@ -411,7 +411,7 @@ func TestPartOfARepairIsDamaged(t *testing.T) {
 	}
 }
 
-// TestDamagedPartAndSumsThatLie: both at once cost three attempts, which is what an Updater makes of one file.
+// TestDamagedPartAndSumsThatLie needs three attempts, the most that an Updater makes for one file.
 func TestDamagedPartAndSumsThatLie(t *testing.T) {
 	good := noise(1, 4*mib)
 	f, s := whole(t, good)
@@ -433,7 +433,7 @@ func TestDamagedPartAndSumsThatLie(t *testing.T) {
 	f.healed("mended", good)
 }
 
-// TestCancelWhileCopying leaves the part as it is, for another time.
+// TestCancelWhileCopying checks that the part is kept.
 func TestCancelWhileCopying(t *testing.T) {
 	good := noise(1, 3*mib)
 	f, s := whole(t, good)
@@ -458,8 +458,7 @@ func TestCancelWhileCopying(t *testing.T) {
 	f.healed("mended", good)
 }
 
-// TestPackageThatNobodyInstalled: files that an unpacked archive brought are known by their blocks after they were hashed
-// once.
+// TestPackageThatNobodyInstalled: files of an unpacked archive have block checksums after their first hashing.
 func TestPackageThatNobodyInstalled(t *testing.T) {
 	good := noise(1, 3*mib)
 	f, s := newFolder(t), start{blobs: packs("Core.zip", good), portion: 300_000}
@@ -477,8 +476,8 @@ func TestPackageThatNobodyInstalled(t *testing.T) {
 	}
 }
 
-// TestOldSumsGo: those of a set that was replaced go when its successor has proven itself, and until then a way back costs
-// only what differs.
+// TestOldSumsGo checks that checksums of a replaced set are removed once its successor is proven. Until then a return to
+// the old release fetches only the differences.
 func TestOldSumsGo(t *testing.T) {
 	one := noise(1, 3*mib)
 	two := flip(one, mib)
@@ -500,7 +499,7 @@ func TestOldSumsGo(t *testing.T) {
 	f.healed("back", one)
 }
 
-// TestQuickStartReadsNothing: sums cost a start nothing.
+// TestQuickStartReadsNothing checks that a start does not read checksums.
 func TestQuickStartReadsNothing(t *testing.T) {
 	f, s := whole(t, noise(1, 2*mib))
 	w := watch(f.open())
@@ -514,8 +513,8 @@ func TestQuickStartReadsNothing(t *testing.T) {
 	}
 }
 
-// TestQuickCheckNoticesRestoredTime edits a file without changing its size and sets its time back, as some tools do: where
-// there is an inode, its own time gives the edit away, and a replaced file its number.
+// TestQuickCheckNoticesRestoredTime edits a file without changing its size and restores its time, as some tools do. With an
+// inode the change time reveals the edit, and the inode number a replaced file.
 func TestQuickCheckNoticesRestoredTime(t *testing.T) {
 	if runsWithoutInodes() {
 		t.Skip("the system tells neither inode nor its time")
@@ -549,7 +548,7 @@ func TestQuickCheckNoticesRestoredTime(t *testing.T) {
 	}
 }
 
-// TestHashingIsForeseen: a verification says how much there is, and then does exactly that.
+// TestHashingIsForeseen checks that a verification announces exactly the bytes that it hashes.
 func TestHashingIsForeseen(t *testing.T) {
 	f := newFolder(t)
 	s := start{blobs: slices.Concat(packs("Core.zip", noise(1, 2*mib), "Maps.zip", noise(2, 300_000), "Empty.zip", ""), binaries("Lathe.so", "module")), portion: 300_000}
@@ -584,7 +583,7 @@ func TestHashingIsForeseen(t *testing.T) {
 	}
 }
 
-// TestSumsAreNoMatterOfLifeAndDeath: a cache that can't be written costs nothing but the saving.
+// TestSumsAreNoMatterOfLifeAndDeath checks that a read-only cache only loses the savings.
 func TestSumsAreNoMatterOfLifeAndDeath(t *testing.T) {
 	good := noise(1, 2*mib)
 	refuse := func(o op) error {

@@ -8,7 +8,7 @@ import (
 	"collet/app/install"
 )
 
-// mix leaves a set that is no release: its swap was stopped in the middle, and then a part and a backup were lost.
+// mix leaves an inconsistent set: its swap was stopped halfway, and then a part and a backup were lost.
 func mix(t *testing.T) folder {
 	t.Helper()
 	f := newFolder(t)
@@ -31,7 +31,8 @@ func wantIncomplete(t *testing.T, when string, d *install.Dir, want ...string) {
 	}
 }
 
-// TestAMixedSetIsKnownUntilItIsMended: every start knows it, and the next update compares and mends everything, the module too.
+// TestAMixedSetIsKnownUntilItIsMended checks that every start reports it, and that the next update compares and repairs
+// everything, including the module.
 func TestAMixedSetIsKnownUntilItIsMended(t *testing.T) {
 	for name, mended := range map[string]struct {
 		start start
@@ -63,7 +64,7 @@ func TestAMixedSetIsKnownUntilItIsMended(t *testing.T) {
 	}
 }
 
-// TestTheWayBackToAMixedSetIsKnown: a set that mended a mixed one fails, and what comes back is mixed again.
+// TestTheWayBackToAMixedSetIsKnown rolls back the set that repaired a mixed one: the restored set is mixed again.
 func TestTheWayBackToAMixedSetIsKnown(t *testing.T) {
 	f := mix(t)
 	all(binaries("Lathe.so", "m3"), packs("A.zip", "a3", "B.zip", "b3")).must(f)
@@ -81,7 +82,7 @@ func TestTheWayBackToAMixedSetIsKnown(t *testing.T) {
 	wantIncomplete(t, "back", d, "Resources/A.zip")
 }
 
-// TestMissingPacksAreKnown without any help of the journal's.
+// TestMissingPacksAreKnown without a record in the journal.
 func TestMissingPacksAreKnown(t *testing.T) {
 	f := newFolder(t)
 	all(binaries("Lathe.so", "m"), packs("A.zip", "a", "B.zip", "b", "C.zip", "c")).confirmed().must(f)

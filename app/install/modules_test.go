@@ -21,7 +21,7 @@ func module(content string) start {
 	return start{mode: update.Binaries, blobs: binaries("Lathe.so", content)}
 }
 
-// proven leaves a folder with a module that has proven itself.
+// proven returns a folder with a proven module.
 func proven(t testing.TB, content string) folder {
 	t.Helper()
 	f := newFolder(t)
@@ -117,7 +117,7 @@ func TestFirstModule(t *testing.T) {
 	f.want("proven", "Lathe.so=one")
 }
 
-// TestUnprovenModuleIsNoBackup swaps twice without a proof: what proved itself last stays behind.
+// TestUnprovenModuleIsNoBackup swaps twice without a proof: the backup is still the last proven module.
 func TestUnprovenModuleIsNoBackup(t *testing.T) {
 	for name, rules := range map[string][]rule{"exchange": nil, "two moves": {noExchange()}} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestUnprovenModuleIsNoBackup(t *testing.T) {
 				}
 				f.want(version, "Lathe.so="+version+" Lathe.so.bak=one")
 			}
-			// The one that is there already is no news.
+			// A module that is already installed changes nothing.
 			module("four").must(f)
 			d := f.mustOpen()
 			f.want("reopened", "Lathe.so=four Lathe.so.bak=one")
@@ -155,7 +155,8 @@ func TestMissingModuleGetsItsBackupBack(t *testing.T) {
 	f.want("swapped again", "Lathe.so=two Lathe.so.bak=one")
 }
 
-// TestBackupOfAnotherProgram is what the engine's own updater leaves behind when it dies between its two renames.
+// TestBackupOfAnotherProgram starts with the state that the engine's own updater leaves if it stops between its two
+// renames.
 func TestBackupOfAnotherProgram(t *testing.T) {
 	f := newFolder(t)
 	f.write("Lathe.so.bak", "one")
@@ -163,7 +164,7 @@ func TestBackupOfAnotherProgram(t *testing.T) {
 	f.want("restored", "Lathe.so=one")
 }
 
-// TestBackupMadeByHand stays until a swap needs the name, and moves away then: it is not ours.
+// TestBackupMadeByHand checks that such a file stays until a swap needs the name, and is then moved to the recycler.
 func TestBackupMadeByHand(t *testing.T) {
 	f := proven(t, "one")
 	f.write("Lathe.so.bak", "by hand")
@@ -176,7 +177,7 @@ func TestBackupMadeByHand(t *testing.T) {
 	f.want("swapped", "Lathe.so=two Lathe.so.bak=one Recycler/yours-3/Lathe.so.bak=by hand Resources/Core.zip=core")
 }
 
-// TestBackupGoesAtTheNextStart confirms, and stops before the backup is gone.
+// TestBackupGoesAtTheNextStart confirms, and stops before the backup is removed.
 func TestBackupGoesAtTheNextStart(t *testing.T) {
 	f := proven(t, "one")
 	module("two").must(f)
@@ -221,7 +222,8 @@ func TestHostSymbolsOnlyWhereThereAreNone(t *testing.T) {
 	f.want("kept", "Lathe.pdb=symbols Lathe.so=two")
 }
 
-// TestCompanionsAreBestEffort can't replace one, and swaps the module all the same. The old one stays, or comes back.
+// TestCompanionsAreBestEffort fails to replace a companion: the module is swapped all the same. The old companion stays or
+// is restored.
 func TestCompanionsAreBestEffort(t *testing.T) {
 	taken := refuse("rename", "Lathe.so.pdb-staging Lathe.so.pdb", fs.ErrPermission)
 	for name, held := range map[string][]rule{
@@ -243,7 +245,8 @@ func TestCompanionsAreBestEffort(t *testing.T) {
 	}
 }
 
-// TestCompanionThatCanNotComeBack: the set goes on without symbols, and those of the way back are kept.
+// TestCompanionThatCanNotComeBack checks that the set continues without symbols, and that the backup of the symbols is
+// kept.
 func TestCompanionThatCanNotComeBack(t *testing.T) {
 	f := newFolder(t)
 	set := func(version string) start {
@@ -258,7 +261,7 @@ func TestCompanionThatCanNotComeBack(t *testing.T) {
 	wantFiles(t, "back", f, "Lathe.so", "module 1", "Lathe.so.pdb", "symbols 1")
 }
 
-// TestPromoteFailsAndIsRetried is a module that a virus scanner holds: the retry fetches nothing.
+// TestPromoteFailsAndIsRetried simulates a virus scanner that locks the module: the retry fetches nothing.
 func TestPromoteFailsAndIsRetried(t *testing.T) {
 	f, ctx := proven(t, "one"), context.Background()
 	busy := true
@@ -286,7 +289,7 @@ func TestPromoteFailsAndIsRetried(t *testing.T) {
 	wantState(t, d, install.Swapped, true)
 }
 
-// TestPreparedModuleMeetsAnotherOffer takes the staged module back.
+// TestPreparedModuleMeetsAnotherOffer withdraws the staged module.
 func TestPreparedModuleMeetsAnotherOffer(t *testing.T) {
 	for name, test := range map[string]struct {
 		next       start
@@ -328,7 +331,7 @@ func TestPreparedModuleMeetsAnotherOffer(t *testing.T) {
 	}
 }
 
-// TestPreparedPacksGoForward fails in the middle of a commit: before anything else is planned the set becomes whole.
+// TestPreparedPacksGoForward fails in the middle of a commit: the set is completed before anything else is planned.
 func TestPreparedPacksGoForward(t *testing.T) {
 	f := newFolder(t)
 	start{blobs: packs("A.zip", "a1", "B.zip", "b1")}.must(f)
@@ -356,7 +359,7 @@ func TestPreparedPacksGoForward(t *testing.T) {
 	f.want("whole", "Resources/A.zip=a3 Resources/B.zip=b2")
 }
 
-// TestPreparedBytesVanish is a virus scanner that takes a file away after it was written.
+// TestPreparedBytesVanish simulates a virus scanner that removes a written file.
 func TestPreparedBytesVanish(t *testing.T) {
 	for name, spoil := range map[string]func(folder){
 		"gone":    func(f folder) { f.remove("Lathe.so-staging") },
@@ -382,7 +385,7 @@ func TestPreparedBytesVanish(t *testing.T) {
 	}
 }
 
-// TestVanishedBetweenTwoMoves loses the staged module at the worst moment of a system that can't exchange names.
+// TestVanishedBetweenTwoMoves loses the staged module between the two renames of a system without an exchange of names.
 func TestVanishedBetweenTwoMoves(t *testing.T) {
 	f := proven(t, "one")
 	w := watch(f.open(), noExchange(), refuse("rename", "Lathe.so-staging Lathe.so", errStopped))
@@ -396,7 +399,7 @@ func TestVanishedBetweenTwoMoves(t *testing.T) {
 	wantState(t, d, install.RolledBack, false)
 }
 
-// TestVanishedBetweenTwoMovesOfThisProcess notices at the next attempt, without another start.
+// TestVanishedBetweenTwoMovesOfThisProcess detects the loss at the next attempt, without another start.
 func TestVanishedBetweenTwoMovesOfThisProcess(t *testing.T) {
 	f, ctx := proven(t, "one"), context.Background()
 	d := f.mustOpen(noExchange(), refuse("rename", "Lathe.so-staging Lathe.so", fs.ErrPermission))
@@ -411,7 +414,7 @@ func TestVanishedBetweenTwoMovesOfThisProcess(t *testing.T) {
 	wantState(t, d, install.RolledBack, false)
 }
 
-// TestSwapThatHasBegunGoesForward plans again between the two moves: there is no way back to a part.
+// TestSwapThatHasBegunGoesForward plans again between the two renames: the set can't be withdrawn any more.
 func TestSwapThatHasBegunGoesForward(t *testing.T) {
 	for name, rules := range map[string][]rule{
 		"exchange":  {refuse("rename", "Lathe.so-staging Lathe.so.bak", fs.ErrPermission)},
@@ -443,7 +446,7 @@ func TestSwapThatHasBegunGoesForward(t *testing.T) {
 	}
 }
 
-// TestConfirmWhileAnotherIsPrepared proves a module while the next one already waits: nothing of that is lost.
+// TestConfirmWhileAnotherIsPrepared confirms a module while the next one is prepared: both stay.
 func TestConfirmWhileAnotherIsPrepared(t *testing.T) {
 	f := proven(t, "one")
 	module("two").must(f)
@@ -464,7 +467,7 @@ func TestConfirmWhileAnotherIsPrepared(t *testing.T) {
 	wantState(t, d, install.Swapped, true)
 }
 
-// TestConfirmWhilePartsArrive keeps the parts bound.
+// TestConfirmWhilePartsArrive checks that the parts stay bound.
 func TestConfirmWhilePartsArrive(t *testing.T) {
 	f := proven(t, "one")
 	module("two").must(f)
@@ -479,7 +482,7 @@ func TestConfirmWhilePartsArrive(t *testing.T) {
 	s.must(f).want(t, "resumed", "1 wanted, 10 bytes, 6 resumed, 1 matched, 4 written")
 }
 
-// TestVerifyHealsTheModule finds a damaged module while packs are looked at.
+// TestVerifyHealsTheModule repairs a damaged module during an update of packs.
 func TestVerifyHealsTheModule(t *testing.T) {
 	f := proven(t, "one")
 	f.write("Lathe.so", "onX")
@@ -490,7 +493,7 @@ func TestVerifyHealsTheModule(t *testing.T) {
 	f.want("healed", "Lathe.so=one Resources/Core.zip=core")
 }
 
-// TestLinkInPlaceOfTheModule is a developer's folder, or a planted link: it is replaced and not followed.
+// TestLinkInPlaceOfTheModule checks that a link is replaced and not followed.
 func TestLinkInPlaceOfTheModule(t *testing.T) {
 	f := newFolder(t)
 	f.write("build/real.so", "real")
@@ -508,7 +511,7 @@ func TestLinkInPlaceOfTheModule(t *testing.T) {
 	f.want("replaced", "Lathe.so=two Lathe.so.bak=older Recycler/yours-1/Lathe.so? build/real.so=real")
 }
 
-// TestTwoHostsShareAFolder updates the modules of two hosts in turns; each answers only for its own.
+// TestTwoHostsShareAFolder updates the modules of two hosts in turn; each confirms only its own.
 func TestTwoHostsShareAFolder(t *testing.T) {
 	f, ctx := proven(t, "one"), context.Background()
 	module("two").must(f)
@@ -541,7 +544,7 @@ func TestTwoHostsShareAFolder(t *testing.T) {
 	f.want("none waits", "Lathe.so=two MyAlt.so=alt")
 }
 
-// TestSomebodyElseFinishesTheSwap lets the other host of a folder open it while a module waits for its promotion.
+// TestSomebodyElseFinishesTheSwap has the other host of a folder open it while a module waits for its promotion.
 func TestSomebodyElseFinishesTheSwap(t *testing.T) {
 	f := proven(t, "one")
 	s := module("two")
@@ -561,7 +564,7 @@ func TestSomebodyElseFinishesTheSwap(t *testing.T) {
 	wantState(t, f.mustOpen(), install.Swapped, true)
 }
 
-// TestLogSaysWhatHappened looks for the two lines that a person needs who asks why an old module runs.
+// TestLogSaysWhatHappened checks the two log lines that explain why an old module runs.
 func TestLogSaysWhatHappened(t *testing.T) {
 	f := proven(t, "one")
 	module("two").must(f)

@@ -16,8 +16,8 @@ func TestBinaryNames(t *testing.T) {
 	tests := []struct {
 		names Names
 		path  string
-		kind  kind   // empty: not ours
-		live  string // where it belongs
+		kind  kind   // empty: rejected
+		live  string // its live name
 	}{
 		{lathe, "Lathe.so", module, "Lathe.so"},
 		{lathe, "Lathe.so.pdb", companion, "Lathe.so.pdb"},
@@ -34,7 +34,7 @@ func TestBinaryNames(t *testing.T) {
 		{dotsAlt, "game-1.2.dylib", module, "My.Alt.2.dylib"},
 		{longer, "Lathe_OpenGL.dll", module, "Lathe_OpenGL.dll"},
 
-		// The host, its settings, its log, and whatever else a server must not touch.
+		// The host, its settings, its log, and other files that a server must not replace.
 		{lathe, "Lathe", "", ""},
 		{windows, "Lathe.exe", "", ""},
 		{lathe, "Lathe.toml", "", ""},
@@ -44,7 +44,7 @@ func TestBinaryNames(t *testing.T) {
 		{lathe, "other.txt", "", ""},
 		{lathe, "", "", ""},
 
-		// Names that this package gives a meaning, in any case.
+		// Names reserved by this package, in any case.
 		{lathe, "Lathe.so.bak", "", ""},
 		{lathe, "Lathe.so.BAK", "", ""},
 		{lathe, "Lathe.so-staging", "", ""},
@@ -128,7 +128,7 @@ func TestBelongs(t *testing.T) {
 	}
 }
 
-// TestCopiesAreOurs grow under names that no server and no player uses.
+// TestCopiesAreOurs checks that the names of copies are used by no server and no player.
 func TestCopiesAreOurs(t *testing.T) {
 	for name, want := range map[string]string{"a.zip": "~a.zip.copy", "R/b/a.zip": "R/b/~a.zip.copy"} {
 		if got := copyOf(name); got != want || release.CheckPath(got) == nil {

@@ -10,8 +10,8 @@ import (
 	"collet/netproto/release"
 )
 
-// disk is a folder in which a content is one letter: W wanted, P previous, O other, B what the last proven set had, F a
-// folder. What a step recycles goes to a name that begins with "recycled".
+// disk is a folder in which each content is one letter: W wanted, P previous, O other, B file of the last proven set, F
+// folder. Recycled files get names that begin with "recycled".
 type disk map[string]byte
 
 func (d disk) String() string {
@@ -40,7 +40,7 @@ func diskOf(pairs map[string]byte) disk {
 	return d
 }
 
-// look is what Dir.look does.
+// look simulates Dir.look.
 func (d disk) look(files []entry, w ways) []Seen {
 	seen := make([]Seen, len(files))
 	for i, e := range files {
@@ -58,7 +58,7 @@ func (d disk) look(files []entry, w ways) []Seen {
 	return seen
 }
 
-// do is what Dir.perform does. A step on what is not there is a bug of the planner.
+// do simulates Dir.perform. A step on a missing file is a bug of the planner.
 func (d disk) do(s Step) {
 	if s.Do != Drop && s.Do != Recycle && d[s.From] == 0 || s.Do == Exchange && d[s.To] == 0 {
 		panic(fmt.Sprint(s, " of what is not there: ", d))
@@ -84,7 +84,7 @@ func (d disk) do(s Step) {
 	}
 }
 
-// inBatches splits steps as Dir.perform does.
+// inBatches splits steps like Dir.perform.
 func inBatches(steps []Step) (all [][]Step) {
 	b := newBatch("")
 	for _, s := range steps {
@@ -101,8 +101,8 @@ func inBatches(steps []Step) (all [][]Step) {
 	return all
 }
 
-// explore runs a planner from d to its end, stops with every subset of every batch done, as a power cut may leave it, and
-// runs on from there, until nothing new turns up. check sees every disk, and whether there is nothing to add to it.
+// explore runs a planner from d to its end. It also stops with every subset of every batch done, as after a power cut, and
+// continues from there, until no new state appears. check sees every disk, and whether the planner has reached its end.
 func explore(t *testing.T, begin disk, next func(disk) []Step, check func(d disk, end bool)) {
 	t.Helper()
 	known := map[string]bool{}
@@ -136,7 +136,7 @@ func explore(t *testing.T, begin disk, next func(disk) []Step, check func(d disk
 	visit(begin)
 }
 
-// swapCase is one combination of everything that Next looks at for a file.
+// swapCase is one combination of all inputs of Next for a file.
 type swapCase struct {
 	kind                              kind
 	part, staged, live, backup        byte
@@ -163,8 +163,8 @@ func (c swapCase) disk() disk {
 	return diskOf(map[string]byte{e.part(): c.part, e.staged(): c.staged, "m": c.live, e.backup(): c.backup})
 }
 
-// possible leaves out what can't come about: previous bytes of a file that had none, or at two places; a folder under a
-// module's name; parts of a file that goes; a file that goes and is mended.
+// possible excludes impossible states: previous bytes of a file that had none, or in two places; a folder under a module's
+// name; parts of a removed file; a removed file under repair.
 func (c swapCase) possible() bool {
 	previous := 0
 	for _, at := range []byte{c.part, c.staged, c.live, c.backup} {
@@ -182,7 +182,7 @@ func (c swapCase) possible() bool {
 	case c.gone && (c.part != 0 || c.staged != 0 || c.live == 'W' || c.live == 'F'):
 		return false
 	case waits == 'P' && c.live != 'W', c.backup == 'P' && (c.live == 'O' || c.live == 'F'):
-		return false // what an exchange gave way to, and what two moves put aside
+		return false // the file replaced by an exchange, and the one moved away by two renames
 	case c.backup == 'B' != c.inherits, c.live == 'F' && c.kind != pack:
 		return false
 	}
@@ -215,10 +215,10 @@ func swapCases() (cases []swapCase) {
 	return cases
 }
 
-// there reports whether the bytes that the file becomes are anywhere.
+// there reports whether the new bytes of the file exist anywhere.
 func (c swapCase) there() bool { return c.part == 'W' || c.staged == 'W' || c.live == 'W' }
 
-// check says in words what may never happen on the way to a goal.
+// check describes violated invariants on the way to a goal.
 func (c swapCase) check(goal Goal, begin, d disk, end bool) error {
 	e := c.entry()
 	hadPrevious := begin.has('P') && !c.inherits
@@ -251,7 +251,7 @@ func (c swapCase) check(goal Goal, begin, d disk, end bool) error {
 	return nil
 }
 
-// TestNextOfEveryFile walks every combination through every stop, to both goals.
+// TestNextOfEveryFile runs every combination through every stop, to both goals.
 func TestNextOfEveryFile(t *testing.T) {
 	walked, lost := 0, 0
 	for _, c := range swapCases() {
@@ -278,7 +278,7 @@ func TestNextOfEveryFile(t *testing.T) {
 	t.Logf("%d disks, and %d without the new bytes", walked, lost)
 }
 
-// losesItsBytes wants one answer where the promised bytes are gone: back if something has changed, and again if not.
+// losesItsBytes checks the answer if the prepared bytes are lost: Revert if a live name has changed, otherwise Restart.
 func (c swapCase) losesItsBytes(t *testing.T, files []entry) {
 	t.Helper()
 	steps := Next(files, c.disk().look(files, c.ways()), Swap, c.ways())
@@ -291,8 +291,8 @@ func (c swapCase) losesItsBytes(t *testing.T, files []entry) {
 	}
 }
 
-// TestFoundOfEveryFile: what an exchange gave way to is a backup afterwards, wherever it stops, unless one is there already or
-// the file never proved itself; nothing else changes.
+// TestFoundOfEveryFile checks that the file replaced by an exchange becomes a backup, wherever the steps stop, unless a
+// backup exists or the file is unproven. Nothing else changes.
 func TestFoundOfEveryFile(t *testing.T) {
 	kept := 0
 	for _, c := range swapCases() {
@@ -318,8 +318,8 @@ func TestFoundOfEveryFile(t *testing.T) {
 	}
 }
 
-// TestWithdrawOfEveryFile takes back what is only prepared: what is live and the backup stay, complete bytes become a part,
-// and wherever it stops the set can still go forward.
+// TestWithdrawOfEveryFile withdraws prepared sets: live file and backup stay, complete bytes become a part, and the set can
+// still go forward after any stop.
 func TestWithdrawOfEveryFile(t *testing.T) {
 	possible := 0
 	for _, c := range swapCases() {
@@ -350,12 +350,12 @@ func TestWithdrawOfEveryFile(t *testing.T) {
 	}
 }
 
-// undoCase is one combination of everything that Undo looks at for a file.
+// undoCase is one combination of all inputs of Undo for a file.
 type undoCase struct {
 	kind         kind
 	live, backup byte
-	nothing      bool // there was nothing before
-	goes         bool // the set has nothing there
+	nothing      bool // there was no file before
+	goes         bool // the set has no file
 	exchanges    bool
 }
 
@@ -377,7 +377,7 @@ func undoCases() (cases []undoCase) {
 	return cases
 }
 
-// TestUndoOfEveryFile walks the way back through every stop.
+// TestUndoOfEveryFile runs the rollback through every stop.
 func TestUndoOfEveryFile(t *testing.T) {
 	walked, lost := 0, 0
 	for _, c := range undoCases() {
@@ -434,8 +434,8 @@ func (c undoCase) check(begin, d disk, end bool) error {
 	return nil
 }
 
-// TestSetsWalkTogether combines all kinds with a file that becomes a folder and a folder that becomes a file: parts leave
-// their names first, a name is free before another file takes it, and every subset of a batch may be what is done.
+// TestSetsWalkTogether combines all kinds with a file that becomes a folder and a folder that becomes a file. Parts leave
+// their names first, a name is free before another file takes it, and any subset of a batch may be done.
 func TestSetsWalkTogether(t *testing.T) {
 	zero := release.Digest{}
 	files := []entry{
@@ -478,7 +478,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestHalfOfASwap goes on from the middle of one, named in full because that is what a player's folder holds.
+// TestHalfOfASwap continues from the middle of a swap, with real names.
 func TestHalfOfASwap(t *testing.T) {
 	files := []entry{{Kind: module, Live: "m", Digest: wantedDigest, Old: previousDigest}}
 	for name, test := range map[string]struct {
@@ -502,7 +502,7 @@ func TestHalfOfASwap(t *testing.T) {
 	}
 }
 
-// letter is a content; a space stands for none.
+// letter is a content; a space stands for a missing file.
 func letter(c byte) byte {
 	if c == ' ' {
 		return 0

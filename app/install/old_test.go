@@ -12,7 +12,7 @@ import (
 	"collet/netproto/release"
 )
 
-// read opens an old file and reads it; absent is what stands for none.
+// read opens an old file and reads it; a missing one is "absent".
 func read(t *testing.T, d *install.Dir, f release.File) string {
 	t.Helper()
 	file, err := d.Old(t.Context(), f)
@@ -30,7 +30,7 @@ func read(t *testing.T, d *install.Dir, f release.File) string {
 	return string(data)
 }
 
-// TestOldContents: what is live is found, and what waits for the way back; what is otherwise is not.
+// TestOldContents finds live files and backups with the right content, and no others.
 func TestOldContents(t *testing.T) {
 	f := newFolder(t)
 	first := append(binaries("Lathe.so", "module 1"), packs("Core.zip", "core 1", "Same.zip", "same")...)
@@ -76,7 +76,7 @@ func TestOldContents(t *testing.T) {
 	}
 }
 
-// TestOldContentsThatChanged: a file that somebody changed is not what it was.
+// TestOldContentsThatChanged checks that a changed file is not found.
 func TestOldContentsThatChanged(t *testing.T) {
 	f := newFolder(t)
 	set := packs("Core.zip", "core 1")
@@ -89,7 +89,7 @@ func TestOldContentsThatChanged(t *testing.T) {
 	}
 }
 
-// TestRestart: a part that turned out wrong goes with all that was there of it, and all of the file comes.
+// TestRestart checks that the part is deleted with all its bytes, and that the whole file is fetched again.
 func TestRestart(t *testing.T) {
 	f := newFolder(t)
 	set := packs("Core.zip", "the right core")

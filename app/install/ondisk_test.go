@@ -17,8 +17,8 @@ import (
 	"collet/netproto/release"
 )
 
-// tables reads the tables of docs/ON-DISK.md: under the first word of their heading, the cells of each row without code
-// marks. Tables with the same first word follow each other.
+// tables reads the tables of docs/ON-DISK.md: for the first word of their heading, the cells of each row without code
+// marks. Tables with the same first word are concatenated.
 func tables(t *testing.T) map[string][][]string {
 	t.Helper()
 	f, err := os.Open("../../docs/ON-DISK.md")
@@ -78,7 +78,7 @@ func TestDocumentedProgram(t *testing.T) {
 	}
 }
 
-// fieldsOf are the names that a struct has in the journal.
+// fieldsOf are the JSON names of a struct's fields.
 func fieldsOf(v any) (names []string) {
 	kind := reflect.TypeOf(v)
 	for i := range kind.NumField() {
@@ -171,7 +171,7 @@ func TestDocumentedLimits(t *testing.T) {
 	}
 }
 
-// texts are the values of a file's string constants, by their names. Of a sum of two only the first is taken.
+// texts are the values of a file's string constants, by name. Of a sum of two only the first is used.
 func texts(t *testing.T, file string) map[string]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -197,7 +197,8 @@ func texts(t *testing.T, file string) map[string]string {
 	return values
 }
 
-// TestDocumentedRelease compares what lies in Cache/release with the names that app/acquire, app/download and the client have for it.
+// TestDocumentedRelease compares the documented names in Cache/release with those in app/acquire, app/download and the
+// client.
 func TestDocumentedRelease(t *testing.T) {
 	known, spool, scratch := texts(t, "../acquire/installed.go"), texts(t, "../download/spool.go"), texts(t, "../acquire/scratch.go")
 	kept := texts(t, "../download/pieces.go")

@@ -12,7 +12,7 @@ import (
 	"collet/app/install"
 )
 
-// TestPipesHangNothing: a pipe under the name of a file of ours is an error, or gives way; its other end is not waited for.
+// TestPipesHangNothing checks that a pipe in place of a file is an error or is replaced; no call waits for its other end.
 func TestPipesHangNothing(t *testing.T) {
 	s := all(binaries("Lathe.so", "m2"), packs("A.zip", "a2"))
 	for _, name := range []string{
@@ -29,7 +29,7 @@ func TestPipesHangNothing(t *testing.T) {
 		if err := syscall.Mkfifo(full, 0o666); err != nil {
 			t.Skip(err)
 		}
-		_, err := s.on(t, f.open()) // it ends, however it does
+		_, err := s.on(t, f.open()) // it ends, with or without an error
 		if _, inspected := install.Inspect(context.Background(), f.open(), names(), true); err == nil && inspected != nil {
 			t.Errorf("%s: the start does not mind, and the inspection says %v", name, inspected)
 		}

@@ -16,10 +16,10 @@ import (
 	"collet/platform/testlevel"
 )
 
-// This file tells every story to a disk that loses its power: each operation is a moment at which the machine stops, with
-// none, a part or all of what was not synced on the disk.
+// This file runs every story on a disk that loses its power. Each operation is a moment at which the machine stops; none, a
+// part or all of the unsynced data is then on the disk.
 
-// volume is the disk on which a story begins.
+// volume is the initial disk of a story.
 func (s story) volume(t testing.TB, cfg faultfs.Config) *faultfs.Disk {
 	t.Helper()
 	d := faultfs.New(cfg)
@@ -60,7 +60,7 @@ func cuts(k int) []faultfs.Cut {
 	return all
 }
 
-// tally counts what was looked at.
+// tally counts the checked states.
 type tally struct{ stops, cuts, again, ways atomic.Int64 }
 
 func (n *tally) String() string {
@@ -72,7 +72,7 @@ type power struct {
 	story
 	t    *testing.T
 	n    *tally
-	step int // every so many operations are a moment at which recovery is stopped, too
+	step int // recovery is stopped, too, at every step-th operation
 	from int // the first operation at which the machine stops
 }
 
@@ -103,14 +103,14 @@ func TestPowerCuts(t *testing.T) {
 	}
 }
 
-// run runs the work of the story to its stop, if there is one.
+// run runs the story to its stop, if there is one.
 func (p power) run(fsys *faultfs.FS) error {
 	_, err := p.then.on(p.t, fsys)
 	fsys.Kill()
 	return err
 }
 
-// oneMoreRun runs it to its end. What the Updater tries again by itself is tried again.
+// oneMoreRun runs the story to its end. It retries what the Updater would retry.
 func (s story) oneMoreRun(t testing.TB, open func() platform.FS) error {
 	_, err := s.then.on(t, open())
 	if fault, is := errors.AsType[*update.Fault](err); is && fault.Cause == update.DamagedDownload {
@@ -119,7 +119,7 @@ func (s story) oneMoreRun(t testing.TB, open func() platform.FS) error {
 	return err
 }
 
-// everyStop stops the work before and inside of each operation.
+// everyStop stops the story before and inside each operation.
 func (p power) everyStop(begin *faultfs.Disk) {
 	whole := begin.Clone().Open(faultfs.Options{})
 	if err := p.run(whole); err != nil {
@@ -129,7 +129,7 @@ func (p power) everyStop(begin *faultfs.Disk) {
 	for k := p.from; k <= whole.Count(); k += install.Stride() {
 		for i, stop := range []func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside} {
 			if i == 1 && ops[k-1].Verb != faultfs.Write {
-				continue // halves of other operations are the whole
+				continue // other operations have no halves
 			}
 			fsys := begin.Clone().Open(faultfs.Options{})
 			stop(fsys, k)
@@ -143,7 +143,7 @@ func (p power) everyStop(begin *faultfs.Disk) {
 	}
 }
 
-// afterStop looks at every disk that a stop may leave, and stops the recovery of some of them.
+// afterStop checks every disk that a stop may leave, and stops the recovery of some of them.
 func (p power) afterStop(d *faultfs.Disk, k int, at string) bool {
 	for i, c := range cuts(k) {
 		p.n.cuts.Add(1)
@@ -158,7 +158,7 @@ func (p power) afterStop(d *faultfs.Disk, k int, at string) bool {
 	return k%p.step != 1 || p.stopRecovery(d.Clone(), at+", only the process")
 }
 
-// stopRecovery cuts the power at some moments of the start that recovers.
+// stopRecovery cuts the power at some moments of the recovering start.
 func (p power) stopRecovery(d *faultfs.Disk, at string) bool {
 	for k := 1; ; k++ {
 		fsys := d.Clone().Open(faultfs.Options{})
@@ -184,7 +184,7 @@ func (p power) stopRecovery(d *faultfs.Disk, at string) bool {
 	}
 }
 
-// holds holds a disk against the promise.
+// holds checks the promise on a disk.
 func (p power) holds(d *faultfs.Disk, at string) bool {
 	if err := p.promise(d); err != nil {
 		p.t.Errorf("%s: %v", at, err)
@@ -220,7 +220,7 @@ func (p power) promise(d *faultfs.Disk) error {
 	return p.last(d.Files())
 }
 
-// wayBack lets the set of a disk fail twice.
+// wayBack makes the set of a disk fail twice.
 func (p power) wayBack(d *faultfs.Disk) error {
 	p.n.ways.Add(1)
 	fsys := d.Open(faultfs.Options{})
@@ -240,7 +240,7 @@ func (p power) wayBack(d *faultfs.Disk) error {
 	return dir.Close()
 }
 
-// careless is a folder whose syncs do nothing.
+// careless is a folder that does not sync.
 type careless struct{ platform.FS }
 
 func (careless) SyncDir(string) error { return nil }
@@ -257,7 +257,7 @@ type carelessFile struct{ platform.File }
 
 func (carelessFile) Sync() error { return nil }
 
-// TestCarelessInstallIsCaught keeps the harness honest: an installer that syncs nothing breaks the promise in each story.
+// TestCarelessInstallIsCaught checks the harness: an installer without syncs breaks the promise in each story.
 func TestCarelessInstallIsCaught(t *testing.T) {
 	t.Parallel()
 	for i, s := range stories() {

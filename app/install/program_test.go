@@ -20,7 +20,7 @@ import (
 	"collet/platform/faultfs"
 )
 
-// openProgram opens the install of a program in a folder.
+// openProgram opens the install of a program.
 func openProgram(fsys platform.FS, ext string) (*install.Dir, error) {
 	return install.Open(context.Background(), install.Config{
 		FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ext), Trust: install.TrustFNV, Log: zerolog.Nop(), Now: later,
@@ -30,11 +30,11 @@ func openProgram(fsys platform.FS, ext string) (*install.Dir, error) {
 // trial is one start of a program that updates itself.
 type trial struct {
 	ext     string // of the program
-	content string // that is offered
-	outcome string // "proves", "crashes", "sure" for what can never run, "vanishes" without a word
+	content string // the offered content
+	outcome string // "proves", "crashes", "sure" for a program that can never run, "vanishes" without a result
 }
 
-// on is what a start does: open, fetch, try what waits, make it live if it works.
+// on runs a start: open, fetch, try the waiting program, make it live if it works.
 func (s trial) on(t testing.TB, fsys platform.FS) error {
 	d, err := openProgram(fsys, s.ext)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s trial) try(d *install.Dir) error {
 	return nil
 }
 
-// program is the folder with what matters of it.
+// program lists the relevant files of a folder.
 func program(files map[string]string) string {
 	live := []string{}
 	for _, name := range []string{"Lathe", "Lathe.exe", "Lathe-staging", "Lathe-staging.exe", "Lathe.bak", "Lathe.exe.bak", "~Lathe", "~Lathe.exe"} {
@@ -76,7 +76,7 @@ func program(files map[string]string) string {
 	return strings.Join(live, " ")
 }
 
-// TestProgram: starts of a program that may replace itself, one after the other in one folder.
+// TestProgram runs starts of a program that may replace itself, one after the other in one folder.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	proves := func(content string) trial { return trial{"", content, "proves"} }
@@ -130,7 +130,7 @@ func plantProgram(t testing.TB, d *faultfs.Disk, ext string) {
 	}
 }
 
-// untouched: what is not the program's is never changed, and its own things have a place of their own.
+// untouched checks that files other than the program's are unchanged, and that its state has its own place.
 func untouched(t *testing.T, files map[string]string) {
 	t.Helper()
 	for name, content := range map[string]string{"Lathe.so": "live", "Resources/mine.txt": "mine", "Cache/hashes": "theirs"} {
@@ -145,8 +145,8 @@ func untouched(t *testing.T, files map[string]string) {
 	}
 }
 
-// TestProgramCrash cuts the power before, inside and behind every operation of an update that proves itself. Where two names can
-// be exchanged the live one always holds a program that works: the old one, or the new one that has proven itself.
+// TestProgramCrash cuts the power before, inside and after every operation of an update that proves itself. With an
+// exchange of names the live one always holds a working program: the old one, or the proven new one.
 func TestProgramCrash(t *testing.T) {
 	for _, v := range volumes {
 		for _, ext := range []string{"", ".exe"} {
@@ -175,7 +175,7 @@ func programStops(t *testing.T, before *faultfs.Disk, s trial, atomic bool) (dis
 			fsys := before.Clone().Open(faultfs.Options{})
 			stop(fsys, k)
 			if err := s.on(t, fsys); err == nil {
-				continue // the stop came behind all that matters
+				continue // the stop came after all relevant operations
 			}
 			for _, c := range append(cuts(k)[:3], faultfs.Keep(50, uint64(k)+7)) {
 				disks++
@@ -188,7 +188,7 @@ func programStops(t *testing.T, before *faultfs.Disk, s trial, atomic bool) (dis
 	return disks
 }
 
-// afterProgramStop holds a disk against the promise.
+// afterProgramStop checks the promise on a disk.
 func afterProgramStop(t *testing.T, d *faultfs.Disk, s trial, atomic bool) error {
 	live := d.Files()["Lathe"+s.ext]
 	if live != "one" && live != s.content && (atomic || live != "") {
@@ -216,7 +216,7 @@ func afterProgramStop(t *testing.T, d *faultfs.Disk, s trial, atomic bool) error
 	return nil
 }
 
-// TestUntriedProgramIsNeverLive stops trials that don't succeed everywhere: the live name holds the old program, whatever comes.
+// TestUntriedProgramIsNeverLive stops failing trials at every operation: the live name always holds the old program.
 func TestUntriedProgramIsNeverLive(t *testing.T) {
 	for _, outcome := range []string{"crashes", "sure", "vanishes"} {
 		t.Run(outcome, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestUntriedProgramIsNeverLive(t *testing.T) {
 	}
 }
 
-// TestProgramMode: what replaces a program may be started by whoever could start the one before, and by its owner.
+// TestProgramMode checks that a new program has the permissions of the old one, plus all rights of its owner.
 func TestProgramMode(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such permissions")
@@ -268,7 +268,7 @@ func TestProgramMode(t *testing.T) {
 	}
 }
 
-// TestSomebodyElsesProgramStays: a build that somebody put there since is not replaced.
+// TestSomebodyElsesProgramStays checks that a program replaced by another installer in the meantime stays.
 func TestSomebodyElsesProgramStays(t *testing.T) {
 	f := newFolder(t)
 	f.write("Lathe", "one")
@@ -293,7 +293,7 @@ func TestSomebodyElsesProgramStays(t *testing.T) {
 	}
 }
 
-// TestProgramNames: which file of an offer is the program, under a name of its own or that of a server.
+// TestProgramNames checks which offered file is the program, under its own name or the server's.
 func TestProgramNames(t *testing.T) {
 	for _, test := range []struct {
 		base, server, ext, path string
