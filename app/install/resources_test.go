@@ -31,7 +31,7 @@ func TestColdInstall(t *testing.T) {
 	}
 }
 
-// TestNothingOffered is an unpackaged server's list.
+// TestNothingOffered uses the empty list of an unpackaged server.
 func TestNothingOffered(t *testing.T) {
 	f := newFolder(t)
 	start{}.must(f).want(t, "empty list", "0 wanted, 0 bytes, 0 resumed, 0 matched, 0 written")
@@ -39,7 +39,7 @@ func TestNothingOffered(t *testing.T) {
 	f.want("nothing", "")
 }
 
-// TestUpToDateStartReadsNothing holds the promise about ten thousand files: opens are counted, not seconds.
+// TestUpToDateStartReadsNothing checks the cost of a start with ten thousand files: it counts opens, not seconds.
 func TestUpToDateStartReadsNothing(t *testing.T) {
 	testlevel.Slow(t)
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestUpToDateStartReadsNothing(t *testing.T) {
 	}
 }
 
-// TestFreshInstallIsRemembered checks that what was hashed on its way is not hashed again at the next start.
+// TestFreshInstallIsRemembered checks that files hashed on arrival are not hashed again at the next start.
 func TestFreshInstallIsRemembered(t *testing.T) {
 	f := newFolder(t)
 	s := start{blobs: packs("Core.zip", "core", "Maps.zip", "maps")}
@@ -121,7 +121,7 @@ func TestOnlyWhatChanged(t *testing.T) {
 		"Resources/More.zip=more Resources/mine.txt=the player's")
 }
 
-// TestHiddenEditIsNoticed changes a file without its size and its time.
+// TestHiddenEditIsNoticed changes a file but not its size and time.
 func TestHiddenEditIsNoticed(t *testing.T) {
 	f := newFolder(t)
 	s := start{blobs: packs("Core.zip", "core")}
@@ -131,7 +131,7 @@ func TestHiddenEditIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(30 * time.Millisecond) // more than a step of the file system's clock
+	time.Sleep(30 * time.Millisecond) // more than the resolution of the file system's clock
 	f.write("Resources/Core.zip", "COPE")
 	if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,8 @@ func TestHiddenEditIsNoticed(t *testing.T) {
 	f.want("healed", "Resources/Core.zip=core")
 }
 
-// TestRecentChangeIsNotBelieved hashes a file again whose last change is so recent that another one would not show.
+// TestRecentChangeIsNotBelieved checks that a recently changed file is hashed again, because a further change might not
+// show.
 func TestRecentChangeIsNotBelieved(t *testing.T) {
 	const step = 20 * time.Millisecond
 	for _, test := range []struct {
@@ -178,8 +179,8 @@ func TestRecentChangeIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestVerifyBelievesNothing forges the cache's idea of a file by replacing its content under the same identity, which
-// only a hash of everything can notice.
+// TestVerifyBelievesNothing replaces the content of a file but keeps its identity, so that the cache is wrong. Only a
+// verification can detect it.
 func TestVerifyBelievesNothing(t *testing.T) {
 	f := newFolder(t)
 	s := start{blobs: append(packs("Core.zip", "core"), binaries("Lathe.so", "module")...)}
@@ -205,7 +206,7 @@ func TestVerifyBelievesNothing(t *testing.T) {
 	}
 }
 
-// begin leaves a part behind: a start that is interrupted after n bytes of the first missing file.
+// begin leaves a part: a start interrupted after n bytes of the first missing file.
 func begin(t *testing.T, f folder, s start, n int) {
 	t.Helper()
 	d := f.mustOpen()
@@ -253,7 +254,7 @@ func TestResumeAfterReconnect(t *testing.T) {
 	if p := plan(); p.Wants[0].Offset() != 4 || p.Resumed != 4 {
 		t.Errorf("plan %+v", p)
 	}
-	// A second plan without a word in between is what a retry makes, too.
+	// A retry also plans again without an Abandon in between.
 	if err := d.Write(0, []byte("45")); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +305,7 @@ func TestPartsThatCanNotBeUsed(t *testing.T) {
 	}
 }
 
-// TestWrongPartIsThrownAway resumes parts whose bytes are not those of the file, as a power cut leaves them.
+// TestWrongPartIsThrownAway resumes parts with wrong bytes, as left by a power cut.
 func TestWrongPartIsThrownAway(t *testing.T) {
 	for name, part := range map[string]string{"complete": "XXXXXXXXXX", "half": "XXXXX", "zeros": "\x00\x00\x00"} {
 		t.Run(name, func(t *testing.T) {
@@ -324,7 +325,7 @@ func TestWrongPartIsThrownAway(t *testing.T) {
 	}
 }
 
-// TestDamagedDownload lets the server send other bytes than it announced; the same Dir goes on afterwards.
+// TestDamagedDownload has the server send wrong bytes; the same Dir is used afterwards.
 func TestDamagedDownload(t *testing.T) {
 	f, ctx := newFolder(t), context.Background()
 	d := f.mustOpen()
@@ -348,7 +349,7 @@ func TestDamagedDownload(t *testing.T) {
 	f.want("complete", "Resources/Core.zip=0123456789")
 }
 
-// TestPartChangesUnderway is another program that writes into a part after it was planned.
+// TestPartChangesUnderway simulates another program that writes into a planned part.
 func TestPartChangesUnderway(t *testing.T) {
 	for name, part := range map[string]string{"shorter": "01", "longer": "012345678", "full": "0123456789", "gone": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -406,8 +407,8 @@ func TestServerSendsTooMuch(t *testing.T) {
 	f.want("complete", "Resources/Core.zip=0123456789 Resources/Empty.zip=")
 }
 
-// TestPartsSurviveTheOtherMode keeps the part of a module while packs alone are updated, and takes that of a pack along
-// when the whole set is.
+// TestPartsSurviveTheOtherMode keeps the part of a module during an update of packs only, and uses the part of a pack in an
+// update of the whole set.
 func TestPartsSurviveTheOtherMode(t *testing.T) {
 	f := newFolder(t)
 	s := all(binaries("Lathe.so", "0123456789"), packs("Core.zip", "core", "Maps.zip", "9876543210"))
@@ -422,7 +423,7 @@ func TestPartsSurviveTheOtherMode(t *testing.T) {
 	f.want("complete", "Lathe.so=0123456789 Resources/Core.zip=core Resources/Maps.zip=9876543210")
 }
 
-// TestPartsOfDroppedFilesGoAway leaves no part behind that nothing would ever finish.
+// TestPartsOfDroppedFilesGoAway checks that parts of dropped files are removed.
 func TestPartsOfDroppedFilesGoAway(t *testing.T) {
 	f := newFolder(t)
 	begin(t, f, start{blobs: packs("Gone.zip", "0123456789")}, 6)
@@ -431,7 +432,7 @@ func TestPartsOfDroppedFilesGoAway(t *testing.T) {
 	f.want("dropped", "Resources/Core.zip=core")
 }
 
-// TestNoHandleStaysOpen lets go of everything, also of a part under way: Windows can't rename what is open.
+// TestNoHandleStaysOpen checks that all files are closed, including the current part: Windows can't rename open files.
 func TestNoHandleStaysOpen(t *testing.T) {
 	f, ctx := newFolder(t), context.Background()
 	w := watch(f.open())
@@ -466,7 +467,7 @@ func TestNoHandleStaysOpen(t *testing.T) {
 	}
 }
 
-// TestFinishIsCancelled keeps the part of a check that was broken off.
+// TestFinishIsCancelled checks that the part stays after a cancelled check.
 func TestFinishIsCancelled(t *testing.T) {
 	f := newFolder(t)
 	d := f.mustOpen()
@@ -485,7 +486,7 @@ func TestFinishIsCancelled(t *testing.T) {
 	f.want("kept", "Resources/~Core.zip=0123456789")
 }
 
-// TestPlanIsCancelled stops while a large file is hashed.
+// TestPlanIsCancelled cancels while a large file is hashed.
 func TestPlanIsCancelled(t *testing.T) {
 	f := newFolder(t)
 	content := strings.Repeat("x", 3<<20)
@@ -496,7 +497,7 @@ func TestPlanIsCancelled(t *testing.T) {
 	d := f.mustOpen()
 	_, err := d.Plan(ctx, update.Resources, offer(t, release.SHA256, packs("Core.zip", content)), func(file string, done, size int64) {
 		if file == "" {
-			return // what there is to hash in all
+			return // the call with the number of bytes to hash in all
 		}
 		if told = append(told, done); file != "Resources/Core.zip" || size != int64(len(content)) {
 			t.Errorf("progress of %s: %d of %d", file, done, size)
@@ -511,7 +512,7 @@ func TestPlanIsCancelled(t *testing.T) {
 	}
 }
 
-// TestCalledOutOfOrder are bugs of a caller, which must not hurt an install.
+// TestCalledOutOfOrder makes wrong calls, which must not damage an install.
 func TestCalledOutOfOrder(t *testing.T) {
 	f, ctx := newFolder(t), context.Background()
 	d := f.mustOpen()

@@ -7,7 +7,7 @@ import (
 	"collet/app/update"
 )
 
-// restoring opens an install, asks for its module back, and closes it.
+// restoring opens an install, calls RestoreModule, and closes it.
 func (f folder) restoring(want bool) {
 	f.t.Helper()
 	d := f.mustOpen()
@@ -20,7 +20,7 @@ func (f folder) restoring(want bool) {
 	}
 }
 
-// TestRestoreModule: what can't be loaded is replaced from this disk only if it is not what the set has.
+// TestRestoreModule checks that a module that can't be loaded is replaced only if it differs from the set's.
 func TestRestoreModule(t *testing.T) {
 	both := start{mode: update.Binaries, blobs: append(packs("A.zip", "a1"), binaries("Lathe.so", "one")...), confirm: true}
 	next := start{mode: update.Binaries, blobs: append(packs("A.zip", "a2"), binaries("Lathe.so", "two")...)}
@@ -75,7 +75,8 @@ func TestRestoreModule(t *testing.T) {
 	})
 }
 
-// TestPartsOfAnotherShape: what a set that was taken back left aside may be gone, and a file may stand where its folder was.
+// TestPartsOfAnotherShape checks that parts of a rolled-back set may be missing, and that a file may occupy the place of
+// their folder.
 func TestPartsOfAnotherShape(t *testing.T) {
 	f := newFolder(t)
 	start{blobs: packs("A.zip", "a1"), confirm: true}.must(f)

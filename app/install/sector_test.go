@@ -7,7 +7,7 @@ import (
 	"collet/platform/faultfs"
 )
 
-// TestBadSector: what the disk can't read any more is fetched again, and nobody is stuck with an error about it.
+// TestBadSector checks that an unreadable file is fetched again, and that the error does not block the update.
 func TestBadSector(t *testing.T) {
 	for _, name := range []string{"Resources/A.zip", "Lathe.so"} {
 		disk := faultfs.New(faultfs.Config{})

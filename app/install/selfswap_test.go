@@ -14,11 +14,11 @@ import (
 	"collet/platform/testlevel"
 )
 
-// selfswapTime is far above what three starts of a small program take, also on a busy machine.
+// selfswapTime is far more than three starts of a small program take, even on a busy machine.
 const selfswapTime = 3 * time.Minute
 
-// TestAProgramReplacesItself: a real program replaces its own file while it runs, and the newer one runs from the file that moves.
-// The next start removes what was replaced, which Windows does not allow before: build/lab/wine tries it there.
+// TestAProgramReplacesItself: a real program replaces its own running file, and the new one runs while its file is renamed.
+// The next start removes the replaced file, which Windows does not allow earlier; build/lab/wine tests that.
 func TestAProgramReplacesItself(t *testing.T) {
 	testlevel.Slow(t)
 	t.Parallel()

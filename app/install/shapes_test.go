@@ -9,10 +9,10 @@ import (
 	"collet/app/update"
 )
 
-// This file tells what earlier sets leave where a later one needs the name for something else: parts, backups, files where
-// a folder will be, and folders where a file will be.
+// This file covers leftovers of earlier sets at names that a later set needs otherwise: parts, backups, files in place of
+// folders, and folders in place of files.
 
-// takenBack makes a set live and takes it back, so that its new files are parts again, aside.
+// takenBack makes a set live and rolls it back, so that its new files are parts again, in their aside place.
 func takenBack(t *testing.T, f folder, s start) {
 	t.Helper()
 	s.must(f)
@@ -22,7 +22,7 @@ func takenBack(t *testing.T, f folder, s start) {
 	}
 }
 
-// wantFiles wants contents under names of the install's own folders; an empty one means that nothing is there.
+// wantFiles checks contents of the install's own files; an empty one means that the file is missing.
 func wantFiles(t *testing.T, when string, f folder, pairs ...string) {
 	t.Helper()
 	files := f.files()
@@ -33,8 +33,8 @@ func wantFiles(t *testing.T, when string, f folder, pairs ...string) {
 	}
 }
 
-// TestPartAsideOfAnotherDigest: a part that lies aside and is meant to become something else goes before the journal
-// forgets it. Otherwise its bytes would be taken for those of a later set that has its part there.
+// TestPartAsideOfAnotherDigest checks that an aside part of another digest is removed before the journal drops its entry.
+// Otherwise its bytes would count for a later set with the same part.
 func TestPartAsideOfAnotherDigest(t *testing.T) {
 	const aside = ".collet/parts/Resources/A.zip"
 	f := newFolder(t)
@@ -47,8 +47,8 @@ func TestPartAsideOfAnotherDigest(t *testing.T) {
 	f.want("complete", "Resources/A.zip=a333")
 }
 
-// TestPartWhereTheJournalDoesNotSay: a process stops between a part's move from aside and the record that says so. The next
-// offer, which lacks the file, removes it all the same.
+// TestPartWhereTheJournalDoesNotSay stops a process between the move of a part and the record of it. The next offer, which
+// lacks the file, removes the part all the same.
 func TestPartWhereTheJournalDoesNotSay(t *testing.T) {
 	for name, test := range map[string]struct {
 		file, aside, part string
@@ -77,8 +77,8 @@ func TestPartWhereTheJournalDoesNotSay(t *testing.T) {
 	}
 }
 
-// TestPartInAFolderThatBecomesAFile: what an interrupted download left in it is ours and in nobody's way; a file of the
-// player is, although it is called like a part.
+// TestPartInAFolderThatBecomesAFile: a part of an interrupted download in the folder is removed. A file of the player with
+// the name of a part blocks the update.
 func TestPartInAFolderThatBecomesAFile(t *testing.T) {
 	f := newFolder(t)
 	start{blobs: packs("A.zip", "a1")}.confirmed().must(f)
@@ -94,13 +94,13 @@ func TestPartInAFolderThatBecomesAFile(t *testing.T) {
 	f.want("a file", "Resources/A.zip=a1 Resources/Deep=d2")
 }
 
-// TestOurFoldersOfAnotherShape: where a backup or a part goes, an earlier set left a file in the place of its folder, or a
-// folder in the place of the file. Nobody knows whose the backup is: it is only moved. Parts can be fetched again.
+// TestOurFoldersOfAnotherShape: at the place of a backup or part, an earlier set left a file instead of a folder, or a
+// folder instead of a file. Backups of unknown origin are moved to the recycler. Parts are removed.
 func TestOurFoldersOfAnotherShape(t *testing.T) {
 	previous, parts := ".collet/previous/Resources/", ".collet/parts/Resources/"
 	for name, test := range map[string]struct {
 		stands, content string // before
-		recycled        string // where it is afterwards; empty: gone
+		recycled        string // its name afterwards; empty: removed
 	}{
 		"a backup where its folder will be": {previous + "Deep", "x", "Recycler/yours-2/" + previous + "Deep"},
 		"a folder where the backup will be": {previous + "Deep/D.zip/deeper/y", "x", "Recycler/yours-2/" + previous + "Deep/D.zip/deeper/y"},
@@ -125,8 +125,8 @@ func TestOurFoldersOfAnotherShape(t *testing.T) {
 	}
 }
 
-// TestWayBackFromTheMiddle: prepared bytes vanish when the swap has begun. Where names were exchanged, what they gave way to
-// still waits where the new files had been, and the way back finds it there.
+// TestWayBackFromTheMiddle loses prepared bytes after the swap has begun. After exchanges the replaced files are still at
+// the places of the new ones, and the rollback finds them there.
 func TestWayBackFromTheMiddle(t *testing.T) {
 	set := func(version string, more ...string) start {
 		return all(binaries("Lathe.so", "module "+version, "Lathe.so.pdb", "symbols "+version), packs("A.zip", "a"+version), packs(more...))
@@ -168,14 +168,14 @@ func TestWayBackFromTheMiddle(t *testing.T) {
 	}
 }
 
-// TestNoWayBackFromTheMiddle: a swap can go neither forward nor back. What is live of it belongs to the set, so that the next
-// release, which lacks it, drops it.
+// TestNoWayBackFromTheMiddle has a swap that can go neither forward nor back. Its live files belong to the set, so that the
+// next release, which lacks them, drops them.
 func TestNoWayBackFromTheMiddle(t *testing.T) {
 	for name, test := range map[string]struct {
-		lose string // beside the backup
+		lose string // in addition to the backup
 		stop rule   // what stops the swap
-		back rule   // what stops the way back
-		live int    // files of the set that are there then
+		back rule   // what stops the rollback
+		live int    // number of live files of the set afterwards
 	}{
 		"a part vanished": {"Resources/~C.zip", refuse("rename", "* Resources/C.zip", errStopped), nil, 3},
 		"on the way back": {"", nil, refuse("rename", "* .collet/parts/*", errStopped), 4},
@@ -215,14 +215,14 @@ func TestNoWayBackFromTheMiddle(t *testing.T) {
 	}
 }
 
-// heldSymbols is a system on which somebody holds the module's symbols.
+// heldSymbols simulates a system on which a program has the module's symbols locked.
 func heldSymbols() []rule {
 	return []rule{refuse("rename", "* Lathe.so.pdb", fs.ErrPermission), refuse("rename", "Lathe.so.pdb *", fs.ErrPermission),
 		refuse("exchange", "* Lathe.so.pdb", fs.ErrPermission), refuse("remove", "Lathe.so.pdb", fs.ErrPermission)}
 }
 
-// TestMissedCompanionIsStillOurs: symbols that stayed what they were belong to the set they came with, so that a release
-// without symbols drops them.
+// TestMissedCompanionIsStillOurs checks that symbols that were not replaced belong to the set they came with, so that a
+// release without symbols drops them.
 func TestMissedCompanionIsStillOurs(t *testing.T) {
 	for name, unproven := range map[string]bool{"proven": false, "unproven": true} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestMissedCompanionIsStillOurs(t *testing.T) {
 	}
 }
 
-// TestCompanionHeldForGood: the set is not held back because of symbols that never get through.
+// TestCompanionHeldForGood checks that a set is not held back because its symbols can never be replaced.
 func TestCompanionHeldForGood(t *testing.T) {
 	f := newFolder(t)
 	module("one").confirmed().must(f)

@@ -12,20 +12,20 @@ import (
 )
 
 // story is a piece of work on an install that is stopped anywhere. The promise: the next start gives exactly one of the
-// allowed sets, and one more run gives the last one, whatever was stopped before; no file of the player is lost, and as
-// long as a set has not proven itself there is a way back to the one before.
+// allowed sets, and one more run gives the last one, whatever was stopped before. No file of the player is lost, and while
+// a set is pending the previous one can be restored.
 type story struct {
 	name   string
-	plant  map[string]string // files of the player, beside mine.txt
-	before []start           // bring the folder to where the story begins
-	spoil  map[string]string // files that somebody else writes then
+	plant  map[string]string // files of the player, in addition to mine.txt
+	before []start           // starts that prepare the folder
+	spoil  map[string]string // files that another program writes then
 	then   start
-	// allowed are the sets that a start may find, in the order in which they come about; the last one is the new set. A
-	// set is everything but backups, parts, the recycler and our own folders; mine.txt is added to each.
+	// allowed are the sets that a start may find, in the order of their appearance; the last one is the new set. A set is
+	// everything but backups, parts, the recycler and our own folders; mine.txt is added to each.
 	allowed []string
-	// proven is the set that every way back leads to, as long as there is one; empty where nothing was proven before.
+	// proven is the set that every rollback restores, as long as it is possible; empty if no set was proven before.
 	proven string
-	never  []string // contents that are somewhere at any time
+	never  []string // contents that must exist somewhere at any time
 }
 
 const mine = " Resources/mine.txt=mine"
@@ -37,7 +37,7 @@ func all(blobs ...[]blob) start {
 
 func (s start) confirmed() start { s.confirm = true; return s }
 
-// stories are told to every kind of stop.
+// stories are run with every kind of stop.
 func stories() []story {
 	return slices.Concat(packStories(), moduleStories(), setStories(), wayBackStories(), shapeStories())
 }
@@ -143,7 +143,7 @@ func shapeStories() []story {
 	}
 }
 
-// setOf is what a start finds of a set: "name=content", sorted.
+// setOf is the set that a start finds: "name=content", sorted.
 func setOf(files map[string]string) string {
 	var live []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -159,7 +159,7 @@ func setOf(files map[string]string) string {
 	return strings.Join(live, " ")
 }
 
-// withoutCompanions is a story about everything but symbols, which are best effort: one error is enough to go on without.
+// withoutCompanions removes the symbols from a story: they are best effort, and one error is enough to skip them.
 func (s story) withoutCompanions() story {
 	s.allowed = slices.Clone(s.allowed)
 	for i, set := range s.allowed {
@@ -175,14 +175,14 @@ func withoutCompanions(files map[string]string) map[string]string {
 	return files
 }
 
-// withMine sorts mine.txt into a set.
+// withMine adds mine.txt to a set, in order.
 func withMine(set string) string {
 	lines := slices.DeleteFunc(strings.Split(set+mine, " "), func(line string) bool { return line == "" })
 	slices.Sort(lines)
 	return strings.Join(lines, " ")
 }
 
-// allows reports why a set is not one that a start may find.
+// allows reports why a start may not find this set.
 func (s story) allows(files map[string]string) error {
 	got := setOf(files)
 	for _, set := range s.allowed {
@@ -193,7 +193,7 @@ func (s story) allows(files map[string]string) error {
 	return fmt.Errorf("the set is\n%s, want one of\n%s", got, strings.Join(s.allowed, "\n"))
 }
 
-// keeps reports what is lost.
+// keeps reports lost contents.
 func (s story) keeps(files map[string]string) error {
 	for _, content := range append(s.never, "mine") {
 		if !slices.Contains(slices.Collect(maps.Values(files)), content) {
@@ -203,7 +203,7 @@ func (s story) keeps(files map[string]string) error {
 	return nil
 }
 
-// last reports why a set is not the one that the story leads to.
+// last reports why a set is not the final one of the story.
 func (s story) last(files map[string]string) error {
 	if got, want := setOf(files), withMine(s.allowed[len(s.allowed)-1]); got != want {
 		return fmt.Errorf("one more run gives\n%s, want\n%s", got, want)

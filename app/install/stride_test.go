@@ -2,5 +2,5 @@ package install
 
 import "collet/platform/testlevel"
 
-// Stride is how many steps of the long enumerations one stands for.
+// Stride is the sampling step of the long enumerations.
 func Stride() int { return testlevel.Stride(5, 29) }

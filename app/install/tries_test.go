@@ -26,7 +26,7 @@ func TestWhenASetIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestTriesAreBounded forgets the oldest set, but one that is blocked only when nothing else is left.
+// TestTriesAreBounded checks that the oldest set is dropped, and a blocked one only if no other is left.
 func TestTriesAreBounded(t *testing.T) {
 	var tries []Try
 	for n := range uint64(3) {
@@ -54,7 +54,7 @@ func TestTriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestTriesAreCopied: the journal's list is not changed before the record is on the disk.
+// TestTriesAreCopied checks that the journal's list does not change before the record is synced.
 func TestTriesAreCopied(t *testing.T) {
 	before := []Try{{Set: number(1), Failed: 1}, {Set: number(2)}}
 	kept := slices.Clone(before)

@@ -13,8 +13,8 @@ import (
 	"collet/platform/testlevel"
 )
 
-// TestForgedModule: a module that the digest of the list is too weak to vouch for never comes, whatever the verdict was that leads
-// to a mode and whatever makes the install look at its modules. The files stay as they were.
+// TestForgedModule checks that a module whose digest is too weak for the trust setting is never fetched, whatever the
+// verdict and the reason for looking at the modules. The files stay unchanged.
 func TestForgedModule(t *testing.T) {
 	testlevel.Slow(t)
 	honest := append(binaries("Lathe.so", "module 1", "Lathe.so.manifest.json", "{1}"), packs("Core.zip", "core")...)
@@ -73,7 +73,8 @@ func TestForgedModule(t *testing.T) {
 	}
 }
 
-// TestUntouchedModuleNeedsNoTrust: packs come by any digest, and a module that is what the list says stays without a word.
+// TestUntouchedModuleNeedsNoTrust checks that packs are accepted by any digest, and that a matching module stays without an
+// error.
 func TestUntouchedModuleNeedsNoTrust(t *testing.T) {
 	f := newFolder(t)
 	start{mode: update.Binaries, algorithm: release.FNV1a64, blobs: append(binaries("Lathe.so", "module"), packs("Core.zip", "core")...), confirm: true}.must(f)
@@ -89,7 +90,7 @@ func TestUntouchedModuleNeedsNoTrust(t *testing.T) {
 	}
 }
 
-// TestForgeableProgramAlone: the program itself is never taken by a checksum, whatever is trusted.
+// TestForgeableProgramAlone checks that the program itself is never accepted by a checksum, whatever the trust setting.
 func TestForgeableProgramAlone(t *testing.T) {
 	d, err := openProgram(newFolder(t).open(), "")
 	if err != nil {
@@ -100,7 +101,7 @@ func TestForgeableProgramAlone(t *testing.T) {
 	wantFault(t, "program by a checksum", err, update.Untrusted)
 }
 
-// TestForgedCompanion: a companion by itself, beside a module that stays, needs the same trust as the module.
+// TestForgedCompanion checks that a companion requires the same trust as the module, even if the module stays.
 func TestForgedCompanion(t *testing.T) {
 	module := binaries("Lathe.so", "module", "Lathe.so.manifest.json", "{1}")
 	forged := binaries("Lathe.so", "module", "Lathe.so.manifest.json", "{X}")

@@ -13,8 +13,8 @@ import (
 	"collet/platform"
 )
 
-// childScene names the environment variable that makes the test binary a program with a real window, and which scene it
-// plays. childLang is its language.
+// childScene names the environment variable that makes the test binary a program with a real window, and selects its scene.
+// childLang selects its language.
 const (
 	childScene = "COLLET_SPLASH_SCENE"
 	childLang  = "COLLET_SPLASH_LANG"
@@ -67,14 +67,14 @@ func (f *fakeUpdate) asks() int {
 	return f.asked
 }
 
-// child is a program with a window that plays one scene. What the test needs to know it prints.
+// child is a program with a window that plays one scene. It prints what the test needs to know.
 func child(scene string) int {
 	texts := assets.TextsFor(os.Getenv(childLang))
 	if scene == "remote" {
 		return remoteChild(texts)
 	}
 	begun := time.Now()
-	signal.Notify(make(chan os.Signal, 1), platform.EndSignals()...) // no longer deadly, as in the client
+	signal.Notify(make(chan os.Signal, 1), platform.EndSignals()...) // no longer fatal, as in the client
 	opt := Options{
 		Title: "Ember Reach", Texts: texts, LogTail: func() string { return sampleLog },
 		Report:     func() string { return "report of a test" },

@@ -31,7 +31,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// What a peer sends may be of any length; the work on it may not.
+// Texts of a peer may have any length; the work on them is bounded.
 func TestCleanOfEndlessText(t *testing.T) {
 	for _, part := range []string{"x", "\x00", "\xff", "長", " "} {
 		text := strings.Repeat(part, 20<<20/len(part))

@@ -15,13 +15,13 @@ import (
 	"collet/netproto/compat"
 )
 
-// march and february are when the two builds of the tests were made.
+// march and february are the times of the two builds in the tests.
 var (
 	march    = time.Date(2026, 3, 2, 14, 5, 0, 0, time.UTC).Unix()
 	february = time.Date(2026, 2, 11, 9, 30, 0, 0, time.UTC).Unix()
 )
 
-// manifest makes one of names; each has the id of its place, and a hash that salt changes.
+// manifest makes a manifest with these names; each has its position as id, and a hash that depends on salt.
 func manifest(b compat.Build, salt string, names ...string) *compat.Manifest {
 	m := &compat.Manifest{Mode: compat.ManifestFull, Build: b}
 	for i, name := range names {
@@ -43,7 +43,7 @@ func clientBuild() compat.Build {
 	return compat.Build{Logic: 7, Time: february, Seq: 812, ID: "17be003", Branch: "main"}
 }
 
-// sampleDifferences has one of each kind but one.
+// sampleDifferences has one difference of each kind but one.
 func sampleDifferences() *compat.Differences {
 	server := manifest(serverBuild(), "", "Camera", "Mailbox", "Wallet")
 	client := manifest(clientBuild(), "", "Camera", "Wallet")
@@ -52,7 +52,7 @@ func sampleDifferences() *compat.Differences {
 	return &d
 }
 
-// manyDifferences has n components only on the server.
+// manyDifferences has n components that exist only on the server.
 func manyDifferences(n int) *compat.Differences {
 	var names []string
 	for i := range n {
@@ -84,7 +84,7 @@ server ` +
 	}
 }
 
-// Where nothing is known of the builds, no age is claimed.
+// If the builds are unknown, no age is claimed.
 func TestDifferencesWithoutAnAge(t *testing.T) {
 	texts := assets.TextsFor("en")
 	unknown := compat.Build{Logic: compat.NoLogic, Compatibility: "custom-4"}
@@ -135,7 +135,7 @@ func TestOperatorWords(t *testing.T) {
 	}
 }
 
-// A server that is older than the updater is waited for; nobody is sent to install anything.
+// If the server is older than the updater, the player is asked to wait and not to install anything.
 func TestServerOlderThanTheUpdater(t *testing.T) {
 	texts := assets.TextsFor("en")
 	e := update.EndOf(update.UpdaterOutdated, update.NoCause)
@@ -148,7 +148,7 @@ func TestServerOlderThanTheUpdater(t *testing.T) {
 	}
 }
 
-// A toast says the four counts and stays for two seconds and three tenths for each of its words.
+// A toast has the four counts, and stays for two seconds plus three tenths of a second for each of its words.
 func TestToast(t *testing.T) {
 	for _, language := range assets.Languages() {
 		s, _ := stage(t, language)
@@ -178,7 +178,7 @@ func TestToast(t *testing.T) {
 	}
 }
 
-// Where the server tells nothing of its components there is nothing to count.
+// Without components of the server there is nothing to count.
 func TestToastWithoutComponents(t *testing.T) {
 	for _, language := range assets.Languages() {
 		s, _ := stage(t, language)
@@ -214,7 +214,7 @@ func TestToastTakesItsTime(t *testing.T) {
 	})
 }
 
-// Its button ends a toast at once, and what it covered comes back.
+// The button of a toast ends it at once, and the covered line returns.
 func TestToastIsPressed(t *testing.T) {
 	s, _ := stage(t, "en")
 	v, result := newView(s.texts), make(chan bool, 1)
@@ -237,7 +237,7 @@ func TestToastIsPressed(t *testing.T) {
 	}
 }
 
-// The list of a developer scrolls by keys where it is longer than the window.
+// The list for a developer scrolls by keys if it is longer than the window.
 func TestDifferencesScroll(t *testing.T) {
 	for _, language := range assets.Languages() {
 		s, _ := stage(t, language)

@@ -12,7 +12,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// fullInfo explains an end as fully as can be, and bareInfo not at all.
+// fullInfo has all details of an end, bareInfo none.
 func fullInfo(e update.End) EndInfo {
 	info := EndInfo{
 		Target: "Linux-x64", Server: "play.example.org:4000", Path: "/home/ada/Games/EmberReach",
@@ -29,7 +29,7 @@ func fullInfo(e update.End) EndInfo {
 	return info
 }
 
-// variants are what is known about an end, from everything to nothing.
+// variants are the details of an end, from all to none.
 func variants(e update.End) map[string]EndInfo {
 	full, noURL := fullInfo(e), fullInfo(e)
 	noURL.Astray = noURL.Astray[:1]
@@ -58,7 +58,7 @@ func TestDialogs(t *testing.T) {
 	}
 }
 
-// ofDisk words an end that the disk is not to blame for: something in the way of a file, or no room for more names.
+// ofDisk is the dialog of a disk fault with a special text: something in the way of a file, or no room for more files.
 func ofDisk(name string, texts assets.Texts) Dialog {
 	info := EndInfo{
 		Path: "/home/ada/Games/EmberReach", Needed: 412_000_000, Free: 9_510_000_000, Volume: "/home", PlayOffline: true,
@@ -84,8 +84,8 @@ func printed(d Dialog) string {
 	return out
 }
 
-// verbs are the words of a next step, and what must be there for it to be possible: one of these buttons, or, where
-// there is none, a thing that can be done away from the screen.
+// verbs are the words of a next step, each with what makes it possible: one of these buttons, or nothing for a step outside
+// of the window.
 func verbs(language string) map[string][]update.Action {
 	anywhere := []update.Action(nil)
 	switch language {
@@ -110,7 +110,7 @@ func verbs(language string) map[string][]update.Action {
 	}
 }
 
-// Every message that a player can see ends in a next step that can be taken with what is on the screen.
+// Every message ends in a next step that is possible with the buttons on the screen.
 func TestEveryDialogEndsInANextStep(t *testing.T) {
 	for _, language := range assets.Languages() {
 		texts, words := assets.TextsFor(language), verbs(language)
@@ -172,7 +172,7 @@ func wordsFor(words map[string][]update.Action, action update.Action) []string {
 	return found
 }
 
-// Buttons come in the table's order, without those that could do nothing; the last one always ends it.
+// Buttons have the table's order, without those that have no function; the last one always ends the dialog.
 func TestButtonsFollowTheTable(t *testing.T) {
 	texts := assets.TextsFor("en")
 	for _, e := range update.Ends() {
@@ -225,7 +225,7 @@ func TestDefaultButton(t *testing.T) {
 	}
 }
 
-// What a server or a file name says can't break the dialog.
+// Texts from a server or file names can't break the dialog.
 func TestDialogsAreCleaned(t *testing.T) {
 	const nasty = "evil\x1b[2J\nQuit now \u202e{path}\u0000"
 	texts := assets.TextsFor("en")
@@ -247,7 +247,7 @@ func TestDialogsAreCleaned(t *testing.T) {
 	}
 }
 
-// A folder that can't be written has a remedy that needs no permission where another one can be named.
+// For a read-only folder the next step names another folder, if there is one that needs no permission.
 func TestRemedyOfAFolderThatCantBeWritten(t *testing.T) {
 	for _, language := range assets.Languages() {
 		texts, words := assets.TextsFor(language), verbs(language)

@@ -9,7 +9,7 @@ import (
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
 
-// golden compares got with a file in testdata. What differs is written to testdata/failed, to look at.
+// golden compares got with a file in testdata. It writes a different result to testdata/failed.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)

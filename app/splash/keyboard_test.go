@@ -35,7 +35,7 @@ func TestKeyboardInDialogs(t *testing.T) {
 		{[]fyne.KeyName{tab, tab, tab, tab, enter}, update.Retry},
 		{[]fyne.KeyName{escape}, update.Quit},
 		{[]fyne.KeyName{right, right, enter, escape, escape}, update.Quit}, // into the details and back
-		{[]fyne.KeyName{right, right, enter, enter, enter}, update.Retry},  // back by its button
+		{[]fyne.KeyName{right, right, enter, enter, enter}, update.Retry},  // back with its button
 		{[]fyne.KeyName{"A", fyne.KeyF1, fyne.KeyUp, fyne.KeyDown, enter}, update.Retry},
 	} {
 		t.Run(fmt.Sprint(c.keys), func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestKeyboardInDialogs(t *testing.T) {
 	}
 }
 
-// A click on the ground takes the focus away; Enter then still is the default button.
+// A click on the background removes the focus; Enter then still presses the default button.
 func TestEnterWithoutFocus(t *testing.T) {
 	s := begin(t, Options{})
 	got := s.ask(t.Context(), interrupted())
@@ -100,8 +100,8 @@ func TestMousePresses(t *testing.T) {
 	}
 }
 
-// TestCancellingAsks: Escape and Cancel end nothing by themselves. The first button goes on, and so does Escape; the last one quits; what
-// is installed can be played where there is something.
+// TestCancellingAsks checks that Escape and Cancel only ask. The first button and Escape resume; the last button quits. An
+// installed game can be played instead.
 func TestCancellingAsks(t *testing.T) {
 	playable, played := false, 0
 	s := begin(t, Options{Installed: func() bool { return playable }, Play: func() { played++ }})
@@ -131,7 +131,7 @@ func TestCancellingAsks(t *testing.T) {
 	s.key(fyne.KeyEscape)
 	buttons(3)
 	s.key(fyne.KeyTab, fyne.KeyReturn)
-	goesOn() // what ends the update is not the window's business
+	goesOn() // the window does not end the update
 	if played != 1 {
 		t.Errorf("played %d times", played)
 	}
@@ -151,7 +151,7 @@ func TestEscapeCancelsAnUpdate(t *testing.T) {
 	s.key(fyne.KeyEscape, fyne.KeyRight, fyne.KeyReturn)
 	<-s.ctx.Done()
 	s.view.show(Scene{Headline: "Downloading on"})
-	s.key(fyne.KeyEscape) // a second one does no harm
+	s.key(fyne.KeyEscape) // a second one has no effect
 	s.on(func(screen *screen) {
 		if got := screen.progress.headline.whole; got != "Stopping" {
 			t.Errorf("the window says %q", got)
@@ -191,7 +191,7 @@ func TestClosingTheWindow(t *testing.T) {
 	t.Run("is the last button of a dialog", func(t *testing.T) {
 		s := begin(t, Options{LogTail: func() string { return "a log" }})
 		got := s.ask(t.Context(), interrupted())
-		s.key(fyne.KeyRight, fyne.KeyRight, fyne.KeyReturn) // the log does not stand in its way
+		s.key(fyne.KeyRight, fyne.KeyRight, fyne.KeyReturn) // closing the window skips the log
 		s.on(func(*screen) { s.app.window.intercept() })
 		if a := s.answer(got); a.action != update.Quit || a.err != nil {
 			t.Errorf("%v, %v", a.action, a.err)
@@ -230,7 +230,7 @@ func TestCopyReport(t *testing.T) {
 	}
 }
 
-// Without a dialog there is nothing to copy, and the clipboard keeps what it has.
+// Without a dialog nothing is copied, and the clipboard is unchanged.
 func TestCopyWithoutDialog(t *testing.T) {
 	s := begin(t, Options{Report: func() string { return "the report" }})
 	s.on(func(screen *screen) {

@@ -12,7 +12,7 @@ import (
 //go:linkname remembers fyne.io/fyne/v2/internal/cache.ValidDuration
 var remembers time.Duration
 
-// TestWindowOutlivesSleep: a machine that slept overnight, or whose clock was wrong by a year, finds its window as it was.
+// TestWindowOutlivesSleep checks that the window survives a night of suspend and a change of the clock by a year.
 func TestWindowOutlivesSleep(t *testing.T) {
 	if remembers < 365*24*time.Hour {
 		t.Errorf("the toolkit forgets what is on the screen after %v", remembers)

@@ -9,7 +9,7 @@ import (
 	"fyne.io/fyne/v2/test"
 )
 
-// lastLife is the toolkit's lifecycle with something to do at its end.
+// lastLife is the toolkit's lifecycle with a stop function.
 type lastLife struct {
 	fyne.Lifecycle
 	last func()
@@ -18,7 +18,7 @@ type lastLife struct {
 func (l *lastLife) OnStopped() func()                 { return l.last }
 func (l *lastLife) SetOnStoppedHookExecuted(f func()) { l.last = f }
 
-// lastApp is an application whose loop notes what the toolkit would queue when it ends.
+// lastApp is an application whose loop records what the toolkit would queue at its end.
 type lastApp struct {
 	fyne.App
 	life   fyne.Lifecycle
@@ -34,7 +34,8 @@ func (a *lastApp) Run() {
 	*a.said = append(*a.said, "loop")
 }
 
-// TestNothingIsLeftForTheEndOfTheLoop: the toolkit finds nothing to queue there, and what it wanted to do is done afterwards.
+// TestNothingIsLeftForTheEndOfTheLoop checks that the toolkit queues nothing there, and that its stop function runs
+// afterwards.
 func TestNothingIsLeftForTheEndOfTheLoop(t *testing.T) {
 	for name, want := range map[string][]string{"something": {"loop", "last"}, "nothing": {"loop"}, "another lifecycle": {"loop"}} {
 		var said []string
@@ -52,7 +53,8 @@ func TestNothingIsLeftForTheEndOfTheLoop(t *testing.T) {
 	}
 }
 
-// TestToolkitsLifecycle: the real one has the two methods that loop looks for. A toolkit without them needs another look.
+// TestToolkitsLifecycle checks that the real lifecycle has the two methods that loop uses. Without them loop has to be
+// adapted.
 func TestToolkitsLifecycle(t *testing.T) {
 	for name, a := range map[string]fyne.App{"test": test.NewTempApp(t), "real": app.New()} {
 		if _, is := a.Lifecycle().(interface {

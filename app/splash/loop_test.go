@@ -8,8 +8,7 @@ import (
 	"fyne.io/fyne/v2/test"
 )
 
-// loopApp is Fyne's test application with the one thing that it lacks: an event loop on one goroutine, which ends once
-// and for all, as the real one does.
+// loopApp is Fyne's test application plus an event loop on one goroutine, which ends once and for all, like the real one.
 type loopApp struct {
 	fyne.App
 	driver fyne.Driver
@@ -20,7 +19,7 @@ type loopApp struct {
 	leave  sync.Once
 }
 
-// queue is what Do hands to the loop.
+// queue holds the functions passed to the loop.
 type queue struct {
 	mu     sync.Mutex
 	waits  []func()
@@ -34,7 +33,7 @@ func (q *queue) add(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		q.shut <- struct{}{} // panics, as the real queue does
+		q.shut <- struct{}{} // panics, like the real queue
 	}
 	q.waits = append(q.waits, f)
 	select {
@@ -65,7 +64,7 @@ type life struct {
 
 func (l *life) SetOnStarted(f func()) { l.started = f }
 
-// plainDriver makes ordinary windows only; splashDriver also borderless ones.
+// plainDriver makes ordinary windows only; splashDriver also makes borderless ones.
 type plainDriver struct {
 	fyne.Driver
 	app *loopApp
@@ -95,14 +94,14 @@ type splashDriver struct{ plainDriver }
 
 func (d splashDriver) CreateSplashWindow() fyne.Window {
 	d.app.window = &loopWindow{Window: d.Driver.CreateWindow(""), kind: "splash"}
-	d.app.window.SetPadded(false) // as the real one
+	d.app.window.SetPadded(false) // like the real one
 	return d.app.window
 }
 
 func (splashDriver) CurrentKeyModifiers() fyne.KeyModifier { return 0 }
 func (splashDriver) HasSecondaryDisplay() bool             { return false }
 
-// loopWindow remembers what the test window forgets.
+// loopWindow records what the test window does not.
 type loopWindow struct {
 	fyne.Window
 	kind      string

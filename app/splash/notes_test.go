@@ -31,7 +31,7 @@ func TestPlainNotes(t *testing.T) {
 	}
 }
 
-// FuzzPlainNotes: notes are a publisher's, and whatever they hold has an end.
+// FuzzPlainNotes checks that arbitrary notes from a publisher are processed in bounded time.
 func FuzzPlainNotes(f *testing.F) {
 	for _, seed := range []string{"# a", "- **b** *c* `d` [e](f)", "***", "____", "[](", strings.Repeat("*a", 100)} {
 		f.Add(seed)

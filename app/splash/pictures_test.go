@@ -49,8 +49,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// picture compares with a picture in testdata. Processors and libraries round differently, so few pixels may differ a
-// little.
+// picture compares with a picture in testdata. Processors and libraries round differently, so a few pixels may differ
+// slightly.
 func picture(t *testing.T, name string, got image.Image) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -70,7 +70,7 @@ func picture(t *testing.T, name string, got image.Image) {
 	if got.Bounds() != want.Bounds() {
 		t.Fatalf("%s is %v, was %v", name, got.Bounds(), want.Bounds())
 	}
-	if n := differing(got, want); n > 400 { // a word is more than that, all edges of a rounding less
+	if n := differing(got, want); n > 400 { // a word has more pixels, all edges of a rounding fewer
 		failed := filepath.Join("testdata", "failed", name)
 		savePicture(t, failed, got)
 		t.Errorf("%s differs in %d pixels; what it is now is in %s", file, n, failed)

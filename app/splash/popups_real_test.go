@@ -43,7 +43,7 @@ func TestRealPopups(t *testing.T) {
 	}
 }
 
-// TestRealToast lets one run out.
+// TestRealToast waits until a toast expires.
 func TestRealToast(t *testing.T) {
 	testlevel.Lab(t)
 	d := newDisplay(t)
@@ -58,7 +58,7 @@ func TestRealToast(t *testing.T) {
 	}
 }
 
-// amberIn counts pixels in the colour of notes where a note stands.
+// amberIn counts pixels in the colour of notes at the place of a note.
 func amberIn(screen *image.RGBA) (n int) {
 	for y := windowHeight - 131; y < windowHeight-112; y++ {
 		for x := margin; x < windowWidth/2; x++ {
@@ -70,7 +70,7 @@ func amberIn(screen *image.RGBA) (n int) {
 	return n
 }
 
-// keep saves the window of a picture of the screen, where somebody wants to look at it.
+// keep saves the window of a screen picture for inspection, if requested.
 func (d display) keep(t *testing.T, name string, screen *image.RGBA) {
 	t.Helper()
 	if *pictures != "" {

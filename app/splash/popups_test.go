@@ -7,14 +7,14 @@ import (
 	"collet/netproto/compat"
 )
 
-// popup is one row of compat reference, section 3.7, as an end with what explains it.
+// popup is one dialog about a verdict, as an end with its details.
 type popup struct {
 	outcome update.Outcome
 	info    EndInfo
-	answer  update.Action // of its first button, or empty where that answers nothing
+	answer  update.Action // of its first button; empty if that does not answer
 }
 
-// popups are all of them by their keys, with everything that a server can say.
+// popups are all popups by their keys, with all texts that a server can send.
 func popups() map[string]popup {
 	info := func(change func(*EndInfo)) EndInfo {
 		i := EndInfo{Target: "Linux-arm64", Server: "play.example.org:4000", WebsiteURL: "https://example.org/get", Client: "L5-344f237d92ca82f0"}

@@ -20,14 +20,14 @@ import (
 	"collet/platform/testlevel"
 )
 
-// realPatience is how long a real window may take. A cold start with a software renderer and the race detector on a busy
-// machine has been seen to take several seconds.
+// realPatience is the timeout for a real window. A cold start with a software renderer and the race detector on a busy
+// machine takes up to several seconds.
 const realPatience = 60 * time.Second
 
-// display is a fake screen of 1280 × 800 pixels.
+// display is a virtual screen of 1280 × 800 pixels.
 type display struct {
 	name   string // ":99"
-	screen string // the file that holds its pixels
+	screen string // the file with its pixels
 }
 
 // newDisplay starts Xvfb for one test. The test is skipped without Xvfb, and in make check.
@@ -84,7 +84,7 @@ func (d display) start(t *testing.T, scene, language string) *program {
 	return p
 }
 
-// ended waits for the program and returns its exit code and what it said.
+// ended waits for the program and returns its exit code and output.
 func (p *program) ended() (int, string) {
 	p.t.Helper()
 	select {
@@ -96,7 +96,7 @@ func (p *program) ended() (int, string) {
 	}
 }
 
-// until waits until the screen looks as is says, and returns it.
+// until waits until is returns true for the screen, and returns the screen.
 func (d display) until(t *testing.T, what string, is func(*image.RGBA) bool) *image.RGBA {
 	t.Helper()
 	var last *image.RGBA
@@ -124,11 +124,11 @@ func (d display) key(t *testing.T, names ...string) {
 		if out, err := press.CombinedOutput(); err != nil {
 			t.Fatalf("xdotool: %v: %s", err, out)
 		}
-		time.Sleep(150 * time.Millisecond) // a few frames, so that the next key meets what this one made
+		time.Sleep(150 * time.Millisecond) // a few frames, so that the next key is sent to the new content
 	}
 }
 
-// windowIn is the smallest rectangle round everything that is not black.
+// windowIn is the smallest rectangle around all pixels that are not black.
 func windowIn(screen *image.RGBA) image.Rectangle {
 	box := image.Rectangle{}
 	for y := range screen.Bounds().Dy() {
@@ -159,7 +159,7 @@ func showsDialog(screen *image.RGBA) bool {
 	return windowIn(screen) == wholeWindow && is(at(screen, cardMargin+20, 85), amber)
 }
 
-// The window for real: of the right size, in the middle, not blank, and gone after Escape.
+// The real window has the right size, is centred and not blank, and closes after Escape.
 func TestRealWindow(t *testing.T) {
 	d := newDisplay(t)
 	p := d.start(t, "progress", "en")
@@ -197,7 +197,7 @@ func TestRealDialog(t *testing.T) {
 	}
 }
 
-// Work that is done before the window is there leaves nothing behind.
+// Work that ends before the window is open leaves nothing behind.
 func TestRealWindowOfQuickWork(t *testing.T) {
 	d := newDisplay(t)
 	if code, said := d.start(t, "quick", "en").ended(); code != 0 || !strings.Contains(said, "answer done, error <nil>") {
@@ -228,7 +228,7 @@ func TestRealWindowWithoutADisplay(t *testing.T) {
 	}
 }
 
-// The window of a remote launcher for real: it shows that the game runs, and the keyboard stops it and ends the window.
+// The real window of a remote launcher shows the running game; the keyboard stops the game and closes the window.
 func TestRealRemoteWindow(t *testing.T) {
 	d := newDisplay(t)
 	p := d.start(t, "remote", "en")

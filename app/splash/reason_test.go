@@ -8,7 +8,7 @@ import (
 	"collet/assets"
 )
 
-// TestReasonOfTheGamesEnd: the window tells why a game ended, in clean words, beside what became of it.
+// TestReasonOfTheGamesEnd checks that the window shows the cleaned reason for the game's end, and a rollback.
 func TestReasonOfTheGamesEnd(t *testing.T) {
 	info := EndInfo{Reason: "reported a fatal error: no maps\x1b\u202e" + strings.Repeat(" more", 100), RolledBack: true}
 	d := ComposeEnd(update.EndOf(update.RuntimeFailed, update.NoCause), info, assets.TextsFor("en"))

@@ -105,7 +105,7 @@ func TestRemoteWindowEndsWithItsWork(t *testing.T) {
 	goleak.VerifyNone(t, goleak.IgnoreCurrent())
 }
 
-// Somebody who closes the window ends the work, and sees it until it is done.
+// Closing the window ends the context of the work; the window stays open until work returns.
 func TestRemoteWindowIsClosed(t *testing.T) {
 	s := beginRemote(t)
 	s.on(func() { s.app.window.intercept() })
@@ -119,7 +119,7 @@ func TestRemoteWindowIsClosed(t *testing.T) {
 
 func TestRemoteWindowFollowsItsDevice(t *testing.T) {
 	s := beginRemote(t)
-	// offers waits until one button is there and another is not.
+	// offers waits until one button is visible and another is not.
 	offers := func(label, not string) {
 		t.Helper()
 		for begun := time.Now(); time.Since(begun) < patience; time.Sleep(time.Millisecond) {
@@ -145,7 +145,7 @@ func TestRemoteWindowFollowsItsDevice(t *testing.T) {
 	s.wait()
 }
 
-// Without a display the work is told to end at once, and waited for.
+// Without a display the context of the work ends at once, and RunRemote waits for work.
 func TestRemoteWithoutAWindow(t *testing.T) {
 	ended := false
 	opt := RemoteOptions{Texts: assets.TextsFor("en"), Watcher: newFakeDevice(), Actions: (&pressed{}).actions()}
@@ -158,7 +158,7 @@ func TestRemoteWithoutAWindow(t *testing.T) {
 	}
 }
 
-// remoteChild is a program with a real window of a remote launcher, in which a game runs. What is done by hand it prints.
+// remoteChild is a program with a real window of a remote launcher and a running game. It prints the user's actions.
 func remoteChild(texts assets.Texts) int {
 	device := newFakeDevice()
 	device.set(func(r *RemoteStatus) {

@@ -60,7 +60,7 @@ func remoteMoments() []struct {
 	}
 }
 
-// Every word of every moment, in every language.
+// All texts of all moments, in every language.
 func TestRemoteScenes(t *testing.T) {
 	for _, language := range assets.Languages() {
 		var out strings.Builder
@@ -92,7 +92,7 @@ func TestRemoteSceneOffersWhatCanBeDone(t *testing.T) {
 	}
 }
 
-// What desks and games say can't draw on the screen, or fill the memory.
+// Texts from controllers and games can't break the screen or fill the memory.
 func TestRemoteSceneIsHarmless(t *testing.T) {
 	evil := "a\x1b[2J\n\u202eb" + strings.Repeat("x", 1<<16)
 	s := RemoteStatus{Name: evil, Desk: evil, Link: RemoteAway, Why: evil, File: evil, Run: RemoteStopped, Done: -5, Size: 1}
@@ -110,7 +110,7 @@ func TestRemoteSceneIsHarmless(t *testing.T) {
 	}
 }
 
-// pressed counts what is done by hand.
+// pressed counts the user's actions.
 type pressed struct{ start, stop, force, quit int }
 
 func (p *pressed) actions() RemoteActions {
@@ -192,7 +192,7 @@ func TestRemoteKeyboard(t *testing.T) {
 	key(fyne.KeySpace, fyne.KeyF6, fyne.KeyF5)
 	s.showStatus("en", RemoteStatus{Link: RemoteConnected, Run: RemoteStopping})
 	key(fyne.KeyReturn)
-	s.showStatus("en", RemoteStatus{Link: RemoteConnected, Run: RemoteStopped}) // nothing to start: the focus goes to the last button
+	s.showStatus("en", RemoteStatus{Link: RemoteConnected, Run: RemoteStopped}) // nothing to start: the last button gets the focus
 	if w.Canvas().Focused() != fyne.Focusable(s.quit) {
 		t.Errorf("the focus is on %v", w.Canvas().Focused())
 	}
@@ -229,7 +229,7 @@ func TestRemoteLogScrolls(t *testing.T) {
 	if want := fmt.Sprintf("line %d", 100-page); lowest() != want {
 		t.Errorf("a page up the lowest is %q, want %q", lowest(), want)
 	}
-	add(5) // who looks back keeps what is in view
+	add(5) // after scrolling back the view stays
 	if want := fmt.Sprintf("line %d", 100-page); lowest() != want {
 		t.Errorf("more came, and the lowest is %q, want %q", lowest(), want)
 	}

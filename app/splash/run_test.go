@@ -15,7 +15,7 @@ import (
 	"collet/assets"
 )
 
-// runOn runs the window on a loop of its own goroutine and gives what Run returns.
+// runOn runs the window on its own goroutine and returns the result of Run.
 func runOn(t *testing.T, a *loopApp, opt Options, work func(context.Context, *View)) error {
 	t.Helper()
 	result := make(chan error, 1)
@@ -49,7 +49,7 @@ func TestRunEndsWhenWorkIsDone(t *testing.T) {
 	}
 }
 
-// Work that is done before the window is open must not leave a window or a loop behind.
+// Work that ends before the window is open must not leave a window or a loop behind.
 func TestRunOfWorkThatIsDoneAtOnce(t *testing.T) {
 	for range 5 {
 		a := newLoopApp(t, true)
@@ -59,7 +59,7 @@ func TestRunOfWorkThatIsDoneAtOnce(t *testing.T) {
 	}
 }
 
-// Work begins beside the making of the window: here no window is made until it has said something.
+// Work begins in parallel with the making of the window: here no window is made until work has started.
 func TestWorkBeginsBeforeTheWindowIsOpen(t *testing.T) {
 	a := newLoopApp(t, true)
 	begun := make(chan struct{})
@@ -73,7 +73,7 @@ func TestWorkBeginsBeforeTheWindowIsOpen(t *testing.T) {
 	}
 }
 
-// patientDriver makes a window when work has begun.
+// patientDriver makes a window once work has started.
 type patientDriver struct {
 	splashDriver
 	begun <-chan struct{}
@@ -104,7 +104,7 @@ func TestOrdinaryWindowWhereThereIsNoBorderlessOne(t *testing.T) {
 	}
 }
 
-// The system tells the program to end: Fyne ends its loop by itself. Work hears of it, and is waited for.
+// When the system tells the program to end, Fyne ends its loop by itself. The context of work ends, and Run waits for work.
 func TestLoopThatEndsByItself(t *testing.T) {
 	a := newLoopApp(t, true)
 	returned := false
@@ -131,7 +131,7 @@ func closedUpdate() *fakeUpdate {
 	return f
 }
 
-// Where there is no window, work is told, waited for, and may be done in another way.
+// Without a window the context of work ends, Run waits for work, and work may run again in another way.
 func TestNoWindow(t *testing.T) {
 	noGraphics := errors.New("no graphics")
 	for name, create := range map[string]func() (fyne.App, error){
@@ -161,7 +161,7 @@ func TestNoWindow(t *testing.T) {
 	}
 }
 
-// A fault of our own is not mistaken for a missing display.
+// A runtime error is not mistaken for a missing display.
 func TestRuntimeErrorsAreNotSwallowed(t *testing.T) {
 	a := newLoopApp(t, true)
 	a.driver = brokenDriver{plainDriver{a.App.Driver(), a}, nil}
@@ -173,7 +173,7 @@ func TestRuntimeErrorsAreNotSwallowed(t *testing.T) {
 	_ = openWindow(a, Options{Texts: assets.TextsFor("en")}.complete(), newView(assets.TextsFor("en")), func() {})
 }
 
-// brokenDriver can't make windows: it panics with its error, or does what a bug would do.
+// brokenDriver can't make windows: it panics with its error, or like a bug.
 type brokenDriver struct {
 	plainDriver
 	reason error
@@ -191,7 +191,7 @@ func (d brokenDriver) CreateSplashWindow() fyne.Window {
 func (brokenDriver) CurrentKeyModifiers() fyne.KeyModifier { return 0 }
 func (brokenDriver) HasSecondaryDisplay() bool             { return false }
 
-// nativeWindow is a window that says what the system has for it.
+// nativeWindow is a window with a given system handle.
 type nativeWindow struct {
 	fyne.Window
 	handle any
@@ -199,7 +199,7 @@ type nativeWindow struct {
 
 func (w nativeWindow) RunNative(f func(any)) { f(w.handle) }
 
-// Fyne only logs it when the system has no window to give; we ask for the handle.
+// Fyne only logs a failure to open a window; isOpen checks the handle.
 func TestIsOpen(t *testing.T) {
 	for _, c := range []struct {
 		handle any

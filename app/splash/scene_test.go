@@ -18,13 +18,13 @@ type moment struct {
 	status update.Status
 }
 
-// with changes a copy of a status.
+// with returns a changed copy of a status.
 func with(s update.Status, change func(*update.Status)) update.Status {
 	change(&s)
 	return s
 }
 
-// moments are all phases, with everything that changes what is shown.
+// moments are all phases, with every variation of the display.
 func moments() []moment {
 	fetching := sampleFetching()
 	waiting := func(cause update.Cause, subject string) update.Status {
@@ -137,7 +137,7 @@ func busy(s Scene) string {
 	return fmt.Sprintf("%.2f", s.Pulse)
 }
 
-// Every phase has a golden scene, so that a new one can't be forgotten.
+// Every phase has a golden scene, so that a new phase without one fails.
 func TestEveryPhaseHasAScene(t *testing.T) {
 	seen := map[update.Phase]bool{}
 	for _, m := range moments() {
@@ -150,7 +150,7 @@ func TestEveryPhaseHasAScene(t *testing.T) {
 	}
 }
 
-// Whatever an update says, the scene has words, harmless ones, and bars between empty and full.
+// Every scene has cleaned texts, and bars between empty and full.
 func TestScenesAreSane(t *testing.T) {
 	for _, language := range assets.Languages() {
 		texts := assets.TextsFor(language)

@@ -17,7 +17,7 @@ import (
 	"collet/assets"
 )
 
-// stage is a screen on a canvas that nobody else touches.
+// stage is a screen on a canvas of its own.
 func stage(t *testing.T, language string) (*screen, fyne.Window) {
 	t.Helper()
 	return stageWith(t, language, decode(assets.SplashPNG))
@@ -40,7 +40,7 @@ func stageWith(t *testing.T, language string, picture image.Image) (*screen, fyn
 	return s, w
 }
 
-// Nothing of ours is ever cut off: every headline, label and amount of every phase fits, in every language.
+// No text is cut off: every headline, label and amount of every phase fits, in every language.
 func TestEveryTextFitsIntoTheWindow(t *testing.T) {
 	for _, language := range assets.Languages() {
 		s, _ := stage(t, language)
@@ -101,7 +101,7 @@ func checkFit(t *testing.T, name string, c *card) {
 	}
 }
 
-// Too many buttons for a row make a second one, and the body gives way.
+// Buttons that do not fit into one row make a second one, and the body shrinks.
 func TestButtonsWrap(t *testing.T) {
 	s, _ := stage(t, "en")
 	d := Dialog{Title: "Many", Body: "choices"}
@@ -127,7 +127,7 @@ func TestButtonsWrap(t *testing.T) {
 	}
 }
 
-// A window manager may give the window another size than it asked for.
+// A window manager may give the window another size than requested.
 func TestOtherSizes(t *testing.T) {
 	s, w := stage(t, "en")
 	for _, size := range []fyne.Size{fyne.NewSize(1280, 800), fyne.NewSize(640, 480), fyne.NewSize(900, 500)} {
@@ -174,7 +174,7 @@ func TestGauge(t *testing.T) {
 	}
 }
 
-// calm are the settings of people who asked their system for less motion.
+// calm are the settings of a system with reduced motion.
 type calm struct{ fyne.Settings }
 
 func (calm) ShowAnimations() bool { return false }
@@ -298,8 +298,8 @@ func same(a, b image.Image) bool {
 	return true
 }
 
-// Contrast of text and what lies behind it, as the accessibility guidelines (WCAG 2.1) count it: 4.5 to 1 for text, 3 to
-// 1 for things like bars and rings.
+// Contrast of texts with their backgrounds, computed as in the accessibility guidelines (WCAG 2.1): 4.5 to 1 for text, 3 to
+// 1 for bars and rings.
 func TestContrast(t *testing.T) {
 	for _, c := range []struct {
 		name        string

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// globals is what a compositor answers: one event for each interface, and the end of the list.
+// globals is a compositor's answer: one event for each interface, and the end of the list.
 func globals(interfaces ...string) (events []byte) {
 	word := binary.NativeEndian.AppendUint32
 	for i, name := range interfaces {
@@ -22,7 +22,7 @@ func globals(interfaces ...string) (events []byte) {
 	return word(word(word(events, wlCallback), 12<<16|wlDone), 7)
 }
 
-// TestCompositorWithoutASeat: the window library would crash there; whatever else is wrong is left to it.
+// TestCompositorWithoutASeat checks that only a missing seat is reported; other problems are left to the window library.
 func TestCompositorWithoutASeat(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer []byte

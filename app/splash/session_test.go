@@ -12,10 +12,10 @@ import (
 	"collet/assets"
 )
 
-// patience is how long a test waits for something that is under way in another goroutine.
+// patience is the timeout for events on other goroutines.
 const patience = 2 * time.Minute
 
-// session is a run of the window on the test loop, with work that does as it is told.
+// session is a run of the window on the test loop, with work controlled by the test.
 type session struct {
 	t      *testing.T
 	app    *loopApp
@@ -25,7 +25,7 @@ type session struct {
 	result chan error
 }
 
-// begin runs the window until finish is called; the end of the test calls it too.
+// begin runs the window until finish is called; the end of the test calls it, too.
 func begin(t *testing.T, opt Options) *session {
 	s := &session{t: t, app: newLoopApp(t, true), result: make(chan error, 1)}
 	if opt.Texts.Language() == "" {
@@ -74,7 +74,7 @@ func (s *session) ended() (error, bool) {
 	}
 }
 
-// key presses keys one after the other, as the desktop driver hands them out.
+// key presses keys one after the other, in the way of the desktop driver.
 func (s *session) key(names ...fyne.KeyName) {
 	s.t.Helper()
 	for _, name := range names {
@@ -92,13 +92,13 @@ func (s *session) key(names ...fyne.KeyName) {
 	}
 }
 
-// answers are what an Ask that runs in the background returns.
+// answers are the results of an Ask in the background.
 type answers struct {
 	action update.Action
 	err    error
 }
 
-// ask opens a dialog and returns where its answer will be.
+// ask opens a dialog and returns a channel for its answer.
 func (s *session) ask(ctx context.Context, d Dialog) <-chan answers {
 	s.t.Helper()
 	got := make(chan answers, 1)
@@ -110,7 +110,7 @@ func (s *session) ask(ctx context.Context, d Dialog) <-chan answers {
 	return got
 }
 
-// until waits for something to become true on the loop.
+// until waits until a condition is true on the loop.
 func (s *session) until(what string, true func(*screen) bool) {
 	s.t.Helper()
 	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(time.Millisecond) {
@@ -135,7 +135,7 @@ func (s *session) answer(from <-chan answers) answers {
 	}
 }
 
-// open reports whether a dialog still waits.
+// open reports whether a dialog is still unanswered.
 func open(from <-chan answers) bool { return len(from) == 0 }
 
 func interrupted() Dialog {

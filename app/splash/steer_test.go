@@ -12,7 +12,7 @@ import (
 	"collet/assets"
 )
 
-// fakeValve notes what the player wants.
+// fakeValve records the calls.
 type fakeValve struct {
 	paused bool
 	caps   []int64
@@ -22,7 +22,7 @@ func (v *fakeValve) Pause(paused bool) { v.paused = paused }
 
 func (v *fakeValve) SetCap(limit int64) { v.caps = append(v.caps, limit) }
 
-// steered is a screen with a valve, in a window of the test's driver.
+// steered is a screen with a valve, in a window of the test driver.
 func steered(t *testing.T, language string) (*screen, *fakeValve, fyne.Window) {
 	t.Helper()
 	test.NewApp()
@@ -61,7 +61,7 @@ func TestSceneOfTraffic(t *testing.T) {
 	}
 }
 
-// TestSteering: each wish reaches the valve, by mouse and by keyboard, and the labels tell what is so.
+// TestSteering checks that each button calls the valve, by mouse and by keyboard, and that the labels show the state.
 func TestSteering(t *testing.T) {
 	for _, language := range assets.Languages() {
 		s, valve, w := steered(t, language)
@@ -108,7 +108,8 @@ func TestSteering(t *testing.T) {
 	}
 }
 
-// TestNews: the first line is on the splash, all of it behind a button, and neither stands in the way of leaving.
+// TestNews checks that the first line is on the splash and the full text behind a button, and that Escape and closing still
+// work.
 func TestNews(t *testing.T) {
 	s, _, _ := steered(t, "en")
 	s.setNotes("Faster doors\n" + strings.Repeat("Much more.\n", 60))

@@ -17,8 +17,8 @@ import (
 	"collet/assets"
 )
 
-// frames is a stand-in for the loop: a View without a window keeps what is posted, and drain runs it when the test says.
-// The screen takes scenes and shows nothing.
+// frames replaces the loop: a View without a window keeps posted functions, and drain runs them when the test calls it. The
+// screen accepts scenes and shows nothing.
 type frames struct {
 	*View
 	drawn int
@@ -49,7 +49,7 @@ func (f *frames) newest() Scene {
 	return f.next
 }
 
-// every calls f at steady intervals until the context ends.
+// every calls f at regular intervals until the context ends.
 func every(ctx context.Context, d time.Duration, f func()) {
 	for ctx.Err() == nil {
 		f()
@@ -57,7 +57,7 @@ func every(ctx context.Context, d time.Duration, f func()) {
 	}
 }
 
-// A screen that never paints holds one frame, always the newest, and never holds up whoever follows.
+// A screen that never paints holds one frame, the newest, and never blocks Follow.
 func TestSlowScreenHoldsOneFrame(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	synctest.Test(t, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestSlowScreenHoldsOneFrame(t *testing.T) {
 	})
 }
 
-// An update that changes all the time makes 30 frames a second, one post for each.
+// An update that changes all the time makes 30 frames per second, one post for each.
 func TestFramesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -109,7 +109,7 @@ func TestFramesAreLimited(t *testing.T) {
 	})
 }
 
-// How often the screen is drawn when nothing happens depends on what it shows.
+// Without changes the number of frames depends on the scene.
 func TestFramesWithoutChanges(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -141,7 +141,7 @@ func TestFramesWithoutChanges(t *testing.T) {
 	}
 }
 
-// The last thing that happened is shown, however shortly before the end it was.
+// The last status is shown, however shortly before the end it appeared.
 func TestFollowEndsWithTheLastStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, w := newFrames(), newFakeUpdate(sampleFetching())
@@ -205,7 +205,7 @@ func TestAskWithoutWindow(t *testing.T) {
 	}
 }
 
-// queueDriver is a driver whose queue is what a test makes of it.
+// queueDriver is a driver with a queue defined by the test.
 type queueDriver struct {
 	fyne.Driver
 	add func(f func())
@@ -213,8 +213,8 @@ type queueDriver struct {
 
 func (d queueDriver) DoFromGoroutine(f func(), _ bool) { d.add(f) }
 
-// TestClosedLoopIsIgnored: the toolkit closes its queue when the system ends the program. Only the panic of the queue itself is
-// swallowed: what is handed over is told apart by where it ran, and not by what the panic says.
+// TestClosedLoopIsIgnored: the toolkit closes its queue when the system ends the program. Only the panic of the queue
+// itself is swallowed. It is recognized by the place of the panic, not by its text.
 func TestClosedLoopIsIgnored(t *testing.T) {
 	closed := make(chan int)
 	close(closed)
@@ -244,7 +244,7 @@ func TestClosedLoopIsIgnored(t *testing.T) {
 	}
 }
 
-// TestPostsWhileTheLoopEnds hands over from several goroutines while the loop ends.
+// TestPostsWhileTheLoopEnds posts from several goroutines while the loop ends.
 func TestPostsWhileTheLoopEnds(t *testing.T) {
 	a := newLoopApp(t, false)
 	a.window = &loopWindow{}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// readXWD reads a screen as Xvfb keeps it in a file with -fbdir: the X window dump format, version 7, in which a header
-// of big-endian 32-bit numbers and a table of colours come before the pixels, here of 32 bits each.
+// readXWD reads a screen from the file of Xvfb's -fbdir: the X window dump format, version 7. A header of big-endian 32-bit
+// numbers and a table of colours precede the pixels, here of 32 bits each.
 func readXWD(file string) (*image.RGBA, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Command selfswap is a program that replaces its own file, for a test on every system: what it does is what the client does, with
-// nothing but the install.
+// Command selfswap is a program that replaces its own file, for a test on every system. It does the same as the client,
+// using only the install package.
 //
-//	selfswap start   takes "newer" in its folder for what is offered, and starts it in its place while it runs on itself
-//	selfswap trial   is what it starts: it makes itself live
-//	selfswap look    opens the install, as the next start does
+//	selfswap start   takes "newer" in its folder as the offer, and starts it while it runs from its own file
+//	selfswap trial   is started by start: it makes itself live
+//	selfswap look    opens the install, like the next start
 package main
 
 import (
