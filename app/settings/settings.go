@@ -66,19 +66,19 @@ type Settings struct {
 
 		StopWithin string // time for a running game to end when this program is told to end, such as "5s", up to a minute; "0s" ends it at once
 
-		OfflineAfter string // time to try all servers before the installed version starts, such as "3s"; "never" asks the player
+		OfflineAfter string // time to try to reach a server before the installed version starts, such as "3s"; "never" asks the player
 	}
 	Release struct {
 		Urls        []string // release folders on web servers, best first
 		Product     string   // the game's name there; default: the only one in the list
 		Channel     string   // default stable
-		TrustedRoot string   // root.json that they must be signed by, relative to the install folder; default: Root
+		TrustedRoot string   // trusted root.json for their signatures, relative to the install folder; default: Root
 		Root        string   // the text of root.json itself, for packages; default: the built-in one
 		Bandwidth   string   // limit in bytes per second, such as "2M"; default: unlimited
 	}
 	Update struct {
 		Host  bool   // update the program itself with the game, where possible; default: false
-		Trust string // required digests of native code: "auto", "release", "sha256" or "fnv"; default auto
+		Trust string // trust in native code: "auto", "release", "sha256" or "fnv"; default auto
 	}
 	Baking struct {
 		ClientResources string // folder of the packs, default Resources

@@ -2,7 +2,7 @@ package update
 
 import "fmt"
 
-// Outcome is the result of an update, or of the whole start. The numbers are fixed; those from 13 on belong to verdicts.
+// Outcome is the result of an update, or of the whole start. The numbers are fixed.
 type Outcome uint8
 
 const (
@@ -75,8 +75,8 @@ const (
 	KeyNoNames = "end.names"
 )
 
-// Ends returns the whole table, the rows for verdicts last. Every outcome has a row, and Failed has one for each cause.
-// Every dialog about a server or an update offers to play the installed version.
+// Ends returns the whole table. Every outcome has a row, and Failed has one for each cause. Every dialog about a server or an
+// update offers to play the installed version.
 func Ends() []End {
 	failed := []Action{Retry, Offline, Details, Quit}
 	return []End{
