@@ -172,7 +172,7 @@ type reason bool
 
 const (
 	blame  reason = true  // it is not installed again automatically
-	excuse reason = false // it may be
+	excuse reason = false // it may be installed again
 )
 
 // ErrNoWayBack reports that a set can't be rolled back because a backup is missing or damaged.
